@@ -1,0 +1,63 @@
+/** What a test needs of the machine it runs on; where that is missing it is skipped, with the reason in plain sight. */
+
+import { existsSync, readdirSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { engineProblem, missingImages } from '../../scripts/engine.ts'
+import { CHROMIUM, findProgram } from '../../scripts/programs.ts'
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** Why the test, or the suite it is in, is skipped on this machine. */
+    skipReason?: string
+  }
+}
+
+const path = process.env.PATH ?? ''
+
+/** Where the ad-block lists are, as `*.txt.gz`; `ADBLOCK_LISTS` names another folder. */
+export const LISTS_FOLDER = process.env.ADBLOCK_LISTS ?? resolve(import.meta.dirname, '../../../shared/lists')
+
+/** Full paths of the programs tests drive; `undefined` where there is none. */
+export const CHROMIUM_PROGRAM = findProgram(CHROMIUM, path)
+export const NGINX_PROGRAM = findProgram(['nginx'], path)
+
+export type Requirement = 'docker' | 'chromium' | 'nginx' | 'lists'
+
+/** Each gives the reason why it is not met, or `undefined`. */
+const UNMET: Record<Requirement, () => string | undefined> = {
+  docker: once(() => engineProblem() ?? describeImages(missingImages())),
+  chromium: () => (CHROMIUM_PROGRAM ? undefined : 'Chromium is not installed'),
+  nginx: () => (NGINX_PROGRAM ? undefined : 'nginx is not installed'),
+  lists: () => (hasLists() ? undefined : 'no ad-block lists (ADBLOCK_LISTS names their folder)'),
+}
+
+/** Why a test that needs all of `names` cannot run here; `undefined` when it can. */
+export function unmet(...names: Requirement[]): string | undefined {
+  return names.flatMap((name) => UNMET[name]() ?? []).join(', ') || undefined
+}
+
+/**
+ * Options for `describe` or `it`: they run where all of `names` are there, and are skipped with the reason elsewhere
+ * (hooks of a skipped suite do not run). `describe('The stack', requires('docker'), () => …)`; other options are
+ * spread beside: `{ ...requires('nginx'), timeout: 60_000 }`.
+ */
+export function requires(...names: Requirement[]): { skip?: true; meta?: { skipReason: string } } {
+  const skipReason = unmet(...names)
+  return skipReason === undefined ? {} : { skip: true, meta: { skipReason } }
+}
+
+function describeImages(missing: string[]): string | undefined {
+  return missing.length > 0 ? `the engine has no image ${missing.join(', ')}` : undefined
+}
+
+function hasLists(): boolean {
+  return existsSync(LISTS_FOLDER) && readdirSync(LISTS_FOLDER).some((file) => file.endsWith('.txt.gz'))
+}
+
+function once<T>(answer: () => T): () => T {
+  let held: { value: T } | undefined
+  return () => {
+    held ??= { value: answer() }
+    return held.value
+  }
+}
