@@ -1,0 +1,38 @@
+/** Requests as real SDKs sent them, kept byte for byte in `tests/fixtures/captures`. */
+
+import { readdirSync, readFileSync } from 'node:fs'
+
+export type Capture = {
+  /** SDK, version and scenario, like `browser-11.12.0-replay-2`. */
+  name: string
+  method: string
+  /** As on the request line: path and query. */
+  url: string
+  /** Names and values in turn, as they came. */
+  rawHeaders: string[]
+  /** The body exactly as it was sent. */
+  body: Buffer
+  /** DSN in the envelope header; absent where the SDK used no tunnel. */
+  dsn?: string
+}
+
+const FOLDER = new URL('../fixtures/captures/', import.meta.url)
+
+/** All of them, by name. */
+export function captures(): Capture[] {
+  const names = readdirSync(FOLDER).filter((file) => file.endsWith('.bin'))
+  return names.sort().map((file) => readCapture(file.slice(0, -'.bin'.length)))
+}
+
+/** One of them, like `capture('browser-11.12.0-rejection')`. */
+export function capture(name: string): Capture {
+  return readCapture(name)
+}
+
+function readCapture(name: string): Capture {
+  const { method, url, rawHeaders, envelopeHeader } = JSON.parse(
+    readFileSync(new URL(`${name}.json`, FOLDER), 'utf8'),
+  )
+  const body = readFileSync(new URL(`${name}.bin`, FOLDER))
+  return { name, method, url, rawHeaders, body, ...(envelopeHeader.dsn && { dsn: envelopeHeader.dsn }) }
+}

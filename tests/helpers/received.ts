@@ -1,0 +1,98 @@
+/** One request as our Sentry received it, read leniently for tests to look into. */
+
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
+
+export type Item = { header: Record<string, unknown>; payload: Buffer }
+
+export type Envelope = { header: Record<string, unknown>; items: Item[] }
+
+export type Received = Envelope & {
+  method: string
+  /** As on the request line: path and query. */
+  url: string
+  path: string
+  query: URLSearchParams
+  headers: IncomingHttpHeaders
+  /** Names and values in turn, as they came. */
+  rawHeaders: string[]
+  /** Exactly as received. */
+  body: Buffer
+  /** With `Content-Encoding` undone. */
+  decoded: Buffer
+  remoteAddress: string
+  /** When it had arrived whole, in milliseconds since 1970. */
+  time: number
+  /** Why `items` is empty, where the body is no envelope. */
+  malformed?: string
+}
+
+/** Reads the request to its end. Rejects when the sender leaves before it. */
+export async function receive(request: IncomingMessage): Promise<Received> {
+  const body = await buffer(request)
+  const url = request.url ?? ''
+  const { pathname, searchParams } = new URL(url, 'http://sentry.invalid')
+  return {
+    method: request.method ?? '',
+    url,
+    path: pathname,
+    query: searchParams,
+    headers: request.headers,
+    rawHeaders: request.rawHeaders,
+    body,
+    ...unpack(body, request.headers['content-encoding']),
+    remoteAddress: request.socket.remoteAddress ?? '',
+    time: Date.now(),
+  }
+}
+
+const DECODERS = new Map<string, (bytes: Buffer) => Buffer>([
+  ['gzip', gunzipSync],
+  ['deflate', inflateSync],
+  ['br', brotliDecompressSync],
+  ['zstd', zstdDecompressSync],
+])
+
+function unpack(
+  body: Buffer,
+  encoding: string | undefined,
+): Envelope & { decoded: Buffer; malformed?: string } {
+  try {
+    const decoded = DECODERS.get(encoding ?? '')?.(body) ?? body
+    return { decoded, ...parseEnvelope(decoded) }
+  } catch (error) {
+    return { decoded: body, header: {}, items: [], malformed: String(error) }
+  }
+}
+
+/** Splits an envelope into its headers and payload bytes. Throws on what is none. */
+export function parseEnvelope(bytes: Buffer): Envelope {
+  const [header, afterHeader] = readLine(bytes, 0)
+  const items: Item[] = []
+  for (let at = afterHeader; at < bytes.length; ) {
+    if (bytes[at] === NEWLINE) {
+      at++
+      continue
+    }
+    const [itemHeader, start] = readLine(bytes, at)
+    const end = typeof itemHeader.length === 'number' ? start + itemHeader.length : lineEnd(bytes, start)
+    if (end > bytes.length) throw new Error(`item ${items.length} says it is longer than the body`)
+    items.push({ header: itemHeader, payload: bytes.subarray(start, end) })
+    at = end + 1
+  }
+  return { header, items }
+}
+
+const NEWLINE = 0x0a
+
+/** The JSON object on the line at `start`, and where the next line begins. */
+function readLine(bytes: Buffer, start: number): [Record<string, unknown>, number] {
+  const end = lineEnd(bytes, start)
+  return [JSON.parse(bytes.toString('utf8', start, end)), end + 1]
+}
+
+function lineEnd(bytes: Buffer, start: number): number {
+  const end = bytes.indexOf(NEWLINE, start)
+  return end < 0 ? bytes.length : end
+}

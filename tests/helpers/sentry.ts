@@ -1,0 +1,208 @@
+/** A Sentry of our own: it records, misbehaves when told, and tolerates nothing unexpected. */
+
+import { EventEmitter, once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { faultsOf, type Projects } from './expected.ts'
+import { type Received, receive } from './received.ts'
+
+export type Reply = {
+  /** 200 unless given. */
+  status?: number
+  headers?: Record<string, string>
+  /** An object is sent as JSON. Relay's own answer, `{"id": …}` or `{}`, unless given. */
+  body?: string | object
+  delayMs?: number
+}
+
+/**
+ * - `silent`: takes the request and never answers
+ * - `limiting`: 429, errors held back for 60 s
+ * - `redirecting`: 302 to another server; following it is a fault
+ * - `hanging-up`: reads the body, then drops the connection
+ * - `hanging-up-early`: drops the connection before it reads the body; counted in `cut`, not in `requests`
+ */
+export type Misbehaviour = 'silent' | 'limiting' | 'redirecting' | 'hanging-up' | 'hanging-up-early'
+
+export type Answer = Reply | Misbehaviour
+export type Answering = Answer | ((received: Received) => Answer | Promise<Answer>)
+
+export type SentryOptions = {
+  /** Project `456` with one key unless given. The first is what `dsn()` gives. */
+  projects?: Projects
+  /** Address to listen on; 127.0.0.1 unless given. */
+  host?: string
+  /** Speaks HTTPS with these PEM texts. */
+  tls?: { key: string; cert: string }
+}
+
+export type DsnParts = { key?: string; path?: string; host?: string }
+
+export type Sentry = Awaited<ReturnType<typeof startSentry>>
+
+const KEY = '0123456789abcdef0123456789abcdef'
+
+/** Starts it on a free port. `await using` ends it, and throws what was unexpected. */
+export async function startSentry({ projects = { 456: KEY }, host = '127.0.0.1', tls }: SentryOptions = {}) {
+  const requests: Received[] = []
+  const taken = new Set<Received>()
+  const unexpected: string[] = []
+  const arrivals = new EventEmitter<{ request: []; idle: [] }>()
+  const closing = new AbortController()
+  const state = { answering: {} as Answering, once: [] as Answering[], tolerant: false, inHand: 0, cut: 0 }
+
+  const server = tls ? createTlsServer(tls, listener) : createServer(listener)
+  server.keepAliveTimeout = 60_000 // longer than any test: a reused connection never races its closing
+  const canary = createServer((request, response) => {
+    unexpected.push(`${request.method} ${request.url} followed a redirect`)
+    response.end()
+  })
+  await listen(server, host)
+  await listen(canary, '127.0.0.1')
+  const port = portOf(server)
+
+  function listener(request: IncomingMessage, response: ServerResponse): void {
+    state.inHand++
+    response.once('close', () => {
+      if (--state.inHand === 0) arrivals.emit('idle')
+    })
+    handle(request, response).catch((error) => {
+      response.destroy()
+      if (!closing.signal.aborted) unexpected.push(`${request.method} ${request.url}: ${error}`)
+    })
+  }
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const answering = state.once.shift() ?? state.answering
+    if (answering === 'hanging-up-early') {
+      state.cut++
+      request.destroy()
+      return
+    }
+    const received = await receive(request)
+    const faults = faultsOf(received, projects)
+    unexpected.push(...faults.map((fault) => `${received.method} ${received.url} ${fault}`))
+    requests.push(received)
+    arrivals.emit('request')
+    if (faults.length > 0 && !state.tolerant)
+      return send(response, { status: 400, body: { detail: faults[0] } })
+    await perform(typeof answering === 'function' ? await answering(received) : answering, received, response)
+  }
+
+  async function perform(answer: Answer, received: Received, response: ServerResponse): Promise<void> {
+    if (answer === 'silent') return
+    if (answer === 'hanging-up' || answer === 'hanging-up-early') return void response.destroy()
+    const reply = typeof answer === 'string' ? replyFor(answer, portOf(canary)) : answer
+    if (reply.delayMs) await sleep(reply.delayMs, undefined, { signal: closing.signal })
+    const id = received.header.event_id
+    send(response, { body: id === undefined ? {} : { id }, ...reply })
+  }
+
+  /** The earliest request not yet given out that `wanted` accepts, awaited for at most `timeout` ms. */
+  async function next(
+    wanted: (received: Received) => boolean = () => true,
+    { timeout = 5000 }: { timeout?: number } = {},
+  ): Promise<Received> {
+    const signal = AbortSignal.timeout(timeout)
+    for (;;) {
+      const found = requests.find((received) => !taken.has(received) && wanted(received))
+      if (found) {
+        taken.add(found)
+        return found
+      }
+      await once(arrivals, 'request', { signal }).catch(() => {
+        throw new Error(`No such request within ${timeout} ms. Sentry received ${summaryOf(requests)}`)
+      })
+    }
+  }
+
+  async function close(): Promise<void> {
+    closing.abort()
+    await Promise.all([end(server), end(canary)])
+    if (unexpected.length > 0 && !state.tolerant)
+      throw new Error(`Sentry received what it should not have:\n  ${[...new Set(unexpected)].join('\n  ')}`)
+  }
+
+  return {
+    port,
+    url: `${tls ? 'https' : 'http'}://${host}:${port}`,
+    /** All that arrived whole, in the order of arrival. */
+    requests,
+    /** What was wrong with them, one sentence each. */
+    unexpected,
+    /** A DSN that leads here; `host` stands in for the address where a test maps names. */
+    dsn(
+      projectId = Object.keys(projects)[0] ?? '',
+      { key = projects[projectId] ?? KEY, path, host: name }: DsnParts = {},
+    ) {
+      return `${tls ? 'https' : 'http'}://${key}@${name ?? host}:${port}/${path ? `${path}/` : ''}${projectId}`
+    },
+    next,
+    /** Resolves when no request is in hand. */
+    async idle(): Promise<void> {
+      if (state.inHand > 0) await once(arrivals, 'idle')
+    },
+    /** How the following requests are answered. */
+    answer(answering: Answering): void {
+      state.answering = answering
+    },
+    /** How the next request is answered; several queue up. */
+    once(answering: Answering): void {
+      state.once.push(answering)
+    },
+    /** Connections dropped by `hanging-up-early`. */
+    get cut(): number {
+      return state.cut
+    },
+    /** Answers faulty requests like good ones, and does not throw them at the end. */
+    allowUnexpected(): void {
+      state.tolerant = true
+    },
+    /** Closes the port: connections are refused. */
+    away: () => end(server),
+    /** Opens the same port again. */
+    back: () => listen(server, host, port),
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+async function listen(server: Server, host: string, port = 0): Promise<void> {
+  server.listen(port, host)
+  await once(server, 'listening')
+}
+
+async function end(server: Server): Promise<void> {
+  if (!server.listening) return
+  const closed = once(server, 'close')
+  server.close()
+  server.closeAllConnections()
+  await closed
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port
+}
+
+function replyFor(misbehaviour: 'limiting' | 'redirecting', canaryPort: number): Reply {
+  if (misbehaviour === 'redirecting')
+    return { status: 302, headers: { location: `http://127.0.0.1:${canaryPort}/elsewhere` }, body: '' }
+  return {
+    status: 429,
+    headers: { 'x-sentry-rate-limits': '60:error:organization', 'retry-after': '60' },
+    body: { detail: 'Sentry dropped data due to a quota or internal rate limit being reached.' },
+  }
+}
+
+function send(response: ServerResponse, { status = 200, headers = {}, body = '' }: Reply): void {
+  const json = typeof body === 'object'
+  response.writeHead(status, { ...(json && { 'content-type': 'application/json' }), ...headers })
+  response.end(json ? JSON.stringify(body) : body)
+}
+
+function summaryOf(requests: Received[]): string {
+  if (requests.length === 0) return 'nothing.'
+  return requests.map(({ url, items }) => `\n  ${url} ${items.map(({ header }) => header.type)}`).join('')
+}
