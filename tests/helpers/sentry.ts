@@ -1,6 +1,7 @@
 /** A Sentry of our own: it records, misbehaves when told, and tolerates nothing unexpected. */
 
 import { EventEmitter, once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -167,6 +168,12 @@ export async function startSentry({ projects = { 456: KEY }, host = '127.0.0.1',
     close,
     [Symbol.asyncDispose]: close,
   }
+}
+
+/** The certificate of `tests/fixtures/tls`, for `tls`. */
+export function readCertificate(): { key: string; cert: string } {
+  const read = (file: string) => readFileSync(new URL(`../fixtures/tls/${file}.pem`, import.meta.url), 'utf8')
+  return { key: read('key'), cert: read('cert') }
 }
 
 async function listen(server: Server, host: string, port = 0): Promise<void> {
