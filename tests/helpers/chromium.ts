@@ -1,0 +1,84 @@
+/** Real Chromium, whose visitors fail the test over any trouble that was not expected. */
+
+import { type Browser, chromium, type Page, type Request } from 'playwright-core'
+import { CHROMIUM_PROGRAM } from './requirements.ts'
+
+/** A name that leads to this machine; to Chromium it is an ordinary site, not a local one. */
+export const SITE_HOST = 'shop.example'
+
+const FLAGS = [
+  '--no-sandbox', // tests may run as root
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  // Nothing leaves this machine, whatever the page asks for.
+  `--host-resolver-rules=MAP ${SITE_HOST} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost`,
+]
+
+export type Visitor = {
+  page: Page
+  /** POST requests the page made, in their order. */
+  posts: Request[]
+  /** Uncaught errors, console errors and failed requests so far, one line each. */
+  troubles: string[]
+  /** Trouble that this test raises on purpose; any other, and one that never comes, fails it. */
+  expectTrouble(pattern: RegExp): void
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** Starts it; each visitor has cookies, cache and storage of their own. `await using` ends it. */
+export async function startChromium() {
+  const browser = await chromium.launch({
+    ...(CHROMIUM_PROGRAM && { executablePath: CHROMIUM_PROGRAM }),
+    args: FLAGS,
+  })
+  return {
+    /** A fresh visitor with an empty page. */
+    visitor: () => enter(browser),
+    close: () => browser.close(),
+    [Symbol.asyncDispose]: () => browser.close(),
+  }
+}
+
+async function enter(browser: Browser): Promise<Visitor> {
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  const posts: Request[] = []
+  const troubles: string[] = []
+  const expected: RegExp[] = []
+  page.on('request', (request) => {
+    if (request.method() === 'POST') posts.push(request)
+  })
+  watch(page, troubles)
+  return {
+    page,
+    posts,
+    troubles,
+    expectTrouble: (pattern) => void expected.push(pattern),
+    async [Symbol.asyncDispose]() {
+      await context.close()
+      judge(troubles, expected)
+    },
+  }
+}
+
+function watch(page: Page, troubles: string[]): void {
+  page.on('pageerror', (error) => troubles.push(`uncaught ${error}`))
+  page.on('console', (message) => {
+    if (message.type() === 'error') troubles.push(`console: ${message.text()} (${message.location().url})`)
+  })
+  page.on('requestfailed', (request) => {
+    troubles.push(`failed: ${request.method()} ${request.url()} ${request.failure()?.errorText}`)
+  })
+}
+
+function judge(troubles: string[], expected: RegExp[]): void {
+  const surprising = troubles.filter((trouble) => !expected.some((pattern) => pattern.test(trouble)))
+  if (surprising.length > 0) throw new Error(`The page had trouble:\n  ${surprising.join('\n  ')}`)
+  const missing = expected.filter((pattern) => !troubles.some((trouble) => pattern.test(trouble)))
+  if (missing.length > 0)
+    throw new Error(`The page did not have the trouble it should have had: ${missing.join(', ')}`)
+}
