@@ -9,7 +9,7 @@ import { startProgram } from './program.ts'
 export type LogLine = { msg?: string; [field: string]: unknown }
 
 export type TunnelOptions = {
-  /** Settings beside the ones made here (`HOST`, `PORT`, `ADMIN_PORT`, `ADMIN_TOKEN`, `INBOX_FILE`), or in their place. */
+  /** Settings beside the ones made here (`HOST`, the ports, `ADMIN_TOKEN`, files in a folder of its own), or in their place. */
   env?: Record<string, string>
   /** Connections that go elsewhere, `{ 'o1.ingest.us.sentry.io:443': '127.0.0.1:41234' }`. */
   reroute?: Record<string, string>
@@ -32,6 +32,7 @@ export async function startTunnel({ env, reroute, timeout = 10_000 }: TunnelOpti
     ADMIN_PORT: String(await freePort()),
     ADMIN_TOKEN: TOKEN,
     INBOX_FILE: join(folder.path, 'inbox.db'),
+    BODY_DIR: join(folder.path, 'bodies'),
     ...env,
   }
   const adminUrl = `http://127.0.0.1:${settings.ADMIN_PORT}`
