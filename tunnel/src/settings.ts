@@ -33,7 +33,14 @@ export function readSharedSettings(env: Environment, problems: string[]): Shared
     tunnelPaths: readTunnelPaths(env, problems),
     derivedPaths: readSwitch(env, 'DERIVED_PATHS', false, problems),
     trustedProxies: readNetworks(env, 'TRUSTED_PROXIES', [], problems),
-    maxEnvelopeBytes: readInteger(env, 'MAX_ENVELOPE_BYTES', 'number of bytes', DEFAULT_MAX_ENVELOPE_BYTES, [MIN_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES], problems),
+    maxEnvelopeBytes: readInteger(
+      env,
+      'MAX_ENVELOPE_BYTES',
+      'number of bytes',
+      DEFAULT_MAX_ENVELOPE_BYTES,
+      [MIN_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES],
+      problems,
+    ),
   }
 }
 
@@ -47,7 +54,9 @@ function readTunnelPaths(env: Environment, problems: string[]): string[] {
         `TUNNEL_PATHS: "${path}" is not a path; write one like /monitoring (letters, digits, - and _ between slashes), several separated by |`,
       )
     else if (WEB_PATH.test(path))
-      problems.push(`TUNNEL_PATHS: "${path}" is served by the web app; choose one outside /_next, /console and /lab`)
+      problems.push(
+        `TUNNEL_PATHS: "${path}" is served by the web app; choose one outside /_next, /console and /lab`,
+      )
   }
   return [...new Set(paths)]
 }
@@ -56,18 +65,26 @@ function readTunnelPaths(env: Environment, problems: string[]): string[] {
 export function readSwitch(env: Environment, name: string, byDefault: boolean, problems: string[]): boolean {
   const given = env[name]?.trim()
   if (!given) return byDefault
-  if (given !== 'on' && given !== 'off') problems.push(`${name}: "${given}" is neither on nor off; write one of the two`)
+  if (given !== 'on' && given !== 'off')
+    problems.push(`${name}: "${given}" is neither on nor off; write one of the two`)
   return given === 'on'
 }
 
 /** Reads CIDRs and single addresses, separated by commas or white space. */
-export function readNetworks(env: Environment, name: string, byDefault: string[], problems: string[]): string[] {
+export function readNetworks(
+  env: Environment,
+  name: string,
+  byDefault: string[],
+  problems: string[],
+): string[] {
   const given = env[name]?.trim()
   if (!given) return byDefault
   const networks = given.split(/[\s,]+/).filter(Boolean)
   for (const network of networks)
     if (!isNetwork(network))
-      problems.push(`${name}: "${network}" is not a network; write addresses or CIDRs like 10.0.0.0/8, separated by commas or spaces`)
+      problems.push(
+        `${name}: "${network}" is not a network; write addresses or CIDRs like 10.0.0.0/8, separated by commas or spaces`,
+      )
   return networks
 }
 

@@ -1,0 +1,60 @@
+/** Every public route, in the order a request meets them. */
+
+import type { HttpBindings } from '@hono/node-server'
+import { type Context, Hono } from 'hono'
+import { derivedPath } from './dsn.ts'
+import type { Edge } from './edge.ts'
+import type { Intake } from './intake.ts'
+import { checkOrigin, corsHeaders, PREFLIGHT_HEADERS } from './origin.ts'
+import type { Projects } from './projects.ts'
+import { type Code, Rejection, refusalBody } from './rejection.ts'
+
+export type AppParts = {
+  intake: Intake
+  edge: Edge
+  projects: Projects
+  tunnelPaths: readonly string[]
+  derivedPaths: boolean
+  allowedOrigins: ReadonlySet<string>
+}
+
+export type App = Hono<{ Bindings: HttpBindings }>
+
+export function createApp(parts: AppParts): App {
+  const app: App = new Hono({ strict: true })
+  for (const path of servedPaths(parts)) {
+    app.post(path, (c) => parts.intake.take(c.env.incoming))
+    app.options(path, preflight)
+    app.all(path, (c) => refuse(c, 'method-unknown', { allow: 'POST, OPTIONS' }))
+  }
+  app.all('*', (c) => refuse(c, 'path-unknown', {}))
+  return app
+
+  function preflight(c: Context<{ Bindings: HttpBindings }>): Response {
+    try {
+      const cors = corsHeaders(checkOrigin(c.env.incoming.headers, parts.allowedOrigins))
+      return c.body(null, 204, { ...cors, ...(cors.vary && PREFLIGHT_HEADERS) })
+    } catch {
+      return c.body(null, 204)
+    }
+  }
+
+  function refuse(
+    c: Context<{ Bindings: HttpBindings }>,
+    code: Code,
+    headers: Record<string, string>,
+  ): Response {
+    const rejection = new Rejection(code)
+    const { requestId } = parts.edge(c.env.incoming)
+    return c.body(refusalBody(rejection, requestId), rejection.status, {
+      'content-type': 'application/json',
+      ...headers,
+    })
+  }
+}
+
+/** Each path with and without a slash at its end: SDKs compare the whole URL, so none may be redirected to the other. */
+function servedPaths({ tunnelPaths, derivedPaths, projects }: AppParts): string[] {
+  const derived = derivedPaths ? projects.all.map(({ dsn }) => derivedPath(dsn)) : []
+  return [...new Set([...tunnelPaths, ...derived])].flatMap((path) => [path, `${path}/`])
+}

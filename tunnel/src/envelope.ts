@@ -1,0 +1,251 @@
+/** The parts of an envelope we judge by; payloads stay bytes. */
+
+import { cutMembers, type HeaderLine, parseHeaderLine, type Range, rawValue } from './header-line.ts'
+import { Rejection } from './rejection.ts'
+
+export type Item = {
+  type: string
+  header: Readonly<Record<string, unknown>>
+  /** The whole item, from its header's first byte to after the newline that ends it, if one does. */
+  range: Range
+  /** Payload bytes. */
+  bytes: number
+  /** Chunks of the payload, when the reader was asked to keep it. */
+  payload: Buffer[]
+}
+
+export type Envelope = {
+  header: Readonly<Record<string, unknown>>
+  eventId: string | undefined
+  items: Item[]
+  /** What must not go on: keys that only Relay may write, in the envelope's header and in the items'. */
+  cuts: Range[]
+  /** Bytes, unpacked. */
+  bytes: number
+}
+
+export type ReaderLimits = {
+  /** Bytes of the envelope's header line, and of each item's. */
+  headerBytes: number
+  items: number
+  /** Which payloads to keep for a look; for `nothing` not one byte of a payload is read. */
+  keep: (type: string) => boolean
+}
+
+/** Taken from a body in any number of chunks, without copying a payload. */
+export type EnvelopeReader = {
+  /** Throws a `Rejection` at the first byte that no envelope has there. */
+  push(chunk: Buffer): void
+  /** Ends the body. Throws a `Rejection` when it must not end here. */
+  end(): Envelope
+}
+
+// Keys that only Relay may write; with `forwarded_for` a browser could forge its address (PROTOCOL §1.1 and §2, from
+// relay-server/src/extractors/request_meta.rs and relay-server/src/envelope/item.rs).
+const RELAY_ENVELOPE_KEYS = new Set([
+  'client',
+  'version',
+  'origin',
+  'remote_addr',
+  'forwarded_for',
+  'user_agent',
+  'client_hints',
+  'no_cache',
+  'retention',
+  'downsampled_retention',
+  'required_features',
+])
+const RELAY_ITEM_KEYS = new Set([
+  'rate_limited',
+  'source_quantities',
+  'metrics_extracted',
+  'spans_extracted',
+  'sampled',
+  'fully_normalized',
+  'routing_hint',
+])
+
+const NEWLINE = 0x0a
+const MAX_LENGTH = 0xffff_ffff // Relay reads `length` as u32
+const UUID = /^([0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i
+const RFC_3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/
+
+/**
+ * Reads by the grammar of Sentry's envelopes (PROTOCOL §1), on bytes: implicit and explicit lengths, empty items, no newline at the
+ * end, unknown types kept. Blank space before a header is passed over, as Relay does; it refuses what Relay refuses.
+ */
+export function createEnvelopeReader(limits: ReaderLimits): EnvelopeReader {
+  let state: 'header' | 'item' | 'sized' | 'unsized' | 'end' = 'header'
+  let offset = 0 // bytes before the current chunk
+  let line: Buffer[] = [] // a header line that began in an earlier chunk
+  let lineStart = 0
+  let lineBytes = 0
+  let blanks = 0
+  let missing = 0 // payload bytes still to come
+  let header: HeaderLine | undefined
+  let item: Item | undefined
+  const items: Item[] = []
+  const cuts: Range[] = []
+
+  return { push, end }
+
+  function push(chunk: Buffer): void {
+    let at = 0
+    while (at < chunk.length) {
+      if (state === 'header' || state === 'item') at = takeLine(chunk, at)
+      else if (state === 'sized') at = takeSized(chunk, at)
+      else if (state === 'unsized') at = takeUnsized(chunk, at)
+      else at = takeTerminator(chunk, at)
+    }
+    offset += chunk.length
+  }
+
+  function takeLine(chunk: Buffer, from: number): number {
+    const start = lineBytes > 0 ? from : skipBlanks(chunk, from)
+    if (lineBytes === 0) {
+      lineStart = offset + start
+      blanks += start - from
+    }
+    const newline = chunk.indexOf(NEWLINE, start)
+    const end = newline < 0 ? chunk.length : newline
+    lineBytes += end - start
+    if (lineBytes > limits.headerBytes)
+      throw new Rejection('header-too-large', `It is longer than ${limits.headerBytes} bytes.`)
+    const part = chunk.subarray(start, end)
+    if (newline < 0) {
+      if (part.length > 0) line.push(part)
+      return end
+    }
+    endLine(line.length > 0 ? Buffer.concat([...line, part]) : part)
+    return newline + 1
+  }
+
+  function endLine(bytes: Buffer): void {
+    line = []
+    lineBytes = 0
+    blanks = 0
+    if (state === 'header') beginEnvelope(bytes)
+    else beginItem(bytes)
+  }
+
+  function beginEnvelope(bytes: Buffer): void {
+    header = parseHeaderLine(bytes)
+    if (!header) throw new Rejection('not-an-envelope')
+    checkEnvelopeHeader(header.value)
+    keepCuts(header, RELAY_ENVELOPE_KEYS)
+    state = 'item'
+  }
+
+  function beginItem(bytes: Buffer): void {
+    const parsed = parseHeaderLine(bytes)
+    if (!parsed)
+      throw new Rejection('item-header-invalid', `Item ${items.length + 1} begins with no JSON object.`)
+    const { type } = parsed.value
+    if (typeof type !== 'string')
+      throw new Rejection('item-header-invalid', `Item ${items.length + 1} has no type.`)
+    if (type === 'integration') throw new Rejection('item-internal')
+    if (items.length === limits.items)
+      throw new Rejection('too-many-items', `It has more than ${limits.items}.`)
+    keepCuts(parsed, RELAY_ITEM_KEYS)
+    item = { type, header: parsed.value, range: [lineStart, 0], bytes: 0, payload: [] }
+    items.push(item)
+    const length = readLength(parsed)
+    missing = length ?? 0
+    state = length === undefined ? 'unsized' : length === 0 ? 'end' : 'sized'
+  }
+
+  function keepCuts(parsed: HeaderLine, keys: ReadonlySet<string>): void {
+    for (const [start, end] of cutMembers(parsed, keys)) cuts.push([lineStart + start, lineStart + end])
+  }
+
+  function takeSized(chunk: Buffer, at: number): number {
+    const end = Math.min(chunk.length, at + missing)
+    keepPayload(chunk, at, end)
+    missing -= end - at
+    if (missing === 0) state = 'end'
+    return end
+  }
+
+  function takeUnsized(chunk: Buffer, at: number): number {
+    const newline = chunk.indexOf(NEWLINE, at)
+    const end = newline < 0 ? chunk.length : newline
+    keepPayload(chunk, at, end)
+    if (newline < 0) return end
+    endItem(offset + newline + 1)
+    return newline + 1
+  }
+
+  function keepPayload(chunk: Buffer, start: number, end: number): void {
+    if (!item) return
+    item.bytes += end - start
+    if (limits.keep(item.type)) item.payload.push(chunk.subarray(start, end))
+  }
+
+  function takeTerminator(chunk: Buffer, at: number): number {
+    if (chunk[at] !== NEWLINE)
+      throw new Rejection(
+        'item-malformed',
+        `Item ${items.length} is followed by something other than a newline.`,
+      )
+    endItem(offset + at + 1)
+    return at + 1
+  }
+
+  function endItem(end: number): void {
+    if (item) item.range[1] = end
+    state = 'item'
+  }
+
+  function end(): Envelope {
+    if (offset === 0) throw new Rejection('empty-body')
+    if (lineBytes > 0) endLine(Buffer.concat(line))
+    else if (blanks > 0) throw new Rejection('item-malformed', 'It ends in blank space.')
+    if (state === 'sized')
+      throw new Rejection('item-malformed', `Item ${items.length} ends ${missing} bytes before its length.`)
+    if (state === 'unsized' || state === 'end') endItem(offset)
+    if (!header) throw new Rejection('not-an-envelope')
+    const { event_id: eventId } = header.value
+    return {
+      header: header.value,
+      eventId: typeof eventId === 'string' ? eventId : undefined,
+      items,
+      cuts,
+      bytes: offset,
+    }
+  }
+}
+
+function skipBlanks(chunk: Buffer, at: number): number {
+  for (; at < chunk.length; at++) {
+    const byte = chunk[at]
+    if (byte !== 0x20 && byte !== NEWLINE && byte !== 0x0d && byte !== 0x09) break
+  }
+  return at
+}
+
+/** As Relay's `EnvelopeHeaders` reads them: present and ill-formed refuses the whole envelope, `null` counts as absent. */
+function checkEnvelopeHeader({ event_id, sent_at, dsn }: HeaderLine['value']): void {
+  if (!isAbsent(event_id) && !(typeof event_id === 'string' && UUID.test(event_id)))
+    throw new Rejection('header-invalid', 'Its event_id is no UUID.')
+  if (
+    !isAbsent(sent_at) &&
+    !(typeof sent_at === 'string' && RFC_3339.test(sent_at) && !Number.isNaN(Date.parse(sent_at)))
+  )
+    throw new Rejection('header-invalid', 'Its sent_at is no RFC 3339 time.')
+  if (!isAbsent(dsn) && typeof dsn !== 'string')
+    throw new Rejection('header-invalid', 'Its dsn is no string.')
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null
+}
+
+/** `undefined` for a payload that ends at the next newline. */
+function readLength(parsed: HeaderLine): number | undefined {
+  const { length } = parsed.value
+  if (isAbsent(length)) return undefined
+  const raw = rawValue(parsed, 'length') ?? ''
+  if (!/^(0|[1-9]\d{0,9})$/.test(raw) || Number(raw) > MAX_LENGTH)
+    throw new Rejection('item-header-invalid', 'Its length is no plain number of bytes.')
+  return Number(raw)
+}

@@ -1,0 +1,132 @@
+/** One header line of an envelope: a JSON object, and where each of its members stands. */
+
+/** A half-open range of bytes, `[start, end)`. */
+export type Range = [start: number, end: number]
+
+export type HeaderLine = {
+  value: Readonly<Record<string, unknown>>
+  /** Four byte offsets for each member, in the line's order: key start, key end, value start, value end. Quotes belong. */
+  marks: readonly number[]
+  /** The line, one character per byte. */
+  text: string
+}
+
+const NOT_ASCII = /[^\0-\x7f]/
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * Reads a header line: one JSON object from the first byte to the last, in UTF-8, each key once. Gives `undefined` for anything
+ * else, as Relay's reader does (`relay-server/src/envelope/mod.rs`: white space after the object is `MissingNewline`, a known key
+ * twice is serde's "duplicate field"; we hold every key to that).
+ */
+export function parseHeaderLine(line: Buffer): HeaderLine | undefined {
+  const text = line.toString('latin1')
+  if (text[0] !== '{' || text[text.length - 1] !== '}') return undefined
+  const value = parseObject(NOT_ASCII.test(text) ? line : text)
+  if (!value) return undefined
+  const marks = markMembers(text)
+  return marks.length === Object.keys(value).length * 4 ? { value, marks, text } : undefined
+}
+
+function parseObject(line: Buffer | string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(typeof line === 'string' ? line : utf8.decode(line))
+  } catch {
+    return undefined
+  }
+}
+
+/** The value of a member as it was written, for what parsing hides (`1e1` and `10` are one number). */
+export function rawValue({ marks, text }: HeaderLine, key: string): string | undefined {
+  for (let i = 0; i < marks.length; i += 4)
+    if (keyAt(text, marks, i) === key) return text.slice(marks[i + 2], marks[i + 3])
+  return undefined
+}
+
+/**
+ * The byte ranges to leave out so that the members named in `keys` are gone and every other byte stays. Keys are compared as
+ * parsed: `"forw\u0061rded_for"` is `forwarded_for`. Offsets are relative to the line.
+ */
+export function cutMembers({ value, marks, text }: HeaderLine, keys: ReadonlySet<string>): Range[] {
+  if (!Object.keys(value).some((key) => keys.has(key))) return []
+  const cuts: Range[] = []
+  let lastKeptEnd = -1
+  for (let i = 0; i < marks.length; i += 4) {
+    const [start, end, next] = [marks[i] as number, marks[i + 3] as number, marks[i + 4]]
+    if (!keys.has(keyAt(text, marks, i))) lastKeptEnd = end
+    else if (next !== undefined) cuts.push([start, next])
+    else cuts.push([lastKeptEnd < 0 ? start : lastKeptEnd, end])
+  }
+  return merge(cuts)
+}
+
+/** Trailing members that go take the comma before them along, which may reach into a cut made earlier. */
+function merge(cuts: Range[]): Range[] {
+  const last = cuts.at(-1)
+  if (!last) return cuts
+  return [...cuts.filter(([start]) => start < last[0]), last]
+}
+
+function keyAt(text: string, marks: readonly number[], i: number): string {
+  const raw = text.slice((marks[i] as number) + 1, (marks[i + 1] as number) - 1)
+  return raw.includes('\\') ? JSON.parse(`"${raw}"`) : raw
+}
+
+/** Walks the top level of a JSON object that is known to be valid. */
+function markMembers(text: string): number[] {
+  const marks: number[] = []
+  let at = skipBlanks(text, 1)
+  while (text.charCodeAt(at) === QUOTE) {
+    const keyEnd = skipString(text, at)
+    const valueStart = skipBlanks(text, skipBlanks(text, keyEnd) + 1)
+    const valueEnd = skipValue(text, valueStart)
+    marks.push(at, keyEnd, valueStart, valueEnd)
+    at = skipBlanks(text, valueEnd)
+    if (text.charCodeAt(at) === COMMA) at = skipBlanks(text, at + 1)
+  }
+  return marks
+}
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const BACKSLASH = 0x5c
+
+function skipBlanks(text: string, at: number): number {
+  while (text.charCodeAt(at) <= 0x20) at++
+  return at
+}
+
+function skipString(text: string, at: number): number {
+  let end = text.indexOf('"', at + 1)
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1)
+  return end + 1
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let backslashes = 0
+  while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++
+  return backslashes % 2 === 1
+}
+
+function skipValue(text: string, at: number): number {
+  const first = text[at]
+  if (first === '"') return skipString(text, at)
+  if (first === '{' || first === '[') return skipNested(text, at)
+  while (!/[\s,}]/.test(text[at] ?? '}')) at++
+  return at
+}
+
+function skipNested(text: string, at: number): number {
+  let depth = 0
+  do {
+    const char = text[at]
+    if (char === '"') {
+      at = skipString(text, at)
+      continue
+    }
+    if (char === '{' || char === '[') depth++
+    else if (char === '}' || char === ']') depth--
+    at++
+  } while (depth > 0)
+  return at
+}

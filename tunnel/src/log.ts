@@ -1,0 +1,40 @@
+/** The log: JSON lines on standard output, without payloads, addresses or secrets. */
+
+import { type DestinationStream, type Logger, pino } from 'pino'
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+
+/** A line per envelope is many small writes: they are gathered for a moment. */
+const GATHER_BYTES = 4096
+const FLUSH_MS = 200
+
+export type Log = {
+  logger: Logger
+  /** Writes out what has been gathered. */
+  close(): Promise<void>
+}
+
+export function createLog(level: LogLevel): Log {
+  const destination = pino.destination({ dest: 1, sync: false, minLength: GATHER_BYTES })
+  const timer = setInterval(() => destination.flush(), FLUSH_MS).unref()
+  const logger = createLogger(level, destination)
+  return { logger, close }
+
+  function close(): Promise<void> {
+    clearInterval(timer)
+    return new Promise((resolve) => destination.flush(() => resolve()))
+  }
+}
+
+function createLogger(level: LogLevel, destination: DestinationStream): Logger {
+  return pino(
+    // A receipt has a `time` and a `replica` of its own: ours are when the line was written, and told once at the start.
+    {
+      level,
+      base: null,
+      timestamp: () => `,"at":${Date.now()}`,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    destination,
+  )
+}

@@ -1,0 +1,84 @@
+/** What Prometheus is told. Everything about envelopes is counted from their receipts, nowhere else. */
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Receipt } from './contract.ts'
+import { ITEM_TYPES } from './items.ts'
+
+export type Metrics = {
+  /** Counts one envelope. Called by `receipts.settle` alone. */
+  count(receipt: Receipt): void
+  expose(): Promise<string>
+}
+
+/** Figures that are looked at when Prometheus asks. */
+export type Gauges = { inFlight: () => number; bodyBytes: () => number }
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+/** Label values come from closed sets: answers, our codes, configured projects, known item types, status classes. */
+export function createMetrics(gauges: Gauges): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry, prefix: 'culvert_' })
+  const envelopes = new Counter({
+    name: 'culvert_envelopes_total',
+    help: 'Envelopes by how they were answered.',
+    labelNames: ['answer', 'reason', 'project'] as const,
+    registers,
+  })
+  const items = new Counter({
+    name: 'culvert_items_total',
+    help: 'Items in envelopes, by type and how the envelope was answered.',
+    labelNames: ['type', 'answer'] as const,
+    registers,
+  })
+  const bytes = new Counter({
+    name: 'culvert_envelope_bytes_total',
+    help: 'Body bytes of envelopes as they came over the wire.',
+    labelNames: ['answer'] as const,
+    registers,
+  })
+  const upstreamAnswers = new Counter({
+    name: 'culvert_upstream_answers_total',
+    help: 'Answers of Sentry, by status class.',
+    labelNames: ['status'] as const,
+    registers,
+  })
+  const seconds = new Histogram({
+    name: 'culvert_answer_seconds',
+    help: 'Seconds from the first byte of an envelope to its answer.',
+    labelNames: ['answer'] as const,
+    buckets: SECONDS,
+    registers,
+  })
+  gauge('culvert_envelopes_in_flight', 'Envelopes taken and not answered yet.', gauges.inFlight)
+  gauge('culvert_body_memory_bytes', 'Bytes of bodies held in memory.', gauges.bodyBytes)
+
+  return { count, expose: () => registry.metrics() }
+
+  function gauge(name: string, help: string, read: () => number): void {
+    new Gauge({ name, help, registers, collect: collectFrom(read) })
+  }
+
+  function count({
+    answer,
+    reason,
+    project,
+    items: parts,
+    bytes: size,
+    took,
+    upstreamStatus,
+  }: Receipt): void {
+    envelopes.inc({ answer, reason: reason ?? '', project: project ?? '' })
+    for (const { type } of parts) items.inc({ type: ITEM_TYPES.has(type) ? type : 'other', answer })
+    bytes.inc({ answer }, size)
+    seconds.observe({ answer }, took / 1000)
+    if (upstreamStatus) upstreamAnswers.inc({ status: `${Math.floor(upstreamStatus / 100)}xx` })
+  }
+}
+
+function collectFrom(read: () => number) {
+  return function collect(this: Gauge): void {
+    this.set(read())
+  }
+}

@@ -1,0 +1,164 @@
+/** The ways we say no, with the status each one gets, a sentence, and what to do about it. */
+
+export type Refusal = {
+  status: 400 | 403 | 404 | 405 | 408 | 413 | 415 | 429 | 502 | 503 | 504
+  sentence: string
+  fix: string
+}
+
+/** The closed set of codes. README lists them; nginx answers with some of them itself. */
+export const REFUSALS = {
+  'empty-body': {
+    status: 400,
+    sentence: 'The request has no body.',
+    fix: 'Post a Sentry envelope.',
+  },
+  'not-an-envelope': {
+    status: 400,
+    sentence:
+      'The body is not a Sentry envelope: its first line is no JSON object in UTF-8 with each key once.',
+    fix: 'Let a Sentry SDK write the envelope, and nothing on the way change it.',
+  },
+  'header-invalid': {
+    status: 400,
+    sentence: 'The header of the envelope holds a value that Sentry would refuse.',
+    fix: 'Write event_id as a UUID, sent_at as an RFC 3339 time and dsn as a string, or leave them out.',
+  },
+  'item-header-invalid': {
+    status: 400,
+    sentence:
+      'The header of an item is not one JSON object with a type, and a length that is a whole number if there is one.',
+    fix: 'Let a Sentry SDK write the envelope; a payload with newlines in it needs its length in the header.',
+  },
+  'item-malformed': {
+    status: 400,
+    sentence: 'An item does not end where it should.',
+    fix: 'Send the body as bytes: decoding it to text on the way breaks replays and attachments.',
+  },
+  'item-internal': {
+    status: 400,
+    sentence: 'An item has a type that only Relay may send.',
+    fix: 'Leave out items of type integration.',
+  },
+  'header-too-large': {
+    status: 413,
+    sentence: 'A header line of the envelope is too long.',
+    fix: 'Headers hold a few hundred bytes; put data into the payload.',
+  },
+  'too-many-items': {
+    status: 413,
+    sentence: 'The envelope has too many items.',
+    fix: 'Split it into several envelopes.',
+  },
+  'envelope-too-large': {
+    status: 413,
+    sentence: 'The envelope is too large.',
+    fix: 'Send less at once, or raise MAX_ENVELOPE_BYTES.',
+  },
+  'encoding-unknown': {
+    status: 415,
+    sentence: 'The body is compressed in a way that Sentry does not take.',
+    fix: 'Use gzip, deflate, br, zstd or no Content-Encoding.',
+  },
+  'encoding-broken': {
+    status: 400,
+    sentence: 'The body is not what its Content-Encoding says.',
+    fix: 'Compress the whole body once, or send it without Content-Encoding.',
+  },
+  'body-timeout': {
+    status: 408,
+    sentence: 'The body did not arrive in time.',
+    fix: 'Send it again over a better connection.',
+  },
+  'dsn-missing': {
+    status: 400,
+    sentence: 'The envelope names no DSN, and its query does not name exactly one project.',
+    fix: 'Set the tunnel option of the SDK, which then writes the DSN, or add ?p= with the project.',
+  },
+  'dsn-invalid': {
+    status: 400,
+    sentence: 'The DSN in the envelope cannot be read.',
+    fix: 'Give the SDK the DSN as Sentry shows it.',
+  },
+  'dsn-unknown': {
+    status: 403,
+    sentence: 'The DSN in the envelope is none that this tunnel carries for.',
+    fix: 'Add it to SENTRY_DSN, or give the SDK one that is there; host, project and key must all agree.',
+  },
+  'query-malformed': {
+    status: 400,
+    sentence: 'The query does not name the project plainly.',
+    fix: 'Write p and o once each in plain digits and r in letters, without escapes, or leave the query out.',
+  },
+  'query-mismatch': {
+    status: 400,
+    sentence: 'The query and the DSN in the envelope name different projects.',
+    fix: 'Post each envelope with the identifiers of its own DSN, or without a query.',
+  },
+  'origin-foreign': {
+    status: 403,
+    sentence: 'The page that sent this is of another origin than this site.',
+    fix: "Add the page's origin to ALLOWED_ORIGINS if it may report here.",
+  },
+  'path-unknown': {
+    status: 404,
+    sentence: 'There is no tunnel at this path.',
+    fix: 'Post to one of the paths in TUNNEL_PATHS.',
+  },
+  'method-unknown': {
+    status: 405,
+    sentence: 'Envelopes are posted.',
+    fix: 'Use POST.',
+  },
+  'upstream-away': {
+    status: 502,
+    sentence: 'Sentry could not be reached.',
+    fix: "See /status of the tunnel's admin port.",
+  },
+  'inbox-full': {
+    status: 503,
+    sentence: 'The inbox could not keep the envelope.',
+    fix: 'Make room on the disk that holds INBOX_FILE.',
+  },
+  'tunnel-failed': {
+    status: 503,
+    sentence: 'The tunnel failed on this envelope.',
+    fix: 'Report it with the request id; the log line with that id says more.',
+  },
+  'tunnel-away': {
+    status: 502,
+    sentence: 'No tunnel could be reached.',
+    fix: 'Look whether the tunnel runs: docker compose ps.',
+  },
+  'tunnel-slow': {
+    status: 504,
+    sentence: 'The tunnel did not answer in time.',
+    fix: "Look at the tunnel's log with the request id.",
+  },
+} as const satisfies Record<string, Refusal>
+
+export type Code = keyof typeof REFUSALS
+
+/** An envelope refused: thrown anywhere below `intake`, answered there. */
+export class Rejection extends Error {
+  readonly code: Code
+  /** What in this envelope it was; never a piece of the payload. */
+  readonly causes: string[]
+
+  constructor(code: Code, ...causes: string[]) {
+    super(code)
+    this.name = 'Rejection'
+    this.code = code
+    this.causes = causes
+  }
+
+  get status(): Refusal['status'] {
+    return REFUSALS[this.code].status
+  }
+}
+
+/** The body of a refusal, in the shape of Relay's `ApiErrorResponse` with our code and the request's id. */
+export function refusalBody({ code, causes }: Rejection, requestId: string): string {
+  const { sentence, fix } = REFUSALS[code]
+  return JSON.stringify({ detail: `${sentence} ${fix}`, code, causes, request_id: requestId })
+}
