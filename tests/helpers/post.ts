@@ -1,0 +1,40 @@
+/** Posting to a tunnel as a browser or anyone else might, every header at will. */
+
+import type { Readable } from 'node:stream'
+import { type Dispatcher, request } from 'undici'
+
+export type Posting = {
+  /** `/monitoring` unless given. */
+  path?: string
+  method?: Dispatcher.HttpMethod
+  headers?: Record<string, string | string[]>
+  /** A stream goes chunked, without Content-Length. */
+  body?: string | Buffer | Readable
+}
+
+export type Answered = {
+  status: number
+  headers: Record<string, string | string[] | undefined>
+  text: string
+  /** `undefined` where the text is no JSON. */
+  json: unknown
+}
+
+/** One request to `url` (scheme, host, port), and all of the answer. Redirects are not followed. */
+export async function post(
+  url: string,
+  { path = '/monitoring', method = 'POST', headers = {}, body = '' }: Posting,
+): Promise<Answered> {
+  const sent = method === 'GET' || method === 'HEAD' ? null : body
+  const response = await request(`${url}${path}`, { method, headers, body: sent })
+  const text = await response.body.text()
+  return { status: response.statusCode, headers: response.headers, text, json: parse(text) }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
