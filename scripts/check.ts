@@ -1,0 +1,24 @@
+/** Looks over the code without running it: style, and the types of both halves. */
+
+import { join, resolve } from 'node:path'
+import { runStep, type StepFailed } from './step.mjs'
+
+const root = resolve(import.meta.dirname, '..')
+
+const CHECKS: Record<string, string[]> = {
+  'biome check': ['biome', 'check'],
+  'tsc -p .': ['tsc', '-p', '.'],
+  'tsc -p web': ['tsc', '-p', 'web'],
+}
+
+const failed: string[] = []
+for (const [title, [program = '', ...args]] of Object.entries(CHECKS)) {
+  const command = [join(root, 'node_modules/.bin', program), ...args]
+  await runStep(title, command, { cwd: root }).catch((error: StepFailed) => {
+    console.error(error.output)
+    failed.push(title)
+  })
+}
+
+if (failed.length > 0) console.error(`culvert: ${failed.join(', ')} failed.`)
+process.exitCode = failed.length > 0 ? 1 : 0

@@ -1,0 +1,91 @@
+/** The Docker way: the containers of `docker-compose.yml`, for as long as this runs. */
+
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import type { Config } from './environment.ts'
+import { lifeline } from './lifeline.ts'
+import { checkPort } from './ports.ts'
+import { Refusal } from './refusal.ts'
+import { type Stream, startRun } from './run.ts'
+import type { Session } from './session.ts'
+import { siteOf, untilAnswers } from './site.ts'
+import { runStep, showProgress } from './step.mjs'
+
+const START_TIMEOUT = 20 * 60 * 1000 // 20 min: the first time, images are built
+const STOP_TIMEOUT = 60 * 1000 // 1 min; Compose itself gives each container its `stop_grace_period`
+
+/** Runs the site until `stopped`. Then, or when it cannot go on, removes every container and network; volumes stay. */
+export async function runDocker(config: Config, session: Session): Promise<void> {
+  const { clock, stopped, onUp } = session
+  await checkPort(config.httpHost, config.httpPort).catch((refusal: Error) => {
+    throw isUp(config) ? new Refusal('Culvert runs already; "docker compose down" stops it.') : refusal
+  })
+  const compose = startCompose(config, session)
+  try {
+    const aborted = once(stopped, 'abort')
+    const up = untilAnswers(siteOf(config), START_TIMEOUT, clock, stopped)
+    await Promise.race([up, compose.failed, aborted]).then(compose.started, compose.startFailed)
+    if (!stopped.aborted) onUp()
+    await Promise.race([compose.failed, aborted])
+  } finally {
+    await compose.run.end('SIGTERM', STOP_TIMEOUT)
+    await runStep('Removing the containers', ['docker', 'compose', 'down'], inRoot(config))
+  }
+}
+
+function startCompose(config: Config, { clock, report }: Session) {
+  const progress = showProgress('Building and starting the containers')
+  const failure = Promise.withResolvers<never>()
+  const command = [...lifeline(), 'docker', 'compose', '--progress', 'plain', 'up', '--build']
+  let isStarting = true
+  const run = startRun({ command, ...inRoot(config) }, clock, hear)
+  run.ended.then((end) => failure.reject(new Refusal(`docker compose up ended (${end}).`, run.tail())))
+  failure.promise.catch(() => {}) // nobody listens once the site is being stopped
+
+  function hear(text: string, stream: Stream): void {
+    const [, container, said] = /^(\S+) +\| ?(.*)$/.exec(text) ?? [] // `tunnel-1  | {"msg":"listening"}`
+    if (container !== undefined && said !== undefined) report.line(container, said, stream)
+    else hearCompose(text)
+  }
+
+  function hearCompose(text: string): void {
+    report.line('docker', text, 'stdout')
+    if (!isStarting) return // from then on Compose starts again what ends
+    progress.at(text)
+    const [, container = '', code] = /^(\S+) exited with code ([1-9]\d*)/.exec(text) ?? []
+    if (code)
+      failure.reject(
+        new Refusal(`${container} did not start (exit code ${code}).`, linesOf(container, run.tail())),
+      )
+  }
+
+  function started(): void {
+    isStarting = false
+    progress.end('done')
+  }
+
+  function startFailed(error: Error): never {
+    isStarting = false
+    progress.end('failed')
+    throw error
+  }
+
+  return { run, failed: failure.promise, started, startFailed }
+}
+
+/** Whether containers of this project run, started by someone else. */
+function isUp(config: Config): boolean {
+  const ps = ['compose', 'ps', '--quiet', '--status', 'running']
+  return spawnSync('docker', ps, { ...inRoot(config), encoding: 'utf8' }).stdout.trim() !== ''
+}
+
+function inRoot({ root, env }: Config) {
+  return { cwd: root, env: { ...env, COMPOSE_ANSI: 'never', COMPOSE_MENU: 'false' } }
+}
+
+function linesOf(container: string, output: string): string {
+  return output
+    .split('\n')
+    .filter((line) => line.startsWith(`${container} `))
+    .join('\n')
+}

@@ -1,0 +1,63 @@
+/** What `npm start` was asked for, by flags and by the environment: the only file of the scripts that looks there. */
+
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { readDsns } from '../tunnel/src/dsn.ts'
+import { type Environment, readInteger, readSharedSettings } from '../tunnel/src/settings.ts'
+import { Refusal } from './refusal.ts'
+
+export type Config = {
+  /** The work tree. */
+  root: string
+  /** Where everything is kept that is made at run time. */
+  stateFolder: string
+  /** Which way to run: as asked for, or whichever this machine can. */
+  way: 'docker' | 'plain' | 'any'
+  /** Whether every line of every process is shown, or what a person wants to know. */
+  output: 'all' | 'told'
+  httpHost: string
+  httpPort: number
+  /** The path browsers post to. */
+  tunnelPath: string
+  /** Everything the processes are started with. */
+  env: Environment
+}
+
+const DEFAULT_HTTP_PORT = 8080
+const USAGE =
+  'Flags: --docker or --plain to choose the way of running, --verbose to see every line of every process.'
+
+/** The environment of this process, with what the file `.env` adds to it, as Compose reads it too. */
+export function readEnvironment(root: string): Environment {
+  const file = join(root, '.env')
+  return { ...(existsSync(file) && parseEnv(readFileSync(file, 'utf8'))), ...process.env }
+}
+
+/** Reads flags and settings. Throws a `Refusal` that names every problem. */
+export function readConfig(root: string, flags: string[], env: Environment): Config {
+  const problems: string[] = []
+  const { tunnelPaths } = readSharedSettings(env, problems)
+  readDsns(env.SENTRY_DSN, problems)
+  const httpPort = readInteger(env, 'HTTP_PORT', 'port', DEFAULT_HTTP_PORT, [1, 65535], problems)
+  const config = {
+    ...readFlags(flags),
+    root,
+    stateFolder: join(root, '.culvert'),
+    httpHost: env.HTTP_HOST?.trim() || '127.0.0.1',
+    httpPort,
+    tunnelPath: tunnelPaths[0] ?? '',
+    env,
+  }
+  if (problems.length > 0)
+    throw new Refusal(`cannot start, ${problems.length} problem(s):\n${problems.join('\n')}`)
+  return config
+}
+
+function readFlags(flags: string[]): Pick<Config, 'way' | 'output'> {
+  const unknown = flags.find((flag) => !['--docker', '--plain', '--verbose'].includes(flag))
+  if (unknown !== undefined) throw new Refusal(`"${unknown}" is not a flag of npm start. ${USAGE}`)
+  const ways = (['docker', 'plain'] as const).filter((way) => flags.includes(`--${way}`))
+  if (ways.length > 1) throw new Refusal(`--docker and --plain exclude each other. ${USAGE}`)
+  return { way: ways[0] ?? 'any', output: flags.includes('--verbose') ? 'all' : 'told' }
+}

@@ -1,0 +1,48 @@
+/** nginx for the plain way: found or installed, and its routing table filled in. */
+
+import { spawnSync } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { canInstall, install } from './debian-packages.ts'
+import type { Config } from './environment.ts'
+import { findProgram } from './programs.ts'
+import { Refusal } from './refusal.ts'
+
+export type Addresses = {
+  /** Where the site listens. */
+  listen: string
+  tunnels: string[]
+  web: string
+}
+
+/** The full path of nginx. Installs it where that can be done; throws a `Refusal` that says what to install elsewhere. */
+export async function findNginx({ env }: Config, stopped: AbortSignal): Promise<string> {
+  const find = () => findProgram(['nginx'], env.PATH ?? '')
+  if (!find() && canInstall(env)) await install('nginx-light', env, stopped)
+  const nginx = find()
+  if (!nginx)
+    throw new Refusal(
+      'nginx is not installed; install it (apt install nginx, brew install nginx) or start a Docker Engine.',
+    )
+  return nginx
+}
+
+/** Writes the filled-in `nginx.conf` and gives its path. Throws a `Refusal` in the words of the settings. */
+export function renderNginx({ root, stateFolder, env }: Config, { listen, tunnels, web }: Addresses): string {
+  mkdirSync(stateFolder, { recursive: true })
+  const rendered = join(stateFolder, 'nginx.conf')
+  const own = {
+    LISTEN: listen,
+    TUNNELS: tunnels.join(' '),
+    WEB: web,
+    RESOLVER: '',
+    NGINX_TEMP: join(stateFolder, 'nginx'),
+  }
+  const { status, stderr } = spawnSync('sh', ['scripts/render-nginx.sh', 'nginx.conf', rendered], {
+    cwd: root,
+    env: { ...env, ...own },
+    encoding: 'utf8',
+  })
+  if (status !== 0) throw new Refusal('nginx.conf could not be filled in.', stderr.trim())
+  return rendered
+}

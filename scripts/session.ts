@@ -1,0 +1,13 @@
+/** What a way of running is handed beside the settings. */
+
+import type { Clock } from './clock.ts'
+import type { Report } from './report.ts'
+
+export type Session = {
+  clock: Clock
+  report: Report
+  /** Aborts when the site is to be stopped. */
+  stopped: AbortSignal
+  /** To be called once, when the site answers. */
+  onUp: () => void
+}

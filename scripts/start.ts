@@ -1,0 +1,49 @@
+/** Brings the whole site up with one command, and takes all of it down again. */
+
+import { join, resolve } from 'node:path'
+import { wallClock } from './clock.ts'
+import { runDocker } from './docker.ts'
+import { readConfig, readEnvironment } from './environment.ts'
+import { ownPassword } from './operator-password.ts'
+import { runPlain } from './plain.ts'
+import { createReport, welcome } from './report.ts'
+import { siteOf } from './site.ts'
+import { chooseWay } from './way.ts'
+
+const stop = new AbortController()
+const stopped = stop.signal
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stop.abort())
+
+try {
+  await start().catch((error) => {
+    if (!stopped.aborted) throw error // what is given up half done on the way to a stop is no failure
+  })
+  console.log('Stopped.')
+} catch (error) {
+  explain(error as Error)
+}
+
+async function start(): Promise<void> {
+  const root = resolve(import.meta.dirname, '..')
+  const asked = readConfig(root, process.argv.slice(2), readEnvironment(root))
+  const password = ownPassword(join(asked.stateFolder, 'operator-password'), asked.env)
+  const config = { ...asked, env: { ...asked.env, ...(password && { OPERATOR_PASSWORD: password }) } }
+  const report = createReport(config.output, console.log)
+  const choice = await chooseWay(config, stopped)
+  report.say(choice.sentence)
+
+  function onUp(): void {
+    report.say(welcome(config, siteOf(config).address, password))
+    report.open()
+  }
+
+  const run = choice.way === 'docker' ? runDocker : runPlain
+  await run(config, { clock: wallClock, report, stopped, onUp })
+}
+
+/** A reason of the world is a sentence, after what a process said about it; a mistake of ours keeps its stack. */
+function explain(error: Error & { output?: string }): void {
+  process.exitCode = 1
+  if (error.output) console.error(error.output)
+  console.error(error.output === undefined ? error : `culvert: ${error.message}`)
+}
