@@ -1,0 +1,118 @@
+/** The built web server, as a process of its own. */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { withLock } from '../../scripts/lock.mjs'
+import { runStep } from '../../scripts/step.mjs'
+import { NODE, ROOT } from './node.ts'
+import { freePort } from './ports.ts'
+
+const SERVER = resolve(ROOT, 'web/.next/standalone/web/server.js')
+const STARTS_WITHIN = 20_000 // ms
+
+/** `NODE_OPTIONS` for a server that fails to answer `?break`. */
+export const BREAKABLE = `--import=${new URL('./breakable.ts', import.meta.url).href}`
+
+export type Web = Awaited<ReturnType<typeof startWeb>>
+
+/** Starts it, built first where that is due, and waits until it answers. Rejects with what it wrote when it ends before that. */
+export async function startWeb(env: Record<string, string> = {}) {
+  await buildWeb()
+  const port = await freePort()
+  const web = run({ HOSTNAME: '127.0.0.1', PORT: String(port), ...env })
+  const url = `http://127.0.0.1:${port}`
+  await answers(`${url}/healthz`, web.child)
+  if (web.child.exitCode !== null)
+    throw new Error(`web ended with ${web.child.exitCode} before it answered:\n${web.said.stderr}`)
+  return {
+    url,
+    port,
+    /** What it wrote so far. */
+    said: web.said,
+    exited: web.exited,
+    /** Asks it to end, and gives how it ended. */
+    stop: web.stop,
+    [Symbol.asyncDispose]: async () => void (await web.stop()),
+  }
+}
+
+/** Runs it with settings it should refuse, and gives how it ended. */
+export async function refuseWeb(env: Record<string, string>): Promise<Exit> {
+  await buildWeb()
+  const web = run({ HOSTNAME: '127.0.0.1', PORT: String(await freePort()), ...env })
+  const late = sleep(STARTS_WITHIN, undefined, { ref: false }).then(() => web.stop())
+  return Promise.race([web.exited, late])
+}
+
+export type Exit = { code: number | null; stdout: string; stderr: string }
+
+function run(env: Record<string, string>) {
+  const child = spawn(NODE, [SERVER], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const said = { stdout: '', stderr: '' }
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    said.stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    said.stderr += text
+  })
+  const exited: Promise<Exit> = once(child, 'close').then(([code]) => ({ code, ...said }))
+  const stop = (signal: NodeJS.Signals = 'SIGTERM') => {
+    child.kill(signal)
+    return exited
+  }
+  return { child, said, exited, stop }
+}
+
+/** Resolves when `url` answers, or `child` has ended. */
+async function answers(url: string, child: ChildProcess): Promise<void> {
+  const deadline = AbortSignal.timeout(STARTS_WITHIN)
+  while (child.exitCode === null) {
+    const response = await fetch(url, { signal: deadline }).catch(() => undefined)
+    if (response?.ok) return
+    if (deadline.aborted) {
+      child.kill('SIGKILL')
+      throw new Error(`web did not answer within ${STARTS_WITHIN} ms`)
+    }
+    await sleep(50)
+  }
+}
+
+const LOCK = resolve(ROOT, '.culvert/web-build.lock')
+/** Says when the build that is there began, in milliseconds since 1970. */
+const STAMP = resolve(ROOT, 'web/.next/standalone/tested')
+const SOURCES = [
+  'web/**/*.{ts,tsx,css,svg,json}',
+  'tunnel/src/{contract,dsn,settings}.ts',
+  'package-lock.json',
+  'tsconfig.json',
+]
+// Next writes them itself.
+const NO_SOURCES = ['**/.next', '**/node_modules', 'web/next-env.d.ts']
+
+/** Builds web unless the build that is there is newer than its sources. Test files run side by side: one builds, others wait. */
+export async function buildWeb(): Promise<void> {
+  if (isBuilt()) return
+  await withLock(
+    LOCK,
+    async () => {
+      if (isBuilt()) return
+      const began = Date.now()
+      await runStep('Building web', ['npm', 'run', 'build', '--workspace', 'web'], { cwd: ROOT })
+      writeFileSync(STAMP, String(began))
+    },
+    () => {},
+  )
+}
+
+function isBuilt(): boolean {
+  if (!existsSync(STAMP)) return false
+  const began = Number(readFileSync(STAMP, 'utf8'))
+  const sources = globSync(SOURCES, { cwd: ROOT, exclude: NO_SOURCES })
+  return sources.every((file) => statSync(resolve(ROOT, file)).mtimeMs < began)
+}

@@ -1,0 +1,92 @@
+/** One build serves every environment: its settings reach each document when it is asked for. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startChromium } from '../helpers/chromium.ts'
+import { requires } from '../helpers/requirements.ts'
+import { BREAKABLE, startWeb, type Web } from '../helpers/web.ts'
+
+const STAGING = {
+  SENTRY_DSN: 'https://abc@o123.ingest.us.sentry.io/456',
+  SENTRY_ENVIRONMENT: 'staging',
+  SENTRY_RELEASE: 'shop@1.2.3',
+  SENTRY_TRACES_SAMPLE_RATE: '0.5',
+}
+const STAGING_SETTINGS = {
+  dsn: 'https://abc@o123.ingest.us.sentry.io/456',
+  tunnel: '/monitoring?p=456&o=123&r=us',
+  environment: 'staging',
+  release: 'shop@1.2.3',
+  tracesSampleRate: 0.5,
+}
+const INBOX_SETTINGS = {
+  dsn: 'https://culvert@inbox.invalid/1',
+  tunnel: '/r?p=1',
+  environment: 'production',
+}
+
+let staging: Web
+let inbox: Web
+
+beforeAll(async () => {
+  ;[staging, inbox] = await Promise.all([
+    startWeb({ ...STAGING, NODE_OPTIONS: BREAKABLE }),
+    startWeb({ TUNNEL_PATHS: '/r' }),
+  ])
+}, 180_000)
+
+afterAll(() => Promise.all([staging?.stop(), inbox?.stop()]))
+
+/** The settings that a document carries. */
+async function settingsOf(url: string): Promise<unknown> {
+  const html = await (await fetch(url)).text()
+  const [, attribute = 'null'] = /^<!DOCTYPE html><html[^>]* data-settings="([^"]*)"/.exec(html) ?? []
+  return JSON.parse(attribute.replaceAll('&quot;', '"').replaceAll('&amp;', '&'))
+}
+
+describe('The settings of the browser', () => {
+  it.each(['/', '/no-such-page', '/no/such/page?at=all'])(
+    'stand in %s, those of the running process',
+    async (path) => {
+      expect(await settingsOf(staging.url + path)).toEqual(STAGING_SETTINGS)
+      expect(await settingsOf(inbox.url + path)).toEqual(INBOX_SETTINGS)
+    },
+  )
+
+  it('can be asked for, by a document that carries none', async () => {
+    expect(await settingsOf(`${staging.url}/?break`)).toBeNull()
+    const response = await fetch(`${staging.url}/settings.json`)
+    expect(response.headers.get('cache-control')).toBe('no-store')
+    expect(await response.json()).toEqual(STAGING_SETTINGS)
+  })
+})
+
+describe('An error thrown in the browser is reported to the tunnel path', requires('chromium'), () => {
+  it.each([
+    ['of a page', '/', 200],
+    ['of the not-found page', '/no-such-page', 404],
+    ['that Next writes after a server exception', '/?break', 500],
+  ])('from the document %s', async (_, path, status) => {
+    await using chromium = await startChromium()
+    await using visitor = await chromium.visitor()
+    const { page } = visitor
+    if (status !== 200) visitor.expectTrouble(new RegExp(`status of ${status}`))
+    if (status === 500) visitor.expectTrouble(/Minified|Server Components render/)
+    visitor.expectTrouble(/uncaught Error: after the page/)
+    await page.route('**/monitoring**', (route) => route.fulfill({ json: {} }))
+
+    expect((await page.goto(staging.url + path))?.status()).toBe(status)
+    const reported = page.waitForRequest((request) => Boolean(request.postData()?.includes('after the page')))
+    await page.evaluate(
+      () =>
+        void setTimeout(() => {
+          throw new Error('after the page')
+        }),
+    )
+
+    const request = await reported
+    expect(request.url()).toBe(`${staging.url}/monitoring?p=456&o=123&r=us`)
+    const [header = '', , event = ''] = request.postData()?.split('\n') ?? []
+    expect(JSON.parse(header)).toMatchObject({ dsn: STAGING.SENTRY_DSN })
+    expect(JSON.parse(event)).toMatchObject({ environment: 'staging', release: 'shop@1.2.3' })
+  })
+})

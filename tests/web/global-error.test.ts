@@ -1,0 +1,71 @@
+/** What a visitor reads in place of a page that broke, or that never was. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startChromium } from '../helpers/chromium.ts'
+import { requires } from '../helpers/requirements.ts'
+import { BREAKABLE, startWeb, type Web } from '../helpers/web.ts'
+
+let web: Web
+let chromium: Awaited<ReturnType<typeof startChromium>>
+
+describe('In place of a page', requires('chromium'), () => {
+  beforeAll(async () => {
+    web = await startWeb({ NODE_OPTIONS: BREAKABLE })
+    chromium = await startChromium()
+  }, 180_000)
+  afterAll(() => Promise.all([web?.stop(), chromium?.close()]))
+
+  it('that broke on the server stand the host, the digest of the server log and two ways on', async () => {
+    await using visitor = await chromium.visitor()
+    const { page } = visitor
+    visitor.expectTrouble(/status of 500/)
+    visitor.expectTrouble(/Minified/)
+    await page.route('**/monitoring?**', (route) => route.fulfill({ json: {} }))
+    await page.goto(`${web.url}/?break`)
+    expect(await page.getByRole('heading').innerText()).toBe(
+      `Application error: a server-side exception has occurred while loading 127.0.0.1:${web.port} (see the server logs for more information).`,
+    )
+    const digest = await page.getByText(/^Digest: \d+$/).innerText()
+    expect(web.said.stderr).toContain(`digest: '${digest.slice('Digest: '.length)}'`)
+
+    await page.getByRole('link', { name: 'Go to the start page' }).click()
+    await page.getByRole('heading', { name: 'Break this page' }).waitFor()
+  })
+
+  it('that broke in the browser stands the host; the error is reported once and a reload helps', async () => {
+    await using visitor = await chromium.visitor()
+    const { page, posts } = visitor
+    visitor.expectTrouble(/Thrown on purpose/)
+    visitor.expectTrouble(/broken while it renders/)
+    await page.route('**/monitoring?**', (route) => route.fulfill({ json: {} }))
+    await page.goto(web.url)
+    await page.evaluate(() => {
+      const { map } = Array.prototype
+      Array.prototype.map = function (...args) {
+        if (this[0]?.outcome) throw new Error('broken while it renders')
+        return map.apply(this, args)
+      }
+    })
+    await page.getByRole('button', { name: 'Throw an error' }).click()
+    const heading = page.getByRole('heading', { name: 'Application error' })
+    expect(await heading.innerText()).toBe(
+      `Application error: a client-side exception has occurred while loading 127.0.0.1:${web.port} (see the browser console for more information).`,
+    )
+    expect(await page.getByText('Digest').count()).toBe(0)
+
+    await page.getByRole('button', { name: 'Reload' }).click()
+    await page.getByRole('heading', { name: 'Break this page' }).waitFor()
+    const bodies = posts.map((post) => post.postData() ?? '')
+    expect(bodies.filter((body) => /"value":"broken while it renders"/.test(body))).toHaveLength(1)
+  })
+
+  it('that is not there stands 404 and a way on', async () => {
+    await using visitor = await chromium.visitor()
+    const { page } = visitor
+    visitor.expectTrouble(/status of 404/)
+    expect((await page.goto(`${web.url}/no-such-page`))?.status()).toBe(404)
+    await page.getByRole('heading', { name: 'This page could not be found.' }).waitFor()
+    await page.getByRole('link', { name: 'Go to the start page' }).click()
+    await page.getByRole('heading', { name: 'Break this page' }).waitFor()
+  })
+})

@@ -1,0 +1,5 @@
+/** Tells whoever starts and watches web that it answers. */
+
+export function GET(): Response {
+  return new Response('ok')
+}
