@@ -3,9 +3,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createEnvelopeReader, type Envelope, type ReaderLimits } from '../../tunnel/src/envelope.ts'
-import type { Range } from '../../tunnel/src/header-line.ts'
+import type { Range } from '../../tunnel/src/range.ts'
 import { Rejection } from '../../tunnel/src/rejection.ts'
 import { EVENT_ID, envelopeOf } from '../helpers/envelopes.ts'
+import { attempt, codeOf } from '../helpers/refused.ts'
 
 const LIMITS: ReaderLimits = { headerBytes: 64 * 1024, items: 1_000, keep: () => true }
 
@@ -278,24 +279,6 @@ function cutBy(bytes: Buffer, sizes: number[]): Buffer[] {
     at += size
   }
   return chunks
-}
-
-function attempt(reading: () => Envelope): Envelope | Rejection {
-  try {
-    return reading()
-  } catch (error) {
-    if (error instanceof Rejection) return error
-    throw error
-  }
-}
-
-function codeOf(reading: () => unknown): string {
-  try {
-    reading()
-  } catch (error) {
-    return error instanceof Rejection ? error.code : String(error)
-  }
-  return 'taken'
 }
 
 function spellings(key: string): string[] {

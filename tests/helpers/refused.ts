@@ -1,0 +1,19 @@
+/** What an act was refused with. */
+
+import { Rejection } from '../../tunnel/src/rejection.ts'
+
+/** What it gives, or the `Rejection` it throws; anything else thrown is a bug and goes on. */
+export function attempt<T>(act: () => T): T | Rejection {
+  try {
+    return act()
+  } catch (error) {
+    if (error instanceof Rejection) return error
+    throw error
+  }
+}
+
+/** The code of the refusal, or `taken`. */
+export function codeOf(act: () => unknown): string {
+  const outcome = attempt(act)
+  return outcome instanceof Rejection ? outcome.code : 'taken'
+}
