@@ -2,15 +2,12 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { withLock } from '../../scripts/lock.mjs'
-import { runStep } from '../../scripts/step.mjs'
+import { buildWeb, WEB_SERVER } from '../../scripts/build-web.ts'
 import { NODE, ROOT } from './node.ts'
 import { freePort } from './ports.ts'
 
-const SERVER = resolve(ROOT, 'web/.next/standalone/web/server.js')
 const STARTS_WITHIN = 20_000 // ms
 
 /** `NODE_OPTIONS` for a server that fails to answer `?break`. */
@@ -20,7 +17,7 @@ export type Web = Awaited<ReturnType<typeof startWeb>>
 
 /** Starts it, built first where that is due, and waits until it answers. Rejects with what it wrote when it ends before that. */
 export async function startWeb(env: Record<string, string> = {}) {
-  await buildWeb()
+  await buildWeb(ROOT, process.env)
   const port = await freePort()
   const web = run({ HOSTNAME: '127.0.0.1', PORT: String(port), ...env })
   const url = `http://127.0.0.1:${port}`
@@ -41,7 +38,7 @@ export async function startWeb(env: Record<string, string> = {}) {
 
 /** Runs it with settings it should refuse, and gives how it ended. */
 export async function refuseWeb(env: Record<string, string>): Promise<Exit> {
-  await buildWeb()
+  await buildWeb(ROOT, process.env)
   const web = run({ HOSTNAME: '127.0.0.1', PORT: String(await freePort()), ...env })
   const late = sleep(STARTS_WITHIN, undefined, { ref: false }).then(() => web.stop())
   return Promise.race([web.exited, late])
@@ -50,7 +47,7 @@ export async function refuseWeb(env: Record<string, string>): Promise<Exit> {
 export type Exit = { code: number | null; stdout: string; stderr: string }
 
 function run(env: Record<string, string>) {
-  const child = spawn(NODE, [SERVER], {
+  const child = spawn(NODE, [resolve(ROOT, WEB_SERVER)], {
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -81,38 +78,4 @@ async function answers(url: string, child: ChildProcess): Promise<void> {
     }
     await sleep(50)
   }
-}
-
-const LOCK = resolve(ROOT, '.culvert/web-build.lock')
-/** Says when the build that is there began, in milliseconds since 1970. */
-const STAMP = resolve(ROOT, 'web/.next/standalone/tested')
-const SOURCES = [
-  'web/**/*.{ts,tsx,css,svg,json}',
-  'tunnel/src/{contract,dsn,settings}.ts',
-  'package-lock.json',
-  'tsconfig.json',
-]
-// Next writes them itself.
-const NO_SOURCES = ['**/.next', '**/node_modules', 'web/next-env.d.ts']
-
-/** Builds web unless the build that is there is newer than its sources. Test files run side by side: one builds, others wait. */
-export async function buildWeb(): Promise<void> {
-  if (isBuilt()) return
-  await withLock(
-    LOCK,
-    async () => {
-      if (isBuilt()) return
-      const began = Date.now()
-      await runStep('Building web', ['npm', 'run', 'build', '--workspace', 'web'], { cwd: ROOT })
-      writeFileSync(STAMP, String(began))
-    },
-    () => {},
-  )
-}
-
-function isBuilt(): boolean {
-  if (!existsSync(STAMP)) return false
-  const began = Number(readFileSync(STAMP, 'utf8'))
-  const sources = globSync(SOURCES, { cwd: ROOT, exclude: NO_SOURCES })
-  return sources.every((file) => statSync(resolve(ROOT, file)).mtimeMs < began)
 }

@@ -43,7 +43,7 @@ describe('In place of a page', requires('chromium'), () => {
       const { map } = Array.prototype
       Array.prototype.map = function (...args) {
         if (this[0]?.outcome) throw new Error('broken while it renders')
-        return map.apply(this, args)
+        return Reflect.apply(map, this, args)
       }
     })
     await page.getByRole('button', { name: 'Throw an error' }).click()
