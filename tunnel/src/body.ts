@@ -6,7 +6,7 @@ import { type FileHandle, open, unlink } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import type { Range } from './header-line.ts'
+import type { Range } from './range.ts'
 import { Rejection } from './rejection.ts'
 import { type Encoding, readEncoding, unpacked } from './unpack.ts'
 
@@ -52,7 +52,9 @@ export function createBodies(settings: BodySettings): Bodies {
     const chunks: Buffer[] = []
     let [bytes, mine] = [0, 0]
     let file: FileHandle | undefined
+    let released = false
     const release = async () => {
+      released = true
       held -= mine
       mine = 0
       await file?.close()
@@ -80,7 +82,9 @@ export function createBodies(settings: BodySettings): Bodies {
     }
 
     async function spill(): Promise<void> {
-      file = await openWaiting(settings.dir)
+      const opened = await openWaiting(settings.dir)
+      if (released) return opened.close() // the sender left meanwhile
+      file = opened
       for (const chunk of chunks.splice(0)) await file.appendFile(chunk)
       held -= mine
       mine = 0

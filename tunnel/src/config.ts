@@ -2,15 +2,21 @@
 
 import { scryptSync } from 'node:crypto'
 import { type Dsn, INBOX_DSN, parseDsn, readDsns } from './dsn.ts'
-import type { LogLevel } from './log.ts'
+import type { FilterSettings } from './filters.ts'
+import { LOG_LEVELS, type LogLevel } from './log.ts'
 import {
   type Environment,
+  readChoice,
   readInteger,
   readNetworks,
+  readSecret,
   readSharedSettings,
   readSwitch,
+  readWords,
   type SharedSettings,
 } from './settings.ts'
+import type { ThrottleSettings } from './throttle.ts'
+import type { ProxySettings, UpstreamSettings } from './upstream.ts'
 
 export type Config = SharedSettings & {
   /** Where browsers' posts are taken. */
@@ -31,7 +37,14 @@ export type Config = SharedSettings & {
   edge: string[]
   /** Foreign origins that may post. */
   allowedOrigins: Set<string>
-  /** A folder on a disk for bodies too large for memory. */
+  filters: FilterSettings
+  throttle: ThrottleSettings
+  upstream: UpstreamSettings
+  /** Bytes of one header line, items of one envelope. */
+  headerBytes: number
+  items: number
+  /** Bytes that all bodies in hand may hold in memory together; a folder on a disk takes what is beyond. */
+  memoryBytes: number
   bodyDir: string
   logLevel: LogLevel
 }
@@ -46,30 +59,53 @@ export class BadSettings extends Error {
   }
 }
 
+const MIB = 1024 * 1024
 const PORTS: [number, number] = [1, 65535]
-const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
+const RATES: [number, number] = [0, 1_000_000]
+const MILLISECONDS: [number, number] = [10, 600_000]
 const LOOPBACK = ['127.0.0.0/8', '::1']
+const FILTERS = ['browser-extensions', 'web-crawlers', 'localhost', 'health-checks'] as const
 
 /** Throws `BadSettings`. */
 export function readConfig(env: Environment): Config {
   const problems: string[] = []
-  const dsns = readDsns(env.SENTRY_DSN, problems)
+  const integer = (name: string, kind: string, byDefault: number, range: [number, number]) =>
+    readInteger(env, name, kind, byDefault, range, problems)
+  const dsns = readDsns(readSecret(env, 'SENTRY_DSN', problems), problems)
   const forward = dsns.length > 0
-  const inboxed = readSwitch(env, 'INBOX', !forward, problems)
+  const inboxed = readSwitch(env, 'INBOX', !forward, problems) || !forward
   const config: Config = {
     ...readSharedSettings(env, problems),
     host: env.HOST || '127.0.0.1',
-    port: readInteger(env, 'PORT', 'port', 9090, PORTS, problems),
+    port: integer('PORT', 'port', 9090, PORTS),
     adminHost: env.ADMIN_HOST || env.HOST || '127.0.0.1',
-    adminPort: readInteger(env, 'ADMIN_PORT', 'port', 9091, PORTS, problems),
-    adminToken: adminToken(env),
+    adminPort: integer('ADMIN_PORT', 'port', 9091, PORTS),
+    adminToken: readAdminToken(env, problems),
     dsns: forward ? dsns : [inboxDsn()],
     forward,
-    inboxFile: inboxed || !forward ? env.INBOX_FILE || '.culvert/inbox.db' : undefined,
+    inboxFile: inboxed ? env.INBOX_FILE || '.culvert/inbox.db' : undefined,
     edge: readNetworks(env, 'EDGE', LOOPBACK, problems),
     allowedOrigins: readOrigins(env.ALLOWED_ORIGINS, problems),
+    filters: readFilters(env, problems),
+    throttle: {
+      addressRate: integer('ADDRESS_RATE', 'number of envelopes a second', 200, RATES),
+      addressBurst: integer('ADDRESS_BURST', 'number of envelopes', 2_000, [1, 1_000_000]),
+      addressBytes: integer('ADDRESS_BYTES', 'number of bytes a second', 20_000_000, [0, 1_000_000_000]),
+      projectRate: integer('PROJECT_RATE', 'number of envelopes a second', 0, RATES),
+      projectBurst: integer('PROJECT_BURST', 'number of envelopes', 10_000, [1, 1_000_000]),
+    },
+    upstream: {
+      connectMs: integer('UPSTREAM_CONNECT_MS', 'number of milliseconds', 1_000, MILLISECONDS),
+      answerMs: integer('UPSTREAM_ANSWER_MS', 'number of milliseconds', 10_000, MILLISECONDS),
+      lateMs: integer('UPSTREAM_LATE_MS', 'number of milliseconds', 2_000, MILLISECONDS),
+      connections: integer('UPSTREAM_CONNECTIONS', 'number of connections', 64, [1, 1_000]),
+      proxies: readProxies(env),
+    },
+    headerBytes: integer('HEADER_BYTES', 'number of bytes', 64 * 1024, [1024, MIB]),
+    items: integer('MAX_ITEMS', 'number of items', 1_000, [1, 100_000]),
+    memoryBytes: integer('MEMORY_BYTES', 'number of bytes', 64 * MIB, [MIB, 4096 * MIB]),
     bodyDir: env.BODY_DIR || '.culvert/bodies',
-    logLevel: readLogLevel(env.LOG_LEVEL, problems),
+    logLevel: readChoice(env, 'LOG_LEVEL', LOG_LEVELS, 'info', problems),
   }
   if (problems.length > 0) throw new BadSettings(problems)
   return config
@@ -82,9 +118,12 @@ function inboxDsn(): Dsn {
 }
 
 /** One secret is enough: the token follows from the operator's password (web derives the same), unless set itself. */
-function adminToken(env: Environment): string | undefined {
-  if (env.ADMIN_TOKEN) return env.ADMIN_TOKEN
-  return env.OPERATOR_PASSWORD ? deriveAdminToken(env.OPERATOR_PASSWORD) : undefined
+function readAdminToken(env: Environment, problems: string[]): string | undefined {
+  const password = readSecret(env, 'OPERATOR_PASSWORD', problems)
+  return (
+    readSecret(env, 'ADMIN_TOKEN', problems) ??
+    (password === undefined ? undefined : deriveAdminToken(password))
+  )
 }
 
 /** 32 bytes in hex, by scrypt with a fixed label. */
@@ -102,9 +141,31 @@ function readOrigins(given: string | undefined, problems: string[]): Set<string>
   return new Set(origins)
 }
 
-function readLogLevel(given: string | undefined, problems: string[]): LogLevel {
-  if (!given) return 'info'
-  const level = LOG_LEVELS.find((known) => known === given)
-  if (!level) problems.push(`LOG_LEVEL: "${given}" is no level; write one of ${LOG_LEVELS.join(', ')}`)
-  return level ?? 'info'
+function readFilters(env: Environment, problems: string[]): FilterSettings {
+  const on = readWords(env, 'FILTERS', FILTERS, problems)
+  return {
+    nextNoise: readSwitch(env, 'DROP_NEXT_NOISE', true, problems),
+    browserExtensions: on.includes('browser-extensions'),
+    webCrawlers: on.includes('web-crawlers'),
+    localhost: on.includes('localhost'),
+    healthChecks: on.includes('health-checks'),
+    errorMessages: readGlobs(env.FILTER_ERROR_MESSAGES),
+    releases: readGlobs(env.FILTER_RELEASES),
+  }
+}
+
+/** One glob a line, or separated by `|` (a message may hold spaces and commas). */
+function readGlobs(given: string | undefined): string[] {
+  return (given ?? '')
+    .split(/[\n|]/)
+    .map((glob) => glob.trim())
+    .filter(Boolean)
+}
+
+/** The usual variables, in either case. */
+function readProxies(env: Environment): ProxySettings | undefined {
+  const httpProxy = env.http_proxy ?? env.HTTP_PROXY
+  const httpsProxy = env.https_proxy ?? env.HTTPS_PROXY
+  if (!httpProxy && !httpsProxy) return undefined
+  return { httpProxy, httpsProxy, noProxy: env.no_proxy ?? env.NO_PROXY }
 }

@@ -15,7 +15,8 @@ export type Receipt = {
   eventId?: string
   /** SDK name and version, cut to 64 characters. */
   sdk?: string
-  items: { type: string; bytes: number }[]
+  /** `out` tells why an item was taken out: `limited`, `shed`, or a filter. */
+  items: { type: string; bytes: number; out?: string }[]
   /** Body bytes as they came over the wire. */
   bytes: number
   answer: Answer

@@ -1,6 +1,7 @@
 /** The parts of an envelope we judge by; payloads stay bytes. */
 
-import { cutMembers, type HeaderLine, parseHeaderLine, type Range, rawValue } from './header-line.ts'
+import { cutMembers, type HeaderLine, parseHeaderLine, rawValue } from './header-line.ts'
+import type { Range } from './range.ts'
 import { Rejection } from './rejection.ts'
 
 export type Item = {
@@ -66,9 +67,11 @@ const RELAY_ITEM_KEYS = new Set([
 ])
 
 const NEWLINE = 0x0a
+const KEPT_BYTES = 1024 * 1024 // as large as an event may be
 const MAX_LENGTH = 0xffff_ffff // Relay reads `length` as u32
 const UUID = /^([0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i
-const RFC_3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/
+const RFC_3339 =
+  /^(\d{4})-(\d\d)-(\d\d)[Tt ]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 
 /**
  * Reads by the grammar of Sentry's envelopes (PROTOCOL §1), on bytes: implicit and explicit lengths, empty items, no newline at the
@@ -178,7 +181,7 @@ export function createEnvelopeReader(limits: ReaderLimits): EnvelopeReader {
   function keepPayload(chunk: Buffer, start: number, end: number): void {
     if (!item) return
     item.bytes += end - start
-    if (limits.keep(item.type)) item.payload.push(chunk.subarray(start, end))
+    if (item.bytes <= KEPT_BYTES && limits.keep(item.type)) item.payload.push(chunk.subarray(start, end))
   }
 
   function takeTerminator(chunk: Buffer, at: number): number {
@@ -227,13 +230,18 @@ function skipBlanks(chunk: Buffer, at: number): number {
 function checkEnvelopeHeader({ event_id, sent_at, dsn }: HeaderLine['value']): void {
   if (!isAbsent(event_id) && !(typeof event_id === 'string' && UUID.test(event_id)))
     throw new Rejection('header-invalid', 'Its event_id is no UUID.')
-  if (
-    !isAbsent(sent_at) &&
-    !(typeof sent_at === 'string' && RFC_3339.test(sent_at) && !Number.isNaN(Date.parse(sent_at)))
-  )
+  if (!isAbsent(sent_at) && !(typeof sent_at === 'string' && isTime(sent_at)))
     throw new Rejection('header-invalid', 'Its sent_at is no RFC 3339 time.')
   if (!isAbsent(dsn) && typeof dsn !== 'string')
     throw new Rejection('header-invalid', 'Its dsn is no string.')
+}
+
+/** `Date.parse` would take the 30th of February for the 2nd of March. */
+function isTime(text: string): boolean {
+  const [, year, month, day] = RFC_3339.exec(text) ?? []
+  if (year === undefined) return false
+  const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)))
+  return date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day)
 }
 
 function isAbsent(value: unknown): boolean {

@@ -1,7 +1,6 @@
 /** One header line of an envelope: a JSON object, and where each of its members stands. */
 
-/** A half-open range of bytes, `[start, end)`. */
-export type Range = [start: number, end: number]
+import { mergeRanges, type Range } from './range.ts'
 
 export type HeaderLine = {
   value: Readonly<Record<string, unknown>>
@@ -57,14 +56,7 @@ export function cutMembers({ value, marks, text }: HeaderLine, keys: ReadonlySet
     else if (next !== undefined) cuts.push([start, next])
     else cuts.push([lastKeptEnd < 0 ? start : lastKeptEnd, end])
   }
-  return merge(cuts)
-}
-
-/** Trailing members that go take the comma before them along, which may reach into a cut made earlier. */
-function merge(cuts: Range[]): Range[] {
-  const last = cuts.at(-1)
-  if (!last) return cuts
-  return [...cuts.filter(([start]) => start < last[0]), last]
+  return mergeRanges(cuts)
 }
 
 function keyAt(text: string, marks: readonly number[], i: number): string {

@@ -2,27 +2,40 @@
 
 import type { IncomingMessage } from 'node:http'
 import { Aborted, type Bodies, type Body, packParcel } from './body.ts'
+import type { ClientReports } from './client-reports.ts'
 import type { Receipt } from './contract.ts'
 import type { Caller, Edge } from './edge.ts'
-import { createEnvelopeReader, type Envelope, type ReaderLimits } from './envelope.ts'
+import { createEnvelopeReader, type Envelope, type Item, type ReaderLimits } from './envelope.ts'
+import type { Reply } from './exchange.ts'
+import type { Filters } from './filters.ts'
 import type { Inbox } from './inbox.ts'
+import { categoriesOf, checkItems } from './items.ts'
+import type { Limits } from './limits.ts'
 import { checkOrigin, corsHeaders, type Sender } from './origin.ts'
 import type { Project, Projects } from './projects.ts'
 import { readQuery } from './query.ts'
+import { mergeRanges } from './range.ts'
+import { formatRateLimits, type RateLimit } from './rate-limits.ts'
 import type { Receipts } from './receipts.ts'
 import { Rejection, refusalBody } from './rejection.ts'
+import { SHED_SECONDS, type Throttle } from './throttle.ts'
 import { unpacked, unpackInto } from './unpack.ts'
-import { type Reply, type Upstreams, upstreamHeaders } from './upstream.ts'
+import { type Upstreams, upstreamHeaders } from './upstream.ts'
 
 export type IntakeParts = {
   edge: Edge
   projects: Projects
   bodies: Bodies
+  filters: Filters
+  limits: Limits
+  throttle: Throttle
+  reports: ClientReports
   /** Absent in inbox mode: nothing is forwarded. */
   upstreams: Upstreams | undefined
   inbox: Inbox | undefined
   receipts: Receipts
   allowedOrigins: ReadonlySet<string>
+  reader: ReaderLimits
   maxBytes: number
   replica: string
   /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
@@ -37,12 +50,6 @@ export type Intake = {
   inFlight(): number
 }
 
-const READER_LIMITS: ReaderLimits = {
-  headerBytes: 64 * 1024, // 64 KiB
-  items: 1_000,
-  keep: () => false,
-}
-
 /** What is known of an envelope so far. */
 type Visit = {
   incoming: IncomingMessage
@@ -52,10 +59,26 @@ type Visit = {
   receipt: Omit<Receipt, 'answer' | 'status' | 'took'>
 }
 
+/** An envelope of a project of ours, and what of it goes on. */
+type Carried = { project: Project; envelope: Envelope; body: Body; out: Map<Item, string> }
+
 type Verdict = Pick<Receipt, 'answer' | 'status'> & Partial<Pick<Receipt, 'reason'>>
 
 export function createIntake(parts: IntakeParts): Intake {
-  const { edge, projects, bodies, upstreams, inbox, receipts, now, clock } = parts
+  const {
+    edge,
+    projects,
+    bodies,
+    filters,
+    limits,
+    throttle,
+    reports,
+    upstreams,
+    inbox,
+    receipts,
+    now,
+    clock,
+  } = parts
   let inFlight = 0
   let visits = 0
   return { take, inFlight: () => inFlight }
@@ -91,32 +114,68 @@ export function createIntake(parts: IntakeParts): Intake {
     try {
       receipt.bytes = body.wireBytes
       const envelope = await readEnvelope(body)
-      if (envelope.items.length === 0) return respond(visit, 200, '{}', JSON_TYPE)
+      if (envelope.items.length === 0) return respond(visit, 200, '{}', JSON_TYPE) // the SDK's connectivity probe
       describe(receipt, envelope)
       const project = projects.resolve(envelope.header.dsn, query)
       receipt.project = project.name
-      if (inbox) await keep(inbox, receipt, envelope, body)
-      return upstreams ? await forward(upstreams, visit, project, envelope, body) : kept(visit, envelope)
+      checkItems(envelope.items)
+      return await admit(visit, { project, envelope, body, out: new Map() })
     } finally {
       await body.release()
     }
   }
 
   async function readEnvelope(body: Body): Promise<Envelope> {
-    const reader = createEnvelopeReader(READER_LIMITS)
+    const reader = createEnvelopeReader(parts.reader)
     const unpacking = unpackInto(body, parts.maxBytes, reader.push)
     if (unpacking) await unpacking
     return reader.end()
   }
 
+  /** Takes out what is not wanted, what Sentry holds back, and what is too much; what is left goes on. */
+  async function admit(visit: Visit, carried: Carried): Promise<Response> {
+    const { project, envelope, body, out } = carried
+    const filtered = filters.sift(envelope, visit.incoming.headers['user-agent'])
+    if (filtered) takeOut(carried, filtered.dropped, 'filtered_events', filtered.reason)
+    const held = limits.hold(project.name, envelope)
+    takeOut(carried, held, 'rate_limited_events', 'limited')
+    const shed = throttle.shed(visit.caller.address, project.name, envelope, body.wireBytes)
+    takeOut(carried, shed, 'rate_limited_events', 'shed')
+    if (out.size > 0) markOut(visit, carried)
+    if (out.size < envelope.items.length) return goOn(visit, carried)
+    if (held.size + shed.size === 0)
+      return settleKept(visit, envelope, { answer: 'filtered', status: 200, ...filtered })
+    return holdBack(visit, carried, [...limits.remaining(project.name, held), ...shedLimits(shed)])
+  }
+
+  /** Each item is taken out, and told to Sentry, once. */
+  function takeOut(
+    { project, out }: Carried,
+    items: Set<Item>,
+    kind: 'filtered_events' | 'rate_limited_events',
+    reason: string,
+  ): void {
+    if (items.size === 0) return
+    const fresh = [...items].filter((item) => !out.has(item))
+    for (const item of fresh) out.set(item, reason)
+    if (upstreams) reports.note(project, kind, reason, fresh)
+  }
+
+  async function goOn(visit: Visit, carried: Carried): Promise<Response> {
+    const { envelope, body, out } = carried
+    const cuts = mergeRanges([...envelope.cuts, ...[...out.keys()].map(({ range }) => range)])
+    if (inbox) await keep(inbox, visit.receipt, envelope, body)
+    if (!upstreams) return settleKept(visit, envelope, { answer: 'delivered', status: 200 })
+    return forward(upstreams, visit, carried, cuts)
+  }
+
   async function forward(
     to: Upstreams,
     visit: Visit,
-    project: Project,
-    envelope: Envelope,
-    body: Body,
+    { project, envelope, body }: Carried,
+    cuts: Envelope['cuts'],
   ): Promise<Response> {
-    const parcel = packParcel(body, envelope.bytes, envelope.cuts)
+    const parcel = packParcel(body, envelope.bytes, cuts)
     const sent = clock()
     const delivery = await to.post(
       project,
@@ -124,31 +183,57 @@ export function createIntake(parts: IntakeParts): Intake {
       upstreamHeaders(visit.incoming.headers, visit.caller.address, parcel),
     )
     visit.receipt.upstreamTook = clock() - sent
-    if (delivery.kind === 'answered') return pass(visit, delivery.reply)
-    if (delivery.status !== undefined) visit.receipt.upstreamStatus = delivery.status
-    throw new Rejection('upstream-away', delivery.why)
+    if (delivery.kind === 'undecided') {
+      if (delivery.status !== undefined) visit.receipt.upstreamStatus = delivery.status
+      throw new Rejection('upstream-away', delivery.why)
+    }
+    limits.learn(project.name, delivery.reply)
+    return pass(visit, delivery.reply)
   }
 
   function pass(visit: Visit, reply: Reply): Response {
     const { status } = reply
     visit.receipt.upstreamStatus = status
-    settle(visit, { answer: status < 300 ? 'delivered' : status === 429 ? 'limited' : 'declined', status })
-    return respond(visit, status, reply.body, replyHeaders(reply))
+    const answer = status < 300 ? 'delivered' : status === 429 ? 'limited' : 'declined'
+    return settle(visit, { answer, status }, reply.body, replyHeaders(reply))
   }
 
-  function kept(visit: Visit, { eventId }: Envelope): Response {
-    settle(visit, { answer: 'delivered', status: 200 })
-    return respond(visit, 200, JSON.stringify(eventId ? { id: eventId } : {}), JSON_TYPE)
+  function settleKept(visit: Visit, { eventId }: Envelope, verdict: Verdict): Response {
+    const { answer, status, reason } = verdict
+    return settle(
+      visit,
+      { answer, status, ...(reason && { reason }) },
+      JSON.stringify(eventId ? { id: eventId } : {}),
+      JSON_TYPE,
+    )
+  }
+
+  function holdBack(visit: Visit, { out }: Carried, asked: RateLimit[]): Response {
+    const rejection = new Rejection('rate-limited', `Held back: ${[...new Set(out.values())].join(', ')}.`)
+    const header = formatRateLimits(asked, 'tunnel')
+    const verdict: Verdict = {
+      answer: 'limited',
+      reason: [...out.values()].includes('shed') ? 'shed' : 'limited',
+      status: 429,
+    }
+    return settle(visit, verdict, refusalBody(rejection, visit.caller.requestId), {
+      ...JSON_TYPE,
+      'x-sentry-rate-limits': header,
+    })
   }
 
   function refuse(visit: Visit, error: unknown): Response {
     if (error instanceof Aborted) {
-      settle(visit, { answer: 'aborted', status: 0 })
-      return new Response(null, { status: 400 }) // nobody is there to read it
+      return settle(visit, { answer: 'aborted', status: 0 }, null, {}) // nobody is there to read it
     }
     const rejection = error instanceof Rejection ? error : bug(visit, error)
-    settle(visit, { answer: 'refused', reason: rejection.code, status: rejection.status })
-    return respond(visit, rejection.status, refusalBody(rejection, visit.caller.requestId), JSON_TYPE)
+    const { code, status } = rejection
+    return settle(
+      visit,
+      { answer: 'refused', reason: code, status },
+      refusalBody(rejection, visit.caller.requestId),
+      JSON_TYPE,
+    )
   }
 
   function bug(visit: Visit, error: unknown): Rejection {
@@ -156,20 +241,28 @@ export function createIntake(parts: IntakeParts): Intake {
     return new Rejection('tunnel-failed')
   }
 
-  function settle({ receipt, started }: Visit, verdict: Verdict): void {
-    receipts.settle({ ...receipt, ...verdict, took: clock() - started })
+  /** The one place where an envelope's fate is told, to everybody. */
+  function settle(
+    visit: Visit,
+    verdict: Verdict,
+    body: BodyInit | null,
+    headers: Record<string, string>,
+  ): Response {
+    const token = receipts.settle({ ...visit.receipt, ...verdict, took: clock() - visit.started })
+    return respond(visit, verdict.status || 400, body, { ...headers, 'x-culvert-receipt': token })
   }
 }
 
+const BODILESS = new Set([204, 205])
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 function respond(
   { caller, sender }: Visit,
   status: number,
-  body: BodyInit,
+  body: BodyInit | null,
   headers: Record<string, string>,
 ): Response {
-  return new Response(body, {
+  return new Response(BODILESS.has(status) ? null : body, {
     status,
     headers: { ...headers, 'x-request-id': caller.requestId, ...corsHeaders(sender) },
   })
@@ -184,20 +277,33 @@ function replyHeaders({ contentType, retryAfter, rateLimits }: Reply): Record<st
   return headers
 }
 
-const SDK_LENGTH = 64
+/** What our own limits tell the sender: only the kinds that were shed. */
+function shedLimits(shed: Set<Item>): RateLimit[] {
+  const categories = new Set([...shed].flatMap((item) => categoriesOf(item).slice(0, 1)))
+  return categories.size > 0 ? [{ seconds: SHED_SECONDS, categories: [...categories] }] : []
+}
+
+const LABEL_LENGTH = 64
 
 function describe(receipt: Visit['receipt'], { header, eventId, items }: Envelope): void {
-  receipt.items = items.map(({ type, bytes }) => ({ type: type.slice(0, SDK_LENGTH), bytes }))
+  receipt.items = items.map(({ type, bytes }) => ({ type: type.slice(0, LABEL_LENGTH), bytes }))
   if (eventId) receipt.eventId = eventId
   const sdk = nameSdk(header.sdk)
   if (sdk) receipt.sdk = sdk
+}
+
+function markOut({ receipt }: Visit, { envelope, out }: Carried): void {
+  receipt.items = receipt.items.map((item, i) => {
+    const why = out.get(envelope.items[i] as Item)
+    return why ? { ...item, out: why } : item
+  })
 }
 
 function nameSdk(sdk: unknown): string | undefined {
   if (typeof sdk !== 'object' || sdk === null || !('name' in sdk) || typeof sdk.name !== 'string')
     return undefined
   const version = 'version' in sdk && typeof sdk.version === 'string' ? `/${sdk.version}` : ''
-  return `${sdk.name}${version}`.slice(0, SDK_LENGTH)
+  return `${sdk.name}${version}`.slice(0, LABEL_LENGTH)
 }
 
 async function keep(

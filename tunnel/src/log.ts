@@ -2,7 +2,9 @@
 
 import { type DestinationStream, type Logger, pino } from 'pino'
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
+
+export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** A line per envelope is many small writes: they are gathered for a moment. */
 const GATHER_BYTES = 4096

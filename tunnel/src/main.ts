@@ -3,72 +3,118 @@
 import { mkdirSync } from 'node:fs'
 import { createAdaptorServer } from '@hono/node-server'
 import closeWithGrace from 'close-with-grace'
+import manifest from '../package.json' with { type: 'json' }
 import { createAdmin } from './admin.ts'
 import { createApp } from './app.ts'
 import { createBodies } from './body.ts'
-import { BadSettings, type Config, readConfig } from './config.ts'
+import { createClientReports } from './client-reports.ts'
 import { createEdge } from './edge.ts'
+import { createFilters } from './filters.ts'
 import { INBOX_BOUNDS, openInbox } from './inbox.ts'
 import { createIntake } from './intake.ts'
+import { createLimits } from './limits.ts'
 import { createLog } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import { createProjects } from './projects.ts'
 import { createReceipts } from './receipts.ts'
-import { listen, nameReplica, ownAddress, stopTaking } from './server.ts'
-import { createUpstreams } from './upstream.ts'
+import { readConfigOrExit } from './refusal-to-start.ts'
+import { listen, nameReplica, ownAddress, stopNow, stopTaking } from './server.ts'
+import { describeStatus } from './status.ts'
+import { createThrottle } from './throttle.ts'
+import { createUpstreams, postReport } from './upstream.ts'
 
-const MEMORY_BYTES = 64 * 1024 * 1024 // all bodies in hand
-const SHARE_BYTES = 16 * 1024 * 1024 // one body
+const SHARE_BYTES = 16 * 1024 * 1024 // what one body may hold in memory
 const BODY_MS = 60_000
-const UPSTREAM = { connectMs: 1_000, answerMs: 10_000, connections: 64 }
+const REPORT_MS = 30_000
 const STOP_MS = 15_000 // shorter than compose's stop_grace_period
 
-const config = configOrExit()
+const config = readConfigOrExit(process.env)
 const replica = nameReplica()
-const log = createLog(config.logLevel)
 const now = Date.now
+const clock = () => performance.now()
+const since = now()
 let stopping = false
 
 mkdirSync(config.bodyDir, { recursive: true })
+const log = createLog(config.logLevel)
+const edge = createEdge(config.edge)
+const projects = createProjects(config.dsns)
 const bodies = createBodies({
   maxBytes: config.maxEnvelopeBytes,
-  memoryBytes: MEMORY_BYTES,
+  memoryBytes: config.memoryBytes,
   shareBytes: SHARE_BYTES,
   dir: config.bodyDir,
   timeoutMs: BODY_MS,
 })
-const metrics = createMetrics({ inFlight: () => intake.inFlight(), bodyBytes: bodies.inMemory })
-const receipts = createReceipts(metrics, log.logger)
-const edge = createEdge(config.edge)
-const projects = createProjects(config.dsns)
-const upstreams = config.forward ? createUpstreams(UPSTREAM) : undefined
+const filters = createFilters(config.filters)
+const limits = createLimits(now)
+const throttle = createThrottle(config.throttle, clock)
+const upstreams = config.forward ? createUpstreams(projects.all, config.upstream, clock) : undefined
+const reports = createClientReports(upstreams ? postReport(upstreams) : async () => true, now)
 const inbox = config.inboxFile ? openInbox(config.inboxFile, INBOX_BOUNDS, now) : undefined
+const metrics = createMetrics({
+  inFlight: () => intake.inFlight(),
+  bodyBytes: bodies.inMemory,
+  limits: limits.inForce,
+  upstreams: () => upstreams?.state() ?? [],
+})
+const receipts = createReceipts(metrics, log.logger, now)
 const intake = createIntake({
-  edge,
-  projects,
-  bodies,
-  upstreams,
-  inbox,
-  receipts,
+  ...{
+    edge,
+    projects,
+    bodies,
+    filters,
+    limits,
+    throttle,
+    reports,
+    upstreams,
+    inbox,
+    receipts,
+    replica,
+    now,
+    clock,
+  },
   allowedOrigins: config.allowedOrigins,
+  reader: { headerBytes: config.headerBytes, items: config.items, keep: filters.reads },
   maxBytes: config.maxEnvelopeBytes,
-  replica,
-  now,
-  clock: () => performance.now(),
   onBug: (err, requestId) => log.logger.error({ err, requestId }, 'a bug'),
 })
 const app = createApp({ ...config, intake, edge, projects })
-const admin = createAdmin({ metrics, inbox, token: config.adminToken, isReady: () => !stopping })
-const publicServer = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: true })
-const adminServer = createAdaptorServer({ fetch: admin.fetch, overrideGlobalObjects: true })
+const admin = createAdmin({
+  metrics,
+  inbox,
+  receipts,
+  replica,
+  logger: log.logger,
+  token: config.adminToken,
+  isReady: () => !stopping,
+  status: () =>
+    describeStatus({
+      config,
+      version: manifest.version,
+      replica,
+      since,
+      intake,
+      limits,
+      projects,
+      throttle,
+      upstreams,
+    }),
+})
+const publicServer = createAdaptorServer({ fetch: app.fetch })
+const adminServer = createAdaptorServer({ fetch: admin.fetch })
+const reporting = setInterval(() => void reports.flush(), REPORT_MS).unref()
 
 closeWithGrace({ delay: STOP_MS, logger: false }, async ({ err }) => {
   stopping = true
   if (err) log.logger.fatal({ err }, 'stopping after an error')
   await stopTaking(publicServer)
+  clearInterval(reporting)
+  await reports.flush()
   await upstreams?.close()
   inbox?.close()
-  await stopTaking(adminServer)
+  await stopNow(adminServer)
   log.logger.info('stopped')
   await log.close()
 })
@@ -79,16 +125,3 @@ log.logger.info(
   { replica, port: config.port, adminPort: config.adminPort, forward: config.forward },
   'listening',
 )
-
-function configOrExit(): Config {
-  try {
-    return readConfig(process.env)
-  } catch (error) {
-    if (!(error instanceof BadSettings)) throw error
-    const { problems } = error
-    process.stderr.write(
-      `culvert tunnel: cannot start, ${problems.length} problem(s):\n${problems.join('\n')}\n`,
-    )
-    process.exit(1)
-  }
-}

@@ -3,6 +3,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Receipt } from './contract.ts'
 import { ITEM_TYPES } from './items.ts'
+import type { LimitInForce } from './limits.ts'
+import type { UpstreamState } from './upstream.ts'
 
 export type Metrics = {
   /** Counts one envelope. Called by `receipts.settle` alone. */
@@ -11,7 +13,12 @@ export type Metrics = {
 }
 
 /** Figures that are looked at when Prometheus asks. */
-export type Gauges = { inFlight: () => number; bodyBytes: () => number }
+export type Gauges = {
+  inFlight: () => number
+  bodyBytes: () => number
+  limits: () => LimitInForce[]
+  upstreams: () => UpstreamState[]
+}
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
@@ -28,7 +35,7 @@ export function createMetrics(gauges: Gauges): Metrics {
   })
   const items = new Counter({
     name: 'culvert_items_total',
-    help: 'Items in envelopes, by type and how the envelope was answered.',
+    help: 'Items, by type and how their envelope was answered, or why they were taken out of it.',
     labelNames: ['type', 'answer'] as const,
     registers,
   })
@@ -53,6 +60,26 @@ export function createMetrics(gauges: Gauges): Metrics {
   })
   gauge('culvert_envelopes_in_flight', 'Envelopes taken and not answered yet.', gauges.inFlight)
   gauge('culvert_body_memory_bytes', 'Bytes of bodies held in memory.', gauges.bodyBytes)
+  new Gauge({
+    name: 'culvert_rate_limits',
+    help: 'Limits that Sentry has asked for and that are in force.',
+    labelNames: ['project', 'category'] as const,
+    registers,
+    collect() {
+      this.reset()
+      for (const { project, category } of gauges.limits()) this.set({ project, category }, 1)
+    },
+  })
+  new Gauge({
+    name: 'culvert_upstream_breaker_open',
+    help: '1 while an upstream is not asked because it fails or is slow.',
+    labelNames: ['upstream'] as const,
+    registers,
+    collect() {
+      for (const { origin, breaker } of gauges.upstreams())
+        this.set({ upstream: origin }, breaker.open ? 1 : 0)
+    },
+  })
 
   return { count, expose: () => registry.metrics() }
 
@@ -70,7 +97,8 @@ export function createMetrics(gauges: Gauges): Metrics {
     upstreamStatus,
   }: Receipt): void {
     envelopes.inc({ answer, reason: reason ?? '', project: project ?? '' })
-    for (const { type } of parts) items.inc({ type: ITEM_TYPES.has(type) ? type : 'other', answer })
+    for (const { type, out } of parts)
+      items.inc({ type: ITEM_TYPES.has(type) ? type : 'other', answer: out ?? answer })
     bytes.inc({ answer }, size)
     seconds.observe({ answer }, took / 1000)
     if (upstreamStatus) upstreamAnswers.inc({ status: `${Math.floor(upstreamStatus / 100)}xx` })

@@ -50,6 +50,16 @@ export const REFUSALS = {
     sentence: 'The envelope has too many items.',
     fix: 'Split it into several envelopes.',
   },
+  'item-too-large': {
+    status: 413,
+    sentence: 'An item is larger than Sentry takes.',
+    fix: 'Send less in it; Relay has a limit for each item type.',
+  },
+  'item-too-many': {
+    status: 413,
+    sentence: 'The envelope has more items of one kind than Sentry takes.',
+    fix: 'Send them in envelopes of their own.',
+  },
   'envelope-too-large': {
     status: 413,
     sentence: 'The envelope is too large.',
@@ -99,6 +109,11 @@ export const REFUSALS = {
     status: 403,
     sentence: 'The page that sent this is of another origin than this site.',
     fix: "Add the page's origin to ALLOWED_ORIGINS if it may report here.",
+  },
+  'rate-limited': {
+    status: 429,
+    sentence: 'Too much is sent at once, or Sentry has asked to hold this back.',
+    fix: 'Wait as X-Sentry-Rate-Limits says; what it does not name may be sent. ADDRESS_RATE and its like set our own limits.',
   },
   'path-unknown': {
     status: 404,

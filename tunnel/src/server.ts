@@ -51,6 +51,15 @@ export async function stopTaking(server: ServerType): Promise<void> {
   await closed
 }
 
+/** Takes no new connection and drops those there are: for listeners whose readers never leave by themselves. */
+export async function stopNow(server: ServerType): Promise<void> {
+  if (!server.listening) return
+  const closed = once(server, 'close')
+  server.close()
+  if ('closeAllConnections' in server) server.closeAllConnections()
+  await closed
+}
+
 /** A connection that becomes idle after its answer is closed then, not at the end of its keep-alive time. */
 function closeIdle(server: Server): void {
   server.closeIdleConnections()

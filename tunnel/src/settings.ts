@@ -1,5 +1,6 @@
 /** The settings that nginx, web and the tunnel share, read and refused in the same words by all three. */
 
+import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 
 /** A process environment: what `process.env` is, handed in. */
@@ -110,4 +111,49 @@ export function readInteger(
   if (/^(0|[1-9]\d{0,15})$/.test(given) && value >= min && value <= max) return value
   problems.push(`${name}: "${given}" is not a ${kind}; write a whole number from ${min} to ${max}`)
   return byDefault
+}
+
+/** Reads words from a closed set, separated by commas or white space. */
+export function readWords<Word extends string>(
+  env: Environment,
+  name: string,
+  known: readonly Word[],
+  problems: string[],
+): Word[] {
+  const given = (env[name] ?? '').split(/[\s,]+/).filter(Boolean)
+  return given.flatMap((word) => {
+    const match = known.find((candidate) => candidate === word)
+    if (!match) problems.push(`${name}: "${word}" is not known; write some of ${known.join(', ')}`)
+    return match ? [match] : []
+  })
+}
+
+/** Reads one of a closed set of words. */
+export function readChoice<Word extends string>(
+  env: Environment,
+  name: string,
+  known: readonly Word[],
+  byDefault: Word,
+  problems: string[],
+): Word {
+  const given = env[name]?.trim()
+  if (!given) return byDefault
+  const match = known.find((candidate) => candidate === given)
+  if (!match) problems.push(`${name}: "${given}" is not known; write one of ${known.join(', ')}`)
+  return match ?? byDefault
+}
+
+/** A secret from its variable, or from the file that `NAME_FILE` names, as Docker's secrets are handed over. */
+export function readSecret(env: Environment, name: string, problems: string[]): string | undefined {
+  const file = env[`${name}_FILE`]
+  if (env[name] && file) problems.push(`${name}: it is set twice; write either ${name} or ${name}_FILE`)
+  if (env[name] || !file) return env[name] || undefined
+  try {
+    return readFileSync(file, 'utf8').trim() || undefined
+  } catch {
+    problems.push(
+      `${name}_FILE: "${file}" cannot be read; write the path of a file that this process may read`,
+    )
+    return undefined
+  }
 }

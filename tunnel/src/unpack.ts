@@ -8,16 +8,16 @@ import { Rejection } from './rejection.ts'
 export type Encoding = 'identity' | 'gzip' | 'deflate' | 'br' | 'zstd'
 
 // What Relay takes (relay-server/src/middlewares/decompression.rs); `utf-8` and the empty string come from old Ruby and Android SDKs.
-const ENCODINGS: Record<string, Encoding> = {
-  '': 'identity',
-  identity: 'identity',
-  'utf-8': 'identity',
-  gzip: 'gzip',
-  'x-gzip': 'gzip',
-  deflate: 'deflate',
-  br: 'br',
-  zstd: 'zstd',
-}
+const ENCODINGS: ReadonlyMap<string, Encoding> = new Map([
+  ['', 'identity'],
+  ['identity', 'identity'],
+  ['utf-8', 'identity'],
+  ['gzip', 'gzip'],
+  ['x-gzip', 'gzip'],
+  ['deflate', 'deflate'],
+  ['br', 'br'],
+  ['zstd', 'zstd'],
+])
 
 const UNPACKERS = {
   gzip: createGunzip,
@@ -28,7 +28,7 @@ const UNPACKERS = {
 
 /** Reads a Content-Encoding header. Throws a `Rejection` for what Relay does not take. */
 export function readEncoding(header: string | undefined): Encoding {
-  const encoding = ENCODINGS[(header ?? '').trim().toLowerCase()]
+  const encoding = ENCODINGS.get((header ?? '').trim().toLowerCase())
   if (!encoding) throw new Rejection('encoding-unknown')
   return encoding
 }

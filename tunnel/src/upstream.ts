@@ -1,130 +1,94 @@
 /** One POST to Sentry, and what its answer means. */
 
 import type { IncomingHttpHeaders } from 'node:http'
-import { type Dispatcher, errors, Pool } from 'undici'
+import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
 import type { Parcel } from './body.ts'
+import { type Breaker, type BreakerState, createBreaker } from './breaker.ts'
+import type { PostReport } from './client-reports.ts'
+import { type Delivery, Exchange } from './exchange.ts'
 import type { Project } from './projects.ts'
-
-/** What Sentry answered, as far as it goes on to the sender. */
-export type Reply = {
-  status: number
-  body: Buffer<ArrayBuffer>
-  contentType: string | undefined
-  retryAfter: string | undefined
-  rateLimits: string | undefined
-}
-
-export type Delivery =
-  /** Sentry took it, declined it, or asked to hold back: its answer stands. */
-  | { kind: 'answered'; reply: Reply }
-  /** Sentry did not decide: not reached, too slow, or an answer that is none of Sentry's (`DESIGN.md` §3). */
-  | { kind: 'undecided'; why: string; status: number | undefined }
 
 export type Upstreams = {
   /** Posts once; never throws for what the network or Sentry does. */
   post(project: Project, parcel: Parcel, headers: string[]): Promise<Delivery>
+  state(): UpstreamState[]
   close(): Promise<void>
 }
 
+export type UpstreamState = { origin: string; breaker: BreakerState }
+
 export type UpstreamSettings = {
-  /** Milliseconds to connect, and for the whole answer. */
+  /** Milliseconds to connect, for the whole answer, and past which an answer counts as late. */
   connectMs: number
   answerMs: number
+  lateMs: number
   /** Sockets per upstream. */
   connections: number
+  /** Proxies by the usual variables; `undefined` when none is set. */
+  proxies: ProxySettings | undefined
 }
 
-const MAX_REPLY_BYTES = 64 * 1024 // Sentry's answers hold a few dozen bytes
+export type ProxySettings = {
+  httpProxy: string | undefined
+  httpsProxy: string | undefined
+  noProxy: string | undefined
+}
 
-export function createUpstreams(settings: UpstreamSettings): Upstreams {
-  const pools = new Map<string, Dispatcher>()
-  return { post, close }
+type Upstream = { dispatcher: Dispatcher; breaker: Breaker }
 
-  /** At most one pool for each origin in the table, so that the map is as bounded as the configuration. */
-  function poolOf(origin: string): Dispatcher {
-    const known = pools.get(origin)
-    if (known) return known
-    const pool = new Pool(origin, {
-      connections: settings.connections,
-      connect: { timeout: settings.connectMs },
-      headersTimeout: settings.answerMs,
-      bodyTimeout: settings.answerMs,
+/** One pool of kept-alive connections for each Sentry in the table. `clock` in milliseconds. */
+export function createUpstreams(
+  projects: readonly Project[],
+  settings: UpstreamSettings,
+  clock: () => number,
+): Upstreams {
+  const origins = new Set(projects.map(({ origin }) => origin))
+  const upstreams = new Map<string, Upstream>(
+    [...origins].map((origin) => [
+      origin,
+      { dispatcher: openPool(origin, settings), breaker: createBreaker(clock) },
+    ]),
+  )
+  return { post, state, close }
+
+  function post(project: Project, parcel: Parcel, headers: string[]): Promise<Delivery> {
+    const upstream = upstreams.get(project.origin)
+    if (!upstream) throw new Error(`${project.origin} is in no project`)
+    const { dispatcher, breaker } = upstream
+    if (!breaker.allows())
+      return Promise.resolve({ kind: 'undecided', why: 'breaker-open', status: undefined })
+    return new Promise((resolve) => {
+      const exchange = new Exchange(settings, breaker.note, resolve)
+      dispatcher.dispatch(
+        { origin: project.origin, method: 'POST', path: project.endpoint, headers, body: parcel.content },
+        exchange,
+      )
     })
-    pools.set(origin, pool)
-    return pool
   }
 
-  async function post(project: Project, parcel: Parcel, headers: string[]): Promise<Delivery> {
-    try {
-      const response = await poolOf(project.origin).request({
-        method: 'POST',
-        path: project.endpoint,
-        headers,
-        body: parcel.content,
-      })
-      return judge(response.statusCode, response.headers, await readCapped(response.body))
-    } catch (error) {
-      return { kind: 'undecided', why: nameOf(error), status: undefined }
-    }
+  function state(): UpstreamState[] {
+    return [...upstreams].map(([origin, { breaker }]) => ({ origin, breaker: breaker.state() }))
   }
 
   async function close(): Promise<void> {
-    await Promise.all([...pools.values()].map((pool) => pool.close()))
+    await Promise.all([...upstreams.values()].map(({ dispatcher }) => dispatcher.close()))
   }
 }
 
-async function readCapped(body: Dispatcher.ResponseData['body']): Promise<Buffer<ArrayBuffer>> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of body) {
-    bytes += chunk.length
-    if (bytes > MAX_REPLY_BYTES) throw new errors.ResponseExceededMaxSizeError()
-    chunks.push(chunk)
+/** Redirects are not followed: neither dispatcher does so by itself. Certificates are verified, as Node does by default. */
+function openPool(
+  origin: string,
+  { connections, connectMs, answerMs, proxies }: UpstreamSettings,
+): Dispatcher {
+  const options = {
+    connections,
+    connect: { timeout: connectMs },
+    headersTimeout: answerMs,
+    bodyTimeout: answerMs,
   }
-  return Buffer.concat(chunks)
-}
-
-function judge(status: number, headers: IncomingHttpHeaders, body: Buffer<ArrayBuffer>): Delivery {
-  const contentType = one(headers['content-type'])
-  if (!isDecided(status, contentType, body)) return { kind: 'undecided', why: `status-${status}`, status }
-  return {
-    kind: 'answered',
-    reply: {
-      status,
-      body,
-      contentType,
-      retryAfter: one(headers['retry-after']),
-      rateLimits: one(headers['x-sentry-rate-limits']),
-    },
-  }
-}
-
-/** Statuses that say nothing of the envelope; 401, 403 and 404 are Sentry's only when they carry its JSON (a proxy's do not). */
-function isDecided(status: number, contentType: string | undefined, body: Buffer): boolean {
-  if (status >= 500 || (status >= 300 && status < 400)) return false
-  if (status === 408 || status === 421 || status === 425) return false
-  if (status === 401 || status === 403 || status === 404) return isSentryError(contentType, body)
-  return true
-}
-
-/** Relay's `ApiErrorResponse` (relay-server/src/utils/api.rs) is JSON with a `detail`. */
-function isSentryError(contentType: string | undefined, body: Buffer): boolean {
-  if (!contentType?.includes('json')) return false
-  try {
-    return typeof JSON.parse(body.toString()).detail === 'string'
-  } catch {
-    return false
-  }
-}
-
-function one(header: string | string[] | undefined): string | undefined {
-  return Array.isArray(header) ? header.join(', ') : header
-}
-
-/** undici's and Node's own codes (`UND_ERR_CONNECT_TIMEOUT`, `ECONNREFUSED`): a closed set, and no part of a URL. */
-function nameOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return typeof code === 'string' ? code : 'unknown'
+  if (!proxies) return new Pool(origin, options)
+  const { httpProxy = '', httpsProxy = '', noProxy = '' } = proxies
+  return new EnvHttpProxyAgent({ ...options, httpProxy, httpsProxy, noProxy })
 }
 
 // What of the sender's headers Sentry may see (PROTOCOL §5): no cookie, no Authorization, no address that a browser wrote.
@@ -148,4 +112,13 @@ export function upstreamHeaders(
     if (name.startsWith('sec-ch-ua') && typeof value === 'string') list.push(name, value)
   }
   return list
+}
+
+/** Posts an envelope of our own; what comes back says only whether Sentry took it. */
+export function postReport({ post }: Upstreams): PostReport {
+  return async function postOwn(project, envelope) {
+    const parcel: Parcel = { content: envelope, bytes: envelope.length, encoding: 'identity' }
+    const delivery = await post(project, parcel, upstreamHeaders({}, undefined, parcel))
+    return delivery.kind === 'answered'
+  }
 }

@@ -1,0 +1,73 @@
+/** Whether an upstream is worth asking: opens when it fails or is slow, and lets one try through now and then. */
+
+export type Verdict = 'prompt' | 'late' | 'failed'
+
+export type Breaker = {
+  /** Whether to ask now. While open, one caller at a time may, as a probe. */
+  allows(): boolean
+  /** What came of asking. */
+  note(verdict: Verdict): void
+  state(): BreakerState
+}
+
+export type BreakerState = { open: boolean; since: number; nextProbe: number }
+
+const WINDOW_MS = 10_000
+const MIN_ANSWERS = 10 // fewer say nothing about a share
+const FAILURES_IN_A_ROW = 5
+const PROBE_MS = 5_000
+
+type Tally = { second: number; answers: number; bad: number }
+
+/** `clock` in milliseconds, monotonic. */
+export function createBreaker(clock: () => number): Breaker {
+  let tallies: Tally[] = []
+  let failures = 0
+  let open = false
+  let since = clock()
+  let nextProbe = 0
+  return { allows, note, state: () => ({ open, since, nextProbe }) }
+
+  function allows(): boolean {
+    if (!open) return true
+    if (clock() < nextProbe) return false
+    nextProbe = clock() + PROBE_MS
+    return true
+  }
+
+  function note(verdict: Verdict): void {
+    failures = verdict === 'failed' ? failures + 1 : 0
+    if (open) {
+      if (verdict === 'prompt') turn(false)
+      return
+    }
+    tally(verdict)
+    if (failures >= FAILURES_IN_A_ROW || mostAreBad()) turn(true)
+  }
+
+  function turn(toOpen: boolean): void {
+    open = toOpen
+    since = clock()
+    nextProbe = since + PROBE_MS
+    tallies = []
+    failures = 0
+  }
+
+  function tally(verdict: Verdict): void {
+    const second = Math.floor(clock() / 1000)
+    let last = tallies.at(-1)
+    if (last?.second !== second) {
+      last = { second, answers: 0, bad: 0 }
+      tallies.push(last)
+      tallies = tallies.filter((old) => old.second > second - WINDOW_MS / 1000)
+    }
+    last.answers++
+    if (verdict !== 'prompt') last.bad++
+  }
+
+  function mostAreBad(): boolean {
+    const answers = tallies.reduce((sum, { answers }) => sum + answers, 0)
+    const bad = tallies.reduce((sum, { bad }) => sum + bad, 0)
+    return answers >= MIN_ANSWERS && bad * 2 > answers
+  }
+}

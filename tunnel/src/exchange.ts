@@ -1,0 +1,142 @@
+/** One request to Sentry from its start to its end, and what its answer means. */
+
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Dispatcher } from 'undici'
+import type { Verdict } from './breaker.ts'
+
+/** What Sentry answered, as far as it goes on to the sender. */
+export type Reply = {
+  status: number
+  body: Buffer<ArrayBuffer>
+  contentType: string | undefined
+  retryAfter: string | undefined
+  rateLimits: string | undefined
+}
+
+export type Delivery =
+  /** Sentry took it, declined it, or asked to hold back: its answer stands. */
+  | { kind: 'answered'; reply: Reply }
+  /** Sentry did not decide: not reached, too slow, or an answer that is none of Sentry's (`DESIGN.md` §3). */
+  | { kind: 'undecided'; why: string; status: number | undefined }
+
+const MAX_REPLY_BYTES = 64 * 1024 // Sentry's answers hold a few dozen bytes
+
+/** The handler that undici tells of the answer. It tells `note` once how it went, and `done` once with what came of it. */
+export class Exchange implements Dispatcher.DispatchHandler {
+  #controller: Dispatcher.DispatchController | undefined
+  #timer: NodeJS.Timeout
+  #status = 0
+  #headers: IncomingHttpHeaders = {}
+  #chunks: Buffer[] = []
+  #bytes = 0
+  #noted = false
+  #ended = false
+  #note: (verdict: Verdict) => void
+  #done: (delivery: Delivery) => void
+
+  constructor(
+    { lateMs, answerMs }: { lateMs: number; answerMs: number },
+    note: (verdict: Verdict) => void,
+    done: (delivery: Delivery) => void,
+  ) {
+    this.#note = note
+    this.#done = done
+    this.#timer = setTimeout(() => this.#onLate(answerMs - lateMs), lateMs)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#ended) controller.abort(new Error('too late to begin'))
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    this.#status = status
+    this.#headers = headers
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bytes += chunk.length
+    if (this.#bytes <= MAX_REPLY_BYTES) {
+      this.#chunks.push(chunk)
+      return
+    }
+    this.#end({ kind: 'undecided', why: 'reply-too-large', status: this.#status })
+    controller.abort(new Error('reply-too-large'))
+  }
+
+  onResponseEnd(): void {
+    const delivery = judge(this.#status, this.#headers, Buffer.concat(this.#chunks, this.#bytes))
+    this.#end(delivery)
+  }
+
+  onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
+    this.#end({ kind: 'undecided', why: nameOf(error), status: this.#status || undefined })
+  }
+
+  #onLate(left: number): void {
+    this.#tell('late')
+    this.#timer = setTimeout(() => this.#onDeadline(), left)
+  }
+
+  /** Also for a request that still waits for a connection: it ends here, and is not begun later. */
+  #onDeadline(): void {
+    this.#end({ kind: 'undecided', why: 'deadline', status: undefined })
+    this.#controller?.abort(new Error('deadline'))
+  }
+
+  #end(delivery: Delivery): void {
+    if (this.#ended) return
+    this.#ended = true
+    clearTimeout(this.#timer)
+    this.#tell(delivery.kind === 'answered' ? 'prompt' : 'failed')
+    this.#done(delivery)
+  }
+
+  #tell(verdict: Verdict): void {
+    if (this.#noted) return
+    this.#noted = true
+    this.#note(verdict)
+  }
+}
+
+function judge(status: number, headers: IncomingHttpHeaders, body: Buffer<ArrayBuffer>): Delivery {
+  const contentType = one(headers['content-type'])
+  if (!isDecided(status, contentType, body)) return { kind: 'undecided', why: `status-${status}`, status }
+  return {
+    kind: 'answered',
+    reply: {
+      status,
+      body,
+      contentType,
+      retryAfter: one(headers['retry-after']),
+      rateLimits: one(headers['x-sentry-rate-limits']),
+    },
+  }
+}
+
+/** Statuses that say nothing of the envelope; 401, 403 and 404 are Sentry's only when they carry its JSON (a proxy's do not). */
+function isDecided(status: number, contentType: string | undefined, body: Buffer): boolean {
+  if (status >= 500 || status < 200 || (status >= 300 && status < 400)) return false
+  if (status === 408 || status === 421 || status === 425) return false
+  if (status === 401 || status === 403 || status === 404) return isSentryError(contentType, body)
+  return true
+}
+
+/** Relay's `ApiErrorResponse` (relay-server/src/utils/api.rs) is JSON with a `detail`. */
+function isSentryError(contentType: string | undefined, body: Buffer): boolean {
+  if (!contentType?.includes('json')) return false
+  try {
+    return typeof JSON.parse(body.toString()).detail === 'string'
+  } catch {
+    return false
+  }
+}
+
+function one(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header.join(', ') : header
+}
+
+/** undici's and Node's own codes (`UND_ERR_CONNECT_TIMEOUT`, `ECONNREFUSED`): a closed set, and no part of a URL. */
+function nameOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
+}

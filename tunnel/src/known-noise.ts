@@ -1,0 +1,105 @@
+/** What Sentry's inbound filters know by sight: browser extensions, crawlers, health checks (PROTOCOL §9). */
+
+import { compileGlobs } from './glob.ts'
+
+/** An exception's value that comes from an extension or a script injected by an ISP (relay-filter/src/browser_extensions.rs). */
+export const BROWSER_EXTENSION_VALUE = new RegExp(
+  [
+    String.raw`top\.GLOBALS`,
+    'originalCreateNotification',
+    'canvas.contentDocument',
+    'MyApp_RemoveAllHighlights',
+    String.raw`http://tt\.epicplay\.com`,
+    "Can't find variable: ZiteReader",
+    'jigsaw is not defined',
+    'ComboSearch is not defined',
+    String.raw`http://loading\.retry\.widdit\.com/`,
+    'atomicFindClose',
+    'fb_xd_fragment',
+    'bmi_SafeAddOnload',
+    'EBCallBackMessageReceived',
+    '_gCrWeb',
+    'conduitPage',
+    String.raw`null is not an object \(evaluating 'elt.parentNode'\)`,
+    String.raw`plugin\.setSuspendState is not a function`,
+    'Extension context invalidated',
+    'webkit-masked-url:',
+    "can't access dead object",
+  ].join('|'),
+  'i',
+)
+
+/** A frame's path that belongs to an extension. */
+export const BROWSER_EXTENSION_FRAME = new RegExp(
+  [
+    String.raw`graph\.facebook\.com`,
+    String.raw`connect\.facebook\.net`,
+    String.raw`eatdifferent\.com\.woopra-ns\.com`,
+    String.raw`static\.woopra\.com\/js\/woopra\.js`,
+    '^chrome(-extension)?://',
+    '^moz-extension://',
+    '^safari(-web)?-extension://',
+    'webkit-masked-url',
+    String.raw`127\.0\.0\.1:4001\/isrunning`,
+    String.raw`webappstoolbarba\.texthelp\.com\/`,
+    String.raw`metrics\.itunes\.apple\.com\.edgesuite\.net\/`,
+    String.raw`kaspersky-labs\.com`,
+  ].join('|'),
+  'i',
+)
+
+// relay-filter/src/web_crawlers.rs
+const CRAWLERS = new RegExp(
+  [
+    'Mediapartners-Google',
+    'AdsBot-Google',
+    'Googlebot',
+    'FeedFetcher-Google',
+    'Storebot-Google',
+    'BingBot',
+    'BingPreview',
+    'Baiduspider',
+    'Slurp',
+    'Sogou',
+    'facebook',
+    'meta-',
+    'ia_archiver',
+    String.raw`bots?([/\s);]|$)`,
+    String.raw`spider([/\s);]|$)`,
+    'Slack',
+    String.raw`Calypso\sAppCrawler`,
+    'pingdom',
+    'lyticsbot',
+    String.raw`AWS\sSecurity\sScanner`,
+    String.raw`HubSpot\sCrawler`,
+    'Bytespider',
+    String.raw`Better\sUptime`,
+    'Cloudflare-Healthchecks',
+    'GTmetrix',
+    'BrightEdgeOnCrawl',
+    'ELB-HealthChecker',
+    'naver.me/spd',
+    'ClaudeBot',
+    'CCBot',
+    'OAI-SearchBot',
+    'GPTBot',
+    'PerplexityBot',
+    'Applebot',
+    'DuckDuckBot',
+  ].join('|'),
+  'i',
+)
+const ALLOWED_CRAWLERS = /Slackbot\s1\.\d+|SentryUptimeBot|ChatGPT-User/i
+
+export function isWebCrawler(userAgent: string | undefined): boolean {
+  return userAgent !== undefined && CRAWLERS.test(userAgent) && !ALLOWED_CRAWLERS.test(userAgent)
+}
+
+/** Transaction names of health checks, as Sentry gives them to Relay. */
+export const HEALTH_CHECKS =
+  compileGlobs([
+    '*healthcheck*',
+    '*heartbeat*',
+    '*/{health,healthy,healthz,_health,live,livez,ready,readyz,ping}',
+    String.raw`*/\[_health\]`,
+  ]) ?? /^$/

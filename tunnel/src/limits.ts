@@ -1,0 +1,91 @@
+/** What Sentry has asked us to hold back, and until when. */
+
+import type { Envelope, Item } from './envelope.ts'
+import { addDependants, CATEGORY_NAMES, categoriesOf } from './items.ts'
+import { type AskedBy, type RateLimit, readRateLimits } from './rate-limits.ts'
+
+export type LimitInForce = { project: string; category: string; until: number }
+
+export type Limits = {
+  /** Takes note of what an answer to an envelope of this project asks for; of two limits the longer stands. */
+  learn(project: string, answer: AskedBy): void
+  /** The items to hold back now, dependants with them. */
+  hold(project: string, envelope: Envelope): Set<Item>
+  /** For the sender: how much longer the categories of these items are held back. */
+  remaining(project: string, items: Iterable<Item>): RateLimit[]
+  inForce(): LimitInForce[]
+}
+
+const ALL = '*'
+const NOTHING: Set<Item> = new Set()
+
+/** Bounded by the projects in the table times Sentry's categories. Times are in milliseconds since 1970. */
+export function createLimits(now: () => number): Limits {
+  const byProject = new Map<string, Map<string, number>>()
+  return { learn, hold, remaining, inForce }
+
+  function learn(project: string, answer: AskedBy): void {
+    const time = now()
+    for (const { seconds, categories } of readRateLimits(answer, time))
+      for (const category of categories.length > 0 ? categories : [ALL])
+        extend(project, category, time + seconds * 1000)
+  }
+
+  function extend(project: string, category: string, until: number): void {
+    const limits = byProject.get(project) ?? new Map<string, number>()
+    byProject.set(project, limits)
+    if (until > Math.max(now(), limits.get(category) ?? 0)) limits.set(category, until)
+  }
+
+  function hold(project: string, { items }: Envelope): Set<Item> {
+    const limits = byProject.get(project)
+    if (!limits || limits.size === 0) return NOTHING
+    forget(limits)
+    const held = new Set(items.filter((item) => until(limits, item) > 0))
+    addDependants(items, held)
+    return held
+  }
+
+  /** Drops what has run out. */
+  function forget(limits: Map<string, number>): void {
+    const time = now()
+    for (const [category, end] of limits) if (end <= time) limits.delete(category)
+  }
+
+  /** Items without a category (client reports, unknown types) are never held back, as in Relay. */
+  function until(limits: Map<string, number>, item: Item): number {
+    const categories = categoriesOf(item)
+    if (categories.length === 0) return 0
+    return Math.max(limits.get(ALL) ?? 0, ...categories.map((category) => limits.get(category) ?? 0))
+  }
+
+  function remaining(project: string, items: Iterable<Item>): RateLimit[] {
+    const limits = byProject.get(project) ?? new Map<string, number>()
+    const byCategory = new Map<string, number>()
+    for (const item of items) {
+      const [category] = categoriesOf(item)
+      if (category) byCategory.set(category, Math.max(byCategory.get(category) ?? 0, until(limits, item)))
+    }
+    return group(byCategory)
+  }
+
+  /** Categories that end together stand in one limit. */
+  function group(byCategory: Map<string, number>): RateLimit[] {
+    const bySeconds = Map.groupBy(byCategory, ([, end]) => Math.max(1, Math.ceil((end - now()) / 1000)))
+    return [...bySeconds].map(([seconds, entries]) => ({
+      seconds,
+      categories: entries.map(([category]) => category),
+    }))
+  }
+
+  function inForce(): LimitInForce[] {
+    return [...byProject].flatMap(([project, limits]) => {
+      forget(limits)
+      return [...limits].map(([category, end]) => ({
+        project,
+        category: CATEGORY_NAMES.has(category) ? category : 'all',
+        until: end,
+      }))
+    })
+  }
+}

@@ -1,0 +1,53 @@
+/** How Sentry asks to hold back: `X-Sentry-Rate-Limits` and `Retry-After`, read and written. */
+
+import { CATEGORY_NAMES } from './items.ts'
+
+/** For how many seconds which categories are held back; none named means all of them. */
+export type RateLimit = { seconds: number; categories: string[] }
+
+export type AskedBy = { status: number; rateLimits: string | undefined; retryAfter: string | undefined }
+
+const DEFAULT_SECONDS = 60
+const MAX_SECONDS = 24 * 60 * 60 // longer than Sentry ever asks for; a slip must not silence for good
+
+/**
+ * What an answer asks for (PROTOCOL §6). The header, when there is one, speaks alone, on any status; a 429 without it holds
+ * everything back for as long as `Retry-After` says, or a minute.
+ */
+export function readRateLimits({ status, rateLimits, retryAfter }: AskedBy, now: number): RateLimit[] {
+  if (rateLimits !== undefined) return rateLimits.split(',').flatMap(readLimit)
+  return status === 429 ? [{ seconds: readRetryAfter(retryAfter, now), categories: [] }] : []
+}
+
+/** `seconds:categories:scope:reason:namespaces`. Gives nothing for a limit that names only categories we do not know. */
+function readLimit(text: string): RateLimit[] {
+  const [retry = '', named = '', , , namespaces = ''] = text.replace(/\s/g, '').split(':')
+  if (retry === '') return []
+  const names = named.split(';').filter(Boolean)
+  const categories = names.filter((name) => CATEGORY_NAMES.has(name) && appliesToUs(name, namespaces))
+  if (names.length > 0 && categories.length === 0) return []
+  return [{ seconds: bound(Number(retry)), categories }]
+}
+
+/** A limit on metric buckets may be for some namespaces only; SDKs write `custom`. */
+function appliesToUs(category: string, namespaces: string): boolean {
+  return category !== 'metric_bucket' || namespaces === '' || namespaces.split(';').includes('custom')
+}
+
+function readRetryAfter(header: string | undefined, now: number): number {
+  if (header === undefined) return DEFAULT_SECONDS
+  const seconds = Number(header)
+  return bound(Number.isNaN(seconds) ? (Date.parse(header) - now) / 1000 : seconds)
+}
+
+function bound(seconds: number): number {
+  if (!Number.isFinite(seconds)) return DEFAULT_SECONDS
+  return Math.min(MAX_SECONDS, Math.max(0, Math.ceil(seconds)))
+}
+
+/** The header in Relay's form (`format_rate_limits`), of scope `key`. Never without categories: that would silence everything. */
+export function formatRateLimits(limits: readonly RateLimit[], reason: string): string {
+  return limits
+    .map(({ seconds, categories }) => `${seconds}:${categories.join(';')}:key:${reason}`)
+    .join(', ')
+}

@@ -1,0 +1,65 @@
+/** What an operator sees of a running tunnel: its settings, and how it does. No secret is in either. */
+
+import type { Config } from './config.ts'
+import { formatDsn } from './dsn.ts'
+import type { Intake } from './intake.ts'
+import type { Limits } from './limits.ts'
+import type { Projects } from './projects.ts'
+import type { Throttle } from './throttle.ts'
+import type { Upstreams } from './upstream.ts'
+
+export type StatusParts = {
+  config: Config
+  version: string
+  replica: string
+  /** Milliseconds since 1970. */
+  since: number
+  intake: Intake
+  limits: Limits
+  projects: Projects
+  throttle: Throttle
+  upstreams: Upstreams | undefined
+}
+
+export type Status = ReturnType<typeof describeStatus>
+
+export function describeStatus(parts: StatusParts) {
+  const { config, version, replica, since, intake, limits, projects, throttle, upstreams } = parts
+  return {
+    version,
+    replica,
+    since,
+    settings: showConfig(config),
+    projects: projects.all.map(({ name }) => name),
+    inFlight: intake.inFlight(),
+    limits: limits.inForce(),
+    upstreams: upstreams?.state() ?? [],
+    addresses: throttle.addresses(),
+    warnings: warnings(throttle),
+  }
+}
+
+function warnings(throttle: Throttle): string[] {
+  const address = throttle.suspiciousAddress()
+  if (address === undefined) return []
+  return [
+    `Visitors come from ${address}, which looks like a proxy's own address. Name your proxies in TRUSTED_PROXIES.`,
+  ]
+}
+
+/** The settings in force, secrets left out: a DSN's key is public, the admin token is only told to be there. */
+export function showConfig({
+  adminToken,
+  dsns,
+  allowedOrigins,
+  upstream,
+  ...plain
+}: Config): Record<string, unknown> {
+  return {
+    ...plain,
+    adminToken: adminToken === undefined ? 'none: the admin port is closed' : 'set',
+    dsns: dsns.map(formatDsn),
+    allowedOrigins: [...allowedOrigins],
+    upstream: { ...upstream, proxies: upstream.proxies ? 'set' : 'none' },
+  }
+}

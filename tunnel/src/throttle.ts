@@ -1,0 +1,155 @@
+/** Our own limits: how much one client address and one project may send, the least important kinds of items given up first. */
+
+import { isIPv4 } from 'node:net'
+import type { Envelope, Item } from './envelope.ts'
+import { addDependants, categoriesOf } from './items.ts'
+
+export type ThrottleSettings = {
+  /** Envelopes a second that one client address, and one project, may keep up; 0 for no limit. */
+  addressRate: number
+  projectRate: number
+  /** Envelopes that may come at once. */
+  addressBurst: number
+  projectBurst: number
+  /** Body bytes a second of one client address; 0 for no limit. */
+  addressBytes: number
+}
+
+export type Throttle = {
+  /** Takes an envelope into account, and gives the items to shed. */
+  shed(address: string | undefined, project: string, envelope: Envelope, wireBytes: number): Set<Item>
+  /** Client addresses remembered now. */
+  addresses(): number
+  /** An address that looks like a proxy's, not a visitor's: the sign of a missing `TRUSTED_PROXIES`. */
+  suspiciousAddress(): string | undefined
+}
+
+/** Told to senders with what was shed: soon, since a bucket fills quickly. */
+export const SHED_SECONDS = 10
+
+const MAX_ADDRESSES = 50_000
+const NOTHING: Set<Item> = new Set()
+
+/**
+ * How much of a bucket must be left for an item to pass, by category: replays go when it is half empty, errors, feedback and
+ * check-ins only when it is empty.
+ */
+const RESERVED: Readonly<Record<string, number>> = {
+  replay: 0.5,
+  profile: 0.4,
+  profile_chunk: 0.4,
+  profile_chunk_ui: 0.4,
+  transaction: 0.3,
+  span: 0.3,
+  log_item: 0.2,
+  trace_metric: 0.2,
+  metric_bucket: 0.2,
+  session: 0.1,
+}
+
+type Bucket = { level: number; byteLevel: number; time: number }
+
+/** `clock` is in milliseconds. */
+export function createThrottle(settings: ThrottleSettings, clock: () => number): Throttle {
+  const byAddress = new Map<string, Bucket>()
+  const byProject = new Map<string, Bucket>()
+  let suspicious: string | undefined
+  return { shed, addresses: () => byAddress.size, suspiciousAddress: () => suspicious }
+
+  function shed(
+    address: string | undefined,
+    project: string,
+    { items }: Envelope,
+    wireBytes: number,
+  ): Set<Item> {
+    const left = Math.min(leftForAddress(address, wireBytes), leftForProject(project))
+    if (left >= 0.5) return NOTHING
+    const shedded = new Set(items.filter((item) => !passes(item, left)))
+    addDependants(items, shedded)
+    return shedded
+  }
+
+  /** The fraction of the bucket that is left after this envelope; below 0 when it was empty. */
+  function leftForAddress(address: string | undefined, wireBytes: number): number {
+    if (settings.addressRate === 0 || address === undefined) return 1
+    if (isPrivate(address)) {
+      suspicious ??= address
+      return 1
+    }
+    const bucket = remember(networkOf(address))
+    refill(bucket, settings.addressRate, settings.addressBurst)
+    const envelopes = spend(bucket, settings.addressBurst)
+    return Math.min(envelopes, spendBytes(bucket, wireBytes))
+  }
+
+  function leftForProject(project: string): number {
+    if (settings.projectRate === 0) return 1
+    const bucket = byProject.get(project) ?? newBucket(settings.projectBurst)
+    byProject.set(project, bucket) // bounded by the table of projects
+    refill(bucket, settings.projectRate, settings.projectBurst)
+    return spend(bucket, settings.projectBurst)
+  }
+
+  /** The least recently seen address is forgotten: its bucket has had the longest time to fill again. */
+  function remember(network: string): Bucket {
+    const bucket = byAddress.get(network) ?? newBucket(settings.addressBurst)
+    byAddress.delete(network)
+    byAddress.set(network, bucket)
+    if (byAddress.size > MAX_ADDRESSES) byAddress.delete(byAddress.keys().next().value ?? '')
+    return bucket
+  }
+
+  function newBucket(burst: number): Bucket {
+    return { level: burst, byteLevel: byteBurst(), time: clock() }
+  }
+
+  function byteBurst(): number {
+    return settings.addressBytes * 10
+  }
+
+  function refill(bucket: Bucket, rate: number, burst: number): void {
+    const time = clock()
+    const seconds = (time - bucket.time) / 1000
+    bucket.level = Math.min(burst, bucket.level + rate * seconds)
+    bucket.byteLevel = Math.min(byteBurst(), bucket.byteLevel + settings.addressBytes * seconds)
+    bucket.time = time
+  }
+
+  function spend(bucket: Bucket, burst: number): number {
+    if (bucket.level < 1) return -1
+    bucket.level -= 1
+    return bucket.level / burst
+  }
+
+  function spendBytes(bucket: Bucket, bytes: number): number {
+    if (settings.addressBytes === 0) return 1
+    if (bucket.byteLevel <= 0) return -1
+    bucket.byteLevel -= bytes // one large envelope may overdraw: it has arrived anyway
+    return Math.max(0, bucket.byteLevel / byteBurst())
+  }
+}
+
+function passes(item: Item, left: number): boolean {
+  const [category] = categoriesOf(item)
+  if (category === undefined) return left >= 0
+  return left >= (RESERVED[category] ?? 0)
+}
+
+/** One subscriber has a whole /64 of IPv6. */
+function networkOf(address: string): string {
+  return isIPv4(address) ? address : expandIPv6(address).slice(0, 4).join(':')
+}
+
+function expandIPv6(address: string): string[] {
+  const [head = '', tail] = address.split('::')
+  const before = head.split(':').filter(Boolean)
+  if (tail === undefined) return before
+  const after = tail.split(':').filter(Boolean)
+  return [...before, ...Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0'), ...after]
+}
+
+const PRIVATE = /^(10\.|127\.|169\.254\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|::1$|f[cd]|fe80:)/i
+
+function isPrivate(address: string): boolean {
+  return PRIVATE.test(address)
+}
