@@ -29,6 +29,8 @@ export type Visitor = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
+export type Chromium = Awaited<ReturnType<typeof startChromium>>
+
 /** Starts it; each visitor has cookies, cache and storage of their own. `await using` ends it. */
 export async function startChromium() {
   const browser = await chromium.launch({

@@ -4,8 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Makes an empty one; `remove` takes it away with all that is in it. */
-export async function makeFolder(): Promise<{ path: string; remove(): Promise<void> }> {
+/** Makes an empty one. `await using` takes it away with all that is in it. */
+export async function makeFolder() {
   const path = await mkdtemp(join(tmpdir(), 'culvert-test-'))
-  return { path, remove: () => rm(path, { recursive: true, force: true }) }
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }

@@ -28,6 +28,11 @@ export type Received = Envelope & {
   malformed?: string
 }
 
+/** Tells apart what a test waits for: `sentry.next(hasItem('event'))`. */
+export function hasItem(type: string): (received: Received) => boolean {
+  return ({ items }) => items.some(({ header }) => header.type === type)
+}
+
 /** Reads the request to its end. Rejects when the sender leaves before it. */
 export async function receive(request: IncomingMessage): Promise<Received> {
   const body = await buffer(request)

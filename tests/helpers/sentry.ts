@@ -133,12 +133,10 @@ export async function startSentry({ projects = { 456: KEY }, host = '127.0.0.1',
     requests,
     /** What was wrong with them, one sentence each. */
     unexpected,
-    /** A DSN that leads here; `host` stands in for the address where a test maps names. */
-    dsn(
-      projectId = Object.keys(projects)[0] ?? '',
-      { key = projects[projectId] ?? KEY, path, host: name }: DsnParts = {},
-    ) {
-      return `${tls ? 'https' : 'http'}://${key}@${name ?? host}:${port}/${path ? `${path}/` : ''}${projectId}`
+    /** A DSN that leads here; `host` stands in for address and port where a test reroutes it. */
+    dsn(projectId = Object.keys(projects)[0] ?? '', parts: DsnParts = {}): string {
+      const { key = projects[projectId] ?? KEY, path, host: name = `${host}:${port}` } = parts
+      return `${tls ? 'https' : 'http'}://${key}@${name}/${path ? `${path}/` : ''}${projectId}`
     },
     next,
     /** Resolves when no request is in hand. */

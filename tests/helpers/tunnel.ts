@@ -25,7 +25,8 @@ const PRELOAD = new URL('./reroute.ts', import.meta.url).href
 
 /** Starts it and waits until it listens. Rejects with what it wrote when it ends before that. `await using` stops it. */
 export async function startTunnel({ env, reroute, timeout = 10_000 }: TunnelOptions = {}) {
-  const folder = await makeFolder()
+  await using starting = new AsyncDisposableStack()
+  const folder = starting.use(await makeFolder())
   const settings = {
     HOST: '127.0.0.1',
     PORT: String(await freePort()),
@@ -46,24 +47,19 @@ export async function startTunnel({ env, reroute, timeout = 10_000 }: TunnelOpti
     },
   )
 
+  starting.defer(program.kill)
+
   async function log(wanted: (line: LogLine) => boolean, wait = 5000): Promise<LogLine> {
     return parseLine(await program.line((line) => wanted(parseLine(line)), wait))
   }
 
+  await log(({ msg }) => msg === 'listening', timeout)
+  const started = starting.move()
+
   async function stop(): Promise<void> {
-    await program.stop()
-    await folder.remove()
+    await program.stop().finally(() => started.disposeAsync())
   }
 
-  async function kill(): Promise<void> {
-    await program.kill()
-    await folder.remove()
-  }
-
-  await log(({ msg }) => msg === 'listening', timeout).catch(async (error) => {
-    await kill()
-    throw error
-  })
   return {
     pid: program.pid,
     port: Number(settings.PORT),
@@ -84,7 +80,7 @@ export async function startTunnel({ env, reroute, timeout = 10_000 }: TunnelOpti
     /** SIGTERM; rejects when it does not leave with 0. */
     stop,
     /** SIGKILL: it gets no chance to tidy up. */
-    kill,
+    kill: () => started.disposeAsync(),
     [Symbol.asyncDispose]: stop,
   }
 }

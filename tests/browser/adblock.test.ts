@@ -1,0 +1,79 @@
+/** With the lists of common ad blockers switched on, an error reaches Sentry by Culvert's path and by no other. */
+
+import type { FiltersEngine } from '@ghostery/adblocker'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { blockAds, readLists } from '../helpers/adblock.ts'
+import { type Chromium, startChromium, type Visitor } from '../helpers/chromium.ts'
+import { hasItem } from '../helpers/received.ts'
+import { requires } from '../helpers/requirements.ts'
+import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
+import { cloud, type Site, startSite } from '../helpers/site.ts'
+
+// What `tunnelRoute: '/monitoring'` of @sentry/nextjs makes of the same DSN.
+const TUNNEL_ROUTE = '/monitoring?o=123&p=456&r=us'
+
+describe('An error behind an ad blocker', requires('chromium', 'nginx', 'lists'), () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let site: Site
+  let chromium: Chromium
+  let lists: FiltersEngine
+
+  beforeAll(async () => {
+    lists = readLists()
+    sentry = started.use(await startSentry({ tls: readCertificate() }))
+    site = started.use(await startSite(cloud(sentry)))
+    chromium = started.use(await startChromium())
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  it('arrives by the path that Culvert tells the browser', async () => {
+    await using visitor = await chromium.visitor()
+    const blocked = await blockAds(visitor.page, lists)
+    await throwError(visitor)
+    await sentry.next(hasItem('event'))
+    expect(blocked).toEqual([])
+  })
+
+  it.each([
+    ['by the URL that tunnelRoute makes', TUNNEL_ROUTE, /\/monitoring\?o=123&p=456&r=us$/],
+    ['straight to Sentry', '', /^https:\/\/o123\.ingest\.us\.sentry\.io\/api\/456\/envelope\/\?/],
+  ])('does not arrive %s', async (_, tunnel, url) => {
+    await using visitor = await chromium.visitor()
+    visitor.expectTrouble(/ERR_BLOCKED_BY_CLIENT/)
+    const before = sentry.requests.length
+    const blocked = await blockAds(visitor.page, lists)
+    await tellBrowser(visitor, tunnel)
+    await throwError(visitor)
+    await visitor.page.getByText('not taken: no answer').waitFor()
+    expect(blocked).toContainEqual(expect.stringMatching(url))
+    expect(sentry.requests.slice(before).filter(hasItem('event'))).toEqual([])
+  })
+
+  it('would arrive by the URL that tunnelRoute makes, were it not for the lists', async () => {
+    await using visitor = await chromium.visitor()
+    await tellBrowser(visitor, TUNNEL_ROUTE)
+    await throwError(visitor)
+    await sentry.next(hasItem('event'))
+    expect(visitor.posts.map((post) => post.url())).toContain(`${site.url}${TUNNEL_ROUTE}`)
+  })
+
+  async function throwError(visitor: Visitor): Promise<void> {
+    visitor.expectTrouble(/uncaught Error: Thrown on purpose/)
+    await visitor.page.goto(site.url)
+    await visitor.page.getByRole('button', { name: 'Throw an error' }).click()
+  }
+})
+
+/** Changes the `tunnel` that the page hands to the SDK, before the SDK is there to read it; with '' it uses none. */
+async function tellBrowser({ page }: Visitor, tunnel: string): Promise<void> {
+  await page.addInitScript((tunnel) => {
+    const observer = new MutationObserver(() => {
+      const { dataset } = document.documentElement
+      dataset.settings = JSON.stringify({ ...JSON.parse(dataset.settings ?? '{}'), tunnel })
+      observer.disconnect()
+    })
+    observer.observe(document, { childList: true })
+  }, tunnel)
+}

@@ -1,0 +1,119 @@
+/** What breaks in a real browser goes through the whole site, and arrives whole. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Chromium, SITE_HOST, startChromium, type Visitor } from '../helpers/chromium.ts'
+import { openDoor, VISITOR_ADDRESS } from '../helpers/door.ts'
+import { hasItem, parseEnvelope } from '../helpers/received.ts'
+import { requires } from '../helpers/requirements.ts'
+import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
+import { cloud, type Site, startSite } from '../helpers/site.ts'
+
+const COOKIE = { name: 'session', value: 'only-for-the-site' }
+
+const BREAKAGES = [
+  {
+    what: 'thrown error',
+    button: 'Throw an error',
+    exception: { type: 'Error', value: 'Thrown on purpose, number 1' },
+    mechanism: { type: 'auto.browser.global_handlers.onerror', handled: false },
+  },
+  {
+    what: 'rejected promise',
+    button: 'Reject a promise',
+    exception: { type: 'Error', value: 'Rejected on purpose, number 1' },
+    mechanism: { type: 'auto.browser.global_handlers.onunhandledrejection', handled: false },
+  },
+]
+
+describe('With a Sentry configured', requires('chromium', 'nginx'), () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let chromium: Chromium
+  let url: string
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry({ tls: readCertificate() }))
+    const site = started.use(await startSite(cloud(sentry)))
+    const door = started.use(await openDoor(site.port))
+    url = `http://${SITE_HOST}:${door.port}`
+    chromium = started.use(await startChromium())
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  it.each(BREAKAGES)(
+    'a $what arrives at Sentry whole, with the visitor’s address and without their cookie',
+    async ({ button, exception, mechanism }) => {
+      await using visitor = await chromium.visitor()
+      await visitor.page.context().addCookies([{ ...COOKIE, url }])
+      const { post, answer } = await breakPage(visitor, url, button)
+      const received = await sentry.next(hasItem('event'))
+
+      expect(post.url()).toBe(`${url}/monitoring?p=456&o=123&r=us`)
+      expect(received.body).toEqual(post.postDataBuffer())
+      expect(answer).toEqual({ id: received.header.event_id })
+
+      const [raised] = JSON.parse(String(received.items[0]?.payload)).exception.values
+      expect(raised).toMatchObject({ ...exception, mechanism })
+      expect(raised.stacktrace.frames.at(-1)).toEqual({
+        filename: expect.stringMatching(/^app:\/\/\/_next\/static\/chunks\/.+\.js$/),
+        function: expect.any(String),
+        lineno: expect.any(Number),
+        colno: expect.any(Number),
+        in_app: true,
+      })
+
+      expect(received.headers['x-forwarded-for']).toBe(VISITOR_ADDRESS)
+      expect(received.headers.origin).toBe(url)
+      expect(received.headers['user-agent']).toMatch(/Chrom/)
+      expect((await post.allHeaders()).cookie).toBe(`${COOKIE.name}=${COOKIE.value}`)
+      expect(`${received.rawHeaders} ${received.body}`).not.toContain(COOKIE.value)
+    },
+  )
+})
+
+describe('With no Sentry configured', requires('chromium', 'nginx'), () => {
+  const started = new AsyncDisposableStack()
+  let site: Site
+  let chromium: Chromium
+  let url: string
+
+  beforeAll(async () => {
+    site = started.use(await startSite())
+    url = `http://127.0.0.1:${site.port}` // a secure context to Chromium, which sends Sec-Fetch-Site there as over https
+    chromium = started.use(await startChromium())
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  it.each(BREAKAGES)('a $what is kept whole in the inbox', async ({ button, exception }) => {
+    await using visitor = await chromium.visitor()
+    const { post, answer } = await breakPage(visitor, url, button)
+    const { entries } = await (await site.tunnel.admin('/inbox')).json()
+    const entry = entries.find((each: { eventId: string }) => each.eventId === answer.id)
+    const kept = Buffer.from(await (await site.tunnel.admin(`/inbox/${entry.id}`)).arrayBuffer())
+
+    expect(post.url()).toBe(`${url}/monitoring?p=1`)
+    expect(kept).toEqual(post.postDataBuffer())
+    expect(JSON.parse(String(parseEnvelope(kept).items[0]?.payload)).exception.values).toMatchObject([
+      exception,
+    ])
+  })
+})
+
+/** Presses the button and gives the post that told of it, once the page has said that it was taken. */
+async function breakPage(visitor: Visitor, url: string, button: string) {
+  visitor.expectTrouble(/uncaught Error: (Thrown|Rejected) on purpose/)
+  await visitor.page.goto(url)
+  await visitor.page.getByRole('button', { name: button }).click()
+  await visitor.page.getByText('accepted by this site (200)').waitFor()
+  const post = visitor.posts.find((each) => hasEvent(each.postDataBuffer()))
+  const answer = await post?.response()
+  if (!post || !answer)
+    throw new Error(`No event was posted, only:\n${visitor.posts.map((each) => each.url())}`)
+  return { post, answer: await answer.json() }
+}
+
+function hasEvent(body: Buffer | null): boolean {
+  return body !== null && parseEnvelope(body).items.some(({ header }) => header.type === 'event')
+}

@@ -1,0 +1,38 @@
+/** A way to the site by which visitors come from an address of their own, other than that of every process here. */
+
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+/** Linux lets any process use the whole of 127.0.0.0/8. */
+export const VISITOR_ADDRESS = '127.0.0.9'
+
+/** Passes connections on, bytes untouched, to `port` of 127.0.0.1. `await using` shuts it. */
+export async function openDoor(port: number) {
+  const open = new Set<Socket>()
+  const server = createServer((visitor) => {
+    const site = connect({ port, host: '127.0.0.1', localAddress: VISITOR_ADDRESS })
+    for (const [from, to] of [
+      [visitor, site],
+      [site, visitor],
+    ] as const) {
+      open.add(from)
+      from
+        .on('error', () => {})
+        .on('close', () => {
+          open.delete(from)
+          to.destroy()
+        })
+      from.pipe(to)
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose](): Promise<void> {
+      server.close()
+      for (const socket of open) socket.destroy()
+      await once(server, 'close')
+    },
+  }
+}

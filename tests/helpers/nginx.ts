@@ -1,0 +1,82 @@
+/** nginx with the routing table that ships, rendered as it is for every other way of running. */
+
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { makeFolder } from './folder.ts'
+import { ROOT } from './node.ts'
+import { freePort } from './ports.ts'
+import { type Program, startProgram } from './program.ts'
+import { NGINX_PROGRAM } from './requirements.ts'
+
+export type NginxOptions = {
+  /** Addresses like `127.0.0.1:9090`. Nobody needs to be there. */
+  tunnels: string[]
+  web: string
+  /** Settings of the renderer beside the ones made here. */
+  env?: Record<string, string>
+}
+
+export type Nginx = Awaited<ReturnType<typeof startNginx>>
+
+const STARTS_WITHIN = 5000 // ms
+
+/** Starts it on a free port of 127.0.0.1 and waits until it listens. `await using` ends it. */
+export async function startNginx({ tunnels, web, env }: NginxOptions) {
+  await using starting = new AsyncDisposableStack()
+  const folder = starting.use(await makeFolder())
+  const port = await freePort()
+  const file = render(folder.path, {
+    LISTEN: `127.0.0.1:${port}`,
+    TUNNELS: tunnels.join(' '),
+    WEB: web,
+    ACCESS_LOG: join(folder.path, 'access.log'),
+    ...env,
+  })
+  const program = startProgram('nginx', NGINX_PROGRAM ?? 'nginx', ['-e', 'stderr', '-c', file], {})
+  starting.defer(program.kill)
+  await untilListening(port, program)
+  const started = starting.move()
+
+  async function stop(): Promise<void> {
+    await program.stop().finally(() => started.disposeAsync())
+  }
+
+  return { port, url: `http://127.0.0.1:${port}`, stderr: program.stderr, stop, [Symbol.asyncDispose]: stop }
+}
+
+/** Gives the file that nginx reads. Throws the renderer's own words. */
+function render(folder: string, settings: Record<string, string>): string {
+  const file = join(folder, 'nginx.conf')
+  const { status, stderr } = spawnSync('sh', ['scripts/render-nginx.sh', 'nginx.conf', file], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH, NGINX_TEMP: folder, ...settings },
+    encoding: 'utf8',
+  })
+  if (status !== 0) throw new Error(`The renderer ended with ${status}:\n${stderr}`)
+  return file
+}
+
+async function untilListening(port: number, program: Program): Promise<void> {
+  const ended = new AbortController()
+  program.exited.then(() => ended.abort())
+  await untilAccepted(port, AbortSignal.any([ended.signal, AbortSignal.timeout(STARTS_WITHIN)])).catch(() => {
+    throw new Error(`nginx does not listen:\n${program.stderr.join('\n')}`)
+  })
+}
+
+/** Resolves when somebody takes connections to the port; rejects when `signal` aborts before. */
+async function untilAccepted(port: number, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const socket = connect(port, '127.0.0.1')
+    const accepted = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    )
+    socket.destroy()
+    if (accepted) return
+    await sleep(20, undefined, { signal })
+  }
+}

@@ -1,0 +1,51 @@
+/** The whole of Culvert as plain processes: nginx, the built web server and two tunnels. */
+
+import { join } from 'node:path'
+import { SITE_HOST } from './chromium.ts'
+import { makeFolder } from './folder.ts'
+import { startNginx } from './nginx.ts'
+import type { Sentry } from './sentry.ts'
+import { startTunnel } from './tunnel.ts'
+import { startWeb } from './web.ts'
+
+export type SiteOptions = {
+  /** Settings that all of them get. Without a `SENTRY_DSN` they run in inbox mode, with one inbox for both tunnels. */
+  env?: Record<string, string>
+  /** Where the tunnels' connections go instead, `{ 'o1.ingest.us.sentry.io:443': '127.0.0.1:41234' }`. */
+  reroute?: Record<string, string>
+}
+
+export type Site = Awaited<ReturnType<typeof startSite>>
+
+const CLOUD_HOST = 'o123.ingest.us.sentry.io'
+
+/** Options with which `sentry` (one with a certificate) is taken for Sentry's cloud, organisation 123 in the US. */
+export function cloud(sentry: Sentry): Required<SiteOptions> {
+  return {
+    env: { SENTRY_DSN: sentry.dsn('456', { host: CLOUD_HOST }) },
+    reroute: { [`${CLOUD_HOST}:443`]: `127.0.0.1:${sentry.port}` },
+  }
+}
+
+/** Starts it, web built first where that is due, and waits until all of it answers. `await using` ends it. */
+export async function startSite({ env = {}, reroute = {} }: SiteOptions = {}) {
+  await using starting = new AsyncDisposableStack()
+  const folder = starting.use(await makeFolder())
+  const settings = { INBOX_FILE: join(folder.path, 'inbox.db'), ...env }
+
+  const web = starting.use(await startWeb(settings))
+  const tunnel = starting.use(await startTunnel({ env: settings, reroute }))
+  const other = starting.use(await startTunnel({ env: settings, reroute }))
+  const tunnels = [tunnel, other].map(({ port }) => `127.0.0.1:${port}`)
+  const nginx = starting.use(await startNginx({ tunnels, web: `127.0.0.1:${web.port}`, env }))
+  const started = starting.move()
+  return {
+    port: nginx.port,
+    /** As Chromium of these tests knows it. */
+    url: `http://${SITE_HOST}:${nginx.port}`,
+    /** One of the two. */
+    tunnel,
+    close: () => started.disposeAsync(),
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  }
+}
