@@ -130,6 +130,7 @@ function read(
       working.then(() => incoming.resume(), finish)
     }
     function onEnd(): void {
+      incoming.off('close', onGone) // all of it is here, though the last of it may still be on its way to the disk
       if (working) working.then(() => finish(undefined), finish)
       else finish(undefined)
     }

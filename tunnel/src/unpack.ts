@@ -26,6 +26,9 @@ const UNPACKERS = {
   zstd: createZstdDecompress,
 }
 
+// A second stream behind the first would go on to Sentry without having been looked at.
+const WHOLE = { rejectGarbageAfterEnd: true }
+
 /** Reads a Content-Encoding header. Throws a `Rejection` for what Relay does not take. */
 export function readEncoding(header: string | undefined): Encoding {
   const encoding = ENCODINGS.get((header ?? '').trim().toLowerCase())
@@ -37,7 +40,7 @@ export function readEncoding(header: string | undefined): Encoding {
 export async function* unpacked(body: Body): AsyncGenerator<Buffer> {
   if (body.encoding === 'identity') return yield* wireChunks(body)
   const source = Readable.from(wireChunks(body))
-  const unpacker = UNPACKERS[body.encoding]()
+  const unpacker = UNPACKERS[body.encoding](WHOLE)
   source.on('error', (error) => unpacker.destroy(error))
   try {
     yield* source.pipe(unpacker)
