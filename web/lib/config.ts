@@ -1,7 +1,7 @@
 /** The settings of web, read from the environment: the only file that looks there. */
 
 import { type Dsn, formatDsn, INBOX_DSN, parseDsn, readDsns, tunnelUrl } from 'tunnel/dsn'
-import { type Environment, readInteger, readSharedSettings } from 'tunnel/settings'
+import { type Environment, readInteger, readSecret, readSharedSettings } from 'tunnel/settings'
 import type { BrowserSettings } from './browser-settings.ts'
 
 export type Config = {
@@ -25,7 +25,7 @@ export function config(problems: string[] = []): Config {
 export function readConfig(env: Environment, problems: string[]): Config {
   const { tunnelPaths } = readSharedSettings(env, problems)
   const [tunnelPath = ''] = tunnelPaths
-  const [configured] = readDsns(env.SENTRY_DSN, problems)
+  const [configured] = readDsns(readSecret(env, 'SENTRY_DSN', problems), problems)
   const dsn = configured ?? inboxDsn()
   // Next's standalone server reads PORT itself, and takes 3000 in silence for what it cannot read.
   readInteger(env, 'PORT', 'port', DEFAULT_PORT, [1, 65535], problems)
