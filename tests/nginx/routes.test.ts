@@ -1,0 +1,232 @@
+/** Where nginx sends what, and what it tells and does not tell those behind it. */
+
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { request, type ServerResponse } from 'node:http'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { makeFolder } from '../helpers/folder.ts'
+import { type Nginx, startNginx } from '../helpers/nginx.ts'
+import { post } from '../helpers/post.ts'
+import { requires } from '../helpers/requirements.ts'
+import { startUpstream, type Upstream } from './upstream.ts'
+
+const MAX = 4 * 1024 * 1024 // 4 MiB
+
+describe('nginx', requires('nginx'), () => {
+  const started = new AsyncDisposableStack()
+  let tunnel: Upstream
+  let web: Upstream
+  let nginx: Nginx
+  let accessLog: string
+
+  beforeAll(async () => {
+    const folder = started.use(await makeFolder())
+    accessLog = join(folder.path, 'access.log')
+    tunnel = started.use(await startUpstream('tunnel'))
+    web = started.use(await startUpstream('web', answerAsWeb))
+    nginx = started.use(
+      await startNginx({
+        tunnels: [tunnel.address],
+        web: web.address,
+        env: {
+          TUNNEL_PATHS: '/monitoring|/errors/in-here',
+          MAX_ENVELOPE_BYTES: String(MAX),
+          TRUSTED_PROXIES: '127.0.0.2/31 2001:db8::/32',
+          ACCESS_LOG: accessLog,
+        },
+      }),
+    )
+    web.server.on('upgrade', (_, socket) => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n')
+      socket.pipe(socket)
+    })
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  beforeEach(() => {
+    tunnel.asked.length = 0
+    web.asked.length = 0
+  })
+
+  it.each([
+    '/monitoring',
+    '/monitoring/',
+    '/monitoring?p=456&o=123&r=us',
+    '/monitoring/?p=456',
+    '/errors/in-here',
+    '/errors/in-here/',
+  ])('sends %s to the tunnel, as it was asked', async (path) => {
+    const answer = await post(nginx.url, { path, body: 'envelope' })
+    expect([answer.status, answer.text]).toEqual([200, 'tunnel'])
+    expect(tunnel.asked).toMatchObject([{ method: 'POST', url: path, body: Buffer.from('envelope') }])
+  })
+
+  it.each([
+    '/',
+    '/monitoring//x',
+    '/monitorings',
+    '/monitoring/more',
+    '/Monitoring',
+    '/a/monitoring',
+    '/monitoring%0A',
+    '/errors',
+    '/errors/in-here/x',
+    '/7y54ph',
+    '/metrics',
+  ])('sends %s to web, as it was asked', async (path) => {
+    const answer = await post(nginx.url, { path, method: 'GET' })
+    expect([answer.status, answer.text]).toEqual([200, 'web'])
+    expect(web.asked).toMatchObject([{ method: 'GET', url: path }])
+  })
+
+  it('keeps what is secret or made up from the tunnel', async () => {
+    const forged = {
+      cookie: 'session=1',
+      authorization: 'Bearer 1',
+      'x-sentry-auth': 'Sentry sentry_key=1',
+      forwarded: 'for=192.0.2.1',
+      'x-real-ip': '192.0.2.1',
+      'x-sentry-forwarded-for': '192.0.2.1',
+      'x-vercel-forwarded-for': '192.0.2.1',
+      'cf-connecting-ip': '192.0.2.1',
+      'x-forwarded-for': '192.0.2.1, 192.0.2.2',
+      'x-request-id': 'mine',
+    }
+    await post(nginx.url, { headers: { ...forged, origin: 'http://shop.example' } })
+    const { headers } = tunnel.asked[0] ?? { headers: {} }
+    expect(JSON.stringify(headers)).not.toMatch(/192\.0\.2|session|Bearer|sentry_key|mine/)
+    expect(headers).toMatchObject({ 'x-forwarded-for': '127.0.0.1', origin: 'http://shop.example' })
+  })
+
+  it('tells web the visitor’s address, the host and the trace, whatever the visitor says', async () => {
+    const headers = {
+      host: 'shop.example:8080',
+      cookie: 'session=1',
+      'sentry-trace': 'trace',
+      baggage: 'sentry-environment=x',
+      'x-forwarded-for': '192.0.2.1',
+      'x-forwarded-host': 'other.example',
+      'x-forwarded-proto': 'https',
+    }
+    await post(nginx.url, { path: '/', method: 'GET', headers })
+    expect(web.asked[0]?.headers).toMatchObject({
+      ...headers,
+      'x-forwarded-for': '127.0.0.1',
+      'x-forwarded-host': 'shop.example:8080',
+      'x-forwarded-proto': 'http',
+    })
+  })
+
+  it('believes a trusted proxy, and of what it says the last address that is no proxy', async () => {
+    const headers = {
+      'x-forwarded-for': '198.51.100.1, 203.0.113.7, 127.0.0.3',
+      'x-forwarded-proto': 'https',
+    }
+    for (const path of ['/', '/monitoring']) await get(nginx.port, path, headers, '127.0.0.2')
+    for (const { asked } of [web, tunnel]) expect(asked[0]?.headers['x-forwarded-for']).toBe('203.0.113.7')
+    expect(web.asked[0]?.headers['x-forwarded-proto']).toBe('https')
+  })
+
+  it('gives each request an id, the same for those behind it, for the sender and for the log', async () => {
+    const answers = [await post(nginx.url, {}), await post(nginx.url, { path: '/', method: 'GET' })]
+    const ids = answers.map(({ headers }) => headers['x-request-id'])
+    expect(ids).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), expect.stringMatching(/^[0-9a-f]{32}$/)])
+    expect(ids).toEqual([tunnel, web].map(({ asked }) => asked[0]?.headers['x-request-id']))
+    await vi.waitFor(() =>
+      expect(logged(accessLog).map((line) => line.request_id)).toEqual(expect.arrayContaining(ids)),
+    )
+  })
+
+  it('logs JSON, and no query', async () => {
+    await get(nginx.port, '/a"b\\%ff?token=secret', {}, '127.0.0.9')
+    await vi.waitFor(() =>
+      expect(logged(accessLog).at(-1)).toMatchObject({
+        client: '127.0.0.9',
+        method: 'GET',
+        path: '/a"b\\%ff',
+        status: 200,
+        upstream: web.address,
+        upstream_status: '200',
+      }),
+    )
+    expect(readFileSync(accessLog, 'utf8')).not.toContain('secret')
+  })
+
+  it('passes a body beyond its memory on whole, byte for byte', async () => {
+    const body = Buffer.alloc(MAX, 'all 256 values \0\xff', 'latin1')
+    const answer = await post(nginx.url, { body })
+    expect(answer.status).toBe(200)
+    expect(tunnel.asked[0]?.body.equals(body)).toBe(true)
+  })
+
+  it('keeps a slow body to itself until it is whole', async () => {
+    const slow = request({ port: nginx.port, method: 'POST', path: '/monitoring' })
+    slow.write('half')
+    await post(nginx.url, { body: 'whole' })
+    expect(tunnel.asked.map(({ body }) => String(body))).toEqual(['whole'])
+    slow.end(' and half')
+    const [response] = await once(slow, 'response')
+    expect(await text(response)).toBe('tunnel')
+    expect(tunnel.asked.map(({ body }) => String(body))).toEqual(['whole', 'half and half'])
+  })
+
+  it('passes an upgraded connection', async () => {
+    const socket = connect(nginx.port, '127.0.0.1')
+    socket.write('GET /live HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n')
+    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 101 /)
+    socket.write('there')
+    expect(String((await once(socket, 'data'))[0])).toBe('there')
+    socket.destroy()
+  })
+
+  it('passes events as they happen', async () => {
+    const response = await fetch(`${nginx.url}/events`)
+    const events = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+    expect((await events?.read())?.value).toBe('data: 1\n\n')
+    await fetch(`${nginx.url}/next`)
+    expect((await events?.read())?.value).toBe('data: 2\n\n')
+    await events?.cancel()
+  })
+
+  it('does not say which nginx it is', async () => {
+    expect((await post(nginx.url, {})).headers.server).toBe('nginx')
+  })
+})
+
+/** `/events` is a stream that goes on when `/next` is asked for. */
+let more = () => {}
+
+function answerAsWeb({ url }: { url: string }, response: ServerResponse): void {
+  if (url === '/next') more()
+  if (url !== '/events') return void response.end('web')
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  response.write('data: 1\n\n')
+  more = () => response.write('data: 2\n\n')
+}
+
+type Line = Record<string, unknown>
+
+function logged(file: string): Line[] {
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+}
+
+/** One GET from an address of this machine's own choosing. */
+async function get(
+  port: number,
+  path: string,
+  headers: Record<string, string>,
+  localAddress: string,
+): Promise<void> {
+  const [response] = await once(
+    request({ port, path, headers, localAddress, host: '127.0.0.1' }).end(),
+    'response',
+  )
+  await text(response)
+}

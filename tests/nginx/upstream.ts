@@ -1,0 +1,47 @@
+/** A server that stands in for a tunnel or for web behind nginx, and remembers what it was asked. */
+
+import { once } from 'node:events'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+
+export type Asked = { method: string; url: string; headers: IncomingHttpHeaders; body: Buffer }
+
+export type Upstream = Awaited<ReturnType<typeof startUpstream>>
+
+/** Starts it on a free port of 127.0.0.1. It says its name with status 200 unless `answer` does otherwise. */
+export async function startUpstream(name: string, answer?: (asked: Asked, response: ServerResponse) => void) {
+  const asked: Asked[] = []
+  const listener: RequestListener = async (request, response) => {
+    const one = await read(request).catch(() => undefined)
+    if (!one) return // the sender left
+    asked.push(one)
+    if (answer) answer(one, response)
+    else response.end(name)
+  }
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    port,
+    address: `127.0.0.1:${port}`,
+    asked,
+    server,
+    async [Symbol.asyncDispose](): Promise<void> {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+async function read(request: IncomingMessage): Promise<Asked> {
+  const { method = '', url = '', headers } = request
+  return { method, url, headers, body: await buffer(request) }
+}
