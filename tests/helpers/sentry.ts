@@ -5,30 +5,9 @@ import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { type Answering, give } from './answers.ts'
 import { faultsOf, type Projects } from './expected.ts'
 import { type Received, receive } from './received.ts'
-
-export type Reply = {
-  /** 200 unless given. */
-  status?: number
-  headers?: Record<string, string>
-  /** An object is sent as JSON. Relay's own answer, `{"id": …}` or `{}`, unless given. */
-  body?: string | object
-  delayMs?: number
-}
-
-/**
- * - `silent`: takes the request and never answers
- * - `limiting`: 429, errors held back for 60 s
- * - `redirecting`: 302 to another server; following it is a fault
- * - `hanging-up`: reads the body, then drops the connection
- * - `hanging-up-early`: drops the connection before it reads the body; counted in `cut`, not in `requests`
- */
-export type Misbehaviour = 'silent' | 'limiting' | 'redirecting' | 'hanging-up' | 'hanging-up-early'
-
-export type Answer = Reply | Misbehaviour
-export type Answering = Answer | ((received: Received) => Answer | Promise<Answer>)
 
 export type SentryOptions = {
   /** Project `456` with one key unless given. The first is what `dsn()` gives. */
@@ -63,6 +42,7 @@ export async function startSentry({ projects = { 456: KEY }, host = '127.0.0.1',
   await listen(server, host)
   await listen(canary, '127.0.0.1')
   const port = portOf(server)
+  const elsewhere = `http://127.0.0.1:${portOf(canary)}/elsewhere`
 
   function listener(request: IncomingMessage, response: ServerResponse): void {
     state.inHand++
@@ -87,18 +67,10 @@ export async function startSentry({ projects = { 456: KEY }, host = '127.0.0.1',
     unexpected.push(...faults.map((fault) => `${received.method} ${received.url} ${fault}`))
     requests.push(received)
     arrivals.emit('request')
-    if (faults.length > 0 && !state.tolerant)
-      return send(response, { status: 400, body: { detail: faults[0] } })
-    await perform(typeof answering === 'function' ? await answering(received) : answering, received, response)
-  }
-
-  async function perform(answer: Answer, received: Received, response: ServerResponse): Promise<void> {
-    if (answer === 'silent') return
-    if (answer === 'hanging-up' || answer === 'hanging-up-early') return void response.destroy()
-    const reply = typeof answer === 'string' ? replyFor(answer, portOf(canary)) : answer
-    if (reply.delayMs) await sleep(reply.delayMs, undefined, { signal: closing.signal })
-    const id = received.header.event_id
-    send(response, { body: id === undefined ? {} : { id }, ...reply })
+    const answer = typeof answering === 'function' ? await answering(received) : answering
+    const [fault] = state.tolerant ? [] : faults
+    const due = fault ? { status: 400, body: { detail: fault } } : answer
+    await give(due, received, response, elsewhere, closing.signal)
   }
 
   /** The earliest request not yet given out that `wanted` accepts, awaited for at most `timeout` ms. */
@@ -189,22 +161,6 @@ async function end(server: Server): Promise<void> {
 
 function portOf(server: Server): number {
   return (server.address() as AddressInfo).port
-}
-
-function replyFor(misbehaviour: 'limiting' | 'redirecting', canaryPort: number): Reply {
-  if (misbehaviour === 'redirecting')
-    return { status: 302, headers: { location: `http://127.0.0.1:${canaryPort}/elsewhere` }, body: '' }
-  return {
-    status: 429,
-    headers: { 'x-sentry-rate-limits': '60:error:organization', 'retry-after': '60' },
-    body: { detail: 'Sentry dropped data due to a quota or internal rate limit being reached.' },
-  }
-}
-
-function send(response: ServerResponse, { status = 200, headers = {}, body = '' }: Reply): void {
-  const json = typeof body === 'object'
-  response.writeHead(status, { ...(json && { 'content-type': 'application/json' }), ...headers })
-  response.end(json ? JSON.stringify(body) : body)
 }
 
 function summaryOf(requests: Received[]): string {
