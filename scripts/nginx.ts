@@ -1,7 +1,7 @@
 /** nginx for the plain way: found or installed, and its routing table filled in. */
 
 import { spawnSync } from 'node:child_process'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { canInstall, install } from './debian-packages.ts'
 import type { Config } from './environment.ts'
@@ -28,7 +28,8 @@ export async function findNginx({ env }: Config, stopped: AbortSignal): Promise<
 }
 
 /** Writes the filled-in `nginx.conf` and gives its path. Throws a `Refusal` in the words of the settings. */
-export function renderNginx({ root, stateFolder, env }: Config, { listen, tunnels, web }: Addresses): string {
+export function renderNginx(config: Config, { listen, tunnels, web }: Addresses): string {
+  const { root, stateFolder, env } = config
   mkdirSync(stateFolder, { recursive: true })
   const rendered = join(stateFolder, 'nginx.conf')
   const own = {
@@ -37,12 +38,17 @@ export function renderNginx({ root, stateFolder, env }: Config, { listen, tunnel
     WEB: web,
     RESOLVER: '',
     NGINX_TEMP: join(stateFolder, 'nginx'),
+    ACCESS_LOG: freshLog(stateFolder), // our own pipe to it is a socket, which nginx cannot open as /dev/stdout
   }
-  const { status, stderr } = spawnSync('sh', ['scripts/render-nginx.sh', 'nginx.conf', rendered], {
-    cwd: root,
-    env: { ...env, ...own },
-    encoding: 'utf8',
-  })
+  const render = ['scripts/render-nginx.sh', 'nginx.conf', rendered]
+  const { status, stderr } = spawnSync('sh', render, { cwd: root, env: { ...env, ...own }, encoding: 'utf8' })
   if (status !== 0) throw new Refusal('nginx.conf could not be filled in.', stderr.trim())
   return rendered
+}
+
+/** Of this run only, so that it does not grow from run to run. */
+function freshLog(stateFolder: string): string {
+  const file = join(stateFolder, 'access.log')
+  rmSync(file, { force: true })
+  return file
 }

@@ -21,7 +21,8 @@ export const LISTS_FOLDER = process.env.ADBLOCK_LISTS ?? resolve(import.meta.dir
 export const CHROMIUM_PROGRAM = findProgram(CHROMIUM, path)
 export const NGINX_PROGRAM = findProgram(['nginx'], path)
 
-export type Requirement = 'docker' | 'chromium' | 'nginx' | 'lists'
+/** `proc`: the file system in which Linux tells about processes. */
+export type Requirement = 'docker' | 'chromium' | 'nginx' | 'lists' | 'proc'
 
 /** Each gives the reason why it is not met, or `undefined`. */
 const UNMET: Record<Requirement, () => string | undefined> = {
@@ -29,6 +30,7 @@ const UNMET: Record<Requirement, () => string | undefined> = {
   chromium: () => (CHROMIUM_PROGRAM ? undefined : 'Chromium is not installed'),
   nginx: () => (NGINX_PROGRAM ? undefined : 'nginx is not installed'),
   lists: () => (hasLists() ? undefined : 'no ad-block lists (ADBLOCK_LISTS names their folder)'),
+  proc: () => (existsSync('/proc/self/cwd') ? undefined : 'no /proc to find processes in'),
 }
 
 /** Why a test that needs all of `names` cannot run here; `undefined` when it can. */
