@@ -48,6 +48,7 @@ export function createApp(parts: AppParts): App {
     const { requestId } = parts.edge(c.env.incoming)
     return c.body(refusalBody(rejection, requestId), rejection.status, {
       'content-type': 'application/json',
+      'x-request-id': requestId,
       ...headers,
     })
   }

@@ -46,6 +46,8 @@ export type Config = SharedSettings & {
   /** Bytes that all bodies in hand may hold in memory together; a folder on a disk takes what is beyond. */
   memoryBytes: number
   bodyDir: string
+  /** Milliseconds that a body may take to arrive. */
+  bodyMs: number
   logLevel: LogLevel
 }
 
@@ -104,6 +106,7 @@ export function readConfig(env: Environment): Config {
     headerBytes: integer('HEADER_BYTES', 'number of bytes', 64 * 1024, [1024, MIB]),
     items: integer('MAX_ITEMS', 'number of items', 1_000, [1, 100_000]),
     memoryBytes: integer('MEMORY_BYTES', 'number of bytes', 64 * MIB, [MIB, 4096 * MIB]),
+    bodyMs: integer('BODY_TIMEOUT_MS', 'number of milliseconds', 60_000, MILLISECONDS),
     bodyDir: env.BODY_DIR || '.culvert/bodies',
     logLevel: readChoice(env, 'LOG_LEVEL', LOG_LEVELS, 'info', problems),
   }

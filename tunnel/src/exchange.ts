@@ -41,7 +41,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   ) {
     this.#note = note
     this.#done = done
-    this.#timer = setTimeout(() => this.#onLate(answerMs - lateMs), lateMs)
+    const soon = Math.min(lateMs, answerMs)
+    this.#timer = setTimeout(() => this.#onLate(answerMs - soon), soon)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

@@ -137,7 +137,7 @@ export function createIntake(parts: IntakeParts): Intake {
     const { project, envelope, body, out } = carried
     const filtered = filters.sift(envelope, visit.incoming.headers['user-agent'])
     if (filtered) takeOut(carried, filtered.dropped, 'filtered_events', filtered.reason)
-    const held = limits.hold(project.name, envelope)
+    const held = limits.hold(project, envelope)
     takeOut(carried, held, 'rate_limited_events', 'limited')
     const shed = throttle.shed(visit.caller.address, project.name, envelope, body.wireBytes)
     takeOut(carried, shed, 'rate_limited_events', 'shed')
@@ -145,7 +145,7 @@ export function createIntake(parts: IntakeParts): Intake {
     if (out.size < envelope.items.length) return goOn(visit, carried)
     if (held.size + shed.size === 0)
       return settleKept(visit, envelope, { answer: 'filtered', status: 200, ...filtered })
-    return holdBack(visit, carried, [...limits.remaining(project.name, held), ...shedLimits(shed)])
+    return holdBack(visit, carried, [...limits.remaining(project, held), ...shedLimits(shed)])
   }
 
   /** Each item is taken out, and told to Sentry, once. */
@@ -187,7 +187,7 @@ export function createIntake(parts: IntakeParts): Intake {
       if (delivery.status !== undefined) visit.receipt.upstreamStatus = delivery.status
       throw new Rejection('upstream-away', delivery.why)
     }
-    limits.learn(project.name, delivery.reply)
+    limits.learn(project, delivery.reply)
     return pass(visit, delivery.reply)
   }
 

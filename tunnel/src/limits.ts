@@ -2,17 +2,18 @@
 
 import type { Envelope, Item } from './envelope.ts'
 import { addDependants, CATEGORY_NAMES, categoriesOf } from './items.ts'
+import type { Project } from './projects.ts'
 import { type AskedBy, type RateLimit, readRateLimits } from './rate-limits.ts'
 
 export type LimitInForce = { project: string; category: string; until: number }
 
 export type Limits = {
   /** Takes note of what an answer to an envelope of this project asks for; of two limits the longer stands. */
-  learn(project: string, answer: AskedBy): void
+  learn(project: Project, answer: AskedBy): void
   /** The items to hold back now, dependants with them. */
-  hold(project: string, envelope: Envelope): Set<Item>
+  hold(project: Project, envelope: Envelope): Set<Item>
   /** For the sender: how much longer the categories of these items are held back. */
-  remaining(project: string, items: Iterable<Item>): RateLimit[]
+  remaining(project: Project, items: Iterable<Item>): RateLimit[]
   inForce(): LimitInForce[]
 }
 
@@ -21,23 +22,23 @@ const NOTHING: Set<Item> = new Set()
 
 /** Bounded by the projects in the table times Sentry's categories. Times are in milliseconds since 1970. */
 export function createLimits(now: () => number): Limits {
-  const byProject = new Map<string, Map<string, number>>()
+  const byProject = new Map<Project, Map<string, number>>()
   return { learn, hold, remaining, inForce }
 
-  function learn(project: string, answer: AskedBy): void {
+  function learn(project: Project, answer: AskedBy): void {
     const time = now()
     for (const { seconds, categories } of readRateLimits(answer, time))
       for (const category of categories.length > 0 ? categories : [ALL])
         extend(project, category, time + seconds * 1000)
   }
 
-  function extend(project: string, category: string, until: number): void {
+  function extend(project: Project, category: string, until: number): void {
     const limits = byProject.get(project) ?? new Map<string, number>()
     byProject.set(project, limits)
     if (until > Math.max(now(), limits.get(category) ?? 0)) limits.set(category, until)
   }
 
-  function hold(project: string, { items }: Envelope): Set<Item> {
+  function hold(project: Project, { items }: Envelope): Set<Item> {
     const limits = byProject.get(project)
     if (!limits || limits.size === 0) return NOTHING
     forget(limits)
@@ -59,7 +60,7 @@ export function createLimits(now: () => number): Limits {
     return Math.max(limits.get(ALL) ?? 0, ...categories.map((category) => limits.get(category) ?? 0))
   }
 
-  function remaining(project: string, items: Iterable<Item>): RateLimit[] {
+  function remaining(project: Project, items: Iterable<Item>): RateLimit[] {
     const limits = byProject.get(project) ?? new Map<string, number>()
     const byCategory = new Map<string, number>()
     for (const item of items) {
@@ -82,7 +83,7 @@ export function createLimits(now: () => number): Limits {
     return [...byProject].flatMap(([project, limits]) => {
       forget(limits)
       return [...limits].map(([category, end]) => ({
-        project,
+        project: project.name,
         category: CATEGORY_NAMES.has(category) ? category : 'all',
         until: end,
       }))

@@ -24,7 +24,6 @@ import { createThrottle } from './throttle.ts'
 import { createUpstreams, postReport } from './upstream.ts'
 
 const SHARE_BYTES = 16 * 1024 * 1024 // what one body may hold in memory
-const BODY_MS = 60_000
 const REPORT_MS = 30_000
 const STOP_MS = 15_000 // shorter than compose's stop_grace_period
 
@@ -44,7 +43,7 @@ const bodies = createBodies({
   memoryBytes: config.memoryBytes,
   shareBytes: SHARE_BYTES,
   dir: config.bodyDir,
-  timeoutMs: BODY_MS,
+  timeoutMs: config.bodyMs,
 })
 const filters = createFilters(config.filters)
 const limits = createLimits(now)
