@@ -34,6 +34,7 @@ const GOOD: [string, string, number[]][] = [
   ['blank lines before and between headers', '\n\t {}\n\n\n{"type":"a"}\nb\n\r\n {"type":"c"}\nd', [1, 1]],
   ['an event_id with dashes', '{"event_id":"9ec79c33-ec99-42ab-8353-589fcb2e04dc"}', []],
   ['values that are null', '{"event_id":null,"sent_at":null,"dsn":null}', []],
+  ['a sent_at on 29 February of a leap year', '{"sent_at":"2028-02-29T03:04:05Z"}', []],
   ['a sent_at with an offset', '{"sent_at":"2026-01-02T03:04:05.678901+02:00"}', []],
   ['a trace that nobody understands', '{"trace":"?"}', []],
 ]
@@ -78,6 +79,8 @@ const BAD: [string, string, string][] = [
   ['a sent_at without a zone', '{"sent_at":"2026-01-02T03:04:05"}', 'header-invalid'],
   ['a sent_at without a time of day', '{"sent_at":"2026-01-02"}', 'header-invalid'],
   ['a sent_at in month 13', '{"sent_at":"2026-13-02T03:04:05Z"}', 'header-invalid'],
+  ['a sent_at on 30 February', '{"sent_at":"2026-02-30T03:04:05Z"}', 'header-invalid'],
+  ['a sent_at on 29 February of a common year', '{"sent_at":"2026-02-29T03:04:05Z"}', 'header-invalid'],
   ['a sent_at that is a number', '{"sent_at":1760000000}', 'header-invalid'],
   ['a dsn that is a number', '{"dsn":1}', 'header-invalid'],
   ['a dsn that is an object', '{"dsn":{}}', 'header-invalid'],

@@ -3,6 +3,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Code, REFUSALS } from '../../tunnel/src/rejection.ts'
 import { errorOf } from '../helpers/envelopes.ts'
@@ -36,6 +37,7 @@ const PROVOCATIONS: Partial<Record<Code, (dsn: string) => Provocation>> = {
   'envelope-too-large': () => ({ body: Buffer.alloc(20 * MIB + 1, MARK) }),
   'encoding-unknown': () => ({ headers: { 'content-encoding': 'compress' }, body: `{}\n${item}` }),
   'encoding-broken': () => ({ headers: { 'content-encoding': 'gzip' }, body: `{}\n${item}` }),
+  'body-timeout': () => ({ body: unending(`{}\n{"type":"event"}\n${MARK}`) }),
   'dsn-missing': () => ({ body: `{}\n${item}` }),
   'dsn-invalid': () => ({ body: `{"dsn":"${MARK}"}\n${item}` }),
   'dsn-unknown': () => ({ body: `{"dsn":"https://${MARK.replaceAll('-', '')}@evil.example/1"}\n${item}` }),
@@ -64,8 +66,8 @@ const PROVOCATIONS: Partial<Record<Code, (dsn: string) => Provocation>> = {
   }),
 }
 
-/** Provoked elsewhere: it takes a minute, or a Sentry that is asked. */
-const ELSEWHERE: Code[] = ['body-timeout', 'upstream-away']
+/** Provoked elsewhere: it takes a Sentry that is asked. */
+const ELSEWHERE: Code[] = ['upstream-away']
 
 /** nginx gives these for the tunnel. */
 const OF_NGINX: Code[] = ['tunnel-away', 'tunnel-slow']
@@ -80,6 +82,7 @@ describe('A refusal', () => {
     const env = {
       SENTRY_DSN: sentry.dsn(),
       MAX_ENVELOPE_BYTES: String(20 * MIB),
+      BODY_TIMEOUT_MS: '2000',
       INBOX: 'on',
       INBOX_FILE: join(path, 'inbox.db'),
       BODY_DIR: join(path, 'bodies'),
@@ -116,6 +119,7 @@ describe('A refusal', () => {
         },
       })
       expect(headers['content-type']).toBe('application/json')
+      expect(json).toMatchObject({ request_id: headers['x-request-id'] })
       expect(headers).not.toHaveProperty('retry-after')
       expect(text).not.toContain(MARK)
       expect(text).not.toMatch(/\.ts|node_modules|\n\s*at /)
@@ -128,3 +132,10 @@ describe('A refusal', () => {
     expect(covered.sort()).toEqual(Object.keys(REFUSALS).sort())
   })
 })
+
+/** Some bytes, and then nothing more, nor an end. */
+function unending(text: string): Readable {
+  const stream = new Readable({ read() {} })
+  stream.push(text)
+  return stream
+}
