@@ -2,6 +2,7 @@
 
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { stripVTControlCharacters } from 'node:util'
 import type { Config } from './environment.ts'
 import { lifeline } from './lifeline.ts'
 import { checkPort } from './ports.ts'
@@ -13,6 +14,7 @@ import { runStep, showProgress } from './step.mjs'
 
 const START_TIMEOUT = 20 * 60 * 1000 // 20 min: the first time, images are built
 const STOP_TIMEOUT = 60 * 1000 // 1 min; Compose itself gives each container its `stop_grace_period`
+const LAST_WORDS = 500 // ms: what a container said comes after the news of its end
 
 /** Runs the site until `stopped`. Then, or when it cannot go on, removes every container and network; volumes stay. */
 export async function runDocker(config: Config, session: Session): Promise<void> {
@@ -21,13 +23,17 @@ export async function runDocker(config: Config, session: Session): Promise<void>
     throw isUp(config) ? new Refusal('Culvert runs already; "docker compose down" stops it.') : refusal
   })
   const compose = startCompose(config, session)
+  const over = new AbortController()
   try {
     const aborted = once(stopped, 'abort')
-    const up = untilAnswers(siteOf(config), START_TIMEOUT, clock, stopped)
-    await Promise.race([up, compose.failed, aborted]).then(compose.started, compose.startFailed)
+    const asking = AbortSignal.any([stopped, over.signal])
+    const up = untilAnswers(siteOf(config), START_TIMEOUT, clock, asking)
+    await Promise.race([up, compose.failed, aborted]).catch(compose.giveUp)
+    compose.endStart(stopped.aborted ? 'stopped' : 'done')
     if (!stopped.aborted) onUp()
     await Promise.race([compose.failed, aborted])
   } finally {
+    over.abort()
     await compose.run.end('SIGTERM', STOP_TIMEOUT)
     await runStep('Removing the containers', ['docker', 'compose', 'down'], inRoot(config))
   }
@@ -42,7 +48,8 @@ function startCompose(config: Config, { clock, report }: Session) {
   run.ended.then((end) => failure.reject(new Refusal(`docker compose up ended (${end}).`, run.tail())))
   failure.promise.catch(() => {}) // nobody listens once the site is being stopped
 
-  function hear(text: string, stream: Stream): void {
+  function hear(line: string, stream: Stream): void {
+    const text = stripVTControlCharacters(line)
     const [, container, said] = /^(\S+) +\| ?(.*)$/.exec(text) ?? [] // `tunnel-1  | {"msg":"listening"}`
     if (container !== undefined && said !== undefined) report.line(container, said, stream)
     else hearCompose(text)
@@ -50,27 +57,29 @@ function startCompose(config: Config, { clock, report }: Session) {
 
   function hearCompose(text: string): void {
     report.line('docker', text, 'stdout')
-    if (!isStarting) return // from then on Compose starts again what ends
-    progress.at(text)
+    if (!isStarting) return // later on it starts again by itself what ends
+    const [, step] = /^#\d+ (\[.*)/.exec(text) ?? [] // `#12 [web build 5/9] RUN npm ci`
+    if (step) progress.at(step)
     const [, container = '', code] = /^(\S+) exited with code ([1-9]\d*)/.exec(text) ?? []
-    if (code)
-      failure.reject(
-        new Refusal(`${container} did not start (exit code ${code}).`, linesOf(container, run.tail())),
-      )
+    if (code) clock.wait(LAST_WORDS).then(() => failure.reject(refusalOf(container, code, run.tail())))
   }
 
-  function started(): void {
+  function endStart(result: 'done' | 'failed' | 'stopped'): void {
     isStarting = false
-    progress.end('done')
+    progress.end(result)
   }
 
-  function startFailed(error: Error): never {
-    isStarting = false
-    progress.end('failed')
+  function giveUp(error: Error): never {
+    endStart('failed')
     throw error
   }
 
-  return { run, failed: failure.promise, started, startFailed }
+  return { run, failed: failure.promise, endStart, giveUp }
+}
+
+function refusalOf(container: string, code: string, output: string): Refusal {
+  const words = output.split('\n').filter((line) => line.startsWith(`${container} `))
+  return new Refusal(`${container} did not start (exit code ${code}).`, words.join('\n'))
 }
 
 /** Whether containers of this project run, started by someone else. */
@@ -81,11 +90,4 @@ function isUp(config: Config): boolean {
 
 function inRoot({ root, env }: Config) {
   return { cwd: root, env: { ...env, COMPOSE_ANSI: 'never', COMPOSE_MENU: 'false' } }
-}
-
-function linesOf(container: string, output: string): string {
-  return output
-    .split('\n')
-    .filter((line) => line.startsWith(`${container} `))
-    .join('\n')
 }

@@ -1,9 +1,10 @@
 /** Whether Docker can run the stack on this machine. */
 
 import { spawnSync } from 'node:child_process'
+import type { Environment } from '../tunnel/src/settings.ts'
 
-/** What the Dockerfiles and the compose file are built on. */
-export const BASE_IMAGES = ['node:24-slim', 'nginx:1.30']
+/** What the compose file builds on, by the settings that name others. */
+const BASE_IMAGES = { NODE_IMAGE: 'node:24-slim', NGINX_IMAGE: 'nginx:1.30' }
 
 const ASK_TIMEOUT = 20 * 1000 // 20 s: an engine that does not answer by then is none
 
@@ -17,8 +18,9 @@ export function engineProblem(): string | undefined {
 }
 
 /** The base images that this engine does not hold. */
-export function missingImages(): string[] {
-  return BASE_IMAGES.filter((image) => ask('image', 'inspect', '--format', '{{.Id}}', image) === undefined)
+export function missingImages(env: Environment): string[] {
+  const images = Object.entries(BASE_IMAGES).map(([name, byDefault]) => env[name] || byDefault)
+  return images.filter((image) => ask('image', 'inspect', '--format', '{{.Id}}', image) === undefined)
 }
 
 function ask(...args: string[]): string | undefined {

@@ -36,7 +36,7 @@ export function createReport(output: Config['output'], print: (line: string) => 
 export function welcome(config: Config, address: string, ownPassword: string | undefined): string {
   const lines = [
     `Culvert runs at ${address}`,
-    config.env.SENTRY_DSN?.trim()
+    config.env.SENTRY_DSN?.trim() || config.env.SENTRY_DSN_FILE
       ? '  Reports go on to Sentry.'
       : '  Reports are kept in the inbox: no SENTRY_DSN is set.',
     ...(ownPassword ? [`  Operator's password: ${ownPassword} (kept in .culvert/operator-password)`] : []),

@@ -12,7 +12,7 @@ export type Site = {
 }
 
 const ANSWER_TIMEOUT = 5 * 1000 // 5 s
-const LOOK_AGAIN = 100 // ms
+const LOOK_AGAIN = 250 // ms
 
 /** `host:port` as URLs and nginx write it. */
 export function authorityOf(host: string, port: number): string {

@@ -13,5 +13,8 @@ export type StepOptions = {
 }
 
 export function runStep(title: string, command: string[], options?: StepOptions): Promise<void>
-export function showProgress(title: string): { at(text: string): void; end(result: 'done' | 'failed'): void }
+export function showProgress(title: string): {
+  at(text: string): void
+  end(result: 'done' | 'failed' | 'stopped'): void
+}
 export function keepTail(): { add(piece: Buffer | string): void; text(): string }

@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process'
 
-const LINES_KEPT = 40
+const LINES_KEPT = 60
 const HEARTBEAT = 15 * 1000 // 15 s: how often a log that is no terminal is told
 
 /** A command that failed; `output` holds the last lines it said. */
@@ -32,7 +32,7 @@ export function runStep(title, [program = '', ...args], { signal, ...options } =
   return new Promise((resolve, reject) => {
     const settle = (/** @type {string | undefined} */ problem) => {
       signal?.removeEventListener('abort', stop)
-      progress.end(problem === undefined ? 'done' : 'failed')
+      progress.end(signal?.aborted ? 'stopped' : problem === undefined ? 'done' : 'failed')
       if (problem === undefined) resolve()
       else reject(new StepFailed(`${title} failed (${problem}).`, tail.text()))
     }
@@ -62,7 +62,7 @@ export function showProgress(title) {
     at(text) {
       detail = text && `  ${text.slice(0, 60)}`
     },
-    /** @param {'done' | 'failed'} result */
+    /** @param {'done' | 'failed' | 'stopped'} result */
     end(result) {
       clearInterval(timer)
       process.stdout.write(`${terminal ? '\r\x1b[K' : ''}${title}: ${result} in ${seconds()}\n`)

@@ -26,7 +26,7 @@ export async function chooseWay({ way, env }: Config, stopped: AbortSignal): Pro
 /** Pulls the base images that are not here. Gives the reason when one cannot be had. */
 async function bringImages(env: Config['env'], stopped: AbortSignal): Promise<string | undefined> {
   const signal = AbortSignal.any([stopped, AbortSignal.timeout(PULL_TIMEOUT)])
-  for (const image of missingImages()) {
+  for (const image of missingImages(env)) {
     const pull = runStep(`Fetching the image ${image}`, ['docker', 'pull', image], { env, signal })
     if (
       await pull.then(

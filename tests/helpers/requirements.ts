@@ -26,7 +26,7 @@ export type Requirement = 'docker' | 'chromium' | 'nginx' | 'lists' | 'proc'
 
 /** Each gives the reason why it is not met, or `undefined`. */
 const UNMET: Record<Requirement, () => string | undefined> = {
-  docker: once(() => engineProblem() ?? describeImages(missingImages())),
+  docker: once(() => engineProblem() ?? describeImages(missingImages(process.env))),
   chromium: () => (CHROMIUM_PROGRAM ? undefined : 'Chromium is not installed'),
   nginx: () => (NGINX_PROGRAM ? undefined : 'nginx is not installed'),
   lists: () => (hasLists() ? undefined : 'no ad-block lists (ADBLOCK_LISTS names their folder)'),
