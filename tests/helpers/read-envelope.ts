@@ -1,0 +1,25 @@
+/** Envelopes as the tunnel itself reads them, for what works on its items. */
+
+import { createEnvelopeReader, type Envelope, type Item } from '../../tunnel/src/envelope.ts'
+import { envelopeOf, type Part } from './envelopes.ts'
+
+/** Reads the bytes with generous limits, and keeps the payload of the types that `keep` accepts. */
+export function readEnvelope(bytes: Buffer, keep: (type: string) => boolean = () => true): Envelope {
+  const reader = createEnvelopeReader({ headerBytes: 64 * 1024, items: 1000, keep })
+  reader.push(bytes)
+  return reader.end()
+}
+
+/** An envelope with one small item of each type. */
+export function envelopeWith(...types: string[]): Envelope {
+  return readEnvelope(envelopeOf({}, types.map(small)))
+}
+
+function small(type: string): Part {
+  return { header: { type }, payload: '{}' }
+}
+
+/** What these items are, for comparing sets of them. */
+export function typesOf(items: Iterable<Item>): string[] {
+  return [...items].map(({ type }) => type)
+}
