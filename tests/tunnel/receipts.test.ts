@@ -1,0 +1,103 @@
+/** Each envelope is settled once: counted, logged, and kept for a while to look at. */
+
+import { pino } from 'pino'
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { Receipt } from '../../tunnel/src/contract.ts'
+import { createReceipts, type Receipts } from '../../tunnel/src/receipts.ts'
+
+const MINUTE = 60_000
+
+function receiptOf(id: string, time = 0): Receipt {
+  return { id, time, items: [], bytes: 1, answer: 'delivered', status: 200, took: 1, replica: 'r' }
+}
+
+describe('Receipts', () => {
+  let now: number
+  let counted: Receipt[]
+  let lines: Record<string, unknown>[]
+  let receipts: Receipts
+
+  beforeEach(() => {
+    now = 0
+    counted = []
+    lines = []
+    const metrics = { count: (receipt: Receipt) => void counted.push(receipt), expose: async () => '' }
+    const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+    receipts = createReceipts(metrics, log, () => now)
+  })
+
+  const settle = (count: number) => {
+    for (let i = 0; i < count; i++) receipts.settle(receiptOf(`e${receipts.newest() + 1}`, now))
+  }
+  const idsAfter = (seq: number) => receipts.after(seq).receipts.map(({ id }) => id)
+
+  it('are counted once, logged once, and numbered from 1', () => {
+    settle(3)
+    expect(counted.map(({ id }) => id)).toEqual(['e1', 'e2', 'e3'])
+    expect(lines.map(({ msg, id }) => [msg, id])).toEqual(counted.map(({ id }) => ['envelope', id]))
+    expect(receipts.newest()).toBe(3)
+    expect(receipts.after(0)).toMatchObject({
+      first: 1,
+      receipts: [{ id: 'e1' }, { id: 'e2' }, { id: 'e3' }],
+    })
+  })
+
+  it('are given from any number on', () => {
+    settle(5)
+    expect(idsAfter(3)).toEqual(['e4', 'e5'])
+    expect(idsAfter(5)).toEqual([])
+  })
+
+  it('are kept to 2,000; what is older is a gap', () => {
+    settle(2_345)
+    const { first, receipts: kept } = receipts.after(0)
+    expect([first, kept.length, kept[0]?.id, kept.at(-1)?.id]).toEqual([346, 2_000, 'e346', 'e2345'])
+    expect(receipts.after(345).first).toBe(346)
+    expect(idsAfter(2_344)).toEqual(['e2345'])
+  })
+
+  it('are found by a token that nobody can guess', () => {
+    const tokens = Array.from({ length: 1_000 }, (_, i) => receipts.settle(receiptOf(`e${i}`)))
+    expect(new Set(tokens).size).toBe(1_000)
+    for (const token of tokens) expect(token).toMatch(/^[0-9a-f]{32}$/)
+    expect(receipts.find(tokens[7] ?? '')?.id).toBe('e7')
+    for (const none of ['', 'e7', '0'.repeat(32), '__proto__']) expect(receipts.find(none)).toBeUndefined()
+  })
+
+  it('are found for ten minutes', () => {
+    const token = receipts.settle(receiptOf('e1'))
+    now = 10 * MINUTE - 1
+    expect(receipts.find(token)?.id).toBe('e1')
+    now = 10 * MINUTE
+    expect(receipts.find(token)).toBeUndefined()
+  })
+
+  it('are found among the last 20,000', () => {
+    const first = receipts.settle(receiptOf('first'))
+    const second = receipts.settle(receiptOf('second'))
+    settle(19_999)
+    expect(receipts.find(first)).toBeUndefined()
+    expect(receipts.find(second)?.id).toBe('second')
+  })
+
+  it('wake everybody who waits, and nobody twice', async () => {
+    const waits = [1, 2, 3].map(() => receipts.next(new AbortController().signal))
+    settle(1)
+    await Promise.all(waits)
+    let woken = false
+    const wait = receipts.next(new AbortController().signal).then(() => {
+      woken = true
+    })
+    await Promise.resolve()
+    expect(woken).toBe(false)
+    settle(1)
+    await wait
+  })
+
+  it('keep nobody waiting who leaves', async () => {
+    const leaving = new AbortController()
+    const wait = receipts.next(leaving.signal)
+    leaving.abort()
+    await wait
+  })
+})
