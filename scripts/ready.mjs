@@ -34,7 +34,7 @@ function packagesAgree() {
   const wanted = readPackages('package-lock.json')
   const there = readPackages('node_modules/.package-lock.json')
   const agrees = (/** @type {string} */ path) =>
-    there[path] ? there[path].integrity === wanted[path]?.integrity : wanted[path]?.optional
+    there[path] && wanted[path] ? there[path].integrity === wanted[path].integrity : wanted[path]?.optional
   return Object.keys({ ...wanted, ...there }).every((path) => path === '' || agrees(path))
 }
 

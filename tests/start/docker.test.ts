@@ -1,0 +1,73 @@
+/** `npm start` in containers: up with one command, and gone with Ctrl-C. */
+
+import { spawnSync } from 'node:child_process'
+import { randomBytes, randomInt } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { freePort } from '../helpers/ports.ts'
+import { requires } from '../helpers/requirements.ts'
+import { type Clone, makeClone } from './clone.ts'
+import { type Command, processesIn, runCommand } from './command.ts'
+
+const COMMAND = ['node', 'scripts/ready.mjs', 'scripts/start.ts', '--docker']
+
+describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 600_000 }, () => {
+  // Beside whatever else of Culvert runs on this engine.
+  const project = {
+    ...pick('DOCKER_HOST', 'NODE_IMAGE', 'NGINX_IMAGE'),
+    COMPOSE_PROJECT_NAME: `culvert-start-${randomBytes(4).toString('hex')}`,
+    FRONT_SUBNET: `10.203.${randomInt(114, 256)}.0/24`,
+  }
+  let clone: Clone
+  let port: number
+
+  beforeAll(() => {
+    clone = makeClone()
+  })
+  afterAll(() => {
+    docker('compose', 'down', '--volumes', '--rmi', 'local')
+    clone.remove()
+  })
+  afterEach(() => {
+    expect(containers()).toEqual([])
+    expect(processesIn(clone.path)).toEqual([])
+  })
+
+  async function start(env: Record<string, string> = {}): Promise<Command> {
+    port = await freePort()
+    return runCommand(clone.path, COMMAND, { ...project, HTTP_PORT: String(port), ...env })
+  }
+
+  function docker(...args: string[]): string {
+    const env = { ...process.env, ...project }
+    return spawnSync('docker', args, { cwd: clone.path, env, encoding: 'utf8' }).stdout
+  }
+
+  function containers(): string[] {
+    const label = `label=com.docker.compose.project=${project.COMPOSE_PROJECT_NAME}`
+    return docker('ps', '--all', '--filter', label, '--format', '{{.Names}}').split('\n').filter(Boolean)
+  }
+
+  it('prints the address when the site answers, and leaves no container behind on Ctrl-C', async () => {
+    await using site = await start()
+    await site.says(`Culvert runs at http://127.0.0.1:${port}`)
+    expect(containers()).toHaveLength(4)
+    const page = await fetch(`http://127.0.0.1:${port}/`)
+    expect(page.status).toBe(200)
+    site.interrupt()
+    expect(await site.exited).toBe(0)
+    expect(containers()).toEqual([])
+    expect(site.output()).toMatch(/Stopped\.\n$/)
+  })
+
+  it('shows what a container said that refuses to start, and removes the others', async () => {
+    await using site = await start({ ALLOWED_ORIGINS: 'other.example' })
+    expect(await site.exited).toBe(1)
+    expect(site.output()).toContain('ALLOWED_ORIGINS: "other.example" is not an origin;')
+    expect(site.output()).toMatch(/culvert: tunnel-\d did not start \(exit code 1\)\.\n$/)
+  })
+})
+
+/** Those of these settings that this process has. */
+function pick(...names: string[]): Record<string, string> {
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))
+}
