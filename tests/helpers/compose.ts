@@ -1,0 +1,90 @@
+/** The shipped `docker-compose.yml`, run as a project of its own that leaves nothing behind. */
+
+import { execFile } from 'node:child_process'
+import { randomBytes, randomInt } from 'node:crypto'
+import { promisify } from 'node:util'
+import { deriveAdminToken } from '../../tunnel/src/config.ts'
+import type { InboxEntry } from '../../tunnel/src/contract.ts'
+import { SITE_HOST } from './chromium.ts'
+import { ROOT } from './node.ts'
+import { freePort } from './ports.ts'
+
+const run = promisify(execFile)
+
+const PASSWORD = 'password of the tests'
+const ADMIN = `http://tunnel-admin:9091`
+const OUTPUT_BYTES = 64 * 1024 * 1024 // 64 MiB
+
+export type Compose = Awaited<ReturnType<typeof startCompose>>
+
+/** Starts these services, all of them when none is named, and waits until they are healthy. `await using` removes all. */
+export async function startCompose(...services: string[]) {
+  await using starting = new AsyncDisposableStack()
+  const project = `culvert-test-${randomBytes(4).toString('hex')}`
+  const port = await freePort()
+  const env = {
+    PATH: process.env.PATH,
+    HOME: process.env.HOME, // Compose itself may be kept there
+    DOCKER_HOST: process.env.DOCKER_HOST,
+    HTTP_PORT: String(port),
+    FRONT_SUBNET: `10.203.${randomInt(113)}.0/24`, // beside the one that the file itself would take
+    OPERATOR_PASSWORD: PASSWORD,
+  }
+
+  /** Runs docker, and gives what it wrote. Rejects with the rest when it fails. */
+  async function docker(...args: string[]): Promise<string> {
+    const { stdout } = await run('docker', args, { cwd: ROOT, env, maxBuffer: OUTPUT_BYTES })
+    return stdout.trim()
+  }
+
+  // No settings of whoever runs the tests.
+  const compose = (...args: string[]) => docker('compose', '-p', project, '--env-file', '/dev/null', ...args)
+
+  starting.defer(async () => void (await compose('down', '--volumes', '--rmi', 'local', '--remove-orphans')))
+
+  async function up(...names: string[]): Promise<void> {
+    await compose('up', '--build', '--detach', '--wait', '--no-deps', ...names).catch(async (error) => {
+      throw new Error(`${error.message}\n${await compose('logs', '--no-color', '--tail', '50')}`)
+    })
+  }
+
+  /** Runs JavaScript in a container that is on the admin network, and gives what it logged. */
+  const script = (code: string) => compose('exec', '-T', 'web', 'node', '-e', code)
+
+  /** Asks a tunnel's admin port, and gives the body of the answer. */
+  async function admin(path: string): Promise<Buffer> {
+    const init = JSON.stringify({ headers: { authorization: `Bearer ${deriveAdminToken(PASSWORD)}` } })
+    const code = `fetch('${ADMIN}${path}', ${init}).then((r) => r.arrayBuffer()).then((b) => console.log(Buffer.from(b).toString('base64')))`
+    return Buffer.from(await script(code), 'base64')
+  }
+
+  await up(...services)
+  const started = starting.move()
+  return {
+    project,
+    port,
+    url: `http://127.0.0.1:${port}`,
+    /** As Chromium of these tests knows it. */
+    siteUrl: `http://${SITE_HOST}:${port}`,
+    docker,
+    compose,
+    up,
+    script,
+    /** Ids of a service's containers. */
+    containers: async (service: string) =>
+      (await compose('ps', '--quiet', service)).split('\n').filter(Boolean),
+    /** The container's address on one of the project's networks. */
+    address: (container: string, network: string) =>
+      docker(
+        'inspect',
+        '--format',
+        `{{(index .NetworkSettings.Networks "${project}_${network}").IPAddress}}`,
+        container,
+      ),
+    /** What the inbox holds, newest first. */
+    inbox: async (): Promise<InboxEntry[]> => JSON.parse(String(await admin('/inbox'))).entries,
+    /** One envelope of it, as bytes. */
+    kept: (id: string) => admin(`/inbox/${id}`),
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  }
+}

@@ -1,0 +1,76 @@
+/** nginx as the first and only one there, while web and the tunnels come, go, and come back elsewhere. */
+
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { type Compose, startCompose } from '../helpers/compose.ts'
+import { type Answered, post } from '../helpers/post.ts'
+import { requires } from '../helpers/requirements.ts'
+
+const SECONDS = { timeout: 10_000, interval: 100 }
+
+const PARTS = [
+  { service: 'tunnel', ask: (url: string) => post(url, { body: '{}' }), away: /"code":"tunnel-away"/ },
+  { service: 'web', ask: (url: string) => post(url, { path: '/', method: 'GET' }), away: /Back in a moment/ },
+]
+
+describe('nginx, started first and alone', requires('docker'), () => {
+  const started = new AsyncDisposableStack()
+  let stack: Compose
+
+  beforeAll(async () => {
+    stack = started.use(await startCompose('nginx'))
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  it.each(PARTS)(
+    'routes $service within seconds when it comes, goes, and comes back elsewhere',
+    async ({ service, ask, away }) => {
+      await answers(() => ask(stack.url), 502, away)
+
+      await stack.up(service)
+      await answers(() => ask(stack.url), 200)
+
+      const addresses = await addressesOf(stack, service)
+      await stack.compose('rm', '--stop', '--force', service)
+      await answers(() => ask(stack.url), 502, away)
+
+      await using _squatters = await occupy(stack, addresses)
+      await stack.up(service)
+      expect(await addressesOf(stack, service)).not.toEqual(expect.arrayContaining(addresses))
+      await answers(() => ask(stack.url), 200)
+    },
+  )
+})
+
+async function answers(ask: () => Promise<Answered>, status: number, words = /.*/): Promise<void> {
+  await vi.waitFor(async () => {
+    const answer = await ask()
+    expect(answer.status).toBe(status)
+    expect(answer.text).toMatch(words)
+  }, SECONDS)
+}
+
+async function addressesOf(stack: Compose, service: string): Promise<string[]> {
+  const containers = await stack.containers(service)
+  return Promise.all(containers.map((container) => stack.address(container, 'front')))
+}
+
+/** Keeps addresses from being given out again, by containers that do nothing. */
+async function occupy(stack: Compose, addresses: string[]) {
+  await using starting = new AsyncDisposableStack()
+  for (const address of addresses) {
+    const network = ['--network', `${stack.project}_front`, '--ip', address]
+    const id = await stack.docker(
+      'run',
+      '--detach',
+      '--rm',
+      ...network,
+      '--entrypoint',
+      'sleep',
+      'nginx:1.30',
+      '600',
+    )
+    starting.defer(async () => void (await stack.docker('kill', id)))
+  }
+  return starting.move()
+}
