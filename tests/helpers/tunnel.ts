@@ -1,6 +1,7 @@
 /** The real tunnel, as a process of its own. */
 
 import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { makeFolder } from './folder.ts'
 import { NODE, ROOT } from './node.ts'
 import { freePort } from './ports.ts'
@@ -34,6 +35,7 @@ export async function startTunnel({ env, reroute, timeout = 10_000 }: TunnelOpti
     ADMIN_TOKEN: TOKEN,
     INBOX_FILE: join(folder.path, 'inbox.db'),
     BODY_DIR: join(folder.path, 'bodies'),
+    SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
     ...env,
   }
   const adminUrl = `http://127.0.0.1:${settings.ADMIN_PORT}`

@@ -21,7 +21,11 @@ describe('Receipts', () => {
     now = 0
     counted = []
     lines = []
-    const metrics = { count: (receipt: Receipt) => void counted.push(receipt), expose: async () => '' }
+    const metrics = {
+      count: (receipt: Receipt) => void counted.push(receipt),
+      countEnd: () => {},
+      expose: async () => '',
+    }
     const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) })
     receipts = createReceipts(metrics, log, () => now)
   })

@@ -66,8 +66,8 @@ const PROVOCATIONS: Partial<Record<Code, (dsn: string) => Provocation>> = {
   }),
 }
 
-/** Provoked elsewhere: it takes a Sentry that is asked. */
-const ELSEWHERE: Code[] = ['upstream-away']
+/** Provoked where a Sentry is asked, or where limits are the subject. */
+const ELSEWHERE: Code[] = ['spool-full', 'spool-unwritable']
 
 /** nginx gives these for the tunnel. */
 const OF_NGINX: Code[] = ['tunnel-away', 'tunnel-slow']

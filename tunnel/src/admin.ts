@@ -16,7 +16,7 @@ export type AdminParts = {
   receipts: Receipts
   replica: string
   logger: Logger
-  status: () => Status
+  status: () => Promise<Status>
   /** `undefined` closes everything that needs a token. */
   token: string | undefined
   /** Listening and not stopping; neither a dead Sentry nor a full disk makes a replica unready. */
@@ -42,7 +42,7 @@ export function createAdmin({
     c.body(await metrics.expose(), 200, { 'content-type': 'text/plain; version=0.0.4' }),
   )
   app.use('*', guard(token))
-  app.get('/status', (c) => c.json(status()))
+  app.get('/status', async (c) => c.json(await status()))
   app.get('/receipts', (c) => streamReceipts(c, receipts, replica))
   app.get('/receipts/:token', (c) => findReceipt(c, receipts))
   app.put('/log-level', (c) => setLogLevel(c, logger))

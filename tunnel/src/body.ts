@@ -154,25 +154,37 @@ export function wireChunks({ wire }: Body): Iterable<Buffer> | AsyncIterable<Buf
 }
 
 /** What goes to Sentry: bytes to send, how many, and their Content-Encoding if they are compressed. */
-export type Parcel = { content: Buffer | Readable; bytes: number; encoding: Encoding }
+export type Parcel = { content: () => Buffer | Readable; bytes: number; encoding: Encoding }
 
 /** The body without the ranges in `cuts` (of its unpacked bytes, in order); as it came when there are none. */
 export function packParcel(body: Body, unpackedBytes: number, cuts: readonly Range[]): Parcel {
   const { wire, wireBytes, encoding } = body
-  if (cuts.length === 0)
-    return {
-      content: Buffer.isBuffer(wire) ? wire : Readable.from(wireChunks(body)),
-      bytes: wireBytes,
-      encoding,
-    }
-  const bytes = unpackedBytes - cuts.reduce((sum, [start, end]) => sum + end - start, 0)
-  if (Buffer.isBuffer(wire) && encoding === 'identity')
-    return { content: Buffer.concat([...pieces(wire, 0, cuts)], bytes), bytes, encoding }
+  if (cuts.length > 0) return packPlain(body, unpackedBytes, cuts)
   return {
-    content: Readable.from(without(unpacked(body), cuts), { objectMode: false }),
-    bytes,
-    encoding: 'identity',
+    content: () => (Buffer.isBuffer(wire) ? wire : Readable.from(wireChunks(body))),
+    bytes: wireBytes,
+    encoding,
   }
+}
+
+/** The same, never compressed: what waits may have to be changed before it leaves. */
+export function packPlain(body: Body, unpackedBytes: number, cuts: readonly Range[]): Parcel {
+  const { wire, encoding } = body
+  const bytes = unpackedBytes - cuts.reduce((sum, [start, end]) => sum + end - start, 0)
+  if (!Buffer.isBuffer(wire) || encoding !== 'identity')
+    return {
+      content: () => Readable.from(without(unpacked(body), cuts), { objectMode: false }),
+      bytes,
+      encoding: 'identity',
+    }
+  const kept = cuts.length === 0 ? wire : Buffer.concat([...pieces(wire, 0, cuts)], bytes)
+  return { content: () => kept, bytes, encoding }
+}
+
+/** A parcel's bytes in pieces, from the first on. */
+export function chunksOf({ content }: Parcel): Iterable<Buffer> | AsyncIterable<Buffer> {
+  const bytes = content()
+  return Buffer.isBuffer(bytes) ? [bytes] : bytes
 }
 
 async function* without(chunks: AsyncIterable<Buffer>, cuts: readonly Range[]): AsyncGenerator<Buffer> {

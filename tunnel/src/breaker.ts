@@ -1,10 +1,11 @@
-/** Whether an upstream is worth asking: opens when it fails or is slow, and lets one try through now and then. */
+/** Whether an upstream is worth asking: opens when it fails or is slow, and is tried now and then. */
 
 export type Verdict = 'prompt' | 'late' | 'failed'
 
 export type Breaker = {
-  /** Whether to ask now. While open, one caller at a time may, as a probe. */
-  allows(): boolean
+  isOpen(): boolean
+  /** While open: whether to ask once, to see. One caller at a time may. */
+  mayProbe(): boolean
   /** What came of asking. */
   note(verdict: Verdict): void
   state(): BreakerState
@@ -26,11 +27,10 @@ export function createBreaker(clock: () => number): Breaker {
   let open = false
   let since = clock()
   let nextProbe = 0
-  return { allows, note, state: () => ({ open, since, nextProbe }) }
+  return { isOpen: () => open, mayProbe, note, state: () => ({ open, since, nextProbe }) }
 
-  function allows(): boolean {
-    if (!open) return true
-    if (clock() < nextProbe) return false
+  function mayProbe(): boolean {
+    if (!open || clock() < nextProbe) return false
     nextProbe = clock() + PROBE_MS
     return true
   }

@@ -11,6 +11,8 @@ export type DropKind = 'rate_limited_events' | 'filtered_events' | 'discarded_ev
 export type ClientReports = {
   /** Notes items of a project as dropped for a reason in Sentry's words. */
   note(project: Project, kind: DropKind, reason: string, items: Iterable<Item>): void
+  /** Notes one envelope that was lost, by its most important category. */
+  noteLost(project: Project, reason: string, category: string): void
   /** Sends what has been noted; what cannot be sent stays noted. */
   flush(): Promise<void>
 }
@@ -23,13 +25,17 @@ type Entry = { kind: DropKind; reason: string; category: string; quantity: numbe
 /** Bounded by projects times reasons times categories, all of them closed sets. */
 export function createClientReports(post: PostReport, now: () => number): ClientReports {
   const noted = new Map<Project, Map<string, Entry>>()
-  return { note, flush }
+  return { note, noteLost, flush }
 
   function note(project: Project, kind: DropKind, reason: string, items: Iterable<Item>): void {
     for (const item of items) {
       const [category] = categoriesOf(item)
       if (category) add(project, { kind, reason, category, quantity: quantityOf(item) })
     }
+  }
+
+  function noteLost(project: Project, reason: string, category: string): void {
+    if (category !== '') add(project, { kind: 'discarded_events', reason, category, quantity: 1 })
   }
 
   function add(project: Project, entry: Entry): void {

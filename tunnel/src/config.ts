@@ -1,6 +1,7 @@
 /** Settings of the tunnel, read once from the environment, or a refusal to start that lists every problem. */
 
 import { scryptSync } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
 import { type Dsn, INBOX_DSN, parseDsn, readDsns } from './dsn.ts'
 import type { FilterSettings } from './filters.ts'
 import { LOG_LEVELS, type LogLevel } from './log.ts'
@@ -33,6 +34,7 @@ export type Config = SharedSettings & {
   forward: boolean
   /** The inbox's file, when there is an inbox. */
   inboxFile: string | undefined
+  spool: SpoolSettings
   /** Peers whose `X-Forwarded-For` is believed. */
   edge: string[]
   /** Foreign origins that may post. */
@@ -49,6 +51,14 @@ export type Config = SharedSettings & {
   /** Milliseconds that a body may take to arrive. */
   bodyMs: number
   logLevel: LogLevel
+}
+
+export type SpoolSettings = {
+  file: string
+  /** The most that may wait, in bytes; `undefined` for 5 GiB or half of the free disk, whichever is smaller. */
+  bytes: number | undefined
+  /** Milliseconds that an envelope may wait. */
+  ageMs: number
 }
 
 /** Thrown by `readConfig`; `problems` holds a line for each. */
@@ -86,6 +96,11 @@ export function readConfig(env: Environment): Config {
     dsns: forward ? dsns : [inboxDsn()],
     forward,
     inboxFile: inboxed ? env.INBOX_FILE || '.culvert/inbox.db' : undefined,
+    spool: {
+      file: readSpoolFile(env.SPOOL_URL, problems),
+      bytes: env.SPOOL_BYTES ? integer('SPOOL_BYTES', 'number of bytes', MIB, [MIB, MIB * MIB]) : undefined,
+      ageMs: integer('SPOOL_HOURS', 'number of hours', 24, [1, 24 * 30]) * 60 * 60 * 1000,
+    },
     edge: readNetworks(env, 'EDGE', LOOPBACK, problems),
     allowedOrigins: readOrigins(env.ALLOWED_ORIGINS, problems),
     filters: readFilters(env, problems),
@@ -132,6 +147,15 @@ function readAdminToken(env: Environment, problems: string[]): string | undefine
 /** 32 bytes in hex, by scrypt with a fixed label. */
 export function deriveAdminToken(password: string): string {
   return scryptSync(password, 'culvert admin token', 32).toString('hex')
+}
+
+function readSpoolFile(given: string | undefined, problems: string[]): string {
+  if (!given?.trim()) return '.culvert/spool.db'
+  if (/^file:\/\/\/[^?#]+$/.test(given.trim())) return fileURLToPath(given.trim())
+  problems.push(
+    `SPOOL_URL: "${given.trim()}" is not a spool; write file:///spool/spool.db with the path of the file`,
+  )
+  return '.culvert/spool.db'
 }
 
 function readOrigins(given: string | undefined, problems: string[]): Set<string> {

@@ -43,3 +43,17 @@ export type InboxEntry = {
   /** Item types in their order. */
   types: string[]
 }
+
+/** What became of an envelope that waited in the spool (`DESIGN.md` §2.4). */
+export type SpoolEnd = {
+  /** The receipt it was answered with. */
+  receipt: string
+  end: 'delivered' | 'declined' | 'expired' | 'purged'
+  /** When, in milliseconds since 1970, and after how many milliseconds of waiting. */
+  time: number
+  waited: number
+  project: string
+  category: string
+  upstreamStatus?: number
+  replica: string
+}

@@ -17,11 +17,20 @@ export type Delivery =
   /** Sentry took it, declined it, or asked to hold back: its answer stands. */
   | { kind: 'answered'; reply: Reply }
   /** Sentry did not decide: not reached, too slow, or an answer that is none of Sentry's (`DESIGN.md` §3). */
-  | { kind: 'undecided'; why: string; status: number | undefined }
+  | { kind: 'undecided'; why: string; status: number | undefined; retryAfterMs?: number | undefined }
 
 const MAX_REPLY_BYTES = 64 * 1024 // Sentry's answers hold a few dozen bytes
 
-/** The handler that undici tells of the answer. It tells `note` once how it went, and `done` once with what came of it. */
+export type Listeners = {
+  /** How it went, once. */
+  note: (verdict: Verdict) => void
+  /** It is late, and goes on. */
+  onLate: () => void
+  /** What came of it, once. */
+  done: (delivery: Delivery) => void
+}
+
+/** The handler that undici tells of the answer. */
 export class Exchange implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined
   #timer: NodeJS.Timeout
@@ -31,16 +40,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #bytes = 0
   #noted = false
   #ended = false
-  #note: (verdict: Verdict) => void
-  #done: (delivery: Delivery) => void
+  #listeners: Listeners
 
-  constructor(
-    { lateMs, answerMs }: { lateMs: number; answerMs: number },
-    note: (verdict: Verdict) => void,
-    done: (delivery: Delivery) => void,
-  ) {
-    this.#note = note
-    this.#done = done
+  constructor({ lateMs, answerMs }: { lateMs: number; answerMs: number }, listeners: Listeners) {
+    this.#listeners = listeners
     const soon = Math.min(lateMs, answerMs)
     this.#timer = setTimeout(() => this.#onLate(answerMs - soon), soon)
   }
@@ -76,6 +79,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   #onLate(left: number): void {
     this.#tell('late')
+    this.#listeners.onLate()
     this.#timer = setTimeout(() => this.#onDeadline(), left)
   }
 
@@ -90,19 +94,25 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#ended = true
     clearTimeout(this.#timer)
     this.#tell(delivery.kind === 'answered' ? 'prompt' : 'failed')
-    this.#done(delivery)
+    this.#listeners.done(delivery)
   }
 
   #tell(verdict: Verdict): void {
     if (this.#noted) return
     this.#noted = true
-    this.#note(verdict)
+    this.#listeners.note(verdict)
   }
 }
 
 function judge(status: number, headers: IncomingHttpHeaders, body: Buffer<ArrayBuffer>): Delivery {
   const contentType = one(headers['content-type'])
-  if (!isDecided(status, contentType, body)) return { kind: 'undecided', why: `status-${status}`, status }
+  if (!isDecided(status, contentType, body))
+    return {
+      kind: 'undecided',
+      why: `status-${status}`,
+      status,
+      retryAfterMs: readRetryAfterMs(one(headers['retry-after'])),
+    }
   return {
     kind: 'answered',
     reply: {
@@ -131,6 +141,12 @@ function isSentryError(contentType: string | undefined, body: Buffer): boolean {
   } catch {
     return false
   }
+}
+
+/** Sets our own back-off, and goes to no browser. */
+function readRetryAfterMs(header: string | undefined): number | undefined {
+  const seconds = Number(header)
+  return header !== undefined && seconds >= 0 && seconds < 86_400 ? seconds * 1000 : undefined
 }
 
 function one(header: string | string[] | undefined): string | undefined {

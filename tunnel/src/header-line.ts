@@ -35,11 +35,17 @@ function parseObject(line: Buffer | string): Record<string, unknown> | undefined
   }
 }
 
-/** The value of a member as it was written, for what parsing hides (`1e1` and `10` are one number). */
-export function rawValue({ marks, text }: HeaderLine, key: string): string | undefined {
+/** Where the value of a member stands in the line. */
+export function valueRange({ marks, text }: HeaderLine, key: string): Range | undefined {
   for (let i = 0; i < marks.length; i += 4)
-    if (keyAt(text, marks, i) === key) return text.slice(marks[i + 2], marks[i + 3])
+    if (keyAt(text, marks, i) === key) return [marks[i + 2] as number, marks[i + 3] as number]
   return undefined
+}
+
+/** The value of a member as it was written, for what parsing hides (`1e1` and `10` are one number). */
+export function rawValue(line: HeaderLine, key: string): string | undefined {
+  const range = valueRange(line, key)
+  return range && line.text.slice(...range)
 }
 
 /**

@@ -1,26 +1,30 @@
 /** What happens to one envelope, from request to answer. */
 
 import type { IncomingMessage } from 'node:http'
-import { Aborted, type Bodies, type Body, packParcel } from './body.ts'
+import { Aborted, type Bodies, type Body, chunksOf, packParcel, packPlain } from './body.ts'
 import type { ClientReports } from './client-reports.ts'
 import type { Receipt } from './contract.ts'
+import { LEASE_MS } from './delivery.ts'
 import type { Caller, Edge } from './edge.ts'
 import { createEnvelopeReader, type Envelope, type Item, type ReaderLimits } from './envelope.ts'
-import type { Reply } from './exchange.ts'
+import type { Delivery, Reply } from './exchange.ts'
 import type { Filters } from './filters.ts'
+import { identify } from './identity.ts'
 import type { Inbox } from './inbox.ts'
 import { categoriesOf, checkItems } from './items.ts'
 import type { Limits } from './limits.ts'
 import { checkOrigin, corsHeaders, type Sender } from './origin.ts'
 import type { Project, Projects } from './projects.ts'
 import { readQuery } from './query.ts'
-import { mergeRanges } from './range.ts'
+import { mergeRanges, type Range } from './range.ts'
 import { formatRateLimits, type RateLimit } from './rate-limits.ts'
 import type { Receipts } from './receipts.ts'
 import { Rejection, refusalBody } from './rejection.ts'
-import { SHED_SECONDS, type Throttle } from './throttle.ts'
+import { priorityOf, type SpoolBody, type Waiting } from './spool/spool.ts'
+import { networkOf, SHED_SECONDS, type Throttle } from './throttle.ts'
 import { unpacked, unpackInto } from './unpack.ts'
-import { type Upstreams, upstreamHeaders } from './upstream.ts'
+import { senderHeaders } from './upstream.ts'
+import type { WayToSentry } from './way-to-sentry.ts'
 
 export type IntakeParts = {
   edge: Edge
@@ -31,7 +35,7 @@ export type IntakeParts = {
   throttle: Throttle
   reports: ClientReports
   /** Absent in inbox mode: nothing is forwarded. */
-  upstreams: Upstreams | undefined
+  sentry: WayToSentry | undefined
   inbox: Inbox | undefined
   receipts: Receipts
   allowedOrigins: ReadonlySet<string>
@@ -60,25 +64,20 @@ type Visit = {
 }
 
 /** An envelope of a project of ours, and what of it goes on. */
-type Carried = { project: Project; envelope: Envelope; body: Body; out: Map<Item, string> }
+type Carried = {
+  project: Project
+  envelope: Envelope
+  body: Body
+  out: Map<Item, string>
+  /** What still needs the body when the answer is given. */
+  holds: Promise<unknown>[]
+}
 
 type Verdict = Pick<Receipt, 'answer' | 'status'> & Partial<Pick<Receipt, 'reason'>>
 
 export function createIntake(parts: IntakeParts): Intake {
-  const {
-    edge,
-    projects,
-    bodies,
-    filters,
-    limits,
-    throttle,
-    reports,
-    upstreams,
-    inbox,
-    receipts,
-    now,
-    clock,
-  } = parts
+  const { edge, projects, bodies, filters, limits, throttle, reports, sentry, inbox, receipts, now, clock } =
+    parts
   let inFlight = 0
   let visits = 0
   return { take, inFlight: () => inFlight }
@@ -111,6 +110,7 @@ export function createIntake(parts: IntakeParts): Intake {
     visit.sender = checkOrigin(incoming.headers, parts.allowedOrigins)
     const query = readQuery(incoming.url ?? '')
     const body = await bodies.receive(incoming)
+    const holds: Promise<unknown>[] = []
     try {
       receipt.bytes = body.wireBytes
       const envelope = await readEnvelope(body)
@@ -119,9 +119,10 @@ export function createIntake(parts: IntakeParts): Intake {
       const project = projects.resolve(envelope.header.dsn, query)
       receipt.project = project.name
       checkItems(envelope.items)
-      return await admit(visit, { project, envelope, body, out: new Map() })
+      return await admit(visit, { project, envelope, body, out: new Map(), holds })
     } finally {
-      await body.release()
+      if (holds.length === 0) await body.release()
+      else void Promise.allSettled(holds).then(body.release)
     }
   }
 
@@ -158,41 +159,84 @@ export function createIntake(parts: IntakeParts): Intake {
     if (items.size === 0) return
     const fresh = [...items].filter((item) => !out.has(item))
     for (const item of fresh) out.set(item, reason)
-    if (upstreams) reports.note(project, kind, reason, fresh)
+    if (sentry) reports.note(project, kind, reason, fresh)
   }
 
   async function goOn(visit: Visit, carried: Carried): Promise<Response> {
     const { envelope, body, out } = carried
     const cuts = mergeRanges([...envelope.cuts, ...[...out.keys()].map(({ range }) => range)])
     if (inbox) await keep(inbox, visit.receipt, envelope, body)
-    if (!upstreams) return settleKept(visit, envelope, { answer: 'delivered', status: 200 })
-    return forward(upstreams, visit, carried, cuts)
+    if (!sentry) return settleKept(visit, envelope, { answer: 'delivered', status: 200 })
+    return forward(sentry, visit, carried, cuts)
   }
 
-  async function forward(
-    to: Upstreams,
-    visit: Visit,
-    { project, envelope, body }: Carried,
-    cuts: Envelope['cuts'],
-  ): Promise<Response> {
-    const parcel = packParcel(body, envelope.bytes, cuts)
+  /** Send first; what Sentry has not taken by the time a browser should wait goes into the spool. */
+  async function forward(to: WayToSentry, visit: Visit, carried: Carried, cuts: Range[]): Promise<Response> {
+    const { project, envelope, body } = carried
     const sent = clock()
-    const delivery = await to.post(
-      project,
-      parcel,
-      upstreamHeaders(visit.incoming.headers, visit.caller.address, parcel),
-    )
+    const headers = senderHeaders(visit.incoming.headers, visit.caller.address)
+    const attempt = to.upstreams.post(project, packParcel(body, envelope.bytes, cuts), headers)
+    const soon = await attempt.soon
     visit.receipt.upstreamTook = clock() - sent
-    if (delivery.kind === 'undecided') {
-      if (delivery.status !== undefined) visit.receipt.upstreamStatus = delivery.status
-      throw new Rejection('upstream-away', delivery.why)
-    }
-    limits.learn(project, delivery.reply)
-    return pass(visit, delivery.reply)
+    if (soon !== 'late' && soon.kind === 'answered') return pass(visit, project, soon.reply)
+    if (soon !== 'late' && soon.status !== undefined) visit.receipt.upstreamStatus = soon.status
+    return store(to, visit, carried, cuts, headers, soon === 'late' ? attempt.final : undefined)
   }
 
-  function pass(visit: Visit, reply: Reply): Response {
+  /** The sender hears that it is safe when it is on disk, synced; an attempt still under way settles it when it ends. */
+  async function store(
+    to: WayToSentry,
+    visit: Visit,
+    carried: Carried,
+    cuts: Range[],
+    headers: string[],
+    underWay: Promise<Delivery> | undefined,
+  ): Promise<Response> {
+    const { project, envelope, body, holds } = carried
+    if (underWay) holds.push(underWay)
+    const plain = packPlain(body, envelope.bytes, cuts)
+    const content = plain.content()
+    const bytes: SpoolBody = Buffer.isBuffer(content) ? content : () => chunksOf(plain)
+    const waiting = await describeWaiting(visit, carried, plain.bytes, headers, bytes)
+    const result = await to.spool.put(waiting, bytes, underWay ? LEASE_MS : 0).catch((error: Error) => error)
+    if (result instanceof Error || result.kind === 'full') {
+      const final = await underWay
+      if (final?.kind === 'answered') return pass(visit, project, final.reply)
+      throw result instanceof Error
+        ? new Rejection('spool-unwritable')
+        : new Rejection('spool-full', result.why)
+    }
+    if (result.kind === 'known')
+      return settleKept(visit, envelope, { answer: 'filtered', reason: 'duplicate', status: 202 })
+    for (const victim of result.evicted) to.deliverer.evicted(victim)
+    if (underWay) to.deliverer.follow(result.lease, project, underWay)
+    return settleKept(visit, envelope, { answer: 'spooled', status: 202 })
+  }
+
+  async function describeWaiting(
+    { receipt, caller }: Visit,
+    { project, envelope, out }: Carried,
+    bytes: number,
+    headers: string[],
+    content: SpoolBody,
+  ): Promise<Waiting> {
+    const category = mostImportant(envelope.items.filter((item) => !out.has(item)))
+    return {
+      key: await identify(project.key, Buffer.isBuffer(content) ? content : content()),
+      project: project.key,
+      category,
+      priority: priorityOf(category),
+      network: networkOf(caller.address),
+      received: receipt.time,
+      bytes,
+      receipt: receipt.id,
+      headers,
+    }
+  }
+
+  function pass(visit: Visit, project: Project, reply: Reply): Response {
     const { status } = reply
+    limits.learn(project, reply)
     visit.receipt.upstreamStatus = status
     const answer = status < 300 ? 'delivered' : status === 429 ? 'limited' : 'declined'
     return settle(visit, { answer, status }, reply.body, replyHeaders(reply))
@@ -281,6 +325,11 @@ function replyHeaders({ contentType, retryAfter, rateLimits }: Reply): Record<st
 function shedLimits(shed: Set<Item>): RateLimit[] {
   const categories = new Set([...shed].flatMap((item) => categoriesOf(item).slice(0, 1)))
   return categories.size > 0 ? [{ seconds: SHED_SECONDS, categories: [...categories] }] : []
+}
+
+function mostImportant(items: readonly Item[]): string {
+  const categories = items.map((item) => categoriesOf(item)[0] ?? '')
+  return categories.sort((a, b) => priorityOf(a) - priorityOf(b))[0] ?? ''
 }
 
 const LABEL_LENGTH = 64

@@ -14,6 +14,10 @@ export type Limits = {
   hold(project: Project, envelope: Envelope): Set<Item>
   /** For the sender: how much longer the categories of these items are held back. */
   remaining(project: Project, items: Iterable<Item>): RateLimit[]
+  /** The categories of a project that are held back now. */
+  heldCategories(project: Project): string[]
+  /** When a category is free again, in milliseconds since 1970; 0 when it is now. */
+  until(project: Project, category: string): number
   inForce(): LimitInForce[]
 }
 
@@ -23,7 +27,7 @@ const NOTHING: Set<Item> = new Set()
 /** Bounded by the projects in the table times Sentry's categories. Times are in milliseconds since 1970. */
 export function createLimits(now: () => number): Limits {
   const byProject = new Map<Project, Map<string, number>>()
-  return { learn, hold, remaining, inForce }
+  return { learn, hold, remaining, heldCategories, until, inForce }
 
   function learn(project: Project, answer: AskedBy): void {
     const time = now()
@@ -42,7 +46,7 @@ export function createLimits(now: () => number): Limits {
     const limits = byProject.get(project)
     if (!limits || limits.size === 0) return NOTHING
     forget(limits)
-    const held = new Set(items.filter((item) => until(limits, item) > 0))
+    const held = new Set(items.filter((item) => endOf(limits, item) > 0))
     addDependants(items, held)
     return held
   }
@@ -54,7 +58,7 @@ export function createLimits(now: () => number): Limits {
   }
 
   /** Items without a category (client reports, unknown types) are never held back, as in Relay. */
-  function until(limits: Map<string, number>, item: Item): number {
+  function endOf(limits: Map<string, number>, item: Item): number {
     const categories = categoriesOf(item)
     if (categories.length === 0) return 0
     return Math.max(limits.get(ALL) ?? 0, ...categories.map((category) => limits.get(category) ?? 0))
@@ -65,7 +69,7 @@ export function createLimits(now: () => number): Limits {
     const byCategory = new Map<string, number>()
     for (const item of items) {
       const [category] = categoriesOf(item)
-      if (category) byCategory.set(category, Math.max(byCategory.get(category) ?? 0, until(limits, item)))
+      if (category) byCategory.set(category, Math.max(byCategory.get(category) ?? 0, endOf(limits, item)))
     }
     return group(byCategory)
   }
@@ -77,6 +81,18 @@ export function createLimits(now: () => number): Limits {
       seconds,
       categories: entries.map(([category]) => category),
     }))
+  }
+
+  function heldCategories(project: Project): string[] {
+    const limits = byProject.get(project)
+    if (!limits || limits.size === 0) return []
+    forget(limits)
+    return limits.has(ALL) ? [...CATEGORY_NAMES] : [...limits.keys()]
+  }
+
+  function until(project: Project, category: string): number {
+    const limits = byProject.get(project)
+    return Math.max(limits?.get(ALL) ?? 0, limits?.get(category) ?? 0)
   }
 
   function inForce(): LimitInForce[] {

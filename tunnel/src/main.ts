@@ -9,6 +9,7 @@ import { createApp } from './app.ts'
 import { createBodies } from './body.ts'
 import { createClientReports } from './client-reports.ts'
 import { createEdge } from './edge.ts'
+import { createEnds } from './ends.ts'
 import { createFilters } from './filters.ts'
 import { INBOX_BOUNDS, openInbox } from './inbox.ts'
 import { createIntake } from './intake.ts'
@@ -21,7 +22,8 @@ import { readConfigOrExit } from './refusal-to-start.ts'
 import { listen, nameReplica, ownAddress, stopNow, stopTaking } from './server.ts'
 import { describeStatus } from './status.ts'
 import { createThrottle } from './throttle.ts'
-import { createUpstreams, postReport } from './upstream.ts'
+import { postReport } from './upstream.ts'
+import { openWayToSentry } from './way-to-sentry.ts'
 
 const SHARE_BYTES = 16 * 1024 * 1024 // what one body may hold in memory
 const REPORT_MS = 30_000
@@ -48,14 +50,16 @@ const bodies = createBodies({
 const filters = createFilters(config.filters)
 const limits = createLimits(now)
 const throttle = createThrottle(config.throttle, clock)
-const upstreams = config.forward ? createUpstreams(projects.all, config.upstream, clock) : undefined
-const reports = createClientReports(upstreams ? postReport(upstreams) : async () => true, now)
+const sentry = config.forward ? await openWayToSentry({ config, projects, limits, clock, now }) : undefined
+const reports = createClientReports(sentry ? postReport(sentry.upstreams) : async () => true, now)
 const inbox = config.inboxFile ? openInbox(config.inboxFile, INBOX_BOUNDS, now) : undefined
 const metrics = createMetrics({
   inFlight: () => intake.inFlight(),
   bodyBytes: bodies.inMemory,
   limits: limits.inForce,
-  upstreams: () => upstreams?.state() ?? [],
+  upstreams: () => sentry?.upstreams.state() ?? [],
+  spool: sentry && (async () => ({ id: sentry.spool.id, totals: await sentry.spool.totals() })),
+  now,
 })
 const receipts = createReceipts(metrics, log.logger, now)
 const intake = createIntake({
@@ -67,7 +71,7 @@ const intake = createIntake({
     limits,
     throttle,
     reports,
-    upstreams,
+    sentry,
     inbox,
     receipts,
     replica,
@@ -98,7 +102,7 @@ const admin = createAdmin({
       limits,
       projects,
       throttle,
-      upstreams,
+      sentry,
     }),
 })
 const publicServer = createAdaptorServer({ fetch: app.fetch })
@@ -110,8 +114,10 @@ closeWithGrace({ delay: STOP_MS, logger: false }, async ({ err }) => {
   if (err) log.logger.fatal({ err }, 'stopping after an error')
   await stopTaking(publicServer)
   clearInterval(reporting)
+  await sentry?.deliverer.stop()
   await reports.flush()
-  await upstreams?.close()
+  await sentry?.upstreams.close()
+  await sentry?.spool.close()
   inbox?.close()
   await stopNow(adminServer)
   log.logger.info('stopped')
@@ -119,6 +125,10 @@ closeWithGrace({ delay: STOP_MS, logger: false }, async ({ err }) => {
 })
 
 await listen(adminServer, await ownAddress(config.adminHost), config.adminPort)
+sentry?.deliverer.start({
+  onEnd: createEnds({ projects, receipts, reports, replica, now }),
+  onFault: (err) => log.logger.error({ err }, 'the spool failed'),
+})
 await listen(publicServer, config.host, config.port)
 log.logger.info(
   { replica, port: config.port, adminPort: config.adminPort, forward: config.forward },

@@ -1,14 +1,17 @@
 /** What Prometheus is told. Everything about envelopes is counted from their receipts, nowhere else. */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Receipt } from './contract.ts'
+import type { Receipt, SpoolEnd } from './contract.ts'
 import { ITEM_TYPES } from './items.ts'
 import type { LimitInForce } from './limits.ts'
+import type { SpoolTotals } from './spool/spool.ts'
 import type { UpstreamState } from './upstream.ts'
 
 export type Metrics = {
   /** Counts one envelope. Called by `receipts.settle` alone. */
   count(receipt: Receipt): void
+  /** Counts how one that waited ended. Called by `receipts.end` alone. */
+  countEnd(end: SpoolEnd): void
   expose(): Promise<string>
 }
 
@@ -18,6 +21,9 @@ export type Gauges = {
   bodyBytes: () => number
   limits: () => LimitInForce[]
   upstreams: () => UpstreamState[]
+  /** Absent in inbox mode. */
+  spool: (() => Promise<{ id: string; totals: SpoolTotals }>) | undefined
+  now: () => number
 }
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -80,8 +86,41 @@ export function createMetrics(gauges: Gauges): Metrics {
         this.set({ upstream: origin }, breaker.open ? 1 : 0)
     },
   })
+  const ends = new Counter({
+    name: 'culvert_spool_ends_total',
+    help: 'Envelopes that waited in the spool, by how that ended.',
+    labelNames: ['end', 'project'] as const,
+    registers,
+  })
+  if (gauges.spool) describeSpool(gauges.spool)
 
-  return { count, expose: () => registry.metrics() }
+  return { count, countEnd, expose: () => registry.metrics() }
+
+  /** Every replica tells of the same spool: take the maximum by `spool_id`. */
+  function describeSpool(look: NonNullable<Gauges['spool']>): void {
+    spoolGauge('culvert_spool_envelopes', 'Envelopes that wait.', ({ envelopes }) => envelopes)
+    spoolGauge('culvert_spool_bytes', 'Bytes that wait.', ({ bytes }) => bytes)
+    spoolGauge('culvert_spool_oldest_seconds', 'Age of the oldest envelope that waits.', ({ oldest }) =>
+      oldest === undefined ? 0 : (gauges.now() - oldest) / 1000,
+    )
+
+    function spoolGauge(name: string, help: string, read: (totals: SpoolTotals) => number): void {
+      new Gauge({
+        name,
+        help,
+        labelNames: ['spool_id'] as const,
+        registers,
+        async collect() {
+          const { id, totals } = await look()
+          this.set({ spool_id: id }, read(totals))
+        },
+      })
+    }
+  }
+
+  function countEnd({ end, project }: SpoolEnd): void {
+    ends.inc({ end, project })
+  }
 
   function gauge(name: string, help: string, read: () => number): void {
     new Gauge({ name, help, registers, collect: collectFrom(read) })

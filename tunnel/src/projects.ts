@@ -6,6 +6,8 @@ import { Rejection } from './rejection.ts'
 
 export type Project = {
   dsn: Dsn
+  /** Its DSN without a secret: what tells it from every other. */
+  key: string
   /** `host/project`, for labels and logs. */
   name: string
   /** Scheme and authority of its Sentry. */
@@ -16,6 +18,7 @@ export type Project = {
 
 export type Projects = {
   all: readonly Project[]
+  byKey(key: string): Project | undefined
   /** The project that an envelope belongs to. Throws a `Rejection` when it is none of ours, or the query disagrees. */
   resolve(dsn: unknown, query: PostedQuery): Project
 }
@@ -24,8 +27,8 @@ export function createProjects(dsns: readonly Dsn[]): Projects {
   const byDsn = new Map(dsns.map((dsn) => [keyOf(dsn), describe(dsn)]))
   const all = [...byDsn.values()]
   // What SDKs write is most often just this text, so that nothing needs to be parsed.
-  const byText = new Map(all.map((project) => [formatDsn(project.dsn), project]))
-  return { all, resolve }
+  const byText = new Map(all.map((project) => [project.key, project]))
+  return { all, byKey: (key) => byText.get(key), resolve }
 
   function resolve(dsn: unknown, query: PostedQuery): Project {
     if (typeof dsn !== 'string') return resolveByQuery(query)
@@ -61,6 +64,7 @@ function describe(dsn: Dsn): Project {
   const hsts = identifiersOf(dsn).o ? '&hsts=0' : ''
   return {
     dsn,
+    key: formatDsn(dsn),
     name: `${dsn.host}${dsn.port && `:${dsn.port}`}/${dsn.projectId}`,
     origin: originOf(dsn),
     endpoint: `${prefix}/api/${dsn.projectId}/envelope/?sentry_key=${dsn.publicKey}&sentry_version=7${hsts}`,

@@ -2,12 +2,14 @@
 
 import { randomFillSync } from 'node:crypto'
 import type { Logger } from 'pino'
-import type { Receipt } from './contract.ts'
+import type { Receipt, SpoolEnd } from './contract.ts'
 import type { Metrics } from './metrics.ts'
 
 export type Receipts = {
   /** Settles an envelope, and gives the token by which its sender may look it up. */
   settle(receipt: Receipt): string
+  /** Tells how waiting in the spool ended. */
+  end(end: SpoolEnd): void
   /** What a visitor's token stands for, for 10 minutes. */
   find(token: string): Receipt | undefined
   /** The number of the newest one; they count from 1. */
@@ -29,7 +31,7 @@ export function createReceipts(metrics: Metrics, log: Logger, now: () => number)
   const newToken = createTokens()
   let seq = 0
   const waiting = new Set<() => void>()
-  return { settle, find, newest: () => seq, after, next }
+  return { settle, end, find, newest: () => seq, after, next }
 
   function settle(receipt: Receipt): string {
     metrics.count(receipt)
@@ -37,6 +39,11 @@ export function createReceipts(metrics: Metrics, log: Logger, now: () => number)
     ring[seq++ % KEPT] = receipt
     wake()
     return remember(receipt)
+  }
+
+  function end(spoolEnd: SpoolEnd): void {
+    metrics.countEnd(spoolEnd)
+    log.info(spoolEnd, 'end')
   }
 
   function wake(): void {

@@ -125,10 +125,15 @@ export const REFUSALS = {
     sentence: 'Envelopes are posted.',
     fix: 'Use POST.',
   },
-  'upstream-away': {
-    status: 502,
-    sentence: 'Sentry could not be reached.',
-    fix: "See /status of the tunnel's admin port.",
+  'spool-full': {
+    status: 503,
+    sentence: 'Sentry could not be reached, and there is no room to keep the envelope until it can.',
+    fix: 'Raise SPOOL_BYTES or make room on its disk; see /status for what waits.',
+  },
+  'spool-unwritable': {
+    status: 503,
+    sentence: 'Sentry could not be reached, and the disk does not take the envelope.',
+    fix: 'Look at the disk that holds the file of SPOOL_URL.',
   },
   'inbox-full': {
     status: 503,

@@ -6,7 +6,7 @@ import type { Intake } from './intake.ts'
 import type { Limits } from './limits.ts'
 import type { Projects } from './projects.ts'
 import type { Throttle } from './throttle.ts'
-import type { Upstreams } from './upstream.ts'
+import type { WayToSentry } from './way-to-sentry.ts'
 
 export type StatusParts = {
   config: Config
@@ -18,13 +18,13 @@ export type StatusParts = {
   limits: Limits
   projects: Projects
   throttle: Throttle
-  upstreams: Upstreams | undefined
+  sentry: WayToSentry | undefined
 }
 
-export type Status = ReturnType<typeof describeStatus>
+export type Status = Awaited<ReturnType<typeof describeStatus>>
 
-export function describeStatus(parts: StatusParts) {
-  const { config, version, replica, since, intake, limits, projects, throttle, upstreams } = parts
+export async function describeStatus(parts: StatusParts) {
+  const { config, version, replica, since, intake, limits, projects, throttle, sentry } = parts
   return {
     version,
     replica,
@@ -33,7 +33,8 @@ export function describeStatus(parts: StatusParts) {
     projects: projects.all.map(({ name }) => name),
     inFlight: intake.inFlight(),
     limits: limits.inForce(),
-    upstreams: upstreams?.state() ?? [],
+    upstreams: sentry?.upstreams.state() ?? [],
+    spool: sentry && { id: sentry.spool.id, ...(await sentry.spool.totals()) },
     addresses: throttle.addresses(),
     warnings: warnings(throttle),
   }

@@ -135,8 +135,9 @@ function passes(item: Item, left: number): boolean {
   return left >= (RESERVED[category] ?? 0)
 }
 
-/** One subscriber has a whole /64 of IPv6. */
-function networkOf(address: string): string {
+/** What an address is counted under: one subscriber has a whole /64 of IPv6. Empty for none, and for one that is a proxy's. */
+export function networkOf(address: string | undefined): string {
+  if (address === undefined || isPrivate(address)) return ''
   return isIPv4(address) ? address : expandIPv6(address).slice(0, 4).join(':')
 }
 

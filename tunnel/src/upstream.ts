@@ -8,9 +8,21 @@ import type { PostReport } from './client-reports.ts'
 import { type Delivery, Exchange } from './exchange.ts'
 import type { Project } from './projects.ts'
 
+/** One POST under way. Neither promise rejects, whatever the network or Sentry does. */
+export type Attempt = {
+  /** What came of it, or that it is late: by then nobody should wait any longer. */
+  soon: Promise<Delivery | 'late'>
+  final: Promise<Delivery>
+}
+
 export type Upstreams = {
-  /** Posts once; never throws for what the network or Sentry does. */
-  post(project: Project, parcel: Parcel, headers: string[]): Promise<Delivery>
+  /** Posts once, with what `senderHeaders` gives; while the breaker is open, not at all. */
+  post(project: Project, parcel: Parcel, headers: string[]): Attempt
+  /** Posts once, whatever the breaker says. */
+  probe(project: Project, parcel: Parcel, headers: string[]): Attempt
+  isOpen(origin: string): boolean
+  /** While the breaker is open: whether the caller should probe now. */
+  mayProbe(origin: string): boolean
   state(): UpstreamState[]
   close(): Promise<void>
 }
@@ -34,6 +46,13 @@ export type ProxySettings = {
   noProxy: string | undefined
 }
 
+const BREAKER_OPEN: Promise<Delivery> = Promise.resolve({
+  kind: 'undecided',
+  why: 'breaker-open',
+  status: undefined,
+})
+const NOT_MADE: Attempt = { soon: BREAKER_OPEN, final: BREAKER_OPEN }
+
 type Upstream = { dispatcher: Dispatcher; breaker: Breaker }
 
 /** One pool of kept-alive connections for each Sentry in the table. `clock` in milliseconds. */
@@ -49,21 +68,46 @@ export function createUpstreams(
       { dispatcher: openPool(origin, settings), breaker: createBreaker(clock) },
     ]),
   )
-  return { post, state, close }
+  return {
+    post,
+    probe,
+    isOpen: (origin) => find(origin).breaker.isOpen(),
+    mayProbe: (origin) => find(origin).breaker.mayProbe(),
+    state,
+    close,
+  }
 
-  function post(project: Project, parcel: Parcel, headers: string[]): Promise<Delivery> {
-    const upstream = upstreams.get(project.origin)
-    if (!upstream) throw new Error(`${project.origin} is in no project`)
-    const { dispatcher, breaker } = upstream
-    if (!breaker.allows())
-      return Promise.resolve({ kind: 'undecided', why: 'breaker-open', status: undefined })
-    return new Promise((resolve) => {
-      const exchange = new Exchange(settings, breaker.note, resolve)
+  function find(origin: string): Upstream {
+    const upstream = upstreams.get(origin)
+    if (!upstream) throw new Error(`${origin} is in no project`)
+    return upstream
+  }
+
+  function post(project: Project, parcel: Parcel, headers: string[]): Attempt {
+    return find(project.origin).breaker.isOpen() ? NOT_MADE : probe(project, parcel, headers)
+  }
+
+  function probe(project: Project, parcel: Parcel, headers: string[]): Attempt {
+    const { dispatcher, breaker } = find(project.origin)
+    const soon = Promise.withResolvers<Delivery | 'late'>()
+    const final = new Promise<Delivery>((resolve) => {
+      const done = (delivery: Delivery) => {
+        soon.resolve(delivery)
+        resolve(delivery)
+      }
+      const exchange = new Exchange(settings, {
+        note: breaker.note,
+        onLate: () => soon.resolve('late'),
+        done,
+      })
+      const { origin, endpoint: path } = project
+      const allHeaders = [...parcelHeaders(parcel), ...headers]
       dispatcher.dispatch(
-        { origin: project.origin, method: 'POST', path: project.endpoint, headers, body: parcel.content },
+        { origin, method: 'POST', path, headers: allHeaders, body: parcel.content() },
         exchange,
       )
     })
+    return { soon: soon.promise, final }
   }
 
   function state(): UpstreamState[] {
@@ -94,15 +138,9 @@ function openPool(
 // What of the sender's headers Sentry may see (PROTOCOL §5): no cookie, no Authorization, no address that a browser wrote.
 const PASSED_ON = ['user-agent', 'origin', 'referer'] as const
 
-/** The headers of the POST to Sentry, as names and values in turn. */
-export function upstreamHeaders(
-  headers: IncomingHttpHeaders,
-  address: string | undefined,
-  parcel: Parcel,
-): string[] {
-  const list = ['content-type', 'application/x-sentry-envelope', 'content-length', String(parcel.bytes)]
-  if (parcel.encoding !== 'identity') list.push('content-encoding', parcel.encoding)
-  if (address) list.push('x-forwarded-for', address, 'x-sentry-forwarded-for', address)
+/** What Sentry is told of the sender, as names and values in turn. */
+export function senderHeaders(headers: IncomingHttpHeaders, address: string | undefined): string[] {
+  const list = address ? ['x-forwarded-for', address, 'x-sentry-forwarded-for', address] : []
   for (const name of PASSED_ON) {
     const value = headers[name]
     if (value) list.push(name, value)
@@ -114,11 +152,20 @@ export function upstreamHeaders(
   return list
 }
 
+function parcelHeaders({ bytes, encoding }: Parcel): string[] {
+  const list = ['content-type', 'application/x-sentry-envelope', 'content-length', String(bytes)]
+  if (encoding !== 'identity') list.push('content-encoding', encoding)
+  return list
+}
+
 /** Posts an envelope of our own; what comes back says only whether Sentry took it. */
 export function postReport({ post }: Upstreams): PostReport {
   return async function postOwn(project, envelope) {
-    const parcel: Parcel = { content: envelope, bytes: envelope.length, encoding: 'identity' }
-    const delivery = await post(project, parcel, upstreamHeaders({}, undefined, parcel))
-    return delivery.kind === 'answered'
+    const { final } = post(
+      project,
+      { content: () => envelope, bytes: envelope.length, encoding: 'identity' },
+      [],
+    )
+    return (await final).kind === 'answered'
   }
 }

@@ -1,0 +1,223 @@
+/** Takes envelopes from the spool to Sentry, patiently. */
+
+import { once } from 'node:events'
+import { Readable } from 'node:stream'
+import type { Parcel } from './body.ts'
+import type { SpoolEnd } from './contract.ts'
+import type { OnEnd } from './ends.ts'
+import type { Delivery } from './exchange.ts'
+import type { Limits } from './limits.ts'
+import { createPace, type Pace } from './pace.ts'
+import type { Project, Projects } from './projects.ts'
+import { moveSentAt } from './sent-at.ts'
+import type { KeptBody, Lease, Spool, Waiting, Wanted } from './spool/spool.ts'
+import type { Upstreams } from './upstream.ts'
+
+export type DeliveryParts = {
+  spool: Spool
+  projects: Projects
+  upstreams: Upstreams
+  limits: Limits
+  /** Milliseconds that an envelope may wait. */
+  maxAgeMs: number
+  /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
+  now: () => number
+  clock: () => number
+  random: () => number
+}
+
+export type Watcher = {
+  onEnd: OnEnd
+  /** Told of what should not happen: a disk that fails, a bug. */
+  onFault: (error: unknown) => void
+}
+
+export type Deliverer = {
+  /** Settles an envelope, put with a lease, by the attempt on it that is still under way. */
+  follow(lease: Lease, project: Project, attempt: Promise<Delivery>): void
+  /** What made room for another has come to its end. */
+  evicted(waiting: Waiting): void
+  /** Begins to drain, and to tell of ends. */
+  start(watcher: Watcher): void
+  /** Takes nothing more, and resolves when what is under way has come to something. */
+  stop(): Promise<void>
+}
+
+export const LEASE_MS = 30_000 // longer than any attempt
+const TICK_MS = 100
+const EXPIRY_ROUNDS = 100
+const IN_HAND = 64 // attempts at a time, all upstreams together: live traffic comes first
+const FIRST_DELAY_MS = 1_000
+const MAX_DELAY_MS = 10_000 // the breaker and the pace spare an upstream that is away; this spares it one bad envelope
+const MAX_FAULT_DELAY_MS = 60_000
+const FAULTS_BEFORE_GIVING_UP = 8 // of Sentry itself, on this one envelope
+
+export function createDeliverer(parts: DeliveryParts): Deliverer {
+  const { spool, projects, upstreams, limits, now, clock } = parts
+  let watcher: Watcher = { onEnd: () => {}, onFault: () => {} }
+  const byOrigin = Map.groupBy(projects.all, ({ origin }) => origin)
+  const paces = new Map<string, Pace>([...byOrigin.keys()].map((origin) => [origin, createPace(clock)]))
+  const underWay = new Set<Promise<void>>()
+  const stopping = new AbortController()
+  let draining: Promise<void> | undefined
+  return { follow, evicted: (waiting) => watcher.onEnd(waiting, 'expired', undefined), start, stop }
+
+  function start(told: Watcher): void {
+    watcher = told
+    draining ??= drain()
+  }
+
+  function follow(lease: Lease, project: Project, attempt: Promise<Delivery>): void {
+    begin(attempt.then((delivery) => settle(lease, project, delivery)))
+  }
+
+  async function stop(): Promise<void> {
+    stopping.abort()
+    await draining
+    await Promise.all(underWay)
+  }
+
+  async function drain(): Promise<void> {
+    for (let rounds = 0; !stopping.signal.aborted; rounds++) {
+      const begun = await round(rounds).catch(failed)
+      if (begun === 0) await pause(TICK_MS, stopping.signal)
+      while (underWay.size > IN_HAND / 2) await Promise.race(underWay)
+    }
+  }
+
+  /** A disk that fails now may not fail later. */
+  function failed(error: unknown): number {
+    watcher.onFault(error)
+    return 0
+  }
+
+  /** How many attempts it began. */
+  async function round(rounds: number): Promise<number> {
+    if (rounds % EXPIRY_ROUNDS === 0) await expire()
+    let begun = 0
+    for (const [origin, its] of byOrigin) begun += await takeFor(origin, its)
+    return begun
+  }
+
+  async function takeFor(origin: string, its: readonly Project[]): Promise<number> {
+    const pace = paces.get(origin)
+    const open = upstreams.isOpen(origin)
+    const many = open
+      ? Number(upstreams.mayProbe(origin))
+      : Math.min(pace?.allowance() ?? 0, IN_HAND - underWay.size)
+    if (many < 1) return 0
+    const leases = await spool.take(many, LEASE_MS, its.map(wantedOf))
+    for (const lease of leases) begin(attempt(lease))
+    pace?.spend(leases.length)
+    return leases.length
+  }
+
+  function wantedOf(project: Project): Wanted {
+    return { project: project.key, heldBack: limits.heldCategories(project) }
+  }
+
+  function begin(work: Promise<void>): void {
+    const settled = work.catch(watcher.onFault).finally(() => underWay.delete(settled))
+    underWay.add(settled)
+  }
+
+  async function attempt(lease: Lease): Promise<void> {
+    const project = projects.byKey(lease.project)
+    if (!project) return spool.postpone(lease, now() + MAX_DELAY_MS)
+    const parcel = await packKept(await spool.read(lease), lease.bytes, now() - lease.received)
+    const { final } = upstreams.probe(project, parcel, lease.headers)
+    await settle(lease, project, await final)
+  }
+
+  /** What came of an attempt: an end, or another try later. */
+  async function settle(lease: Lease, project: Project, delivery: Delivery): Promise<void> {
+    const pace = paces.get(project.origin)
+    if (delivery.kind === 'undecided') {
+      pace?.slow()
+      if (delivery.status === 500 && lease.attempts >= FAULTS_BEFORE_GIVING_UP)
+        return end(lease, 'declined', 500)
+      return spool.postpone(
+        lease,
+        now() +
+          delayOf(lease, delivery.status === 500 ? MAX_FAULT_DELAY_MS : MAX_DELAY_MS, delivery.retryAfterMs),
+      )
+    }
+    const { status } = delivery.reply
+    limits.learn(project, delivery.reply)
+    if (status !== 429) {
+      pace?.quicken()
+      return end(lease, status < 300 ? 'delivered' : 'declined', status)
+    }
+    pace?.slow()
+    return spool.postpone(
+      lease,
+      Math.max(limits.until(project, lease.category), now() + delayOf(lease, MAX_DELAY_MS)),
+    )
+  }
+
+  async function end(lease: Lease, how: SpoolEnd['end'], status: number | undefined): Promise<void> {
+    await spool.finish(lease)
+    watcher.onEnd(lease, how, status)
+  }
+
+  /** With jitter, so that replicas do not come back in step. */
+  function delayOf({ attempts }: Lease, most: number, askedMs = 0): number {
+    const delay = Math.min(most, FIRST_DELAY_MS * 2 ** Math.min(attempts, 10))
+    return Math.ceil(Math.max(askedMs, delay * (0.5 + parts.random() / 2)))
+  }
+
+  async function expire(): Promise<void> {
+    for (const waiting of await spool.expire(now() - parts.maxAgeMs))
+      watcher.onEnd(waiting, 'expired', undefined)
+  }
+}
+
+/** Its `sent_at` moved by the time it waited. */
+async function packKept(kept: KeptBody, bytes: number, waitedMs: number): Promise<Parcel> {
+  if (Buffer.isBuffer(kept)) {
+    const moved = Buffer.concat(moveSentAt(kept, waitedMs))
+    return { content: () => moved, bytes: moved.length, encoding: 'identity' }
+  }
+  const head = await firstChunk(kept.open())
+  const moved = moveSentAt(head, waitedMs)
+  const grown = moved.reduce((sum, { length }) => sum + length, 0) - head.length
+  return {
+    content: () => Readable.from(replaceHead(kept.open(), head.length, moved), { objectMode: false }),
+    bytes: bytes + grown,
+    encoding: 'identity',
+  }
+}
+
+/** 64 KiB, which hold the header line of any envelope that was let in. */
+async function firstChunk(stream: Readable): Promise<Buffer> {
+  await once(stream, 'readable')
+  const chunk: Buffer = stream.read() ?? Buffer.alloc(0)
+  stream.destroy()
+  return chunk
+}
+
+async function* replaceHead(
+  stream: Readable,
+  headBytes: number,
+  pieces: readonly Buffer[],
+): AsyncGenerator<Buffer> {
+  yield* pieces
+  let skip = headBytes
+  for await (const chunk of stream) {
+    if (chunk.length > skip) yield chunk.subarray(skip)
+    skip = Math.max(0, skip - chunk.length)
+  }
+}
+
+/** Ends early at the signal. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms)
+    signal.addEventListener('abort', done, { once: true })
+    function done(): void {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+  })
+}

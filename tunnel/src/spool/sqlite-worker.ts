@@ -1,0 +1,81 @@
+/** The thread in which the spool's SQLite file lives: it gathers what is asked at one time into one transaction. */
+
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import type { Lease, PutResult, SpoolBounds, SpoolTotals, Waiting, Wanted } from './spool.ts'
+import { openSqliteStore, type SqliteStore } from './sqlite-store.ts'
+
+export type WorkerData = { file: string; bounds: SpoolBounds; newId: string }
+
+/** What can be asked, and what is answered. */
+export type Calls = {
+  put: [args: [envelope: Waiting, body: Uint8Array | undefined, leaseMs: number], result: PutResult]
+  take: [args: [limit: number, leaseMs: number, wanted: readonly Wanted[]], result: Lease[]]
+  read: [args: [id: number], result: Uint8Array | undefined]
+  setDue: [args: [id: number, until: number, due: number], result: undefined]
+  finish: [args: [id: number], result: undefined]
+  expire: [args: [before: number], result: (Waiting & { id: number })[]]
+  totals: [args: [], result: SpoolTotals]
+}
+
+export type Call = { number: number; name: keyof Calls; args: unknown[] }
+export type Answer = { number: number; result?: unknown; error?: Error }
+
+const port = parentPort
+if (!port) throw new Error('this file runs as a worker')
+
+const { file, bounds, newId }: WorkerData = workerData
+const store = openSqliteStore(file, bounds, Date.now, newId)
+const GATHERED = 256 // calls in one transaction
+
+port.on('message', (first: Call | 'close') => {
+  const calls: Call[] = []
+  for (let message: Call | 'close' | undefined = first; message; message = nextMessage(calls.length)) {
+    if (message === 'close') {
+      run(calls)
+      close()
+      return
+    }
+    calls.push(message)
+  }
+  run(calls)
+})
+port.postMessage({ opened: store.id })
+
+function nextMessage(gathered: number): Call | 'close' | undefined {
+  return gathered < GATHERED && port ? receiveMessageOnPort(port)?.message : undefined
+}
+
+/** All of them stand on disk when the first is answered; when one breaks the transaction, each gets one of its own. */
+function run(calls: Call[]): void {
+  if (calls.length === 0) return
+  let answers: Answer[]
+  try {
+    answers = store.commit(() => calls.map((call) => ({ number: call.number, result: perform(store, call) })))
+  } catch (error) {
+    answers =
+      calls.length > 1 ? calls.map(runAlone) : calls.map(({ number }) => ({ number, error: asError(error) }))
+  }
+  for (const answer of answers) port?.postMessage(answer)
+}
+
+function runAlone(call: Call): Answer {
+  try {
+    return { number: call.number, result: store.commit(() => perform(store, call)) }
+  } catch (error) {
+    return { number: call.number, error: asError(error) }
+  }
+}
+
+function perform(to: SqliteStore, { name, args }: Call): unknown {
+  const method = to[name] as (...given: unknown[]) => unknown
+  return method(...args)
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}
+
+function close(): void {
+  store.close()
+  port?.close()
+}

@@ -1,0 +1,146 @@
+/** The spool of one machine: a SQLite file that its replicas share, and large bodies as files beside it. */
+
+import { randomUUID } from 'node:crypto'
+import { createReadStream, mkdirSync } from 'node:fs'
+import { open, rename, unlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import type { KeptBody, Lease, PutResult, Spool, SpoolBody, SpoolBounds, Waiting } from './spool.ts'
+import type { Answer, Call, Calls } from './sqlite-worker.ts'
+
+/** Past this a body is a file: the database would be slower with it than without. */
+const FILE_BYTES = 1024 * 1024 // 1 MiB
+
+/** Opens the file, or makes it. Rejects in words when it is unreadable or was written by a newer version. */
+export async function openSqliteSpool(file: string, bounds: SpoolBounds): Promise<Spool> {
+  const folder = join(dirname(file), 'bodies')
+  mkdirSync(folder, { recursive: true })
+  const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), {
+    workerData: { file, bounds, newId: randomUUID() },
+  })
+  const { call, id, closed } = await connect(worker)
+  const checkpoints = new Worker(new URL('./checkpoint-worker.ts', import.meta.url), { workerData: { file } })
+  checkpoints.unref()
+
+  return {
+    id,
+    put,
+    take: (limit, leaseMs, wanted) => call('take', limit, leaseMs, wanted),
+    read,
+    extend,
+    finish,
+    postpone: ({ id, until }, at) => call('setDue', id, until, at),
+    expire,
+    totals: () => call('totals'),
+    close,
+  }
+
+  async function put(envelope: Waiting, body: SpoolBody, leaseMs: number): Promise<PutResult> {
+    if (Buffer.isBuffer(body) && body.length <= FILE_BYTES)
+      return forgetFiles(await call('put', envelope, body, leaseMs))
+    await writeSynced(folder, envelope.key, body)
+    const result = await call('put', envelope, undefined, leaseMs)
+    if (result.kind === 'full') await remove(envelope)
+    return forgetFiles(result)
+  }
+
+  async function forgetFiles(result: PutResult): Promise<PutResult> {
+    if (result.kind === 'stored') await Promise.all(result.evicted.map(remove))
+    return result
+  }
+
+  async function read({ id, key, bytes }: Lease): Promise<KeptBody> {
+    if (bytes > FILE_BYTES) {
+      const file = join(folder, key)
+      return { file, open: () => createReadStream(file) }
+    }
+    const row = await call('read', id)
+    if (!row) throw new Error('it is gone: another replica has settled it')
+    return Buffer.from(row.buffer, row.byteOffset, row.byteLength)
+  }
+
+  async function extend(lease: Lease, leaseMs: number): Promise<Lease> {
+    const until = Date.now() + leaseMs
+    await call('setDue', lease.id, lease.until, until)
+    return { ...lease, until }
+  }
+
+  /** The row first: a file without a row is litter, a row without its file is a loss. */
+  async function finish(lease: Lease): Promise<void> {
+    await call('finish', lease.id)
+    await remove(lease)
+  }
+
+  async function expire(before: number): Promise<Waiting[]> {
+    const expired = await call('expire', before)
+    await Promise.all(expired.map(remove))
+    return expired
+  }
+
+  async function remove({ key, bytes }: Waiting): Promise<void> {
+    if (bytes > FILE_BYTES) await unlink(join(folder, key)).catch(() => undefined)
+  }
+
+  async function close(): Promise<void> {
+    checkpoints.postMessage('close')
+    worker.postMessage('close')
+    await closed
+  }
+}
+
+type Ask = <Name extends keyof Calls>(name: Name, ...args: Calls[Name][0]) => Promise<Calls[Name][1]>
+
+/** Calls into the worker and pairs its answers; all that wait are rejected when it ends. */
+async function connect(worker: Worker): Promise<{ call: Ask; id: string; closed: Promise<void> }> {
+  const waiting = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>()
+  let calls = 0
+  const opened = Promise.withResolvers<string>()
+  const closed = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
+  worker.on('error', fail)
+  worker.on('exit', () => fail(new Error('the spool is closed')))
+  worker.on('message', (message: Answer | { opened: string }) => {
+    if ('opened' in message) opened.resolve(message.opened)
+    else settle(message)
+  })
+  return { call, id: await opened.promise, closed }
+
+  function call<Name extends keyof Calls>(name: Name, ...args: Calls[Name][0]): Promise<Calls[Name][1]> {
+    return new Promise((resolve, reject) => {
+      const number = ++calls
+      waiting.set(number, { resolve, reject })
+      worker.postMessage({ number, name, args } satisfies Call)
+    })
+  }
+
+  function settle({ number, result, error }: Answer): void {
+    const promise = waiting.get(number)
+    waiting.delete(number)
+    if (error) promise?.reject(error)
+    else promise?.resolve(result as never)
+  }
+
+  function fail(error: Error): void {
+    opened.reject(error)
+    for (const { reject } of waiting.values()) reject(error)
+    waiting.clear()
+  }
+}
+
+/** On disk under its name, or not there at all: the file is synced, named, and its folder synced. */
+async function writeSynced(folder: string, name: string, body: SpoolBody): Promise<void> {
+  const passing = join(folder, `${name}.${randomUUID()}`)
+  const file = await open(passing, 'wx', 0o600)
+  try {
+    await file.writeFile(Buffer.isBuffer(body) ? body : body())
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(passing, join(folder, name))
+  const entry = await open(folder, 'r')
+  try {
+    await entry.sync()
+  } finally {
+    await entry.close()
+  }
+}
