@@ -3,7 +3,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorOf } from '../helpers/envelopes.ts'
 import { post } from '../helpers/post.ts'
-import { type Answer, type Sentry, startSentry } from '../helpers/sentry.ts'
+import type { Answer } from '../helpers/answers.ts'
+import { type Sentry, startSentry } from '../helpers/sentry.ts'
 import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
 import { until } from '../helpers/until.ts'
 

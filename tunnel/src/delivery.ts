@@ -143,7 +143,6 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
       )
     }
     const { status } = delivery.reply
-    limits.learn(project, delivery.reply)
     if (status !== 429) {
       pace?.quicken()
       return end(lease, status < 300 ? 'delivered' : 'declined', status)

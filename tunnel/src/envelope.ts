@@ -29,7 +29,7 @@ export type ReaderLimits = {
   /** Bytes of the envelope's header line, and of each item's. */
   headerBytes: number
   items: number
-  /** Which payloads to keep for a look; for `nothing` not one byte of a payload is read. */
+  /** The first item of such a type keeps its payload, for a look; without one, not one byte of a payload is read. */
   keep: (type: string) => boolean
 }
 
@@ -87,6 +87,7 @@ export function createEnvelopeReader(limits: ReaderLimits): EnvelopeReader {
   let missing = 0 // payload bytes still to come
   let header: HeaderLine | undefined
   let item: Item | undefined
+  let kept: Item | undefined
   const items: Item[] = []
   const cuts: Range[] = []
 
@@ -152,6 +153,7 @@ export function createEnvelopeReader(limits: ReaderLimits): EnvelopeReader {
     keepCuts(parsed, RELAY_ITEM_KEYS)
     item = { type, header: parsed.value, range: [lineStart, 0], bytes: 0, payload: [] }
     items.push(item)
+    if (!kept && limits.keep(type)) kept = item
     const length = readLength(parsed)
     missing = length ?? 0
     state = length === undefined ? 'unsized' : length === 0 ? 'end' : 'sized'
@@ -181,7 +183,7 @@ export function createEnvelopeReader(limits: ReaderLimits): EnvelopeReader {
   function keepPayload(chunk: Buffer, start: number, end: number): void {
     if (!item) return
     item.bytes += end - start
-    if (item.bytes <= KEPT_BYTES && limits.keep(item.type)) item.payload.push(chunk.subarray(start, end))
+    if (item === kept && item.bytes <= KEPT_BYTES) item.payload.push(chunk.subarray(start, end))
   }
 
   function takeTerminator(chunk: Buffer, at: number): number {

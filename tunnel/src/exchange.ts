@@ -17,7 +17,14 @@ export type Delivery =
   /** Sentry took it, declined it, or asked to hold back: its answer stands. */
   | { kind: 'answered'; reply: Reply }
   /** Sentry did not decide: not reached, too slow, or an answer that is none of Sentry's (`DESIGN.md` §3). */
-  | { kind: 'undecided'; why: string; status: number | undefined; retryAfterMs?: number | undefined }
+  | {
+      kind: 'undecided'
+      why: string
+      status: number | undefined
+      /** Sets our own back-off, and goes to no browser. */
+      retryAfterMs?: number | undefined
+      rateLimits?: string | undefined
+    }
 
 const MAX_REPLY_BYTES = 64 * 1024 // Sentry's answers hold a few dozen bytes
 
@@ -112,6 +119,7 @@ function judge(status: number, headers: IncomingHttpHeaders, body: Buffer<ArrayB
       why: `status-${status}`,
       status,
       retryAfterMs: readRetryAfterMs(one(headers['retry-after'])),
+      rateLimits: one(headers['x-sentry-rate-limits']),
     }
   return {
     kind: 'answered',

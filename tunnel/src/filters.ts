@@ -1,12 +1,12 @@
 /** What an operator does not want reported: the three drops of Next.js, and inbound filters that can be switched on. */
 
 import type { Envelope, Item } from './envelope.ts'
-import { compileGlobs } from './glob.ts'
+import { compileGlobs, type Matcher } from './glob.ts'
 import { addDependants } from './items.ts'
 import {
   BROWSER_EXTENSION_FRAME,
   BROWSER_EXTENSION_VALUE,
-  HEALTH_CHECKS,
+  isHealthCheck,
   isWebCrawler,
 } from './known-noise.ts'
 
@@ -43,21 +43,14 @@ export type Filters = {
   ): { dropped: Set<Item>; reason: FilterReason } | undefined
 }
 
-/** An event or a transaction as far as filters look into it; everything may be missing. */
+/** An event or a transaction as far as filters look into it. Each text is empty where it is missing. */
 type EventPayload = {
-  transaction?: unknown
-  release?: unknown
-  message?: unknown
-  logentry?: { formatted?: unknown; message?: unknown }
-  exception?: {
-    values?: {
-      type?: unknown
-      value?: unknown
-      stacktrace?: { frames?: { abs_path?: unknown; filename?: unknown }[] }
-    }[]
-  }
-  request?: { url?: unknown }
-  user?: { ip_address?: unknown }
+  transaction: string
+  release: string
+  message: string
+  url: string
+  address: string
+  exceptions: { type: string; value: string; places: string[] }[]
 }
 
 /** One filter: what bytes must be there for it to look closer, and what it then says. */
@@ -124,7 +117,7 @@ const NEXT_NOISE: Filter[] = [
     reason: 'next-noise',
     types: ['event'],
     hint: /NEXT_REDIRECT/,
-    matches: ({ exception }) => exception?.values?.[0]?.value === 'NEXT_REDIRECT',
+    matches: ({ exceptions }) => exceptions[0]?.value === 'NEXT_REDIRECT',
   },
 ]
 
@@ -133,7 +126,7 @@ const LOCALHOST: Filter = {
   reason: 'localhost',
   types: ['event', 'transaction'],
   hint: /localhost|127\.0\.0\.1|::1|file:/,
-  matches: ({ request, user }) => isLocalUrl(text(request?.url)) || isLocalAddress(text(user?.ip_address)),
+  matches: ({ url, address }) => isLocalUrl(url) || isLocalAddress(address),
 }
 
 // relay-filter/src/browser_extensions.rs: the first exception's value, or its last frame that has a place.
@@ -144,15 +137,10 @@ const EXTENSIONS: Filter = {
     `${BROWSER_EXTENSION_VALUE.source}|-extension:|woopra|${BROWSER_EXTENSION_FRAME.source.replaceAll('^', '')}`,
     'i',
   ),
-  matches: ({ exception }) => {
-    const [first] = exception?.values ?? []
-    const frames = first?.stacktrace?.frames ?? []
-    const last = frames.findLast(
-      ({ abs_path }) => !['<anonymous>', '[native code]', ''].includes(text(abs_path)),
-    )
-    return (
-      BROWSER_EXTENSION_VALUE.test(text(first?.value)) || BROWSER_EXTENSION_FRAME.test(text(last?.abs_path))
-    )
+  matches: ({ exceptions: [first] }) => {
+    const last =
+      first?.places.findLast((place) => !['<anonymous>', '[native code]', ''].includes(place)) ?? ''
+    return BROWSER_EXTENSION_VALUE.test(first?.value ?? '') || BROWSER_EXTENSION_FRAME.test(last)
   },
 }
 
@@ -161,37 +149,30 @@ const HEALTH: Filter = {
   reason: 'filtered-transaction',
   types: ['transaction'],
   hint: /health|heartbeat|live|ready|ping/i,
-  matches: ({ transaction }) => HEALTH_CHECKS.test(text(transaction)),
+  matches: ({ transaction }) => isHealthCheck(transaction),
 }
 
 // relay-filter/src/error_messages.rs; transactions never match
-function messageFilter(globs: RegExp): Filter {
+function messageFilter(globs: Matcher): Filter {
   return {
     reason: 'error-message',
     types: ['event'],
     hint: /"(message|formatted|exception)"/,
-    matches: ({ logentry, message, exception }) =>
-      [
-        text(logentry?.formatted) || text(logentry?.message) || text(message),
-        ...(exception?.values ?? []).map(({ type, value }) =>
-          [text(type), text(value)].filter(Boolean).join(': '),
-        ),
-      ].some((candidate) => candidate !== '' && globs.test(candidate)),
+    matches: ({ message, exceptions }) =>
+      [message, ...exceptions.map(({ type, value }) => [type, value].filter(Boolean).join(': '))].some(
+        (candidate) => candidate !== '' && globs(candidate),
+      ),
   }
 }
 
 // relay-filter/src/releases.rs
-function releaseFilter(globs: RegExp): Filter {
+function releaseFilter(globs: Matcher): Filter {
   return {
     reason: 'release-version',
     types: ['event', 'transaction'],
     hint: /"release"/,
-    matches: ({ release }) => text(release) !== '' && globs.test(text(release)),
+    matches: ({ release }) => release !== '' && globs(release),
   }
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }
 
 function isLocalUrl(url: string): boolean {
@@ -213,9 +194,42 @@ function payloadText({ payload }: Item): string {
 /** A payload that is no JSON object is Sentry's affair, not ours. */
 function parseEvent({ payload }: Item): EventPayload | undefined {
   try {
-    const event = JSON.parse(Buffer.concat(payload).toString())
-    return typeof event === 'object' && event !== null ? event : undefined
+    return readEvent(object(JSON.parse(Buffer.concat(payload).toString())))
   } catch {
     return undefined
   }
+}
+
+/** Any of it may be missing, or of another kind than it should be: anybody can send it. */
+function readEvent(event: Json): EventPayload {
+  const logentry = object(event.logentry)
+  return {
+    transaction: text(event.transaction),
+    release: text(event.release),
+    message: text(logentry.formatted) || text(logentry.message) || text(event.message),
+    url: text(object(event.request).url),
+    address: text(object(event.user).ip_address),
+    exceptions: list(object(event.exception).values).map((exception) => ({
+      type: text(exception.type),
+      value: text(exception.value),
+      // JavaScript SDKs write `filename` only; Relay takes it for `abs_path` before it filters.
+      places: list(object(exception.stacktrace).frames).map(
+        (frame) => text(frame.abs_path) || text(frame.filename),
+      ),
+    })),
+  }
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+function object(value: unknown): Json {
+  return typeof value === 'object' && value !== null ? (value as Json) : {}
+}
+
+function list(value: unknown): Json[] {
+  return Array.isArray(value) ? value.map(object) : []
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }

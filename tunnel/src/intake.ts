@@ -11,7 +11,7 @@ import type { Delivery, Reply } from './exchange.ts'
 import type { Filters } from './filters.ts'
 import { identify } from './identity.ts'
 import type { Inbox } from './inbox.ts'
-import { categoriesOf, checkItems } from './items.ts'
+import { categoriesOf, checkItems, limitNameOf } from './items.ts'
 import type { Limits } from './limits.ts'
 import { checkOrigin, corsHeaders, type Sender } from './origin.ts'
 import type { Project, Projects } from './projects.ts'
@@ -138,9 +138,9 @@ export function createIntake(parts: IntakeParts): Intake {
     const { project, envelope, body, out } = carried
     const filtered = filters.sift(envelope, visit.incoming.headers['user-agent'])
     if (filtered) takeOut(carried, filtered.dropped, 'filtered_events', filtered.reason)
-    const held = limits.hold(project, envelope)
+    const held = limits.hold(project, left(carried))
     takeOut(carried, held, 'rate_limited_events', 'limited')
-    const shed = throttle.shed(visit.caller.address, project.name, envelope, body.wireBytes)
+    const shed = throttle.shed(visit.caller.address, project.name, left(carried), body.wireBytes)
     takeOut(carried, shed, 'rate_limited_events', 'shed')
     if (out.size > 0) markOut(visit, carried)
     if (out.size < envelope.items.length) return goOn(visit, carried)
@@ -149,7 +149,6 @@ export function createIntake(parts: IntakeParts): Intake {
     return holdBack(visit, carried, [...limits.remaining(project, held), ...shedLimits(shed)])
   }
 
-  /** Each item is taken out, and told to Sentry, once. */
   function takeOut(
     { project, out }: Carried,
     items: Set<Item>,
@@ -157,9 +156,8 @@ export function createIntake(parts: IntakeParts): Intake {
     reason: string,
   ): void {
     if (items.size === 0) return
-    const fresh = [...items].filter((item) => !out.has(item))
-    for (const item of fresh) out.set(item, reason)
-    if (sentry) reports.note(project, kind, reason, fresh)
+    for (const item of items) out.set(item, reason)
+    if (sentry) reports.note(project, kind, reason, items)
   }
 
   async function goOn(visit: Visit, carried: Carried): Promise<Response> {
@@ -178,7 +176,7 @@ export function createIntake(parts: IntakeParts): Intake {
     const attempt = to.upstreams.post(project, packParcel(body, envelope.bytes, cuts), headers)
     const soon = await attempt.soon
     visit.receipt.upstreamTook = clock() - sent
-    if (soon !== 'late' && soon.kind === 'answered') return pass(visit, project, soon.reply)
+    if (soon !== 'late' && soon.kind === 'answered') return pass(visit, soon.reply)
     if (soon !== 'late' && soon.status !== undefined) visit.receipt.upstreamStatus = soon.status
     return store(to, visit, carried, cuts, headers, soon === 'late' ? attempt.final : undefined)
   }
@@ -201,7 +199,7 @@ export function createIntake(parts: IntakeParts): Intake {
     const result = await to.spool.put(waiting, bytes, underWay ? LEASE_MS : 0).catch((error: Error) => error)
     if (result instanceof Error || result.kind === 'full') {
       const final = await underWay
-      if (final?.kind === 'answered') return pass(visit, project, final.reply)
+      if (final?.kind === 'answered') return pass(visit, final.reply)
       throw result instanceof Error
         ? new Rejection('spool-unwritable')
         : new Rejection('spool-full', result.why)
@@ -234,9 +232,8 @@ export function createIntake(parts: IntakeParts): Intake {
     }
   }
 
-  function pass(visit: Visit, project: Project, reply: Reply): Response {
+  function pass(visit: Visit, reply: Reply): Response {
     const { status } = reply
-    limits.learn(project, reply)
     visit.receipt.upstreamStatus = status
     const answer = status < 300 ? 'delivered' : status === 429 ? 'limited' : 'declined'
     return settle(visit, { answer, status }, reply.body, replyHeaders(reply))
@@ -323,7 +320,7 @@ function replyHeaders({ contentType, retryAfter, rateLimits }: Reply): Record<st
 
 /** What our own limits tell the sender: only the kinds that were shed. */
 function shedLimits(shed: Set<Item>): RateLimit[] {
-  const categories = new Set([...shed].flatMap((item) => categoriesOf(item).slice(0, 1)))
+  const categories = new Set([...shed].map(limitNameOf))
   return categories.size > 0 ? [{ seconds: SHED_SECONDS, categories: [...categories] }] : []
 }
 
@@ -339,6 +336,11 @@ function describe(receipt: Visit['receipt'], { header, eventId, items }: Envelop
   if (eventId) receipt.eventId = eventId
   const sdk = nameSdk(header.sdk)
   if (sdk) receipt.sdk = sdk
+}
+
+/** The envelope as far as nothing of it has been taken out. */
+function left({ envelope, out }: Carried): Envelope {
+  return out.size === 0 ? envelope : { ...envelope, items: envelope.items.filter((item) => !out.has(item)) }
 }
 
 function markOut({ receipt }: Visit, { envelope, out }: Carried): void {

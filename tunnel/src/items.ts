@@ -50,11 +50,17 @@ export function categoriesOf({ type, header }: Item): readonly string[] {
   return Object.hasOwn(CATEGORIES, type) ? (CATEGORIES[type] ?? NONE) : NONE
 }
 
+/** What to call an item in a limit of our own: never nothing, since a limit that names nothing silences everything. */
+export function limitNameOf(item: Item): string {
+  return categoriesOf(item)[0] ?? (item.type === 'client_report' ? 'internal' : 'default')
+}
+
 /** How much an item counts for in a client report: attachments by bytes, containers by what they hold, others one. */
 export function quantityOf({ type, header, bytes }: Item): number {
   if (type === 'attachment') return Math.max(1, bytes)
   const count = header.item_count
-  return typeof count === 'number' && Number.isInteger(count) && count > 0 ? count : 1
+  const most = Math.max(1, Math.floor(bytes / 2)) // each entry takes a few bytes: a sender's word is believed no further
+  return typeof count === 'number' && Number.isInteger(count) && count > 0 ? Math.min(count, most) : 1
 }
 
 const PARENTS = new Set(['event', 'transaction', 'feedback', 'raw_security', 'security', 'unreal_report'])

@@ -1,6 +1,6 @@
 /** What Sentry's inbound filters know by sight: browser extensions, crawlers, health checks (PROTOCOL §9). */
 
-import { compileGlobs } from './glob.ts'
+import { compileGlobs, type Matcher } from './glob.ts'
 
 /** An exception's value that comes from an extension or a script injected by an ISP (relay-filter/src/browser_extensions.rs). */
 export const BROWSER_EXTENSION_VALUE = new RegExp(
@@ -96,10 +96,10 @@ export function isWebCrawler(userAgent: string | undefined): boolean {
 }
 
 /** Transaction names of health checks, as Sentry gives them to Relay. */
-export const HEALTH_CHECKS =
+export const isHealthCheck: Matcher =
   compileGlobs([
     '*healthcheck*',
     '*heartbeat*',
     '*/{health,healthy,healthz,_health,live,livez,ready,readyz,ping}',
     String.raw`*/\[_health\]`,
-  ]) ?? /^$/
+  ]) ?? (() => false)

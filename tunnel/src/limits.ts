@@ -67,9 +67,9 @@ export function createLimits(now: () => number): Limits {
   function remaining(project: Project, items: Iterable<Item>): RateLimit[] {
     const limits = byProject.get(project) ?? new Map<string, number>()
     const byCategory = new Map<string, number>()
-    for (const item of items) {
-      const [category] = categoriesOf(item)
-      if (category) byCategory.set(category, Math.max(byCategory.get(category) ?? 0, endOf(limits, item)))
+    for (const category of [...items].flatMap(categoriesOf)) {
+      const end = Math.max(limits.get(ALL) ?? 0, limits.get(category) ?? 0)
+      if (end > now()) byCategory.set(category, end) // what only hangs on something limited is not limited itself
     }
     return group(byCategory)
   }

@@ -62,7 +62,8 @@ export function createThrottle(settings: ThrottleSettings, clock: () => number):
     { items }: Envelope,
     wireBytes: number,
   ): Set<Item> {
-    const left = Math.min(leftForAddress(address, wireBytes), leftForProject(project))
+    const mine = leftForAddress(address, wireBytes)
+    const left = mine < 0 ? mine : Math.min(mine, leftForProject(project)) // who is over their own limit takes nothing from others
     if (left >= 0.5) return NOTHING
     const shedded = new Set(items.filter((item) => !passes(item, left)))
     addDependants(items, shedded)

@@ -6,7 +6,9 @@ import type { Parcel } from './body.ts'
 import { type Breaker, type BreakerState, createBreaker } from './breaker.ts'
 import type { PostReport } from './client-reports.ts'
 import { type Delivery, Exchange } from './exchange.ts'
+import type { Limits } from './limits.ts'
 import type { Project } from './projects.ts'
+import type { AskedBy } from './rate-limits.ts'
 
 /** One POST under way. Neither promise rejects, whatever the network or Sentry does. */
 export type Attempt = {
@@ -55,10 +57,11 @@ const NOT_MADE: Attempt = { soon: BREAKER_OPEN, final: BREAKER_OPEN }
 
 type Upstream = { dispatcher: Dispatcher; breaker: Breaker }
 
-/** One pool of kept-alive connections for each Sentry in the table. `clock` in milliseconds. */
+/** One pool of kept-alive connections for each Sentry in the table. What answers ask to hold back, `limits` learns. `clock` in milliseconds. */
 export function createUpstreams(
   projects: readonly Project[],
   settings: UpstreamSettings,
+  limits: Limits,
   clock: () => number,
 ): Upstreams {
   const origins = new Set(projects.map(({ origin }) => origin))
@@ -92,6 +95,7 @@ export function createUpstreams(
     const soon = Promise.withResolvers<Delivery | 'late'>()
     const final = new Promise<Delivery>((resolve) => {
       const done = (delivery: Delivery) => {
+        limits.learn(project, askedBy(delivery))
         soon.resolve(delivery)
         resolve(delivery)
       }
@@ -133,6 +137,12 @@ function openPool(
   if (!proxies) return new Pool(origin, options)
   const { httpProxy = '', httpsProxy = '', noProxy = '' } = proxies
   return new EnvHttpProxyAgent({ ...options, httpProxy, httpsProxy, noProxy })
+}
+
+/** What an answer asks to hold back; limits may stand on any status, `Retry-After` speaks of them on Sentry's own answers only. */
+function askedBy(delivery: Delivery): AskedBy {
+  if (delivery.kind === 'answered') return delivery.reply
+  return { status: delivery.status ?? 0, rateLimits: delivery.rateLimits, retryAfter: undefined }
 }
 
 // What of the sender's headers Sentry may see (PROTOCOL §5): no cookie, no Authorization, no address that a browser wrote.

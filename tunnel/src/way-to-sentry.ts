@@ -40,7 +40,7 @@ export async function openWayToSentry({
     addressShare: ADDRESS_SHARE,
     projectShare: projects.all.length > 1 ? PROJECT_SHARE : 1,
   })
-  const upstreams = createUpstreams(projects.all, config.upstream, clock)
+  const upstreams = createUpstreams(projects.all, config.upstream, limits, clock)
   const deliverer = createDeliverer({
     spool,
     projects,
