@@ -1,9 +1,9 @@
 /** What a sender hears, and what becomes of its envelope, when Sentry has not decided on it. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Answer } from '../helpers/answers.ts'
 import { errorOf } from '../helpers/envelopes.ts'
 import { post } from '../helpers/post.ts'
-import type { Answer } from '../helpers/answers.ts'
 import { type Sentry, startSentry } from '../helpers/sentry.ts'
 import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
 import { until } from '../helpers/until.ts'
