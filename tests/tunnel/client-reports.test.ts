@@ -124,4 +124,13 @@ describe('A client report of ours', () => {
     await reports.flush()
     expect(payloads().map(({ filtered_events }) => filtered_events[0].quantity)).toEqual([1, 2])
   })
+
+  it('does not believe a sender that counts more than its bytes can hold', async () => {
+    const { items: parts } = readEnvelope(
+      envelopeOf({}, [{ header: { type: 'log', item_count: 1e308 }, payload: '{"items":[]}' }]),
+    )
+    for (let i = 0; i < 2; i++) reports.note(one, 'rate_limited_events', 'limited', parts)
+    await reports.flush()
+    expect(payloads()[0].rate_limited_events[0].quantity).toBeLessThan(100)
+  })
 })

@@ -111,6 +111,14 @@ describe('Browser extensions', () => {
   ])('are not seen in %s', (_, part) => {
     expect(reasonOf(browserExtensions, part)).toBeUndefined()
   })
+
+  it('are seen in the frames that the JavaScript SDK writes, which have a filename only', () => {
+    const part = thrown('x', [
+      { filename: 'https://app.example/a.js' },
+      { filename: 'chrome-extension://abc/x.js' },
+    ])
+    expect(reasonOf({ browserExtensions: true }, part)).toBe('browser-extensions')
+  })
 })
 
 describe('Web crawlers', () => {
@@ -303,5 +311,18 @@ describe('A payload', () => {
       }))
       expect(siftPieces({ ...whole, items }, undefined)?.reason).toBe('next-noise')
     }
+  })
+
+  it.each([
+    { exception: { values: {} } },
+    { exception: { values: [null] } },
+    { exception: { values: [{ value: 'conduit', stacktrace: { frames: [null] } }] } },
+    { exception: { values: [{ value: 'conduit', stacktrace: { frames: {} } }] } },
+    { exception: { values: 'conduitpage' } },
+    { logentry: null, message: null, request: null, user: null },
+  ])('of a strange shape harms nothing: %j', (payload) => {
+    const strange = { note: 'conduitPage localhost ::1', release: 1, ...payload }
+    const settings = { ...ON, webCrawlers: false, errorMessages: ['x'], releases: ['x'] }
+    expect(reasonOf(settings, event(strange))).toBeUndefined()
   })
 })

@@ -133,6 +133,14 @@ describe('What Sentry asks to hold back', () => {
     for (let i = 0; i < 2; i++) await sentry.next()
   })
 
+  it('is not what noise is answered with, though its kind is held back as well', async () => {
+    const dsn = newDsn()
+    await limit(dsn, '60:error:key')
+    const noise = part('event', { exception: { values: [{ value: 'NEXT_REDIRECT' }] } })
+    expect((await send(dsn, noise)).status).toBe(200)
+    expect((await send(dsn, part('event'))).status).toBe(429)
+  })
+
   it('is in the figures and the status while it is in force', async () => {
     const dsn = newDsn()
     await limit(dsn, '60:error:key')
@@ -196,6 +204,22 @@ describe('Our own limits', () => {
 
     const { addresses, warnings } = await (await tunnel.admin('/status')).json()
     expect([addresses, warnings]).toEqual([2, []])
+  })
+
+  it('is never a bare 429, even for what belongs to no category', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await startTunnel({
+      env: { SENTRY_DSN: sentry.dsn(), ADDRESS_RATE: '1', ADDRESS_BURST: '1' },
+    })
+    for (let i = 0; i < 20; i++)
+      for (const type of ['client_report', 'invented', 'nel']) {
+        const { status, headers } = await post(tunnel.url, {
+          headers: { 'x-forwarded-for': '203.0.113.7' },
+          body: envelopeOf({ dsn: sentry.dsn() }, [part(type)]),
+        })
+        if (status !== 200)
+          expect([status, headers['x-sentry-rate-limits']]).toEqual([429, expect.stringMatching(SCOPED)])
+      }
   })
 
   it('spare a private address, and say that TRUSTED_PROXIES may be missing', async () => {

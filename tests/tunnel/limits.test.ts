@@ -127,7 +127,9 @@ describe('A limit', () => {
 
   it('on everything is told as the categories at hand, never as all', () => {
     learn('60::key')
-    expect(remaining(['event', 'log'])).toEqual([{ seconds: 60, categories: ['error', 'log_item'] }])
+    expect(remaining(['event', 'log'])).toEqual([
+      { seconds: 60, categories: ['error', 'log_item', 'log_byte'] },
+    ])
   })
 
   it('is shown with its project, its category and its end', () => {
@@ -137,5 +139,10 @@ describe('A limit', () => {
       { project: 'sentry.example/1', category: 'error', until: now + 60_000 },
       { project: 'sentry.example/2', category: 'all', until: now + 30_000 },
     ])
+  })
+
+  it('of a parent is not told as one of its dependants', () => {
+    learn('60:error:key')
+    expect(remaining(['event', 'attachment'])).toEqual([{ seconds: 60, categories: ['error'] }])
   })
 })

@@ -186,4 +186,10 @@ describe('The throttle', () => {
     drainTo(30)
     expect(shed(['replay_event', 'transaction', 'log', 'event'])).toEqual(['replay_event', 'transaction'])
   })
+
+  it('lets an address over its own limit not spend what the project has', () => {
+    set({ addressBurst: 1, projectRate: 1, projectBurst: 3 })
+    for (let i = 0; i < 10; i++) shed(['event'], '203.0.113.1')
+    expect(shed(['event'], '203.0.113.2')).toEqual([])
+  })
 })

@@ -13,6 +13,7 @@ import { resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Parcel } from '../../tunnel/src/body.ts'
 import { parseDsn } from '../../tunnel/src/dsn.ts'
+import { createLimits } from '../../tunnel/src/limits.ts'
 import { createProjects, type Project } from '../../tunnel/src/projects.ts'
 import {
   createUpstreams,
@@ -54,9 +55,10 @@ describe('Sentry', () => {
 
   function open(dsn = sentry.dsn(), settings: Partial<UpstreamSettings> = {}) {
     const { all } = createProjects([parseDsn(dsn)].flatMap((parsed) => parsed ?? []))
-    const upstreams = createUpstreams(all, { ...SETTINGS, ...settings }, () => time)
+    const limits = createLimits(() => time)
+    const upstreams = createUpstreams(all, { ...SETTINGS, ...settings }, limits, () => time)
     scope.defer(upstreams.close)
-    return { upstreams, project: all[0] as Project }
+    return { upstreams, limits, project: all[0] as Project }
   }
 
   const parcelOf = (content: Buffer): Parcel => ({
@@ -205,6 +207,20 @@ describe('Sentry', () => {
     await Promise.all(Array.from({ length: 10 }, () => send(place).final))
     expect(await send(place).final).toMatchObject({ why: 'breaker-open' })
     expect(sentry.requests.length).toBeLessThanOrEqual(10)
+  })
+
+  it.each([200, 429, 400, 503])('may ask to hold back with any status, as with %i', async (status) => {
+    sentry.once({ status, headers: { 'x-sentry-rate-limits': '60:error:key' } })
+    const place = open()
+    await send(place).final
+    expect(place.limits.inForce()).toMatchObject([{ category: 'error', until: 60_000 }])
+  })
+
+  it('may ask to hold back in answer to our own reports too', async () => {
+    sentry.once({ headers: { 'x-sentry-rate-limits': '60:session:key' } })
+    const { upstreams, limits, project } = open()
+    await postReport(upstreams)(project, errorOf(sentry.dsn()))
+    expect(limits.inForce()).toMatchObject([{ category: 'session' }])
   })
 
   it('is told of our own reports, and we of whether it took them', async () => {
