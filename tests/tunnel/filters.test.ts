@@ -293,6 +293,18 @@ describe('A payload', () => {
     ).toBeUndefined()
   })
 
+  it('is kept of the first error or transaction only, however many there are', () => {
+    const { reads } = createFilters(ON)
+    const { items } = readEnvelope(
+      envelopeOf(
+        {},
+        Array.from({ length: 50 }, () => event({ message: 'x' })),
+      ),
+      reads,
+    )
+    expect(items.filter(({ payload }) => payload.length > 0)).toHaveLength(1)
+  })
+
   it('in UTF-8 is matched as such', () => {
     expect(reasonOf({ errorMessages: ['*größe*'] }, event({ message: 'die Größe fehlt' }))).toBe(
       'error-message',

@@ -2,7 +2,14 @@
 
 import { describe, expect, it } from 'vitest'
 import type { Item } from '../../tunnel/src/envelope.ts'
-import { addDependants, categoriesOf, checkItems, ITEM_TYPES, quantityOf } from '../../tunnel/src/items.ts'
+import {
+  addDependants,
+  categoriesOf,
+  checkItems,
+  ITEM_TYPES,
+  limitNameOf,
+  quantityOf,
+} from '../../tunnel/src/items.ts'
 import { Rejection } from '../../tunnel/src/rejection.ts'
 import { attempt, codeOf } from '../helpers/refused.ts'
 
@@ -190,6 +197,18 @@ describe('When an item goes, there goes with it', () => {
     const dropped = new Set<Item>()
     addDependants([itemOf('event'), itemOf('attachment'), itemOf('replay_event')], dropped)
     expect(dropped.size).toBe(0)
+  })
+})
+
+describe('What an item is called in a limit of our own', () => {
+  it.each([
+    ['event', 'error'],
+    ['log', 'log_item'],
+    ['client_report', 'internal'],
+    ['invented', 'default'],
+    ['constructor', 'default'],
+  ])('is never nothing: %s is %s', (type, name) => {
+    expect(limitNameOf(itemOf(type))).toBe(name)
   })
 })
 
