@@ -50,7 +50,16 @@ const bodies = createBodies({
 const filters = createFilters(config.filters)
 const limits = createLimits(now)
 const throttle = createThrottle(config.throttle, clock)
-const sentry = config.forward ? await openWayToSentry({ config, projects, limits, clock, now }) : undefined
+const sentry = config.forward
+  ? await openWayToSentry({
+      config,
+      projects,
+      limits,
+      clock,
+      now,
+      onNotice: (notice) => log.logger.warn(notice),
+    })
+  : undefined
 const reports = createClientReports(sentry ? postReport(sentry.upstreams) : async () => true, now)
 const inbox = config.inboxFile ? openInbox(config.inboxFile, INBOX_BOUNDS, now) : undefined
 const metrics = createMetrics({
@@ -58,7 +67,7 @@ const metrics = createMetrics({
   bodyBytes: bodies.inMemory,
   limits: limits.inForce,
   upstreams: () => sentry?.upstreams.state() ?? [],
-  spool: sentry && (async () => ({ id: sentry.spool.id, totals: await sentry.spool.totals() })),
+  spool: sentry?.spool,
   now,
 })
 const receipts = createReceipts(metrics, log.logger, now)

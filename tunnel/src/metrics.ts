@@ -4,6 +4,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { Receipt, SpoolEnd } from './contract.ts'
 import { ITEM_TYPES } from './items.ts'
 import type { LimitInForce } from './limits.ts'
+import type { WatchedSpool } from './spool/health.ts'
 import type { SpoolTotals } from './spool/spool.ts'
 import type { UpstreamState } from './upstream.ts'
 
@@ -22,7 +23,7 @@ export type Gauges = {
   limits: () => LimitInForce[]
   upstreams: () => UpstreamState[]
   /** Absent in inbox mode. */
-  spool: (() => Promise<{ id: string; totals: SpoolTotals }>) | undefined
+  spool: Pick<WatchedSpool, 'id' | 'totals' | 'health'> | undefined
   now: () => number
 }
 
@@ -97,11 +98,15 @@ export function createMetrics(gauges: Gauges): Metrics {
   return { count, countEnd, expose: () => registry.metrics() }
 
   /** Every replica tells of the same spool: take the maximum by `spool_id`. */
-  function describeSpool(look: NonNullable<Gauges['spool']>): void {
+  function describeSpool({ id, totals, health }: NonNullable<Gauges['spool']>): void {
     spoolGauge('culvert_spool_envelopes', 'Envelopes that wait.', ({ envelopes }) => envelopes)
     spoolGauge('culvert_spool_bytes', 'Bytes that wait.', ({ bytes }) => bytes)
     spoolGauge('culvert_spool_oldest_seconds', 'Age of the oldest envelope that waits.', ({ oldest }) =>
       oldest === undefined ? 0 : (gauges.now() - oldest) / 1000,
+    )
+
+    gauge('culvert_spool_writable', '1 while the spool takes what is put into it.', () =>
+      Number(health().writable),
     )
 
     function spoolGauge(name: string, help: string, read: (totals: SpoolTotals) => number): void {
@@ -111,8 +116,7 @@ export function createMetrics(gauges: Gauges): Metrics {
         labelNames: ['spool_id'] as const,
         registers,
         async collect() {
-          const { id, totals } = await look()
-          this.set({ spool_id: id }, read(totals))
+          this.set({ spool_id: id }, read(await totals()))
         },
       })
     }

@@ -34,7 +34,7 @@ export async function describeStatus(parts: StatusParts) {
     inFlight: intake.inFlight(),
     limits: limits.inForce(),
     upstreams: sentry?.upstreams.state() ?? [],
-    spool: sentry && { id: sentry.spool.id, ...(await sentry.spool.totals()) },
+    spool: sentry && { id: sentry.spool.id, ...sentry.spool.health(), ...(await sentry.spool.totals()) },
     addresses: throttle.addresses(),
     warnings: warnings(throttle),
   }

@@ -7,11 +7,11 @@ import { createDeliverer, type Deliverer } from './delivery.ts'
 import type { Limits } from './limits.ts'
 import type { Projects } from './projects.ts'
 import { defaultBound } from './spool/free-space.ts'
-import type { Spool } from './spool/spool.ts'
+import { type WatchedSpool, watchHealth } from './spool/health.ts'
 import { openSqliteSpool } from './spool/sqlite.ts'
 import { createUpstreams, type Upstreams } from './upstream.ts'
 
-export type WayToSentry = { upstreams: Upstreams; spool: Spool; deliverer: Deliverer }
+export type WayToSentry = { upstreams: Upstreams; spool: WatchedSpool; deliverer: Deliverer }
 
 export type WayParts = {
   config: Config
@@ -20,6 +20,8 @@ export type WayParts = {
   /** A monotonic clock in milliseconds, and milliseconds since 1970. */
   clock: () => number
   now: () => number
+  /** Told what an operator should know. */
+  onNotice: (notice: string) => void
 }
 
 const ADDRESS_SHARE = 0.05
@@ -32,14 +34,16 @@ export async function openWayToSentry({
   limits,
   clock,
   now,
+  onNotice,
 }: WayParts): Promise<WayToSentry> {
   const { file, bytes, ageMs } = config.spool
   mkdirSync(dirname(file), { recursive: true })
-  const spool = await openSqliteSpool(file, {
+  const bounds = {
     bytes: bytes ?? (await defaultBound(dirname(file))),
     addressShare: ADDRESS_SHARE,
     projectShare: projects.all.length > 1 ? PROJECT_SHARE : 1,
-  })
+  }
+  const spool = watchHealth(await openSqliteSpool(file, bounds, onNotice), now)
   const upstreams = createUpstreams(projects.all, config.upstream, limits, clock)
   const deliverer = createDeliverer({
     spool,

@@ -1,6 +1,7 @@
 /** The thread in which the spool's SQLite file lives: it gathers what is asked at one time into one transaction. */
 
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { openOrSetAside } from './damage.ts'
 import type { Lease, PutResult, SpoolBounds, SpoolTotals, Waiting, Wanted } from './spool.ts'
 import { openSqliteStore, type SqliteStore } from './sqlite-store.ts'
 
@@ -18,13 +19,19 @@ export type Calls = {
 }
 
 export type Call = { number: number; name: keyof Calls; args: unknown[] }
+/** Told once, before anything is asked. */
+export type Opened = { opened: string; notice: string | undefined }
 export type Answer = { number: number; result?: unknown; error?: Error }
 
 const port = parentPort
 if (!port) throw new Error('this file runs as a worker')
 
 const { file, bounds, newId }: WorkerData = workerData
-const store = openSqliteStore(file, bounds, Date.now, newId)
+const { store, ownership, notice } = openOrSetAside(
+  file,
+  () => openSqliteStore(file, bounds, Date.now, newId),
+  Date.now,
+)
 const GATHERED = 256 // calls in one transaction
 
 port.on('message', (first: Call | 'close') => {
@@ -39,7 +46,7 @@ port.on('message', (first: Call | 'close') => {
   }
   run(calls)
 })
-port.postMessage({ opened: store.id })
+port.postMessage({ opened: store.id, notice } satisfies Opened)
 
 function nextMessage(gathered: number): Call | 'close' | undefined {
   return gathered < GATHERED && port ? receiveMessageOnPort(port)?.message : undefined
@@ -77,5 +84,6 @@ function asError(error: unknown): Error {
 
 function close(): void {
   store.close()
+  ownership.close()
   port?.close()
 }

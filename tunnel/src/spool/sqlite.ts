@@ -6,19 +6,27 @@ import { open, rename, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { KeptBody, Lease, PutResult, Spool, SpoolBody, SpoolBounds, Waiting } from './spool.ts'
-import type { Answer, Call, Calls } from './sqlite-worker.ts'
+import type { Answer, Call, Calls, Opened } from './sqlite-worker.ts'
 
 /** Past this a body is a file: the database would be slower with it than without. */
 const FILE_BYTES = 1024 * 1024 // 1 MiB
 
-/** Opens the file, or makes it. Rejects in words when it is unreadable or was written by a newer version. */
-export async function openSqliteSpool(file: string, bounds: SpoolBounds): Promise<Spool> {
+/**
+ * Opens the file, or makes it. Rejects in words when it was written by a newer version, or is damaged and not ours alone; `onNotice` is
+ * told what an operator should know, such as that a damaged one was set aside.
+ */
+export async function openSqliteSpool(
+  file: string,
+  bounds: SpoolBounds,
+  onNotice: (notice: string) => void = () => {},
+): Promise<Spool> {
   const folder = join(dirname(file), 'bodies')
   mkdirSync(folder, { recursive: true })
   const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), {
     workerData: { file, bounds, newId: randomUUID() },
   })
-  const { call, id, closed } = await connect(worker)
+  const { call, opened: id, notice, closed } = await connect(worker)
+  if (notice) onNotice(notice)
   const checkpoints = new Worker(new URL('./checkpoint-worker.ts', import.meta.url), { workerData: { file } })
   checkpoints.unref()
 
@@ -91,18 +99,18 @@ export async function openSqliteSpool(file: string, bounds: SpoolBounds): Promis
 type Ask = <Name extends keyof Calls>(name: Name, ...args: Calls[Name][0]) => Promise<Calls[Name][1]>
 
 /** Calls into the worker and pairs its answers; all that wait are rejected when it ends. */
-async function connect(worker: Worker): Promise<{ call: Ask; id: string; closed: Promise<void> }> {
+async function connect(worker: Worker): Promise<Opened & { call: Ask; closed: Promise<void> }> {
   const waiting = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>()
   let calls = 0
-  const opened = Promise.withResolvers<string>()
+  const opened = Promise.withResolvers<Opened>()
   const closed = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
   worker.on('error', fail)
   worker.on('exit', () => fail(new Error('the spool is closed')))
-  worker.on('message', (message: Answer | { opened: string }) => {
-    if ('opened' in message) opened.resolve(message.opened)
+  worker.on('message', (message: Answer | Opened) => {
+    if ('opened' in message) opened.resolve(message)
     else settle(message)
   })
-  return { call, id: await opened.promise, closed }
+  return { call, ...(await opened.promise), closed }
 
   function call<Name extends keyof Calls>(name: Name, ...args: Calls[Name][0]): Promise<Calls[Name][1]> {
     return new Promise((resolve, reject) => {
