@@ -109,6 +109,24 @@ describe('The configuration', () => {
   })
 })
 
+describe('A proxy on the way out', () => {
+  it.each([
+    ['foo', '"foo" is not a proxy'],
+    ['ftp://proxy.example', '"ftp://proxy.example" is not a proxy'],
+    ['user:secret@', '"…@" is not a proxy'],
+  ])('is refused when it is %s, and no password is told', (given, words) => {
+    const sentence = `HTTPS_PROXY: ${words}; write it like http://proxy.example:3128`
+    expect(() => readConfig({ HTTPS_PROXY: given })).toThrow(sentence)
+  })
+
+  it.each(['http://proxy:3128', 'proxy.example:3128', 'http://user:secret@proxy.example:3128'])(
+    'may be %s',
+    (given) => {
+      expect(readConfig({ https_proxy: given }).upstream.proxies?.httpsProxy).toContain('3128')
+    },
+  )
+})
+
 describe('A tunnel with bad settings', () => {
   it('does not start, says each problem on a line of its own and leaves with 1', async () => {
     const starting = startTunnel({ env: { PORT: '0', TUNNEL_PATHS: '/lab', SENTRY_DSN: 'hello' } })

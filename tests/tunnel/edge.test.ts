@@ -18,11 +18,11 @@ describe('The address of the sender', () => {
   })
 
   it.each([
-    ['IPv4', '203.0.113.7'],
-    ['IPv6', '2001:db8::7'],
-    ['IPv4 within IPv6', '::ffff:203.0.113.7'],
-  ])('may be %s', (_, address) => {
-    expect(meet('10.1.2.3', { 'x-forwarded-for': address }).address).toBe(address)
+    ['IPv4', '203.0.113.7', '203.0.113.7'],
+    ['IPv6', '2001:db8::7', '2001:db8::7'],
+    ['IPv4 within IPv6, and is then IPv4', '::ffff:203.0.113.7', '203.0.113.7'],
+  ])('may be %s', (_, told, address) => {
+    expect(meet('10.1.2.3', { 'x-forwarded-for': told }).address).toBe(address)
   })
 
   it.each([

@@ -116,7 +116,7 @@ export function readConfig(env: Environment): Config {
       answerMs: integer('UPSTREAM_ANSWER_MS', 'number of milliseconds', 10_000, MILLISECONDS),
       lateMs: integer('UPSTREAM_LATE_MS', 'number of milliseconds', 2_000, MILLISECONDS),
       connections: integer('UPSTREAM_CONNECTIONS', 'number of connections', 64, [1, 1_000]),
-      proxies: readProxies(env),
+      proxies: readProxies(env, problems),
     },
     headerBytes: integer('HEADER_BYTES', 'number of bytes', 64 * 1024, [1024, MIB]),
     items: integer('MAX_ITEMS', 'number of items', 1_000, [1, 100_000]),
@@ -189,10 +189,21 @@ function readGlobs(given: string | undefined): string[] {
     .filter(Boolean)
 }
 
-/** The usual variables, in either case. */
-function readProxies(env: Environment): ProxySettings | undefined {
-  const httpProxy = env.http_proxy ?? env.HTTP_PROXY
-  const httpsProxy = env.https_proxy ?? env.HTTPS_PROXY
+/** The usual variables, in either case; `host:port` without a scheme is taken for http. */
+function readProxies(env: Environment, problems: string[]): ProxySettings | undefined {
+  const httpProxy = readProxy(env, 'HTTP_PROXY', problems)
+  const httpsProxy = readProxy(env, 'HTTPS_PROXY', problems)
   if (!httpProxy && !httpsProxy) return undefined
   return { httpProxy, httpsProxy, noProxy: env.no_proxy ?? env.NO_PROXY }
+}
+
+function readProxy(env: Environment, name: string, problems: string[]): string | undefined {
+  const given = (env[name.toLowerCase()] ?? env[name])?.trim()
+  if (!given) return undefined
+  const url = /^[^/]+:\d+$/.test(given) && !given.includes('://') ? `http://${given}` : given
+  if (URL.canParse(url) && /^https?:\/\/[^/]+\/?$/i.test(url)) return url
+  problems.push(
+    `${name}: "${given.replace(/[^/@]*@/, '…@')}" is not a proxy; write it like http://proxy.example:3128`,
+  )
+  return undefined
 }

@@ -51,13 +51,14 @@ function blockList(networks: readonly string[]): BlockList {
   return list
 }
 
-/** An IPv4 peer of a dual-stack socket is written `::ffff:192.0.2.1`. */
+/** An IPv4 address of a dual-stack socket is written `::ffff:192.0.2.1`. */
 function plainAddress(address: string): string {
   return address.startsWith('::ffff:') ? address.slice(7) : address
 }
 
 function oneAddress(header: string | string[] | undefined): string | undefined {
-  return typeof header === 'string' && isIP(header) !== 0 ? header : undefined
+  const address = typeof header === 'string' ? plainAddress(header) : ''
+  return isIP(address) !== 0 ? address : undefined
 }
 
 function givenRequestId(header: string | string[] | undefined): string | undefined {

@@ -15,20 +15,22 @@ export function streamReceipts(c: Context, receipts: Receipts, replica: string):
   return streamSSE(c, async (stream) => {
     const gone = new AbortController()
     stream.onAbort(() => gone.abort())
+    const heart = setInterval(() => void stream.write(': still here\n\n'), HEARTBEAT_MS)
     let at = startingPoint(c.req.header('last-event-id'), receipts, replica)
-    while (!stream.aborted) {
-      const { first, receipts: batch } = receipts.after(at)
-      if (first > at + 1)
-        await stream.writeSSE({ event: 'gap', data: JSON.stringify({ missed: first - at - 1, replica }) })
-      at = first - 1
-      for (const receipt of batch) {
-        at++
-        await stream.writeSSE({ id: `${replica}:${at}`, event: 'receipt', data: JSON.stringify(receipt) })
+    try {
+      while (!stream.aborted) {
+        const { first, receipts: batch } = receipts.after(at)
+        if (first > at + 1)
+          await stream.writeSSE({ event: 'gap', data: JSON.stringify({ missed: first - at - 1, replica }) })
+        at = first - 1
+        for (const receipt of batch) {
+          at++
+          await stream.writeSSE({ id: `${replica}:${at}`, event: 'receipt', data: JSON.stringify(receipt) })
+        }
+        if (receipts.newest() === at) await receipts.next(gone.signal)
       }
-      if (receipts.newest() > at) continue
-      const beat = AbortSignal.any([gone.signal, AbortSignal.timeout(HEARTBEAT_MS)])
-      await receipts.next(beat)
-      if (beat.aborted && !stream.aborted) await stream.write(': still here\n\n')
+    } finally {
+      clearInterval(heart)
     }
   })
 }

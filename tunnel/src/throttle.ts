@@ -150,7 +150,8 @@ function expandIPv6(address: string): string[] {
   return [...before, ...Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0'), ...after]
 }
 
-const PRIVATE = /^(10\.|127\.|169\.254\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|::1$|f[cd]|fe80:)/i
+const PRIVATE =
+  /^(10\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|127\.|169\.254\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|::1$|f[cd]|fe80:)/i
 
 function isPrivate(address: string): boolean {
   return PRIVATE.test(address)
