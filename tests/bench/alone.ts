@@ -1,0 +1,130 @@
+/** What is asked of Culvert alone: steadiness, memory, a quick start, and no price for many projects. */
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { makeFolder } from '../helpers/folder.ts'
+import { NODE } from '../helpers/node.ts'
+import { freePort } from '../helpers/ports.ts'
+import type { Cores } from './cores.ts'
+import { spreadOf } from './figures.ts'
+import { postSteadily } from './load.ts'
+import { measure, type Subject } from './measure.ts'
+import type { Plan } from './plan.ts'
+import { dsnsOf } from './projects.ts'
+import { buildRequests } from './requests.ts'
+import { startCulvert, TUNNEL } from './server.ts'
+import type { Sink } from './sink.ts'
+
+export const STEADY_RATE = 2_000 // envelopes a second
+
+export type Alone = {
+  /** Milliseconds, at the fixed rate. */
+  steady: { p50: number; p99: number }
+  /** Bytes more that are held at the end. */
+  growth: number
+  /** Milliseconds from the start of a process until /readyz answers. */
+  starts: number[]
+  /** Microseconds of CPU time for each envelope, by round. */
+  projects: { one: number; many: number }[]
+}
+
+export async function measureAlone(
+  plan: Plan,
+  cores: Cores,
+  sink: Sink,
+  tell: (step: string) => void,
+): Promise<Alone> {
+  tell(`Culvert at ${STEADY_RATE} envelopes a second`)
+  const steady = await measureSteady(plan, cores, sink)
+  tell(`Culvert's memory until envelope ${plan.growth.to}`)
+  const growth = await measureGrowth(plan, cores, sink)
+  tell("Culvert's start")
+  const starts: number[] = []
+  for (let i = 0; i < plan.starts; i++) starts.push(await timeStart(cores, sink))
+  tell(`Culvert with 1 project, and with ${plan.projects}`)
+  return { steady, growth, starts, projects: await compareProjects(plan, cores, sink) }
+}
+
+async function measureSteady(plan: Plan, cores: Cores, sink: Sink): Promise<Alone['steady']> {
+  await using subject = await start(cores, sink, 1)
+  await measure(subject, sink, plan.bodies['3.3 KB error'].warmUp)
+  const { p50, p99 } = await measure(subject, sink, plan.steady, (options) =>
+    postSteadily(options, STEADY_RATE),
+  )
+  return { p50, p99 }
+}
+
+async function measureGrowth({ growth }: Plan, cores: Cores, sink: Sink): Promise<number> {
+  await using subject = await start(cores, sink, 1)
+  const before = await residentAt(subject, sink, growth.from, growth.looks)
+  return (await residentAt(subject, sink, growth.to, growth.looks)) - before
+}
+
+/** Memory goes up and down with each collection: the median of several looks on the last tenth of the way. */
+async function residentAt(subject: Subject, sink: Sink, envelope: number, looks: number): Promise<number> {
+  const left = envelope - subject.posted
+  const step = Math.floor(left / 10 / looks)
+  await measure(subject, sink, left - step * looks)
+  const seen: number[] = []
+  for (let look = 0; look < looks; look++) seen.push((await measure(subject, sink, step)).rss)
+  return spreadOf(seen).median
+}
+
+async function compareProjects(plan: Plan, cores: Cores, sink: Sink): Promise<Alone['projects']> {
+  await using one = await start(cores, sink, 1)
+  await using many = await start(cores, sink, plan.projects)
+  const { warmUp, posts } = plan.bodies['3.3 KB error']
+  for (const subject of [one, many]) await measure(subject, sink, warmUp)
+  const rounds: Alone['projects'] = []
+  for (let round = 0; round < plan.projectRounds; round++)
+    rounds.push({
+      one: (await measure(one, sink, posts)).cpu,
+      many: (await measure(many, sink, posts)).cpu,
+    })
+  return rounds
+}
+
+async function start(cores: Cores, sink: Sink, projects: number) {
+  const dsns = dsnsOf(sink.port, projects)
+  const server = await startCulvert(cores, dsns)
+  return {
+    name: `culvert with ${projects} project(s)`,
+    server,
+    requests: buildRequests('3.3 KB error', dsns),
+    posted: 0,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  }
+}
+
+async function timeStart(cores: Cores, sink: Sink): Promise<number> {
+  await using folder = await makeFolder()
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const env = {
+    PATH: process.env.PATH,
+    SENTRY_DSN: dsnsOf(sink.port, 1).join(' '),
+    PORT: String(port),
+    ADMIN_PORT: String(adminPort),
+  }
+  const [program = '', ...args] = [...cores.server, NODE, TUNNEL]
+  const began = performance.now()
+  const child = spawn(program, args, { cwd: folder.path, env, stdio: ['ignore', 'ignore', 'inherit'] })
+  const ended = once(child, 'exit')
+  try {
+    while (!(await isReady(adminPort))) {
+      if (child.exitCode !== null) throw new Error(`the tunnel ended with ${child.exitCode} at its start`)
+      await sleep(2)
+    }
+    return performance.now() - began
+  } finally {
+    child.kill('SIGTERM')
+    await ended
+  }
+}
+
+function isReady(adminPort: number): Promise<boolean> {
+  return fetch(`http://127.0.0.1:${adminPort}/readyz`).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+}

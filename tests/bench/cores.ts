@@ -1,0 +1,23 @@
+/** A core for the server alone, and another for load and sink. */
+
+import { spawnSync } from 'node:child_process'
+
+/** Words before a command that tie it to the server's core; none where that cannot be done. */
+export type Cores = { server: readonly string[]; note: string }
+
+const UNPINNED: Cores = {
+  server: [],
+  note: 'no core of its own for the server (taskset, or a second core, is missing)',
+}
+
+/** Ties this process, which makes the load, to core 1. */
+export function takeCores(): Cores {
+  const server = ['taskset', '-c', '0']
+  if (!runs([...server, 'true']) || !runs(['taskset', '-a', '-c', '-p', '1', String(process.pid)]))
+    return UNPINNED
+  return { server, note: 'the server on one core, load and sink on another' }
+}
+
+function runs([program = '', ...args]: string[]): boolean {
+  return spawnSync(program, args, { stdio: 'ignore' }).status === 0
+}

@@ -1,0 +1,19 @@
+/** Figures of several rounds, boiled down to their median and spread. */
+
+export type Spread = { median: number; min: number; max: number }
+
+export function spreadOf(figures: readonly number[]): Spread {
+  const sorted = figures.toSorted((a, b) => a - b)
+  const at = (index: number) => sorted[index] ?? NaN
+  const middle = (sorted.length - 1) / 2
+  return {
+    median: (at(Math.floor(middle)) + at(Math.ceil(middle))) / 2,
+    min: at(0),
+    max: at(sorted.length - 1),
+  }
+}
+
+/** The figure that a share of them does not reach; `sorted` from small to large. */
+export function quantile(sorted: ArrayLike<number>, share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN
+}

@@ -1,0 +1,82 @@
+/** A Sentry that costs next to nothing: it counts what it is sent and answers all of it alike. */
+
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+
+export type Sink = Awaited<ReturnType<typeof openSink>>
+
+const BODY = '{"id":"2deddd85e2bc45e9b74d59e2666a2e28"}'
+
+/** What Relay answers to an envelope, behind Sentry's own proxy. */
+const ANSWER = Buffer.from(
+  [
+    'HTTP/1.1 200 OK',
+    'server: nginx',
+    'date: Sat, 21 Nov 2026 00:35:53 GMT',
+    'content-type: application/json',
+    `content-length: ${BODY.length}`,
+    'vary: origin, access-control-request-method, access-control-request-headers',
+    'access-control-allow-origin: *',
+    'access-control-expose-headers: x-sentry-error,x-sentry-rate-limits,retry-after',
+    'cross-origin-resource-policy: cross-origin',
+    '',
+    BODY,
+  ].join('\r\n'),
+)
+
+/** Listens on a free port of 127.0.0.1. `await using` closes it. */
+export async function openSink() {
+  const seen = { envelopes: 0, bytes: 0, faults: [] as string[] }
+  const sockets = new Set<Socket>()
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket)
+    socket.on('data', countRequests(socket, seen))
+    socket.on('error', () => socket.destroy()) // a server that is stopped leaves its connections so
+    socket.on('close', () => sockets.delete(socket))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    seen,
+    async [Symbol.asyncDispose]() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** Reads heads only as far as it must; bodies are counted, not kept. */
+function countRequests(socket: Socket, seen: Sink['seen']): (chunk: Buffer) => void {
+  let missing = 0 // body bytes still to come
+  let early: Buffer | undefined // a head that has not come whole
+  return function take(chunk) {
+    let rest = early ? Buffer.concat([early, chunk]) : chunk
+    early = undefined
+    while (rest.length > 0) {
+      if (missing === 0) {
+        const end = rest.indexOf('\r\n\r\n')
+        if (end < 0) {
+          early = rest
+          return
+        }
+        missing = lengthIn(rest.toString('latin1', 0, end), seen)
+        rest = rest.subarray(end + 4)
+      }
+      const part = Math.min(missing, rest.length)
+      missing -= part
+      seen.bytes += part
+      rest = rest.subarray(part)
+      if (missing > 0) return
+      seen.envelopes++
+      socket.write(ANSWER)
+    }
+  }
+}
+
+function lengthIn(head: string, seen: Sink['seen']): number {
+  const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0)
+  if (length === 0 || !head.startsWith('POST ')) seen.faults.push(head)
+  return length
+}
