@@ -1,0 +1,114 @@
+/** Envelopes to put into a spool, and ways to take them out again. */
+
+import { randomBytes } from 'node:crypto'
+import { buffer } from 'node:stream/consumers'
+import { expect } from 'vitest'
+import { identify } from '../../tunnel/src/identity.ts'
+import {
+  type KeptBody,
+  type Lease,
+  type PutResult,
+  priorityOf,
+  type Spool,
+  type SpoolBody,
+  type Waiting,
+  type Wanted,
+} from '../../tunnel/src/spool/spool.ts'
+
+export const PROJECT = 'https://0123456789abcdef0123456789abcdef@sentry.example/456'
+export const OTHER_PROJECT = 'https://0123456789abcdef0123456789abcdef@sentry.example/457'
+export const LONG_MS = 60_000 // a lease that no test outlives
+export const ALL: readonly Wanted[] = [PROJECT, OTHER_PROJECT].map((project) => ({ project, heldBack: [] }))
+
+const RECENT = Date.now() - 60_000
+let made = 0
+
+/** One that arrived a millisecond after the one before it, an error unless `parts` say otherwise. */
+export async function waitingOf(body: Buffer, parts: Partial<Waiting> = {}): Promise<Waiting> {
+  const { project = PROJECT, category = 'error' } = parts
+  return {
+    key: await identify(project, body),
+    project,
+    category,
+    priority: priorityOf(category),
+    network: '',
+    received: RECENT + made,
+    bytes: body.length,
+    receipt: `test-${made++}`,
+    headers: ['user-agent', 'Mozilla/5.0 (tests)', 'referer', 'https://shop.example/'],
+    ...parts,
+  }
+}
+
+/** Puts one of `bytes` random bytes, and gives what it was. */
+export async function putOne(
+  spool: Spool,
+  { bytes = 100, ...parts }: Partial<Waiting> = {},
+  leaseMs = 0,
+): Promise<{ waiting: Waiting; body: Buffer; result: PutResult }> {
+  const body = randomBytes(bytes)
+  const waiting = await waitingOf(body, parts)
+  return { waiting, body, result: await spool.put(waiting, body, leaseMs) }
+}
+
+/** Puts one that must be stored. */
+export async function store(spool: Spool, parts: Partial<Waiting> = {}, leaseMs = 0): Promise<Waiting> {
+  const { waiting, result } = await putOne(spool, parts, leaseMs)
+  expect(result.kind).toBe('stored')
+  return waiting
+}
+
+/** The bytes in pieces, as often as asked, as a body that lies in a file would give them. */
+export function inPieces(body: Buffer, pieceBytes = 64 * 1024): SpoolBody {
+  return function* pieces() {
+    for (let at = 0; at < body.length; at += pieceBytes) yield body.subarray(at, at + pieceBytes)
+  }
+}
+
+/** Takes as many as asked for, in as many rounds as it needs; fails when they do not come within 10 s. */
+export async function takeAll(
+  spool: Spool,
+  many: number,
+  leaseMs = LONG_MS,
+  wanted: readonly Wanted[] = ALL,
+): Promise<Lease[]> {
+  const taken: Lease[] = []
+  await expect
+    .poll(
+      async () => {
+        taken.push(...(await spool.take(many - taken.length, leaseMs, wanted)))
+        return taken.length
+      },
+      { timeout: 10_000, interval: 20 },
+    )
+    .toBe(many)
+  return taken
+}
+
+/** Nothing is due. */
+export async function expectNothing(spool: Spool, wanted: readonly Wanted[] = ALL): Promise<void> {
+  expect(await spool.take(100, LONG_MS, wanted)).toEqual([])
+}
+
+export function bytesOf(kept: KeptBody): Promise<Buffer> | Buffer {
+  return Buffer.isBuffer(kept) ? kept : buffer(kept.open())
+}
+
+export function keysOf(envelopes: readonly Waiting[]): string[] {
+  return envelopes.map(({ key }) => key)
+}
+
+/** What waits, as it is put, without what a lease adds. */
+export function plain({
+  key,
+  project,
+  category,
+  priority,
+  network,
+  received,
+  bytes,
+  receipt,
+  headers,
+}: Waiting): Waiting {
+  return { key, project, category, priority, network, received, bytes, receipt, headers }
+}
