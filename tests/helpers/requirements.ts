@@ -1,5 +1,6 @@
 /** What a test needs of the machine it runs on; where that is missing it is skipped, with the reason in plain sight. */
 
+import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { engineProblem, missingImages } from '../../scripts/engine.ts'
@@ -21,8 +22,8 @@ export const LISTS_FOLDER = process.env.ADBLOCK_LISTS ?? resolve(import.meta.dir
 export const CHROMIUM_PROGRAM = findProgram(CHROMIUM, path)
 export const NGINX_PROGRAM = findProgram(['nginx'], path)
 
-/** `proc`: the file system in which Linux tells about processes. */
-export type Requirement = 'docker' | 'chromium' | 'nginx' | 'lists' | 'proc'
+/** `proc`: the file system in which Linux tells about processes. `strace`: it is there, and may look into a process. */
+export type Requirement = 'docker' | 'chromium' | 'nginx' | 'lists' | 'proc' | 'strace'
 
 /** Each gives the reason why it is not met, or `undefined`. */
 const UNMET: Record<Requirement, () => string | undefined> = {
@@ -31,6 +32,11 @@ const UNMET: Record<Requirement, () => string | undefined> = {
   nginx: () => (NGINX_PROGRAM ? undefined : 'nginx is not installed'),
   lists: () => (hasLists() ? undefined : 'no ad-block lists (ADBLOCK_LISTS names their folder)'),
   proc: () => (existsSync('/proc/self/cwd') ? undefined : 'no /proc to find processes in'),
+  strace: once(() =>
+    spawnSync('strace', ['-o', '/dev/null', process.execPath, '--version']).status === 0
+      ? undefined
+      : 'strace is not installed, or may not trace',
+  ),
 }
 
 /** Why a test that needs all of `names` cannot run here; `undefined` when it can. */

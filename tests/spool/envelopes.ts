@@ -1,44 +1,18 @@
-/** Envelopes to put into a spool, and ways to take them out again. */
+/** Ways to put envelopes into a spool and to take them out again, that fail the test where they do not succeed. */
 
 import { randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { expect } from 'vitest'
-import { identify } from '../../tunnel/src/identity.ts'
-import {
-  type KeptBody,
-  type Lease,
-  type PutResult,
-  priorityOf,
-  type Spool,
-  type SpoolBody,
-  type Waiting,
-  type Wanted,
+import type {
+  KeptBody,
+  Lease,
+  PutResult,
+  Spool,
+  SpoolBody,
+  Waiting,
+  Wanted,
 } from '../../tunnel/src/spool/spool.ts'
-
-export const PROJECT = 'https://0123456789abcdef0123456789abcdef@sentry.example/456'
-export const OTHER_PROJECT = 'https://0123456789abcdef0123456789abcdef@sentry.example/457'
-export const LONG_MS = 60_000 // a lease that no test outlives
-export const ALL: readonly Wanted[] = [PROJECT, OTHER_PROJECT].map((project) => ({ project, heldBack: [] }))
-
-const RECENT = Date.now() - 60_000
-let made = 0
-
-/** One that arrived a millisecond after the one before it, an error unless `parts` say otherwise. */
-export async function waitingOf(body: Buffer, parts: Partial<Waiting> = {}): Promise<Waiting> {
-  const { project = PROJECT, category = 'error' } = parts
-  return {
-    key: await identify(project, body),
-    project,
-    category,
-    priority: priorityOf(category),
-    network: '',
-    received: RECENT + made,
-    bytes: body.length,
-    receipt: `test-${made++}`,
-    headers: ['user-agent', 'Mozilla/5.0 (tests)', 'referer', 'https://shop.example/'],
-    ...parts,
-  }
-}
+import { ALL, LONG_MS, waitingOf } from './waiting.ts'
 
 /** Puts one of `bytes` random bytes, and gives what it was. */
 export async function putOne(

@@ -3,8 +3,9 @@
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { Lease, Spool, SpoolBounds, Waiting, Wanted } from '../../tunnel/src/spool/spool.ts'
-import { keysOf, LONG_MS, OTHER_PROJECT, PROJECT, waitingOf } from './envelopes.ts'
+import { keysOf } from './envelopes.ts'
 import type { OpenStore } from './promises.ts'
+import { LONG_MS, OTHER_PROJECT, PROJECT, waitingOf } from './waiting.ts'
 
 const BOUNDS: SpoolBounds = { bytes: 20_000, addressShare: 1, projectShare: 1 }
 const RUNS = 20

@@ -4,22 +4,9 @@ import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Lease, Spool, SpoolBounds, Waiting } from '../../tunnel/src/spool/spool.ts'
 import { EVENT_ID, errorOf } from '../helpers/envelopes.ts'
-import {
-  ALL,
-  bytesOf,
-  expectNothing,
-  inPieces,
-  keysOf,
-  LONG_MS,
-  OTHER_PROJECT,
-  PROJECT,
-  plain,
-  putOne,
-  store,
-  takeAll,
-  waitingOf,
-} from './envelopes.ts'
+import { bytesOf, expectNothing, inPieces, keysOf, plain, putOne, store, takeAll } from './envelopes.ts'
 import { modelPromise } from './model.ts'
+import { ALL, LONG_MS, OTHER_PROJECT, PROJECT, waitingOf } from './waiting.ts'
 
 /** One store with what it keeps; `spool` opens another replica on it. Disposing closes all of them and takes the store away. */
 export type Store = AsyncDisposable & {

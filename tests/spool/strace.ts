@@ -1,0 +1,34 @@
+/** What a process told the disk, as strace saw it: whether each thing it said was stored had been synced by then. */
+
+/** Of the lines `stored …` in a trace made with `-f -y`: how many, and how many were said of writes that no sync had completed on. */
+export function readTrace(trace: string, folder: string): { said: number; unsynced: number } {
+  const unsynced = new Set<string>()
+  const waiting = new Map<string, string[]>() // by thread: what its sync, not yet completed, stands for
+  const counts = { said: 0, unsynced: 0 }
+  for (const line of trace.split('\n')) {
+    const [, thread = '', call = ''] = /^(\d+)\s+(.*)$/.exec(line) ?? []
+    const path = /^\w+\(\d+<([^>]+)>/.exec(call)?.[1] ?? ''
+    if (/^(pwrite64|pwritev|write|writev)\(/.test(call) && isKept(path, folder)) unsynced.add(path)
+    if (/^rename\w*\(/.test(call) && call.includes(folder)) follow(call, unsynced)
+    if (/^f(data)?sync\(/.test(call)) waiting.set(thread, [path])
+    if (/f(data)?sync.*\)\s+= 0$/.test(call))
+      for (const synced of waiting.get(thread) ?? []) unsynced.delete(synced)
+    if (/^write\(1<[^>]*>, "stored /.test(call)) {
+      counts.said++
+      if (unsynced.size > 0) counts.unsynced++
+    }
+  }
+  return counts
+}
+
+/** The database itself is written by checkpoints, which nobody waits for. */
+function isKept(path: string, folder: string): boolean {
+  return path.startsWith(folder) && (path.endsWith('-wal') || path.includes('/bodies/'))
+}
+
+/** A file that is renamed has its name in its folder, which needs a sync of its own. */
+function follow(call: string, unsynced: Set<string>): void {
+  const [from = '', to = ''] = [...call.matchAll(/"([^"]+)"/g)].map(([, path = '']) => path)
+  if (unsynced.delete(from)) unsynced.add(to)
+  unsynced.add(to.slice(0, to.lastIndexOf('/')))
+}
