@@ -34,9 +34,10 @@ export async function store(spool: Spool, parts: Partial<Waiting> = {}, leaseMs 
 
 /** The bytes in pieces, as often as asked, as a body that lies in a file would give them. */
 export function inPieces(body: Buffer, pieceBytes = 64 * 1024): SpoolBody {
-  return function* pieces() {
+  function* chunks() {
     for (let at = 0; at < body.length; at += pieceBytes) yield body.subarray(at, at + pieceBytes)
   }
+  return { chunks }
 }
 
 /** Takes as many as asked for, in as many rounds as it needs; fails when they do not come within 10 s. */
