@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Code, REFUSALS } from '../../tunnel/src/rejection.ts'
-import { errorOf } from '../helpers/envelopes.ts'
+import { attachmentOf, errorOf } from '../helpers/envelopes.ts'
 import { makeFolder } from '../helpers/folder.ts'
 import { type Posting, post } from '../helpers/post.ts'
 import { type Sentry, startSentry } from '../helpers/sentry.ts'
@@ -61,7 +61,7 @@ const PROVOCATIONS: Partial<Record<Code, (dsn: string) => Provocation>> = {
     after: ({ inbox }) => inbox.exec('DROP TRIGGER full'),
   }),
   'tunnel-failed': (dsn) => ({
-    body: Buffer.concat([errorOf(dsn), Buffer.alloc(17 * MIB, MARK)]),
+    body: attachmentOf(dsn ?? '', Buffer.alloc(17 * MIB, MARK)),
     first: ({ bodies }) => rm(bodies, { recursive: true }),
   }),
 }

@@ -40,12 +40,6 @@ describe('A body', () => {
     expect((await unpack(pack(TEXT), encoding)).equals(TEXT)).toBe(true)
   })
 
-  it('that is not compressed is handed on as it lies, at once', () => {
-    const taken: Buffer[] = []
-    expect(unpackInto(bodyOf(TEXT, 'identity'), 10, (chunk) => void taken.push(chunk))).toBeUndefined()
-    expect(taken[0]).toBe(TEXT)
-  })
-
   it.each(PACKED)(
     'in %s with more behind its end is refused or read whole, never in part',
     async (encoding, pack) => {

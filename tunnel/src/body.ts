@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { type FileHandle, open, unlink } from 'node:fs/promises'
+import { type FileHandle, open, readdir, stat, unlink } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -11,13 +11,16 @@ import { Rejection } from './rejection.ts'
 import { type Encoding, readEncoding, unpacked } from './unpack.ts'
 
 export type Body = {
-  /** As it came, compressed or not: bytes in memory, or the open file that holds them. */
-  wire: Buffer | FileHandle
+  /** As it came, compressed or not: bytes in memory, or the file that holds them. */
+  wire: Buffer | WaitingFile
   wireBytes: number
   encoding: Encoding
   /** Gives its memory back and removes its file. */
   release(): Promise<void>
 }
+
+/** A body on disk, for as long as it is not released. */
+export type WaitingFile = { path: string; handle: FileHandle }
 
 export type BodySettings = {
   /** Bytes on the wire, and unpacked, past which a body is refused. */
@@ -36,58 +39,68 @@ export type BodySettings = {
 export class Aborted extends Error {}
 
 export type Bodies = {
-  /** Reads a request to its end. Throws `Aborted`, or a `Rejection`. */
-  receive(incoming: IncomingMessage): Promise<Body>
+  /**
+   * Reads a request to its end. A body that is not compressed is handed to `look` in pieces as it comes, so that what is no envelope
+   * is refused before it is whole. Throws `Aborted`, a `Rejection`, or what `look` throws.
+   */
+  receive(incoming: IncomingMessage, look: (chunk: Buffer) => void): Promise<Body>
   /** Bytes held in memory now. */
   inMemory(): number
 }
+
+const WRITTEN_AT_ONCE = 1024 * 1024 // a write for each 64 KiB that a socket gives would be mostly overhead
 
 export function createBodies(settings: BodySettings): Bodies {
   let held = 0
   return { receive, inMemory: () => held }
 
-  async function receive(incoming: IncomingMessage): Promise<Body> {
+  async function receive(incoming: IncomingMessage, look: (chunk: Buffer) => void): Promise<Body> {
     const encoding = readEncoding(incoming.headers['content-encoding'])
     if (Number(incoming.headers['content-length']) > settings.maxBytes) throw tooLarge()
     const chunks: Buffer[] = []
     let [bytes, mine] = [0, 0]
-    let file: FileHandle | undefined
+    let file: WaitingFile | undefined
     let released = false
-    const release = async () => {
-      released = true
-      held -= mine
-      mine = 0
-      await file?.close()
-    }
     try {
-      await read(incoming, settings.timeoutMs, (chunk) => {
-        bytes += chunk.length
-        if (bytes > settings.maxBytes) throw tooLarge()
-        if (file) return file.appendFile(chunk)
-        chunks.push(chunk)
-        mine += chunk.length
-        held += chunk.length
-        return bytes > settings.shareBytes || held > settings.memoryBytes ? spill() : undefined
-      })
+      await read(incoming, settings.timeoutMs, take)
+      if (file) await writeOut(file)
     } catch (error) {
       await release()
       throw error
     }
     const [only = Buffer.alloc(0)] = chunks
-    return {
-      wire: file ?? (chunks.length > 1 ? Buffer.concat(chunks, bytes) : only),
-      wireBytes: bytes,
-      encoding,
-      release,
+    const wire = file ?? (chunks.length > 1 ? Buffer.concat(chunks, bytes) : only)
+    return { wire, wireBytes: bytes, encoding, release }
+
+    function take(chunk: Buffer): Promise<void> | undefined {
+      bytes += chunk.length
+      if (bytes > settings.maxBytes) throw tooLarge()
+      if (encoding === 'identity') look(chunk)
+      chunks.push(chunk)
+      mine += chunk.length
+      held += chunk.length
+      if (file) return mine > WRITTEN_AT_ONCE ? writeOut(file) : undefined
+      return bytes > settings.shareBytes || held > settings.memoryBytes ? spill() : undefined
     }
 
     async function spill(): Promise<void> {
       const opened = await openWaiting(settings.dir)
-      if (released) return opened.close() // the sender left meanwhile
+      if (released) return discard(opened) // the sender left meanwhile
       file = opened
-      for (const chunk of chunks.splice(0)) await file.appendFile(chunk)
+      await writeOut(opened)
+    }
+
+    async function writeOut({ handle }: WaitingFile): Promise<void> {
+      if (chunks.length > 0) await handle.writev(chunks.splice(0))
       held -= mine
       mine = 0
+    }
+
+    async function release(): Promise<void> {
+      released = true
+      held -= mine
+      mine = 0
+      if (file) await discard(file)
     }
   }
 
@@ -96,12 +109,31 @@ export function createBodies(settings: BodySettings): Bodies {
   }
 }
 
-/** A file without a name, so that a process that dies leaves nothing behind. */
-async function openWaiting(dir: string): Promise<FileHandle> {
-  const path = join(dir, `body-${randomUUID()}`)
-  const file = await open(path, 'wx+', 0o600)
+async function openWaiting(dir: string): Promise<WaitingFile> {
+  const path = join(dir, `${WAITING}${randomUUID()}`)
+  return { path, handle: await open(path, 'wx+', 0o600) }
+}
+
+async function discard({ path, handle }: WaitingFile): Promise<void> {
+  await handle.close()
   await unlink(path)
-  return file
+}
+
+const WAITING = 'body-'
+const LEFT_BEHIND_MS = 60 * 60 * 1000 // longer than any request lives
+
+/** Removes what a process left behind that was killed. Other replicas may share the folder: what is young is theirs. */
+export async function removeLeftBehind(dir: string, now: number): Promise<void> {
+  for (const name of await readdir(dir)) {
+    const path = join(dir, name)
+    const age =
+      now -
+      (await stat(path).then(
+        ({ mtimeMs }) => mtimeMs,
+        () => now,
+      ))
+    if (name.startsWith(WAITING) && age > LEFT_BEHIND_MS) await unlink(path).catch(() => undefined) // another replica was first
+  }
 }
 
 /** Hands over each chunk in turn, holding the sender back while `take` works on one. */
@@ -148,19 +180,29 @@ function read(
   })
 }
 
+const READ_AT_ONCE = 1024 * 1024
+
 /** The body's bytes as they came, from the first. */
 export function wireChunks({ wire }: Body): Iterable<Buffer> | AsyncIterable<Buffer> {
-  return Buffer.isBuffer(wire) ? [wire] : createReadStream('', { fd: wire, start: 0, autoClose: false })
+  if (Buffer.isBuffer(wire)) return [wire]
+  return createReadStream('', { fd: wire.handle, start: 0, autoClose: false, highWaterMark: READ_AT_ONCE })
 }
 
 /** What goes to Sentry: bytes to send, how many, and their Content-Encoding if they are compressed. */
-export type Parcel = { content: () => Buffer | Readable; bytes: number; encoding: Encoding }
+export type Parcel = {
+  content: () => Buffer | Readable
+  bytes: number
+  encoding: Encoding
+  /** The file that holds just these bytes, if one does. */
+  file?: string | undefined
+}
 
 /** The body without the ranges in `cuts` (of its unpacked bytes, in order); as it came when there are none. */
 export function packParcel(body: Body, unpackedBytes: number, cuts: readonly Range[]): Parcel {
   const { wire, wireBytes, encoding } = body
   if (cuts.length > 0) return packPlain(body, unpackedBytes, cuts)
   return {
+    file: Buffer.isBuffer(wire) ? undefined : wire.path,
     content: () => (Buffer.isBuffer(wire) ? wire : Readable.from(wireChunks(body))),
     bytes: wireBytes,
     encoding,
@@ -170,6 +212,7 @@ export function packParcel(body: Body, unpackedBytes: number, cuts: readonly Ran
 /** The same, never compressed: what waits may have to be changed before it leaves. */
 export function packPlain(body: Body, unpackedBytes: number, cuts: readonly Range[]): Parcel {
   const { wire, encoding } = body
+  if (cuts.length === 0 && encoding === 'identity') return packParcel(body, unpackedBytes, cuts)
   const bytes = unpackedBytes - cuts.reduce((sum, [start, end]) => sum + end - start, 0)
   if (!Buffer.isBuffer(wire) || encoding !== 'identity')
     return {
@@ -177,7 +220,7 @@ export function packPlain(body: Body, unpackedBytes: number, cuts: readonly Rang
       bytes,
       encoding: 'identity',
     }
-  const kept = cuts.length === 0 ? wire : Buffer.concat([...pieces(wire, 0, cuts)], bytes)
+  const kept = Buffer.concat([...pieces(wire, 0, cuts)], bytes)
   return { content: () => kept, bytes, encoding }
 }
 

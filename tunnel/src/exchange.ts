@@ -28,6 +28,9 @@ export type Delivery =
 
 const MAX_REPLY_BYTES = 64 * 1024 // Sentry's answers hold a few dozen bytes
 
+/** Milliseconds from the beginning: when an answer is late, and when it is waited for no longer. */
+export type Deadlines = { lateMs: number; answerMs: number }
+
 export type Listeners = {
   /** How it went, once. */
   note: (verdict: Verdict) => void
@@ -49,7 +52,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #ended = false
   #listeners: Listeners
 
-  constructor({ lateMs, answerMs }: { lateMs: number; answerMs: number }, listeners: Listeners) {
+  constructor({ lateMs, answerMs }: Deadlines, listeners: Listeners) {
     this.#listeners = listeners
     const soon = Math.min(lateMs, answerMs)
     this.#timer = setTimeout(() => this.#onLate(answerMs - soon), soon)

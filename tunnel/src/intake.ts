@@ -109,11 +109,13 @@ export function createIntake(parts: IntakeParts): Intake {
     const { incoming, receipt } = visit
     visit.sender = checkOrigin(incoming.headers, parts.allowedOrigins)
     const query = readQuery(incoming.url ?? '')
-    const body = await bodies.receive(incoming)
+    const reader = createEnvelopeReader(parts.reader)
+    const body = await bodies.receive(incoming, reader.push)
     const holds: Promise<unknown>[] = []
     try {
       receipt.bytes = body.wireBytes
-      const envelope = await readEnvelope(body)
+      if (body.encoding !== 'identity') await unpackInto(body, parts.maxBytes, reader.push)
+      const envelope = reader.end()
       if (envelope.items.length === 0) return respond(visit, 200, '{}', JSON_TYPE) // the SDK's connectivity probe
       describe(receipt, envelope)
       const project = projects.resolve(envelope.header.dsn, query)
@@ -124,13 +126,6 @@ export function createIntake(parts: IntakeParts): Intake {
       if (holds.length === 0) await body.release()
       else void Promise.allSettled(holds).then(body.release)
     }
-  }
-
-  async function readEnvelope(body: Body): Promise<Envelope> {
-    const reader = createEnvelopeReader(parts.reader)
-    const unpacking = unpackInto(body, parts.maxBytes, reader.push)
-    if (unpacking) await unpacking
-    return reader.end()
   }
 
   /** Takes out what is not wanted, what Sentry holds back, and what is too much; what is left goes on. */
@@ -194,7 +189,9 @@ export function createIntake(parts: IntakeParts): Intake {
     if (underWay) holds.push(underWay)
     const plain = packPlain(body, envelope.bytes, cuts)
     const content = plain.content()
-    const bytes: SpoolBody = Buffer.isBuffer(content) ? content : () => chunksOf(plain)
+    const bytes: SpoolBody = Buffer.isBuffer(content)
+      ? content
+      : { file: plain.file, chunks: () => chunksOf(plain) }
     const waiting = await describeWaiting(visit, carried, plain.bytes, headers, bytes)
     const result = await to.spool.put(waiting, bytes, underWay ? LEASE_MS : 0).catch((error: Error) => error)
     if (result instanceof Error || result.kind === 'full') {
@@ -220,7 +217,7 @@ export function createIntake(parts: IntakeParts): Intake {
   ): Promise<Waiting> {
     const category = mostImportant(envelope.items.filter((item) => !out.has(item)))
     return {
-      key: await identify(project.key, Buffer.isBuffer(content) ? content : content()),
+      key: await identify(project.key, Buffer.isBuffer(content) ? content : content.chunks()),
       project: project.key,
       category,
       priority: priorityOf(category),

@@ -6,7 +6,7 @@ import closeWithGrace from 'close-with-grace'
 import manifest from '../package.json' with { type: 'json' }
 import { createAdmin } from './admin.ts'
 import { createApp } from './app.ts'
-import { createBodies } from './body.ts'
+import { createBodies, removeLeftBehind } from './body.ts'
 import { createClientReports } from './client-reports.ts'
 import { createEdge } from './edge.ts'
 import { createEnds } from './ends.ts'
@@ -37,6 +37,7 @@ const since = now()
 let stopping = false
 
 mkdirSync(config.bodyDir, { recursive: true })
+await removeLeftBehind(config.bodyDir, now())
 const log = createLog(config.logLevel)
 const edge = createEdge(config.edge)
 const projects = createProjects(config.dsns)

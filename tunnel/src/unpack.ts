@@ -53,20 +53,10 @@ export async function* unpacked(body: Body): AsyncGenerator<Buffer> {
 }
 
 /**
- * Feeds the unpacked body to `take`, at once where it lies plain in memory. Throws a `Rejection` past `maxBytes`, whatever the
- * compressed size was: a bomb costs no more than that.
+ * Feeds the unpacked bytes of a compressed body to `take`. Throws a `Rejection` past `maxBytes`, whatever the compressed size was: a
+ * bomb costs no more than that.
  */
-export function unpackInto(
-  body: Body,
-  maxBytes: number,
-  take: (chunk: Buffer) => void,
-): Promise<void> | undefined {
-  if (body.encoding !== 'identity' || !Buffer.isBuffer(body.wire)) return unpackSlowly(body, maxBytes, take)
-  if (body.wire.length > 0) take(body.wire)
-  return undefined
-}
-
-async function unpackSlowly(body: Body, maxBytes: number, take: (chunk: Buffer) => void): Promise<void> {
+export async function unpackInto(body: Body, maxBytes: number, take: (chunk: Buffer) => void): Promise<void> {
   let bytes = 0
   for await (const chunk of unpacked(body)) {
     bytes += chunk.length

@@ -5,7 +5,7 @@ import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
 import type { Parcel } from './body.ts'
 import { type Breaker, type BreakerState, createBreaker } from './breaker.ts'
 import type { PostReport } from './client-reports.ts'
-import { type Delivery, Exchange } from './exchange.ts'
+import { type Deadlines, type Delivery, Exchange } from './exchange.ts'
 import type { Limits } from './limits.ts'
 import type { Project } from './projects.ts'
 import type { AskedBy } from './rate-limits.ts'
@@ -99,7 +99,7 @@ export function createUpstreams(
         soon.resolve(delivery)
         resolve(delivery)
       }
-      const exchange = new Exchange(settings, {
+      const exchange = new Exchange(deadlines(settings, parcel), {
         note: breaker.note,
         onLate: () => soon.resolve('late'),
         done,
@@ -121,6 +121,13 @@ export function createUpstreams(
   async function close(): Promise<void> {
     await Promise.all([...upstreams.values()].map(({ dispatcher }) => dispatcher.close()))
   }
+}
+
+const SLOW_UPLINK = 1024 * 1024 // bytes a second
+
+/** A large envelope takes its time to be sent; the answer's time is what Sentry needs on top of that. */
+function deadlines({ lateMs, answerMs }: UpstreamSettings, { bytes }: Parcel): Deadlines {
+  return { lateMs, answerMs: answerMs + (bytes / SLOW_UPLINK) * 1000 }
 }
 
 /** Redirects are not followed: neither dispatcher does so by itself. Certificates are verified, as Node does by default. */

@@ -2,19 +2,14 @@
 
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { parentPort, workerData } from 'node:worker_threads'
+import { workerData } from 'node:worker_threads'
 
 const { file }: { file: string } = workerData
 const EVERY_MS = 1_000
 const WORTH_BYTES = 4 * 1024 * 1024 // 4 MiB
 
 const db = new DatabaseSync(file, { timeout: 0 })
-const timer = setInterval(checkpoint, EVERY_MS)
-parentPort?.on('message', () => {
-  clearInterval(timer)
-  db.close()
-  parentPort?.close()
-})
+setInterval(checkpoint, EVERY_MS)
 
 /** One replica at a time: SQLite gives a passive checkpoint to one connection, and the others go on. */
 function checkpoint(): void {

@@ -38,18 +38,21 @@ export type PutResult =
 /** A project whose envelopes a taker wants now, but for some categories. */
 export type Wanted = { project: string; heldBack: readonly string[] }
 
-/** A body to keep: bytes, or a way to read them from the first on as often as needed. */
-export type SpoolBody = Buffer | (() => Iterable<Buffer> | AsyncIterable<Buffer>)
+/** A body to keep: bytes, or a way to read them from the first on as often as needed, and the file that holds them, if one does. */
+export type SpoolBody =
+  | Buffer
+  | { chunks: () => Iterable<Buffer> | AsyncIterable<Buffer>; file?: string | undefined }
 
-/** A body that was kept: bytes, or the file that holds them. */
-export type KeptBody = Buffer | { file: string; open: () => Readable }
+/** A body that was kept: bytes, or a way to read them from the first on. */
+export type KeptBody = Buffer | { open: () => Readable }
 
 export type SpoolTotals = {
   envelopes: number
   bytes: number
   /** When the oldest arrived, in milliseconds since 1970; absent when nothing waits. */
   oldest?: number
-  byProject: { project: string; category: string; envelopes: number; bytes: number }[]
+  /** `bytes` is absent where a store cannot tell them apart. */
+  byProject: { project: string; category: string; envelopes: number; bytes?: number }[]
 }
 
 export type Spool = {

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { createReadStream, mkdirSync } from 'node:fs'
-import { open, rename, unlink } from 'node:fs/promises'
+import { link, open, rename, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { KeptBody, Lease, PutResult, Spool, SpoolBody, SpoolBounds, Waiting } from './spool.ts'
@@ -29,6 +29,9 @@ export async function openSqliteSpool(
   if (notice) onNotice(notice)
   const checkpoints = new Worker(new URL('./checkpoint-worker.ts', import.meta.url), { workerData: { file } })
   checkpoints.unref()
+  checkpoints.on('error', ({ message }) =>
+    onNotice(`the spool's log is not moved into its file any more: ${message}; restart this replica`),
+  )
 
   return {
     id,
@@ -60,7 +63,7 @@ export async function openSqliteSpool(
   async function read({ id, key, bytes }: Lease): Promise<KeptBody> {
     if (bytes > FILE_BYTES) {
       const file = join(folder, key)
-      return { file, open: () => createReadStream(file) }
+      return { open: () => createReadStream(file) }
     }
     const row = await call('read', id)
     if (!row) throw new Error('it is gone: another replica has settled it')
@@ -90,7 +93,8 @@ export async function openSqliteSpool(
   }
 
   async function close(): Promise<void> {
-    checkpoints.postMessage('close')
+    checkpoints.removeAllListeners('error').on('error', () => undefined) // it may not even have begun
+    await checkpoints.terminate()
     worker.postMessage('close')
     await closed
   }
@@ -137,15 +141,24 @@ async function connect(worker: Worker): Promise<Opened & { call: Ask; closed: Pr
 /** On disk under its name, or not there at all: the file is synced, named, and its folder synced. */
 async function writeSynced(folder: string, name: string, body: SpoolBody): Promise<void> {
   const passing = join(folder, `${name}.${randomUUID()}`)
-  const file = await open(passing, 'wx', 0o600)
-  try {
-    await file.writeFile(Buffer.isBuffer(body) ? body : body())
-    await file.sync()
-  } finally {
-    await file.close()
-  }
+  if (Buffer.isBuffer(body) || !(await linked(body.file, passing)))
+    await writeFile(passing, Buffer.isBuffer(body) ? body : body.chunks(), { flag: 'wx', mode: 0o600 })
+  await sync(passing)
   await rename(passing, join(folder, name))
-  const entry = await open(folder, 'r')
+  await sync(folder)
+}
+
+/** A file that holds the body already only needs another name, where both are on one disk. */
+async function linked(file: string | undefined, name: string): Promise<boolean> {
+  if (file === undefined) return false
+  return link(file, name).then(
+    () => true,
+    () => false,
+  )
+}
+
+async function sync(path: string): Promise<void> {
+  const entry = await open(path, 'r')
   try {
     await entry.sync()
   } finally {
