@@ -9,7 +9,7 @@ const shared = {
 }
 
 // Each of these starts browsers, servers or containers: together they would starve each other on two cores.
-const HEAVY = ['tests/browser/**/*.test.ts', 'tests/stack/**/*.test.ts', 'tests/start/**/*.test.ts']
+const HEAVY = ['browser', 'outage', 'stack', 'start'].map((folder) => `tests/${folder}/**/*.test.ts`)
 
 export default defineConfig({
   test: {
@@ -20,6 +20,7 @@ export default defineConfig({
           name: 'light',
           include: ['tests/**/*.test.ts'],
           exclude: HEAVY,
+          maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
       },

@@ -17,8 +17,15 @@ const OUTPUT_BYTES = 64 * 1024 * 1024 // 64 MiB
 
 export type Compose = Awaited<ReturnType<typeof startCompose>>
 
-/** Starts these services, all of them when none is named, and waits until they are healthy. `await using` removes all. */
-export async function startCompose(...services: string[]) {
+export type ComposeOptions = {
+  /** All of them unless named. */
+  services?: string[]
+  /** Settings beside the ones made here. */
+  env?: Record<string, string>
+}
+
+/** Starts services and waits until they are healthy. `await using` removes all. */
+export async function startCompose({ services = [], env: settings = {} }: ComposeOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const project = `culvert-test-${randomBytes(4).toString('hex')}`
   const port = await freePort()
@@ -29,6 +36,7 @@ export async function startCompose(...services: string[]) {
     HTTP_PORT: String(port),
     FRONT_SUBNET: `10.203.${randomInt(113)}.0/24`, // beside the one that the file itself would take
     OPERATOR_PASSWORD: PASSWORD,
+    ...settings,
   }
 
   /** Runs docker, and gives what it wrote. Rejects with the rest when it fails. */

@@ -52,7 +52,7 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
 
 describe('A tunnel', requires('nginx'), () => {
   it('that never answers gets an envelope once, and the sender hears of it', {
-    timeout: 30_000,
+    timeout: 90_000,
   }, async () => {
     await using slow = await startUpstream('slow', () => {})
     await using other = await startUpstream('other', () => {})

@@ -17,7 +17,7 @@ describe('nginx, started first and alone', requires('docker'), () => {
   let stack: Compose
 
   beforeAll(async () => {
-    stack = started.use(await startCompose('nginx'))
+    stack = started.use(await startCompose({ services: ['nginx'] }))
   })
 
   afterAll(() => started.disposeAsync())

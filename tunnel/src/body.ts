@@ -48,7 +48,7 @@ export type Bodies = {
   inMemory(): number
 }
 
-const WRITTEN_AT_ONCE = 1024 * 1024 // a write for each 64 KiB that a socket gives would be mostly overhead
+const WRITTEN_AT_ONCE = 512 * 1024 // a write for each 64 KiB that a socket gives would be mostly overhead
 
 export function createBodies(settings: BodySettings): Bodies {
   let held = 0
@@ -56,7 +56,8 @@ export function createBodies(settings: BodySettings): Bodies {
 
   async function receive(incoming: IncomingMessage, look: (chunk: Buffer) => void): Promise<Body> {
     const encoding = readEncoding(incoming.headers['content-encoding'])
-    if (Number(incoming.headers['content-length']) > settings.maxBytes) throw tooLarge()
+    const announced = Number(incoming.headers['content-length'] ?? 0)
+    if (announced > settings.maxBytes) throw tooLarge()
     const chunks: Buffer[] = []
     let [bytes, mine] = [0, 0]
     let file: WaitingFile | undefined
@@ -80,7 +81,9 @@ export function createBodies(settings: BodySettings): Bodies {
       mine += chunk.length
       held += chunk.length
       if (file) return mine > WRITTEN_AT_ONCE ? writeOut(file) : undefined
-      return bytes > settings.shareBytes || held > settings.memoryBytes ? spill() : undefined
+      return Math.max(bytes, announced) > settings.shareBytes || held > settings.memoryBytes
+        ? spill()
+        : undefined
     }
 
     async function spill(): Promise<void> {
@@ -180,7 +183,7 @@ function read(
   })
 }
 
-const READ_AT_ONCE = 1024 * 1024
+const READ_AT_ONCE = 256 * 1024
 
 /** The body's bytes as they came, from the first. */
 export function wireChunks({ wire }: Body): Iterable<Buffer> | AsyncIterable<Buffer> {
