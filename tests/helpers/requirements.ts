@@ -21,9 +21,20 @@ export const LISTS_FOLDER = process.env.ADBLOCK_LISTS ?? resolve(import.meta.dir
 /** Full paths of the programs tests drive; `undefined` where there is none. */
 export const CHROMIUM_PROGRAM = findProgram(CHROMIUM, path)
 export const NGINX_PROGRAM = findProgram(['nginx'], path)
+export const NATS_PROGRAM = findProgram(['nats-server'], path)
+/** What serves where the program is not installed. */
+export const NATS_IMAGE = process.env.NATS_IMAGE || 'nats:2'
 
-/** `proc`: the file system in which Linux tells about processes. `strace`: it is there, and may look into a process. */
-export type Requirement = 'docker' | 'chromium' | 'nginx' | 'lists' | 'proc' | 'strace'
+/** `proc`: the file system in which Linux tells about processes. `strace`: it is there, and may look into a process. `nats`: a server from the PATH or from its image; `nats-server`: from the PATH. */
+export type Requirement =
+  | 'docker'
+  | 'chromium'
+  | 'nginx'
+  | 'lists'
+  | 'proc'
+  | 'strace'
+  | 'nats'
+  | 'nats-server'
 
 /** Each gives the reason why it is not met, or `undefined`. */
 const UNMET: Record<Requirement, () => string | undefined> = {
@@ -37,6 +48,8 @@ const UNMET: Record<Requirement, () => string | undefined> = {
       ? undefined
       : 'strace is not installed, or may not trace',
   ),
+  nats: once(() => (NATS_PROGRAM ? undefined : (engineProblem() ?? describeImages(lacking(NATS_IMAGE))))),
+  'nats-server': () => (NATS_PROGRAM ? undefined : 'nats-server is not installed'),
 }
 
 /** Why a test that needs all of `names` cannot run here; `undefined` when it can. */
@@ -52,6 +65,10 @@ export function unmet(...names: Requirement[]): string | undefined {
 export function requires(...names: Requirement[]): { skip?: true; meta?: { skipReason: string } } {
   const skipReason = unmet(...names)
   return skipReason === undefined ? {} : { skip: true, meta: { skipReason } }
+}
+
+function lacking(image: string): string[] {
+  return spawnSync('docker', ['image', 'inspect', image]).status === 0 ? [] : [image]
 }
 
 function describeImages(missing: string[]): string | undefined {

@@ -16,6 +16,7 @@ import {
   readWords,
   type SharedSettings,
 } from './settings.ts'
+import { type NatsAddress, parseNatsUrl } from './spool/nats-url.ts'
 import type { ThrottleSettings } from './throttle.ts'
 import type { ProxySettings, UpstreamSettings } from './upstream.ts'
 
@@ -54,8 +55,12 @@ export type Config = SharedSettings & {
 }
 
 export type SpoolSettings = {
-  file: string
-  /** The most that may wait, in bytes; `undefined` for 5 GiB or half of the free disk, whichever is smaller. */
+  /** A file of this machine, or a server that machines share. */
+  place: { file: string } | { nats: NatsAddress }
+  /**
+   * The most that may wait, in bytes; `undefined` for 5 GiB or half of the free disk, whichever is smaller, and on NATS for what the stream
+   * says, 5 GiB when it is made.
+   */
   bytes: number | undefined
   /** Milliseconds that an envelope may wait. */
   ageMs: number
@@ -71,6 +76,7 @@ export class BadSettings extends Error {
   }
 }
 
+const DEFAULT_SPOOL = '.culvert/spool.db'
 const MIB = 1024 * 1024
 const PORTS: [number, number] = [1, 65535]
 const RATES: [number, number] = [0, 1_000_000]
@@ -97,7 +103,7 @@ export function readConfig(env: Environment): Config {
     forward,
     inboxFile: inboxed ? env.INBOX_FILE || '.culvert/inbox.db' : undefined,
     spool: {
-      file: readSpoolFile(env.SPOOL_URL, problems),
+      place: readSpoolPlace(readSecret(env, 'SPOOL_URL', problems), problems),
       bytes: env.SPOOL_BYTES ? integer('SPOOL_BYTES', 'number of bytes', MIB, [MIB, MIB * MIB]) : undefined,
       ageMs: integer('SPOOL_HOURS', 'number of hours', 24, [1, 24 * 30]) * 60 * 60 * 1000,
     },
@@ -149,13 +155,16 @@ export function deriveAdminToken(password: string): string {
   return scryptSync(password, 'culvert admin token', 32).toString('hex')
 }
 
-function readSpoolFile(given: string | undefined, problems: string[]): string {
-  if (!given?.trim()) return '.culvert/spool.db'
-  if (/^file:\/\/\/[^?#]+$/.test(given.trim())) return fileURLToPath(given.trim())
+function readSpoolPlace(given: string | undefined, problems: string[]): SpoolSettings['place'] {
+  const url = given?.trim()
+  if (!url) return { file: DEFAULT_SPOOL }
+  if (/^file:\/\/\/[^?#]+$/.test(url)) return { file: fileURLToPath(url) }
+  const nats = parseNatsUrl(url)
+  if (nats) return { nats }
   problems.push(
-    `SPOOL_URL: "${given.trim()}" is not a spool; write file:///spool/spool.db with the path of the file`,
+    `SPOOL_URL: "${url.replace(/[^/@]*@/g, '…@')}" is not a spool; write file:///spool/spool.db with the path of the file, or nats://user:password@host:4222, several hosts separated by commas (tls:// for TLS)`,
   )
-  return '.culvert/spool.db'
+  return { file: DEFAULT_SPOOL }
 }
 
 function readOrigins(given: string | undefined, problems: string[]): Set<string> {

@@ -5,6 +5,7 @@ import { formatDsn } from './dsn.ts'
 import type { Intake } from './intake.ts'
 import type { Limits } from './limits.ts'
 import type { Projects } from './projects.ts'
+import { describeNats } from './spool/nats-url.ts'
 import type { Throttle } from './throttle.ts'
 import type { WayToSentry } from './way-to-sentry.ts'
 
@@ -54,6 +55,7 @@ export function showConfig({
   dsns,
   allowedOrigins,
   upstream,
+  spool: { place, ...bounds },
   ...plain
 }: Config): Record<string, unknown> {
   return {
@@ -61,6 +63,7 @@ export function showConfig({
     adminToken: adminToken === undefined ? 'none: the admin port is closed' : 'set',
     dsns: dsns.map(formatDsn),
     allowedOrigins: [...allowedOrigins],
+    spool: { place: 'nats' in place ? describeNats(place.nats) : place.file, ...bounds },
     upstream: { ...upstream, proxies: upstream.proxies ? 'set' : 'none' },
   }
 }

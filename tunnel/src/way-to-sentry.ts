@@ -2,12 +2,14 @@
 
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Config } from './config.ts'
+import type { Config, SpoolSettings } from './config.ts'
 import { createDeliverer, type Deliverer } from './delivery.ts'
 import type { Limits } from './limits.ts'
 import type { Projects } from './projects.ts'
 import { defaultBound } from './spool/free-space.ts'
 import { type WatchedSpool, watchHealth } from './spool/health.ts'
+import { openJetStreamSpool } from './spool/jetstream.ts'
+import type { Spool, SpoolBounds } from './spool/spool.ts'
 import { openSqliteSpool } from './spool/sqlite.ts'
 import { createUpstreams, type Upstreams } from './upstream.ts'
 
@@ -36,24 +38,30 @@ export async function openWayToSentry({
   now,
   onNotice,
 }: WayParts): Promise<WayToSentry> {
-  const { file, bytes, ageMs } = config.spool
-  mkdirSync(dirname(file), { recursive: true })
-  const bounds = {
-    bytes: bytes ?? (await defaultBound(dirname(file))),
-    addressShare: ADDRESS_SHARE,
-    projectShare: projects.all.length > 1 ? PROJECT_SHARE : 1,
-  }
-  const spool = watchHealth(await openSqliteSpool(file, bounds, onNotice), now)
+  const shares = { addressShare: ADDRESS_SHARE, projectShare: projects.all.length > 1 ? PROJECT_SHARE : 1 }
+  const spool = watchHealth(await openSpool(config.spool, shares, now, onNotice), now)
   const upstreams = createUpstreams(projects.all, config.upstream, limits, clock)
   const deliverer = createDeliverer({
     spool,
     projects,
     upstreams,
     limits,
-    maxAgeMs: ageMs,
+    maxAgeMs: config.spool.ageMs,
     now,
     clock,
     random: Math.random,
   })
   return { upstreams, spool, deliverer }
+}
+
+async function openSpool(
+  { place, bytes, ageMs }: SpoolSettings,
+  shares: Omit<SpoolBounds, 'bytes'>,
+  now: () => number,
+  onNotice: (notice: string) => void,
+): Promise<Spool> {
+  if ('nats' in place) return openJetStreamSpool(place.nats, { ...shares, bytes, ageMs }, now)
+  mkdirSync(dirname(place.file), { recursive: true })
+  const bound = bytes ?? (await defaultBound(dirname(place.file)))
+  return openSqliteSpool(place.file, { ...shares, bytes: bound }, onNotice)
 }
