@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Lease, Spool, SpoolBounds, Waiting } from '../../tunnel/src/spool/spool.ts'
 import { EVENT_ID, errorOf } from '../helpers/envelopes.ts'
 import { bytesOf, expectNothing, inPieces, keysOf, plain, putOne, store, takeAll } from './envelopes.ts'
-import { modelPromise } from './model.ts'
 import { ALL, LONG_MS, OTHER_PROJECT, PROJECT, waitingOf } from './waiting.ts'
 
 /** One store with what it keeps; `spool` opens another replica on it. Disposing closes all of them and takes the store away. */
@@ -360,8 +359,6 @@ export function spoolPromises(name: string, open: OpenStore): void {
         })
       })
     })
-
-    modelPromise(open)
   })
 }
 

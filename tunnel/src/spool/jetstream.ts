@@ -243,19 +243,25 @@ export async function openJetStreamSpool(
 
   /**
    * The lease of a putter stands in its message, which no consumer has delivered to it: the message is put again with another time, and
-   * the first one deleted. It happens to envelopes whose first attempt was under way when they were put, and failed.
+   * the first one deleted. It happens to envelopes whose first attempt was under way when they were put, and failed. Without room for
+   * both it stays as it is, due when its lease ends.
    */
   async function putAgain(lease: Lease, due: number): Promise<number> {
     const message = await insist(() => jsm.streams.getMessage(STREAM, { seq: lease.id }))
     if (!message) return lease.id
-    const { seq } = await publish(
-      subjectOf(lease, 'again', uploadOf(message.subject)),
-      Buffer.from(message.data),
-      encodeEntry({ ...decodeEntry(message.header), due, attempts: lease.attempts }),
-      `${lease.key}.${lease.id}`,
-    )
-    await deleteMessage(lease.id)
-    return seq
+    try {
+      const { seq } = await publish(
+        subjectOf(lease, 'again', uploadOf(message.subject)),
+        Buffer.from(message.data),
+        encodeEntry({ ...decodeEntry(message.header), due, attempts: lease.attempts }),
+        `${lease.key}.${lease.id}`,
+      )
+      await deleteMessage(lease.id)
+      return seq
+    } catch (error) {
+      if (codeOf(error) === FULL) return lease.id
+      throw error
+    }
   }
 
   async function finish(lease: Lease): Promise<void> {
