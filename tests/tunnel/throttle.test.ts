@@ -102,14 +102,14 @@ describe('The throttle', () => {
     expect(shed(['event'], '2001:db8:0:0:1::')).toEqual(['event'])
   })
 
-  it('remembers 50,000 addresses, and forgets the one seen longest ago', () => {
+  it('remembers 50,000 addresses at most, and forgets the ones seen longest ago', () => {
     set({ addressBurst: 1 })
     const address = (i: number) => `${200 + (i >> 16)}.${(i >> 8) & 255}.${i & 255}.1`
     for (let i = 0; i < 50_000; i++) shed(['event'], address(i))
     expect(throttle.addresses()).toBe(50_000)
     expect(shed(['event'], address(0))).toEqual(['event']) // seen again just now
     for (let i = 50_000; i < 60_000; i++) shed(['event'], address(i))
-    expect(throttle.addresses()).toBe(50_000)
+    expect(throttle.addresses()).toBeLessThanOrEqual(50_000)
     expect(shed(['event'], address(0))).toEqual(['event'])
     expect(shed(['event'], address(1))).toEqual([])
   })

@@ -147,38 +147,42 @@ function read(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     let working: Promise<void> | undefined
-    const timer = setTimeout(() => finish(new Rejection('body-timeout')), timeoutMs)
+    let whole = false
+    let over = false
+    const timer = setTimeout(() => fail(new Rejection('body-timeout')), timeoutMs)
     incoming.on('data', onData)
     incoming.on('end', onEnd)
     incoming.on('error', onGone)
     incoming.on('close', onGone)
 
     function onData(chunk: Buffer): void {
+      if (over) return
       try {
         working = take(chunk)
       } catch (error) {
-        finish(error)
+        fail(error)
         return
       }
       if (!working) return
       incoming.pause()
-      working.then(() => incoming.resume(), finish)
+      working.then(() => incoming.resume(), fail)
     }
     function onEnd(): void {
-      incoming.off('close', onGone) // all of it is here, though the last of it may still be on its way to the disk
-      if (working) working.then(() => finish(undefined), finish)
-      else finish(undefined)
+      whole = true // though the last of it may still be on its way to the disk
+      if (working) working.then(succeed, fail)
+      else succeed()
     }
     function onGone(): void {
-      finish(new Aborted())
+      if (!whole) fail(new Aborted())
     }
-    function finish(error: unknown): void {
+    function succeed(): void {
       clearTimeout(timer)
-      incoming.off('data', onData)
-      incoming.off('end', onEnd)
-      incoming.off('close', onGone)
-      if (error) reject(error)
-      else resolve()
+      resolve()
+    }
+    function fail(error: unknown): void {
+      over = true
+      clearTimeout(timer)
+      reject(error)
     }
   })
 }

@@ -241,9 +241,12 @@ function checkEnvelopeHeader({ event_id, sent_at, dsn }: HeaderLine['value']): v
 /** `Date.parse` would take the 30th of February for the 2nd of March. */
 function isTime(text: string): boolean {
   const [, year, month, day] = RFC_3339.exec(text) ?? []
-  if (year === undefined) return false
-  const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)))
-  return date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day)
+  return year !== undefined && Number(day) >= 1 && Number(day) <= daysIn(Number(year), Number(month))
+}
+
+function daysIn(year: number, month: number): number {
+  const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+  return month === 2 && isLeap ? 29 : ([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1] ?? 0)
 }
 
 function isAbsent(value: unknown): boolean {

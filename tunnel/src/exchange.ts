@@ -1,5 +1,6 @@
 /** One request to Sentry from its start to its end, and what its answer means. */
 
+import { isAscii } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Verdict } from './breaker.ts'
@@ -7,7 +8,8 @@ import type { Verdict } from './breaker.ts'
 /** What Sentry answered, as far as it goes on to the sender. */
 export type Reply = {
   status: number
-  body: Buffer<ArrayBuffer>
+  /** As it came; a string where that says the same, since Node writes it in one piece with the headers. */
+  body: string | Buffer<ArrayBuffer>
   contentType: string | undefined
   retryAfter: string | undefined
   rateLimits: string | undefined
@@ -128,7 +130,7 @@ function judge(status: number, headers: IncomingHttpHeaders, body: Buffer<ArrayB
     kind: 'answered',
     reply: {
       status,
-      body,
+      body: isAscii(body) ? body.toString('latin1') : body,
       contentType,
       retryAfter: one(headers['retry-after']),
       rateLimits: one(headers['x-sentry-rate-limits']),

@@ -53,12 +53,15 @@ type EventPayload = {
   exceptions: { type: string; value: string; places: string[] }[]
 }
 
+/** A payload to search: for bytes, or as a text with one character per byte. */
+type Payload = { has: (bytes: Buffer) => boolean; matches: (pattern: RegExp) => boolean }
+
 /** One filter: what bytes must be there for it to look closer, and what it then says. */
 type Filter = {
   reason: FilterReason
   types: readonly ('event' | 'transaction')[]
-  /** Tested against the payload, one character per byte. */
-  hint: RegExp
+  /** A cheap look for bytes without which it cannot match. */
+  hint: (payload: Payload) => boolean
   matches: (event: EventPayload) => boolean
 }
 
@@ -81,9 +84,9 @@ export function createFilters(settings: FilterSettings): Filters {
 
   function judge(item: Item): FilterReason | undefined {
     if (filters.length === 0) return undefined
-    const text = payloadText(item)
+    const payload = openPayload(item)
     const likely = filters.filter(
-      ({ types, hint }) => types.some((type) => type === item.type) && hint.test(text),
+      ({ types, hint }) => types.some((type) => type === item.type) && hint(payload),
     )
     if (likely.length === 0) return undefined
     const event = parseEvent(item)
@@ -104,19 +107,23 @@ function chosenFilters(settings: FilterSettings): Filter[] {
   ]
 }
 
+const NOT_FOUND = Buffer.from('"/404"')
+const INCOMPLETE = Buffer.from('"incomplete-app-router-transaction"')
+const REDIRECT = Buffer.from('NEXT_REDIRECT')
+
 // What the SDK drops in the browser, again for every SDK (PROTOCOL §8.1): only the payload can be seen here.
 const NEXT_NOISE: Filter[] = [
   {
     reason: 'next-noise',
     types: ['transaction'],
-    hint: /"(\/404|incomplete-app-router-transaction)"/,
+    hint: ({ has }) => has(NOT_FOUND) || has(INCOMPLETE),
     matches: ({ transaction }) =>
       transaction === '/404' || transaction === 'incomplete-app-router-transaction',
   },
   {
     reason: 'next-noise',
     types: ['event'],
-    hint: /NEXT_REDIRECT/,
+    hint: ({ has }) => has(REDIRECT),
     matches: ({ exceptions }) => exceptions[0]?.value === 'NEXT_REDIRECT',
   },
 ]
@@ -125,18 +132,20 @@ const NEXT_NOISE: Filter[] = [
 const LOCALHOST: Filter = {
   reason: 'localhost',
   types: ['event', 'transaction'],
-  hint: /localhost|127\.0\.0\.1|::1|file:/,
+  hint: ({ matches }) => matches(/localhost|127\.0\.0\.1|::1|file:/),
   matches: ({ url, address }) => isLocalUrl(url) || isLocalAddress(address),
 }
+
+const EXTENSION_HINT = new RegExp(
+  `${BROWSER_EXTENSION_VALUE.source}|-extension:|woopra|${BROWSER_EXTENSION_FRAME.source.replaceAll('^', '')}`,
+  'i',
+)
 
 // relay-filter/src/browser_extensions.rs: the first exception's value, or its last frame that has a place.
 const EXTENSIONS: Filter = {
   reason: 'browser-extensions',
   types: ['event'],
-  hint: new RegExp(
-    `${BROWSER_EXTENSION_VALUE.source}|-extension:|woopra|${BROWSER_EXTENSION_FRAME.source.replaceAll('^', '')}`,
-    'i',
-  ),
+  hint: ({ matches }) => matches(EXTENSION_HINT),
   matches: ({ exceptions: [first] }) => {
     const last =
       first?.places.findLast((place) => !['<anonymous>', '[native code]', ''].includes(place)) ?? ''
@@ -148,7 +157,7 @@ const EXTENSIONS: Filter = {
 const HEALTH: Filter = {
   reason: 'filtered-transaction',
   types: ['transaction'],
-  hint: /health|heartbeat|live|ready|ping/i,
+  hint: ({ matches }) => matches(/health|heartbeat|live|ready|ping/i),
   matches: ({ transaction }) => isHealthCheck(transaction),
 }
 
@@ -157,7 +166,7 @@ function messageFilter(globs: Matcher): Filter {
   return {
     reason: 'error-message',
     types: ['event'],
-    hint: /"(message|formatted|exception)"/,
+    hint: ({ matches }) => matches(/"(message|formatted|exception)"/),
     matches: ({ message, exceptions }) =>
       [message, ...exceptions.map(({ type, value }) => [type, value].filter(Boolean).join(': '))].some(
         (candidate) => candidate !== '' && globs(candidate),
@@ -170,7 +179,7 @@ function releaseFilter(globs: Matcher): Filter {
   return {
     reason: 'release-version',
     types: ['event', 'transaction'],
-    hint: /"release"/,
+    hint: ({ matches }) => matches(/"release"/),
     matches: ({ release }) => release !== '' && globs(release),
   }
 }
@@ -185,10 +194,17 @@ function isLocalAddress(address: string): boolean {
   return address === '127.0.0.1' || address === '::1' || address === '[::1]'
 }
 
-function payloadText({ payload }: Item): string {
-  return payload.length === 1
-    ? (payload[0]?.toString('latin1') ?? '')
-    : Buffer.concat(payload).toString('latin1')
+function openPayload({ payload }: Item): Payload {
+  const [only] = payload
+  const bytes = payload.length === 1 && only ? only : Buffer.concat(payload)
+  let text: string | undefined
+  return {
+    has: (needle) => bytes.includes(needle),
+    matches: (pattern) => {
+      text ??= bytes.toString('latin1')
+      return pattern.test(text)
+    },
+  }
 }
 
 /** A payload that is no JSON object is Sentry's affair, not ours. */

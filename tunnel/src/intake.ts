@@ -116,7 +116,7 @@ export function createIntake(parts: IntakeParts): Intake {
       receipt.bytes = body.wireBytes
       if (body.encoding !== 'identity') await unpackInto(body, parts.maxBytes, reader.push)
       const envelope = reader.end()
-      if (envelope.items.length === 0) return respond(visit, 200, '{}', JSON_TYPE) // the SDK's connectivity probe
+      if (envelope.items.length === 0) return respond(visit, 200, '{}', jsonType()) // the SDK's connectivity probe
       describe(receipt, envelope)
       const project = projects.resolve(envelope.header.dsn, query)
       receipt.project = project.name
@@ -242,7 +242,7 @@ export function createIntake(parts: IntakeParts): Intake {
       visit,
       { answer, status, ...(reason && { reason }) },
       JSON.stringify(eventId ? { id: eventId } : {}),
-      JSON_TYPE,
+      jsonType(),
     )
   }
 
@@ -255,7 +255,7 @@ export function createIntake(parts: IntakeParts): Intake {
       status: 429,
     }
     return settle(visit, verdict, refusalBody(rejection, visit.caller.requestId), {
-      ...JSON_TYPE,
+      ...jsonType(),
       'x-sentry-rate-limits': header,
     })
   }
@@ -270,7 +270,7 @@ export function createIntake(parts: IntakeParts): Intake {
       visit,
       { answer: 'refused', reason: code, status },
       refusalBody(rejection, visit.caller.requestId),
-      JSON_TYPE,
+      jsonType(),
     )
   }
 
@@ -279,20 +279,23 @@ export function createIntake(parts: IntakeParts): Intake {
     return new Rejection('tunnel-failed')
   }
 
-  /** The one place where an envelope's fate is told, to everybody. */
+  /** The one place where an envelope's fate is told, to everybody. `headers` is taken over. */
   function settle(
     visit: Visit,
     verdict: Verdict,
     body: BodyInit | null,
     headers: Record<string, string>,
   ): Response {
-    const token = receipts.settle({ ...visit.receipt, ...verdict, took: clock() - visit.started })
-    return respond(visit, verdict.status || 400, body, { ...headers, 'x-culvert-receipt': token })
+    const receipt: Receipt = Object.assign(visit.receipt, verdict, { took: clock() - visit.started })
+    headers['x-culvert-receipt'] = receipts.settle(receipt)
+    return respond(visit, verdict.status || 400, body, headers)
   }
 }
 
 const BODILESS = new Set([204, 205])
-const JSON_TYPE = { 'content-type': 'application/json' }
+function jsonType(): Record<string, string> {
+  return { 'content-type': 'application/json' }
+}
 
 function respond(
   { caller, sender }: Visit,
@@ -300,10 +303,9 @@ function respond(
   body: BodyInit | null,
   headers: Record<string, string>,
 ): Response {
-  return new Response(BODILESS.has(status) ? null : body, {
-    status,
-    headers: { ...headers, 'x-request-id': caller.requestId, ...corsHeaders(sender) },
-  })
+  headers['x-request-id'] = caller.requestId
+  if (sender.foreign !== undefined) Object.assign(headers, corsHeaders(sender))
+  return new Response(BODILESS.has(status) ? null : body, { status, headers })
 }
 
 /** Of Sentry's headers these three, and nothing else. */

@@ -7,7 +7,7 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** A line per envelope is many small writes: they are gathered for a moment. */
-const GATHER_BYTES = 4096
+const GATHER_BYTES = 16_000 // the most that one write of the library takes is 16 KiB
 const FLUSH_MS = 200
 
 export type Log = {

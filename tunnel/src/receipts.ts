@@ -28,6 +28,7 @@ const TOKEN_MS = 10 * 60 * 1000
 export function createReceipts(metrics: Metrics, log: Logger, now: () => number): Receipts {
   const ring: Receipt[] = []
   const byToken = new Map<string, Receipt>()
+  const tokens: string[] = []
   const newToken = createTokens()
   let seq = 0
   const waiting = new Set<() => void>()
@@ -50,10 +51,14 @@ export function createReceipts(metrics: Metrics, log: Logger, now: () => number)
     for (const resolve of waiting) resolve()
   }
 
+  /** A ring of tokens beside the map: asking a map for its oldest key walks over all that were deleted before. */
   function remember(receipt: Receipt): string {
     const token = newToken()
+    const slot = seq % TOKENS_KEPT
+    const replaced = tokens[slot]
+    if (replaced) byToken.delete(replaced)
+    tokens[slot] = token
     byToken.set(token, receipt)
-    if (byToken.size > TOKENS_KEPT) byToken.delete(byToken.keys().next().value ?? '')
     return token
   }
 

@@ -51,10 +51,11 @@ type Bucket = { level: number; byteLevel: number; time: number }
 
 /** `clock` is in milliseconds. */
 export function createThrottle(settings: ThrottleSettings, clock: () => number): Throttle {
-  const byAddress = new Map<string, Bucket>()
+  let young = new Map<string, Bucket>()
+  let old = new Map<string, Bucket>()
   const byProject = new Map<string, Bucket>()
   let suspicious: string | undefined
-  return { shed, addresses: () => byAddress.size, suspiciousAddress: () => suspicious }
+  return { shed, addresses: () => young.size + old.size, suspiciousAddress: () => suspicious }
 
   function shed(
     address: string | undefined,
@@ -91,12 +92,17 @@ export function createThrottle(settings: ThrottleSettings, clock: () => number):
     return spend(bucket, settings.projectBurst)
   }
 
-  /** The least recently seen address is forgotten: its bucket has had the longest time to fill again. */
+  /** Two generations: who is seen again moves to the young one, and the old one is forgotten as a whole. */
   function remember(network: string): Bucket {
-    const bucket = byAddress.get(network) ?? newBucket(settings.addressBurst)
-    byAddress.delete(network)
-    byAddress.set(network, bucket)
-    if (byAddress.size > MAX_ADDRESSES) byAddress.delete(byAddress.keys().next().value ?? '')
+    const known = young.get(network)
+    if (known) return known
+    const bucket = old.get(network) ?? newBucket(settings.addressBurst)
+    old.delete(network)
+    if (young.size >= MAX_ADDRESSES / 2) {
+      old = young
+      young = new Map()
+    }
+    young.set(network, bucket)
     return bucket
   }
 
