@@ -1,15 +1,17 @@
 /** Envelopes of every kind that SDKs send, each with bytes of its own. */
 
 import { createHash, randomBytes } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import { envelopeOf, type Part } from '../helpers/envelopes.ts'
 
-export type Sent = { kind: string; body: Buffer; content: string }
+export type Sent = { kind: string; body: Buffer; encoding?: 'gzip'; content: string }
 
 type Header = Record<string, unknown>
 type Kind = (n: number) => { header?: Header; parts: Part[] }
 
 const LARGE_BYTES = 1_300_000 // past what a row of the spool holds
 const LARGE_EVERY = 400 // one in so many
+const GZIPPED_EVERY = 20
 const SEGMENTS = 5 // of a replay, under one id
 
 /** What they are by name; `n` makes each unlike any other. */
@@ -50,14 +52,15 @@ const KINDS: Record<string, Kind> = {
 
 const NAMES = Object.keys(KINDS)
 
-/** Number `n` of project `dsn`: the kinds in turn, one now and then large. */
+/** Number `n` of project `dsn`: the kinds in turn, one now and then large, some compressed. */
 export function envelopeAt(n: number, dsn: string): Sent {
   const large = n % LARGE_EVERY === LARGE_EVERY - 1
   const kind = large ? 'large attachment' : (NAMES[n % NAMES.length] ?? '')
   const { header = {}, parts } = large ? largeAttachment(n) : made(kind, n)
   const sentAt = n % 3 === 0 ? {} : { sent_at: new Date().toISOString() } // not every SDK writes one
   const body = envelopeOf({ ...header, ...sentAt, dsn, sdk: { name: 'test' } }, parts)
-  return { kind, body, content: contentOf(body) }
+  const sent = { kind, content: contentOf(body) }
+  return n % GZIPPED_EVERY === 7 ? { ...sent, body: gzipSync(body), encoding: 'gzip' } : { ...sent, body }
 }
 
 /** What an envelope is, whenever it was sent: it is known by that here, and nothing of the tunnel's is believed. */

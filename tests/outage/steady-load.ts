@@ -41,7 +41,10 @@ export function startSteadyLoad(urls: () => readonly string[], dsn: string, rate
 
   async function postOne(url: string, sent: Sent, n: number): Promise<void> {
     const sentAt = performance.now()
-    const headers = { 'x-forwarded-for': `203.0.113.${n % ADDRESSES}` }
+    const headers = {
+      'x-forwarded-for': `203.0.113.${n % ADDRESSES}`,
+      ...(sent.encoding && { 'content-encoding': sent.encoding }),
+    }
     const { body } = sent
     const status = await request(`${url}/monitoring`, {
       method: 'POST',

@@ -17,7 +17,13 @@ describe('A breaker', () => {
   }
   const isOpen = () => breaker.isOpen()
   /** Whether the upstream would be asked: by everybody while it is closed, by a probe while it is open. */
-  const ask = () => !breaker.isOpen() || breaker.mayProbe()
+  /** Whether an upstream is asked now; who may probe does. */
+  function ask(): boolean {
+    if (!breaker.isOpen()) return true
+    const probes = breaker.mayProbe()
+    if (probes) breaker.spendProbe()
+    return probes
+  }
 
   it('is closed at first, and lets everybody through without a probe', () => {
     expect(breaker.mayProbe()).toBe(false)

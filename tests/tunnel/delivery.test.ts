@@ -34,6 +34,7 @@ describe('The deliverer', () => {
   let answer: (attempt: Attempt) => Delivery | Promise<Delivery>
   let isOpen: () => boolean
   let mayProbe: () => boolean
+  let spendProbe: () => void
   let random: number
 
   const projects = createProjects([PROJECT, OTHER_PROJECT].flatMap((text) => parseDsn(text) ?? []))
@@ -48,6 +49,7 @@ describe('The deliverer', () => {
     answer = () => answered(200)
     isOpen = () => false
     mayProbe = () => false
+    spendProbe = () => {}
     random = 1
     deliverer = createDeliverer({
       ...{ spool, projects, limits, upstreams: upstreams(), maxAgeMs: MAX_AGE },
@@ -77,6 +79,7 @@ describe('The deliverer', () => {
       probe,
       isOpen: () => isOpen(),
       mayProbe: () => mayProbe(),
+      spendProbe: () => spendProbe(),
       state,
       close: async () => {},
     }
@@ -241,6 +244,7 @@ describe('The deliverer', () => {
     for (let i = 0; i < 5; i++) breaker.note('failed')
     isOpen = breaker.isOpen
     mayProbe = breaker.mayProbe
+    spendProbe = breaker.spendProbe
     answer = () => undecided(undefined)
     for (let i = 0; i < 20; i++) await spool.add()
     start()
@@ -329,6 +333,29 @@ describe('The deliverer', () => {
     spool.unreadable.clear()
     await pass(MINUTE)
     expect(ends.map((end) => end.key)).toEqual([other.key, key])
+  })
+
+  it('tells one end of an envelope that expires while it is under way, however that goes', async () => {
+    const { key } = await spool.add()
+    await pass(MAX_AGE - 5 * SECOND)
+    answer = () => wait(20 * SECOND).then(() => answered(200))
+    start()
+    await pass(MINUTE)
+    expect(ends).toHaveLength(1)
+    expect(ends[0]?.key).toBe(key)
+  })
+
+  it('does not burn a probe of a Sentry that is away while nothing is due', async () => {
+    const breaker = createBreaker(() => performance.now())
+    for (let i = 0; i < 5; i++) breaker.note('failed')
+    isOpen = breaker.isOpen
+    mayProbe = breaker.mayProbe
+    spendProbe = breaker.spendProbe
+    start()
+    await pass(11 * SECOND) // twice nobody was there to probe with
+    await spool.add()
+    await pass(SECOND)
+    expect(attempts).toHaveLength(1)
   })
 
   it('stops when what is under way has come to something, and takes nothing more', async () => {

@@ -56,7 +56,7 @@ export function createMemorySpool(now: () => number): MemorySpool {
       return { ...lease, until }
     },
     async finish({ id }) {
-      rows.delete(id)
+      return rows.delete(id)
     },
     async postpone({ id, until }, at) {
       const row = rows.get(id)

@@ -4,8 +4,10 @@ export type Verdict = 'prompt' | 'late' | 'failed'
 
 export type Breaker = {
   isOpen(): boolean
-  /** While open: whether to ask once, to see. One caller at a time may. */
+  /** While open: whether it is time to ask once, to see. */
   mayProbe(): boolean
+  /** It is asked: the next time is later. */
+  spendProbe(): void
   /** What came of asking. */
   note(verdict: Verdict): void
   state(): BreakerState
@@ -27,12 +29,14 @@ export function createBreaker(clock: () => number): Breaker {
   let open = false
   let since = clock()
   let nextProbe = 0
-  return { isOpen: () => open, mayProbe, note, state: () => ({ open, since, nextProbe }) }
+  return { isOpen: () => open, mayProbe, spendProbe, note, state: () => ({ open, since, nextProbe }) }
 
   function mayProbe(): boolean {
-    if (!open || clock() < nextProbe) return false
+    return open && clock() >= nextProbe
+  }
+
+  function spendProbe(): void {
     nextProbe = clock() + PROBE_MS
-    return true
   }
 
   function note(verdict: Verdict): void {

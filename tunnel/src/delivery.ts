@@ -107,6 +107,7 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
       : Math.min(pace?.allowance() ?? 0, IN_HAND - underWay.size)
     if (many < 1) return 0
     const leases = await spool.take(many, LEASE_MS, its.map(wantedOf))
+    if (open && leases.length > 0) upstreams.spendProbe(origin)
     for (const lease of leases) begin(attempt(lease))
     pace?.spend(leases.length)
     return leases.length
@@ -155,8 +156,7 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
   }
 
   async function end(lease: Lease, how: SpoolEnd['end'], status: number | undefined): Promise<void> {
-    await spool.finish(lease)
-    watcher.onEnd(lease, how, status)
+    if (await spool.finish(lease)) watcher.onEnd(lease, how, status)
   }
 
   /** With jitter, so that replicas do not come back in step. */

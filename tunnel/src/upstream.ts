@@ -23,8 +23,10 @@ export type Upstreams = {
   /** Posts once, whatever the breaker says. */
   probe(project: Project, parcel: Parcel, headers: string[]): Attempt
   isOpen(origin: string): boolean
-  /** While the breaker is open: whether the caller should probe now. */
+  /** While the breaker is open: whether it is time to probe. */
   mayProbe(origin: string): boolean
+  /** A probe is being made. */
+  spendProbe(origin: string): void
   state(): UpstreamState[]
   close(): Promise<void>
 }
@@ -76,6 +78,7 @@ export function createUpstreams(
     probe,
     isOpen: (origin) => find(origin).breaker.isOpen(),
     mayProbe: (origin) => find(origin).breaker.mayProbe(),
+    spendProbe: (origin) => find(origin).breaker.spendProbe(),
     state,
     close,
   }
@@ -153,18 +156,30 @@ function askedBy(delivery: Delivery): AskedBy {
 }
 
 // What of the sender's headers Sentry may see (PROTOCOL §5): no cookie, no Authorization, no address that a browser wrote.
-const PASSED_ON = ['user-agent', 'origin', 'referer'] as const
+const PASSED_ON = [
+  'user-agent',
+  'origin',
+  'referer',
+  'sec-ch-ua',
+  'sec-ch-ua-mobile',
+  'sec-ch-ua-platform',
+  'sec-ch-ua-platform-version',
+  'sec-ch-ua-model',
+  'sec-ch-ua-arch',
+  'sec-ch-ua-bitness',
+  'sec-ch-ua-full-version',
+  'sec-ch-ua-full-version-list',
+  'sec-ch-ua-wow64',
+  'sec-ch-ua-form-factors',
+]
+const HEADER_LENGTH = 2048 // what waits in the spool is bounded by its bodies, so nothing else may be large
 
 /** What Sentry is told of the sender, as names and values in turn. */
 export function senderHeaders(headers: IncomingHttpHeaders, address: string | undefined): string[] {
   const list = address ? ['x-forwarded-for', address, 'x-sentry-forwarded-for', address] : []
   for (const name of PASSED_ON) {
     const value = headers[name]
-    if (value) list.push(name, value)
-  }
-  for (const name in headers) {
-    const value = headers[name]
-    if (name.startsWith('sec-ch-ua') && typeof value === 'string') list.push(name, value)
+    if (typeof value === 'string' && value !== '') list.push(name, value.slice(0, HEADER_LENGTH))
   }
   return list
 }

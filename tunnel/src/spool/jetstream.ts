@@ -264,10 +264,10 @@ export async function openJetStreamSpool(
     }
   }
 
-  async function finish(lease: Lease): Promise<void> {
+  async function finish(lease: Lease): Promise<boolean> {
     const upload = fits(lease, partBytes) ? undefined : await uploadAt(lease.id)
     lanes.forget(lease.id)
-    await remove(lease, lease.id, upload)
+    return remove(lease, lease.id, upload)
   }
 
   async function uploadAt(seq: number): Promise<string | undefined> {

@@ -20,6 +20,8 @@ export type Waiting = {
   bytes: number
   /** Id of the receipt it was answered with. */
   receipt: string
+  /** The file that holds its body, where a store keeps it in one. */
+  file?: string | undefined
   /** Headers of the POST to Sentry, as names and values in turn. */
   headers: string[]
 }
@@ -68,11 +70,11 @@ export type Spool = {
   /** The bytes of a leased one. */
   read(lease: Lease): Promise<KeptBody>
   extend(lease: Lease, leaseMs: number): Promise<Lease>
-  /** It has come to an end and is forgotten. */
-  finish(lease: Lease): Promise<void>
+  /** It has come to an end and is forgotten. `false` when that was told by somebody else: its lease was lost, or it made room. */
+  finish(lease: Lease): Promise<boolean>
   /** It is tried again after `at`, by anybody. */
   postpone(lease: Lease, at: number): Promise<void>
-  /** Forgets what arrived before `before`, and tells it. */
+  /** Forgets all that arrived before `before`, and tells it. */
   expire(before: number): Promise<Waiting[]>
   totals(): Promise<SpoolTotals>
   close(): Promise<void>

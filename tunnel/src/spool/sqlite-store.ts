@@ -22,9 +22,12 @@ export type SqliteStore = {
   read(id: number): Uint8Array | undefined
   /** Sets when it is due, unless its lease, which ends at `until`, is somebody else's by now. */
   setDue(id: number, until: number, due: number): void
-  finish(id: number): void
+  /** `false` when its lease, which ends at `until`, is somebody else's by now, or it is gone. */
+  finish(id: number, until: number): boolean
   expire(before: number): (Waiting & { id: number })[]
   totals(): SpoolTotals
+  /** The files that bodies lie in. */
+  files(): Set<string>
   close(): void
 }
 
@@ -49,6 +52,7 @@ const MIGRATIONS: readonly string[] = [
      bytes INTEGER NOT NULL,
      receipt TEXT NOT NULL,
      headers TEXT NOT NULL,
+     file TEXT,
      body BLOB
    ) STRICT;
    CREATE INDEX envelopes_due ON envelopes (project, category, due);
@@ -73,6 +77,7 @@ export function openSqliteStore(
   const db = new DatabaseSync(file, { timeout: BUSY_MS })
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0')
   migrate(db, file, newId)
+  db.exec('PRAGMA busy_timeout = 0') // from here on `begin` waits
   const statements = prepare(db)
   const deltas = new Map<string, Total>()
   let turns = 0
@@ -83,14 +88,15 @@ export function openSqliteStore(
     take,
     read: (id) => bytesOf(statements.body.get(id)?.body),
     setDue: (id, until, due) => void statements.setDue.run(due, id, until),
-    finish: forget,
+    finish,
     expire,
     totals,
+    files: () => new Set(statements.files.all().map(({ file }) => String(file))),
     close: () => db.close(),
   }
 
   function commit<T>(work: () => T): T {
-    db.exec('BEGIN IMMEDIATE')
+    begin(db)
     try {
       const result = work()
       writeDeltas()
@@ -105,10 +111,18 @@ export function openSqliteStore(
 
   function put(envelope: Waiting, body: Uint8Array | undefined, leaseMs: number): PutResult {
     if (statements.known.get(envelope.key)) return { kind: 'known' }
-    const why = overShare(envelope)
-    if (why) return { kind: 'full', why }
-    const evicted = makeRoom(envelope)
+    const { network, project, bytes } = envelope
+    if (network !== '' && missing('network', network, bytes, bounds.addressShare) > 0)
+      return { kind: 'full', why: 'address-share' }
+    const ofIts = choose(
+      lanesOf(project, envelope),
+      missing('share', project, bytes, bounds.projectShare),
+      [],
+    )
+    if (!ofIts) return { kind: 'full', why: 'project-share' }
+    const evicted = choose(ranksBelow(envelope), missing('all', '', bytes, 1), ofIts)
     if (!evicted) return { kind: 'full', why: 'bound' }
+    for (const { id } of evicted) forget(id)
     const until = now() + leaseMs
     const { lastInsertRowid } = statements.insert.run(...columnsOf(envelope, until), body ?? null)
     count(envelope, 1)
@@ -119,29 +133,37 @@ export function openSqliteStore(
     }
   }
 
-  function overShare({ network, project, bytes }: Waiting): 'address-share' | 'project-share' | undefined {
-    if (network !== '' && total('network', network).bytes + bytes > bounds.bytes * bounds.addressShare)
-      return 'address-share'
-    return total('share', project).bytes + bytes > bounds.bytes * bounds.projectShare
-      ? 'project-share'
-      : undefined
+  /** How many bytes have to go before `bytes` more are within a share of the bound. */
+  function missing(kind: string, name: string, bytes: number, share: number): number {
+    if (kind === 'share' && share === 1) return 0 // the only project has the bound itself
+    return total(kind, name).bytes + bytes - bounds.bytes * share
   }
 
-  /** Gives up the oldest of the least important, and none as important as the newcomer. */
-  function makeRoom({ bytes, priority }: Waiting): Waiting[] | undefined {
-    const evicted: (Waiting & { id: number })[] = []
-    let missing = total('all', '').bytes + bytes - bounds.bytes
-    if (missing <= 0) return evicted
-    for (const rank of PRIORITIES_DOWN.filter((lower) => lower > priority))
-      for (const row of statements.oldestOf.iterate(rank)) {
-        if (missing <= 0) break
-        const victim = readWaiting(row)
-        evicted.push(victim)
-        missing -= victim.bytes
-      }
-    if (missing > 0) return undefined
-    for (const { id } of evicted) forget(id)
-    return evicted
+  /** Adds candidates to those chosen already, in their order, until `bytes` would be free; nothing when that cannot be. */
+  function choose(candidates: Iterable<Row>, bytes: number, chosen: readonly Victim[]): Victim[] | undefined {
+    const victims = [...chosen]
+    const ids = new Set(victims.map(({ id }) => id))
+    let left = victims.reduce((sum, victim) => sum - victim.bytes, bytes)
+    if (left <= 0) return victims
+    for (const row of candidates) {
+      const victim = readWaiting(row)
+      if (ids.has(victim.id)) continue
+      victims.push(victim)
+      left -= victim.bytes
+      if (left <= 0) return victims
+    }
+    return undefined
+  }
+
+  /** What is less important than the newcomer, the least important and oldest first; never what is as important. */
+  function* ranksBelow({ priority }: Waiting): Generator<Row> {
+    for (const rank of PRIORITIES_DOWN) if (rank > priority) yield* statements.oldestOf.iterate(rank)
+  }
+
+  /** The same within one project. */
+  function* lanesOf(project: string, { priority }: Waiting): Generator<Row> {
+    const its = lanes().filter(({ name, category }) => name === project && priorityOf(category) > priority)
+    for (const { category } of its.toReversed()) yield* statements.ofLane.iterate(project, category)
   }
 
   /** Lane by lane, a lane being a project's envelopes of one category: what is held back is not even looked at. */
@@ -170,6 +192,12 @@ export function openSqliteStore(
     const start = turns++ % Math.max(1, all.length)
     const rotated = [...all.slice(start), ...all.slice(0, start)]
     return rotated.sort((a, b) => priorityOf(a.category) - priorityOf(b.category))
+  }
+
+  function finish(id: number, until: number): boolean {
+    const mine = statements.leased.get(id, until) !== undefined
+    if (mine) forget(id)
+    return mine
   }
 
   function forget(id: number): void {
@@ -243,8 +271,29 @@ export function openSqliteStore(
   }
 }
 
+const SLEEPER = new Int32Array(new SharedArrayBuffer(4))
+const SQLITE_BUSY = 5
+
+/**
+ * Waits for other replicas in short, random pauses: SQLite's own waiting grows to 100 ms, which starves whoever has waited longest.
+ */
+function begin(db: DatabaseSync): void {
+  for (const deadline = performance.now() + BUSY_MS; ; ) {
+    try {
+      db.exec('BEGIN IMMEDIATE')
+      return
+    } catch (error) {
+      const busy =
+        error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === SQLITE_BUSY
+      if (!busy || performance.now() > deadline) throw error
+      Atomics.wait(SLEEPER, 0, 0, 0.5 + Math.random())
+    }
+  }
+}
+
 type Total = { kind: string; name: string; category: string; envelopes: number; bytes: number }
 type Row = Record<string, SQLOutputValue>
+type Victim = Waiting & { id: number }
 
 /** Four replicas may open a new file at once: whoever comes first makes it. */
 function migrate(db: DatabaseSync, file: string, newId: string): void {
@@ -263,19 +312,24 @@ function migrate(db: DatabaseSync, file: string, newId: string): void {
   db.exec('COMMIT')
 }
 
-const COLUMNS = 'key, project, category, priority, network, received, bytes, receipt, headers'
+const COLUMNS = 'key, project, category, priority, network, received, bytes, receipt, headers, file'
 
 function prepare(db: DatabaseSync) {
   return {
     known: db.prepare('SELECT 1 FROM envelopes WHERE key = ?'),
     insert: db.prepare(
-      `INSERT INTO envelopes (${COLUMNS}, due, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO envelopes (${COLUMNS}, due, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     due: db.prepare(
       `SELECT id, attempts, ${COLUMNS} FROM envelopes WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT ?`,
     ),
     lease: db.prepare('UPDATE envelopes SET due = ?, attempts = attempts + 1 WHERE id = ?'),
     setDue: db.prepare('UPDATE envelopes SET due = ? WHERE id = ? AND due = ?'),
+    leased: db.prepare('SELECT 1 FROM envelopes WHERE id = ? AND due = ?'),
+    files: db.prepare('SELECT file FROM envelopes WHERE file IS NOT NULL'),
+    ofLane: db.prepare(
+      `SELECT id, ${COLUMNS} FROM envelopes WHERE project = ? AND category = ? ORDER BY due LIMIT 10000`,
+    ),
     body: db.prepare('SELECT body FROM envelopes WHERE id = ?'),
     remove: db.prepare('DELETE FROM envelopes WHERE id = ? RETURNING project, category, network, bytes'),
     older: db.prepare(
@@ -299,8 +353,20 @@ function prepare(db: DatabaseSync) {
 }
 
 function columnsOf(envelope: Waiting, due: number): SQLInputValue[] {
-  const { key, project, category, priority, network, received, bytes, receipt, headers } = envelope
-  return [key, project, category, priority, network, received, bytes, receipt, JSON.stringify(headers), due]
+  const { key, project, category, priority, network, received, bytes, receipt, headers, file } = envelope
+  return [
+    key,
+    project,
+    category,
+    priority,
+    network,
+    received,
+    bytes,
+    receipt,
+    JSON.stringify(headers),
+    file ?? null,
+    due,
+  ]
 }
 
 function readWaiting(row: Row): Waiting & { id: number } {
@@ -315,6 +381,7 @@ function readWaiting(row: Row): Waiting & { id: number } {
     bytes: Number(row.bytes),
     receipt: String(row.receipt),
     headers: JSON.parse(String(row.headers)),
+    file: row.file === null ? undefined : String(row.file),
   }
 }
 

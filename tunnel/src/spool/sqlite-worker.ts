@@ -1,11 +1,13 @@
 /** The thread in which the spool's SQLite file lives: it gathers what is asked at one time into one transaction. */
 
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { openOrSetAside } from './damage.ts'
 import type { Lease, PutResult, SpoolBounds, SpoolTotals, Waiting, Wanted } from './spool.ts'
 import { openSqliteStore, type SqliteStore } from './sqlite-store.ts'
 
-export type WorkerData = { file: string; bounds: SpoolBounds; newId: string }
+export type WorkerData = { file: string; folder: string; bounds: SpoolBounds; newId: string }
 
 /** What can be asked, and what is answered. */
 export type Calls = {
@@ -13,7 +15,7 @@ export type Calls = {
   take: [args: [limit: number, leaseMs: number, wanted: readonly Wanted[]], result: Lease[]]
   read: [args: [id: number], result: Uint8Array | undefined]
   setDue: [args: [id: number, until: number, due: number], result: undefined]
-  finish: [args: [id: number], result: undefined]
+  finish: [args: [id: number, until: number], result: boolean]
   expire: [args: [before: number], result: (Waiting & { id: number })[]]
   totals: [args: [], result: SpoolTotals]
 }
@@ -26,13 +28,15 @@ export type Answer = { number: number; result?: unknown; error?: Error }
 const port = parentPort
 if (!port) throw new Error('this file runs as a worker')
 
-const { file, bounds, newId }: WorkerData = workerData
+const { file, folder, bounds, newId }: WorkerData = workerData
 const { store, ownership, notice } = openOrSetAside(
   file,
   () => openSqliteStore(file, bounds, Date.now, newId),
   Date.now,
 )
 const GATHERED = 256 // calls in one transaction
+
+ownership.alone(() => sweep(folder, store.files()))
 
 port.on('message', (first: Call | 'close') => {
   const calls: Call[] = []
@@ -47,6 +51,11 @@ port.on('message', (first: Call | 'close') => {
   run(calls)
 })
 port.postMessage({ opened: store.id, notice } satisfies Opened)
+
+/** Removes bodies that no row names: a crash, or a full disk, came between the two. */
+function sweep(from: string, named: Set<string>): void {
+  for (const name of readdirSync(from)) if (!named.has(name)) rmSync(join(from, name))
+}
 
 function nextMessage(gathered: number): Call | 'close' | undefined {
   return gathered < GATHERED && port ? receiveMessageOnPort(port)?.message : undefined

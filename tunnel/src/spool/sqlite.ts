@@ -1,8 +1,8 @@
 /** The spool of one machine: a SQLite file that its replicas share, and large bodies as files beside it. */
 
 import { randomUUID } from 'node:crypto'
-import { createReadStream, mkdirSync } from 'node:fs'
-import { link, open, rename, unlink, writeFile } from 'node:fs/promises'
+import { closeSync, createReadStream, mkdirSync, openSync } from 'node:fs'
+import { link, open, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { KeptBody, Lease, PutResult, Spool, SpoolBody, SpoolBounds, Waiting } from './spool.ts'
@@ -21,9 +21,10 @@ export async function openSqliteSpool(
   onNotice: (notice: string) => void = () => {},
 ): Promise<Spool> {
   const folder = join(dirname(file), 'bodies')
-  mkdirSync(folder, { recursive: true })
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  for (const name of [file, `${file}-owners`]) closeSync(openSync(name, 'a', 0o600)) // SQLite gives its other files the same mode
   const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), {
-    workerData: { file, bounds, newId: randomUUID() },
+    workerData: { file, folder, bounds, newId: randomUUID() },
   })
   const { call, opened: id, notice, closed } = await connect(worker)
   if (notice) onNotice(notice)
@@ -47,24 +48,39 @@ export async function openSqliteSpool(
   }
 
   async function put(envelope: Waiting, body: SpoolBody, leaseMs: number): Promise<PutResult> {
-    if (Buffer.isBuffer(body) && body.length <= FILE_BYTES)
-      return forgetFiles(await call('put', envelope, body, leaseMs))
-    await writeSynced(folder, envelope.key, body)
-    const result = await call('put', envelope, undefined, leaseMs)
-    if (result.kind === 'full') await remove(envelope)
-    return forgetFiles(result)
-  }
-
-  async function forgetFiles(result: PutResult): Promise<PutResult> {
+    const result =
+      envelope.bytes > FILE_BYTES
+        ? await putFile(envelope, body, leaseMs)
+        : await putRow(envelope, body, leaseMs)
     if (result.kind === 'stored') await Promise.all(result.evicted.map(remove))
     return result
   }
 
-  async function read({ id, key, bytes }: Lease): Promise<KeptBody> {
-    if (bytes > FILE_BYTES) {
-      const file = join(folder, key)
-      return { open: () => createReadStream(file) }
+  async function putRow(envelope: Waiting, body: SpoolBody, leaseMs: number): Promise<PutResult> {
+    return call(
+      'put',
+      envelope,
+      Buffer.isBuffer(body) ? body : Buffer.concat(await Array.fromAsync(body.chunks())),
+      leaseMs,
+    )
+  }
+
+  /** The file first, under a name of its own: a row never stands without its file, nor loses it to another of the same bytes. */
+  async function putFile(envelope: Waiting, body: SpoolBody, leaseMs: number): Promise<PutResult> {
+    const named = { ...envelope, file: `${envelope.key}.${randomUUID()}` }
+    try {
+      await writeSynced(folder, named.file, body)
+      const result = await call('put', named, undefined, leaseMs)
+      if (result.kind !== 'stored') await remove(named)
+      return result
+    } catch (error) {
+      await remove(named)
+      throw error
     }
+  }
+
+  async function read({ id, file }: Lease): Promise<KeptBody> {
+    if (file !== undefined) return { open: () => createReadStream(join(folder, file)) }
     const row = await call('read', id)
     if (!row) throw new Error('it is gone: another replica has settled it')
     return Buffer.from(row.buffer, row.byteOffset, row.byteLength)
@@ -77,19 +93,24 @@ export async function openSqliteSpool(
   }
 
   /** The row first: a file without a row is litter, a row without its file is a loss. */
-  async function finish(lease: Lease): Promise<void> {
-    await call('finish', lease.id)
-    await remove(lease)
+  async function finish(lease: Lease): Promise<boolean> {
+    const mine = await call('finish', lease.id, lease.until)
+    if (mine) await remove(lease)
+    return mine
   }
 
   async function expire(before: number): Promise<Waiting[]> {
-    const expired = await call('expire', before)
-    await Promise.all(expired.map(remove))
-    return expired
+    const expired: Waiting[] = []
+    for (;;) {
+      const some = await call('expire', before)
+      if (some.length === 0) return expired
+      await Promise.all(some.map(remove))
+      expired.push(...some)
+    }
   }
 
-  async function remove({ key, bytes }: Waiting): Promise<void> {
-    if (bytes > FILE_BYTES) await unlink(join(folder, key)).catch(() => undefined)
+  async function remove({ file }: Waiting): Promise<void> {
+    if (file !== undefined) await unlink(join(folder, file)).catch(() => undefined)
   }
 
   async function close(): Promise<void> {
@@ -138,13 +159,12 @@ async function connect(worker: Worker): Promise<Opened & { call: Ask; closed: Pr
   }
 }
 
-/** On disk under its name, or not there at all: the file is synced, named, and its folder synced. */
+/** On disk, synced, and so is its name in the folder. */
 async function writeSynced(folder: string, name: string, body: SpoolBody): Promise<void> {
-  const passing = join(folder, `${name}.${randomUUID()}`)
-  if (Buffer.isBuffer(body) || !(await linked(body.file, passing)))
-    await writeFile(passing, Buffer.isBuffer(body) ? body : body.chunks(), { flag: 'wx', mode: 0o600 })
-  await sync(passing)
-  await rename(passing, join(folder, name))
+  const path = join(folder, name)
+  if (Buffer.isBuffer(body) || !(await linked(body.file, path)))
+    await writeFile(path, Buffer.isBuffer(body) ? body : body.chunks(), { flag: 'wx', mode: 0o600 })
+  await sync(path)
   await sync(folder)
 }
 
