@@ -3,8 +3,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { readDsns } from '../tunnel/src/dsn.ts'
-import { type Environment, readInteger, readSharedSettings } from '../tunnel/src/settings.ts'
+import { BadSettings, readConfig as readTunnelConfig } from '../tunnel/src/config.ts'
+import { type Environment, readInteger, readSecret, readSharedSettings } from '../tunnel/src/settings.ts'
 import { Refusal } from './refusal.ts'
 
 export type Config = {
@@ -35,11 +35,12 @@ export function readEnvironment(root: string): Environment {
 }
 
 /** Reads flags and settings. Throws a `Refusal` that names every problem. */
-export function readConfig(root: string, flags: string[], env: Environment): Config {
+export function readConfig(root: string, flags: string[], given: Environment): Config {
   const problems: string[] = []
-  const { tunnelPaths } = readSharedSettings(env, problems)
-  readDsns(env.SENTRY_DSN, problems)
+  const env = withSecrets(given, problems)
+  const { tunnelPaths } = readSharedSettings(env, [])
   const httpPort = readInteger(env, 'HTTP_PORT', 'port', DEFAULT_HTTP_PORT, [1, 65535], problems)
+  problems.push(...tunnelProblems(env))
   const config = {
     ...readFlags(flags),
     root,
@@ -52,6 +53,29 @@ export function readConfig(root: string, flags: string[], env: Environment): Con
   if (problems.length > 0)
     throw new Refusal(`cannot start, ${problems.length} problem(s):\n${problems.join('\n')}`)
   return config
+}
+
+const SECRETS = ['SENTRY_DSN', 'OPERATOR_PASSWORD', 'ADMIN_TOKEN', 'SPOOL_URL']
+
+/** Secrets read from their files, since a container has not got these. */
+export function withSecrets(env: Environment, problems: string[]): Environment {
+  const read = SECRETS.map((name) => [name, readSecret(env, name, problems)])
+  const others = Object.entries(env).filter(([name]) => !SECRETS.some((secret) => name === `${secret}_FILE`))
+  return {
+    ...Object.fromEntries(others),
+    ...Object.fromEntries(read.filter(([, value]) => value !== undefined)),
+  }
+}
+
+/** What the tunnel would refuse, told before anything is built. */
+function tunnelProblems(env: Environment): string[] {
+  try {
+    readTunnelConfig(env)
+    return []
+  } catch (error) {
+    if (error instanceof BadSettings) return error.problems
+    throw error
+  }
 }
 
 function readFlags(flags: string[]): Pick<Config, 'way' | 'output'> {

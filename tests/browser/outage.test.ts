@@ -34,7 +34,7 @@ describe('With Sentry away', requires('chromium', 'nginx'), () => {
       visitor.expectTrouble(/uncaught Error: (Thrown|Rejected) on purpose/) // and no other: no failed request
       await visitor.page.goto(`http://${SITE_HOST}:${site.port}`)
       await visitor.page.getByRole('button', { name: button }).click()
-      await visitor.page.getByText('accepted by this site (202)').waitFor()
+      await visitor.page.getByText('kept by this site, and delivered later (202)').waitFor()
       const posted = visitor.posts.find((each) => value.test(raisedIn(each.postDataBuffer()) ?? ''))
       const answer = await posted?.response()
       if (!posted || !answer) throw new Error('nothing was posted')

@@ -44,6 +44,13 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
     expectRefusal(await announce(nginx.port, MAX + 1), 'envelope-too-large')
   })
 
+  it.each([
+    ['a query', { path: `/monitoring?${'x'.repeat(20_000)}` }],
+    ['a header', { headers: { 'x-long': 'x'.repeat(40_000) } }],
+  ])('refuses %s that is too long, in JSON', async (_, posting) => {
+    expectRefusal(await post(nginx.url, { body: 'envelope', ...posting }), 'request-malformed')
+  })
+
   it('refuses an envelope that turns out too large while it comes', async () => {
     const body = Readable.from([Buffer.alloc(MAX), Buffer.alloc(1)])
     expectRefusal(await post(nginx.url, { body }), 'envelope-too-large')

@@ -70,7 +70,7 @@ const PROVOCATIONS: Partial<Record<Code, (dsn: string) => Provocation>> = {
 const ELSEWHERE: Code[] = ['spool-full', 'spool-unwritable']
 
 /** nginx gives these for the tunnel. */
-const OF_NGINX: Code[] = ['tunnel-away', 'tunnel-slow']
+const OF_NGINX: Code[] = ['request-malformed', 'tunnel-away', 'tunnel-slow']
 
 describe('A refusal', () => {
   const started = new AsyncDisposableStack()

@@ -44,7 +44,7 @@ describe('The page that can be broken', requires('chromium'), () => {
   })
 
   it.each([
-    ['accepted by this site (202)', { status: 202 }],
+    ['kept by this site, and delivered later (202)', { status: 202 }],
     ['not taken by this site (403)', { status: 403 }],
     ['not taken by this site (503)', { status: 503 }],
     ['not taken: no answer, or this browser was asked to hold reports back', 'none'],

@@ -75,7 +75,10 @@ function findReceipt(c: Context, receipts: Receipts): Response {
   const receipt = receipts.find(c.req.param('token') ?? '')
   return receipt
     ? c.json(receipt)
-    : c.json({ detail: 'No receipt has this token (any more): they are kept for 10 minutes.' }, 404)
+    : c.json(
+        { detail: 'No receipt has this token here: the tunnel that answered keeps it, for 10 minutes.' },
+        404,
+      )
 }
 
 /** For as long as the process runs; the next start reads LOG_LEVEL again. */

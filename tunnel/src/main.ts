@@ -29,6 +29,7 @@ const SHARE_BYTES = 16 * 1024 * 1024 // what one body may hold in memory
 const REPORT_MS = 30_000
 const STOP_MS = 15_000 // shorter than compose's stop_grace_period
 
+process.umask(0o077) // what lies on disk are reports of errors and visitors' addresses
 const config = readConfigOrExit(process.env)
 const replica = nameReplica()
 const now = Date.now

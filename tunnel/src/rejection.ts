@@ -115,6 +115,11 @@ export const REFUSALS = {
     sentence: 'Too much is sent at once, or Sentry has asked to hold this back.',
     fix: 'Wait as X-Sentry-Rate-Limits says; what it does not name may be sent. ADDRESS_RATE and its like set our own limits.',
   },
+  'request-malformed': {
+    status: 400,
+    sentence: 'The request line or a header is too long, or is no HTTP.',
+    fix: 'Leave out what is not needed: a tunnel wants a short query and no cookies.',
+  },
   'path-unknown': {
     status: 404,
     sentence: 'There is no tunnel at this path.',

@@ -35,6 +35,6 @@ function tell(report: Report): string {
   if (report.outcome === 'unanswered')
     return 'not taken: no answer, or this browser was asked to hold reports back'
   return isAccepted(report)
-    ? `accepted by this site (${report.outcome})`
+    ? `${report.outcome === 202 ? 'kept by this site, and delivered later' : 'accepted by this site'} (${report.outcome})`
     : `not taken by this site (${report.outcome})`
 }
