@@ -44,11 +44,9 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
     expectRefusal(await announce(nginx.port, MAX + 1), 'envelope-too-large')
   })
 
-  it.each([
-    ['a query', { path: `/monitoring?${'x'.repeat(20_000)}` }],
-    ['a header', { headers: { 'x-long': 'x'.repeat(40_000) } }],
-  ])('refuses %s that is too long, in JSON', async (_, posting) => {
-    expectRefusal(await post(nginx.url, { body: 'envelope', ...posting }), 'request-malformed')
+  it('refuses headers that are too long', async () => {
+    const headers = { 'x-long': 'x'.repeat(40_000) }
+    expectRefusal(await post(nginx.url, { body: 'envelope', headers }), 'request-malformed')
   })
 
   it('refuses an envelope that turns out too large while it comes', async () => {
