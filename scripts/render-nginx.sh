@@ -7,7 +7,7 @@ mkdir -p "${NGINX_TEMP:?}" && NGINX_USER=$([ "$(id -u)" -ne 0 ] || echo "$(id -u
 function fault(name, text) {
   if (name == "SENTRY_DSN" && !dsn(text)) return "is not a DSN; write it as Sentry shows it, like https://key@o1.ingest.us.sentry.io/2, several separated by spaces or commas"
   if (name == "TUNNEL_PATHS" && text !~ /^(\/[A-Za-z0-9_-]+)+$/) return "is not a path; write one like /monitoring (letters, digits, - and _ between slashes), several separated by |"
-  if (name == "TUNNEL_PATHS" && text ~ /^\/(_next|console|lab)(\/|$)/) return "is served by the web app; choose one outside /_next, /console and /lab"
+  if (name == "TUNNEL_PATHS" && text ~ /^\/(_next|console|healthz|lab)(\/|$)/) return "is served by the web app; choose one outside /_next, /console, /healthz and /lab"
   if (name == "DERIVED_PATHS" && text !~ /^(on|off)$/) return "is neither on nor off; write one of the two"
   if (name == "TRUSTED_PROXIES" && !network(text)) return "is not a network; write addresses or CIDRs like 10.0.0.0/8, separated by commas or spaces"
   if (name == "MAX_ENVELOPE_BYTES" && (text !~ /^[1-9][0-9]*$/ || text + 0 < 1024 || text + 0 > 1073741824)) return "is not a number of bytes; write a whole number from 1024 to 1073741824" }
@@ -16,7 +16,7 @@ function network(text,  part, groups) { split(text, part, "/"); sub(":" ip4 "$",
   if (part[1] !~ /^[0-9A-Fa-f:]+$/ || part[1] ~ /[^:][^:][^:][^:][^:]|:::|::.*::|^:[^:]|[^:]:$/) return 0
   groups = gsub(/[^:]+/, "x", part[1]); return (part[1] ~ /::/ ? groups < 8 : groups == 8) && text ~ "^[^/]+(/([1-9]?[0-9]|1[01][0-9]|12[0-8]))?$" }
 function dsn(text,  host) { # as SDKs write it, or nothing
-  if (tolower(text) !~ /^https?:\/\/[a-z0-9_]+(:[a-z0-9_]*)?@(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:[0-9]+)?\/([a-z0-9_.~-]+\/)*[0-9]+$/) return ""
+  if (tolower(text) !~ /^https?:\/\/[a-z0-9_]+(:[a-z0-9_]*)?@(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:[0-9]+)?\/([a-z0-9_.~-]+\/)*(0|[1-9][0-9]*)$/) return ""
   if (match(text, /:[0-9]+\//) && (RLENGTH > 7 || substr(text, RSTART + 1, RLENGTH - 2) + 0 > 65535) || text ~ /\/\.\.?\// || match(text, /[0-9]+$/) && RLENGTH > 20) return ""
   sub(/:[^\/@]*@/, "@", text); sub(tolower(text) ~ /^https/ ? ":443/" : ":80/", "/", text); match(text, /@[^\/]*/); host = substr(text, RSTART, RLENGTH)
   return tolower(substr(text, 1, 5)) substr(text, 6, RSTART - 6) tolower(host) substr(text, RSTART + RLENGTH) }

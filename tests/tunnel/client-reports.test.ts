@@ -55,7 +55,7 @@ describe('A client report of ours', () => {
 
   it('adds up by list, reason and category', async () => {
     for (let i = 0; i < 500; i++)
-      reports.note(one, 'rate_limited_events', 'limited', items('event', 'session'))
+      reports.note(one, 'rate_limited_events', 'limited', items('event', 'feedback'))
     reports.note(one, 'rate_limited_events', 'shed', items('event'))
     reports.note(one, 'filtered_events', 'localhost', items('event', 'transaction'))
     await reports.flush()
@@ -63,7 +63,7 @@ describe('A client report of ours', () => {
       {
         rate_limited_events: [
           { reason: 'limited', category: 'error', quantity: 500 },
-          { reason: 'limited', category: 'session', quantity: 500 },
+          { reason: 'limited', category: 'feedback', quantity: 500 },
           { reason: 'shed', category: 'error', quantity: 1 },
         ],
         filtered_events: [
@@ -89,7 +89,9 @@ describe('A client report of ours', () => {
     await reports.flush()
     expect(payloads()[0].rate_limited_events).toEqual([
       { reason: 'limited', category: 'attachment', quantity: 300 },
+      { reason: 'limited', category: 'attachment_item', quantity: 1 },
       { reason: 'limited', category: 'log_item', quantity: 7 },
+      { reason: 'limited', category: 'log_byte', quantity: parts[1]?.bytes },
     ])
   })
 
@@ -101,10 +103,13 @@ describe('A client report of ours', () => {
 
   it('goes to each project by itself', async () => {
     reports.note(one, 'filtered_events', 'localhost', items('event'))
-    reports.note(two, 'filtered_events', 'localhost', items('session'))
+    reports.note(two, 'filtered_events', 'localhost', items('feedback'))
     await reports.flush()
     expect(posted.map(({ project }) => project)).toEqual([one, two])
-    expect(payloads().map(({ filtered_events }) => filtered_events[0].category)).toEqual(['error', 'session'])
+    expect(payloads().map(({ filtered_events }) => filtered_events[0].category)).toEqual([
+      'error',
+      'feedback',
+    ])
   })
 
   it('tells each drop once', async () => {

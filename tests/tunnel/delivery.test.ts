@@ -77,6 +77,7 @@ describe('The deliverer', () => {
     return {
       post: probe,
       probe,
+      attemptMs: () => 10 * SECOND,
       isOpen: () => isOpen(),
       mayProbe: () => mayProbe(),
       spendProbe: () => spendProbe(),

@@ -207,6 +207,17 @@ describe('Keys that only Relay may write', () => {
   })
 })
 
+describe('Taking an item out', () => {
+  it('takes blank space before it along, which must not end an envelope', () => {
+    const text = '{}\n{"type":"session"}\n{}\n\n{"type":"event"}\n{}\n'
+    const { items } = read([Buffer.from(text)])
+    const [start, end] = items[1]?.range ?? [0, 0]
+    const left = `${text.slice(0, start)}${text.slice(end)}`
+    expect(left).toBe('{}\n{"type":"session"}\n{}\n')
+    expect(read([Buffer.from(left)]).items).toHaveLength(1)
+  })
+})
+
 type Built = { bytes: Buffer; parts: { header: Record<string, unknown>; payload: Buffer }[] }
 
 describe('Whatever an envelope holds', () => {

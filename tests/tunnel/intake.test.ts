@@ -292,6 +292,24 @@ describe('The tunnel', () => {
     })
   })
 
+  it('answers an envelope without items, and settles it; the probe of an SDK is nothing to settle', async () => {
+    const before = await counts(tunnel)
+    expect(await send({ body: `{"dsn":"${sentry.dsn()}"}` })).toMatchObject({ status: 200 })
+    expect(await send({ body: '{"dsn":"https://other@sentry.example/1"}' })).toMatchObject({ status: 403 })
+    expect(await send({ body: '{}' })).toMatchObject({ status: 200, text: '{}' })
+    const after = await counts(tunnel)
+    const settled = ['filtered', 'refused'].map((answer) => (after[answer] ?? 0) - (before[answer] ?? 0))
+    expect(settled).toEqual([1, 1])
+  })
+
+  it('tells of a thousand items in one line of its receipt', async () => {
+    const items = '{"type":"x"}\na\n'.repeat(999)
+    await send({ body: `{"dsn":"${sentry.dsn()}"}\n${items}` })
+    expect(await tunnel.log(({ bytes }) => Number(bytes) > 10_000)).toMatchObject({
+      items: [{ type: 'other', count: 999, bytes: 999 }],
+    })
+  })
+
   it('settles each envelope once, whatever becomes of it', async () => {
     const before = await counts(tunnel)
     sentry.once({ status: 204, body: '' })

@@ -8,7 +8,7 @@ import {
   checkItems,
   ITEM_TYPES,
   limitNameOf,
-  quantityOf,
+  quantitiesOf,
 } from '../../tunnel/src/items.ts'
 import { Rejection } from '../../tunnel/src/rejection.ts'
 import { attempt, codeOf } from '../helpers/refused.ts'
@@ -66,11 +66,28 @@ describe('The quantity of an item', () => {
     ['a container of logs', itemOf('log', 700, { item_count: 12 }), 12],
     ['an event', itemOf('event', 700), 1],
   ])('of %s is what Relay counts', (_, item, quantity) => {
-    expect(quantityOf(item)).toBe(quantity)
+    expect(quantitiesOf(item)[0]?.quantity).toBe(quantity)
+  })
+
+  it('is believed of containers only', () => {
+    const [counted] = quantitiesOf(itemOf('event', 700, { item_count: 300 }))
+    expect(counted).toEqual({ category: 'error', quantity: 1 })
+  })
+
+  it('is told by every category that Sentry counts it under, and of sessions not at all', () => {
+    expect(quantitiesOf(itemOf('attachment', 700)).map(({ category }) => category)).toEqual([
+      'attachment',
+      'attachment_item',
+    ])
+    expect(quantitiesOf(itemOf('log', 700, { item_count: 3 }))).toContainEqual({
+      category: 'log_byte',
+      quantity: 700,
+    })
+    expect(quantitiesOf(itemOf('session'))).toEqual([])
   })
 
   it.each([0, -3, 1.5, '12', null, true])('is one where item_count is %j', (item_count) => {
-    expect(quantityOf(itemOf('log', 700, { item_count }))).toBe(1)
+    expect(quantitiesOf(itemOf('log', 700, { item_count }))[0]?.quantity).toBe(1)
   })
 })
 

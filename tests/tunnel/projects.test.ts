@@ -53,7 +53,6 @@ describe('A DSN in an envelope', () => {
     ['a host that begins like ours', 'https://key@o1.ingest.us.sentry.io.evil.example/2'],
     ['a host that ends like ours', 'https://key@evil-o1.ingest.us.sentry.io/2'],
     ['another project', 'https://key@o1.ingest.us.sentry.io/4'],
-    ['our project with a zero before it', 'https://key@o1.ingest.us.sentry.io/02'],
     ['another key', 'https://other@o1.ingest.us.sentry.io/2'],
     ['our key in capitals', 'https://KEY@o1.ingest.us.sentry.io/2'],
     ['another port', 'https://key@o1.ingest.us.sentry.io:8443/2'],

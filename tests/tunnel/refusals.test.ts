@@ -2,7 +2,6 @@
 
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Code, REFUSALS } from '../../tunnel/src/rejection.ts'
@@ -21,7 +20,7 @@ type Provocation = Posting & {
   first?: (place: Place) => Promise<unknown> | undefined
   after?: (place: Place) => unknown
 }
-type Place = { sentry: Sentry; tunnel: Tunnel; bodies: string; inbox: DatabaseSync }
+type Place = { sentry: Sentry; tunnel: Tunnel; bodies: string }
 
 const PROVOCATIONS: Partial<Record<Code, (dsn: string) => Provocation>> = {
   'empty-body': () => ({ body: '' }),
@@ -54,12 +53,6 @@ const PROVOCATIONS: Partial<Record<Code, (dsn: string) => Provocation>> = {
       await sentry.next()
     },
   }),
-  'inbox-full': (dsn) => ({
-    body: errorOf(dsn),
-    first: async ({ inbox }) =>
-      inbox.exec(`CREATE TRIGGER full BEFORE INSERT ON inbox BEGIN SELECT RAISE(ABORT, 'full'); END`),
-    after: ({ inbox }) => inbox.exec('DROP TRIGGER full'),
-  }),
   'tunnel-failed': (dsn) => ({
     body: attachmentOf(dsn ?? '', Buffer.alloc(17 * MIB, MARK)),
     first: ({ bodies }) => rm(bodies, { recursive: true }),
@@ -67,7 +60,7 @@ const PROVOCATIONS: Partial<Record<Code, (dsn: string) => Provocation>> = {
 }
 
 /** Provoked where a Sentry is asked, or where limits are the subject. */
-const ELSEWHERE: Code[] = ['spool-full', 'spool-unwritable']
+const ELSEWHERE: Code[] = ['inbox-full', 'spool-full', 'spool-unwritable']
 
 /** nginx gives these for the tunnel. */
 const OF_NGINX: Code[] = ['request-malformed', 'tunnel-away', 'tunnel-slow']
@@ -90,8 +83,7 @@ describe('A refusal', () => {
       ADDRESS_BURST: '1',
     }
     const tunnel = started.use(await startTunnel({ env }))
-    const inbox = started.adopt(new DatabaseSync(env.INBOX_FILE), (db) => db.close())
-    place = { sentry, tunnel, bodies: env.BODY_DIR, inbox }
+    place = { sentry, tunnel, bodies: env.BODY_DIR }
   })
 
   afterAll(() => started.disposeAsync())

@@ -38,7 +38,7 @@ describe('The throttle', () => {
   })
 
   const shed = (types: string[] = ['event'], address: string | undefined = VISITOR, bytes = 100) =>
-    typesOf(throttle.shed(address, PROJECT, envelopeWith(...types), bytes))
+    typesOf(throttle.shed(throttle.charge(address, bytes), PROJECT, envelopeWith(...types)))
 
   /** Sends errors until the bucket has `left` of its hundred. */
   const drainTo = (left: number) => {
@@ -143,12 +143,14 @@ describe('The throttle', () => {
   it('does not limit whom nobody has told the address of', () => {
     set({ addressBurst: 1 })
     for (let i = 0; i < 5; i++)
-      expect(typesOf(throttle.shed(undefined, PROJECT, envelopeWith('event'), 1))).toEqual([])
+      expect(typesOf(throttle.shed(throttle.charge(undefined, 1), PROJECT, envelopeWith('event')))).toEqual(
+        [],
+      )
     expect(throttle.suspiciousAddress()).toBeUndefined()
   })
 
-  it('is off for addresses at a rate of 0', () => {
-    set({ addressRate: 0, addressBurst: 1 })
+  it('is off for addresses at rates of 0', () => {
+    set({ addressRate: 0, addressBytes: 0, addressBurst: 1 })
     for (let i = 0; i < 5; i++) expect(shed(['replay_event'])).toEqual([])
     expect(throttle.addresses()).toBe(0)
   })
@@ -160,6 +162,12 @@ describe('The throttle', () => {
     expect(shed(['event'], '203.0.113.8', 1)).toEqual([])
     time += 1_000
     expect(shed(['event'], VISITOR, 1)).toEqual([])
+  })
+
+  it('limits bytes by themselves, without a limit on envelopes', () => {
+    set({ addressRate: 0, addressBytes: 1_000 })
+    expect(shed(['event'], VISITOR, 15_000)).toEqual([])
+    expect(shed(['event'], VISITOR, 1)).toEqual(['event'])
   })
 
   it('lets one large envelope overdraw, and has it paid back', () => {
@@ -176,7 +184,9 @@ describe('The throttle', () => {
     expect(shed(['event'], '203.0.113.1')).toEqual([])
     expect(shed(['event'], '203.0.113.2')).toEqual([])
     expect(shed(['event'], '203.0.113.3')).toEqual(['event'])
-    expect(typesOf(throttle.shed(VISITOR, 'sentry.example/2', envelopeWith('event'), 1))).toEqual([])
+    expect(
+      typesOf(throttle.shed(throttle.charge(VISITOR, 1), 'sentry.example/2', envelopeWith('event'))),
+    ).toEqual([])
     time += 1_000
     expect(shed(['event'], '203.0.113.3')).toEqual([])
   })

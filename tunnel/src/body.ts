@@ -69,8 +69,8 @@ export function createBodies(settings: BodySettings): Bodies {
       await release()
       throw error
     }
-    const [only = Buffer.alloc(0)] = chunks
-    const wire = file ?? (chunks.length > 1 ? Buffer.concat(chunks, bytes) : only)
+    const [only = Buffer.alloc(0), ...others] = chunks.splice(0) // whoever releases it holds on to `chunks`
+    const wire = file ?? (others.length > 0 ? Buffer.concat([only, ...others], bytes) : only)
     return { wire, wireBytes: bytes, encoding, release }
 
     function take(chunk: Buffer): Promise<void> | undefined {

@@ -2,7 +2,7 @@
 
 import { formatDsn } from './dsn.ts'
 import type { Item } from './envelope.ts'
-import { categoriesOf, quantityOf } from './items.ts'
+import { quantitiesOf } from './items.ts'
 import type { Project } from './projects.ts'
 
 /** The lists of a client report's payload (PROTOCOL §7); the first two are a relay's to write. */
@@ -28,10 +28,8 @@ export function createClientReports(post: PostReport, now: () => number): Client
   return { note, noteLost, flush }
 
   function note(project: Project, kind: DropKind, reason: string, items: Iterable<Item>): void {
-    for (const item of items) {
-      const [category] = categoriesOf(item)
-      if (category) add(project, { kind, reason, category, quantity: quantityOf(item) })
-    }
+    for (const { category, quantity } of [...items].flatMap(quantitiesOf))
+      add(project, { kind, reason, category, quantity })
   }
 
   function noteLost(project: Project, reason: string, category: string): void {

@@ -4,6 +4,7 @@ import { scryptSync } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { type Dsn, INBOX_DSN, parseDsn, readDsns } from './dsn.ts'
 import type { FilterSettings } from './filters.ts'
+import { compileGlobs } from './glob.ts'
 import { LOG_LEVELS, type LogLevel } from './log.ts'
 import {
   type Environment,
@@ -170,9 +171,13 @@ function readSpoolPlace(given: string | undefined, problems: string[]): SpoolSet
 function readOrigins(given: string | undefined, problems: string[]): Set<string> {
   const origins = (given ?? '').split(/[\s,]+/).filter(Boolean)
   for (const origin of origins)
-    if (origin !== 'null' && !/^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/.test(origin))
+    if (
+      origin !== 'null' &&
+      (/^http:.*:80$|^https:.*:443$/.test(origin) ||
+        !/^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/.test(origin))
+    )
       problems.push(
-        `ALLOWED_ORIGINS: "${origin}" is not an origin; write https://other.example as browsers do, without a path, several separated by spaces or commas`,
+        `ALLOWED_ORIGINS: "${origin}" is not an origin; write https://other.example as browsers do, without a path and without the scheme's own port, several separated by spaces or commas`,
       )
   return new Set(origins)
 }
@@ -185,17 +190,28 @@ function readFilters(env: Environment, problems: string[]): FilterSettings {
     webCrawlers: on.includes('web-crawlers'),
     localhost: on.includes('localhost'),
     healthChecks: on.includes('health-checks'),
-    errorMessages: readGlobs(env.FILTER_ERROR_MESSAGES),
-    releases: readGlobs(env.FILTER_RELEASES),
+    errorMessages: readGlobs(env, 'FILTER_ERROR_MESSAGES', problems),
+    releases: readGlobs(env, 'FILTER_RELEASES', problems),
   }
 }
 
 /** One glob a line, or separated by `|` (a message may hold spaces and commas). */
-function readGlobs(given: string | undefined): string[] {
-  return (given ?? '')
+function readGlobs(env: Environment, name: string, problems: string[]): string[] {
+  const globs = (env[name] ?? '')
     .split(/[\n|]/)
     .map((glob) => glob.trim())
     .filter(Boolean)
+  for (const glob of globs)
+    if (!compiles(glob)) problems.push(`${name}: "${glob}" is not a glob; write one like *ChunkLoadError*`)
+  return globs
+}
+
+function compiles(glob: string): boolean {
+  try {
+    return compileGlobs([glob]) !== undefined
+  } catch {
+    return false
+  }
 }
 
 /** The usual variables, in either case; `host:port` without a scheme is taken for http. */

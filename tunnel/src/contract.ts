@@ -3,6 +3,9 @@
 /** How a post was answered. Exactly one per envelope (`DESIGN.md` §2.4). */
 export type Answer = 'delivered' | 'spooled' | 'limited' | 'filtered' | 'refused' | 'declined' | 'aborted'
 
+/** Items of one type: how many, when more than one, their bytes together, and `limited`, `shed` or a filter for what was taken out. */
+export type ReceiptItem = { type: string; count?: number; bytes: number; out?: string }
+
 /** One envelope as operators see it: that it came and what became of it, never what it says. */
 export type Receipt = {
   /** Our own identity for it, unique over replicas. */
@@ -15,8 +18,8 @@ export type Receipt = {
   eventId?: string
   /** SDK name and version, cut to 64 characters. */
   sdk?: string
-  /** `out` tells why an item was taken out: `limited`, `shed`, or a filter. */
-  items: { type: string; bytes: number; out?: string }[]
+  /** One entry for each type that Sentry knows (`other` for the rest) and each `out`: why items were taken out. */
+  items: ReceiptItem[]
   /** Body bytes as they came over the wire. */
   bytes: number
   answer: Answer

@@ -43,7 +43,8 @@ export type Deliverer = {
   stop(): Promise<void>
 }
 
-export const LEASE_MS = 30_000 // longer than any attempt
+export const LEASE_MS = 30_000 // longer than most attempts; a large one asks for more
+const LEASE_SPARE_MS = 10_000
 const TICK_MS = 100
 const EXPIRY_ROUNDS = 100
 const IN_HAND = 64 // attempts at a time, all upstreams together: live traffic comes first
@@ -126,8 +127,10 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
     const project = projects.byKey(lease.project)
     if (!project) return spool.postpone(lease, now() + MAX_DELAY_MS)
     const parcel = await packKept(await spool.read(lease), lease.bytes, now() - lease.received)
+    const needed = upstreams.attemptMs(parcel.bytes) + LEASE_SPARE_MS
+    const held = needed > LEASE_MS ? await spool.extend(lease, needed) : lease
     const { final } = upstreams.probe(project, parcel, lease.headers)
-    await settle(lease, project, await final)
+    await settle(held, project, await final)
   }
 
   /** What came of an attempt: an end, or another try later. */

@@ -16,7 +16,7 @@ export type Dsn = {
 // As `DSN_REGEX` of the JavaScript SDK reads it (packages/core/src/utils/dsn.ts), but to the last character:
 // the project is digits and nothing follows it.
 const DSN =
-  /^(https?):\/\/(\w+)(?::\w*)?@(\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::(\d{1,5}))?\/((?:[\w.~-]+\/)*)(\d{1,20})$/i
+  /^(https?):\/\/(\w+)(?::\w*)?@(\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::(\d{1,5}))?\/((?:[\w.~-]+\/)*)(0|[1-9]\d{0,19})$/i
 
 const DEFAULT_PORT = { http: '80', https: '443' }
 

@@ -7,7 +7,7 @@ import { Rejection } from './rejection.ts'
 export type Item = {
   type: string
   header: Readonly<Record<string, unknown>>
-  /** The whole item, from its header's first byte to after the newline that ends it, if one does. */
+  /** The whole item, from blank space before its header to after the newline that ends it, if one does. */
   range: Range
   /** Payload bytes. */
   bytes: number
@@ -81,6 +81,7 @@ export function createEnvelopeReader(limits: ReaderLimits): EnvelopeReader {
   let state: 'header' | 'item' | 'sized' | 'unsized' | 'end' = 'header'
   let offset = 0 // bytes before the current chunk
   let line: Buffer[] = [] // a header line that began in an earlier chunk
+  let gapStart = 0 // where blank space before a header begins: it goes with its item
   let lineStart = 0
   let lineBytes = 0
   let blanks = 0
@@ -107,6 +108,7 @@ export function createEnvelopeReader(limits: ReaderLimits): EnvelopeReader {
   function takeLine(chunk: Buffer, from: number): number {
     const start = lineBytes > 0 ? from : skipBlanks(chunk, from)
     if (lineBytes === 0) {
+      if (blanks === 0) gapStart = offset + from
       lineStart = offset + start
       blanks += start - from
     }
@@ -151,7 +153,7 @@ export function createEnvelopeReader(limits: ReaderLimits): EnvelopeReader {
     if (items.length === limits.items)
       throw new Rejection('too-many-items', `It has more than ${limits.items}.`)
     keepCuts(parsed, RELAY_ITEM_KEYS)
-    item = { type, header: parsed.value, range: [lineStart, 0], bytes: 0, payload: [] }
+    item = { type, header: parsed.value, range: [gapStart, 0], bytes: 0, payload: [] }
     items.push(item)
     if (!kept && limits.keep(type)) kept = item
     const length = readLength(parsed)

@@ -15,7 +15,8 @@ export function streamReceipts(c: Context, receipts: Receipts, replica: string):
   return streamSSE(c, async (stream) => {
     const gone = new AbortController()
     stream.onAbort(() => gone.abort())
-    const heart = setInterval(() => void stream.write(': still here\n\n'), HEARTBEAT_MS)
+    let idle = false
+    const heart = setInterval(() => idle && void stream.write(': still here\n\n'), HEARTBEAT_MS)
     let at = startingPoint(c.req.header('last-event-id'), receipts, replica)
     try {
       while (!stream.aborted) {
@@ -27,7 +28,9 @@ export function streamReceipts(c: Context, receipts: Receipts, replica: string):
           at++
           await stream.writeSSE({ id: `${replica}:${at}`, event: 'receipt', data: JSON.stringify(receipt) })
         }
-        if (receipts.newest() === at) await receipts.next(gone.signal)
+        idle = receipts.newest() === at
+        if (idle) await receipts.next(gone.signal)
+        idle = false
       }
     } finally {
       clearInterval(heart)

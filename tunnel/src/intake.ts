@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Aborted, type Bodies, type Body, chunksOf, packParcel, packPlain } from './body.ts'
 import type { ClientReports } from './client-reports.ts'
-import type { Receipt } from './contract.ts'
+import type { Receipt, ReceiptItem } from './contract.ts'
 import { LEASE_MS } from './delivery.ts'
 import type { Caller, Edge } from './edge.ts'
 import { createEnvelopeReader, type Envelope, type Item, type ReaderLimits } from './envelope.ts'
@@ -11,7 +11,7 @@ import type { Delivery, Reply } from './exchange.ts'
 import type { Filters } from './filters.ts'
 import { identify } from './identity.ts'
 import type { Inbox } from './inbox.ts'
-import { categoriesOf, checkItems, limitNameOf } from './items.ts'
+import { CATEGORY_NAMES, categoriesOf, checkItems, ITEM_TYPES, limitNameOf } from './items.ts'
 import type { Limits } from './limits.ts'
 import { checkOrigin, corsHeaders, type Sender } from './origin.ts'
 import type { Project, Projects } from './projects.ts'
@@ -68,6 +68,8 @@ type Carried = {
   project: Project
   envelope: Envelope
   body: Body
+  /** The part of the sender's own limit that is left. */
+  left: number
   out: Map<Item, string>
   /** What still needs the body when the answer is given. */
   holds: Promise<unknown>[]
@@ -80,6 +82,7 @@ export function createIntake(parts: IntakeParts): Intake {
     parts
   let inFlight = 0
   let visits = 0
+  let keeping: Promise<void> = Promise.resolve()
   return { take, inFlight: () => inFlight }
 
   async function take(incoming: IncomingMessage): Promise<Response> {
@@ -114,14 +117,18 @@ export function createIntake(parts: IntakeParts): Intake {
     const holds: Promise<unknown>[] = []
     try {
       receipt.bytes = body.wireBytes
+      const left = throttle.charge(visit.caller.address, body.wireBytes)
+      if (left < 0) return tooMuch(visit)
       if (body.encoding !== 'identity') await unpackInto(body, parts.maxBytes, reader.push)
       const envelope = reader.end()
-      if (envelope.items.length === 0) return respond(visit, 200, '{}', jsonType()) // the SDK's connectivity probe
+      if (isProbe(envelope)) return respond(visit, 200, '{}', jsonType())
       describe(receipt, envelope)
       const project = projects.resolve(envelope.header.dsn, query)
       receipt.project = project.name
       checkItems(envelope.items)
-      return await admit(visit, { project, envelope, body, out: new Map(), holds })
+      if (envelope.items.length === 0)
+        return settleKept(visit, envelope, { answer: 'filtered', reason: 'empty', status: 200 })
+      return await admit(visit, { project, envelope, body, left, out: new Map(), holds })
     } finally {
       if (holds.length === 0) await body.release()
       else void Promise.allSettled(holds).then(body.release)
@@ -130,14 +137,15 @@ export function createIntake(parts: IntakeParts): Intake {
 
   /** Takes out what is not wanted, what Sentry holds back, and what is too much; what is left goes on. */
   async function admit(visit: Visit, carried: Carried): Promise<Response> {
-    const { project, envelope, body, out } = carried
+    const { project, envelope, out } = carried
     const filtered = filters.sift(envelope, visit.incoming.headers['user-agent'])
+    for (const item of envelope.items) item.payload = [] // nobody looks into it any more
     if (filtered) takeOut(carried, filtered.dropped, 'filtered_events', filtered.reason)
-    const held = limits.hold(project, left(carried))
+    const held = limits.hold(project, remainder(carried))
     takeOut(carried, held, 'rate_limited_events', 'limited')
-    const shed = throttle.shed(visit.caller.address, project.name, left(carried), body.wireBytes)
+    const shed = throttle.shed(carried.left, project.name, remainder(carried))
     takeOut(carried, shed, 'rate_limited_events', 'shed')
-    if (out.size > 0) markOut(visit, carried)
+    if (out.size > 0) visit.receipt.items = summarise(envelope.items, out)
     if (out.size < envelope.items.length) return goOn(visit, carried)
     if (held.size + shed.size === 0)
       return settleKept(visit, envelope, { answer: 'filtered', status: 200, ...filtered })
@@ -158,9 +166,23 @@ export function createIntake(parts: IntakeParts): Intake {
   async function goOn(visit: Visit, carried: Carried): Promise<Response> {
     const { envelope, body, out } = carried
     const cuts = mergeRanges([...envelope.cuts, ...[...out.keys()].map(({ range }) => range)])
-    if (inbox) await keep(inbox, visit.receipt, envelope, body)
-    if (!sentry) return settleKept(visit, envelope, { answer: 'delivered', status: 200 })
-    return forward(sentry, visit, carried, cuts)
+    if (!sentry) {
+      if (inbox) await keepNext(inbox, visit, envelope, body)
+      return settleKept(visit, envelope, { answer: 'delivered', status: 200 })
+    }
+    const answer = await forward(sentry, visit, carried, cuts)
+    if (inbox)
+      await keepNext(inbox, visit, envelope, body).catch((error) =>
+        parts.onBug(error, visit.caller.requestId),
+      )
+    return answer
+  }
+
+  /** One at a time: each is held as a whole for a moment. */
+  function keepNext(into: Inbox, { receipt }: Visit, envelope: Envelope, body: Body): Promise<void> {
+    const kept = keeping.then(() => keep(into, receipt, envelope, body))
+    keeping = kept.catch(() => undefined)
+    return kept
   }
 
   /** Send first; what Sentry has not taken by the time a browser should wait goes into the spool. */
@@ -193,10 +215,13 @@ export function createIntake(parts: IntakeParts): Intake {
       ? content
       : { file: plain.file, chunks: () => chunksOf(plain) }
     const waiting = await describeWaiting(visit, carried, plain.bytes, headers, bytes)
-    const result = await to.spool.put(waiting, bytes, underWay ? LEASE_MS : 0).catch((error: Error) => error)
+    const result = await to.spool
+      .put(waiting, bytes, underWay ? to.upstreams.attemptMs(plain.bytes) + LEASE_MS : 0)
+      .catch((error: Error) => error)
     if (result instanceof Error || result.kind === 'full') {
       const final = await underWay
       if (final?.kind === 'answered') return pass(visit, final.reply)
+      reports.note(project, 'discarded_events', 'queue_overflow', remainder(carried).items)
       throw result instanceof Error
         ? new Rejection('spool-unwritable')
         : new Rejection('spool-full', result.why)
@@ -248,7 +273,9 @@ export function createIntake(parts: IntakeParts): Intake {
 
   function holdBack(visit: Visit, { out }: Carried, asked: RateLimit[]): Response {
     const rejection = new Rejection('rate-limited', `Held back: ${[...new Set(out.values())].join(', ')}.`)
-    const header = formatRateLimits(asked, 'tunnel')
+    const names = new Set([...out.keys()].map(limitNameOf))
+    const still = asked.length > 0 ? asked : [{ seconds: 1, categories: [...names] }] // it has ended this very moment
+    const header = formatRateLimits(still, 'tunnel')
     const verdict: Verdict = {
       answer: 'limited',
       reason: [...out.values()].includes('shed') ? 'shed' : 'limited',
@@ -258,6 +285,19 @@ export function createIntake(parts: IntakeParts): Intake {
       ...jsonType(),
       'x-sentry-rate-limits': header,
     })
+  }
+
+  /** Its sender's own limit is used up, whatever is in it; every kind is named, since a header that names none is no limit. */
+  function tooMuch(visit: Visit): Response {
+    const rejection = new Rejection('rate-limited', 'Its sender has sent too much.')
+    const header = formatRateLimits([{ seconds: SHED_SECONDS, categories: [...CATEGORY_NAMES] }], 'tunnel')
+    const headers = { ...jsonType(), 'x-sentry-rate-limits': header }
+    return settle(
+      visit,
+      { answer: 'limited', reason: 'shed', status: 429 },
+      refusalBody(rejection, visit.caller.requestId),
+      headers,
+    )
   }
 
   function refuse(visit: Visit, error: unknown): Response {
@@ -331,22 +371,37 @@ function mostImportant(items: readonly Item[]): string {
 const LABEL_LENGTH = 64
 
 function describe(receipt: Visit['receipt'], { header, eventId, items }: Envelope): void {
-  receipt.items = items.map(({ type, bytes }) => ({ type: type.slice(0, LABEL_LENGTH), bytes }))
+  receipt.items = summarise(items, NOTHING_OUT)
   if (eventId) receipt.eventId = eventId
   const sdk = nameSdk(header.sdk)
   if (sdk) receipt.sdk = sdk
 }
 
 /** The envelope as far as nothing of it has been taken out. */
-function left({ envelope, out }: Carried): Envelope {
+function remainder({ envelope, out }: Carried): Envelope {
   return out.size === 0 ? envelope : { ...envelope, items: envelope.items.filter((item) => !out.has(item)) }
 }
 
-function markOut({ receipt }: Visit, { envelope, out }: Carried): void {
-  receipt.items = receipt.items.map((item, i) => {
-    const why = out.get(envelope.items[i] as Item)
-    return why ? { ...item, out: why } : item
-  })
+/** What an SDK sends to see whether anybody answers (`diagnoseSdkConnectivity`). */
+function isProbe({ header, items }: Envelope): boolean {
+  return items.length === 0 && Object.keys(header).length === 0
+}
+
+const NOTHING_OUT: ReadonlyMap<Item, string> = new Map()
+
+/** As short as the kinds of items are few: an envelope may hold a thousand, and thousands of receipts are kept. */
+function summarise(items: readonly Item[], out: ReadonlyMap<Item, string>): ReceiptItem[] {
+  const kinds = new Map<string, ReceiptItem>()
+  for (const item of items) {
+    const type = ITEM_TYPES.has(item.type) ? item.type : 'other'
+    const why = out.get(item)
+    const kind = kinds.get(`${type} ${why}`)
+    if (kind) {
+      kind.count = (kind.count ?? 1) + 1
+      kind.bytes += item.bytes
+    } else kinds.set(`${type} ${why}`, { type, bytes: item.bytes, ...(why && { out: why }) })
+  }
+  return [...kinds.values()]
 }
 
 function nameSdk(sdk: unknown): string | undefined {

@@ -55,11 +55,26 @@ export function limitNameOf(item: Item): string {
   return categoriesOf(item)[0] ?? (item.type === 'client_report' ? 'internal' : 'default')
 }
 
-/** How much an item counts for in a client report: attachments by bytes, containers by what they hold, others one. */
-export function quantityOf({ type, header, bytes }: Item): number {
-  if (type === 'attachment') return Math.max(1, bytes)
+/** Types whose header tells how many they hold. */
+const CONTAINERS = new Set(['span', 'log', 'trace_metric'])
+
+/** What an item counts for in a client report, by category. Relay reports no sessions (PROTOCOL §6). */
+export function quantitiesOf(item: Item): { category: string; quantity: number }[] {
+  const [category] = categoriesOf(item)
+  if (category === undefined || category === 'session') return []
+  if (item.type === 'attachment')
+    return [
+      { category, quantity: Math.max(1, item.bytes) },
+      { category: 'attachment_item', quantity: 1 },
+    ]
+  const count = { category, quantity: CONTAINERS.has(item.type) ? countOf(item) : 1 }
+  return item.type === 'log' ? [count, { category: 'log_byte', quantity: Math.max(1, item.bytes) }] : [count]
+}
+
+/** Each entry takes a few bytes: a sender's word is believed no further. */
+function countOf({ header, bytes }: Item): number {
   const count = header.item_count
-  const most = Math.max(1, Math.floor(bytes / 2)) // each entry takes a few bytes: a sender's word is believed no further
+  const most = Math.max(1, Math.floor(bytes / 2))
   return typeof count === 'number' && Number.isInteger(count) && count > 0 ? Math.min(count, most) : 1
 }
 

@@ -8,6 +8,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** A line per envelope is many small writes: they are gathered for a moment. */
 const GATHER_BYTES = 16_000 // the most that one write of the library takes is 16 KiB
+const MOST_BYTES = 4 * 1024 * 1024 // kept for a reader that has stalled; lines beyond are dropped
 const FLUSH_MS = 200
 
 export type Log = {
@@ -17,7 +18,12 @@ export type Log = {
 }
 
 export function createLog(level: LogLevel): Log {
-  const destination = pino.destination({ dest: 1, sync: false, minLength: GATHER_BYTES })
+  const destination = pino.destination({
+    dest: 1,
+    sync: false,
+    minLength: GATHER_BYTES,
+    maxLength: MOST_BYTES,
+  })
   const timer = setInterval(() => destination.flush(), FLUSH_MS).unref()
   const logger = createLogger(level, destination)
   return { logger, close }

@@ -1,6 +1,7 @@
 /** Start the tunnel, and stop it without losing an envelope. */
 
 import { mkdirSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
 import { createAdaptorServer } from '@hono/node-server'
 import closeWithGrace from 'close-with-grace'
 import manifest from '../package.json' with { type: 'json' }
@@ -27,6 +28,8 @@ import { openWayToSentry } from './way-to-sentry.ts'
 
 const SHARE_BYTES = 16 * 1024 * 1024 // what one body may hold in memory
 const REPORT_MS = 30_000
+const FINISH_MS = 9_000 // for what is in hand; it is answered within 2 s, or is a body that does not end
+const DELIVER_MS = 3_000 // for deliveries under way
 const STOP_MS = 15_000 // shorter than compose's stop_grace_period
 
 process.umask(0o077) // what lies on disk are reports of errors and visitors' addresses
@@ -102,7 +105,7 @@ const admin = createAdmin({
   replica,
   logger: log.logger,
   token: config.adminToken,
-  isReady: () => !stopping,
+  isReady: () => publicServer.listening && !stopping,
   status: () =>
     describeStatus({
       config,
@@ -123,9 +126,9 @@ const reporting = setInterval(() => void reports.flush(), REPORT_MS).unref()
 closeWithGrace({ delay: STOP_MS, logger: false }, async ({ err }) => {
   stopping = true
   if (err) log.logger.fatal({ err }, 'stopping after an error')
-  await stopTaking(publicServer)
+  await stopTaking(publicServer, FINISH_MS)
   clearInterval(reporting)
-  await sentry?.deliverer.stop()
+  await Promise.race([sentry?.deliverer.stop(), wait(DELIVER_MS)]) // what is not delivered by then stays in the spool
   await reports.flush()
   await sentry?.upstreams.close()
   await sentry?.spool.close()

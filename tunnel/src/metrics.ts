@@ -2,7 +2,6 @@
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Receipt, SpoolEnd } from './contract.ts'
-import { ITEM_TYPES } from './items.ts'
 import type { LimitInForce } from './limits.ts'
 import type { WatchedSpool } from './spool/health.ts'
 import type { SpoolTotals } from './spool/spool.ts'
@@ -140,8 +139,7 @@ export function createMetrics(gauges: Gauges): Metrics {
     upstreamStatus,
   }: Receipt): void {
     envelopes.inc({ answer, reason: reason ?? '', project: project ?? '' })
-    for (const { type, out } of parts)
-      items.inc({ type: ITEM_TYPES.has(type) ? type : 'other', answer: out ?? answer })
+    for (const { type, count: many = 1, out } of parts) items.inc({ type, answer: out ?? answer }, many)
     bytes.inc({ answer }, size)
     seconds.observe({ answer }, took / 1000)
     if (upstreamStatus) upstreamAnswers.inc({ status: `${Math.floor(upstreamStatus / 100)}xx` })

@@ -42,12 +42,15 @@ export async function ownAddress(host: string): Promise<string> {
   }
 }
 
-/** Takes no new connection and resolves when every request in hand is answered. Idle connections are closed at once. */
-export async function stopTaking(server: ServerType): Promise<void> {
+/**
+ * Takes no new connection and resolves when every request in hand is answered, or after `ms`: a sender that never ends its body must not
+ * keep what is left to do from being done. Idle connections are closed at once.
+ */
+export async function stopTaking(server: ServerType, ms: number): Promise<void> {
   if (!server.listening) return
   const closed = once(server, 'close')
   server.close()
-  if ('closeIdleConnections' in server) closeIdle(server)
+  if ('closeIdleConnections' in server) closeIdle(server, ms)
   await closed
 }
 
@@ -61,8 +64,12 @@ export async function stopNow(server: ServerType): Promise<void> {
 }
 
 /** A connection that becomes idle after its answer is closed then, not at the end of its keep-alive time. */
-function closeIdle(server: Server): void {
+function closeIdle(server: Server, ms: number): void {
   server.closeIdleConnections()
   const timer = setInterval(() => server.closeIdleConnections(), 50)
-  server.once('close', () => clearInterval(timer))
+  const deadline = setTimeout(() => server.closeAllConnections(), ms)
+  server.once('close', () => {
+    clearInterval(timer)
+    clearTimeout(deadline)
+  })
 }

@@ -23,7 +23,7 @@ const MIN_ENVELOPE_BYTES = 1024
 const MAX_ENVELOPE_BYTES = 1024 * 1024 * 1024 // 1 GiB
 
 /** What web serves itself; a tunnel path must be none of these, nor below one. `scripts/render-nginx.sh` holds the same list. */
-const WEB_PATH = /^\/(_next|console|lab)(\/|$)/
+const WEB_PATH = /^\/(_next|console|healthz|lab)(\/|$)/
 
 /**
  * Reads the shared settings. Each problem found is appended to `problems` as `NAME: "value" what is wrong; what to write`,
@@ -56,7 +56,7 @@ function readTunnelPaths(env: Environment, problems: string[]): string[] {
       )
     else if (WEB_PATH.test(path))
       problems.push(
-        `TUNNEL_PATHS: "${path}" is served by the web app; choose one outside /_next, /console and /lab`,
+        `TUNNEL_PATHS: "${path}" is served by the web app; choose one outside /_next, /console, /healthz and /lab`,
       )
   }
   return [...new Set(paths)]

@@ -16,8 +16,13 @@ export type ThrottleSettings = {
 }
 
 export type Throttle = {
-  /** Takes an envelope into account, and gives the items to shed. */
-  shed(address: string | undefined, project: string, envelope: Envelope, wireBytes: number): Set<Item>
+  /**
+   * Takes a body of an address into account, whatever becomes of it. Gives the part of its limit that is left, below 0 when it was
+   * used up before.
+   */
+  charge(address: string | undefined, wireBytes: number): number
+  /** Takes an envelope of a proven project into account, and gives the items to shed; `left` is what `charge` gave. */
+  shed(left: number, project: string, envelope: Envelope): Set<Item>
   /** Client addresses remembered now. */
   addresses(): number
   /** An address that looks like a proxy's, not a visitor's: the sign of a missing `TRUSTED_PROXIES`. */
@@ -55,15 +60,9 @@ export function createThrottle(settings: ThrottleSettings, clock: () => number):
   let old = new Map<string, Bucket>()
   const byProject = new Map<string, Bucket>()
   let suspicious: string | undefined
-  return { shed, addresses: () => young.size + old.size, suspiciousAddress: () => suspicious }
+  return { charge, shed, addresses: () => young.size + old.size, suspiciousAddress: () => suspicious }
 
-  function shed(
-    address: string | undefined,
-    project: string,
-    { items }: Envelope,
-    wireBytes: number,
-  ): Set<Item> {
-    const mine = leftForAddress(address, wireBytes)
+  function shed(mine: number, project: string, { items }: Envelope): Set<Item> {
     const left = mine < 0 ? mine : Math.min(mine, leftForProject(project)) // who is over their own limit takes nothing from others
     if (left >= 0.5) return NOTHING
     const shedded = new Set(items.filter((item) => !passes(item, left)))
@@ -71,16 +70,15 @@ export function createThrottle(settings: ThrottleSettings, clock: () => number):
     return shedded
   }
 
-  /** The fraction of the bucket that is left after this envelope; below 0 when it was empty. */
-  function leftForAddress(address: string | undefined, wireBytes: number): number {
-    if (settings.addressRate === 0 || address === undefined) return 1
+  function charge(address: string | undefined, wireBytes: number): number {
+    if (address === undefined || settings.addressRate + settings.addressBytes === 0) return 1
     if (isPrivate(address)) {
       suspicious ??= address
       return 1
     }
     const bucket = remember(networkOf(address))
     refill(bucket, settings.addressRate, settings.addressBurst)
-    const envelopes = spend(bucket, settings.addressBurst)
+    const envelopes = settings.addressRate === 0 ? 1 : spend(bucket, settings.addressBurst)
     return Math.min(envelopes, spendBytes(bucket, wireBytes))
   }
 

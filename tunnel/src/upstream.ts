@@ -22,6 +22,8 @@ export type Upstreams = {
   post(project: Project, parcel: Parcel, headers: string[]): Attempt
   /** Posts once, whatever the breaker says. */
   probe(project: Project, parcel: Parcel, headers: string[]): Attempt
+  /** How long an attempt with so many bytes may take, in milliseconds. */
+  attemptMs(bytes: number): number
   isOpen(origin: string): boolean
   /** While the breaker is open: whether it is time to probe. */
   mayProbe(origin: string): boolean
@@ -76,6 +78,7 @@ export function createUpstreams(
   return {
     post,
     probe,
+    attemptMs: (bytes) => deadlines(settings, bytes).answerMs,
     isOpen: (origin) => find(origin).breaker.isOpen(),
     mayProbe: (origin) => find(origin).breaker.mayProbe(),
     spendProbe: (origin) => find(origin).breaker.spendProbe(),
@@ -102,7 +105,7 @@ export function createUpstreams(
         soon.resolve(delivery)
         resolve(delivery)
       }
-      const exchange = new Exchange(deadlines(settings, parcel), {
+      const exchange = new Exchange(deadlines(settings, parcel.bytes), {
         note: breaker.note,
         onLate: () => soon.resolve('late'),
         done,
@@ -129,8 +132,8 @@ export function createUpstreams(
 const SLOW_UPLINK = 1024 * 1024 // bytes a second
 
 /** A large envelope takes its time to be sent; the answer's time is what Sentry needs on top of that. */
-function deadlines({ lateMs, answerMs }: UpstreamSettings, { bytes }: Parcel): Deadlines {
-  return { lateMs, answerMs: answerMs + (bytes / SLOW_UPLINK) * 1000 }
+function deadlines({ lateMs, answerMs }: UpstreamSettings, bytes: number): Deadlines {
+  return { lateMs, answerMs: answerMs + Math.ceil((bytes / SLOW_UPLINK) * 1000) }
 }
 
 /** Redirects are not followed: neither dispatcher does so by itself. Certificates are verified, as Node does by default. */
