@@ -60,10 +60,10 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
   })
 
   it('shows what a container said that refuses to start, and removes the others', async () => {
-    await using site = await start({ ALLOWED_ORIGINS: 'other.example' })
+    await using site = await start({ SENTRY_TRACES_SAMPLE_RATE: '2' })
     expect(await site.exited).toBe(1)
-    expect(site.output()).toContain('ALLOWED_ORIGINS: "other.example" is not an origin;')
-    expect(site.output()).toMatch(/culvert: tunnel-\d did not start \(exit code 1\)\.\n$/)
+    expect(site.output()).toContain('SENTRY_TRACES_SAMPLE_RATE: "2" is not a share;')
+    expect(site.output()).toMatch(/culvert: web\S* did not start \(exit code 1\)\.\n$/)
   })
 })
 

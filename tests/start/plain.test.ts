@@ -146,10 +146,10 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
   })
 
   it('shows what a process said that refuses to start, and stops the others', async () => {
-    await using site = await start({ ALLOWED_ORIGINS: 'other.example' })
+    await using site = await start({ SENTRY_TRACES_SAMPLE_RATE: '2' })
     expect(await site.exited).toBe(1)
-    expect(site.output()).toContain('ALLOWED_ORIGINS: "other.example" is not an origin;')
-    expect(site.output()).toMatch(/culvert: tunnel-\d did not start \(exit code 1\)\.\n$/)
+    expect(site.output()).toContain('SENTRY_TRACES_SAMPLE_RATE: "2" is not a share;')
+    expect(site.output()).toMatch(/culvert: web\S* did not start \(exit code 1\)\.\n$/)
   })
 
   it('builds again what has changed, and shows the error of a build that fails', async () => {

@@ -1,5 +1,6 @@
 /** Stopping cuts nobody off. */
 
+import { once } from 'node:events'
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
@@ -53,6 +54,23 @@ describe('A tunnel that is told to stop', () => {
     expect(await answered.promise).toMatchObject({ status: 200 })
     expect((await sentry.next()).body.equals(body)).toBe(true)
     expect(await tunnel.exited).toEqual({ code: 0, signal: null })
+  })
+
+  it('waits for no body that never ends', async () => {
+    await using tunnel = await startTunnel()
+    const sending = request({
+      port: tunnel.port,
+      path: '/monitoring',
+      method: 'POST',
+      headers: { 'content-length': 100 },
+    })
+    const cut = once(sending, 'error')
+    sending.write('{')
+    await expect.poll(() => inFlight(tunnel.adminUrl)).toBe(1)
+    process.kill(Number(tunnel.pid), 'SIGTERM')
+    await cut
+    expect(await tunnel.exited).toEqual({ code: 0, signal: null })
+    expect(await tunnel.log(({ answer }) => answer === 'aborted')).toMatchObject({ status: 0 })
   })
 })
 
