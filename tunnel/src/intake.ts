@@ -1,9 +1,10 @@
 /** What happens to one envelope, from request to answer. */
 
 import type { IncomingMessage } from 'node:http'
+import { jsonType, replyHeaders, respond } from './answer.ts'
 import { Aborted, type Bodies, type Body, chunksOf, packParcel, packPlain } from './body.ts'
 import type { ClientReports } from './client-reports.ts'
-import type { Receipt, ReceiptItem } from './contract.ts'
+import type { Receipt } from './contract.ts'
 import { LEASE_MS } from './delivery.ts'
 import type { Caller, Edge } from './edge.ts'
 import { createEnvelopeReader, type Envelope, type Item, type ReaderLimits } from './envelope.ts'
@@ -11,9 +12,9 @@ import type { Delivery, Reply } from './exchange.ts'
 import type { Filters } from './filters.ts'
 import { identify } from './identity.ts'
 import type { Inbox } from './inbox.ts'
-import { CATEGORY_NAMES, categoriesOf, checkItems, ITEM_TYPES, limitNameOf } from './items.ts'
+import { CATEGORY_NAMES, categoriesOf, checkItems, limitNameOf } from './items.ts'
 import type { Limits } from './limits.ts'
-import { checkOrigin, corsHeaders, type Sender } from './origin.ts'
+import { checkOrigin, type Sender } from './origin.ts'
 import type { Project, Projects } from './projects.ts'
 import { readQuery } from './query.ts'
 import { mergeRanges, type Range } from './range.ts'
@@ -21,6 +22,7 @@ import { formatRateLimits, type RateLimit } from './rate-limits.ts'
 import type { Receipts } from './receipts.ts'
 import { Rejection, refusalBody } from './rejection.ts'
 import { priorityOf, type SpoolBody, type Waiting } from './spool/spool.ts'
+import { describe, summarise } from './summary.ts'
 import { networkOf, SHED_SECONDS, type Throttle } from './throttle.ts'
 import { unpacked, unpackInto } from './unpack.ts'
 import { senderHeaders } from './upstream.ts'
@@ -332,31 +334,6 @@ export function createIntake(parts: IntakeParts): Intake {
   }
 }
 
-const BODILESS = new Set([204, 205])
-function jsonType(): Record<string, string> {
-  return { 'content-type': 'application/json' }
-}
-
-function respond(
-  { caller, sender }: Visit,
-  status: number,
-  body: BodyInit | null,
-  headers: Record<string, string>,
-): Response {
-  headers['x-request-id'] = caller.requestId
-  if (sender.foreign !== undefined) Object.assign(headers, corsHeaders(sender))
-  return new Response(BODILESS.has(status) ? null : body, { status, headers })
-}
-
-/** Of Sentry's headers these three, and nothing else. */
-function replyHeaders({ contentType, retryAfter, rateLimits }: Reply): Record<string, string> {
-  const headers: Record<string, string> = {}
-  if (contentType) headers['content-type'] = contentType
-  if (retryAfter) headers['retry-after'] = retryAfter
-  if (rateLimits) headers['x-sentry-rate-limits'] = rateLimits
-  return headers
-}
-
 /** What our own limits tell the sender: only the kinds that were shed. */
 function shedLimits(shed: Set<Item>): RateLimit[] {
   const categories = new Set([...shed].map(limitNameOf))
@@ -368,15 +345,6 @@ function mostImportant(items: readonly Item[]): string {
   return categories.sort((a, b) => priorityOf(a) - priorityOf(b))[0] ?? ''
 }
 
-const LABEL_LENGTH = 64
-
-function describe(receipt: Visit['receipt'], { header, eventId, items }: Envelope): void {
-  receipt.items = summarise(items, NOTHING_OUT)
-  if (eventId) receipt.eventId = eventId
-  const sdk = nameSdk(header.sdk)
-  if (sdk) receipt.sdk = sdk
-}
-
 /** The envelope as far as nothing of it has been taken out. */
 function remainder({ envelope, out }: Carried): Envelope {
   return out.size === 0 ? envelope : { ...envelope, items: envelope.items.filter((item) => !out.has(item)) }
@@ -385,30 +353,6 @@ function remainder({ envelope, out }: Carried): Envelope {
 /** What an SDK sends to see whether anybody answers (`diagnoseSdkConnectivity`). */
 function isProbe({ header, items }: Envelope): boolean {
   return items.length === 0 && Object.keys(header).length === 0
-}
-
-const NOTHING_OUT: ReadonlyMap<Item, string> = new Map()
-
-/** As short as the kinds of items are few: an envelope may hold a thousand, and thousands of receipts are kept. */
-function summarise(items: readonly Item[], out: ReadonlyMap<Item, string>): ReceiptItem[] {
-  const kinds = new Map<string, ReceiptItem>()
-  for (const item of items) {
-    const type = ITEM_TYPES.has(item.type) ? item.type : 'other'
-    const why = out.get(item)
-    const kind = kinds.get(`${type} ${why}`)
-    if (kind) {
-      kind.count = (kind.count ?? 1) + 1
-      kind.bytes += item.bytes
-    } else kinds.set(`${type} ${why}`, { type, bytes: item.bytes, ...(why && { out: why }) })
-  }
-  return [...kinds.values()]
-}
-
-function nameSdk(sdk: unknown): string | undefined {
-  if (typeof sdk !== 'object' || sdk === null || !('name' in sdk) || typeof sdk.name !== 'string')
-    return undefined
-  const version = 'version' in sdk && typeof sdk.version === 'string' ? `/${sdk.version}` : ''
-  return `${sdk.name}${version}`.slice(0, LABEL_LENGTH)
 }
 
 async function keep(
