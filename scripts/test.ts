@@ -5,6 +5,7 @@ import { parseCLI, startVitest } from 'vitest/node'
 import { buildWeb } from './build-web.ts'
 import { canInstall, install } from './debian-packages.ts'
 import { readEnvironment } from './environment.ts'
+import { bringNatsServer } from './nats-server.ts'
 import { CHROMIUM, findProgram } from './programs.ts'
 import { readLeave, tellSkips } from './skips.ts'
 import type { StepFailed } from './step.mjs'
@@ -24,6 +25,8 @@ process.exit(tally.failed > 0 || tally.passed === 0 || refused > 0 ? 1 : 0)
 async function bringAll(): Promise<void> {
   await bringProgram('nginx-light', ['nginx'])
   await bringProgram('chromium', CHROMIUM)
+  await bringProgram('strace', ['strace'])
+  bringNatsServer(root, env.PATH ?? '')
   await buildWeb(root, env).catch(explain)
 }
 

@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { engineProblem, missingImages } from '../../scripts/engine.ts'
+import { natsFolder } from '../../scripts/nats-server.ts'
 import { CHROMIUM, findProgram } from '../../scripts/programs.ts'
 
 declare module 'vitest' {
@@ -21,7 +22,10 @@ export const LISTS_FOLDER = process.env.ADBLOCK_LISTS ?? resolve(import.meta.dir
 /** Full paths of the programs tests drive; `undefined` where there is none. */
 export const CHROMIUM_PROGRAM = findProgram(CHROMIUM, path)
 export const NGINX_PROGRAM = findProgram(['nginx'], path)
-export const NATS_PROGRAM = findProgram(['nats-server'], path)
+export const NATS_PROGRAM = findProgram(
+  ['nats-server'],
+  `${path}:${natsFolder(resolve(import.meta.dirname, '../..'))}`,
+)
 /** What serves where the program is not installed. */
 export const NATS_IMAGE = process.env.NATS_IMAGE || 'nats:2'
 
