@@ -15,8 +15,9 @@ const LOOPBACK = '127.0.0.1'
 export type Ports = { tunnels: { port: number; adminPort: number }[]; web: number }
 
 /** Two tunnels, so that one may die. */
-export async function choosePorts(): Promise<Ports> {
-  const [first = 0, firstAdmin = 0, second = 0, secondAdmin = 0, web = 0] = await freePorts(5)
+export async function choosePorts({ httpPort }: Pick<Config, 'httpPort'>): Promise<Ports> {
+  const free = (await freePorts(6)).filter((port) => port !== httpPort) // nginx is about to listen there
+  const [first = 0, firstAdmin = 0, second = 0, secondAdmin = 0, web = 0] = free
   const tunnels = [
     { port: first, adminPort: firstAdmin },
     { port: second, adminPort: secondAdmin },

@@ -19,7 +19,7 @@ const HEADSTART = 3 * 1000 // 3 s that each has before the next is asked as well
 export async function runPlain(config: Config, { clock, report, stopped, onUp }: Session): Promise<void> {
   await checkPort(config.httpHost, config.httpPort)
   const program = await findNginx(config, stopped)
-  const ports = await choosePorts()
+  const ports = await choosePorts(config)
   const configFile = renderNginx(config, addressesOf(config, ports))
   await buildWeb(config.root, config.env, stopped)
   if (stopped.aborted) return
