@@ -1,15 +1,24 @@
-/** How the tests run: light ones side by side, those that start whole stacks one after the other. */
+/** How the tests run: light ones side by side, those that start a whole site one after the other, and last those that do so in containers. */
 
 import { defineConfig } from 'vitest/config'
 
 const shared = {
   setupFiles: ['tests/helpers/strict-console.ts'],
-  testTimeout: 20 * 1000, // 20 s
+  testTimeout: 60 * 1000, // 1 min: the machine may be busy
   hookTimeout: 60 * 1000, // 1 min
 }
 
 // Each of these starts browsers, servers or containers: together they would starve each other on two cores.
-const HEAVY = ['browser', 'outage', 'stack', 'start'].map((folder) => `tests/${folder}/**/*.test.ts`)
+const HEAVY = ['browser', 'doctor', 'outage', 'stack', 'start'].map(
+  (folder) => `tests/${folder}/**/*.test.ts`,
+)
+const STACK = ['tests/stack/**/*.test.ts', 'tests/start/docker.test.ts']
+
+const oneByOne = {
+  fileParallelism: false,
+  testTimeout: 120 * 1000, // 2 min
+  hookTimeout: 300 * 1000, // 5 min: a hook may build images
+}
 
 export default defineConfig({
   test: {
@@ -27,13 +36,15 @@ export default defineConfig({
       {
         test: {
           ...shared,
+          ...oneByOne,
           name: 'heavy',
           include: HEAVY,
-          fileParallelism: false,
+          exclude: STACK,
           sequence: { groupOrder: 1 },
-          testTimeout: 120 * 1000, // 2 min
-          hookTimeout: 300 * 1000, // 5 min: a hook may build images
         },
+      },
+      {
+        test: { ...shared, ...oneByOne, name: 'stack', include: STACK, sequence: { groupOrder: 2 } },
       },
     ],
   },
