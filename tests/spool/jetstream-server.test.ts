@@ -65,6 +65,20 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     expect((await put).result.kind).toBe('stored')
   })
 
+  it('keeps a pause that the server restarts under, a killed one too', async () => {
+    await using store = await openStore()
+    const spool = await store.spool()
+    await putOne(spool)
+    await spool.pause()
+    await store.nats.kill()
+    await store.nats.start()
+    const after = await store.spool()
+    expect((await after.totals()).paused).toHaveLength(1)
+    expect(await after.take(1, LONG_MS, ALL)).toEqual([])
+    await after.resume()
+    await takeAll(after, 1)
+  })
+
   it('keeps 5 MiB in parts, and forgets parts whose envelope never came', async () => {
     await using store = await openStore()
     const spool = await store.spool()

@@ -1,6 +1,7 @@
 /** A spool on a NATS server of its own, for the promises to be tried on. */
 
 import { openJetStreamSpool } from '../../tunnel/src/spool/jetstream.ts'
+import { storedBytes } from '../../tunnel/src/spool/jetstream-entry.ts'
 import type { Spool, SpoolBounds } from '../../tunnel/src/spool/spool.ts'
 import { type Nats, type NatsOptions, startNats } from '../helpers/nats.ts'
 import type { Store } from './promises.ts'
@@ -8,6 +9,7 @@ import { PLENTY } from './waiting.ts'
 
 export type NatsStore = Store & { nats: Nats }
 
+const PART_BYTES = 1024 * 1024 - 4096 // as the server's default max_payload makes them
 const DAY_MS = 24 * 60 * 60 * 1000
 
 export async function openStore(bounds: SpoolBounds = PLENTY, options?: NatsOptions): Promise<NatsStore> {
@@ -25,6 +27,7 @@ export async function openStore(bounds: SpoolBounds = PLENTY, options?: NatsOpti
       return spool
     },
     closeAll,
+    weigh: (waiting) => storedBytes(waiting, PART_BYTES),
     async [Symbol.asyncDispose]() {
       await closeAll()
       await nats[Symbol.asyncDispose]()

@@ -1,8 +1,12 @@
 /** Two real tunnels on one NATS server: what they answered 202 while Sentry was away arrives, once. */
 
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { errorOf } from '../helpers/envelopes.ts'
-import { startNats } from '../helpers/nats.ts'
+import { makeFolder } from '../helpers/folder.ts'
+import { NATS_CONFIG, startNats } from '../helpers/nats.ts'
+import { freePort } from '../helpers/ports.ts'
 import { post } from '../helpers/post.ts'
 import { requires } from '../helpers/requirements.ts'
 import { startSentry } from '../helpers/sentry.ts'
@@ -32,5 +36,76 @@ describe('Two tunnels on one NATS server', { ...requires('nats'), timeout: 60_00
     await expect.poll(waits, { timeout: 10_000 }).toBe(0)
     const numbers = sentry.requests.map(({ header }) => header.number)
     expect(new Set(numbers).size).toBe(MANY)
+  })
+
+  it('say so while the server is away, and answer all else that operators ask', async () => {
+    await using nats = await startNats()
+    await using sentry = await startSentry()
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), SPOOL_URL: nats.url } })
+    await nats.kill()
+    const { spool } = await (await tunnel.admin('/status')).json()
+    expect(spool).toMatchObject({ id: expect.any(String), problem: expect.any(String) })
+    expect(spool).not.toHaveProperty('envelopes')
+    const metrics = await tunnel.admin('/metrics')
+    expect(metrics.status).toBe(200)
+    const text = await metrics.text()
+    expect(text).toContain('culvert_spool_bound_bytes{')
+    expect(text).not.toContain('culvert_spool_envelopes{')
+    const page = await tunnel.admin('/spool')
+    expect(page.status).toBe(503)
+    expect(await page.json()).toEqual({ detail: expect.stringMatching(/^The spool does not answer: /) })
+    await nats.start()
+    await expect.poll(async () => (await tunnel.admin('/spool')).status, { timeout: 20_000 }).toBe(200)
+  })
+})
+
+describe('A tunnel whose NATS server is not there yet', { ...requires('nats'), timeout: 60_000 }, () => {
+  it('carries what Sentry takes, says 503 to the rest, and keeps it from when the server comes', async () => {
+    const port = await freePort()
+    await using sentry = await startSentry()
+    const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: `nats://127.0.0.1:${port}` }
+    await using tunnel = await startTunnel({ env, timeout: 30_000 })
+    const send = (n: number) => post(tunnel.url, { body: errorOf(sentry.dsn(), { n }) })
+    const spool = async () => (await (await tunnel.admin('/status')).json()).spool
+    expect(await send(1)).toMatchObject({ status: 200 })
+    expect((await tunnel.admin('/readyz')).status).toBe(200)
+    await sentry.away()
+    expect(await send(2)).toMatchObject({ status: 503, json: { code: 'spool-unwritable' } })
+    expect(await spool()).toMatchObject({
+      writable: false,
+      problem: expect.stringContaining('no NATS server'),
+    })
+
+    await using _nats = await startNats({ port })
+    await expect.poll(async () => (await send(3)).status, { timeout: 20_000 }).toBe(202)
+    expect(await spool()).toMatchObject({
+      writable: true,
+      envelopes: 1,
+      id: expect.stringContaining('CULVERT_SPOOL'),
+    })
+    await sentry.back()
+    await expect.poll(() => sentry.requests.length, { timeout: 40_000 }).toBe(2)
+    expect(tunnel.stderr).toEqual([])
+  })
+
+  it('does not start where the server refuses its credentials, and says so', {
+    timeout: 30_000,
+  }, async () => {
+    await using folder = await makeFolder()
+    const config = join(folder.path, 'nats.conf')
+    await writeFile(
+      config,
+      `${await readFile(NATS_CONFIG, 'utf8')}\nauthorization { users: [{ user: a, password: b }] }\nno_auth_user: a\n`,
+    )
+    await using nats = await startNats({ config })
+    const starting = startTunnel({
+      env: {
+        SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2',
+        SPOOL_URL: nats.url.replace('//', '//a:wrong@'),
+      },
+    })
+    await expect(starting).rejects.toThrow(
+      /cannot start, 1 problem\(s\):\nSPOOL_URL: nats:\/\/.+ refuses these credentials$/,
+    )
   })
 })

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Lease, Spool, SpoolBounds, Waiting } from '../../tunnel/src/spool/spool.ts'
 import { EVENT_ID, errorOf } from '../helpers/envelopes.ts'
 import { bytesOf, expectNothing, inPieces, keysOf, plain, putOne, store, takeAll } from './envelopes.ts'
+import { operatorPromises } from './operator-promises.ts'
 import { ALL, LONG_MS, OTHER_PROJECT, PROJECT, waitingOf } from './waiting.ts'
 
 /** One store with what it keeps; `spool` opens another replica on it. Disposing closes all of them and takes the store away. */
@@ -12,6 +13,8 @@ export type Store = AsyncDisposable & {
   spool(): Promise<Spool>
   /** Closes every replica; the next `spool` finds the store as they left it. */
   closeAll(): Promise<void>
+  /** What an envelope takes of the bound: its body, and what is kept beside it. */
+  weigh(waiting: Waiting): number
 }
 
 export type OpenStore = (bounds: SpoolBounds) => Promise<Store>
@@ -42,6 +45,12 @@ export function spoolPromises(name: string, open: OpenStore): void {
       expect((await opened.spool()).id).toBe(spool.id)
     })
 
+    it('refuses what is asked of it once it is closed', async () => {
+      await opened.closeAll()
+      await expect(spool.totals()).rejects.toThrow()
+      await expect(spool.take(1, LONG_MS, ALL)).rejects.toThrow()
+    })
+
     describe('keeps', () => {
       it('what is put for every replica from the moment it resolves', async () => {
         const other = await opened.spool()
@@ -61,7 +70,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         const [lease] = await takeAll(again, 1)
         expect(lease && plain(lease)).toEqual(waiting)
         expect(lease && (await bytesOf(await again.read(lease)))).toEqual(body)
-        expect(await again.totals()).toMatchObject({ envelopes: 1, bytes: body.length })
+        expect(await again.totals()).toMatchObject({ envelopes: 1, bytes: expect.any(Number) })
       })
 
       it.each([0, 1, 1000, MIB - 1, MIB, MIB + 1])('a body of %i bytes intact', async (bytes) => {
@@ -306,6 +315,15 @@ export function spoolPromises(name: string, open: OpenStore): void {
         await store(spool, { network: '', bytes: SIZE })
       })
 
+      it('counts what is kept beside a body too: large headers take room as bodies do', async () => {
+        await reopen(bounds)
+        const flood = { network: '203.0.113.7', bytes: 10, headers: ['referer', 'x'.repeat(SIZE)] }
+        const results = []
+        for (let i = 0; i < 12; i++) results.push((await putOne(spool, flood)).result)
+        expect(results.at(-1)).toEqual({ kind: 'full', why: 'address-share' })
+        expect(results.filter(({ kind }) => kind === 'stored').length).toBeLessThanOrEqual(4)
+      })
+
       it('leaves no project more than its share, and others theirs', async () => {
         await reopen(bounds)
         const stored = await fill({})
@@ -313,6 +331,24 @@ export function spoolPromises(name: string, open: OpenStore): void {
         expect((await putOne(spool, { bytes: SIZE })).result).toEqual({ kind: 'full', why: 'project-share' })
         await store(spool, { project: OTHER_PROJECT, bytes: SIZE })
       })
+    })
+
+    it('gives up what is less important of a project that has its share, and nothing of others', async () => {
+      await reopen({ bytes: 100_000, addressShare: 1, projectShare: 0.5 })
+      const replays = []
+      for (let n = 0; n < 3; n++) replays.push(await store(spool, { bytes: 9_000, category: 'replay' }))
+      await store(spool, { bytes: 9_000, category: 'replay', project: OTHER_PROJECT })
+      const evicted: Waiting[] = []
+      for (let n = 0; n < 5; n++) {
+        const { result } = await putOne(spool, { bytes: 9_000 })
+        if (result.kind === 'stored') evicted.push(...result.evicted)
+      }
+      expect(evicted.map(plain)).toEqual(replays)
+      const left = (await spool.totals()).byProject.map(({ project, category }) => [project, category])
+      expect(left.sort()).toEqual([
+        [PROJECT, 'error'],
+        [OTHER_PROJECT, 'replay'],
+      ])
     })
 
     describe('expires', () => {
@@ -339,26 +375,40 @@ export function spoolPromises(name: string, open: OpenStore): void {
 
     describe('counts', () => {
       it('nothing when nothing waits', async () => {
-        expect(await spool.totals()).toEqual({ envelopes: 0, bytes: 0, byProject: [] })
+        expect(await spool.totals()).toEqual({ envelopes: 0, bytes: 0, byProject: [], paused: [] })
       })
 
       it('by project and category, with the age of the oldest, whatever has gone', async () => {
         const gone = await store(spool, { network: '203.0.113.7' })
         const oldest = await store(spool, { category: 'session', bytes: 50 })
-        await store(spool, { category: 'session', bytes: 70 })
-        await store(spool, { project: OTHER_PROJECT, bytes: 2 * MIB })
+        const young = await store(spool, { category: 'session', bytes: 70 })
+        const large = await store(spool, { project: OTHER_PROJECT, bytes: 2 * MIB })
         const [lease] = await takeAll(spool, 1, LONG_MS, [{ project: PROJECT, heldBack: ['session'] }])
         expect(lease?.key).toBe(gone.key)
         if (lease) await spool.finish(lease)
         const { byProject, ...all } = await (await opened.spool()).totals()
-        expect(all).toEqual({ envelopes: 3, bytes: 120 + 2 * MIB, oldest: oldest.received })
+        const sessions = opened.weigh(oldest) + opened.weigh(young)
+        expect(all).toEqual({
+          ...{ envelopes: 3, bytes: expect.any(Number), oldest: oldest.received, paused: [] },
+        })
+        expect(all.bytes).toBeGreaterThan(2 * MIB + 120)
+        expect(all.bytes).toBeLessThanOrEqual(sessions + opened.weigh(large))
         expect(byProject).toHaveLength(2)
-        expect(byProject).toContainEqual({ project: PROJECT, category: 'session', envelopes: 2, bytes: 120 })
         expect(byProject).toContainEqual({
-          ...{ project: OTHER_PROJECT, category: 'error', envelopes: 1, bytes: 2 * MIB },
+          project: PROJECT,
+          category: 'session',
+          envelopes: 2,
+          bytes: sessions,
+          oldest: oldest.received,
+        })
+        expect(byProject).toContainEqual({
+          ...{ project: OTHER_PROJECT, category: 'error', envelopes: 1, bytes: opened.weigh(large) },
+          oldest: large.received,
         })
       })
     })
+
+    operatorPromises(() => ({ store: opened, spool }))
   })
 }
 

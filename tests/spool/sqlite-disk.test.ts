@@ -2,12 +2,16 @@
 
 import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Spool, SpoolBounds } from '../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../tunnel/src/spool/sqlite.ts'
 import { makeFolder } from '../helpers/folder.ts'
 import { putOne, store, takeAll } from './envelopes.ts'
 import { LARGE_BYTES, PLENTY, waitingOf } from './waiting.ts'
+
+const MIB = 1024 * 1024
+const OF_ITS_OWN = 100_000 // the schema, empty pages, folders, locks
 
 describe('On the disk', () => {
   let scope: AsyncDisposableStack
@@ -19,6 +23,10 @@ describe('On the disk', () => {
     scope.defer(() => opened.close())
     return opened
   }
+  const onDisk = () =>
+    readdirSync(folder, { recursive: true })
+      .map((name) => statSync(join(folder, String(name))))
+      .reduce((sum, { blocks }) => sum + blocks * 512, 0)
   const bodies = () => readdirSync(join(folder, 'bodies'))
 
   beforeEach(async () => {
@@ -35,6 +43,41 @@ describe('On the disk', () => {
     const all = readdirSync(folder, { recursive: true, withFileTypes: true })
     const open = all.filter((entry) => statSync(join(entry.parentPath, entry.name)).mode & 0o077)
     expect(open.map(({ name }) => name)).toEqual([])
+  })
+
+  it.each([
+    ['tiny bodies', () => 50, 100],
+    ['ordinary ones', () => 3_300, 100],
+    ['bodies of all sizes', (n: number) => (n * 797) % 6_000, 300],
+    ['tiny bodies with the largest headers', () => 50, 28_000],
+    ['bodies in files', () => LARGE_BYTES, 100],
+  ])('no more lies than the bound says, of %s', async (_, bytesOf, headerBytes) => {
+    const small = await open({ ...PLENTY, bytes: 4 * MIB })
+    const headers = ['referer', 'x'.repeat(headerBytes)]
+    for (let n = 0, going = true; going; ) {
+      const some = Array.from({ length: 32 }, () => putOne(small, { bytes: bytesOf(n++), headers }))
+      going = (await Promise.all(some)).every(({ result }) => result.kind === 'stored')
+    }
+    const { bytes } = await small.totals()
+    await Promise.all([small.close(), spool.close()]) // which empties the write-ahead log
+    expect(bytes).toBeLessThanOrEqual(4 * MIB)
+    expect(bytes).toBeGreaterThan(3 * MIB)
+    expect(onDisk()).toBeLessThanOrEqual(4 * MIB + OF_ITS_OWN)
+  })
+
+  it('what is gone is told, though the disk takes no more before all is', async () => {
+    const all = await Promise.all(Array.from({ length: 600 }, () => store(spool)))
+    const other = new DatabaseSync(join(folder, 'spool.db'), { timeout: 5_000 })
+    scope.defer(() => other.close())
+    const last = all.at(-1)?.receipt
+    other.exec(
+      `CREATE TRIGGER full BEFORE DELETE ON envelopes WHEN old.receipt = '${last}' BEGIN SELECT RAISE(ABORT, 'no room'); END`,
+    )
+    const purged = await spool.purge({})
+    const { envelopes } = await spool.totals()
+    expect(envelopes).toBeGreaterThan(0)
+    expect(purged.length + envelopes).toBe(600)
+    await expect(spool.purge({})).rejects.toThrow('no room')
   })
 
   it('large bodies lie as files until they are finished', async () => {

@@ -3,8 +3,11 @@
 import { join } from 'node:path'
 import type { Spool } from '../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../tunnel/src/spool/sqlite.ts'
+import { weightOf } from '../../tunnel/src/spool/sqlite-weight.ts'
 import { makeFolder } from '../helpers/folder.ts'
 import type { OpenStore } from './promises.ts'
+
+const FILE_BYTES = 1024 * 1024 // what is larger lies beside the database
 
 export const openStore: OpenStore = async (bounds) => {
   const folder = await makeFolder()
@@ -20,6 +23,7 @@ export const openStore: OpenStore = async (bounds) => {
       return spool
     },
     closeAll,
+    weigh: (waiting) => weightOf(waiting.bytes > FILE_BYTES ? { ...waiting, file: 'large' } : waiting),
     async [Symbol.asyncDispose]() {
       await closeAll()
       await folder[Symbol.asyncDispose]()

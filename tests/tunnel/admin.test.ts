@@ -10,6 +10,11 @@ const OPEN = ['/livez', '/readyz', '/metrics']
 const CLOSED = [
   '/inbox',
   '/inbox/x',
+  '/spool',
+  '/spool/x',
+  '/spool/x/envelope',
+  '/spool/retry',
+  '/spool/pause',
   '/status',
   '/receipts',
   '/receipts/x',

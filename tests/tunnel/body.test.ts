@@ -262,7 +262,7 @@ describe('Through the tunnel, a body', () => {
     })
     leaving.on('error', () => {})
     leaving.write(body.subarray(0, 40), () => leaving.destroy())
-    expect(await tunnel.log(({ answer }) => answer === 'aborted')).toMatchObject({ status: 0, items: [] })
+    expect(await tunnel.receipt(({ answer }) => answer === 'aborted')).toMatchObject({ status: 0, items: [] })
     expect(sentry.requests).toHaveLength(arrived)
   })
 })

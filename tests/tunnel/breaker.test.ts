@@ -39,6 +39,19 @@ describe('A breaker', () => {
     expect(breaker.state()).toEqual({ open: true, since: time, nextProbe: time + 5_000 })
   })
 
+  it('is overdue when nobody has probed for as long again as it waits for a probe', () => {
+    note('failed', 5)
+    time += 5_000
+    expect([breaker.mayProbe(), breaker.isOverdue()]).toEqual([true, false])
+    time += 5_000
+    expect(breaker.isOverdue()).toBe(true)
+    breaker.spendProbe()
+    expect([breaker.mayProbe(), breaker.isOverdue()]).toEqual([false, false])
+    time += 10_000
+    note('prompt')
+    expect([isOpen(), breaker.isOverdue()]).toEqual([false, false])
+  })
+
   it.each<Verdict>(['prompt', 'late'])('counts failures from anew after an answer that was %s', (verdict) => {
     note('failed', 4)
     note(verdict)

@@ -1,7 +1,8 @@
 /** What the tunnel makes of its environment, and how it refuses to start. */
 
 import { describe, expect, it } from 'vitest'
-import { BadSettings, deriveAdminToken, readConfig } from '../../tunnel/src/config.ts'
+import { deriveAdminToken } from '../../tunnel/src/admin-token.ts'
+import { BadSettings, readConfig } from '../../tunnel/src/config.ts'
 import { formatDsn, INBOX_DSN } from '../../tunnel/src/dsn.ts'
 import type { Environment } from '../../tunnel/src/settings.ts'
 import { startTunnel } from '../helpers/tunnel.ts'
@@ -55,6 +56,10 @@ describe('The configuration', () => {
       { allowedOrigins: new Set(['https://a.example', 'http://b.example:8080', 'null']) },
     ],
     [{ LOG_LEVEL: 'debug' }, { logLevel: 'debug' }],
+    [
+      { HOST: '192.0.2.1', ADMIN_HOST: '192.0.2.2', PORT: '80', ADMIN_PORT: '80' },
+      { port: 80, adminPort: 80 },
+    ],
   ])('takes %j', (env, part) => {
     expect(readConfig(env)).toMatchObject(part)
   })
@@ -136,6 +141,40 @@ describe('A tunnel with bad settings', () => {
       'culvert tunnel: cannot start, 3 problem(s):',
       ...problemsOf({ PORT: '0', TUNNEL_PATHS: '/lab', SENTRY_DSN: 'hello' }),
     ])
+  })
+
+  it.each([
+    [
+      { BODY_DIR: '/dev/null/bodies' },
+      /^BODY_DIR: "\/dev\/null\/bodies" cannot be written to; write .+ \(E.+\)$/,
+    ],
+    [
+      { INBOX_FILE: '/dev/null/inbox.db' },
+      /^INBOX_FILE: "\/dev\/null\/inbox.db" cannot be opened; write .+ \(E.+\)$/,
+    ],
+    [
+      { SENTRY_DSN: DSN, SPOOL_URL: 'file:///dev/null/spool.db' },
+      /^SPOOL_URL: the spool cannot be opened; .+ \(E.+\)$/,
+    ],
+    [
+      { HOST: '192.0.2.1', ADMIN_HOST: '127.0.0.1' },
+      /^PORT: \d+ cannot be listened at; write .+ \(listen EADDRNOTAVAIL: .+\)$/,
+    ],
+  ])('does not start with %j, and says in a line what to write instead', async (env, words) => {
+    const starting = startTunnel({ env })
+    const said = await starting.then(
+      () => [],
+      (error: Error) => error.message.split('\n').slice(1),
+    )
+    expect(said).toEqual(['culvert tunnel: cannot start, 1 problem(s):', expect.stringMatching(words)])
+  })
+
+  it('does not start where another listens at its port', async () => {
+    await using first = await startTunnel()
+    for (const name of ['PORT', 'ADMIN_PORT'])
+      await expect(startTunnel({ env: { [name]: String(first.port) } })).rejects.toThrow(
+        new RegExp(`\n${name}: ${first.port} cannot be listened at; write .+ \\(listen EADDRINUSE: .+\\)$`),
+      )
   })
 })
 

@@ -94,6 +94,29 @@ describe('The id of a request', () => {
   })
 })
 
+describe('What stands out in how a request was handed over', () => {
+  const told = { 'x-forwarded-for': '9.9.9.9' }
+
+  it('is nothing when nginx tells one address and no secrets', () => {
+    expect(meet('10.1.2.3', told).remarks).toEqual([])
+  })
+
+  it.each([
+    ['cookie', { ...told, cookie: 'session=1' }],
+    ['authorization', { ...told, authorization: 'Bearer 1' }],
+    ['address-missing', {}],
+    ['address-list', { 'x-forwarded-for': '198.51.100.1, 9.9.9.9' }],
+    ['address-made-up', { 'x-forwarded-for': '203.0.113.7' }],
+    ['address-made-up', { 'x-forwarded-for': '2001:DB8::7' }],
+  ])('is told as %s', (remark, headers) => {
+    expect(meet('10.1.2.3', headers).remarks).toEqual([remark])
+  })
+
+  it('is told as peer-unknown of somebody who is not believed, whatever it says', () => {
+    expect(meet('9.9.9.9', { ...told, cookie: 'session=1' }).remarks).toEqual(['peer-unknown', 'cookie'])
+  })
+})
+
 function meet(peer: string, headers: IncomingHttpHeaders) {
   return createEdge(EDGE)(incoming(peer, headers))
 }

@@ -305,7 +305,7 @@ describe('The tunnel', () => {
   it('tells of a thousand items in one line of its receipt', async () => {
     const items = '{"type":"x"}\na\n'.repeat(999)
     await send({ body: `{"dsn":"${sentry.dsn()}"}\n${items}` })
-    expect(await tunnel.log(({ bytes }) => Number(bytes) > 10_000)).toMatchObject({
+    expect(await tunnel.receipt(({ bytes }) => bytes > 10_000)).toMatchObject({
       items: [{ type: 'other', count: 999, bytes: 999 }],
     })
   })

@@ -22,6 +22,7 @@ export function createMemorySpool(now: () => number): MemorySpool {
   const leaseOf = ({ waiting, id, attempts, due }: Row): Lease => ({ ...waiting, id, attempts, until: due })
   const spool: MemorySpool = {
     id: 'in memory',
+    boundBytes: Number.MAX_SAFE_INTEGER,
     unreadable: new Set(),
     takes: 0,
     waiting: () => [...rows.values()].map(({ waiting }) => waiting),
@@ -68,9 +69,19 @@ export function createMemorySpool(now: () => number): MemorySpool {
       return old.map(({ waiting }) => waiting)
     },
     async totals() {
-      return { envelopes: rows.size, bytes: 0, byProject: [] }
+      return { envelopes: rows.size, bytes: 0, byProject: [], paused: [] }
     },
+    list: notHere,
+    find: notHere,
+    hasten: notHere,
+    purge: notHere,
+    pause: notHere,
+    resume: notHere,
     async close() {},
   }
   return spool
+}
+
+async function notHere(): Promise<never> {
+  throw new Error('this spool has no operator')
 }

@@ -70,9 +70,9 @@ describe('The figures', () => {
     await leaveEarly(tunnel.port) // aborted
 
     const expected = { delivered: 3, limited: 3, filtered: 1, refused: 2, declined: 1, aborted: 1 }
-    const logged = () => tunnel.logs.filter(({ msg }) => msg === 'envelope')
+    const logged = () => tunnel.receipts
     await until(async () => logged().length >= 11)
-    expect(countBy(logged().map(({ answer }) => String(answer)))).toEqual(expected)
+    expect(countBy(logged().map(({ answer }) => answer))).toEqual(expected)
     expect(new Set(logged().map(({ id }) => id)).size).toBe(11)
 
     const envelopes = [...(await seriesOf(tunnel))].filter(([name]) =>
@@ -97,7 +97,7 @@ describe('The figures', () => {
     expect(
       [...(await seriesOf(tunnel)).keys()].filter((name) => name.startsWith('culvert_envelopes_total')),
     ).toEqual([])
-    expect(tunnel.logs.filter(({ msg }) => msg === 'envelope')).toEqual([])
+    expect(tunnel.receipts).toEqual([])
   })
 })
 

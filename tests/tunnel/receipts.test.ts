@@ -1,9 +1,13 @@
 /** Each envelope is settled once: counted, logged, and kept for a while to look at. */
 
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { pino } from 'pino'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Receipt } from '../../tunnel/src/contract.ts'
+import { createEnvelopeReader, type Envelope } from '../../tunnel/src/envelope.ts'
 import { createReceipts, type Receipts } from '../../tunnel/src/receipts.ts'
+import { describe as describeEnvelope } from '../../tunnel/src/summary.ts'
 
 const MINUTE = 60_000
 
@@ -14,7 +18,7 @@ function receiptOf(id: string, time = 0): Receipt {
 describe('Receipts', () => {
   let now: number
   let counted: Receipt[]
-  let lines: Record<string, unknown>[]
+  let lines: { msg: string; receipt: Receipt }[]
   let receipts: Receipts
 
   beforeEach(() => {
@@ -38,7 +42,9 @@ describe('Receipts', () => {
   it('are counted once, logged once, and numbered from 1', () => {
     settle(3)
     expect(counted.map(({ id }) => id)).toEqual(['e1', 'e2', 'e3'])
-    expect(lines.map(({ msg, id }) => [msg, id])).toEqual(counted.map(({ id }) => ['envelope', id]))
+    expect(lines.map(({ msg, receipt }) => [msg, receipt.id])).toEqual(
+      counted.map(({ id }) => ['envelope', id]),
+    )
     expect(receipts.newest()).toBe(3)
     expect(receipts.after(0)).toMatchObject({
       first: 1,
@@ -104,4 +110,30 @@ describe('Receipts', () => {
     leaving.abort()
     await wait
   })
+
+  it('hold no more in memory of a name of an SDK than they show', () => {
+    const name = 'x'.repeat(60_000)
+    const described: Pick<Receipt, 'items' | 'sdk'>[] = []
+    const before = heapUsed()
+    for (let n = 0; n < 500; n++) {
+      const receipt = { items: [] }
+      describeEnvelope(receipt, readEnvelope(`{"sdk":{"name":"${n}${name}"}}\n`))
+      described.push(receipt)
+    }
+    expect(heapUsed() - before).toBeLessThan((500 * name.length) / 4)
+    expect(described[7]?.sdk).toBe(`7${name}`.slice(0, 64))
+  })
 })
+
+function readEnvelope(text: string): Envelope {
+  const reader = createEnvelopeReader({ headerBytes: 65_536, items: 10, keep: () => false })
+  reader.push(Buffer.from(text))
+  return reader.end()
+}
+
+/** Of what is still needed. */
+function heapUsed(): number {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+  return process.memoryUsage().heapUsed
+}

@@ -209,7 +209,7 @@ describe('Security', () => {
       const body = errorOf(sentry.dsn(), { sdk: { name: 'the-last' } })
       await send({ body, headers: { 'x-forwarded-for': '203.0.113.99', cookie: 'a=hush' } })
       latest()
-      await tunnel.log(({ sdk }) => sdk === 'the-last')
+      await tunnel.receipt(({ sdk }) => sdk === 'the-last')
       expect(JSON.stringify(tunnel.logs)).not.toMatch(
         /hello world|203\.0\.113\.99|hush|0123456789abcdef0123456789abcdef/,
       )

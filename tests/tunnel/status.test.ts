@@ -85,8 +85,8 @@ describe('The log level', () => {
     await send('unheard')
     expect(await put('info')).toBe(200)
     await send('heard')
-    await tunnel.log(({ sdk }) => sdk === 'heard')
-    expect(tunnel.logs.filter(({ sdk }) => sdk === 'unheard')).toEqual([])
+    await tunnel.receipt(({ sdk }) => sdk === 'heard')
+    expect(tunnel.receipts.filter(({ sdk }) => sdk === 'unheard')).toEqual([])
   })
 
   it('takes none that it does not know, and no stranger’s word', async () => {

@@ -1,10 +1,11 @@
 /** Stopping cuts nobody off. */
 
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { errorOf } from '../helpers/envelopes.ts'
+import { attachmentOf, errorOf } from '../helpers/envelopes.ts'
 import { post } from '../helpers/post.ts'
 import { startSentry } from '../helpers/sentry.ts'
 import { startTunnel } from '../helpers/tunnel.ts'
@@ -25,7 +26,7 @@ describe('A tunnel that is told to stop', () => {
 
     for (const answered of await Promise.all(posts)) expect(answered.status).toBe(200)
     expect(await tunnel.exited).toEqual({ code: 0, signal: null })
-    expect(tunnel.logs.filter(({ answer }) => answer === 'delivered')).toHaveLength(50)
+    expect(tunnel.receipts.filter(({ answer }) => answer === 'delivered')).toHaveLength(50)
     expect(tunnel.stderr).toEqual([])
   })
 
@@ -56,6 +57,16 @@ describe('A tunnel that is told to stop', () => {
     expect(await tunnel.exited).toEqual({ code: 0, signal: null })
   })
 
+  it('waits for no delivery of what is safe in the spool, however large', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    sentry.answer(() => new Promise(() => {}))
+    const body = attachmentOf(sentry.dsn(), randomBytes(12 * 1024 * 1024))
+    expect((await post(tunnel.url, { body })).status).toBe(202)
+    process.kill(Number(tunnel.pid), 'SIGTERM')
+    expect(await tunnel.exited).toEqual({ code: 0, signal: null })
+  })
+
   it('waits for no body that never ends', async () => {
     await using tunnel = await startTunnel()
     const sending = request({
@@ -70,7 +81,7 @@ describe('A tunnel that is told to stop', () => {
     process.kill(Number(tunnel.pid), 'SIGTERM')
     await cut
     expect(await tunnel.exited).toEqual({ code: 0, signal: null })
-    expect(await tunnel.log(({ answer }) => answer === 'aborted')).toMatchObject({ status: 0 })
+    expect(await tunnel.receipt(({ answer }) => answer === 'aborted')).toMatchObject({ status: 0 })
   })
 })
 

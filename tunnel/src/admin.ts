@@ -3,17 +3,32 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { type Context, Hono, type Next } from 'hono'
 import type { Logger } from 'pino'
+import { createActs } from './acts.ts'
+import { createInboxAdmin } from './admin-inbox.ts'
+import { createSpoolAdmin, type SpoolAdminParts } from './admin-spool.ts'
+import type { OnEnd } from './ends.ts'
 import { streamReceipts } from './feed.ts'
 import type { Inbox } from './inbox.ts'
 import { LOG_LEVELS } from './log.ts'
 import type { Metrics } from './metrics.ts'
+import type { Projects } from './projects.ts'
 import type { Receipts } from './receipts.ts'
+import type { Samples } from './samples.ts'
 import type { Status } from './status.ts'
+import type { WayToSentry } from './way-to-sentry.ts'
 
 export type AdminParts = {
   metrics: Metrics
   inbox: Inbox | undefined
+  /** Absent in inbox mode. */
+  sentry: WayToSentry | undefined
+  projects: Projects
+  /** Told of what is purged. */
+  onEnd: OnEnd
+  /** Bounds of header lines and items. */
+  reader: SpoolAdminParts['limits']
   receipts: Receipts
+  samples: Samples
   replica: string
   logger: Logger
   status: () => Promise<Status>
@@ -23,12 +38,15 @@ export type AdminParts = {
   isReady: () => boolean
 }
 
-const LISTED = 200
-
 export function createAdmin({
   metrics,
   inbox,
+  sentry,
+  projects,
+  onEnd,
+  reader,
   receipts,
+  samples,
   replica,
   logger,
   status,
@@ -36,6 +54,7 @@ export function createAdmin({
   isReady,
 }: AdminParts): Hono {
   const app = new Hono()
+  const acts = createActs(logger, replica)
   app.get('/livez', (c) => c.text('ok'))
   app.get('/readyz', (c) => (isReady() ? c.text('ok') : c.text('stopping', 503)))
   app.get('/metrics', async (c) =>
@@ -45,11 +64,26 @@ export function createAdmin({
   app.get('/status', async (c) => c.json(await status()))
   app.get('/receipts', (c) => streamReceipts(c, receipts, replica))
   app.get('/receipts/:token', (c) => findReceipt(c, receipts))
+  app.get('/refusals', (c) => c.json({ refusals: samples.all() }))
   app.put('/log-level', (c) => setLogLevel(c, logger))
-  app.get('/inbox', (c) => (inbox ? c.json({ entries: inbox.list(LISTED) }) : noInbox(c)))
-  app.get('/inbox/:id', (c) => (inbox ? readEntry(c, inbox) : noInbox(c)))
+  app.route(
+    '/inbox',
+    inbox
+      ? createInboxAdmin(inbox, acts)
+      : absent('The inbox is off. Set INBOX=on to keep envelopes beside a real DSN.'),
+  )
+  app.route(
+    '/spool',
+    sentry
+      ? createSpoolAdmin({ spool: sentry.spool, projects, acts, onEnd, limits: reader })
+      : absent('There is no spool in inbox mode. Set SENTRY_DSN.'),
+  )
   app.all('*', (c) => c.json({ detail: 'There is nothing at this path.' }, 404))
   return app
+}
+
+function absent(detail: string): Hono {
+  return new Hono().all('*', (c) => c.json({ detail }, 404))
 }
 
 /** Reads included: everything past the health and metrics needs `Authorization: Bearer`, and is never open. */
@@ -91,19 +125,4 @@ async function setLogLevel(c: Context, logger: Logger): Promise<Response> {
     )
   logger.level = level
   return c.json({ level })
-}
-
-function noInbox(c: Context): Response {
-  return c.json({ detail: 'The inbox is off. Set INBOX=on to keep envelopes beside a real DSN.' }, 404)
-}
-
-/** The envelope is data of strangers: handed out as a download that nothing may run. */
-function readEntry(c: Context, inbox: Inbox): Response {
-  const envelope = inbox.read(c.req.param('id') ?? '')
-  if (!envelope) return c.json({ detail: 'No envelope of this id is in the inbox (any more).' }, 404)
-  return c.body(new Uint8Array(envelope), 200, {
-    'content-type': 'application/x-sentry-envelope',
-    'content-disposition': 'attachment',
-    'x-content-type-options': 'nosniff',
-  })
 }

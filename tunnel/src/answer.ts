@@ -1,5 +1,6 @@
 /** The answer to a post: a status, a body, and the few headers that go along. */
 
+import { isAscii } from 'node:buffer'
 import type { Reply } from './exchange.ts'
 import { corsHeaders, type Sender } from './origin.ts'
 
@@ -22,6 +23,11 @@ export function respond(
 
 export function jsonType(): Record<string, string> {
   return { 'content-type': 'application/json' }
+}
+
+/** As it came. As a text where each character is one byte: Node writes that in one piece with the head. */
+export function bodyOf({ body }: Reply): BodyInit {
+  return isAscii(body) ? body.toString('latin1') : body
 }
 
 /** Of Sentry's headers these three, and nothing else. */

@@ -1,13 +1,14 @@
 /** A request body as it came over the wire, in memory while there is room and in a file on disk past that. */
 
 import { randomUUID } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { type FileHandle, open, readdir, stat, unlink } from 'node:fs/promises'
+import { constants, createReadStream } from 'node:fs'
+import { access, type FileHandle, mkdir, open, readdir, stat, unlink } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { Range } from './range.ts'
 import { Rejection } from './rejection.ts'
+import { createTimeouts, type Timeouts } from './timeouts.ts'
 import { type Encoding, readEncoding, unpacked } from './unpack.ts'
 
 export type Body = {
@@ -16,7 +17,7 @@ export type Body = {
   wireBytes: number
   encoding: Encoding
   /** Gives its memory back and removes its file. */
-  release(): Promise<void>
+  release(): Promise<void> | undefined
 }
 
 /** A body on disk, for as long as it is not released. */
@@ -51,27 +52,25 @@ export type Bodies = {
 const WRITTEN_AT_ONCE = 512 * 1024 // a write for each 64 KiB that a socket gives would be mostly overhead
 
 export function createBodies(settings: BodySettings): Bodies {
+  const timeouts = createTimeouts(settings.timeoutMs)
   let held = 0
   return { receive, inMemory: () => held }
 
-  async function receive(incoming: IncomingMessage, look: (chunk: Buffer) => void): Promise<Body> {
+  function receive(incoming: IncomingMessage, look: (chunk: Buffer) => void): Promise<Body> {
+    return new Promise((resolve, reject) => {
+      read(incoming, timeouts, createReading(incoming, look), { resolve, reject })
+    })
+  }
+
+  function createReading(incoming: IncomingMessage, look: (chunk: Buffer) => void): Reading<Body> {
     const encoding = readEncoding(incoming.headers['content-encoding'])
     const announced = Number(incoming.headers['content-length'] ?? 0)
     if (announced > settings.maxBytes) throw tooLarge()
-    const chunks: Buffer[] = []
+    let chunks: Buffer[] = []
     let [bytes, mine] = [0, 0]
     let file: WaitingFile | undefined
     let released = false
-    try {
-      await read(incoming, settings.timeoutMs, take)
-      if (file) await writeOut(file)
-    } catch (error) {
-      await release()
-      throw error
-    }
-    const [only = Buffer.alloc(0), ...others] = chunks.splice(0) // whoever releases it holds on to `chunks`
-    const wire = file ?? (others.length > 0 ? Buffer.concat([only, ...others], bytes) : only)
-    return { wire, wireBytes: bytes, encoding, release }
+    return { take, finish, fail: release }
 
     function take(chunk: Buffer): Promise<void> | undefined {
       bytes += chunk.length
@@ -84,6 +83,18 @@ export function createBodies(settings: BodySettings): Bodies {
       return Math.max(bytes, announced) > settings.shareBytes || held > settings.memoryBytes
         ? spill()
         : undefined
+    }
+
+    function finish(): Body | Promise<Body> {
+      if (file) return writeOut(file).then(whole)
+      return whole()
+    }
+
+    function whole(): Body {
+      const [only = Buffer.alloc(0), ...others] = chunks
+      const wire = file ?? (others.length > 0 ? Buffer.concat(chunks, bytes) : only)
+      chunks = [] // whoever releases it holds on to them
+      return { wire, wireBytes: bytes, encoding, release }
     }
 
     async function spill(): Promise<void> {
@@ -99,11 +110,11 @@ export function createBodies(settings: BodySettings): Bodies {
       mine = 0
     }
 
-    async function release(): Promise<void> {
+    function release(): Promise<void> | undefined {
       released = true
       held -= mine
       mine = 0
-      if (file) await discard(file)
+      return file && discard(file)
     }
   }
 
@@ -125,8 +136,15 @@ async function discard({ path, handle }: WaitingFile): Promise<void> {
 const WAITING = 'body-'
 const LEFT_BEHIND_MS = 60 * 60 * 1000 // longer than any request lives
 
-/** Removes what a process left behind that was killed. Other replicas may share the folder: what is young is theirs. */
-export async function removeLeftBehind(dir: string, now: number): Promise<void> {
+/** Makes the folder for bodies where there is none, and tidies it. Rejects when it cannot be written to. */
+export async function prepareFolder(dir: string, now: number): Promise<void> {
+  await mkdir(dir, { recursive: true })
+  await access(dir, constants.W_OK)
+  await removeLeftBehind(dir, now)
+}
+
+/** What a process left behind that was killed. Other replicas may share the folder: what is young is theirs. */
+async function removeLeftBehind(dir: string, now: number): Promise<void> {
   for (const name of await readdir(dir)) {
     const path = join(dir, name)
     const age =
@@ -139,52 +157,69 @@ export async function removeLeftBehind(dir: string, now: number): Promise<void> 
   }
 }
 
-/** Hands over each chunk in turn, holding the sender back while `take` works on one. */
-function read(
-  incoming: IncomingMessage,
-  timeoutMs: number,
-  take: (chunk: Buffer) => Promise<void> | undefined,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let working: Promise<void> | undefined
-    let whole = false
-    let over = false
-    const timer = setTimeout(() => fail(new Rejection('body-timeout')), timeoutMs)
-    incoming.on('data', onData)
-    incoming.on('end', onEnd)
-    incoming.on('error', onGone)
-    incoming.on('close', onGone)
+type Reading<T> = {
+  /** Works on a chunk; the sender is held back until a promise resolves. */
+  take: (chunk: Buffer) => Promise<void> | undefined
+  finish: () => T | Promise<T>
+  /** Cleans up. */
+  fail: () => Promise<void> | undefined
+}
 
-    function onData(chunk: Buffer): void {
-      if (over) return
-      try {
-        working = take(chunk)
-      } catch (error) {
-        fail(error)
-        return
-      }
-      if (!working) return
-      incoming.pause()
-      working.then(() => incoming.resume(), fail)
+/** Hands over each chunk in turn. Rejects with what a part threw, `Aborted`, or a `Rejection` when it takes too long. */
+function read<T>(
+  incoming: IncomingMessage,
+  timeouts: Timeouts,
+  reading: Reading<T>,
+  { resolve, reject }: Pick<PromiseWithResolvers<T>, 'resolve' | 'reject'>,
+): void {
+  let working: Promise<void> | undefined
+  let whole = false
+  let over = false
+  const timeout = timeouts.begin(() => fail(new Rejection('body-timeout')))
+  incoming.on('data', onData)
+  incoming.on('end', onEnd)
+  incoming.on('error', onGone)
+  incoming.on('close', onGone)
+
+  function onData(chunk: Buffer): void {
+    if (over) return
+    try {
+      working = reading.take(chunk)
+    } catch (error) {
+      fail(error)
+      return
     }
-    function onEnd(): void {
-      whole = true // though the last of it may still be on its way to the disk
-      if (working) working.then(succeed, fail)
-      else succeed()
-    }
-    function onGone(): void {
-      if (!whole) fail(new Aborted())
-    }
-    function succeed(): void {
-      clearTimeout(timer)
-      resolve()
-    }
-    function fail(error: unknown): void {
-      over = true
-      clearTimeout(timer)
-      reject(error)
-    }
-  })
+    if (!working) return
+    incoming.pause()
+    working.then(() => incoming.resume(), fail)
+  }
+  function onEnd(): void {
+    whole = true // though the last of it may still be on its way to the disk
+    if (working) working.then(succeed, fail)
+    else succeed()
+  }
+  function onGone(): void {
+    if (!whole) fail(new Aborted())
+  }
+  function succeed(): void {
+    if (over) return
+    over = true
+    timeouts.forget(timeout)
+    const finished = reading.finish()
+    if (finished instanceof Promise) finished.then(resolve, cleanUp)
+    else resolve(finished)
+  }
+  function fail(error: unknown): void {
+    if (over) return
+    over = true
+    timeouts.forget(timeout)
+    cleanUp(error)
+  }
+  function cleanUp(error: unknown): void {
+    const cleaned = reading.fail()
+    if (cleaned) cleaned.then(() => reject(error), reject)
+    else reject(error)
+  }
 }
 
 const READ_AT_ONCE = 256 * 1024

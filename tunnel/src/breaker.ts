@@ -6,6 +6,8 @@ export type Breaker = {
   isOpen(): boolean
   /** While open: whether it is time to ask once, to see. */
   mayProbe(): boolean
+  /** It was time to ask a good while ago, and nobody has: nothing waits, or what waits is held. */
+  isOverdue(): boolean
   /** It is asked: the next time is later. */
   spendProbe(): void
   /** What came of asking. */
@@ -29,10 +31,21 @@ export function createBreaker(clock: () => number): Breaker {
   let open = false
   let since = clock()
   let nextProbe = 0
-  return { isOpen: () => open, mayProbe, spendProbe, note, state: () => ({ open, since, nextProbe }) }
+  return {
+    isOpen: () => open,
+    mayProbe,
+    isOverdue,
+    spendProbe,
+    note,
+    state: () => ({ open, since, nextProbe }),
+  }
 
   function mayProbe(): boolean {
     return open && clock() >= nextProbe
+  }
+
+  function isOverdue(): boolean {
+    return open && clock() >= nextProbe + PROBE_MS
   }
 
   function spendProbe(): void {
@@ -70,8 +83,11 @@ export function createBreaker(clock: () => number): Breaker {
   }
 
   function mostAreBad(): boolean {
-    const answers = tallies.reduce((sum, { answers }) => sum + answers, 0)
-    const bad = tallies.reduce((sum, { bad }) => sum + bad, 0)
+    let [answers, bad] = [0, 0]
+    for (const tally of tallies) {
+      answers += tally.answers
+      bad += tally.bad
+    }
     return answers >= MIN_ANSWERS && bad * 2 > answers
   }
 }

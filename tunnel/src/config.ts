@@ -1,7 +1,7 @@
 /** Settings of the tunnel, read once from the environment, or a refusal to start that lists every problem. */
 
-import { scryptSync } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
+import { readAdminToken } from './admin-token.ts'
 import { type Dsn, INBOX_DSN, parseDsn, readDsns } from './dsn.ts'
 import type { FilterSettings } from './filters.ts'
 import { compileGlobs } from './glob.ts'
@@ -132,28 +132,24 @@ export function readConfig(env: Environment): Config {
     bodyDir: env.BODY_DIR || '.culvert/bodies',
     logLevel: readChoice(env, 'LOG_LEVEL', LOG_LEVELS, 'info', problems),
   }
+  if (clashes(config))
+    problems.push(`ADMIN_PORT: "${config.adminPort}" is PORT already; write another one for the admin port`)
   if (problems.length > 0) throw new BadSettings(problems)
   return config
+}
+
+const EVERYWHERE = ['0.0.0.0', '::']
+
+function clashes({ host, port, adminHost, adminPort }: Config): boolean {
+  return (
+    port === adminPort && (host === adminHost || [host, adminHost].some((each) => EVERYWHERE.includes(each)))
+  )
 }
 
 function inboxDsn(): Dsn {
   const dsn = parseDsn(INBOX_DSN)
   if (!dsn) throw new Error('INBOX_DSN is no DSN')
   return dsn
-}
-
-/** One secret is enough: the token follows from the operator's password (web derives the same), unless set itself. */
-function readAdminToken(env: Environment, problems: string[]): string | undefined {
-  const password = readSecret(env, 'OPERATOR_PASSWORD', problems)
-  return (
-    readSecret(env, 'ADMIN_TOKEN', problems) ??
-    (password === undefined ? undefined : deriveAdminToken(password))
-  )
-}
-
-/** 32 bytes in hex, by scrypt with a fixed label. */
-export function deriveAdminToken(password: string): string {
-  return scryptSync(password, 'culvert admin token', 32).toString('hex')
 }
 
 function readSpoolPlace(given: string | undefined, problems: string[]): SpoolSettings['place'] {

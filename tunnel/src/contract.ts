@@ -6,6 +6,18 @@ export type Answer = 'delivered' | 'spooled' | 'limited' | 'filtered' | 'refused
 /** Items of one type: how many, when more than one, their bytes together, and `limited`, `shed` or a filter for what was taken out. */
 export type ReceiptItem = { type: string; count?: number; bytes: number; out?: string }
 
+/**
+ * What stands out in how nginx, or whoever is in front, handed a request over: secrets of the visitor that should have been kept back,
+ * an address that is none, several, or one that nobody has and the sender made up, a peer that is not believed at all (`EDGE`).
+ */
+export type Remark =
+  | 'cookie'
+  | 'authorization'
+  | 'address-missing'
+  | 'address-list'
+  | 'address-made-up'
+  | 'peer-unknown'
+
 /** One envelope as operators see it: that it came and what became of it, never what it says. */
 export type Receipt = {
   /** Our own identity for it, unique over replicas. */
@@ -34,6 +46,8 @@ export type Receipt = {
   upstreamTook?: number
   /** The process that took it. */
   replica: string
+  /** Absent when nothing stood out. */
+  remarks?: readonly Remark[]
 }
 
 /** One envelope kept in the inbox, as the list shows it. */
@@ -59,4 +73,137 @@ export type SpoolEnd = {
   category: string
   upstreamStatus?: number
   replica: string
+}
+
+/** What became of a try to deliver one that waits; `undecided` is tried again. */
+export type AttemptResult = 'delivered' | 'declined' | 'limited' | 'undecided'
+
+/** Tries of one replica since it started. */
+export type SpoolAttempts = { project: string; result: AttemptResult; attempts: number }
+
+/** What waits of one project and category (`none` for what has none). Times are in milliseconds since 1970. */
+export type SpoolLane = {
+  project: string
+  category: string
+  envelopes: number
+  bytes: number
+  /** When the oldest arrived. */
+  oldest?: number
+}
+
+/** Nothing is delivered of one project, or, when none is named, of all; putting goes on. */
+export type SpoolPause = { project?: string; since: number }
+
+export type SpoolDepth = {
+  envelopes: number
+  bytes: number
+  oldest?: number
+  /** Until it is full at the rate of the last minutes; absent when it does not grow. */
+  fullInSeconds?: number
+  byProject: SpoolLane[]
+  paused: SpoolPause[]
+}
+
+/** The spool in `/status`. Replicas that share it tell the same `id`, and it is counted once; the depth is absent while it cannot be asked. */
+export type SpoolStatus = Partial<SpoolDepth> & {
+  id: string
+  /** Whether it takes what is put into it, since when, and what the disk or the server said otherwise. */
+  writable: boolean
+  since: number
+  problem?: string
+  boundBytes: number
+  /** How long an envelope may wait. */
+  boundMs: number
+  attempts: SpoolAttempts[]
+}
+
+/** One that waits, as `GET /spool` lists it. */
+export type SpoolRow = {
+  /** Names it on every replica that shares the spool. */
+  id: string
+  receipt: string
+  project: string
+  category: string
+  bytes: number
+  received: number
+  /** How often it was tried, as far as that is known. */
+  attempts: number
+  /** When it is tried next, or the try under way is over at the latest; absent when it is due. */
+  due?: number
+  /** A replica is trying it. */
+  leased: boolean
+}
+
+/** A page of what waits. */
+export type SpoolPage = {
+  /** Which spool it is: a shared one is listed once. */
+  spool: string
+  envelopes: SpoolRow[]
+  /** For `after`, to have the page that follows; absent on the last one. */
+  next?: string
+}
+
+/** One that waits, as `GET /spool/<id>` shows it: headers, and no payload. */
+export type SpoolEnvelope = SpoolRow & {
+  spool: string
+  header: Readonly<Record<string, unknown>>
+  /** The first 200; `bytes` are those of the payload. */
+  items: { header: Readonly<Record<string, unknown>>; bytes: number }[]
+  itemCount: number
+}
+
+/** How many are due now that were not. */
+export type SpoolRetried = { retried: number }
+
+/** How many were purged, and how many of those named still wait: one call takes some thousands, and may be repeated. */
+export type SpoolPurged = { purged: number; left: number }
+
+/** The answer to `POST /spool/pause` and `/spool/resume`: what is paused now. */
+export type SpoolPaused = { paused: SpoolPause[] }
+
+/** A page of the inbox; `next` is for `after`, to have the page that follows. */
+export type InboxPage = { entries: InboxEntry[]; next?: number }
+
+/** How many were deleted from the inbox, and how many are left. */
+export type InboxDeleted = { deleted: number; left: number }
+
+/** A limit that Sentry has asked for, until then, in milliseconds since 1970. */
+export type LimitInForce = { project: string; category: string; until: number }
+
+/** Whether an upstream is asked. Times are in milliseconds of the replica's own clock. */
+export type UpstreamState = {
+  origin: string
+  breaker: { open: boolean; since: number; nextProbe: number }
+}
+
+/** What a replica says of itself in `/status`. */
+export type ReplicaStatus = {
+  version: string
+  replica: string
+  /** When it started, in milliseconds since 1970. */
+  since: number
+  /** In force, without secrets. */
+  settings: Record<string, unknown>
+  /** `host/project` of each. */
+  projects: string[]
+  inFlight: number
+  limits: LimitInForce[]
+  upstreams: UpstreamState[]
+  /** Absent in inbox mode. */
+  spool?: SpoolStatus
+  addresses: number
+  warnings: string[]
+}
+
+/** Of the requests refused with one code, the last one (looked at once a second); times are in milliseconds since 1970. */
+export type RefusalSample = {
+  code: string
+  /** When this replica refused the first one and this one. */
+  first: number
+  last: number
+  causes: readonly string[]
+  /** Method, path and query, values left out. */
+  request: string
+  /** Names, with the values of those that tell nobody's secret. */
+  headers: [name: string, value: string | null][]
 }

@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import type { Parcel } from './body.ts'
-import type { SpoolEnd } from './contract.ts'
+import type { AttemptResult, SpoolAttempts, SpoolEnd } from './contract.ts'
 import type { OnEnd } from './ends.ts'
 import type { Delivery } from './exchange.ts'
 import type { Limits } from './limits.ts'
@@ -37,6 +37,8 @@ export type Deliverer = {
   follow(lease: Lease, project: Project, attempt: Promise<Delivery>): void
   /** What made room for another has come to its end. */
   evicted(waiting: Waiting): void
+  /** Tries so far, by project and what became of them. */
+  attempts(): SpoolAttempts[]
   /** Begins to drain, and to tell of ends. */
   start(watcher: Watcher): void
   /** Takes nothing more, and resolves when what is under way has come to something. */
@@ -61,7 +63,14 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
   const underWay = new Set<Promise<void>>()
   const stopping = new AbortController()
   let draining: Promise<void> | undefined
-  return { follow, evicted: (waiting) => watcher.onEnd(waiting, 'expired', undefined), start, stop }
+  const tallies = new Map<string, SpoolAttempts>()
+  return {
+    follow,
+    evicted: (waiting) => watcher.onEnd(waiting, 'expired', undefined),
+    attempts: () => [...tallies.values()],
+    start,
+    stop,
+  }
 
   function start(told: Watcher): void {
     watcher = told
@@ -130,7 +139,15 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
     const needed = upstreams.attemptMs(parcel.bytes) + LEASE_SPARE_MS
     const held = needed > LEASE_MS ? await spool.extend(lease, needed) : lease
     const { final } = upstreams.probe(project, parcel, lease.headers)
-    await settle(held, project, await final)
+    const delivery = await final
+    tally(project, resultOf(delivery))
+    await settle(held, project, delivery)
+  }
+
+  function tally({ name }: Project, result: AttemptResult): void {
+    const key = `${name} ${result}`
+    const attempts = (tallies.get(key)?.attempts ?? 0) + 1
+    tallies.set(key, { project: name, result, attempts })
   }
 
   /** What came of an attempt: an end, or another try later. */
@@ -172,6 +189,12 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
     for (const waiting of await spool.expire(now() - parts.maxAgeMs))
       watcher.onEnd(waiting, 'expired', undefined)
   }
+}
+
+function resultOf(delivery: Delivery): AttemptResult {
+  if (delivery.kind === 'undecided') return 'undecided'
+  const { status } = delivery.reply
+  return status < 300 ? 'delivered' : status === 429 ? 'limited' : 'declined'
 }
 
 /** Its `sent_at` moved by the time it waited. */

@@ -41,6 +41,11 @@ export function originOf(dsn: Dsn): string {
   return `${dsn.protocol}://${authority(dsn)}`
 }
 
+/** Where an SDK without a tunnel posts its envelopes, as it writes it. */
+export function envelopeUrl(dsn: Dsn): string {
+  return `${originOf(dsn)}${dsn.path && `/${dsn.path}`}/api/${dsn.projectId}/envelope/?sentry_version=7&sentry_key=${dsn.publicKey}`
+}
+
 function authority(dsn: Dsn): string {
   return dsn.port ? `${dsn.host}:${dsn.port}` : dsn.host
 }

@@ -1,13 +1,16 @@
 /** Whose word we take for where a request came from: the sender's address and the request's id. */
 
-import { randomUUID } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { BlockList, isIP, type Socket } from 'node:net'
+import type { Remark } from './contract.ts'
+import { createRandomHex } from './random-hex.ts'
 
 export type Caller = {
   /** The visitor's address; `undefined` when nobody we believe has told it. */
   address: string | undefined
   requestId: string
+  /** What stood out in how it was handed over; for most nothing. */
+  remarks: readonly Remark[]
 }
 
 export type Edge = (incoming: IncomingMessage) => Caller
@@ -19,14 +22,23 @@ export type Edge = (incoming: IncomingMessage) => Caller
 export function createEdge(networks: readonly string[]): Edge {
   const trusted = blockList(networks)
   const verdicts = new WeakMap<Socket, boolean>()
+  const newRequestId = createRandomHex()
 
   return function meet(incoming) {
     const { socket, headers } = incoming
     const peer = plainAddress(socket.remoteAddress ?? '')
-    if (!isTrusted(socket, peer)) return { address: peer || undefined, requestId: newRequestId() }
+    if (!isTrusted(socket, peer))
+      return {
+        address: peer || undefined,
+        requestId: newRequestId(),
+        remarks: remarksOn(headers, 'peer-unknown'),
+      }
+    const told = headers['x-forwarded-for']
+    const address = oneAddress(told)
     return {
-      address: oneAddress(headers['x-forwarded-for']),
+      address,
       requestId: givenRequestId(headers['x-request-id']) ?? newRequestId(),
+      remarks: remarksOn(headers, remarkOn(told, address)),
     }
   }
 
@@ -61,10 +73,28 @@ function oneAddress(header: string | string[] | undefined): string | undefined {
   return isIP(address) !== 0 ? address : undefined
 }
 
-function givenRequestId(header: string | string[] | undefined): string | undefined {
-  return typeof header === 'string' && /^[0-9a-f]{32}$/.test(header) ? header : undefined
+// RFC 5737 and RFC 3849: for documentation, so that no visitor has one. Who believes such an address believes the sender.
+const MADE_UP = /^(192\.0\.2|198\.51\.100|203\.0\.113)\.|^2001:db8:/i
+
+function remarkOn(told: string | string[] | undefined, address: string | undefined): Remark | undefined {
+  if (told === undefined) return 'address-missing'
+  if (address === undefined) return 'address-list'
+  return MADE_UP.test(address) ? 'address-made-up' : undefined
 }
 
-function newRequestId(): string {
-  return randomUUID().replaceAll('-', '')
+const NOTHING: readonly Remark[] = []
+
+function remarksOn(
+  { cookie, authorization }: IncomingHttpHeaders,
+  about: Remark | undefined,
+): readonly Remark[] {
+  if (about === undefined && cookie === undefined && authorization === undefined) return NOTHING
+  const remarks: Remark[] = about === undefined ? [] : [about]
+  if (cookie !== undefined) remarks.push('cookie')
+  if (authorization !== undefined) remarks.push('authorization')
+  return remarks
+}
+
+function givenRequestId(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' && /^[0-9a-f]{32}$/.test(header) ? header : undefined
 }

@@ -15,6 +15,9 @@ export type EndsParts = {
   now: () => number
 }
 
+/** What was lost, in Sentry's words where it has one. */
+const LOST: { [end in SpoolEnd['end']]?: string } = { expired: 'cache_overflow', purged: 'purged' }
+
 /** Called once for each envelope that no longer waits. */
 export type OnEnd = (waiting: Waiting, end: SpoolEnd['end'], status: number | undefined) => void
 
@@ -35,6 +38,7 @@ export function createEnds({ projects, receipts, reports, replica, now }: EndsPa
       },
       ...(status !== undefined && { upstreamStatus: status }),
     })
-    if (project && end === 'expired') reports.noteLost(project, 'cache_overflow', category)
+    const reason = LOST[end]
+    if (project && reason !== undefined) reports.noteLost(project, reason, category)
   }
 }

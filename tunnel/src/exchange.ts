@@ -1,15 +1,15 @@
 /** One request to Sentry from its start to its end, and what its answer means. */
 
-import { isAscii } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Verdict } from './breaker.ts'
+import type { Timeout, Timeouts } from './timeouts.ts'
 
 /** What Sentry answered, as far as it goes on to the sender. */
 export type Reply = {
   status: number
-  /** As it came; a string where that says the same, since Node writes it in one piece with the headers. */
-  body: string | Buffer<ArrayBuffer>
+  /** As it came. */
+  body: Buffer<ArrayBuffer>
   contentType: string | undefined
   retryAfter: string | undefined
   rateLimits: string | undefined
@@ -30,39 +30,54 @@ export type Delivery =
 
 const MAX_REPLY_BYTES = 64 * 1024 // Sentry's answers hold a few dozen bytes
 
-/** Milliseconds from the beginning: when an answer is late, and when it is waited for no longer. */
-export type Deadlines = { lateMs: number; answerMs: number }
-
+/** Who hears how exchanges with one Sentry go. */
 export type Listeners = {
-  /** How it went, once. */
+  /** Whether it was prompt, once for each. */
   note: (verdict: Verdict) => void
-  /** It is late, and goes on. */
-  onLate: () => void
-  /** What came of it, once. */
-  done: (delivery: Delivery) => void
+  /** What came of it, once for each. */
+  learn: (delivery: Delivery) => void
 }
 
-/** The handler that undici tells of the answer. */
+/** Milliseconds that an answer may take once it is late, and the clock that tells when it is. */
+export type Patience = { late: Timeouts; afterLateMs: number }
+
+/** The handler that undici tells of the answer. Neither promise rejects, whatever the network or Sentry does. */
 export class Exchange implements Dispatcher.DispatchHandler {
+  /** What came of it, or that it is late: by then nobody should wait any longer. */
+  readonly soon: Promise<Delivery | 'late'>
+  #resolveSoon!: (outcome: Delivery | 'late') => void
+  #final: PromiseWithResolvers<Delivery> | undefined
+  #delivery: Delivery | undefined
   #controller: Dispatcher.DispatchController | undefined
-  #timer: NodeJS.Timeout
+  #timeout: Timeout
+  #deadline: NodeJS.Timeout | undefined
   #status = 0
   #headers: IncomingHttpHeaders = {}
   #chunks: Buffer[] = []
   #bytes = 0
   #noted = false
-  #ended = false
+  #patience: Patience
   #listeners: Listeners
 
-  constructor({ lateMs, answerMs }: Deadlines, listeners: Listeners) {
+  constructor(patience: Patience, listeners: Listeners) {
+    this.#patience = patience
     this.#listeners = listeners
-    const soon = Math.min(lateMs, answerMs)
-    this.#timer = setTimeout(() => this.#onLate(answerMs - soon), soon)
+    this.soon = new Promise((resolve) => {
+      this.#resolveSoon = resolve
+    })
+    this.#timeout = patience.late.begin(() => this.#onLate())
+  }
+
+  /** What came of it in the end. Most are over before anybody asks. */
+  get final(): Promise<Delivery> {
+    if (this.#delivery) return Promise.resolve(this.#delivery)
+    this.#final ??= Promise.withResolvers()
+    return this.#final.promise
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    if (this.#ended) controller.abort(new Error('too late to begin'))
+    if (this.#delivery) controller.abort(new Error('too late to begin'))
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
@@ -81,18 +96,17 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    const delivery = judge(this.#status, this.#headers, Buffer.concat(this.#chunks, this.#bytes))
-    this.#end(delivery)
+    this.#end(judge(this.#status, this.#headers, whole(this.#chunks, this.#bytes)))
   }
 
   onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
     this.#end({ kind: 'undecided', why: nameOf(error), status: this.#status || undefined })
   }
 
-  #onLate(left: number): void {
+  #onLate(): void {
     this.#tell('late')
-    this.#listeners.onLate()
-    this.#timer = setTimeout(() => this.#onDeadline(), left)
+    this.#resolveSoon('late')
+    this.#deadline = setTimeout(() => this.#onDeadline(), this.#patience.afterLateMs)
   }
 
   /** Also for a request that still waits for a connection: it ends here, and is not begun later. */
@@ -102,11 +116,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #end(delivery: Delivery): void {
-    if (this.#ended) return
-    this.#ended = true
-    clearTimeout(this.#timer)
+    if (this.#delivery) return
+    this.#delivery = delivery
+    this.#patience.late.forget(this.#timeout)
+    clearTimeout(this.#deadline)
     this.#tell(delivery.kind === 'answered' ? 'prompt' : 'failed')
-    this.#listeners.done(delivery)
+    this.#listeners.learn(delivery)
+    this.#resolveSoon(delivery)
+    this.#final?.resolve(delivery)
   }
 
   #tell(verdict: Verdict): void {
@@ -114,6 +131,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#noted = true
     this.#listeners.note(verdict)
   }
+}
+
+function whole(chunks: Buffer[], bytes: number): Buffer<ArrayBuffer> {
+  const [only] = chunks
+  return (chunks.length === 1 && only ? only : Buffer.concat(chunks, bytes)) as Buffer<ArrayBuffer>
 }
 
 function judge(status: number, headers: IncomingHttpHeaders, body: Buffer<ArrayBuffer>): Delivery {
@@ -130,7 +152,7 @@ function judge(status: number, headers: IncomingHttpHeaders, body: Buffer<ArrayB
     kind: 'answered',
     reply: {
       status,
-      body: isAscii(body) ? body.toString('latin1') : body,
+      body,
       contentType,
       retryAfter: one(headers['retry-after']),
       rateLimits: one(headers['x-sentry-rate-limits']),

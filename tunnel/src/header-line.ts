@@ -1,5 +1,6 @@
 /** One header line of an envelope: a JSON object, and where each of its members stands. */
 
+import { isAscii } from 'node:buffer'
 import { mergeRanges, type Range } from './range.ts'
 
 export type HeaderLine = {
@@ -10,7 +11,6 @@ export type HeaderLine = {
   text: string
 }
 
-const NOT_ASCII = /[^\0-\x7f]/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
@@ -21,7 +21,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 export function parseHeaderLine(line: Buffer): HeaderLine | undefined {
   const text = line.toString('latin1')
   if (text[0] !== '{' || text[text.length - 1] !== '}') return undefined
-  const value = parseObject(NOT_ASCII.test(text) ? line : text)
+  const value = parseObject(isAscii(line) ? text : line)
   if (!value) return undefined
   const marks = markMembers(text)
   return marks.length === Object.keys(value).length * 4 ? { value, marks, text } : undefined

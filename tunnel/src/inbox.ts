@@ -2,27 +2,47 @@
 
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import type { InboxEntry } from './contract.ts'
+import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { InboxEntry, InboxPage } from './contract.ts'
+import { whenFree } from './spool/sqlite-busy.ts'
 
 export type Inbox = {
-  /** Keeps an envelope, unpacked. Throws when the disk does not take it. */
-  keep(entry: InboxEntry, envelope: Buffer): void
-  /** Newest first. */
-  list(limit: number): InboxEntry[]
+  /**
+   * Keeps an envelope, unpacked; `network` is its sender's, empty when unknown. Throws when the disk does not take it, or it is larger
+   * than one sender's share.
+   */
+  keep(entry: InboxEntry, network: string, envelope: Buffer): void
+  /** Newest first, from the one after `after` on, which is the `next` of the page before. */
+  list(limit: number, after?: number): InboxPage
   read(id: string): Buffer | undefined
+  count(): number
+  /** `false` when it was not there. */
+  delete(id: string): boolean
+  /** Those that are there when it begins, some at a time; gives how many there were. */
+  deleteAll(): Promise<number>
   close(): void
 }
 
-export type InboxBounds = { envelopes: number; bytes: number; ageMs: number }
+export type InboxBounds = {
+  envelopes: number
+  bytes: number
+  /** The part of both that one address may fill. */
+  addressShare: number
+  ageMs: number
+}
 
 export const INBOX_BOUNDS: InboxBounds = {
   envelopes: 10_000,
   bytes: 256 * 1024 * 1024, // 256 MiB
+  addressShare: 0.05,
   ageMs: 7 * 24 * 60 * 60 * 1000, // 7 days
 }
 
+type Row = Record<string, SQLOutputValue>
+
 const BUSY_MS = 5_000 // several replicas share the file
+const AT_A_TIME = 50 // deleted at one time: the event loop waits
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS inbox (
@@ -39,26 +59,47 @@ const SCHEMA = `
 export function openInbox(file: string, bounds: InboxBounds, now: () => number): Inbox {
   mkdirSync(dirname(file), { recursive: true })
   const db = new DatabaseSync(file, { timeout: BUSY_MS })
-  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
-  db.exec(SCHEMA)
+  whenFree(() => db.exec('PRAGMA journal_mode = WAL')) // for this SQLite does not wait by itself
+  db.exec('PRAGMA synchronous = FULL')
+  migrate(db)
   const insert = db.prepare(
-    'INSERT INTO inbox (id, time, event_id, bytes, types, envelope) VALUES (?, ?, ?, ?, ?, ?)',
+    'INSERT INTO inbox (id, time, event_id, bytes, types, network, envelope) VALUES (?, ?, ?, ?, ?, ?, ?)',
   )
   const newest = db.prepare(
-    'SELECT id, time, event_id AS eventId, bytes, types FROM inbox ORDER BY seq DESC LIMIT ?',
+    'SELECT seq, id, time, event_id AS eventId, bytes, types FROM inbox WHERE seq < ? ORDER BY seq DESC LIMIT ?',
   )
   const one = db.prepare('SELECT envelope FROM inbox WHERE id = ?')
   const dropOld = db.prepare('DELETE FROM inbox WHERE time < ?')
-  const dropSurplus = db.prepare('DELETE FROM inbox WHERE seq <= (SELECT max(seq) FROM inbox) - ?')
-  const total = db.prepare('SELECT coalesce(sum(bytes), 0) AS bytes FROM inbox')
+  const ofNetwork = db.prepare(
+    'SELECT count(*) AS envelopes, coalesce(sum(bytes), 0) AS bytes FROM inbox WHERE network = ?',
+  )
+  const dropOldestOf = db.prepare(
+    'DELETE FROM inbox WHERE seq = (SELECT min(seq) FROM inbox WHERE network = ?) RETURNING bytes',
+  )
+  const total = db.prepare('SELECT count(*) AS envelopes, coalesce(sum(bytes), 0) AS bytes FROM inbox')
   const dropOldest = db.prepare('DELETE FROM inbox WHERE seq = (SELECT min(seq) FROM inbox) RETURNING bytes')
-  return { keep, list, read, close: () => db.close() }
+  const deleteOne = db.prepare('DELETE FROM inbox WHERE id = ?')
+  const newestSeq = db.prepare('SELECT max(seq) AS seq FROM inbox')
+  const deleteSome = db.prepare(
+    `DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE seq <= ? ORDER BY seq LIMIT ${AT_A_TIME})`,
+  )
+  return {
+    keep,
+    list,
+    read,
+    count: () => Number(total.get()?.envelopes),
+    delete: (id) => deleteOne.run(id).changes > 0,
+    deleteAll,
+    close: () => db.close(),
+  }
 
-  function keep(entry: InboxEntry, envelope: Buffer): void {
+  function keep(entry: InboxEntry, network: string, envelope: Buffer): void {
+    const { id, time, eventId, bytes, types } = entry
+    if (bytes > bounds.bytes * shareOf(network)) throw new Error('It is larger than its share of the inbox.')
     db.exec('BEGIN IMMEDIATE')
     try {
-      insert.run(entry.id, entry.time, entry.eventId, entry.bytes, JSON.stringify(entry.types), envelope)
-      trim()
+      insert.run(id, time, eventId, bytes, JSON.stringify(types), network, envelope)
+      trim(network)
       db.exec('COMMIT')
     } catch (error) {
       db.exec('ROLLBACK')
@@ -66,25 +107,60 @@ export function openInbox(file: string, bounds: InboxBounds, now: () => number):
     }
   }
 
-  function trim(): void {
-    dropOld.run(now() - bounds.ageMs)
-    dropSurplus.run(bounds.envelopes)
-    let bytes = Number(total.get()?.bytes)
-    while (bytes > bounds.bytes) bytes -= Number(dropOldest.get()?.bytes ?? bytes)
+  function shareOf(network: string): number {
+    return network === '' ? 1 : bounds.addressShare
   }
 
-  function list(limit: number): InboxEntry[] {
-    return newest.all(limit).map(({ id, time, eventId, bytes, types }) => ({
-      id: String(id),
-      time: Number(time),
-      eventId: eventId === null ? null : String(eventId),
-      bytes: Number(bytes),
-      types: JSON.parse(String(types)),
-    }))
+  function trim(network: string): void {
+    dropOld.run(now() - bounds.ageMs)
+    if (network !== '') dropBeyond(shareOf(network), ofNetwork.get(network), () => dropOldestOf.get(network))
+    dropBeyond(1, total.get(), () => dropOldest.get())
+  }
+
+  /** Whoever sends more than their share loses the oldest of their own. */
+  function dropBeyond(share: number, held: Row | undefined, drop: () => Row | undefined): void {
+    let [envelopes, bytes] = [Number(held?.envelopes), Number(held?.bytes)]
+    for (; envelopes > bounds.envelopes * share || bytes > bounds.bytes * share; envelopes--)
+      bytes -= Number(drop()?.bytes ?? bytes)
+  }
+
+  function list(limit: number, after = Number.MAX_SAFE_INTEGER): InboxPage {
+    const rows = newest.all(after, limit)
+    const last = rows.length === limit ? rows.at(-1) : undefined
+    return { entries: rows.map(readEntry), ...(last && { next: Number(last.seq) }) }
+  }
+
+  async function deleteAll(): Promise<number> {
+    const newest = newestSeq.get()?.seq ?? null
+    for (let deleted = 0; ; await nextTurn()) {
+      const { changes } = deleteSome.run(newest)
+      deleted += Number(changes)
+      if (changes < AT_A_TIME) return deleted
+    }
   }
 
   function read(id: string): Buffer | undefined {
     const envelope = one.get(id)?.envelope
     return envelope instanceof Uint8Array ? Buffer.from(envelope) : undefined
   }
+}
+
+function readEntry({ id, time, eventId, bytes, types }: Row): InboxEntry {
+  return {
+    id: String(id),
+    time: Number(time),
+    eventId: eventId === null || eventId === undefined ? null : String(eventId),
+    bytes: Number(bytes),
+    types: JSON.parse(String(types)),
+  }
+}
+
+/** A file of before there were shares has no network yet. Several replicas may open it at once. */
+function migrate(db: DatabaseSync): void {
+  db.exec('BEGIN IMMEDIATE')
+  db.exec(SCHEMA)
+  const has = db.prepare("SELECT 1 FROM pragma_table_info('inbox') WHERE name = 'network'").get()
+  if (!has) db.exec("ALTER TABLE inbox ADD COLUMN network TEXT NOT NULL DEFAULT ''")
+  db.exec('CREATE INDEX IF NOT EXISTS inbox_network ON inbox (network, bytes)')
+  db.exec('COMMIT')
 }

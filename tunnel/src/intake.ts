@@ -1,13 +1,19 @@
 /** What happens to one envelope, from request to answer. */
 
 import type { IncomingMessage } from 'node:http'
-import { jsonType, replyHeaders, respond } from './answer.ts'
+import { bodyOf, jsonType, replyHeaders, respond } from './answer.ts'
 import { Aborted, type Bodies, type Body, chunksOf, packParcel, packPlain } from './body.ts'
 import type { ClientReports } from './client-reports.ts'
 import type { Receipt } from './contract.ts'
 import { LEASE_MS } from './delivery.ts'
 import type { Caller, Edge } from './edge.ts'
-import { createEnvelopeReader, type Envelope, type Item, type ReaderLimits } from './envelope.ts'
+import {
+  createEnvelopeReader,
+  type Envelope,
+  type EnvelopeReader,
+  type Item,
+  type ReaderLimits,
+} from './envelope.ts'
 import type { Delivery, Reply } from './exchange.ts'
 import type { Filters } from './filters.ts'
 import { identify } from './identity.ts'
@@ -16,11 +22,12 @@ import { CATEGORY_NAMES, categoriesOf, checkItems, limitNameOf } from './items.t
 import type { Limits } from './limits.ts'
 import { checkOrigin, type Sender } from './origin.ts'
 import type { Project, Projects } from './projects.ts'
-import { readQuery } from './query.ts'
+import { type PostedQuery, readQuery } from './query.ts'
 import { mergeRanges, type Range } from './range.ts'
 import { formatRateLimits, type RateLimit } from './rate-limits.ts'
 import type { Receipts } from './receipts.ts'
 import { Rejection, refusalBody } from './rejection.ts'
+import type { Samples } from './samples.ts'
 import { priorityOf, type SpoolBody, type Waiting } from './spool/spool.ts'
 import { describe, summarise } from './summary.ts'
 import { networkOf, SHED_SECONDS, type Throttle } from './throttle.ts'
@@ -40,6 +47,7 @@ export type IntakeParts = {
   sentry: WayToSentry | undefined
   inbox: Inbox | undefined
   receipts: Receipts
+  samples: Samples
   allowedOrigins: ReadonlySet<string>
   reader: ReaderLimits
   maxBytes: number
@@ -54,6 +62,8 @@ export type IntakeParts = {
 export type Intake = {
   take(incoming: IncomingMessage): Promise<Response>
   inFlight(): number
+  /** Resolves when nothing is in hand. */
+  idle(): Promise<void>
 }
 
 /** What is known of an envelope so far. */
@@ -83,62 +93,73 @@ export function createIntake(parts: IntakeParts): Intake {
   const { edge, projects, bodies, filters, limits, throttle, reports, sentry, inbox, receipts, now, clock } =
     parts
   let inFlight = 0
+  let onIdle: PromiseWithResolvers<void> | undefined
   let visits = 0
   let keeping: Promise<void> = Promise.resolve()
-  return { take, inFlight: () => inFlight }
+  return { take, inFlight: () => inFlight, idle }
 
   async function take(incoming: IncomingMessage): Promise<Response> {
     const visit = begin(incoming)
     inFlight++
     try {
-      return await carry(visit)
+      visit.sender = checkOrigin(incoming.headers, parts.allowedOrigins)
+      const query = readQuery(incoming.url ?? '')
+      const reader = createEnvelopeReader(parts.reader)
+      return await carry(visit, query, reader, await bodies.receive(incoming, reader.push))
     } catch (error) {
       return refuse(visit, error)
     } finally {
       inFlight--
+      if (inFlight === 0) onIdle?.resolve()
     }
+  }
+
+  async function idle(): Promise<void> {
+    if (inFlight === 0) return
+    onIdle ??= Promise.withResolvers()
+    await onIdle.promise
   }
 
   function begin(incoming: IncomingMessage): Visit {
     const id = `${parts.replica}-${(++visits).toString(36)}`
-    return {
-      incoming,
-      caller: edge(incoming),
-      started: clock(),
-      sender: { foreign: undefined },
-      receipt: { id, time: now(), items: [], bytes: 0, replica: parts.replica },
-    }
+    const caller = edge(incoming)
+    const receipt: Visit['receipt'] = { id, time: now(), items: [], bytes: 0, replica: parts.replica }
+    if (caller.remarks.length > 0) receipt.remarks = caller.remarks
+    return { incoming, caller, started: clock(), sender: { foreign: undefined }, receipt }
   }
 
-  async function carry(visit: Visit): Promise<Response> {
-    const { incoming, receipt } = visit
-    visit.sender = checkOrigin(incoming.headers, parts.allowedOrigins)
-    const query = readQuery(incoming.url ?? '')
-    const reader = createEnvelopeReader(parts.reader)
-    const body = await bodies.receive(incoming, reader.push)
+  async function carry(
+    visit: Visit,
+    query: PostedQuery,
+    reader: EnvelopeReader,
+    body: Body,
+  ): Promise<Response> {
     const holds: Promise<unknown>[] = []
     try {
-      receipt.bytes = body.wireBytes
+      visit.receipt.bytes = body.wireBytes
       const left = throttle.charge(visit.caller.address, body.wireBytes)
       if (left < 0) return tooMuch(visit)
       if (body.encoding !== 'identity') await unpackInto(body, parts.maxBytes, reader.push)
       const envelope = reader.end()
       if (isProbe(envelope)) return respond(visit, 200, '{}', jsonType())
-      describe(receipt, envelope)
+      describe(visit.receipt, envelope)
       const project = projects.resolve(envelope.header.dsn, query)
-      receipt.project = project.name
+      visit.receipt.project = project.name
       checkItems(envelope.items)
       if (envelope.items.length === 0)
         return settleKept(visit, envelope, { answer: 'filtered', reason: 'empty', status: 200 })
       return await admit(visit, { project, envelope, body, left, out: new Map(), holds })
     } finally {
-      if (holds.length === 0) await body.release()
-      else void Promise.allSettled(holds).then(body.release)
+      if (holds.length > 0) void Promise.allSettled(holds).then(body.release)
+      else {
+        const released = body.release()
+        if (released) await released
+      }
     }
   }
 
   /** Takes out what is not wanted, what Sentry holds back, and what is too much; what is left goes on. */
-  async function admit(visit: Visit, carried: Carried): Promise<Response> {
+  function admit(visit: Visit, carried: Carried): Response | Promise<Response> {
     const { project, envelope, out } = carried
     const filtered = filters.sift(envelope, visit.incoming.headers['user-agent'])
     for (const item of envelope.items) item.payload = [] // nobody looks into it any more
@@ -165,24 +186,28 @@ export function createIntake(parts: IntakeParts): Intake {
     if (sentry) reports.note(project, kind, reason, items)
   }
 
-  async function goOn(visit: Visit, carried: Carried): Promise<Response> {
-    const { envelope, body, out } = carried
+  function goOn(visit: Visit, carried: Carried): Response | Promise<Response> {
+    const { envelope, out } = carried
     const cuts = mergeRanges([...envelope.cuts, ...[...out.keys()].map(({ range }) => range)])
-    if (!sentry) {
-      if (inbox) await keepNext(inbox, visit, envelope, body)
-      return settleKept(visit, envelope, { answer: 'delivered', status: 200 })
+    if (inbox) return keepToo(inbox, visit, carried, cuts)
+    if (sentry) return forward(sentry, visit, carried, cuts)
+    return settleKept(visit, envelope, { answer: 'delivered', status: 200 })
+  }
+
+  async function keepToo(into: Inbox, visit: Visit, carried: Carried, cuts: Range[]): Promise<Response> {
+    const { envelope, body } = carried
+    if (sentry) {
+      const answer = await forward(sentry, visit, carried, cuts)
+      await keepNext(into, visit, envelope, body).catch((error) => parts.onBug(error, visit.caller.requestId))
+      return answer
     }
-    const answer = await forward(sentry, visit, carried, cuts)
-    if (inbox)
-      await keepNext(inbox, visit, envelope, body).catch((error) =>
-        parts.onBug(error, visit.caller.requestId),
-      )
-    return answer
+    await keepNext(into, visit, envelope, body)
+    return settleKept(visit, envelope, { answer: 'delivered', status: 200 })
   }
 
   /** One at a time: each is held as a whole for a moment. */
-  function keepNext(into: Inbox, { receipt }: Visit, envelope: Envelope, body: Body): Promise<void> {
-    const kept = keeping.then(() => keep(into, receipt, envelope, body))
+  function keepNext(into: Inbox, visit: Visit, envelope: Envelope, body: Body): Promise<void> {
+    const kept = keeping.then(() => keep(into, visit, envelope, body))
     keeping = kept.catch(() => undefined)
     return kept
   }
@@ -194,7 +219,7 @@ export function createIntake(parts: IntakeParts): Intake {
     const headers = senderHeaders(visit.incoming.headers, visit.caller.address)
     const attempt = to.upstreams.post(project, packParcel(body, envelope.bytes, cuts), headers)
     const soon = await attempt.soon
-    visit.receipt.upstreamTook = clock() - sent
+    visit.receipt.upstreamTook = msSince(sent)
     if (soon !== 'late' && soon.kind === 'answered') return pass(visit, soon.reply)
     if (soon !== 'late' && soon.status !== undefined) visit.receipt.upstreamStatus = soon.status
     return store(to, visit, carried, cuts, headers, soon === 'late' ? attempt.final : undefined)
@@ -260,7 +285,7 @@ export function createIntake(parts: IntakeParts): Intake {
     const { status } = reply
     visit.receipt.upstreamStatus = status
     const answer = status < 300 ? 'delivered' : status === 429 ? 'limited' : 'declined'
-    return settle(visit, { answer, status }, reply.body, replyHeaders(reply))
+    return settle(visit, { answer, status }, bodyOf(reply), replyHeaders(reply))
   }
 
   function settleKept(visit: Visit, { eventId }: Envelope, verdict: Verdict): Response {
@@ -308,6 +333,7 @@ export function createIntake(parts: IntakeParts): Intake {
     }
     const rejection = error instanceof Rejection ? error : bug(visit, error)
     const { code, status } = rejection
+    parts.samples.note(rejection, visit.incoming)
     return settle(
       visit,
       { answer: 'refused', reason: code, status },
@@ -321,6 +347,11 @@ export function createIntake(parts: IntakeParts): Intake {
     return new Rejection('tunnel-failed')
   }
 
+  /** To the microsecond: further digits would only be read and written. */
+  function msSince(start: number): number {
+    return Math.round((clock() - start) * 1000) / 1000
+  }
+
   /** The one place where an envelope's fate is told, to everybody. `headers` is taken over. */
   function settle(
     visit: Visit,
@@ -328,7 +359,7 @@ export function createIntake(parts: IntakeParts): Intake {
     body: BodyInit | null,
     headers: Record<string, string>,
   ): Response {
-    const receipt: Receipt = Object.assign(visit.receipt, verdict, { took: clock() - visit.started })
+    const receipt: Receipt = Object.assign(visit.receipt, verdict, { took: msSince(visit.started) })
     headers['x-culvert-receipt'] = receipts.settle(receipt)
     return respond(visit, verdict.status || 400, body, headers)
   }
@@ -357,7 +388,7 @@ function isProbe({ header, items }: Envelope): boolean {
 
 async function keep(
   inbox: Inbox,
-  receipt: Visit['receipt'],
+  { receipt, caller }: Visit,
   { eventId, items }: Envelope,
   body: Body,
 ): Promise<void> {
@@ -366,6 +397,7 @@ async function keep(
   try {
     inbox.keep(
       { id: receipt.id, time: receipt.time, eventId: eventId ?? null, bytes: bytes.length, types },
+      networkOf(caller.address),
       bytes,
     )
   } catch (error) {

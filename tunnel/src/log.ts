@@ -7,9 +7,10 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** A line per envelope is many small writes: they are gathered for a moment. */
-const GATHER_BYTES = 16_000 // the most that one write of the library takes is 16 KiB
+const GATHER_BYTES = 64 * 1024 // as much as a pipe holds
 const MOST_BYTES = 4 * 1024 * 1024 // kept for a reader that has stalled; lines beyond are dropped
 const FLUSH_MS = 200
+const MOST_UTF8_BYTES = 3 // of one of a string's characters
 
 export type Log = {
   logger: Logger
@@ -18,19 +19,30 @@ export type Log = {
 }
 
 export function createLog(level: LogLevel): Log {
-  const destination = pino.destination({
-    dest: 1,
-    sync: false,
-    minLength: GATHER_BYTES,
-    maxLength: MOST_BYTES,
-  })
-  const timer = setInterval(() => destination.flush(), FLUSH_MS).unref()
-  const logger = createLogger(level, destination)
-  return { logger, close }
+  const output = pino.destination({ dest: 1, sync: false, minLength: 1, maxLength: MOST_BYTES })
+  // Gathered here: for each line it is given, the library measures again all that waits. As bytes: a text that is added to keeps all
+  // its pieces for the garbage collector to walk over.
+  const gathered = Buffer.allocUnsafe(GATHER_BYTES)
+  let used = 0
+  const timer = setInterval(handOver, FLUSH_MS).unref()
+  return { logger: createLogger(level, { write }), close }
+
+  function write(line: string): void {
+    if (line.length * MOST_UTF8_BYTES > gathered.length - used) handOver()
+    if (line.length * MOST_UTF8_BYTES > gathered.length) output.write(line)
+    else used += gathered.write(line, used)
+  }
+
+  function handOver(): void {
+    if (used === 0) return
+    output.write(gathered.toString('utf8', 0, used))
+    used = 0
+  }
 
   function close(): Promise<void> {
     clearInterval(timer)
-    return new Promise((resolve) => destination.flush(() => resolve()))
+    handOver()
+    return new Promise((resolve) => output.flush(() => resolve()))
   }
 }
 

@@ -1,10 +1,11 @@
 /** What Prometheus is told. Everything about envelopes is counted from their receipts, nowhere else. */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Receipt, SpoolEnd } from './contract.ts'
+import type { Receipt, SpoolEnd, SpoolStatus } from './contract.ts'
 import type { LimitInForce } from './limits.ts'
-import type { WatchedSpool } from './spool/health.ts'
-import type { SpoolTotals } from './spool/spool.ts'
+import type { Projects } from './projects.ts'
+import { createSpoolMetrics } from './spool-metrics.ts'
+import { createTally } from './tally.ts'
 import type { UpstreamState } from './upstream.ts'
 
 export type Metrics = {
@@ -22,7 +23,8 @@ export type Gauges = {
   limits: () => LimitInForce[]
   upstreams: () => UpstreamState[]
   /** Absent in inbox mode. */
-  spool: Pick<WatchedSpool, 'id' | 'totals' | 'health'> | undefined
+  spool: (() => Promise<SpoolStatus>) | undefined
+  projects: Projects
   now: () => number
 }
 
@@ -33,28 +35,28 @@ export function createMetrics(gauges: Gauges): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry, prefix: 'culvert_' })
-  const envelopes = new Counter({
+  const envelopes = createTally({
     name: 'culvert_envelopes_total',
     help: 'Envelopes by how they were answered.',
-    labelNames: ['answer', 'reason', 'project'] as const,
+    labelNames: ['answer', 'reason', 'project'],
     registers,
   })
-  const items = new Counter({
+  const items = createTally({
     name: 'culvert_items_total',
     help: 'Items, by type and how their envelope was answered, or why they were taken out of it.',
-    labelNames: ['type', 'answer'] as const,
+    labelNames: ['type', 'answer'],
     registers,
   })
-  const bytes = new Counter({
+  const bytes = createTally({
     name: 'culvert_envelope_bytes_total',
     help: 'Body bytes of envelopes as they came over the wire.',
-    labelNames: ['answer'] as const,
+    labelNames: ['answer'],
     registers,
   })
-  const upstreamAnswers = new Counter({
+  const upstreamAnswers = createTally({
     name: 'culvert_upstream_answers_total',
     help: 'Answers of Sentry, by status class.',
-    labelNames: ['status'] as const,
+    labelNames: ['status'],
     registers,
   })
   const seconds = new Histogram({
@@ -92,33 +94,13 @@ export function createMetrics(gauges: Gauges): Metrics {
     labelNames: ['end', 'project'] as const,
     registers,
   })
-  if (gauges.spool) describeSpool(gauges.spool)
+  const spool = gauges.spool && createSpoolMetrics(registry, gauges.spool, gauges)
 
-  return { count, countEnd, expose: () => registry.metrics() }
+  return { count, countEnd, expose }
 
-  /** Every replica tells of the same spool: take the maximum by `spool_id`. */
-  function describeSpool({ id, totals, health }: NonNullable<Gauges['spool']>): void {
-    spoolGauge('culvert_spool_envelopes', 'Envelopes that wait.', ({ envelopes }) => envelopes)
-    spoolGauge('culvert_spool_bytes', 'Bytes that wait.', ({ bytes }) => bytes)
-    spoolGauge('culvert_spool_oldest_seconds', 'Age of the oldest envelope that waits.', ({ oldest }) =>
-      oldest === undefined ? 0 : (gauges.now() - oldest) / 1000,
-    )
-
-    gauge('culvert_spool_writable', '1 while the spool takes what is put into it.', () =>
-      Number(health().writable),
-    )
-
-    function spoolGauge(name: string, help: string, read: (totals: SpoolTotals) => number): void {
-      new Gauge({
-        name,
-        help,
-        labelNames: ['spool_id'] as const,
-        registers,
-        async collect() {
-          this.set({ spool_id: id }, read(await totals()))
-        },
-      })
-    }
+  function expose(): Promise<string> {
+    spool?.lookAgain()
+    return registry.metrics()
   }
 
   function countEnd({ end, project }: SpoolEnd): void {
@@ -138,11 +120,11 @@ export function createMetrics(gauges: Gauges): Metrics {
     took,
     upstreamStatus,
   }: Receipt): void {
-    envelopes.inc({ answer, reason: reason ?? '', project: project ?? '' })
-    for (const { type, count: many = 1, out } of parts) items.inc({ type, answer: out ?? answer }, many)
-    bytes.inc({ answer }, size)
+    envelopes.add(1, answer, reason ?? '', project ?? '')
+    for (const { type, count: many = 1, out } of parts) items.add(many, type, out ?? answer)
+    bytes.add(size, answer)
     seconds.observe({ answer }, took / 1000)
-    if (upstreamStatus) upstreamAnswers.inc({ status: `${Math.floor(upstreamStatus / 100)}xx` })
+    if (upstreamStatus) upstreamAnswers.add(1, `${Math.floor(upstreamStatus / 100)}xx`)
   }
 }
 

@@ -19,6 +19,8 @@ export type Project = {
 export type Projects = {
   all: readonly Project[]
   byKey(key: string): Project | undefined
+  /** `host/project`, also of one that is configured no more. */
+  nameOf(key: string): string
   /** The project that an envelope belongs to. Throws a `Rejection` when it is none of ours, or the query disagrees. */
   resolve(dsn: unknown, query: PostedQuery): Project
 }
@@ -28,7 +30,12 @@ export function createProjects(dsns: readonly Dsn[]): Projects {
   const all = [...byDsn.values()]
   // What SDKs write is most often just this text, so that nothing needs to be parsed.
   const byText = new Map(all.map((project) => [project.key, project]))
-  return { all, byKey: (key) => byText.get(key), resolve }
+  return { all, byKey: (key) => byText.get(key), nameOf, resolve }
+
+  function nameOf(key: string): string {
+    const dsn = parseDsn(key)
+    return byText.get(key)?.name ?? (dsn ? describe(dsn).name : 'unknown')
+  }
 
   function resolve(dsn: unknown, query: PostedQuery): Project {
     if (typeof dsn !== 'string') return resolveByQuery(query)

@@ -1,9 +1,9 @@
 /** The fate of each envelope, settled once: counted, logged, and the last ones kept to look at. */
 
-import { randomFillSync } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Receipt, SpoolEnd } from './contract.ts'
 import type { Metrics } from './metrics.ts'
+import { createRandomHex } from './random-hex.ts'
 
 export type Receipts = {
   /** Settles an envelope, and gives the token by which its sender may look it up. */
@@ -20,55 +20,47 @@ export type Receipts = {
   next(signal: AbortSignal): Promise<void>
 }
 
-const KEPT = 2_000
-const TOKENS_KEPT = 20_000
+const KEPT = 20_000
+const TOLD = 2_000 // of them to who follows them all
 const TOKEN_MS = 10 * 60 * 1000
 
 /** `now` in milliseconds since 1970. */
 export function createReceipts(metrics: Metrics, log: Logger, now: () => number): Receipts {
+  // Two rings: a map of tokens costs every envelope more than a look along the ring costs the few visitors who ask.
   const ring: Receipt[] = []
-  const byToken = new Map<string, Receipt>()
   const tokens: string[] = []
-  const newToken = createTokens()
+  const newToken = createRandomHex()
   let seq = 0
   const waiting = new Set<() => void>()
   return { settle, end, find, newest: () => seq, after, next }
 
   function settle(receipt: Receipt): string {
     metrics.count(receipt)
-    log.info(receipt, 'envelope')
-    ring[seq++ % KEPT] = receipt
+    log.info({ receipt }, 'envelope')
+    const token = newToken()
+    const slot = seq++ % KEPT
+    ring[slot] = receipt
+    tokens[slot] = token
     wake()
-    return remember(receipt)
+    return token
   }
 
   function end(spoolEnd: SpoolEnd): void {
     metrics.countEnd(spoolEnd)
-    log.info(spoolEnd, 'end')
+    log.info({ end: spoolEnd }, 'end')
   }
 
   function wake(): void {
     for (const resolve of waiting) resolve()
   }
 
-  /** A ring of tokens beside the map: asking a map for its oldest key walks over all that were deleted before. */
-  function remember(receipt: Receipt): string {
-    const token = newToken()
-    const slot = seq % TOKENS_KEPT
-    const replaced = tokens[slot]
-    if (replaced) byToken.delete(replaced)
-    tokens[slot] = token
-    byToken.set(token, receipt)
-    return token
-  }
-
   function find(token: string): Receipt | undefined {
-    const receipt = byToken.get(token)
+    const receipt = ring[tokens.indexOf(token)]
     return receipt && now() - receipt.time < TOKEN_MS ? receipt : undefined
   }
 
   function after(given: number): { first: number; receipts: Receipt[] } {
-    const first = Math.max(given, seq - KEPT) + 1
+    const first = Math.max(given, seq - TOLD) + 1
     const receipts: Receipt[] = []
     for (let number = first; number <= seq; number++) {
       const receipt = ring[(number - 1) % KEPT]
@@ -87,22 +79,5 @@ export function createReceipts(metrics: Metrics, log: Logger, now: () => number)
       waiting.add(done)
       signal.addEventListener('abort', done, { once: true })
     })
-  }
-}
-
-const TOKEN_BYTES = 16
-const POOL_TOKENS = 256
-
-/** 128 random bits each, drawn many at a time since every draw is a system call. */
-function createTokens(): () => string {
-  const pool = Buffer.alloc(TOKEN_BYTES * POOL_TOKENS)
-  let used = POOL_TOKENS
-  return function newToken() {
-    if (used === POOL_TOKENS) {
-      randomFillSync(pool)
-      used = 0
-    }
-    const start = used++ * TOKEN_BYTES
-    return pool.toString('hex', start, start + TOKEN_BYTES)
   }
 }

@@ -133,17 +133,17 @@ export const REFUSALS = {
   'spool-full': {
     status: 503,
     sentence: 'Sentry could not be reached, and there is no room to keep the envelope until it can.',
-    fix: 'Raise SPOOL_BYTES or make room on its disk; see /status for what waits.',
+    fix: 'Raise SPOOL_BYTES, and make room on the disk or the NATS server that holds the spool; see /status for what waits.',
   },
   'spool-unwritable': {
     status: 503,
-    sentence: 'Sentry could not be reached, and the disk does not take the envelope.',
-    fix: 'Look at the disk that holds the file of SPOOL_URL.',
+    sentence: 'Sentry could not be reached, and the spool does not take the envelope.',
+    fix: 'Look at the disk that holds the file of SPOOL_URL, or at the NATS server it names; /status says what was wrong.',
   },
   'inbox-full': {
     status: 503,
     sentence: 'The inbox could not keep the envelope.',
-    fix: 'Make room on the disk that holds INBOX_FILE.',
+    fix: 'Make room on the disk that holds INBOX_FILE; one address may fill a twentieth of the inbox.',
   },
   'tunnel-failed': {
     status: 503,

@@ -22,7 +22,7 @@ const DEFAULT_MAX_ENVELOPE_BYTES = 100 * 1024 * 1024 // 100 MiB
 const MIN_ENVELOPE_BYTES = 1024
 const MAX_ENVELOPE_BYTES = 1024 * 1024 * 1024 // 1 GiB
 
-/** What web serves itself; a tunnel path must be none of these, nor below one. `scripts/render-nginx.sh` holds the same list. */
+/** What web serves itself; a tunnel path must be none of these, nor below one. `scripts/render-nginx.awk` holds the same list. */
 const WEB_PATH = /^\/(_next|console|healthz|lab)(\/|$)/
 
 /**

@@ -8,16 +8,24 @@ const LISTED = 50
 
 const file = process.env.INBOX_FILE || '.culvert/inbox.db'
 const [id] = process.argv.slice(2)
-if (!existsSync(file)) tell('The inbox is empty: nothing has arrived yet.')
+if (!existsSync(file)) tellNothing()
 else show(openInbox(file, INBOX_BOUNDS, Date.now))
 
 function show(inbox: Inbox): void {
-  const entries = id === undefined ? inbox.list(LISTED) : []
-  if (id !== undefined)
-    process.stdout.write(inbox.read(id) ?? 'No envelope of this id is in the inbox (any more).\n')
-  else if (entries.length === 0) tell('The inbox is empty: nothing has arrived yet.')
+  const entries = id === undefined ? inbox.list(LISTED).entries : []
+  if (id !== undefined) showOne(inbox, id)
+  else if (entries.length === 0) tellNothing()
   else for (const entry of entries) tell(`${lineOf(entry)}  ${headline(inbox, entry)}`)
   inbox.close()
+}
+
+function showOne(inbox: Inbox, id: string): void {
+  const envelope = inbox.read(id)
+  if (envelope) process.stdout.write(envelope)
+  else {
+    process.stderr.write('No envelope of this id is in the inbox (any more).\n')
+    process.exitCode = 1
+  }
 }
 
 function lineOf({ id, time, bytes, types }: InboxEntry): string {
@@ -29,6 +37,10 @@ function headline(inbox: Inbox, { id }: InboxEntry): string {
   const text = inbox.read(id)?.toString() ?? ''
   const [, type, value] = /"exception":\{"values":\[\{"type":"([^"]*)","value":"([^"]*)"/.exec(text) ?? []
   return type === undefined ? '' : `${type}: ${value}`
+}
+
+function tellNothing(): void {
+  tell('The inbox is empty: nothing has arrived yet, or it is off (with SENTRY_DSN it wants INBOX=on).')
 }
 
 function tell(line: string): void {

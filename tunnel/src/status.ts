@@ -1,11 +1,13 @@
 /** What an operator sees of a running tunnel: its settings, and how it does. No secret is in either. */
 
 import type { Config } from './config.ts'
+import type { ReplicaStatus } from './contract.ts'
 import { formatDsn } from './dsn.ts'
 import type { Intake } from './intake.ts'
 import type { Limits } from './limits.ts'
 import type { Projects } from './projects.ts'
 import { describeNats } from './spool/nats-url.ts'
+import { describeSpool } from './spool-status.ts'
 import type { Throttle } from './throttle.ts'
 import type { WayToSentry } from './way-to-sentry.ts'
 
@@ -22,9 +24,9 @@ export type StatusParts = {
   sentry: WayToSentry | undefined
 }
 
-export type Status = Awaited<ReturnType<typeof describeStatus>>
+export type Status = ReplicaStatus
 
-export async function describeStatus(parts: StatusParts) {
+export async function describeStatus(parts: StatusParts): Promise<Status> {
   const { config, version, replica, since, intake, limits, projects, throttle, sentry } = parts
   return {
     version,
@@ -35,7 +37,7 @@ export async function describeStatus(parts: StatusParts) {
     inFlight: intake.inFlight(),
     limits: limits.inForce(),
     upstreams: sentry?.upstreams.state() ?? [],
-    spool: sentry && { id: sentry.spool.id, ...sentry.spool.health(), ...(await sentry.spool.totals()) },
+    ...(sentry && { spool: await describeSpool(sentry, projects, config.spool.ageMs) }),
     addresses: throttle.addresses(),
     warnings: warnings(throttle),
   }

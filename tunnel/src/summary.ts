@@ -20,22 +20,37 @@ const NOTHING_OUT: ReadonlyMap<Item, string> = new Map()
 
 /** As short as the kinds of items are few: an envelope may hold a thousand, and thousands of receipts are kept. */
 export function summarise(items: readonly Item[], out: ReadonlyMap<Item, string>): ReceiptItem[] {
+  const [only, ...others] = items
+  if (only && others.length === 0) return [newKind(nameType(only), only.bytes, out.get(only))]
   const kinds = new Map<string, ReceiptItem>()
   for (const item of items) {
-    const type = ITEM_TYPES.has(item.type) ? item.type : 'other'
+    const type = nameType(item)
     const why = out.get(item)
     const kind = kinds.get(`${type} ${why}`)
     if (kind) {
       kind.count = (kind.count ?? 1) + 1
       kind.bytes += item.bytes
-    } else kinds.set(`${type} ${why}`, { type, bytes: item.bytes, ...(why && { out: why }) })
+    } else kinds.set(`${type} ${why}`, newKind(type, item.bytes, why))
   }
   return [...kinds.values()]
+}
+
+function nameType({ type }: Item): string {
+  return ITEM_TYPES.has(type) ? type : 'other'
+}
+
+function newKind(type: string, bytes: number, why: string | undefined): ReceiptItem {
+  return why === undefined ? { type, bytes } : { type, bytes, out: why }
 }
 
 function nameSdk(sdk: unknown): string | undefined {
   if (typeof sdk !== 'object' || sdk === null || !('name' in sdk) || typeof sdk.name !== 'string')
     return undefined
   const version = 'version' in sdk && typeof sdk.version === 'string' ? `/${sdk.version}` : ''
-  return `${sdk.name}${version}`.slice(0, LABEL_LENGTH)
+  return cut(`${sdk.name}${version}`)
+}
+
+/** A copy: of a text that is cut off V8 keeps the whole, for as long as the receipt is kept. */
+function cut(text: string): string {
+  return text.length > LABEL_LENGTH ? Buffer.from(text.slice(0, LABEL_LENGTH)).toString() : text
 }

@@ -72,11 +72,12 @@ export function createThrottle(settings: ThrottleSettings, clock: () => number):
 
   function charge(address: string | undefined, wireBytes: number): number {
     if (address === undefined || settings.addressRate + settings.addressBytes === 0) return 1
-    if (isPrivate(address)) {
+    const network = networkOf(address)
+    if (network === '') {
       suspicious ??= address
       return 1
     }
-    const bucket = remember(networkOf(address))
+    const bucket = remember(network)
     refill(bucket, settings.addressRate, settings.addressBurst)
     const envelopes = settings.addressRate === 0 ? 1 : spend(bucket, settings.addressBurst)
     return Math.min(envelopes, spendBytes(bucket, wireBytes))

@@ -5,10 +5,11 @@ import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
 import type { Parcel } from './body.ts'
 import { type Breaker, type BreakerState, createBreaker } from './breaker.ts'
 import type { PostReport } from './client-reports.ts'
-import { type Deadlines, type Delivery, Exchange } from './exchange.ts'
+import { type Delivery, Exchange, type Listeners } from './exchange.ts'
 import type { Limits } from './limits.ts'
 import type { Project } from './projects.ts'
 import type { AskedBy } from './rate-limits.ts'
+import { createTimeouts } from './timeouts.ts'
 
 /** One POST under way. Neither promise rejects, whatever the network or Sentry does. */
 export type Attempt = {
@@ -18,7 +19,10 @@ export type Attempt = {
 }
 
 export type Upstreams = {
-  /** Posts once, with what `senderHeaders` gives; while the breaker is open, not at all. */
+  /**
+   * Posts once, with what `senderHeaders` gives; while the breaker is open, not at all, but for one now and then to see, which is late at
+   * once, when nothing from the spool is tried.
+   */
   post(project: Project, parcel: Parcel, headers: string[]): Attempt
   /** Posts once, whatever the breaker says. */
   probe(project: Project, parcel: Parcel, headers: string[]): Attempt
@@ -30,6 +34,7 @@ export type Upstreams = {
   /** A probe is being made. */
   spendProbe(origin: string): void
   state(): UpstreamState[]
+  /** Cuts off what is under way: a large envelope may take minutes. */
   close(): Promise<void>
 }
 
@@ -57,9 +62,13 @@ const BREAKER_OPEN: Promise<Delivery> = Promise.resolve({
   why: 'breaker-open',
   status: undefined,
 })
+const LATE: Promise<'late'> = Promise.resolve('late')
 const NOT_MADE: Attempt = { soon: BREAKER_OPEN, final: BREAKER_OPEN }
 
 type Upstream = { dispatcher: Dispatcher; breaker: Breaker }
+
+/** How envelopes of one project go. */
+type Route = Upstream & { listeners: Listeners }
 
 /** One pool of kept-alive connections for each Sentry in the table. What answers ask to hold back, `limits` learns. `clock` in milliseconds. */
 export function createUpstreams(
@@ -75,10 +84,13 @@ export function createUpstreams(
       { dispatcher: openPool(origin, settings), breaker: createBreaker(clock) },
     ]),
   )
+  const routes = new Map<Project, Route>(projects.map((project) => [project, routeOf(project)]))
+  const lateMs = Math.min(settings.lateMs, settings.answerMs)
+  const late = createTimeouts(lateMs)
   return {
     post,
     probe,
-    attemptMs: (bytes) => deadlines(settings, bytes).answerMs,
+    attemptMs,
     isOpen: (origin) => find(origin).breaker.isOpen(),
     mayProbe: (origin) => find(origin).breaker.mayProbe(),
     spendProbe: (origin) => find(origin).breaker.spendProbe(),
@@ -92,32 +104,35 @@ export function createUpstreams(
     return upstream
   }
 
+  function routeOf(project: Project): Route {
+    const { dispatcher, breaker } = find(project.origin)
+    const learn = (delivery: Delivery) => limits.learn(project, askedBy(delivery))
+    return { dispatcher, breaker, listeners: { note: breaker.note, learn } }
+  }
+
   function post(project: Project, parcel: Parcel, headers: string[]): Attempt {
-    return find(project.origin).breaker.isOpen() ? NOT_MADE : probe(project, parcel, headers)
+    const { breaker } = find(project.origin)
+    if (!breaker.isOpen()) return probe(project, parcel, headers)
+    if (!breaker.isOverdue()) return NOT_MADE
+    breaker.spendProbe()
+    return { soon: LATE, final: probe(project, parcel, headers).final }
   }
 
   function probe(project: Project, parcel: Parcel, headers: string[]): Attempt {
-    const { dispatcher, breaker } = find(project.origin)
-    const soon = Promise.withResolvers<Delivery | 'late'>()
-    const final = new Promise<Delivery>((resolve) => {
-      const done = (delivery: Delivery) => {
-        limits.learn(project, askedBy(delivery))
-        soon.resolve(delivery)
-        resolve(delivery)
-      }
-      const exchange = new Exchange(deadlines(settings, parcel.bytes), {
-        note: breaker.note,
-        onLate: () => soon.resolve('late'),
-        done,
-      })
-      const { origin, endpoint: path } = project
-      const allHeaders = [...parcelHeaders(parcel), ...headers]
-      dispatcher.dispatch(
-        { origin, method: 'POST', path, headers: allHeaders, body: parcel.content() },
-        exchange,
-      )
-    })
-    return { soon: soon.promise, final }
+    const { dispatcher, listeners } = routes.get(project) ?? routeOf(project)
+    const exchange = new Exchange({ late, afterLateMs: attemptMs(parcel.bytes) - lateMs }, listeners)
+    const { origin, endpoint: path } = project
+    const allHeaders = [...parcelHeaders(parcel), ...headers]
+    dispatcher.dispatch(
+      { origin, method: 'POST', path, headers: allHeaders, body: parcel.content() },
+      exchange,
+    )
+    return exchange
+  }
+
+  /** A large envelope takes its time to be sent; the answer's time is what Sentry needs on top of that. */
+  function attemptMs(bytes: number): number {
+    return settings.answerMs + Math.ceil((bytes / SLOW_UPLINK) * 1000)
   }
 
   function state(): UpstreamState[] {
@@ -125,27 +140,19 @@ export function createUpstreams(
   }
 
   async function close(): Promise<void> {
-    await Promise.all([...upstreams.values()].map(({ dispatcher }) => dispatcher.close()))
+    await Promise.all([...upstreams.values()].map(({ dispatcher }) => dispatcher.destroy()))
   }
 }
 
 const SLOW_UPLINK = 1024 * 1024 // bytes a second
 
-/** A large envelope takes its time to be sent; the answer's time is what Sentry needs on top of that. */
-function deadlines({ lateMs, answerMs }: UpstreamSettings, bytes: number): Deadlines {
-  return { lateMs, answerMs: answerMs + Math.ceil((bytes / SLOW_UPLINK) * 1000) }
-}
-
 /** Redirects are not followed: neither dispatcher does so by itself. Certificates are verified, as Node does by default. */
-function openPool(
-  origin: string,
-  { connections, connectMs, answerMs, proxies }: UpstreamSettings,
-): Dispatcher {
+function openPool(origin: string, { connections, connectMs, proxies }: UpstreamSettings): Dispatcher {
   const options = {
     connections,
     connect: { timeout: connectMs },
-    headersTimeout: answerMs,
-    bodyTimeout: answerMs,
+    headersTimeout: 0, // each exchange has a deadline of its own
+    bodyTimeout: 0,
   }
   if (!proxies) return new Pool(origin, options)
   const { httpProxy = '', httpsProxy = '', noProxy = '' } = proxies
@@ -175,7 +182,7 @@ const PASSED_ON = [
   'sec-ch-ua-wow64',
   'sec-ch-ua-form-factors',
 ]
-const HEADER_LENGTH = 2048 // what waits in the spool is bounded by its bodies, so nothing else may be large
+const HEADER_LENGTH = 2048 // they are kept with what waits in the spool
 
 /** What Sentry is told of the sender, as names and values in turn. */
 export function senderHeaders(headers: IncomingHttpHeaders, address: string | undefined): string[] {

@@ -6,14 +6,17 @@ import type { Config, SpoolSettings } from './config.ts'
 import { createDeliverer, type Deliverer } from './delivery.ts'
 import type { Limits } from './limits.ts'
 import type { Projects } from './projects.ts'
+import { awaitSpool } from './spool/awaited.ts'
 import { defaultBound } from './spool/free-space.ts'
-import { type WatchedSpool, watchHealth } from './spool/health.ts'
+import { type GrowingSpool, watchGrowth } from './spool/growth.ts'
+import { type Watched, watchHealth } from './spool/health.ts'
 import { openJetStreamSpool } from './spool/jetstream.ts'
+import { NatsAway } from './spool/jetstream-connection.ts'
 import type { Spool, SpoolBounds } from './spool/spool.ts'
 import { openSqliteSpool } from './spool/sqlite.ts'
 import { createUpstreams, type Upstreams } from './upstream.ts'
 
-export type WayToSentry = { upstreams: Upstreams; spool: WatchedSpool; deliverer: Deliverer }
+export type WayToSentry = { upstreams: Upstreams; spool: Watched<GrowingSpool>; deliverer: Deliverer }
 
 export type WayParts = {
   config: Config
@@ -29,7 +32,7 @@ export type WayParts = {
 const ADDRESS_SHARE = 0.05
 const PROJECT_SHARE = 0.5
 
-/** Rejects in words when the spool cannot be opened. */
+/** Rejects in words when the spool cannot be opened; a NATS server that is away is waited for, and the tunnel works without it. */
 export async function openWayToSentry({
   config,
   projects,
@@ -39,7 +42,12 @@ export async function openWayToSentry({
   onNotice,
 }: WayParts): Promise<WayToSentry> {
   const shares = { addressShare: ADDRESS_SHARE, projectShare: projects.all.length > 1 ? PROJECT_SHARE : 1 }
-  const spool = watchHealth(await openSpool(config.spool, shares, now, onNotice), now)
+  const open = () => openSpool(config.spool, shares, now, onNotice)
+  const opened = await open().catch((problem) => {
+    if (problem instanceof NatsAway) return awaitSpool({ open, problem, onNotice })
+    throw problem
+  })
+  const spool = watchHealth(watchGrowth(opened, clock), now)
   const upstreams = createUpstreams(projects.all, config.upstream, limits, clock)
   const deliverer = createDeliverer({
     spool,
@@ -54,7 +62,8 @@ export async function openWayToSentry({
   return { upstreams, spool, deliverer }
 }
 
-async function openSpool(
+/** Rejects in words when it cannot be opened. */
+export async function openSpool(
   { place, bytes, ageMs }: SpoolSettings,
   shares: Omit<SpoolBounds, 'bytes'>,
   now: () => number,

@@ -16,19 +16,21 @@ setInterval(checkpoint, EVERY_MS)
 /** One replica at a time: SQLite gives a checkpoint to one connection, and the others go on. */
 function checkpoint(): void {
   const bytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
-  const mode = modeFor(bytes)
+  const modes = modesFor(bytes)
   lastBytes = bytes
-  if (!mode) return
   try {
-    db.exec(`PRAGMA wal_checkpoint(${mode})`)
+    for (const mode of modes) db.exec(`PRAGMA wal_checkpoint(${mode})`)
   } catch {
     // Somebody else is at it, or the disk is full: there is another time soon.
   }
 }
 
-/** Passive asks nobody to wait, and so cannot shrink a log that is always written to; writers wait a moment once it is large. */
-function modeFor(bytes: number): 'PASSIVE' | 'RESTART' | 'TRUNCATE' | undefined {
-  if (bytes < WORTH_BYTES) return undefined
-  if (bytes === lastBytes) return 'TRUNCATE'
-  return bytes > LARGE_BYTES ? 'RESTART' : 'PASSIVE'
+/**
+ * Passive asks nobody to wait, and so cannot begin a log anew that is always written to. Once it is large writers wait for that, though only
+ * while the little is moved that came during a passive one.
+ */
+function modesFor(bytes: number): ('PASSIVE' | 'RESTART' | 'TRUNCATE')[] {
+  if (bytes < WORTH_BYTES) return []
+  if (bytes === lastBytes) return ['TRUNCATE']
+  return bytes > LARGE_BYTES ? ['PASSIVE', 'RESTART'] : ['PASSIVE']
 }

@@ -10,11 +10,11 @@ export type SpoolHealth = {
   problem?: string
 }
 
-export type WatchedSpool = Spool & { health(): SpoolHealth }
+export type Watched<Kind extends Spool> = Kind & { health(): SpoolHealth }
 
-export function watchHealth(spool: Spool, now: () => number): WatchedSpool {
+export function watchHealth<Kind extends Spool>(spool: Kind, now: () => number): Watched<Kind> {
   let health: SpoolHealth = { writable: true, since: now() }
-  return { ...spool, put, health: () => health }
+  return Object.assign(Object.create(spool) as Kind, { put, health: () => health })
 
   async function put(...args: Parameters<Spool['put']>): ReturnType<Spool['put']> {
     try {

@@ -7,11 +7,14 @@ import { describeNats, type NatsAddress } from './nats-url.ts'
 
 /** The longest that anything asked of the server may take; then it is said to be away. */
 export const ANSWER_MS = 5_000
-const START_MS = 15_000
+const START_MS = 3_000
 const CONNECT_MS = 3_000
 const RETRY_MS = 250
 
-/** Rejects in words when no server answers for 15 s, or it refuses us. Later it is tried again and again. */
+/** No server answers: one may come. */
+export class NatsAway extends Error {}
+
+/** Rejects in words when no server answers for 3 s (`NatsAway`), or it refuses us. Once connected it stays so, or tries again and again. */
 export async function connectNats(
   address: NatsAddress,
 ): Promise<{ nc: NatsConnection; jsm: JetStreamManager }> {
@@ -24,7 +27,7 @@ export async function connectNats(
       if (error instanceof errors.AuthorizationError)
         throw new Error(`SPOOL_URL: ${describeNats(address)} refuses these credentials`)
       if (Date.now() > end)
-        throw new Error(
+        throw new NatsAway(
           `SPOOL_URL: no NATS server with JetStream answers at ${describeNats(address)} (${describe(error)}); start one, or write where it is`,
         )
       await wait(RETRY_MS)

@@ -1,7 +1,7 @@
 /** How an envelope stands in the stream: its subject, and all but its body in one header. */
 
 import { type MsgHdrs, headers as newHeaders } from '@nats-io/transport-node'
-import type { Waiting } from './spool.ts'
+import type { Waiting, Which } from './spool.ts'
 
 /** One that waits, as the stream holds it. */
 export type Entry = Waiting & {
@@ -36,7 +36,15 @@ const WHOLE = 'whole'
 const NO_CATEGORY = '-'
 
 export function laneOf({ priority, project, category }: Lane): string {
-  return `spool.${priority}.${Buffer.from(project).toString('base64url')}.${category || NO_CATEGORY}`
+  return `spool.${priority}.${tokenOf(project)}.${category || NO_CATEGORY}`
+}
+
+export function tokenOf(project: string): string {
+  return Buffer.from(project).toString('base64url')
+}
+
+export function projectOf(token: string): string {
+  return Buffer.from(token, 'base64url').toString()
 }
 
 /** `upload` names the parts of a body in several messages. */
@@ -49,6 +57,18 @@ export function subjectsOf(turn: Turn, priority: number | '*' = '*'): string {
   return `spool.${priority}.*.*.${turn}.*`
 }
 
+/** Those of one priority, of one project or of all. */
+export function subjectsRanked(priority: number, project?: string): string {
+  return `spool.${priority}.${project === undefined ? '*' : tokenOf(project)}.>`
+}
+
+/** What together matches some of those that wait, of one turn or of both. */
+export function subjectsWithin({ projects, category }: Which, turn: Turn | '*' = '*'): string[] {
+  const tokens = projects?.map(tokenOf) ?? ['*']
+  const name = category === undefined ? '*' : category || NO_CATEGORY
+  return tokens.map((token) => `spool.*.${token}.${name}.${turn}.*`)
+}
+
 export function partSubjectOf(upload: string): string {
   return `spool-part.${upload}`
 }
@@ -57,10 +77,14 @@ export function parseLane(subject: string): NamedLane {
   const [, priority, project = '', category = ''] = subject.split('.')
   return {
     priority: Number(priority),
-    project: Buffer.from(project, 'base64url').toString(),
+    project: projectOf(project),
     category: category === NO_CATEGORY ? '' : category,
     subject: subject.split('.', 4).join('.'),
   }
+}
+
+export function turnOf(subject: string): Turn {
+  return subject.split('.', 5)[4] === 'again' ? 'again' : 'first'
 }
 
 /** The upload that a subject of `ENVELOPES` or `PARTS` names; `undefined` for a body in one message. */
@@ -88,13 +112,26 @@ export function decodeEntry(headers: MsgHdrs | undefined): Entry {
   return JSON.parse(headers?.get(HEADER) ?? '')
 }
 
+/** Without what only the stream knows. */
+export function waitingOf({
+  due: _due,
+  parts: _parts,
+  mark: _mark,
+  attempts: _attempts,
+  ...waiting
+}: Entry): Waiting {
+  return waiting
+}
+
 /** Whether one message can hold it, which has 4 KiB more than `partBytes`. */
 export function fits({ bytes, headers }: Waiting, partBytes: number): boolean {
   return bytes + toText(headers).length <= partBytes
 }
 
-/** What it takes of the stream's bytes, within a few per cent and never less. */
-export function storedBytes(entry: Entry, partBytes: number): number {
-  const framing = 200 + 2 * laneOf(entry).length
-  return entry.bytes + toText(entry).length + framing + Math.ceil(entry.bytes / partBytes) * 100
+/** What it takes of the stream's bytes, parts and all, within a few per cent and never less; a lease on it weighs the same. */
+export function storedBytes(waiting: Waiting, partBytes: number): number {
+  const { key, project, category, priority, network, received, bytes, receipt, headers } = waiting
+  const plain = { key, project, category, priority, network, received, bytes, receipt, headers }
+  const framing = 300 + 2 * laneOf(waiting).length // the server's own, and what an entry has beside
+  return bytes + toText(plain).length + framing + Math.ceil(bytes / partBytes) * 110
 }

@@ -10,9 +10,13 @@ import {
   type NamedLane,
   parseLane,
   STREAM,
+  type Turn,
+  turnOf,
   uploadOf,
 } from './jetstream-entry.ts'
-import { priorityOf, type Wanted } from './spool.ts'
+import { readPauses } from './jetstream-pauses.ts'
+import type { Progress } from './jetstream-progress.ts'
+import { type Pause, priorityOf, type Wanted } from './spool.ts'
 
 /** A message that was delivered to us. */
 export type Taken = {
@@ -25,7 +29,9 @@ export type Taken = {
   until: number
 }
 
-export type LaneLook = { lanes: (NamedLane & { envelopes: number })[]; messages: number; bytes: number }
+export type CountedLane = NamedLane & { envelopes: number; turns: Turn[] }
+
+export type LaneLook = { lanes: CountedLane[]; messages: number; bytes: number; paused: Pause[] }
 
 export type Lanes = {
   look(): Promise<LaneLook>
@@ -36,6 +42,8 @@ export type Lanes = {
   extend(seq: number, until: number): boolean
   postpone(seq: number, at: number): Promise<boolean>
   forget(seq: number): void
+  /** What is leased here, and what was put off here. */
+  progress(): Progress[]
   close(): void
 }
 
@@ -47,31 +55,41 @@ const MAX_OUT = 50_000 // messages a lane may have leased or put off
 const IDLE_MS = 60 * 60 * 1000 // 1 h: the consumer of a lane that nobody takes from is dropped, and made again when it is wanted
 const PULL_MS = 5_000
 const PULL_BYTES = 16 * 1024 * 1024 // 16 MiB in memory at a time
+const PUT_OFF_KNOWN = 10_000 // times remembered for whoever asks
 const IN_PROGRESS = '+WPI'
 
 export function openLanes(nc: NatsConnection, jsm: JetStreamManager, now: () => number): Lanes {
   const consumers = new Set<string>()
   const leases = new Map<number, Held>()
+  const putOff = new Map<number, Progress>()
   let turns = 0
-  return { look, take, held: (seq) => leases.get(seq), extend, postpone, forget, close }
+  return { look, take, held: (seq) => leases.get(seq), extend, postpone, forget, progress, close }
 
   async function look(): Promise<LaneLook> {
-    const { state } = await jsm.streams.info(STREAM, { subjects_filter: ENVELOPES })
-    const bySubject = new Map<string, NamedLane & { envelopes: number }>()
+    const { state, config } = await jsm.streams.info(STREAM, { subjects_filter: ENVELOPES })
+    const bySubject = new Map<string, CountedLane>()
     for (const [subject, envelopes] of Object.entries(state.subjects ?? {})) {
       const lane = parseLane(subject)
+      const known = bySubject.get(lane.subject)
       bySubject.set(lane.subject, {
         ...lane,
-        envelopes: envelopes + (bySubject.get(lane.subject)?.envelopes ?? 0),
+        envelopes: envelopes + (known?.envelopes ?? 0),
+        turns: [...new Set([...(known?.turns ?? []), turnOf(subject)])],
       })
     }
-    return { lanes: [...bySubject.values()], messages: state.messages, bytes: state.bytes }
+    const { messages, bytes } = state
+    return { lanes: [...bySubject.values()], messages, bytes, paused: readPauses(config.metadata) }
   }
 
   async function take(limit: number, leaseMs: number, wanted: readonly Wanted[]): Promise<Taken[]> {
     const taken: Taken[] = []
     const heldBack = new Map(wanted.map((each) => [each.project, each.heldBack]))
-    for (const lane of inTurn((await look()).lanes)) {
+    const { lanes, paused } = await look()
+    for (const { project } of paused) {
+      if (project === undefined) return []
+      heldBack.delete(project)
+    }
+    for (const lane of inTurn(lanes)) {
       if (taken.length >= limit) break
       if (heldBack.get(lane.project)?.includes(lane.category) ?? true) continue
       taken.push(...(await takeFrom(lane, limit - taken.length, leaseMs)))
@@ -80,7 +98,7 @@ export function openLanes(nc: NatsConnection, jsm: JetStreamManager, now: () => 
   }
 
   /** The most important first; of equal ones another begins each time, so that no project waits for another's flood. */
-  function inTurn(all: NamedLane[]): NamedLane[] {
+  function inTurn(all: readonly NamedLane[]): NamedLane[] {
     const start = turns++ % Math.max(1, all.length)
     return [...all.slice(start), ...all.slice(0, start)].sort(
       (a, b) => priorityOf(a.category) - priorityOf(b.category),
@@ -100,6 +118,7 @@ export function openLanes(nc: NatsConnection, jsm: JetStreamManager, now: () => 
     }
   }
 
+  /** In a cluster the word that no more will come overtakes messages, whose delivery the servers agree on first: it says how many are due. */
   async function pull(lane: NamedLane, batch: number): Promise<Msg[]> {
     const consumer = await consumerOf(lane)
     const messages: Msg[] = []
@@ -110,13 +129,13 @@ export function openLanes(nc: NatsConnection, jsm: JetStreamManager, now: () => 
       JSON.stringify({ batch, no_wait: true, max_bytes: PULL_BYTES }),
       { reply: sub.getSubject() },
     )
+    let due = batch
     for await (const message of sub) {
-      if (message.headers?.code) {
-        if (message.headers.code === 503) consumers.delete(consumer)
-        break
-      }
-      messages.push(message)
-      if (messages.length === batch) break
+      const { headers } = message
+      if (!headers?.code) messages.push(message)
+      else due = batch - Number(headers.get('Nats-Pending-Messages') || batch) // those it says it did not send
+      if (headers?.code === 503) consumers.delete(consumer)
+      if (messages.length >= due) break
     }
     clearTimeout(timer)
     return messages
@@ -156,6 +175,7 @@ export function openLanes(nc: NatsConnection, jsm: JetStreamManager, now: () => 
 
   function hold(lease: Omit<Held, 'timer'>): void {
     clearTimeout(leases.get(lease.seq)?.timer)
+    putOff.delete(lease.seq)
     const rest = Math.max(0, lease.until - now())
     const timer = setTimeout(() => goOn(lease), Math.min(rest, ACK_WAIT_MS / 3))
     leases.set(lease.seq, { ...lease, timer })
@@ -186,12 +206,27 @@ export function openLanes(nc: NatsConnection, jsm: JetStreamManager, now: () => 
     forget(seq)
     nc.publish(lease.reply, sendBack(at - now()))
     await nc.flush()
+    remember({ seq, attempts: lease.attempts, due: at, leased: false })
     return true
+  }
+
+  function remember(its: Progress): void {
+    const [oldest] = putOff.keys()
+    if (putOff.size === PUT_OFF_KNOWN && oldest !== undefined) putOff.delete(oldest)
+    putOff.set(its.seq, its)
+  }
+
+  function progress(): Progress[] {
+    const held = [...leases.values()].map(({ seq, attempts, until }) => ({
+      ...{ seq, attempts, due: until, leased: true },
+    }))
+    return [...held, ...[...putOff.values()].filter(({ due }) => due > now())]
   }
 
   function forget(seq: number): void {
     clearTimeout(leases.get(seq)?.timer)
     leases.delete(seq)
+    putOff.delete(seq)
   }
 
   function close(): void {

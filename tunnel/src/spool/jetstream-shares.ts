@@ -31,9 +31,17 @@ type Sums = { networks: [string, Sum][]; lanes: [string, Sum][] }
 const CHANGES = 'culvert.spool.shares'
 const QUESTIONS = 'culvert.spool.shares.ask'
 const ASK_MS = 500
+const TOLD = 5_000 // addresses in one answer, which must fit into a message; none of the others has more than so small a part
 
-/** The connection must not echo. `found` gives what waits already, for when no other replica can tell. */
-export async function openShares(nc: NatsConnection, found: () => AsyncIterable<Waiting>): Promise<Shares> {
+/**
+ * The connection must not echo. `found` gives what waits already, for when no other replica can tell, `weigh` what one takes of the
+ * stream.
+ */
+export async function openShares(
+  nc: NatsConnection,
+  found: () => AsyncIterable<Waiting>,
+  weigh: (waiting: Waiting) => number,
+): Promise<Shares> {
   const networks = new Map<string, Sum>()
   const lanes = new Map<string, Sum>()
   nc.subscribe(CHANGES, { callback: (error, message) => void (error || apply(message.json<Change>())) })
@@ -42,11 +50,7 @@ export async function openShares(nc: NatsConnection, found: () => AsyncIterable<
   else for await (const waiting of found()) apply(changeBy(waiting, 1))
   nc.subscribe(QUESTIONS, {
     queue: 'any',
-    callback: (error, message) =>
-      void (
-        error ||
-        message.respond(JSON.stringify({ networks: [...networks], lanes: [...lanes] } satisfies Sums))
-      ),
+    callback: (error, message) => void (error || message.respond(JSON.stringify(largest()))),
   })
   return {
     add: (waiting) => tell(changeBy(waiting, 1)),
@@ -55,6 +59,11 @@ export async function openShares(nc: NatsConnection, found: () => AsyncIterable<
     ofProject,
     ofLane,
     reset,
+  }
+
+  function largest(): Sums {
+    const byBytes = [...networks].sort(([, a], [, b]) => b.bytes - a.bytes)
+    return { networks: byBytes.slice(0, TOLD), lanes: [...lanes] }
   }
 
   function load(sums: Sums): void {
@@ -70,6 +79,11 @@ export async function openShares(nc: NatsConnection, found: () => AsyncIterable<
   function apply(change: Change): void {
     if (change.network !== '') grow(networks, change.network, change)
     grow(lanes, change.lane, change)
+  }
+
+  function changeBy(waiting: Waiting, sign: 1 | -1): Change {
+    const lane = laneOf(waiting)
+    return { network: waiting.network, lane, envelopes: sign, bytes: sign * weigh(waiting) }
   }
 
   function ofProject(project: string): number {
@@ -90,10 +104,6 @@ export async function openShares(nc: NatsConnection, found: () => AsyncIterable<
     networks.clear()
     lanes.clear()
   }
-}
-
-function changeBy(waiting: Waiting, sign: 1 | -1): Change {
-  return { network: waiting.network, lane: laneOf(waiting), envelopes: sign, bytes: sign * waiting.bytes }
 }
 
 function grow(sums: Map<string, Sum>, name: string, { envelopes, bytes }: Sum): void {

@@ -1,16 +1,9 @@
 /** The spool of several machines: a stream of NATS JetStream that all replicas share. */
 
 import { randomUUID } from 'node:crypto'
-import { setTimeout as wait } from 'node:timers/promises'
-import {
-  jetstream,
-  type NextMsgRequest,
-  type PubAck,
-  type SeqMsgRequest,
-  type StoredMsg,
-} from '@nats-io/jetstream'
-import type { MsgHdrs } from '@nats-io/transport-node'
+import { jetstream } from '@nats-io/jetstream'
 import { ANSWER_MS, connectNats } from './jetstream-connection.ts'
+import { openDesk } from './jetstream-desk.ts'
 import {
   decodeEntry,
   ENVELOPES,
@@ -21,17 +14,23 @@ import {
   storedBytes,
   subjectOf,
   subjectsOf,
+  subjectsRanked,
   uploadOf,
+  waitingOf,
 } from './jetstream-entry.ts'
-import { openLanes, type Taken } from './jetstream-lanes.ts'
+import { type CountedLane, openLanes, type Taken } from './jetstream-lanes.ts'
+import { FULL, openMessages, type Stored } from './jetstream-messages.ts'
 import { newUpload, openParts } from './jetstream-parts.ts'
+import { openProgress } from './jetstream-progress.ts'
 import { openShares } from './jetstream-shares.ts'
 import { codeOf, openStream } from './jetstream-stream.ts'
 import type { NatsAddress } from './nats-url.ts'
 import type {
   KeptBody,
+  LaneTotals,
   Lease,
   PutResult,
+  Ref,
   Spool,
   SpoolBody,
   SpoolBounds,
@@ -46,15 +45,8 @@ export type JetStreamBounds = Omit<SpoolBounds, 'bytes'> & {
   ageMs: number
 }
 
-/** An envelope with the message that holds it. */
-type Stored = { entry: Entry; seq: number; upload: string | undefined }
-
-const FULL = 10077
-const GONE = 10057
 const PRIORITIES_DOWN = [3, 2, 1, 0]
 const HEADER_BYTES = 4 * 1024
-const TRY_MS = 2_000
-const PAUSE_MS = 100
 const AT_A_TIME = 500
 const ROUNDS = 3 // of making room while others fill it again
 
@@ -74,14 +66,24 @@ export async function openJetStreamSpool(
   )
   const bytes = config.max_bytes
   const partBytes = (nc.info?.max_payload ?? 1024 * 1024) - HEADER_BYTES
-  const parts = openParts(jsm, async (subject, part) => (await publish(subject, part)).seq, partBytes, now)
+  const messages = openMessages(js, jsm)
+  const parts = openParts(
+    jsm,
+    async (subject, part) => (await messages.publish(subject, part)).seq,
+    partBytes,
+    now,
+  )
   const lanes = openLanes(nc, jsm, now)
-  const shares = await openShares(nc, found)
+  const progress = openProgress(nc, lanes.progress)
+  const shares = await openShares(nc, found, weigh)
+  const desk = openDesk({ jsm, messages, progress, removeAll, now })
   let putting = 0
   let makingRoom: Promise<unknown> = Promise.resolve()
+  const untold: Waiting[] = [] // what made room: told by the next put that is stored, or the next look for what has expired
 
   return {
     id: `${STREAM}-${created}`, // one stream, whichever server tells of it
+    boundBytes: bytes,
     put,
     take,
     read,
@@ -90,13 +92,16 @@ export async function openJetStreamSpool(
     postpone,
     expire,
     totals,
+    ...desk,
     close,
   }
 
   async function put(waiting: Waiting, body: SpoolBody, leaseMs: number): Promise<PutResult> {
-    const why = overShare(waiting)
-    if (why) return { kind: 'full', why }
-    if (storedBytes(waiting, partBytes) > bytes) return { kind: 'full', why: 'bound' }
+    const { network } = waiting
+    const weight = weigh(waiting)
+    if (network !== '' && shares.ofNetwork(network) + weight > bytes * bounds.addressShare)
+      return { kind: 'full', why: 'address-share' }
+    if (weight > bytes) return { kind: 'full', why: 'bound' }
     shares.add(waiting)
     putting++
     let result: PutResult | undefined
@@ -109,19 +114,15 @@ export async function openJetStreamSpool(
     }
   }
 
-  function overShare({
-    network,
-    project,
-    bytes: more,
-  }: Waiting): 'address-share' | 'project-share' | undefined {
-    if (network !== '' && shares.ofNetwork(network) + more > bytes * bounds.addressShare)
-      return 'address-share'
-    return shares.ofProject(project) + more > bytes * bounds.projectShare ? 'project-share' : undefined
+  function weigh(waiting: Waiting): number {
+    return storedBytes(waiting, partBytes)
   }
 
   /** Again and again, as long as there is room to be made. */
   async function putWithin(waiting: Waiting, body: SpoolBody, leaseMs: number): Promise<PutResult> {
-    const evicted: Waiting[] = []
+    const { project } = waiting
+    if (overShare(project) > 0 && !(await makeRoom(waiting, () => overShare(project), project)))
+      return { kind: 'full', why: 'project-share' }
     const mark = randomUUID()
     for (let round = 0; round <= ROUNDS; round++) {
       try {
@@ -129,15 +130,25 @@ export async function openJetStreamSpool(
         const entry = { ...waiting, mark, ...(leaseMs > 0 && { due: until }) }
         const seq = await (fits(waiting, partBytes) ? putWhole(entry, body) : putParts(entry, body))
         if (seq === undefined) return { kind: 'known' }
-        return { kind: 'stored', lease: { ...waiting, id: seq, attempts: 0, until }, evicted }
+        const lease = { ...waiting, id: seq, attempts: 0, until }
+        return { kind: 'stored', lease, evicted: untold.splice(0) }
       } catch (error) {
         if (codeOf(error) !== FULL) throw error
-        const given = await makeRoom(waiting)
-        if (!given) break
-        evicted.push(...given)
+        if (!(await makeRoom(waiting, () => overBound(weigh(waiting))))) break
       }
     }
     return { kind: 'full', why: 'bound' }
+  }
+
+  /** How many bytes have to go until a project is within its share, what is being put among it. */
+  function overShare(project: string): number {
+    return bounds.projectShare < 1 ? shares.ofProject(project) - bytes * bounds.projectShare : 0
+  }
+
+  /** How many bytes have to go until there is room for `more`. */
+  async function overBound(more: number): Promise<number> {
+    const { state } = await jsm.streams.info(STREAM)
+    return state.bytes + more - bytes
   }
 
   async function putWhole(entry: Entry, body: SpoolBody): Promise<number | undefined> {
@@ -170,47 +181,38 @@ export async function openJetStreamSpool(
   async function publishEntry(entry: Entry, subject: string, body: Buffer): Promise<number | undefined> {
     const headers = encodeEntry(entry)
     for (let msgID = entry.key; ; ) {
-      const { seq, duplicate } = await publish(subject, body, headers, msgID)
+      const { seq, duplicate } = await messages.publish(subject, body, headers, msgID)
       if (!duplicate) return seq
-      const first = await find(seq)
+      const first = await messages.find(seq)
       if (first) return first.entry.mark === entry.mark ? seq : undefined // ours, when an answer was lost
       msgID = `${entry.key}.${seq}`
     }
   }
 
-  /** With a name, what was stored already is not stored twice when an answer was lost. */
-  function publish(subject: string, body: Buffer, headers?: MsgHdrs, msgID?: string): Promise<PubAck> {
-    return insist(
-      (timeout) =>
-        js.publish(subject, body, {
-          timeout,
-          ...(headers && { headers }),
-          ...(msgID !== undefined && { msgID }),
-        }),
-      FULL,
-    )
-  }
-
-  /** One at a time, lest two give up twice as much. */
-  function makeRoom(waiting: Waiting): Promise<Waiting[] | undefined> {
-    const made = makingRoom.then(() => giveUpFor(waiting))
+  /** Whether as many bytes as `over` gives were there to be given up, of one project or of all. One at a time, lest two give up twice as much. */
+  function makeRoom(
+    waiting: Waiting,
+    over: () => number | Promise<number>,
+    project?: string,
+  ): Promise<boolean> {
+    const made = makingRoom.then(async () => giveUp(waiting.priority, await over(), project))
     makingRoom = made.catch(() => undefined)
     return made
   }
 
   /** Gives up the oldest of the least important, none as important as the newcomer, and nothing in vain. */
-  async function giveUpFor(waiting: Waiting): Promise<Waiting[] | undefined> {
-    const { state } = await jsm.streams.info(STREAM)
-    let missing = storedBytes(waiting, partBytes) - (bytes - state.bytes)
+  async function giveUp(priority: number, many: number, project: string | undefined): Promise<boolean> {
+    let left = many
     const victims: Stored[] = []
-    for (const priority of PRIORITIES_DOWN.filter((lower) => lower > waiting.priority))
-      for await (const victim of walk(`spool.${priority}.>`)) {
-        if (missing <= 0) break
+    for (const lower of PRIORITIES_DOWN.filter((rank) => rank > priority))
+      for await (const victim of messages.walk(subjectsRanked(lower, project))) {
+        if (left <= 0) break
         if (lanes.held(victim.seq)) continue
         victims.push(victim)
-        missing -= storedBytes(victim.entry, partBytes)
+        left -= weigh(waitingOf(victim.entry))
       }
-    return missing > 0 ? undefined : removeAll(victims)
+    if (left <= 0) untold.push(...(await removeAll(victims)))
+    return left <= 0
   }
 
   async function take(...args: Parameters<Spool['take']>): Promise<Lease[]> {
@@ -218,10 +220,10 @@ export async function openJetStreamSpool(
     return taken.map(leaseOf)
   }
 
-  async function read({ id }: Lease): Promise<KeptBody> {
+  async function read({ id }: Waiting & Ref): Promise<KeptBody> {
     const held = lanes.held(id)
     if (held) return held.entry.parts ? keptParts(held.entry.parts) : held.body
-    const message = await jsm.streams.getMessage(STREAM, { seq: id })
+    const message = await messages.get(id)
     if (!message) throw new Error('it is gone: another replica has settled it')
     const { parts: numbers } = decodeEntry(message.header)
     return numbers ? keptParts(numbers) : Buffer.from(message.data)
@@ -247,16 +249,16 @@ export async function openJetStreamSpool(
    * both it stays as it is, due when its lease ends.
    */
   async function putAgain(lease: Lease, due: number): Promise<number> {
-    const message = await insist(() => jsm.streams.getMessage(STREAM, { seq: lease.id }))
+    const message = await messages.get(lease.id)
     if (!message) return lease.id
     try {
-      const { seq } = await publish(
+      const { seq } = await messages.publish(
         subjectOf(lease, 'again', uploadOf(message.subject)),
         Buffer.from(message.data),
         encodeEntry({ ...decodeEntry(message.header), due, attempts: lease.attempts }),
         `${lease.key}.${lease.id}`,
       )
-      await deleteMessage(lease.id)
+      if (!(await messages.remove(lease.id))) await messages.remove(seq) // purged, or expired, at this moment
       return seq
     } catch (error) {
       if (codeOf(error) === FULL) return lease.id
@@ -272,94 +274,82 @@ export async function openJetStreamSpool(
 
   async function uploadAt(seq: number): Promise<string | undefined> {
     const held = lanes.held(seq)
-    return held ? held.upload : (await find(seq))?.upload
+    return held ? held.upload : (await messages.find(seq))?.upload
   }
 
   /** Those put are in the order of their age; those put again are few, and looked at each. */
   async function expire(before: number): Promise<Waiting[]> {
     const old: Stored[] = []
-    for await (const stored of walk(subjectsOf('first'))) {
+    for await (const stored of messages.walk(subjectsOf('first'))) {
       if (stored.entry.received >= before || old.length === AT_A_TIME) break
       old.push(stored)
     }
     let seen = 0
-    for await (const stored of walk(subjectsOf('again'))) {
+    for await (const stored of messages.walk(subjectsOf('again'))) {
       if (stored.entry.received < before) old.push(stored)
       if (++seen === AT_A_TIME) break
     }
     await parts.sweep()
-    return removeAll(old)
+    const gone = await removeAll(old)
+    return [...untold.splice(0), ...gone]
   }
 
-  /** Those that no other replica removed before. */
+  /** Those that no other replica removed before. They are told even when the server went away before it had removed all of them. */
   async function removeAll(all: readonly Stored[]): Promise<Waiting[]> {
-    const removed = await Promise.all(all.map(({ entry, seq, upload }) => remove(entry, seq, upload)))
-    return all.filter((_, i) => removed[i]).map(({ entry }) => waitingOf(entry))
+    const removed = await Promise.allSettled(all.map(({ entry, seq, upload }) => remove(entry, seq, upload)))
+    const gone = all.filter((_, i) => removed[i]?.status === 'fulfilled' && removed[i].value)
+    const failure = removed.find((each) => each.status === 'rejected')
+    if (failure && gone.length === 0) throw failure.reason
+    return gone.map(({ entry }) => waitingOf(entry))
   }
 
   /** The message that names the parts first: parts without it are litter, it without them is a loss. */
   async function remove(waiting: Waiting, seq: number, upload: string | undefined): Promise<boolean> {
-    if (!(await deleteMessage(seq))) return false
-    if (upload !== undefined) await parts.remove(upload)
+    if (!(await messages.remove(seq))) return false
+    if (upload !== undefined) await parts.remove(upload).catch(() => undefined) // they are swept up later
     shares.remove(waiting)
     return true
-  }
-
-  async function deleteMessage(seq: number): Promise<boolean> {
-    try {
-      return await insist(() => jsm.streams.deleteMessage(STREAM, seq, false), GONE)
-    } catch (error) {
-      if (codeOf(error) === GONE) return false
-      throw error
-    }
-  }
-
-  async function find(seq: number): Promise<Stored | undefined> {
-    return storedIn(await insist(() => jsm.streams.getMessage(STREAM, { seq })))
-  }
-
-  /** Those whose subjects match, one by one, the oldest first. */
-  async function* walk(subject: string): AsyncGenerator<Stored> {
-    for (let seq = 1; ; seq++) {
-      const query: SeqMsgRequest & NextMsgRequest = { seq, next_by_subj: subject }
-      const next = storedIn(await insist(() => jsm.streams.getMessage(STREAM, query)))
-      if (!next) return
-      yield next
-      seq = next.seq
-    }
   }
 
   /** What a replica finds that has no other to ask, up to a limit. */
   async function* found(): AsyncGenerator<Waiting> {
     let seen = 0
-    for await (const { entry } of walk(ENVELOPES)) {
+    for await (const { entry } of messages.walk(ENVELOPES)) {
       yield entry
       if (++seen === AT_A_TIME) return
     }
   }
 
   async function totals(): Promise<SpoolTotals> {
-    const { lanes: all, messages } = await lanes.look()
-    if (messages === 0 && putting === 0) shares.reset()
-    const byProject = all.map(({ project, category, subject, envelopes }) => ({
-      ...{ project, category, envelopes },
-      bytes: shares.ofLane(subject, envelopes),
-    }))
-    const oldest = await receivedFirst()
+    const { lanes: all, messages: many, bytes: stored, paused } = await lanes.look()
+    if (many === 0 && putting === 0) shares.reset()
+    const byProject = await Promise.all(all.map(totalsOf))
+    const ages = byProject.flatMap(({ oldest }) => oldest ?? [])
     return {
       envelopes: byProject.reduce((sum, { envelopes }) => sum + envelopes, 0),
-      bytes: byProject.reduce((sum, { bytes }) => sum + bytes, 0),
-      ...(oldest !== undefined && { oldest }),
+      bytes: stored,
+      ...(ages.length > 0 && { oldest: Math.min(...ages) }),
       byProject,
+      paused,
     }
   }
 
-  async function receivedFirst(): Promise<number | undefined> {
+  async function totalsOf({
+    project,
+    category,
+    subject,
+    envelopes,
+    turns,
+  }: CountedLane): Promise<LaneTotals> {
     const firsts = await Promise.all(
-      (['first', 'again'] as const).map(async (turn) => (await walk(subjectsOf(turn)).next()).value),
+      turns.map(async (turn) => (await messages.walk(`${subject}.${turn}.*`).next()).value),
     )
-    const times = firsts.flatMap((stored) => stored?.entry.received ?? [])
-    return times.length > 0 ? Math.min(...times) : undefined
+    const times = firsts.flatMap((first) => first?.entry.received ?? [])
+    return {
+      ...{ project, category, envelopes },
+      bytes: shares.ofLane(subject, envelopes),
+      ...(times.length > 0 && { oldest: Math.min(...times) }),
+    }
   }
 
   async function close(): Promise<void> {
@@ -368,35 +358,6 @@ export async function openJetStreamSpool(
   }
 }
 
-/** Tries for 5 s, in which the server may restart or its leader move; an error with the code `final` is one at once. */
-async function insist<T>(ask: (timeoutMs: number) => Promise<T>, final?: number): Promise<T> {
-  const end = performance.now() + ANSWER_MS
-  for (;;) {
-    const rest = end - performance.now()
-    try {
-      return await ask(Math.max(1, Math.min(TRY_MS, rest)))
-    } catch (error) {
-      if ((final !== undefined && codeOf(error) === final) || rest <= PAUSE_MS) throw error
-      await wait(PAUSE_MS)
-    }
-  }
-}
-
-function storedIn(message: StoredMsg | null): Stored | undefined {
-  if (!message) return undefined
-  return { entry: decodeEntry(message.header), seq: message.seq, upload: uploadOf(message.subject) }
-}
-
 function leaseOf({ entry, seq, attempts, until }: Taken): Lease {
   return { ...waitingOf(entry), id: seq, attempts, until }
-}
-
-function waitingOf({
-  due: _due,
-  parts: _parts,
-  mark: _mark,
-  attempts: _attempts,
-  ...waiting
-}: Entry): Waiting {
-  return waiting
 }

@@ -12,12 +12,13 @@ const BUSY_MS = 10_000
 
 /** Every replica holds a shared lock on a small file beside the spool's; who can make it exclusive is alone. */
 export function shareOwnership(file: string): Ownership {
-  const db = new DatabaseSync(`${file}-owners`, { timeout: BUSY_MS })
+  const db = new DatabaseSync(`${file}-owners`)
   share()
   return { alone, close: () => db.close() }
 
+  /** Waits for whoever is alone at the moment. */
   function share(): void {
-    db.exec('BEGIN; SELECT count(*) FROM sqlite_schema')
+    db.exec(`PRAGMA busy_timeout = ${BUSY_MS}; BEGIN; SELECT count(*) FROM sqlite_schema`)
   }
 
   function alone<T>(work: () => T): T | undefined {
@@ -31,7 +32,7 @@ export function shareOwnership(file: string): Ownership {
     try {
       return work()
     } finally {
-      db.exec(`COMMIT; PRAGMA busy_timeout = ${BUSY_MS}`)
+      db.exec('COMMIT')
       share()
     }
   }

@@ -26,8 +26,43 @@ export type Waiting = {
   headers: string[]
 }
 
+/** One of those that wait: its number in the store, which another may bear when it is gone, and the key that this one alone has. */
+export type Ref = { id: number; key: string }
+
 /** One that a replica works on. Until `until` it is nobody else's. */
-export type Lease = Waiting & { id: number; attempts: number; until: number }
+export type Lease = Waiting & Ref & { attempts: number; until: number }
+
+/** One as an operator finds it. */
+export type Found = Waiting &
+  Ref & {
+    /** How often it was tried, as far as that is known. */
+    attempts: number
+    /** Before which nobody tries it, in milliseconds since 1970; absent when that is now. */
+    due?: number
+    /** A replica works on it. */
+    leased: boolean
+  }
+
+/** Some of what waits: what agrees with all that is named here. */
+export type Which = {
+  one?: Ref
+  /** DSNs, without a secret. */
+  projects?: readonly string[]
+  category?: string
+}
+
+/** A part of what waits, in the order in which it arrived. */
+export type PageQuery = Omit<Which, 'one'> & {
+  order: 'newest' | 'oldest'
+  limit: number
+  /** The last one of the page before. */
+  after?: Position
+}
+
+export type Position = { received: number; id: number }
+
+/** Nothing is taken of one project, or, when none is named, of all of them. */
+export type Pause = { project?: string; since: number }
 
 export type PutResult =
   /** On disk, synced. What had to make room for it is told. */
@@ -50,16 +85,28 @@ export type KeptBody = Buffer | { open: () => Readable }
 
 export type SpoolTotals = {
   envelopes: number
+  /** Of the store, with all that it keeps beside a body: what the bound is on. */
   bytes: number
   /** When the oldest arrived, in milliseconds since 1970; absent when nothing waits. */
   oldest?: number
-  /** `bytes` is absent where a store cannot tell them apart. */
-  byProject: { project: string; category: string; envelopes: number; bytes?: number }[]
+  byProject: LaneTotals[]
+  paused: Pause[]
+}
+
+/** Those of one project and category; `bytes` are near the truth where a store cannot count them exactly. */
+export type LaneTotals = {
+  project: string
+  category: string
+  envelopes: number
+  bytes: number
+  oldest?: number
 }
 
 export type Spool = {
   /** The same for every replica that shares it, so that its figures are counted once. */
   id: string
+  /** The most bytes that may wait. */
+  boundBytes: number
   /**
    * Resolves when the envelope is on disk, synced, or will not be. The caller holds its lease for `leaseMs`, for an attempt that
    * is still under way. Rejects when the disk does not take it.
@@ -67,8 +114,8 @@ export type Spool = {
   put(envelope: Waiting, body: SpoolBody, leaseMs: number): Promise<PutResult>
   /** Leases up to `limit` that are due, the most important first, then the oldest. */
   take(limit: number, leaseMs: number, wanted: readonly Wanted[]): Promise<Lease[]>
-  /** The bytes of a leased one. */
-  read(lease: Lease): Promise<KeptBody>
+  /** The bytes of one that waits. */
+  read(waiting: Waiting & Ref): Promise<KeptBody>
   extend(lease: Lease, leaseMs: number): Promise<Lease>
   /** It has come to an end and is forgotten. `false` when that was told by somebody else: its lease was lost, or it made room. */
   finish(lease: Lease): Promise<boolean>
@@ -77,10 +124,23 @@ export type Spool = {
   /** Forgets all that arrived before `before`, and tells it. */
   expire(before: number): Promise<Waiting[]>
   totals(): Promise<SpoolTotals>
+  /** As many as asked for, unless there are no more. */
+  list(query: PageQuery): Promise<Found[]>
+  /** `undefined` when it no longer waits. */
+  find(ref: Ref): Promise<Found | undefined>
+  /** What was put off is due now, but for what a replica works on; gives how many there were, at most some thousands in one call. */
+  hasten(which: Which): Promise<number>
+  /** Forgets, and tells: under way or not, at most some thousands in one call. */
+  purge(which: Which): Promise<Waiting[]>
+  /** No replica takes any more of a project, or of all, until that is resumed. What is under way goes on, and so does putting. */
+  pause(project?: string): Promise<void>
+  /** Ends the pause of a project, or the one of all, which leaves those of projects. */
+  resume(project?: string): Promise<void>
   close(): Promise<void>
 }
 
 export type SpoolBounds = {
+  /** Of the store, with all that it keeps beside a body. */
   bytes: number
   /** The part of the bytes that one address, and one project where there are several, may fill. */
   addressShare: number

@@ -1,6 +1,6 @@
 /** The spool's SQLite file: its schema, and what can be asked of it in one transaction. */
 
-import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from 'node:sqlite'
+import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import {
   type Lease,
   type PutResult,
@@ -10,9 +10,14 @@ import {
   type Waiting,
   type Wanted,
 } from './spool.ts'
+import { whenFree } from './sqlite-busy.ts'
+import { type Desk, openDesk } from './sqlite-desk.ts'
+import { COLUMNS, columnsOf, READ, type Row, readWaiting, type Victim } from './sqlite-rows.ts'
+import { migrate } from './sqlite-schema.ts'
+import { weightOf } from './sqlite-weight.ts'
 
 /** Synchronous: it lives in a worker thread, since committing blocks. */
-export type SqliteStore = {
+export type SqliteStore = Omit<Desk, 'paused'> & {
   id: string
   /** Runs `work` in one transaction, which is on disk, synced, when this returns. */
   commit<T>(work: () => T): T
@@ -20,52 +25,19 @@ export type SqliteStore = {
   take(limit: number, leaseMs: number, wanted: readonly Wanted[]): Lease[]
   /** `undefined` for one that is kept as a file, or is gone. */
   read(id: number): Uint8Array | undefined
-  /** Sets when it is due, unless its lease, which ends at `until`, is somebody else's by now. */
-  setDue(id: number, until: number, due: number): void
+  /** Both leave it alone when its lease, which ends at `until`, is somebody else's by now. */
+  extend(id: number, until: number, longer: number): void
+  postpone(id: number, until: number, at: number): void
   /** `false` when its lease, which ends at `until`, is somebody else's by now, or it is gone. */
   finish(id: number, until: number): boolean
-  expire(before: number): (Waiting & { id: number })[]
+  expire(before: number): Victim[]
   totals(): SpoolTotals
-  /** The files that bodies lie in. */
-  files(): Set<string>
+  /** Whether a file of this name holds a body. Names begin with the key, so that no row is looked for among a million. */
+  names(file: string): boolean
   close(): void
 }
 
-/** Waits for another replica's transaction this long. */
-const BUSY_MS = 10_000
-export const SCHEMA_VERSION = 1
 const PRIORITIES_DOWN = [3, 2, 1, 0]
-
-// Additive only: a version runs beside its predecessor on one file.
-const MIGRATIONS: readonly string[] = [
-  `CREATE TABLE spool (id TEXT NOT NULL) STRICT;
-   CREATE TABLE envelopes (
-     id INTEGER PRIMARY KEY,
-     key TEXT NOT NULL UNIQUE,
-     project TEXT NOT NULL,
-     category TEXT NOT NULL,
-     priority INTEGER NOT NULL,
-     network TEXT NOT NULL,
-     received INTEGER NOT NULL,
-     due INTEGER NOT NULL,
-     attempts INTEGER NOT NULL DEFAULT 0,
-     bytes INTEGER NOT NULL,
-     receipt TEXT NOT NULL,
-     headers TEXT NOT NULL,
-     file TEXT,
-     body BLOB
-   ) STRICT;
-   CREATE INDEX envelopes_due ON envelopes (project, category, due);
-   CREATE INDEX envelopes_rank ON envelopes (priority, received);
-   CREATE TABLE totals (
-     kind TEXT NOT NULL,
-     name TEXT NOT NULL,
-     category TEXT NOT NULL,
-     envelopes INTEGER NOT NULL,
-     bytes INTEGER NOT NULL,
-     PRIMARY KEY (kind, name, category)
-   ) STRICT, WITHOUT ROWID`,
-]
 
 /** Throws in words when the file was written by a newer version. */
 export function openSqliteStore(
@@ -74,29 +46,32 @@ export function openSqliteStore(
   now: () => number,
   newId: string,
 ): SqliteStore {
-  const db = new DatabaseSync(file, { timeout: BUSY_MS })
-  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0')
+  const db = new DatabaseSync(file)
+  whenFree(() => db.exec('PRAGMA journal_mode = WAL'))
+  db.exec('PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0')
   migrate(db, file, newId)
-  db.exec('PRAGMA busy_timeout = 0') // from here on `begin` waits
   const statements = prepare(db)
   const deltas = new Map<string, Total>()
+  const { paused, ...desk } = openDesk({ db, lanes: lanesThere, forget, now })
   let turns = 0
   return {
+    ...desk,
     id: String(db.prepare('SELECT id FROM spool').get()?.id),
     commit,
     put,
     take,
     read: (id) => bytesOf(statements.body.get(id)?.body),
-    setDue: (id, until, due) => void statements.setDue.run(due, id, until),
+    extend: (id, until, longer) => void statements.extend.run(longer, id, until),
+    postpone: (id, until, at) => void statements.postpone.run(at, at, id, until),
     finish,
     expire,
     totals,
-    files: () => new Set(statements.files.all().map(({ file }) => String(file))),
+    names: (file) => statements.named.get(file.split('.', 1)[0] ?? '', file) !== undefined,
     close: () => db.close(),
   }
 
   function commit<T>(work: () => T): T {
-    begin(db)
+    whenFree(() => db.exec('BEGIN IMMEDIATE'))
     try {
       const result = work()
       writeDeltas()
@@ -111,21 +86,22 @@ export function openSqliteStore(
 
   function put(envelope: Waiting, body: Uint8Array | undefined, leaseMs: number): PutResult {
     if (statements.known.get(envelope.key)) return { kind: 'known' }
-    const { network, project, bytes } = envelope
-    if (network !== '' && missing('network', network, bytes, bounds.addressShare) > 0)
+    const { network, project } = envelope
+    const weight = weightOf(envelope)
+    if (network !== '' && missing('network', network, weight, bounds.addressShare) > 0)
       return { kind: 'full', why: 'address-share' }
     const ofIts = choose(
       lanesOf(project, envelope),
-      missing('share', project, bytes, bounds.projectShare),
+      missing('share', project, weight, bounds.projectShare),
       [],
     )
     if (!ofIts) return { kind: 'full', why: 'project-share' }
-    const evicted = choose(ranksBelow(envelope), missing('all', '', bytes, 1), ofIts)
+    const evicted = choose(ranksBelow(envelope), missing('all', '', weight, 1), ofIts)
     if (!evicted) return { kind: 'full', why: 'bound' }
     for (const { id } of evicted) forget(id)
     const until = now() + leaseMs
-    const { lastInsertRowid } = statements.insert.run(...columnsOf(envelope, until), body ?? null)
-    count(envelope, 1)
+    const { lastInsertRowid } = statements.insert.run(...columnsOf(envelope), until, body ?? null)
+    count({ ...envelope, bytes: weight }, 1)
     return {
       kind: 'stored',
       lease: { ...envelope, id: Number(lastInsertRowid), attempts: 0, until },
@@ -143,13 +119,13 @@ export function openSqliteStore(
   function choose(candidates: Iterable<Row>, bytes: number, chosen: readonly Victim[]): Victim[] | undefined {
     const victims = [...chosen]
     const ids = new Set(victims.map(({ id }) => id))
-    let left = victims.reduce((sum, victim) => sum - victim.bytes, bytes)
+    let left = victims.reduce((sum, victim) => sum - weightOf(victim), bytes)
     if (left <= 0) return victims
     for (const row of candidates) {
       const victim = readWaiting(row)
       if (ids.has(victim.id)) continue
       victims.push(victim)
-      left -= victim.bytes
+      left -= weightOf(victim)
       if (left <= 0) return victims
     }
     return undefined
@@ -172,6 +148,10 @@ export function openSqliteStore(
     const until = time + leaseMs
     const leases: Lease[] = []
     const heldBack = new Map(wanted.map((each) => [each.project, each.heldBack]))
+    for (const { project } of paused()) {
+      if (project === undefined) return []
+      heldBack.delete(project)
+    }
     for (const { name: project, category } of lanes()) {
       if (leases.length >= limit) break
       if (heldBack.get(project)?.includes(category) ?? true) continue
@@ -186,12 +166,16 @@ export function openSqliteStore(
 
   /** The most important first; of equal ones another begins each time, so that no project waits for another's flood. */
   function lanes(): { name: string; category: string }[] {
-    const all = statements.lanes
-      .all()
-      .map(({ name, category }) => ({ name: String(name), category: String(category) }))
+    const all = lanesThere()
     const start = turns++ % Math.max(1, all.length)
     const rotated = [...all.slice(start), ...all.slice(0, start)]
     return rotated.sort((a, b) => priorityOf(a.category) - priorityOf(b.category))
+  }
+
+  function lanesThere(): { name: string; category: string }[] {
+    return statements.lanes
+      .all()
+      .map(({ name, category }) => ({ name: String(name), category: String(category) }))
   }
 
   function finish(id: number, until: number): boolean {
@@ -214,7 +198,7 @@ export function openSqliteStore(
       )
   }
 
-  function expire(before: number): (Waiting & { id: number })[] {
+  function expire(before: number): Victim[] {
     const old = PRIORITIES_DOWN.flatMap((rank) => statements.older.all(rank, before).map(readWaiting))
     for (const { id } of old) forget(id)
     return old
@@ -222,16 +206,15 @@ export function openSqliteStore(
 
   function totals(): SpoolTotals {
     const { envelopes, bytes } = total('all', '')
-    const oldest = Math.min(
-      ...PRIORITIES_DOWN.map((rank) => Number(statements.oldest.get(rank)?.received ?? Infinity)),
-    )
     const byProject = statements.byLane.all().map(({ name, category, envelopes, bytes }) => ({
       project: String(name),
       category: String(category),
       envelopes: Number(envelopes),
       bytes: Number(bytes),
+      ...oldestOf(statements.oldest.get(name ?? null, category ?? null)?.received),
     }))
-    return { envelopes, bytes, ...(Number.isFinite(oldest) && { oldest }), byProject }
+    const oldest = Math.min(...byProject.map(({ oldest }) => oldest ?? Infinity))
+    return { envelopes, bytes, ...oldestOf(oldest), byProject, paused: paused() }
   }
 
   /** Totals are written once per transaction, however many envelopes it holds. */
@@ -271,48 +254,7 @@ export function openSqliteStore(
   }
 }
 
-const SLEEPER = new Int32Array(new SharedArrayBuffer(4))
-const SQLITE_BUSY = 5
-
-/**
- * Waits for other replicas in short, random pauses: SQLite's own waiting grows to 100 ms, which starves whoever has waited longest.
- */
-function begin(db: DatabaseSync): void {
-  for (const deadline = performance.now() + BUSY_MS; ; ) {
-    try {
-      db.exec('BEGIN IMMEDIATE')
-      return
-    } catch (error) {
-      const busy =
-        error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === SQLITE_BUSY
-      if (!busy || performance.now() > deadline) throw error
-      Atomics.wait(SLEEPER, 0, 0, 0.5 + Math.random())
-    }
-  }
-}
-
 type Total = { kind: string; name: string; category: string; envelopes: number; bytes: number }
-type Row = Record<string, SQLOutputValue>
-type Victim = Waiting & { id: number }
-
-/** Four replicas may open a new file at once: whoever comes first makes it. */
-function migrate(db: DatabaseSync, file: string, newId: string): void {
-  db.exec('BEGIN IMMEDIATE')
-  const version = Number(db.prepare('PRAGMA user_version').get()?.user_version)
-  if (version > SCHEMA_VERSION) {
-    db.exec('ROLLBACK')
-    db.close()
-    throw new Error(
-      `SPOOL_URL: "${file}" was written by a newer Culvert (schema ${version}, this one knows ${SCHEMA_VERSION}); run that version, or let it drain the file first`,
-    )
-  }
-  for (const migration of MIGRATIONS.slice(version)) db.exec(migration)
-  if (version === 0) db.prepare('INSERT INTO spool (id) VALUES (?)').run(newId)
-  db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
-  db.exec('COMMIT')
-}
-
-const COLUMNS = 'key, project, category, priority, network, received, bytes, receipt, headers, file'
 
 function prepare(db: DatabaseSync) {
   return {
@@ -321,24 +263,25 @@ function prepare(db: DatabaseSync) {
       `INSERT INTO envelopes (${COLUMNS}, due, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     due: db.prepare(
-      `SELECT id, attempts, ${COLUMNS} FROM envelopes WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT ?`,
+      `SELECT ${READ} FROM envelopes WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT ?`,
     ),
     lease: db.prepare('UPDATE envelopes SET due = ?, attempts = attempts + 1 WHERE id = ?'),
-    setDue: db.prepare('UPDATE envelopes SET due = ? WHERE id = ? AND due = ?'),
+    extend: db.prepare('UPDATE envelopes SET due = ? WHERE id = ? AND due = ?'),
+    postpone: db.prepare('UPDATE envelopes SET due = ?, put_off = ? WHERE id = ? AND due = ?'),
     leased: db.prepare('SELECT 1 FROM envelopes WHERE id = ? AND due = ?'),
-    files: db.prepare('SELECT file FROM envelopes WHERE file IS NOT NULL'),
+    named: db.prepare('SELECT 1 FROM envelopes WHERE key = ? AND file = ?'),
     ofLane: db.prepare(
-      `SELECT id, ${COLUMNS} FROM envelopes WHERE project = ? AND category = ? ORDER BY due LIMIT 10000`,
+      `SELECT ${READ} FROM envelopes WHERE project = ? AND category = ? ORDER BY due LIMIT 10000`,
     ),
     body: db.prepare('SELECT body FROM envelopes WHERE id = ?'),
     remove: db.prepare('DELETE FROM envelopes WHERE id = ? RETURNING project, category, network, bytes'),
     older: db.prepare(
-      `SELECT id, ${COLUMNS} FROM envelopes WHERE priority = ? AND received < ? ORDER BY received LIMIT 500`,
+      `SELECT ${READ} FROM envelopes WHERE priority = ? AND received < ? ORDER BY received LIMIT 500`,
     ),
-    oldest: db.prepare('SELECT min(received) AS received FROM envelopes WHERE priority = ?'),
-    oldestOf: db.prepare(
-      `SELECT id, ${COLUMNS} FROM envelopes WHERE priority = ? ORDER BY received LIMIT 10000`,
+    oldest: db.prepare(
+      'SELECT min(received) AS received FROM envelopes INDEXED BY envelopes_age WHERE project = ? AND category = ?',
     ),
+    oldestOf: db.prepare(`SELECT ${READ} FROM envelopes WHERE priority = ? ORDER BY received LIMIT 10000`),
     total: db.prepare("SELECT envelopes, bytes FROM totals WHERE kind = ? AND name = ? AND category = ''"),
     addTotal: db.prepare(
       `INSERT INTO totals (kind, name, category, envelopes, bytes) VALUES (?, ?, ?, ?, ?)
@@ -352,37 +295,8 @@ function prepare(db: DatabaseSync) {
   }
 }
 
-function columnsOf(envelope: Waiting, due: number): SQLInputValue[] {
-  const { key, project, category, priority, network, received, bytes, receipt, headers, file } = envelope
-  return [
-    key,
-    project,
-    category,
-    priority,
-    network,
-    received,
-    bytes,
-    receipt,
-    JSON.stringify(headers),
-    file ?? null,
-    due,
-  ]
-}
-
-function readWaiting(row: Row): Waiting & { id: number } {
-  return {
-    id: Number(row.id),
-    key: String(row.key),
-    project: String(row.project),
-    category: String(row.category),
-    priority: Number(row.priority),
-    network: String(row.network),
-    received: Number(row.received),
-    bytes: Number(row.bytes),
-    receipt: String(row.receipt),
-    headers: JSON.parse(String(row.headers)),
-    file: row.file === null ? undefined : String(row.file),
-  }
+function oldestOf(received: SQLOutputValue | undefined): { oldest?: number } {
+  return typeof received === 'number' && Number.isFinite(received) ? { oldest: received } : {}
 }
 
 function bytesOf(value: SQLOutputValue | undefined): Uint8Array | undefined {

@@ -4,7 +4,19 @@ import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { openOrSetAside } from './damage.ts'
-import type { Lease, PutResult, SpoolBounds, SpoolTotals, Waiting, Wanted } from './spool.ts'
+import type {
+  Found,
+  Lease,
+  PageQuery,
+  PutResult,
+  Ref,
+  SpoolBounds,
+  SpoolTotals,
+  Waiting,
+  Wanted,
+  Which,
+} from './spool.ts'
+import type { Victim } from './sqlite-rows.ts'
 import { openSqliteStore, type SqliteStore } from './sqlite-store.ts'
 
 export type WorkerData = { file: string; folder: string; bounds: SpoolBounds; newId: string }
@@ -14,12 +26,21 @@ export type Calls = {
   put: [args: [envelope: Waiting, body: Uint8Array | undefined, leaseMs: number], result: PutResult]
   take: [args: [limit: number, leaseMs: number, wanted: readonly Wanted[]], result: Lease[]]
   read: [args: [id: number], result: Uint8Array | undefined]
-  setDue: [args: [id: number, until: number, due: number], result: undefined]
+  extend: [args: [id: number, until: number, longer: number], result: undefined]
+  postpone: [args: [id: number, until: number, at: number], result: undefined]
   finish: [args: [id: number, until: number], result: boolean]
-  expire: [args: [before: number], result: (Waiting & { id: number })[]]
+  expire: [args: [before: number], result: Victim[]]
   totals: [args: [], result: SpoolTotals]
+  list: [args: [query: PageQuery], result: Found[]]
+  find: [args: [ref: Ref], result: Found | undefined]
+  hasten: [args: [which: Which], result: number]
+  purge: [args: [which: Which], result: Victim[]]
+  pause: [args: [project: string], result: undefined]
+  resume: [args: [project: string], result: undefined]
 }
 
+/** Several calls at a time, or the word that there will be no more. */
+export type Message = Call[] | 'close'
 export type Call = { number: number; name: keyof Calls; args: unknown[] }
 /** Told once, before anything is asked. */
 export type Opened = { opened: string; notice: string | undefined }
@@ -34,30 +55,30 @@ const { store, ownership, notice } = openOrSetAside(
   () => openSqliteStore(file, bounds, Date.now, newId),
   Date.now,
 )
-const GATHERED = 256 // calls in one transaction
+const GATHERED = 256 // calls in one transaction, before the last message
 
-ownership.alone(() => sweep(folder, store.files()))
+ownership.alone(() => sweep(folder))
 
-port.on('message', (first: Call | 'close') => {
+port.on('message', (first: Message) => {
   const calls: Call[] = []
-  for (let message: Call | 'close' | undefined = first; message; message = nextMessage(calls.length)) {
+  for (let message: Message | undefined = first; message; message = nextMessage(calls.length)) {
     if (message === 'close') {
       run(calls)
       close()
       return
     }
-    calls.push(message)
+    calls.push(...message)
   }
   run(calls)
 })
 port.postMessage({ opened: store.id, notice } satisfies Opened)
 
 /** Removes bodies that no row names: a crash, or a full disk, came between the two. */
-function sweep(from: string, named: Set<string>): void {
-  for (const name of readdirSync(from)) if (!named.has(name)) rmSync(join(from, name))
+function sweep(from: string): void {
+  for (const name of readdirSync(from)) if (!store.names(name)) rmSync(join(from, name))
 }
 
-function nextMessage(gathered: number): Call | 'close' | undefined {
+function nextMessage(gathered: number): Message | undefined {
   return gathered < GATHERED && port ? receiveMessageOnPort(port)?.message : undefined
 }
 
@@ -71,7 +92,7 @@ function run(calls: Call[]): void {
     answers =
       calls.length > 1 ? calls.map(runAlone) : calls.map(({ number }) => ({ number, error: asError(error) }))
   }
-  for (const answer of answers) port?.postMessage(answer)
+  port?.postMessage(answers)
 }
 
 function runAlone(call: Call): Answer {

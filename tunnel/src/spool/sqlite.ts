@@ -5,11 +5,25 @@ import { closeSync, createReadStream, mkdirSync, openSync } from 'node:fs'
 import { link, open, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { KeptBody, Lease, PutResult, Spool, SpoolBody, SpoolBounds, Waiting } from './spool.ts'
+import type {
+  KeptBody,
+  Lease,
+  PutResult,
+  Ref,
+  Spool,
+  SpoolBody,
+  SpoolBounds,
+  Waiting,
+  Which,
+} from './spool.ts'
 import type { Answer, Call, Calls, Opened } from './sqlite-worker.ts'
 
 /** Past this a body is a file: the database would be slower with it than without. */
 const FILE_BYTES = 1024 * 1024 // 1 MiB
+
+const ACT_AT_MOST = 10_000 // purged, or hastened, in one call
+
+const AT_A_TIME = 256 // calls in one message, and as many in one transaction or twice as many
 
 /**
  * Opens the file, or makes it. Rejects in words when it was written by a newer version, or is damaged and not ours alone; `onNotice` is
@@ -26,7 +40,7 @@ export async function openSqliteSpool(
   const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), {
     workerData: { file, folder, bounds, newId: randomUUID() },
   })
-  const { call, opened: id, notice, closed } = await connect(worker)
+  const { call, opened: id, notice, end } = await connect(worker)
   if (notice) onNotice(notice)
   const checkpoints = new Worker(new URL('./checkpoint-worker.ts', import.meta.url), { workerData: { file } })
   checkpoints.unref()
@@ -36,14 +50,21 @@ export async function openSqliteSpool(
 
   return {
     id,
+    boundBytes: bounds.bytes,
     put,
     take: (limit, leaseMs, wanted) => call('take', limit, leaseMs, wanted),
     read,
     extend,
     finish,
-    postpone: ({ id, until }, at) => call('setDue', id, until, at),
+    postpone: ({ id, until }, at) => call('postpone', id, until, at),
     expire,
     totals: () => call('totals'),
+    list: (query) => call('list', query),
+    find: (ref) => call('find', ref),
+    hasten,
+    purge,
+    pause: (project = '') => call('pause', project),
+    resume: (project = '') => call('resume', project),
     close,
   }
 
@@ -79,7 +100,7 @@ export async function openSqliteSpool(
     }
   }
 
-  async function read({ id, file }: Lease): Promise<KeptBody> {
+  async function read({ id, file }: Waiting & Ref): Promise<KeptBody> {
     if (file !== undefined) return { open: () => createReadStream(join(folder, file)) }
     const row = await call('read', id)
     if (!row) throw new Error('it is gone: another replica has settled it')
@@ -88,7 +109,7 @@ export async function openSqliteSpool(
 
   async function extend(lease: Lease, leaseMs: number): Promise<Lease> {
     const until = Date.now() + leaseMs
-    await call('setDue', lease.id, lease.until, until)
+    await call('extend', lease.id, lease.until, until)
     return { ...lease, until }
   }
 
@@ -99,14 +120,40 @@ export async function openSqliteSpool(
     return mine
   }
 
-  async function expire(before: number): Promise<Waiting[]> {
-    const expired: Waiting[] = []
-    for (;;) {
-      const some = await call('expire', before)
-      if (some.length === 0) return expired
+  function expire(before: number): Promise<Waiting[]> {
+    return removeAll(() => call('expire', before), Infinity)
+  }
+
+  function purge(which: Which): Promise<Waiting[]> {
+    return removeAll(() => call('purge', which), ACT_AT_MOST)
+  }
+
+  /**
+   * Some in each transaction, so that others get their turn, until there are no more, or so many. Those that are gone are told even when
+   * the disk takes no more by then: nobody could tell of them later.
+   */
+  async function removeAll(forget: () => Promise<Waiting[]>, most: number): Promise<Waiting[]> {
+    const gone: Waiting[] = []
+    while (gone.length < most) {
+      const some = await forget().catch((error) => {
+        if (gone.length === 0) throw error
+        return []
+      })
+      if (some.length === 0) break
       await Promise.all(some.map(remove))
-      expired.push(...some)
+      gone.push(...some)
     }
+    return gone
+  }
+
+  async function hasten(which: Which): Promise<number> {
+    let hastened = 0
+    while (hastened < ACT_AT_MOST) {
+      const some = await call('hasten', which)
+      if (some === 0) break
+      hastened += some
+    }
+    return hastened
   }
 
   async function remove({ file }: Waiting): Promise<void> {
@@ -116,33 +163,49 @@ export async function openSqliteSpool(
   async function close(): Promise<void> {
     checkpoints.removeAllListeners('error').on('error', () => undefined) // it may not even have begun
     await checkpoints.terminate()
-    worker.postMessage('close')
-    await closed
+    await end()
   }
 }
 
 type Ask = <Name extends keyof Calls>(name: Name, ...args: Calls[Name][0]) => Promise<Calls[Name][1]>
 
-/** Calls into the worker and pairs its answers; all that wait are rejected when it ends. */
-async function connect(worker: Worker): Promise<Opened & { call: Ask; closed: Promise<void> }> {
+/**
+ * Calls into the worker, those of one turn of the event loop together, and pairs its answers; when it ends, all that wait are rejected, and
+ * whatever is asked after that.
+ */
+async function connect(worker: Worker): Promise<Opened & { call: Ask; end: () => Promise<void> }> {
   const waiting = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>()
   let calls = 0
+  const outbox: Call[] = []
+  let ended: Error | undefined
   const opened = Promise.withResolvers<Opened>()
   const closed = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
   worker.on('error', fail)
   worker.on('exit', () => fail(new Error('the spool is closed')))
-  worker.on('message', (message: Answer | Opened) => {
+  worker.on('message', (message: Answer[] | Opened) => {
     if ('opened' in message) opened.resolve(message)
-    else settle(message)
+    else for (const answer of message) settle(answer)
   })
-  return { call, ...(await opened.promise), closed }
+  return { call, ...(await opened.promise), end }
 
   function call<Name extends keyof Calls>(name: Name, ...args: Calls[Name][0]): Promise<Calls[Name][1]> {
     return new Promise((resolve, reject) => {
+      if (ended) return reject(ended)
       const number = ++calls
       waiting.set(number, { resolve, reject })
-      worker.postMessage({ number, name, args } satisfies Call)
+      if (outbox.length === 0) setImmediate(send)
+      outbox.push({ number, name, args })
     })
+  }
+
+  function send(): void {
+    while (outbox.length > 0) worker.postMessage(outbox.splice(0, AT_A_TIME))
+  }
+
+  async function end(): Promise<void> {
+    send()
+    worker.postMessage('close')
+    await closed
   }
 
   function settle({ number, result, error }: Answer): void {
@@ -153,6 +216,7 @@ async function connect(worker: Worker): Promise<Opened & { call: Ask; closed: Pr
   }
 
   function fail(error: Error): void {
+    ended ??= error
     opened.reject(error)
     for (const { reject } of waiting.values()) reject(error)
     waiting.clear()

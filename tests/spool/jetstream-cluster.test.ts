@@ -1,0 +1,81 @@
+/** The spool on a cluster of three NATS servers, whose leader moves and is killed while replicas put and take. */
+
+import { describe, expect, it } from 'vitest'
+import { openJetStreamSpool } from '../../tunnel/src/spool/jetstream.ts'
+import type { Spool } from '../../tunnel/src/spool/spool.ts'
+import { startNatsCluster } from '../helpers/nats-cluster.ts'
+import { requires } from '../helpers/requirements.ts'
+import { until } from '../helpers/until.ts'
+import { putOne } from './envelopes.ts'
+import { ALL, LONG_MS, PLENTY } from './waiting.ts'
+
+const STREAM = 'CULVERT_SPOOL'
+const DAY_MS = 24 * 60 * 60 * 1000
+const MOVES = 3
+const PUTTERS = 16
+
+describe('The spool on three NATS servers', { ...requires('nats-server'), timeout: 180_000 }, () => {
+  it(`loses nothing it acknowledged when their leader moves ${MOVES} times, and is killed`, async () => {
+    await using cluster = await startNatsCluster()
+    const address = { servers: cluster.servers, tls: false, replicas: 3, credentials: undefined }
+    const open = () => openAtLast(() => openJetStreamSpool(address, { ...PLENTY, ageMs: DAY_MS }, Date.now))
+    const spools = await Promise.all([open(), open()])
+    expect((await cluster.jsm.streams.info(STREAM)).config.num_replicas).toBe(3)
+
+    const acknowledged = new Set<string>()
+    let putting = true
+    const putOn = async (spool: Spool) => {
+      while (putting) {
+        const put = await putOne(spool, { bytes: 3_300 }).catch(() => undefined) // it was not acknowledged
+        if (put?.result.kind === 'stored') acknowledged.add(put.waiting.key)
+      }
+    }
+    const puts = Array.from({ length: PUTTERS }, (_, i) => putOn(spools[i % 2] as Spool))
+    const more = async (many: number) => {
+      const before = acknowledged.size
+      await expect.poll(() => acknowledged.size, { timeout: 30_000 }).toBeGreaterThan(before + many)
+    }
+    await more(100)
+    for (let move = 0; move < MOVES; move++) {
+      await cluster.moveLeader(STREAM)
+      await more(100)
+    }
+    const restart = await cluster.killLeader(STREAM)
+    await more(100)
+    restart()
+    await more(100)
+    putting = false
+    await Promise.all(puts)
+
+    const taken = new Set<string>()
+    await expect
+      .poll(() => drain(spools[0] as Spool, taken).then((left) => left), { timeout: 60_000 })
+      .toBe(0)
+    expect([...acknowledged].filter((key) => !taken.has(key))).toEqual([])
+    await Promise.all(spools.map((spool) => spool.close()))
+  })
+})
+
+/** Servers that have just found each other leave a question unanswered now and then; a tunnel asks again too. */
+async function openAtLast(open: () => Promise<Spool>): Promise<Spool> {
+  const opened: Spool[] = []
+  await until(async () => {
+    opened.push(
+      ...(await open().then(
+        (spool) => [spool],
+        () => [],
+      )),
+    )
+    return opened.length > 0
+  })
+  return opened[0] as Spool
+}
+
+/** How many wait after a round. */
+async function drain(spool: Spool, taken: Set<string>): Promise<number> {
+  for (const lease of await spool.take(256, LONG_MS, ALL)) {
+    taken.add(lease.key)
+    await spool.finish(lease)
+  }
+  return (await spool.totals()).envelopes
+}

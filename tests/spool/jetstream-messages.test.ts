@@ -1,0 +1,89 @@
+/** What replicas and a NATS server tell each other, when an answer is lost, or would be larger than a message. */
+
+import { jetstream, jetstreamManager } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openDesk } from '../../tunnel/src/spool/jetstream-desk.ts'
+import { waitingOf as plainOf } from '../../tunnel/src/spool/jetstream-entry.ts'
+import { openMessages } from '../../tunnel/src/spool/jetstream-messages.ts'
+import { openShares } from '../../tunnel/src/spool/jetstream-shares.ts'
+import { requires } from '../helpers/requirements.ts'
+import { store } from './envelopes.ts'
+import { type NatsStore, openStore } from './jetstream-store.ts'
+import { waitingOf } from './waiting.ts'
+
+const STREAM = 'CULVERT_SPOOL'
+
+describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
+  let scope: AsyncDisposableStack
+  let opened: NatsStore
+
+  beforeEach(async () => {
+    scope = new AsyncDisposableStack()
+    opened = scope.use(await openStore())
+  })
+
+  afterEach(() => scope.disposeAsync())
+
+  const connection = async () => {
+    const nc = await connect({ servers: opened.nats.server, noEcho: true })
+    scope.defer(() => nc.close())
+    return nc
+  }
+
+  it('a deletion whose answer was lost is ours, and one of what was gone before is not', async () => {
+    const spool = await opened.spool()
+    await store(spool)
+    const nc = await connection()
+    const jsm = await jetstreamManager(nc)
+    const { deleteMessage } = jsm.streams
+    let lost = 0
+    jsm.streams.deleteMessage = async (...args) => {
+      const deleted = await deleteMessage.apply(jsm.streams, args)
+      if (lost++ === 0) throw new Error('its answer was lost')
+      return deleted
+    }
+    const messages = openMessages(jetstream(nc), jsm)
+    expect(await messages.remove(1)).toBe(true)
+    expect((await jsm.streams.info(STREAM)).state.messages).toBe(0)
+    expect(await messages.remove(1)).toBe(false)
+  })
+
+  it('what is purged is told, though the server goes away before all is', async () => {
+    const spool = await opened.spool()
+    await Promise.all(Array.from({ length: 600 }, () => store(spool)))
+    const nc = await connection()
+    const jsm = await jetstreamManager(nc)
+    const messages = openMessages(jetstream(nc), jsm)
+    let rounds = 0
+    const desk = openDesk({
+      ...{ jsm, messages, now: Date.now, progress: async () => new Map() },
+      async removeAll(all) {
+        if (rounds++ > 0) throw new Error('the server is away')
+        await Promise.all(all.map(({ seq }) => messages.remove(seq)))
+        return all.map(({ entry }) => plainOf(entry))
+      },
+    })
+    const purged = await desk.purge({})
+    expect(purged.length + (await spool.totals()).envelopes).toBe(600)
+    await expect(desk.purge({})).rejects.toThrow('the server is away')
+  })
+
+  it('a replica learns who fills the spool most from another that knows more addresses than a message holds', async () => {
+    const [first, second] = [await connection(), await connection()]
+    const [one, flood] = await Promise.all(
+      ['203.0.113.7', '198.51.100.8'].map((network, n) => waitingOf(Buffer.from(String(n)), { network })),
+    )
+    const weigh = ({ network }: { network: string }) => (network === flood?.network ? 1_000_000 : 1)
+    async function* found() {
+      for (let n = 0; n < 40_000; n++) if (one) yield { ...one, network: `2001:db8:${n.toString(16)}:0` }
+      if (flood) yield flood
+    }
+    const known = await openShares(first, found, weigh)
+    await first.flush() // it is heard by now
+    const learned = await openShares(second, async function* nothing() {}, weigh)
+    expect(learned.ofNetwork(flood?.network ?? '')).toBe(1_000_000)
+    if (flood) learned.add(flood)
+    await expect.poll(() => known.ofNetwork(flood?.network ?? ''), { timeout: 10_000 }).toBe(2_000_000)
+  })
+})

@@ -1,0 +1,37 @@
+/** What is kept of refused requests to look at: enough to understand, and no secret. */
+
+import { describe, expect, it } from 'vitest'
+import { errorOf } from '../helpers/envelopes.ts'
+import { post } from '../helpers/post.ts'
+import { startTunnel } from '../helpers/tunnel.ts'
+
+describe('The last request refused with each code', () => {
+  it('is shown to operators with its headers, and without the values that may be a secret', async () => {
+    await using tunnel = await startTunnel()
+    const headers = {
+      'content-type': 'text/plain',
+      cookie: 'session=secret-1',
+      authorization: 'Bearer secret-2',
+      'x-custom': 'secret-3',
+      'user-agent': 'a browser',
+    }
+    const path = '/monitoring?p=9&sentry_key=secret-4'
+    await post(tunnel.url, { path: '/monitoring', headers, body: errorOf('https://abc@elsewhere.example/9') })
+    await post(tunnel.url, { path, headers, body: 'no envelope, secret-5' })
+    const text = await (await tunnel.admin('/refusals')).text()
+    expect(text).not.toMatch(/secret-\d/)
+    const { refusals } = JSON.parse(text)
+    expect(refusals.map(({ code }: { code: string }) => code)).toEqual(['dsn-unknown', 'not-an-envelope'])
+    const unknown = refusals.find(({ code }: { code: string }) => code === 'dsn-unknown')
+    expect(refusals[1].request).toBe('POST /monitoring?p=9&sentry_key=…')
+    expect(unknown).toMatchObject({ request: 'POST /monitoring', first: unknown.last })
+    expect(Object.fromEntries(unknown.headers)).toMatchObject({
+      'content-type': 'text/plain',
+      'user-agent': 'a browser',
+      cookie: null,
+      authorization: null,
+      'x-custom': null,
+    })
+    expect((await fetch(`${tunnel.adminUrl}/refusals`)).status).toBe(401)
+  })
+})

@@ -1,0 +1,56 @@
+/** The operator's hand on the inbox: read what is kept, and delete it. */
+
+import { type Context, Hono } from 'hono'
+import type { Acts } from './acts.ts'
+import { download, onlyWith } from './admin-answers.ts'
+import type { Inbox } from './inbox.ts'
+
+const MOST_LISTED = 200
+
+export function createInboxAdmin(inbox: Inbox, acts: Acts): Hono {
+  const app = new Hono()
+  app.get('/', list)
+  app.delete('/', deleteAll)
+  app.all('/', onlyWith('GET, DELETE'))
+  app.get('/:id', read)
+  app.delete('/:id', deleteOne)
+  app.all('/:id', onlyWith('GET, DELETE'))
+  return app
+
+  function list(c: Context): Response {
+    const { limit = String(MOST_LISTED), after } = c.req.query()
+    if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > MOST_LISTED)
+      return c.json({ detail: `limit is a number from 1 to ${MOST_LISTED}.` }, 400)
+    if (after !== undefined && !/^\d{1,15}$/.test(after))
+      return c.json({ detail: 'after is the "next" of the page before.' }, 400)
+    return c.json(inbox.list(Number(limit), after === undefined ? undefined : Number(after)))
+  }
+
+  function read(c: Context): Response {
+    const envelope = inbox.read(c.req.param('id') ?? '')
+    return envelope ? download(c, new Uint8Array(envelope)) : gone(c)
+  }
+
+  function deleteOne(c: Context): Response {
+    const id = c.req.param('id') ?? ''
+    if (!inbox.delete(id)) return gone(c)
+    acts(c, 'inbox-delete', { id, envelopes: 1 })
+    return c.json({ deleted: 1, left: inbox.count() })
+  }
+
+  /** Some in each turn of the event loop, which live traffic shares. */
+  async function deleteAll(c: Context): Promise<Response> {
+    if (c.req.query('all') === undefined)
+      return c.json(
+        { detail: 'Say ?all to delete everything in the inbox, or name one: DELETE /inbox/<id>.' },
+        400,
+      )
+    const deleted = await inbox.deleteAll()
+    acts(c, 'inbox-delete', { envelopes: deleted })
+    return c.json({ deleted, left: inbox.count() })
+  }
+}
+
+function gone(c: Context): Response {
+  return c.json({ detail: 'No envelope of this id is in the inbox (any more).' }, 404)
+}

@@ -1,0 +1,268 @@
+/** The operator's hand on the spool: look at what waits, try it now, pause, purge. */
+
+import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Context, Hono } from 'hono'
+import type { Acts } from './acts.ts'
+import { download, onlyWith } from './admin-answers.ts'
+import type {
+  SpoolEnvelope,
+  SpoolPage,
+  SpoolPaused,
+  SpoolPurged,
+  SpoolRetried,
+  SpoolRow,
+} from './contract.ts'
+import type { OnEnd } from './ends.ts'
+import { createEnvelopeReader, type Envelope, type ReaderLimits } from './envelope.ts'
+import type { Projects } from './projects.ts'
+import type { Found, KeptBody, PageQuery, Position, Ref, Spool, Which } from './spool/spool.ts'
+import { readCategory, showCategory, showPauses } from './spool-status.ts'
+
+export type SpoolAdminParts = {
+  spool: Spool
+  projects: Projects
+  acts: Acts
+  onEnd: OnEnd
+  /** Bounds of header lines and items, as for what is let in. */
+  limits: Omit<ReaderLimits, 'keep'>
+}
+
+/** A question that cannot be answered, in words. */
+class Unanswerable extends Error {
+  readonly status: 400 | 404 | 409
+
+  constructor(status: 400 | 404 | 409, detail: string) {
+    super(detail)
+    this.status = status
+  }
+}
+
+type Chosen = Omit<Which, 'one'> & { named: { project?: string; category?: string } }
+
+const LISTED = 50
+const MOST_LISTED = 200
+const ITEMS_SHOWN = 200
+const TOLD_AT_A_TIME = 100 // ends in one turn of the event loop, which live traffic shares
+const ID = /^(\d{1,15})-([0-9a-f]{32})$/
+const CURSOR = /^(\d{1,15})-(\d{1,15})$/
+const CATEGORY = /^[a-z_]{1,40}$/
+
+export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: SpoolAdminParts): Hono {
+  const app = new Hono()
+  app.get('/', async (c) => c.json(await list(c)))
+  app.delete('/', async (c) => c.json(await purgeMany(c)))
+  app.all('/', onlyWith('GET, DELETE'))
+  app.post('/retry', async (c) => c.json(await retryMany(c)))
+  app.all('/retry', onlyWith('POST'))
+  app.post('/pause', async (c) => c.json(await turn(c, 'pause')))
+  app.all('/pause', onlyWith('POST'))
+  app.post('/resume', async (c) => c.json(await turn(c, 'resume')))
+  app.all('/resume', onlyWith('POST'))
+  app.get('/:id', async (c) => c.json(await inspect(await find(c))))
+  app.delete('/:id', async (c) => c.json(await purgeOne(c)))
+  app.all('/:id', onlyWith('GET, DELETE'))
+  app.get('/:id/envelope', handOut)
+  app.all('/:id/envelope', onlyWith('GET'))
+  app.post('/:id/retry', async (c) => c.json(await retryOne(c)))
+  app.all('/:id/retry', onlyWith('POST'))
+  app.onError((error, c) =>
+    error instanceof Unanswerable
+      ? c.json({ detail: error.message }, error.status)
+      : c.json({ detail: `The spool does not answer: ${error.message}. /status says more.` }, 503),
+  )
+  return app
+
+  async function list(c: Context): Promise<SpoolPage> {
+    const query = await readPageQuery(c)
+    const found = await spool.list(query)
+    const last = found.length === query.limit ? found.at(-1) : undefined
+    return {
+      spool: spool.id,
+      envelopes: found.map(rowOf),
+      ...(last && { next: `${last.received}-${last.id}` }),
+    }
+  }
+
+  async function readPageQuery(c: Context): Promise<PageQuery> {
+    const { named: _, ...chosen } = await choose(c, ['order', 'limit', 'after'])
+    const order = c.req.query('order') ?? 'newest'
+    if (order !== 'newest' && order !== 'oldest')
+      throw new Unanswerable(400, 'order is "newest" or "oldest".')
+    const limit = c.req.query('limit') ?? String(LISTED)
+    if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > MOST_LISTED)
+      throw new Unanswerable(400, `limit is a number from 1 to ${MOST_LISTED}.`)
+    const after = readCursor(c.req.query('after'))
+    return { ...chosen, order, limit: Number(limit), ...(after && { after }) }
+  }
+
+  function rowOf({ project, category, leased, due, ...found }: Found): SpoolRow {
+    const { id, key, receipt, bytes, received, attempts } = found
+    return {
+      ...{ id: `${id}-${key}`, receipt, project: projects.nameOf(project), category: showCategory(category) },
+      ...{ bytes, received, attempts, leased, ...(due !== undefined && { due }) },
+    }
+  }
+
+  async function find(c: Context): Promise<Found> {
+    const found = await spool.find(readRef(c.req.param('id') ?? ''))
+    if (!found)
+      throw new Unanswerable(
+        404,
+        'It no longer waits, or was put off under another id. GET /spool lists what waits.',
+      )
+    return found
+  }
+
+  async function inspect(found: Found): Promise<SpoolEnvelope> {
+    const row = { spool: spool.id, ...rowOf(found) }
+    try {
+      const { header, items } = await readHeaders(await spool.read(found), limits)
+      const shown = items.slice(0, ITEMS_SHOWN).map(({ header, bytes }) => ({ header, bytes }))
+      return { ...row, header, items: shown, itemCount: items.length }
+    } catch (error) {
+      if (await spool.find(found)) throw error
+      throw new Unanswerable(404, 'It no longer waits: it has just come to its end.')
+    }
+  }
+
+  /** Data of strangers: handed out as a download that nothing may run. */
+  async function handOut(c: Context): Promise<Response> {
+    const found = await find(c)
+    const kept = await spool.read(found)
+    acts(c, 'spool-read', aboutOne(found))
+    return download(
+      c,
+      Buffer.isBuffer(kept) ? new Uint8Array(kept) : (Readable.toWeb(kept.open()) as ReadableStream),
+    )
+  }
+
+  async function retryOne(c: Context): Promise<SpoolRetried> {
+    const found = await find(c)
+    if (found.leased) throw new Unanswerable(409, 'A replica is trying it at this moment.')
+    const retried = found.due === undefined ? 1 : await spool.hasten({ one: found })
+    acts(c, 'spool-retry', { ...aboutOne(found), envelopes: retried })
+    if (retried === 0)
+      throw new Unanswerable(409, 'It was taken at this moment, or the spool is too full to move it.')
+    return { retried }
+  }
+
+  async function retryMany(c: Context): Promise<SpoolRetried> {
+    const { named, ...which } = await chooseForAct(c)
+    const retried = await spool.hasten(which)
+    acts(c, 'spool-retry', { ...named, envelopes: retried })
+    return { retried }
+  }
+
+  async function purgeOne(c: Context): Promise<SpoolPurged> {
+    const found = await find(c)
+    const purged = await purge({ one: found })
+    acts(c, 'spool-purge', { ...aboutOne(found), envelopes: purged })
+    if (purged === 0) throw new Unanswerable(404, 'It no longer waits: it has just come to its end.')
+    return { purged, left: 0 }
+  }
+
+  async function purgeMany(c: Context): Promise<SpoolPurged> {
+    const { named, ...which } = await chooseForAct(c)
+    const purged = await purge(which)
+    acts(c, 'spool-purge', { ...named, envelopes: purged })
+    return { purged, left: await count(which) }
+  }
+
+  async function purge(which: Which): Promise<number> {
+    const gone = await spool.purge(which)
+    for (const [n, waiting] of gone.entries()) {
+      if (n % TOLD_AT_A_TIME === 0) await nextTurn()
+      onEnd(waiting, 'purged', undefined)
+    }
+    return gone.length
+  }
+
+  async function count({ projects: keys, category }: Which): Promise<number> {
+    const { byProject } = await spool.totals()
+    return byProject
+      .filter((lane) => keys?.includes(lane.project) ?? true)
+      .filter((lane) => category === undefined || lane.category === category)
+      .reduce((sum, { envelopes }) => sum + envelopes, 0)
+  }
+
+  async function turn(c: Context, how: 'pause' | 'resume'): Promise<SpoolPaused> {
+    const { named, projects: keys } = await choose(c, [])
+    if (named.category !== undefined)
+      throw new Unanswerable(400, 'A project can be paused, or everything; a category cannot.')
+    for (const key of keys ?? [undefined]) await spool[how](key)
+    acts(c, `spool-${how}`, named)
+    const { paused } = await spool.totals()
+    return { paused: showPauses(paused, projects) }
+  }
+
+  /** Acts on all that waits have to say so. */
+  async function chooseForAct(c: Context): Promise<Chosen> {
+    const chosen = await choose(c, ['all'])
+    const all = c.req.query('all') !== undefined
+    if (all === Object.keys(chosen.named).length > 0)
+      throw new Unanswerable(
+        400,
+        'Say what: ?project= or ?category= or both, or ?all for everything that waits.',
+      )
+    return chosen
+  }
+
+  async function choose(c: Context, others: readonly string[]): Promise<Chosen> {
+    const known = ['project', 'category', ...others]
+    const unknown = Object.keys(c.req.query()).find((name) => !known.includes(name))
+    if (unknown !== undefined) throw new Unanswerable(400, `What can be said here is ${known.join(', ')}.`)
+    const { project, category } = c.req.query()
+    if (category !== undefined && !CATEGORY.test(category))
+      throw new Unanswerable(400, 'category is one of Sentry\'s data categories, like "error", or "none".')
+    return {
+      ...(project !== undefined && { projects: await keysOf(project) }),
+      ...(category !== undefined && { category: readCategory(category) }),
+      named: { ...(project !== undefined && { project }), ...(category !== undefined && { category }) },
+    }
+  }
+
+  /** Of what waits too: it may be of a project that is configured no more. */
+  async function keysOf(name: string): Promise<string[]> {
+    const waiting = (await spool.totals()).byProject.map(({ project }) => project)
+    const keys = new Set([...projects.all.map(({ key }) => key), ...waiting])
+    const its = [...keys].filter((key) => projects.nameOf(key) === name)
+    if (its.length === 0)
+      throw new Unanswerable(
+        404,
+        'No such project is configured, and nothing of it waits. /status lists the projects.',
+      )
+    return its
+  }
+
+  function aboutOne(found: Found): Record<string, unknown> {
+    const { id, receipt, project, category } = rowOf(found)
+    return { id, receipt, project, category }
+  }
+}
+
+function readRef(id: string): Ref {
+  const [, number, key] = ID.exec(id) ?? []
+  if (number === undefined || key === undefined)
+    throw new Unanswerable(
+      400,
+      'An id is as GET /spool lists it: a number, a hyphen and 32 hexadecimal digits.',
+    )
+  return { id: Number(number), key }
+}
+
+function readCursor(after: string | undefined): Position | undefined {
+  if (after === undefined) return undefined
+  const [, received, id] = CURSOR.exec(after) ?? []
+  if (received === undefined || id === undefined)
+    throw new Unanswerable(400, 'after is the "next" of the page before.')
+  return { received: Number(received), id: Number(id) }
+}
+
+/** Payloads are passed over. */
+async function readHeaders(kept: KeptBody, limits: Omit<ReaderLimits, 'keep'>): Promise<Envelope> {
+  const reader = createEnvelopeReader({ ...limits, keep: () => false })
+  if (Buffer.isBuffer(kept)) reader.push(kept)
+  else for await (const chunk of kept.open()) reader.push(chunk)
+  return reader.end()
+}

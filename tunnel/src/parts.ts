@@ -1,0 +1,118 @@
+/** Every part of a tunnel, made from its settings. */
+
+import { type Bodies, createBodies, prepareFolder } from './body.ts'
+import { type ClientReports, createClientReports } from './client-reports.ts'
+import type { Config } from './config.ts'
+import { createEdge, type Edge } from './edge.ts'
+import { createFilters, type Filters } from './filters.ts'
+import { INBOX_BOUNDS, type Inbox, openInbox } from './inbox.ts'
+import { createIntake, type Intake } from './intake.ts'
+import { createLimits, type Limits } from './limits.ts'
+import { createLog, type Log } from './log.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
+import { createProjects, type Projects } from './projects.ts'
+import { createReceipts, type Receipts } from './receipts.ts'
+import { orRefuse } from './refusal-to-start.ts'
+import { createSamples, type Samples } from './samples.ts'
+import { nameReplica } from './server.ts'
+import { describeSpool } from './spool-status.ts'
+import { createThrottle, type Throttle } from './throttle.ts'
+import { postReport } from './upstream.ts'
+import { openWayToSentry, type WayToSentry } from './way-to-sentry.ts'
+
+export type Parts = {
+  config: Config
+  replica: string
+  /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
+  now: () => number
+  clock: () => number
+  log: Log
+  edge: Edge
+  projects: Projects
+  bodies: Bodies
+  filters: Filters
+  limits: Limits
+  throttle: Throttle
+  /** Absent in inbox mode: nothing is forwarded. */
+  sentry: WayToSentry | undefined
+  inbox: Inbox | undefined
+  reports: ClientReports
+  metrics: Metrics
+  receipts: Receipts
+  samples: Samples
+  intake: Intake
+}
+
+const SHARE_BYTES = 16 * 1024 * 1024 // what one body may hold in memory
+
+/** Ends the process, in words, where the system does not let it have a folder, a file or a server that a setting names. */
+export async function openParts(config: Config): Promise<Parts> {
+  const now = Date.now
+  const clock = () => performance.now()
+  const replica = nameReplica()
+  await openFolder(config, now())
+  const log = createLog(config.logLevel)
+  const projects = createProjects(config.dsns)
+  const limits = createLimits(now)
+  const sentry = config.forward ? await openWay({ config, projects, limits, clock, now, log }) : undefined
+  const inbox = await openKept(config, now)
+  const bodies = createBodies({
+    maxBytes: config.maxEnvelopeBytes,
+    memoryBytes: config.memoryBytes,
+    shareBytes: SHARE_BYTES,
+    dir: config.bodyDir,
+    timeoutMs: config.bodyMs,
+  })
+  const metrics = createMetrics({
+    inFlight: () => intake.inFlight(),
+    bodyBytes: bodies.inMemory,
+    limits: limits.inForce,
+    upstreams: () => sentry?.upstreams.state() ?? [],
+    spool: sentry && (() => describeSpool(sentry, projects, config.spool.ageMs)),
+    projects,
+    now,
+  })
+  const settled = {
+    metrics,
+    receipts: createReceipts(metrics, log.logger, now),
+    samples: createSamples(now),
+    reports: createClientReports(sentry ? postReport(sentry.upstreams) : async () => true, now),
+  }
+  const judges = {
+    edge: createEdge(config.edge),
+    projects,
+    filters: createFilters(config.filters),
+    limits,
+    throttle: createThrottle(config.throttle, clock),
+  }
+  const parts = { config, replica, now, clock, log, bodies, sentry, inbox, ...settled, ...judges }
+  const intake = createIntake({
+    ...parts,
+    allowedOrigins: config.allowedOrigins,
+    reader: { headerBytes: config.headerBytes, items: config.items, keep: judges.filters.reads },
+    maxBytes: config.maxEnvelopeBytes,
+    onBug: (err, requestId) => log.logger.error({ err, requestId }, 'a bug'),
+  })
+  return { ...parts, intake }
+}
+
+function openFolder({ bodyDir }: Config, time: number): Promise<void> {
+  return orRefuse(`BODY_DIR: "${bodyDir}" cannot be written to; write a folder on a disk`, () =>
+    prepareFolder(bodyDir, time),
+  )
+}
+
+function openWay({
+  log,
+  ...parts
+}: Pick<Parts, 'config' | 'projects' | 'limits' | 'clock' | 'now' | 'log'>): Promise<WayToSentry> {
+  return orRefuse('SPOOL_URL: the spool cannot be opened; look at the disk or the server it names', () =>
+    openWayToSentry({ ...parts, onNotice: (notice) => log.logger.warn(notice) }),
+  )
+}
+
+function openKept({ inboxFile }: Config, now: () => number): Promise<Inbox | undefined> {
+  return orRefuse(`INBOX_FILE: "${inboxFile}" cannot be opened; write the path of a file on a disk`, () =>
+    inboxFile ? openInbox(inboxFile, INBOX_BOUNDS, now) : undefined,
+  )
+}

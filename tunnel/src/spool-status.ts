@@ -1,0 +1,70 @@
+/** The spool as operators see it: what waits of each project and category, what bounds it, and what became of trying. */
+
+import type { SpoolDepth, SpoolLane, SpoolPause, SpoolStatus } from './contract.ts'
+import type { Projects } from './projects.ts'
+import type { LaneTotals, Pause } from './spool/spool.ts'
+import type { WayToSentry } from './way-to-sentry.ts'
+
+const NO_CATEGORY = 'none'
+
+/** What cannot be asked for, since a disk or a server does not answer, is left out, and why is told. */
+export async function describeSpool(
+  { spool, deliverer }: WayToSentry,
+  projects: Projects,
+  ageMs: number,
+): Promise<SpoolStatus> {
+  const known = {
+    ...{ id: spool.id, ...spool.health(), boundBytes: spool.boundBytes, boundMs: ageMs },
+    attempts: deliverer.attempts(),
+  }
+  try {
+    return { ...known, ...(await describeDepth(spool, projects)) }
+  } catch (error) {
+    return { ...known, problem: error instanceof Error ? error.message : 'it does not answer' }
+  }
+}
+
+async function describeDepth(spool: WayToSentry['spool'], projects: Projects): Promise<SpoolDepth> {
+  const { byProject, paused, ...all } = await spool.totals()
+  const seconds = spool.fullIn(all.bytes)
+  return {
+    ...all,
+    ...(seconds !== undefined && { fullInSeconds: Math.round(seconds) }),
+    byProject: byNames(byProject, projects),
+    paused: showPauses(paused, projects),
+  }
+}
+
+/** Of two keys of one project it is told once. */
+export function showPauses(paused: readonly Pause[], projects: Projects): SpoolPause[] {
+  const byName = new Map<string | undefined, SpoolPause>()
+  for (const { project: key, since } of paused) {
+    const project = key === undefined ? undefined : projects.nameOf(key)
+    if (!byName.has(project)) byName.set(project, { ...(project !== undefined && { project }), since })
+  }
+  return [...byName.values()]
+}
+
+/** Two keys of one project are one project. */
+function byNames(lanes: readonly LaneTotals[], projects: Projects): SpoolLane[] {
+  const byName = new Map<string, SpoolLane>()
+  for (const { project: key, category: own, envelopes, bytes, oldest } of lanes) {
+    const [project, category] = [projects.nameOf(key), showCategory(own)]
+    const name = `${project} ${category}`
+    const same = byName.get(name) ?? { project, category, envelopes: 0, bytes: 0 }
+    const ages = [same.oldest, oldest].filter((time) => time !== undefined)
+    byName.set(name, {
+      ...{ project, category, envelopes: same.envelopes + envelopes, bytes: same.bytes + bytes },
+      ...(ages.length > 0 && { oldest: Math.min(...ages) }),
+    })
+  }
+  return [...byName.values()]
+}
+
+export function showCategory(category: string): string {
+  return category || NO_CATEGORY
+}
+
+export function readCategory(shown: string): string {
+  return shown === NO_CATEGORY ? '' : shown
+}

@@ -1,0 +1,160 @@
+/** What an operator asks of the stream. */
+
+import type { JetStreamManager } from '@nats-io/jetstream'
+import { encodeEntry, subjectOf, subjectsWithin, waitingOf } from './jetstream-entry.ts'
+import { FULL, type Messages, type Stored } from './jetstream-messages.ts'
+import { writePause } from './jetstream-pauses.ts'
+import type { Progress } from './jetstream-progress.ts'
+import { codeOf } from './jetstream-stream.ts'
+import type { Found, PageQuery, Ref, Spool, Waiting, Which } from './spool.ts'
+
+export type Desk = Pick<Spool, 'list' | 'find' | 'hasten' | 'purge' | 'pause' | 'resume'>
+
+export type DeskParts = {
+  jsm: JetStreamManager
+  messages: Messages
+  /** Of all replicas, by message. */
+  progress: () => Promise<Map<number, Progress>>
+  /** Removes messages with their parts, and gives those that nobody had removed before. */
+  removeAll: (all: readonly Stored[]) => Promise<Waiting[]>
+  now: () => number
+}
+
+const ACT_AT_MOST = 5_000 // purged, or hastened, in one call
+const AT_A_TIME = 500
+const HELD_MS = 300 // nobody takes a copy before the first one is gone
+
+export function openDesk({ jsm, messages, progress, removeAll, now }: DeskParts): Desk {
+  return {
+    list,
+    find,
+    hasten,
+    purge,
+    pause: (project) => writePause(jsm, project, now()),
+    resume: (project) => writePause(jsm, project, undefined),
+  }
+
+  async function list({ order, limit, after, ...which }: PageQuery): Promise<Found[]> {
+    const parts = await Promise.all(
+      subjectsWithin(which).map((subject) =>
+        order === 'newest'
+          ? messages.lastOf(subject, after?.id ?? Infinity, limit)
+          : firstOf(subject, after?.id ?? 0, limit),
+      ),
+    )
+    const sign = order === 'newest' ? -1 : 1
+    const page = parts
+      .flat()
+      .sort((a, b) => sign * (a.seq - b.seq))
+      .slice(0, limit)
+    const known = await progress()
+    return page.map((stored) => foundOf(stored, known.get(stored.seq)))
+  }
+
+  async function firstOf(subject: string, after: number, many: number): Promise<Stored[]> {
+    const first: Stored[] = []
+    for await (const stored of messages.walk(subject, after + 1)) {
+      first.push(stored)
+      if (first.length === many) break
+    }
+    return first
+  }
+
+  async function find(ref: Ref): Promise<Found | undefined> {
+    const stored = await storedAt(ref)
+    return stored && foundOf(stored, (await progress()).get(stored.seq))
+  }
+
+  async function storedAt({ id, key }: Ref): Promise<Stored | undefined> {
+    const stored = await messages.find(id)
+    return stored?.entry.key === key ? stored : undefined
+  }
+
+  /** One that came with a lease is its putter's until that ends; one that was put again with a time was put off. */
+  function foundOf({ entry, seq, turn }: Stored, its: Progress | undefined): Found {
+    const due = Math.max(entry.due ?? 0, its?.due ?? 0)
+    const later = due > now()
+    return {
+      ...waitingOf(entry),
+      id: seq,
+      attempts: its?.attempts ?? entry.attempts ?? 0,
+      leased: later && (its?.leased ?? turn === 'first'),
+      ...(later && { due }),
+    }
+  }
+
+  async function hasten(which: Which): Promise<number> {
+    const known = await progress()
+    let hastened = 0
+    for await (const stored of putOff(which, known)) {
+      const found = foundOf(stored, known.get(stored.seq))
+      if (found.leased || found.due === undefined || found.due <= now() + HELD_MS) continue // a copy, too
+      if (await hurry(stored, found.attempts)) hastened++
+      if (hastened === ACT_AT_MOST) break
+    }
+    return hastened
+  }
+
+  /** Those that may have been put off: the server holds them back, or they were put again. */
+  async function* putOff(which: Which, known: Map<number, Progress>): AsyncGenerator<Stored> {
+    if (which.one) {
+      const stored = await storedAt(which.one)
+      if (stored) yield stored
+      return
+    }
+    for (const { seq, leased } of known.values()) {
+      const stored = leased ? undefined : await messages.find(seq)
+      if (stored?.turn === 'first' && matches(stored, which)) yield stored
+    }
+    for (const subject of subjectsWithin(which, 'again')) yield* messages.walk(subject)
+  }
+
+  function matches({ entry }: Stored, { projects, category }: Which): boolean {
+    return (
+      (projects?.includes(entry.project) ?? true) && (category === undefined || category === entry.category)
+    )
+  }
+
+  /**
+   * The server can be told no other time: a copy is put, and the first one deleted. When that was gone by then, so must be the copy.
+   * Without room for both it stays as it is.
+   */
+  async function hurry({ entry, seq, upload }: Stored, attempts: number): Promise<boolean> {
+    const message = await messages.get(seq)
+    if (!message) return false
+    try {
+      const copy = await messages.publish(
+        subjectOf(entry, 'again', upload),
+        Buffer.from(message.data),
+        encodeEntry({ ...entry, due: now() + HELD_MS, attempts }),
+        `${entry.key}.${seq}`,
+      )
+      if (copy.duplicate) return false // another replica does the same
+      if (await messages.remove(seq)) return true
+      await messages.remove(copy.seq)
+      return false
+    } catch (error) {
+      if (codeOf(error) === FULL) return false
+      throw error
+    }
+  }
+
+  async function purge(which: Which): Promise<Waiting[]> {
+    if (which.one) {
+      const stored = await storedAt(which.one)
+      return stored ? removeAll([stored]) : []
+    }
+    const gone: Waiting[] = []
+    try {
+      for (const subject of subjectsWithin(which))
+        while (gone.length < ACT_AT_MOST) {
+          const some = await firstOf(subject, 0, AT_A_TIME)
+          gone.push(...(await removeAll(some)))
+          if (some.length < AT_A_TIME) break
+        }
+    } catch (error) {
+      if (gone.length === 0) throw error // nobody could tell of those that are gone later
+    }
+    return gone
+  }
+}

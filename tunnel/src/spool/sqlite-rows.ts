@@ -1,0 +1,47 @@
+/** An envelope as a row of the spool's SQLite file. */
+
+import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
+import type { Waiting } from './spool.ts'
+import { weightOf } from './sqlite-weight.ts'
+
+export type Row = Record<string, SQLOutputValue>
+
+export type Victim = Waiting & { id: number }
+
+/** What `columnsOf` writes, in its order. */
+export const COLUMNS = 'key, project, category, priority, network, received, bytes, receipt, headers, file'
+
+/** What `readWaiting` reads. In a row `bytes` is what it takes of the disk; how long a body in it is SQLite tells without reading it. */
+export const READ = `id, attempts, ${COLUMNS}, coalesce(length(body), bytes) AS body_bytes`
+
+export function columnsOf(envelope: Waiting): SQLInputValue[] {
+  const { key, project, category, priority, network, received, receipt, headers, file } = envelope
+  return [
+    key,
+    project,
+    category,
+    priority,
+    network,
+    received,
+    weightOf(envelope),
+    receipt,
+    JSON.stringify(headers),
+    file ?? null,
+  ]
+}
+
+export function readWaiting(row: Row): Victim {
+  return {
+    id: Number(row.id),
+    key: String(row.key),
+    project: String(row.project),
+    category: String(row.category),
+    priority: Number(row.priority),
+    network: String(row.network),
+    received: Number(row.received),
+    bytes: Number(row.body_bytes),
+    receipt: String(row.receipt),
+    headers: JSON.parse(String(row.headers)),
+    file: row.file === null ? undefined : String(row.file),
+  }
+}

@@ -1,0 +1,88 @@
+/** A tunnel: its two ports, and an end that loses nothing. */
+
+import { setTimeout as wait } from 'node:timers/promises'
+import { createAdaptorServer } from '@hono/node-server'
+import manifest from '../package.json' with { type: 'json' }
+import { createAdmin } from './admin.ts'
+import { createApp } from './app.ts'
+import { createEnds } from './ends.ts'
+import type { Parts } from './parts.ts'
+import { orRefuse } from './refusal-to-start.ts'
+import { listen, ownAddress, stopNow, stopTaking } from './server.ts'
+import { describeStatus } from './status.ts'
+
+export type Tunnel = {
+  /** Ends the process, in words, where a port cannot be had. */
+  start(): Promise<void>
+  /** Takes nothing new, finishes what is in hand, and leaves the rest to the spool. */
+  stop(): Promise<void>
+}
+
+const REPORT_MS = 30_000
+const FINISH_MS = 9_000 // for what is in hand; it is answered within 2 s, or is a body that does not end
+const DELIVER_MS = 3_000 // for deliveries under way
+const LAST_MS = 1_000 // for the last report, and again for giving back what was not delivered by then
+
+export function createTunnel(parts: Parts): Tunnel {
+  const { config, replica, now, log, sentry, inbox, reports, intake } = parts
+  const since = now()
+  const app = createApp({ ...config, ...parts })
+  const onEnd = createEnds(parts)
+  const admin = createAdmin({
+    ...parts,
+    onEnd,
+    reader: { headerBytes: config.headerBytes, items: config.items },
+    logger: log.logger,
+    token: config.adminToken,
+    isReady: () => publicServer.listening && !stopping,
+    status: () => describeStatus({ ...parts, version: manifest.version, since }),
+  })
+  const publicServer = createAdaptorServer({ fetch: app.fetch })
+  const adminServer = createAdaptorServer({ fetch: admin.fetch })
+  let reporting: NodeJS.Timeout | undefined
+  let stopping = false
+  return { start, stop }
+
+  async function start(): Promise<void> {
+    await listenToOperators()
+    sentry?.deliverer.start({
+      onEnd,
+      onFault: (err) => log.logger.error({ err }, 'the spool failed'),
+    })
+    reporting = setInterval(() => void reports.flush(), REPORT_MS).unref()
+    await listenToBrowsers()
+    const { port, adminPort, forward } = config
+    log.logger.info({ replica, port, adminPort, forward }, 'listening')
+  }
+
+  function listenToOperators(): Promise<void> {
+    return orRefuse(
+      `ADMIN_PORT: ${config.adminPort} cannot be listened at; write one that is free`,
+      async () => listen(adminServer, await ownAddress(config.adminHost), config.adminPort),
+    )
+  }
+
+  function listenToBrowsers(): Promise<void> {
+    return orRefuse(
+      `PORT: ${config.port} cannot be listened at; write one that is free, and in HOST an address of this machine`,
+      () => listen(publicServer, config.host, config.port),
+    )
+  }
+
+  async function stop(): Promise<void> {
+    stopping = true
+    await stopTaking(publicServer, FINISH_MS)
+    await intake.idle() // a connection that was cut is settled a moment later
+    clearInterval(reporting)
+    const delivered = sentry?.deliverer.stop()
+    await Promise.race([delivered, wait(DELIVER_MS)])
+    await Promise.race([reports.flush(), wait(LAST_MS)])
+    await sentry?.upstreams.close() // what is still under way is cut off, and stays in the spool
+    await Promise.race([delivered, wait(LAST_MS)])
+    await sentry?.spool.close()
+    inbox?.close()
+    await stopNow(adminServer)
+    log.logger.info('stopped')
+    await log.close()
+  }
+}
