@@ -4,7 +4,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { BadSettings, readConfig as readTunnelConfig } from '../tunnel/src/config.ts'
-import { type Environment, readInteger, readSecret, readSharedSettings } from '../tunnel/src/settings.ts'
+import { type Environment, readInteger, readSharedSettings } from '../tunnel/src/settings.ts'
+import { readConfig as readWebConfig } from '../web/lib/config.ts'
 import { Refusal } from './refusal.ts'
 
 export type Config = {
@@ -35,12 +36,11 @@ export function readEnvironment(root: string): Environment {
 }
 
 /** Reads flags and settings. Throws a `Refusal` that names every problem. */
-export function readConfig(root: string, flags: string[], given: Environment): Config {
+export function readConfig(root: string, flags: string[], env: Environment): Config {
   const problems: string[] = []
-  const env = withSecrets(given, problems)
   const { tunnelPaths } = readSharedSettings(env, [])
   const httpPort = readInteger(env, 'HTTP_PORT', 'port', DEFAULT_HTTP_PORT, [1, 65535], problems)
-  problems.push(...tunnelProblems(env))
+  problems.push(...new Set([...tunnelProblems(env), ...webProblems(env)])) // some settings concern both
   const config = {
     ...readFlags(flags),
     root,
@@ -55,18 +55,6 @@ export function readConfig(root: string, flags: string[], given: Environment): C
   return config
 }
 
-const SECRETS = ['SENTRY_DSN', 'OPERATOR_PASSWORD', 'ADMIN_TOKEN', 'SPOOL_URL']
-
-/** Secrets read from their files, since a container has not got these. */
-export function withSecrets(env: Environment, problems: string[]): Environment {
-  const read = SECRETS.map((name) => [name, readSecret(env, name, problems)])
-  const others = Object.entries(env).filter(([name]) => !SECRETS.some((secret) => name === `${secret}_FILE`))
-  return {
-    ...Object.fromEntries(others),
-    ...Object.fromEntries(read.filter(([, value]) => value !== undefined)),
-  }
-}
-
 /** What the tunnel would refuse, told before anything is built. */
 function tunnelProblems(env: Environment): string[] {
   try {
@@ -76,6 +64,13 @@ function tunnelProblems(env: Environment): string[] {
     if (error instanceof BadSettings) return error.problems
     throw error
   }
+}
+
+/** What web would refuse, likewise. */
+function webProblems(env: Environment): string[] {
+  const problems: string[] = []
+  readWebConfig(env, problems)
+  return problems
 }
 
 function readFlags(flags: string[]): Pick<Config, 'way' | 'output'> {

@@ -3,12 +3,12 @@
 import type { Receipt } from '../tunnel/src/contract.ts'
 import type { Stream } from './run.ts'
 
-type Entry = { level?: string; msg?: string; [field: string]: unknown }
+type Entry = { level?: string; msg?: string; receipt?: Receipt }
 
 /** The line to show, or `undefined` for what is not worth a look. `part` is the process that said it. */
 export function tellLine(part: string, line: string, stream: Stream): string | undefined {
   const entry = parseEntry(line)
-  if (entry?.msg === 'envelope') return `${part}  ${tellReceipt(entry as unknown as Receipt)}`
+  if (entry?.receipt) return `${part}  ${tellReceipt(entry.receipt)}`
   const trouble = entry
     ? /^(warn|error|fatal)$/.test(entry.level ?? '')
     : stream === 'stderr' && line.trim() !== ''

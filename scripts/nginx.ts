@@ -11,6 +11,8 @@ import { Refusal } from './refusal.ts'
 export type Addresses = {
   /** Where the site listens. */
   listen: string
+  /** Where web posts its own reports. */
+  innerListen: string
   tunnels: string[]
   web: string
 }
@@ -28,12 +30,13 @@ export async function findNginx({ env }: Config, stopped: AbortSignal): Promise<
 }
 
 /** Writes the filled-in `nginx.conf` and gives its path. Throws a `Refusal` in the words of the settings. */
-export function renderNginx(config: Config, { listen, tunnels, web }: Addresses): string {
+export function renderNginx(config: Config, { listen, innerListen, tunnels, web }: Addresses): string {
   const { root, stateFolder, env } = config
   mkdirSync(stateFolder, { recursive: true })
   const rendered = join(stateFolder, 'nginx.conf')
   const own = {
     LISTEN: listen,
+    INNER_LISTEN: innerListen,
     TUNNELS: tunnels.join(' '),
     WEB: web,
     RESOLVER: '',

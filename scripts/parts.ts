@@ -12,23 +12,24 @@ import type { Part } from './supervisor.ts'
 const LOOPBACK = '127.0.0.1'
 
 /** The ports of one run: the same over restarts of a process. */
-export type Ports = { tunnels: { port: number; adminPort: number }[]; web: number }
+export type Ports = { tunnels: { port: number; adminPort: number }[]; web: number; inner: number }
 
 /** Two tunnels, so that one may die. */
 export async function choosePorts({ httpPort }: Pick<Config, 'httpPort'>): Promise<Ports> {
-  const free = (await freePorts(6)).filter((port) => port !== httpPort) // nginx is about to listen there
-  const [first = 0, firstAdmin = 0, second = 0, secondAdmin = 0, web = 0] = free
+  const free = (await freePorts(7)).filter((port) => port !== httpPort) // nginx is about to listen there
+  const [first = 0, firstAdmin = 0, second = 0, secondAdmin = 0, web = 0, inner = 0] = free
   const tunnels = [
     { port: first, adminPort: firstAdmin },
     { port: second, adminPort: secondAdmin },
   ]
-  return { tunnels, web }
+  return { tunnels, web, inner }
 }
 
 /** What nginx has to know. */
 export function addressesOf({ httpHost, httpPort }: Config, ports: Ports): Addresses {
   return {
     listen: authorityOf(httpHost, httpPort),
+    innerListen: authorityOf(LOOPBACK, ports.inner),
     tunnels: ports.tunnels.map(({ port }) => authorityOf(LOOPBACK, port)),
     web: authorityOf(LOOPBACK, ports.web),
   }
@@ -64,7 +65,14 @@ export function partsOf(
     name: 'web',
     command: node(WEB_SERVER),
     cwd: root,
-    env: { ...env, NODE_ENV: 'production', HOSTNAME: LOOPBACK, PORT: `${ports.web}` },
+    env: {
+      ...env,
+      NODE_ENV: 'production',
+      HOSTNAME: LOOPBACK,
+      PORT: `${ports.web}`,
+      TUNNEL_ADMIN: ports.tunnels.map(({ adminPort }) => authorityOf(LOOPBACK, adminPort)).join(),
+      TUNNEL_ORIGIN: `http://${authorityOf(LOOPBACK, ports.inner)}`,
+    },
     isReady: () => isOk(`http://${LOOPBACK}:${ports.web}/healthz`),
     stopSignal: 'SIGTERM',
   }

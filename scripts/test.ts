@@ -14,6 +14,7 @@ import { createTally, type Tally } from './tally.ts'
 const root = resolve(import.meta.dirname, '..')
 const env = readEnvironment(root)
 const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)])
+if (filter.length === 0) options.project ??= ['light', 'heavy'] // whole stacks in containers take long: npm run test:stack
 
 if (filter.length === 0) await bringAll() // who names files wants them at once; what they lack they build or skip
 const tally = await runTests()
@@ -26,6 +27,7 @@ async function bringAll(): Promise<void> {
   await bringProgram('nginx-light', ['nginx'])
   await bringProgram('chromium', CHROMIUM)
   await bringProgram('strace', ['strace'])
+  await bringProgram('prometheus', ['promtool'])
   bringNatsServer(root, env.PATH ?? '')
   await buildWeb(root, env).catch(explain)
 }

@@ -2,15 +2,17 @@
 
 import { once } from 'node:events'
 import { request } from 'node:http'
+import { connect } from 'node:net'
 import { Readable } from 'node:stream'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Code, REFUSALS } from '../../tunnel/src/rejection.ts'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startLoad } from '../helpers/load.ts'
 import { type Nginx, startNginx } from '../helpers/nginx.ts'
 import { freePort } from '../helpers/ports.ts'
 import { type Answered, post } from '../helpers/post.ts'
 import { requires } from '../helpers/requirements.ts'
 import { startTunnel } from '../helpers/tunnel.ts'
+import { expectRefusal } from './own-refusal.ts'
 import { startUpstream } from './upstream.ts'
 
 const NOBODY = '127.0.0.1:1'
@@ -38,15 +40,43 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
     expect(answer.text).toMatch(/^<!doctype html>.*<h1>Back in a moment<\/h1>.*<\/html>$/)
     expect(answer.text).toContain(`Request ${answer.headers['x-request-id']}`)
     expect(answer.headers).not.toHaveProperty('retry-after')
+    const nonce = answer.headers['x-request-id']
+    expect(answer.text).toContain(`<style nonce="${nonce}">`)
+    expect(answer.headers['content-security-policy']).toMatch(
+      new RegExp(`^default-src 'none'; style-src 'nonce-${nonce}';`),
+    )
   })
 
   it('refuses an envelope that is too large before it has come', async () => {
     expectRefusal(await announce(nginx.port, MAX + 1), 'envelope-too-large')
   })
 
-  it('refuses headers that are too long', async () => {
-    const headers = { 'x-long': 'x'.repeat(40_000) }
-    expectRefusal(await post(nginx.url, { body: 'envelope', headers }), 'request-malformed')
+  it.each([
+    ['headers that are too long', `POST /monitoring HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`],
+    ['a request line that is too long', `POST /monitoring?${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
+    ['a length that is none', 'POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: 1x\r\n\r\n'],
+    ['an encoding nobody knows', 'POST /monitoring HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: x\r\n\r\n'],
+    ['a request without a host', 'POST /monitoring HTTP/1.1\r\n\r\n'],
+    ['an HTTP that is yet to come', 'POST /monitoring HTTP/4.0\r\nHost: x\r\n\r\n'],
+    ['what is no HTTP', 'EHLO mail.example\r\n\r\n'],
+  ])('refuses %s', async (_, bytes) => {
+    expectRefusal(await say(nginx.port, bytes), 'request-malformed')
+  })
+
+  it('refuses a method of its own in JSON too', async () => {
+    const answer = await say(nginx.port, 'TRACE /monitoring HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    expectRefusal(answer, 'method-unknown')
+    expect(answer.headers.allow).toBe('POST, OPTIONS')
+  })
+
+  it('says nothing to a body that stops coming, and logs it as 408', { timeout: 30_000 }, async () => {
+    const half = 'POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nhalf'
+    expect(await heard(nginx.port, half)).toBe('')
+    await vi.waitFor(() =>
+      expect(nginx.logged()).toContainEqual(
+        expect.objectContaining({ method: 'POST', path: '/monitoring', status: 408 }),
+      ),
+    )
   })
 
   it('refuses an envelope that turns out too large while it comes', async () => {
@@ -56,14 +86,22 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
 })
 
 describe('A tunnel', requires('nginx'), () => {
-  it('that never answers gets an envelope once, and the sender hears of it', {
+  it('that never answers gets an envelope once, and the sender hears of it; a visitor of such a web is shown the page', {
     timeout: 90_000,
   }, async () => {
     await using slow = await startUpstream('slow', () => {})
     await using other = await startUpstream('other', () => {})
-    await using nginx = await startNginx({ tunnels: [slow.address, other.address], web: NOBODY })
-    expectRefusal(await post(nginx.url, { body: 'envelope' }), 'tunnel-slow')
+    await using web = await startUpstream('web', () => {})
+    await using nginx = await startNginx({ tunnels: [slow.address, other.address], web: web.address })
+    const [envelope, page] = await Promise.all([
+      post(nginx.url, { body: 'envelope' }),
+      post(nginx.url, { path: '/', method: 'GET' }),
+    ])
+    expectRefusal(envelope, 'tunnel-slow')
     expect(slow.asked.length + other.asked.length).toBe(1)
+    expect(page.status).toBe(502)
+    expect(page.text).toContain('<h1>Back in a moment</h1>')
+    expect(web.asked).toHaveLength(1)
   })
 
   it('that hangs up has its envelope tried on another', async () => {
@@ -104,20 +142,6 @@ describe('A tunnel', requires('nginx'), () => {
   })
 })
 
-/** The code's own status, sentence and fix, as the tunnel would have said it, and nothing that silences an SDK. */
-function expectRefusal({ status, headers, json }: Answered, code: Code): void {
-  const refusal = REFUSALS[code]
-  expect(json).toEqual({
-    detail: `${refusal.sentence} ${refusal.fix}`,
-    code,
-    causes: [],
-    request_id: headers['x-request-id'],
-  })
-  expect(status).toBe(refusal.status)
-  expect(headers['content-type']).toBe('application/json')
-  expect(headers).not.toHaveProperty('retry-after')
-}
-
 /** Sends the headers of a post with that many bytes, and none of them. */
 async function announce(port: number, length: number): Promise<Answered> {
   const sender = request({ port, path: '/monitoring', method: 'POST', headers: { 'content-length': length } })
@@ -126,4 +150,24 @@ async function announce(port: number, length: number): Promise<Answered> {
   const text = (await response.setEncoding('utf8').toArray()).join('')
   sender.destroy()
   return { status: response.statusCode, headers: response.headers, text, json: JSON.parse(text) }
+}
+
+/** Writes the bytes as they are, and gives all that comes back until the other side hangs up. */
+async function heard(port: number, bytes: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(bytes)
+  return text(socket)
+}
+
+/** The same, read as an answer. */
+async function say(port: number, bytes: string): Promise<Answered> {
+  const [head = '', body = ''] = (await heard(port, bytes)).split('\r\n\r\n')
+  const [line = '', ...lines] = head.split('\r\n')
+  const headers = lines.map((each) => /^(.*?): (.*)$/.exec(each)?.slice(1) ?? [])
+  return {
+    status: Number(line.split(' ')[1]),
+    headers: Object.fromEntries(headers.map(([name = '', value]) => [name.toLowerCase(), value])),
+    text: body,
+    json: JSON.parse(body),
+  }
 }

@@ -1,6 +1,7 @@
 /** The same bad settings are refused by nginx's renderer, web and the tunnel, in the same words. */
 
 import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { BadSettings, readConfig as readTunnelConfig } from '../../tunnel/src/config.ts'
 import { readDsns } from '../../tunnel/src/dsn.ts'
@@ -67,6 +68,16 @@ const BAD: Record<string, string>[] = [
   },
 ]
 
+/** Settings that nginx and the tunnel share, and web does not have. */
+const BAD_LIMITS: Record<string, string>[] = [
+  { ADDRESS_RATE: 'fast' },
+  { ADDRESS_RATE: '-1' },
+  { ADDRESS_RATE: '1000001' },
+  { ADDRESS_RATE: '1.5', ADDRESS_BURST: '0' },
+  { ADDRESS_BURST: '1e3' },
+  { ADDRESS_BURST: '1000001' },
+]
+
 /** What they all should say, in the order of the tunnel. */
 function expectedLines(env: Environment): string[] {
   const problems: string[] = []
@@ -98,6 +109,25 @@ describe('A bad value', () => {
     const web: string[] = []
     readWebConfig(env, web)
     expect(inLines(web).toSorted()).toEqual(problems.toSorted())
+  })
+
+  it.each([
+    { SENTRY_DSN_FILE: '/nowhere/dsn' },
+    { SENTRY_DSN_FILE: '/nowhere/dsn', SENTRY_DSN: 'https://key@o1.ingest.sentry.io/2' },
+    { SENTRY_DSN_FILE: join(ROOT, 'LICENSE') },
+  ])('of a secret’s file is told by all three in the same words: %j', (env) => {
+    const problems = tunnelProblems(env)
+    expect(problems).not.toEqual([])
+    expect(render(folder.path, env).refusal.slice(1)).toEqual(problems)
+    const web: string[] = []
+    readWebConfig(env, web)
+    expect(inLines(web)).toEqual(problems)
+  })
+
+  it.each(BAD_LIMITS)('of a limit is told by nginx and the tunnel in the same words: %j', (env) => {
+    const problems = tunnelProblems(env)
+    expect(problems).toHaveLength(Object.keys(env).length)
+    expect(render(folder.path, env).refusal.slice(1)).toEqual(problems)
   })
 
   it.each(BAD.slice(-1))('keeps the tunnel from starting, every problem told at once: %j', (env) => {

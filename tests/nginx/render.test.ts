@@ -1,7 +1,7 @@
 /** What the renderer makes of the settings. */
 
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { derivedPath, INBOX_DSN, parseDsn } from '../../tunnel/src/dsn.ts'
@@ -9,6 +9,12 @@ import { makeFolder } from '../helpers/folder.ts'
 import { ROOT } from '../helpers/node.ts'
 import { NGINX_PROGRAM, requires } from '../helpers/requirements.ts'
 import { ADDRESSES, render } from './renderer.ts'
+
+const TLS = {
+  LISTEN_TLS: '127.0.0.1:8443 [::1]:8443',
+  TLS_CERTIFICATE: join(ROOT, 'tests/fixtures/tls/cert.pem'),
+  TLS_KEY: join(ROOT, 'tests/fixtures/tls/key.pem'),
+}
 
 let folder: Awaited<ReturnType<typeof makeFolder>>
 
@@ -34,7 +40,7 @@ describe('The tunnel paths', () => {
     ['are alternatives of one exact location', { TUNNEL_PATHS: '/a|/b/c_d-E9' }, '/a|/b/c_d-E9'],
     ['may have blanks around them all', { TUNNEL_PATHS: ' \n/a|/b\t' }, '/a|/b'],
   ])('%s', (_, env, paths) => {
-    expect(lines(env, 'location ~')).toEqual([`location ~ ^(${paths})/?\\z {`])
+    expect(lines(env, 'location ~ ^(')).toEqual([`location ~ ^(${paths})/?\\z {`])
   })
 
   it.each([
@@ -48,18 +54,26 @@ describe('The tunnel paths', () => {
   ])('take in the one that SDKs derive from %s', (text) => {
     const dsn = parseDsn(text)
     const env = { SENTRY_DSN: text, DERIVED_PATHS: 'on' }
-    expect(lines(env, 'location ~')).toEqual([`location ~ ^(/monitoring|${dsn && derivedPath(dsn)})/?\\z {`])
+    expect(lines(env, 'location ~ ^(')).toEqual([
+      `location ~ ^(/monitoring|${dsn && derivedPath(dsn)})/?\\z {`,
+    ])
   })
 
   it('take in a derived path for each DSN, known to the letter', () => {
     const dsns = 'https://public@o1.ingest.us.sentry.io/2,\n https://examplePublicKey@o0.ingest.sentry.io/0'
-    const [location] = lines({ SENTRY_DSN: dsns, DERIVED_PATHS: 'on' }, 'location ~')
+    const [location] = lines({ SENTRY_DSN: dsns, DERIVED_PATHS: 'on' }, 'location ~ ^(')
     expect(location?.match(/\/[a-z0-9]+/g)).toEqual(expect.arrayContaining(['/7y54ph', '/r9bok1']))
+  })
+
+  it('take in that of a DSN that stands in a file', () => {
+    const SENTRY_DSN_FILE = join(folder.path, 'dsn')
+    writeFileSync(SENTRY_DSN_FILE, '\nhttps://public@o1.ingest.us.sentry.io/2\n')
+    expect(lines({ SENTRY_DSN_FILE, DERIVED_PATHS: 'on' }, 'location ~ ^(')[0]).toContain('|/7y54ph)')
   })
 
   it('take in that of the built-in DSN when there is no other', () => {
     const dsn = parseDsn(INBOX_DSN)
-    expect(lines({ DERIVED_PATHS: 'on' }, 'location ~')[0]).toContain(`|${dsn && derivedPath(dsn)})`)
+    expect(lines({ DERIVED_PATHS: 'on' }, 'location ~ ^(')[0]).toContain(`|${dsn && derivedPath(dsn)})`)
   })
 
   it('have none derived unless switched on', () => {
@@ -76,7 +90,7 @@ describe('Lists', () => {
       'set_real_ip_from 2001:db8::/32;',
       'set_real_ip_from ::1;',
     ])
-    expect(lines(env, ' 1;').filter((line) => line.endsWith(' 1;'))).toEqual([
+    expect(lines(env, ' 1;').filter((line) => /^\S+ 1;$/.test(line))).toEqual([
       '10.0.0.0/8 1;',
       '192.0.2.1 1;',
       '2001:db8::/32 1;',
@@ -95,6 +109,45 @@ describe('Lists', () => {
       'server 127.0.0.1:3000 max_fails=0;',
       'server {',
     ])
+  })
+})
+
+describe('The limits of one sender', () => {
+  it.each([
+    ['the tunnel’s defaults', {}, '800', '8000'],
+    ['its settings', { ADDRESS_RATE: '7', ADDRESS_BURST: '1000000' }, '28', '4000000'],
+  ])('are four times %s', (_, env, rate, burst) => {
+    const own = lines(env, 'limit_req ').concat(lines(env, 'limit_req_zone '))
+    expect(own).toEqual([
+      `limit_req zone=envelopes burst=${burst} nodelay;`,
+      expect.stringContaining(` rate=${rate}r/s;`),
+    ])
+  })
+
+  it('are none where the tunnel has none', () => {
+    expect(lines({ ADDRESS_RATE: '0' }, 'limit_req ')).toEqual([])
+    expect(lines({ ADDRESS_RATE: '0' }, 'limit_req_zone ')).toEqual([])
+  })
+})
+
+describe('A certificate', () => {
+  it('is shown on the ports that are for TLS', () => {
+    expect(lines({ ...TLS, LISTEN: '80 [::]:80' }, 'listen ')).toEqual([
+      'listen 80;',
+      'listen [::]:80;',
+      expect.stringMatching(/^listen 127\.0\.0\.1:8081; #/),
+      'listen 127.0.0.1:8443 ssl;',
+      'listen [::1]:8443 ssl;',
+    ])
+    expect(lines(TLS, 'ssl_certificate')).toEqual([
+      `ssl_certificate "${TLS.TLS_CERTIFICATE}";`,
+      `ssl_certificate_key "${TLS.TLS_KEY}";`,
+    ])
+  })
+
+  it('is not asked for otherwise', () => {
+    expect(lines({}, 'ssl')).toEqual([])
+    expect(lines({}, 'http2')).toEqual([])
   })
 })
 
@@ -117,6 +170,15 @@ describe('Names', () => {
   })
 })
 
+describe('Brotli', () => {
+  it('is for an nginx that has it; others have gzip', () => {
+    const module = '/usr/lib/nginx/modules/ngx_http_brotli_filter_module.so'
+    expect(lines({ BROTLI_MODULE: module }, 'load_module')).toEqual([`load_module "${module}";`])
+    expect(lines({ BROTLI_MODULE: module }, 'brotli on;')).toHaveLength(1)
+    expect(lines({}, 'brotli')).toEqual([])
+  })
+})
+
 describe('A value', () => {
   it('is put in as it is, whatever it means to awk, sed or the shell', () => {
     const file = '/logs/a & b\\\\1 $HOME `id` * #.log'
@@ -129,7 +191,7 @@ describe('A value', () => {
     expect(existsSync(NGINX_TEMP)).toBe(true)
   })
 
-  it.each(['LISTEN', 'TUNNELS', 'WEB'])('is asked for where %s has none', (name) => {
+  it.each(['LISTEN', 'INNER_LISTEN', 'TUNNELS', 'WEB'])('is asked for where %s has none', (name) => {
     const { status, refusal } = render(folder.path, { [name]: '' })
     expect(status).not.toBe(0)
     expect(refusal.join()).toContain(name)
@@ -141,6 +203,8 @@ describe('The rendered file', requires('nginx'), () => {
     ['the defaults', {}],
     ['an empty list', { TRUSTED_PROXIES: '' }],
     ['lists, paths and derived paths', LISTS()],
+    ['no limits', { ADDRESS_RATE: '0' }],
+    ['a certificate', { ...TLS, LISTEN_TLS: '127.0.0.1:8443' }],
   ])('is accepted by the nginx that is installed, with %s', (_, env) => {
     const { refusal } = render(folder.path, env)
     expect(refusal).toEqual([])
@@ -164,6 +228,11 @@ describe(
       ['names and a resolver', { TUNNELS: 'tunnel:9090', WEB: 'web:3000', RESOLVER: '127.0.0.11' }],
       ['plain addresses', {}],
       ['lists, paths and derived paths', LISTS()],
+      ['IPv6', { LISTEN: '8080 [::]:8080' }],
+      [
+        'a certificate and HTTP/2',
+        { ...inContainer(TLS), LISTEN_TLS: '8443 [::]:8443', HTTP2: 'on', IDLE_AT_LEAST: '5s' },
+      ],
     ])(
       'is accepted by the nginx image, with %s',
       (_, env) => {
@@ -199,6 +268,13 @@ describe(
     )
   },
 )
+
+/** The files of the repository, as the container sees them. */
+function inContainer(settings: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(settings).map(([name, value]) => [name, value.replace(ROOT, '/culvert')]),
+  )
+}
 
 function LISTS(): Record<string, string> {
   return {

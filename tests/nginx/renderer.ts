@@ -14,7 +14,12 @@ export type Rendering = {
 }
 
 /** Addresses of nobody: enough to fill the template. */
-export const ADDRESSES = { LISTEN: '127.0.0.1:8080', TUNNELS: '127.0.0.1:9090', WEB: '127.0.0.1:3000' }
+export const ADDRESSES = {
+  LISTEN: '127.0.0.1:8080',
+  INNER_LISTEN: '127.0.0.1:8081',
+  TUNNELS: '127.0.0.1:9090',
+  WEB: '127.0.0.1:3000',
+}
 
 /** Renders into `folder`, with `env` over `ADDRESSES` and nothing else but the PATH. */
 export function render(folder: string, env: Record<string, string>, template = 'nginx.conf'): Rendering {

@@ -4,10 +4,8 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { request, type ServerResponse } from 'node:http'
 import { connect } from 'node:net'
-import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { makeFolder } from '../helpers/folder.ts'
 import { type Nginx, startNginx } from '../helpers/nginx.ts'
 import { post } from '../helpers/post.ts'
 import { requires } from '../helpers/requirements.ts'
@@ -20,11 +18,8 @@ describe('nginx', requires('nginx'), () => {
   let tunnel: Upstream
   let web: Upstream
   let nginx: Nginx
-  let accessLog: string
 
   beforeAll(async () => {
-    const folder = started.use(await makeFolder())
-    accessLog = join(folder.path, 'access.log')
     tunnel = started.use(await startUpstream('tunnel'))
     web = started.use(await startUpstream('web', answerAsWeb))
     nginx = started.use(
@@ -35,7 +30,6 @@ describe('nginx', requires('nginx'), () => {
           TUNNEL_PATHS: '/monitoring|/errors/in-here',
           MAX_ENVELOPE_BYTES: String(MAX),
           TRUSTED_PROXIES: '127.0.0.2/31 2001:db8::/32',
-          ACCESS_LOG: accessLog,
         },
       }),
     )
@@ -76,11 +70,50 @@ describe('nginx', requires('nginx'), () => {
     '/errors',
     '/errors/in-here/x',
     '/7y54ph',
-    '/metrics',
+    '/metrics-of-last-year',
+    '/.well-known/security.txt',
   ])('sends %s to web, as it was asked', async (path) => {
     const answer = await post(nginx.url, { path, method: 'GET' })
     expect([answer.status, answer.text]).toEqual([200, 'web'])
     expect(web.asked).toMatchObject([{ method: 'GET', url: path }])
+  })
+
+  it.each([
+    '/metrics',
+    '/metrics/',
+    '/metrics/all',
+    '/%6detrics',
+    '/.env',
+    '/.git/config',
+    '/a/.htpasswd',
+    '/a/%2eenv',
+    '/.well-known-not',
+    '/.malformed',
+  ])('serves nobody %s', async (path) => {
+    expect((await post(nginx.url, { path, method: 'GET' })).status).toBe(404)
+    expect([...web.asked, ...tunnel.asked]).toEqual([])
+  })
+
+  it('compresses pages, and nothing that a browser did not ask for compressed', async () => {
+    const page = { path: '/large', method: 'GET' } as const
+    const { headers } = await post(nginx.url, { ...page, headers: { 'accept-encoding': 'gzip, br' } })
+    expect(headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'Accept-Encoding' })
+    expect((await post(nginx.url, page)).headers).not.toHaveProperty('content-encoding')
+  })
+
+  it('keeps web’s static files, and gives them out again without asking', async () => {
+    const file = { path: '/_next/static/chunks/a-1f.js?dpl=1', method: 'GET' } as const
+    const first = await post(nginx.url, file)
+    const again = await post(nginx.url, { ...file, path: '/_next/static/chunks/a-1f.js' })
+    expect([first.text, again.text]).toEqual(['web', 'web'])
+    expect(again.headers['cache-control']).toBe('public, max-age=31536000, immutable')
+    expect(web.asked).toHaveLength(1)
+  })
+
+  it('keeps nothing that web does not call immutable', async () => {
+    for (const path of ['/', '/', '/_next/static/gone.js', '/_next/static/gone.js'])
+      await post(nginx.url, { path, method: 'GET' })
+    expect(web.asked).toHaveLength(4)
   })
 
   it('keeps what is secret or made up from the tunnel', async () => {
@@ -100,6 +133,14 @@ describe('nginx', requires('nginx'), () => {
     const { headers } = tunnel.asked[0] ?? { headers: {} }
     expect(JSON.stringify(headers)).not.toMatch(/192\.0\.2|session|Bearer|sentry_key|mine/)
     expect(headers).toMatchObject({ 'x-forwarded-for': '127.0.0.1', origin: 'http://shop.example' })
+  })
+
+  it('takes web’s own reports by an inner listener, and calls them nobody’s', async () => {
+    const headers = { 'x-forwarded-for': '192.0.2.1', 'x-sentry-forwarded-for': '192.0.2.1' }
+    const answer = await post(nginx.innerUrl, { path: '/monitoring?p=1', body: 'envelope', headers })
+    expect([answer.status, answer.text]).toEqual([200, 'tunnel'])
+    expect(tunnel.asked).toMatchObject([{ url: '/monitoring?p=1', body: Buffer.from('envelope') }])
+    expect(JSON.stringify(tunnel.asked[0]?.headers)).not.toMatch(/forwarded-for|192\.0\.2/)
   })
 
   it('tells web the visitor’s address, the host and the trace, whatever the visitor says', async () => {
@@ -137,14 +178,14 @@ describe('nginx', requires('nginx'), () => {
     expect(ids).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), expect.stringMatching(/^[0-9a-f]{32}$/)])
     expect(ids).toEqual([tunnel, web].map(({ asked }) => asked[0]?.headers['x-request-id']))
     await vi.waitFor(() =>
-      expect(logged(accessLog).map((line) => line.request_id)).toEqual(expect.arrayContaining(ids)),
+      expect(nginx.logged().map((line) => line.request_id)).toEqual(expect.arrayContaining(ids)),
     )
   })
 
   it('logs JSON, and no query', async () => {
     await get(nginx.port, '/a"b\\%ff?token=secret', {}, '127.0.0.9')
     await vi.waitFor(() =>
-      expect(logged(accessLog).at(-1)).toMatchObject({
+      expect(nginx.logged().at(-1)).toMatchObject({
         client: '127.0.0.9',
         method: 'GET',
         path: '/a"b\\%ff',
@@ -153,7 +194,7 @@ describe('nginx', requires('nginx'), () => {
         upstream_status: '200',
       }),
     )
-    expect(readFileSync(accessLog, 'utf8')).not.toContain('secret')
+    expect(readFileSync(nginx.accessLog, 'utf8')).not.toContain('secret')
   })
 
   it('passes a body beyond its memory on whole, byte for byte', async () => {
@@ -202,19 +243,15 @@ let more = () => {}
 
 function answerAsWeb({ url }: { url: string }, response: ServerResponse): void {
   if (url === '/next') more()
+  if (url === '/large') return void response.setHeader('content-type', 'text/html').end('x'.repeat(10_000))
+  if (url.startsWith('/_next/static/gone'))
+    return void response.writeHead(404, { 'cache-control': 'no-store' }).end()
+  if (url.startsWith('/_next/static/'))
+    return void response.setHeader('cache-control', 'public, max-age=31536000, immutable').end('web')
   if (url !== '/events') return void response.end('web')
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   response.write('data: 1\n\n')
   more = () => response.write('data: 2\n\n')
-}
-
-type Line = Record<string, unknown>
-
-function logged(file: string): Line[] {
-  return readFileSync(file, 'utf8')
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line))
 }
 
 /** One GET from an address of this machine's own choosing. */

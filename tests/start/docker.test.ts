@@ -60,10 +60,14 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
   })
 
   it('shows what a container said that refuses to start, and removes the others', async () => {
-    await using site = await start({ SENTRY_TRACES_SAMPLE_RATE: '2' })
+    const nowhere = {
+      SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2',
+      SPOOL_URL: 'file:///nowhere/spool.db',
+    }
+    await using site = await start(nowhere)
     expect(await site.exited).toBe(1)
-    expect(site.output()).toContain('SENTRY_TRACES_SAMPLE_RATE: "2" is not a share;')
-    expect(site.output()).toMatch(/culvert: web\S* did not start \(exit code 1\)\.\n$/)
+    expect(site.output()).toContain('SPOOL_URL: the spool cannot be opened;')
+    expect(site.output()).toMatch(/culvert: tunnel\S* did not start \(exit code 1\)\.\n$/)
   })
 })
 

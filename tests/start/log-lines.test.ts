@@ -4,8 +4,6 @@ import { expect, it } from 'vitest'
 import { tellLine } from '../../scripts/log-lines.ts'
 
 const RECEIPT = {
-  level: 'info',
-  msg: 'envelope',
   id: '1',
   time: 0,
   items: [
@@ -19,14 +17,16 @@ const RECEIPT = {
   replica: 'a',
 }
 
+const lineOf = (receipt: object) => JSON.stringify({ level: 'info', receipt, msg: 'envelope' })
+
 it('an envelope is told as what became of it, what was in it, how large it was and how long it took', () => {
-  const told = tellLine('tunnel-1', JSON.stringify(RECEIPT), 'stdout')
+  const told = tellLine('tunnel-1', lineOf(RECEIPT), 'stdout')
   expect(told).toBe('tunnel-1  delivered  event, attachment  2.1 KB in 34 ms')
 })
 
 it('an envelope that was refused is told with the reason and the status', () => {
   const refused = { ...RECEIPT, answer: 'refused', reason: 'query-mismatch', status: 400, items: [] }
-  const told = tellLine('tunnel-1', JSON.stringify(refused), 'stdout')
+  const told = tellLine('tunnel-1', lineOf(refused), 'stdout')
   expect(told).toBe('tunnel-1  refused (query-mismatch, 400)  no items  2.1 KB in 34 ms')
 })
 

@@ -133,23 +133,24 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
   })
 
   it('lists every bad setting before it does anything', async () => {
-    await using site = await start({ TUNNEL_PATHS: 'monitoring', TRUSTED_PROXIES: '10.0.0.0/33' })
+    await using site = await start({ TUNNEL_PATHS: 'monitoring', TRUSTED_PROXIES: '10.0.0.0/33', LAB: 'yes' })
     expect(await site.exited).toBe(1)
     expect(site.output()).toBe(
       [
-        'culvert: cannot start, 2 problem(s):',
+        'culvert: cannot start, 3 problem(s):',
         'TUNNEL_PATHS: "monitoring" is not a path; write one like /monitoring (letters, digits, - and _ between slashes), several separated by |',
         'TRUSTED_PROXIES: "10.0.0.0/33" is not a network; write addresses or CIDRs like 10.0.0.0/8, separated by commas or spaces',
+        'LAB: "yes" is neither on nor off; write one of the two',
         '',
       ].join('\n'),
     )
   })
 
   it('shows what a process said that refuses to start, and stops the others', async () => {
-    await using site = await start({ SENTRY_TRACES_SAMPLE_RATE: '2' })
+    await using site = await start({ INBOX_FILE: '/dev/null/inbox.db' })
     expect(await site.exited).toBe(1)
-    expect(site.output()).toContain('SENTRY_TRACES_SAMPLE_RATE: "2" is not a share;')
-    expect(site.output()).toMatch(/culvert: web\S* did not start \(exit code 1\)\.\n$/)
+    expect(site.output()).toContain('culvert tunnel: cannot start, 1 problem(s):\nINBOX_FILE: ')
+    expect(site.output()).toMatch(/culvert: tunnel-\d did not start \(exit code 1\)\.\n$/)
   })
 
   it('builds again what has changed, and shows the error of a build that fails', async () => {

@@ -1,0 +1,24 @@
+/** Tries a deployment through its public address, and says what is right, what is wrong and what to do about it. */
+
+import { CHECKS } from './doctor/checks.ts'
+import { meet } from './doctor/deployment.ts'
+import { tell, tellJson, verdictOf } from './doctor/diagnosis.ts'
+import { examineAll } from './doctor/examine.ts'
+import { readArguments, USAGE } from './doctor/orders.ts'
+import { Refusal } from './refusal.ts'
+
+try {
+  if (process.argv.includes('--help')) console.log(USAGE)
+  else await examine()
+} catch (error) {
+  if (!(error instanceof Refusal)) throw error
+  console.error(`culvert doctor: ${error.message}`)
+  process.exitCode = 2
+}
+
+async function examine(): Promise<void> {
+  const orders = await readArguments(process.argv.slice(2))
+  const diagnosis = await examineAll(CHECKS, await meet(orders))
+  console.log(orders.json ? tellJson(orders.site, diagnosis) : tell(orders.site, diagnosis))
+  process.exitCode = verdictOf(diagnosis)
+}

@@ -1,0 +1,28 @@
+/** Writes a hash of the operator's password, to be set as OPERATOR_PASSWORD in its place. It has no `$`, which Compose would eat. */
+
+import { randomBytes, scrypt } from 'node:crypto'
+import { text } from 'node:stream/consumers'
+import { promisify } from 'node:util'
+
+const COST = { N: 32_768, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }
+const BYTES = 32
+const SHORTEST = 12 // as in web
+
+const derive = promisify<string, Buffer, number, typeof COST, Buffer>(scrypt)
+
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(16)
+  const hash = await derive(password, salt, BYTES, COST)
+  return ['scrypt', COST.N, COST.r, COST.p, salt.toString('base64url'), hash.toString('base64url')].join(':')
+}
+
+if (import.meta.main) await run()
+
+async function run(): Promise<void> {
+  if (process.stdin.isTTY) process.stderr.write('Write the password, Enter, and Ctrl-D:\n')
+  const password = (await text(process.stdin)).replace(/\r?\n$/, '')
+  if (password.length < SHORTEST) {
+    process.stderr.write(`The password is too short; write ${SHORTEST} characters or more.\n`)
+    process.exitCode = 1
+  } else process.stdout.write(`${await hashPassword(password)}\n`)
+}
