@@ -11,7 +11,16 @@ const STAGING = {
   SENTRY_RELEASE: 'shop@1.2.3',
   SENTRY_TRACES_SAMPLE_RATE: '0.5',
 }
+const DEFAULTS = {
+  sampleRate: 1,
+  replays: { session: 0, onError: 0 },
+  feedback: false,
+  logs: false,
+  metrics: false,
+  traceparent: false,
+}
 const STAGING_SETTINGS = {
+  ...DEFAULTS,
   dsn: 'https://abc@o123.ingest.us.sentry.io/456',
   tunnel: '/monitoring?p=456&o=123&r=us',
   environment: 'staging',
@@ -19,6 +28,7 @@ const STAGING_SETTINGS = {
   tracesSampleRate: 0.5,
 }
 const INBOX_SETTINGS = {
+  ...DEFAULTS,
   dsn: 'https://culvert@inbox.invalid/1',
   tunnel: '/r?p=1',
   environment: 'production',
@@ -29,7 +39,7 @@ let inbox: Web
 
 beforeAll(async () => {
   ;[staging, inbox] = await Promise.all([
-    startWeb({ ...STAGING, NODE_OPTIONS: BREAKABLE }),
+    startWeb({ ...STAGING, LAB: 'on', NODE_OPTIONS: BREAKABLE }),
     startWeb({ TUNNEL_PATHS: '/r' }),
   ])
 }, 180_000)
@@ -52,6 +62,14 @@ describe('The settings of the browser', () => {
     },
   )
 
+  it('are less for a visitor who asks for privacy, as the operator has chosen', async () => {
+    const { url } = staging
+    const asked = async (at: string) =>
+      (await fetch(`${at}/settings.json`, { headers: { 'sec-gpc': '1' } })).json()
+    const { tracesSampleRate: _, ...untraced } = STAGING_SETTINGS
+    expect(await asked(url)).toEqual({ ...untraced, asksForPrivacy: true })
+  })
+
   it('can be asked for, by a document that carries none', async () => {
     expect(await settingsOf(`${staging.url}/?break`)).toBeNull()
     const response = await fetch(`${staging.url}/settings.json`)
@@ -62,15 +80,16 @@ describe('The settings of the browser', () => {
 
 describe('An error thrown in the browser is reported to the tunnel path', requires('chromium'), () => {
   it.each([
-    ['of a page', '/', 200],
-    ['of the not-found page', '/no-such-page', 404],
-    ['that Next writes after a server exception', '/?break', 500],
-  ])('from the document %s', async (_, path, status) => {
+    ['of a page (the lab has an environment of its own)', '/lab', 200, 'lab'],
+    ['of the not-found page', '/no-such-page', 404, 'staging'],
+    ['that Next writes after a server exception', '/?break', 500, 'staging'],
+    ['that Next falls back to', '/?break=next', 500, 'staging'],
+  ])('from the document %s', async (_, path, status, environment) => {
     await using chromium = await startChromium()
     await using visitor = await chromium.visitor()
     const { page } = visitor
     if (status !== 200) visitor.expectTrouble(new RegExp(`status of ${status}`))
-    if (status === 500) visitor.expectTrouble(/Minified|Server Components render/)
+    if (path === '/?break') visitor.expectTrouble(/Minified|Server Components render/)
     visitor.expectTrouble(/uncaught Error: after the page/)
     await page.route('**/monitoring**', (route) => route.fulfill({ json: {} }))
 
@@ -87,6 +106,6 @@ describe('An error thrown in the browser is reported to the tunnel path', requir
     expect(request.url()).toBe(`${staging.url}/monitoring?p=456&o=123&r=us`)
     const [header = '', , event = ''] = request.postData()?.split('\n') ?? []
     expect(JSON.parse(header)).toMatchObject({ dsn: STAGING.SENTRY_DSN })
-    expect(JSON.parse(event)).toMatchObject({ environment: 'staging', release: 'shop@1.2.3' })
+    expect(JSON.parse(event)).toMatchObject({ environment, release: 'shop@1.2.3' })
   })
 })

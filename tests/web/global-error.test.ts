@@ -29,24 +29,41 @@ describe('In place of a page', requires('chromium'), () => {
     expect(web.said.stderr).toContain(`digest: '${digest.slice('Digest: '.length)}'`)
 
     await page.getByRole('link', { name: 'Go to the start page' }).click()
-    await page.getByRole('heading', { name: 'Break this page' }).waitFor()
+    await page.getByRole('heading', { name: 'Does this site notice when it breaks for you?' }).waitFor()
+  })
+
+  it('that Next could not begin to render stands the host, and two ways on', async () => {
+    await using visitor = await chromium.visitor()
+    const { page } = visitor
+    visitor.expectTrouble(/status of 500/)
+    await page.goto(`${web.url}/?break=next`)
+    expect(await page.getByRole('heading').innerText()).toBe(
+      `Application error: a server-side exception has occurred while loading 127.0.0.1:${web.port} (see the server logs for more information).`,
+    )
+    await Promise.all([page.waitForEvent('load'), page.getByRole('button', { name: 'Reload' }).click()])
+    await page.getByRole('link', { name: 'Go to the start page' }).click()
+    await page.getByRole('heading', { name: 'Does this site notice when it breaks for you?' }).waitFor()
   })
 
   it('that broke in the browser stands the host; the error is reported once and a reload helps', async () => {
     await using visitor = await chromium.visitor()
     const { page, posts } = visitor
-    visitor.expectTrouble(/Thrown on purpose/)
     visitor.expectTrouble(/broken while it renders/)
     await page.route('**/monitoring?**', (route) => route.fulfill({ json: {} }))
     await page.goto(web.url)
-    await page.evaluate(() => {
-      const { map } = Array.prototype
-      Array.prototype.map = function (...args) {
-        if (this[0]?.outcome) throw new Error('broken while it renders')
-        return Reflect.apply(map, this, args)
-      }
-    })
-    await page.getByRole('button', { name: 'Throw an error' }).click()
+    await page.getByRole('status').filter({ hasText: 'Reports from this browser arrive.' }).waitFor()
+    // What the page looks for while it has not got it.
+    await page.evaluate(() =>
+      Object.defineProperty(Object.prototype, 'receipt', {
+        get() {
+          throw new Error('broken while it renders')
+        },
+        set(value) {
+          Object.defineProperty(this, 'receipt', { value, writable: true, enumerable: true })
+        },
+      }),
+    )
+    await page.getByRole('button', { name: 'Check again' }).click()
     const heading = page.getByRole('heading', { name: 'Application error' })
     expect(await heading.innerText()).toBe(
       `Application error: a client-side exception has occurred while loading 127.0.0.1:${web.port} (see the browser console for more information).`,
@@ -54,7 +71,7 @@ describe('In place of a page', requires('chromium'), () => {
     expect(await page.getByText('Digest').count()).toBe(0)
 
     await page.getByRole('button', { name: 'Reload' }).click()
-    await page.getByRole('heading', { name: 'Break this page' }).waitFor()
+    await page.getByRole('heading', { name: 'Does this site notice when it breaks for you?' }).waitFor()
     const bodies = posts.map((post) => post.postData() ?? '')
     expect(bodies.filter((body) => /"value":"broken while it renders"/.test(body))).toHaveLength(1)
   })
@@ -66,6 +83,6 @@ describe('In place of a page', requires('chromium'), () => {
     expect((await page.goto(`${web.url}/no-such-page`))?.status()).toBe(404)
     await page.getByRole('heading', { name: 'This page could not be found.' }).waitFor()
     await page.getByRole('link', { name: 'Go to the start page' }).click()
-    await page.getByRole('heading', { name: 'Break this page' }).waitFor()
+    await page.getByRole('heading', { name: 'Does this site notice when it breaks for you?' }).waitFor()
   })
 })

@@ -3,6 +3,7 @@
 
 import { captureException } from '@sentry/nextjs'
 import { useEffect, useSyncExternalStore } from 'react'
+import { ApplicationError } from '../ui/application-error.tsx'
 import './global.css'
 
 export default function GlobalError({ error }: { error: unknown }) {
@@ -16,28 +17,11 @@ export default function GlobalError({ error }: { error: unknown }) {
     <html lang="en">
       <body>
         <title>Application error</title>
-        <main>
-          <p className="brand">Culvert</p>
-          <h1 className="message">{message(host, digest !== undefined)}</h1>
-          {digest && <p className="note">Digest: {digest}</p>}
-          <p className="buttons">
-            <button type="button" onClick={() => location.reload()}>
-              Reload
-            </button>
-            <a className="button second" href="/">
-              Go to the start page
-            </a>
-          </p>
-        </main>
+        <link rel="icon" href="/icon.svg" />
+        <ApplicationError side={digest === undefined ? 'client' : 'server'} host={host} digest={digest} />
       </body>
     </html>
   )
-}
-
-function message(host: string, fromServer: boolean): string {
-  return fromServer
-    ? `Application error: a server-side exception has occurred while loading ${host} (see the server logs for more information).`
-    : `Application error: a client-side exception has occurred while loading ${host} (see the browser console for more information).`
 }
 
 /** What Next gives an error of the server to be found by in its logs. */
@@ -46,7 +30,7 @@ function digestOf(error: unknown): string | undefined {
   return typeof digest === 'string' ? digest : undefined
 }
 
-/** The page's host. Next makes one such page at build time, when there is none yet. */
+/** The page's host; there is none yet where Next tries this page out at build time. */
 function useHost(): string {
   return useSyncExternalStore(
     () => () => {},

@@ -1,10 +1,11 @@
 /** The document around every page. */
 
 import type { Metadata } from 'next'
-import { connection } from 'next/server'
+import { headers } from 'next/headers'
 import type { ReactNode } from 'react'
 import { settingsAttribute } from '../lib/browser-settings.ts'
 import { config } from '../lib/config.ts'
+import { settingsFor } from '../lib/privacy.ts'
 import './global.css'
 
 export const metadata: Metadata = {
@@ -13,9 +14,9 @@ export const metadata: Metadata = {
 }
 
 export default async function Layout({ children }: { children: ReactNode }) {
-  await connection() // settings are those of the running process, so no document is made at build time
+  const asked = await headers() // settings are those of the running process and of this visitor: no document is made at build time
   return (
-    <html lang="en" {...settingsAttribute(config().browser)}>
+    <html lang="en" {...settingsAttribute(settingsFor(config(), asked))}>
       <body>{children}</body>
     </html>
   )

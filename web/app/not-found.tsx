@@ -1,20 +1,22 @@
 /** The page for an address that leads nowhere. */
 
 import type { Metadata } from 'next'
+import { ButtonLink } from '../ui/button.tsx'
+import { Shell } from '../ui/shell.tsx'
 
 export const metadata: Metadata = { title: 'Not found' }
 
 export default function NotFound() {
   return (
-    <main>
-      <p className="brand">Culvert</p>
-      <h1>This page could not be found.</h1>
-      <p className="lead">Nothing is at this address. It may have moved, or the link may be wrong.</p>
-      <p className="buttons">
-        <a className="button" href="/">
-          Go to the start page
-        </a>
+    <Shell>
+      <p className="eyebrow">404</p>
+      <h1 className="mt-2 text-hero">This page could not be found.</h1>
+      <p className="mt-5 max-w-2xl text-lead text-quiet">
+        Nothing is at this address. It may have moved, or the link may be wrong.
       </p>
-    </main>
+      <p className="mt-8">
+        <ButtonLink href="/">Go to the start page</ButtonLink>
+      </p>
+    </Shell>
   )
 }

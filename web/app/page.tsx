@@ -1,36 +1,65 @@
-/** Tells a visitor what this site does with its errors, and lets them see it happen. */
+/** The self-check: tells visitors whether their errors are noticed, and how. */
 
+import type { ReactNode } from 'react'
 import { config } from '../lib/config.ts'
-import { BreakThisPage } from '../ui/break-this-page.tsx'
-import { Way } from '../ui/way.tsx'
+import { SelfCheck } from '../ui/self-check.tsx'
+import { Shell } from '../ui/shell.tsx'
 
 export default function Home() {
-  const { tunnelPath, sentryHost } = config()
+  const { browser, sentryHost, directUrl, tunnelPath } = config()
+  const plan = { dsn: browser.dsn, tunnel: browser.tunnel, ...(directUrl && { direct: directUrl }) }
   return (
-    <main>
-      <header>
-        <p className="brand">Culvert</p>
-        <h1>This site carries its own error reports.</h1>
-        <p className="lead">
-          When something on a page breaks, your browser tells this site, at <code>{tunnelPath}</code>, and
-          nobody else.{' '}
-          {sentryHost
-            ? 'This site passes the report on to Sentry.'
-            : 'This site keeps the report in its own inbox.'}
+    <Shell at="check">
+      <header className="max-w-3xl">
+        <h1 className="text-hero">Does this site notice when it breaks for you?</h1>
+        <p className="mt-5 text-lead text-quiet">
+          When a page fails, your browser can tell the people who run it. Ad blockers and networks often cut
+          that off. This site carries such reports through its own address,{' '}
+          <code className="text-ink">{tunnelPath}</code>, and checks here, from your browser, whether they
+          arrive.
         </p>
       </header>
-      <Way tunnelPath={tunnelPath} sentryHost={sentryHost} />
-      <section aria-labelledby="inside">
-        <h2 id="inside">What a report says</h2>
-        <p>
+      <div className="mt-10">
+        <noscript>
+          <p className="mb-6 rounded-card border border-line bg-surface p-5">
+            The check needs JavaScript, which is off in this browser. Without it a page here cannot report an
+            error either: nothing is sent, and nothing but your request for this page is known.
+          </p>
+        </noscript>
+        <SelfCheck plan={plan} end={sentryHost ? 'Sentry' : 'Its inbox'} />
+      </div>
+      <div className="mt-14 grid gap-x-12 gap-y-10 desk:grid-cols-3">
+        <Fact title="What the check sends">
+          One empty message for each way, when you open this page and when you press the button. It names no
+          error, and says nothing about you.
+        </Fact>
+        <Fact title="What a real report says">
           What went wrong and where in the code, the address of the page, which browser you use, and the last
           things clicked here.{' '}
           {sentryHost
             ? 'Your network address goes with it, your cookies do not.'
-            : 'Neither your network address nor your cookies are kept with it.'}
-        </p>
-      </section>
-      <BreakThisPage />
-    </main>
+            : 'Neither your network address nor your cookies are sent on.'}
+        </Fact>
+        <Fact title="Where it goes">
+          {sentryHost ? (
+            <>
+              To this site, which hands it on to <code>{sentryHost}</code>. If that cannot be reached, this
+              site keeps it until it can.
+            </>
+          ) : (
+            'To this site and no further: no Sentry is configured here, so it stays in the site’s own inbox for a week at most.'
+          )}
+        </Fact>
+      </div>
+    </Shell>
+  )
+}
+
+function Fact({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section>
+      <h2 className="text-title">{title}</h2>
+      <p className="mt-2 text-quiet">{children}</p>
+    </section>
   )
 }

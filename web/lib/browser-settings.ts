@@ -6,30 +6,43 @@ export type BrowserSettings = {
   tunnel: string
   environment: string
   release?: string
+  /** Share of errors that are sent, 0 to 1. */
+  sampleRate: number
   /** Share of traces that are sent, 0 to 1; absent: none, and others decide for themselves. */
   tracesSampleRate?: number
+  /** Share of visits that are recorded from the start, and of those with an error whose last minute is. */
+  replays: { session: number; onError: number }
+  /** Whether a button takes in what visitors have to say. */
+  feedback: boolean
+  /** Whether what is written to the console is sent as logs, and what the code counts as metrics. */
+  logs: boolean
+  metrics: boolean
+  /** Whether requests carry the W3C's `traceparent` beside Sentry's own headers. */
+  traceparent: boolean
+  /** The visitor has asked for privacy (`Sec-GPC`). */
+  asksForPrivacy?: boolean
 }
 
 /** Where a document that has no settings of its own gets them. A dot keeps it apart from every tunnel path. */
 const SETTINGS_URL = '/settings.json'
 
 /** The attribute of `<html>` that carries the settings. */
-export function settingsAttribute(settings: BrowserSettings): { 'data-settings': string } {
-  return { 'data-settings': JSON.stringify(settings) }
+export function settingsAttribute(settings: BrowserSettings | undefined): { 'data-settings': string } {
+  return { 'data-settings': JSON.stringify(settings ?? null) }
 }
 
 /**
  * Reads the settings in the browser, at once: nothing of the page may run before the SDK is there to see it fail.
- * `undefined` when the site does not answer.
+ * `undefined` when the site does not answer, and for a visitor of whom nothing is reported.
  */
 export function readBrowserSettings(document: Document): BrowserSettings | undefined {
   const text = document.documentElement.dataset.settings ?? fetchSettings()
-  return text ? JSON.parse(text) : undefined
+  return text ? (JSON.parse(text) ?? undefined) : undefined
 }
 
 /**
- * After a server exception Next writes a bare document, `<html id="__next_error__">`, that no layout can reach, and
- * the one for its own failures is made at build time. Only there, a request that waits is worth its price.
+ * After a server exception Next writes a bare document, `<html id="__next_error__">`, that no layout can reach. Only there, a
+ * request that waits is worth its price.
  */
 function fetchSettings(): string | undefined {
   const request = new XMLHttpRequest()

@@ -1,11 +1,15 @@
-/** Refuses to start with wrong settings, and makes stopping a success. */
+/** Refuses to start with wrong settings, starts to report, and makes stopping a success that loses no report. */
 
 import { config } from './config.ts'
+import { keepWatching } from './console/watching.ts'
+import { flushReports, startServerSdk } from './server-sdk.ts'
 
 export function start(): void {
   const problems: string[] = []
-  config(problems)
+  const settings = config(problems)
   if (problems.length > 0) refuse(problems)
+  startServerSdk(settings)
+  if (settings.operatorPassword) keepWatching(settings)
   stopInPeace()
 }
 
@@ -15,14 +19,15 @@ function refuse(problems: string[]): never {
 }
 
 const LONGEST_STOP = 5_000 // ms; Docker kills after 10 s, and a browser can hold a connection open without a word
+const LONGEST_FLUSH = 2_000 // ms of it, for reports that are on their way
 
-/** Next answers what is in hand and leaves with 128 + signal; a stop that was asked for is no failure. */
+/** Next answers what is in hand and leaves at once, with 128 + signal: a stop that was asked for is no failure. */
 function stopInPeace(): void {
+  const { exit } = process
+  const leave = () => void flushReports(LONGEST_FLUSH).finally(() => exit(0))
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.once(signal, () => {
-      process.once('exit', () => {
-        process.exitCode = 0
-      })
-      setTimeout(() => process.exit(0), LONGEST_STOP).unref()
+      process.exit = leave as typeof exit
+      setTimeout(leave, LONGEST_STOP).unref()
     })
 }

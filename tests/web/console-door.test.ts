@@ -1,0 +1,218 @@
+/** Who gets into the console, and who does not, whatever they try. */
+
+import { globSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { sealData } from 'iron-session'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hashPassword } from '../../scripts/hash-password.ts'
+import { ROOT } from '../helpers/node.ts'
+import { get, PASSWORD, signIn } from '../helpers/operator.ts'
+import { startTunnel } from '../helpers/tunnel.ts'
+import { startWeb, type Web } from '../helpers/web.ts'
+
+const APP = resolve(ROOT, 'web/app')
+const started = new AsyncDisposableStack()
+let web: Web
+/** What only somebody who is signed in may learn. */
+let secrets: string[]
+
+beforeAll(async () => {
+  const tunnel = started.use(await startTunnel())
+  const { replica } = await (await tunnel.admin('/status')).json()
+  secrets = [replica, tunnel.adminUrl, tunnel.token, PASSWORD]
+  web = started.use(
+    await startWeb({
+      OPERATOR_PASSWORD: PASSWORD,
+      ADMIN_TOKEN: tunnel.token,
+      TUNNEL_ADMIN: new URL(tunnel.adminUrl).host,
+    }),
+  )
+}, 300_000)
+
+afterAll(() => started.disposeAsync())
+
+/** Each test guesses from an address of its own, as nginx would tell it. */
+let visitors = 0
+const fromElsewhere = () => ({ 'x-forwarded-for': `203.0.113.${++visitors}` })
+
+/** Every page and route under /console, with something in place of its parameters. */
+const routes = globSync('console/**/{page.tsx,route.ts}', { cwd: APP }).map((file) => ({
+  path: `/${file.replace(/\/?(page\.tsx|route\.ts)$/, '').replaceAll(/\[\w+\]/g, '1')}`,
+  source: readFileSync(join(APP, file), 'utf8'),
+  isPage: file.endsWith('page.tsx'),
+}))
+
+const methodsOf = ({ source, isPage }: (typeof routes)[number]) =>
+  isPage
+    ? ['GET']
+    : [...source.matchAll(/^export (?:async )?function (GET|POST|PUT|PATCH|DELETE)\b/gm)].map(
+        ([, method]) => method ?? '',
+      )
+
+describe('Without a session', () => {
+  it('there are pages and routes to be refused', () => {
+    expect(routes.filter(({ isPage }) => isPage).length).toBeGreaterThan(4)
+    expect(routes.filter(({ isPage }) => !isPage).length).toBeGreaterThan(4)
+  })
+
+  it('no page and no route under /console answers, whatever cookie it gets', async () => {
+    for (const route of routes.filter(({ path }) => path !== '/console/sign-in'))
+      for (const method of methodsOf(route))
+        for (const cookie of [undefined, 'culvert_console=forged', 'culvert_console='])
+          if (!(method === 'POST' && ['/console/session', '/console/sign-out'].includes(route.path))) {
+            const response = await fetch(web.url + route.path, {
+              method,
+              redirect: 'manual',
+              headers: { origin: web.url, ...(cookie && { cookie }) },
+            })
+            const outcome = [method, route.path, response.status, response.headers.get('location')]
+            expect(outcome).toEqual(
+              route.isPage
+                ? [method, route.path, 307, expect.stringMatching(/^\/console\/sign-in\?to=%2Fconsole/)]
+                : [method, route.path, 401, null],
+            )
+            const text = await response.text()
+            expect(secrets.filter((secret) => text.includes(secret))).toEqual([])
+          }
+  })
+
+  it('nothing under app/ reads the tunnels but through the one door', () => {
+    for (const file of globSync('**/*.{ts,tsx}', { cwd: APP })) {
+      const source = readFileSync(join(APP, file), 'utf8')
+      expect([
+        file,
+        /^import (?!type)[^']*'[^']*\/lib\/console\/(watching|watch|feed)\.ts'/m.test(source),
+      ]).toEqual([file, false])
+      if (file !== 'receipt.json/route.ts')
+        expect([file, source.includes('/tunnels.ts')]).toEqual([file, false])
+    }
+  })
+})
+
+describe('Signing in', () => {
+  it('with the password leads to what was asked for, with a cookie for the console alone', async () => {
+    const { status, location, setCookie, cookie } = await signIn(web.url, {
+      to: '/console/feed?fate=refused',
+      headers: fromElsewhere(),
+    })
+    expect([status, location]).toEqual([303, '/console/feed?fate=refused'])
+    expect(setCookie).toMatch(/; Path=\/console;/)
+    expect(setCookie).toMatch(/; HttpOnly; SameSite=lax/i)
+    expect(setCookie).not.toMatch(/Secure/)
+    expect((await get(`${web.url}/console/session`, cookie)).status).toBe(204)
+  })
+
+  it('behind TLS gives a cookie that leaves by TLS alone', async () => {
+    const { setCookie } = await signIn(web.url, {
+      headers: { ...fromElsewhere(), 'x-forwarded-proto': 'https', origin: web.url },
+    })
+    expect(setCookie).toMatch(/; Secure/)
+  })
+
+  it('with another password gives none, and says so', async () => {
+    const headers = fromElsewhere()
+    for (const password of ['', 'wrong', `${PASSWORD} `, 'x'.repeat(5_000)]) {
+      const { status, location, setCookie } = await signIn(web.url, { password, headers })
+      expect([status, location, setCookie]).toEqual([303, '/console/sign-in?wrong=1&to=%2Fconsole', null])
+    }
+    const page = await (await fetch(`${web.url}/console/sign-in?wrong=1`)).text()
+    expect(page).toContain('That is not the password.')
+  })
+
+  it('slows down whoever guesses, and nobody else', async () => {
+    const headers = fromElsewhere()
+    const outcomes = []
+    for (let n = 0; n < 8; n++)
+      outcomes.push((await signIn(web.url, { password: 'wrong', headers })).location?.split('&')[0])
+    expect(outcomes.slice(0, 5)).toEqual(Array(5).fill('/console/sign-in?wrong=1'))
+    expect(outcomes.slice(5).some((each) => /wait=\d+/.test(each ?? ''))).toBe(true)
+    expect((await signIn(web.url, { headers: fromElsewhere() })).cookie).toBeDefined()
+  })
+
+  it.each([
+    'https://evil.example/',
+    '//evil.example/console',
+    '/\\evil.example/console',
+    '/console/../../evil',
+    '/consolemania',
+    'javascript:alert(1)',
+    '/console/sign-in?to=/console/sign-in',
+    '/%2f%2fevil.example',
+  ])('leads nowhere else, though asked for %s', async (to) => {
+    const { location } = await signIn(web.url, { to, headers: fromElsewhere() })
+    expect(location).toBe('/console')
+  })
+
+  it.each([
+    ['another site', { origin: 'https://evil.example' }],
+    ['no site at all', { origin: '' }],
+    ['a sandbox', { origin: 'null' }],
+    ['a site beside it', { 'sec-fetch-site': 'same-site' }],
+    ['another site, by the browser’s own word', { 'sec-fetch-site': 'cross-site' }],
+  ])('is refused from %s, and so is signing out', async (_, headers) => {
+    const { status, setCookie } = await signIn(web.url, { headers: { ...fromElsewhere(), ...headers } })
+    expect([status, setCookie]).toEqual([403, null])
+    const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
+    const out = await fetch(`${web.url}/console/sign-out`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie, ...headers },
+    })
+    expect(out.status).toBe(403)
+    expect((await get(`${web.url}/console/session`, cookie)).status).toBe(204)
+  })
+})
+
+describe('A session', () => {
+  it('ends with signing out, for a kept copy of its cookie too', async () => {
+    const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
+    const feed = await get(`${web.url}/console/receipts`, cookie)
+    expect(feed.status).toBe(200)
+    const out = await fetch(`${web.url}/console/sign-out`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie, origin: web.url },
+    })
+    expect([out.status, out.headers.get('location')]).toEqual([303, '/console/sign-in'])
+    expect((await get(`${web.url}/console/session`, cookie)).status).toBe(401)
+    expect((await get(`${web.url}/console`, cookie)).status).toBe(307)
+    await feed.body?.cancel()
+  })
+
+  it('cannot be made by whoever knows how a cookie is sealed, but not with what', async () => {
+    const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
+    const sealed = async (key: string) =>
+      `culvert_console=${await sealData({ id: 'mine' }, { password: key })}`
+    const changed = cookie.slice(0, 60) + (cookie[60] === 'a' ? 'b' : 'a') + cookie.slice(61)
+    for (const forged of [
+      await sealed('0'.repeat(64)),
+      await sealed(PASSWORD.repeat(3)),
+      cookie.slice(0, -3),
+      changed,
+    ])
+      expect((await get(`${web.url}/console/session`, forged)).status).toBe(401)
+  })
+})
+
+describe('Without a password', () => {
+  it('there is no console, and a page that says how to switch it on', async () => {
+    await using closed = await startWeb({})
+    for (const path of ['/console', '/console/feed', '/console/inbox/1'])
+      expect((await get(closed.url + path)).status).toBe(307)
+    const page = await (await fetch(`${closed.url}/console/feed`)).text()
+    expect(page).toContain('It is off: no password is set.')
+    expect(page).toContain('OPERATOR_PASSWORD=')
+    expect(page).not.toContain('type="password"')
+    expect((await signIn(closed.url, { password: '' })).cookie).toBeUndefined()
+  })
+})
+
+describe('With a hash in place of the password', () => {
+  it('the password opens it, and the hash does not', async () => {
+    const hash = await hashPassword(PASSWORD)
+    expect(hash).not.toContain('$')
+    await using hashed = await startWeb({ OPERATOR_PASSWORD: hash })
+    expect((await signIn(hashed.url, { password: hash })).cookie).toBeUndefined()
+    expect((await signIn(hashed.url)).cookie).toBeDefined()
+  })
+})

@@ -1,0 +1,73 @@
+/** An app that is not ours, with the lines that README has for it, in place of web. */
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { rolldown } from 'rolldown'
+import { describe, expect, it } from 'vitest'
+import { parseDsn, tunnelUrl } from '../../tunnel/src/dsn.ts'
+import { startChromium } from '../helpers/chromium.ts'
+import { startNginx } from '../helpers/nginx.ts'
+import { ROOT } from '../helpers/node.ts'
+import { hasItem } from '../helpers/received.ts'
+import { requires } from '../helpers/requirements.ts'
+import { readCertificate, startSentry } from '../helpers/sentry.ts'
+import { startTunnel } from '../helpers/tunnel.ts'
+import { startUpstream } from '../nginx/upstream.ts'
+
+const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
+const [, LINES = ''] = /```js\n(\/\/ In the browser[\s\S]*?)```/.exec(README) ?? []
+const [, DSN = ''] = /dsn: '([^']+)'/.exec(LINES) ?? []
+
+/** The lines as an app ships them. */
+async function bundle(): Promise<string> {
+  const source = 'virtual:app'
+  const build = await rolldown({
+    input: source,
+    plugins: [
+      {
+        name: 'app',
+        resolveId: (id) => (id === source ? join(ROOT, 'web/app.js') : undefined),
+        load: (id) => (id === join(ROOT, 'web/app.js') ? LINES : undefined),
+      },
+    ],
+  })
+  const { output } = await build.generate({ format: 'iife' })
+  return output[0].code
+}
+
+describe('An app with the lines of README', requires('chromium', 'nginx'), () => {
+  it('reports to its own Sentry through the site', { timeout: 120_000 }, async () => {
+    const script = await bundle()
+    await using app = await startUpstream('app', ({ url }, response) => {
+      response.setHeader('content-type', url === '/app.js' ? 'text/javascript' : 'text/html')
+      response.end(
+        url === '/app.js' ? script : '<link rel="icon" href="data:,"><script src="/app.js"></script>',
+      )
+    })
+    const { host = '', publicKey = '' } = parseDsn(DSN) ?? {}
+    await using sentry = await startSentry({ tls: readCertificate(), projects: { 2: publicKey } })
+    const reroute = { [`${host}:443`]: `127.0.0.1:${sentry.port}` }
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: DSN }, reroute })
+    await using nginx = await startNginx({ tunnels: [`127.0.0.1:${tunnel.port}`], web: app.address })
+    await using chromium = await startChromium()
+    await using visitor = await chromium.visitor()
+    visitor.expectTrouble(/uncaught Error: The basket is empty/)
+
+    await visitor.page.goto(nginx.url)
+    await visitor.page.evaluate(
+      () =>
+        void setTimeout(() => {
+          throw new Error('The basket is empty')
+        }),
+    )
+    const { items } = await sentry.next(hasItem('event'))
+    expect(JSON.parse(String(items[0]?.payload)).exception.values[0].value).toBe('The basket is empty')
+  })
+})
+
+it('README names the tunnel as the DSN beside it asks for', () => {
+  const dsn = parseDsn(DSN)
+  const url = dsn && tunnelUrl('/monitoring', dsn)
+  expect(LINES).toContain(`tunnel: '${url}'`)
+  expect(README).toContain(`tunnel: \`\${process.env.TUNNEL_ORIGIN}${url}\``)
+})

@@ -1,0 +1,106 @@
+/** What is reported of a visitor whose browser asks for privacy (`Sec-GPC`), as the operator has chosen. */
+
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSampler } from '../../web/lib/sampling.ts'
+import { type Chromium, startChromium } from '../helpers/chromium.ts'
+import { parseEnvelope } from '../helpers/received.ts'
+import { requires } from '../helpers/requirements.ts'
+import { BREAKABLE, startWeb } from '../helpers/web.ts'
+import { startUpstream } from '../nginx/upstream.ts'
+
+const EVERYTHING = {
+  NODE_OPTIONS: BREAKABLE,
+  SENTRY_TRACES_SAMPLE_RATE: '1',
+  SENTRY_REPLAYS_SESSION_SAMPLE_RATE: '1',
+}
+const ASKS = { 'sec-gpc': '1' }
+
+/** What one envelope after the other holds, as `type`, or `type of one who asked`. */
+function kindsIn(bodies: (Buffer | null)[]): string[] {
+  const items = bodies.flatMap((body) => (body ? parseEnvelope(body).items : []))
+  return items.map(({ header, payload }) => {
+    const isMarked = header.type === 'event' && JSON.parse(String(payload)).tags?.gpc === true
+    return `${header.type}${isMarked ? ' of one who asked' : ''}`
+  })
+}
+
+describe('Of a visitor who asks for privacy', requires('chromium'), () => {
+  let chromium: Chromium
+  beforeAll(async () => {
+    chromium = await startChromium()
+  })
+  afterAll(() => chromium?.close())
+
+  it.each([
+    ['off', []],
+    ['errors', ['event of one who asked']],
+    ['mark', ['event of one who asked', 'replay_event', 'span']],
+  ])(
+    'the browser reports, with PRIVACY_SIGNAL=%s, %j',
+    { timeout: 180_000 },
+    async (PRIVACY_SIGNAL, expected) => {
+      await using web = await startWeb({ ...EVERYTHING, PRIVACY_SIGNAL })
+      await using visitor = await chromium.visitor()
+      const { page, posts } = visitor
+      visitor.expectTrouble(/uncaught Error: after the page/)
+      await page.setExtraHTTPHeaders(ASKS)
+      await page.route('**/monitoring?**', (route) => route.fulfill({ json: {} }))
+      const told = () => kindsIn(posts.map((post) => post.postDataBuffer()))
+      const isTold = (kind: string) =>
+        told().includes(kind) || page.waitForRequest(() => told().includes(kind))
+
+      await page.goto(web.url, { waitUntil: 'networkidle' })
+      await failLater(page)
+      for (const kind of expected) await isTold(kind)
+      await page.waitForLoadState('networkidle')
+      const kinds = told().filter((kind) => /^(event|span|replay_event)/.test(kind))
+      expect([...new Set(kinds)].sort()).toEqual(expected)
+    },
+  )
+
+  it.each([
+    ['off', ['event', 'transaction']],
+    ['errors', ['event', 'event of one who asked', 'transaction']],
+    ['mark', ['event', 'event of one who asked', 'transaction', 'transaction']],
+  ])(
+    'and of another the server reports, with PRIVACY_SIGNAL=%s, %j',
+    { timeout: 180_000 },
+    async (PRIVACY_SIGNAL, expected) => {
+      await using tunnel = await startUpstream('tunnel')
+      const web = await startWeb({ ...EVERYTHING, PRIVACY_SIGNAL, TUNNEL_ORIGIN: `http://${tunnel.address}` })
+      for (const headers of [ASKS, {}]) await (await fetch(`${web.url}/?break`, { headers })).text()
+      await web.stop()
+      expect(
+        kindsIn(tunnel.asked.map(({ body }) => body))
+          .filter((kind) => kind !== 'client_report')
+          .sort(),
+      ).toEqual(expected)
+    },
+  )
+})
+
+async function failLater(page: Page): Promise<void> {
+  await page.evaluate(
+    () =>
+      void setTimeout(() => {
+        throw new Error('after the page')
+      }),
+  )
+}
+
+describe('The share of requests that are traced', () => {
+  it('is that of a caller who has decided, up to twenty a second, and ours beyond that', () => {
+    let now = 0
+    const shareOf = createSampler(0.1, 'errors', () => now)
+    expect(shareOf({})).toBe(0.1)
+    expect(shareOf({ parentSampled: false })).toBe(0)
+    expect(shareOf({ attributes: { 'next.span_type': 'BaseServer.handleRequest' } })).toBe(0.1)
+    expect(shareOf({ attributes: { 'next.span_type': 'LoadComponents.loadRouteModule' } })).toBe(0)
+    const shares = () => Array.from({ length: 30 }, () => shareOf({ parentSampled: true }))
+    const burst = [...Array(20).fill(1), ...Array(10).fill(0.1)]
+    expect(shares()).toEqual(burst)
+    now += 60_000
+    expect(shares()).toEqual(burst)
+  })
+})

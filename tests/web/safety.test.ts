@@ -1,0 +1,115 @@
+/** What keeps a visitor safe from scripts, frames and sniffing that are not ours, on every document there is. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startChromium } from '../helpers/chromium.ts'
+import { startNginx } from '../helpers/nginx.ts'
+import { requires } from '../helpers/requirements.ts'
+import { BREAKABLE, startWeb, type Web } from '../helpers/web.ts'
+
+const DOCUMENTS = [
+  ['a page', '/', 200],
+  ['the not-found page', '/no-such-page', 404],
+  ['the not-found page, by the name that Next has for a page of its own', '/_global-error', 404],
+  ['the one that Next writes after a server exception', '/?break', 500],
+  ['the one that Next falls back to', '/?break=next', 500],
+] as const
+
+const started = new AsyncDisposableStack()
+let web: Web
+
+beforeAll(async () => {
+  const env = { SENTRY_DSN: 'https://abc@o123.ingest.us.sentry.io/456', LAB: 'on', NODE_OPTIONS: BREAKABLE }
+  web = started.use(await startWeb(env))
+}, 180_000)
+
+afterAll(() => started.disposeAsync())
+
+/** The directives of a policy by their names. */
+function policyOf({ headers }: Response): Record<string, string> {
+  const directives = headers.get('content-security-policy')?.split('; ') ?? []
+  return Object.fromEntries(directives.map((each) => each.split(/ (.*)/s)))
+}
+
+const nonceOf = (response: Response) => /'nonce-([^']+)'/.exec(policyOf(response)['script-src'] ?? '')?.[1]
+
+describe.each(DOCUMENTS)('The document of %s', (_, path, status) => {
+  it('has a nonce of its own, and no script without it', async () => {
+    const [response, other] = [await fetch(web.url + path), await fetch(web.url + path)]
+    expect(response.status).toBe(status)
+    const nonce = nonceOf(response)
+    expect(nonce).toMatch(/^[\w-]{22,}$/)
+    expect(nonceOf(other)).not.toBe(nonce)
+    const scripts = (await response.text()).match(/<script\b[^>]*>/g) ?? []
+    expect(scripts.length).toBeGreaterThan(3)
+    expect(scripts.filter((tag) => !tag.includes(`nonce="${nonce}"`))).toEqual([])
+  })
+
+  it('lets in nothing but ours', async () => {
+    const response = await fetch(web.url + path)
+    const { 'script-src': script, 'connect-src': connect, ...others } = policyOf(response)
+    expect(script).toBe(`'nonce-${nonceOf(response)}' 'strict-dynamic'`)
+    expect(connect?.replace(' https://o123.ingest.us.sentry.io', '')).toBe("'self'")
+    expect(Object.values(others).join(' ')).not.toMatch(/unsafe|\*|https?:/)
+    expect(others).toMatchObject({
+      'default-src': "'self'",
+      'object-src': "'none'",
+      'base-uri': "'none'",
+      'frame-ancestors': "'none'",
+    })
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'referrer-policy': 'strict-origin-when-cross-origin',
+      'permissions-policy': expect.stringContaining('microphone=()'),
+    })
+    expect(response.headers.has('x-powered-by')).toBe(false)
+  })
+
+  it('has the browser keep to https, when it came by it', async () => {
+    const strictness = async (scheme: string) =>
+      (await fetch(web.url + path, { headers: { 'x-forwarded-proto': scheme } })).headers.get(
+        'strict-transport-security',
+      )
+    expect(await strictness('https')).toBe('max-age=31536000')
+    expect(await strictness('http')).toBeNull()
+  })
+})
+
+it('Sentry’s own origin may be tried from the self-check, and from no other page', async () => {
+  const connect = async (path: string) => policyOf(await fetch(web.url + path))['connect-src']
+  expect(await connect('/')).toBe("'self' https://o123.ingest.us.sentry.io")
+  expect(await connect('/no-such-page')).toBe("'self'")
+})
+
+describe('In Chromium', requires('chromium'), () => {
+  it('a script that somebody has smuggled into a page does not run', async () => {
+    await using chromium = await startChromium()
+    await using visitor = await chromium.visitor()
+    visitor.expectTrouble(/inline script.*Content Security Policy/)
+    await visitor.page.route(`${web.url}/lab`, async (route) => {
+      const response = await route.fetch()
+      const html = (await response.text()).replace('</head>', '<script>smuggled = true</script></head>')
+      await route.fulfill({ response, body: html })
+    })
+    await visitor.page.goto(`${web.url}/lab`)
+    const ran = await visitor.page.evaluate(() => 'smuggled' in globalThis)
+    expect(ran).toBe(false)
+  })
+})
+
+describe('Through nginx', requires('nginx'), () => {
+  it('files of the build come compressed and are kept for good', async () => {
+    const nginx = started.use(await startNginx({ tunnels: ['127.0.0.1:1'], web: `127.0.0.1:${web.port}` }))
+    const html = await (await fetch(nginx.url)).text()
+    const files = [...html.matchAll(/"(\/_next\/static\/[^"]+\.(?:js|css))"/g)].map(([, file]) => file)
+    expect(files.length).toBeGreaterThan(3)
+    for (const file of files) {
+      const { headers } = await fetch(nginx.url + file)
+      expect(Object.fromEntries(headers)).toMatchObject({
+        'cache-control': 'public, max-age=31536000, immutable',
+        'content-encoding': 'gzip',
+        'x-content-type-options': 'nosniff',
+      })
+    }
+  })
+})

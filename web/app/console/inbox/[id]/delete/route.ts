@@ -1,0 +1,16 @@
+/** Takes one envelope out of the inbox. */
+
+import { notSignedIn, seeOther } from '../../../../../lib/console/answers.ts'
+import { openConsole } from '../../../../../lib/console/console.ts'
+import { isOurs } from '../../../../../lib/console/same-site.ts'
+
+export async function POST(
+  request: Request,
+  { params }: { params: Promise<{ id: string }> },
+): Promise<Response> {
+  const door = await openConsole()
+  if (!door) return notSignedIn()
+  if (!isOurs(request)) return Response.json({ detail: 'Do this on a page of this site.' }, { status: 403 })
+  await door.removeEnvelope((await params).id)
+  return seeOther('/console/inbox')
+}

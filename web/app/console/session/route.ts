@@ -1,0 +1,44 @@
+/** Signs the operator in, and tells a page whether they still are. */
+
+import { config } from '../../../lib/config.ts'
+import { notSignedIn } from '../../../lib/console/answers.ts'
+import { openConsole } from '../../../lib/console/console.ts'
+import { isPassword } from '../../../lib/console/password.ts'
+import { returnPath, SIGN_IN } from '../../../lib/console/places.ts'
+import { isOurs } from '../../../lib/console/same-site.ts'
+import { startSession } from '../../../lib/console/session.ts'
+import { createTries } from '../../../lib/console/tries.ts'
+import { held } from '../../../lib/held.ts'
+import { networkOf } from '../../../lib/visitor.ts'
+
+const LONGEST = 1_024 // characters that anybody would have in a password
+
+export async function GET(): Promise<Response> {
+  return (await openConsole()) ? new Response(null, { status: 204 }) : notSignedIn()
+}
+
+export async function POST(request: Request): Promise<Response> {
+  const { operatorPassword } = config()
+  if (!operatorPassword) return go(SIGN_IN)
+  if (!isOurs(request)) return Response.json({ detail: 'Sign in on the page of this site.' }, { status: 403 })
+  const form = await request.formData().catch(() => undefined)
+  const [given, to] = [form?.get('password'), returnPath(textOf(form?.get('to')))]
+  const back = (trouble: string) => go(`${SIGN_IN}?${trouble}&to=${encodeURIComponent(to)}`)
+  const tries = held('tries', () => createTries(Date.now))
+  const network = networkOf(request.headers)
+  const wait = tries.take(network)
+  if (wait > 0) return back(`wait=${wait}`)
+  if (typeof given !== 'string' || given.length > LONGEST) return back('wrong=1')
+  if (!(await isPassword(operatorPassword, given))) return back('wrong=1')
+  tries.forgive(network)
+  await startSession(operatorPassword)
+  return go(to)
+}
+
+function textOf(value: FormDataEntryValue | null | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+function go(path: string): Response {
+  return new Response(null, { status: 303, headers: { location: path, 'cache-control': 'no-store' } })
+}

@@ -1,0 +1,23 @@
+/** A waiting envelope as it came, as a download that nothing may run. */
+
+import { notSignedIn } from '../../../../../lib/console/answers.ts'
+import { openConsole } from '../../../../../lib/console/console.ts'
+
+export async function GET(
+  request: Request,
+  { params }: { params: Promise<{ id: string }> },
+): Promise<Response> {
+  const door = await openConsole()
+  if (!door) return notSignedIn()
+  const { id } = await params
+  const bytes = await door.waitingBytes(new URL(request.url).searchParams.get('spool') ?? '', id)
+  if (!bytes) return Response.json({ detail: 'It no longer waits.' }, { status: 404 })
+  return new Response(bytes, {
+    headers: {
+      'content-type': 'application/octet-stream',
+      'content-disposition': `attachment; filename="${id.replaceAll(/[^\w-]/g, '')}.envelope"`,
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'private, no-store',
+    },
+  })
+}

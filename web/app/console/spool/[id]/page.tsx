@@ -1,0 +1,77 @@
+/** One envelope that waits: what it is, and what can be done with it. Its payload is a further click away. */
+
+import { notFound } from 'next/navigation'
+import { consoleFor } from '../../../../lib/console/console.ts'
+import { sayBytes } from '../../../../lib/console/words.ts'
+import { Moment } from '../../../../ui/console/ago.tsx'
+import { Panel } from '../../../../ui/console/panel.tsx'
+import { ConsoleShell } from '../../../../ui/console/shell.tsx'
+import { SpoolAct } from '../../../../ui/console/spool-act.tsx'
+
+export const metadata = { title: 'Waiting envelope · Console' }
+
+type Props = { params: Promise<{ id: string }>; searchParams: Promise<{ spool?: string | string[] }> }
+
+export default async function WaitingPage({ params, searchParams }: Props) {
+  const [{ id }, { spool }] = [await params, await searchParams]
+  const door = await consoleFor(`/console/spool/${id}`)
+  const found = await door.waitingOne(String(spool ?? ''), id)
+  if (!found) notFound()
+  const { project, category, bytes, received, attempts, receipt, header, items, itemCount } = found
+  return (
+    <ConsoleShell at="spool" title={`Waiting: ${category} of ${project}`}>
+      <div className="grid grid-cols-1 gap-4">
+        <div className="flex flex-wrap items-center gap-3 text-note">
+          <a href="/console/spool" className="link inline-flex min-h-11 items-center text-note">
+            Back to the spool
+          </a>
+          <SpoolAct spool={found.spool} act="retry" what={{ id }} label="Retry now" />
+          <SpoolAct spool={found.spool} act="purge" what={{ id }} label="Purge" />
+        </div>
+        <Panel title="About it">
+          <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
+            <dt className="text-quiet">Arrived</dt>
+            <dd>
+              <Moment time={received} />
+            </dd>
+            <dt className="text-quiet">Size</dt>
+            <dd>{sayBytes(bytes)}</dd>
+            <dt className="text-quiet">Tried</dt>
+            <dd>{attempts} times</dd>
+            <dt className="text-quiet">Receipt</dt>
+            <dd className="wrap-anywhere">
+              <a href={`/console/feed?text=${receipt}`} className="link">
+                {receipt}
+              </a>
+            </dd>
+          </dl>
+        </Panel>
+        <Panel title="Header">
+          <pre className="overflow-x-auto font-mono text-note whitespace-pre-wrap">
+            {JSON.stringify(header, null, 2)}
+          </pre>
+        </Panel>
+        <Panel title={itemCount === 1 ? '1 item' : `${itemCount} items`}>
+          <ol className="grid grid-cols-1 gap-1 text-note">
+            {items.map((item, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: the order of items is theirs
+              <li key={index} className="grid grid-cols-[5rem_1fr] gap-3">
+                <span className="text-right tabular-nums">{sayBytes(item.bytes)}</span>
+                <code className="wrap-anywhere">{JSON.stringify(item.header)}</code>
+              </li>
+            ))}
+          </ol>
+          <details className="mt-4 text-note">
+            <summary className="min-h-8">The payload</summary>
+            <p className="my-2 text-quiet">
+              It holds whatever the page put into its report. That you read it is written to the tunnel’s log.
+            </p>
+            <a href={`/console/spool/${id}/envelope?spool=${found.spool}`} download className="link">
+              Download the envelope
+            </a>
+          </details>
+        </Panel>
+      </div>
+    </ConsoleShell>
+  )
+}

@@ -1,0 +1,35 @@
+/** Does to what waits what the operator has confirmed. */
+
+import { notSignedIn, seeOther } from '../../../../lib/console/answers.ts'
+import { openConsole, type SpoolOrder } from '../../../../lib/console/console.ts'
+import { isOurs } from '../../../../lib/console/same-site.ts'
+
+const ACTS = ['retry', 'pause', 'resume', 'purge'] as const
+
+export async function POST(request: Request): Promise<Response> {
+  const door = await openConsole()
+  if (!door) return notSignedIn()
+  if (!isOurs(request)) return Response.json({ detail: 'Do this on a page of this site.' }, { status: 403 })
+  const order = readOrder(await request.formData().catch(() => new FormData()))
+  if (!order) return Response.json({ detail: 'Say what to do, and to what.' }, { status: 400 })
+  const many = await door.actOnSpool(order)
+  return seeOther(
+    many === undefined ? '/console/spool?did=failed' : `/console/spool?did=${order.act}&many=${many}`,
+  )
+}
+
+function readOrder(form: FormData): SpoolOrder | undefined {
+  const said = (name: string) => {
+    const value = form.get(name)
+    return typeof value === 'string' && value !== '' ? value : undefined
+  }
+  const act = ACTS.find((each) => each === said('act'))
+  const [spool, id, project, category] = ['spool', 'id', 'project', 'category'].map(said)
+  if (!act || !spool) return undefined
+  return {
+    ...{ act, spool, all: said('all') !== undefined },
+    ...(id && { id }),
+    ...(project && { project }),
+    ...(category && { category }),
+  }
+}

@@ -1,0 +1,250 @@
+/** What waits for Sentry, and the operator's hand on it. */
+
+import type { SpoolRow, SpoolStatus } from 'tunnel/contract'
+import { consoleFor } from '../../../lib/console/console.ts'
+import { sayBytes, sayCount, sayDuration, sayShare } from '../../../lib/console/words.ts'
+import { Ago, In } from '../../../ui/console/ago.tsx'
+import { Empty, Panel } from '../../../ui/console/panel.tsx'
+import { ConsoleShell } from '../../../ui/console/shell.tsx'
+import { SpoolAct } from '../../../ui/console/spool-act.tsx'
+import { Badge } from '../../../ui/state.tsx'
+
+export const metadata = { title: 'Spool · Console' }
+
+type Query = Partial<Record<'project' | 'category' | 'order' | 'after' | 'did' | 'many', string>>
+type Props = { searchParams: Promise<Query> }
+
+export default async function SpoolPage({ searchParams }: Props) {
+  const query = await searchParams
+  const door = await consoleFor('/console/spool')
+  const { spools } = await door.look()
+  const pages = await Promise.all(spools.map((spool) => door.waiting(spool.id, pageQuery(query))))
+  return (
+    <ConsoleShell at="spool" title="Spool">
+      <div className="grid grid-cols-1 gap-4">
+        <Done query={query} />
+        {spools.length === 0 && (
+          <Empty>
+            There is no spool: without SENTRY_DSN envelopes go to the inbox, and nothing waits. If a DSN is
+            set, no replica answers just now.
+          </Empty>
+        )}
+        {spools.map((spool, index) => (
+          <div key={spool.id} className="grid grid-cols-1 gap-4">
+            <Depth spool={spool} />
+            <Lanes spool={spool} />
+            <Rows spool={spool.id} rows={pages[index]?.envelopes} next={pages[index]?.next} query={query} />
+          </div>
+        ))}
+      </div>
+    </ConsoleShell>
+  )
+}
+
+function pageQuery({ project, category, order, after }: Query): URLSearchParams {
+  const given = Object.entries({ project, category, order, after }).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string',
+  )
+  return new URLSearchParams(given)
+}
+
+const DONE: Record<string, (many: string) => string> = {
+  retry: (many) => `${many} will be tried at once.`,
+  purge: (many) => `${many} were purged.`,
+  pause: () => 'Delivery is paused. What comes in still waits here, safely.',
+  resume: () => 'Delivery goes on.',
+  failed: () => 'That could not be done: it no longer waits, or no replica answered. Look again.',
+}
+
+function Done({ query: { did, many } }: { query: Query }) {
+  const say = did === undefined ? undefined : DONE[did]
+  if (!say) return null
+  return (
+    <p role="status" className="rounded-part border border-line bg-sunken px-4 py-3">
+      {say(/^\d{1,9}$/.test(many ?? '') ? (many ?? '') : 'Some')}
+    </p>
+  )
+}
+
+function Depth({ spool }: { spool: SpoolStatus }) {
+  const {
+    id,
+    envelopes,
+    bytes,
+    oldest,
+    fullInSeconds,
+    boundBytes,
+    boundMs,
+    writable,
+    problem,
+    paused = [],
+  } = spool
+  const isPaused = paused.some(({ project }) => project === undefined)
+  return (
+    <Panel title={isPaused ? 'Paused' : 'What waits'} note={`spool ${id.slice(0, 8)}`}>
+      {!writable && (
+        <p className="mb-3">
+          <Badge state="bad">takes nothing</Badge> {problem}
+        </p>
+      )}
+      {envelopes === undefined || bytes === undefined ? (
+        <p className="text-bad">How much waits cannot be asked: {problem}</p>
+      ) : (
+        <dl className="grid grid-cols-2 gap-4 wide:grid-cols-4">
+          <Figure name="Envelopes">{sayCount(envelopes)}</Figure>
+          <Figure name="On disk">
+            {sayBytes(bytes)}, {sayShare(bytes / boundBytes)} of {sayBytes(boundBytes)}
+          </Figure>
+          <Figure name="Oldest">{oldest ? <Ago time={oldest} /> : 'nothing waits'}</Figure>
+          <Figure name="Full in">
+            {fullInSeconds === undefined ? 'it does not grow' : sayDuration(fullInSeconds * 1000)}
+          </Figure>
+        </dl>
+      )}
+      <p className="mt-3 text-note text-quiet">
+        What has waited for {sayDuration(boundMs)} is given up, and Sentry told.
+      </p>
+      <div className="mt-4 flex flex-wrap gap-3 text-note">
+        <SpoolAct
+          spool={id}
+          act={isPaused ? 'resume' : 'pause'}
+          what={{}}
+          label={isPaused ? 'Resume all' : 'Pause all'}
+        />
+        {(envelopes ?? 0) > 0 && (
+          <>
+            <SpoolAct spool={id} act="retry" what={{ all: '1' }} label="Retry all now" />
+            <SpoolAct spool={id} act="purge" what={{ all: '1' }} label="Purge all" />
+          </>
+        )}
+      </div>
+    </Panel>
+  )
+}
+
+function Figure({ name, children }: { name: string; children: React.ReactNode }) {
+  return (
+    <div>
+      <dt className="text-note text-quiet">{name}</dt>
+      <dd className="font-semibold tabular-nums">{children}</dd>
+    </div>
+  )
+}
+
+function Lanes({ spool: { id, byProject = [], paused = [] } }: { spool: SpoolStatus }) {
+  if (byProject.length === 0) return null
+  return (
+    <Panel title="By project">
+      <ul className="grid grid-cols-1 gap-2">
+        {byProject.map(({ project, category, envelopes, bytes, oldest }) => {
+          const isPaused = paused.some((each) => each.project === project)
+          return (
+            <li
+              key={`${project} ${category}`}
+              className="flex flex-wrap items-center gap-x-4 gap-y-2 border-t border-line pt-2 text-note first:border-t-0"
+            >
+              <a
+                href={`/console/spool?${new URLSearchParams({ project, category })}`}
+                className="link min-w-0 wrap-anywhere"
+              >
+                {project}, {category}
+              </a>
+              <span className="tabular-nums">
+                {sayCount(envelopes)}, {sayBytes(bytes)}
+                {oldest && (
+                  <>
+                    , oldest <Ago time={oldest} />
+                  </>
+                )}
+              </span>
+              {isPaused && <Badge state="hold">paused</Badge>}
+              <span className="ml-auto flex flex-wrap gap-2">
+                <SpoolAct
+                  spool={id}
+                  act={isPaused ? 'resume' : 'pause'}
+                  what={{ project }}
+                  label={isPaused ? 'Resume' : 'Pause'}
+                />
+                <SpoolAct spool={id} act="retry" what={{ project, category }} label="Retry" />
+                <SpoolAct spool={id} act="purge" what={{ project, category }} label="Purge" />
+              </span>
+            </li>
+          )
+        })}
+      </ul>
+    </Panel>
+  )
+}
+
+type RowsProps = { spool: string; rows: SpoolRow[] | undefined; next: string | undefined; query: Query }
+
+function Rows({ spool, rows, next, query }: RowsProps) {
+  const { project, category } = query
+  const of = [project, category].filter(Boolean).join(', ')
+  return (
+    <Panel
+      title={of ? `One by one: ${of}` : 'One by one'}
+      note={
+        of ? (
+          <a href="/console/spool" className="link">
+            Show all
+          </a>
+        ) : (
+          'newest first'
+        )
+      }
+    >
+      {rows === undefined && <Empty>It cannot be listed just now: no replica answers.</Empty>}
+      {rows?.length === 0 && <Empty>Nothing waits: Sentry takes what comes.</Empty>}
+      {rows && rows.length > 0 && (
+        <div className="overflow-x-auto">
+          <table className="w-full text-note whitespace-nowrap">
+            <thead>
+              <tr className="text-left text-quiet">
+                {['Arrived', 'Project', 'Category', 'Size', 'Tried', 'Next try'].map((name) => (
+                  <th key={name} className="pr-4 pb-1 font-normal">
+                    {name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr key={row.id} className="border-t border-line tabular-nums">
+                  <td className="py-1 pr-4">
+                    <a
+                      href={`/console/spool/${row.id}?spool=${spool}`}
+                      className="link inline-flex min-h-8 items-center"
+                    >
+                      <Ago time={row.received} />
+                    </a>
+                  </td>
+                  <td className="pr-4">{row.project}</td>
+                  <td className="pr-4">{row.category}</td>
+                  <td className="pr-4">{sayBytes(row.bytes)}</td>
+                  <td className="pr-4">{row.attempts}</td>
+                  <td>
+                    <NextTry row={row} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {next && (
+        <a
+          href={`/console/spool?${new URLSearchParams({ ...(project && { project }), ...(category && { category }), after: next })}`}
+          className="link mt-3 inline-flex min-h-11 items-center text-note"
+        >
+          Older
+        </a>
+      )}
+    </Panel>
+  )
+}
+
+function NextTry({ row: { leased, due } }: { row: SpoolRow }) {
+  if (leased) return 'is being tried'
+  return due === undefined ? 'as soon as Sentry is asked' : <In time={due} />
+}

@@ -1,0 +1,22 @@
+/** A server action that fails on purpose. */
+'use server'
+
+import { headers } from 'next/headers'
+import { type Asked, labError, refusalOf } from '../../lib/lab.ts'
+
+/** Gives why nothing was raised. */
+export async function fail(asked: Asked): Promise<{ refused: string }> {
+  const { pass, reference } = readAsked(asked)
+  const refusal = refusalOf({ pass, reference }, await headers())
+  if (refusal) return { refused: refusal }
+  throw labError('in a server action', reference)
+}
+
+/** Anyone can call an action with anything. */
+function readAsked(asked: unknown): { pass: string; reference: string } {
+  const { pass, reference } = Object(asked)
+  return {
+    pass: typeof pass === 'string' ? pass : '',
+    reference: typeof reference === 'string' ? reference : '',
+  }
+}

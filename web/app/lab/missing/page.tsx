@@ -1,0 +1,14 @@
+/** A page that says on purpose that it is not there. */
+
+import { headers } from 'next/headers'
+import { notFound } from 'next/navigation'
+import { type Asked, refusalOf } from '../../../lib/lab.ts'
+import { Refused } from '../refused.tsx'
+
+export default async function Missing({ searchParams }: { searchParams: Promise<Asked> }) {
+  const asked = await searchParams
+  const refusal = refusalOf(asked, await headers())
+  if (refusal === 'off') notFound()
+  if (refusal) return <Refused why={refusal} />
+  notFound()
+}

@@ -1,0 +1,36 @@
+/** The error lab: breaks for real, in every way that is reported, and follows what becomes of it. */
+
+import type { Metadata } from 'next'
+import { notFound } from 'next/navigation'
+import { connection } from 'next/server'
+import { config } from '../../lib/config.ts'
+import { issuePass } from '../../lib/lab.ts'
+import { Lab } from '../../ui/lab.tsx'
+import { Shell } from '../../ui/shell.tsx'
+
+export const metadata: Metadata = { title: 'Error lab' }
+
+export default async function LabPage() {
+  await connection()
+  const { lab, sentryHost } = config()
+  if (!lab) notFound()
+  return (
+    <Shell at="lab">
+      <header className="max-w-3xl">
+        <h1 className="text-hero">Break it on purpose</h1>
+        <p className="mt-5 text-lead text-quiet">
+          Each button raises something real, of one kind. What became of it appears beside the button.{' '}
+          {sentryHost ? 'It arrives in Sentry' : 'It arrives in this site’s inbox'} with{' '}
+          <code className="text-ink">environment: lab</code>.
+        </p>
+      </header>
+      <noscript>
+        <p className="mt-8 rounded-card border border-line bg-surface p-5">
+          The lab needs JavaScript, which is off in this browser: its buttons do nothing, and nothing is
+          reported.
+        </p>
+      </noscript>
+      <Lab pass={issuePass()} />
+    </Shell>
+  )
+}

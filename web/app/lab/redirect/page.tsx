@@ -1,0 +1,14 @@
+/** A page that leads elsewhere, which Next does by an error of its own. */
+
+import { headers } from 'next/headers'
+import { notFound, redirect } from 'next/navigation'
+import { type Asked, refusalOf } from '../../../lib/lab.ts'
+import { Refused } from '../refused.tsx'
+
+export default async function Redirecting({ searchParams }: { searchParams: Promise<Asked> }) {
+  const asked = await searchParams
+  const refusal = refusalOf(asked, await headers())
+  if (refusal === 'off') notFound()
+  if (refusal) return <Refused why={refusal} />
+  redirect('/lab?redirected')
+}

@@ -1,0 +1,21 @@
+/** What a page of the lab says to who has no pass. */
+
+import { Card } from '../../ui/card.tsx'
+import { Shell } from '../../ui/shell.tsx'
+
+export function Refused({ why }: { why: string }) {
+  return (
+    <Shell at="lab">
+      <Card data-refused={why} className="max-w-2xl">
+        <h1 className="text-title">Nothing was raised.</h1>
+        <p className="mt-2 text-quiet">
+          This address works once, from a button of the{' '}
+          <a href="/lab" className="link">
+            error lab
+          </a>
+          .
+        </p>
+      </Card>
+    </Shell>
+  )
+}

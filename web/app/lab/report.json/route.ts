@@ -1,0 +1,10 @@
+/** Tells the lab's page what became of a report that the server raised for it. */
+
+import { config } from '../../../lib/config.ts'
+import { findLabReport } from '../../../lib/lab-reports.ts'
+
+export function GET(request: Request): Response {
+  if (!config().lab) return new Response(null, { status: 404 })
+  const reference = new URL(request.url).searchParams.get('reference') ?? ''
+  return Response.json(findLabReport(reference) ?? {}, { headers: { 'Cache-Control': 'no-store' } })
+}

@@ -1,0 +1,13 @@
+/** A route handler that fails on purpose. */
+
+import { labError, refusalOf } from '../../../lib/lab.ts'
+
+const STATUS = { off: 404, forged: 403, expired: 403, used: 403, limited: 429 }
+
+export async function POST(request: Request): Promise<Response> {
+  const { searchParams } = new URL(request.url)
+  const asked = { pass: searchParams.get('pass') ?? '', reference: searchParams.get('reference') ?? '' }
+  const refusal = refusalOf(asked, request.headers)
+  if (refusal) return Response.json({ refused: refusal }, { status: STATUS[refusal] })
+  throw labError('in a route handler', asked.reference)
+}

@@ -1,0 +1,43 @@
+/** Tells a visitor what became of what they sent, by the token they were answered with and by nothing else. */
+
+import type { Receipt } from 'tunnel/contract'
+import { createAllowance } from '../../lib/allowance.ts'
+import { config } from '../../lib/config.ts'
+import { findReceipt } from '../../lib/tunnels.ts'
+import { networkOf } from '../../lib/visitor.ts'
+
+const TOKEN = /^[0-9a-f]{32}$/
+
+const mayAsk = createAllowance({ perAddress: 60, inAll: 600, windowMs: 60_000 }, Date.now)
+
+export async function GET(request: Request): Promise<Response> {
+  const token = new URL(request.url).searchParams.get('token') ?? ''
+  if (!TOKEN.test(token)) return refuse(400, 'Write ?token= with the token of an answer.')
+  const settings = config()
+  if (!settings.adminToken || settings.tunnelAdmins.length === 0)
+    return refuse(503, 'This site shows no receipts: set OPERATOR_PASSWORD, and TUNNEL_ADMIN for web.')
+  if (!mayAsk(networkOf(request.headers))) return refuse(429, 'Too much is asked at once; wait a minute.')
+  const receipt = await findReceipt(settings, token)
+  return receipt
+    ? Response.json(forVisitors(receipt), { headers: { 'Cache-Control': 'no-store' } })
+    : refuse(404, 'No receipt has this token, or not any more: it is kept for 10 minutes.')
+}
+
+/** What concerns operators alone stays here: which replica, which project, which SDK. */
+function forVisitors({
+  time,
+  items,
+  bytes,
+  answer,
+  reason,
+  status,
+  upstreamStatus,
+  took,
+  upstreamTook,
+}: Receipt) {
+  return { time, items, bytes, answer, reason, status, upstreamStatus, took, upstreamTook }
+}
+
+function refuse(status: number, detail: string): Response {
+  return Response.json({ detail }, { status, headers: { 'Cache-Control': 'no-store' } })
+}

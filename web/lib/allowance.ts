@@ -1,0 +1,21 @@
+/** How often something may be done: by one address, and by all together. */
+
+export type AllowanceSettings = { perAddress: number; inAll: number; windowMs: number }
+
+/** Gives whether it may be done once more, and counts it if so. Holds `inAll` entries at most. `now` in milliseconds. */
+export type Allowance = (address: string) => boolean
+
+export function createAllowance(
+  { perAddress, inAll, windowMs }: AllowanceSettings,
+  now: () => number,
+): Allowance {
+  let taken: { address: string; time: number }[] = []
+  return function take(address) {
+    const time = now()
+    taken = taken.filter((each) => each.time > time - windowMs)
+    const mine = taken.filter((each) => each.address === address)
+    if (taken.length >= inAll || mine.length >= perAddress) return false
+    taken.push({ address, time })
+    return true
+  }
+}

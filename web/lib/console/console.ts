@@ -1,0 +1,228 @@
+/** The one door through which pages of the console read the tunnels: it opens to whoever is signed in, and to nobody else. */
+
+import 'server-only'
+import { headers } from 'next/headers'
+import { redirect } from 'next/navigation'
+import type { InboxEntry, InboxPage, RefusalSample, SpoolEnvelope, SpoolPage } from 'tunnel/contract'
+import { type Config, config } from '../config.ts'
+import { ask, originsOf } from '../tunnels.ts'
+import type { Cursor } from './cursor.ts'
+import { streamFeed } from './feed.ts'
+import { returnPath, SIGN_IN } from './places.ts'
+import { currentSession, isSessionOpen } from './session.ts'
+import type { Snapshot, Watch } from './watch.ts'
+import { statusOf, watchOf } from './watching.ts'
+
+export type Console = {
+  settings: Config
+  /** Whether the operator is still signed in, for what goes on for long. */
+  isOpen(): boolean
+  /** All replicas added up, as of now or a moment ago. */
+  look(): Promise<Snapshot>
+  history: Watch['history']
+  /** Server-sent events with the receipts of all replicas after `from`. */
+  receipts(from: Cursor): ReadableStream<Uint8Array>
+  /** The newest sample of each code, of all replicas, `first` being the earliest. */
+  samples(): Promise<RefusalSample[]>
+  /** Newest first, from where `after` says on, the `next` of the page before; `undefined` where there is no inbox. */
+  inbox(after?: string): Promise<{ entries: InboxEntry[]; next?: string } | undefined>
+  envelope(id: string): Promise<Buffer | undefined>
+  removeEnvelope(id: string): Promise<boolean>
+  /** What waits in one spool, a page of it; `undefined` when no replica tells. */
+  waiting(spool: string, query: URLSearchParams): Promise<SpoolPage | undefined>
+  waitingOne(spool: string, id: string): Promise<SpoolEnvelope | undefined>
+  waitingBytes(spool: string, id: string): Promise<ReadableStream<Uint8Array> | undefined>
+  /** How many that was done to; `undefined` when it could not be done. */
+  actOnSpool(order: SpoolOrder): Promise<number | undefined>
+}
+
+/** Done to one, or to those of a project or category, or to all. */
+export type SpoolOrder = {
+  act: 'retry' | 'pause' | 'resume' | 'purge'
+  spool: string
+  id?: string
+  project?: string
+  category?: string
+  all: boolean
+}
+
+/** `undefined` for whoever is not signed in. */
+export async function openConsole(): Promise<Console | undefined> {
+  const settings = config()
+  const session = await currentSession(settings)
+  return session === undefined ? undefined : createConsole(settings, session)
+}
+
+/** For a page: whoever is not signed in is led to where that is done, and back. */
+export async function consoleFor(path: string): Promise<Console> {
+  return (await openConsole()) ?? redirect(`${SIGN_IN}?to=${encodeURIComponent(returnPath(path))}`)
+}
+
+const FRESH_MS = 1_500
+const INBOX_PAGE = 50
+const LONGEST_MS = 10_000
+
+function createConsole(settings: Config, session: string): Console {
+  const origins = () => originsOf(settings)
+  const watch = watchOf(settings)
+  const isOpen = () => isSessionOpen(session)
+  return {
+    settings,
+    isOpen,
+    look: () => watch.look(FRESH_MS),
+    history: watch.history,
+    receipts,
+    samples,
+    inbox,
+    envelope,
+    removeEnvelope,
+    waiting,
+    waitingOne,
+    waitingBytes,
+    actOnSpool,
+  }
+
+  function receipts(from: Cursor): ReadableStream<Uint8Array> {
+    return streamFeed(
+      {
+        origins,
+        nameOf: async (origin) => (await statusOf(settings, origin)).replica,
+        open: (origin, lastId, signal) =>
+          ask(settings, `${origin}/receipts`, { headers: { 'last-event-id': lastId }, signal }),
+        isWelcome: isOpen,
+        now: Date.now,
+      },
+      from,
+    )
+  }
+
+  async function samples(): Promise<RefusalSample[]> {
+    const lists = await askEach(
+      () => '/refusals',
+      async (response) => ((await response.json()) as { refusals: RefusalSample[] }).refusals,
+    )
+    const byCode = new Map<string, RefusalSample>()
+    for (const sample of lists.flat()) {
+      const other = byCode.get(sample.code) ?? sample
+      const newest = sample.last > other.last ? sample : other
+      byCode.set(sample.code, { ...newest, first: Math.min(sample.first, other.first) })
+    }
+    return [...byCode.values()]
+  }
+
+  /** Of all inboxes: replicas of one machine share one, and those of others have their own, each with its own place. */
+  async function inbox(after?: string): Promise<{ entries: InboxEntry[]; next?: string } | undefined> {
+    const places = after === undefined ? undefined : new URLSearchParams(after)
+    const pages = await askEach(
+      (origin) => {
+        const place = places?.get(origin)
+        if (places && !place) return undefined
+        return `/inbox?limit=${INBOX_PAGE}${place ? `&after=${encodeURIComponent(place)}` : ''}`
+      },
+      async (response, origin) => ({ origin, page: (await response.json()) as InboxPage }),
+    )
+    if (pages.length === 0) return undefined
+    const byId = new Map(pages.flatMap(({ page }) => page.entries).map((entry) => [entry.id, entry]))
+    const next = new URLSearchParams(
+      pages.flatMap(({ origin, page }) => (page.next === undefined ? [] : [[origin, `${page.next}`]])),
+    )
+    const entries = [...byId.values()].sort((a, b) => b.time - a.time)
+    return { entries, ...(next.size > 0 && { next: next.toString() }) }
+  }
+
+  async function envelope(id: string): Promise<Buffer | undefined> {
+    const path = `/inbox/${encodeURIComponent(id)}`
+    const [found] = await askEach(
+      () => path,
+      async (response) => Buffer.from(await response.arrayBuffer()),
+    )
+    return found
+  }
+
+  async function removeEnvelope(id: string): Promise<boolean> {
+    const path = `/inbox/${encodeURIComponent(id)}`
+    return (
+      (
+        await askEach(
+          () => path,
+          async () => true,
+          { method: 'DELETE' },
+        )
+      ).length > 0
+    )
+  }
+
+  async function waiting(spool: string, query: URLSearchParams): Promise<SpoolPage | undefined> {
+    const response = await askSpool(spool, `?${query}`)
+    return response && ((await response.json()) as SpoolPage)
+  }
+
+  async function waitingOne(spool: string, id: string): Promise<SpoolEnvelope | undefined> {
+    const response = await askSpool(spool, `/${encodeURIComponent(id)}`)
+    return response && ((await response.json()) as SpoolEnvelope)
+  }
+
+  async function waitingBytes(spool: string, id: string): Promise<ReadableStream<Uint8Array> | undefined> {
+    return (await askSpool(spool, `/${encodeURIComponent(id)}/envelope`))?.body ?? undefined
+  }
+
+  async function actOnSpool(order: SpoolOrder): Promise<number | undefined> {
+    const [method, path] = requestFor(order)
+    const response = await askSpool(order.spool, path, method)
+    if (!response) return undefined
+    const done: { retried?: number; purged?: number } = await response.json()
+    await watch.lookAnew()
+    return done.retried ?? done.purged ?? 0
+  }
+
+  /** Any replica that shares it will do; the first that answers well. */
+  async function askSpool(spool: string, path: string, method = 'GET'): Promise<Response | undefined> {
+    const { replicas } = await watch.look(FRESH_MS)
+    const sharing = replicas.filter(
+      ({ state, status }) => state === 'answering' && status?.spool?.id === spool,
+    )
+    for (const { origin } of sharing) {
+      const response = await ask(settings, `${origin}/spool${path}`, {
+        method,
+        headers: await onBehalf(),
+        signal: AbortSignal.timeout(LONGEST_MS),
+      }).catch(() => undefined)
+      if (response) return response.ok ? response : undefined
+    }
+    return undefined
+  }
+
+  /** What those say that answer well; who has no path is not asked. */
+  async function askEach<T>(
+    pathFor: (origin: string) => string | undefined,
+    read: (response: Response, origin: string) => Promise<T>,
+    init: RequestInit = {},
+  ): Promise<T[]> {
+    const behalf = await onBehalf()
+    const answers = (await origins()).map(async (origin) => {
+      const path = pathFor(origin)
+      if (path === undefined) return []
+      const signal = AbortSignal.timeout(LONGEST_MS)
+      const response = await ask(settings, origin + path, { ...init, headers: behalf, signal })
+      return response.ok ? [await read(response, origin)] : []
+    })
+    return (await Promise.all(answers.map((answer) => answer.catch(() => [])))).flat()
+  }
+}
+
+/** Whom an act is for: it stands in the tunnel's log. */
+async function onBehalf(): Promise<Record<string, string>> {
+  const address = (await headers()).get('x-forwarded-for')?.split(',').at(-1)?.trim()
+  return address ? { 'x-operator-address': address } : {}
+}
+
+function requestFor({ act, id, project, category, all }: SpoolOrder): [method: string, path: string] {
+  const query = new URLSearchParams({
+    ...(project && { project }),
+    ...(category && act !== 'pause' && act !== 'resume' && { category }),
+    ...(all && { all: '1' }),
+  })
+  const one = id === undefined ? '' : `/${encodeURIComponent(id)}`
+  const which = id === undefined && query.size > 0 ? `?${query}` : ''
+  return act === 'purge' ? ['DELETE', one + which] : ['POST', `${one}/${act}${which}`]
+}

@@ -1,0 +1,176 @@
+/** An event, a transaction or feedback as a person reads it. Every part of it may be missing or of any kind: what is not as expected is left out. */
+
+import { z } from 'zod'
+
+const text = z.union([z.string(), z.number(), z.boolean()]).transform(String)
+const words = text.optional().catch(undefined)
+const number = z.number().optional().catch(undefined)
+const time = z
+  .union([z.number(), z.string()])
+  .transform((given) => (typeof given === 'number' ? given * 1000 : Date.parse(given)))
+  .pipe(z.number().finite().min(0).max(8.64e15))
+  .optional()
+  .catch(undefined)
+const record = z.record(z.string(), z.unknown()).optional().catch(undefined)
+
+/** A list, without the members that are not as expected. */
+function listOf<T extends z.ZodType>(member: T) {
+  return z
+    .array(z.unknown())
+    .transform((values) =>
+      values.flatMap((value): z.output<T>[] => {
+        const read = member.safeParse(value)
+        return read.success ? [read.data] : []
+      }),
+    )
+    .catch([])
+    .default([])
+}
+
+/** `{ values: [...] }`, or the list itself. */
+function valuesOf<T extends z.ZodType>(member: T) {
+  return z
+    .preprocess(
+      (given) => (typeof given === 'object' && given !== null && 'values' in given ? given.values : given),
+      listOf(member),
+    )
+    .catch([])
+}
+
+const frame = z.object({
+  filename: words,
+  abs_path: words,
+  function: words,
+  lineno: number,
+  colno: number,
+  in_app: z.boolean().optional().catch(undefined),
+  context_line: words,
+  pre_context: listOf(text),
+  post_context: listOf(text),
+})
+
+const exception = z.object({
+  type: words,
+  value: words,
+  mechanism: z
+    .object({ type: words, handled: z.boolean().optional().catch(undefined) })
+    .optional()
+    .catch(undefined),
+  stacktrace: z
+    .object({ frames: listOf(frame) })
+    .optional()
+    .catch(undefined),
+})
+
+const breadcrumb = z.object({
+  timestamp: time,
+  category: words,
+  type: words,
+  level: words,
+  message: words,
+  data: record,
+})
+
+const span = z.object({
+  span_id: words,
+  parent_span_id: words,
+  op: words,
+  description: words,
+  status: words,
+  start_timestamp: time,
+  timestamp: time,
+})
+
+const tags = z
+  .union([
+    z
+      .record(z.string(), z.unknown())
+      .transform((given) => Object.entries(given).map(([key, value]) => [key, sayValue(value)])),
+    listOf(z.tuple([text, text])),
+  ])
+  .catch([])
+  .default([])
+
+const event = z.object({
+  event_id: words,
+  type: words,
+  level: words,
+  timestamp: time,
+  start_timestamp: time,
+  platform: words,
+  logger: words,
+  transaction: words,
+  environment: words,
+  release: words,
+  message: z
+    .union([
+      text,
+      z.object({ formatted: words, message: words }).transform((given) => given.formatted ?? given.message),
+    ])
+    .optional()
+    .catch(undefined),
+  logentry: z.object({ formatted: words, message: words }).optional().catch(undefined),
+  exception: valuesOf(exception),
+  breadcrumbs: valuesOf(breadcrumb),
+  tags,
+  user: record,
+  request: z.object({ url: words, method: words, headers: record }).optional().catch(undefined),
+  contexts: z.record(z.string(), z.unknown()).optional().catch(undefined),
+  spans: listOf(span),
+  sdk: z.object({ name: words, version: words }).optional().catch(undefined),
+  extra: record,
+})
+
+export type SentryEvent = z.output<typeof event>
+export type Exception = z.output<typeof exception>
+export type Frame = z.output<typeof frame>
+export type Breadcrumb = z.output<typeof breadcrumb>
+export type Span = z.output<typeof span>
+
+/** `undefined` for what is no object at all. */
+export function readEvent(value: unknown): SentryEvent | undefined {
+  const read = event.safeParse(value)
+  return read.success ? read.data : undefined
+}
+
+export type Feedback = {
+  message: string | undefined
+  name: string | undefined
+  email: string | undefined
+  url: string | undefined
+}
+
+const feedback = z.object({
+  message: words,
+  name: words,
+  contact_email: words,
+  url: words,
+})
+
+/** What a visitor wrote, which stands in a context of its own. */
+export function feedbackOf({ contexts }: SentryEvent): Feedback | undefined {
+  const read = feedback.safeParse(contexts?.feedback)
+  if (!read.success) return undefined
+  const { message, name, contact_email: email, url } = read.data
+  return { message, name, email, url }
+}
+
+/** Type and message in one line. */
+export function titleOf(read: SentryEvent): string {
+  const last = read.exception.at(-1)
+  if (last) return [last.type, last.value].filter(Boolean).join(': ') || 'an exception without a name'
+  const written = feedbackOf(read)?.message
+  if (written) return written
+  return (
+    read.logentry?.formatted ??
+    read.logentry?.message ??
+    read.message ??
+    read.transaction ??
+    read.event_id ??
+    'an event'
+  )
+}
+
+export function sayValue(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+}

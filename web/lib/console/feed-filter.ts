@@ -1,0 +1,36 @@
+/** Which receipts are shown: a filter that stands in the URL. */
+
+import type { Receipt } from 'tunnel/contract'
+
+export const FILTERS = ['fate', 'project', 'reason', 'type', 'sdk', 'text'] as const
+
+export type FilterName = (typeof FILTERS)[number]
+
+export type FeedFilter = Partial<Record<FilterName, string>>
+
+export function readFilter(query: Pick<URLSearchParams, 'get'>): FeedFilter {
+  return Object.fromEntries(FILTERS.flatMap((name) => (query.get(name) ? [[name, query.get(name)]] : [])))
+}
+
+export function writeFilter(filter: FeedFilter): string {
+  const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== ''))
+  return query.size > 0 ? `?${query}` : ''
+}
+
+export function passes(receipt: Receipt, { fate, project, reason, type, sdk, text }: FeedFilter): boolean {
+  return (
+    (!fate || receipt.answer === fate) &&
+    (!project || receipt.project === project) &&
+    (!reason || receipt.reason === reason) &&
+    (!type || receipt.items.some((item) => item.type === type)) &&
+    (!sdk || receipt.sdk === sdk) &&
+    (!text || describes(receipt, text.toLowerCase()))
+  )
+}
+
+function describes(receipt: Receipt, text: string): boolean {
+  const { id, eventId, project, sdk, reason, answer, replica, items } = receipt
+  return [id, eventId, project, sdk, reason, answer, replica, ...items.map(({ type }) => type)].some((each) =>
+    each?.toLowerCase().includes(text),
+  )
+}

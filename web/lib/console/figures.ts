@@ -1,0 +1,139 @@
+/** What a replica has counted, read from its metrics, and how figures of several add up. */
+
+import type { Answer, SpoolEnd } from 'tunnel/contract'
+
+/** How many envelopes were answered so, by project and reason; `''` for none. */
+export type AnswerCount = { answer: Answer; reason: string; project: string; count: number }
+
+export type Figures = {
+  answers: AnswerCount[]
+  /** Items by type, and how their envelope was answered or why they were taken out of it. */
+  items: { type: string; answer: string; count: number }[]
+  bytes: Record<string, number>
+  ends: { end: SpoolEnd['end']; project: string; count: number }[]
+  /** Envelopes answered within so many seconds (`+Inf`: all). */
+  within: Record<string, number>
+}
+
+/** How a process does, from the same place. */
+export type Vitals = {
+  inFlight: number
+  rss: number
+  cpuSeconds: number
+  /** 99th percentile in seconds. */
+  loopDelay: number
+}
+
+export const NO_FIGURES: Figures = { answers: [], items: [], bytes: {}, ends: [], within: {} }
+
+export type Series = { name: string; labels: Record<string, string>; value: number }
+
+const LINE = /^(culvert_\w+)(?:\{(.*)\})? (\S+)$/
+const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g
+
+/** The samples of Prometheus's text format. */
+export function readSeries(text: string): Series[] {
+  return text.split('\n').flatMap((line) => {
+    const [, name, labels = '', value] = LINE.exec(line) ?? []
+    if (name === undefined) return []
+    const named = [...labels.matchAll(LABEL)].map(([, key = '', given = '']) => [key, unquote(given)])
+    return [{ name, labels: Object.fromEntries(named), value: Number(value) }]
+  })
+}
+
+function unquote(text: string): string {
+  return text.replace(/\\(.)/g, (_, letter) => (letter === 'n' ? '\n' : letter))
+}
+
+export function figuresOf(series: readonly Series[]): Figures {
+  const named = (name: string) => series.filter((each) => each.name === name)
+  return {
+    answers: named('culvert_envelopes_total').map(({ labels, value }) => ({
+      answer: labels.answer as Answer,
+      reason: labels.reason ?? '',
+      project: labels.project ?? '',
+      count: value,
+    })),
+    items: named('culvert_items_total').map(({ labels, value }) => ({
+      type: labels.type ?? '',
+      answer: labels.answer ?? '',
+      count: value,
+    })),
+    bytes: sumBy(named('culvert_envelope_bytes_total'), ({ labels }) => labels.answer ?? ''),
+    ends: named('culvert_spool_ends_total').map(({ labels, value }) => ({
+      end: labels.end as SpoolEnd['end'],
+      project: labels.project ?? '',
+      count: value,
+    })),
+    within: sumBy(named('culvert_answer_seconds_bucket'), ({ labels }) => labels.le ?? ''),
+  }
+}
+
+export function vitalsOf(series: readonly Series[]): Vitals {
+  const value = (name: string) => series.find((each) => each.name === name)?.value
+  return {
+    inFlight: value('culvert_envelopes_in_flight') ?? 0,
+    rss: value('culvert_process_resident_memory_bytes') ?? 0,
+    cpuSeconds: value('culvert_process_cpu_seconds_total') ?? 0,
+    loopDelay: value('culvert_nodejs_eventloop_lag_p99_seconds') ?? 0,
+  }
+}
+
+/** All of them together: what stands for the same is one, with the counts added. */
+export function addUp(all: readonly Figures[]): Figures {
+  return {
+    answers: merge(all.flatMap(({ answers }) => answers)),
+    items: merge(all.flatMap(({ items }) => items)),
+    bytes: addRecords(all.map(({ bytes }) => bytes)),
+    ends: merge(all.flatMap(({ ends }) => ends)),
+    within: addRecords(all.map(({ within }) => within)),
+  }
+}
+
+function merge<T extends { count: number }>(counts: readonly T[]): T[] {
+  const byName = new Map<string, T>()
+  for (const each of counts) {
+    const { count, ...name } = each
+    const key = JSON.stringify(name)
+    byName.set(key, { ...each, count: count + (byName.get(key)?.count ?? 0) })
+  }
+  return [...byName.values()]
+}
+
+function sumBy(series: readonly Series[], keyOf: (each: Series) => string): Record<string, number> {
+  return addRecords(series.map((each) => ({ [keyOf(each)]: each.value })))
+}
+
+function addRecords(records: readonly Record<string, number>[]): Record<string, number> {
+  const sum: Record<string, number> = {}
+  for (const record of records)
+    for (const [key, value] of Object.entries(record)) sum[key] = (sum[key] ?? 0) + value
+  return sum
+}
+
+/** How many by what `keyOf` says. */
+export function countBy<T extends { count: number }>(
+  counts: readonly T[],
+  keyOf: (each: T) => string,
+): Record<string, number> {
+  return addRecords(counts.map((each) => ({ [keyOf(each)]: each.count })))
+}
+
+/** Seconds within which `share` of what was answered between two looks had its answer; `undefined` when nothing was. */
+export function quantile(
+  share: number,
+  before: Figures['within'],
+  after: Figures['within'],
+): number | undefined {
+  const bounds = Object.keys(after).sort((a, b) => toBound(a) - toBound(b))
+  const counts = bounds.map((bound) => (after[bound] ?? 0) - (before[bound] ?? 0))
+  const all = counts.at(-1) ?? 0
+  if (all <= 0) return undefined
+  const at = counts.findIndex((count) => count >= all * share)
+  const bound = toBound(bounds[at] ?? '')
+  return Number.isFinite(bound) ? bound : toBound(bounds.at(-2) ?? '')
+}
+
+function toBound(text: string): number {
+  return text === '+Inf' ? Number.POSITIVE_INFINITY : Number(text)
+}

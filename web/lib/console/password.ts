@@ -1,0 +1,38 @@
+/** The operator's password, as it is or as its hash: how a guess is held against it. */
+
+import { createHash, scrypt, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
+
+export const SHORTEST_PASSWORD = 12
+
+const derive = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(
+  scrypt,
+)
+
+// No `$` in it, which Compose would eat. `npm run hash-password` writes one.
+const HASH = /^scrypt:(\d{4,7}):(\d{1,2}):(\d{1,2}):([\w-]{22,}):([\w-]{43,})$/
+
+/** What is wrong with it as a setting, in words; `undefined` when it will do. */
+export function passwordProblem(configured: string): string | undefined {
+  if (configured.startsWith('scrypt:'))
+    return HASH.test(configured)
+      ? undefined
+      : 'is not a hash; write what "npm run hash-password" prints, whole, or a password that does not begin with scrypt:'
+  return configured.length < SHORTEST_PASSWORD
+    ? `is too short; write ${SHORTEST_PASSWORD} characters or more`
+    : undefined
+}
+
+/** Takes as long for a wrong guess as for the right one. */
+export async function isPassword(configured: string, guess: string): Promise<boolean> {
+  const [, cost, blocks, lanes, salt = '', hash = ''] = HASH.exec(configured) ?? []
+  if (hash === '') return timingSafeEqual(digest(configured), digest(guess))
+  const expected = Buffer.from(hash, 'base64url')
+  const parameters = { N: Number(cost), r: Number(blocks), p: Number(lanes), maxmem: 512 * 1024 * 1024 }
+  const derived = await derive(guess, Buffer.from(salt, 'base64url'), expected.length, parameters)
+  return timingSafeEqual(derived, expected)
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}

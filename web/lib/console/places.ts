@@ -1,0 +1,25 @@
+/** Where the pages of the console are. */
+
+export const CONSOLE = '/console'
+export const SIGN_IN = '/console/sign-in'
+
+export type Place = 'overview' | 'feed' | 'refusals' | 'projects' | 'spool' | 'inbox' | 'replicas'
+
+export const PLACES: { place: Place; href: string; name: string }[] = [
+  { place: 'overview', href: CONSOLE, name: 'Overview' },
+  { place: 'feed', href: `${CONSOLE}/feed`, name: 'Feed' },
+  { place: 'refusals', href: `${CONSOLE}/refusals`, name: 'Refusals' },
+  { place: 'projects', href: `${CONSOLE}/projects`, name: 'Projects' },
+  { place: 'spool', href: `${CONSOLE}/spool`, name: 'Spool' },
+  { place: 'inbox', href: `${CONSOLE}/inbox`, name: 'Inbox' },
+  { place: 'replicas', href: `${CONSOLE}/replicas`, name: 'Replicas' },
+]
+
+/** Where to go after signing in: what was asked for if it is a page of the console, and nowhere else. */
+export function returnPath(given: string | null | undefined): string {
+  const here = 'http://console.invalid'
+  if (!given || !URL.canParse(given, here)) return CONSOLE
+  const { origin, pathname, search } = new URL(given, here)
+  const isConsole = pathname === CONSOLE || pathname.startsWith(`${CONSOLE}/`)
+  return origin === here && isConsole && !pathname.startsWith(SIGN_IN) ? pathname + search : CONSOLE
+}

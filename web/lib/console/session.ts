@@ -1,0 +1,54 @@
+/** The operator's cookie: sealed, and nothing in it but the id of a session held here. */
+
+import 'server-only'
+import { scryptSync } from 'node:crypto'
+import { sealData, unsealData } from 'iron-session'
+import { cookies, headers } from 'next/headers'
+import type { Config } from '../config.ts'
+import { held } from '../held.ts'
+import { createSessions, SESSION_MS, type Sessions } from './sessions.ts'
+
+const COOKIE = 'culvert_console'
+
+const sessions = (): Sessions => held('sessions', () => createSessions(Date.now))
+
+/** Whether the id still stands for somebody who is signed in. */
+export function isSessionOpen(id: string): boolean {
+  return sessions().isOpen(id)
+}
+
+/** The id of the session that the request's cookie stands for, if it is open. */
+export async function currentSession({ operatorPassword }: Config): Promise<string | undefined> {
+  const seal = (await cookies()).get(COOKIE)?.value
+  if (!seal || !operatorPassword) return undefined
+  const options = { password: cookieKey(operatorPassword), ttl: SESSION_MS / 1000 }
+  const content = await unsealData<{ id?: unknown }>(seal, options).catch(() => undefined)
+  const id = content?.id
+  return typeof id === 'string' && sessions().isOpen(id) ? id : undefined
+}
+
+export async function startSession(operatorPassword: string): Promise<void> {
+  const id = sessions().open()
+  const seal = await sealData({ id }, { password: cookieKey(operatorPassword), ttl: SESSION_MS / 1000 })
+  ;(await cookies()).set(COOKIE, seal, {
+    httpOnly: true,
+    sameSite: 'lax', // a link to the console, from a chat or a ticket, opens it; what acts asks for more (`same-site.ts`)
+    secure: (await headers()).get('x-forwarded-proto') === 'https',
+    path: '/console',
+    maxAge: SESSION_MS / 1000,
+  })
+}
+
+export async function endSession(settings: Config): Promise<void> {
+  const id = await currentSession(settings)
+  if (id) sessions().close(id)
+  ;(await cookies()).delete({ name: COOKIE, path: '/console' })
+}
+
+/** Follows from the password, so that changing it ends every session; remembered, since it is slow on purpose. */
+function cookieKey(password: string): string {
+  const keys = held('cookie keys', () => new Map<string, string>())
+  const key = keys.get(password) ?? scryptSync(password, 'culvert cookie key', 32).toString('hex')
+  keys.set(password, key)
+  return key
+}

@@ -1,0 +1,28 @@
+/** Who is signed in: ids held in this process alone, so that signing out leaves a copied cookie worth nothing. */
+
+import { randomBytes } from 'node:crypto'
+
+export const SESSION_MS = 12 * 60 * 60 * 1000 // 12 h
+
+const MOST = 1_000
+
+export type Sessions = {
+  /** Gives the id of a new one. Past the bound the oldest ends. */
+  open(): string
+  isOpen(id: string): boolean
+  close(id: string): void
+}
+
+/** `now` in milliseconds since 1970. */
+export function createSessions(now: () => number): Sessions {
+  const ends = new Map<string, number>()
+  return { open, isOpen: (id) => (ends.get(id) ?? 0) > now(), close: (id) => void ends.delete(id) }
+
+  function open(): string {
+    const id = randomBytes(32).toString('base64url')
+    const [oldest] = ends.keys()
+    if (ends.size >= MOST && oldest !== undefined) ends.delete(oldest)
+    ends.set(id, now() + SESSION_MS)
+    return id
+  }
+}

@@ -1,0 +1,36 @@
+/** The time, on one clock for all that shows it. */
+'use client'
+
+import { useSyncExternalStore } from 'react'
+
+const EVERY_MS = 1_000
+
+const listeners = new Set<() => void>()
+let timer: ReturnType<typeof setInterval> | undefined
+let now = 0
+
+/** In milliseconds since 1970, every second anew; `undefined` on the server, whose zone is not the reader's. */
+export function useNow(): number | undefined {
+  return useSyncExternalStore<number | undefined>(subscribe, read, () => undefined)
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  timer ??= setInterval(tick, EVERY_MS)
+  return () => {
+    listeners.delete(listener)
+    if (listeners.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+}
+
+function read(): number {
+  if (now === 0) now = Date.now()
+  return now
+}
+
+function tick(): void {
+  now = Date.now()
+  for (const listener of listeners) listener()
+}

@@ -1,0 +1,266 @@
+/** Looks at every replica now and then, adds up what they say, and remembers the last quarter of an hour. */
+
+import type { LimitInForce, ReplicaStatus, SpoolStatus } from 'tunnel/contract'
+import {
+  addUp,
+  countBy,
+  type Figures,
+  figuresOf,
+  NO_FIGURES,
+  quantile,
+  readSeries,
+  type Vitals,
+  vitalsOf,
+} from './figures.ts'
+
+/** `silent`: it does not answer just now. `ended`: another took its place, or it has been silent for long. */
+export type ReplicaState = 'answering' | 'silent' | 'ended'
+
+export type ReplicaView = {
+  /** Unknown for one that has not answered yet. */
+  name?: string
+  origin: string
+  state: ReplicaState
+  /** When it last answered, and when it began not to. */
+  seen?: number
+  silentSince?: number
+  status?: ReplicaStatus
+  vitals?: Vitals
+  /** Share of one core since the look before. */
+  cpu?: number
+  /** Envelopes a second since the look before. */
+  rate: number
+  figures: Figures
+}
+
+/** Totals at one time. They never fall: what a replica counted stays when it has ended. */
+export type Point = {
+  time: number
+  answers: Record<string, number>
+  items: Record<string, number>
+  bytes: number
+  waiting: number
+  waitingBytes: number
+  /** Seconds, of what was answered since the point before. */
+  half?: number
+  most?: number
+}
+
+export type UpstreamView = { origin: string; open: string[]; closed: string[] }
+
+export type Change = { time: number; text: string }
+
+export type Snapshot = {
+  time: number
+  replicas: ReplicaView[]
+  totals: Figures
+  spools: SpoolStatus[]
+  limits: LimitInForce[]
+  upstreams: UpstreamView[]
+  projects: string[]
+  /** Newest first. */
+  changes: Change[]
+  point: Point
+}
+
+export type Watch = {
+  /** After a fresh look when the last one is older than `maxAgeMs`. */
+  look(maxAgeMs: number): Promise<Snapshot>
+  /** After a look that begins now. */
+  lookAnew(): Promise<Snapshot>
+  /** Oldest first. */
+  history(): Point[]
+}
+
+export type WatchParts = {
+  origins: () => Promise<string[]>
+  /** Rejects when the replica does not answer. */
+  ask: (origin: string) => Promise<{ status: ReplicaStatus; metrics: string }>
+  now: () => number
+}
+
+const REMEMBERED_MS = 15 * 60 * 1000 // 15 min
+const MOST_POINTS = 500
+const MOST_CHANGES = 50
+const MOST_ENDED = 20 // shown; of older ones only the counts are kept
+const ENDED_AFTER_MS = 60_000
+
+type Known = ReplicaView & { name: string; time: number }
+
+export function createWatch({ origins, ask, now }: WatchParts): Watch {
+  const known = new Map<string, Known>()
+  let unheard = new Map<string, number>() // origins that have not answered yet, since when
+  let gone: Figures = NO_FIGURES
+  let points: Point[] = []
+  let changes: Change[] = []
+  let last: Snapshot | undefined
+  let lastWithin: Figures['within'] = {}
+  let looking: Promise<Snapshot> | undefined
+  return { look, lookAnew, history: () => points }
+
+  async function look(maxAgeMs: number): Promise<Snapshot> {
+    if (last && now() - last.time < maxAgeMs) return last
+    looking ??= lookAround().finally(() => {
+      looking = undefined
+    })
+    return looking
+  }
+
+  async function lookAnew(): Promise<Snapshot> {
+    await looking?.catch(() => {})
+    return look(0)
+  }
+
+  async function lookAround(): Promise<Snapshot> {
+    const found = await origins()
+    const answers = await Promise.all(
+      found.map(async (origin) => ({ origin, said: await ask(origin).catch(() => undefined) })),
+    )
+    const time = now()
+    for (const { origin, said } of answers)
+      if (said) hear(origin, said.status, said.metrics, time)
+      else miss(origin, time)
+    for (const each of known.values()) if (!found.includes(each.origin)) end(each, time)
+    unheard = new Map([...unheard].filter(([origin]) => found.includes(origin)))
+    forgetEnded()
+    last = describe(time)
+    return last
+  }
+
+  function hear(origin: string, status: ReplicaStatus, metrics: string, time: number): void {
+    const name = status.replica
+    for (const each of known.values()) if (each.origin === origin && each.name !== name) end(each, time)
+    unheard.delete(origin)
+    const series = readSeries(metrics)
+    const figures = figuresOf(series)
+    const vitals = vitalsOf(series)
+    const before = known.get(name)
+    const seconds = before ? (time - before.time) / 1000 : 0
+    if (!before) note(time, `${name} is there`)
+    else if (before.state !== 'answering') note(time, `${name} answers again`)
+    if (before?.status) noteDifferences(before.status, status, time)
+    known.set(name, {
+      ...{ name, origin, state: 'answering', seen: time, time, status, vitals, figures },
+      rate: before && seconds > 0 ? (countOf(figures) - countOf(before.figures)) / seconds : 0,
+      ...(before?.vitals && seconds > 0 && { cpu: (vitals.cpuSeconds - before.vitals.cpuSeconds) / seconds }),
+    })
+  }
+
+  function miss(origin: string, time: number): void {
+    const its = [...known.values()].find((each) => each.origin === origin && each.state !== 'ended')
+    if (!its) {
+      if (!unheard.has(origin)) unheard.set(origin, time)
+      return
+    }
+    if (its.state === 'answering') {
+      note(time, `${its.name} does not answer`)
+      known.set(its.name, { ...its, state: 'silent', silentSince: time, rate: 0 })
+    } else if (time - (its.silentSince ?? time) > ENDED_AFTER_MS) end(its, time)
+  }
+
+  function end(its: Known, time: number): void {
+    if (its.state === 'ended') return
+    note(time, `${its.name} has ended`)
+    known.set(its.name, { ...its, state: 'ended', silentSince: its.silentSince ?? time, rate: 0 })
+  }
+
+  function forgetEnded(): void {
+    const ended = [...known.values()].filter(({ state }) => state === 'ended')
+    for (const each of ended.slice(0, Math.max(0, ended.length - MOST_ENDED))) {
+      gone = addUp([gone, each.figures])
+      known.delete(each.name)
+    }
+  }
+
+  function noteDifferences(before: ReplicaStatus, after: ReplicaStatus, time: number): void {
+    for (const { origin, breaker } of after.upstreams) {
+      const was = before.upstreams.find((each) => each.origin === origin)?.breaker.open ?? false
+      if (was === breaker.open) continue
+      const what = breaker.open ? 'does not ask' : 'asks again'
+      note(time, `${after.replica} ${what} ${origin}`)
+    }
+    const names = (status: ReplicaStatus) =>
+      status.limits.map(({ project, category }) => `${project} ${category}`)
+    for (const name of names(after))
+      if (!names(before).includes(name)) note(time, `Sentry holds back ${name} (${after.replica})`)
+    if (before.spool && after.spool && before.spool.writable !== after.spool.writable)
+      note(time, `the spool ${after.spool.writable ? 'takes envelopes again' : 'takes no envelopes'}`)
+  }
+
+  function note(time: number, text: string): void {
+    changes = [{ time, text }, ...changes].slice(0, MOST_CHANGES)
+  }
+
+  function describe(time: number): Snapshot {
+    const replicas = [...known.values()]
+    const answering = replicas.filter(({ state }) => state === 'answering')
+    const totals = addUp([gone, ...replicas.map(({ figures }) => figures)])
+    const spools = spoolsOf(answering)
+    return {
+      time,
+      replicas: [
+        ...replicas.map(({ time: _, ...view }) => view),
+        ...[...unheard].map(([origin, silentSince]) => ({
+          ...{ origin, state: 'silent' as const, silentSince, rate: 0, figures: NO_FIGURES },
+        })),
+      ],
+      totals,
+      spools,
+      limits: limitsOf(answering),
+      upstreams: upstreamsOf(answering),
+      projects: [...new Set(answering.flatMap(({ status }) => status?.projects ?? []))],
+      changes,
+      point: remember(time, totals, spools),
+    }
+  }
+
+  function remember(time: number, totals: Figures, spools: SpoolStatus[]): Point {
+    const half = quantile(0.5, lastWithin, totals.within)
+    const most = quantile(0.95, lastWithin, totals.within)
+    lastWithin = totals.within
+    const point: Point = {
+      time,
+      answers: countBy(totals.answers, ({ answer }) => answer),
+      items: countBy(totals.items, ({ type }) => type),
+      bytes: Object.values(totals.bytes).reduce((sum, bytes) => sum + bytes, 0),
+      waiting: spools.reduce((sum, { envelopes = 0 }) => sum + envelopes, 0),
+      waitingBytes: spools.reduce((sum, { bytes = 0 }) => sum + bytes, 0),
+      ...(half !== undefined && points.length > 0 && { half }),
+      ...(most !== undefined && points.length > 0 && { most }),
+    }
+    points = [...points, point].filter((each) => each.time > time - REMEMBERED_MS).slice(-MOST_POINTS)
+    return point
+  }
+}
+
+function countOf({ answers }: Figures): number {
+  return answers.reduce((sum, { count }) => sum + count, 0)
+}
+
+/** One that several replicas share is counted once. */
+function spoolsOf(replicas: readonly Known[]): SpoolStatus[] {
+  const byId = new Map<string, SpoolStatus>()
+  for (const { status } of replicas) if (status?.spool) byId.set(status.spool.id, status.spool)
+  return [...byId.values()]
+}
+
+/** Each replica learns limits by itself; the longest stands. */
+function limitsOf(replicas: readonly Known[]): LimitInForce[] {
+  const longest = new Map<string, LimitInForce>()
+  for (const limit of replicas.flatMap(({ status }) => status?.limits ?? [])) {
+    const name = `${limit.project} ${limit.category}`
+    if (limit.until > (longest.get(name)?.until ?? 0)) longest.set(name, limit)
+  }
+  return [...longest.values()]
+}
+
+function upstreamsOf(replicas: readonly Known[]): UpstreamView[] {
+  const byOrigin = new Map<string, UpstreamView>()
+  for (const { name, status } of replicas)
+    for (const { origin, breaker } of status?.upstreams ?? []) {
+      const view = byOrigin.get(origin) ?? { origin, open: [], closed: [] }
+      view[breaker.open ? 'open' : 'closed'].push(name)
+      byOrigin.set(origin, view)
+    }
+  return [...byOrigin.values()]
+}

@@ -1,0 +1,42 @@
+/** The one watch of this process: it looks at the replicas whether or not anybody is signed in, so that there is a past to show. */
+
+import { suppressTracing } from '@sentry/nextjs'
+import type { ReplicaStatus } from 'tunnel/contract'
+import { held } from '../held.ts'
+import { ask, type Door, originsOf } from '../tunnels.ts'
+import { createWatch, type Watch } from './watch.ts'
+
+const EVERY_MS = 10_000
+
+export function watchOf(door: Door): Watch {
+  return held('watch', () =>
+    createWatch({
+      origins: () => originsOf(door),
+      ask: async (origin) => {
+        const [status, metrics] = await Promise.all([statusOf(door, origin), metricsOf(door, origin)])
+        return { status, metrics }
+      },
+      now: Date.now,
+    }),
+  )
+}
+
+/** One small question to each replica every 10 s, for as long as web runs. */
+export function keepWatching(door: Door): void {
+  setInterval(() => void watchOf(door).look(EVERY_MS / 2), EVERY_MS).unref()
+}
+
+export async function statusOf(door: Door, origin: string): Promise<ReplicaStatus> {
+  return (await askPlainly(door, `${origin}/status`)).json() as Promise<ReplicaStatus>
+}
+
+async function metricsOf(door: Door, origin: string): Promise<string> {
+  return (await askPlainly(door, `${origin}/metrics`)).text()
+}
+
+/** Looks belong to nobody's trace. */
+async function askPlainly(door: Door, url: string): Promise<Response> {
+  const response = await suppressTracing(() => ask(door, url))
+  if (!response.ok) throw new Error(`${url} answered ${response.status}`)
+  return response
+}

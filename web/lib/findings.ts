@@ -1,0 +1,160 @@
+/** What the self-check found, in plain words that claim no more than a page can know. */
+
+import type { Plan, Receipt, Try } from './self-check.ts'
+import type { State } from './state.ts'
+
+export type Findings = {
+  direct?: Try
+  tunnel?: Try
+  /** `undefined` while it is looked up, `none` when this site has none to show. */
+  receipt?: Receipt | 'none'
+}
+
+export type Finding = { state: State; text: string; figure?: string }
+
+export type Verdict = { state: State; headline: string; text: string }
+
+export function describeDirect(plan: Plan, tried: Try | undefined): Finding {
+  if (!plan.direct)
+    return {
+      state: 'idle',
+      text: 'Not tried: no Sentry is configured here. Reports stay with this site, so there is no other place to reach.',
+    }
+  if (!tried) return { state: 'busy', text: 'Trying …' }
+  return { ...directly(tried), figure: inMs(tried) }
+}
+
+function directly(tried: Try): Finding {
+  if (tried.outcome === 'forbidden')
+    return {
+      state: 'bad',
+      text: 'Our own fault: the security policy of this page stopped it. It says nothing about your browser or network.',
+    }
+  if (tried.outcome === 'stopped')
+    return {
+      state: 'bad',
+      text: 'It was stopped in this browser or network before it reached Sentry. Ad blockers do this; a filter or a fault of the network does too, and a page cannot tell which.',
+    }
+  if (tried.outcome === 'late') return { state: 'bad', text: 'There was no answer within 10 seconds.' }
+  return isTaken(tried)
+    ? { state: 'good', text: 'Sentry answered this browser itself.' }
+    : { state: 'hold', text: `Sentry was reached, and answered with ${tried.status}.` }
+}
+
+export function describeTunnel(plan: Plan, { tunnel, receipt }: Findings): Finding {
+  if (!tunnel) return { state: 'busy', text: 'Trying …' }
+  return { ...byTunnel(plan, tunnel, receipt), figure: inMs(tunnel) }
+}
+
+function byTunnel(plan: Plan, tried: Try, receipt: Findings['receipt']): Finding {
+  if (tried.outcome === 'forbidden')
+    return { state: 'bad', text: 'Our own fault: the security policy of this page stopped it.' }
+  if (tried.outcome === 'stopped')
+    return {
+      state: 'bad',
+      text: 'It was stopped before this site answered: by this browser, the network, or a fault of this site.',
+    }
+  if (tried.outcome === 'late') return { state: 'bad', text: 'This site did not answer within 10 seconds.' }
+  if (isKept(tried, receipt))
+    return {
+      state: 'wait',
+      text: 'This site took it and keeps it: Sentry could not be reached just now, and gets it later.',
+    }
+  if (isTaken(tried))
+    return {
+      state: 'good',
+      text: plan.direct
+        ? 'This site took it and handed it on; Sentry answered.'
+        : 'This site took it and keeps it in its own inbox.',
+    }
+  if (tried.status === 429)
+    return { state: 'hold', text: 'This site was reached, and holds such reports back for the moment.' }
+  return { state: 'bad', text: `This site was reached, but did not take it (${tried.status}).` }
+}
+
+/** All of it in one sentence, and what follows from it; `undefined` until both are tried. */
+export function judge(plan: Plan, { direct, tunnel, receipt }: Findings): Verdict | undefined {
+  if (!tunnel || (plan.direct && !direct)) return undefined
+  const through = isTaken(tunnel)
+  const kept = isKept(tunnel, receipt)
+  if (!plan.direct)
+    return through
+      ? {
+          state: 'good',
+          headline: 'Reports from this browser arrive.',
+          text: 'This site keeps them in its own inbox.',
+        }
+      : notThrough('Whoever runs this site should look at it: send them the result below.')
+  if (through && direct?.outcome === 'forbidden')
+    return {
+      state: 'hold',
+      headline: 'Reports arrive by way of this site. Our direct try failed by our own fault.',
+      text: 'The page forbade itself to ask Sentry. Whoever runs this site should look at its Content-Security-Policy.',
+    }
+  if (kept)
+    return direct && isTaken(direct)
+      ? {
+          state: 'wait',
+          headline: 'Reports are kept by this site, and delivered later.',
+          text: 'Your browser reached Sentry by itself, but this site could not just now. Nothing is lost.',
+        }
+      : {
+          state: 'wait',
+          headline: 'Sentry cannot be reached just now, neither from here nor by this site.',
+          text: 'So it is probably not your browser. This site keeps what it is told, and delivers it when Sentry is back.',
+        }
+  if (through)
+    return direct && direct.outcome === 'answered'
+      ? {
+          state: 'good',
+          headline: 'Reports get through from this browser, both ways.',
+          text: 'Nothing here stands between you and Sentry. This site carries them all the same.',
+        }
+      : {
+          state: 'good',
+          headline: 'Reports get through, but only by way of this site.',
+          text: 'The direct way is stopped in this browser or network. Errors you meet here are noticed nevertheless.',
+        }
+  return notThrough(
+    direct?.outcome === 'answered'
+      ? 'Sentry itself was reached, so it is this site that should be looked at: send the result below to whoever runs it.'
+      : 'If this page came over a network that still works, send the result below to whoever runs this site.',
+  )
+}
+
+function notThrough(text: string): Verdict {
+  return { state: 'bad', headline: 'Reports from this browser do not get through.', text }
+}
+
+/** A few lines that a support person can read. */
+export function summarise(
+  plan: Plan,
+  findings: Findings,
+  place: { url: string; time: Date; agent: string },
+): string {
+  const { receipt, tunnel } = findings
+  const token = tunnel?.outcome === 'answered' ? tunnel.token : undefined
+  const line = ({ text, figure }: Finding) => (figure ? `${text} (${figure})` : text)
+  return [
+    `Self-check of ${place.url} at ${place.time.toISOString()}`,
+    judge(plan, findings)?.headline ?? '',
+    `Straight to Sentry: ${line(describeDirect(plan, findings.direct))}`,
+    `Through this site: ${line(describeTunnel(plan, findings))}`,
+    `Receipt: ${token ?? 'none'}${receipt && receipt !== 'none' ? `, ${receipt.answer}${receipt.reason ? ` (${receipt.reason})` : ''}` : ''}`,
+    `Browser: ${place.agent}`,
+  ].join('\n')
+}
+
+function isTaken(tried: Try): boolean {
+  return tried.outcome === 'answered' && tried.status >= 200 && tried.status < 300
+}
+
+/** 202 is what the tunnel answers for what it keeps. */
+function isKept(tried: Try, receipt: Findings['receipt']): boolean {
+  if (receipt && receipt !== 'none') return receipt.answer === 'spooled'
+  return tried.outcome === 'answered' && tried.status === 202
+}
+
+function inMs({ took }: Try): string {
+  return `${took} ms`
+}

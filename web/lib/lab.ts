@@ -1,0 +1,29 @@
+/** The server's half of the error lab: who may raise an error, and which. */
+
+import { config } from './config.ts'
+import { createPasses, type Refusal } from './passes.ts'
+import { shared } from './shared.ts'
+import { networkOf } from './visitor.ts'
+
+const passes = () => shared('lab passes', () => createPasses(Date.now))
+
+export type Asked = { pass?: string; reference?: string }
+
+/** `undefined` when it may go on. Nothing that throws comes before this. */
+export function refusalOf(
+  { pass = '', reference = '' }: Asked,
+  headers: Pick<Headers, 'get'>,
+): Refusal | 'off' | undefined {
+  if (!config().lab) return 'off'
+  if (!/^[0-9a-f]{8}$/.test(reference)) return 'forged'
+  return passes().take(pass, networkOf(headers))
+}
+
+export function issuePass(): string {
+  return passes().issue()
+}
+
+/** An error of the lab, that its page finds again by the reference. */
+export function labError(where: string, reference: string | undefined): Error {
+  return new Error(`Thrown on purpose ${where} (lab ${reference})`)
+}

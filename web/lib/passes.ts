@@ -1,0 +1,45 @@
+/** What stands before code that throws on purpose: a signed pass of the page, good once and for ten minutes, and limits. */
+
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createAllowance } from './allowance.ts'
+
+export type Refusal = 'forged' | 'expired' | 'used' | 'limited'
+
+export type Passes = {
+  issue(): string
+  /** Takes the pass of a request from `address`. `undefined` when it may go on. */
+  take(pass: string, address: string): Refusal | undefined
+}
+
+const GOOD_FOR = 10 * 60_000 // ms
+const LIMITS = { perAddress: 10, inAll: 60, windowMs: 60_000 }
+
+/** `now` in milliseconds. Those that were used are remembered until they expire: `LIMITS` bound how many. */
+export function createPasses(now: () => number): Passes {
+  const key = randomBytes(32)
+  const used = new Map<string, number>()
+  const allowed = createAllowance(LIMITS, now)
+  const sign = (text: string) => createHmac('sha256', key).update(text).digest()
+  return { issue, take }
+
+  function issue(): string {
+    const text = `${now() + GOOD_FOR}.${randomBytes(12).toString('hex')}`
+    return `${text}.${sign(text).toString('hex')}`
+  }
+
+  function take(pass: string, address: string): Refusal | undefined {
+    const [, text = '', expires = '', signature = ''] =
+      /^((\d+)\.[0-9a-f]{24})\.([0-9a-f]{64})$/.exec(pass) ?? []
+    if (!text || !timingSafeEqual(Buffer.from(signature, 'hex'), sign(text))) return 'forged'
+    if (Number(expires) <= now()) return 'expired'
+    if (used.has(text)) return 'used'
+    if (!allowed(address)) return 'limited'
+    forgetExpired()
+    used.set(text, Number(expires))
+    return undefined
+  }
+
+  function forgetExpired(): void {
+    for (const [text, expires] of used) if (expires <= now()) used.delete(text)
+  }
+}

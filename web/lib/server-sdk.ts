@@ -1,0 +1,57 @@
+/** The server's Sentry SDK: its reports go through the same tunnel as everyone's. */
+
+import * as Sentry from '@sentry/nextjs'
+import type { Config } from './config.ts'
+import { followLabEvent, markLabEvent } from './lab-reports.ts'
+import { asksForPrivacy, PRIVACY_TAG, type PrivacySignal } from './privacy.ts'
+import { DATA_COLLECTION, signalOptions } from './reporting.ts'
+import { createSampler } from './sampling.ts'
+
+/** Reports that may wait to be sent; the SDK's own 64 are fewer than a burst of errors. */
+const WAITING = 1024
+
+export function startServerSdk({ browser, privacySignal, serverTunnel }: Config): void {
+  if (!serverTunnel) return
+  const { dsn, environment, release, sampleRate, tracesSampleRate, logs, traceparent } = browser
+  const client = Sentry.init({
+    dsn,
+    tunnel: serverTunnel,
+    environment,
+    release, // also when there is none: the SDK would take that of the build
+    sampleRate,
+    ...(tracesSampleRate !== undefined && {
+      tracesSampler: createSampler(tracesSampleRate, privacySignal, () => performance.now()),
+    }),
+    beforeSend: (event) => honour(markLabEvent(event), privacySignal),
+    ...signalOptions(browser),
+    traceLifecycle: 'static', // streamed spans go before it is known that theirs was a not-found page
+    propagateTraceparent: traceparent,
+    ignoreSpans: IGNORED_SPANS,
+    integrations: (usual) => [
+      ...usual.filter(({ name }) => !SESSIONS.includes(name)),
+      Sentry.httpIntegration({ disableIncomingRequestSpans: true, sessions: false }),
+      ...(logs ? [Sentry.consoleLoggingIntegration()] : []),
+    ],
+    transportOptions: { bufferSize: WAITING },
+    dataCollection: DATA_COLLECTION,
+  })
+  client?.on('afterSendEvent', (event, { statusCode }) => followLabEvent(event, statusCode))
+}
+
+/** Sessions are of visitors, and their browsers tell of them; a server would count health checks, and one that lives on as crashed. */
+const SESSIONS = ['Http', 'ProcessSession']
+
+/** Of whoever watches us, of what every page fetches, and of what runs before each of them, which would count each twice. */
+const IGNORED_SPANS = [/^GET \/(healthz|icon\.svg|settings\.json)$/, /^middleware /]
+
+/** What goes of an error that came of a visitor's request. */
+function honour(event: Sentry.ErrorEvent, privacySignal: PrivacySignal): Sentry.ErrorEvent | null {
+  const { headers } = event.sdkProcessingMetadata?.normalizedRequest ?? {}
+  if (!asksForPrivacy(headers?.['sec-gpc'])) return event
+  return privacySignal === 'off' ? null : { ...event, tags: { ...event.tags, ...PRIVACY_TAG } }
+}
+
+/** Resolves when what was reported is sent, after `ms` at the latest. */
+export async function flushReports(ms: number): Promise<void> {
+  await Sentry.flush(ms)
+}

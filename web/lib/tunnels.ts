@@ -1,0 +1,44 @@
+/** How web asks the tunnels, each on its admin port. Pages of the console go through `console/console.ts`, which asks who is there. */
+
+import 'server-only'
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import type { Receipt } from 'tunnel/contract'
+import type { Config } from './config.ts'
+
+export type Door = Pick<Config, 'tunnelAdmins' | 'adminToken'>
+
+const LONGEST = 2_000 // ms
+
+/** The receipt that a visitor's token stands for, from whichever tunnel answered them; `undefined` when none has it. */
+export async function findReceipt(door: Door, token: string): Promise<Receipt | undefined> {
+  const origins = await originsOf(door)
+  const answers = origins.map(async (origin) => {
+    const response = await ask(door, `${origin}/receipts/${token}`)
+    if (!response.ok) throw new Error(`${origin} answered ${response.status}`)
+    return (await response.json()) as Receipt
+  })
+  return Promise.any(answers).catch(() => undefined)
+}
+
+/** One request with the admin token; `signal` in place of the usual 2 s. */
+export function ask({ adminToken }: Door, url: string, init: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(init.headers)
+  headers.set('authorization', `Bearer ${adminToken}`)
+  return fetch(url, { cache: 'no-store', signal: AbortSignal.timeout(LONGEST), ...init, headers })
+}
+
+/** A name stands for all of its addresses: so many tunnels there are. */
+export async function originsOf({ tunnelAdmins }: Door): Promise<string[]> {
+  const found = await Promise.all(
+    tunnelAdmins.map(async (authority) => {
+      const { hostname, port } = new URL(`http://${authority}`)
+      if (isIP(hostname.replace(/[[\]]/g, ''))) return [`http://${authority}`]
+      const addresses = await lookup(hostname, { all: true }).catch(() => [])
+      return addresses.map(
+        ({ address, family }) => `http://${family === 6 ? `[${address}]` : address}:${port}`,
+      )
+    }),
+  )
+  return [...new Set(found.flat())]
+}

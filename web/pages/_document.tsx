@@ -1,0 +1,31 @@
+/** The document around the page that Next falls back to, with what every document of the app has. */
+
+import NextDocument, { type DocumentContext, Head, Html, Main, NextScript } from 'next/document'
+import { settingsAttribute } from '../lib/browser-settings.ts'
+import { config } from '../lib/config.ts'
+import { settingsFor } from '../lib/privacy.ts'
+import { nonceOf } from '../lib/safety.ts'
+
+type Props = { nonce: string; settings: ReturnType<typeof settingsAttribute> }
+
+export default class Document extends NextDocument<Props> {
+  static override async getInitialProps(context: DocumentContext) {
+    const headers = new Headers(context.req?.headers as Record<string, string>)
+    const nonce = nonceOf(headers)
+    const settings = settingsAttribute(settingsFor(config(), headers))
+    return { ...(await NextDocument.getInitialProps(context)), nonce, settings }
+  }
+
+  override render() {
+    const { nonce, settings } = this.props
+    return (
+      <Html lang="en" {...settings}>
+        <Head nonce={nonce} />
+        <body>
+          <Main />
+          <NextScript nonce={nonce} />
+        </body>
+      </Html>
+    )
+  }
+}

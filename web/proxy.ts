@@ -1,0 +1,36 @@
+/** What every document carries for the visitor's safety. */
+
+import { type NextRequest, NextResponse } from 'next/server'
+import { config as settings } from './lib/config.ts'
+import { contentSecurityPolicy, DATA_POLICY, isData, transportSecurity } from './lib/safety.ts'
+
+export function proxy(request: NextRequest): NextResponse {
+  const nonce = crypto.randomUUID()
+  const policy = contentSecurityPolicy(nonce, reachable(request.nextUrl.pathname))
+  const headers = new Headers(request.headers)
+  headers.set('content-security-policy', policy) // where Next looks for the nonce of its scripts
+  const response = isOfNext(request)
+    ? NextResponse.rewrite(new URL(NOWHERE, request.url), { request: { headers } })
+    : NextResponse.next({ request: { headers } })
+  const { pathname } = request.nextUrl
+  response.headers.set('content-security-policy', isData(pathname) ? DATA_POLICY : policy)
+  for (const [name, value] of transportSecurity(request.headers)) response.headers.set(name, value)
+  return response
+}
+
+/** Where the not-found page is. */
+const NOWHERE = '/_not-found'
+
+/** A page that Next made for itself: whoever asks for it by its name would have the server fail. */
+function isOfNext({ nextUrl }: NextRequest): boolean {
+  return nextUrl.pathname === '/_global-error'
+}
+
+/** The self-check tries whether this browser reaches Sentry by itself; no other page has business there. */
+function reachable(path: string): string[] {
+  const { sentryOrigin } = settings()
+  return path === '/' && sentryOrigin ? [sentryOrigin] : []
+}
+
+// Next reads this when it builds. Files of the build carry what next.config.ts says.
+export const config = { matcher: '/((?!_next/static/|healthz$).*)' }

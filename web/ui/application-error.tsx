@@ -1,0 +1,38 @@
+/** What a visitor reads in place of a page that broke, and two ways on. */
+
+import { Button, ButtonLink } from './button.tsx'
+import { Mark } from './mark.tsx'
+
+type Props = {
+  side: 'client' | 'server'
+  /** The page's own. */
+  host: string
+  /** What the server's log knows the error by. */
+  digest?: string | undefined
+}
+
+const WHERE_TO_LOOK = { client: 'browser console', server: 'server logs' }
+
+export function ApplicationError({ side, host, digest }: Props) {
+  return (
+    <main className="mx-auto max-w-2xl px-5 py-16 wide:py-24">
+      <Mark className="size-9" />
+      <h1 className="mt-8 text-title wrap-anywhere">
+        {`Application error: a ${side}-side exception has occurred while loading ${host} (see the ${WHERE_TO_LOOK[side]} for more information).`}
+      </h1>
+      {digest && <p className="mt-3 font-mono text-note text-quiet">Digest: {digest}</p>}
+      <form
+        className="mt-8 flex flex-wrap gap-3"
+        onSubmit={(event) => {
+          event.preventDefault()
+          location.reload()
+        }}
+      >
+        <Button type="submit">Reload</Button>
+        <ButtonLink weight="quiet" href="/">
+          Go to the start page
+        </ButtonLink>
+      </form>
+    </main>
+  )
+}

@@ -1,0 +1,21 @@
+/** What can be pressed: a button, or a link that looks like one. */
+
+import type { ComponentProps } from 'react'
+
+type Weight = 'primary' | 'quiet'
+
+const SHAPE =
+  'inline-flex min-h-11 items-center justify-center gap-2 rounded-part border px-4 py-2 font-semibold leading-snug no-underline cursor-pointer active:translate-y-px disabled:cursor-default disabled:opacity-60 aria-disabled:cursor-default aria-disabled:opacity-60'
+
+const WEIGHTS: Record<Weight, string> = {
+  primary: 'border-accent bg-accent text-on-accent hover:border-accent-over hover:bg-accent-over',
+  quiet: 'border-line bg-surface text-ink hover:border-accent hover:text-accent',
+}
+
+export function Button({ weight = 'primary', ...rest }: ComponentProps<'button'> & { weight?: Weight }) {
+  return <button type="button" className={`${SHAPE} ${WEIGHTS[weight]}`} {...rest} />
+}
+
+export function ButtonLink({ weight = 'primary', ...rest }: ComponentProps<'a'> & { weight?: Weight }) {
+  return <a className={`${SHAPE} ${WEIGHTS[weight]}`} {...rest} />
+}

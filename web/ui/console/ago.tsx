@@ -1,0 +1,39 @@
+/** A time as so long ago, with the clock's own time in the reader's zone beside it. */
+'use client'
+
+import { useNow } from '../../lib/console/use-now.ts'
+import { sayDuration, sayMoment } from '../../lib/console/words.ts'
+
+export function Ago({ time }: { time: number }) {
+  const now = useNow()
+  if (now === undefined) return <time dateTime={new Date(time).toISOString()} />
+  const passed = now - time
+  return (
+    <time dateTime={new Date(time).toISOString()} title={sayMoment(time)} className="tabular-nums">
+      {passed < 1_000 ? 'just now' : `${sayDuration(Math.floor(passed / 1000) * 1000)} ago`}
+    </time>
+  )
+}
+
+/** A time to come. */
+export function In({ time }: { time: number }) {
+  const now = useNow()
+  if (now === undefined) return <time dateTime={new Date(time).toISOString()} />
+  const rest = time - now
+  return (
+    <time dateTime={new Date(time).toISOString()} title={sayMoment(time)} className="tabular-nums">
+      {rest < 1_000 ? 'now' : `in ${sayDuration(Math.ceil(rest / 1000) * 1000)}`}
+    </time>
+  )
+}
+
+/** The same with the date in full, for where there is room. */
+export function Moment({ time }: { time: number }) {
+  const now = useNow()
+  if (now === undefined) return <time dateTime={new Date(time).toISOString()} />
+  return (
+    <time dateTime={new Date(time).toISOString()} className="tabular-nums">
+      {sayMoment(time)} ({sayDuration(Math.max(0, now - time))} ago)
+    </time>
+  )
+}

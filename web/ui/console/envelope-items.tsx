@@ -1,0 +1,86 @@
+/** The items of an envelope as they are: attachments to download, pictures to see, and each item raw. */
+
+import { sayBytes } from '../../lib/console/words.ts'
+import { Panel } from './panel.tsx'
+
+export type ShownItem = {
+  number: number
+  type: string
+  header: Record<string, unknown>
+  bytes: number
+  isImage: boolean
+  /** Absent for what is no text. */
+  text: string | undefined
+}
+
+type Props = { id: string; items: ShownItem[] }
+
+export function Attachments({ id, items }: Props) {
+  if (items.length === 0) return null
+  return (
+    <Panel title="Attachments">
+      <ul className="grid gap-4">
+        {items.map(({ number, header, bytes, isImage }) => (
+          <li key={number} className="grid justify-items-start gap-2">
+            <a href={urlOf(id, number)} download className="link wrap-anywhere">
+              {String(header.filename ?? `attachment ${number}`)}
+            </a>
+            <span className="text-note text-quiet">{sayBytes(bytes)}</span>
+            {isImage && (
+              // biome-ignore lint/performance/noImgElement: a stranger's bytes are not to be worked on by an image library
+              <img
+                src={`${urlOf(id, number)}?show`}
+                alt={`Attached: ${String(header.filename ?? 'a picture')}`}
+                loading="lazy"
+                className="max-h-128 max-w-full rounded-part border border-line"
+              />
+            )}
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  )
+}
+
+export function RawItems({ id, header, items }: Props & { header: string }) {
+  return (
+    <Panel title="As it came">
+      <details className="mb-2">
+        <summary className="min-h-8">Envelope header</summary>
+        <Raw text={header} />
+      </details>
+      {items.map(({ number, type, header: itemHeader, bytes, text }) => (
+        <details key={number} className="border-t border-line py-1">
+          <summary className="min-h-8">
+            {type || 'no type'} <span className="text-note text-quiet">{sayBytes(bytes)}</span>
+          </summary>
+          <Raw text={JSON.stringify(itemHeader)} />
+          {text === undefined ? (
+            <p className="my-2 text-note text-quiet">It is no text.</p>
+          ) : (
+            <Raw text={text} />
+          )}
+          <a href={urlOf(id, number)} download className="link text-note">
+            Download
+          </a>
+        </details>
+      ))}
+    </Panel>
+  )
+}
+
+function urlOf(id: string, number: number): string {
+  return `/console/inbox/${id}/items/${number}`
+}
+
+function Raw({ text }: { text: string }) {
+  return (
+    <pre
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+      tabIndex={0}
+      className="my-2 max-h-96 overflow-auto rounded-part bg-sunken p-3 font-mono text-note whitespace-pre-wrap"
+    >
+      {text}
+    </pre>
+  )
+}

@@ -1,0 +1,219 @@
+/** An event to read: what went wrong, where in the code, what happened before, who met it. */
+
+import type { Breadcrumb, Exception, Feedback, Frame, SentryEvent, Span } from '../../lib/console/event.ts'
+import { sayValue } from '../../lib/console/event.ts'
+import { sayDuration } from '../../lib/console/words.ts'
+import { Moment } from './ago.tsx'
+import { Panel } from './panel.tsx'
+
+export function EventView({ event, feedback }: { event: SentryEvent; feedback: Feedback | undefined }) {
+  return (
+    <div className="grid grid-cols-1 gap-4 desk:grid-cols-[2fr_1fr] desk:items-start">
+      <div className="grid grid-cols-1 min-w-0 gap-4">
+        {feedback && <FeedbackPanel feedback={feedback} />}
+        {event.exception.toReversed().map((exception, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a chain of causes, in its order
+          <ExceptionPanel key={index} exception={exception} />
+        ))}
+        {(event.spans.length > 0 || event.start_timestamp !== undefined) && <Waterfall event={event} />}
+        {event.breadcrumbs.length > 0 && <Breadcrumbs crumbs={event.breadcrumbs} end={event.timestamp} />}
+      </div>
+      <div className="grid grid-cols-1 min-w-0 gap-4">
+        <Panel title="About it">
+          <Facts facts={factsOf(event)} />
+          {event.timestamp !== undefined && (
+            <p className="mt-2 text-note text-quiet">
+              <Moment time={event.timestamp} />
+            </p>
+          )}
+        </Panel>
+        {event.tags.length > 0 && (
+          <Panel title="Tags">
+            <Facts facts={event.tags.map(([name = '', value = '']) => [name, value])} />
+          </Panel>
+        )}
+        {event.user && (
+          <Panel title="User">
+            <Facts facts={Object.entries(event.user).map(([name, value]) => [name, sayValue(value)])} />
+          </Panel>
+        )}
+        {event.contexts && (
+          <Panel title="Contexts">
+            {Object.entries(event.contexts).map(([name, value]) => (
+              <details key={name} className="border-t border-line py-1 first:border-t-0">
+                <summary className="min-h-8">{name}</summary>
+                <pre className="my-2 overflow-x-auto font-mono text-note whitespace-pre-wrap">
+                  {JSON.stringify(value, null, 2)}
+                </pre>
+              </details>
+            ))}
+          </Panel>
+        )}
+      </div>
+    </div>
+  )
+}
+
+function factsOf(event: SentryEvent): [string, string][] {
+  const { level, environment, release, platform, transaction, request, sdk, event_id: id } = event
+  const facts: [string, string | undefined][] = [
+    ['Level', level],
+    ['Page', request?.url],
+    ['Transaction', transaction],
+    ['Environment', environment],
+    ['Release', release],
+    ['Platform', platform],
+    ['SDK', sdk && `${sdk.name ?? ''} ${sdk.version ?? ''}`],
+    ['Event id', id],
+  ]
+  return facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
+}
+
+function Facts({ facts }: { facts: [string, string][] }) {
+  return (
+    <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
+      {facts.map(([name, value]) => (
+        <div key={name} className="contents">
+          <dt className="text-quiet">{name}</dt>
+          <dd className="min-w-0 wrap-anywhere">{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+function FeedbackPanel({ feedback: { message, name, email, url } }: { feedback: Feedback }) {
+  const from = [name, email].filter(Boolean).join(', ')
+  return (
+    <Panel title="A visitor wrote" {...(from && { note: from })}>
+      <blockquote className="border-l-4 border-accent pl-4 whitespace-pre-wrap wrap-anywhere">
+        {message}
+      </blockquote>
+      {url && <p className="mt-2 text-note text-quiet wrap-anywhere">on {url}</p>}
+    </Panel>
+  )
+}
+
+/** Frames of the app first and open; those of libraries can be opened. The last call stands on top. */
+function ExceptionPanel({ exception: { type, value, mechanism, stacktrace } }: { exception: Exception }) {
+  const frames = stacktrace?.frames.toReversed() ?? []
+  const own = frames.filter((frame) => frame.in_app !== false)
+  const others = frames.filter((frame) => frame.in_app === false)
+  return (
+    <Panel title={type ?? 'Exception'} note={mechanism?.handled === false ? 'not caught' : mechanism?.type}>
+      <p className="mb-3 wrap-anywhere">{value}</p>
+      {frames.length === 0 && <p className="text-note text-quiet">It came without a stack trace.</p>}
+      <ol className="grid grid-cols-1 gap-1" aria-label="Stack trace, the last call first">
+        {own.map((frame, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the order of calls is what a stack trace is
+          <FrameLine key={index} frame={frame} />
+        ))}
+      </ol>
+      {others.length > 0 && (
+        <details className="mt-2">
+          <summary className="min-h-8 text-note text-quiet">{others.length} in libraries</summary>
+          <ol className="grid grid-cols-1 gap-1">
+            {others.map((frame, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: as above
+              <FrameLine key={index} frame={frame} />
+            ))}
+          </ol>
+        </details>
+      )}
+    </Panel>
+  )
+}
+
+function FrameLine({ frame }: { frame: Frame }) {
+  const { filename, abs_path: path, function: name, lineno, colno } = frame
+  const place = [filename ?? path ?? 'unknown', lineno, colno].filter((part) => part !== undefined).join(':')
+  return (
+    <li className="min-w-0 text-note">
+      <code className="font-semibold">{name ?? '<anonymous>'}</code> <span className="text-quiet">in</span>{' '}
+      <code className="wrap-anywhere">{place}</code>
+      {frame.context_line !== undefined && (
+        <pre className="mt-1 overflow-x-auto rounded-part bg-sunken p-2 font-mono">
+          {[...frame.pre_context.slice(-3), frame.context_line, ...frame.post_context.slice(0, 3)].join('\n')}
+        </pre>
+      )}
+    </li>
+  )
+}
+
+const MOST_CRUMBS = 100
+
+/** On a line of time, each by how long before the end it was. */
+function Breadcrumbs({ crumbs, end }: { crumbs: Breadcrumb[]; end: number | undefined }) {
+  const shown = crumbs.slice(-MOST_CRUMBS)
+  return (
+    <Panel title="What happened before" note={`${crumbs.length} breadcrumbs`}>
+      <ol className="grid text-note" aria-label="Breadcrumbs, oldest first">
+        {shown.map(({ timestamp, category, message, level, data }, index) => (
+          <li
+            // biome-ignore lint/suspicious/noArrayIndexKey: they have no name, and never move
+            key={index}
+            className="grid grid-cols-[4.5rem_auto_1fr] gap-3 border-l-2 border-line py-1.5 pl-3"
+          >
+            <span className="text-quiet tabular-nums">
+              {timestamp !== undefined &&
+                end !== undefined &&
+                `−${sayDuration(Math.max(0, end - timestamp))}`}
+            </span>
+            <span className={level === 'error' || level === 'fatal' ? 'text-bad' : 'text-quiet'}>
+              {category ?? 'default'}
+            </span>
+            <span className="min-w-0 wrap-anywhere">{message ?? (data ? JSON.stringify(data) : '')}</span>
+          </li>
+        ))}
+      </ol>
+    </Panel>
+  )
+}
+
+const MOST_SPANS = 200
+
+/** Each span as a bar where it lies in the whole. */
+function Waterfall({ event }: { event: SentryEvent }) {
+  const { start_timestamp: start, timestamp: end, transaction } = event
+  if (start === undefined || end === undefined) return null
+  const whole = Math.max(1, end - start)
+  const root: Span = {
+    ...{
+      span_id: undefined,
+      parent_span_id: undefined,
+      op: 'whole',
+      description: transaction,
+      status: undefined,
+    },
+    ...{ start_timestamp: start, timestamp: end },
+  }
+  const spans = [root, ...event.spans.toSorted((a, b) => (a.start_timestamp ?? 0) - (b.start_timestamp ?? 0))]
+  return (
+    <Panel title="Trace" note={sayDuration(whole)}>
+      <ol className="grid grid-cols-1 gap-1 text-note" aria-label="Spans, by when they began">
+        {spans
+          .slice(0, MOST_SPANS)
+          .map(({ op, description, start_timestamp: from, timestamp: to }, index) => {
+            const left = Math.min(100, Math.max(0, (100 * ((from ?? start) - start)) / whole))
+            const width = Math.min(100 - left, Math.max(0.5, (100 * ((to ?? end) - (from ?? start))) / whole))
+            return (
+              <li
+                // biome-ignore lint/suspicious/noArrayIndexKey: spans never move
+                key={index}
+                className="grid grid-cols-[minmax(0,2fr)_minmax(0,3fr)_4.5rem] items-center gap-3"
+              >
+                <span className="truncate" title={description}>
+                  <span className="text-quiet">{op}</span> {description}
+                </span>
+                <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" className="h-3 w-full">
+                  <rect width="100" height="8" className="fill-sunken" />
+                  <rect x={left} width={width} height="8" className="fill-accent" />
+                </svg>
+                <span className="text-right tabular-nums">{sayDuration((to ?? end) - (from ?? start))}</span>
+              </li>
+            )
+          })}
+      </ol>
+    </Panel>
+  )
+}

@@ -1,0 +1,135 @@
+/** One receipt in full: what became of the envelope, how long each part took, and what to do about it. */
+
+import { useEffect, useRef } from 'react'
+import type { Receipt } from 'tunnel/contract'
+import { explain, MEANINGS } from '../../lib/console/fates.ts'
+import { sayBytes, sayClock, sayDuration, sayMoment } from '../../lib/console/words.ts'
+import { Button } from '../button.tsx'
+import { FateBadge } from '../fate.tsx'
+
+type Props = {
+  receipt: Receipt
+  /** Others of the same event id. */
+  siblings: Receipt[]
+  onOpen: (receipt: Receipt) => void
+  onClose: () => void
+}
+
+export function ReceiptDetails({ receipt, siblings, onOpen, onClose }: Props) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => heading.current?.focus(), [])
+  const { answer, reason, items, eventId } = receipt
+  const explained = explain(reason)
+  return (
+    <section
+      aria-label="Receipt"
+      onKeyDown={(event) => event.key === 'Escape' && onClose()}
+      className="mt-0 min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5"
+    >
+      <div className="flex items-start justify-between gap-3 text-note">
+        <h2 ref={heading} tabIndex={-1} className="flex flex-wrap items-center gap-2 text-body font-semibold">
+          <FateBadge fate={answer} /> {items.map(({ type }) => type).join(', ') || 'unread'}
+        </h2>
+        <Button weight="quiet" onClick={onClose}>
+          Close
+        </Button>
+      </div>
+      <p className="mt-3 text-note">{MEANINGS[answer]}</p>
+      {explained && (
+        <p className="mt-2 text-note">
+          <code>{reason}</code>: {explained.sentence} <strong>{explained.fix}</strong>
+        </p>
+      )}
+      <Timeline receipt={receipt} />
+      <table className="mt-4 w-full text-note" aria-label="Items">
+        <thead>
+          <tr className="text-left text-quiet">
+            <th className="font-normal">Item</th>
+            <th className="text-right font-normal">How many</th>
+            <th className="text-right font-normal">Size</th>
+            <th className="pl-3 font-normal">Taken out</th>
+          </tr>
+        </thead>
+        <tbody>
+          {items.map(({ type, count = 1, bytes, out }) => (
+            <tr key={`${type} ${out}`} className="border-t border-line tabular-nums">
+              <td className="py-1">{type}</td>
+              <td className="text-right">{count}</td>
+              <td className="text-right">{sayBytes(bytes)}</td>
+              <td className="pl-3">{out ?? ''}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <dl className="mt-4 grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note wrap-anywhere">
+        {factsOf(receipt).map(([name, value]) => (
+          <Fact key={name} name={name} value={value} />
+        ))}
+      </dl>
+      {eventId && (
+        <p className="mt-3 text-note">
+          <a href={`/console/feed?text=${eventId}`} className="link">
+            All envelopes of this event id
+          </a>
+        </p>
+      )}
+      {siblings.length > 0 && (
+        <ul className="mt-2 grid gap-1 text-note" aria-label="Others of the same event id">
+          {siblings.map((sibling) => (
+            <li key={sibling.id}>
+              <button type="button" className="link cursor-pointer" onClick={() => onOpen(sibling)}>
+                {sayClock(sibling.time)} {sibling.items.map(({ type }) => type).join(', ')}
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  )
+}
+
+function factsOf(receipt: Receipt): [string, string][] {
+  const { time, project, sdk, status, upstreamStatus, bytes, replica, reason, remarks, id, eventId } = receipt
+  const facts: [string, string | number | undefined][] = [
+    ['Received', sayMoment(time)],
+    ['Project', project ?? 'not proven'],
+    ['SDK', sdk],
+    ['Answered', status === 0 ? 'nobody: the sender had gone' : status],
+    ['Sentry answered', upstreamStatus],
+    ['Reason', reason],
+    ['On the wire', sayBytes(bytes)],
+    ['Replica', replica],
+    ['Stood out', remarks?.join(', ')],
+    ['Receipt', id],
+    ['Event id', eventId],
+  ]
+  return facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
+}
+
+function Fact({ name, value }: { name: string; value: string }) {
+  return (
+    <>
+      <dt className="text-quiet">{name}</dt>
+      <dd>{value}</dd>
+    </>
+  )
+}
+
+/** Received, admitted, sent on, answered: as parts of one line. */
+function Timeline({ receipt: { took, upstreamTook = 0 } }: { receipt: Receipt }) {
+  const own = Math.max(0, took - upstreamTook)
+  const share = took > 0 ? (100 * own) / took : 100
+  return (
+    <div className="mt-4">
+      <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" className="h-3 w-full">
+        <rect width={share} height="6" className="fill-accent" />
+        <rect x={share} width={100 - share} height="6" className="fill-wait" />
+      </svg>
+      <p className="mt-1 text-note text-quiet tabular-nums">
+        Received and looked at: {sayDuration(own)}
+        {upstreamTook > 0 && `; sent on, until Sentry answered: ${sayDuration(upstreamTook)}`}; answered after{' '}
+        {sayDuration(took)}.
+      </p>
+    </div>
+  )
+}

@@ -1,0 +1,100 @@
+/** Each tunnel process and how it does. */
+'use client'
+
+import { useLive } from '../../lib/console/use-live.ts'
+import type { ReplicaView, Snapshot } from '../../lib/console/watch.ts'
+import { sayBytes, sayCount, sayDuration, sayRate, sayShare } from '../../lib/console/words.ts'
+import type { State } from '../../lib/state.ts'
+import { Badge } from '../state.tsx'
+import { Ago } from './ago.tsx'
+import { LiveMark } from './live-mark.tsx'
+import { Empty } from './panel.tsx'
+
+export function ReplicaTable({ first }: { first: Snapshot }) {
+  const { snapshot, state } = useLive(first)
+  return (
+    <>
+      <div className="mb-4">
+        <LiveMark state={state} />
+      </div>
+      {snapshot.replicas.length === 0 && (
+        <Empty>
+          No tunnel is known. Set TUNNEL_ADMIN for web to where their admin ports are, like tunnel-admin:9091.
+        </Empty>
+      )}
+      <ul className="grid grid-cols-1 gap-4 wide:grid-cols-2 desk:grid-cols-3">
+        {snapshot.replicas.map((replica) => (
+          <ReplicaCard key={replica.name ?? replica.origin} replica={replica} />
+        ))}
+      </ul>
+    </>
+  )
+}
+
+const BADGES: Record<ReplicaView['state'], { state: State; word: string }> = {
+  answering: { state: 'good', word: 'answers' },
+  silent: { state: 'bad', word: 'does not answer' },
+  ended: { state: 'drop', word: 'ended' },
+}
+
+function ReplicaCard({ replica }: { replica: ReplicaView }) {
+  const { name, origin, state, seen, silentSince, status, vitals, cpu, rate, figures } = replica
+  const all = figures.answers.reduce((sum, { count }) => sum + count, 0)
+  return (
+    <li className="min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5">
+      <div className="mb-3 flex flex-wrap items-center justify-between gap-2">
+        <h2 className="text-body font-semibold wrap-anywhere">{name ?? origin}</h2>
+        <Badge state={BADGES[state].state}>{BADGES[state].word}</Badge>
+      </div>
+      <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
+        <Row name="Envelopes">
+          {sayCount(all)}
+          {state === 'answering' && `, now ${sayRate(rate)}`}
+        </Row>
+        {state !== 'answering' && silentSince !== undefined && (
+          <Row name="Silent since">
+            <Ago time={silentSince} />
+          </Row>
+        )}
+        {seen !== undefined && (
+          <Row name="Last heard">
+            <Ago time={seen} />
+          </Row>
+        )}
+        {status && (
+          <>
+            <Row name="Version">{status.version}</Row>
+            <Row name="Up since">
+              <Ago time={status.since} />
+            </Row>
+          </>
+        )}
+        {vitals && state === 'answering' && (
+          <>
+            <Row name="In flight">{sayCount(vitals.inFlight)}</Row>
+            <Row name="CPU">
+              {cpu === undefined ? 'measured with the next look' : `${sayShare(cpu)} of a core`}
+            </Row>
+            <Row name="Memory">{sayBytes(vitals.rss)}</Row>
+            <Row name="Event-loop delay">{sayDuration(vitals.loopDelay * 1000)} (99 %)</Row>
+          </>
+        )}
+        <Row name="Admin port">{origin.replace('http://', '')}</Row>
+      </dl>
+      {status?.warnings.map((warning) => (
+        <p key={warning} className="mt-3 text-note text-hold">
+          {warning}
+        </p>
+      ))}
+    </li>
+  )
+}
+
+function Row({ name, children }: { name: string; children: React.ReactNode }) {
+  return (
+    <>
+      <dt className="text-quiet">{name}</dt>
+      <dd className="min-w-0 wrap-anywhere tabular-nums">{children}</dd>
+    </>
+  )
+}

@@ -1,0 +1,82 @@
+/** One kind of what the lab raises: a button, what it does, and what became of it, read out as it happens. */
+'use client'
+
+import type { ReactNode } from 'react'
+import { describeOutcome, type Outcome } from '../lib/outcome.ts'
+import { useOutcome } from '../lib/use-outcome.ts'
+import { Button } from './button.tsx'
+import { StateMark } from './state.tsx'
+
+type Props = {
+  name: string
+  children: ReactNode
+  disabled?: boolean
+  /** What tells its envelopes from others; the reference unless given. */
+  mark?: string
+  /** The page is left by it. */
+  leaves?: boolean
+} & (
+  | { onPress: (reference: string) => void | Promise<void> }
+  | { onServer: (reference: string) => Promise<Outcome> }
+)
+
+export function LabRow({ name, children, disabled = false, mark, leaves, ...raises }: Props) {
+  const { outcome, tell, follow } = useOutcome()
+  const press = () => {
+    const reference = newReference()
+    if ('onServer' in raises) {
+      tell({ is: 'sending' })
+      raises.onServer(reference).then(tell, () => tell({ is: 'unanswered' }))
+      return
+    }
+    if (!leaves) follow(mark ?? reference)
+    void raises.onPress(reference)
+  }
+  return (
+    <Row name={name} outcome={outcome} about={children}>
+      <Button weight="quiet" onClick={press} disabled={disabled}>
+        {name}
+      </Button>
+    </Row>
+  )
+}
+
+type RowProps = { name: string; about: ReactNode; outcome: Outcome | undefined; children: ReactNode }
+
+/** Keeps its height while the outcome comes in. */
+export function Row({ name, about, outcome, children }: RowProps) {
+  return (
+    <li
+      aria-label={name}
+      className="grid content-start gap-x-6 gap-y-3 border-t border-line py-4 first:border-t-0 wide:grid-cols-[16rem_1fr] desk:grid-cols-[16rem_1fr_22rem]"
+    >
+      <div className="grid content-start">{children}</div>
+      <p className="text-quiet wide:pt-2">{about}</p>
+      <div role="status" className="min-h-20 wide:col-start-2 wide:min-h-14 desk:col-start-3 desk:pt-2">
+        {outcome && <OutcomeText outcome={outcome} />}
+      </div>
+    </li>
+  )
+}
+
+function OutcomeText({ outcome }: { outcome: Outcome }) {
+  const { state, text } = describeOutcome(outcome)
+  const eventId = outcome.is === 'answered' && outcome.eventId
+  return (
+    <p className="flex gap-2">
+      <StateMark state={state} className="mt-1 size-5" />
+      <span>
+        <strong className="font-semibold">{text}</strong>
+        {eventId && (
+          <span className="block text-note text-quiet">
+            Event <code>{eventId}</code>
+          </span>
+        )}
+      </span>
+    </p>
+  )
+}
+
+export function newReference(): string {
+  return crypto.getRandomValues(new Uint32Array(1))[0]?.toString(16).padStart(8, '0') ?? ''
+}

@@ -1,0 +1,103 @@
+/** The self-check: runs once when the page is seen and once for each click, and says what came of it. */
+'use client'
+
+import { useCallback, useEffect, useRef, useState } from 'react'
+import { describeDirect, describeTunnel, type Findings, judge, summarise } from '../lib/findings.ts'
+import { attempt, fetchReceipt, type Plan, type Receipt, type Try } from '../lib/self-check.ts'
+import { Button } from './button.tsx'
+import { Card } from './card.tsx'
+import { CodeBlock } from './code-block.tsx'
+import { type Fate, FateBadge } from './fate.tsx'
+import { Lanes } from './lanes.tsx'
+import { StateMark } from './state.tsx'
+import { StatusRow } from './status-row.tsx'
+
+export function SelfCheck({ plan, end }: { plan: Plan; end: string }) {
+  const { findings, result, run } = useSelfCheck(plan)
+  const direct = describeDirect(plan, findings.direct)
+  const tunnel = describeTunnel(plan, findings)
+  const verdict = judge(plan, findings)
+  const done = findings.receipt !== undefined
+  return (
+    <Card aria-labelledby="check">
+      <div className="flex min-h-32 gap-3 wide:min-h-24">
+        <StateMark state={verdict?.state ?? 'busy'} className="mt-1 size-6" />
+        <div role="status">
+          <h2 id="check" className="text-title">
+            {verdict?.headline ?? 'Checking what this browser can reach …'}
+          </h2>
+          <p className="mt-1 text-quiet">{verdict?.text ?? 'This takes a second or two.'}</p>
+        </div>
+      </div>
+      <div className="mx-auto mt-4 mb-6 max-w-2xl">
+        <Lanes road={direct.state} pipe={tunnel.state} end={end} />
+      </div>
+      <ul aria-label="What was tried">
+        <StatusRow state={direct.state} title="Straight to Sentry" figure={direct.figure}>
+          <p>{direct.text}</p>
+        </StatusRow>
+        <StatusRow state={tunnel.state} title="Through this site" figure={tunnel.figure}>
+          <p>{tunnel.text}</p>
+        </StatusRow>
+        <StatusRow state={done ? 'good' : 'busy'} title="Its receipt">
+          <ReceiptText tried={findings.tunnel} receipt={findings.receipt} />
+        </StatusRow>
+      </ul>
+      <div className="mt-2 flex flex-wrap gap-3">
+        <Button onClick={run} aria-disabled={!done}>
+          Check again
+        </Button>
+      </div>
+      <details className="mt-5 border-t border-line pt-4">
+        <summary className="min-h-11 content-center font-semibold">Result to copy for support</summary>
+        <div className="mt-3">
+          <CodeBlock text={result} label="Result of the self-check" copy="Copy the result" />
+        </div>
+      </details>
+    </Card>
+  )
+}
+
+function ReceiptText({ tried, receipt }: { tried: Try | undefined; receipt: Receipt | 'none' | undefined }) {
+  if (receipt === undefined) return <p>Asking for it …</p>
+  const token = tried?.outcome === 'answered' ? tried.token : undefined
+  if (receipt === 'none' || !token)
+    return <p>There is none to show{token ? ': this site keeps it to itself.' : '.'}</p>
+  return (
+    <p className="flex flex-wrap items-center gap-x-3 gap-y-1">
+      <FateBadge fate={receipt.answer as Fate} />
+      <code className="text-quiet">{token}</code>
+      <span className="w-full text-quiet">
+        By this token, and for 10 minutes, this site tells what became of it.
+      </span>
+    </p>
+  )
+}
+
+/** `run` does nothing while a check is under way. */
+function useSelfCheck(plan: Plan) {
+  const [findings, setFindings] = useState<Findings>({})
+  const [result, setResult] = useState('The check is under way.')
+  const running = useRef(false)
+
+  const run = useCallback(async () => {
+    if (running.current) return
+    running.current = true
+    const found: Findings = {}
+    const tell = (news: Findings) => setFindings({ ...Object.assign(found, news) })
+    tell({})
+    await Promise.all([
+      plan.direct && attempt(plan.direct, plan.dsn).then((direct) => tell({ direct })),
+      attempt(plan.tunnel, plan.dsn).then(async (tunnel) => {
+        tell({ tunnel })
+        const token = tunnel.outcome === 'answered' ? tunnel.token : undefined
+        tell({ receipt: (token && (await fetchReceipt(token))) || 'none' })
+      }),
+    ])
+    setResult(summarise(plan, found, { url: location.href, time: new Date(), agent: navigator.userAgent }))
+    running.current = false
+  }, [plan])
+
+  useEffect(() => void run(), [run])
+  return { findings, result, run }
+}

@@ -1,0 +1,43 @@
+/** What stands around every page that people browse. */
+
+import type { ReactNode } from 'react'
+import { Mark } from './mark.tsx'
+
+type Place = 'check' | 'lab'
+
+const PLACES: { place: Place; href: string; name: string }[] = [
+  { place: 'check', href: '/', name: 'Self-check' },
+  { place: 'lab', href: '/lab', name: 'Error lab' },
+]
+
+export function Shell({ at, children }: { at?: Place; children: ReactNode }) {
+  return (
+    <div className="mx-auto flex min-h-dvh max-w-5xl flex-col px-5 wide:px-8">
+      <header className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2 py-5">
+        <a
+          href="/"
+          className="inline-flex min-h-11 items-center gap-2.5 font-semibold tracking-tight text-ink no-underline"
+        >
+          <Mark />
+          Culvert
+        </a>
+        <nav aria-label="Pages" className="-mx-3 flex gap-1">
+          {PLACES.map(({ place, href, name }) => (
+            <a
+              key={place}
+              href={href}
+              aria-current={at === place ? 'page' : undefined}
+              className="inline-flex min-h-11 items-center rounded-part px-3 text-quiet no-underline hover:text-accent aria-[current]:font-semibold aria-[current]:text-ink"
+            >
+              {name}
+            </a>
+          ))}
+        </nav>
+      </header>
+      <main className="flex-1 pt-8 pb-16 wide:pt-14">{children}</main>
+      <footer className="border-t border-line py-6 text-note text-quiet">
+        Error reports of this site travel through its own address.
+      </footer>
+    </div>
+  )
+}

@@ -1,0 +1,24 @@
+/** One line of a list of checks: how it stands, what it is, what came of it. Keeps its height while the result comes in. */
+
+import type { ReactNode } from 'react'
+import type { State } from '../lib/state.ts'
+import { StateMark } from './state.tsx'
+
+type Props = {
+  state: State
+  title: ReactNode
+  /** A figure at its end, such as how long it took. */
+  figure?: ReactNode
+  children: ReactNode
+}
+
+export function StatusRow({ state, title, figure, children }: Props) {
+  return (
+    <li className="grid min-h-32 grid-cols-[auto_1fr_auto] content-start gap-x-3 border-t border-line py-4 first:border-t-0 wide:min-h-24">
+      <StateMark state={state} className="mt-1 size-5" />
+      <strong className="font-semibold">{title}</strong>
+      <span className="font-mono text-note leading-7 text-quiet tabular-nums">{figure}</span>
+      <div className="col-start-2 col-end-4">{children}</div>
+    </li>
+  )
+}
