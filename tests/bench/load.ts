@@ -45,7 +45,7 @@ export function postSteadily(options: LoadOptions, rate: number): Promise<Timing
         const due = start + (posted * 1000) / rate
         if (posted === options.posts) clearInterval(timer)
         if (posted === options.posts || due > performance.now()) return
-        const connection = idle.pop()
+        const connection = idle.shift() // in turn, so that none is closed for being idle
         if (!connection) return
         posted++
         post(connection, due)

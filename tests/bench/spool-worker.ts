@@ -1,10 +1,16 @@
-/** A process of the spool's benchmark: `spool-worker.ts <file> put|drain <how many> <at a time>`, its figures as JSON on stdout. */
+/**
+ * A process of the spool's benchmark: `spool-worker.ts <file or nats://…> put|drain <how many> <at a time> <dsn>`, its figures as JSON on
+ * stdout.
+ */
 
 import { randomBytes } from 'node:crypto'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { openJetStreamSpool } from '../../tunnel/src/spool/jetstream.ts'
+import { parseNatsUrl } from '../../tunnel/src/spool/nats-url.ts'
 import type { Spool } from '../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../tunnel/src/spool/sqlite.ts'
-import { ALL, ENVELOPE_BYTES, LONG_MS, PLENTY, waitingOf } from '../spool/waiting.ts'
+import { envelopeOf } from '../helpers/envelopes.ts'
+import { ALL, ENVELOPE_BYTES, LONG_MS, PLENTY, PROJECT, waitingOf } from '../spool/waiting.ts'
 import { quantile } from './figures.ts'
 
 /** Times in milliseconds, since 1970 where they are of the clock. */
@@ -16,36 +22,60 @@ export type WorkerFigures = {
   p50: number
   p99: number
   loopDelayP99: number
+  /** Seconds of CPU time, making the envelopes included. */
+  cpu: number
   rss: number
 }
 
+/** Starts one and gives its figures. */
+export type RunWorker = (
+  place: string,
+  what: 'put' | 'drain',
+  many: number,
+  atATime?: number,
+  dsn?: string,
+) => Promise<WorkerFigures>
+
 const BATCH = 64 // leases at a time
 
-const [file = '', what = 'put', many = '0', atATime = '1'] = process.argv.slice(2)
+const DAY_MS = 24 * 60 * 60 * 1000
+const HEADER_BYTES = 300 // what an envelope has beside its payload, or a little more
+
+const [place = '', what = 'put', many = '0', atATime = '1', dsn = PROJECT] = process.argv.slice(2)
 const opening = performance.now()
-const spool = await openSqliteSpool(file, PLENTY)
+const spool = await open()
 const opened = performance.now() - opening
 const took: number[] = []
 const delay = monitorEventLoopDelay({ resolution: 1 })
 delay.enable()
 const began = Date.now()
+const cpuBefore = process.cpuUsage()
 await (what === 'drain' ? drain(spool, Number(many)) : putAll(spool, Number(many), Number(atATime)))
 const ended = Date.now()
 delay.disable()
+const { user, system } = process.cpuUsage(cpuBefore)
 const sorted = Float64Array.from(took).sort()
 const figures: WorkerFigures = {
   ...{ opened, began, ended, done: took.length, p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) },
-  ...{ loopDelayP99: delay.percentile(99) / 1e6, rss: process.memoryUsage.rss() },
+  ...{ loopDelayP99: delay.percentile(99) / 1e6, cpu: (user + system) / 1e6 },
+  rss: process.memoryUsage.rss(),
 }
 console.log(JSON.stringify(figures))
 await spool.close()
+
+function open(): Promise<Spool> {
+  const nats = parseNatsUrl(place)
+  return nats
+    ? openJetStreamSpool(nats, { ...PLENTY, ageMs: DAY_MS }, Date.now)
+    : openSqliteSpool(place, PLENTY)
+}
 
 async function putAll(to: Spool, count: number, lanes: number): Promise<void> {
   let left = count
   const putOn = async () => {
     while (left-- > 0) {
-      const body = randomBytes(ENVELOPE_BYTES)
-      const waiting = await waitingOf(body, { network: `198.51.100.${left % 250}` })
+      const body = newError()
+      const waiting = await waitingOf(body, { project: dsn, network: `198.51.100.${left % 250}` })
       const since = performance.now()
       await to.put(waiting, body, 0)
       took.push(performance.now() - since)
@@ -68,4 +98,12 @@ async function drain(from: Spool, count: number): Promise<void> {
       }),
     )
   }
+}
+
+function newError(): Buffer {
+  const payload = JSON.stringify({
+    message: randomBytes((ENVELOPE_BYTES - HEADER_BYTES) / 2).toString('hex'),
+  })
+  const header = { event_id: randomBytes(16).toString('hex'), sent_at: new Date().toISOString(), dsn }
+  return envelopeOf(header, [{ header: { type: 'event', length: payload.length }, payload }])
 }

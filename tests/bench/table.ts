@@ -25,14 +25,16 @@ const MB = 1e6
 
 /** Where and when: figures without it are hearsay. */
 export function describeRun(cores: Cores, plan: Plan): string {
-  const [cpu] = cpus()
   const rounds = plan.rounds === 1 ? '1 round' : `${plan.rounds} rounds`
+  return [describeMachine(), `32 connections, ${rounds}`, cores.note].join(', ')
+}
+
+export function describeMachine(): string {
+  const [cpu] = cpus()
   return [
     new Date().toISOString().slice(0, 10),
     `Node.js ${process.versions.node}`,
     `${availableCores()} × ${cpu?.model.trim() ?? arch()}`,
-    `32 connections, ${rounds}`,
-    cores.note,
   ].join(', ')
 }
 

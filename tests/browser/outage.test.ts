@@ -1,11 +1,13 @@
 /** What breaks in a real browser while Sentry is away: the page notices nothing, and it arrives when Sentry is back. */
 
+import type { Request } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Chromium, SITE_HOST, startChromium } from '../helpers/chromium.ts'
+import { type Chromium, SITE_HOST, startChromium, type Visitor } from '../helpers/chromium.ts'
 import { parseEnvelope, type Received } from '../helpers/received.ts'
 import { requires } from '../helpers/requirements.ts'
 import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
 import { cloud, type Site, startSite } from '../helpers/site.ts'
+import { until } from '../helpers/until.ts'
 
 const BREAKAGES = [
   { what: 'thrown error', button: 'Throw an error', value: /^Thrown on purpose/ },
@@ -20,7 +22,9 @@ describe('With Sentry away', requires('chromium', 'nginx'), () => {
 
   beforeAll(async () => {
     sentry = started.use(await startSentry({ tls: readCertificate() }))
-    site = started.use(await startSite(cloud(sentry)))
+    const { env, reroute } = cloud(sentry)
+    const switches = { SENTRY_FEEDBACK: 'on', SENTRY_REPLAYS_SESSION_SAMPLE_RATE: '1' }
+    site = started.use(await startSite({ env: { ...env, ...switches }, reroute }))
     chromium = started.use(await startChromium())
   })
 
@@ -32,7 +36,7 @@ describe('With Sentry away', requires('chromium', 'nginx'), () => {
       await sentry.away()
       await using visitor = await chromium.visitor()
       visitor.expectTrouble(/uncaught Error: (Thrown|Rejected) on purpose/) // and no other: no failed request
-      await visitor.page.goto(`http://${SITE_HOST}:${site.port}`)
+      await visitor.page.goto(`http://${SITE_HOST}:${site.port}/lab`)
       await visitor.page.getByRole('button', { name: button }).click()
       await visitor.page.getByText('kept by this site, and delivered later (202)').waitFor()
       const posted = visitor.posts.find((each) => value.test(raisedIn(each.postDataBuffer()) ?? ''))
@@ -49,7 +53,56 @@ describe('With Sentry away', requires('chromium', 'nginx'), () => {
       expect(sentry.requests.filter(isIt)).toHaveLength(1)
     },
   )
+
+  it('a feedback with a screenshot is taken, and a replay goes on; all of it arrives when Sentry is back', async () => {
+    await sentry.away()
+    await using visitor = await chromium.visitor()
+    const { page, posts } = visitor
+    visitor.expectTrouble(/uncaught Error: Thrown on purpose/) // and no other: no failed request
+    await page.goto(`http://127.0.0.1:${site.port}/lab`) // where Chromium lets a page take a picture of itself
+    await page.getByRole('button', { name: 'Report a problem' }).click()
+    await page.getByLabel('Description').fill('The basket is empty')
+    await page.getByRole('button', { name: 'Add a screenshot' }).click()
+    await page.getByRole('button', { name: 'Remove screenshot' }).waitFor()
+    await page.getByRole('button', { name: 'Send report' }).click()
+    await page.getByText('Thank you').waitFor()
+    await replayed(visitor, 0)
+    await page.getByRole('button', { name: 'Throw an error' }).click()
+    await replayed(visitor, 1)
+
+    const envelopes = posts.map((post) => post.postDataBuffer() ?? Buffer.alloc(0))
+    const statuses = await Promise.all(posts.map(async (post) => (await post.response())?.status()))
+    expect(new Set(statuses)).toEqual(new Set([202]))
+    const kinds = envelopes.map((body) =>
+      parseEnvelope(body)
+        .items.map(({ header }) => header.type)
+        .join(),
+    )
+    expect(kinds).toEqual(
+      expect.arrayContaining(['feedback,attachment', 'event', 'replay_event,replay_recording']),
+    )
+
+    await sentry.back()
+    const arrived = () => sentry.requests.map(({ body }) => withoutTime(body))
+    const isThere = (body: Buffer) => arrived().includes(withoutTime(body))
+    await until(async () => envelopes.every(isThere))
+  })
 })
+
+/** Resolves when a segment of the page's replay has been answered. */
+async function replayed({ page, posts }: Visitor, segment: number): Promise<void> {
+  const isIt = (post: Request) => segmentsIn(post.postDataBuffer()).includes(segment)
+  const post = posts.find(isIt) ?? (await page.waitForRequest(isIt, { timeout: 60_000 }))
+  await post.response()
+}
+
+/** Numbers of the segments of a replay that an envelope holds. */
+function segmentsIn(body: Buffer | null): number[] {
+  const items = body ? parseEnvelope(body).items : []
+  return items
+    .filter(({ header }) => header.type === 'replay_event')
+    .map(({ payload }) => JSON.parse(String(payload)).segment_id)
+}
 
 /** What the first exception of an event says. */
 function raisedIn(body: Buffer | null): string | undefined {

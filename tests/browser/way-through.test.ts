@@ -14,13 +14,13 @@ const BREAKAGES = [
   {
     what: 'thrown error',
     button: 'Throw an error',
-    exception: { type: 'Error', value: 'Thrown on purpose, number 1' },
+    exception: { type: 'Error', value: expect.stringMatching(/^Thrown on purpose \(lab [0-9a-f]{8}\)$/) },
     mechanism: { type: 'auto.browser.global_handlers.onerror', handled: false },
   },
   {
     what: 'rejected promise',
     button: 'Reject a promise',
-    exception: { type: 'Error', value: 'Rejected on purpose, number 1' },
+    exception: { type: 'Error', value: expect.stringMatching(/^Rejected on purpose \(lab [0-9a-f]{8}\)$/) },
     mechanism: { type: 'auto.browser.global_handlers.onunhandledrejection', handled: false },
   },
 ]
@@ -104,7 +104,7 @@ describe('With no Sentry configured', requires('chromium', 'nginx'), () => {
 /** Presses the button and gives the post that told of it, once the page has said that it was taken. */
 async function breakPage(visitor: Visitor, url: string, button: string) {
   visitor.expectTrouble(/uncaught Error: (Thrown|Rejected) on purpose/)
-  await visitor.page.goto(url)
+  await visitor.page.goto(`${url}/lab`)
   await visitor.page.getByRole('button', { name: button }).click()
   await visitor.page.getByText('accepted by this site (200)').waitFor()
   const post = visitor.posts.find((each) => hasEvent(each.postDataBuffer()))

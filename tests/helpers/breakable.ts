@@ -1,22 +1,39 @@
 /**
- * Preloaded into a web server that a test starts: while it answers a request with `?break` in its URL, its settings cannot
- * be read, once. So the real layout fails on the server, as only a fault would make it.
+ * Preloaded into a web server that a test starts. A request with `?break` in its URL has the layout fail, as only a fault would
+ * make it: it cannot read its settings. With `?break=next` Next itself fails before it renders: it cannot write a header.
  */
 
 import { subscribe } from 'node:diagnostics_channel'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 
-let broken = false
+/** Where Next puts the chunks of pages and layouts. */
+const OF_PAGES = /[\\/]chunks[\\/]ssr[\\/]/
+
+type Exchange = { request: IncomingMessage; response: ServerResponse }
+
+let due = 0 // layouts that are to fail
 
 subscribe('http.server.request.start', (message) => {
-  const { request } = message as { request: IncomingMessage }
-  broken ||= request.url?.includes('?break') ?? false
+  const { request, response } = message as Exchange
+  const url = request.url ?? ''
+  if (/[?&]break=next\b/.test(url)) breakHeaders(response)
+  else if (/[?&]break\b/.test(url)) due++
 })
+
+/** The first that only the answer of an app's page has. */
+function breakHeaders(response: ServerResponse): void {
+  const { setHeader } = response
+  response.setHeader = (name, value) => {
+    if (name.toLowerCase() !== 'vary') return Reflect.apply(setHeader, response, [name, value])
+    response.setHeader = setHeader
+    throw new Error('broken for a test')
+  }
+}
 
 process.env = new Proxy(process.env, {
   get(env, name: string) {
-    if (name !== 'SENTRY_DSN' || !broken) return env[name]
-    broken = false
+    if (name !== 'SENTRY_DSN' || due === 0 || !OF_PAGES.test(new Error().stack ?? '')) return env[name]
+    due--
     throw new Error('broken for a test')
   },
   // As it would without a proxy, which describes a property in a way that an environment refuses.

@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { promisify } from 'node:util'
-import { deriveAdminToken } from '../../tunnel/src/config.ts'
+import { deriveAdminToken } from '../../tunnel/src/admin-token.ts'
 import type { InboxEntry } from '../../tunnel/src/contract.ts'
 import { SITE_HOST } from './chromium.ts'
 import { ROOT } from './node.ts'
@@ -11,7 +11,7 @@ import { freePort } from './ports.ts'
 
 const run = promisify(execFile)
 
-const PASSWORD = 'password of the tests'
+export const PASSWORD = 'password of the tests'
 const ADMIN = `http://tunnel-admin:9091`
 const OUTPUT_BYTES = 64 * 1024 * 1024 // 64 MiB
 
@@ -36,6 +36,8 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
     HTTP_PORT: String(port),
     FRONT_SUBNET: `10.203.${randomInt(113)}.0/24`, // beside the one that the file itself would take
     OPERATOR_PASSWORD: PASSWORD,
+    COMPOSE_PROJECT_NAME: project,
+    COMPOSE_ENV_FILES: '/dev/null', // no settings of whoever runs the tests
     ...settings,
   }
 
@@ -45,10 +47,19 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
     return stdout.trim()
   }
 
-  // No settings of whoever runs the tests.
-  const compose = (...args: string[]) => docker('compose', '-p', project, '--env-file', '/dev/null', ...args)
+  const compose = (...args: string[]) => docker('compose', ...args)
 
-  starting.defer(async () => void (await compose('down', '--volumes', '--rmi', 'local', '--remove-orphans')))
+  starting.defer(async () => {
+    await compose('--profile', '*', 'down', '--volumes', '--remove-orphans')
+    await removeImages()
+  })
+
+  /** Those of this project, also where a later build has taken their names. */
+  async function removeImages(): Promise<void> {
+    const mine = ['--filter', `label=com.docker.compose.project=${project}`]
+    const images = (await docker('image', 'ls', '--all', '--quiet', ...mine)).split('\n').filter(Boolean)
+    if (images.length > 0) await docker('image', 'rm', '--force', ...new Set(images))
+  }
 
   async function up(...names: string[]): Promise<void> {
     await compose('up', '--build', '--detach', '--wait', '--no-deps', ...names).catch(async (error) => {
@@ -70,6 +81,8 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
   const started = starting.move()
   return {
     project,
+    /** What compose is run with. */
+    env,
     port,
     url: `http://127.0.0.1:${port}`,
     /** As Chromium of these tests knows it. */

@@ -14,6 +14,8 @@ import { until } from './until.ts'
 export type NatsOptions = {
   /** Another configuration than the one we ship. */
   config?: string
+  /** Where it listens. */
+  port?: number
 }
 
 export type Nats = Awaited<ReturnType<typeof startNats>>
@@ -21,10 +23,10 @@ export type Nats = Awaited<ReturnType<typeof startNats>>
 export const NATS_CONFIG = resolve(ROOT, 'deploy/nats.conf')
 
 /** Starts it on a folder of its own, and waits until it answers. `await using` takes both away. */
-export async function startNats({ config = NATS_CONFIG }: NatsOptions = {}) {
+export async function startNats({ config = NATS_CONFIG, port: given }: NatsOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
-  const port = await freePort()
+  const port = given ?? (await freePort())
   const server = `127.0.0.1:${port}`
   const store = join(folder.path, 'store')
   let running: Program | undefined

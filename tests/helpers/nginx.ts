@@ -2,6 +2,7 @@
 
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,8 +16,12 @@ export type NginxOptions = {
   /** Addresses like `127.0.0.1:9090`. Nobody needs to be there. */
   tunnels: string[]
   web: string
+  /** Where web's own reports are taken; a free port unless given. */
+  innerPort?: number
   /** Settings of the renderer beside the ones made here. */
   env?: Record<string, string>
+  /** Makes something wrong in it on purpose. */
+  change?: (config: string) => string
 }
 
 export type Nginx = Awaited<ReturnType<typeof startNginx>>
@@ -24,17 +29,21 @@ export type Nginx = Awaited<ReturnType<typeof startNginx>>
 const STARTS_WITHIN = 5000 // ms
 
 /** Starts it on a free port of 127.0.0.1 and waits until it listens. `await using` ends it. */
-export async function startNginx({ tunnels, web, env }: NginxOptions) {
+export async function startNginx({ tunnels, web, innerPort, env, change }: NginxOptions) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
   const port = await freePort()
+  const inner = innerPort ?? (await freePort())
+  const accessLog = join(folder.path, 'access.log')
   const file = render(folder.path, {
     LISTEN: `127.0.0.1:${port}`,
+    INNER_LISTEN: `127.0.0.1:${inner}`,
     TUNNELS: tunnels.join(' '),
     WEB: web,
-    ACCESS_LOG: join(folder.path, 'access.log'),
+    ACCESS_LOG: accessLog,
     ...env,
   })
+  if (change) writeFileSync(file, change(readFileSync(file, 'utf8')))
   const program = startProgram('nginx', NGINX_PROGRAM ?? 'nginx', ['-e', 'stderr', '-c', file], {})
   starting.defer(program.kill)
   await untilListening(port, program)
@@ -44,7 +53,25 @@ export async function startNginx({ tunnels, web, env }: NginxOptions) {
     await program.stop().finally(() => started.disposeAsync())
   }
 
-  return { port, url: `http://127.0.0.1:${port}`, stderr: program.stderr, stop, [Symbol.asyncDispose]: stop }
+  return {
+    pid: program.pid,
+    port,
+    url: `http://127.0.0.1:${port}`,
+    innerUrl: `http://127.0.0.1:${inner}`,
+    stderr: program.stderr,
+    /** The lines of the access log by now. */
+    logged: () => parseLines(readFileSync(accessLog, 'utf8')),
+    accessLog,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
+}
+
+function parseLines(text: string): Record<string, unknown>[] {
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
 }
 
 /** Gives the file that nginx reads. Throws the renderer's own words. */

@@ -22,6 +22,8 @@ export const LISTS_FOLDER = process.env.ADBLOCK_LISTS ?? resolve(import.meta.dir
 /** Full paths of the programs tests drive; `undefined` where there is none. */
 export const CHROMIUM_PROGRAM = findProgram(CHROMIUM, path)
 export const NGINX_PROGRAM = findProgram(['nginx'], path)
+export const PROMTOOL_PROGRAM = findProgram(['promtool'], path)
+export const PROMETHEUS_PROGRAM = findProgram(['prometheus'], path)
 export const NATS_PROGRAM = findProgram(
   ['nats-server'],
   `${path}:${natsFolder(resolve(import.meta.dirname, '../..'))}`,
@@ -29,7 +31,7 @@ export const NATS_PROGRAM = findProgram(
 /** What serves where the program is not installed. */
 export const NATS_IMAGE = process.env.NATS_IMAGE || 'nats:2'
 
-/** `proc`: the file system in which Linux tells about processes. `strace`: it is there, and may look into a process. `nats`: a server from the PATH or from its image; `nats-server`: from the PATH. */
+/** `proc`: the file system in which Linux tells about processes. `strace`: it is there, and may look into a process. `nats`: a server from the PATH or from its image; `nats-server`: from the PATH. `netns`: networks of its own can be made by `ip`. */
 export type Requirement =
   | 'docker'
   | 'chromium'
@@ -39,6 +41,9 @@ export type Requirement =
   | 'strace'
   | 'nats'
   | 'nats-server'
+  | 'netns'
+  | 'prometheus'
+  | 'kubectl'
 
 /** Each gives the reason why it is not met, or `undefined`. */
 const UNMET: Record<Requirement, () => string | undefined> = {
@@ -53,6 +58,14 @@ const UNMET: Record<Requirement, () => string | undefined> = {
       : 'strace is not installed, or may not trace',
   ),
   nats: once(() => (NATS_PROGRAM ? undefined : (engineProblem() ?? describeImages(lacking(NATS_IMAGE))))),
+  kubectl: () => (findProgram(['kubectl'], path) ? undefined : 'kubectl is not installed'),
+  prometheus: () =>
+    PROMTOOL_PROGRAM && PROMETHEUS_PROGRAM ? undefined : 'prometheus and its promtool are not installed',
+  netns: once(() =>
+    process.getuid?.() === 0 && spawnSync('ip', ['netns', 'list']).status === 0
+      ? undefined
+      : 'no network namespaces can be made',
+  ),
   'nats-server': () => (NATS_PROGRAM ? undefined : 'nats-server is not installed'),
 }
 

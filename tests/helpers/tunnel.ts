@@ -2,12 +2,13 @@
 
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { Receipt } from '../../tunnel/src/contract.ts'
 import { makeFolder } from './folder.ts'
 import { NODE, ROOT } from './node.ts'
 import { freePort } from './ports.ts'
 import { startProgram } from './program.ts'
 
-export type LogLine = { msg?: string; [field: string]: unknown }
+export type LogLine = { msg?: string; receipt?: Receipt; [field: string]: unknown }
 
 export type TunnelOptions = {
   /** Settings beside the ones made here (`HOST`, the ports, `ADMIN_TOKEN`, files in a folder of its own), or in their place. */
@@ -75,6 +76,15 @@ export async function startTunnel({ env, reroute, timeout = 10_000 }: TunnelOpti
     stderr: program.stderr,
     /** The first log line, past or to come, that `wanted` accepts. */
     log,
+    /** Receipts logged so far. */
+    get receipts(): Receipt[] {
+      return program.stdout.flatMap((line) => parseLine(line).receipt ?? [])
+    },
+    /** The first one logged, now or later, that `wanted` accepts. */
+    async receipt(wanted: (receipt: Receipt) => boolean): Promise<Receipt> {
+      const line = await log(({ receipt }) => receipt !== undefined && wanted(receipt))
+      return line.receipt as Receipt
+    },
     /** Asks its admin port, with the token. */
     admin: (path: string, init?: RequestInit) =>
       fetch(`${adminUrl}${path}`, { headers: { authorization: `Bearer ${settings.ADMIN_TOKEN}` }, ...init }),

@@ -1,14 +1,22 @@
 /** The shipped compose file, brought up as it is. */
 
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { INBOX_DSN } from '../../tunnel/src/dsn.ts'
 import { capture } from '../helpers/captures.ts'
 import { startChromium } from '../helpers/chromium.ts'
-import { type Compose, startCompose } from '../helpers/compose.ts'
+import { type Compose, PASSWORD, startCompose } from '../helpers/compose.ts'
+import { askDoctor } from '../helpers/doctor.ts'
+import { makeFolder } from '../helpers/folder.ts'
 import { startLoad } from '../helpers/load.ts'
+import { ROOT } from '../helpers/node.ts'
 import { post } from '../helpers/post.ts'
 import { parseEnvelope } from '../helpers/received.ts'
 import { requires, unmet } from '../helpers/requirements.ts'
+import { startOutside } from './outside.ts'
 
 const NETWORK_NAMES = '{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}'
 
@@ -34,14 +42,14 @@ describe('The containers', requires('docker'), () => {
     await using chromium = await startChromium()
     await using visitor = await chromium.visitor()
     visitor.expectTrouble(/uncaught Error: Thrown on purpose/)
-    await visitor.page.goto(stack.siteUrl)
+    await visitor.page.goto(`${stack.siteUrl}/lab`)
     await visitor.page.getByRole('button', { name: 'Throw an error' }).click()
     await visitor.page.getByText('accepted by this site (200)').waitFor()
 
     const [entry] = (await stack.inbox()).filter(({ types }) => types.includes('event'))
     const [item] = parseEnvelope(await stack.kept(entry?.id ?? '')).items
     expect(JSON.parse(String(item?.payload)).exception.values).toMatchObject([
-      { type: 'Error', value: 'Thrown on purpose, number 1' },
+      { type: 'Error', value: expect.stringMatching(/^Thrown on purpose \(lab [0-9a-f]{8}\)$/) },
     ])
   })
 
@@ -54,11 +62,26 @@ describe('The containers', requires('docker'), () => {
   })
 
   it('keep the admin port from nginx', async () => {
-    for (const tunnel of await stack.containers('tunnel')) {
-      const url = `http://${await stack.address(tunnel, 'front')}:9091/livez`
-      const asked = stack.compose('exec', '-T', 'nginx', 'curl', '--silent', '--show-error', url)
-      await expect(asked).rejects.toThrow(/Failed to connect|Couldn't connect/)
+    const curl = ['exec', '-T', 'nginx', 'curl', '--silent', '--show-error', '--max-time', '3']
+    const refused = async (tunnel: string, network: string, words: RegExp) => {
+      const url = `http://${await stack.address(tunnel, network)}:9091/livez`
+      await expect(stack.compose(...curl, url)).rejects.toThrow(words)
     }
+    for (const tunnel of await stack.containers('tunnel')) {
+      await refused(tunnel, 'front', /Failed to connect|Couldn't connect/)
+      const others = ['admin', 'out', 'spool']
+      await Promise.all(
+        others.map((network) => refused(tunnel, network, /Failed to connect|Couldn't connect|timed out/)),
+      )
+    }
+  })
+
+  it('let a tunnel out, and web not', requires('netns'), async () => {
+    await using somewhere = await startOutside()
+    const reach = (service: string) =>
+      stack.compose('exec', '-T', service, 'node', '-e', connecting(somewhere.host, somewhere.port))
+    expect(await reach('tunnel')).toBe('connected')
+    expect(await reach('web')).not.toBe('connected')
   })
 
   it('let only the tunnels out, and only nginx be reached', async () => {
@@ -91,6 +114,38 @@ describe('The containers', requires('docker'), () => {
     }
   })
 
+  it('are bounded, come back by themselves, and write to volumes of a disk', async () => {
+    for (const service of ['nginx', 'tunnel', 'web']) {
+      const [container = ''] = await stack.containers(service)
+      const { HostConfig, Mounts, Config, State } = JSON.parse(
+        await stack.docker('inspect', '--format', '{{json .}}', container),
+      )
+      expect(HostConfig).toMatchObject({
+        Memory: expect.toSatisfy((bytes) => bytes > 0),
+        NanoCpus: 1e9,
+        PidsLimit: 256,
+        RestartPolicy: { Name: 'unless-stopped' },
+        LogConfig: { Type: 'json-file', Config: { 'max-file': '5', 'max-size': '10m' } },
+      })
+      expect(HostConfig.Tmpfs ?? {}).toEqual({})
+      const writable = Mounts.filter(({ RW }: { RW: boolean }) => RW)
+      expect(writable.map(({ Type }: { Type: string }) => Type)).toEqual(service === 'web' ? [] : ['volume'])
+      expect(Config.StopTimeout).toBe(20)
+      expect(State.Health.Status).toBe('healthy')
+    }
+  })
+
+  it('are told to be right by the doctor, from outside and from inside', async () => {
+    const tunnels = await stack.containers('tunnel')
+    const inside = await Promise.all(tunnels.map((tunnel) => stack.address(tunnel, 'admin')))
+    const args = [stack.url, '--json', ...inside.flatMap((address) => ['--admin', `http://${address}:9091`])]
+    await using folder = await makeFolder()
+    const passwordFile = join(folder.path, 'password')
+    await writeFile(passwordFile, PASSWORD)
+    const { checks } = await askDoctor(...args, '--password-file', passwordFile)
+    expect(checks.filter(({ result }) => result !== 'pass')).toEqual([])
+  })
+
   it('take every envelope while one of two tunnels is killed', async () => {
     const [victim = ''] = await stack.containers('tunnel')
     const load = startLoad(stack.url)
@@ -99,7 +154,46 @@ describe('The containers', requires('docker'), () => {
     await load.more(600)
     expect(await load.end()).toEqual([])
   })
+
+  it('leave with 0 when they are stopped', async () => {
+    const running = (await stack.compose('ps', '--quiet')).split('\n')
+    await stack.compose('stop')
+    const codes = await stack.docker('inspect', '--format', '{{.State.ExitCode}}', ...running)
+    expect(codes.split('\n')).toEqual(running.map(() => '0'))
+  })
 })
+
+describe('The compose files', requires('docker'), () => {
+  it.each([[], ['-f', 'deploy/tls.yml'], ['-f', 'deploy/two-nginx.yml']])(
+    'have nothing to complain about %j',
+    async (...more) => {
+      const args = [
+        'compose',
+        '--env-file',
+        '/dev/null',
+        '--profile',
+        '*',
+        '-f',
+        'docker-compose.yml',
+        ...more,
+        'config',
+        '--quiet',
+      ]
+      const env = { PATH: process.env.PATH, HOME: process.env.HOME, TLS_FOLDER: '/tls' }
+      expect(await promisify(execFile)('docker', args, { cwd: ROOT, env })).toEqual({
+        stdout: '',
+        stderr: '',
+      })
+    },
+  )
+})
+
+/** JavaScript that says whether it could connect, or why not. */
+function connecting(host: string, port: number): string {
+  return `const s = require('node:net').connect({ host: '${host}', port: ${port}, timeout: 5000 });
+    const say = (what) => { console.log(what); process.exit() };
+    s.on('connect', () => say('connected')).on('error', (e) => say(e.code)).on('timeout', () => say('no answer'))`
+}
 
 /** What the inbox holds of the envelope that was answered so. */
 async function keptOf(stack: Compose, answer: unknown): Promise<Buffer> {

@@ -1,0 +1,345 @@
+/** The operator's console in real Chromium, over a site with three tunnels: every figure is what was sent. */
+
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { AxeBuilder } from '@axe-core/playwright'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { capture } from '../helpers/captures.ts'
+import { type Chromium, startChromium, type Visitor } from '../helpers/chromium.ts'
+import { envelopeOf, errorOf } from '../helpers/envelopes.ts'
+import { makeFolder } from '../helpers/folder.ts'
+import { PASSWORD } from '../helpers/operator.ts'
+import { post } from '../helpers/post.ts'
+import { requires } from '../helpers/requirements.ts'
+import { type Sentry, startSentry } from '../helpers/sentry.ts'
+import { type Site, startSite } from '../helpers/site.ts'
+
+const SOON = { timeout: 40_000 }
+const PAGES = ['', '/feed', '/refusals', '/projects', '/spool', '/inbox', '/replicas']
+
+describe('The console', requires('chromium', 'nginx'), () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let site: Site
+  let chromium: Chromium
+
+  beforeAll(async () => {
+    const folder = started.use(await makeFolder())
+    sentry = started.use(await startSentry())
+    sentry.allowUnexpected() // envelopes of captures are of other projects
+    const env = {
+      SENTRY_DSN: sentry.dsn(),
+      INBOX: 'on',
+      OPERATOR_PASSWORD: PASSWORD,
+      SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
+    }
+    site = started.use(await startSite({ env, replicas: 3 }))
+    chromium = started.use(await startChromium())
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  /** Somebody who has signed in, at a page of the console. */
+  async function operator(path = '', options = {}): Promise<Visitor> {
+    const visitor = await chromium.visitor(options)
+    const { page } = visitor
+    await page.goto(`${site.url}/console${path}`)
+    await page.getByLabel('Operator’s password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('navigation', { name: 'Console' }).waitFor()
+    page.on('close', () => forgetCut(visitor))
+    return visitor
+  }
+
+  /** A page that is left cuts its live feed, and what it still loads. */
+  function forgetCut({ troubles }: Visitor): void {
+    const others = troubles.filter((trouble) => !/^failed: GET .*ERR_ABORTED/.test(trouble))
+    troubles.splice(0, troubles.length, ...others)
+  }
+
+  const send = (body: Buffer) => post(`http://127.0.0.1:${site.port}`, { body })
+  const newError = (dsn = sentry.dsn()) => errorOf(dsn, { event_id: randomUUID().replaceAll('-', '') })
+
+  async function sendMany(many: number, body: () => Buffer, status: number): Promise<void> {
+    for (let n = 0; n < many; n++) expect((await send(body())).status).toBe(status)
+  }
+
+  /** What all tunnels that live have counted, by fate, as Prometheus is told. */
+  async function counted(): Promise<Record<string, number>> {
+    const sums: Record<string, number> = {}
+    for (const tunnel of site.tunnels) {
+      const text = await fetch(`${tunnel.adminUrl}/metrics`).then(
+        (response) => response.text(),
+        () => '',
+      )
+      for (const [, answer = '', count] of text.matchAll(
+        /^culvert_envelopes_total\{answer="(\w+)".*\} (\d+)$/gm,
+      ))
+        sums[answer] = (sums[answer] ?? 0) + Number(count)
+    }
+    return sums
+  }
+
+  /** What the page says of a fate. */
+  const told = async (page: Page, fate: string) =>
+    Number(
+      (
+        await page
+          .getByRole('table', { name: 'Envelopes by fate' })
+          .getByRole('row', { name: fate })
+          .getByRole('cell')
+          .first()
+          .textContent()
+      )?.replaceAll(',', ''),
+    )
+
+  it('shows figures that are what was sent, by fate, and go on being that when a replica is killed', async () => {
+    await sendMany(20, newError, 200)
+    await sendMany(4, () => newError('https://abc@elsewhere.example/9'), 403)
+    await sendMany(3, () => Buffer.from('not an envelope'), 400)
+    sentry.answer({ status: 400, body: { detail: 'bad' } })
+    await sendMany(2, newError, 400)
+    sentry.answer({})
+    const sent = { delivered: 20, refused: 7, declined: 2 }
+    expect(await counted()).toEqual(sent)
+
+    await using visitor = await operator()
+    const { page } = visitor
+    await page.getByRole('status').filter({ hasText: 'live' }).waitFor()
+    const figures = async () => ({
+      delivered: await told(page, 'delivered'),
+      refused: await told(page, 'refused'),
+      declined: await told(page, 'declined'),
+    })
+    await expect.poll(figures, SOON).toEqual(sent)
+    expect(await told(page, 'all envelopes')).toBe(29)
+    await page.getByRole('listitem').filter({ hasText: '3 replicas' }).first().waitFor()
+
+    await site.tunnels[2]?.kill()
+    await page.getByText(/does not answer; counted as last heard/).waitFor()
+    expect(await figures()).toEqual(sent)
+    await sendMany(5, newError, 200)
+    await expect.poll(() => told(page, 'delivered'), SOON).toBe(25)
+    forgetCut(visitor)
+  })
+
+  it('lists every envelope in the feed, filtered by what stands in the URL, and opens one to its explanation', async () => {
+    await using visitor = await operator('/feed')
+    const { page } = visitor
+    const survivors = await counted()
+    const all = Object.values(survivors).reduce((sum, count) => sum + count, 0)
+    await page.getByText(new RegExp(`^${all} envelopes$`)).waitFor()
+    await page.getByLabel('Fate').selectOption('refused')
+    await page.waitForURL('**/feed?fate=refused')
+    await page.getByText(new RegExp(`^${survivors.refused} envelopes`)).waitFor()
+    await page.reload()
+    await page.getByText(new RegExp(`^${survivors.refused} envelopes`)).waitFor()
+    await page
+      .getByRole('button', { name: /dsn-unknown|not-an-envelope/ })
+      .first()
+      .press('Enter')
+    const details = page.getByRole('region', { name: 'Receipt' })
+    await details.getByText(/Add it to SENTRY_DSN|Let a Sentry SDK write the envelope/).waitFor()
+    await page.keyboard.press('Escape')
+    await details.waitFor({ state: 'detached' })
+
+    await page.getByRole('button', { name: 'Show all' }).click()
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await sendMany(3, newError, 200)
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByText(new RegExp(`^${all + 3} envelopes$`)).waitFor()
+    forgetCut(visitor)
+  })
+
+  it('explains each refusal with what to do and which setting, and gives each project its snippet', async () => {
+    await using visitor = await operator('/refusals')
+    const { page } = visitor
+    const unknown = page.getByRole('listitem').filter({ hasText: 'dsn-unknown' })
+    await unknown.getByText('Add it to SENTRY_DSN').waitFor()
+    await unknown.getByText('SENTRY_DSN', { exact: true }).waitFor()
+    await unknown.getByText('The last such request').click()
+    await unknown.getByText(/^POST \/monitoring.*\ncontent-length: \d+/s).waitFor()
+    await page.getByRole('link', { name: 'Projects' }).click()
+    await page.getByText(`dsn: '${sentry.dsn()}'`).waitFor()
+    await page.getByText("tunnel: '/monitoring?p=456'").waitFor()
+  })
+
+  it('shows what waits while Sentry is away, once though three tunnels share it, and acts on it when confirmed', async () => {
+    await sentry.away()
+    await sendMany(4, newError, 202)
+    await using visitor = await operator('/spool')
+    const { page } = visitor
+    const depth = page.getByRole('region', { name: 'What waits' })
+    await expect
+      .poll(async () => (await depth.getByRole('definition').first().textContent())?.trim(), SOON)
+      .toBe('4')
+    const rows = page.getByRole('region', { name: 'One by one' }).getByRole('row')
+    expect(await rows.count()).toBe(5)
+
+    await rows.nth(1).getByRole('link').click()
+    await page.getByText('"type":"event"').waitFor()
+    await page.getByRole('button', { name: 'Purge' }).click()
+    await page.getByRole('button', { name: 'No', exact: true }).click()
+    await page.getByRole('button', { name: 'Purge' }).click()
+    await page.getByRole('button', { name: 'Yes, purge' }).click()
+    await page.getByText('1 were purged.').waitFor()
+    expect(await rows.count()).toBe(4)
+    const acts = () => site.tunnels.flatMap(({ logs }) => logs.flatMap(({ act }) => act ?? []))
+    await expect
+      .poll(acts, SOON)
+      .toContainEqual(expect.objectContaining({ act: 'spool-purge', envelopes: 1, operator: '127.0.0.1' }))
+
+    await page.getByRole('button', { name: 'Pause all' }).click()
+    await page.getByRole('button', { name: 'Yes, pause all' }).click()
+    await page.getByText('Delivery is paused.').waitFor()
+    await sentry.back()
+    await page.getByRole('button', { name: 'Resume all' }).click()
+    await page.getByRole('button', { name: 'Yes, resume all' }).click()
+    await page.getByText('Delivery goes on.').waitFor()
+    await page.goto(`${site.url}/console`)
+    const ends = page.getByRole('table', { name: 'Spooled envelopes by end' })
+    await ends.getByRole('row', { name: 'delivered 3' }).waitFor({ timeout: 60_000 })
+    await ends.getByRole('row', { name: 'purged 1' }).waitFor()
+    forgetCut(visitor)
+  })
+
+  it('shows an event of a real SDK as a person reads it, and a feedback with its screenshot', async () => {
+    await send(ofOurs('browser-11.12.0-error-unhandled'))
+    await send(ofOurs('browser-11.12.0-feedback-attach'))
+    await using visitor = await operator('/inbox')
+    const { page } = visitor
+    const thrown = eventIn('browser-11.12.0-error-unhandled')
+    const [{ type, value }] = thrown.exception.values
+    await page
+      .getByRole('link', { name: new RegExp(`${type}: `) })
+      .first()
+      .click()
+    await page.getByRole('heading', { level: 1, name: value }).waitFor()
+    await page
+      .getByRole('list', { name: 'Stack trace, the last call first' })
+      .getByRole('listitem')
+      .first()
+      .waitFor()
+    await page.getByRole('region', { name: 'About it' }).waitFor()
+    await page.goBack()
+    const written = eventIn('browser-11.12.0-feedback-attach').contexts.feedback.message
+    await page.getByRole('link', { name: written }).first().click()
+    await page.getByRole('region', { name: 'A visitor wrote' }).getByText(written).waitFor()
+    await page.getByRole('region', { name: 'Attachments' }).waitFor()
+  })
+
+  it('lets nothing in a payload run, shows no picture that is none, and deletes when confirmed', async () => {
+    const evil = '<img src=x onerror="document.title=1"><script>document.title=1</script>'
+    const event = JSON.stringify({
+      exception: {
+        values: [
+          { type: evil, value: evil, stacktrace: { frames: [{ filename: 'javascript:1', function: evil }] } },
+        ],
+      },
+      breadcrumbs: [{ message: evil, timestamp: 'no time' }, null, 7],
+      tags: { [evil]: evil },
+      user: { id: evil },
+      request: { url: 'javascript:alert(1)' },
+      spans: 'none',
+    })
+    const svg = `<svg xmlns="http://www.w3.org/2000/svg" onload="document.title=1"></svg>`
+    const png = Buffer.from(
+      'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+      'base64',
+    )
+    await send(
+      envelopeOf({ dsn: sentry.dsn(), event_id: randomUUID().replaceAll('-', '') }, [
+        { header: { type: 'event', length: Buffer.byteLength(event) }, payload: event },
+        {
+          header: {
+            type: 'attachment',
+            length: svg.length,
+            filename: '../"x.svg',
+            content_type: 'image/svg+xml',
+          },
+          payload: svg,
+        },
+        { header: { type: 'attachment', length: png.length, filename: 'shot.png' }, payload: png },
+      ]),
+    )
+    await using visitor = await operator('/inbox')
+    const { page } = visitor
+    await page
+      .getByRole('link', { name: /onerror/ })
+      .first()
+      .click()
+    await page.getByRole('heading', { level: 1, name: /onerror/ }).waitFor()
+    expect(await page.title()).toBe('Envelope · Console · Culvert')
+    const pictures = page.getByRole('region', { name: 'Attachments' }).getByRole('img')
+    expect(await pictures.count()).toBe(1)
+    await pictures.first().scrollIntoViewIfNeeded()
+    const widthOf = (image: unknown) => (image as { naturalWidth: number }).naturalWidth
+    await expect.poll(() => pictures.first().evaluate(widthOf), SOON).toBe(1)
+    for (const item of ['1', '1?show', '2']) {
+      const { headers } = await page.evaluate(async (url) => {
+        const response = await fetch(url)
+        await response.bytes()
+        return { headers: Object.fromEntries(response.headers) }
+      }, `${page.url()}/items/${item}`)
+      expect(headers).toMatchObject({
+        'content-type': 'application/octet-stream',
+        'content-disposition': expect.stringMatching(/^attachment; filename="[\w.-]+"$/),
+        'x-content-type-options': 'nosniff',
+        'content-security-policy': "default-src 'none'; sandbox",
+      })
+    }
+    const url = page.url()
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('button', { name: 'Delete it' }).click()
+    await page.waitForURL('**/console/inbox')
+    visitor.expectTrouble(/404/)
+    expect((await page.goto(url))?.status()).toBe(404)
+  })
+
+  it.each(['light', 'dark'] as const)(
+    'shuts nobody out on any page, by what axe finds, in the %s theme, and fits a phone',
+    async (colorScheme) => {
+      await using visitor = await operator('', { colorScheme })
+      const { page } = visitor
+      for (const path of PAGES) {
+        await page.setViewportSize({ width: 1280, height: 900 })
+        await page.goto(`${site.url}/console${path}`)
+        if (path === '/feed') await page.getByText(/^\d+ envelopes$/).waitFor()
+        const { violations } = await new AxeBuilder({ page }).analyze()
+        expect([path, violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)])]).toEqual([
+          path,
+          [],
+        ])
+        await page.setViewportSize({ width: 390, height: 844 })
+        const width = () => page.evaluate(() => document.documentElement.scrollWidth)
+        await expect.poll(width, { ...SOON, message: path }).toBe(390) // charts are drawn anew when the width changes
+      }
+      forgetCut(visitor)
+    },
+  )
+
+  it('leads who signs out back to the sign-in page, and keeps them out', async () => {
+    await using visitor = await operator('/replicas')
+    const { page } = visitor
+    await page.getByText('answers', { exact: true }).first().waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL('**/console/sign-in')
+    await page.goto(`${site.url}/console/feed`)
+    await page.waitForURL('**/console/sign-in?to=%2Fconsole%2Ffeed')
+    forgetCut(visitor)
+  })
+
+  /** A capture with our DSN in its header. */
+  function ofOurs(name: string): Buffer {
+    const { body } = capture(name)
+    const end = body.indexOf('\n')
+    const header = { ...JSON.parse(body.toString('utf8', 0, end)), dsn: sentry.dsn() }
+    return Buffer.concat([Buffer.from(JSON.stringify(header)), body.subarray(end)])
+  }
+
+  function eventIn(name: string) {
+    return JSON.parse(capture(name).body.toString('utf8').split('\n')[2] ?? '')
+  }
+})

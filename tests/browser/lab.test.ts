@@ -1,0 +1,279 @@
+/** Every button of the error lab, pressed in a real browser, and what arrived of it at Sentry. */
+
+import AxeBuilder from '@axe-core/playwright'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Chromium, startChromium, type Visitor } from '../helpers/chromium.ts'
+import { type Item, parseEnvelope, type Received } from '../helpers/received.ts'
+import { requires } from '../helpers/requirements.ts'
+import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
+import { cloud, type Site, startSite } from '../helpers/site.ts'
+
+const ERRORS = [
+  ['Throw an error', /^Thrown on purpose/, 'auto.browser.global_handlers.onerror', /uncaught Error: Thrown/],
+  [
+    'Reject a promise',
+    /^Rejected on purpose/,
+    'auto.browser.global_handlers.onunhandledrejection',
+    /uncaught Error: Rejected/,
+  ],
+  ['Catch and report', /^Caught on purpose/, 'generic', undefined],
+  [
+    'Fail while rendering',
+    /^Thrown while React renders/,
+    'auto.function.react.error_boundary',
+    /Thrown while React renders/,
+  ],
+  [
+    'Fail in a server component',
+    /^Thrown on purpose in a server component/,
+    'auto.function.nextjs.on_request_error',
+    /status of 500/,
+  ],
+  [
+    'Fail in a route handler',
+    /^Thrown on purpose in a route handler/,
+    'auto.function.nextjs.on_request_error',
+    /status of 500/,
+  ],
+  [
+    'Fail in a server action',
+    /^Thrown on purpose in a server action/,
+    'auto.function.nextjs.on_request_error',
+    /status of 500/,
+  ],
+] as const
+
+describe('The error lab', requires('chromium', 'nginx'), () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let site: Site
+  let chromium: Chromium
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry({ tls: readCertificate() }))
+    site = started.use(await startSite(cloud(sentry)))
+    chromium = started.use(await startChromium())
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  /** Opens the lab, presses the button, and gives what the page says became of it. */
+  async function press({ page, allowTrouble }: Visitor, name: string, says: string): Promise<string> {
+    allowTrouble(/failed: (GET|POST) \S+\/lab(\?_rsc=\w+)? net::ERR_ABORTED/) // Next lets go of an answer when it has what it wants of it
+    await page.goto(`${site.url}/lab`)
+    await page.getByRole('button', { name }).click()
+    const outcome = page.getByRole('listitem', { name }).getByRole('status').filter({ hasText: says })
+    await outcome.waitFor()
+    await page
+      .locator('button:enabled', { hasText: /^(Fail|Ask|Be|Throw)/ })
+      .nth(6)
+      .waitFor() // the page has its next pass
+    return outcome.innerText()
+  }
+
+  it.each(ERRORS)(
+    '“%s” arrives, marked as of the lab, with the id that the page tells',
+    async (name, value, mechanism, trouble) => {
+      await using visitor = await chromium.visitor()
+      if (trouble) visitor.expectTrouble(trouble)
+      const outcome = await press(visitor, name, 'accepted by this site (200)')
+      const received = await sentry.next((each) =>
+        value.test(eventOf(each)?.exception?.values?.at(-1)?.value),
+      )
+      const event = eventOf(received)
+      expect(outcome).toContain(`Event ${event.event_id}`)
+      expect(event.environment).toBe('lab')
+      expect(event.exception.values.at(-1).mechanism.type).toBe(mechanism)
+    },
+  )
+
+  it('“Fail as the page closes” arrives although the page is gone', async () => {
+    await using visitor = await chromium.visitor()
+    visitor.allowTrouble(/Thrown while the page closes/)
+    await visitor.page.goto(`${site.url}/lab`)
+    await visitor.page.getByRole('button', { name: 'Fail as the page closes' }).click()
+    await visitor.page.waitForURL('**/lab?closed')
+    await sentry.next((each) =>
+      /^Thrown while the page closes/.test(eventOf(each)?.exception?.values?.[0]?.value),
+    )
+  })
+
+  it('“Trace slow work” arrives with its steps, in one trace that the server’s request bears on the wire', async () => {
+    await using visitor = await chromium.visitor()
+    const asked = visitor.page.waitForRequest(/\/lab\/report\.json/)
+    await press(visitor, 'Trace slow work', 'accepted by this site (200)')
+    const spans = JSON.parse(String((await itemOf('span', /slow work/)).payload)).items
+    const named = (name: string) => spans.find((span: { name: string }) => span.name === name)
+    expect(named('slow work').end_timestamp - named('slow work').start_timestamp).toBeGreaterThan(1.1)
+    expect(named('ask the server').parent_span_id).toBe(named('slow work').span_id)
+    expect((await asked).headers()['sentry-trace']).toMatch(named('slow work').trace_id)
+  })
+
+  it('“Write logs” arrives: the console’s line and the logger’s', async () => {
+    await using visitor = await chromium.visitor()
+    await press(visitor, 'Write logs', 'accepted by this site (200)')
+    const { items } = JSON.parse(String((await itemOf('log', /on purpose/)).payload))
+    expect(items.map(({ body }: { body: string }) => body)).toEqual([
+      expect.stringMatching(/^Written to the console on purpose/),
+      expect.stringMatching(/^Logged on purpose/),
+    ])
+    expect(items[0].attributes['sentry.environment'].value).toBe('lab')
+  })
+
+  it('“Count metrics” arrives: a counter and a distribution', async () => {
+    await using visitor = await chromium.visitor()
+    await press(visitor, 'Count metrics', 'accepted by this site (200)')
+    const { items } = JSON.parse(String((await itemOf('trace_metric', /lab\.pressed/)).payload))
+    expect(items.map(({ name, type }: { name: string; type: string }) => [name, type])).toEqual([
+      ['lab.pressed', 'counter'],
+      ['lab.heap', 'distribution'],
+    ])
+  })
+
+  it('“Send feedback” arrives with its screenshot, byte for byte', async () => {
+    await using visitor = await chromium.visitor()
+    await press(visitor, 'Send feedback', 'accepted by this site (200)')
+    const received = await sentry.next(({ items }) => items.some(({ header }) => header.type === 'feedback'))
+    const posted = visitor.posts.find((post) => post.postDataBuffer()?.includes('"type":"feedback"'))
+    expect(received.body).toEqual(posted?.postDataBuffer())
+    const picture = received.items.find(({ header }) => header.type === 'attachment')
+    expect(picture?.header).toMatchObject({ filename: 'screenshot.png', content_type: 'image/png' })
+    expect(picture?.payload.subarray(1, 4).toString()).toBe('PNG')
+  })
+
+  it('“Record a replay” arrives, byte for byte', async () => {
+    await using visitor = await chromium.visitor()
+    await press(visitor, 'Record a replay', 'accepted by this site (200)')
+    const received = await sentry.next(({ items }) =>
+      items.some(({ header }) => header.type === 'replay_recording'),
+    )
+    const posts = visitor.posts.map((post) => post.postDataBuffer())
+    expect(posts).toContainEqual(received.body)
+    expect(JSON.parse(String(received.items[0]?.payload))).toMatchObject({
+      segment_id: 0,
+      environment: 'lab',
+    })
+  })
+
+  it.each([
+    ['Ask for what is not there', 'not reported, on purpose: a page that is not there is no error'],
+    ['Be led elsewhere', 'not reported, on purpose: Next leads elsewhere by an error of its own'],
+  ])('“%s” reaches nobody', async (name, says) => {
+    await using visitor = await chromium.visitor()
+    if (name.startsWith('Ask')) visitor.expectTrouble(/status of 404/)
+    const before = sentry.requests.length
+    await press(visitor, name, says)
+    await sentry.idle()
+    expect(sentry.requests.slice(before).filter(eventOf)).toEqual([])
+  })
+
+  it('“Send an unfinished trace” is filtered by the tunnel, and reaches Sentry as a count alone', async () => {
+    await using visitor = await chromium.visitor()
+    const before = sentry.requests.length
+    const answer = visitor.page.waitForResponse(
+      (response) => response.request().postData()?.includes('"type":"transaction"') ?? false,
+    )
+    await press(visitor, 'Send an unfinished trace', 'dropped on purpose by this site')
+    const token = (await answer).headers()['x-culvert-receipt']
+    const receipt = await (await fetch(`http://127.0.0.1:${site.port}/receipt.json?token=${token}`)).json()
+    expect(receipt).toMatchObject({ answer: 'filtered', items: [{ type: 'transaction' }] })
+    expect(
+      sentry.requests.slice(before).flatMap(({ items }) => items.map(({ header }) => header.type)),
+    ).not.toContain('transaction')
+  })
+
+  it.each(['light', 'dark'] as const)(
+    'shuts nobody out, by what axe finds, in the %s theme',
+    async (colorScheme) => {
+      await using visitor = await chromium.visitor({ colorScheme })
+      visitor.expectTrouble(/uncaught Error: Thrown on purpose/)
+      visitor.expectTrouble(/status of 404/)
+      await press(visitor, 'Throw an error', 'accepted by this site (200)')
+      for (const path of ['/lab', '/no-such-page', '/lab/server-component?pass=none']) {
+        if (path !== '/lab') await visitor.page.goto(site.url + path)
+        const { violations } = await new AxeBuilder({ page: visitor.page }).analyze()
+        expect(violations.map(({ id, nodes }) => [path, id, ...nodes.map(({ html }) => html)])).toEqual([])
+      }
+    },
+  )
+
+  it('raises nothing for a thousand posts to each of its routes without a pass', async () => {
+    await using visitor = await chromium.visitor()
+    visitor.expectTrouble(/status of 500/)
+    const called = visitor.page.waitForRequest((request) => 'next-action' in request.headers())
+    await press(visitor, 'Fail in a server action', 'accepted by this site (200)')
+    const action = (await called).headers()['next-action'] ?? ''
+    const before = sentry.requests.filter(eventOf).length
+
+    const url = `http://127.0.0.1:${site.port}/lab`
+    const asked = '?pass=none&reference=00000000'
+    const statuses = new Map<string, Set<number>>()
+    for (const path of ['/route-handler', '/server-component', '/missing', '/redirect'])
+      statuses.set(path, await flood(url + path + asked, {}))
+    const body = '[{"pass":"none","reference":"00000000"}]'
+    statuses.set(
+      'action',
+      await flood(url, {
+        body,
+        headers: { 'next-action': action, 'content-type': 'text/plain;charset=UTF-8' },
+      }),
+    )
+    expect(Object.fromEntries(statuses)).toEqual({
+      '/route-handler': new Set([403]),
+      '/server-component': new Set([200]),
+      '/missing': new Set([200]),
+      '/redirect': new Set([200]),
+      action: new Set([200]),
+    })
+
+    await press(visitor, 'Fail in a server action', 'accepted by this site (200)') // what was raised before it would have come before it
+    expect(sentry.requests.filter(eventOf)).toHaveLength(before + 1)
+  })
+
+  async function itemOf(type: string, payload: RegExp): Promise<Item> {
+    const isIt = ({ header, payload: bytes }: Item) => header.type === type && payload.test(String(bytes))
+    const { items } = await sentry.next((received) => received.items.some(isIt))
+    const item = items.find(isIt)
+    if (!item) throw new Error(`no ${type}`)
+    return item
+  }
+})
+
+describe('The error lab, with a Sentry configured and LAB unset', requires('chromium', 'nginx'), () => {
+  it('is not there: a card says how to switch it on, and none of its routes raises anything', async () => {
+    await using site = await startSite({ env: { SENTRY_DSN: 'https://abc@sentry.invalid/7' } })
+    await using chromium = await startChromium()
+    await using visitor = await chromium.visitor()
+    visitor.expectTrouble(/status of 404/)
+    expect((await visitor.page.goto(`${site.url}/lab`))?.status()).toBe(404)
+    await visitor.page.getByRole('heading', { name: 'The error lab is off.' }).waitFor()
+    await visitor.page.getByText('LAB=on').waitFor()
+    const { violations } = await new AxeBuilder({ page: visitor.page }).analyze()
+    expect(violations.map(({ id }) => id)).toEqual([])
+    for (const path of ['server-component', 'missing', 'redirect', 'report.json'])
+      expect((await fetch(`http://127.0.0.1:${site.port}/lab/${path}`)).status).toBe(404)
+    expect((await fetch(`http://127.0.0.1:${site.port}/lab/route-handler`, { method: 'POST' })).status).toBe(
+      404,
+    )
+  })
+})
+
+const AT_ONCE = 20
+
+/** A thousand posts. Gives the statuses they were answered with. */
+async function flood(url: string, init: RequestInit): Promise<Set<number>> {
+  const statuses = new Set<number>()
+  const one = async () => {
+    const response = await fetch(url, { method: 'POST', ...init })
+    await response.arrayBuffer()
+    statuses.add(response.status)
+  }
+  for (let sent = 0; sent < 1000; sent += AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, one))
+  return statuses
+}
+
+/** The error in an envelope. */
+function eventOf({ body, decoded }: Received) {
+  const event = parseEnvelope(decoded ?? body).items.find(({ header }) => header.type === 'event')
+  return event && JSON.parse(String(event.payload))
+}

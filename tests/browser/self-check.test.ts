@@ -1,0 +1,215 @@
+/** What visitors read about their own browser, in the set-ups that they come with. */
+
+import AxeBuilder from '@axe-core/playwright'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Chromium, startChromium } from '../helpers/chromium.ts'
+import { hasItem, type Received } from '../helpers/received.ts'
+import { requires } from '../helpers/requirements.ts'
+import { type Sentry, startSentry } from '../helpers/sentry.ts'
+import { type Site, startSite } from '../helpers/site.ts'
+
+const CORS = { 'access-control-allow-origin': '*' }
+
+describe('The self-check', requires('chromium', 'nginx'), () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let site: Site
+  let chromium: Chromium
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry())
+    sentry.allowUnexpected() // browsers come by themselves here, with all that a browser sends
+    sentry.answer({ headers: CORS })
+    site = started.use(await startSite({ env: { SENTRY_DSN: sentry.dsn() } }))
+    chromium = started.use(await startChromium())
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  it('says that both ways are free, with one empty client report on each and the receipt of ours', async () => {
+    await using visitor = await chromium.visitor()
+    const before = sentry.requests.length
+    const tunnelled = visitor.page.waitForResponse((response) => response.url().includes('/monitoring?'))
+    await visitor.page.goto(site.url)
+    await verdict(visitor.page, 'Reports get through from this browser, both ways.')
+
+    const token = (await tunnelled).headers()['x-culvert-receipt'] ?? ''
+    await visitor.page.getByText(token, { exact: true }).waitFor()
+    await visitor.page.getByText('delivered', { exact: true }).waitFor()
+    const received = sentry.requests.slice(before)
+    expect(received.map(isDirect).sort()).toEqual([false, true])
+    expect(received.map(({ items }) => items.map(({ header }) => header.type))).toEqual([
+      ['client_report'],
+      ['client_report'],
+    ])
+    for (const { items } of received)
+      expect(JSON.parse(String(items[0]?.payload)).discarded_events).toEqual([])
+
+    await visitor.page.getByRole('button', { name: 'Check again' }).click()
+    await sentry.idle()
+    await expect.poll(() => sentry.requests.length - before).toBe(4)
+    expect(sentry.requests.slice(before).filter(hasItem('event'))).toEqual([])
+  })
+
+  it('says that a blocker stands in the direct way alone', async () => {
+    await using visitor = await chromium.visitor()
+    visitor.expectTrouble(/ERR_BLOCKED_BY_CLIENT/)
+    const before = sentry.requests.length
+    await visitor.page.route(isDirectUrl, (route) => route.abort('blockedbyclient'))
+    await visitor.page.goto(site.url)
+    await verdict(visitor.page, 'Reports get through, but only by way of this site.')
+    await visitor.page
+      .getByRole('listitem')
+      .filter({ hasText: 'It was stopped in this browser or network before it reached Sentry.' })
+      .waitFor()
+    expect(sentry.requests.slice(before).map(isDirect)).toEqual([false])
+  })
+
+  it('calls a wrong policy of the page our own fault', async () => {
+    await using visitor = await chromium.visitor()
+    visitor.expectTrouble(/violates the (following|document's) Content Security Policy/)
+    await visitor.page.addInitScript(() => {
+      new MutationObserver((_, observer) => {
+        if (!document.head) return
+        const policy = document.head.appendChild(document.createElement('meta'))
+        Object.assign(policy, { httpEquiv: 'Content-Security-Policy', content: "connect-src 'self'" })
+        observer.disconnect()
+      }).observe(document, { childList: true, subtree: true })
+    })
+    await visitor.page.goto(site.url)
+    await verdict(visitor.page, 'Reports arrive by way of this site. Our direct try failed by our own fault.')
+    await visitor.page
+      .getByRole('listitem')
+      .filter({ hasText: 'Our own fault: the security policy of this page stopped it.' })
+      .waitFor()
+  })
+
+  it('says that nothing gets through where this site does not answer either', async () => {
+    await using visitor = await chromium.visitor()
+    visitor.expectTrouble(/ERR_/)
+    await visitor.page.route(/sentry_key=|\/monitoring\?/, (route) => route.abort('internetdisconnected'))
+    await visitor.page.goto(site.url)
+    await verdict(visitor.page, 'Reports from this browser do not get through.')
+  })
+
+  it('gives a short result to copy', async () => {
+    await using visitor = await chromium.visitor()
+    await visitor.page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    const url = `http://127.0.0.1:${site.port}/`
+    await visitor.page.goto(url)
+    await verdict(visitor.page, 'both ways')
+    await visitor.page.getByText('Result to copy for support').press('Enter')
+    await visitor.page.getByRole('button', { name: 'Copy the result' }).click()
+    await visitor.page.getByRole('button', { name: 'Copied' }).waitFor()
+    const lines = (await visitor.page.evaluate(() => navigator.clipboard.readText())).split('\n')
+    expect(lines).toEqual([
+      expect.stringMatching(`^Self-check of ${url} at \\d{4}-\\d\\d-\\d\\dT`),
+      'Reports get through from this browser, both ways.',
+      expect.stringMatching(/^Straight to Sentry: Sentry answered this browser itself\. \(\d+ ms\)$/),
+      expect.stringMatching(
+        /^Through this site: This site took it and handed it on; Sentry answered\. \(\d+ ms\)$/,
+      ),
+      expect.stringMatching(/^Receipt: [0-9a-f]{32}, delivered$/),
+      expect.stringMatching(/^Browser: .*Chrom/),
+    ])
+  })
+
+  it('moves nothing on the page while its results come in, on a desk and on a phone', async () => {
+    for (const viewport of [
+      { width: 1280, height: 900 },
+      { width: 390, height: 844 },
+    ]) {
+      await using visitor = await chromium.visitor()
+      await visitor.page.setViewportSize(viewport)
+      await visitor.page.addInitScript(() => {
+        const shifts: number[] = []
+        Object.assign(globalThis, { shifts })
+        new PerformanceObserver((list) => {
+          for (const entry of list.getEntries()) shifts.push((entry as unknown as { value: number }).value)
+        }).observe({ type: 'layout-shift', buffered: true })
+      })
+      await visitor.page.goto(site.url)
+      await verdict(visitor.page, 'both ways')
+      await visitor.page.getByText('delivered', { exact: true }).waitFor()
+      const shifts = await visitor.page.evaluate(() => (globalThis as unknown as { shifts: number[] }).shifts)
+      expect(shifts.reduce((sum, shift) => sum + shift, 0)).toBeLessThan(0.02)
+    }
+  })
+
+  it('says what it needs where scripts are off', async () => {
+    await using visitor = await chromium.visitor({ javaScriptEnabled: false })
+    visitor.expectTrouble(/failed: GET .*\.js csp/)
+    await visitor.page.goto(site.url)
+    const note = visitor.page.locator('noscript p')
+    await note.waitFor({ state: 'visible' })
+    expect(await note.innerText()).toContain('The check needs JavaScript, which is off in this browser.')
+    expect(visitor.posts).toEqual([])
+  })
+
+  it.each(['light', 'dark'] as const)(
+    'shuts nobody out, by what axe finds, in the %s theme',
+    async (colorScheme) => {
+      await using visitor = await chromium.visitor({ colorScheme })
+      await visitor.page.goto(site.url)
+      await verdict(visitor.page, 'both ways')
+      await visitor.page.getByText('Result to copy for support').click()
+      const { violations } = await new AxeBuilder({ page: visitor.page }).analyze()
+      expect(violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)])).toEqual([])
+    },
+  )
+
+  it('shows a receipt by its token alone, and not without end', async () => {
+    const ask = (token: string) =>
+      fetch(`${site.url.replace('shop.example', '127.0.0.1')}/receipt.json?token=${token}`)
+    expect((await ask('')).status).toBe(400)
+    expect((await ask('..%2fstatus')).status).toBe(400)
+    expect((await ask('0'.repeat(32))).status).toBe(404)
+    const statuses = await Promise.all(
+      Array.from({ length: 70 }, async () => (await ask('0'.repeat(32))).status),
+    )
+    expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(10)
+  })
+})
+
+describe('The self-check, where Sentry’s host does not resolve', requires('chromium', 'nginx'), () => {
+  it('says that neither this browser nor this site reaches it, and that the site keeps what it is told', async () => {
+    await using site = await startSite({ env: { SENTRY_DSN: 'https://abc@sentry.invalid/7' } })
+    await using chromium = await startChromium()
+    await using visitor = await chromium.visitor()
+    visitor.expectTrouble(/ERR_NAME_NOT_RESOLVED/)
+    await visitor.page.goto(site.url)
+    await verdict(visitor.page, 'Sentry cannot be reached just now, neither from here nor by this site.')
+    await visitor.page.getByText('spooled', { exact: true }).waitFor()
+  })
+})
+
+describe('The self-check, with no Sentry configured', requires('chromium', 'nginx'), () => {
+  it('tries no direct way, says why, and finds its own report in the inbox', async () => {
+    await using site = await startSite()
+    await using chromium = await startChromium()
+    await using visitor = await chromium.visitor()
+    await visitor.page.goto(site.url)
+    await verdict(visitor.page, 'Reports from this browser arrive.')
+    await visitor.page
+      .getByRole('listitem')
+      .filter({ hasText: 'Not tried: no Sentry is configured here.' })
+      .waitFor()
+    expect(visitor.posts.map((post) => new URL(post.url()).pathname)).toEqual(['/monitoring'])
+    const { entries } = await (await site.tunnel.admin('/inbox')).json()
+    expect(entries.map(({ types }: { types: string[] }) => types)).toEqual([['client_report']])
+  })
+})
+
+async function verdict(page: Page, text: string): Promise<void> {
+  await page.getByRole('status').filter({ hasText: text }).waitFor()
+}
+
+function isDirectUrl(url: URL): boolean {
+  return url.searchParams.has('sentry_key')
+}
+
+/** Tunnels send no cookies' worth of what a browser sends by itself. */
+function isDirect({ headers }: Received): boolean {
+  return 'sec-fetch-mode' in headers
+}

@@ -1,0 +1,144 @@
+/** One trace holds what a visitor does together, from the click to whoever our own server asks for it. */
+
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Chromium, startChromium } from '../helpers/chromium.ts'
+import { parseEnvelope } from '../helpers/received.ts'
+import { requires } from '../helpers/requirements.ts'
+import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
+import { cloud, type Site, startSite } from '../helpers/site.ts'
+import { until } from '../helpers/until.ts'
+import { startUpstream, type Upstream } from '../nginx/upstream.ts'
+
+const CALLING = `--import=${new URL('../helpers/calling.ts', import.meta.url).href}`
+
+type Transaction = {
+  transaction: string
+  contexts: { trace: { trace_id: string; parent_span_id?: string } }
+  spans: { span_id: string; trace_id: string; description: string }[]
+}
+
+describe('One trace', requires('chromium', 'nginx'), () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let service: Upstream
+  let site: Site
+  let chromium: Chromium
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry({ tls: readCertificate() }))
+    service = started.use(await startUpstream('service'))
+    const { env, reroute } = cloud(sentry)
+    const settings = {
+      ...env,
+      LAB: 'on',
+      NODE_OPTIONS: CALLING,
+      TEST_CALL: `http://${service.address}/prices`,
+      SENTRY_TRACES_SAMPLE_RATE: '1',
+      SENTRY_TRACEPARENT: 'on',
+    }
+    site = started.use(await startSite({ env: settings, reroute }))
+    chromium = started.use(await startChromium())
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  it('begins with the document, and goes with a click through nginx and web to whom web asks', async () => {
+    await using visitor = await chromium.visitor()
+    const { page } = visitor
+    await page.goto(`${site.url}/lab`)
+    const trace = (await metaOf('sentry-trace')).slice(0, 32)
+    expect(trace).toMatch(/^[0-9a-f]{32}$/)
+    expect(await metaOf('baggage')).toContain(`sentry-trace_id=${trace}`)
+
+    const asked = page.waitForRequest(/\?call/)
+    await page.evaluate(() =>
+      document.querySelector('h1')?.addEventListener('click', () => fetch('/lab?call')),
+    )
+    await page.getByRole('heading', { level: 1 }).click()
+    const clicked = await (await asked).allHeaders()
+    await until(async () => service.asked.length > 0)
+    const [called] = service.asked
+    for (const headers of [clicked, called?.headers]) {
+      expect(headers?.['sentry-trace']).toMatch(new RegExp(`^${trace}-[0-9a-f]{16}-1$`))
+      expect(headers?.baggage).toContain(`sentry-trace_id=${trace}`)
+      expect(headers?.traceparent).toMatch(new RegExp(`^00-${trace}-[0-9a-f]{16}-01$`))
+    }
+
+    const ofClick = () => transactionsOf(sentry).find(isChildOf(clicked))
+    await until(async () => ofClick() !== undefined)
+    const { transaction, contexts, spans } = ofClick() as Transaction
+    expect(transaction).toBe('GET /lab')
+    expect(contexts.trace.trace_id).toBe(trace)
+    expect(spans).toContainEqual(
+      expect.objectContaining({
+        description: `GET http://${service.address}/prices`,
+        span_id: spanOf(called?.headers),
+        trace_id: trace,
+      }),
+    )
+
+    async function metaOf(name: string): Promise<string> {
+      return (await page.locator(`meta[name="${name}"]`).getAttribute('content')) ?? ''
+    }
+  })
+
+  it('is never begun for health checks, for settings, and for a page that is not there', async () => {
+    const before = sentry.requests.length
+    await using visitor = await chromium.visitor()
+    const { page, posts } = visitor
+    visitor.expectTrouble(/status of 404/)
+    visitor.allowTrouble(/POST .*ERR_ABORTED/) // a post under way when the page is closed in the end
+    for (const path of ['/healthz', '/settings.json'])
+      await (await fetch(`http://127.0.0.1:${site.port}${path}`)).text()
+    await page.goto(`${site.url}/no-such-page`, { waitUntil: 'networkidle' })
+    await hide(page)
+    const last = page.waitForRequest((post) => segmentsIn(post.postDataBuffer()).includes('/lab'))
+    await page.goto(`${site.url}/lab`)
+    await last
+    await until(async () =>
+      transactionsOf(sentry, before).some(({ transaction }) => transaction === 'GET /lab'),
+    )
+    expect(transactionsOf(sentry, before).map(({ transaction }) => transaction)).toEqual(['GET /lab'])
+    expect(posts.flatMap((post) => segmentsIn(post.postDataBuffer()))).toEqual(['/lab'])
+  })
+})
+
+/** What web's own server has told of requests, since Sentry had `before` envelopes. */
+function transactionsOf({ requests }: Sentry, before = 0): Transaction[] {
+  const items = requests.slice(before).flatMap((received) => received.items)
+  return items
+    .filter(({ header }) => header.type === 'transaction')
+    .map(({ payload }) => JSON.parse(String(payload)))
+}
+
+type Headers = Record<string, string | string[] | undefined>
+
+/** The span that a request says it was made in. */
+function spanOf(headers: Headers | undefined): string | undefined {
+  return String(headers?.['sentry-trace']).split('-')[1]
+}
+
+function isChildOf(headers: Headers): (transaction: Transaction) => boolean {
+  return ({ contexts }) => contexts.trace.parent_span_id === spanOf(headers)
+}
+
+/** Has a page end what it measures, as when a visitor turns to another tab, and tell of it. */
+async function hide(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    for (const [name, value] of Object.entries({ hidden: true, visibilityState: 'hidden' }))
+      Object.defineProperty(document, name, { value })
+    document.dispatchEvent(new Event('visibilitychange'))
+  })
+  await page.waitForLoadState('networkidle')
+}
+
+/** What an envelope of the browser says of whole pages. */
+function segmentsIn(body: Buffer | null): string[] {
+  const items = body ? parseEnvelope(body).items : []
+  return items
+    .filter(({ header }) => header.type === 'span')
+    .flatMap(({ payload }) => JSON.parse(String(payload)).items)
+    .filter((span) => span.is_segment)
+    .map(({ name }) => name)
+}

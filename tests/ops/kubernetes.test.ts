@@ -1,0 +1,364 @@
+/** The Kubernetes manifests: valid, whole in themselves, and of one mind with compose. */
+
+import { execFile, spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
+import type { INetworkPolicy, INetworkPolicyPeer } from 'kubernetes-models/networking.k8s.io/v1'
+import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { readConfig } from '../../tunnel/src/config.ts'
+import { parseNatsUrl } from '../../tunnel/src/spool/nats-url.ts'
+import { readConfig as readWebConfig } from '../../web/lib/config.ts'
+import { ROOT } from '../helpers/node.ts'
+import { NATS_PROGRAM, requires } from '../helpers/requirements.ts'
+import {
+  configOf,
+  containersOf,
+  environmentOf,
+  kustomization,
+  labelsOf,
+  type Manifest,
+  parseDocuments,
+  podOf,
+  readManifests,
+  servicesOf,
+  type Workload,
+  workloadsOf,
+} from './manifests.ts'
+
+const SECRETS = {
+  SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2',
+  OPERATOR_PASSWORD: 'a password of twelve',
+}
+const DOMAIN = `.${kustomization.namespace}.svc.cluster.local`
+
+type Composed = {
+  environment?: Record<string, string>
+  networks: string[] | Record<string, unknown>
+  mem_limit: string
+  cpus: number
+  command?: string[]
+}
+const compose: {
+  services: Record<string, Composed>
+  networks: Record<string, { internal?: boolean } | null>
+} = parse(readFileSync(resolve(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true })
+
+const manifests = readManifests()
+const workloads = workloadsOf(manifests)
+const services = servicesOf(manifests)
+const workload = (name: string) => named(workloads, name)
+const ofKind = <T>(kind: string) => manifests.filter((manifest) => manifest.kind === kind) as (T & Manifest)[]
+
+describe('The Kubernetes manifests', () => {
+  it('are valid by the schemas of Kubernetes', async () => {
+    for (const manifest of manifests) {
+      const { apiVersion, kind } = manifest
+      const place = `kubernetes-models/${apiVersion}/${kind}`
+      const Model = (await import(/* @vite-ignore */ place))[kind]
+      expect(() => new Model(manifest).validate(), `${kind} ${manifest.metadata.name}`).not.toThrow()
+    }
+  })
+
+  it('hold no field that Kubernetes does not know', async () => {
+    // The types of the schemas know every field, and the compiler takes no other in a literal.
+    const literals = manifests.map((manifest, i) => {
+      const { apiVersion, kind } = manifest
+      return `import type { I${kind} as T${i} } from 'kubernetes-models/${apiVersion}'\nexport const m${i}: T${i} = ${JSON.stringify(manifest)}\n`
+    })
+    const folder = await mkdtemp(join(ROOT, 'node_modules/.manifests-'))
+    try {
+      await writeFile(join(folder, 'manifests.ts'), literals.join(''))
+      const options = ['--ignoreConfig', '--noEmit', '--strict', '--skipLibCheck', '--target', 'es2024']
+      const args = [...options, '--module', 'nodenext', '--types', '', join(folder, 'manifests.ts')]
+      const { stdout } = await promisify(execFile)(resolve(ROOT, 'node_modules/.bin/tsc'), args).catch(
+        (error) => error,
+      )
+      expect(stdout).toBe('')
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  it('are what kustomize makes of them', requires('kubectl'), () => {
+    const args = ['kustomize', '--load-restrictor', 'LoadRestrictionsNone', 'deploy/kubernetes']
+    const { stdout, stderr } = spawnSync('kubectl', args, { cwd: ROOT, encoding: 'utf8' })
+    expect(stderr).toBe('')
+    const built = parseDocuments(
+      stdout.replaceAll(/(name: culvert-(?:settings|nginx|nats))-[0-9a-z]{10}\b/g, '$1'),
+    )
+    const plain = (all: Manifest[]) =>
+      all
+        .map(({ metadata: { name, ...more }, ...rest }) => {
+          const { namespace: _, ...metadata } = { name, ...more } as Record<string, unknown>
+          return { ...rest, metadata }
+        })
+        .sort((a, b) => keyOf(a).localeCompare(keyOf(b)))
+    expect(plain(built)).toEqual(plain(manifests))
+  })
+
+  it('select pods that there are, and lead to ports that these have', () => {
+    for (const { spec, metadata } of services) {
+      const targets = workloads.filter((each) => matches(spec?.selector, labelsOf(each)))
+      expect(
+        targets.map((each) => each.metadata.name),
+        metadata.name,
+      ).toHaveLength(1)
+      for (const { port, targetPort } of spec?.ports ?? []) {
+        const found = containersOf(targets[0] as Workload)[0]?.ports?.find(({ name }) => name === targetPort)
+        expect(found, `${metadata.name} ${targetPort}`).toBeDefined()
+        if (metadata.name !== 'nginx') expect(found?.containerPort).toBe(port)
+      }
+    }
+    for (const { spec, metadata } of ofKind<IPodDisruptionBudget>('PodDisruptionBudget'))
+      expect(matches(spec?.selector?.matchLabels, labelsOf(workload(metadata.name)))).toBe(true)
+    const [scaler] = ofKind<IHorizontalPodAutoscaler>('HorizontalPodAutoscaler')
+    expect(scaler?.spec?.scaleTargetRef).toEqual({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      name: 'tunnel',
+    })
+    expect(workload('tunnel').spec).not.toHaveProperty('replicas')
+  })
+
+  it.each(workloads.map((each) => [each.metadata.name, each] as const))(
+    'run %s without rights, within limits, watched, and spread',
+    (name, each) => {
+      const pod = podOf(each)
+      expect(matches(each.spec?.selector.matchLabels, labelsOf(each))).toBe(true)
+      expect(pod).toMatchObject({
+        automountServiceAccountToken: false,
+        securityContext: {
+          runAsNonRoot: true,
+          runAsUser: expect.any(Number),
+          seccompProfile: { type: 'RuntimeDefault' },
+        },
+      })
+      expect(pod.securityContext?.runAsUser).toBeGreaterThan(0)
+      for (const { labelSelector } of pod.topologySpreadConstraints ?? [])
+        expect(matches(labelSelector?.matchLabels, labelsOf(each))).toBe(true)
+      expect(pod.topologySpreadConstraints?.map(({ topologyKey }) => topologyKey)).toContain(
+        'kubernetes.io/hostname',
+      )
+      expect(ofKind('PodDisruptionBudget').map(({ metadata }) => metadata.name)).toContain(name)
+
+      const [container, ...more] = containersOf(each)
+      expect(more).toEqual([])
+      expect(container?.image).toMatch(/^[^:]+:(?!latest)[\w.]+$/)
+      expect(container).toMatchObject({
+        securityContext: {
+          readOnlyRootFilesystem: true,
+          allowPrivilegeEscalation: false,
+          capabilities: { drop: ['ALL'] },
+        },
+        resources: { requests: { cpu: /\d/, memory: /\d/ }, limits: { cpu: /\d/, memory: /\d/ } },
+      })
+      const ports = (container?.ports ?? []).map(({ name }) => name)
+      for (const probe of [container?.readinessProbe, container?.livenessProbe])
+        expect(ports).toContain((probe?.httpGet ?? probe?.tcpSocket)?.port)
+      const [, seconds] = container?.lifecycle?.preStop?.exec?.command ?? []
+      expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(Number(seconds ?? 0) + 20) // compose's stop_grace_period
+      for (const { name, configMap, emptyDir } of pod.volumes ?? []) {
+        if (configMap)
+          expect(Object.keys(configOf(manifests, configMap.name ?? '')).length).toBeGreaterThan(0)
+        if (emptyDir)
+          expect([emptyDir.medium, emptyDir.sizeLimit], name).toEqual([
+            undefined,
+            expect.stringMatching(/Gi$/),
+          ]) // never memory
+      }
+      const mounted = container?.volumeMounts?.map(({ name }) => name).sort() ?? []
+      const claimed = 'volumeClaimTemplates' in (each.spec ?? {}) ? ['data'] : []
+      expect(mounted).toEqual([...(pod.volumes ?? []).map(({ name }) => name), ...claimed].sort())
+    },
+  )
+
+  it('let nobody talk with anybody that compose does not let', () => {
+    const networks = (name: string) => {
+      const { networks = [] } = compose.services[name] ?? {}
+      return Array.isArray(networks) ? networks : Object.keys(networks)
+    }
+    const share = (a: string, b: string) => networks(a).some((network) => networks(b).includes(network))
+    const names = workloads.map(({ metadata }) => metadata.name)
+    const ways = names.flatMap((from) =>
+      names.flatMap((to) => portsBetween(from, to).map((port) => `${from} → ${to}:${port}`)),
+    )
+    expect(ways.sort()).toEqual([
+      'nats → nats:cluster',
+      'nginx → tunnel:envelopes',
+      'nginx → web:http',
+      'tunnel → nats:client',
+      'web → nginx:inner',
+      'web → tunnel:admin',
+    ])
+    for (const way of ways) {
+      const [, from = '', to = ''] = /^(\w+) → (\w+)/.exec(way) ?? []
+      expect(from === to || share(from, to), way).toBe(true)
+    }
+  })
+
+  it('let the tunnel out and nobody else, and anybody in to nginx’ one port', () => {
+    const out = (name: string) =>
+      policiesOf(name).some(({ spec }) =>
+        spec?.egress?.some(({ to = [] }) => to.some(({ ipBlock }) => ipBlock?.cidr === '0.0.0.0/0')),
+      )
+    const composedOut = (name: string) => {
+      const { networks = [] } = compose.services[name] ?? {}
+      const all = Array.isArray(networks) ? networks : Object.keys(networks)
+      return all.some((network) => network !== 'edge' && !compose.networks[network]?.internal)
+    }
+    for (const { metadata } of workloads)
+      expect([metadata.name, out(metadata.name)]).toEqual([metadata.name, composedOut(metadata.name)])
+    const open = workloads.flatMap(({ metadata: { name } }) =>
+      policiesOf(name).flatMap(({ spec }) =>
+        (spec?.ingress ?? [])
+          .filter(({ from }) => from === undefined)
+          .flatMap(({ ports = [] }) => ports.map(({ port }) => `${name}:${port}`)),
+      ),
+    )
+    expect(open).toEqual(['nginx:http'])
+  })
+
+  it('say the same as compose: the same settings, the same limits, the same way to start nginx', () => {
+    for (const name of ['nginx', 'tunnel', 'web']) {
+      const known = new Set([
+        ...Object.keys(compose.services[name]?.environment ?? {}),
+        ...Object.keys(compose.services.tunnel?.environment ?? {}),
+        'HOSTNAME',
+      ])
+      expect(
+        Object.keys(environmentOf(manifests, workload(name), SECRETS)).filter((key) => !known.has(key)),
+      ).toEqual([])
+    }
+    for (const { metadata } of workloads) {
+      const { mem_limit = '', cpus } = compose.services[metadata.name] ?? {}
+      const { limits } = containersOf(workload(metadata.name))[0]?.resources ?? {}
+      expect([metadata.name, limits]).toEqual([
+        metadata.name,
+        { memory: mem_limit.replace('m', 'Mi'), cpu: String(cpus) },
+      ])
+    }
+    const lines = (script = '') => script.split('\n').filter((line) => !/^export RESOLVER|^#/.test(line))
+    expect(lines(containersOf(workload('nginx'))[0]?.args?.[0])).toEqual(
+      lines(compose.services.nginx?.command?.[0]?.replaceAll('$$', '$')),
+    )
+  })
+
+  it('give tunnel and web settings that they start with', () => {
+    const tunnel = readConfig(environmentOf(manifests, workload('tunnel'), SECRETS))
+    expect(tunnel).toMatchObject({ forward: true, adminHost: '0.0.0.0', adminToken: expect.any(String) })
+    const problems: string[] = []
+    readWebConfig(environmentOf(manifests, workload('web'), SECRETS), problems)
+    expect(problems).toEqual([])
+  })
+
+  it('name whom they reach by full names of services that there are', () => {
+    const places = ['nginx', 'web'].flatMap((name) =>
+      Object.values(environmentOf(manifests, workload(name), SECRETS)).flatMap((value) => [
+        ...value.matchAll(/([\w-]+)\.culvert\.svc\.cluster\.local:(\d+)/g),
+      ]),
+    )
+    expect(places.map(([place]) => place)).toHaveLength(3)
+    for (const [place, name = '', port] of places)
+      expect(
+        named(services, name).spec?.ports?.map((each) => String(each.port)),
+        place,
+      ).toContain(port)
+    for (const name of ['tunnel', 'web', 'tunnel-admin', 'nats'])
+      expect(named(services, name).spec?.clusterIP, name).toBe('None')
+  })
+
+  it('keep the spool on as many servers as there are copies, by names that they have', () => {
+    const { SPOOL_URL = '' } = environmentOf(manifests, workload('tunnel'), SECRETS)
+    const nats = workload('nats')
+    const count = nats.spec?.replicas ?? 0
+    const names = Array.from({ length: count }, (_, i) => `nats-${i}.nats${DOMAIN}`)
+    expect(parseNatsUrl(SPOOL_URL)).toMatchObject({
+      servers: names.map((name) => `${name}:4222`),
+      replicas: 3,
+    })
+    expect(nats.spec).toMatchObject({ serviceName: 'nats', replicas: 3 })
+    const [, routes = ''] =
+      /routes: \[([^\]]*)\]/.exec(configOf(manifests, 'culvert-nats')['nats.conf'] ?? '') ?? []
+    expect(routes.trim().split(/\s+/)).toEqual(names.map((name) => `nats://${name}:6222`))
+    expect(configOf(manifests, 'culvert-nats')['nats.conf']).toMatch(/^ {2}sync_interval: always$/m)
+  })
+
+  it('hold a configuration that NATS takes', requires('nats-server'), () => {
+    const { status, stderr } = spawnSync(NATS_PROGRAM ?? '', ['-t', '-c', 'deploy/kubernetes/nats.conf'], {
+      cwd: ROOT,
+      env: { POD_NAME: 'nats-0' },
+      encoding: 'utf8',
+    })
+    expect([status, stderr]).toEqual([0, expect.stringContaining('configuration file')])
+  })
+
+  it('scale by what is in flight as well, with the component', async () => {
+    const { patches } = parse(
+      readFileSync(resolve(ROOT, 'deploy/kubernetes/in-flight/kustomization.yaml'), 'utf8'),
+    )
+    const [{ value }] = parse(patches[0].patch)
+    expect(patches[0].target).toEqual({
+      group: 'autoscaling',
+      kind: 'HorizontalPodAutoscaler',
+      name: 'tunnel',
+    })
+    const [scaler] = structuredClone(ofKind<IHorizontalPodAutoscaler>('HorizontalPodAutoscaler'))
+    scaler?.spec?.metrics?.push(value)
+    const { HorizontalPodAutoscaler } = await import(
+      'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler'
+    )
+    expect(() => new HorizontalPodAutoscaler(scaler).validate()).not.toThrow()
+    expect(readFileSync(resolve(ROOT, 'tunnel/src/metrics.ts'), 'utf8')).toContain(
+      `'${value.pods.metric.name}'`,
+    )
+  })
+})
+
+/** Names of the ports that policies of both sides let through. */
+function portsBetween(from: string, to: string): string[] {
+  const out = policiesOf(from)
+    .flatMap(({ spec }) => spec?.egress ?? [])
+    .filter(({ to: peers = [] }) => peers.some((peer) => means(peer, to)))
+  const into = policiesOf(to)
+    .flatMap(({ spec }) => spec?.ingress ?? [])
+    .filter(({ from: peers = [] }) => peers.some((peer) => means(peer, from)))
+  const ports = (rules: { ports?: { port?: string | number }[] }[]) =>
+    rules.flatMap(({ ports = [] }) => ports.map(({ port }) => String(port)))
+  return ports(out).filter((port) => ports(into).includes(port))
+}
+
+function policiesOf(name: string): (INetworkPolicy & Manifest)[] {
+  const policies = ofKind<INetworkPolicy>('NetworkPolicy')
+  return policies.filter(
+    ({ spec }) =>
+      spec?.podSelector?.matchLabels && matches(spec.podSelector.matchLabels, labelsOf(workload(name))),
+  )
+}
+
+function means({ podSelector, namespaceSelector }: INetworkPolicyPeer, name: string): boolean {
+  return (
+    !namespaceSelector &&
+    podSelector !== undefined &&
+    matches(podSelector.matchLabels, labelsOf(workload(name)))
+  )
+}
+
+function matches(selector: Record<string, string> | undefined, labels: Record<string, string>): boolean {
+  const wanted = Object.entries(selector ?? {})
+  return wanted.length > 0 && wanted.every(([name, value]) => labels[name] === value)
+}
+
+function named<T extends Manifest>(all: T[], name: string): T {
+  const found = all.find(({ metadata }) => metadata.name === name)
+  if (!found) throw new Error(`there is no ${name}`)
+  return found
+}
+
+function keyOf({ kind, metadata }: { kind?: unknown; metadata?: unknown }): string {
+  return `${kind} ${(metadata as { name: string }).name}`
+}

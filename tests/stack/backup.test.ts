@@ -1,0 +1,52 @@
+/** What waits in the spool outlives the containers, and can be carried to another machine. */
+
+import { networkInterfaces } from 'node:os'
+import { describe, expect, it } from 'vitest'
+import { startCompose } from '../helpers/compose.ts'
+import { errorOf } from '../helpers/envelopes.ts'
+import { makeFolder } from '../helpers/folder.ts'
+import { post } from '../helpers/post.ts'
+import { requires } from '../helpers/requirements.ts'
+import { startSentry } from '../helpers/sentry.ts'
+
+const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
+const IMAGE = process.env.NODE_IMAGE || 'node:24-slim'
+const SERVICES = ['nginx', 'tunnel']
+
+describe('What waits in the spool', requires('docker'), () => {
+  it('is kept by docker compose down, goes into a backup, and is delivered from there', async () => {
+    await using folder = await makeFolder()
+    await using sentry = await startSentry({ host: BRIDGE })
+    await using stack = await startCompose({ services: SERVICES, env: { SENTRY_DSN: sentry.dsn() } })
+    const volume = `${stack.project}_spool`
+    const tar = (mount: string, ...args: string[]) =>
+      stack.docker(
+        'run',
+        '--rm',
+        '-v',
+        mount,
+        '-v',
+        `${folder.path}:/backup`,
+        IMAGE,
+        'tar',
+        '-C',
+        '/spool',
+        ...args,
+      )
+
+    await sentry.away()
+    const body = errorOf(sentry.dsn())
+    expect((await post(stack.url, { body })).status).toBe(202)
+
+    await stack.compose('down')
+    await tar(`${volume}:/spool:ro`, '-czf', '/backup/spool.tgz', '.')
+    await stack.docker('volume', 'rm', volume)
+
+    await stack.compose('create', ...SERVICES)
+    await tar(`${volume}:/spool`, '-xzf', '/backup/spool.tgz')
+    await sentry.back()
+    await stack.up(...SERVICES)
+    const { body: delivered } = await sentry.next(() => true, { timeout: 60_000 })
+    expect(String(delivered)).toContain(String(body).split('\n').slice(1).join('\n'))
+  })
+})

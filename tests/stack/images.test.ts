@@ -1,0 +1,102 @@
+/** What the images hold, and what they do not. */
+
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { requires } from '../helpers/requirements.ts'
+import { type Clone, makeClone } from '../start/clone.ts'
+
+const MB = 1_000_000
+const BASE = process.env.NODE_IMAGE || 'node:24-slim'
+const NO_BUILD_TOOLS = 'for p in npm npx yarn gcc cc make python3 git; do command -v $p; done; true'
+
+describe('The image', requires('docker'), () => {
+  const tag = randomBytes(4).toString('hex')
+  const name = (image: string) => `culvert-${image}-test:${tag}`
+  const images = ['tunnel', 'web'] as const
+  let clone: Clone
+
+  beforeAll(async () => {
+    clone = makeClone()
+    for (const image of images) await build(image)
+  })
+
+  afterAll(async () => {
+    const mine = ['--filter', `label=org.opencontainers.image.revision=${tag}`]
+    const ids = await docker('image', 'ls', '--all', '--quiet', ...mine)
+    await docker('image', 'rm', '--force', ...new Set(ids.split('\n')))
+    clone.remove()
+  })
+
+  /** Gives what the builder told. */
+  async function build(image: string): Promise<string> {
+    const args = ['--build-arg', `NODE_IMAGE=${BASE}`, '--build-arg', `REVISION=${tag}`]
+    const command = ['build', '--progress=plain', '--file', `Dockerfile.${image}`, ...args]
+    const options = { cwd: clone.path, maxBuffer: 64 * MB }
+    return (await promisify(execFile)('docker', [...command, '--tag', name(image), '.'], options)).stderr
+  }
+
+  const inside = (image: string, script: string) =>
+    docker('run', '--rm', '--network=none', '--entrypoint=sh', name(image), '-c', script)
+
+  it('of the tunnel is less than 25 MB on its base', async () => {
+    const [size = 0, base = 0] = await inspect<number>('{{json .Size}}', name('tunnel'), BASE)
+    expect(size - base).toBeGreaterThan(0)
+    expect(size - base).toBeLessThan(25 * MB)
+  })
+
+  it('of web holds what Next traced, and nothing it was built with', async () => {
+    expect((await inside('web', 'ls -A /app')).split('\n')).toEqual(['node_modules', 'web'])
+    const packages = await inside('web', 'ls -A /app/node_modules')
+    expect(packages).toMatch(/^next$/m)
+    expect(packages).not.toMatch(/^(typescript|tailwindcss|vitest|@biomejs|@types)$/m)
+  })
+
+  it.each(images)('of %s says what it is, and starts as nobody special in exec form', async (image) => {
+    const [config] = await inspect<ImageConfig>('{{json .Config}}', name(image))
+    expect(config?.Labels).toMatchObject({
+      'org.opencontainers.image.title': `culvert-${image}`,
+      'org.opencontainers.image.description': expect.stringMatching(/\w/),
+      'org.opencontainers.image.licenses': manifest.license,
+      'org.opencontainers.image.version': manifest.version,
+      'org.opencontainers.image.revision': tag,
+      'org.opencontainers.image.base.name': BASE,
+    })
+    expect(config?.User).toBe('node')
+    expect(config?.Cmd[0]).toBe('node')
+    expect(config?.Healthcheck.Test[0]).toBe('CMD')
+  })
+
+  it.each(images)('of %s brings no tool to build or install with', async (image) => {
+    expect(await inside(image, NO_BUILD_TOOLS)).toBe('')
+  })
+
+  it('of the tunnel is made again without installing its packages again, when only sources have changed', async () => {
+    appendFileSync(join(clone.path, 'tunnel/src/main.ts'), '\n')
+    const told = await build('tunnel')
+    const [, step] = /^#(\d+) \[packages .*npm ci/m.exec(told) ?? []
+    expect(told).toMatch(new RegExp(`^#${step} CACHED$`, 'm'))
+    const [, sources] = /^#(\d+) \[.*COPY tunnel tunnel$/m.exec(told) ?? []
+    expect(told).toMatch(new RegExp(`^#${sources} DONE `, 'm'))
+  })
+})
+
+type ImageConfig = {
+  Labels: Record<string, string>
+  User: string
+  Cmd: string[]
+  Healthcheck: { Test: string[] }
+}
+
+async function docker(...args: string[]): Promise<string> {
+  return (await promisify(execFile)('docker', args)).stdout.trim()
+}
+
+async function inspect<T>(format: string, ...images: string[]): Promise<T[]> {
+  const lines = (await docker('image', 'inspect', '--format', format, ...images)).split('\n')
+  return lines.map((line) => JSON.parse(line))
+}

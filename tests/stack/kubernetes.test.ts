@@ -1,0 +1,137 @@
+/** What the Kubernetes manifests would run, as far as containers of Docker can show it. */
+
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { chmod, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { errorOf } from '../helpers/envelopes.ts'
+import { makeFolder } from '../helpers/folder.ts'
+import { ROOT } from '../helpers/node.ts'
+import { freePort } from '../helpers/ports.ts'
+import { post } from '../helpers/post.ts'
+import { hasItem } from '../helpers/received.ts'
+import { NATS_IMAGE, requires } from '../helpers/requirements.ts'
+import { startSentry } from '../helpers/sentry.ts'
+import { startTunnel } from '../helpers/tunnel.ts'
+import { until } from '../helpers/until.ts'
+import { configOf, containersOf, environmentOf, podOf, readManifests, workloadsOf } from '../ops/manifests.ts'
+
+const CONFIG = resolve(ROOT, 'deploy/kubernetes/nats.conf')
+const SECRETS = { SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2' }
+const NODE_IMAGE = process.env.NODE_IMAGE || 'node:24-slim'
+const NAMES = ['nats-0', 'nats-1', 'nats-2']
+
+describe('A cluster of three NATS servers', requires('docker', 'nats'), () => {
+  it('delivers what it acknowledged after one of them was killed', async () => {
+    await using cluster = await startCluster()
+    await using sentry = await startSentry()
+    const places = cluster.ports.map((port) => `127.0.0.1:${port}`).join(',')
+    await using tunnel = await startTunnel({
+      env: { SENTRY_DSN: sentry.dsn(), SPOOL_URL: `nats://${places}?replicas=3`, UPSTREAM_LATE_MS: '100' },
+      timeout: 30_000,
+    })
+    const waits = async () => (await (await tunnel.admin('/status')).json()).spool.envelopes
+    await until(async () => (await waits()) === 0) // the servers have found each other
+    await sentry.away()
+    const ids = Array.from({ length: 20 }, () => randomBytes(16).toString('hex'))
+    for (const event_id of ids)
+      expect((await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id }) })).status).toBe(202)
+    await cluster.kill('nats-0')
+    await sentry.back()
+    const delivered = () =>
+      new Set(sentry.requests.filter(hasItem('event')).map(({ header }) => header.event_id))
+    await until(async () => ids.every((id) => delivered().has(id)), 90_000)
+    await until(async () => (await waits()) === 0)
+  })
+})
+
+describe('The pod of nginx', requires('docker'), () => {
+  it('leads to tunnel and web by their full names, with the command, the user and the rights of its manifest', async () => {
+    await using network = await makeNetwork()
+    await using folder = await makeFolder()
+    await chmod(folder.path, 0o755)
+    const manifests = readManifests()
+    for (const [name, text] of Object.entries(configOf(manifests, 'culvert-nginx')))
+      await writeFile(join(folder.path, name), text)
+    const says = (name: string, port: number) =>
+      `require('node:http').createServer((_, response) => response.end('${name}')).listen(${port})`
+    for (const [name, port] of [
+      ['tunnel', 9090],
+      ['web', 3000],
+    ] as const)
+      await network.run(name, [], NODE_IMAGE, ['node', '-e', says(name, port)])
+
+    const pod = workloadsOf(manifests).find(({ metadata }) => metadata.name === 'nginx')
+    if (!pod) throw new Error('there is no nginx')
+    const [container] = containersOf(pod)
+    const user = `${podOf(pod).securityContext?.runAsUser}`
+    const rights = ['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--user', user]
+    const env = Object.entries(environmentOf(manifests, pod, SECRETS)).flatMap(([name, value]) => [
+      '-e',
+      `${name}=${value}`,
+    ])
+    const volumes = ['-v', `${folder.path}:/culvert:ro`, '--tmpfs', '/var/tmp:mode=1777']
+    const command = [...(container?.command ?? []), ...(container?.args ?? [])]
+    const nginx = await network.run('nginx', [...rights, ...env, ...volumes], container?.image ?? '', command)
+
+    const ask = async (path: string) =>
+      (
+        await docker('exec', nginx, 'curl', '--silent', `http://127.0.0.1:8080${path}`).catch(() => ({
+          stdout: '',
+        }))
+      ).stdout
+    await until(async () => (await ask('/monitoring')) === 'tunnel')
+    await until(async () => (await ask('/')) === 'web')
+  })
+})
+
+const docker = (...args: string[]) => promisify(execFile)('docker', args)
+
+/** Containers bear the full names that services would have. */
+async function makeNetwork() {
+  await using starting = new AsyncDisposableStack()
+  const network = `culvert-test-${randomBytes(4).toString('hex')}`
+  await docker('network', 'create', network)
+  starting.defer(async () => void (await docker('network', 'rm', network)))
+  const started = starting.move()
+  return {
+    async run(name: string, options: string[], image: string, command: string[]): Promise<string> {
+      const container = `${network}-${name.split('.')[0]}`
+      const alias = ['--network', network, '--network-alias', `${name}.culvert.svc.cluster.local`]
+      await docker('run', '--detach', '--name', container, ...alias, ...options, image, ...command)
+      started.defer(async () => void (await docker('rm', '--force', '--volumes', container)))
+      return container
+    },
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  }
+}
+
+/** As the StatefulSet runs them: the same names, arguments and configuration. */
+async function startCluster() {
+  await using starting = new AsyncDisposableStack()
+  const network = starting.use(await makeNetwork())
+  const ports: number[] = []
+  const containers = new Map<string, string>()
+  for (const name of NAMES) {
+    const port = await freePort()
+    ports.push(port)
+    const options = [
+      '-p',
+      `127.0.0.1:${port}:4222`,
+      '-e',
+      `POD_NAME=${name}`,
+      '-v',
+      `${CONFIG}:/culvert/nats.conf:ro`,
+    ]
+    const command = ['--config', '/culvert/nats.conf']
+    containers.set(name, await network.run(`${name}.nats`, options, NATS_IMAGE, command))
+  }
+  const started = starting.move()
+  return {
+    ports,
+    kill: (name: string) => docker('kill', containers.get(name) ?? ''),
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  }
+}

@@ -1,0 +1,44 @@
+/** An image of an operator's own in place of web, by the file that README shows. */
+
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { INBOX_DSN } from '../../tunnel/src/dsn.ts'
+import { capture } from '../helpers/captures.ts'
+import { startCompose } from '../helpers/compose.ts'
+import { makeFolder } from '../helpers/folder.ts'
+import { ROOT } from '../helpers/node.ts'
+import { post } from '../helpers/post.ts'
+import { requires } from '../helpers/requirements.ts'
+
+const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
+const [, OVERRIDE = ''] = /```yaml\n(# docker-compose\.override\.yml\n[\s\S]*?)```/.exec(README) ?? []
+
+// What an image of one's own would bring along.
+const APP = `
+    command:
+      - node
+      - -e
+      - |
+        http.createServer((_, response) => response.end('my own ' + process.env.TUNNEL_ORIGIN)).listen(3000)
+`
+
+describe('With an image of one’s own', requires('docker'), () => {
+  it('nginx serves its pages, and the tunnels take its envelopes', async () => {
+    await using folder = await makeFolder()
+    const file = join(folder.path, 'override.yml')
+    const image = process.env.NODE_IMAGE || 'node:24-slim'
+    await writeFile(file, OVERRIDE.trimEnd().replace(/shop:1\.2\.3[^\n]*/, image) + APP)
+    const env = { COMPOSE_FILE: `${join(ROOT, 'docker-compose.yml')}:${file}` }
+    await using stack = await startCompose({ env })
+
+    const page = await post(stack.url, { path: '/basket', method: 'GET' })
+    expect([page.status, page.text]).toEqual([200, 'my own http://nginx:8081'])
+    const { body, dsn = '' } = capture('browser-11.12.0-error-unhandled')
+    const sent = Buffer.from(body.toString('latin1').replaceAll(dsn, INBOX_DSN), 'latin1')
+    expect((await post(stack.url, { path: '/monitoring?p=1', body: sent })).status).toBe(200)
+    const inside = `fetch(process.env.TUNNEL_ORIGIN + '/monitoring?p=1', { method: 'POST', body: '{}' }).then((r) => console.log(r.status))`
+    expect(await stack.script(inside)).toBe('200')
+  })
+})

@@ -1,0 +1,176 @@
+/** More tunnels, fewer, killed ones, and new images, while visitors go on: nobody notices, and nothing that was taken is lost. */
+
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { deriveAdminToken } from '../../tunnel/src/admin-token.ts'
+import { type Compose, PASSWORD, startCompose } from '../helpers/compose.ts'
+import { makeFolder } from '../helpers/folder.ts'
+import { NODE, ROOT } from '../helpers/node.ts'
+import { freePort } from '../helpers/ports.ts'
+import { requires } from '../helpers/requirements.ts'
+import { type Sentry, startSentry } from '../helpers/sentry.ts'
+import { until } from '../helpers/until.ts'
+import { startTraffic, type Traffic } from './traffic.ts'
+
+/** The engine's own bridge: this machine as every container can reach it. */
+const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
+const SHARE_WITHIN = 10_000 // ms
+const DELIVERED_WITHIN = 60_000 // ms
+const SCALE = ['up', '--detach', '--no-deps', '--no-recreate', '--wait']
+const REVISION = '{{index .Config.Labels "org.opencontainers.image.revision"}}'
+
+describe('Visitors notice nothing', { ...requires('docker'), timeout: 300_000 }, () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let stack: Compose
+  let traffic: Traffic
+  let second: string
+
+  // Its secrets are files, and no variable holds any.
+  beforeAll(async () => {
+    const folder = started.use(await makeFolder())
+    const secret = (name: string, text: string) => {
+      const file = join(folder.path, name)
+      writeFileSync(file, `${text}\n`, { mode: 0o644 })
+      return file
+    }
+    sentry = started.use(await startSentry({ host: BRIDGE }))
+    const port = String(await freePort())
+    second = `http://127.0.0.1:${port}`
+    const env = {
+      COMPOSE_FILE: 'docker-compose.yml:deploy/two-nginx.yml',
+      HTTP_PORT_2: port,
+      SENTRY_DSN_FILE: secret('dsn', sentry.dsn()),
+      OPERATOR_PASSWORD: '',
+      OPERATOR_PASSWORD_FILE: secret('password', PASSWORD),
+    }
+    stack = started.use(await startCompose({ env }))
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  beforeEach(async () => {
+    traffic = startTraffic([stack.url], sentry.dsn())
+    await traffic.more(50)
+  })
+
+  afterEach(async () => {
+    await traffic.more(100)
+    expect(await traffic.end()).toEqual([])
+    await until(async () => traffic.acknowledged.every(arrivedAt(sentry)), DELIVERED_WITHIN)
+  })
+
+  it('when tunnels are added, which take their share within 10 s, and are taken away again', async () => {
+    await stack.compose(...SCALE, '--scale', 'tunnel=1', 'tunnel')
+    await stack.compose(...SCALE, '--scale', 'tunnel=4', 'tunnel')
+    await until(async () => (await answeredBy(stack)).filter((count) => count > 0).length === 4, SHARE_WITHIN)
+    expect(new Set(await replicasOf(stack)).size).toBe(4)
+    await traffic.more(200)
+    await stack.compose(...SCALE, '--scale', 'tunnel=1', 'tunnel')
+    await traffic.more(200)
+    await stack.compose(...SCALE, '--scale', 'tunnel=2', 'tunnel')
+  })
+
+  it('when all tunnels but one are killed', async () => {
+    await stack.compose(...SCALE, '--scale', 'tunnel=3', 'tunnel')
+    const [, ...victims] = await stack.containers('tunnel')
+    await stack.docker('kill', ...victims)
+    await traffic.more(300)
+    await stack.compose(...SCALE, '--scale', 'tunnel=2', 'tunnel')
+  })
+
+  it('when one of two webs is killed', async () => {
+    await stack.compose(...SCALE, '--scale', 'web=2', 'web')
+    await until(async () => (await upstreamsOf(stack, 3000)).size === 2)
+    const [, victim = ''] = await stack.containers('web')
+    await stack.docker('kill', victim)
+    await traffic.more(300)
+    await stack.docker('rm', victim)
+  })
+
+  it('when nginx reads its settings again', async () => {
+    for (let i = 0; i < 3; i++) {
+      await stack.compose('kill', '--signal', 'HUP', 'nginx')
+      await traffic.more(100)
+    }
+  })
+
+  it('when one nginx after the other is replaced behind a balancer', async () => {
+    await traffic.end()
+    traffic = startTraffic([stack.url, second], sentry.dsn())
+    for (const service of ['nginx', 'nginx-2']) {
+      await traffic.more(50)
+      await stack.compose('up', '--detach', '--no-deps', '--force-recreate', '--wait', service)
+    }
+  })
+
+  it('when npm run deploy replaces web and the tunnels', async () => {
+    const before = await serving(stack)
+    await deploy(stack, { REVISION: 'the-next-one' })
+    const after = await serving(stack)
+    expect(after).toHaveLength(before.length)
+    expect(before.filter((id) => after.includes(id))).toEqual([])
+    const revisions = await stack.docker('inspect', '--format', REVISION, ...after)
+    expect(new Set(revisions.split('\n'))).toEqual(new Set(['the-next-one']))
+  })
+
+  it('when a deploy brings something that does not start: the old ones serve on, and it says why', async () => {
+    const before = await serving(stack)
+    const failed = await deploy(stack, { SENTRY_TRACES_SAMPLE_RATE: '2' }).catch((error) => error)
+    expect(failed.code).toBe(1)
+    expect(failed.stderr).toContain('SENTRY_TRACES_SAMPLE_RATE: "2" is not a share;')
+    expect(failed.stderr).toContain('culvert: nothing was replaced, the old ones serve on:')
+    expect(await serving(stack)).toEqual(before)
+  })
+})
+
+function deploy({ env }: Compose, settings: Record<string, string>) {
+  return promisify(execFile)(NODE, ['scripts/deploy.ts'], { cwd: ROOT, env: { ...env, ...settings } })
+}
+
+async function serving(stack: Compose): Promise<string[]> {
+  return [...(await stack.containers('tunnel')), ...(await stack.containers('web'))].toSorted()
+}
+
+function arrivedAt(sentry: Sentry): (id: string) => boolean {
+  const ids = new Set(
+    sentry.requests.map(({ body }) => /"event_id":"([0-9a-f]{32})"/.exec(String(body))?.[1]),
+  )
+  return (id) => ids.has(id)
+}
+
+/** The addresses with that port that nginx has asked in the last seconds. */
+async function upstreamsOf(stack: Compose, port: number): Promise<Set<string>> {
+  const lines = await stack.compose('logs', '--no-color', '--no-log-prefix', '--since', '5s', 'nginx')
+  const asked = [...lines.matchAll(/"upstream":"([^"]*)"/g)].flatMap(([, all = '']) => all.split(' : '))
+  return new Set(asked.filter((address) => address.endsWith(`:${port}`)))
+}
+
+/** How many envelopes each tunnel has answered. */
+async function answeredBy(stack: Compose): Promise<number[]> {
+  const figures = await askEach(stack, '/metrics')
+  return figures.map((text) => {
+    const counts = [...text.matchAll(/^culvert_envelopes_total\{.*\} (\d+)$/gm)].map(([, count]) =>
+      Number(count),
+    )
+    return counts.reduce((sum, count) => sum + count, 0)
+  })
+}
+
+/** The names that the tunnels go by. */
+async function replicasOf(stack: Compose): Promise<string[]> {
+  return (await askEach(stack, '/status')).map((text) => JSON.parse(text).replica)
+}
+
+/** Asks the admin port of every tunnel that web can find. */
+async function askEach(stack: Compose, path: string): Promise<string[]> {
+  const init = JSON.stringify({ headers: { authorization: `Bearer ${deriveAdminToken(PASSWORD)}` } })
+  const each = `({ address }) => fetch('http://' + address + ':9091${path}', ${init}).then((r) => r.text())`
+  const found = "require('node:dns').promises.lookup('tunnel-admin', { all: true, family: 4 })"
+  const code = `${found}.then((all) => Promise.all(all.map(${each}))).then((all) => console.log(JSON.stringify(all)))`
+  return JSON.parse(await stack.script(code))
+}

@@ -1,0 +1,76 @@
+/** HTTPS and HTTP/2 by the shipped files, with a certificate that can be renewed. */
+
+import { once } from 'node:events'
+import { chmodSync, copyFileSync, readFileSync } from 'node:fs'
+import { connect } from 'node:http2'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { connect as connectTls, type PeerCertificate } from 'node:tls'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { type Compose, startCompose } from '../helpers/compose.ts'
+import { makeFolder } from '../helpers/folder.ts'
+import { ROOT } from '../helpers/node.ts'
+import { freePort } from '../helpers/ports.ts'
+import { requires } from '../helpers/requirements.ts'
+
+const FIXTURES = join(ROOT, 'tests/fixtures/tls')
+const trusted = ['cert.pem', 'renewed.pem'].map((name) => readFileSync(join(FIXTURES, name)))
+
+describe('nginx with deploy/tls.yml', requires('docker'), () => {
+  const started = new AsyncDisposableStack()
+  let stack: Compose
+  let port: number
+  let folder: string
+
+  beforeAll(async () => {
+    folder = started.use(await makeFolder()).path
+    port = await freePort()
+    chmodSync(folder, 0o755) // for nginx, which is another user
+    copyFileSync(join(FIXTURES, 'cert.pem'), join(folder, 'fullchain.pem'))
+    copyFileSync(join(FIXTURES, 'key.pem'), join(folder, 'privkey.pem'))
+    const env = {
+      COMPOSE_FILE: 'docker-compose.yml:deploy/tls.yml',
+      HTTPS_PORT: String(port),
+      TLS_FOLDER: folder,
+    }
+    stack = started.use(await startCompose({ services: ['nginx'], env }))
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  it('speaks HTTP/2', async () => {
+    const session = connect(`https://localhost:${port}`, { ca: trusted })
+    const post = session.request({ ':method': 'POST', ':path': '/monitoring' })
+    post.end('{}')
+    const [headers] = await once(post, 'response')
+    expect(session.alpnProtocol).toBe('h2')
+    expect(headers[':status']).toBe(502)
+    expect(JSON.parse(await text(post))).toMatchObject({ code: 'tunnel-away' })
+    session.close()
+  })
+
+  it('tells who speaks HTTP to the port for HTTPS so, in JSON', async () => {
+    const answer = await fetch(`http://localhost:${port}/monitoring`, { method: 'POST', body: '{}' })
+    expect([answer.status, await answer.json()]).toEqual([
+      400,
+      expect.objectContaining({ code: 'request-malformed' }),
+    ])
+  })
+
+  it('shows a renewed certificate when it is told to read it again', async () => {
+    expect((await certificateOf(port)).subject.CN).toBe('Culvert test Sentry')
+    copyFileSync(join(FIXTURES, 'renewed.pem'), join(folder, 'fullchain.pem'))
+    await stack.compose('kill', '--signal', 'HUP', 'nginx')
+    await vi.waitFor(async () => {
+      expect((await certificateOf(port)).subject.CN).toBe('Culvert test Sentry, renewed')
+    }, 10_000)
+  })
+})
+
+async function certificateOf(port: number): Promise<PeerCertificate> {
+  const socket = connectTls({ port, host: '127.0.0.1', servername: 'localhost', ca: trusted })
+  await once(socket, 'secureConnect')
+  const certificate = socket.getPeerCertificate()
+  socket.destroy()
+  return certificate
+}
