@@ -13,6 +13,7 @@ import { type Answered, post } from '../helpers/post.ts'
 import { requires } from '../helpers/requirements.ts'
 import { startTunnel } from '../helpers/tunnel.ts'
 import { expectRefusal } from './own-refusal.ts'
+import { startSilent } from './silent.ts'
 import { startUpstream } from './upstream.ts'
 
 const NOBODY = '127.0.0.1:1'
@@ -102,6 +103,21 @@ describe('A tunnel', requires('nginx'), () => {
     expect(page.status).toBe(502)
     expect(page.text).toContain('<h1>Back in a moment</h1>')
     expect(web.asked).toHaveLength(1)
+  })
+
+  it('that cannot be reached, as one that was killed, has an envelope tried in four rounds, and web a page', {
+    timeout: 60_000,
+  }, async () => {
+    await using silent = await startSilent()
+    await using nginx = await startNginx({ tunnels: [silent.address], web: silent.address })
+    const [envelope, page] = await Promise.all([
+      post(nginx.url, { body: 'envelope' }),
+      post(nginx.url, { path: '/', method: 'GET' }),
+    ])
+    expectRefusal(envelope, 'tunnel-slow')
+    expect(page.text).toContain('<h1>Back in a moment</h1>')
+    const tried = Array(4).fill(silent.address).join(' : ')
+    await vi.waitFor(() => expect(nginx.logged().map(({ upstream }) => upstream)).toEqual([tried, tried]))
   })
 
   it('that hangs up has its envelope tried on another', async () => {

@@ -76,7 +76,7 @@ describe('The image', requires('docker'), () => {
   })
 
   it('of the tunnel is made again without installing its packages again, when only sources have changed', async () => {
-    appendFileSync(join(clone.path, 'tunnel/src/main.ts'), '\n')
+    appendFileSync(join(clone.path, 'tunnel/src/main.ts'), `// ${tag}\n`)
     const told = await build('tunnel')
     const [, step] = /^#(\d+) \[packages .*npm ci/m.exec(told) ?? []
     expect(told).toMatch(new RegExp(`^#${step} CACHED$`, 'm'))
