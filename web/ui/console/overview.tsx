@@ -1,13 +1,13 @@
 /** The way of an envelope as it is just now, what the last quarter of an hour was like, and what stands in the way. */
 'use client'
 
-import type { LimitInForce, SpoolStatus } from 'tunnel/contract'
+import type { LimitInForce } from 'tunnel/contract'
 import { ANSWERS, ENDS, MEANINGS } from '../../lib/console/fates.ts'
 import { countBy } from '../../lib/console/figures.ts'
 import { useLive } from '../../lib/console/use-live.ts'
 import { useNow } from '../../lib/console/use-now.ts'
 import type { Change, Point, Snapshot } from '../../lib/console/watch.ts'
-import { sayBytes, sayClock, sayCount, sayDuration, sayRate, sayShare } from '../../lib/console/words.ts'
+import { sayClock, sayCount, sayDuration, sayRate, sayShare } from '../../lib/console/words.ts'
 import type { State } from '../../lib/state.ts'
 import { FateBadge } from '../fate.tsx'
 import { Badge, StateMark } from '../state.tsx'
@@ -15,6 +15,7 @@ import { Chart, type Line } from './chart.tsx'
 import { LiveMark } from './live-mark.tsx'
 import { LiveWay } from './live-way.tsx'
 import { Empty, Panel } from './panel.tsx'
+import { SpoolFacts } from './spool-facts.tsx'
 
 export function Overview({ first, past }: { first: Snapshot; past: Point[] }) {
   const { snapshot, points, state } = useLive(first, past)
@@ -192,7 +193,7 @@ function Fates({ snapshot: { totals } }: { snapshot: Snapshot }) {
   )
 }
 
-function Spools({ snapshot: { spools, time } }: { snapshot: Snapshot }) {
+function Spools({ snapshot: { spools } }: { snapshot: Snapshot }) {
   return (
     <Panel
       title="Spool"
@@ -206,57 +207,9 @@ function Spools({ snapshot: { spools, time } }: { snapshot: Snapshot }) {
         <Empty>There is none: without SENTRY_DSN envelopes go to the inbox, and nothing waits.</Empty>
       )}
       {spools.map((spool) => (
-        <SpoolFacts key={spool.id} spool={spool} time={time} />
+        <SpoolFacts key={spool.id} spool={spool} />
       ))}
     </Panel>
-  )
-}
-
-function SpoolFacts({ spool, time }: { spool: SpoolStatus; time: number }) {
-  const {
-    envelopes,
-    bytes,
-    oldest,
-    fullInSeconds,
-    boundBytes,
-    boundMs,
-    writable,
-    problem,
-    paused = [],
-  } = spool
-  return (
-    <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
-      {envelopes === undefined || bytes === undefined ? (
-        <Fact name="Waiting">not known: {problem}</Fact>
-      ) : (
-        <>
-          <Fact name="Waiting">
-            {sayCount(envelopes)} ({sayBytes(bytes)})
-          </Fact>
-          <Fact name="Oldest">{oldest ? sayDuration(Math.max(0, time - oldest)) : 'nothing waits'}</Fact>
-          <Fact name="Room">
-            {sayBytes(Math.max(0, boundBytes - bytes))} of {sayBytes(boundBytes)}
-          </Fact>
-          <Fact name="Full in">
-            {fullInSeconds === undefined ? 'it does not grow' : sayDuration(fullInSeconds * 1000)}
-          </Fact>
-        </>
-      )}
-      <Fact name="Given up after">{sayDuration(boundMs)}</Fact>
-      <Fact name="Takes more">{writable ? 'yes' : <span className="text-bad">no: {problem}</span>}</Fact>
-      {paused.length > 0 && (
-        <Fact name="Paused">{paused.map(({ project }) => project ?? 'all delivery').join(', ')}</Fact>
-      )}
-    </dl>
-  )
-}
-
-function Fact({ name, children }: { name: string; children: React.ReactNode }) {
-  return (
-    <>
-      <dt className="text-quiet">{name}</dt>
-      <dd className="min-w-0 wrap-anywhere tabular-nums">{children}</dd>
-    </>
   )
 }
 

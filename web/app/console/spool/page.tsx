@@ -2,11 +2,12 @@
 
 import type { SpoolRow, SpoolStatus } from 'tunnel/contract'
 import { consoleFor } from '../../../lib/console/console.ts'
-import { sayBytes, sayCount, sayDuration, sayShare } from '../../../lib/console/words.ts'
+import { sayBytes, sayCount } from '../../../lib/console/words.ts'
 import { Ago, In } from '../../../ui/console/ago.tsx'
 import { Empty, Panel } from '../../../ui/console/panel.tsx'
 import { ConsoleShell } from '../../../ui/console/shell.tsx'
 import { SpoolAct } from '../../../ui/console/spool-act.tsx'
+import { SpoolFacts } from '../../../ui/console/spool-facts.tsx'
 import { Badge } from '../../../ui/state.tsx'
 
 export const metadata = { title: 'Spool · Console' }
@@ -67,43 +68,11 @@ function Done({ query: { did, many } }: { query: Query }) {
 }
 
 function Depth({ spool }: { spool: SpoolStatus }) {
-  const {
-    id,
-    envelopes,
-    bytes,
-    oldest,
-    fullInSeconds,
-    boundBytes,
-    boundMs,
-    writable,
-    problem,
-    paused = [],
-  } = spool
+  const { id, envelopes = 0, paused = [] } = spool
   const isPaused = paused.some(({ project }) => project === undefined)
   return (
     <Panel title={isPaused ? 'Paused' : 'What waits'} note={`spool ${id.slice(0, 8)}`}>
-      {!writable && (
-        <p className="mb-3">
-          <Badge state="bad">takes nothing</Badge> {problem}
-        </p>
-      )}
-      {envelopes === undefined || bytes === undefined ? (
-        <p className="text-bad">How much waits cannot be asked: {problem}</p>
-      ) : (
-        <dl className="grid grid-cols-2 gap-4 wide:grid-cols-4">
-          <Figure name="Envelopes">{sayCount(envelopes)}</Figure>
-          <Figure name="On disk">
-            {sayBytes(bytes)}, {sayShare(bytes / boundBytes)} of {sayBytes(boundBytes)}
-          </Figure>
-          <Figure name="Oldest">{oldest ? <Ago time={oldest} /> : 'nothing waits'}</Figure>
-          <Figure name="Full in">
-            {fullInSeconds === undefined ? 'it does not grow' : sayDuration(fullInSeconds * 1000)}
-          </Figure>
-        </dl>
-      )}
-      <p className="mt-3 text-note text-quiet">
-        What has waited for {sayDuration(boundMs)} is given up, and Sentry told.
-      </p>
+      <SpoolFacts spool={spool} />
       <div className="mt-4 flex flex-wrap gap-3 text-note">
         <SpoolAct
           spool={id}
@@ -111,7 +80,7 @@ function Depth({ spool }: { spool: SpoolStatus }) {
           what={{}}
           label={isPaused ? 'Resume all' : 'Pause all'}
         />
-        {(envelopes ?? 0) > 0 && (
+        {envelopes > 0 && (
           <>
             <SpoolAct spool={id} act="retry" what={{ all: '1' }} label="Retry all now" />
             <SpoolAct spool={id} act="purge" what={{ all: '1' }} label="Purge all" />
@@ -119,15 +88,6 @@ function Depth({ spool }: { spool: SpoolStatus }) {
         )}
       </div>
     </Panel>
-  )
-}
-
-function Figure({ name, children }: { name: string; children: React.ReactNode }) {
-  return (
-    <div>
-      <dt className="text-note text-quiet">{name}</dt>
-      <dd className="font-semibold tabular-nums">{children}</dd>
-    </div>
   )
 }
 

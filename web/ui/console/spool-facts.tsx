@@ -1,0 +1,56 @@
+/** A spool in figures: how much waits and since when, how much room is left, and whether it takes more. */
+
+import type { ReactNode } from 'react'
+import type { SpoolStatus } from 'tunnel/contract'
+import { sayBytes, sayCount, sayDuration, sayShare } from '../../lib/console/words.ts'
+import { Ago } from './ago.tsx'
+
+export function SpoolFacts({ spool }: { spool: SpoolStatus }) {
+  const { boundMs, writable, since, problem, paused = [] } = spool
+  return (
+    <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
+      <Depth spool={spool} />
+      <Fact name="Given up after">{sayDuration(boundMs)}, and Sentry is told</Fact>
+      <Fact name="Takes more">
+        {writable ? (
+          'yes'
+        ) : (
+          <span className="text-bad">
+            no, since <Ago time={since} />: {problem}
+          </span>
+        )}
+      </Fact>
+      {paused.length > 0 && (
+        <Fact name="Paused">{paused.map(({ project }) => project ?? 'all delivery').join(', ')}</Fact>
+      )}
+    </dl>
+  )
+}
+
+/** Not known while the disk or the server that holds it does not answer. */
+function Depth({ spool }: { spool: SpoolStatus }) {
+  const { envelopes, bytes, oldest, fullInSeconds, boundBytes, problem } = spool
+  if (envelopes === undefined || bytes === undefined)
+    return <Fact name="Waiting">not known: {problem ?? 'it does not answer'}</Fact>
+  return (
+    <>
+      <Fact name="Waiting">{sayCount(envelopes)}</Fact>
+      <Fact name="On disk">
+        {sayBytes(bytes)}, {sayShare(bytes / boundBytes)} of {sayBytes(boundBytes)}
+      </Fact>
+      <Fact name="Oldest">{oldest ? <Ago time={oldest} /> : 'nothing waits'}</Fact>
+      <Fact name="Full in">
+        {fullInSeconds === undefined ? 'it does not grow' : sayDuration(fullInSeconds * 1000)}
+      </Fact>
+    </>
+  )
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <>
+      <dt className="text-quiet">{name}</dt>
+      <dd className="min-w-0 wrap-anywhere tabular-nums">{children}</dd>
+    </>
+  )
+}
