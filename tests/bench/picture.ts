@@ -1,0 +1,42 @@
+/** Draws a chart as an SVG file that stands on its own, on light pages and on dark ones. */
+
+import * as Plot from '@observablehq/plot'
+import { parseHTML } from 'linkedom'
+
+/** What marks are filled with; each has a light and a dark form. */
+export const COLOURS = {
+  ours: 'var(--ours)',
+  others: 'var(--others)',
+  wrong: 'var(--wrong)',
+  ink: 'var(--ink)',
+  faint: 'var(--faint)',
+}
+
+const STYLE = `
+  svg { --paper: #fbfaf7; --ink: #17211f; --faint: #55605c; --ours: #0b6650; --others: #a3aca8; --wrong: #b3402a; color: var(--ink); }
+  @media (prefers-color-scheme: dark) {
+    svg { --paper: #101413; --ink: #e7ece9; --faint: #9daaa5; --ours: #62d2b0; --others: #5c6763; --wrong: #f0866d; }
+  }
+  text { font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; }
+`
+
+/** `title` is what a reader hears who cannot see it. */
+export function drawPicture(title: string, options: Plot.PlotOptions): string {
+  const { document } = parseHTML('<!doctype html><html><body></body></html>')
+  const svg = Plot.plot({ ...options, document: document as unknown as Document })
+  svg.setAttribute('xmlns', 'http://www.w3.org/2000/svg')
+  svg.setAttribute('role', 'img')
+  svg.querySelector('style')?.remove() // what Plot has for pages, not for files
+  svg.prepend(...headOf(document as unknown as Document, title))
+  return `${svg.outerHTML}\n`
+}
+
+function headOf(document: Document, title: string): Element[] {
+  const make = (name: string) => document.createElementNS('http://www.w3.org/2000/svg', name)
+  const [name, style, paper] = [make('title'), make('style'), make('rect')]
+  name.textContent = title
+  style.textContent = STYLE
+  for (const [key, value] of Object.entries({ width: '100%', height: '100%', fill: 'var(--paper)' }))
+    paper.setAttribute(key, value)
+  return [name, style, paper]
+}
