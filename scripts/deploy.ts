@@ -2,9 +2,11 @@
 
 import { spawnSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
+import { findMisspelt } from '../tunnel/src/setting-names.ts'
 import type { Environment } from '../tunnel/src/settings.ts'
 import { wallClock } from './clock.ts'
-import { readEnvironment } from './environment.ts'
+import { readEnvironment, refuseWrong } from './environment.ts'
+import { wantsHelp } from './help.ts'
 import { withLock } from './lock.mjs'
 import { keptPassword } from './operator-password.ts'
 import { Refusal } from './refusal.ts'
@@ -14,16 +16,18 @@ const SERVICES = ['tunnel', 'web']
 const HEALTHY_WITHIN = 120 // s
 const NOTICED_AFTER = 5 * 1000 // 5 s: nginx looks names up every 2 s, and waits 2 s for the answer
 
+const USAGE = `npm run deploy
+  builds the images of web and the tunnel from what stands here, starts new containers beside the old, waits until they are healthy
+  and nginx knows them, and then stops the old. It takes no flags. Settings are those of npm start; wrong ones are refused first.`
+
 const root = resolve(import.meta.dirname, '..')
 const env = deployEnvironment()
 const stop = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stop.abort())
 
 try {
-  await withLock(join(root, '.culvert/deploy.lock'), deploy, () =>
-    console.log('Another deploy is under way …'),
-  )
-  console.log('Deployed.')
+  if (wantsHelp(process.argv)) console.log(USAGE)
+  else await deployAlone()
 } catch (error) {
   const { message, output, stack } = error as Error & { output?: string }
   if (output) console.error(output)
@@ -36,6 +40,17 @@ function deployEnvironment(): Environment {
   const given = readEnvironment(root)
   const password = keptPassword(join(root, '.culvert/operator-password'), given)
   return { ...given, ...(password && { OPERATOR_PASSWORD: password }) }
+}
+
+async function deployAlone(): Promise<void> {
+  const [unknown] = process.argv.slice(2)
+  if (unknown !== undefined) throw new Refusal(`"${unknown}" is not a flag of npm run deploy.\n${USAGE}`)
+  for (const sentence of findMisspelt(env)) console.error(sentence)
+  refuseWrong(env, 'nothing was built or replaced')
+  await withLock(join(root, '.culvert/deploy.lock'), deploy, () =>
+    console.log('Another deploy is under way …'),
+  )
+  console.log('Deployed.')
 }
 
 async function deploy(): Promise<void> {

@@ -5,10 +5,11 @@ import { meet } from './doctor/deployment.ts'
 import { tell, tellJson, verdictOf } from './doctor/diagnosis.ts'
 import { examineAll } from './doctor/examine.ts'
 import { readArguments, USAGE } from './doctor/orders.ts'
+import { wantsHelp } from './help.ts'
 import { Refusal } from './refusal.ts'
 
 try {
-  if (process.argv.includes('--help')) console.log(USAGE)
+  if (wantsHelp(process.argv)) console.log(USAGE)
   else await examine()
 } catch (error) {
   if (!(error instanceof Refusal)) throw error

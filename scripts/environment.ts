@@ -1,4 +1,4 @@
-/** What `npm start` was asked for, by flags and by the environment: the only file of the scripts that looks there. */
+/** What a script was asked for, by flags and by the environment: the only file of the scripts that looks there. */
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,8 +26,11 @@ export type Config = {
 }
 
 const DEFAULT_HTTP_PORT = 8080
-const USAGE =
-  'Flags: --docker or --plain to choose the way of running, --verbose to see every line of every process.'
+
+export const USAGE = `npm start -- [flags]
+  --docker, --plain   in containers, or as plain processes; without either, containers where a Docker Engine answers
+  --verbose           every line of every process
+Settings stand in the environment or in a file .env; npm run config shows those in force.`
 
 /** The environment of this process, with what the file `.env` adds to it, as Compose reads it too. */
 export function readEnvironment(root: string): Environment {
@@ -37,22 +40,34 @@ export function readEnvironment(root: string): Environment {
 
 /** Reads flags and settings. Throws a `Refusal` that names every problem. */
 export function readConfig(root: string, flags: string[], env: Environment): Config {
-  const problems: string[] = []
+  const asked = readFlags(flags)
+  refuseWrong(env, 'cannot start')
   const { tunnelPaths } = readSharedSettings(env, [])
-  const httpPort = readInteger(env, 'HTTP_PORT', 'port', DEFAULT_HTTP_PORT, [1, 65535], problems)
-  problems.push(...new Set([...tunnelProblems(env), ...webProblems(env)])) // some settings concern both
-  const config = {
-    ...readFlags(flags),
+  return {
+    ...asked,
     root,
     stateFolder: join(root, '.culvert'),
-    httpHost: env.HTTP_HOST?.trim() || '127.0.0.1',
-    httpPort,
+    ...readSite(env, []),
     tunnelPath: tunnelPaths[0] ?? '',
     env,
   }
+}
+
+/** Throws a `Refusal` that names every problem with the settings, before anything is built from them; `what` cannot be done then. */
+export function refuseWrong(env: Environment, what: string): void {
+  const problems: string[] = []
+  readSite(env, problems)
+  problems.push(...new Set([...tunnelProblems(env), ...webProblems(env)])) // some settings concern both
   if (problems.length > 0)
-    throw new Refusal(`cannot start, ${problems.length} problem(s):\n${problems.join('\n')}`)
-  return config
+    throw new Refusal(`${what}, ${problems.length} problem(s):\n${problems.join('\n')}`)
+}
+
+/** Where the site is published. */
+export function readSite(env: Environment, problems: string[]): Pick<Config, 'httpHost' | 'httpPort'> {
+  return {
+    httpHost: env.HTTP_HOST?.trim() || '127.0.0.1',
+    httpPort: readInteger(env, 'HTTP_PORT', 'port', DEFAULT_HTTP_PORT, [1, 65535], problems),
+  }
 }
 
 /** What the tunnel would refuse, told before anything is built. */
@@ -75,8 +90,8 @@ function webProblems(env: Environment): string[] {
 
 function readFlags(flags: string[]): Pick<Config, 'way' | 'output'> {
   const unknown = flags.find((flag) => !['--docker', '--plain', '--verbose'].includes(flag))
-  if (unknown !== undefined) throw new Refusal(`"${unknown}" is not a flag of npm start. ${USAGE}`)
+  if (unknown !== undefined) throw new Refusal(`"${unknown}" is not a flag of npm start.\n${USAGE}`)
   const ways = (['docker', 'plain'] as const).filter((way) => flags.includes(`--${way}`))
-  if (ways.length > 1) throw new Refusal(`--docker and --plain exclude each other. ${USAGE}`)
+  if (ways.length > 1) throw new Refusal(`--docker and --plain exclude each other.\n${USAGE}`)
   return { way: ways[0] ?? 'any', output: flags.includes('--verbose') ? 'all' : 'told' }
 }

@@ -1,9 +1,11 @@
 /** Brings the whole site up with one command, and takes all of it down again. */
 
 import { join, resolve } from 'node:path'
+import { findMisspelt } from '../tunnel/src/setting-names.ts'
 import { wallClock } from './clock.ts'
 import { runDocker } from './docker.ts'
-import { readConfig, readEnvironment } from './environment.ts'
+import { readConfig, readEnvironment, USAGE } from './environment.ts'
+import { wantsHelp } from './help.ts'
 import { ownPassword } from './operator-password.ts'
 import { runPlain } from './plain.ts'
 import { createReport, welcome } from './report.ts'
@@ -15,17 +17,24 @@ const stopped = stop.signal
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stop.abort())
 
 try {
-  await start().catch((error) => {
-    if (!stopped.aborted) throw error // what is given up half done on the way to a stop is no failure
-  })
-  console.log('Stopped.')
+  if (wantsHelp(process.argv)) console.log(USAGE)
+  else await runUntilStopped()
 } catch (error) {
   explain(error as Error)
 }
 
+async function runUntilStopped(): Promise<void> {
+  await start().catch((error) => {
+    if (!stopped.aborted) throw error // what is given up half done on the way to a stop is no failure
+  })
+  console.log('Stopped.')
+}
+
 async function start(): Promise<void> {
   const root = resolve(import.meta.dirname, '..')
-  const asked = readConfig(root, process.argv.slice(2), readEnvironment(root))
+  const env = readEnvironment(root)
+  for (const sentence of findMisspelt(env)) console.error(sentence)
+  const asked = readConfig(root, process.argv.slice(2), env)
   const password = ownPassword(join(asked.stateFolder, 'operator-password'), asked.env)
   const config = { ...asked, env: { ...asked.env, ...(password && { OPERATOR_PASSWORD: password }) } }
   const report = createReport(config.output, console.log)

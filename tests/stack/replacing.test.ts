@@ -120,9 +120,10 @@ describe('Visitors notice nothing', { ...requires('docker'), timeout: 300_000 },
 
   it('when a deploy brings something that does not start: the old ones serve on, and it says why', async () => {
     const before = await serving(stack)
-    const failed = await deploy(stack, { SENTRY_TRACES_SAMPLE_RATE: '2' }).catch((error) => error)
+    const nowhere = { SPOOL_URL: 'file:///nowhere/spool.db' } // which only a container can know
+    const failed = await deploy(stack, nowhere).catch((error) => error)
     expect(failed.code).toBe(1)
-    expect(failed.stderr).toContain('SENTRY_TRACES_SAMPLE_RATE: "2" is not a share;')
+    expect(failed.stderr).toContain('SPOOL_URL: the spool cannot be opened;')
     expect(failed.stderr).toContain('culvert: nothing was replaced, the old ones serve on:')
     expect(await serving(stack)).toEqual(before)
   })

@@ -1,10 +1,7 @@
 /** What operators see of a running tunnel, and what they can change: no secret is in it. */
 
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorOf } from '../helpers/envelopes.ts'
-import { NODE, ROOT } from '../helpers/node.ts'
 import { post } from '../helpers/post.ts'
 import { type Sentry, startSentry } from '../helpers/sentry.ts'
 import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
@@ -95,36 +92,5 @@ describe('The log level', () => {
     for (const query of ['', '?level=', '?level=loud', '?level=silent', '?level=__proto__'])
       expect((await tunnel.admin(`/log-level${query}`, { method: 'PUT', headers })).status).toBe(400)
     expect((await fetch(`${tunnel.adminUrl}/log-level?level=error`, { method: 'PUT' })).status).toBe(401)
-  })
-})
-
-describe('The settings in force', () => {
-  const show = (env: Record<string, string>) =>
-    promisify(execFile)(NODE, ['tunnel/src/show-config.ts'], {
-      cwd: ROOT,
-      env: { PATH: process.env.PATH, ...env },
-    })
-
-  it('are printed without starting, and without secrets', async () => {
-    const { stdout } = await show({
-      ...SECRETS,
-      SENTRY_DSN: withSecret('https://key@o1.ingest.us.sentry.io/2'),
-      PORT: '1234',
-    })
-    expect(JSON.parse(stdout)).toMatchObject({
-      port: 1234,
-      tunnelPaths: ['/monitoring'],
-      dsns: ['https://key@o1.ingest.us.sentry.io/2'],
-      adminToken: 'set',
-      upstream: { proxies: 'set' },
-    })
-    expect(stdout).not.toContain('hush')
-  })
-
-  it('are not printed when they are wrong: every problem is, with its remedy', async () => {
-    const error = await show({ PORT: 'x', LOG_LEVEL: 'loud' }).catch((failure) => failure)
-    expect(error).toMatchObject({ code: 1, stdout: '' })
-    expect(error.stderr).toMatch(/2 problem/)
-    for (const name of ['PORT', 'LOG_LEVEL']) expect(error.stderr).toContain(name)
   })
 })

@@ -20,7 +20,8 @@ const ALL = { addressShare: 1, projectShare: 1 } // each was let in once
 
 const [verb, path, flag] = process.argv.slice(2)
 const act = actFor(verb, flag)
-if (!act || !path) {
+if (verb === '--help' || verb === '-h') process.stdout.write(USAGE)
+else if (!act || !path) {
   process.stderr.write(USAGE)
   process.exitCode = 1
 } else {

@@ -5,10 +5,14 @@ import type { InboxEntry } from './contract.ts'
 import { INBOX_BOUNDS, type Inbox, openInbox } from './inbox.ts'
 
 const LISTED = 50
+const USAGE = `npm run inbox           lists what the inbox holds, the newest ${LISTED} of it
+npm run inbox -- ID     prints one of them as it came
+`
 
 const file = process.env.INBOX_FILE || '.culvert/inbox.db'
 const [id] = process.argv.slice(2)
-if (!existsSync(file)) tellNothing()
+if (id === '--help' || id === '-h') process.stdout.write(USAGE)
+else if (!existsSync(file)) tellNothing()
 else show(openInbox(file, INBOX_BOUNDS, Date.now))
 
 function show(inbox: Inbox): void {

@@ -1,0 +1,180 @@
+/** The settings in force, by the names that an operator writes and as they are written, secrets masked. */
+
+import type { Config as TunnelConfig } from '../tunnel/src/config.ts'
+import { type Dsn, formatDsn } from '../tunnel/src/dsn.ts'
+import type { Environment } from '../tunnel/src/settings.ts'
+import { describeNats } from '../tunnel/src/spool/nats-url.ts'
+import type { Config as WebConfig } from '../web/lib/config.ts'
+import type { Config } from './environment.ts'
+
+/** What concerns the same processes; a value stands for what nobody has set, too. */
+export type Group = { title: string; settings: Record<string, string | number | boolean | undefined> }
+
+export type InForce = {
+  env: Environment
+  site: Pick<Config, 'httpHost' | 'httpPort'>
+  tunnel: TunnelConfig
+  web: WebConfig
+}
+
+const NONE = '–'
+const HOUR_MS = 60 * 60 * 1000
+
+export function showSettings(inForce: InForce): string {
+  const groups = [ofAll, ofNginx, ofTunnels, ofWeb, ofCompose, ofProcesses].map((show) => show(inForce))
+  const width = Math.max(
+    ...groups.flatMap(({ settings }) => Object.keys(settings)).map(({ length }) => length),
+  )
+  const lines = groups.flatMap(({ title, settings }) => [
+    '',
+    title,
+    ...Object.entries(settings).map(([name, value]) =>
+      `${isSet(inForce.env, name) ? '*' : ' '} ${name.padEnd(width)}  ${write(value)}`.trimEnd(),
+    ),
+  ])
+  return ['In force; * marks what is set, all else is a default. Secrets are not shown.', ...lines].join('\n')
+}
+
+function isSet(env: Environment, name: string): boolean {
+  return [name, `${name}_FILE`, name.toLowerCase()].some((each) => Boolean(env[each]?.trim()))
+}
+
+function write(value: string | number | boolean | undefined): string {
+  if (typeof value === 'boolean') return value ? 'on' : 'off'
+  return value === undefined || value === '' ? NONE : String(value)
+}
+
+function ofAll({ tunnel, web, env }: InForce): Group {
+  const settings = {
+    SENTRY_DSN: tunnel.forward ? dsnsOf(tunnel.dsns) : undefined,
+    TUNNEL_PATHS: tunnel.tunnelPaths.join('|'),
+    DERIVED_PATHS: tunnel.derivedPaths,
+    TRUSTED_PROXIES: tunnel.trustedProxies.join(' '),
+    MAX_ENVELOPE_BYTES: tunnel.maxEnvelopeBytes,
+    OPERATOR_PASSWORD: masked(web.operatorPassword),
+    ADMIN_TOKEN: isSet(env, 'ADMIN_TOKEN')
+      ? masked('set')
+      : tunnel.adminToken && 'derived from OPERATOR_PASSWORD',
+  }
+  return { title: 'nginx, web and the tunnels', settings }
+}
+
+function dsnsOf(dsns: readonly Dsn[]): string {
+  return dsns.map(formatDsn).join(' ')
+}
+
+function masked(secret: string | undefined): string | undefined {
+  return secret && '…'
+}
+
+function ofNginx({ env, site }: InForce): Group {
+  const settings = { HTTP_HOST: site.httpHost, HTTP_PORT: site.httpPort, BROTLI_MODULE: env.BROTLI_MODULE }
+  return { title: 'nginx', settings }
+}
+
+function ofTunnels({ tunnel }: InForce): Group {
+  const { filters, throttle, upstream, spool } = tunnel
+  const settings = {
+    ALLOWED_ORIGINS: [...tunnel.allowedOrigins].join(' '),
+    DROP_NEXT_NOISE: filters.nextNoise,
+    FILTERS: filtersOn(tunnel),
+    FILTER_ERROR_MESSAGES: filters.errorMessages.join('|'),
+    FILTER_RELEASES: filters.releases.join('|'),
+    ADDRESS_RATE: throttle.addressRate,
+    ADDRESS_BURST: throttle.addressBurst,
+    ADDRESS_BYTES: throttle.addressBytes,
+    PROJECT_RATE: throttle.projectRate,
+    PROJECT_BURST: throttle.projectBurst,
+    INBOX: tunnel.inboxFile !== undefined,
+    INBOX_FILE: tunnel.inboxFile,
+    SPOOL_URL: 'nats' in spool.place ? describeNats(spool.place.nats) : spool.place.file,
+    SPOOL_BYTES: spool.bytes ?? '5 GiB or half of the free disk',
+    SPOOL_HOURS: spool.ageMs / HOUR_MS,
+    BODY_DIR: tunnel.bodyDir,
+    MEMORY_BYTES: tunnel.memoryBytes,
+    BODY_TIMEOUT_MS: tunnel.bodyMs,
+    HEADER_BYTES: tunnel.headerBytes,
+    MAX_ITEMS: tunnel.items,
+    UPSTREAM_CONNECT_MS: upstream.connectMs,
+    UPSTREAM_ANSWER_MS: upstream.answerMs,
+    UPSTREAM_LATE_MS: upstream.lateMs,
+    UPSTREAM_CONNECTIONS: upstream.connections,
+    HTTPS_PROXY: withoutLogin(upstream.proxies?.httpsProxy),
+    HTTP_PROXY: withoutLogin(upstream.proxies?.httpProxy),
+    NO_PROXY: upstream.proxies?.noProxy,
+    LOG_LEVEL: tunnel.logLevel,
+  }
+  return { title: 'The tunnels', settings }
+}
+
+function filtersOn({ filters }: TunnelConfig): string {
+  const on = {
+    'browser-extensions': filters.browserExtensions,
+    'web-crawlers': filters.webCrawlers,
+    localhost: filters.localhost,
+    'health-checks': filters.healthChecks,
+  }
+  return Object.entries(on)
+    .flatMap(([name, isOn]) => (isOn ? name : []))
+    .join(' ')
+}
+
+function withoutLogin(url: string | undefined): string | undefined {
+  return url?.replace(/\/\/[^/@]*@/, '//…@')
+}
+
+function ofWeb({ web: { browser, privacySignal, lab } }: InForce): Group {
+  const settings = {
+    LAB: lab,
+    PRIVACY_SIGNAL: privacySignal,
+    SENTRY_ENVIRONMENT: browser.environment,
+    SENTRY_RELEASE: browser.release,
+    SENTRY_SAMPLE_RATE: browser.sampleRate,
+    SENTRY_TRACES_SAMPLE_RATE: browser.tracesSampleRate,
+    SENTRY_REPLAYS_SESSION_SAMPLE_RATE: browser.replays.session,
+    SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE: browser.replays.onError,
+    SENTRY_FEEDBACK: browser.feedback,
+    SENTRY_LOGS: browser.logs,
+    SENTRY_METRICS: browser.metrics,
+    SENTRY_TRACEPARENT: browser.traceparent,
+  }
+  return { title: 'web', settings }
+}
+
+/** Read by the compose files, whose defaults these are. */
+const COMPOSED = {
+  HTTPS_PORT: 8443,
+  HTTP_PORT_2: 8082,
+  TLS_FOLDER: undefined,
+  FRONT_SUBNET: '10.203.113.0/24',
+  NODE_IMAGE: 'node:24-slim',
+  NGINX_IMAGE: 'nginx:1.30',
+  NATS_IMAGE: 'nats:2',
+  PROMETHEUS_IMAGE: 'prom/prometheus:v3.5.0',
+  GRAFANA_IMAGE: 'grafana/grafana:12.1.0',
+  GRAFANA_PORT: 3001,
+}
+
+function ofCompose({ env }: InForce): Group {
+  const settings = Object.fromEntries(
+    Object.entries(COMPOSED).map(([name, byDefault]) => [name, env[name] || byDefault]),
+  )
+  return { title: 'Compose', settings }
+}
+
+function ofProcesses({ env, tunnel, web }: InForce): Group {
+  const settings = {
+    HOST: tunnel.host,
+    PORT: tunnel.port,
+    ADMIN_HOST: tunnel.adminHost,
+    ADMIN_PORT: tunnel.adminPort,
+    EDGE: tunnel.edge.join(' '),
+    TUNNEL_ADMIN: web.tunnelAdmins.join(' '),
+    TUNNEL_ORIGIN: env.TUNNEL_ORIGIN,
+    NODE_EXTRA_CA_CERTS: env.NODE_EXTRA_CA_CERTS,
+  }
+  return {
+    title: 'Processes that you start yourself; npm start and compose choose all but the last',
+    settings,
+  }
+}
