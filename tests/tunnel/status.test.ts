@@ -12,6 +12,7 @@ const SECRETS = {
   OPERATOR_PASSWORD: 'hush-password',
   HTTPS_PROXY: 'http://u:hush-proxy@p.example:1',
 }
+const CLOCKS_DRIFT = 1_000 // ms that the wall's clock may be set right by meanwhile
 const withSecret = (dsn: string) => dsn.replace('@', ':hushhush@')
 
 describe('The status', () => {
@@ -52,10 +53,16 @@ describe('The status', () => {
     expect(JSON.stringify(await status())).not.toContain('hush')
   })
 
-  it('shows a breaker that is open, and the figures do too', async () => {
+  it('shows a breaker that is open, since when and when it is tried again, and the figures do too', async () => {
+    const before = Date.now()
+    expect((await status()).upstreams[0].breaker).toEqual({ open: false, since: expect.any(Number) })
     await sentry.away()
     for (let i = 0; i < 5; i++) await post(tunnel.url, { path: '/t', body: errorOf(sentry.dsn()) })
     await until(async () => (await status()).upstreams[0].breaker.open)
+    const { since, nextProbe } = (await status()).upstreams[0].breaker
+    expect(since).toBeGreaterThanOrEqual(before - CLOCKS_DRIFT)
+    expect(since).toBeLessThanOrEqual(Date.now() + CLOCKS_DRIFT)
+    expect(nextProbe).toBeGreaterThan(since)
     const metrics = await (await tunnel.admin('/metrics')).text()
     expect(metrics).toContain(`culvert_upstream_breaker_open{upstream="${sentry.url}"} 1`)
     await sentry.back()

@@ -170,10 +170,10 @@ export type InboxDeleted = { deleted: number; left: number }
 /** A limit that Sentry has asked for, until then, in milliseconds since 1970. */
 export type LimitInForce = { project: string; category: string; until: number }
 
-/** Whether an upstream is asked. Times are in milliseconds of the replica's own clock. */
+/** Whether an upstream is asked, since when, and while it is not, when one envelope is tried to see. Times are in milliseconds since 1970. */
 export type UpstreamState = {
   origin: string
-  breaker: { open: boolean; since: number; nextProbe: number }
+  breaker: { open: false; since: number } | { open: true; since: number; nextProbe: number }
 }
 
 /** What a replica says of itself in `/status`. */

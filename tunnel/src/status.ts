@@ -1,7 +1,7 @@
 /** What an operator sees of a running tunnel: its settings, and how it does. No secret is in either. */
 
 import type { Config } from './config.ts'
-import type { ReplicaStatus } from './contract.ts'
+import type { ReplicaStatus, UpstreamState } from './contract.ts'
 import { formatDsn } from './dsn.ts'
 import type { Intake } from './intake.ts'
 import type { Limits } from './limits.ts'
@@ -9,6 +9,7 @@ import type { Projects } from './projects.ts'
 import { describeNats } from './spool/nats-url.ts'
 import { describeSpool } from './spool-status.ts'
 import type { Throttle } from './throttle.ts'
+import type { Upstreams } from './upstream.ts'
 import type { WayToSentry } from './way-to-sentry.ts'
 
 export type StatusParts = {
@@ -22,12 +23,15 @@ export type StatusParts = {
   projects: Projects
   throttle: Throttle
   sentry: WayToSentry | undefined
+  /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
+  now: () => number
+  clock: () => number
 }
 
 export type Status = ReplicaStatus
 
 export async function describeStatus(parts: StatusParts): Promise<Status> {
-  const { config, version, replica, since, intake, limits, projects, throttle, sentry } = parts
+  const { config, version, replica, since, intake, limits, projects, throttle, sentry, now, clock } = parts
   return {
     version,
     replica,
@@ -36,11 +40,22 @@ export async function describeStatus(parts: StatusParts): Promise<Status> {
     projects: projects.all.map(({ name }) => name),
     inFlight: intake.inFlight(),
     limits: limits.inForce(),
-    upstreams: sentry?.upstreams.state() ?? [],
+    upstreams: sentry ? describeUpstreams(sentry.upstreams, now() - clock()) : [],
     ...(sentry && { spool: await describeSpool(sentry, projects, config.spool.ageMs) }),
     addresses: throttle.addresses(),
     warnings: warnings(throttle),
   }
+}
+
+/** In the time of the wall, for whoever compares replicas; `offset` is how far that is ahead of the breakers' own clock. */
+function describeUpstreams(upstreams: Upstreams, offset: number): UpstreamState[] {
+  return upstreams.state().map(({ origin, breaker: { open, since, nextProbe } }) => ({
+    origin,
+    breaker: {
+      since: Math.round(since + offset),
+      ...(open ? { open, nextProbe: Math.round(nextProbe + offset) } : { open }),
+    },
+  }))
 }
 
 function warnings(throttle: Throttle): string[] {

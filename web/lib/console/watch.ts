@@ -46,7 +46,14 @@ export type Point = {
   most?: number
 }
 
-export type UpstreamView = { origin: string; open: string[]; closed: string[] }
+/** Which replicas do not ask it and which do; since when the first does not, and when the next one tries. */
+export type UpstreamView = {
+  origin: string
+  open: string[]
+  closed: string[]
+  since?: number
+  nextProbe?: number
+}
 
 export type Change = { time: number; text: string }
 
@@ -260,6 +267,10 @@ function upstreamsOf(replicas: readonly Known[]): UpstreamView[] {
     for (const { origin, breaker } of status?.upstreams ?? []) {
       const view = byOrigin.get(origin) ?? { origin, open: [], closed: [] }
       view[breaker.open ? 'open' : 'closed'].push(name)
+      if (breaker.open) {
+        view.since = Math.min(breaker.since, view.since ?? breaker.since)
+        view.nextProbe = Math.min(breaker.nextProbe, view.nextProbe ?? breaker.nextProbe)
+      }
       byOrigin.set(origin, view)
     }
   return [...byOrigin.values()]

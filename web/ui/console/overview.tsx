@@ -11,6 +11,7 @@ import { sayClock, sayCount, sayDuration, sayRate, sayShare } from '../../lib/co
 import type { State } from '../../lib/state.ts'
 import { FateBadge } from '../fate.tsx'
 import { Badge, StateMark } from '../state.tsx'
+import { Ago, In } from './ago.tsx'
 import { Chart, type Line } from './chart.tsx'
 import { LiveMark } from './live-mark.tsx'
 import { LiveWay } from './live-way.tsx'
@@ -222,12 +223,23 @@ function HeldBack({ snapshot: { limits, upstreams, replicas } }: { snapshot: Sna
         <Empty>Nothing: Sentry asks for no limit, and every upstream is asked.</Empty>
       )}
       <ul className="grid gap-2 text-note">
-        {open.map(({ origin, open: by, closed }) => (
+        {open.map(({ origin, open: by, closed, since, nextProbe }) => (
           <li key={origin}>
             <Badge state="bad">not asked</Badge>{' '}
             <span className="wrap-anywhere">
-              {origin}: it fails or is slow, by {by.length} of {by.length + closed.length} replicas. Envelopes
-              go to the spool, and it is tried every few seconds.
+              {origin}: it fails or is slow, by {by.length} of {by.length + closed.length} replicas
+              {since !== undefined && (
+                <>
+                  , since <Ago time={since} />
+                </>
+              )}
+              . Envelopes go to the spool
+              {nextProbe !== undefined && (
+                <>
+                  ; it is tried again <In time={nextProbe} />
+                </>
+              )}
+              .
             </span>
           </li>
         ))}
