@@ -1,20 +1,24 @@
 /** The feed of receipts: live, resumed without gap or duplicate, and no burden to the tunnel. */
 
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { get, type IncomingMessage } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import { createAdaptorServer } from '@hono/node-server'
+import { Hono } from 'hono'
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Receipt } from '../../tunnel/src/contract.ts'
 import { INBOX_DSN } from '../../tunnel/src/dsn.ts'
-import { envelopeOf, errorOf } from '../helpers/envelopes.ts'
+import { createFeed } from '../../tunnel/src/feed.ts'
+import { createReceipts } from '../../tunnel/src/receipts.ts'
+import { errorOf } from '../helpers/envelopes.ts'
 import { post } from '../helpers/post.ts'
+import { startSentry } from '../helpers/sentry.ts'
 import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
+import { until } from '../helpers/until.ts'
 
 type Told = { id: string | undefined; event: string | undefined; data: { id?: string; missed?: number } }
-
-/** Its receipt is 80 KB long. */
-const MANY_ITEMS = envelopeOf(
-  { dsn: INBOX_DSN },
-  Array.from({ length: 900 }, () => ({ header: { type: 'x'.repeat(64) }, payload: '' })),
-)
 
 describe('The feed', () => {
   const started = new AsyncDisposableStack()
@@ -34,12 +38,13 @@ describe('The feed', () => {
   }
 
   /** Reads as EventSource does. `await using` ends it. */
-  async function read(lastId?: string) {
+  async function read(lastId?: string, from = tunnel) {
     const leaving = new AbortController()
-    const headers = { authorization: `Bearer ${tunnel.token}`, ...(lastId && { 'last-event-id': lastId }) }
-    const response = await fetch(`${tunnel.adminUrl}/receipts`, { headers, signal: leaving.signal })
-    const told = eventsOf(response)
+    const headers = { authorization: `Bearer ${from.token}`, ...(lastId && { 'last-event-id': lastId }) }
+    const response = await fetch(`${from.adminUrl}/receipts`, { headers, signal: leaving.signal })
+    const told = eventsOf(response.body ?? [])
     return {
+      status: response.status,
       contentType: response.headers.get('content-type'),
       async take(count: number): Promise<Told[]> {
         const taken: Told[] = []
@@ -135,17 +140,76 @@ describe('The feed', () => {
       expect((await tunnel.admin(`/receipts/${token}`)).status).toBe(404)
   })
 
-  it('of a reader who sleeps keeps neither the tunnel from answering nor from leaving', async () => {
+  it('tells how what was spooled ended, in one order with the receipts, and again to a reader who resumes', async () => {
+    await using sentry = await startSentry()
+    await using own = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    const newest = await read(undefined, own)
+    await sentry.away()
+    const { headers } = await post(own.url, { body: errorOf(sentry.dsn()) })
+    const { id } = await (await own.admin(`/receipts/${headers['x-culvert-receipt']}`)).json()
+    const [spooled] = await newest.take(1)
+    expect(spooled).toMatchObject({ event: 'receipt', data: { id, answer: 'spooled' } })
+    await newest[Symbol.asyncDispose]()
+    await sentry.back()
+    await using later = await read(spooled?.id, own)
+    const [end] = await later.take(1)
+    expect(end).toMatchObject({
+      event: 'end',
+      data: { receipt: id, end: 'delivered', upstreamStatus: 200, waited: expect.any(Number) },
+    })
+    await using again = await read(spooled?.id, own)
+    expect(await again.take(1)).toEqual([end])
+  })
+
+  it('turns away a hundred-and-first reader, until one leaves', async () => {
     await using own = await startTunnel()
+    const readers = await Promise.all(Array.from({ length: 100 }, () => read(undefined, own)))
+    const refused = await own.admin('/receipts')
+    expect([refused.status, await refused.json()]).toEqual([
+      503,
+      { detail: '100 read the feed already. Close some of them.' },
+    ])
+    await readers[0]?.[Symbol.asyncDispose]()
+    await until(async () => {
+      await using reader = await read(undefined, own)
+      return reader.status === 200
+    })
+    for (const reader of readers) await reader[Symbol.asyncDispose]()
+  })
+
+  it('of a reader who sleeps keeps nothing, and tells it what it slept through when it wakes', async () => {
+    const receipts = createReceipts(NO_METRICS, pino({ enabled: false }), Date.now)
+    const app = new Hono().get('/receipts', createFeed(receipts, 'r'))
+    const server = createAdaptorServer({ fetch: app.fetch }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const sleeper = get({ port: (server.address() as AddressInfo).port, path: '/receipts' })
+    const [response] = (await once(sleeper, 'response')) as [IncomingMessage]
+    response.pause()
+    const before = heldBytes()
+    let settled = 0
+    for (let step = 0; step < 20; step++) {
+      for (let n = 0; n < 500; n++) receipts.settle(longReceipt(++settled))
+      await wait(120) // longer than the feed gathers: it writes in between, as long as anybody takes it
+    }
+    expect(heldBytes() - before).toBeLessThan(20_000_000) // of 100 MB
+    const told = await readUntil(response, ({ id }) => id === `r:${settled}`)
+    const gaps = told.filter(({ event }) => event === 'gap')
+    const heard = told.length - gaps.length
+    const missed = gaps.reduce((sum, { data }) => sum + (data.missed ?? 0), 0)
+    expect([heard + missed, gaps.length]).toEqual([settled, 1])
+    expect(told.at(-1)?.data.id).toBe(`e${settled}`)
+    sleeper.destroy()
+    server.close()
+    await once(server, 'close')
+  })
+
+  it('lets the tunnel leave though a reader sleeps', async () => {
+    const own = await startTunnel()
     const sleeper = connect({ port: Number(new URL(own.adminUrl).port), host: '127.0.0.1' })
     await once(sleeper, 'connect')
     sleeper.on('error', () => {}).pause()
     sleeper.write(`GET /receipts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${own.token}\r\n\r\n`)
-    // Far more than the sockets between them hold.
-    for (let i = 0; i < 20; i++) {
-      const answers = await Promise.all(Array.from({ length: 10 }, () => post(own.url, { body: MANY_ITEMS })))
-      expect(answers.every(({ status }) => status === 200)).toBe(true)
-    }
+    for (let n = 0; n < 20; n++) expect((await post(own.url, { body: errorOf(INBOX_DSN) })).status).toBe(200)
     await own.stop()
     sleeper.destroy()
   })
@@ -153,9 +217,31 @@ describe('The feed', () => {
   const replica = async (): Promise<string> => (await (await tunnel.admin('/status')).json()).replica
 })
 
-async function* eventsOf(response: Response): AsyncGenerator<Told> {
+const NO_METRICS = { count: () => {}, countEnd: () => {}, expose: async () => '' }
+const LONG = 'x'.repeat(10_000)
+
+function longReceipt(number: number): Receipt {
+  const verdict = { answer: 'refused', reason: LONG, status: 400 } as const
+  return { id: `e${number}`, time: 0, items: [], bytes: 1, took: 1, replica: 'r', ...verdict }
+}
+
+function heldBytes(): number {
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+async function readUntil(body: AsyncIterable<Uint8Array>, isLast: (told: Told) => boolean): Promise<Told[]> {
+  const all: Told[] = []
+  for await (const told of eventsOf(body)) {
+    all.push(told)
+    if (isLast(told)) break
+  }
+  return all
+}
+
+async function* eventsOf(body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<Told> {
   let text = ''
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of body) {
     text += Buffer.from(chunk)
     const blocks = text.split('\n\n')
     text = blocks.pop() ?? ''

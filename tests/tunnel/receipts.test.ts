@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { pino } from 'pino'
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Receipt } from '../../tunnel/src/contract.ts'
+import type { Receipt, SpoolEnd } from '../../tunnel/src/contract.ts'
 import { createEnvelopeReader, type Envelope } from '../../tunnel/src/envelope.ts'
 import { createReceipts, type Receipts } from '../../tunnel/src/receipts.ts'
 import { describe as describeEnvelope } from '../../tunnel/src/summary.ts'
@@ -13,6 +13,11 @@ const MINUTE = 60_000
 
 function receiptOf(id: string, time = 0): Receipt {
   return { id, time, items: [], bytes: 1, answer: 'delivered', status: 200, took: 1, replica: 'r' }
+}
+
+function endOf(receipt: string): SpoolEnd {
+  const about = { project: 'p', category: 'error', replica: 'r' }
+  return { receipt, end: 'delivered', time: 0, waited: 1, ...about }
 }
 
 describe('Receipts', () => {
@@ -37,7 +42,8 @@ describe('Receipts', () => {
   const settle = (count: number) => {
     for (let i = 0; i < count; i++) receipts.settle(receiptOf(`e${receipts.newest() + 1}`, now))
   }
-  const idsAfter = (seq: number) => receipts.after(seq).receipts.map(({ id }) => id)
+  const toldAfter = (seq: number) => receipts.after(seq, 5_000)
+  const idsAfter = (seq: number) => toldAfter(seq).told.map((one) => ('answer' in one ? one.id : one.receipt))
 
   it('are counted once, logged once, and numbered from 1', () => {
     settle(3)
@@ -46,23 +52,38 @@ describe('Receipts', () => {
       counted.map(({ id }) => ['envelope', id]),
     )
     expect(receipts.newest()).toBe(3)
-    expect(receipts.after(0)).toMatchObject({
-      first: 1,
-      receipts: [{ id: 'e1' }, { id: 'e2' }, { id: 'e3' }],
-    })
+    expect(toldAfter(0)).toMatchObject({ first: 1, told: [{ id: 'e1' }, { id: 'e2' }, { id: 'e3' }] })
   })
 
   it('are given from any number on', () => {
     settle(5)
     expect(idsAfter(3)).toEqual(['e4', 'e5'])
     expect(idsAfter(5)).toEqual([])
+    expect(receipts.after(1, 2)).toMatchObject({ first: 2, told: [{ id: 'e2' }, { id: 'e3' }] })
+  })
+
+  it('are told together with the ends of those that waited, in one order', async () => {
+    settle(2)
+    const wait = receipts.next(new AbortController().signal)
+    receipts.end(endOf('e1'))
+    await wait
+    settle(1)
+    expect(idsAfter(0)).toEqual(['e1', 'e2', 'e1', 'e4'])
+    expect(toldAfter(2).told[0]).toEqual(endOf('e1'))
+    expect(receipts.newest()).toBe(4)
+  })
+
+  it('stay to be found by their tokens, however many ends are told', () => {
+    const token = receipts.settle(receiptOf('e1'))
+    for (let n = 0; n < 21_000; n++) receipts.end(endOf('e0'))
+    expect(receipts.find(token)?.id).toBe('e1')
   })
 
   it('are kept to 2,000; what is older is a gap', () => {
     settle(2_345)
-    const { first, receipts: kept } = receipts.after(0)
-    expect([first, kept.length, kept[0]?.id, kept.at(-1)?.id]).toEqual([346, 2_000, 'e346', 'e2345'])
-    expect(receipts.after(345).first).toBe(346)
+    const kept = idsAfter(0)
+    expect([toldAfter(0).first, kept.length, kept[0], kept.at(-1)]).toEqual([346, 2_000, 'e346', 'e2345'])
+    expect(toldAfter(345).first).toBe(346)
     expect(idsAfter(2_344)).toEqual(['e2345'])
   })
 
@@ -109,6 +130,7 @@ describe('Receipts', () => {
     const wait = receipts.next(leaving.signal)
     leaving.abort()
     await wait
+    await receipts.next(leaving.signal)
   })
 
   it('hold no more in memory of a name of an SDK than they show', () => {

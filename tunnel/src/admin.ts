@@ -7,7 +7,7 @@ import { createActs } from './acts.ts'
 import { createInboxAdmin } from './admin-inbox.ts'
 import { createSpoolAdmin, type SpoolAdminParts } from './admin-spool.ts'
 import type { OnEnd } from './ends.ts'
-import { streamReceipts } from './feed.ts'
+import { createFeed } from './feed.ts'
 import type { Inbox } from './inbox.ts'
 import { LOG_LEVELS } from './log.ts'
 import type { Metrics } from './metrics.ts'
@@ -62,7 +62,7 @@ export function createAdmin({
   )
   app.use('*', guard(token))
   app.get('/status', async (c) => c.json(await status()))
-  app.get('/receipts', (c) => streamReceipts(c, receipts, replica))
+  app.get('/receipts', createFeed(receipts, replica))
   app.get('/receipts/:token', (c) => findReceipt(c, receipts))
   app.get('/refusals', (c) => c.json({ refusals: samples.all() }))
   app.put('/log-level', (c) => setLogLevel(c, logger))

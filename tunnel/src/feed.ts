@@ -1,41 +1,65 @@
-/** The receipts as they are settled, over server-sent events, for as long as somebody reads. */
+/** Receipts as they are settled, and ends of what was spooled, over server-sent events, for as long as somebody reads. */
 
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Context } from 'hono'
-import { streamSSE } from 'hono/streaming'
-import type { Receipts } from './receipts.ts'
+import { type SSEStreamingApi, streamSSE } from 'hono/streaming'
+import type { Receipts, Told } from './receipts.ts'
 
 const HEARTBEAT_MS = 15_000
+const GATHER_MS = 100 // what comes together goes together: a write costs more than what is in it
+const MOST_AT_ONCE = 200
+const MOST_READERS = 100
+
+export type Feed = (c: Context) => Response
 
 /**
- * Answers with the receipts after `Last-Event-ID` (`replica:number`), or from now on without one. A reader is a position: each
+ * Answers with what was told after `Last-Event-ID` (`replica:number`), or from now on without one. A reader is a position: each
  * write is awaited, so that one who sleeps costs nothing, and who has slept too long is told of the gap. `replica` marks the
  * process: a number of another one means nothing here.
  */
-export function streamReceipts(c: Context, receipts: Receipts, replica: string): Response {
-  return streamSSE(c, async (stream) => {
-    const gone = new AbortController()
-    stream.onAbort(() => gone.abort())
-    let idle = false
-    const heart = setInterval(() => idle && void stream.write(': still here\n\n'), HEARTBEAT_MS)
-    let at = startingPoint(c.req.header('last-event-id'), receipts, replica)
-    try {
-      while (!stream.aborted) {
-        const { first, receipts: batch } = receipts.after(at)
-        if (first > at + 1)
-          await stream.writeSSE({ event: 'gap', data: JSON.stringify({ missed: first - at - 1, replica }) })
-        at = first - 1
-        for (const receipt of batch) {
-          at++
-          await stream.writeSSE({ id: `${replica}:${at}`, event: 'receipt', data: JSON.stringify(receipt) })
-        }
-        idle = receipts.newest() === at
-        if (idle) await receipts.next(gone.signal)
-        idle = false
-      }
-    } finally {
-      clearInterval(heart)
-    }
-  })
+export function createFeed(receipts: Receipts, replica: string): Feed {
+  let readers = 0
+  return function streamReceipts(c) {
+    if (readers >= MOST_READERS)
+      return c.json({ detail: `${MOST_READERS} read the feed already. Close some of them.` }, 503)
+    readers++
+    const from = startingPoint(c.req.header('last-event-id'), receipts, replica)
+    return streamSSE(c, (stream) => follow(stream, receipts, replica, from).finally(() => readers--))
+  }
+}
+
+async function follow(
+  stream: SSEStreamingApi,
+  receipts: Receipts,
+  replica: string,
+  from: number,
+): Promise<void> {
+  const gone = new AbortController()
+  stream.onAbort(() => gone.abort())
+  let isIdle = false
+  const heart = setInterval(() => isIdle && void stream.write(': still here\n\n'), HEARTBEAT_MS)
+  let at = from
+  while (!stream.aborted) {
+    const { first, told: batch } = receipts.after(at, MOST_AT_ONCE)
+    const gap = first > at + 1 ? sayGap(first - at - 1, replica) : ''
+    const told = batch.map((one, index) => say(one, `${replica}:${first + index}`)).join('')
+    if (gap || told) await stream.write(gap + told)
+    at = first + batch.length - 1
+    if (receipts.newest() > at) continue
+    isIdle = true
+    await receipts.next(gone.signal)
+    isIdle = false
+    await wait(GATHER_MS, undefined, { signal: gone.signal }).catch(() => {})
+  }
+  clearInterval(heart)
+}
+
+function say(one: Told, id: string): string {
+  return `event: ${'answer' in one ? 'receipt' : 'end'}\ndata: ${JSON.stringify(one)}\nid: ${id}\n\n`
+}
+
+function sayGap(missed: number, replica: string): string {
+  return `event: gap\ndata: ${JSON.stringify({ missed, replica })}\n\n`
 }
 
 function startingPoint(lastId: string | undefined, receipts: Receipts, replica: string): number {
