@@ -344,6 +344,19 @@ describe('npm run doctor', requires('nginx'), () => {
     expect(code).toBe(Object.values(found).some(([result]) => result === 'fail') ? 1 : 0)
   })
 
+  it('finds nothing wrong where it may not ask every tunnel, and says what it cannot know then', async () => {
+    await using asked = await startOurTunnel()
+    await using nginx = await startNginx({ tunnels: addresses(tunnels), web: page.address })
+    const { code, checks } = await doctor(nginx.url, '--json', ...insideOf([asked]))
+    const unknown = checks.filter(({ result }) => result !== 'pass')
+    expect(unknown.map(({ name, result }) => [name, result])).toEqual(
+      ['addresses', 'secrets', 'arrival'].map((name) => [name, 'unknown']),
+    )
+    for (const { says } of unknown) expect(says).toMatch(/^Not checkable from these: .+; name every one/)
+    expect(checks.find(({ name }) => name === 'replicas')?.says).toMatch(/1 asked, .+; others took \d+\.$/)
+    expect(code).toBe(0)
+  })
+
   it('passes a site whose pages are not Culvert’s own, when it is told the DSN', async () => {
     await using web = await startUpstream('web', (_, response) => {
       response.setHeader('content-type', 'text/html; charset=utf-8')

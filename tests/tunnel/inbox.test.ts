@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { InboxEntry } from '../../tunnel/src/contract.ts'
 import { INBOX_DSN } from '../../tunnel/src/dsn.ts'
 import { INBOX_BOUNDS, type InboxBounds, openInbox } from '../../tunnel/src/inbox.ts'
-import { attachmentOf, errorOf } from '../helpers/envelopes.ts'
+import { attachmentOf, envelopeOf, errorOf } from '../helpers/envelopes.ts'
 import { makeFolder } from '../helpers/folder.ts'
 import { post } from '../helpers/post.ts'
 import { startSentry } from '../helpers/sentry.ts'
@@ -45,6 +45,17 @@ describe('The inbox', () => {
     const inbox = open({ bytes: 25 })
     for (const id of ['a', 'b', 'c']) inbox.keep(entry(id), '', Buffer.alloc(10))
     expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['c', 'b'])
+  })
+
+  it('tells of an envelope so many item types, and of each so much, whatever their sender calls them', async () => {
+    await using tunnel = await startTunnel({ env: { INBOX_FILE: file } })
+    const type = 'x'.repeat(6_000)
+    const items = Array.from({ length: 1_000 }, () => ({ header: { type }, payload: '' }))
+    expect(await post(tunnel.url, { body: envelopeOf({ dsn: INBOX_DSN }, items) })).toMatchObject({
+      status: 200,
+    })
+    const { entries } = await (await tunnel.admin('/inbox')).json()
+    expect(entries).toMatchObject([{ types: Array.from({ length: 100 }, () => 'x'.repeat(64)) }])
   })
 
   it('keeps for so long', () => {
@@ -118,6 +129,17 @@ describe('The inbox', () => {
     expect((await ask('GET', `/inbox?limit=2&after=${next}`)).json).toEqual({ entries: entries.slice(2) })
     for (const query of ['limit=0', 'limit=201', 'limit=x', 'after=x'])
       expect(await ask('GET', `/inbox?${query}`)).toMatchObject({ status: 400 })
+    for (const [method, stray] of [
+      ['GET', '/inbox?category=error'],
+      ['GET', '/inbox?limit=1&limit=2'],
+      ['DELETE', '/inbox?all&project=x'],
+      ['DELETE', `${path}?all`],
+    ] as const)
+      expect(await ask(method, stray)).toMatchObject({
+        status: 400,
+        json: { detail: expect.stringMatching(/says nothing here|said twice/) },
+      })
+    expect(await ask('GET', path)).toMatchObject({ status: 200 })
     expect(await ask('DELETE', path)).toMatchObject({ status: 200, json: { deleted: 1, left: 2 } })
     expect(await ask('DELETE', path)).toMatchObject({ status: 404 })
     expect(await ask('DELETE', '/inbox')).toMatchObject({ status: 400 })
@@ -125,6 +147,7 @@ describe('The inbox', () => {
     expect(await ask('DELETE', '/inbox?all')).toMatchObject({ status: 200, json: { deleted: 2, left: 0 } })
     await tunnel.log(({ act }) => (act as { envelopes?: number })?.envelopes === 2)
     expect(tunnel.logs.flatMap(({ act }) => act ?? [])).toMatchObject([
+      { act: 'inbox-read', id: entries[0]?.id, from: '127.0.0.1' },
       { act: 'inbox-delete', id: entries[0]?.id, envelopes: 1, from: '127.0.0.1' },
       { act: 'inbox-delete', envelopes: 2, from: '127.0.0.1' },
     ])

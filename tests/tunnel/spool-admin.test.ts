@@ -140,7 +140,17 @@ function handInHand(
         ['GET', '/spool?limit=201', 400, /1 to 200/],
         ['GET', '/spool?after=x', 400, /next/],
         ['GET', '/spool?colour=red', 400, /order/],
-        ['GET', '/spool?category=%27', 400, /category/],
+        ['GET', '/spool?category=%27', 400, /no category/],
+        ['GET', '/spool?category=errors', 400, /no category .+ error, .+ none/],
+        ['DELETE', '/spool?category=errors', 400, /no category/],
+        ['POST', '/spool/retry?category=typo', 400, /no category/],
+        ['DELETE', '/spool?project=elsewhere/9', 404, /No such project/],
+        ['POST', '/spool/pause?project=elsewhere/9', 404, /No such project/],
+        ['DELETE', '/spool?all&limit=3', 400, /"limit" says nothing here/],
+        ['DELETE', '/spool?category=error&category=session', 400, /category is said twice/],
+        ['POST', '/spool/pause?all', 400, /"all" says nothing here/],
+        ['DELETE', `/spool/${row?.id}?category=session`, 400, /nothing can be said but the path/],
+        ['GET', `/spool/${row?.id}?payload`, 400, /nothing can be said but the path/],
         ['GET', '/spool?project=elsewhere/9', 404, /No such project/],
         ['GET', '/spool/x', 400, /GET \/spool/],
         ['GET', `/spool/${gone}`, 404, /no longer waits/],
@@ -223,6 +233,18 @@ function handInHand(
       expect(new Set(acts)).toEqual(
         new Set(['spool-read', 'spool-pause', 'spool-resume', 'spool-purge', 'spool-retry']),
       )
+    })
+
+    it('logs looks that show no payload at debug', async () => {
+      const headers = { authorization: `Bearer ${tunnels[1].token}` }
+      await tunnels[1].admin('/log-level?level=debug', { method: 'PUT', headers })
+      const [row] = await list('&category=error')
+      await json(`/spool/${row?.id}`)
+      const looked = (act: string) =>
+        tunnels[1].log((line) => line.level === 'debug' && (line.act as { act?: string })?.act === act)
+      expect(await looked('spool-list')).toMatchObject({ act: { category: 'error', envelopes: 2 } })
+      expect(await looked('spool-inspect')).toMatchObject({ act: { id: row?.id, operator: '192.0.2.7' } })
+      await tunnels[1].admin('/log-level?level=info', { method: 'PUT', headers })
     })
 
     it('delivers nothing while all is paused, across a restart too; live traffic and putting go on', async () => {

@@ -1,20 +1,27 @@
-/** What operators do, each in one line of the log, whatever its level: when, from where, and to what, never a payload. */
+/**
+ * What operators do, each in one line of the log: when, from where, and to what, never a payload. Acts, and looks at a payload, whatever the
+ * level; looks at what holds none, which a console makes every few seconds, at `debug`.
+ */
 
 import { isIP } from 'node:net'
 import { getConnInfo } from '@hono/node-server/conninfo'
 import type { Context } from 'hono'
 import type { Logger } from 'pino'
 
-export type Acts = (c: Context, act: string, about: Record<string, unknown>) => void
+type Tell = (c: Context, act: string, about: Record<string, unknown>) => void
+
+export type Acts = { tell: Tell; look: Tell }
 
 export function createActs(logger: Logger, replica: string): Acts {
   const always = logger.child({})
   always.level = 'info' // its own: a child that is made with the level of its parent follows that
-  return function tell(c, act, about) {
-    always.info(
-      { act: { act, ...about, from: getConnInfo(c).remote.address, ...operatorOf(c), replica } },
-      'act',
-    )
+  return {
+    tell: (c, act, about) => always.info({ act: describe(c, act, about) }, 'act'),
+    look: (c, act, about) => logger.debug({ act: describe(c, act, about) }, 'act'),
+  }
+
+  function describe(c: Context, act: string, about: Record<string, unknown>): Record<string, unknown> {
+    return { act, ...about, from: getConnInfo(c).remote.address, ...operatorOf(c), replica }
   }
 }
 

@@ -2,18 +2,18 @@
 
 import { type Context, Hono } from 'hono'
 import type { Acts } from './acts.ts'
-import { download, onlyWith } from './admin-answers.ts'
+import { download, onlySaying, onlyWith } from './admin-answers.ts'
 import type { Inbox } from './inbox.ts'
 
 const MOST_LISTED = 200
 
 export function createInboxAdmin(inbox: Inbox, acts: Acts): Hono {
   const app = new Hono()
-  app.get('/', list)
-  app.delete('/', deleteAll)
+  app.get('/', onlySaying('limit', 'after'), list)
+  app.delete('/', onlySaying('all'), deleteAll)
   app.all('/', onlyWith('GET, DELETE'))
-  app.get('/:id', read)
-  app.delete('/:id', deleteOne)
+  app.get('/:id', onlySaying(), read)
+  app.delete('/:id', onlySaying(), deleteOne)
   app.all('/:id', onlyWith('GET, DELETE'))
   return app
 
@@ -23,18 +23,23 @@ export function createInboxAdmin(inbox: Inbox, acts: Acts): Hono {
       return c.json({ detail: `limit is a number from 1 to ${MOST_LISTED}.` }, 400)
     if (after !== undefined && !/^\d{1,15}$/.test(after))
       return c.json({ detail: 'after is the "next" of the page before.' }, 400)
-    return c.json(inbox.list(Number(limit), after === undefined ? undefined : Number(after)))
+    const page = inbox.list(Number(limit), after === undefined ? undefined : Number(after))
+    acts.look(c, 'inbox-list', { envelopes: page.entries.length })
+    return c.json(page)
   }
 
   function read(c: Context): Response {
-    const envelope = inbox.read(c.req.param('id') ?? '')
-    return envelope ? download(c, new Uint8Array(envelope)) : gone(c)
+    const id = c.req.param('id') ?? ''
+    const envelope = inbox.read(id)
+    if (!envelope) return gone(c)
+    acts.tell(c, 'inbox-read', { id })
+    return download(c, new Uint8Array(envelope))
   }
 
   function deleteOne(c: Context): Response {
     const id = c.req.param('id') ?? ''
     if (!inbox.delete(id)) return gone(c)
-    acts(c, 'inbox-delete', { id, envelopes: 1 })
+    acts.tell(c, 'inbox-delete', { id, envelopes: 1 })
     return c.json({ deleted: 1, left: inbox.count() })
   }
 
@@ -46,7 +51,7 @@ export function createInboxAdmin(inbox: Inbox, acts: Acts): Hono {
         400,
       )
     const deleted = await inbox.deleteAll()
-    acts(c, 'inbox-delete', { envelopes: deleted })
+    acts.tell(c, 'inbox-delete', { envelopes: deleted })
     return c.json({ deleted, left: inbox.count() })
   }
 }

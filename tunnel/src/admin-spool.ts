@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Context, Hono } from 'hono'
 import type { Acts } from './acts.ts'
-import { download, onlyWith } from './admin-answers.ts'
+import { download, onlySaying, onlyWith, strayIn } from './admin-answers.ts'
 import type {
   SpoolEnvelope,
   SpoolPage,
@@ -15,6 +15,7 @@ import type {
 } from './contract.ts'
 import type { OnEnd } from './ends.ts'
 import { createEnvelopeReader, type Envelope, type ReaderLimits } from './envelope.ts'
+import { CATEGORY_NAMES } from './items.ts'
 import type { Projects } from './projects.ts'
 import type { Found, KeptBody, PageQuery, Position, Ref, Spool, Which } from './spool/spool.ts'
 import { readCategory, showCategory, showPauses } from './spool-status.ts'
@@ -46,7 +47,6 @@ const ITEMS_SHOWN = 200
 const TOLD_AT_A_TIME = 100 // ends in one turn of the event loop, which live traffic shares
 const ID = /^(\d{1,15})-([0-9a-f]{32})$/
 const CURSOR = /^(\d{1,15})-(\d{1,15})$/
-const CATEGORY = /^[a-z_]{1,40}$/
 
 export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: SpoolAdminParts): Hono {
   const app = new Hono()
@@ -59,12 +59,12 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
   app.all('/pause', onlyWith('POST'))
   app.post('/resume', async (c) => c.json(await turn(c, 'resume')))
   app.all('/resume', onlyWith('POST'))
-  app.get('/:id', async (c) => c.json(await inspect(await find(c))))
-  app.delete('/:id', async (c) => c.json(await purgeOne(c)))
+  app.get('/:id', onlySaying(), async (c) => c.json(await inspect(c)))
+  app.delete('/:id', onlySaying(), async (c) => c.json(await purgeOne(c)))
   app.all('/:id', onlyWith('GET, DELETE'))
-  app.get('/:id/envelope', handOut)
+  app.get('/:id/envelope', onlySaying(), handOut)
   app.all('/:id/envelope', onlyWith('GET'))
-  app.post('/:id/retry', async (c) => c.json(await retryOne(c)))
+  app.post('/:id/retry', onlySaying(), async (c) => c.json(await retryOne(c)))
   app.all('/:id/retry', onlyWith('POST'))
   app.onError((error, c) =>
     error instanceof Unanswerable
@@ -74,8 +74,9 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
   return app
 
   async function list(c: Context): Promise<SpoolPage> {
-    const query = await readPageQuery(c)
+    const { named, ...query } = await readPageQuery(c)
     const found = await spool.list(query)
+    acts.look(c, 'spool-list', { ...named, envelopes: found.length })
     const last = found.length === query.limit ? found.at(-1) : undefined
     return {
       spool: spool.id,
@@ -84,8 +85,8 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
     }
   }
 
-  async function readPageQuery(c: Context): Promise<PageQuery> {
-    const { named: _, ...chosen } = await choose(c, ['order', 'limit', 'after'])
+  async function readPageQuery(c: Context): Promise<PageQuery & Pick<Chosen, 'named'>> {
+    const chosen = await choose(c, ['order', 'limit', 'after'])
     const order = c.req.query('order') ?? 'newest'
     if (order !== 'newest' && order !== 'oldest')
       throw new Unanswerable(400, 'order is "newest" or "oldest".')
@@ -114,7 +115,9 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
     return found
   }
 
-  async function inspect(found: Found): Promise<SpoolEnvelope> {
+  async function inspect(c: Context): Promise<SpoolEnvelope> {
+    const found = await find(c)
+    acts.look(c, 'spool-inspect', aboutOne(found))
     const row = { spool: spool.id, ...rowOf(found) }
     try {
       const { header, items } = await readHeaders(await spool.read(found), limits)
@@ -130,7 +133,7 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
   async function handOut(c: Context): Promise<Response> {
     const found = await find(c)
     const kept = await spool.read(found)
-    acts(c, 'spool-read', aboutOne(found))
+    acts.tell(c, 'spool-read', aboutOne(found))
     return download(
       c,
       Buffer.isBuffer(kept) ? new Uint8Array(kept) : (Readable.toWeb(kept.open()) as ReadableStream),
@@ -141,7 +144,7 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
     const found = await find(c)
     if (found.leased) throw new Unanswerable(409, 'A replica is trying it at this moment.')
     const retried = found.due === undefined ? 1 : await spool.hasten({ one: found })
-    acts(c, 'spool-retry', { ...aboutOne(found), envelopes: retried })
+    acts.tell(c, 'spool-retry', { ...aboutOne(found), envelopes: retried })
     if (retried === 0)
       throw new Unanswerable(409, 'It was taken at this moment, or the spool is too full to move it.')
     return { retried }
@@ -150,14 +153,14 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
   async function retryMany(c: Context): Promise<SpoolRetried> {
     const { named, ...which } = await chooseForAct(c)
     const retried = await spool.hasten(which)
-    acts(c, 'spool-retry', { ...named, envelopes: retried })
+    acts.tell(c, 'spool-retry', { ...named, envelopes: retried })
     return { retried }
   }
 
   async function purgeOne(c: Context): Promise<SpoolPurged> {
     const found = await find(c)
     const purged = await purge({ one: found })
-    acts(c, 'spool-purge', { ...aboutOne(found), envelopes: purged })
+    acts.tell(c, 'spool-purge', { ...aboutOne(found), envelopes: purged })
     if (purged === 0) throw new Unanswerable(404, 'It no longer waits: it has just come to its end.')
     return { purged, left: 0 }
   }
@@ -165,7 +168,7 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
   async function purgeMany(c: Context): Promise<SpoolPurged> {
     const { named, ...which } = await chooseForAct(c)
     const purged = await purge(which)
-    acts(c, 'spool-purge', { ...named, envelopes: purged })
+    acts.tell(c, 'spool-purge', { ...named, envelopes: purged })
     return { purged, left: await count(which) }
   }
 
@@ -187,11 +190,11 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
   }
 
   async function turn(c: Context, how: 'pause' | 'resume'): Promise<SpoolPaused> {
-    const { named, projects: keys } = await choose(c, [])
-    if (named.category !== undefined)
+    if (c.req.query('category') !== undefined)
       throw new Unanswerable(400, 'A project can be paused, or everything; a category cannot.')
+    const { named, projects: keys } = await choose(c, [])
     for (const key of keys ?? [undefined]) await spool[how](key)
-    acts(c, `spool-${how}`, named)
+    acts.tell(c, `spool-${how}`, named)
     const { paused } = await spool.totals()
     return { paused: showPauses(paused, projects) }
   }
@@ -209,15 +212,12 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
   }
 
   async function choose(c: Context, others: readonly string[]): Promise<Chosen> {
-    const known = ['project', 'category', ...others]
-    const unknown = Object.keys(c.req.query()).find((name) => !known.includes(name))
-    if (unknown !== undefined) throw new Unanswerable(400, `What can be said here is ${known.join(', ')}.`)
+    const stray = strayIn(c, ['project', 'category', ...others])
+    if (stray !== undefined) throw new Unanswerable(400, stray)
     const { project, category } = c.req.query()
-    if (category !== undefined && !CATEGORY.test(category))
-      throw new Unanswerable(400, 'category is one of Sentry\'s data categories, like "error", or "none".')
     return {
       ...(project !== undefined && { projects: await keysOf(project) }),
-      ...(category !== undefined && { category: readCategory(category) }),
+      ...(category !== undefined && { category: await categoryOf(category) }),
       named: { ...(project !== undefined && { project }), ...(category !== undefined && { category }) },
     }
   }
@@ -233,6 +233,18 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
         'No such project is configured, and nothing of it waits. /status lists the projects.',
       )
     return its
+  }
+
+  /** Of what waits too: it may be one that another version knew. */
+  async function categoryOf(shown: string): Promise<string> {
+    const category = readCategory(shown)
+    if (category === '' || CATEGORY_NAMES.has(category)) return category
+    if ((await spool.totals()).byProject.some((lane) => lane.category === category)) return category
+    const known = [...CATEGORY_NAMES].sort().join(', ')
+    throw new Unanswerable(
+      400,
+      `There is no category of this name. There are ${known}, and none for what has none.`,
+    )
   }
 
   function aboutOne(found: Found): Record<string, unknown> {

@@ -4,6 +4,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { type Context, Hono, type Next } from 'hono'
 import type { Logger } from 'pino'
 import { createActs } from './acts.ts'
+import { onlySaying } from './admin-answers.ts'
 import { createInboxAdmin } from './admin-inbox.ts'
 import { createSpoolAdmin, type SpoolAdminParts } from './admin-spool.ts'
 import type { OnEnd } from './ends.ts'
@@ -65,7 +66,7 @@ export function createAdmin({
   app.get('/receipts', createFeed(receipts, replica))
   app.get('/receipts/:token', (c) => findReceipt(c, receipts))
   app.get('/refusals', (c) => c.json({ refusals: samples.all() }))
-  app.put('/log-level', (c) => setLogLevel(c, logger))
+  app.put('/log-level', onlySaying('level'), (c) => setLogLevel(c, logger))
   app.route(
     '/inbox',
     inbox

@@ -57,7 +57,7 @@ export type InboxEntry = {
   time: number
   eventId: string | null
   bytes: number
-  /** Item types in their order. */
+  /** Item types in their order: of the first 100 items, cut to 64 characters. */
   types: string[]
 }
 

@@ -1,7 +1,7 @@
 /** What only the tunnels know, asked of them by the receipts of the doctor's own posts. */
 
 import type { Receipt, Remark } from '../../../tunnel/src/contract.ts'
-import { type Check, type Finding, fail, pass, unknown, warn } from '../check.ts'
+import { type Check, type Finding, fail, pass, type Result, unknown, warn } from '../check.ts'
 import { type Deployment, dsnText, receiptToken } from '../deployment.ts'
 import { reportEnvelope } from '../envelopes.ts'
 import { withDsn, withInside } from '../examine.ts'
@@ -19,7 +19,11 @@ const FORGED = {
   authorization: 'Bearer culvert-doctor',
 }
 
-const NO_RECEIPT = fail('No tunnel asked has the receipt of a post; name every one with --admin.')
+/** Another tunnel took it, as far as one can tell: that nobody has the receipt says nothing of the deployment. */
+const NOT_ASKED = unknown(
+  'Not checkable from these: none of the tunnels asked has the receipt; name every one with --admin.',
+)
+const NO_TOKEN = fail('An answer bears no receipt: something on the way takes x-culvert-receipt away.')
 
 export const addresses: Check = {
   name: 'addresses',
@@ -32,7 +36,7 @@ export const addresses: Check = {
   examine: withDsn(
     withInside(async (inside, deployment) => {
       const remarks = await remarksOnForgery(inside, deployment)
-      if (!remarks) return NO_RECEIPT
+      if ('result' in remarks) return remarks
       const wrong = remarks.flatMap((remark) => WRONG_ADDRESS[remark] ?? [])
       return wrong[0] === undefined ? pass('It is told one, and not the one made up.') : fail(wrong[0])
     }),
@@ -55,7 +59,7 @@ export const secrets: Check = {
   examine: withDsn(
     withInside(async (inside, deployment) => {
       const remarks = await remarksOnForgery(inside, deployment)
-      if (!remarks) return NO_RECEIPT
+      if ('result' in remarks) return remarks
       const handed = remarks.filter((remark) => remark === 'cookie' || remark === 'authorization')
       return handed.length > 0
         ? fail(`It was handed ${handed.join(' and ')}.`)
@@ -64,16 +68,17 @@ export const secrets: Check = {
   ),
 }
 
-/** What the tunnel says of a post with forged headers, made the first time this is asked; `undefined` where no receipt is found. */
+/** What the tunnel says of a post with forged headers, made the first time this is asked; a finding where no receipt is found. */
 async function remarksOnForgery(
   inside: AdminPorts,
   { posted, post, run, ...deployment }: Deployment,
-): Promise<readonly Remark[] | undefined> {
+): Promise<readonly Remark[] | Finding> {
   const made = posted.find(({ about }) => about === 'the forgery')?.answer
   const body = () => reportEnvelope(dsnText(deployment), run)
   const token = receiptToken(made ?? (await post(body(), { about: 'the forgery', headers: FORGED })))
-  const receipt = token === undefined ? undefined : await inside.receipt(token)
-  return receipt && (receipt.remarks ?? [])
+  if (token === undefined) return NO_TOKEN
+  const receipt = await inside.receipt(token)
+  return receipt ? (receipt.remarks ?? []) : NOT_ASKED
 }
 
 export const arrival: Check = {
@@ -89,18 +94,20 @@ export const arrival: Check = {
       for (const { about, bytes, answer } of posted) {
         if (about !== 'the error' && about !== 'the replay') continue
         const token = receiptToken(answer)
-        const receipt = token === undefined ? undefined : await inside.receipt(token)
-        findings.push(judge(about, bytes, receipt))
+        findings.push(token === undefined ? NO_TOKEN : judge(about, bytes, await inside.receipt(token)))
       }
       return (
-        findings.find(({ result }) => result !== 'pass') ?? pass(findings.map(({ says }) => says).join(' '))
+        WORST_FIRST.flatMap((worst) => findings.find(({ result }) => result === worst) ?? [])[0] ??
+        pass(findings.map(({ says }) => says).join(' '))
       )
     }),
   ),
 }
 
+const WORST_FIRST: readonly Result[] = ['fail', 'warn', 'unknown']
+
 function judge(about: string, bytes: number, receipt: Receipt | undefined): Finding {
-  if (!receipt) return fail(`No tunnel asked has a receipt of ${about}; name every one with --admin.`)
+  if (!receipt) return NOT_ASKED
   if (receipt.bytes !== bytes) return fail(`${about} had ${bytes} bytes, and ${receipt.bytes} came.`)
   if (receipt.answer === 'spooled') return warn(`${about} waits on disk.`)
   if (receipt.answer !== 'delivered')
@@ -120,11 +127,12 @@ export const replicas: Check = {
   remedy: 'Run two at least: docker compose up --scale tunnel=2.',
   examine: withInside(async (inside, { posted }) => {
     const tokens = posted.flatMap(({ answer }) => receiptToken(answer) ?? [])
-    const receipts = await Promise.all(tokens.map(inside.receipt))
-    const took = new Set(receipts.flatMap((receipt) => receipt?.replica ?? []))
+    const receipts = (await Promise.all(tokens.map(inside.receipt))).flatMap((receipt) => receipt ?? [])
+    const took = new Set(receipts.map(({ replica }) => replica))
     const all = new Set([...inside.statuses.map(({ replica }) => replica), ...took])
-    const says = `${all.size} asked, of which ${took.size} took ${tokens.length} posts.`
-    return all.size > 1 ? pass(says) : warn(says)
+    const others = tokens.length - receipts.length
+    const says = `${all.size} asked, of which ${took.size} took ${receipts.length} posts${others > 0 ? `; others took ${others}` : ''}.`
+    return all.size > 1 || others > 0 ? pass(says) : warn(says)
   }),
 }
 
