@@ -173,7 +173,10 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const { page } = visitor
     const depth = page.getByRole('region', { name: 'What waits' })
     await expect
-      .poll(async () => (await depth.getByRole('definition').first().textContent())?.trim(), SOON)
+      .poll(async () => {
+        await page.reload() // what is shown may be a moment old
+        return (await depth.getByRole('definition').first().textContent())?.trim()
+      }, SOON)
       .toBe('4')
     const rows = page.getByRole('region', { name: 'One by one' }).getByRole('row')
     expect(await rows.count()).toBe(5)
@@ -202,6 +205,14 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const ends = page.getByRole('table', { name: 'Spooled envelopes by end' })
     await ends.getByRole('row', { name: 'delivered 3' }).waitFor({ timeout: 60_000 })
     await ends.getByRole('row', { name: 'purged 1' }).waitFor()
+
+    await page.goto(`${site.url}/console/feed?fate=purged`)
+    await page.getByText(/^1 envelope of/).waitFor()
+    await page.getByRole('button', { name: /purged.*spooled for/ }).click()
+    await page
+      .getByRole('region', { name: 'Receipt' })
+      .getByText(/An operator took it out/)
+      .waitFor()
     forgetCut(visitor)
   })
 

@@ -1,14 +1,18 @@
 /** The feed of the console: the receipts of all replicas, resumed where its reader stood. */
 
 import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Receipt } from '../../tunnel/src/contract.ts'
+import type { Receipt, SpoolEnd } from '../../tunnel/src/contract.ts'
 import { readCursor } from '../../web/lib/console/cursor.ts'
 import { type Mark, streamFeed } from '../../web/lib/console/feed.ts'
 import { errorOf } from '../helpers/envelopes.ts'
+import { makeFolder } from '../helpers/folder.ts'
 import { post } from '../helpers/post.ts'
+import { startSentry } from '../helpers/sentry.ts'
 import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
 
 const DSN = 'https://culvert@inbox.invalid/1'
@@ -32,15 +36,17 @@ async function send(many: number, to = tunnels): Promise<string[]> {
   return ids.sort()
 }
 
+const newError = (dsn: string) => errorOf(dsn, { event_id: randomUUID().replaceAll('-', '') })
+
 /** Reads from a cursor until `enough`; what it read, and where it stands then. */
 async function read(
   after: string,
-  enough: (receipts: Receipt[], marks: Mark[]) => boolean,
-  isWelcome = () => true,
+  enough: (receipts: Receipt[], marks: Mark[], ends: SpoolEnd[]) => boolean,
+  { isWelcome = (): boolean => true, from = tunnels } = {},
 ) {
   const stream = streamFeed(
     {
-      origins: async () => tunnels.map(({ adminUrl }) => adminUrl),
+      origins: async () => from.map(({ adminUrl }) => adminUrl),
       nameOf: async (origin) => (await (await ask(origin, '/status')).json()).replica,
       open: (origin, lastId, signal) =>
         ask(origin, '/receipts', { headers: { 'last-event-id': lastId }, signal }),
@@ -51,16 +57,17 @@ async function read(
   )
   const texts = stream as ReadableStream<BufferSource>
   const events = texts.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
-  const [receipts, marks]: [Receipt[], Mark[]] = [[], []]
+  const [receipts, marks, ends]: [Receipt[], Mark[], SpoolEnd[]] = [[], [], []]
   let cursor = after
   for await (const { id, data } of events) {
     const told = JSON.parse(data)
     receipts.push(...told.receipts)
     marks.push(...told.marks)
+    ends.push(...told.ends)
     cursor = id ?? cursor
-    if (enough(receipts, marks)) break
+    if (enough(receipts, marks, ends)) break
   }
-  return { receipts, marks, cursor }
+  return { receipts, marks, ends, cursor }
 }
 
 function ask(origin: string, path: string, init: RequestInit = {}): Promise<Response> {
@@ -123,9 +130,42 @@ describe('The feed of the console', () => {
         told = all.length
         return false
       },
-      () => isWelcome,
+      { isWelcome: () => isWelcome },
     )
     expect(receipts.length).toBe(told)
     expect(told).toBeGreaterThan(0)
+  })
+
+  it('tells how each spooled envelope ended, whichever replica delivered it, again and once over a break', async () => {
+    await using folder = await makeFolder()
+    await using sentry = await startSentry()
+    const env = {
+      SENTRY_DSN: sentry.dsn(),
+      SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
+    }
+    await using one = await startTunnel({ env })
+    await using other = await startTunnel({ env })
+    const from = [one, other]
+    await sentry.away()
+    for (let n = 0; n < 6; n++)
+      expect((await post(from[n % 2]?.url ?? '', { body: newError(sentry.dsn()) })).status).toBe(202)
+    const before = await read('', (all) => all.length >= 6, { from })
+    expect(before.receipts.map(({ answer }) => answer)).toEqual(Array(6).fill('spooled'))
+    expect(before.ends).toEqual([])
+    await sentry.back()
+    const first = await read(before.cursor, (_, __, told) => told.length >= 3, { from })
+    await post(one.url, { body: newError(sentry.dsn()) }) // something is told even where all ends have been
+    const rest = await read(
+      first.cursor,
+      (all, _, told) => all.length > 0 && told.length >= 6 - first.ends.length,
+      { from },
+    )
+    const spooled = new Set(before.receipts.map(({ id }) => id))
+    const ends = [...first.ends, ...rest.ends].filter(({ receipt }) => spooled.has(receipt))
+    expect(ends.map(({ receipt }) => receipt).sort()).toEqual([...spooled].sort())
+    expect(ends.map(({ end }) => end)).toEqual(Array(6).fill('delivered'))
+    const again = await read(before.cursor, (_, __, all) => all.length >= 6, { from })
+    expect(again.ends).toEqual(expect.arrayContaining(ends))
+    expect([...first.marks, ...rest.marks, ...again.marks]).toEqual([])
   })
 })

@@ -1,6 +1,6 @@
-/** Which receipts are shown: a filter that stands in the URL. */
+/** Which receipts are shown: a filter that stands in the URL. The fate is how it was answered, or how its waiting ended. */
 
-import type { Receipt } from 'tunnel/contract'
+import type { Receipt, SpoolEnd } from 'tunnel/contract'
 
 export const FILTERS = ['fate', 'project', 'reason', 'type', 'sdk', 'text'] as const
 
@@ -17,9 +17,13 @@ export function writeFilter(filter: FeedFilter): string {
   return query.size > 0 ? `?${query}` : ''
 }
 
-export function passes(receipt: Receipt, { fate, project, reason, type, sdk, text }: FeedFilter): boolean {
+export function passes(
+  receipt: Receipt,
+  end: SpoolEnd | undefined,
+  { fate, project, reason, type, sdk, text }: FeedFilter,
+): boolean {
   return (
-    (!fate || receipt.answer === fate) &&
+    (!fate || receipt.answer === fate || end?.end === fate) &&
     (!project || receipt.project === project) &&
     (!reason || receipt.reason === reason) &&
     (!type || receipt.items.some((item) => item.type === type)) &&

@@ -1,12 +1,15 @@
-/** The receipts of all replicas as one stream of events: resumed where the reader stood, and told of what is missing. */
+/** The receipts of all replicas, and the ends of what was spooled, as one stream of events: resumed where the reader stood, and told of what is missing. */
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
-import type { Receipt } from 'tunnel/contract'
+import type { Receipt, SpoolEnd } from 'tunnel/contract'
 import { type Cursor, writeCursor } from './cursor.ts'
 
+/** One event of the stream. An end may come before its receipt: another replica may have told it. */
+export type Told = { receipts: Receipt[]; ends: SpoolEnd[]; marks: Mark[] }
+
 /**
- * What is missing or may be: receipts that a replica no longer kept; what one that ended had not told yet; and that one does not
+ * What is missing or may be: receipts and ends that a replica no longer kept; what one that ended had not told yet; and that one does not
  * answer, or does again with nothing lost.
  */
 export type Mark =
@@ -17,14 +20,16 @@ export type FeedParts = {
   origins: () => Promise<string[]>
   /** The name of the replica there. */
   nameOf: (origin: string, signal: AbortSignal) => Promise<string>
-  /** Its receipts after `lastId`, as server-sent events. */
+  /** What it told after `lastId`, as server-sent events. */
   open: (origin: string, lastId: string, signal: AbortSignal) => Promise<Response>
   /** Whether the reader may still read. */
   isWelcome: () => boolean
   now: () => number
 }
 
-type Piece = { receipt: Receipt; replica: string; number: number } | { mark: Mark }
+/** Numbered as the replica that told it counts. */
+type Heard = ({ receipt: Receipt } | { end: SpoolEnd }) & { replica: string; number: number }
+type Piece = Heard | { mark: Mark }
 
 const LOOK_MS = 2_000 // for replicas that come and go
 const AGAIN_MS = 1_000
@@ -87,17 +92,17 @@ export function streamFeed(parts: FeedParts, from: Cursor): ReadableStream<Uint8
     const writers = wakeWriters
     wakeWriters = []
     for (const wake of writers) wake()
-    const receipts: Receipt[] = []
-    const marks: Mark[] = []
+    const event: Told = { receipts: [], ends: [], marks: [] }
     for (const piece of told)
       if ('mark' in piece) {
-        marks.push(piece.mark)
+        event.marks.push(piece.mark)
         if (piece.mark.kind === 'ended') at.delete(piece.mark.replica)
       } else {
-        receipts.push(piece.receipt)
+        if ('end' in piece) event.ends.push(piece.end)
+        else event.receipts.push(piece.receipt)
         at.set(piece.replica, piece.number)
       }
-    return `id: ${writeCursor(at)}\ndata: ${JSON.stringify({ receipts, marks })}\n\n`
+    return `id: ${writeCursor(at)}\ndata: ${JSON.stringify(event)}\n\n`
   }
 
   async function push(piece: Piece): Promise<void> {
@@ -159,7 +164,7 @@ export function streamFeed(parts: FeedParts, from: Cursor): ReadableStream<Uint8
   }
 
   async function read(origin: string, name: string, signal: AbortSignal): Promise<void> {
-    const pending = pieces.findLast((piece) => 'receipt' in piece && piece.replica === name)
+    const pending = pieces.findLast((piece) => 'number' in piece && piece.replica === name)
     const last = pending && 'number' in pending ? pending.number : (at.get(name) ?? 0)
     const response = await open(origin, `${name}:${last}`, signal)
     if (!response.ok || !response.body) throw new Error(`${origin} answered ${response.status}`)
@@ -171,9 +176,10 @@ export function streamFeed(parts: FeedParts, from: Cursor): ReadableStream<Uint8
       if (event === 'gap') {
         const { missed } = JSON.parse(data)
         await push({ mark: { kind: 'missed', replica: name, missed, time: now() } })
-      } else if (event === 'receipt') {
+      } else if (event === 'receipt' || event === 'end') {
         const number = Number(id?.slice(id.lastIndexOf(':') + 1))
-        await push({ receipt: JSON.parse(data), replica: name, number })
+        const told = JSON.parse(data)
+        await push({ ...(event === 'end' ? { end: told } : { receipt: told }), replica: name, number })
       }
     }
   }

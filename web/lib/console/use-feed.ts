@@ -1,14 +1,15 @@
-/** The receipts that have come, newest first, with what is missing marked among them. */
+/** The receipts that have come, newest first, with how their waiting ended, and with what is missing marked among them. */
 'use client'
 
 import { useRef, useState } from 'react'
-import type { Receipt } from 'tunnel/contract'
-import type { Mark } from './feed.ts'
+import type { Receipt, SpoolEnd } from 'tunnel/contract'
+import type { Mark, Told } from './feed.ts'
 import { type StreamState, useEventStream } from './use-event-stream.ts'
 
-export type Row = { receipt: Receipt } | { mark: Mark }
+/** `end`: of one that was spooled and waits no more. */
+export type Row = { receipt: Receipt; end?: SpoolEnd } | { mark: Mark }
 
-const MOST = 10_000 // rows; the oldest go
+const MOST = 10_000 // rows, and ends; the oldest go
 
 export type FeedState = { rows: readonly Row[]; state: StreamState }
 
@@ -17,12 +18,11 @@ export function useFeed(pausing: { isPaused: boolean }): FeedState {
   const rows = useRef<Row[]>([])
   const [, show] = useState(0)
   const due = useRef(0)
-  const state = useEventStream<{ receipts: Receipt[]; marks: Mark[] }>(
+  const ends = useRef(new Map<string, SpoolEnd>())
+  const state = useEventStream<Told>(
     '/console/receipts',
-    ({ receipts, marks }) => {
-      const come = [...marks.map((mark) => ({ mark })), ...receipts.map((receipt) => ({ receipt }))]
-      const all = [...come.sort((a, b) => timeOf(b) - timeOf(a)), ...rows.current].slice(0, MOST)
-      rows.current = isInOrder(all) ? all : all.sort((a, b) => timeOf(b) - timeOf(a))
+    (told) => {
+      rows.current = takeIn(rows.current, ends.current, told)
       // One render for all that comes within a frame.
       if (due.current === 0)
         due.current = requestAnimationFrame(() => {
@@ -33,6 +33,28 @@ export function useFeed(pausing: { isPaused: boolean }): FeedState {
     pausing,
   )
   return { rows: rows.current, state }
+}
+
+/** Changes `ends`, and gives new rows. */
+function takeIn(rows: Row[], ends: Map<string, SpoolEnd>, told: Told): Row[] {
+  for (const end of told.ends) ends.set(end.receipt, end)
+  for (const receipt of ends.keys())
+    if (ends.size > MOST) ends.delete(receipt)
+    else break
+  const come: Row[] = [
+    ...told.marks.map((mark) => ({ mark })),
+    ...told.receipts.map((receipt) => withEnd({ receipt }, ends)),
+  ]
+  const known = told.ends.length > 0 ? rows.map((row) => withEnd(row, ends)) : rows
+  const all = [...come.sort((a, b) => timeOf(b) - timeOf(a)), ...known].slice(0, MOST)
+  return isInOrder(all) ? all : all.sort((a, b) => timeOf(b) - timeOf(a))
+}
+
+/** The row itself where nothing has changed. */
+function withEnd(row: Row, ends: ReadonlyMap<string, SpoolEnd>): Row {
+  if ('mark' in row || row.end || row.receipt.answer !== 'spooled') return row
+  const end = ends.get(row.receipt.id)
+  return end ? { ...row, end } : row
 }
 
 export function timeOf(row: Row): number {

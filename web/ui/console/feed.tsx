@@ -4,8 +4,8 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useSearchParams } from 'next/navigation'
 import { memo, useDeferredValue, useLayoutEffect, useMemo, useRef, useState } from 'react'
-import type { Receipt } from 'tunnel/contract'
-import { ANSWERS } from '../../lib/console/fates.ts'
+import type { Receipt, SpoolEnd } from 'tunnel/contract'
+import { ANSWERS, ENDS } from '../../lib/console/fates.ts'
 import type { Mark } from '../../lib/console/feed.ts'
 import {
   type FeedFilter,
@@ -33,7 +33,7 @@ export function Feed() {
   const query = useSearchParams()
   const filter = useMemo(() => readFilter(query ?? new URLSearchParams()), [query])
   const shown = useMemo(
-    () => rows.filter((row) => 'mark' in row || passes(row.receipt, filter)),
+    () => rows.filter((row) => 'mark' in row || passes(row.receipt, row.end, filter)),
     [rows, filter],
   )
   const [opened, open] = useState<Receipt>()
@@ -59,6 +59,7 @@ export function Feed() {
           <ReceiptDetails
             key={opened.id}
             receipt={opened}
+            end={endOf(opened, rows)}
             siblings={siblingsOf(opened, rows)}
             onOpen={open}
             onClose={() => open(undefined)}
@@ -72,6 +73,11 @@ export function Feed() {
 /** The server need not know. */
 function goTo(filter: FeedFilter): void {
   history.replaceState(null, '', FEED + writeFilter(filter))
+}
+
+function endOf({ id }: Receipt, rows: readonly Row[]): SpoolEnd | undefined {
+  const row = rows.find((each) => 'receipt' in each && each.receipt.id === id)
+  return row && 'end' in row ? row.end : undefined
 }
 
 const MOST_SIBLINGS = 20
@@ -99,7 +105,7 @@ const Filter = memo(function Filter({ filter, rows }: FilterProps) {
       onSubmit={(event) => event.preventDefault()}
       onReset={() => goTo({})}
     >
-      <Choice name="fate" label="Fate" filter={filter} choices={[...ANSWERS]} onSet={onSet} />
+      <Choice name="fate" label="Fate" filter={filter} choices={FATES} onSet={onSet} />
       <Choice
         name="reason"
         label="Reason"
@@ -140,6 +146,8 @@ const Filter = memo(function Filter({ filter, rows }: FilterProps) {
     </form>
   )
 })
+
+const FATES = [...new Set<string>([...ANSWERS, ...ENDS])]
 
 const CONTROL = 'min-h-11 rounded-part border border-quiet/60 bg-surface px-2 text-note text-ink'
 
@@ -228,7 +236,12 @@ function List({ rows, opened, onOpen, isFiltered }: ListProps) {
               style={{ height: ROW_PX, transform: `translateY(${start}px)` }}
             >
               {row && 'receipt' in row && (
-                <ReceiptRow receipt={row.receipt} isOpen={opened?.id === row.receipt.id} onOpen={onOpen} />
+                <ReceiptRow
+                  receipt={row.receipt}
+                  end={row.end}
+                  isOpen={opened?.id === row.receipt.id}
+                  onOpen={onOpen}
+                />
               )}
               {row && 'mark' in row && <MarkRow mark={row.mark} />}
             </li>
@@ -244,9 +257,14 @@ function keyOf(row: Row | undefined, index: number): string | number {
   return 'receipt' in row ? row.receipt.id : `${row.mark.kind} ${row.mark.replica} ${row.mark.time}`
 }
 
-type ReceiptRowProps = { receipt: Receipt; isOpen: boolean; onOpen: (receipt: Receipt) => void }
+type ReceiptRowProps = {
+  receipt: Receipt
+  end: SpoolEnd | undefined
+  isOpen: boolean
+  onOpen: (receipt: Receipt) => void
+}
 
-function ReceiptRow({ receipt, isOpen, onOpen }: ReceiptRowProps) {
+function ReceiptRow({ receipt, end, isOpen, onOpen }: ReceiptRowProps) {
   const { time, answer, items, project, bytes, took, reason, sdk } = receipt
   return (
     <button
@@ -257,11 +275,12 @@ function ReceiptRow({ receipt, isOpen, onOpen }: ReceiptRowProps) {
     >
       <span className="font-mono text-quiet tabular-nums">{sayClock(time)}</span>
       <span>
-        <FateBadge fate={answer} />
+        <FateBadge fate={end?.end ?? answer} />
       </span>
       <span className="truncate">
         {items.map(({ type, count }) => (count ? `${type} ×${count}` : type)).join(', ') || 'unread'}
         {reason && <span className="text-quiet"> · {reason}</span>}
+        {end && <span className="text-quiet"> · spooled for {sayDuration(end.waited)}</span>}
       </span>
       <span className="hidden truncate text-quiet wide:block">{project ?? sdk ?? ''}</span>
       <span className="hidden text-right tabular-nums wide:block">{sayBytes(bytes)}</span>

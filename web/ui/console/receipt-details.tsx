@@ -1,7 +1,7 @@
 /** One receipt in full: what became of the envelope, how long each part took, and what to do about it. */
 
 import { useEffect, useRef } from 'react'
-import type { Receipt } from 'tunnel/contract'
+import type { Receipt, SpoolEnd } from 'tunnel/contract'
 import { explain, MEANINGS } from '../../lib/console/fates.ts'
 import { sayBytes, sayClock, sayDuration, sayMoment } from '../../lib/console/words.ts'
 import { Button } from '../button.tsx'
@@ -9,13 +9,15 @@ import { FateBadge } from '../fate.tsx'
 
 type Props = {
   receipt: Receipt
+  /** How its waiting ended, where it was spooled and waits no more. */
+  end: SpoolEnd | undefined
   /** Others of the same event id. */
   siblings: Receipt[]
   onOpen: (receipt: Receipt) => void
   onClose: () => void
 }
 
-export function ReceiptDetails({ receipt, siblings, onOpen, onClose }: Props) {
+export function ReceiptDetails({ receipt, end, siblings, onOpen, onClose }: Props) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => heading.current?.focus(), [])
   const { answer, reason, items, eventId } = receipt
@@ -40,6 +42,7 @@ export function ReceiptDetails({ receipt, siblings, onOpen, onClose }: Props) {
           <code>{reason}</code>: {explained.sentence} <strong>{explained.fix}</strong>
         </p>
       )}
+      {end && <End end={end} />}
       <Timeline receipt={receipt} />
       <table className="mt-4 w-full text-note" aria-label="Items">
         <thead>
@@ -85,6 +88,16 @@ export function ReceiptDetails({ receipt, siblings, onOpen, onClose }: Props) {
         </ul>
       )}
     </section>
+  )
+}
+
+/** What became of one that had to wait. */
+function End({ end: { end, time, waited, upstreamStatus, replica } }: { end: SpoolEnd }) {
+  return (
+    <p className="mt-3 text-note">
+      <FateBadge fate={end} /> {sayMoment(time)}, after it had waited for {sayDuration(waited)}, by {replica}
+      {upstreamStatus !== undefined && `; Sentry answered ${upstreamStatus}`}. {MEANINGS[end]}
+    </p>
   )
 }
 
