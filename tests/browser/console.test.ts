@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { AxeBuilder } from '@axe-core/playwright'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { capture } from '../helpers/captures.ts'
+import { capture, captureFor } from '../helpers/captures.ts'
 import { type Chromium, startChromium, type Visitor } from '../helpers/chromium.ts'
 import { envelopeOf, errorOf } from '../helpers/envelopes.ts'
 import { makeFolder } from '../helpers/folder.ts'
@@ -217,8 +217,8 @@ describe('The console', requires('chromium', 'nginx'), () => {
   })
 
   it('shows an event of a real SDK as a person reads it, and a feedback with its screenshot', async () => {
-    await send(ofOurs('browser-11.12.0-error-unhandled'))
-    await send(ofOurs('browser-11.12.0-feedback-attach'))
+    await send(captureFor(sentry.dsn(), 'browser-11.12.0-error-unhandled'))
+    await send(captureFor(sentry.dsn(), 'browser-11.12.0-feedback-attach'))
     await using visitor = await operator('/inbox')
     const { page } = visitor
     const thrown = eventIn('browser-11.12.0-error-unhandled')
@@ -341,14 +341,6 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.waitForURL('**/console/sign-in?to=%2Fconsole%2Ffeed')
     forgetCut(visitor)
   })
-
-  /** A capture with our DSN in its header. */
-  function ofOurs(name: string): Buffer {
-    const { body } = capture(name)
-    const end = body.indexOf('\n')
-    const header = { ...JSON.parse(body.toString('utf8', 0, end)), dsn: sentry.dsn() }
-    return Buffer.concat([Buffer.from(JSON.stringify(header)), body.subarray(end)])
-  }
 
   function eventIn(name: string) {
     return JSON.parse(capture(name).body.toString('utf8').split('\n')[2] ?? '')

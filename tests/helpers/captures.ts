@@ -29,6 +29,14 @@ export function capture(name: string): Capture {
   return readCapture(name)
 }
 
+/** The body of one of them as the same SDK would send it to the project of `dsn`. */
+export function captureFor(dsn: string, name: string): Buffer {
+  const { body } = capture(name)
+  const end = body.indexOf('\n')
+  const header = { ...JSON.parse(body.toString('utf8', 0, end)), dsn }
+  return Buffer.concat([Buffer.from(JSON.stringify(header)), body.subarray(end)])
+}
+
 function readCapture(name: string): Capture {
   const { method, url, rawHeaders, envelopeHeader } = JSON.parse(
     readFileSync(new URL(`${name}.json`, FOLDER), 'utf8'),

@@ -16,6 +16,8 @@ const CLOSED = [
   '/spool/retry',
   '/spool/pause',
   '/status',
+  '/projects',
+  '/refusals',
   '/receipts',
   '/receipts/x',
   '/',

@@ -88,6 +88,33 @@ describe('The figures', () => {
     expect(receipts.map(({ id }) => id)).toEqual(logged().map(({ id }) => id))
   })
 
+  it('tell envelopes and bytes by project, category and fate, each envelope under its most important category', async () => {
+    await using sentry = await startSentry()
+    const dsn = sentry.dsn()
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: dsn } })
+    const item = (type: string): Part => ({ header: { type, length: 2 }, payload: '{}' })
+    const sent: [category: string, body: Buffer][] = [
+      ['error', envelopeOf({ dsn }, [item('attachment'), item('event')])],
+      ['error', errorOf(dsn)],
+      ['replay', envelopeOf({ dsn }, [item('replay_event'), item('replay_recording')])],
+      ['log_item', envelopeOf({ dsn }, [item('log')])],
+      ['none', envelopeOf({ dsn }, [item('client_report')])],
+      ['none', envelopeOf({ dsn }, [item('invented')])],
+    ]
+    sentry.allowUnexpected() // an invented type
+    for (const [, body] of sent) expect((await post(tunnel.url, { body })).status).toBe(200)
+    const series = await seriesOf(tunnel)
+    const project = `127.0.0.1:${sentry.port}/456`
+    for (const [category, bodies] of Map.groupBy(sent, ([name]) => name)) {
+      const labels = `project="${project}",category="${category}"`
+      expect(series.get(`culvert_envelopes_total{answer="delivered",reason="",${labels}}`)).toBe(
+        bodies.length,
+      )
+      const bytes = bodies.reduce((sum, [, body]) => sum + body.length, 0)
+      expect(series.get(`culvert_envelope_bytes_total{answer="delivered",${labels}}`)).toBe(bytes)
+    }
+  })
+
   it('do not count what is no envelope: the probe of SDKs, other paths and methods', async () => {
     await using tunnel = await startTunnel()
     await post(tunnel.url, { body: '{}' })

@@ -15,6 +15,7 @@ import type { Metrics } from './metrics.ts'
 import type { Projects } from './projects.ts'
 import type { Receipts } from './receipts.ts'
 import type { Samples } from './samples.ts'
+import type { Seen } from './seen.ts'
 import type { Status } from './status.ts'
 import type { WayToSentry } from './way-to-sentry.ts'
 
@@ -30,6 +31,7 @@ export type AdminParts = {
   reader: SpoolAdminParts['limits']
   receipts: Receipts
   samples: Samples
+  seen: Seen
   replica: string
   logger: Logger
   status: () => Promise<Status>
@@ -48,6 +50,7 @@ export function createAdmin({
   reader,
   receipts,
   samples,
+  seen,
   replica,
   logger,
   status,
@@ -66,6 +69,7 @@ export function createAdmin({
   app.get('/receipts', createFeed(receipts, replica))
   app.get('/receipts/:token', (c) => findReceipt(c, receipts))
   app.get('/refusals', (c) => c.json({ refusals: samples.all() }))
+  app.get('/projects', (c) => c.json({ projects: seen.all() }))
   app.put('/log-level', onlySaying('level'), (c) => setLogLevel(c, logger))
   app.route(
     '/inbox',

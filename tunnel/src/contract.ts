@@ -112,6 +112,8 @@ export type SpoolStatus = Partial<SpoolDepth> & {
   since: number
   problem?: string
   boundBytes: number
+  /** The most of them that one project may fill. */
+  projectBoundBytes: number
   /** How long an envelope may wait. */
   boundMs: number
   attempts: SpoolAttempts[]
@@ -194,6 +196,12 @@ export type ReplicaStatus = {
   addresses: number
   warnings: string[]
 }
+
+/** An SDK with its version, or a release, and when it last sent, in milliseconds since 1970. */
+export type SeenName = { name: string; last: number }
+
+/** Who has sent of late to a project (`host/project`), newest first and at most 50 of each, as far as envelope headers tell. */
+export type SeenByProject = { project: string; sdks: SeenName[]; releases: SeenName[] }
 
 /** Of the requests refused with one code, the last one (looked at once a second); times are in milliseconds since 1970. */
 export type RefusalSample = {

@@ -28,7 +28,8 @@ import { formatRateLimits, type RateLimit } from './rate-limits.ts'
 import type { Receipts } from './receipts.ts'
 import { Rejection, refusalBody } from './rejection.ts'
 import type { Samples } from './samples.ts'
-import { priorityOf, type SpoolBody, type Waiting } from './spool/spool.ts'
+import type { Seen } from './seen.ts'
+import { mostImportant, priorityOf, type SpoolBody, type Waiting } from './spool/spool.ts'
 import { describe, summarise } from './summary.ts'
 import { networkOf, SHED_SECONDS, type Throttle } from './throttle.ts'
 import { unpacked, unpackInto } from './unpack.ts'
@@ -48,6 +49,7 @@ export type IntakeParts = {
   inbox: Inbox | undefined
   receipts: Receipts
   samples: Samples
+  seen: Seen
   allowedOrigins: ReadonlySet<string>
   reader: ReaderLimits
   maxBytes: number
@@ -145,6 +147,7 @@ export function createIntake(parts: IntakeParts): Intake {
       describe(visit.receipt, envelope)
       const project = projects.resolve(envelope.header.dsn, query)
       visit.receipt.project = project.name
+      parts.seen.note(project.name, visit.receipt.sdk, envelope.header.trace, visit.receipt.time)
       checkItems(envelope.items)
       if (envelope.items.length === 0)
         return settleKept(visit, envelope, { answer: 'filtered', reason: 'empty', status: 200 })
@@ -267,7 +270,8 @@ export function createIntake(parts: IntakeParts): Intake {
     headers: string[],
     content: SpoolBody,
   ): Promise<Waiting> {
-    const category = mostImportant(envelope.items.filter((item) => !out.has(item)))
+    const left = envelope.items.filter((item) => !out.has(item))
+    const category = mostImportant(left.map((item) => categoriesOf(item)[0] ?? ''))
     return {
       key: await identify(project.key, Buffer.isBuffer(content) ? content : content.chunks()),
       project: project.key,
@@ -369,11 +373,6 @@ export function createIntake(parts: IntakeParts): Intake {
 function shedLimits(shed: Set<Item>): RateLimit[] {
   const categories = new Set([...shed].map(limitNameOf))
   return categories.size > 0 ? [{ seconds: SHED_SECONDS, categories: [...categories] }] : []
-}
-
-function mostImportant(items: readonly Item[]): string {
-  const categories = items.map((item) => categoriesOf(item)[0] ?? '')
-  return categories.sort((a, b) => priorityOf(a) - priorityOf(b))[0] ?? ''
 }
 
 /** The envelope as far as nothing of it has been taken out. */

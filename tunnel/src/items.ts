@@ -50,6 +50,11 @@ export function categoriesOf({ type, header }: Item): readonly string[] {
   return Object.hasOwn(CATEGORIES, type) ? (CATEGORIES[type] ?? NONE) : NONE
 }
 
+/** The category that items of a type count under; a receipt tells types alone. `undefined` where there is none. */
+export function categoryOfType(type: string): string | undefined {
+  return Object.hasOwn(CATEGORIES, type) ? CATEGORIES[type]?.[0] : undefined
+}
+
 /** What to call an item in a limit of our own: never nothing, since a limit that names nothing silences everything. */
 export function limitNameOf(item: Item): string {
   return categoriesOf(item)[0] ?? (item.type === 'client_report' ? 'internal' : 'default')

@@ -5,6 +5,7 @@ import type { Receipt, SpoolEnd, SpoolStatus } from './contract.ts'
 import type { LimitInForce } from './limits.ts'
 import type { Projects } from './projects.ts'
 import { createSpoolMetrics } from './spool-metrics.ts'
+import { categoryOf } from './summary.ts'
 import { createTally } from './tally.ts'
 import type { UpstreamState } from './upstream.ts'
 
@@ -30,7 +31,7 @@ export type Gauges = {
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Label values come from closed sets: answers, our codes, configured projects, known item types, status classes. */
+/** Label values come from closed sets: answers, our codes, configured projects, known item types, Sentry's categories, status classes. */
 export function createMetrics(gauges: Gauges): Metrics {
   const registry = new Registry()
   const registers = [registry]
@@ -38,7 +39,7 @@ export function createMetrics(gauges: Gauges): Metrics {
   const envelopes = createTally({
     name: 'culvert_envelopes_total',
     help: 'Envelopes by how they were answered.',
-    labelNames: ['answer', 'reason', 'project'],
+    labelNames: ['answer', 'reason', 'project', 'category'],
     registers,
   })
   const items = createTally({
@@ -50,7 +51,7 @@ export function createMetrics(gauges: Gauges): Metrics {
   const bytes = createTally({
     name: 'culvert_envelope_bytes_total',
     help: 'Body bytes of envelopes as they came over the wire.',
-    labelNames: ['answer'],
+    labelNames: ['answer', 'project', 'category'],
     registers,
   })
   const upstreamAnswers = createTally({
@@ -114,15 +115,16 @@ export function createMetrics(gauges: Gauges): Metrics {
   function count({
     answer,
     reason,
-    project,
+    project = '',
     items: parts,
     bytes: size,
     took,
     upstreamStatus,
   }: Receipt): void {
-    envelopes.add(1, answer, reason ?? '', project ?? '')
+    const category = categoryOf(parts)
+    envelopes.add(1, answer, reason ?? '', project, category)
     for (const { type, count: many = 1, out } of parts) items.add(many, type, out ?? answer)
-    bytes.add(size, answer)
+    bytes.add(size, answer, project, category)
     seconds.observe({ answer }, took / 1000)
     if (upstreamStatus) upstreamAnswers.add(1, `${Math.floor(upstreamStatus / 100)}xx`)
   }

@@ -14,6 +14,7 @@ import { createProjects, type Projects } from './projects.ts'
 import { createReceipts, type Receipts } from './receipts.ts'
 import { orRefuse } from './refusal-to-start.ts'
 import { createSamples, type Samples } from './samples.ts'
+import { createSeen, type Seen } from './seen.ts'
 import { nameReplica } from './server.ts'
 import { describeSpool } from './spool-status.ts'
 import { createThrottle, type Throttle } from './throttle.ts'
@@ -40,6 +41,7 @@ export type Parts = {
   metrics: Metrics
   receipts: Receipts
   samples: Samples
+  seen: Seen
   intake: Intake
 }
 
@@ -76,6 +78,7 @@ export async function openParts(config: Config): Promise<Parts> {
     metrics,
     receipts: createReceipts(metrics, log.logger, now),
     samples: createSamples(now),
+    seen: createSeen(projects),
     reports: createClientReports(sentry ? postReport(sentry.upstreams) : async () => true, now),
   }
   const judges = {

@@ -9,12 +9,13 @@ const NO_CATEGORY = 'none'
 
 /** What cannot be asked for, since a disk or a server does not answer, is left out, and why is told. */
 export async function describeSpool(
-  { spool, deliverer }: WayToSentry,
+  { spool, projectShare, deliverer }: WayToSentry,
   projects: Projects,
   ageMs: number,
 ): Promise<SpoolStatus> {
   const known = {
     ...{ id: spool.id, ...spool.health(), boundBytes: spool.boundBytes, boundMs: ageMs },
+    projectBoundBytes: Math.floor(spool.boundBytes * projectShare),
     attempts: deliverer.attempts(),
   }
   try {

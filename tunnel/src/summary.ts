@@ -2,9 +2,11 @@
 
 import type { Receipt, ReceiptItem } from './contract.ts'
 import type { Envelope, Item } from './envelope.ts'
-import { ITEM_TYPES } from './items.ts'
+import { categoryOfType, ITEM_TYPES } from './items.ts'
+import { mostImportant } from './spool/spool.ts'
 
 const LABEL_LENGTH = 64
+const NO_CATEGORY = 'none'
 
 export function describe(
   receipt: Pick<Receipt, 'items' | 'eventId' | 'sdk'>,
@@ -35,6 +37,15 @@ export function summarise(items: readonly Item[], out: ReadonlyMap<Item, string>
   return [...kinds.values()]
 }
 
+/** What an envelope counts under: the most important category of what is left in it, or of all when nothing is. */
+export function categoryOf(items: readonly ReceiptItem[]): string {
+  const [only, ...others] = items
+  if (only && others.length === 0) return categoryOfType(only.type) ?? NO_CATEGORY
+  const left = items.filter(({ out }) => out === undefined)
+  const counted = left.length > 0 ? left : items
+  return mostImportant(counted.map(({ type }) => categoryOfType(type) ?? '')) || NO_CATEGORY
+}
+
 function nameType({ type }: Item): string {
   return ITEM_TYPES.has(type) ? type : 'other'
 }
@@ -50,7 +61,7 @@ function nameSdk(sdk: unknown): string | undefined {
   return cut(`${sdk.name}${version}`)
 }
 
-/** A copy: of a text that is cut off V8 keeps the whole, for as long as the receipt is kept. */
-function cut(text: string): string {
-  return text.length > LABEL_LENGTH ? Buffer.from(text.slice(0, LABEL_LENGTH)).toString() : text
+/** A copy: of a text that is cut off V8 keeps the whole, for as long as the part is kept. */
+export function cut(text: string, length = LABEL_LENGTH): string {
+  return text.length > length ? Buffer.from(text.slice(0, length)).toString() : text
 }

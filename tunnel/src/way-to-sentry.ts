@@ -16,7 +16,13 @@ import type { Spool, SpoolBounds } from './spool/spool.ts'
 import { openSqliteSpool } from './spool/sqlite.ts'
 import { createUpstreams, type Upstreams } from './upstream.ts'
 
-export type WayToSentry = { upstreams: Upstreams; spool: Watched<GrowingSpool>; deliverer: Deliverer }
+export type WayToSentry = {
+  upstreams: Upstreams
+  spool: Watched<GrowingSpool>
+  /** The part of the spool's bytes that one project may fill. */
+  projectShare: number
+  deliverer: Deliverer
+}
 
 export type WayParts = {
   config: Config
@@ -41,8 +47,8 @@ export async function openWayToSentry({
   now,
   onNotice,
 }: WayParts): Promise<WayToSentry> {
-  const shares = { addressShare: ADDRESS_SHARE, projectShare: projects.all.length > 1 ? PROJECT_SHARE : 1 }
-  const open = () => openSpool(config.spool, shares, now, onNotice)
+  const projectShare = projects.all.length > 1 ? PROJECT_SHARE : 1
+  const open = () => openSpool(config.spool, { addressShare: ADDRESS_SHARE, projectShare }, now, onNotice)
   const opened = await open().catch((problem) => {
     if (problem instanceof NatsAway) return awaitSpool({ open, problem, onNotice })
     throw problem
@@ -59,7 +65,7 @@ export async function openWayToSentry({
     clock,
     random: Math.random,
   })
-  return { upstreams, spool, deliverer }
+  return { upstreams, spool, projectShare, deliverer }
 }
 
 /** Rejects in words when it cannot be opened. */

@@ -170,3 +170,8 @@ const PRIORITIES: Readonly<Record<string, number>> = {
 export function priorityOf(category: string): number {
   return PRIORITIES[category] ?? 1
 }
+
+/** Of the categories in one envelope the one that it goes by; `''` for none. */
+export function mostImportant(categories: readonly string[]): string {
+  return categories.toSorted((a, b) => priorityOf(a) - priorityOf(b))[0] ?? ''
+}

@@ -1,0 +1,64 @@
+/** Which SDKs and releases have sent of late, by project: names that senders write, so they are few and short. */
+
+import type { SeenByProject, SeenName } from './contract.ts'
+import type { Projects } from './projects.ts'
+import { cut } from './summary.ts'
+
+export type Seen = {
+  /** Of an envelope that is proven to be of this project; `trace` is what its header says, whatever that is. */
+  note(project: string, sdk: string | undefined, trace: unknown, time: number): void
+  all(): SeenByProject[]
+}
+
+const MOST = 50 // of each; past them goes the one not seen for longest
+const RELEASE_LENGTH = 200 // as long as Sentry takes
+
+/** When each name was last seen, in milliseconds since 1970. */
+type Names = Map<string, { last: number }>
+
+export function createSeen(projects: Projects): Seen {
+  const byProject = new Map(
+    projects.all.map(({ name }) => [name, { sdks: new Map() as Names, releases: new Map() as Names }]),
+  )
+  return { note, all }
+
+  function note(project: string, sdk: string | undefined, trace: unknown, time: number): void {
+    const its = byProject.get(project)
+    if (!its) return
+    if (sdk !== undefined) noteName(its.sdks, sdk, time)
+    const release = releaseOf(trace)
+    if (release) noteName(its.releases, cut(release, RELEASE_LENGTH), time)
+  }
+
+  function all(): SeenByProject[] {
+    return [...byProject].map(([project, { sdks, releases }]) => ({
+      ...{ project, sdks: newestFirst(sdks), releases: newestFirst(releases) },
+    }))
+  }
+}
+
+/** Of every envelope: what is known already is changed in its place. */
+function noteName(names: Names, name: string, time: number): void {
+  const known = names.get(name)
+  if (known) {
+    known.last = time
+    return
+  }
+  if (names.size >= MOST) names.delete(longestUnseen(names))
+  names.set(name, { last: time })
+}
+
+function longestUnseen(names: Names): string {
+  let [oldest, since] = ['', Infinity]
+  for (const [name, { last }] of names) if (last < since) [oldest, since] = [name, last]
+  return oldest
+}
+
+function newestFirst(names: Names): SeenName[] {
+  return [...names].map(([name, { last }]) => ({ name, last })).sort((a, b) => b.last - a.last)
+}
+
+function releaseOf(trace: unknown): string | undefined {
+  if (typeof trace !== 'object' || trace === null || !('release' in trace)) return undefined
+  return typeof trace.release === 'string' ? trace.release : undefined
+}
