@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openJetStreamSpool } from '../../tunnel/src/spool/jetstream.ts'
 import { copyOut } from '../../tunnel/src/spool/moving.ts'
 import { parseNatsUrl } from '../../tunnel/src/spool/nats-url.ts'
-import type { Found, Spool } from '../../tunnel/src/spool/spool.ts'
+import type { Found, Spool, Waiting } from '../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../tunnel/src/spool/sqlite.ts'
 import { attachmentOf, errorOf } from '../helpers/envelopes.ts'
 import { makeFolder } from '../helpers/folder.ts'
@@ -49,7 +49,7 @@ describe('What waits in a spool', { timeout: 120_000 }, () => {
         attachmentOf(sentry.dsn(), Buffer.from(Array.from({ length: 256 }, (_, i) => i))),
         attachmentOf(sentry.dsn(), randomBytes(LARGE_BYTES)),
       ]
-      await fill(sqlite('a'), bodies, sentry.dsn())
+      await fill(sqlite('a'), bodies, { project: sentry.dsn() })
       const before = await contentsOf(sqlite('a'))
       expect(before).toHaveLength(bodies.length)
 
@@ -173,6 +173,17 @@ describe('What waits in a spool', { timeout: 120_000 }, () => {
     expect(await contentsOf(sqlite('b'))).toEqual(await contentsOf(sqlite('a')))
   })
 
+  it('takes nothing else’s room: what waits there already, however unimportant, would be lost and not be told', async () => {
+    await fill(sqlite('a'), [randomBytes(300_000)])
+    await move(sqlite('a'), 'export', file())
+    const replays = Array.from({ length: 3 }, () => randomBytes(300_000))
+    await fill(sqlite('b'), replays, { category: 'replay', priority: 3 })
+    const before = await contentsOf(sqlite('b'))
+    const full = await move(sqlite('b'), 'import', file(), { SPOOL_BYTES: String(1024 * 1024) })
+    expect(full).toMatchObject({ code: 1, words: expect.stringContaining('the spool is full') })
+    expect(await contentsOf(sqlite('b'))).toEqual(before)
+  })
+
   function file(name = 'waiting'): string {
     return join(folder, name)
   }
@@ -199,10 +210,10 @@ async function withSpool<T>(url: string, act: (spool: Spool) => Promise<T>): Pro
   return act(spool).finally(() => spool.close())
 }
 
-function fill(url: string, bodies: readonly Buffer[], project?: string): Promise<void> {
+function fill(url: string, bodies: readonly Buffer[], parts: Partial<Waiting> = {}): Promise<void> {
   return withSpool(url, async (spool) => {
     const put = async (body: Buffer) =>
-      spool.put(await waitingOf(body, { network: '203.0.113.7', ...(project && { project }) }), body, 0)
+      spool.put(await waitingOf(body, { network: '203.0.113.7', ...parts }), body, 0)
     for (const { kind } of await Promise.all(bodies.map(put))) expect(kind).toBe('stored')
   })
 }

@@ -25,6 +25,7 @@ import {
   createBodies,
   packParcel,
 } from '../../tunnel/src/body.ts'
+import { createMemory } from '../../tunnel/src/memory.ts'
 import { attachmentOf, errorOf } from '../helpers/envelopes.ts'
 import { makeFolder } from '../helpers/folder.ts'
 import { type Posting, post } from '../helpers/post.ts'
@@ -33,7 +34,7 @@ import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
-const SETTINGS = { maxBytes: 4 * MIB, memoryBytes: 2 * MIB, shareBytes: MIB, timeoutMs: 5_000 }
+const SETTINGS = { maxBytes: 4 * MIB, shareBytes: MIB, timeoutMs: 5_000 }
 const PACK = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync }
 const PACKED = Object.entries(PACK)
 
@@ -49,9 +50,9 @@ describe('A body', () => {
       const body = await door.take(way)
       expect(Buffer.isBuffer(body.wire) && body.wire.equals(sent)).toBe(true)
       expect(body.wireBytes).toBe(bytes)
-      expect(door.bodies.inMemory()).toBe(bytes)
+      expect(door.memory.taken()).toBe(bytes)
       await body.release()
-      expect(door.bodies.inMemory()).toBe(0)
+      expect(door.memory.taken()).toBe(0)
     }
   })
 
@@ -60,7 +61,7 @@ describe('A body', () => {
     const sent = randomBytes(3 * MIB)
     const body = await door.take(inPieces(sent))
     expect(Buffer.isBuffer(body.wire)).toBe(false)
-    expect(door.bodies.inMemory()).toBe(0)
+    expect(door.memory.taken()).toBe(0)
     expect(readdirSync(door.folder)).toHaveLength(1)
     expect(openFiles(door.folder)).toBe(1)
     expect((await contentOf(body)).equals(sent)).toBe(true)
@@ -82,7 +83,7 @@ describe('A body', () => {
       expect((await contentOf(body)).equals(sent)).toBe(true)
       await body.release()
     }
-    expect(door.bodies.inMemory()).toBe(0)
+    expect(door.memory.taken()).toBe(0)
   })
 
   it.each([
@@ -92,7 +93,7 @@ describe('A body', () => {
     await using door = await openDoor()
     const refusal = door.take(way(randomBytes(4 * MIB + 1)))
     await expect(refusal).rejects.toMatchObject({ code: 'envelope-too-large' })
-    expect(door.bodies.inMemory()).toBe(0)
+    expect(door.memory.taken()).toBe(0)
     expect(openFiles(door.folder)).toBe(0)
   })
 
@@ -106,7 +107,7 @@ describe('A body', () => {
   it('that does not arrive in time is refused', async () => {
     await using door = await openDoor({ timeoutMs: 50 })
     await expect(door.take(unending(randomBytes(10)))).rejects.toMatchObject({ code: 'body-timeout' })
-    expect(door.bodies.inMemory()).toBe(0)
+    expect(door.memory.taken()).toBe(0)
   })
 
   it('that does not arrive in time leaves no file behind', async () => {
@@ -122,7 +123,7 @@ describe('A body', () => {
       for (let turn = 0; turn < 10; turn++)
         await expect(door.takeAndLeave(randomBytes(bytes))).rejects.toBeInstanceOf(Aborted)
       await vi.waitFor(() => expect(openFiles(door.folder)).toBe(0))
-      expect(door.bodies.inMemory()).toBe(0)
+      expect(door.memory.taken()).toBe(0)
     },
   )
 })
@@ -270,9 +271,13 @@ describe('Through the tunnel, a body', () => {
 type Door = Awaited<ReturnType<typeof openDoor>>
 
 /** A server whose one handler reads a body, and posts to it. */
-async function openDoor(settings: Partial<BodySettings> = {}) {
+async function openDoor({
+  memoryBytes = 2 * MIB,
+  ...settings
+}: Partial<BodySettings & { memoryBytes: number }> = {}) {
   const folder = await makeFolder()
-  const bodies: Bodies = createBodies({ ...SETTINGS, dir: folder.path, ...settings })
+  const memory = createMemory(memoryBytes)
+  const bodies: Bodies = createBodies({ ...SETTINGS, dir: folder.path, ...settings }, memory)
   const outcomes: PromiseWithResolvers<Body>[] = []
   const server = createServer((incoming, response) => {
     const outcome = outcomes.shift()
@@ -310,7 +315,7 @@ async function openDoor(settings: Partial<BodySettings> = {}) {
   }
 
   return {
-    bodies,
+    memory,
     folder: folder.path,
     take,
     takeAndLeave,

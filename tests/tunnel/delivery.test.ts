@@ -6,7 +6,7 @@ import { createClientReports } from '../../tunnel/src/client-reports.ts'
 import { createDeliverer, type Deliverer } from '../../tunnel/src/delivery.ts'
 import { parseDsn } from '../../tunnel/src/dsn.ts'
 import { createEnds } from '../../tunnel/src/ends.ts'
-import type { Delivery } from '../../tunnel/src/exchange.ts'
+import { type Delivery, UNREADABLE } from '../../tunnel/src/exchange.ts'
 import { createLimits, type Limits } from '../../tunnel/src/limits.ts'
 import { createProjects, type Project } from '../../tunnel/src/projects.ts'
 import type { Waiting } from '../../tunnel/src/spool/spool.ts'
@@ -223,6 +223,14 @@ describe('The deliverer', () => {
     expect(first).toBeLessThan(45)
     await pass(6 * SECOND)
     expect(ends).toHaveLength(500)
+  })
+
+  it('goes no slower for what cannot be read, which says nothing of Sentry', async () => {
+    for (let i = 0; i < 500; i++) await spool.add()
+    answer = () => (attempts.length % 5 === 0 ? { ...undecided(undefined), why: UNREADABLE } : answered(200))
+    start()
+    await pass(15 * SECOND)
+    expect(ends.length).toBeGreaterThan(450) // 300 at the pace of the beginning
   })
 
   it('has no more than 64 attempts under way', async () => {

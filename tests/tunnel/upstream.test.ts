@@ -10,6 +10,7 @@ import {
   type Socket,
 } from 'node:net'
 import { resolve } from 'node:path'
+import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Parcel } from '../../tunnel/src/body.ts'
 import { parseDsn } from '../../tunnel/src/dsn.ts'
@@ -89,6 +90,23 @@ describe('Sentry', () => {
       sentry.once(answer)
       expect(await send(open()).final).toMatchObject({ kind: 'answered', reply })
     })
+  })
+
+  it('is not held responsible for a body of ours that cannot be read to its end', async () => {
+    sentry.allowUnexpected() // requests that end in the middle
+    const place = open()
+    const brokenOff = async function* () {
+      yield Buffer.from('{}\n')
+      throw new Error('ENOENT: purged')
+    }
+    const parcel = { ...parcelOf(Buffer.alloc(1_000)), content: () => Readable.from(brokenOff()) }
+    for (let i = 0; i < 10; i++)
+      expect(await place.upstreams.probe(place.project, parcel, []).final).toMatchObject({
+        kind: 'undecided',
+        why: 'body-unreadable',
+      })
+    expect(place.upstreams.isOpen(sentry.url)).toBe(false)
+    expect(await send(place).final).toMatchObject({ kind: 'answered' })
   })
 
   describe('has not decided when it', () => {

@@ -115,7 +115,10 @@ function findReceipt(c: Context, receipts: Receipts): Response {
   return receipt
     ? c.json(receipt)
     : c.json(
-        { detail: 'No receipt has this token here: the tunnel that answered keeps it, for 10 minutes.' },
+        {
+          detail:
+            'No receipt has this token here: the tunnel that answered keeps it, for 10 minutes or until 20,000 more have come.',
+        },
         404,
       )
 }

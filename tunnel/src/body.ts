@@ -6,6 +6,7 @@ import { access, type FileHandle, mkdir, open, readdir, stat, unlink } from 'nod
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import type { Memory } from './memory.ts'
 import type { Range } from './range.ts'
 import { Rejection } from './rejection.ts'
 import { createTimeouts, type Timeouts } from './timeouts.ts'
@@ -26,8 +27,6 @@ export type WaitingFile = { path: string; handle: FileHandle }
 export type BodySettings = {
   /** Bytes on the wire, and unpacked, past which a body is refused. */
   maxBytes: number
-  /** Bytes that all bodies in hand may hold in memory together. */
-  memoryBytes: number
   /** Bytes that one body may hold in memory. */
   shareBytes: number
   /** A folder on a disk (a tmpfs is memory that no RSS shows). */
@@ -45,16 +44,13 @@ export type Bodies = {
    * is refused before it is whole. Throws `Aborted`, a `Rejection`, or what `look` throws.
    */
   receive(incoming: IncomingMessage, look: (chunk: Buffer) => void): Promise<Body>
-  /** Bytes held in memory now. */
-  inMemory(): number
 }
 
 const WRITTEN_AT_ONCE = 512 * 1024 // a write for each 64 KiB that a socket gives would be mostly overhead
 
-export function createBodies(settings: BodySettings): Bodies {
+export function createBodies(settings: BodySettings, memory: Memory): Bodies {
   const timeouts = createTimeouts(settings.timeoutMs)
-  let held = 0
-  return { receive, inMemory: () => held }
+  return { receive }
 
   function receive(incoming: IncomingMessage, look: (chunk: Buffer) => void): Promise<Body> {
     return new Promise((resolve, reject) => {
@@ -78,11 +74,9 @@ export function createBodies(settings: BodySettings): Bodies {
       if (encoding === 'identity') look(chunk)
       chunks.push(chunk)
       mine += chunk.length
-      held += chunk.length
+      memory.take(chunk.length)
       if (file) return mine > WRITTEN_AT_ONCE ? writeOut(file) : undefined
-      return Math.max(bytes, announced) > settings.shareBytes || held > settings.memoryBytes
-        ? spill()
-        : undefined
+      return Math.max(bytes, announced) > settings.shareBytes || memory.isOver() ? spill() : undefined
     }
 
     function finish(): Body | Promise<Body> {
@@ -106,13 +100,13 @@ export function createBodies(settings: BodySettings): Bodies {
 
     async function writeOut({ handle }: WaitingFile): Promise<void> {
       if (chunks.length > 0) await handle.writev(chunks.splice(0))
-      held -= mine
+      memory.giveBack(mine)
       mine = 0
     }
 
     function release(): Promise<void> | undefined {
       released = true
-      held -= mine
+      memory.giveBack(mine)
       mine = 0
       return file && discard(file)
     }

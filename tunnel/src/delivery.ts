@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import type { Parcel } from './body.ts'
 import type { AttemptResult, SpoolAttempts, SpoolEnd } from './contract.ts'
 import type { OnEnd } from './ends.ts'
-import type { Delivery } from './exchange.ts'
+import { type Delivery, UNREADABLE } from './exchange.ts'
 import type { Limits } from './limits.ts'
 import { createPace, type Pace } from './pace.ts'
 import type { Project, Projects } from './projects.ts'
@@ -154,7 +154,7 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
   async function settle(lease: Lease, project: Project, delivery: Delivery): Promise<void> {
     const pace = paces.get(project.origin)
     if (delivery.kind === 'undecided') {
-      pace?.slow()
+      if (delivery.why !== UNREADABLE) pace?.slow()
       if (delivery.status === 500 && lease.attempts >= FAULTS_BEFORE_GIVING_UP)
         return end(lease, 'declined', 500)
       return spool.postpone(

@@ -28,6 +28,10 @@ export type Delivery =
       rateLimits?: string | undefined
     }
 
+/** What was to be sent could not be read to its end: purged meanwhile, or on a disk that fails. It says nothing of Sentry. */
+export class UnreadableBody extends Error {}
+export const UNREADABLE = 'body-unreadable'
+
 const MAX_REPLY_BYTES = 64 * 1024 // Sentry's answers hold a few dozen bytes
 
 /** Who hears how exchanges with one Sentry go. */
@@ -100,6 +104,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
+    if (error instanceof UnreadableBody) this.#noted = true
     this.#end({ kind: 'undecided', why: nameOf(error), status: this.#status || undefined })
   }
 
@@ -190,5 +195,6 @@ function one(header: string | string[] | undefined): string | undefined {
 
 /** undici's and Node's own codes (`UND_ERR_CONNECT_TIMEOUT`, `ECONNREFUSED`): a closed set, and no part of a URL. */
 function nameOf(error: Error): string {
+  if (error instanceof UnreadableBody) return UNREADABLE
   return 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
 }

@@ -63,7 +63,10 @@ export function limitNameOf(item: Item): string {
 /** Types whose header tells how many they hold. */
 const CONTAINERS = new Set(['span', 'log', 'trace_metric'])
 
-/** What an item counts for in a client report, by category. Relay reports no sessions (PROTOCOL §6). */
+/**
+ * What an item counts for in a client report, by category. Relay reports no sessions (PROTOCOL §6). How many spans a transaction has stands in
+ * its payload, into which nobody looks, so those are not told.
+ */
 export function quantitiesOf(item: Item): { category: string; quantity: number }[] {
   const [category] = categoriesOf(item)
   if (category === undefined || category === 'session') return []

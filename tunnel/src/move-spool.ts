@@ -16,7 +16,7 @@ const REMEDIES: Record<string, string> = {
   ENOENT: `look whether it is there; ${IN_CONTAINERS}`,
   EROFS: IN_CONTAINERS,
 }
-const ALL = { addressShare: 1, projectShare: 1 } // each was let in once
+const ALL = { addressShare: 1, projectShare: 1, keepsAll: true } as const // each was let in once, and none is lost for another
 
 const [verb, path, flag] = process.argv.slice(2)
 const act = actFor(verb, flag)
@@ -57,9 +57,8 @@ async function move(spool: Spool, path: string): Promise<void> {
 }
 
 async function put(spool: Spool, path: string): Promise<void> {
-  const { stored, known, bytes, evicted, stopped } = await putIn(spool, path)
+  const { stored, known, bytes, stopped } = await putIn(spool, path)
   tell(`${stored} envelopes (${bytes} bytes) of ${path} wait in the spool now; ${known} did already.`)
-  if (evicted > 0) tell(`${evicted} less important ones made room for them, and are gone.`)
   if (stopped !== undefined)
     fail(new Error(`${stopped}. What is before that is in; import it again to go on from there.`))
 }

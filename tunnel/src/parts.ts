@@ -9,6 +9,7 @@ import { INBOX_BOUNDS, type Inbox, openInbox } from './inbox.ts'
 import { createIntake, type Intake } from './intake.ts'
 import { createLimits, type Limits } from './limits.ts'
 import { createLog, type Log } from './log.ts'
+import { createMemory } from './memory.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { createProjects, type Projects } from './projects.ts'
 import { createReceipts, type Receipts } from './receipts.ts'
@@ -19,7 +20,7 @@ import { nameReplica } from './server.ts'
 import { describeSpool } from './spool-status.ts'
 import { createThrottle, type Throttle } from './throttle.ts'
 import { postReport } from './upstream.ts'
-import { openWayToSentry, type WayToSentry } from './way-to-sentry.ts'
+import { openWayToSentry, type WayParts, type WayToSentry } from './way-to-sentry.ts'
 
 export type Parts = {
   config: Config
@@ -56,18 +57,21 @@ export async function openParts(config: Config): Promise<Parts> {
   const log = createLog(config.logLevel)
   const projects = createProjects(config.dsns)
   const limits = createLimits(now)
-  const sentry = config.forward ? await openWay({ config, projects, limits, clock, now, log }) : undefined
+  const memory = createMemory(config.memoryBytes)
+  const sentry = config.forward
+    ? await openWay({ config, projects, limits, memory, clock, now, log })
+    : undefined
   const inbox = await openKept(config, now)
-  const bodies = createBodies({
+  const settings = {
     maxBytes: config.maxEnvelopeBytes,
-    memoryBytes: config.memoryBytes,
     shareBytes: SHARE_BYTES,
     dir: config.bodyDir,
     timeoutMs: config.bodyMs,
-  })
+  }
+  const bodies = createBodies(settings, memory)
   const metrics = createMetrics({
     inFlight: () => intake.inFlight(),
-    bodyBytes: bodies.inMemory,
+    bodyBytes: memory.taken,
     limits: limits.inForce,
     upstreams: () => sentry?.upstreams.state() ?? [],
     spool: sentry && (() => describeSpool(sentry, projects, config.spool.ageMs)),
@@ -105,10 +109,7 @@ function openFolder({ bodyDir }: Config, time: number): Promise<void> {
   )
 }
 
-function openWay({
-  log,
-  ...parts
-}: Pick<Parts, 'config' | 'projects' | 'limits' | 'clock' | 'now' | 'log'>): Promise<WayToSentry> {
+function openWay({ log, ...parts }: Omit<WayParts, 'onNotice'> & Pick<Parts, 'log'>): Promise<WayToSentry> {
   return orRefuse('SPOOL_URL: the spool cannot be opened; look at the disk or the server it names', () =>
     openWayToSentry({ ...parts, onNotice: (notice) => log.logger.warn(notice) }),
   )

@@ -10,7 +10,7 @@ export type Receipts = {
   settle(receipt: Receipt): string
   /** Tells how waiting in the spool ended. */
   end(end: SpoolEnd): void
-  /** What a visitor's token stands for, for 10 minutes. */
+  /** What a visitor's token stands for, for 10 minutes, or until 20,000 more have come: on a busy site that is sooner. */
   find(token: string): Receipt | undefined
   /** The number of the newest that was told, a receipt or an end; they count from 1. */
   newest(): number

@@ -1,11 +1,12 @@
 /** One POST to Sentry, and what its answer means. */
 
 import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
 import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
 import type { Parcel } from './body.ts'
 import { type Breaker, type BreakerState, createBreaker } from './breaker.ts'
 import type { PostReport } from './client-reports.ts'
-import { type Delivery, Exchange, type Listeners } from './exchange.ts'
+import { type Delivery, Exchange, type Listeners, UnreadableBody } from './exchange.ts'
 import type { Limits } from './limits.ts'
 import type { Project } from './projects.ts'
 import type { AskedBy } from './rate-limits.ts'
@@ -124,7 +125,7 @@ export function createUpstreams(
     const { origin, endpoint: path } = project
     const allHeaders = [...parcelHeaders(parcel), ...headers]
     dispatcher.dispatch(
-      { origin, method: 'POST', path, headers: allHeaders, body: parcel.content() },
+      { origin, method: 'POST', path, headers: allHeaders, body: contentOf(parcel) },
       exchange,
     )
     return exchange
@@ -141,6 +142,20 @@ export function createUpstreams(
 
   async function close(): Promise<void> {
     await Promise.all([...upstreams.values()].map(({ dispatcher }) => dispatcher.destroy()))
+  }
+}
+
+/** A failure to read it is told from one of the upstream. */
+function contentOf({ content }: Parcel): Buffer | Readable {
+  const bytes = content()
+  return Buffer.isBuffer(bytes) ? bytes : Readable.from(readable(bytes), { objectMode: false })
+}
+
+async function* readable(content: Readable): AsyncGenerator<Buffer> {
+  try {
+    yield* content
+  } catch (cause) {
+    throw new UnreadableBody('it cannot be read to its end', { cause })
   }
 }
 

@@ -5,6 +5,7 @@ import { dirname } from 'node:path'
 import type { Config, SpoolSettings } from './config.ts'
 import { createDeliverer, type Deliverer } from './delivery.ts'
 import type { Limits } from './limits.ts'
+import type { Memory } from './memory.ts'
 import type { Projects } from './projects.ts'
 import { awaitSpool } from './spool/awaited.ts'
 import { defaultBound } from './spool/free-space.ts'
@@ -14,6 +15,7 @@ import { openJetStreamSpool } from './spool/jetstream.ts'
 import { NatsAway } from './spool/jetstream-connection.ts'
 import type { Spool, SpoolBounds } from './spool/spool.ts'
 import { openSqliteSpool } from './spool/sqlite.ts'
+import { withinMemory } from './spool/within-memory.ts'
 import { createUpstreams, type Upstreams } from './upstream.ts'
 
 export type WayToSentry = {
@@ -28,6 +30,7 @@ export type WayParts = {
   config: Config
   projects: Projects
   limits: Limits
+  memory: Memory
   /** A monotonic clock in milliseconds, and milliseconds since 1970. */
   clock: () => number
   now: () => number
@@ -43,6 +46,7 @@ export async function openWayToSentry({
   config,
   projects,
   limits,
+  memory,
   clock,
   now,
   onNotice,
@@ -53,7 +57,7 @@ export async function openWayToSentry({
     if (problem instanceof NatsAway) return awaitSpool({ open, problem, onNotice })
     throw problem
   })
-  const spool = watchHealth(watchGrowth(opened, clock), now)
+  const spool = watchHealth(watchGrowth(withinMemory(opened, memory), clock), now)
   const upstreams = createUpstreams(projects.all, config.upstream, limits, clock)
   const deliverer = createDeliverer({
     spool,

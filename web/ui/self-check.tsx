@@ -68,7 +68,7 @@ function ReceiptText({ tried, receipt }: { tried: Try | undefined; receipt: Rece
       <FateBadge fate={receipt.answer as Fate} />
       <code className="text-quiet">{token}</code>
       <span className="w-full text-quiet">
-        By this token, and for 10 minutes, this site tells what became of it.
+        By this token, and for 10 minutes at most, this site tells what became of it.
       </span>
     </p>
   )

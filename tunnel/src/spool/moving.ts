@@ -17,8 +17,6 @@ export type Imported = {
   stored: number
   known: number
   bytes: number
-  /** Of those that waited there before, less important: they made room. */
-  evicted: number
   /** Why it stopped before the end; the next import goes on from there. */
   stopped: string | undefined
 }
@@ -90,11 +88,11 @@ async function* pagesOf(spool: Spool): AsyncGenerator<Found[]> {
 }
 
 /**
- * Puts all that the file holds. How far it came is kept beside the file, so that one that was interrupted goes on, and one that is begun
+ * Puts all that the file holds, into a spool that is opened to keep all: what made room would have come to an end that nobody tells of. How far it came is kept beside the file, so that one that was interrupted goes on, and one that is begun
  * twice stores nothing twice.
  */
 export async function putIn(spool: Spool, path: string): Promise<Imported> {
-  const imported: Imported = { stored: 0, known: 0, bytes: 0, evicted: 0, stopped: undefined }
+  const imported: Imported = { stored: 0, known: 0, bytes: 0, stopped: undefined }
   const mark = `${path}.imported`
   const file = await openSpoolFile(path)
   const batch: { bytes: number; next: number; put: Promise<PutResult> }[] = []
@@ -122,9 +120,7 @@ export async function putIn(spool: Spool, path: string): Promise<Imported> {
       if (imported.stopped === undefined) reached = next
       if (result?.status !== 'fulfilled' || result.value.kind === 'full') continue
       imported[result.value.kind]++
-      if (result.value.kind === 'known') continue
-      imported.bytes += bytes
-      imported.evicted += result.value.evicted.length
+      if (result.value.kind === 'stored') imported.bytes += bytes
     }
     if (reached > 0) await writeMark(mark, { file: file.id, spool: spool.id, next: reached })
     return imported.stopped === undefined

@@ -20,7 +20,7 @@ export async function GET(request: Request): Promise<Response> {
   const receipt = await findReceipt(settings, token)
   return receipt
     ? Response.json(forVisitors(receipt), { headers: { 'Cache-Control': 'no-store' } })
-    : refuse(404, 'No receipt has this token, or not any more: it is kept for 10 minutes.')
+    : refuse(404, 'No receipt has this token, or not any more: it is kept for 10 minutes at most.')
 }
 
 /** What concerns operators alone stays here: which replica, which project, which SDK. */

@@ -1,0 +1,78 @@
+/** The memory for bodies: counted, and lent in turn to who can wait. */
+
+import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { createMemory } from '../../tunnel/src/memory.ts'
+import type { Spool } from '../../tunnel/src/spool/spool.ts'
+import { openSqliteSpool } from '../../tunnel/src/spool/sqlite.ts'
+import { withinMemory } from '../../tunnel/src/spool/within-memory.ts'
+import { makeFolder } from '../helpers/folder.ts'
+import { inPieces } from '../spool/envelopes.ts'
+import { PLENTY, waitingOf } from '../spool/waiting.ts'
+
+describe('The memory for bodies', () => {
+  it('lends what is free, in turn, and the rest when there is room again', async () => {
+    const memory = createMemory(100)
+    memory.take(40)
+    const lent: string[] = []
+    const borrow = async (name: string, bytes: number) => {
+      const giveBack = await memory.borrow(bytes)
+      lent.push(name)
+      return giveBack
+    }
+    const first = borrow('first', 50)
+    const second = borrow('second', 20)
+    void borrow('third', 5) // it would fit, but it is not its turn
+    await nextTurn()
+    expect(lent).toEqual(['first'])
+    expect(memory.taken()).toBe(90)
+    memory.giveBack(40)
+    await nextTurn()
+    expect(lent).toEqual(['first', 'second', 'third'])
+    for (const giveBack of await Promise.all([first, second])) giveBack()
+    expect(memory.taken()).toBe(5)
+  })
+
+  it('lends to one at a time when there is no room at all, so that somebody always gets on', async () => {
+    const memory = createMemory(10)
+    memory.take(1_000)
+    expect(memory.isOver()).toBe(true)
+    const giveBack = await memory.borrow(500)
+    let isLent = false
+    const second = memory.borrow(500).then(() => {
+      isLent = true
+    })
+    await nextTurn()
+    expect(isLent).toBe(false)
+    giveBack()
+    await second
+    expect(memory.taken()).toBe(1_500)
+  })
+
+  it('holds all that is put into a spool at once from a disk, however much that is', async () => {
+    const BYTES = 500_000
+    const ROOM = 4 * BYTES
+    await using folder = await makeFolder()
+    const memory = createMemory(ROOM)
+    const stored = await openSqliteSpool(join(folder.path, 'spool.db'), PLENTY)
+    let [putting, most] = [0, 0]
+    const watched: Spool = {
+      ...stored,
+      put(...args) {
+        most = Math.max(most, ++putting)
+        return stored.put(...args).finally(() => putting--)
+      },
+    }
+    const spool = withinMemory(watched, memory)
+    const put = async (n: number) => {
+      const body = Buffer.alloc(BYTES, n)
+      return spool.put(await waitingOf(body), inPieces(body), 0)
+    }
+    const results = await Promise.all(Array.from({ length: 40 }, (_, n) => put(n)))
+    expect(results.filter(({ kind }) => kind === 'stored')).toHaveLength(40)
+    expect(most * BYTES).toBe(ROOM)
+    expect(memory.taken()).toBe(0)
+    await stored.close()
+  })
+})

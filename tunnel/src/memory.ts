@@ -1,0 +1,56 @@
+/** The memory that all bodies in hand may take together. What comes in is counted; who can wait borrows, and waits for room. */
+
+export type Memory = {
+  /** Bytes taken now, borrowed ones among them. */
+  taken(): number
+  /** Whether that is more than there should be. */
+  isOver(): boolean
+  take(bytes: number): void
+  giveBack(bytes: number): void
+  /** In turn, when there is room, or when nothing is borrowed: somebody always gets on. Resolves to what gives it back. */
+  borrow(bytes: number): Promise<() => void>
+}
+
+type Borrower = { bytes: number; lend: (giveBack: () => void) => void }
+
+export function createMemory(bound: number): Memory {
+  const waiting: Borrower[] = []
+  let [taken, loans] = [0, 0]
+  return { taken: () => taken, isOver: () => taken > bound, take, giveBack, borrow }
+
+  function take(bytes: number): void {
+    taken += bytes
+  }
+
+  function giveBack(bytes: number): void {
+    taken -= bytes
+    if (waiting.length > 0) lend()
+  }
+
+  function borrow(bytes: number): Promise<() => void> {
+    return new Promise((resolve) => {
+      waiting.push({ bytes, lend: resolve })
+      lend()
+    })
+  }
+
+  function lend(): void {
+    for (let [next] = waiting; next && hasRoomFor(next); [next] = waiting) {
+      waiting.shift()
+      loans++
+      take(next.bytes)
+      next.lend(loanOf(next.bytes))
+    }
+  }
+
+  function hasRoomFor({ bytes }: Borrower): boolean {
+    return loans === 0 || taken + bytes <= bound
+  }
+
+  function loanOf(bytes: number): () => void {
+    return function giveLoanBack() {
+      loans--
+      giveBack(bytes)
+    }
+  }
+}
