@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openDesk } from '../../tunnel/src/spool/jetstream-desk.ts'
 import { waitingOf as plainOf } from '../../tunnel/src/spool/jetstream-entry.ts'
 import { openMessages } from '../../tunnel/src/spool/jetstream-messages.ts'
+import { openPauses } from '../../tunnel/src/spool/jetstream-pauses.ts'
 import { openShares } from '../../tunnel/src/spool/jetstream-shares.ts'
 import { requires } from '../helpers/requirements.ts'
 import { store } from './envelopes.ts'
@@ -57,7 +58,8 @@ describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
     const messages = openMessages(jetstream(nc), jsm)
     let rounds = 0
     const desk = openDesk({
-      ...{ jsm, messages, now: Date.now, progress: async () => new Map() },
+      ...{ messages, now: Date.now, progress: async () => new Map() },
+      pauses: await openPauses(jetstream(nc), jsm, 1),
       async removeAll(all) {
         if (rounds++ > 0) throw new Error('the server is away')
         await Promise.all(all.map(({ seq }) => messages.remove(seq)))

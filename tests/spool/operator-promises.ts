@@ -184,6 +184,22 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       expect((await again.totals()).paused).toEqual([])
     })
 
+    it('pause and resume several projects at one moment, from several replicas, and each of it holds', async () => {
+      const replicas = await Promise.all([another(), another(), another()])
+      const names = Array.from({ length: 12 }, (_, n) => `${PROJECT}${n}`)
+      const at = (n: number) => replicas[n % replicas.length] ?? spool()
+      await Promise.all(names.map((name, n) => at(n).pause(name)))
+      const paused = async () => (await spool().totals()).paused.map(({ project }) => project).sort()
+      expect(await paused()).toEqual([...names].sort())
+      const [kept, ended] = [names.slice(0, 6), names.slice(6)]
+      const begun = ['first', 'second']
+      await Promise.all([
+        ...ended.map((name, n) => at(n).resume(name)),
+        ...begun.map((name, n) => at(n + 1).pause(name)),
+      ])
+      expect(await paused()).toEqual([...kept, ...begun].sort())
+    })
+
     it('pause one project and leave the others, and settle what is under way', async () => {
       await store(spool())
       const [lease] = await takeAll(spool(), 1)

@@ -1,9 +1,8 @@
 /** What an operator asks of the stream. */
 
-import type { JetStreamManager } from '@nats-io/jetstream'
 import { encodeEntry, subjectOf, subjectsWithin, waitingOf } from './jetstream-entry.ts'
 import { FULL, type Messages, type Stored } from './jetstream-messages.ts'
-import { writePause } from './jetstream-pauses.ts'
+import type { Pauses } from './jetstream-pauses.ts'
 import type { Progress } from './jetstream-progress.ts'
 import { codeOf } from './jetstream-stream.ts'
 import type { Found, PageQuery, Ref, Spool, Waiting, Which } from './spool.ts'
@@ -11,7 +10,7 @@ import type { Found, PageQuery, Ref, Spool, Waiting, Which } from './spool.ts'
 export type Desk = Pick<Spool, 'list' | 'find' | 'hasten' | 'purge' | 'pause' | 'resume'>
 
 export type DeskParts = {
-  jsm: JetStreamManager
+  pauses: Pauses
   messages: Messages
   /** Of all replicas, by message. */
   progress: () => Promise<Map<number, Progress>>
@@ -24,14 +23,14 @@ const ACT_AT_MOST = 5_000 // purged, or hastened, in one call
 const AT_A_TIME = 500
 const HELD_MS = 300 // nobody takes a copy before the first one is gone
 
-export function openDesk({ jsm, messages, progress, removeAll, now }: DeskParts): Desk {
+export function openDesk({ pauses, messages, progress, removeAll, now }: DeskParts): Desk {
   return {
     list,
     find,
     hasten,
     purge,
-    pause: (project) => writePause(jsm, project, now()),
-    resume: (project) => writePause(jsm, project, undefined),
+    pause: (project) => pauses.begin(project, now()),
+    resume: (project) => pauses.end(project),
   }
 
   async function list({ order, limit, after, ...which }: PageQuery): Promise<Found[]> {

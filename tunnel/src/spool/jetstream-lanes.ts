@@ -14,7 +14,7 @@ import {
   turnOf,
   uploadOf,
 } from './jetstream-entry.ts'
-import { readPauses } from './jetstream-pauses.ts'
+import type { Pauses } from './jetstream-pauses.ts'
 import type { Progress } from './jetstream-progress.ts'
 import { type Pause, priorityOf, type Wanted } from './spool.ts'
 
@@ -58,7 +58,12 @@ const PULL_BYTES = 16 * 1024 * 1024 // 16 MiB in memory at a time
 const PUT_OFF_KNOWN = 10_000 // times remembered for whoever asks
 const IN_PROGRESS = '+WPI'
 
-export function openLanes(nc: NatsConnection, jsm: JetStreamManager, now: () => number): Lanes {
+export function openLanes(
+  nc: NatsConnection,
+  jsm: JetStreamManager,
+  pauses: Pauses,
+  now: () => number,
+): Lanes {
   const consumers = new Set<string>()
   const leases = new Map<number, Held>()
   const putOff = new Map<number, Progress>()
@@ -66,7 +71,10 @@ export function openLanes(nc: NatsConnection, jsm: JetStreamManager, now: () => 
   return { look, take, held: (seq) => leases.get(seq), extend, postpone, forget, progress, close }
 
   async function look(): Promise<LaneLook> {
-    const { state, config } = await jsm.streams.info(STREAM, { subjects_filter: ENVELOPES })
+    const [{ state }, paused] = await Promise.all([
+      jsm.streams.info(STREAM, { subjects_filter: ENVELOPES }),
+      pauses.all(),
+    ])
     const bySubject = new Map<string, CountedLane>()
     for (const [subject, envelopes] of Object.entries(state.subjects ?? {})) {
       const lane = parseLane(subject)
@@ -78,7 +86,7 @@ export function openLanes(nc: NatsConnection, jsm: JetStreamManager, now: () => 
       })
     }
     const { messages, bytes } = state
-    return { lanes: [...bySubject.values()], messages, bytes, paused: readPauses(config.metadata) }
+    return { lanes: [...bySubject.values()], messages, bytes, paused }
   }
 
   async function take(limit: number, leaseMs: number, wanted: readonly Wanted[]): Promise<Taken[]> {

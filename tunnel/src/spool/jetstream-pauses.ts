@@ -1,43 +1,88 @@
-/** Pauses, kept in the stream's own description: every look at the stream shows them, and a full one takes them. */
+/**
+ * Pauses, each a message with a subject of its own, in a small stream beside the spool's: what two operators pause at one moment is both kept,
+ * whatever the server makes first, and a spool that is full takes them.
+ */
 
-import type { JetStreamManager } from '@nats-io/jetstream'
-import { projectOf, STREAM, tokenOf } from './jetstream-entry.ts'
+import {
+  DiscardPolicy,
+  type JetStreamClient,
+  type JetStreamManager,
+  RetentionPolicy,
+  StorageType,
+} from '@nats-io/jetstream'
+import { projectOf, tokenOf } from './jetstream-entry.ts'
 import { insist } from './jetstream-messages.ts'
+import { codeOf } from './jetstream-stream.ts'
 import type { Pause } from './spool.ts'
 
-const PREFIX = 'culvert-paused'
-const ROUNDS = 5 // while others change it too
+export type Pauses = {
+  /** One that is there stays as it began. */
+  begin(project: string | undefined, since: number): Promise<void>
+  end(project: string | undefined): Promise<void>
+  all(): Promise<Pause[]>
+}
 
-type Described = Record<string, string>
+const PAUSES = 'CULVERT_PAUSES'
+const SUBJECTS = 'culvert-pause.>'
+const EVERYTHING = 'culvert-pause.all'
+const PROJECT = 'culvert-pause.project.'
+const BYTES = 1024 * 1024 // 1 MiB
+const NAME_TAKEN = 10058
+const IS_THERE = 10071 // another sequence than the one expected of its subject
 
-/** Changes one pause; `since` is absent to end it. */
-export async function writePause(
+/** Makes their stream when there is none. */
+export async function openPauses(
+  js: JetStreamClient,
   jsm: JetStreamManager,
-  project: string | undefined,
-  since: number | undefined,
-): Promise<void> {
-  const name = project === undefined ? PREFIX : `${PREFIX}.${tokenOf(project)}`
-  for (let round = 0; round < ROUNDS; round++) {
-    const described = await describedBy(jsm)
-    if ((since === undefined) === (described[name] === undefined)) return
-    const { [name]: _, ...others } = described
-    const metadata = since === undefined ? others : { ...others, [name]: String(since) }
-    await insist(() => jsm.streams.update(STREAM, { metadata }))
-  }
-  throw new Error('others change what is paused at the same time: try it again')
-}
-
-/** What begins so is the server's own. */
-async function describedBy(jsm: JetStreamManager): Promise<Described> {
-  const { config } = await insist(() => jsm.streams.info(STREAM))
-  const entries = Object.entries(config.metadata ?? {}).filter(([name]) => !name.startsWith('_nats'))
-  return Object.fromEntries(entries)
-}
-
-export function readPauses(described: Described | undefined): Pause[] {
-  return Object.entries(described ?? {}).flatMap(([name, since]) => {
-    if (name === PREFIX) return { since: Number(since) }
-    if (!name.startsWith(`${PREFIX}.`)) return []
-    return { project: projectOf(name.slice(PREFIX.length + 1)), since: Number(since) }
+  replicas: number,
+): Promise<Pauses> {
+  await insist(() => makeStream(jsm, replicas), NAME_TAKEN).catch((error) => {
+    if (codeOf(error) !== NAME_TAKEN) throw error // made with another number of replicas
   })
+  return { begin, end, all }
+
+  async function begin(project: string | undefined, since: number): Promise<void> {
+    const first = { expect: { lastSubjectSequence: 0 } }
+    try {
+      await insist((timeout) => js.publish(subjectOf(project), `${since}`, { ...first, timeout }), IS_THERE)
+    } catch (error) {
+      if (codeOf(error) !== IS_THERE) throw error
+    }
+  }
+
+  async function end(project: string | undefined): Promise<void> {
+    await insist(() => jsm.streams.purge(PAUSES, { filter: subjectOf(project) }))
+  }
+
+  async function all(): Promise<Pause[]> {
+    const pauses: Pause[] = []
+    for (let seq = 1; ; ) {
+      const query = { seq, next_by_subj: SUBJECTS }
+      const message = await insist(() => jsm.streams.getMessage(PAUSES, query))
+      if (!message) return pauses
+      pauses.push({ ...projectIn(message.subject), since: Number(message.string()) })
+      seq = message.seq + 1
+    }
+  }
+}
+
+async function makeStream(jsm: JetStreamManager, replicas: number): Promise<void> {
+  await jsm.streams.add({
+    name: PAUSES,
+    description: 'What operators have paused of the spool',
+    subjects: [SUBJECTS],
+    storage: StorageType.File,
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.New,
+    max_bytes: BYTES,
+    num_replicas: replicas,
+  })
+}
+
+function subjectOf(project: string | undefined): string {
+  return project === undefined ? EVERYTHING : PROJECT + tokenOf(project)
+}
+
+function projectIn(subject: string): Pick<Pause, 'project'> {
+  return subject === EVERYTHING ? {} : { project: projectOf(subject.slice(PROJECT.length)) }
 }

@@ -21,6 +21,7 @@ import {
 import { type CountedLane, openLanes, type Taken } from './jetstream-lanes.ts'
 import { FULL, openMessages, type Stored } from './jetstream-messages.ts'
 import { newUpload, openParts } from './jetstream-parts.ts'
+import { openPauses } from './jetstream-pauses.ts'
 import { openProgress } from './jetstream-progress.ts'
 import { openShares } from './jetstream-shares.ts'
 import { codeOf, openStream } from './jetstream-stream.ts'
@@ -58,12 +59,10 @@ export async function openJetStreamSpool(
 ): Promise<Spool> {
   const { nc, jsm } = await connectNats(address)
   const js = jetstream(nc, { timeout: ANSWER_MS })
-  const { config, created } = await openStream(jsm, { ...bounds, replicas: address.replicas }).catch(
-    async (error: Error) => {
-      await nc.close()
-      throw error
-    },
-  )
+  const { config, created, pauses } = await openStreams().catch(async (error: Error) => {
+    await nc.close()
+    throw error
+  })
   const bytes = config.max_bytes
   const partBytes = (nc.info?.max_payload ?? 1024 * 1024) - HEADER_BYTES
   const messages = openMessages(js, jsm)
@@ -73,10 +72,10 @@ export async function openJetStreamSpool(
     partBytes,
     now,
   )
-  const lanes = openLanes(nc, jsm, now)
+  const lanes = openLanes(nc, jsm, pauses, now)
   const progress = openProgress(nc, lanes.progress)
   const shares = await openShares(nc, found, weigh)
-  const desk = openDesk({ jsm, messages, progress, removeAll, now })
+  const desk = openDesk({ pauses, messages, progress, removeAll, now })
   let putting = 0
   let makingRoom: Promise<unknown> = Promise.resolve()
   const untold: Waiting[] = [] // what made room: told by the next put that is stored, or the next look for what has expired
@@ -94,6 +93,12 @@ export async function openJetStreamSpool(
     totals,
     ...desk,
     close,
+  }
+
+  async function openStreams() {
+    const { replicas } = address
+    const { config, created } = await openStream(jsm, { ...bounds, replicas })
+    return { config, created, pauses: await openPauses(js, jsm, replicas) }
   }
 
   async function put(waiting: Waiting, body: SpoolBody, leaseMs: number): Promise<PutResult> {
