@@ -1,14 +1,13 @@
 /** The settings in force, by the names that an operator writes and as they are written, secrets masked. */
 
 import type { Config as TunnelConfig } from '../tunnel/src/config.ts'
-import { type Dsn, formatDsn } from '../tunnel/src/dsn.ts'
 import type { Environment } from '../tunnel/src/settings.ts'
-import { describeNats } from '../tunnel/src/spool/nats-url.ts'
+import { type Setting, sharedSettings, tunnelSettings, writeSetting } from '../tunnel/src/shown-settings.ts'
 import type { Config as WebConfig } from '../web/lib/config.ts'
 import type { Config } from './environment.ts'
 
 /** What concerns the same processes; a value stands for what nobody has set, too. */
-export type Group = { title: string; settings: Record<string, string | number | boolean | undefined> }
+export type Group = { title: string; settings: Record<string, Setting> }
 
 export type InForce = {
   env: Environment
@@ -16,9 +15,6 @@ export type InForce = {
   tunnel: TunnelConfig
   web: WebConfig
 }
-
-const NONE = '–'
-const HOUR_MS = 60 * 60 * 1000
 
 export function showSettings(inForce: InForce): string {
   const groups = [ofAll, ofNginx, ofTunnels, ofWeb, ofCompose, ofProcesses].map((show) => show(inForce))
@@ -29,7 +25,7 @@ export function showSettings(inForce: InForce): string {
     '',
     title,
     ...Object.entries(settings).map(([name, value]) =>
-      `${isSet(inForce.env, name) ? '*' : ' '} ${name.padEnd(width)}  ${write(value)}`.trimEnd(),
+      `${isSet(inForce.env, name) ? '*' : ' '} ${name.padEnd(width)}  ${writeSetting(value)}`.trimEnd(),
     ),
   ])
   return ['In force; * marks what is set, all else is a default. Secrets are not shown.', ...lines].join('\n')
@@ -39,28 +35,15 @@ function isSet(env: Environment, name: string): boolean {
   return [name, `${name}_FILE`, name.toLowerCase()].some((each) => Boolean(env[each]?.trim()))
 }
 
-function write(value: string | number | boolean | undefined): string {
-  if (typeof value === 'boolean') return value ? 'on' : 'off'
-  return value === undefined || value === '' ? NONE : String(value)
-}
-
 function ofAll({ tunnel, web, env }: InForce): Group {
   const settings = {
-    SENTRY_DSN: tunnel.forward ? dsnsOf(tunnel.dsns) : undefined,
-    TUNNEL_PATHS: tunnel.tunnelPaths.join('|'),
-    DERIVED_PATHS: tunnel.derivedPaths,
-    TRUSTED_PROXIES: tunnel.trustedProxies.join(' '),
-    MAX_ENVELOPE_BYTES: tunnel.maxEnvelopeBytes,
+    ...sharedSettings(tunnel),
     OPERATOR_PASSWORD: masked(web.operatorPassword),
     ADMIN_TOKEN: isSet(env, 'ADMIN_TOKEN')
       ? masked('set')
       : tunnel.adminToken && 'derived from OPERATOR_PASSWORD',
   }
   return { title: 'nginx, web and the tunnels', settings }
-}
-
-function dsnsOf(dsns: readonly Dsn[]): string {
-  return dsns.map(formatDsn).join(' ')
 }
 
 function masked(secret: string | undefined): string | undefined {
@@ -73,54 +56,7 @@ function ofNginx({ env, site }: InForce): Group {
 }
 
 function ofTunnels({ tunnel }: InForce): Group {
-  const { filters, throttle, upstream, spool } = tunnel
-  const settings = {
-    ALLOWED_ORIGINS: [...tunnel.allowedOrigins].join(' '),
-    DROP_NEXT_NOISE: filters.nextNoise,
-    FILTERS: filtersOn(tunnel),
-    FILTER_ERROR_MESSAGES: filters.errorMessages.join('|'),
-    FILTER_RELEASES: filters.releases.join('|'),
-    ADDRESS_RATE: throttle.addressRate,
-    ADDRESS_BURST: throttle.addressBurst,
-    ADDRESS_BYTES: throttle.addressBytes,
-    PROJECT_RATE: throttle.projectRate,
-    PROJECT_BURST: throttle.projectBurst,
-    INBOX: tunnel.inboxFile !== undefined,
-    INBOX_FILE: tunnel.inboxFile,
-    SPOOL_URL: 'nats' in spool.place ? describeNats(spool.place.nats) : spool.place.file,
-    SPOOL_BYTES: spool.bytes ?? '5 GiB or half of the free disk',
-    SPOOL_HOURS: spool.ageMs / HOUR_MS,
-    BODY_DIR: tunnel.bodyDir,
-    MEMORY_BYTES: tunnel.memoryBytes,
-    BODY_TIMEOUT_MS: tunnel.bodyMs,
-    HEADER_BYTES: tunnel.headerBytes,
-    MAX_ITEMS: tunnel.items,
-    UPSTREAM_CONNECT_MS: upstream.connectMs,
-    UPSTREAM_ANSWER_MS: upstream.answerMs,
-    UPSTREAM_LATE_MS: upstream.lateMs,
-    UPSTREAM_CONNECTIONS: upstream.connections,
-    HTTPS_PROXY: withoutLogin(upstream.proxies?.httpsProxy),
-    HTTP_PROXY: withoutLogin(upstream.proxies?.httpProxy),
-    NO_PROXY: upstream.proxies?.noProxy,
-    LOG_LEVEL: tunnel.logLevel,
-  }
-  return { title: 'The tunnels', settings }
-}
-
-function filtersOn({ filters }: TunnelConfig): string {
-  const on = {
-    'browser-extensions': filters.browserExtensions,
-    'web-crawlers': filters.webCrawlers,
-    localhost: filters.localhost,
-    'health-checks': filters.healthChecks,
-  }
-  return Object.entries(on)
-    .flatMap(([name, isOn]) => (isOn ? name : []))
-    .join(' ')
-}
-
-function withoutLogin(url: string | undefined): string | undefined {
-  return url?.replace(/\/\/[^/@]*@/, '//…@')
+  return { title: 'The tunnels', settings: tunnelSettings(tunnel) }
 }
 
 function ofWeb({ web: { browser, privacySignal, lab } }: InForce): Group {

@@ -1,5 +1,8 @@
 /** An operator of the tests, who signs in as a browser's form would. */
 
+import { EventSourceParserStream } from 'eventsource-parser/stream'
+import type { Snapshot } from '../../web/lib/console/watch.ts'
+
 export const PASSWORD = 'correct-horse-battery'
 
 const COOKIE = /^culvert_console=([^;]+)/
@@ -37,4 +40,30 @@ export async function signIn(
 /** Asks as somebody with this cookie, following no redirect. */
 export function get(url: string, cookie?: string): Promise<Response> {
   return fetch(url, { redirect: 'manual', headers: cookie ? { cookie } : {} })
+}
+
+/** What the overview is told by server-sent events, the first time that `holds`; whoever is signed out meanwhile hears no more. */
+export async function lookUntil(
+  url: string,
+  cookie: string | undefined,
+  holds: (snapshot: Snapshot) => boolean,
+  timeout = 30_000,
+): Promise<Snapshot> {
+  const signal = AbortSignal.timeout(timeout)
+  const response = await fetch(`${url}/console/live`, { headers: cookie ? { cookie } : {}, signal })
+  if (!response.ok || !response.body) throw new Error(`/console/live answered ${response.status}`)
+  const texts = response.body as ReadableStream<BufferSource>
+  const events = texts.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
+  let last: Snapshot | undefined
+  try {
+    for await (const { data } of events) {
+      last = JSON.parse(data).snapshot as Snapshot
+      if (holds(last)) return last
+    }
+  } catch (error) {
+    throw new Error(`after ${timeout} ms it still does not hold: ${holds}; ${JSON.stringify(last)}`, {
+      cause: error,
+    })
+  }
+  throw new Error('/console/live has ended')
 }

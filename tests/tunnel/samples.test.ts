@@ -1,6 +1,8 @@
 /** What is kept of refused requests to look at: enough to understand, and no secret. */
 
 import { describe, expect, it } from 'vitest'
+import type { Refusals } from '../../tunnel/src/contract.ts'
+import { SETTING_NAMES } from '../../tunnel/src/setting-names.ts'
 import { errorOf } from '../helpers/envelopes.ts'
 import { post } from '../helpers/post.ts'
 import { startTunnel } from '../helpers/tunnel.ts'
@@ -33,5 +35,30 @@ describe('The last request refused with each code', () => {
       'x-custom': null,
     })
     expect((await fetch(`${tunnel.adminUrl}/refusals`)).status).toBe(401)
+  })
+})
+
+describe('The settings that would have let pass what did not', () => {
+  it('are told by why it did not, by the names of README and with the values they have, without secrets', async () => {
+    await using tunnel = await startTunnel({
+      env: {
+        SENTRY_DSN: 'https://key:hushhush@127.0.0.1/2',
+        SPOOL_URL: 'nats://user:hush@127.0.0.1:1', // nothing listens there: it is waited for
+        FILTERS: 'localhost',
+        MAX_ITEMS: '7',
+      },
+    })
+    const text = await (await tunnel.admin('/refusals')).text()
+    expect(text).not.toContain('hush')
+    const { settings }: Refusals = JSON.parse(text)
+    expect(settings).toMatchObject({
+      'too-many-items': [{ name: 'MAX_ITEMS', value: '7' }],
+      'dsn-unknown': [{ name: 'SENTRY_DSN', value: 'https://key@127.0.0.1/2' }],
+      'origin-foreign': [{ name: 'ALLOWED_ORIGINS', value: '–' }],
+      'next-noise': [{ name: 'DROP_NEXT_NOISE', value: 'on' }],
+      localhost: [{ name: 'FILTERS', value: 'localhost' }],
+    })
+    const names = Object.values(settings).flatMap((all) => all.map(({ name }) => name))
+    expect(names.filter((name) => !SETTING_NAMES.includes(name))).toEqual([])
   })
 })

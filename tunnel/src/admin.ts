@@ -7,6 +7,7 @@ import { createActs } from './acts.ts'
 import { onlySaying } from './admin-answers.ts'
 import { createInboxAdmin } from './admin-inbox.ts'
 import { createSpoolAdmin, type SpoolAdminParts } from './admin-spool.ts'
+import type { Refusals } from './contract.ts'
 import type { OnEnd } from './ends.ts'
 import { createFeed } from './feed.ts'
 import type { Inbox } from './inbox.ts'
@@ -32,6 +33,8 @@ export type AdminParts = {
   receipts: Receipts
   samples: Samples
   seen: Seen
+  /** Settings that would let pass what does not, by why. */
+  remedies: Refusals['settings']
   replica: string
   logger: Logger
   status: () => Promise<Status>
@@ -51,6 +54,7 @@ export function createAdmin({
   receipts,
   samples,
   seen,
+  remedies,
   replica,
   logger,
   status,
@@ -68,7 +72,7 @@ export function createAdmin({
   app.get('/status', async (c) => c.json(await status()))
   app.get('/receipts', createFeed(receipts, replica))
   app.get('/receipts/:token', (c) => findReceipt(c, receipts))
-  app.get('/refusals', (c) => c.json({ refusals: samples.all() }))
+  app.get('/refusals', (c) => c.json({ refusals: samples.all(), settings: remedies } satisfies Refusals))
   app.get('/projects', (c) => c.json({ projects: seen.all() }))
   app.put('/log-level', onlySaying('level'), (c) => setLogLevel(c, logger))
   app.route(

@@ -215,3 +215,13 @@ export type RefusalSample = {
   /** Names, with the values of those that tell nobody's secret. */
   headers: [name: string, value: string | null][]
 }
+
+/** A setting by the name that an operator writes, and its value as it is written; a dash for none. */
+export type SettingInForce = { name: string; value: string }
+
+/** What `/refusals` tells. */
+export type Refusals = {
+  refusals: RefusalSample[]
+  /** The settings that would have let pass what did not, by the reason that its receipt tells. */
+  settings: Record<string, SettingInForce[]>
+}

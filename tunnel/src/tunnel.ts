@@ -8,6 +8,7 @@ import { createApp } from './app.ts'
 import { createEnds } from './ends.ts'
 import type { Parts } from './parts.ts'
 import { orRefuse } from './refusal-to-start.ts'
+import { findRemedies } from './remedies.ts'
 import { listen, ownAddress, stopNow, stopTaking } from './server.ts'
 import { describeStatus } from './status.ts'
 
@@ -31,6 +32,7 @@ export function createTunnel(parts: Parts): Tunnel {
   const admin = createAdmin({
     ...parts,
     onEnd,
+    remedies: findRemedies(config),
     reader: { headerBytes: config.headerBytes, items: config.items },
     logger: log.logger,
     token: config.adminToken,

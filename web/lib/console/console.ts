@@ -3,12 +3,21 @@
 import 'server-only'
 import { headers } from 'next/headers'
 import { redirect } from 'next/navigation'
-import type { InboxEntry, InboxPage, RefusalSample, SpoolEnvelope, SpoolPage } from 'tunnel/contract'
+import type {
+  InboxEntry,
+  InboxPage,
+  Refusals,
+  SeenByProject,
+  SpoolEnvelope,
+  SpoolPage,
+} from 'tunnel/contract'
 import { type Config, config } from '../config.ts'
 import { ask, originsOf } from '../tunnels.ts'
 import type { Cursor } from './cursor.ts'
 import { streamFeed } from './feed.ts'
 import { returnPath, SIGN_IN } from './places.ts'
+import { mergeSeen } from './projects.ts'
+import { mergeRefusals } from './refused.ts'
 import { currentSession, isSessionOpen } from './session.ts'
 import type { Snapshot, Watch } from './watch.ts'
 import { statusOf, watchOf } from './watching.ts'
@@ -22,8 +31,10 @@ export type Console = {
   history: Watch['history']
   /** Server-sent events with the receipts of all replicas after `from`. */
   receipts(from: Cursor): ReadableStream<Uint8Array>
-  /** The newest sample of each code, of all replicas, `first` being the earliest. */
-  samples(): Promise<RefusalSample[]>
+  /** The newest sample of each code, of all replicas, `first` being the earliest; and every value that a setting has in one of them. */
+  refusals(): Promise<Refusals>
+  /** Who has sent of late, by project, whichever replica they came to. */
+  seen(): Promise<SeenByProject[]>
   /** Newest first, from where `after` says on, the `next` of the page before; `undefined` where there is no inbox. */
   inbox(after?: string): Promise<{ entries: InboxEntry[]; next?: string } | undefined>
   envelope(id: string): Promise<Buffer | undefined>
@@ -72,7 +83,8 @@ function createConsole(settings: Config, session: string): Console {
     look: () => watch.look(FRESH_MS),
     history: watch.history,
     receipts,
-    samples,
+    refusals,
+    seen,
     inbox,
     envelope,
     removeEnvelope,
@@ -96,18 +108,20 @@ function createConsole(settings: Config, session: string): Console {
     )
   }
 
-  async function samples(): Promise<RefusalSample[]> {
-    const lists = await askEach(
+  async function refusals(): Promise<Refusals> {
+    const told = await askEach(
       () => '/refusals',
-      async (response) => ((await response.json()) as { refusals: RefusalSample[] }).refusals,
+      async (response) => (await response.json()) as Refusals,
     )
-    const byCode = new Map<string, RefusalSample>()
-    for (const sample of lists.flat()) {
-      const other = byCode.get(sample.code) ?? sample
-      const newest = sample.last > other.last ? sample : other
-      byCode.set(sample.code, { ...newest, first: Math.min(sample.first, other.first) })
-    }
-    return [...byCode.values()]
+    return mergeRefusals(told)
+  }
+
+  async function seen(): Promise<SeenByProject[]> {
+    const lists = await askEach(
+      () => '/projects',
+      async (response) => ((await response.json()) as { projects: SeenByProject[] }).projects,
+    )
+    return mergeSeen(lists.flat())
   }
 
   /** Of all inboxes: replicas of one machine share one, and those of others have their own, each with its own place. */

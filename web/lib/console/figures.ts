@@ -2,14 +2,23 @@
 
 import type { Answer, SpoolEnd } from 'tunnel/contract'
 
-/** How many envelopes were answered so, by project and reason; `''` for none. */
-export type AnswerCount = { answer: Answer; reason: string; project: string; count: number }
+/** How many envelopes were answered so, by project and reason, `''` for none, and by category. */
+export type AnswerCount = {
+  answer: Answer
+  reason: string
+  project: string
+  category: string
+  count: number
+}
+
+/** Bytes of their bodies. */
+export type ByteCount = Omit<AnswerCount, 'reason'>
 
 export type Figures = {
   answers: AnswerCount[]
   /** Items by type, and how their envelope was answered or why they were taken out of it. */
   items: { type: string; answer: string; count: number }[]
-  bytes: Record<string, number>
+  bytes: ByteCount[]
   ends: { end: SpoolEnd['end']; project: string; count: number }[]
   /** Envelopes answered within so many seconds (`+Inf`: all). */
   within: Record<string, number>
@@ -24,7 +33,7 @@ export type Vitals = {
   loopDelay: number
 }
 
-export const NO_FIGURES: Figures = { answers: [], items: [], bytes: {}, ends: [], within: {} }
+export const NO_FIGURES: Figures = { answers: [], items: [], bytes: [], ends: [], within: {} }
 
 export type Series = { name: string; labels: Record<string, string>; value: number }
 
@@ -52,6 +61,7 @@ export function figuresOf(series: readonly Series[]): Figures {
       answer: labels.answer as Answer,
       reason: labels.reason ?? '',
       project: labels.project ?? '',
+      category: labels.category ?? '',
       count: value,
     })),
     items: named('culvert_items_total').map(({ labels, value }) => ({
@@ -59,7 +69,12 @@ export function figuresOf(series: readonly Series[]): Figures {
       answer: labels.answer ?? '',
       count: value,
     })),
-    bytes: sumBy(named('culvert_envelope_bytes_total'), ({ labels }) => labels.answer ?? ''),
+    bytes: named('culvert_envelope_bytes_total').map(({ labels, value }) => ({
+      answer: labels.answer as Answer,
+      project: labels.project ?? '',
+      category: labels.category ?? '',
+      count: value,
+    })),
     ends: named('culvert_spool_ends_total').map(({ labels, value }) => ({
       end: labels.end as SpoolEnd['end'],
       project: labels.project ?? '',
@@ -84,7 +99,7 @@ export function addUp(all: readonly Figures[]): Figures {
   return {
     answers: merge(all.flatMap(({ answers }) => answers)),
     items: merge(all.flatMap(({ items }) => items)),
-    bytes: addRecords(all.map(({ bytes }) => bytes)),
+    bytes: merge(all.flatMap(({ bytes }) => bytes)),
     ends: merge(all.flatMap(({ ends }) => ends)),
     within: addRecords(all.map(({ within }) => within)),
   }

@@ -1,6 +1,6 @@
 /** What did not go through, by why. */
 
-import type { Answer } from 'tunnel/contract'
+import type { Answer, RefusalSample, Refusals, SettingInForce } from 'tunnel/contract'
 import type { Figures } from './figures.ts'
 
 export type Refused = { answer: Answer; reason: string; count: number; projects: string[] }
@@ -19,4 +19,22 @@ export function refusalsIn({ answers }: Figures): Refused[] {
     byWhy.set(key, its)
   }
   return [...byWhy.values()].sort((a, b) => b.count - a.count)
+}
+
+/** What several replicas tell, as one. They may differ in a setting while they are replaced. */
+export function mergeRefusals(told: readonly Refusals[]): Refusals {
+  const byCode = new Map<string, RefusalSample>()
+  for (const sample of told.flatMap(({ refusals }) => refusals)) {
+    const other = byCode.get(sample.code) ?? sample
+    const newest = sample.last > other.last ? sample : other
+    byCode.set(sample.code, { ...newest, first: Math.min(sample.first, other.first) })
+  }
+  const settings: Record<string, SettingInForce[]> = {}
+  for (const [why, its] of told.flatMap(({ settings: all }) => Object.entries(all)))
+    for (const setting of its) {
+      settings[why] ??= []
+      if (!settings[why].some(({ name, value }) => name === setting.name && value === setting.value))
+        settings[why].push(setting)
+    }
+  return { refusals: [...byCode.values()], settings }
 }

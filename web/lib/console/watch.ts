@@ -28,9 +28,9 @@ export type ReplicaView = {
   vitals?: Vitals
   /** Share of one core since the look before. */
   cpu?: number
-  /** Envelopes a second since the look before. */
+  /** Envelopes that it has answered, and how many a second since the look before. */
+  envelopes: number
   rate: number
-  figures: Figures
 }
 
 /** Totals at one time. They never fall: what a replica counted stays when it has ended. */
@@ -92,7 +92,7 @@ const MOST_CHANGES = 50
 const MOST_ENDED = 20 // shown; of older ones only the counts are kept
 const ENDED_AFTER_MS = 60_000
 
-type Known = ReplicaView & { name: string; time: number }
+type Known = ReplicaView & { name: string; time: number; figures: Figures }
 
 export function createWatch({ origins, ask, now }: WatchParts): Watch {
   const known = new Map<string, Known>()
@@ -140,6 +140,7 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
     unheard.delete(origin)
     const series = readSeries(metrics)
     const figures = figuresOf(series)
+    const envelopes = sum(figures.answers)
     const vitals = vitalsOf(series)
     const before = known.get(name)
     const seconds = before ? (time - before.time) / 1000 : 0
@@ -147,8 +148,8 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
     else if (before.state !== 'answering') note(time, `${name} answers again`)
     if (before?.status) noteDifferences(before.status, status, time)
     known.set(name, {
-      ...{ name, origin, state: 'answering', seen: time, time, status, vitals, figures },
-      rate: before && seconds > 0 ? (countOf(figures) - countOf(before.figures)) / seconds : 0,
+      ...{ name, origin, state: 'answering', seen: time, time, status, vitals, figures, envelopes },
+      rate: before && seconds > 0 ? (envelopes - before.envelopes) / seconds : 0,
       ...(before?.vitals && seconds > 0 && { cpu: (vitals.cpuSeconds - before.vitals.cpuSeconds) / seconds }),
     })
   }
@@ -206,9 +207,9 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
     return {
       time,
       replicas: [
-        ...replicas.map(({ time: _, ...view }) => view),
+        ...replicas.map(({ time: _, figures: __, ...view }) => view),
         ...[...unheard].map(([origin, silentSince]) => ({
-          ...{ origin, state: 'silent' as const, silentSince, rate: 0, figures: NO_FIGURES },
+          ...{ origin, state: 'silent' as const, silentSince, rate: 0, envelopes: 0 },
         })),
       ],
       totals,
@@ -229,7 +230,7 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
       time,
       answers: countBy(totals.answers, ({ answer }) => answer),
       items: countBy(totals.items, ({ type }) => type),
-      bytes: Object.values(totals.bytes).reduce((sum, bytes) => sum + bytes, 0),
+      bytes: sum(totals.bytes),
       waiting: spools.reduce((sum, { envelopes = 0 }) => sum + envelopes, 0),
       waitingBytes: spools.reduce((sum, { bytes = 0 }) => sum + bytes, 0),
       ...(half !== undefined && points.length > 0 && { half }),
@@ -240,8 +241,8 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
   }
 }
 
-function countOf({ answers }: Figures): number {
-  return answers.reduce((sum, { count }) => sum + count, 0)
+function sum(counts: readonly { count: number }[]): number {
+  return counts.reduce((all, { count }) => all + count, 0)
 }
 
 /** One that several replicas share is counted once. */

@@ -38,8 +38,7 @@ const BADGES: Record<ReplicaView['state'], { state: State; word: string }> = {
 }
 
 function ReplicaCard({ replica }: { replica: ReplicaView }) {
-  const { name, origin, state, seen, silentSince, status, vitals, cpu, rate, figures } = replica
-  const all = figures.answers.reduce((sum, { count }) => sum + count, 0)
+  const { name, origin, state, seen, silentSince, status, vitals, cpu, rate, envelopes } = replica
   return (
     <li className="min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5">
       <div className="mb-3 flex flex-wrap items-center justify-between gap-2">
@@ -48,7 +47,7 @@ function ReplicaCard({ replica }: { replica: ReplicaView }) {
       </div>
       <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
         <Row name="Envelopes">
-          {sayCount(all)}
+          {sayCount(envelopes)}
           {state === 'answering' && `, now ${sayRate(rate)}`}
         </Row>
         {state !== 'answering' && silentSince !== undefined && (

@@ -1,6 +1,7 @@
 /** What was refused, why, and what would have let it pass. */
 
-import type { RefusalSample } from 'tunnel/contract'
+import { Fragment } from 'react'
+import type { RefusalSample, SettingInForce } from 'tunnel/contract'
 import { consoleFor } from '../../../lib/console/console.ts'
 import { explain, MEANINGS } from '../../../lib/console/fates.ts'
 import { refusalsIn } from '../../../lib/console/refused.ts'
@@ -14,7 +15,7 @@ export const metadata = { title: 'Refusals · Console' }
 
 export default async function RefusalsPage() {
   const door = await consoleFor('/console/refusals')
-  const [{ totals, replicas }, samples] = await Promise.all([door.look(), door.samples()])
+  const [{ totals, replicas }, told] = await Promise.all([door.look(), door.refusals()])
   const refusals = refusalsIn(totals)
   const since = Math.min(...replicas.flatMap(({ status }) => status?.since ?? []))
   return (
@@ -32,7 +33,7 @@ export default async function RefusalsPage() {
       <ul className="grid grid-cols-1 gap-4 desk:grid-cols-2">
         {refusals.map(({ answer, reason, count, projects }) => {
           const explained = explain(reason)
-          const sample = answer === 'refused' ? samples.find(({ code }) => code === reason) : undefined
+          const sample = answer === 'refused' ? told.refusals.find(({ code }) => code === reason) : undefined
           return (
             <li
               key={`${answer} ${reason}`}
@@ -51,7 +52,7 @@ export default async function RefusalsPage() {
                   <strong>What to do:</strong> {explained.fix}
                 </p>
               )}
-              <Settings fix={explained?.fix ?? ''} />
+              <Settings settings={told.settings[reason] ?? []} />
               {sample && <Sample sample={sample} />}
               {projects.length > 0 && (
                 <p className="mt-2 text-note text-quiet wrap-anywhere">of {projects.join(', ')}</p>
@@ -88,18 +89,22 @@ function Sample({ sample: { first, last, causes, request, headers } }: { sample:
   )
 }
 
-/** The settings that a remedy names. */
-function Settings({ fix }: { fix: string }) {
-  const names = [...new Set(fix.match(/\b[A-Z]{3,}(?:_[A-Z]+)+\b/g))]
-  if (names.length === 0) return null
+/** What would have let it pass, as it is set now. */
+function Settings({ settings }: { settings: SettingInForce[] }) {
+  if (settings.length === 0) return null
   return (
-    <p className="mt-2 text-note">
-      {names.length === 1 ? 'The setting: ' : 'The settings: '}
-      {names.map((name) => (
-        <code key={name} className="mr-2 rounded-part bg-sunken px-1.5 py-0.5">
-          {name}
-        </code>
-      ))}
-    </p>
+    <div className="mt-3 text-note">
+      <h3 className="font-semibold">
+        {settings.length === 1 ? 'The setting, as it is' : 'The settings, as they are'}
+      </h3>
+      <dl className="mt-1 grid grid-cols-[auto_1fr] gap-x-4 gap-y-0.5 font-mono">
+        {settings.map(({ name, value }) => (
+          <Fragment key={`${name} ${value}`}>
+            <dt>{name}</dt>
+            <dd className="min-w-0 wrap-anywhere text-quiet">{value}</dd>
+          </Fragment>
+        ))}
+      </dl>
+    </div>
   )
 }

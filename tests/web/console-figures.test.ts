@@ -1,0 +1,233 @@
+/** What the console says of three tunnels: each figure is what was sent, through a replica's death and through an outage. */
+
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Snapshot } from '../../web/lib/console/watch.ts'
+import { captureFor } from '../helpers/captures.ts'
+import { errorOf } from '../helpers/envelopes.ts'
+import { makeFolder } from '../helpers/folder.ts'
+import { get, lookUntil, PASSWORD, signIn } from '../helpers/operator.ts'
+import { freePort } from '../helpers/ports.ts'
+import { post } from '../helpers/post.ts'
+import { type Sentry, startSentry } from '../helpers/sentry.ts'
+import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
+import { startWeb, type Web } from '../helpers/web.ts'
+
+/** What real SDKs sent, and the category that each envelope counts under. */
+const REAL: [capture: string, category: string][] = [
+  ['browser-11.12.0-error-unhandled', 'error'],
+  ['browser-11.12.0-attachment', 'error'],
+  ['browser-11.12.0-feedback-attach', 'feedback'],
+  ['browser-11.12.0-session-1', 'session'],
+  ['browser-11.12.0-replay-2', 'replay'],
+  ['browser-11.12.0-logs', 'log_item'],
+  ['browser-11.12.0-metrics', 'trace_metric'],
+  ['browser-11.12.0-clientreport', 'none'],
+  ['browser-10.78.0-pageload', 'transaction'],
+  ['browser-10.78.0-error-handled', 'error'],
+]
+
+const UNREAD = 0 // bytes of what is refused before it has come whole
+
+/** `project category answer`, with envelopes and bytes. */
+type Books = Record<string, [envelopes: number, bytes: number]>
+
+describe('The figures of the console', () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let tunnels: Tunnel[]
+  let web: Web
+  let cookie: string | undefined
+  let lateAdminPort: number
+  let env: Record<string, string>
+  const sent: Books = {}
+  const project = (id: string) => `127.0.0.1:${sentry.port}/${id}`
+
+  beforeAll(async () => {
+    const folder = started.use(await makeFolder())
+    sentry = started.use(await startSentry({ projects: { 1: 'a'.repeat(32), 2: 'b'.repeat(32) } }))
+    sentry.allowUnexpected() // envelopes of captures are of other projects
+    env = {
+      SENTRY_DSN: `${sentry.dsn('1')} ${sentry.dsn('2')}`,
+      SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
+      MAX_ITEMS: '5',
+    }
+    tunnels = await Promise.all([1, 2, 3].map(() => startTunnel({ env })))
+    for (const tunnel of tunnels) started.use(tunnel)
+    lateAdminPort = await freePort()
+    const admins = [...tunnels.map(({ adminUrl }) => new URL(adminUrl).host), `127.0.0.1:${lateAdminPort}`]
+    web = started.use(
+      await startWeb({
+        OPERATOR_PASSWORD: PASSWORD,
+        ADMIN_TOKEN: tunnels[0]?.token ?? '',
+        TUNNEL_ADMIN: admins.join(),
+      }),
+    )
+    cookie = (await signIn(web.url)).cookie
+  }, 300_000)
+
+  afterAll(() => started.disposeAsync())
+
+  let next = 0
+
+  /** To one tunnel after the other, and into our own books. */
+  async function send(
+    body: Buffer,
+    status: number,
+    [id, category, answer]: [id: string, category: string, answer: string],
+    bytes = body.length,
+  ) {
+    const live = tunnels.filter(({ pid }) => pid !== killed)
+    const { url } = live[next++ % live.length] as Tunnel
+    expect((await post(url, { body })).status).toBe(status)
+    const name = `${id && project(id)} ${category} ${answer}`
+    const [envelopes, all] = sent[name] ?? [0, 0]
+    sent[name] = [envelopes + 1, all + bytes]
+  }
+
+  let killed: number | undefined
+
+  const newError = (id: string) => errorOf(sentry.dsn(id), { event_id: randomUUID().replaceAll('-', '') })
+
+  function booksOf({ totals }: Snapshot): Books {
+    const books: Books = {}
+    const at = (each: { project: string; category: string; answer: string }) => {
+      const name = `${each.project} ${each.category} ${each.answer}`
+      books[name] ??= [0, 0]
+      return books[name]
+    }
+    for (const each of totals.answers) at(each)[0] += each.count
+    for (const each of totals.bytes) at(each)[1] += each.count
+    return books
+  }
+
+  /** As Prometheus is told, of all that live. */
+  async function metricsBooks(): Promise<Books> {
+    const books: Books = {}
+    for (const tunnel of tunnels.filter(({ pid }) => pid !== killed)) {
+      const text = await (await fetch(`${tunnel.adminUrl}/metrics`)).text()
+      for (const [, metric, labels = '', value] of text.matchAll(
+        /^culvert_(envelopes|envelope_bytes)_total\{(.*)\} (\d+)$/gm,
+      )) {
+        const label = (name: string) => new RegExp(`${name}="([^"]*)"`).exec(labels)?.[1] ?? ''
+        const name = `${label('project')} ${label('category')} ${label('answer')}`
+        books[name] ??= [0, 0]
+        books[name][metric === 'envelopes' ? 0 : 1] += Number(value)
+      }
+    }
+    return books
+  }
+
+  const all = (books: Books) => Object.values(books).reduce((sum, [envelopes]) => sum + envelopes, 0)
+  const lookForAll = () => lookUntil(web.url, cookie, (snapshot) => all(booksOf(snapshot)) >= all(sent))
+  const changesOf = ({ changes }: Snapshot) => changes.map(({ text }) => text).join('\n')
+
+  it('are what real SDKs sent, by project, category and fate, in envelopes and bytes, and equal /metrics', async () => {
+    for (const [name, category] of REAL)
+      for (const id of ['1', '2'])
+        await send(captureFor(sentry.dsn(id), name), 200, [id, category, 'delivered'])
+    sentry.once({ status: 400, body: { detail: 'bad' } })
+    await send(newError('1'), 400, ['1', 'error', 'declined'])
+    for (let n = 0; n < 4; n++)
+      await send(errorOf('https://abc@elsewhere.example/9'), 403, ['', 'error', 'refused'])
+    for (let n = 0; n < 3; n++) await send(Buffer.from('not an envelope'), 400, ['', 'none', 'refused'])
+    const snapshot = await lookForAll()
+    expect(booksOf(snapshot)).toEqual(sent)
+    expect(await metricsBooks()).toEqual(sent)
+    expect(snapshot.projects).toEqual([project('1'), project('2')])
+  })
+
+  it('tell who sent to each project: SDKs and releases, and how much of the spool may be its', async () => {
+    const page = await pageText('/console/projects')
+    for (const word of [
+      'sentry.javascript.browser/11.12.0',
+      'sentry.javascript.browser/10.78.0',
+      'shop@1.0.0',
+      'Nothing of it waits',
+      `dsn: '${sentry.dsn('2')}'`,
+    ])
+      expect([word, page.includes(word)]).toEqual([word, true])
+  })
+
+  it('explain a refusal by the setting that would have let it pass, with the value it has', async () => {
+    const items = '{"type":"client_report"}\n{}\n'.repeat(6)
+    await send(Buffer.from(`{"dsn":"${sentry.dsn('1')}"}\n${items}`), 413, ['', 'none', 'refused'], UNREAD)
+    await lookForAll()
+    const page = await pageText('/console/refusals')
+    const shown = Object.fromEntries(
+      [...page.matchAll(/<dt>([A-Z_]+)<\/dt><dd[^>]*>([^<]*)</g)].map(([, name, value]) => [name, value]),
+    )
+    expect(shown).toEqual({ MAX_ITEMS: '5', SENTRY_DSN: env.SENTRY_DSN })
+  })
+
+  it('show a limit that Sentry asks for until when it is in force, and what is held back by it', async () => {
+    sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '600:replay:key' } })
+    const before = Date.now()
+    await send(captureFor(sentry.dsn('2'), 'browser-11.12.0-replay-2'), 429, ['2', 'replay', 'limited'])
+    const { limits, ...snapshot } = await lookUntil(web.url, cookie, ({ limits: all }) => all.length > 0)
+    expect(limits).toEqual([{ project: project('2'), category: 'replay', until: expect.any(Number) }])
+    expect((limits[0]?.until ?? 0) - before).toBeGreaterThanOrEqual(600_000 - 1_000)
+    expect(changesOf({ limits, ...snapshot })).toContain(`Sentry holds back ${project('2')} replay`)
+    const page = await pageText('/console/projects')
+    expect(page.includes('replay, free again')).toBe(true)
+  })
+
+  it('go on being what was sent when a replica is killed, which is said, and so is one that joins', async () => {
+    const third = tunnels[2] as Tunnel
+    const { replica } = await (await third.admin('/status')).json()
+    expect(booksOf(await lookForAll())).toEqual(sent)
+    killed = third.pid
+    await third.kill()
+    const silent = await lookUntil(web.url, cookie, ({ replicas }) =>
+      replicas.some(({ name, state }) => name === replica && state === 'silent'),
+    )
+    expect(booksOf(silent)).toEqual(sent)
+    expect(changesOf(silent)).toContain(`${replica} does not answer`)
+
+    const late = started.use(await startTunnel({ env: { ...env, ADMIN_PORT: String(lateAdminPort) } }))
+    tunnels.push(late)
+    const { replica: name } = await (await late.admin('/status')).json()
+    const joined = await lookUntil(web.url, cookie, ({ changes }) =>
+      changes.some(({ text }) => text === `${name} is there`),
+    )
+    expect(joined.replicas.filter(({ state }) => state === 'answering')).toHaveLength(3)
+    for (let n = 0; n < 9; n++) await send(newError('1'), 200, ['1', 'error', 'delivered'])
+    expect(booksOf(await lookForAll())).toEqual(sent)
+  })
+
+  it('say which upstream is not asked, since when, and when it is tried; and when it is asked again', async () => {
+    await sentry.away()
+    const before = Date.now()
+    for (let n = 0; n < 18; n++) await send(newError('1'), 202, ['1', 'error', 'spooled'])
+    const open = await lookUntil(web.url, cookie, ({ upstreams: [upstream] }) => upstream?.open.length === 3)
+    const [upstream] = open.upstreams
+    expect(upstream).toMatchObject({ origin: sentry.url, closed: [] })
+    expect(upstream?.since).toBeGreaterThanOrEqual(before - 1_000)
+    expect(upstream?.nextProbe).toBeGreaterThan(upstream?.since ?? 0)
+    expect(changesOf(open)).toContain(`does not ask ${sentry.url}`)
+    const { spools } = await lookForAll()
+    expect(spools.map(({ envelopes }) => envelopes)).toEqual([18]) // once, though three tell of it
+    const page = await pageText('/console/projects')
+    expect(/18 of error: [\d.]+ KB, [\d.]+ % of its share of the spool/.exec(page)?.length).toBe(1)
+
+    await sentry.back()
+    const back = await lookUntil(
+      web.url,
+      cookie,
+      ({ upstreams, spools: [spool] }) => upstreams[0]?.open.length === 0 && spool?.envelopes === 0,
+      60_000,
+    )
+    expect(changesOf(back)).toContain(`asks again ${sentry.url}`)
+    const delivered = back.totals.ends.filter(({ end }) => end === 'delivered')
+    expect(delivered.reduce((sum, { count }) => sum + count, 0)).toBe(18)
+    expect(booksOf(back)).toEqual(sent)
+  })
+
+  async function pageText(path: string): Promise<string> {
+    const response = await get(web.url + path, cookie)
+    expect(response.status).toBe(200)
+    return (await response.text()).replaceAll('<!-- -->', '').replaceAll('&#x27;', "'")
+  }
+})

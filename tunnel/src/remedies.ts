@@ -1,0 +1,39 @@
+/** The settings that would have let pass what did not, by why it did not, with the values they have. */
+
+import type { Config } from './config.ts'
+import type { SettingInForce } from './contract.ts'
+import type { FilterReason } from './filters.ts'
+import type { Code } from './rejection.ts'
+import { sharedSettings, tunnelSettings, writeSetting } from './shown-settings.ts'
+
+type Name = keyof ReturnType<typeof sharedSettings> | keyof ReturnType<typeof tunnelSettings>
+
+/** What is left out here no setting lets pass. `shed`: our own limits; Sentry's are set at Sentry. */
+const SETTINGS: { readonly [why in Code | FilterReason | 'shed']?: readonly Name[] } = {
+  'header-too-large': ['HEADER_BYTES'],
+  'too-many-items': ['MAX_ITEMS'],
+  'envelope-too-large': ['MAX_ENVELOPE_BYTES'],
+  'body-timeout': ['BODY_TIMEOUT_MS'],
+  'dsn-unknown': ['SENTRY_DSN'],
+  'origin-foreign': ['ALLOWED_ORIGINS'],
+  'spool-full': ['SPOOL_BYTES'],
+  'spool-unwritable': ['SPOOL_URL'],
+  'inbox-full': ['INBOX_FILE'],
+  shed: ['ADDRESS_RATE', 'ADDRESS_BURST', 'ADDRESS_BYTES', 'PROJECT_RATE', 'PROJECT_BURST'],
+  'next-noise': ['DROP_NEXT_NOISE'],
+  'browser-extensions': ['FILTERS'],
+  'web-crawlers': ['FILTERS'],
+  localhost: ['FILTERS'],
+  'filtered-transaction': ['FILTERS'],
+  'error-message': ['FILTER_ERROR_MESSAGES'],
+  'release-version': ['FILTER_RELEASES'],
+}
+
+export function findRemedies(config: Config): Record<string, SettingInForce[]> {
+  const values = { ...sharedSettings(config), ...tunnelSettings(config) }
+  const remedies = Object.entries(SETTINGS).map(([why, names]) => [
+    why,
+    names.map((name) => ({ name, value: writeSetting(values[name]) })),
+  ])
+  return Object.fromEntries(remedies)
+}

@@ -1,0 +1,159 @@
+/** One project: its envelopes and bytes by category and fate, what of it waits or is held back, who sends, and how one sends. */
+
+import type { ReactNode } from 'react'
+import type { SeenName } from 'tunnel/contract'
+import { parseDsn, tunnelUrl } from 'tunnel/dsn'
+import type { Amount, ProjectView, SpoolShare } from '../../lib/console/projects.ts'
+import { sayBytes, sayCount, sayShare } from '../../lib/console/words.ts'
+import { CodeBlock } from '../code-block.tsx'
+import { FateBadge } from '../fate.tsx'
+import { Badge } from '../state.tsx'
+import { Ago, In } from './ago.tsx'
+import { Empty, Panel } from './panel.tsx'
+
+export function ProjectPanel({ project, tunnelPath }: { project: ProjectView; tunnelPath: string }) {
+  const { name, traffic, ends, shares, limits, sdks, releases, dsns } = project
+  return (
+    <Panel title={name}>
+      {traffic.length === 0 ? <Empty>Nothing has come yet.</Empty> : <Traffic project={project} />}
+      <ul className="mt-3 grid gap-1 text-note">
+        {ends.length > 0 && (
+          <li>
+            Waiting in the spool ended: {ends.map(({ end, count }) => `${end} ${sayCount(count)}`).join(', ')}
+          </li>
+        )}
+        {shares.map((share) => (
+          <Share key={share.spool} share={share} />
+        ))}
+        {limits.map(({ category, until }) => (
+          <li key={category}>
+            <Badge state="hold">limited</Badge> {category}, free again <In time={until} />
+          </li>
+        ))}
+      </ul>
+      <Names title="SDKs seen last" names={sdks} none="No envelope has named its SDK yet." />
+      <Names
+        title="Releases seen last"
+        names={releases}
+        none="None yet. The header of an envelope names the release where the SDK is given one and traces are on."
+      />
+      {dsns.map((dsn) => (
+        <div key={dsn} className="mt-4">
+          <CodeBlock label="How an SDK sends to it" text={snippet(dsn, tunnelPath)} copy="Copy Sentry.init" />
+        </div>
+      ))}
+    </Panel>
+  )
+}
+
+function Traffic({ project: { name, answers, traffic, totals } }: { project: ProjectView }) {
+  return (
+    <section
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+      tabIndex={0}
+      aria-label={`Traffic of ${name}`}
+      className="mt-0 overflow-x-auto"
+    >
+      <table aria-label={`Envelopes of ${name} by category and fate`} className="w-full text-note">
+        <thead>
+          <tr className="text-right">
+            <th className="pr-4 text-left font-normal text-quiet">Category</th>
+            {answers.map((answer) => (
+              <th key={answer} className="pb-1 pl-3 font-normal">
+                <a
+                  href={`/console/feed?${new URLSearchParams({ project: name, fate: answer })}`}
+                  className="no-underline hover:underline"
+                >
+                  <FateBadge fate={answer} />
+                </a>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {traffic.map(({ category, amounts }) => (
+            <tr key={category} className="border-t border-line">
+              <th scope="row" className="py-1 pr-4 text-left font-normal">
+                {category}
+              </th>
+              {answers.map((answer) => (
+                <Cell key={answer} amount={amounts[answer]} />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+        <tfoot>
+          <tr className="border-t-2 border-line font-semibold">
+            <th scope="row" className="py-1 pr-4 text-left">
+              all
+            </th>
+            {answers.map((answer) => (
+              <Cell key={answer} amount={totals[answer]} />
+            ))}
+          </tr>
+        </tfoot>
+      </table>
+    </section>
+  )
+}
+
+function Cell({ amount }: { amount: Amount | undefined }) {
+  if (!amount) return <td />
+  return (
+    <td className="py-1 pl-3 text-right align-top whitespace-nowrap tabular-nums">
+      {sayCount(amount.envelopes)}
+      <span className="block font-normal text-quiet">{sayBytes(amount.bytes)}</span>
+    </td>
+  )
+}
+
+function Share({ share: { lanes, bytes, boundBytes } }: { share: SpoolShare }): ReactNode {
+  if (lanes.length === 0) return <li>Nothing of it waits; {sayBytes(boundBytes)} of the spool may be its.</li>
+  return (
+    <li>
+      <Badge state="wait">waits</Badge>{' '}
+      {lanes.map(({ category, envelopes }) => `${sayCount(envelopes)} of ${category}`).join(', ')}:{' '}
+      {sayBytes(bytes)}, {sayShare(bytes / boundBytes)} of its share of the spool
+    </li>
+  )
+}
+
+const SHOWN_AT_ONCE = 5
+
+function Names({ title, names, none }: { title: string; names: SeenName[]; none: string }) {
+  const more = names.slice(SHOWN_AT_ONCE)
+  return (
+    <>
+      <h3 className="mt-4 mb-1 text-note font-semibold">{title}</h3>
+      {names.length === 0 && <Empty>{none}</Empty>}
+      <NameList names={names.slice(0, SHOWN_AT_ONCE)} />
+      {more.length > 0 && (
+        <details className="text-note">
+          <summary className="min-h-8">{more.length} more</summary>
+          <NameList names={more} />
+        </details>
+      )}
+    </>
+  )
+}
+
+function NameList({ names }: { names: SeenName[] }) {
+  return (
+    <ul className="grid gap-0.5 text-note">
+      {names.map(({ name, last }) => (
+        <li key={name} className="flex flex-wrap justify-between gap-x-3">
+          <span className="min-w-0 wrap-anywhere">{name}</span>
+          <span className="text-quiet">
+            <Ago time={last} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function snippet(dsn: string, tunnelPath: string): string {
+  const parsed = parseDsn(dsn)
+  const tunnel = parsed ? tunnelUrl(tunnelPath, parsed) : tunnelPath
+  return `Sentry.init({\n  dsn: '${dsn}',\n  tunnel: '${tunnel}',\n})`
+}
