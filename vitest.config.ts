@@ -28,7 +28,7 @@ export default defineConfig({
           ...shared,
           name: 'light',
           include: ['tests/**/*.test.ts'],
-          exclude: HEAVY,
+          exclude: [...HEAVY, '**/node_modules/**'], // the benchmark has its own
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },

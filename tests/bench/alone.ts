@@ -1,4 +1,4 @@
-/** What is asked of Culvert alone: steadiness, memory, a quick start, and no price for many projects. */
+/** What is asked of Culvert alone: steadiness, memory and a quick start. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,13 +7,14 @@ import { makeFolder } from '../helpers/folder.ts'
 import { NODE } from '../helpers/node.ts'
 import { freePort } from '../helpers/ports.ts'
 import type { Cores } from './cores.ts'
+import { startCulvert, TUNNEL } from './culvert.ts'
 import { spreadOf } from './figures.ts'
 import { postSteadily } from './load.ts'
-import { measure, type Subject } from './measure.ts'
+import { CONNECTIONS, measure, type Subject } from './measure.ts'
 import type { Plan } from './plan.ts'
 import { dsnsOf } from './projects.ts'
 import { buildRequests } from './requests.ts'
-import { startCulvert, TUNNEL } from './server.ts'
+import { warmUp } from './rounds.ts'
 import type { Sink } from './sink.ts'
 
 export const STEADY_RATE = 2_000 // envelopes a second
@@ -25,8 +26,6 @@ export type Alone = {
   growth: number
   /** Milliseconds from the start of a process until /readyz answers. */
   starts: number[]
-  /** Microseconds of CPU time for each envelope, by round. */
-  projects: { one: number; many: number }[]
 }
 
 export async function measureAlone(
@@ -42,13 +41,12 @@ export async function measureAlone(
   tell("Culvert's start")
   const starts: number[] = []
   for (let i = 0; i < plan.starts; i++) starts.push(await timeStart(cores, sink))
-  tell(`Culvert with 1 project, and with ${plan.projects}`)
-  return { steady, growth, starts, projects: await compareProjects(plan, cores, sink) }
+  return { steady, growth, starts }
 }
 
 async function measureSteady(plan: Plan, cores: Cores, sink: Sink): Promise<Alone['steady']> {
-  await using subject = await start(cores, sink, 1)
-  await measure(subject, sink, plan.bodies['3.3 KB error'].warmUp)
+  await using subject = await start(cores, sink)
+  await warmUp(subject, plan, sink)
   const { p50, p99 } = await measure(subject, sink, plan.steady, (options) =>
     postSteadily(options, STEADY_RATE),
   )
@@ -56,7 +54,7 @@ async function measureSteady(plan: Plan, cores: Cores, sink: Sink): Promise<Alon
 }
 
 async function measureGrowth({ growth }: Plan, cores: Cores, sink: Sink): Promise<number> {
-  await using subject = await start(cores, sink, 1)
+  await using subject = await start(cores, sink)
   const before = await residentAt(subject, sink, growth.from, growth.looks)
   return (await residentAt(subject, sink, growth.to, growth.looks)) - before
 }
@@ -71,28 +69,12 @@ async function residentAt(subject: Subject, sink: Sink, envelope: number, looks:
   return spreadOf(seen).median
 }
 
-async function compareProjects(plan: Plan, cores: Cores, sink: Sink): Promise<Alone['projects']> {
-  await using one = await start(cores, sink, 1)
-  await using many = await start(cores, sink, plan.projects)
-  const { warmUp, posts } = plan.bodies['3.3 KB error']
-  for (const subject of [one, many]) await measure(subject, sink, warmUp)
-  const rounds: Alone['projects'] = []
-  for (let round = 0; round < plan.projectRounds; round++)
-    rounds.push({
-      one: (await measure(one, sink, posts)).cpu,
-      many: (await measure(many, sink, posts)).cpu,
-    })
-  return rounds
-}
-
-async function start(cores: Cores, sink: Sink, projects: number) {
-  const dsns = dsnsOf(sink.port, projects)
+async function start(cores: Cores, sink: Sink) {
+  const dsns = dsnsOf(sink.port, 1)
   const server = await startCulvert(cores, dsns)
   return {
-    name: `culvert with ${projects} project(s)`,
-    server,
+    ...{ name: 'culvert', server, posted: 0, connections: CONNECTIONS },
     requests: buildRequests('3.3 KB error', dsns),
-    posted: 0,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }
 }

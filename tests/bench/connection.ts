@@ -1,49 +1,66 @@
 /** One kept-alive connection that posts a prebuilt request and waits for the end of its answer. */
 
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import type { Request } from './requests.ts'
 
 export type Connection = {
   /** Only when the answer to the one before is in. */
-  post(request: Buffer): void
+  post(request: Request): void
   close(): void
 }
 
 export type Listener = {
+  /** The status that every answer has to have. */
+  wanted: number
   onAnswer: (connection: Connection) => void
-  /** Told of any answer but 200, and of a connection that breaks. */
+  /** Told of any other answer, and of a connection that breaks. */
   onFault: (fault: Error) => void
 }
 
 const READ_BYTES = 16 * 1024
 
-/** `onread` hands over one buffer again and again: nothing is allocated for an answer. */
-export async function openConnection(port: number, { onAnswer, onFault }: Listener): Promise<Connection> {
+/** A server that ends the connection with an answer (nginx does after 1,000) is posted to on another from then on. */
+export async function openConnection(port: number, listener: Listener): Promise<Connection> {
+  const { wanted, onAnswer, onFault } = listener
   let text = ''
-  const socket = connect({
-    host: '127.0.0.1',
-    port,
-    noDelay: true,
-    onread: { buffer: Buffer.alloc(READ_BYTES), callback: take },
-  })
-  const connection: Connection = {
-    post: (request) => void socket.write(request),
-    close: () => socket.removeAllListeners('close').destroy(),
-  }
+  let socket = dial()
+  const connection: Connection = { post, close: () => hangUp(socket) }
   await once(socket, 'connect')
-  socket.on('error', onFault)
-  socket.on('close', () => onFault(new Error('a connection was closed before its answer')))
   return connection
+
+  function dial(): Socket {
+    // `onread` hands over one buffer again and again: nothing is allocated for an answer.
+    const onread = { buffer: Buffer.alloc(READ_BYTES), callback: take }
+    const dialled = connect({ host: '127.0.0.1', port, noDelay: true, onread })
+    dialled.on('error', onFault)
+    dialled.on('close', () => onFault(new Error('a connection was closed before its answer')))
+    return dialled
+  }
+
+  function post(request: Request): void {
+    socket.cork()
+    for (const part of request) socket.write(part)
+    socket.uncork()
+  }
 
   function take(bytes: number, buffer: Uint8Array): boolean {
     text += (buffer as Buffer).toString('latin1', 0, bytes)
     if (!isWhole(text)) return true
     const answer = text
     text = ''
-    if (answer.startsWith('HTTP/1.1 200')) onAnswer(connection)
-    else onFault(new Error(`answered otherwise than with 200:\n${answer.slice(0, 600)}`))
+    if (isLast(answer)) {
+      hangUp(socket)
+      socket = dial()
+    }
+    if (answer.startsWith(`HTTP/1.1 ${wanted}`)) onAnswer(connection)
+    else onFault(new Error(`answered otherwise than with ${wanted}:\n${answer.slice(0, 600)}`))
     return true
   }
+}
+
+function hangUp(socket: Socket): void {
+  socket.removeAllListeners('close').destroy()
 }
 
 /** One request at a time: where an answer ends, nothing follows. */
@@ -53,4 +70,8 @@ function isWhole(text: string): boolean {
   const head = text.slice(0, end)
   const length = /\r\ncontent-length: *(\d+)/i.exec(head)
   return length ? text.length >= end + 4 + Number(length[1]) : text.endsWith('\r\n0\r\n\r\n')
+}
+
+function isLast(answer: string): boolean {
+  return /\r\nconnection: *close/i.test(answer)
 }

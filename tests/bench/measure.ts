@@ -17,17 +17,25 @@ export type Figures = {
   p99: number
   /** Bytes held at the end. */
   rss: number
+  /** Envelopes that were posted. */
+  posts: number
 }
 
 /** Somebody counted otherwise: nothing that was measured means anything. */
 export class Invalid extends Error {}
 
 /** A server, and how many envelopes it has been posted since its start. */
-export type Subject = { name: string; server: Server; requests: Requests; posted: number }
+export type Subject = {
+  name: string
+  server: Server
+  requests: Requests
+  connections: number
+  posted: number
+}
 
-type Way = (options: LoadOptions) => Promise<Timing>
+type Load = (options: LoadOptions) => Promise<Timing>
 
-const CONNECTIONS = 32
+export const CONNECTIONS = 32
 const SETTLING_MS = 5000 // a log is written out within 200 ms; the machine may be busy
 
 /** Rejects with `Invalid` when the sink, or the server's own books, counted otherwise than we posted. */
@@ -35,22 +43,29 @@ export async function measure(
   subject: Subject,
   sink: Sink,
   posts: number,
-  way: Way = postInTurn,
+  load: Load = postInTurn,
 ): Promise<Figures> {
-  const { server, requests } = subject
-  const before = { ...sink.seen, cpu: cpuSeconds(server.pid) }
-  const timing = await way({ port: server.port, requests, posts, connections: CONNECTIONS })
-  const cpu = cpuSeconds(server.pid) - before.cpu
-  const rss = residentBytes(server.pid)
+  const before = { ...sink.seen }
+  const figures = await observe(subject, posts, load)
   subject.posted += posts
   checkSink(subject, sink, before, posts)
   await checkBooks(subject)
+  return figures
+}
+
+/** Asks nobody what they have counted. */
+export async function observe(
+  { server, requests, connections }: Pick<Subject, 'server' | 'requests' | 'connections'>,
+  posts: number,
+  load: Load = postInTurn,
+): Promise<Figures> {
+  const before = cpuSeconds(...server.pids())
+  const { p50, p99, took, posted } = await load({ port: server.port, requests, posts, connections })
+  const cpu = cpuSeconds(...server.pids()) - before
   return {
-    cpu: (cpu * 1e6) / posts,
-    rate: (posts * 1000) / timing.took,
-    p50: timing.p50,
-    p99: timing.p99,
-    rss,
+    cpu: (cpu * 1e6) / posted,
+    rate: (posted * 1000) / took,
+    ...{ p50, p99, rss: residentBytes(...server.pids()), posts: posted },
   }
 }
 

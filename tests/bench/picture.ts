@@ -7,15 +7,16 @@ import { parseHTML } from 'linkedom'
 export const COLOURS = {
   ours: 'var(--ours)',
   others: 'var(--others)',
+  floors: 'var(--floors)',
   wrong: 'var(--wrong)',
   ink: 'var(--ink)',
   faint: 'var(--faint)',
 }
 
 const STYLE = `
-  svg { --paper: #fbfaf7; --ink: #17211f; --faint: #55605c; --ours: #0b6650; --others: #a3aca8; --wrong: #b3402a; color: var(--ink); }
+  svg { --paper: #fbfaf7; --ink: #17211f; --faint: #55605c; --ours: #0b6650; --others: #97a19d; --floors: #d0d5d2; --wrong: #b3402a; color: var(--ink); }
   @media (prefers-color-scheme: dark) {
-    svg { --paper: #101413; --ink: #e7ece9; --faint: #9daaa5; --ours: #62d2b0; --others: #5c6763; --wrong: #f0866d; }
+    svg { --paper: #101413; --ink: #e7ece9; --faint: #9daaa5; --ours: #62d2b0; --others: #6a7672; --floors: #39423f; --wrong: #f0866d; }
   }
   text { font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; }
 `

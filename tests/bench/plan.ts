@@ -1,60 +1,81 @@
 /** How much is measured. */
 
 import { parseArgs } from 'node:util'
-import type { BodyKind } from './requests.ts'
+import { PUBLISHED } from './publish.ts'
+import { BODY_KINDS, type BodyKind } from './requests.ts'
 
 export type Plan = {
+  bodies: readonly BodyKind[]
   rounds: number
-  /** Envelopes before the first round, and in each, by body. */
-  bodies: Record<BodyKind, { warmUp: number; posts: number }>
+  /** How long a server is warmed up; it begins with an envelope on each connection. */
+  warmUp: { seconds: number }
+  /** How much CPU time a measurement takes, how long at most, and its least envelopes on each connection. */
+  measured: { cpuSeconds: number; seconds: number; least: number }
+  /** The numbers of projects, and of replicas, that are compared. */
+  projects: readonly number[]
+  replicas: readonly number[]
+  /** Rounds of these, and outages. */
+  fewerRounds: number
+  /** Envelopes that wait in the spool after an outage. */
+  spooled: number
   /** Envelopes posted at the fixed rate. */
   steady: number
   /** Between which envelopes the growth of memory is looked at, and how often at each end. */
   growth: { from: number; to: number; looks: number }
   starts: number
-  /** DSNs beside which one is compared. */
-  projects: number
-  /** The rounds of that comparison. */
-  projectRounds: number
 }
 
 const DEFAULT: Plan = {
+  bodies: BODY_KINDS,
   rounds: 5,
-  bodies: {
-    '3.3 KB error': { warmUp: 10_000, posts: 20_000 },
-    '40 KB span batch': { warmUp: 2_000, posts: 4_000 },
-    '150 KB replay': { warmUp: 500, posts: 1_000 },
-  },
-  steady: 20_000,
-  growth: { from: 100_000, to: 200_000, looks: 5 },
+  warmUp: { seconds: 1.5 },
+  measured: { cpuSeconds: 0.6, seconds: 2, least: 4 },
+  projects: [1, 100, 1_000],
+  replicas: [1, 2, 3, 4],
+  fewerRounds: 3,
+  spooled: 6_000,
+  steady: 10_000,
+  growth: { from: 50_000, to: 100_000, looks: 5 },
   starts: 5,
-  projects: 1_000,
-  projectRounds: 3,
 }
 
 const QUICK: Plan = {
+  bodies: ['3.3 KB error', '10 MB attachment'],
   rounds: 1,
-  bodies: {
-    '3.3 KB error': { warmUp: 50, posts: 300 },
-    '40 KB span batch': { warmUp: 20, posts: 100 },
-    '150 KB replay': { warmUp: 20, posts: 50 },
-  },
+  warmUp: { seconds: 0 },
+  measured: { cpuSeconds: 0, seconds: 0, least: 2 },
+  projects: [100],
+  replicas: [2],
+  fewerRounds: 1,
+  spooled: 200,
   steady: 300,
   growth: { from: 300, to: 900, looks: 1 },
   starts: 1,
-  projects: 100,
-  projectRounds: 1,
 }
 
-export type Arguments = { plan: Plan; json: string | undefined }
+export type Arguments = {
+  plan: Plan
+  /** Where table, figures and picture go. */
+  folder: string
+  /** Whether README is to show them. */
+  publish: boolean
+}
 
-/** Reads `--quick` (a check that all is counted right, no claim on speed), `--long` and `--json FILE`. Throws on others. */
+const FOLDER = '.culvert/bench'
+
+/** Reads `--quick` (a check that all is counted right, no claim on speed), `--long`, `--out FOLDER` and `--publish`. Throws on others. */
 export function readArguments(args: string[]): Arguments {
   const { values } = parseArgs({
     args,
-    options: { quick: { type: 'boolean' }, long: { type: 'boolean' }, json: { type: 'string' } },
+    options: {
+      quick: { type: 'boolean' },
+      long: { type: 'boolean' },
+      out: { type: 'string' },
+      publish: { type: 'boolean', default: false },
+    },
   })
-  const plan = values.quick ? QUICK : DEFAULT
-  const growth = values.long ? { ...plan.growth, to: 1_000_000 } : plan.growth
-  return { plan: { ...plan, growth }, json: values.json }
+  const { quick, long, publish, out = publish ? PUBLISHED : FOLDER } = values
+  const plan = quick ? QUICK : DEFAULT
+  const growth = long ? { ...plan.growth, to: 1_000_000 } : plan.growth
+  return { plan: { ...plan, growth }, folder: out, publish }
 }

@@ -34,16 +34,28 @@ export async function openSink() {
     socket.on('error', () => socket.destroy()) // a server that is stopped leaves its connections so
     socket.on('close', () => sockets.delete(socket))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  await listen(0)
+  const { port } = server.address() as AddressInfo
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     seen,
-    async [Symbol.asyncDispose]() {
-      server.close()
-      for (const socket of sockets) socket.destroy()
-      await once(server, 'close')
-    },
+    /** Takes no connection any more, and ends those there are. */
+    leave,
+    /** Is there again, at the same port. */
+    comeBack: () => listen(port),
+    [Symbol.asyncDispose]: leave,
+  }
+
+  async function listen(where: number): Promise<void> {
+    server.listen(where, '127.0.0.1')
+    await once(server, 'listening')
+  }
+
+  async function leave(): Promise<void> {
+    if (!server.listening) return
+    server.close()
+    for (const socket of sockets) socket.destroy()
+    await once(server, 'close')
   }
 }
 

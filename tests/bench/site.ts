@@ -1,6 +1,6 @@
 /** What docs/capacity.md is worked out from: nginx in front of a tunnel, their memory, and an hour of outage: `npm run bench:site`. */
 
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Pool } from 'undici'
@@ -9,14 +9,15 @@ import { makeFolder } from '../helpers/folder.ts'
 import { startNginx } from '../helpers/nginx.ts'
 import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
 import { postInTurn } from './load.ts'
-import { cpuSeconds, residentBytes } from './process-cost.ts'
+import { describeMachine } from './machine.ts'
+import { childrenOf, cpuSeconds, residentBytes } from './process-cost.ts'
 import { dsnsOf } from './projects.ts'
-import { BODY_KINDS, buildRequests } from './requests.ts'
+import { buildRequests } from './requests.ts'
 import { openSink } from './sink.ts'
-import { describeMachine } from './table.ts'
 
 const QUICK = process.argv.includes('--quick')
 const POSTS = { '3.3 KB error': 20_000, '40 KB span batch': 4_000, '150 KB replay': 1_000 }
+const KINDS = ['3.3 KB error', '40 KB span batch', '150 KB replay'] as const
 const OUTAGE = QUICK ? 200 : 20_000
 const CONNECTIONS = 32
 
@@ -32,7 +33,7 @@ await using nginx = await startNginx({ tunnels: [`127.0.0.1:${tunnel.port}`], we
 const rows: string[][] = [['what', 'figure']]
 
 row('a tunnel that has just started, MB', mb(residentBytes(pidOf(tunnel))))
-for (const kind of BODY_KINDS) {
+for (const kind of KINDS) {
   const requests = buildRequests(kind, dsns)
   const posts = QUICK ? 100 : POSTS[kind]
   await postInTurn({ port: nginx.port, requests, posts, connections: CONNECTIONS })
@@ -95,12 +96,12 @@ function pidOf({ pid }: Tunnel): number {
   return pid
 }
 
-function workersOf(master: number | undefined): number[] {
-  return readFileSync(`/proc/${master}/task/${master}/children`, 'utf8').trim().split(' ').map(Number)
+function workersOf(master = 0): number[] {
+  return childrenOf(master)
 }
 
 function workersCpu(master: number | undefined): number {
-  return workersOf(master).reduce((sum, pid) => sum + cpuSeconds(pid), 0)
+  return cpuSeconds(...workersOf(master))
 }
 
 function sizeOf(place: string): number {

@@ -1,116 +1,179 @@
-/** The table of the benchmark: medians, with their spread over the rounds. */
+/** The tables of the benchmark, in Markdown: medians, with their spread over the rounds. */
 
-import { arch, availableParallelism, cpus } from 'node:os'
-import sentry from '@sentry/core/package.json' with { type: 'json' }
 import { type Alone, STEADY_RATE } from './alone.ts'
-import type { Cores } from './cores.ts'
 import { spreadOf } from './figures.ts'
 import type { Figures } from './measure.ts'
+import { LIVE_RATE, type Outage } from './outage.ts'
 import type { Plan } from './plan.ts'
-import { BODY_KINDS, type BodyKind } from './requests.ts'
-import type { Round, SideBySide, Way } from './side-by-side.ts'
+import type { Round } from './rounds.ts'
+import type { SideBySide } from './side-by-side.ts'
+import type { Situations } from './situations.ts'
+import { WAY_NAMES, WAYS, type Way } from './ways.ts'
 
-export type Results = { sideBySide: SideBySide; alone: Alone }
+export type Results = { sideBySide: SideBySide; situations: Situations; outages: Outage[]; alone: Alone }
 
-const COLUMNS = [
-  'median (spread of the rounds)',
-  'Culvert',
-  `handleTunnelRequest ${sentry.version} on Hono`,
-  'bare node:http + undici',
-  'Culvert ÷ handleTunnelRequest',
-  'Culvert ÷ bare',
-]
+type Row = readonly string[]
 
 const MB = 1e6
+const BUSY = 0.85 // of a core
+const MEASURES = ['CPU per envelope, µs', 'envelopes a second', 'p50, ms', 'p99, ms', 'memory (RSS), MB']
 
-/** Where and when: figures without it are hearsay. */
-export function describeRun(cores: Cores, plan: Plan): string {
-  const rounds = plan.rounds === 1 ? '1 round' : `${plan.rounds} rounds`
-  return [describeMachine(), `32 connections, ${rounds}`, cores.note].join(', ')
+/** What each kind of body costs each way, and how Culvert compares. */
+export function drawComparison({ sideBySide }: Results): string {
+  return [costTable(sideBySide), ratioTable(sideBySide)].join('\n\n')
 }
 
-export function describeMachine(): string {
-  const [cpu] = cpus()
-  return [
-    new Date().toISOString().slice(0, 10),
-    `Node.js ${process.versions.node}`,
-    `${availableCores()} × ${cpu?.model.trim() ?? arch()}`,
-  ].join(', ')
+/** Culvert in its situations, and each way in full. */
+export function drawDetails({ sideBySide, situations, outages, alone }: Results, plan: Plan): string {
+  return [situationTable(situations, outages), aloneTable(alone, plan), ...sideBySide.map(wayTable)].join(
+    '\n\n',
+  )
 }
 
-function availableCores(): number {
-  return Math.max(availableParallelism(), cpus().length) // this process is tied to one by now
+function costTable(sideBySide: SideBySide): string {
+  return table(
+    ['CPU per envelope, µs', ...kindsOf(sideBySide)],
+    WAY_NAMES.map((way) => [
+      WAYS[way].title,
+      ...sideBySide.map(({ rounds }) => show(rounds.map((round) => round[way].cpu))),
+    ]),
+  )
 }
 
-export function drawTable({ sideBySide, alone }: Results, plan: Plan): string {
-  const rows = [
-    COLUMNS,
-    COLUMNS.map((_, i) => (i === 0 ? '---' : '---:')),
-    ...BODY_KINDS.flatMap((kind) => bodyRows(kind, sideBySide[kind])),
-    ...aloneRows(alone, plan),
+function kindsOf(sideBySide: SideBySide): string[] {
+  return sideBySide.map(({ kind }) => kind)
+}
+
+/** Each round's own ratio: what slows the machine slows both. */
+function ratioTable(sideBySide: SideBySide): string {
+  const row = (title: string, of: (round: Round<Way>) => number) => [
+    title,
+    ...sideBySide.map(({ rounds }) => show(rounds.map(of), 2)),
   ]
-  return rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+  return table(
+    ['CPU compared', ...kindsOf(sideBySide)],
+    [
+      row('Culvert ÷ handleTunnelRequest', ({ culvert, handler }) => culvert.cpu / handler.cpu),
+      row('Culvert ÷ Next.js rewrite', ({ culvert, next }) => culvert.cpu / next.cpu),
+      row('Culvert ÷ bare node:http + undici', ({ culvert, bare }) => culvert.cpu / bare.cpu),
+      row(
+        'Culvert behind its nginx ÷ (nginx alone + bare node:http)',
+        ({ behindNginx, nginx, bare }) => behindNginx.cpu / (nginx.cpu + bare.cpu),
+      ),
+    ],
+  )
 }
 
-function bodyRows(kind: BodyKind, rounds: readonly Round[]): string[][] {
-  const row = (title: string, digits: number, of: (figures: Figures) => number) =>
-    sideBySideRow(`${kind}: ${title}`, rounds, digits, of)
-  return [
-    row('CPU per envelope, µs', 0, ({ cpu }) => cpu),
-    row('envelopes a second', 0, ({ rate }) => rate),
-    row('p50, ms', 2, ({ p50 }) => p50),
-    row('p99, ms', 2, ({ p99 }) => p99),
-    row('memory (RSS), MB', 0, ({ rss }) => rss / MB),
-  ]
-}
-
-function sideBySideRow(
-  title: string,
-  rounds: readonly Round[],
-  digits: number,
-  of: (figures: Figures) => number,
-): string[] {
-  const figures = (way: Way) =>
+function situationTable({ projects, replicas, console }: Situations, outages: readonly Outage[]): string {
+  const row = <T>(
+    title: string,
+    rounds: readonly T[],
+    of: (round: T) => Figures,
+    base: (round: T) => Figures,
+  ) => [
+    title,
+    ...showFigures(rounds.map(of)),
     show(
-      rounds.map((round) => of(round[way])),
-      digits,
-    )
-  const ratio = (way: Way) =>
-    show(
-      rounds.map((round) => of(round.culvert) / of(round[way])),
+      rounds.map((round) => of(round).cpu / base(round).cpu),
       2,
+    ),
+  ]
+  const numbers = (rounds: readonly Round<string>[], unit: string) => {
+    const [least = ''] = Object.keys(rounds[0] ?? {})
+    const figures = (name: string) => (round: Round<string>) => round[name] as Figures
+    return Object.keys(rounds[0] ?? {}).map((name) =>
+      row(`${Number(name).toLocaleString('en')} ${unit}`, rounds, figures(name), figures(least)),
     )
-  return [title, figures('culvert'), figures('handler'), figures('bare'), ratio('handler'), ratio('bare')]
+  }
+  return table(
+    ['Culvert, 3.3 KB errors', ...MEASURES, 'CPU ÷ that of the first'],
+    [
+      ...numbers(projects, 'project(s)'),
+      ...numbers(replicas, 'replica(s) on that one core, and nginx'),
+      row(
+        'console closed',
+        console,
+        ({ closed }) => closed,
+        ({ closed }) => closed,
+      ),
+      row(
+        'console open',
+        console,
+        ({ open }) => open,
+        ({ closed }) => closed,
+      ),
+      row(
+        'before an outage',
+        outages,
+        ({ before }) => before,
+        ({ before }) => before,
+      ),
+      row(
+        'while spooling',
+        outages,
+        ({ spooling }) => spooling,
+        ({ before }) => before,
+      ),
+      row(
+        `while draining, beside ${LIVE_RATE} live ones a second`,
+        outages,
+        ({ draining }) => draining,
+        ({ before }) => before,
+      ),
+    ],
+  )
 }
 
-function aloneRows({ steady, growth, starts, projects }: Alone, plan: Plan): string[][] {
-  const row = (title: string, figure: string) => [title, figure, '', '', '', '']
-  const { from, to } = plan.growth
+function aloneTable({ steady, growth, starts }: Alone, { growth: { from, to } }: Plan): string {
   const count = (figure: number) => figure.toLocaleString('en')
+  return table(
+    ['Culvert alone', ''],
+    [
+      [`p50 at ${count(STEADY_RATE)} envelopes a second, ms`, show([steady.p50], 2)],
+      [`p99 at ${count(STEADY_RATE)} envelopes a second, ms`, show([steady.p99], 2)],
+      [`memory grows from envelope ${count(from)} to ${count(to)} by, MB`, show([growth / MB], 1)],
+      ['ready after, ms', show(starts)],
+    ],
+  )
+}
+
+function wayTable({ kind, rounds }: SideBySide[number]): string {
+  return table(
+    [kind, ...MEASURES],
+    WAY_NAMES.map((way) => [WAYS[way].title, ...showFigures(rounds.map((round) => round[way]))]),
+  )
+}
+
+/** In the order of `MEASURES`. */
+function showFigures(rounds: readonly Figures[]): string[] {
   return [
-    row(`p50 at ${count(STEADY_RATE)} envelopes a second, ms`, show([steady.p50], 2)),
-    row(`p99 at ${count(STEADY_RATE)} envelopes a second, ms`, show([steady.p99], 2)),
-    row(`memory grows from envelope ${count(from)} to ${count(to)} by, MB`, show([growth / MB], 1)),
-    row('ready after, ms', show(starts, 0)),
-    row(
-      'CPU per envelope with 1 project, µs',
-      show(
-        projects.map(({ one }) => one),
-        0,
-      ),
+    show(rounds.map(({ cpu }) => cpu)),
+    `${isIdle(rounds) ? '≥ ' : ''}${show(rounds.map(({ rate }) => rate))}`,
+    show(
+      rounds.map(({ p50 }) => p50),
+      2,
     ),
-    row(
-      `CPU per envelope with ${count(plan.projects)} projects, µs`,
-      show(
-        projects.map(({ many }) => many),
-        0,
-      ),
+    show(
+      rounds.map(({ p99 }) => p99),
+      2,
     ),
+    show(rounds.map(({ rss }) => rss / MB)),
   ]
 }
 
-function show(figures: readonly number[], digits: number): string {
+/** The server's core had time to spare: the load, or others on the machine, set the pace. */
+function isIdle(rounds: readonly Figures[]): boolean {
+  return spreadOf(rounds.map(({ cpu, rate }) => (cpu * rate) / 1e6)).median < BUSY
+}
+
+function table(head: Row, rows: readonly Row[]): string {
+  const rule = head.map((_, i) => (i === 0 ? '---' : '---:'))
+  return [head, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+}
+
+function show(figures: readonly number[], digits = 0): string {
   const { median, min, max } = spreadOf(figures)
-  const text = median.toFixed(digits)
-  return figures.length > 1 ? `${text} (${min.toFixed(digits)}–${max.toFixed(digits)})` : text
+  const text = (figure: number) =>
+    figure.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
+  return figures.length > 1 ? `${text(median)} (${text(min)}–${text(max)})` : text(median)
 }

@@ -4,11 +4,25 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const QUIET_MS = 100 // a feed without an end has told all it has when it falls silent
 
-/** `culvert_envelopes_total`, summed over what was delivered. */
-export async function readTotal(adminUrl: string): Promise<number> {
+/** `culvert_envelopes_total`, summed over what was delivered at once. */
+export function readDelivered(adminUrl: string): Promise<number> {
+  return readTotal(adminUrl, 'culvert_envelopes_total', 'answer="delivered"')
+}
+
+/** `culvert_envelopes_total`, summed over what was put into the spool. */
+export function readSpooled(adminUrl: string): Promise<number> {
+  return readTotal(adminUrl, 'culvert_envelopes_total', 'answer="spooled"')
+}
+
+/** `culvert_spool_ends_total`, summed over what was delivered from the spool. */
+export function readDrained(adminUrl: string): Promise<number> {
+  return readTotal(adminUrl, 'culvert_spool_ends_total', 'end="delivered"')
+}
+
+async function readTotal(adminUrl: string, metric: string, label: string): Promise<number> {
   const text = await (await fetch(`${adminUrl}/metrics`)).text()
-  const series = text.matchAll(/^culvert_envelopes_total\{[^}]*answer="delivered"[^}]*\} (\d+)$/gm)
-  return [...series].reduce((sum, [, count]) => sum + Number(count), 0)
+  const series = text.split('\n').filter((line) => line.startsWith(`${metric}{`) && line.includes(label))
+  return series.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0)
 }
 
 /** Receipts ever made: those that the feed still has, and those it says are gone. */

@@ -20,6 +20,8 @@ export type NginxOptions = {
   innerPort?: number
   /** Settings of the renderer beside the ones made here. */
   env?: Record<string, string>
+  /** Words before the command, like those that tie it to a core. */
+  prefix?: readonly string[]
   /** Makes something wrong in it on purpose. */
   change?: (config: string) => string
 }
@@ -29,7 +31,7 @@ export type Nginx = Awaited<ReturnType<typeof startNginx>>
 const STARTS_WITHIN = 5000 // ms
 
 /** Starts it on a free port of 127.0.0.1 and waits until it listens. `await using` ends it. */
-export async function startNginx({ tunnels, web, innerPort, env, change }: NginxOptions) {
+export async function startNginx({ tunnels, web, innerPort, env, prefix, change }: NginxOptions) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
   const port = await freePort()
@@ -44,9 +46,8 @@ export async function startNginx({ tunnels, web, innerPort, env, change }: Nginx
     ...env,
   })
   if (change) writeFileSync(file, change(readFileSync(file, 'utf8')))
-  const program = startProgram('nginx', NGINX_PROGRAM ?? 'nginx', ['-e', 'stderr', '-c', file], {})
+  const program = await runNginx(file, port, prefix)
   starting.defer(program.kill)
-  await untilListening(port, program)
   const started = starting.move()
 
   async function stop(): Promise<void> {
@@ -64,6 +65,19 @@ export async function startNginx({ tunnels, web, innerPort, env, change }: Nginx
     accessLog,
     stop,
     [Symbol.asyncDispose]: stop,
+  }
+}
+
+/** Runs the configuration `file` and waits until it listens on `port`. */
+export async function runNginx(file: string, port: number, prefix: readonly string[] = []): Promise<Program> {
+  const [command = '', ...args] = [...prefix, NGINX_PROGRAM ?? 'nginx', '-e', 'stderr', '-c', file]
+  const program = startProgram('nginx', command, args, {})
+  try {
+    await untilListening(port, program)
+    return program
+  } catch (error) {
+    await program.kill()
+    throw error
   }
 }
 

@@ -1,0 +1,21 @@
+/** Where and when: figures without it are hearsay. */
+
+import { arch, availableParallelism, cpus, loadavg } from 'node:os'
+
+export function describeMachine(): string {
+  const [cpu] = cpus()
+  return [
+    new Date().toISOString().slice(0, 10),
+    `Node.js ${process.versions.node}`,
+    `${availableCores()} × ${cpu?.model.trim() ?? arch()}`,
+  ].join(', ')
+}
+
+/** What else went on: processes that ran or wanted to, in the minute before. */
+export function describeLoad(): string {
+  return `load ${(loadavg()[0] ?? NaN).toFixed(1)} at the start`
+}
+
+function availableCores(): number {
+  return Math.max(availableParallelism(), cpus().length) // this process is tied to one by now
+}
