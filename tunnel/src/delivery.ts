@@ -48,7 +48,9 @@ export type Deliverer = {
 export const LEASE_MS = 30_000 // longer than most attempts; a large one asks for more
 const LEASE_SPARE_MS = 10_000
 const TICK_MS = 100
-const EXPIRY_ROUNDS = 100
+const IDLE_TICK_MS = 1000
+const IDLE_AFTER_MS = 15_000 // longer than a try is put off while Sentry is away
+const EXPIRY_MS = 10_000
 const IN_HAND = 64 // attempts at a time, all upstreams together: live traffic comes first
 const FIRST_DELAY_MS = 1_000
 const MAX_DELAY_MS = 10_000 // the breaker and the pace spare an upstream that is away; this spares it one bad envelope
@@ -63,6 +65,7 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
   const underWay = new Set<Promise<void>>()
   const stopping = new AbortController()
   let draining: Promise<void> | undefined
+  let expiryDue = 0
   const tallies = new Map<string, SpoolAttempts>()
   return {
     follow,
@@ -88,9 +91,11 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
   }
 
   async function drain(): Promise<void> {
-    for (let rounds = 0; !stopping.signal.aborted; rounds++) {
-      const begun = await round(rounds).catch(failed)
-      if (begun === 0) await pause(TICK_MS, stopping.signal)
+    let idleAfter = clock() + IDLE_AFTER_MS
+    while (!stopping.signal.aborted) {
+      const begun = await round().catch(failed)
+      if (begun > 0) idleAfter = clock() + IDLE_AFTER_MS
+      else await pause(clock() < idleAfter ? TICK_MS : IDLE_TICK_MS, stopping.signal)
       while (underWay.size > IN_HAND / 2) await Promise.race(underWay)
     }
   }
@@ -102,8 +107,8 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
   }
 
   /** How many attempts it began. */
-  async function round(rounds: number): Promise<number> {
-    if (rounds % EXPIRY_ROUNDS === 0) await expire()
+  async function round(): Promise<number> {
+    if (clock() >= expiryDue) await expire()
     let begun = 0
     for (const [origin, its] of byOrigin) begun += await takeFor(origin, its)
     return begun
@@ -186,6 +191,7 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
   }
 
   async function expire(): Promise<void> {
+    expiryDue = clock() + EXPIRY_MS
     for (const waiting of await spool.expire(now() - parts.maxAgeMs))
       watcher.onEnd(waiting, 'expired', undefined)
   }
