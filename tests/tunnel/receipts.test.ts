@@ -2,7 +2,6 @@
 
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { pino } from 'pino'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Receipt, SpoolEnd } from '../../tunnel/src/contract.ts'
 import { createEnvelopeReader, type Envelope } from '../../tunnel/src/envelope.ts'
@@ -23,7 +22,7 @@ function endOf(receipt: string): SpoolEnd {
 describe('Receipts', () => {
   let now: number
   let counted: Receipt[]
-  let lines: { msg: string; receipt: Receipt }[]
+  let lines: { name: string; told: Receipt }[]
   let receipts: Receipts
 
   beforeEach(() => {
@@ -35,31 +34,34 @@ describe('Receipts', () => {
       countEnd: () => {},
       expose: async () => '',
     }
-    const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+    const log = { tell: (name: string, json: string) => void lines.push({ name, told: JSON.parse(json) }) }
     receipts = createReceipts(metrics, log, () => now)
   })
 
   const settle = (count: number) => {
     for (let i = 0; i < count; i++) receipts.settle(receiptOf(`e${receipts.newest() + 1}`, now))
   }
-  const toldAfter = (seq: number) => receipts.after(seq, 5_000)
-  const idsAfter = (seq: number) => toldAfter(seq).told.map((one) => ('answer' in one ? one.id : one.receipt))
+  const toldAfter = (seq: number) => receipts.after(seq, 50_000)
+  const idsAfter = (seq: number, most = 50_000) =>
+    receipts.after(seq, most).told.map(({ event, json }) => {
+      const told = JSON.parse(json)
+      return event === 'receipt' ? told.id : told.receipt
+    })
 
   it('are counted once, logged once, and numbered from 1', () => {
     settle(3)
     expect(counted.map(({ id }) => id)).toEqual(['e1', 'e2', 'e3'])
-    expect(lines.map(({ msg, receipt }) => [msg, receipt.id])).toEqual(
-      counted.map(({ id }) => ['envelope', id]),
-    )
+    expect(lines.map(({ name, told }) => [name, told.id])).toEqual(counted.map(({ id }) => ['receipt', id]))
     expect(receipts.newest()).toBe(3)
-    expect(toldAfter(0)).toMatchObject({ first: 1, told: [{ id: 'e1' }, { id: 'e2' }, { id: 'e3' }] })
+    expect(toldAfter(0).first).toBe(1)
+    expect(idsAfter(0)).toEqual(['e1', 'e2', 'e3'])
   })
 
   it('are given from any number on', () => {
     settle(5)
     expect(idsAfter(3)).toEqual(['e4', 'e5'])
     expect(idsAfter(5)).toEqual([])
-    expect(receipts.after(1, 2)).toMatchObject({ first: 2, told: [{ id: 'e2' }, { id: 'e3' }] })
+    expect(idsAfter(1, 2)).toEqual(['e2', 'e3'])
   })
 
   it('are told together with the ends of those that waited, in one order', async () => {
@@ -69,22 +71,22 @@ describe('Receipts', () => {
     await wait
     settle(1)
     expect(idsAfter(0)).toEqual(['e1', 'e2', 'e1', 'e4'])
-    expect(toldAfter(2).told[0]).toEqual(endOf('e1'))
+    expect(toldAfter(2).told[0]).toEqual({ event: 'end', json: JSON.stringify(endOf('e1')) })
     expect(receipts.newest()).toBe(4)
   })
 
   it('stay to be found by their tokens, however many ends are told', () => {
     const token = receipts.settle(receiptOf('e1'))
-    for (let n = 0; n < 21_000; n++) receipts.end(endOf('e0'))
+    for (let n = 0; n < 39_999; n++) receipts.end(endOf('e0'))
     expect(receipts.find(token)?.id).toBe('e1')
   })
 
-  it('are kept to 2,000; what is older is a gap', () => {
-    settle(2_345)
+  it('are kept to 40,000; what is older is a gap', () => {
+    settle(40_345)
     const kept = idsAfter(0)
-    expect([toldAfter(0).first, kept.length, kept[0], kept.at(-1)]).toEqual([346, 2_000, 'e346', 'e2345'])
+    expect([toldAfter(0).first, kept.length, kept[0], kept.at(-1)]).toEqual([346, 40_000, 'e346', 'e40345'])
     expect(toldAfter(345).first).toBe(346)
-    expect(idsAfter(2_344)).toEqual(['e2345'])
+    expect(idsAfter(40_344)).toEqual(['e40345'])
   })
 
   it('are found by a token that nobody can guess', () => {
@@ -103,10 +105,10 @@ describe('Receipts', () => {
     expect(receipts.find(token)).toBeUndefined()
   })
 
-  it('are found among the last 20,000', () => {
+  it('are found among the last 40,000', () => {
     const first = receipts.settle(receiptOf('first'))
     const second = receipts.settle(receiptOf('second'))
-    settle(19_999)
+    settle(39_999)
     expect(receipts.find(first)).toBeUndefined()
     expect(receipts.find(second)?.id).toBe('second')
   })

@@ -54,8 +54,8 @@ async function follow(
   clearInterval(heart)
 }
 
-function say(one: Told, id: string): string {
-  return `event: ${'answer' in one ? 'receipt' : 'end'}\ndata: ${JSON.stringify(one)}\nid: ${id}\n\n`
+function say({ event, json }: Told, id: string): string {
+  return `event: ${event}\ndata: ${json}\nid: ${id}\n\n`
 }
 
 function sayGap(missed: number, replica: string): string {

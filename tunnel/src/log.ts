@@ -10,10 +10,13 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 const GATHER_BYTES = 64 * 1024 // as much as a pipe holds
 const MOST_BYTES = 4 * 1024 * 1024 // kept for a reader that has stalled; lines beyond are dropped
 const FLUSH_MS = 200
+const MESSAGES = { receipt: 'envelope', end: 'end' }
 const MOST_UTF8_BYTES = 3 // of one of a string's characters
 
 export type Log = {
   logger: Logger
+  /** Writes a line at level info about an envelope: what is told of it stands under `name`, as the JSON that it is. */
+  tell(name: 'receipt' | 'end', json: string): void
   /** Writes out what has been gathered. */
   close(): Promise<void>
 }
@@ -25,7 +28,14 @@ export function createLog(level: LogLevel): Log {
   const gathered = Buffer.allocUnsafe(GATHER_BYTES)
   let used = 0
   const timer = setInterval(handOver, FLUSH_MS).unref()
-  return { logger: createLogger(level, { write }), close }
+  const logger = createLogger(level, { write })
+  return { logger, tell, close }
+
+  /** As the logger itself would write it; the text is there already, and needs not be made once more. */
+  function tell(name: 'receipt' | 'end', json: string): void {
+    if (logger.isLevelEnabled('info'))
+      write(`{"level":"info","at":${Date.now()},"${name}":${json},"msg":"${MESSAGES[name]}"}\n`)
+  }
 
   function write(line: string): void {
     if (line.length * MOST_UTF8_BYTES > gathered.length - used) handOver()

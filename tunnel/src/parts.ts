@@ -80,7 +80,7 @@ export async function openParts(config: Config): Promise<Parts> {
   })
   const settled = {
     metrics,
-    receipts: createReceipts(metrics, log.logger, now),
+    receipts: createReceipts(metrics, log, now),
     samples: createSamples(now),
     seen: createSeen(projects),
     reports: createClientReports(sentry ? postReport(sentry.upstreams) : async () => true, now),

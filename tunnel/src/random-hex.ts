@@ -3,6 +3,7 @@
 import { randomFillSync } from 'node:crypto'
 
 const BYTES = 16
+export const HEX_LENGTH = BYTES * 2
 const POOLED = 256
 
 /** Drawn many at a time, since every draw is a system call. */

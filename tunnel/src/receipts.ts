@@ -1,9 +1,10 @@
 /** The fate of each envelope, settled once: counted, logged, told to who follows, and the last ones kept to look at. */
 
-import type { Logger } from 'pino'
 import type { Receipt, SpoolEnd } from './contract.ts'
+import { createJournal } from './journal.ts'
+import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
-import { createRandomHex } from './random-hex.ts'
+import { createRandomHex, HEX_LENGTH } from './random-hex.ts'
 
 export type Receipts = {
   /** Settles an envelope, and gives the token by which its sender may look it up. */
@@ -20,61 +21,72 @@ export type Receipts = {
   next(signal: AbortSignal): Promise<void>
 }
 
-/** What those hear who follow: how an envelope was answered, and how its waiting ended where it was spooled. */
-export type Told = Receipt | SpoolEnd
+/** What those hear who follow: how an envelope was answered, or how its waiting ended where it was spooled. The text is the JSON of it. */
+export type Told = { event: 'receipt' | 'end'; json: string }
 
-const KEPT = 20_000 // for whoever has a token
-const KEPT_TOLD = 2_000 // for whoever follows
+/** For whoever has a token, and for whoever follows: 66 envelopes a second for ten minutes, if they are like most. */
+const KEPT = { entries: 40_000, bytes: 16 * 1024 * 1024 }
 const TOKEN_MS = 10 * 60 * 1000
 
-/** `now` in milliseconds since 1970. */
-export function createReceipts(metrics: Metrics, log: Logger, now: () => number): Receipts {
-  // Two rings: a map of tokens costs every envelope more than a look along the ring costs the few visitors who ask.
-  const ring: Receipt[] = []
-  const tokens: string[] = []
+/** `now` in milliseconds since 1970. Each is made a text once, for the log and for all who look at it later. */
+export function createReceipts(metrics: Metrics, { tell }: Pick<Log, 'tell'>, now: () => number): Receipts {
+  const journal = createJournal(KEPT)
+  const tokens = Buffer.alloc(KEPT.entries * HEX_LENGTH) // of receipts; ends have none
   const newToken = createRandomHex()
-  let settled = 0
-  const told: Told[] = [] // a ring too
-  let seq = 0
   const waiting = new Set<() => void>()
-  return { settle, end, find, newest: () => seq, after, next }
+  return { settle, end, find, newest: journal.newest, after, next }
 
   function settle(receipt: Receipt): string {
     metrics.count(receipt)
-    log.info({ receipt }, 'envelope')
+    const json = JSON.stringify(receipt)
+    tell('receipt', json)
     const token = newToken()
-    const slot = settled++ % KEPT
-    ring[slot] = receipt
-    tokens[slot] = token
-    tell(receipt)
+    tokens.write(token, placeOf(journal.add(json)), 'latin1')
+    wake()
     return token
   }
 
   function end(spoolEnd: SpoolEnd): void {
     metrics.countEnd(spoolEnd)
-    log.info({ end: spoolEnd }, 'end')
-    tell(spoolEnd)
+    const json = JSON.stringify(spoolEnd)
+    tell('end', json)
+    const place = placeOf(journal.add(json))
+    tokens.fill(0, place, place + HEX_LENGTH)
+    wake()
   }
 
-  function tell(one: Told): void {
-    told[seq++ % KEPT_TOLD] = one
+  function placeOf(number: number): number {
+    return ((number - 1) % KEPT.entries) * HEX_LENGTH
+  }
+
+  function wake(): void {
     for (const resolve of waiting) resolve()
   }
 
+  /** A map of tokens would cost every envelope more than a look along them costs the few visitors who ask. */
   function find(token: string): Receipt | undefined {
-    const receipt = ring[tokens.indexOf(token)]
-    return receipt && now() - receipt.time < TOKEN_MS ? receipt : undefined
+    if (token.length !== HEX_LENGTH) return undefined
+    let place = tokens.indexOf(token, 0, 'latin1')
+    while (place % HEX_LENGTH > 0) place = tokens.indexOf(token, place + 1, 'latin1')
+    const number = numberAt(place)
+    if (place < 0 || number < journal.oldest()) return undefined
+    const receipt: Receipt = JSON.parse(journal.read(number))
+    return now() - receipt.time < TOKEN_MS ? receipt : undefined
+  }
+
+  function numberAt(place: number): number {
+    const newest = journal.newest()
+    const back = (placeOf(newest) - place) / HEX_LENGTH
+    return newest - ((back + KEPT.entries) % KEPT.entries)
   }
 
   function after(given: number, most: number): { first: number; told: Told[] } {
-    const first = Math.max(given, seq - KEPT_TOLD) + 1
-    const last = Math.min(seq, first + most - 1)
-    const found: Told[] = []
-    for (let number = first; number <= last; number++) {
-      const one = told[(number - 1) % KEPT_TOLD]
-      if (one) found.push(one)
-    }
-    return { first, told: found }
+    const first = Math.max(given + 1, journal.oldest())
+    const last = Math.min(journal.newest(), first + most - 1)
+    const told: Told[] = []
+    for (let number = first; number <= last; number++)
+      told.push({ event: tokens[placeOf(number)] === 0 ? 'end' : 'receipt', json: journal.read(number) })
+    return { first, told }
   }
 
   function next(signal: AbortSignal): Promise<void> {
