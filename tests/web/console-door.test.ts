@@ -179,6 +179,33 @@ describe('A session', () => {
     await feed.body?.cancel()
   })
 
+  it('ends for a stolen copy of its cookie as well, in the middle of what it reads', async () => {
+    const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
+    const stolen = await get(`${web.url}/console/live`, cookie)
+    expect(stolen.status).toBe(200)
+    await fetch(`${web.url}/console/sign-out`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie, origin: web.url },
+    })
+    await stolen.text() // it ends: more would come for as long as it is read
+    for (const path of ['/console/live', '/console/receipts', '/console/session'])
+      expect((await get(web.url + path, cookie)).status).toBe(401)
+    expect((await signIn(web.url, { headers: fromElsewhere() })).cookie).not.toBe(cookie)
+  })
+
+  it('ends with the password: its cookie is refused once another one is set', async () => {
+    await using before = await startWeb({ OPERATOR_PASSWORD: PASSWORD })
+    const { cookie = '' } = await signIn(before.url)
+    expect((await get(`${before.url}/console/session`, cookie)).status).toBe(204)
+    await before.stop()
+    const changed = `${PASSWORD}-changed`
+    await using after = await startWeb({ OPERATOR_PASSWORD: changed })
+    expect((await get(`${after.url}/console/session`, cookie)).status).toBe(401)
+    expect((await signIn(after.url)).cookie).toBeUndefined()
+    expect((await signIn(after.url, { password: changed })).cookie).toBeDefined()
+  })
+
   it('cannot be made by whoever knows how a cookie is sealed, but not with what', async () => {
     const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
     const sealed = async (key: string) =>

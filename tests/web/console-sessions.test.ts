@@ -1,0 +1,80 @@
+/** How long somebody stays signed in, and how guesses are slowed down, by a clock of our own. */
+
+import { beforeEach, describe, expect, it } from 'vitest'
+import { createSessions } from '../../web/lib/console/sessions.ts'
+import { createTries } from '../../web/lib/console/tries.ts'
+
+const SECOND = 1_000
+const HOUR = 60 * 60 * SECOND
+
+let time: number
+
+beforeEach(() => {
+  time = 1_000_000
+})
+
+describe('A session', () => {
+  it('ends after twelve hours, however often it is used', () => {
+    const sessions = createSessions(() => time)
+    const id = sessions.open()
+    for (let hour = 0; hour < 12; hour++) {
+      expect(sessions.isOpen(id)).toBe(true)
+      time += HOUR
+    }
+    expect(sessions.isOpen(id)).toBe(false)
+  })
+
+  it('ends at once when it is closed, and no other does', () => {
+    const sessions = createSessions(() => time)
+    const [mine, other] = [sessions.open(), sessions.open()]
+    sessions.close(mine)
+    expect([mine, other].map(sessions.isOpen)).toEqual([false, true])
+  })
+
+  it('is one of a thousand at most: the one more ends the oldest', () => {
+    const sessions = createSessions(() => time)
+    const ids = Array.from({ length: 1_003 }, () => sessions.open())
+    expect(ids.map(sessions.isOpen).filter(Boolean)).toHaveLength(1_000)
+    expect(ids.slice(0, 4).map(sessions.isOpen)).toEqual([false, false, false, true])
+  })
+
+  it('has an id that nobody guesses, and none of an object’s own words is one', () => {
+    const sessions = createSessions(() => time)
+    const ids = Array.from({ length: 100 }, () => sessions.open())
+    expect(new Set(ids).size).toBe(100)
+    for (const id of ids) expect(Buffer.from(id, 'base64url')).toHaveLength(32)
+    for (const id of ['', '__proto__', 'constructor', 'undefined']) expect(sessions.isOpen(id)).toBe(false)
+  })
+})
+
+describe('Guessing the password', () => {
+  it('is free five times from one network, and then takes twice as long each time, up to a quarter of an hour', () => {
+    const tries = createTries(() => time)
+    expect(Array.from({ length: 5 }, () => tries.take('a'))).toEqual([0, 0, 0, 0, 0])
+    const waits: number[] = []
+    for (let n = 0; n < 13; n++) {
+      const wait = tries.take('a')
+      waits.push(wait)
+      time += wait * SECOND - 1
+      expect(tries.take('a')).toBe(1) // a moment too early, and it does not count
+      time += 1
+      expect(tries.take('a')).toBe(0)
+    }
+    expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900])
+  })
+
+  it('slows nobody else down, and is forgiven with the right password', () => {
+    const tries = createTries(() => time)
+    for (let n = 0; n < 5; n++) tries.take('a')
+    expect([tries.take('a'), tries.take('b')]).toEqual([1, 0])
+    tries.forgive('a')
+    expect(Array.from({ length: 5 }, () => tries.take('a'))).toEqual([0, 0, 0, 0, 0])
+  })
+
+  it('is remembered of ten thousand networks, the one longest quiet forgotten first', () => {
+    const tries = createTries(() => time)
+    for (let n = 0; n < 5; n++) for (const network of ['first', 'second']) tries.take(network)
+    for (let n = 0; n < 9_999; n++) tries.take(`other-${n}`)
+    expect([tries.take('second'), tries.take('first')]).toEqual([1, 0])
+  })
+})
