@@ -1,10 +1,11 @@
 /** What every spool lets an operator do with what waits. */
 
+import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { Found, PageQuery, Ref, Spool, Waiting } from '../../tunnel/src/spool/spool.ts'
 import { bytesOf, expectNothing, keysOf, plain, putOne, store, takeAll } from './envelopes.ts'
 import type { Store } from './promises.ts'
-import { ALL, LONG_MS, OTHER_PROJECT, PROJECT } from './waiting.ts'
+import { ALL, LONG_MS, OTHER_PROJECT, PROJECT, waitingOf } from './waiting.ts'
 
 const MIB = 1024 * 1024
 const LATER_MS = 30_000 // put off to when no test is there any more
@@ -116,6 +117,36 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       expect(await other.hasten({ one: await refOf(other, under) })).toBe(0)
       await expectNothing(other)
       expect(lease && (await spool().finish(lease))).toBe(true)
+    })
+
+    it('name one by the same id, however often it is put off and hastened on', async () => {
+      const { waiting, body } = await putOne(spool())
+      const other = await another()
+      const one = await refOf(other, waiting)
+      const ref = { id: one.id, key: one.key } // as an operator has noted it
+      for (let tries = 1; tries <= 3; tries++) {
+        const [lease] = await takeAll(spool(), 1)
+        if (lease) await spool().postpone(lease, Date.now() + LATER_MS)
+        expect(await other.hasten({ one: ref })).toBe(1)
+        expect((await refOf(spool(), waiting)).id).toBe(one.id)
+        const found = await other.find(ref)
+        expect(found && plain(found)).toEqual(waiting)
+        expect(found && body.equals(await bytesOf(await other.read(found)))).toBe(true)
+        expect(body.equals(await bytesOf(await other.read({ ...waiting, ...ref })))).toBe(true)
+      }
+      expect(keysOf(await other.purge({ one: ref }))).toEqual([waiting.key])
+      expect(await other.find(ref)).toBeUndefined()
+    })
+
+    it('name one by the same id when the attempt under way has failed that it was put with', async () => {
+      const body = randomBytes(100)
+      const waiting = await waitingOf(body)
+      const result = await spool().put(waiting, body, LONG_MS)
+      if (result.kind !== 'stored') throw new Error('it is not stored')
+      const { id } = await refOf(spool(), waiting)
+      await spool().postpone(await spool().extend(result.lease, LONG_MS * 2), Date.now() + LATER_MS)
+      expect((await refOf(spool(), waiting)).id).toBe(id)
+      expect(await (await another()).find({ id, key: waiting.key })).toMatchObject({ id, leased: false })
     })
 
     it('count the tries of one that was hastened on', async () => {

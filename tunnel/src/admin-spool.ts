@@ -81,7 +81,7 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
     return {
       spool: spool.id,
       envelopes: found.map(rowOf),
-      ...(last && { next: `${last.received}-${last.id}` }),
+      ...(last && { next: `${last.received}-${last.place}` }),
     }
   }
 
@@ -107,11 +107,7 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
 
   async function find(c: Context): Promise<Found> {
     const found = await spool.find(readRef(c.req.param('id') ?? ''))
-    if (!found)
-      throw new Unanswerable(
-        404,
-        'It no longer waits, or was put off under another id. GET /spool lists what waits.',
-      )
+    if (!found) throw new Unanswerable(404, 'It no longer waits. GET /spool lists what does.')
     return found
   }
 
@@ -265,10 +261,10 @@ function readRef(id: string): Ref {
 
 function readCursor(after: string | undefined): Position | undefined {
   if (after === undefined) return undefined
-  const [, received, id] = CURSOR.exec(after) ?? []
-  if (received === undefined || id === undefined)
+  const [, received, place] = CURSOR.exec(after) ?? []
+  if (received === undefined || place === undefined)
     throw new Unanswerable(400, 'after is the "next" of the page before.')
-  return { received: Number(received), id: Number(id) }
+  return { received: Number(received), place: Number(place) }
 }
 
 /** Payloads are passed over. */

@@ -1,13 +1,16 @@
 /** What an operator asks of the stream. */
 
-import { encodeEntry, subjectOf, subjectsWithin, waitingOf } from './jetstream-entry.ts'
+import { encodeEntry, subjectOf, subjectsOf, subjectsWithin, waitingOf } from './jetstream-entry.ts'
 import { FULL, type Messages, type Stored } from './jetstream-messages.ts'
 import type { Pauses } from './jetstream-pauses.ts'
 import type { Progress } from './jetstream-progress.ts'
 import { codeOf } from './jetstream-stream.ts'
 import type { Found, PageQuery, Ref, Spool, Waiting, Which } from './spool.ts'
 
-export type Desk = Pick<Spool, 'list' | 'find' | 'hasten' | 'purge' | 'pause' | 'resume'>
+export type Desk = Pick<Spool, 'list' | 'find' | 'hasten' | 'purge' | 'pause' | 'resume'> & {
+  /** Where one is now. */
+  storedAt(ref: Ref): Promise<Stored | undefined>
+}
 
 export type DeskParts = {
   pauses: Pauses
@@ -21,6 +24,7 @@ export type DeskParts = {
 
 const ACT_AT_MOST = 5_000 // purged, or hastened, in one call
 const AT_A_TIME = 500
+const LOOKED_THROUGH = 10_000 // of those put again, for one that is there no more
 const HELD_MS = 300 // nobody takes a copy before the first one is gone
 
 export function openDesk({ pauses, messages, progress, removeAll, now }: DeskParts): Desk {
@@ -29,6 +33,7 @@ export function openDesk({ pauses, messages, progress, removeAll, now }: DeskPar
     find,
     hasten,
     purge,
+    storedAt,
     pause: (project) => pauses.begin(project, now()),
     resume: (project) => pauses.end(project),
   }
@@ -37,8 +42,8 @@ export function openDesk({ pauses, messages, progress, removeAll, now }: DeskPar
     const parts = await Promise.all(
       subjectsWithin(which).map((subject) =>
         order === 'newest'
-          ? messages.lastOf(subject, after?.id ?? Infinity, limit)
-          : firstOf(subject, after?.id ?? 0, limit),
+          ? messages.lastOf(subject, after?.place ?? Infinity, limit)
+          : firstOf(subject, after?.place ?? 0, limit),
       ),
     )
     const sign = order === 'newest' ? -1 : 1
@@ -64,9 +69,16 @@ export function openDesk({ pauses, messages, progress, removeAll, now }: DeskPar
     return stored && foundOf(stored, (await progress()).get(stored.seq))
   }
 
-  async function storedAt({ id, key }: Ref): Promise<Stored | undefined> {
-    const stored = await messages.find(id)
-    return stored?.entry.key === key ? stored : undefined
+  /** One that was put again since it was found is looked for among those that were: they are few, as a rule. */
+  async function storedAt({ id, key, place = id }: Ref): Promise<Stored | undefined> {
+    const stored = await messages.find(place)
+    if (stored?.entry.key === key) return stored
+    let seen = 0
+    for await (const again of messages.walk(subjectsOf('again'))) {
+      if (again.entry.first === id && again.entry.key === key) return again
+      if (++seen === LOOKED_THROUGH) break
+    }
+    return undefined
   }
 
   /** One that came with a lease is its putter's until that ends; one that was put again with a time was put off. */
@@ -75,7 +87,8 @@ export function openDesk({ pauses, messages, progress, removeAll, now }: DeskPar
     const later = due > now()
     return {
       ...waitingOf(entry),
-      id: seq,
+      id: entry.first ?? seq,
+      place: seq,
       attempts: its?.attempts ?? entry.attempts ?? 0,
       leased: later && (its?.leased ?? turn === 'first'),
       ...(later && { due }),
@@ -125,7 +138,7 @@ export function openDesk({ pauses, messages, progress, removeAll, now }: DeskPar
       const copy = await messages.publish(
         subjectOf(entry, 'again', upload),
         Buffer.from(message.data),
-        encodeEntry({ ...entry, due: now() + HELD_MS, attempts }),
+        encodeEntry({ ...entry, due: now() + HELD_MS, attempts, first: entry.first ?? seq }),
         `${entry.key}.${seq}`,
       )
       if (copy.duplicate) return false // another replica does the same

@@ -13,6 +13,8 @@ export type Entry = Waiting & {
   mark?: string
   /** How often it was taken before it was put again. */
   attempts?: number
+  /** The number it was put under at first, when it was put again: what it is known by to operators. */
+  first?: number
 }
 
 /** Envelopes of one project and category, which have a consumer of their own: what is held back is not even looked at. */
@@ -118,6 +120,7 @@ export function waitingOf({
   parts: _parts,
   mark: _mark,
   attempts: _attempts,
+  first: _first,
   ...waiting
 }: Entry): Waiting {
   return waiting

@@ -1,7 +1,7 @@
 /** The spool of several machines: a stream of NATS JetStream that all replicas share. */
 
 import { randomUUID } from 'node:crypto'
-import { jetstream } from '@nats-io/jetstream'
+import { jetstream, type StoredMsg } from '@nats-io/jetstream'
 import { ANSWER_MS, connectNats } from './jetstream-connection.ts'
 import { openDesk } from './jetstream-desk.ts'
 import {
@@ -75,7 +75,7 @@ export async function openJetStreamSpool(
   const lanes = openLanes(nc, jsm, pauses, now)
   const progress = openProgress(nc, lanes.progress)
   const shares = await openShares(nc, found, weigh)
-  const desk = openDesk({ pauses, messages, progress, removeAll, now })
+  const { storedAt, ...desk } = openDesk({ pauses, messages, progress, removeAll, now })
   let putting = 0
   let makingRoom: Promise<unknown> = Promise.resolve()
   const untold: Waiting[] = [] // what made room: told by the next put that is stored, or the next look for what has expired
@@ -226,13 +226,18 @@ export async function openJetStreamSpool(
     return taken.map(leaseOf)
   }
 
-  async function read({ id }: Waiting & Ref): Promise<KeptBody> {
-    const held = lanes.held(id)
+  async function read({ id, key, place = id }: Waiting & Ref): Promise<KeptBody> {
+    const held = lanes.held(place)
     if (held) return held.entry.parts ? keptParts(held.entry.parts) : held.body
-    const message = await messages.get(id)
+    const message = (await messages.get(place)) ?? (await messageOf({ id, key }))
     if (!message) throw new Error('it is gone: another replica has settled it')
     const { parts: numbers } = decodeEntry(message.header)
     return numbers ? keptParts(numbers) : Buffer.from(message.data)
+  }
+
+  async function messageOf(ref: Ref): Promise<StoredMsg | null> {
+    const stored = await storedAt(ref)
+    return stored ? messages.get(stored.seq) : null
   }
 
   function keptParts(numbers: readonly number[]): KeptBody {
@@ -257,11 +262,12 @@ export async function openJetStreamSpool(
   async function putAgain(lease: Lease, due: number): Promise<number> {
     const message = await messages.get(lease.id)
     if (!message) return lease.id
+    const entry = decodeEntry(message.header)
     try {
       const { seq } = await messages.publish(
         subjectOf(lease, 'again', uploadOf(message.subject)),
         Buffer.from(message.data),
-        encodeEntry({ ...decodeEntry(message.header), due, attempts: lease.attempts }),
+        encodeEntry({ ...entry, due, attempts: lease.attempts, first: entry.first ?? lease.id }),
         `${lease.key}.${lease.id}`,
       )
       if (!(await messages.remove(lease.id))) await messages.remove(seq) // purged, or expired, at this moment

@@ -33,7 +33,9 @@ export function copyOut(spool: Spool, path: string): Promise<Exported> {
 /** Each leaves the spool when it is on disk in the file, synced: a tunnel that runs does not deliver it any more. */
 export function takeOut(spool: Spool, path: string): Promise<Exported> {
   return exportTo(spool, path, async (page) => {
-    const purged = await Promise.all(page.map(({ id, key }) => spool.purge({ one: { id, key } })))
+    const purged = await Promise.all(
+      page.map(({ id, key, place }) => spool.purge({ one: { id, key, place } })),
+    )
     return purged.filter(({ length }) => length === 0).length
   })
 }
@@ -83,7 +85,7 @@ async function* pagesOf(spool: Spool): AsyncGenerator<Found[]> {
     const last = page.at(-1)
     if (!last) return
     yield page
-    after = { received: last.received, id: last.id }
+    after = { received: last.received, place: last.place }
   }
 }
 

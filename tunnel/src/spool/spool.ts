@@ -26,8 +26,11 @@ export type Waiting = {
   headers: string[]
 }
 
-/** One of those that wait: its number in the store, which another may bear when it is gone, and the key that this one alone has. */
-export type Ref = { id: number; key: string }
+/**
+ * One of those that wait: its number in the store, which another may bear when it is gone, and the key that this one alone has. `place` is
+ * where it stood when it was found: what is put off may be moved, and keeps its number.
+ */
+export type Ref = { id: number; key: string; place?: number }
 
 /** One that a replica works on. Until `until` it is nobody else's. */
 export type Lease = Waiting & Ref & { attempts: number; until: number }
@@ -35,6 +38,7 @@ export type Lease = Waiting & Ref & { attempts: number; until: number }
 /** One as an operator finds it. */
 export type Found = Waiting &
   Ref & {
+    place: number
     /** How often it was tried, as far as that is known. */
     attempts: number
     /** Before which nobody tries it, in milliseconds since 1970; absent when that is now. */
@@ -59,7 +63,7 @@ export type PageQuery = Omit<Which, 'one'> & {
   after?: Position
 }
 
-export type Position = { received: number; id: number }
+export type Position = { received: number; place: number }
 
 /** Nothing is taken of one project, or, when none is named, of all of them. */
 export type Pause = { project?: string; since: number }

@@ -33,9 +33,9 @@ export function openDesk({ db, lanes, forget, now }: DeskParts): Desk {
 
   function list({ order, limit, after, ...which }: PageQuery): Found[] {
     const [statement, sign] = order === 'newest' ? [statements.newest, -1] : [statements.oldest, 1]
-    const { received, id } = after ?? { received: sign * -Infinity, id: 0 }
+    const { received, place } = after ?? { received: sign * -Infinity, place: 0 }
     const rows = lanesIn(which).flatMap(({ name, category }) =>
-      statement.all(name, category, received, id, limit),
+      statement.all(name, category, received, place, limit),
     )
     return rows
       .map(readFound)
@@ -52,8 +52,10 @@ export function openDesk({ db, lanes, forget, now }: DeskParts): Desk {
     const time = now()
     const due = Number(row.due)
     const later = due > time
+    const waiting = readWaiting(row)
     return {
-      ...readWaiting(row),
+      ...waiting,
+      place: waiting.id,
       attempts: Number(row.attempts),
       leased: later && due !== Number(row.put_off),
       ...(later && { due }),
