@@ -2,7 +2,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import { bodyOf, jsonType, replyHeaders, respond } from './answer.ts'
-import { Aborted, type Bodies, type Body, chunksOf, packParcel, packPlain } from './body.ts'
+import { Aborted, type Bodies, type Body, packParcel, packPlain } from './body.ts'
 import type { ClientReports } from './client-reports.ts'
 import type { Receipt } from './contract.ts'
 import { LEASE_MS } from './delivery.ts'
@@ -16,9 +16,9 @@ import {
 } from './envelope.ts'
 import type { Delivery, Reply } from './exchange.ts'
 import type { Filters } from './filters.ts'
-import { identify } from './identity.ts'
 import type { Inbox } from './inbox.ts'
-import { CATEGORY_NAMES, categoriesOf, checkItems, limitNameOf } from './items.ts'
+import { CATEGORY_NAMES, checkItems, limitNameOf } from './items.ts'
+import { createKeep, type Keep } from './keeping.ts'
 import type { Limits } from './limits.ts'
 import { checkOrigin, type Sender } from './origin.ts'
 import type { Project, Projects } from './projects.ts'
@@ -29,11 +29,11 @@ import type { Receipts } from './receipts.ts'
 import { Rejection, refusalBody } from './rejection.ts'
 import type { Samples } from './samples.ts'
 import type { Seen } from './seen.ts'
-import { mostImportant, priorityOf, type SpoolBody, type Waiting } from './spool/spool.ts'
 import { describe, summarise } from './summary.ts'
-import { networkOf, SHED_SECONDS, type Throttle } from './throttle.ts'
-import { unpacked, unpackInto } from './unpack.ts'
+import { SHED_SECONDS, type Throttle } from './throttle.ts'
+import { unpackInto } from './unpack.ts'
 import { senderHeaders } from './upstream.ts'
+import { prepareToWait } from './waiting.ts'
 import type { WayToSentry } from './way-to-sentry.ts'
 
 export type IntakeParts = {
@@ -97,7 +97,7 @@ export function createIntake(parts: IntakeParts): Intake {
   let inFlight = 0
   let onIdle: PromiseWithResolvers<void> | undefined
   let visits = 0
-  let keeping: Promise<void> = Promise.resolve()
+  const keep = inbox && createKeep(inbox)
   return { take, inFlight: () => inFlight, idle }
 
   async function take(incoming: IncomingMessage): Promise<Response> {
@@ -192,27 +192,23 @@ export function createIntake(parts: IntakeParts): Intake {
   function goOn(visit: Visit, carried: Carried): Response | Promise<Response> {
     const { envelope, out } = carried
     const cuts = mergeRanges([...envelope.cuts, ...[...out.keys()].map(({ range }) => range)])
-    if (inbox) return keepToo(inbox, visit, carried, cuts)
+    if (keep) return keepToo(keep, visit, carried, cuts)
     if (sentry) return forward(sentry, visit, carried, cuts)
     return settleKept(visit, envelope, { answer: 'delivered', status: 200 })
   }
 
-  async function keepToo(into: Inbox, visit: Visit, carried: Carried, cuts: Range[]): Promise<Response> {
+  async function keepToo(keep: Keep, visit: Visit, carried: Carried, cuts: Range[]): Promise<Response> {
     const { envelope, body } = carried
+    const { receipt, caller } = visit
+    const types = envelope.items.map(({ type }) => type)
+    const entry = { id: receipt.id, time: receipt.time, eventId: envelope.eventId ?? null, types }
     if (sentry) {
       const answer = await forward(sentry, visit, carried, cuts)
-      await keepNext(into, visit, envelope, body).catch((error) => parts.onBug(error, visit.caller.requestId))
+      await keep(entry, caller.address, body).catch((error) => parts.onBug(error, caller.requestId))
       return answer
     }
-    await keepNext(into, visit, envelope, body)
+    await keep(entry, caller.address, body)
     return settleKept(visit, envelope, { answer: 'delivered', status: 200 })
-  }
-
-  /** One at a time: each is held as a whole for a moment. */
-  function keepNext(into: Inbox, visit: Visit, envelope: Envelope, body: Body): Promise<void> {
-    const kept = keeping.then(() => keep(into, visit, envelope, body))
-    keeping = kept.catch(() => undefined)
-    return kept
   }
 
   /** Send first; what Sentry has not taken by the time a browser should wait goes into the spool. */
@@ -237,21 +233,20 @@ export function createIntake(parts: IntakeParts): Intake {
     headers: string[],
     underWay: Promise<Delivery> | undefined,
   ): Promise<Response> {
-    const { project, envelope, body, holds } = carried
+    const { project, envelope, holds } = carried
     if (underWay) holds.push(underWay)
-    const plain = packPlain(body, envelope.bytes, cuts)
-    const content = plain.content()
-    const bytes: SpoolBody = Buffer.isBuffer(content)
-      ? content
-      : { file: plain.file, chunks: () => chunksOf(plain) }
-    const waiting = await describeWaiting(visit, carried, plain.bytes, headers, bytes)
+    const parcel = packPlain(carried.body, envelope.bytes, cuts)
+    const { items } = remainder(carried)
+    const { address } = visit.caller
+    const { receipt } = visit
+    const { waiting, body } = await prepareToWait({ project, items, parcel, headers, address, receipt })
     const result = await to.spool
-      .put(waiting, bytes, underWay ? to.upstreams.attemptMs(plain.bytes) + LEASE_MS : 0)
+      .put(waiting, body, underWay ? to.upstreams.attemptMs(parcel.bytes) + LEASE_MS : 0)
       .catch((error: Error) => error)
     if (result instanceof Error || result.kind === 'full') {
       const final = await underWay
       if (final?.kind === 'answered') return pass(visit, final.reply)
-      reports.note(project, 'discarded_events', 'queue_overflow', remainder(carried).items)
+      reports.note(project, 'discarded_events', 'queue_overflow', items)
       throw result instanceof Error
         ? new Rejection('spool-unwritable')
         : new Rejection('spool-full', result.why)
@@ -261,28 +256,6 @@ export function createIntake(parts: IntakeParts): Intake {
     for (const victim of result.evicted) to.deliverer.evicted(victim)
     if (underWay) to.deliverer.follow(result.lease, project, underWay)
     return settleKept(visit, envelope, { answer: 'spooled', status: 202 })
-  }
-
-  async function describeWaiting(
-    { receipt, caller }: Visit,
-    { project, envelope, out }: Carried,
-    bytes: number,
-    headers: string[],
-    content: SpoolBody,
-  ): Promise<Waiting> {
-    const left = envelope.items.filter((item) => !out.has(item))
-    const category = mostImportant(left.map((item) => categoriesOf(item)[0] ?? ''))
-    return {
-      key: await identify(project.key, Buffer.isBuffer(content) ? content : content.chunks()),
-      project: project.key,
-      category,
-      priority: priorityOf(category),
-      network: networkOf(caller.address),
-      received: receipt.time,
-      bytes,
-      receipt: receipt.id,
-      headers,
-    }
   }
 
   function pass(visit: Visit, reply: Reply): Response {
@@ -383,28 +356,4 @@ function remainder({ envelope, out }: Carried): Envelope {
 /** What an SDK sends to see whether anybody answers (`diagnoseSdkConnectivity`). */
 function isProbe({ header, items }: Envelope): boolean {
   return items.length === 0 && Object.keys(header).length === 0
-}
-
-async function keep(
-  inbox: Inbox,
-  { receipt, caller }: Visit,
-  { eventId, items }: Envelope,
-  body: Body,
-): Promise<void> {
-  const bytes = await wholeOf(body)
-  const types = items.map(({ type }) => type)
-  try {
-    inbox.keep(
-      { id: receipt.id, time: receipt.time, eventId: eventId ?? null, bytes: bytes.length, types },
-      networkOf(caller.address),
-      bytes,
-    )
-  } catch (error) {
-    throw new Rejection('inbox-full', error instanceof Error ? error.message : 'unknown')
-  }
-}
-
-async function wholeOf(body: Body): Promise<Buffer> {
-  if (Buffer.isBuffer(body.wire) && body.encoding === 'identity') return body.wire
-  return Buffer.concat(await Array.fromAsync(unpacked(body)))
 }

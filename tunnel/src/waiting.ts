@@ -1,0 +1,45 @@
+/** What the spool is told of an envelope that is to wait, and the bytes that it keeps of it. */
+
+import { chunksOf, type Parcel } from './body.ts'
+import type { Receipt } from './contract.ts'
+import type { Item } from './envelope.ts'
+import { identify } from './identity.ts'
+import { categoriesOf } from './items.ts'
+import type { Project } from './projects.ts'
+import { mostImportant, priorityOf, type SpoolBody, type Waiting } from './spool/spool.ts'
+import { networkOf } from './throttle.ts'
+
+/** What of an envelope is to wait, and from whom it came. */
+export type ToWait = {
+  project: Project
+  items: readonly Item[]
+  /** Not compressed: it may have to be changed before it leaves. */
+  parcel: Parcel
+  /** As `senderHeaders` gives them. */
+  headers: string[]
+  address: string | undefined
+  receipt: Pick<Receipt, 'id' | 'time'>
+}
+
+export async function prepareToWait(wait: ToWait): Promise<{ waiting: Waiting; body: SpoolBody }> {
+  const { project, items, parcel, headers, address, receipt } = wait
+  const body = spoolBodyOf(parcel)
+  const category = mostImportant(items.map((item) => categoriesOf(item)[0] ?? ''))
+  const waiting = {
+    key: await identify(project.key, Buffer.isBuffer(body) ? body : body.chunks()),
+    project: project.key,
+    category,
+    priority: priorityOf(category),
+    network: networkOf(address),
+    received: receipt.time,
+    bytes: parcel.bytes,
+    receipt: receipt.id,
+    headers,
+  }
+  return { waiting, body }
+}
+
+function spoolBodyOf(parcel: Parcel): SpoolBody {
+  const content = parcel.content()
+  return Buffer.isBuffer(content) ? content : { file: parcel.file, chunks: () => chunksOf(parcel) }
+}
