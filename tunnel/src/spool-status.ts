@@ -7,7 +7,7 @@ import type { WayToSentry } from './way-to-sentry.ts'
 
 const NO_CATEGORY = 'none'
 
-/** What cannot be asked for, since a disk or a server does not answer, is left out, and why is told. */
+/** What cannot be asked for, since a disk or a server does not answer soon, is left out, and why is told. */
 export async function describeSpool(
   { spool, projectShare, deliverer }: WayToSentry,
   projects: Projects,
@@ -26,7 +26,7 @@ export async function describeSpool(
 }
 
 async function describeDepth(spool: WayToSentry['spool'], projects: Projects): Promise<SpoolDepth> {
-  const { byProject, paused, ...all } = await spool.totals()
+  const { byProject, paused, ...all } = await spool.totalsSoon()
   const seconds = spool.fullIn(all.bytes)
   return {
     ...all,

@@ -13,6 +13,7 @@ import { type GrowingSpool, watchGrowth } from './spool/growth.ts'
 import { type Watched, watchHealth } from './spool/health.ts'
 import { openJetStreamSpool } from './spool/jetstream.ts'
 import { NatsAway } from './spool/jetstream-connection.ts'
+import { type Prompt, tellSoon } from './spool/prompt.ts'
 import type { Spool, SpoolBounds } from './spool/spool.ts'
 import { openSqliteSpool } from './spool/sqlite.ts'
 import { withinMemory } from './spool/within-memory.ts'
@@ -20,7 +21,7 @@ import { createUpstreams, type Upstreams } from './upstream.ts'
 
 export type WayToSentry = {
   upstreams: Upstreams
-  spool: Watched<GrowingSpool>
+  spool: Prompt<Watched<GrowingSpool>>
   /** The part of the spool's bytes that one project may fill. */
   projectShare: number
   deliverer: Deliverer
@@ -57,7 +58,7 @@ export async function openWayToSentry({
     if (problem instanceof NatsAway) return awaitSpool({ open, problem, onNotice })
     throw problem
   })
-  const spool = watchHealth(watchGrowth(withinMemory(opened, memory), clock), now)
+  const spool = tellSoon(watchHealth(watchGrowth(withinMemory(opened, memory), clock), now))
   const upstreams = createUpstreams(projects.all, config.upstream, limits, clock)
   const deliverer = createDeliverer({
     spool,

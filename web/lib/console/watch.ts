@@ -245,10 +245,15 @@ function sum(counts: readonly { count: number }[]): number {
   return counts.reduce((all, { count }) => all + count, 0)
 }
 
-/** One that several replicas share is counted once. */
+/** One that several replicas share is counted once. Whether it takes more each learns by itself: what was learnt last holds. */
 function spoolsOf(replicas: readonly Known[]): SpoolStatus[] {
   const byId = new Map<string, SpoolStatus>()
-  for (const { status } of replicas) if (status?.spool) byId.set(status.spool.id, status.spool)
+  for (const { status } of replicas) {
+    if (!status?.spool) continue
+    const { spool } = status
+    const other = byId.get(spool.id) ?? spool
+    byId.set(spool.id, spool.since > other.since ? { ...other, ...spool } : { ...spool, ...other })
+  }
   return [...byId.values()]
 }
 
