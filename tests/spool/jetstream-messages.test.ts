@@ -3,13 +3,14 @@
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openPutAgain } from '../../tunnel/src/spool/jetstream-again.ts'
 import { openDesk } from '../../tunnel/src/spool/jetstream-desk.ts'
 import { waitingOf as plainOf } from '../../tunnel/src/spool/jetstream-entry.ts'
 import { openMessages } from '../../tunnel/src/spool/jetstream-messages.ts'
 import { openPauses } from '../../tunnel/src/spool/jetstream-pauses.ts'
 import { openShares } from '../../tunnel/src/spool/jetstream-shares.ts'
 import { requires } from '../helpers/requirements.ts'
-import { store } from './envelopes.ts'
+import { store, takeAll } from './envelopes.ts'
 import { type NatsStore, openStore } from './jetstream-store.ts'
 import { waitingOf } from './waiting.ts'
 
@@ -50,6 +51,37 @@ describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
     expect(await messages.remove(1)).toBe(false)
   })
 
+  it('one that is put again stands there once, though the answer of the server is lost', async () => {
+    const spool = await opened.spool()
+    const waiting = await store(spool)
+    const nc = await connection()
+    const js = jetstream(nc)
+    const { publish } = js
+    let lost = 0
+    js.publish = async (...args) => {
+      const stored = await publish.apply(js, args)
+      if (lost++ === 0) throw new Error('the answer is lost')
+      return stored
+    }
+    const putAgain = openPutAgain(openMessages(js, await jetstreamManager(nc)))
+    const [before] = await spool.list({ order: 'oldest', limit: 2 })
+    const again = await putAgain(before?.place ?? 0, Date.now() + 60_000, 1)
+    const found = await spool.list({ order: 'oldest', limit: 2 })
+    expect(found).toMatchObject([{ key: waiting.key, id: before?.id, place: again, leased: false }])
+    expect(lost).toBe(2)
+  })
+
+  it('one that several replicas put again at one moment stands there once', async () => {
+    const spools = [await opened.spool(), await opened.spool(), await opened.spool()]
+    const [spool] = spools
+    if (!spool) throw new Error('there is no spool')
+    const { key } = await store(spool)
+    for (const lease of await takeAll(spool, 1)) await spool.postpone(lease, Date.now() + 60_000)
+    const hastened = await Promise.all(spools.map((each) => each.hasten({})))
+    expect(hastened.reduce((sum, many) => sum + many)).toBe(1)
+    expect(await spool.list({ order: 'oldest', limit: 2 })).toMatchObject([{ key }])
+  })
+
   it('what is purged is told, though the server goes away before all is', async () => {
     const spool = await opened.spool()
     await Promise.all(Array.from({ length: 600 }, () => store(spool)))
@@ -59,6 +91,7 @@ describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
     let rounds = 0
     const desk = openDesk({
       ...{ messages, now: Date.now, progress: async () => new Map() },
+      putAgain: openPutAgain(messages),
       pauses: await openPauses(jetstream(nc), jsm, 1),
       async removeAll(all) {
         if (rounds++ > 0) throw new Error('the server is away')

@@ -9,7 +9,7 @@ import { createEnds } from '../../tunnel/src/ends.ts'
 import { type Delivery, UNREADABLE } from '../../tunnel/src/exchange.ts'
 import { createLimits, type Limits } from '../../tunnel/src/limits.ts'
 import { createProjects, type Project } from '../../tunnel/src/projects.ts'
-import type { Waiting } from '../../tunnel/src/spool/spool.ts'
+import type { Lease, Waiting } from '../../tunnel/src/spool/spool.ts'
 import type { Upstreams } from '../../tunnel/src/upstream.ts'
 import { envelopeOf } from '../helpers/envelopes.ts'
 import { parseEnvelope } from '../helpers/received.ts'
@@ -342,6 +342,19 @@ describe('The deliverer', () => {
     spool.unreadable.clear()
     await pass(MINUTE)
     expect(ends.map((end) => end.key)).toEqual([other.key, key])
+  })
+
+  it('finds no fault in one that is purged before it could be read', async () => {
+    await spool.add()
+    const { read } = spool
+    spool.read = async (lease) => {
+      await spool.finish(lease as Lease)
+      return read(lease)
+    }
+    start()
+    await pass(5 * SECOND)
+    expect(spool.waiting()).toEqual([])
+    expect(attempts).toEqual([]) // and no fault was told
   })
 
   it('tells one end of an envelope that expires while it is under way, however that goes', async () => {

@@ -72,7 +72,11 @@ export function createMemorySpool(now: () => number): MemorySpool {
       return { envelopes: rows.size, bytes: 0, byProject: [], paused: [] }
     },
     list: notHere,
-    find: notHere,
+    async find({ id, key }) {
+      const row = rows.get(id)
+      if (row?.waiting.key !== key) return undefined
+      return { ...row.waiting, id, place: id, attempts: row.attempts, leased: row.due > now() }
+    },
     hasten: notHere,
     purge: notHere,
     pause: notHere,

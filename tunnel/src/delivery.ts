@@ -137,7 +137,15 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
     underWay.add(settled)
   }
 
+  /** A purge may have ended it before it could be read, and told that. */
   async function attempt(lease: Lease): Promise<void> {
+    await deliver(lease).catch(async (error) => {
+      const found = await spool.find(lease).catch(() => lease)
+      if (found) throw error
+    })
+  }
+
+  async function deliver(lease: Lease): Promise<void> {
     const project = projects.byKey(lease.project)
     if (!project) return spool.postpone(lease, now() + MAX_DELAY_MS)
     const parcel = await packKept(await spool.read(lease), lease.bytes, now() - lease.received)

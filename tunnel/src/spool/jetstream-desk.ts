@@ -1,10 +1,10 @@
 /** What an operator asks of the stream. */
 
-import { encodeEntry, subjectOf, subjectsOf, subjectsWithin, waitingOf } from './jetstream-entry.ts'
-import { FULL, type Messages, type Stored } from './jetstream-messages.ts'
+import type { PutAgain } from './jetstream-again.ts'
+import { subjectsOf, subjectsWithin, waitingOf } from './jetstream-entry.ts'
+import type { Messages, Stored } from './jetstream-messages.ts'
 import type { Pauses } from './jetstream-pauses.ts'
 import type { Progress } from './jetstream-progress.ts'
-import { codeOf } from './jetstream-stream.ts'
 import type { Found, PageQuery, Ref, Spool, Waiting, Which } from './spool.ts'
 
 export type Desk = Pick<Spool, 'list' | 'find' | 'hasten' | 'purge' | 'pause' | 'resume'> & {
@@ -15,6 +15,7 @@ export type Desk = Pick<Spool, 'list' | 'find' | 'hasten' | 'purge' | 'pause' | 
 export type DeskParts = {
   pauses: Pauses
   messages: Messages
+  putAgain: PutAgain
   /** Of all replicas, by message. */
   progress: () => Promise<Map<number, Progress>>
   /** Removes messages with their parts, and gives those that nobody had removed before. */
@@ -27,7 +28,7 @@ const AT_A_TIME = 500
 const LOOKED_THROUGH = 10_000 // of those put again, for one that is there no more
 const HELD_MS = 300 // nobody takes a copy before the first one is gone
 
-export function openDesk({ pauses, messages, progress, removeAll, now }: DeskParts): Desk {
+export function openDesk({ pauses, messages, putAgain, progress, removeAll, now }: DeskParts): Desk {
   return {
     list,
     find,
@@ -101,7 +102,7 @@ export function openDesk({ pauses, messages, progress, removeAll, now }: DeskPar
     for await (const stored of putOff(which, known)) {
       const found = foundOf(stored, known.get(stored.seq))
       if (found.leased || found.due === undefined || found.due <= now() + HELD_MS) continue // a copy, too
-      if (await hurry(stored, found.attempts)) hastened++
+      if ((await putAgain(stored.seq, now() + HELD_MS, found.attempts)) !== undefined) hastened++
       if (hastened === ACT_AT_MOST) break
     }
     return hastened
@@ -125,30 +126,6 @@ export function openDesk({ pauses, messages, progress, removeAll, now }: DeskPar
     return (
       (projects?.includes(entry.project) ?? true) && (category === undefined || category === entry.category)
     )
-  }
-
-  /**
-   * The server can be told no other time: a copy is put, and the first one deleted. When that was gone by then, so must be the copy.
-   * Without room for both it stays as it is.
-   */
-  async function hurry({ entry, seq, upload }: Stored, attempts: number): Promise<boolean> {
-    const message = await messages.get(seq)
-    if (!message) return false
-    try {
-      const copy = await messages.publish(
-        subjectOf(entry, 'again', upload),
-        Buffer.from(message.data),
-        encodeEntry({ ...entry, due: now() + HELD_MS, attempts, first: entry.first ?? seq }),
-        `${entry.key}.${seq}`,
-      )
-      if (copy.duplicate) return false // another replica does the same
-      if (await messages.remove(seq)) return true
-      await messages.remove(copy.seq)
-      return false
-    } catch (error) {
-      if (codeOf(error) === FULL) return false
-      throw error
-    }
   }
 
   async function purge(which: Which): Promise<Waiting[]> {

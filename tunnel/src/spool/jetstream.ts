@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { jetstream, type StoredMsg } from '@nats-io/jetstream'
+import { openPutAgain } from './jetstream-again.ts'
 import { ANSWER_MS, connectNats } from './jetstream-connection.ts'
 import { openDesk } from './jetstream-desk.ts'
 import {
@@ -15,7 +16,6 @@ import {
   subjectOf,
   subjectsOf,
   subjectsRanked,
-  uploadOf,
   waitingOf,
 } from './jetstream-entry.ts'
 import { type CountedLane, openLanes, type Taken } from './jetstream-lanes.ts'
@@ -72,10 +72,11 @@ export async function openJetStreamSpool(
     partBytes,
     now,
   )
+  const putAgain = openPutAgain(messages)
   const lanes = openLanes(nc, jsm, pauses, now)
   const progress = openProgress(nc, lanes.progress)
   const shares = await openShares(nc, found, weigh)
-  const { storedAt, ...desk } = openDesk({ pauses, messages, progress, removeAll, now })
+  const { storedAt, ...desk } = openDesk({ pauses, messages, putAgain, progress, removeAll, now })
   let putting = 0
   let makingRoom: Promise<unknown> = Promise.resolve()
   const untold: Waiting[] = [] // what made room: told by the next put that is stored, or the next look for what has expired
@@ -247,35 +248,19 @@ export async function openJetStreamSpool(
   async function extend(lease: Lease, leaseMs: number): Promise<Lease> {
     const until = now() + leaseMs
     if (lanes.extend(lease.id, until)) return { ...lease, until }
-    return { ...lease, until, id: await putAgain(lease, until) }
+    return { ...lease, until, id: await move(lease, until) }
   }
 
   async function postpone(lease: Lease, at: number): Promise<void> {
-    if (lease.until > now() && !(await lanes.postpone(lease.id, at))) await putAgain(lease, at)
+    if (lease.until > now() && !(await lanes.postpone(lease.id, at))) await move(lease, at)
   }
 
   /**
-   * The lease of a putter stands in its message, which no consumer has delivered to it: the message is put again with another time, and
-   * the first one deleted. It happens to envelopes whose first attempt was under way when they were put, and failed. Without room for
-   * both it stays as it is, due when its lease ends.
+   * The lease of a putter stands in its message, which no consumer has delivered to it. It happens to envelopes whose first attempt was under
+   * way when they were put, and failed. What stays as it is is due when its lease ends.
    */
-  async function putAgain(lease: Lease, due: number): Promise<number> {
-    const message = await messages.get(lease.id)
-    if (!message) return lease.id
-    const entry = decodeEntry(message.header)
-    try {
-      const { seq } = await messages.publish(
-        subjectOf(lease, 'again', uploadOf(message.subject)),
-        Buffer.from(message.data),
-        encodeEntry({ ...entry, due, attempts: lease.attempts, first: entry.first ?? lease.id }),
-        `${lease.key}.${lease.id}`,
-      )
-      if (!(await messages.remove(lease.id))) await messages.remove(seq) // purged, or expired, at this moment
-      return seq
-    } catch (error) {
-      if (codeOf(error) === FULL) return lease.id
-      throw error
-    }
+  async function move({ id, attempts }: Lease, due: number): Promise<number> {
+    return (await putAgain(id, due, attempts)) ?? id
   }
 
   async function finish(lease: Lease): Promise<boolean> {
