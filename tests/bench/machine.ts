@@ -13,7 +13,7 @@ export function describeMachine(): string {
 
 /** What else went on: processes that ran or wanted to, in the minute before. */
 export function describeLoad(): string {
-  return `load ${(loadavg()[0] ?? NaN).toFixed(1)} at the start`
+  return `load average ${(loadavg()[0] ?? NaN).toFixed(1)} at the start`
 }
 
 function availableCores(): number {

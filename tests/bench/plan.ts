@@ -75,6 +75,7 @@ export function readArguments(args: string[]): Arguments {
     },
   })
   const { quick, long, publish, out = publish ? PUBLISHED : FOLDER } = values
+  if (quick && publish) throw new Error('--quick says nothing of speed, so it is not published')
   const plan = quick ? QUICK : DEFAULT
   const growth = long ? { ...plan.growth, to: 1_000_000 } : plan.growth
   return { plan: { ...plan, growth }, folder: out, publish }

@@ -9,6 +9,7 @@ import { buildRequests } from './requests.ts'
 import { type Contender, playRounds, type Round } from './rounds.ts'
 import type { Server } from './server.ts'
 import type { Sink } from './sink.ts'
+import { followFeed } from './tunnel-counts.ts'
 
 /** By the number of projects, by the number of replicas, and by whether the console is open. */
 export type Situations = {
@@ -55,29 +56,39 @@ function byNumber(numbers: readonly number[], of: (n: number) => Contender): Rec
 
 /** Asked what web asks for a console that is open: every receipt as it is settled, and status and metrics again and again. */
 async function startWatched(cores: Cores, dsns: readonly string[]): Promise<Server> {
-  const server = await startCulvert(cores, dsns)
-  const closed = new AbortController()
-  const init = { headers: { authorization: `Bearer ${TOKEN}` }, signal: closed.signal }
-  const watching = Promise.allSettled([readOn(), lookAgain()])
+  await using starting = new AsyncDisposableStack()
+  const server = starting.use(await startCulvert(cores, dsns))
+  const feed = await followFeed(server.adminUrl, TOKEN)
+  starting.defer(feed.close)
+  const looks = lookAgain(server.adminUrl)
+  starting.defer(looks.end)
+  const started = starting.move()
   return {
     ...server,
-    async [Symbol.asyncDispose]() {
-      closed.abort()
-      await watching
-      await server[Symbol.asyncDispose]()
+    counts: async () => ({ ...(await server.counts()), 'receipts at the console': feed.heard() }),
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  }
+}
+
+function lookAgain(adminUrl: string): { end: () => Promise<void> } {
+  const over = new AbortController()
+  const looking = look()
+  looking.catch(() => {}) // it is heard of at the end
+  return {
+    async end() {
+      over.abort()
+      await looking
     },
   }
 
-  async function readOn(): Promise<void> {
-    const { body } = await fetch(`${server.adminUrl}/receipts`, init)
-    await body?.pipeTo(new WritableStream())
-  }
-
-  async function lookAgain(): Promise<void> {
-    for (;;) {
-      for (const path of ['/status', '/metrics'])
-        await (await fetch(`${server.adminUrl}${path}`, init)).text()
-      await sleep(LOOK_MS, undefined, { signal: closed.signal })
+  async function look(): Promise<void> {
+    while (!over.signal.aborted) {
+      for (const path of ['/status', '/metrics']) {
+        const answer = await fetch(`${adminUrl}${path}`, { headers: { authorization: `Bearer ${TOKEN}` } })
+        if (!answer.ok) throw new Error(`${path} was answered ${answer.status}`)
+        await answer.text()
+      }
+      await sleep(LOOK_MS, undefined, { signal: over.signal }).catch(() => {})
     }
   }
 }

@@ -51,10 +51,10 @@ async function run(): Promise<void> {
 
 function describeRounds({ rounds, fewerRounds }: Plan, { note }: Cores): string {
   return [
-    `medians (and spread) of ${rounds} round(s), in Culvert's situations ${fewerRounds}`,
+    `medians and spread of ${rounds} round(s), ${fewerRounds} of Culvert's situations`,
     '32 connections, 4 for 10 MB',
     note,
-  ].join(', ')
+  ].join('; ')
 }
 
 async function measureAll(plan: Plan, cores: Cores): Promise<Results> {
