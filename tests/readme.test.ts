@@ -59,6 +59,6 @@ describe('README', () => {
   it('shows what the benchmark has written, as it was written', () => {
     const [, shown = ''] = /<!-- bench: [^>]*-->\n(.*)<!-- end of bench -->/s.exec(readme) ?? []
     expect(shown).toContain('| Culvert ÷ handleTunnelRequest |')
-    expect(read('docs/bench/cost.md').startsWith(shown.trim())).toBe(true)
+    expect(read('docs/bench/cost.md')).toContain(shown.trim())
   })
 })

@@ -11,10 +11,13 @@ const README = join(ROOT, 'README.md')
 
 /** Rejects when README has no such place. */
 export async function putIntoReadme(name: string, found: string): Promise<void> {
+  await writeFile(README, fillPlace(await readFile(README, 'utf8'), name, found))
+}
+
+/** Gives `text` with `found` between the comments of `name`, in place of what stood there. Throws when it has none. */
+export function fillPlace(text: string, name: string, found: string): string {
   const [begin, end] = [`<!-- ${name}: written by the benchmark -->\n`, `<!-- end of ${name} -->\n`]
-  const readme = await readFile(README, 'utf8')
-  const [from, to] = [readme.indexOf(begin), readme.indexOf(end)]
-  if (from < 0 || to < from)
-    throw new Error(`README.md has no place for ${name}: ${begin.trim()} … ${end.trim()}`)
-  await writeFile(README, `${readme.slice(0, from + begin.length)}\n${found.trim()}\n\n${readme.slice(to)}`)
+  const [from, to] = [text.indexOf(begin), text.indexOf(end)]
+  if (from < 0 || to < from) throw new Error(`README.md has no place for it: ${begin.trim()} … ${end.trim()}`)
+  return `${text.slice(0, from + begin.length)}\n${found.trim()}\n\n${text.slice(to)}`
 }

@@ -25,9 +25,13 @@ export function drawComparison({ sideBySide }: Results): string {
 
 /** Culvert in its situations, and each way in full. */
 export function drawDetails({ sideBySide, situations, outages, alone }: Results, plan: Plan): string {
-  return [situationTable(situations, outages), aloneTable(alone, plan), ...sideBySide.map(wayTable)].join(
-    '\n\n',
-  )
+  return [
+    '## Culvert in its situations',
+    situationTable(situations, outages),
+    aloneTable(alone, plan),
+    '## Each way in full',
+    ...sideBySide.map(wayTable),
+  ].join('\n\n')
 }
 
 function costTable(sideBySide: SideBySide): string {

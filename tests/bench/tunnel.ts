@@ -40,7 +40,7 @@ async function run(): Promise<void> {
   const results = await measureAll(plan, cores)
 
   const summary = `${about}; ${describeRounds(plan, cores)}.\n\n${drawComparison(results)}`
-  const tables = `${summary}\n\n${drawDetails(results, plan)}\n`
+  const tables = `# What an envelope costs\n\n${summary}\n\n${drawDetails(results, plan)}\n`
   await mkdir(folder, { recursive: true })
   await writeFile(join(folder, 'cost.md'), tables)
   await writeFile(join(folder, 'cost.json'), `${JSON.stringify({ about, plan, ...results }, null, 2)}\n`)
