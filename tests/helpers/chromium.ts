@@ -15,9 +15,12 @@ const FLAGS = [
   '--disable-component-update',
   '--disable-sync',
   '--auto-accept-this-tab-capture', // a person would be asked before a page takes a picture of itself
-  // Nothing leaves this machine, whatever the page asks for.
-  `--host-resolver-rules=MAP ${SITE_HOST} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost`,
 ]
+
+export type ChromiumOptions = {
+  /** Where the names of other sites lead, `{ 'o1.ingest.us.sentry.io': '127.0.0.1:41234' }`; certificates are not looked at. */
+  leads?: Record<string, string>
+}
 
 export type Visitor = {
   page: Page
@@ -35,10 +38,14 @@ export type Visitor = {
 export type Chromium = Awaited<ReturnType<typeof startChromium>>
 
 /** Starts it; each visitor has cookies, cache and storage of their own. `await using` ends it. */
-export async function startChromium() {
+export async function startChromium({ leads = {} }: ChromiumOptions = {}) {
   const browser = await chromium.launch({
     ...(CHROMIUM_PROGRAM && { executablePath: CHROMIUM_PROGRAM }),
-    args: FLAGS,
+    args: [
+      ...FLAGS,
+      resolverRules({ [SITE_HOST]: '127.0.0.1', ...leads }),
+      ...(Object.keys(leads).length > 0 ? ['--ignore-certificate-errors'] : []),
+    ],
   })
   return {
     /** A fresh visitor with an empty page. */
@@ -46,6 +53,12 @@ export async function startChromium() {
     close: () => browser.close(),
     [Symbol.asyncDispose]: () => browser.close(),
   }
+}
+
+/** Nothing leaves this machine, whatever the page asks for. */
+function resolverRules(leads: Record<string, string>): string {
+  const maps = Object.entries(leads).map(([host, address]) => `MAP ${host} ${address}`)
+  return `--host-resolver-rules=${[...maps, 'MAP * ~NOTFOUND', 'EXCLUDE 127.0.0.1', 'EXCLUDE localhost'].join(', ')}`
 }
 
 async function enter(browser: Browser, options: BrowserContextOptions): Promise<Visitor> {

@@ -1,0 +1,41 @@
+/** The app that serves the page. */
+
+import { NODE } from '../../helpers/node.ts'
+import { startProgram } from '../../helpers/program.ts'
+import type { PageKind } from './pages.ts'
+import { type Running, rerouted } from './replica.ts'
+
+export type AppOptions = {
+  port: number
+  /** Where its connections go instead. */
+  reroute: Record<string, string>
+}
+
+export type App = {
+  pages: PageKind[]
+  start(options: AppOptions): Promise<Running>
+  /** The same page, built so that the app server itself passes reports on. */
+  startRewritten?(options: AppOptions): Promise<Running>
+}
+
+const STARTS_WITHIN = 60_000 // ms; several start at once
+
+/** A standalone server of Next.js. */
+export async function startNext({
+  server,
+  port,
+  reroute,
+}: AppOptions & { server: string }): Promise<Running> {
+  const { args, env } = rerouted(reroute)
+  const program = startProgram('Next.js', NODE, [...args, server], {
+    ...env,
+    HOSTNAME: '127.0.0.1',
+    PORT: String(port),
+    NEXT_TELEMETRY_DISABLED: '1',
+  })
+  await program.line((line) => line.includes('Ready'), STARTS_WITHIN)
+  return {
+    kill: program.kill,
+    stop: () => program.stop().catch(() => {}), // with 143 it leaves as it means to
+  }
+}

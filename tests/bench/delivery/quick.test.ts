@@ -1,0 +1,44 @@
+/** The benchmark of delivery as a check of correctness: what happens in the pages and what arrives are held against each other. */
+
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseHTML } from 'linkedom'
+import { describe, expect, it } from 'vitest'
+import { makeFolder } from '../../helpers/folder.ts'
+import { NODE } from '../../helpers/node.ts'
+import { startProgram } from '../../helpers/program.ts'
+import { requires } from '../../helpers/requirements.ts'
+import type { Results } from './results.ts'
+import { sumOf } from './sums.ts'
+
+const AWAY = 'Sentry away for 30 s'
+const FAILING = 'Sentry failing, one 500 in three'
+
+describe('the benchmark of delivery', requires('chromium', 'nginx'), () => {
+  it('counts in the page what happened and at Sentry what arrived, and all of it arrives by Culvert, while others lose some', async () => {
+    await using folder = await makeFolder()
+    const args = ['tests/bench/delivery/delivery.ts', '--quick', '--out', folder.path]
+    const bench = startProgram('The benchmark', NODE, args, {})
+    const { code } = await bench.exited
+    expect({ code, said: code === 0 ? [] : bench.stderr }).toEqual({ code: 0, said: [] })
+
+    const { situations }: Results = JSON.parse(await readFile(join(folder.path, 'delivery.json'), 'utf8'))
+    expect(situations).toHaveLength(4)
+    for (const { title, rounds } of situations) {
+      const { made, handed, arrived } = sumOf(rounds, 'culvert')
+      expect({ title, handed, arrived }).toEqual({ title, handed: made, arrived: made })
+      for (const way of ['direct', 'handler'] as const) {
+        const other = sumOf(rounds, way)
+        const loses = [AWAY, FAILING].includes(title)
+        expect({ title, way, loses: other.arrived < other.handed }).toEqual({ title, way, loses })
+      }
+    }
+
+    const tables = await readFile(join(folder.path, 'delivery.md'), 'utf8')
+    expect(bench.stdout.join('\n')).toContain(tables.trim())
+    for (const { title } of situations) expect(tables.split(`\n| ${title} |`)).toHaveLength(3)
+    expect(tables).not.toContain('NaN')
+    const { document } = parseHTML(await readFile(join(folder.path, 'delivery.svg'), 'utf8'))
+    expect(document.querySelector('title')?.textContent).toContain(`${AWAY}, Culvert: 100 %`)
+  })
+})

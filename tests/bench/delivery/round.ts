@@ -1,0 +1,110 @@
+/** One situation, once: all ways of it side by side, and the books of both ends held against each other. */
+
+import { until } from '../../helpers/until.ts'
+import { type PageTimes, timePages } from './page-times.ts'
+import type { PageKind } from './pages.ts'
+import type { Plan } from './plan.ts'
+import { WELL } from './recorder.ts'
+import type { Scene } from './scene.ts'
+import type { Situation } from './situations.ts'
+import { countsOf, openVisits, untilAnswered, type Visit } from './visits.ts'
+import type { Way, WayName } from './ways.ts'
+
+export type Tally = {
+  sdk: PageKind['sdk']
+  /** Errors that happened in the page, and events that the SDK made of them. */
+  raised: number
+  made: number
+  /** Reports that the SDK handed to `fetch`. */
+  handed: number
+  /** How many of these Sentry took, and how many times it took one again. */
+  arrived: number
+  duplicates: number
+}
+
+export type Cell = {
+  way: WayName
+  /** What each SDK's visitor sent. */
+  tallies: Tally[]
+  page: PageTimes
+  /** Requests that Sentry had in hand at the moments when processes were killed or stopped. */
+  inHandAtKills: number
+}
+
+/** What was counted cannot be right: no table may be made of it. */
+export class Invalid extends Error {}
+
+const QUIET_MS = 2_000
+const DELIVERED_WITHIN = 120_000 // ms after the trouble
+
+export async function runRound(
+  scene: Scene,
+  situation: Situation,
+  plan: Plan,
+  label: string,
+): Promise<Cell[]> {
+  const { recorder, ways } = scene
+  recorder.behave(WELL)
+  recorder.forget()
+  for (const { project } of ways) recorder.takenOf(project)
+  await using visits = await openVisits(scene, situation.visitors?.() ?? {})
+  const inHand = new Map<WayName, number>()
+  const pages = new Map<WayName, PageTimes>()
+  const killing = () => {
+    for (const { name, project } of ways)
+      inHand.set(name, (inHand.get(name) ?? 0) + recorder.inHandOf(project))
+  }
+
+  for (const group of situation.inTurn ? ways.map((way) => [way]) : [ways]) {
+    const there = visits.all.filter(({ way }) => group.includes(way))
+    const times = await timePages(group, async () => {
+      await situation.run({ scene, plan, visits: there, label, killing })
+      await untilAnswered(there)
+    })
+    for (const [name, figures] of times) pages.set(name, figures)
+  }
+  recorder.behave(WELL)
+  await untilDelivered(scene, situation.quietMs ?? QUIET_MS)
+
+  return Promise.all(
+    ways.map(async (way) => ({
+      way: way.name,
+      tallies: await tally(
+        visits.all.filter((visit) => visit.way === way),
+        recorder.takenOf(way.project),
+      ),
+      page: pages.get(way.name) as PageTimes,
+      inHandAtKills: inHand.get(way.name) ?? 0,
+    })),
+  )
+}
+
+/** Resolves when nothing waits any more, and nothing is on its way. */
+async function untilDelivered({ ways, recorder }: Scene, quietMs: number): Promise<void> {
+  const waiting = async (way: Way) => (await way.waiting()) > 0
+  const settled = async () =>
+    !(await Promise.all(ways.map(waiting))).includes(true) && recorder.quietMs() > quietMs
+  await until(settled, DELIVERED_WITHIN + quietMs)
+}
+
+/** Throws when Sentry has what no page has sent. */
+async function tally(visits: readonly Visit[], taken: readonly string[]): Promise<Tally[]> {
+  let known = 0
+  const tallies = await Promise.all(
+    visits.map(async (visit) => {
+      const { raised, made, handed } = await countsOf(visit)
+      const sent = new Set(handed) // a segment that failed is handed over again
+      const own = taken.filter((id) => sent.has(id))
+      known += own.length
+      const arrived = new Set(own).size
+      return {
+        sdk: visit.kind.sdk,
+        ...{ raised, made, handed: sent.size },
+        ...{ arrived, duplicates: own.length - arrived },
+      }
+    }),
+  )
+  if (known !== taken.length)
+    throw new Invalid(`Sentry took ${taken.length} reports, and pages sent only ${known} of them`)
+  return tallies
+}

@@ -1,0 +1,203 @@
+/** What happens while errors happen. */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Page } from 'playwright-core'
+import { readLists } from '../../helpers/adblock.ts'
+import { type Requirement, unmet } from '../../helpers/requirements.ts'
+import type { Plan } from './plan.ts'
+import { type Manner, WELL } from './recorder.ts'
+import type { Scene } from './scene.ts'
+import type { Visit, VisitOptions } from './visits.ts'
+
+export type Stage = {
+  scene: Scene
+  plan: Plan
+  visits: readonly Visit[]
+  /** Names what is raised in this round, so that no two errors are equal. */
+  label: string
+  /** Says that processes are about to be killed. */
+  killing(): void
+}
+
+export type Situation = {
+  /** Short: it stands beside a bar. */
+  title: string
+  /** What the machine has to have for it. */
+  needs?: Requirement
+  visitors?: () => VisitOptions
+  /** Ways one after the other: side by side they would slow each other down. */
+  inTurn?: true
+  /** Segments of replays are counted, of which nobody raises any. */
+  replays?: true
+  /** How long nothing may have come until nothing is expected to come any more. */
+  quietMs?: number
+  run(stage: Stage): Promise<void>
+}
+
+type Trouble = (stage: Stage) => Promise<void>
+
+const QUIETLY: Trouble = async () => {}
+
+const everyMs = ({ everyMs }: Plan) => everyMs
+const seldomMs = ({ seldomMs }: Plan) => seldomMs
+
+export const NOTHING_WRONG: Situation = { title: 'nothing wrong', run: steadily(everyMs, QUIETLY) }
+
+const LISTS: Situation = {
+  title: 'ad-block lists on',
+  needs: 'lists',
+  visitors: () => ({ lists: readLists() }),
+  run: steadily(everyMs, QUIETLY),
+}
+
+const AWAY: Situation = { title: 'Sentry away for 30 s', run: steadily(seldomMs, beAway) }
+
+const SLOW: Situation = {
+  title: 'Sentry slow, 5 s an answer',
+  run: steadily(seldomMs, (stage) => behave(stage, () => ({ status: 200, delayMs: stage.plan.slowMs }))),
+}
+
+const FAILING: Situation = {
+  title: 'Sentry failing, one 500 in three',
+  run: steadily(everyMs, (stage) => behave(stage, (nth) => ({ ...WELL(nth), status: nth % 3 ? 200 : 500 }))),
+}
+
+const KILLED: Situation = {
+  title: 'tunnel or app server killed',
+  run: steadily(everyMs, (stage) => inTurn(stage, 'kill')),
+}
+
+const REDEPLOYED: Situation = {
+  title: 'tunnel or app server redeployed',
+  run: steadily(everyMs, (stage) => inTurn(stage, 'stop')),
+}
+
+const STORM: Situation = {
+  title: 'storm, 50 tabs × 100 errors',
+  inTurn: true,
+  async run({ visits, label, plan }) {
+    await onAll(visits, ({ page }) => page.evaluate((many) => window.delivery.openTabs(many), plan.tabs))
+    await onAll(visits, ({ page }) =>
+      page.evaluate(([label, many]) => window.delivery.stormInTabs(label, many), [
+        label,
+        plan.stormErrors,
+      ] as const),
+    )
+  },
+}
+
+const REPLAY: Situation = {
+  title: 'session replay, Sentry away for 30 s',
+  replays: true,
+  visitors: () => ({ replay: true }),
+  quietMs: 35_000, // the SDK tries a segment again after 5, 10 and 30 s when the network failed it
+  async run(stage) {
+    const moving = onAll(stage.visits, ({ page }) => page.evaluate(() => window.delivery.moveAbout()))
+    await Promise.all([moving, beAway(stage).finally(() => end(stage))])
+  },
+}
+
+const [CLOSED_2, CLOSED_50, CLOSED_70] = [closed(2), closed(50), closed(70)]
+
+/** In the order in which they are told. */
+export const SITUATIONS = [
+  ...[NOTHING_WRONG, LISTS, AWAY, SLOW, FAILING, KILLED, REDEPLOYED],
+  ...[CLOSED_2, CLOSED_50, CLOSED_70, STORM, REPLAY],
+]
+
+/** Phases, one after the other; of each phase its lanes, side by side; of each lane its situations, one after the other. */
+export type Phases = readonly (readonly (readonly Situation[])[])[]
+
+/** What waits more than it works goes on beside the rest. */
+export const ALL_PHASES: Phases = [
+  [
+    [AWAY],
+    [SLOW],
+    [REPLAY],
+    [NOTHING_WRONG, LISTS, FAILING, KILLED, REDEPLOYED, CLOSED_2, CLOSED_50, CLOSED_70],
+  ],
+  [[STORM]],
+]
+
+/** Enough to see that all is counted right. */
+export const FEW_PHASES: Phases = [[[AWAY], [NOTHING_WRONG, FAILING, CLOSED_2]]]
+
+/** Why a situation cannot be had on this machine. */
+export function whyNot({ needs }: Situation): string | undefined {
+  return needs && unmet(needs)
+}
+
+function closed(kilobytes: number): Situation {
+  return {
+    title: `page closed at an error of ${kilobytes} KB`,
+    async run({ visits, label, plan }) {
+      await onAll(visits, async ({ page }) => {
+        const heard = page.evaluate((many) => window.delivery.hearLeaving(many), plan.errors)
+        for (let i = 0; i < plan.errors; i++) await closeTab(page, `${label} ${i}`, kilobytes * 1000)
+        await heard
+      })
+    },
+  }
+}
+
+/** Opens a visitor's page once more, and closes it. */
+async function closeTab(first: Page, label: string, bytes: number): Promise<void> {
+  const tab = await first.context().newPage()
+  await tab.goto(first.url())
+  await tab.evaluate(([label, bytes]) => window.delivery.raiseOnLeaving(label, bytes), [
+    label,
+    bytes,
+  ] as const)
+  await tab.close()
+}
+
+/** Errors one after the other for as long as the trouble lasts. */
+function steadily(every: (plan: Plan) => number, trouble: Trouble): Situation['run'] {
+  return async (stage) => {
+    const { visits, label, plan } = stage
+    const raising = onAll(visits, ({ page }) =>
+      page.evaluate(([label, least, every]) => window.delivery.raiseSteadily(label, least, every), [
+        label,
+        plan.errors,
+        every(plan),
+      ] as const),
+    )
+    await Promise.all([raising, trouble(stage).finally(() => end(stage))])
+  }
+}
+
+function end({ visits }: Stage): Promise<void> {
+  return onAll(visits, ({ page }) => page.evaluate(() => window.delivery.end()))
+}
+
+async function beAway({ scene: { recorder }, plan }: Stage): Promise<void> {
+  await sleep(plan.calmMs)
+  await recorder.away()
+  await sleep(plan.awayMs)
+  await recorder.back()
+  await sleep(plan.calmMs)
+}
+
+async function behave({ scene: { recorder } }: Stage, manner: Manner): Promise<void> {
+  recorder.behave(manner)
+}
+
+/** Each way's first process goes and comes back, and then its second. */
+async function inTurn({ scene: { ways }, plan, killing }: Stage, how: 'kill' | 'stop'): Promise<void> {
+  for (const turn of [0, 1]) {
+    await sleep(plan.goneMs)
+    killing()
+    await Promise.all(
+      ways.map(async ({ replicas }) => {
+        await replicas[turn]?.[how]()
+        await sleep(how === 'kill' ? plan.goneMs : 0)
+        await replicas[turn]?.start()
+      }),
+    )
+  }
+  await sleep(plan.goneMs)
+}
+
+async function onAll(visits: readonly Visit[], act: (visit: Visit) => Promise<void>): Promise<void> {
+  await Promise.all(visits.map(act))
+}
