@@ -121,7 +121,7 @@ function findReceipt(c: Context, receipts: Receipts): Response {
     : c.json(
         {
           detail:
-            'No receipt has this token here: the tunnel that answered keeps it, for 10 minutes or until 20,000 more have come.',
+            'No receipt has this token here: the tunnel that answered keeps it, for 10 minutes, and among the last 40,000 or so.',
         },
         404,
       )

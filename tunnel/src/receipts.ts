@@ -11,7 +11,7 @@ export type Receipts = {
   settle(receipt: Receipt): string
   /** Tells how waiting in the spool ended. */
   end(end: SpoolEnd): void
-  /** What a visitor's token stands for, for 10 minutes, or until 20,000 more have come: on a busy site that is sooner. */
+  /** What a visitor's token stands for, for 10 minutes, or as long as it is kept: on a busy site that is less. */
   find(token: string): Receipt | undefined
   /** The number of the newest that was told, a receipt or an end; they count from 1. */
   newest(): number

@@ -8,21 +8,19 @@ import { openDesk } from './jetstream-desk.ts'
 import {
   decodeEntry,
   ENVELOPES,
-  type Entry,
-  encodeEntry,
   fits,
   STREAM,
   storedBytes,
-  subjectOf,
   subjectsOf,
   subjectsRanked,
   waitingOf,
 } from './jetstream-entry.ts'
 import { type CountedLane, openLanes, type Taken } from './jetstream-lanes.ts'
 import { FULL, openMessages, type Stored } from './jetstream-messages.ts'
-import { newUpload, openParts } from './jetstream-parts.ts'
+import { openParts } from './jetstream-parts.ts'
 import { openPauses } from './jetstream-pauses.ts'
 import { openProgress } from './jetstream-progress.ts'
+import { openPublish } from './jetstream-publish.ts'
 import { openShares } from './jetstream-shares.ts'
 import { codeOf, openStream } from './jetstream-stream.ts'
 import type { NatsAddress } from './nats-url.ts'
@@ -72,6 +70,7 @@ export async function openJetStreamSpool(
     partBytes,
     now,
   )
+  const publish = openPublish({ messages, parts, partBytes, now })
   const putAgain = openPutAgain(messages)
   const lanes = openLanes(nc, jsm, pauses, now)
   const progress = openProgress(nc, lanes.progress)
@@ -134,7 +133,7 @@ export async function openJetStreamSpool(
       try {
         const until = now() + leaseMs
         const entry = { ...waiting, mark, ...(leaseMs > 0 && { due: until }) }
-        const seq = await (fits(waiting, partBytes) ? putWhole(entry, body) : putParts(entry, body))
+        const seq = await publish(entry, body)
         if (seq === undefined) return { kind: 'known' }
         const lease = { ...waiting, id: seq, attempts: 0, until }
         return { kind: 'stored', lease, evicted: untold.splice(0) }
@@ -155,44 +154,6 @@ export async function openJetStreamSpool(
   async function overBound(more: number): Promise<number> {
     const { state } = await jsm.streams.info(STREAM)
     return state.bytes + more - bytes
-  }
-
-  async function putWhole(entry: Entry, body: SpoolBody): Promise<number | undefined> {
-    const whole = Buffer.isBuffer(body) ? body : Buffer.concat(await Array.fromAsync(body.chunks()))
-    return publishEntry(entry, subjectOf(entry, 'first'), whole)
-  }
-
-  /** The parts first, and the message that names them last: what is not whole is nothing. */
-  async function putParts(entry: Entry, body: SpoolBody): Promise<number | undefined> {
-    const upload = newUpload(now())
-    try {
-      const numbers = await parts.write(upload, body)
-      const seq = await publishEntry(
-        { ...entry, parts: numbers },
-        subjectOf(entry, 'first', upload),
-        Buffer.alloc(0),
-      )
-      if (seq === undefined) await parts.remove(upload)
-      return seq
-    } catch (error) {
-      if (codeOf(error) === FULL) await parts.remove(upload)
-      throw error
-    }
-  }
-
-  /**
-   * The number of its message, or `undefined` when the same bytes wait already. The server knows the same bytes for ten minutes, even
-   * those that have come to an end since: then it is named after the one that has, so that those who put it again agree.
-   */
-  async function publishEntry(entry: Entry, subject: string, body: Buffer): Promise<number | undefined> {
-    const headers = encodeEntry(entry)
-    for (let msgID = entry.key; ; ) {
-      const { seq, duplicate } = await messages.publish(subject, body, headers, msgID)
-      if (!duplicate) return seq
-      const first = await messages.find(seq)
-      if (first) return first.entry.mark === entry.mark ? seq : undefined // ours, when an answer was lost
-      msgID = `${entry.key}.${seq}`
-    }
   }
 
   /** Whether as many bytes as `over` gives were there to be given up, of one project or of all. One at a time, lest two give up twice as much. */

@@ -1,0 +1,63 @@
+/** How an envelope gets into the stream, once: in one message, or in parts and a message that names them. */
+
+import { type Entry, encodeEntry, fits, subjectOf } from './jetstream-entry.ts'
+import { FULL, type Messages } from './jetstream-messages.ts'
+import { newUpload, type Parts } from './jetstream-parts.ts'
+import { codeOf } from './jetstream-stream.ts'
+import type { SpoolBody } from './spool.ts'
+
+/** The number of its message, or `undefined` when the same bytes wait already. */
+export type Publish = (entry: Entry, body: SpoolBody) => Promise<number | undefined>
+
+export type PublishParts = {
+  messages: Messages
+  parts: Parts
+  /** What one message holds. */
+  partBytes: number
+  /** Milliseconds since 1970. */
+  now: () => number
+}
+
+export function openPublish({ messages, parts, partBytes, now }: PublishParts): Publish {
+  return async function publish(entry, body) {
+    return fits(entry, partBytes) ? putWhole(entry, body) : putParts(entry, body)
+  }
+
+  async function putWhole(entry: Entry, body: SpoolBody): Promise<number | undefined> {
+    const whole = Buffer.isBuffer(body) ? body : Buffer.concat(await Array.fromAsync(body.chunks()))
+    return publishEntry(entry, subjectOf(entry, 'first'), whole)
+  }
+
+  /** The parts first, and the message that names them last: what is not whole is nothing. */
+  async function putParts(entry: Entry, body: SpoolBody): Promise<number | undefined> {
+    const upload = newUpload(now())
+    try {
+      const numbers = await parts.write(upload, body)
+      const seq = await publishEntry(
+        { ...entry, parts: numbers },
+        subjectOf(entry, 'first', upload),
+        Buffer.alloc(0),
+      )
+      if (seq === undefined) await parts.remove(upload)
+      return seq
+    } catch (error) {
+      if (codeOf(error) === FULL) await parts.remove(upload)
+      throw error
+    }
+  }
+
+  /**
+   * The server knows the same bytes for ten minutes, even those that have come to an end since: then it is named after the one that has, so
+   * that those who put it again agree.
+   */
+  async function publishEntry(entry: Entry, subject: string, body: Buffer): Promise<number | undefined> {
+    const headers = encodeEntry(entry)
+    for (let msgID = entry.key; ; ) {
+      const { seq, duplicate } = await messages.publish(subject, body, headers, msgID)
+      if (!duplicate) return seq
+      const first = await messages.find(seq)
+      if (first) return first.entry.mark === entry.mark ? seq : undefined // ours, when an answer was lost
+      msgID = `${entry.key}.${seq}`
+    }
+  }
+}
