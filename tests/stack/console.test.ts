@@ -1,0 +1,46 @@
+/** The console in containers: one name stands for all tunnels, however many there are. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Snapshot } from '../../web/lib/console/watch.ts'
+import { type Compose, PASSWORD, startCompose } from '../helpers/compose.ts'
+import { lookUntil, signIn } from '../helpers/operator.ts'
+import { requires } from '../helpers/requirements.ts'
+
+const SHOWN_WITHIN = 10_000 // ms
+const SCALE = ['up', '--detach', '--no-deps', '--no-recreate', '--wait', '--scale']
+
+describe('The console of a site in containers', requires('docker'), () => {
+  const started = new AsyncDisposableStack()
+  let stack: Compose
+  let cookie: string | undefined
+
+  beforeAll(async () => {
+    stack = started.use(await startCompose({ services: ['nginx', 'web', 'tunnel'] }))
+    cookie = (await signIn(stack.url, { password: PASSWORD })).cookie
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  const answering = ({ replicas }: Snapshot) => replicas.filter(({ state }) => state === 'answering')
+  const shows = (many: number) =>
+    lookUntil(stack.url, cookie, (snapshot) => answering(snapshot).length === many, SHOWN_WITHIN)
+
+  it('shows tunnels that are added within 10 s, and that one has ended when it is killed', async () => {
+    const before = await shows(2)
+    await stack.compose(...SCALE, 'tunnel=4', 'tunnel')
+    const more = await shows(4)
+    const added = answering(more).filter(
+      ({ origin }) => !answering(before).some((old) => old.origin === origin),
+    )
+    expect(added).toHaveLength(2)
+    const changes = more.changes.map(({ text }) => text)
+    for (const { name } of added) expect(changes).toContain(`${name} is there`)
+
+    const [victim = ''] = await stack.containers('tunnel')
+    await stack.docker('kill', victim)
+    const fewer = await shows(3)
+    const gone = fewer.replicas.filter(({ state }) => state !== 'answering')
+    expect(gone).toHaveLength(1)
+    expect(fewer.changes[0]?.text).toMatch(new RegExp(`^${gone[0]?.name} (has ended|does not answer)$`))
+  })
+})
