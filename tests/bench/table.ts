@@ -28,7 +28,7 @@ export function drawDetails({ sideBySide, situations, outages, alone }: Results,
   return [
     '## Culvert in its situations',
     situationTable(situations, outages),
-    aloneTable(alone, plan),
+    aloneTable(alone, outages, plan),
     '## Each way in full',
     ...sideBySide.map(wayTable),
   ].join('\n\n')
@@ -128,7 +128,8 @@ function situationTable({ projects, replicas, console }: Situations, outages: re
   )
 }
 
-function aloneTable({ steady, growth, starts }: Alone, { growth: { from, to } }: Plan): string {
+function aloneTable({ steady, growth, starts }: Alone, outages: readonly Outage[], plan: Plan): string {
+  const { from, to } = plan.growth
   const count = (figure: number) => figure.toLocaleString('en')
   return table(
     ['Culvert alone', ''],
@@ -137,6 +138,13 @@ function aloneTable({ steady, growth, starts }: Alone, { growth: { from, to } }:
       [`p99 at ${count(STEADY_RATE)} envelopes a second, ms`, show([steady.p99], 2)],
       [`memory grows from envelope ${count(from)} to ${count(to)} by, MB`, show([growth / MB], 1)],
       ['ready after, ms', show(starts)],
+      [
+        `${count(plan.spooled)} that waited are delivered within, s`,
+        show(
+          outages.map(({ drainedSeconds }) => drainedSeconds),
+          1,
+        ),
+      ],
     ],
   )
 }
