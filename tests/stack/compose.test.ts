@@ -163,6 +163,25 @@ describe('The containers', requires('docker'), () => {
   })
 })
 
+describe('A tunnel in a container', requires('docker'), () => {
+  const startWith = (env: Record<string, string>) => startCompose({ services: ['tunnel'], env })
+
+  it('keeps inbox and bodies where it is told to', async () => {
+    await using stack = await startWith({
+      INBOX_FILE: '/spool/kept/inbox.db',
+      BODY_DIR: '/spool/kept/bodies',
+    })
+    const names = await stack.compose('exec', '-T', 'tunnel', 'ls', '/spool/kept')
+    expect(names.split('\n')).toEqual(expect.arrayContaining(['bodies', 'inbox.db']))
+  })
+
+  it('says so where it cannot', async () => {
+    await expect(startWith({ INBOX_FILE: '/nowhere/inbox.db' })).rejects.toThrow(
+      /INBOX_FILE: "\/nowhere\/inbox\.db" cannot be opened;/,
+    )
+  })
+})
+
 describe('The compose files', requires('docker'), () => {
   it.each([[], ['-f', 'deploy/tls.yml'], ['-f', 'deploy/two-nginx.yml']])(
     'have nothing to complain about %j',
