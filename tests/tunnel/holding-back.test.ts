@@ -225,17 +225,30 @@ describe('Our own limits', () => {
       }
   })
 
-  it('spare a private address, and say that TRUSTED_PROXIES may be missing', async () => {
+  it('spare a private address, and say that TRUSTED_PROXIES is missing where the site has a public name', async () => {
     await using sentry = await startSentry()
     await using tunnel = await startTunnel({
       env: { SENTRY_DSN: sentry.dsn(), ADDRESS_RATE: '1', ADDRESS_BURST: '1' },
     })
-    for (let i = 0; i < 5; i++) {
-      const headers = { 'x-forwarded-for': '10.0.0.1' }
+    const warnings = async () => (await (await tunnel.admin('/status')).json()).warnings.join()
+    const visit = async (host: string, address: string) => {
+      const headers = { host, 'x-forwarded-for': address }
       expect((await post(tunnel.url, { headers, body: errorOf(sentry.dsn()) })).status).toBe(200)
     }
-    const { warnings } = await (await tunnel.admin('/status')).json()
-    expect(warnings.join()).toMatch(/10\.0\.0\.1.*TRUSTED_PROXIES/)
+    for (const host of [
+      'localhost:8080',
+      '127.0.0.1',
+      '10.203.113.1:8080',
+      '[::1]:8080',
+      'nginx',
+      'shop.local',
+    ])
+      await visit(host, '10.0.0.1')
+    expect(await warnings()).toBe('')
+    for (let i = 0; i < 2; i++) await visit('shop.example', '10.0.0.1')
+    expect(await warnings()).toMatch(/10\.0\.0\.1.*TRUSTED_PROXIES/)
+    for (const address of ['203.0.113.7', '203.0.113.8', '203.0.113.9']) await visit('shop.example', address)
+    expect(await warnings()).toBe('') // one looks at the site from its own machine
   })
 })
 

@@ -38,7 +38,7 @@ describe('The throttle', () => {
   })
 
   const shed = (types: string[] = ['event'], address: string | undefined = VISITOR, bytes = 100) =>
-    typesOf(throttle.shed(throttle.charge(address, bytes), PROJECT, envelopeWith(...types)))
+    typesOf(throttle.shed(throttle.charge(address, bytes, 'shop.example'), PROJECT, envelopeWith(...types)))
 
   /** Sends errors until the bucket has `left` of its hundred. */
   const drainTo = (left: number) => {
@@ -128,7 +128,7 @@ describe('The throttle', () => {
     set({ addressBurst: 1 })
     for (let i = 0; i < 5; i++) expect(shed(['event'], address)).toEqual([])
     expect(throttle.addresses()).toBe(0)
-    expect(throttle.suspiciousAddress()).toBe(address)
+    expect(throttle.proxyAddress()).toBe(address)
   })
 
   it.each(['172.15.0.1', '172.32.0.1', '11.0.0.1', '192.169.0.1', '2001:db8::1', '8.8.8.8'])(
@@ -136,7 +136,7 @@ describe('The throttle', () => {
     (address) => {
       set({ addressBurst: 1 })
       expect([shed(['event'], address), shed(['event'], address)]).toEqual([[], ['event']])
-      expect(throttle.suspiciousAddress()).toBeUndefined()
+      expect(throttle.proxyAddress()).toBeUndefined()
     },
   )
 
@@ -146,7 +146,7 @@ describe('The throttle', () => {
       expect(typesOf(throttle.shed(throttle.charge(undefined, 1), PROJECT, envelopeWith('event')))).toEqual(
         [],
       )
-    expect(throttle.suspiciousAddress()).toBeUndefined()
+    expect(throttle.proxyAddress()).toBeUndefined()
   })
 
   it('is off for addresses at rates of 0', () => {

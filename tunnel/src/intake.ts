@@ -139,7 +139,7 @@ export function createIntake(parts: IntakeParts): Intake {
     const holds: Promise<unknown>[] = []
     try {
       visit.receipt.bytes = body.wireBytes
-      const left = throttle.charge(visit.caller.address, body.wireBytes)
+      const left = throttle.charge(visit.caller.address, body.wireBytes, visit.incoming.headers.host)
       if (left < 0) return tooMuch(visit)
       if (body.encoding !== 'identity') await unpackInto(body, parts.maxBytes, reader.push)
       const envelope = reader.end()

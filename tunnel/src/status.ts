@@ -59,10 +59,10 @@ function describeUpstreams(upstreams: Upstreams, offset: number): UpstreamState[
 }
 
 function warnings(throttle: Throttle): string[] {
-  const address = throttle.suspiciousAddress()
+  const address = throttle.proxyAddress()
   if (address === undefined) return []
   return [
-    `Visitors come from ${address}, which looks like a proxy's own address. Name your proxies in TRUSTED_PROXIES.`,
+    `Visitors come from ${address}, which no visitor from the internet has: a proxy in front of nginx hides theirs, so that limits by address hold for none and Sentry is told this one. Name the proxy's network in TRUSTED_PROXIES. Where your visitors are on this network themselves, all is well.`,
   ]
 }
 

@@ -2,6 +2,7 @@
 
 import { isIPv4 } from 'node:net'
 import type { Envelope, Item } from './envelope.ts'
+import { createHiddenVisitors, isPrivate } from './hidden-visitors.ts'
 import { addDependants, categoriesOf } from './items.ts'
 
 export type ThrottleSettings = {
@@ -18,15 +19,15 @@ export type ThrottleSettings = {
 export type Throttle = {
   /**
    * Takes a body of an address into account, whatever becomes of it. Gives the part of its limit that is left, below 0 when it was
-   * used up before.
+   * used up before. `host` is by which name the site was asked for.
    */
-  charge(address: string | undefined, wireBytes: number): number
+  charge(address: string | undefined, wireBytes: number, host?: string): number
   /** Takes an envelope of a proven project into account, and gives the items to shed; `left` is what `charge` gave. */
   shed(left: number, project: string, envelope: Envelope): Set<Item>
   /** Client addresses remembered now. */
   addresses(): number
-  /** An address that looks like a proxy's, not a visitor's: the sign of a missing `TRUSTED_PROXIES`. */
-  suspiciousAddress(): string | undefined
+  /** An address that is a proxy's, not a visitor's: the sign of a missing `TRUSTED_PROXIES`. */
+  proxyAddress(): string | undefined
 }
 
 /** Told to senders with what was shed: soon, since a bucket fills quickly. */
@@ -59,8 +60,8 @@ export function createThrottle(settings: ThrottleSettings, clock: () => number):
   let young = new Map<string, Bucket>()
   let old = new Map<string, Bucket>()
   const byProject = new Map<string, Bucket>()
-  let suspicious: string | undefined
-  return { charge, shed, addresses: () => young.size + old.size, suspiciousAddress: () => suspicious }
+  const visitors = createHiddenVisitors()
+  return { charge, shed, addresses: () => young.size + old.size, proxyAddress: visitors.behind }
 
   function shed(mine: number, project: string, { items }: Envelope): Set<Item> {
     const left = mine < 0 ? mine : Math.min(mine, leftForProject(project)) // who is over their own limit takes nothing from others
@@ -70,13 +71,14 @@ export function createThrottle(settings: ThrottleSettings, clock: () => number):
     return shedded
   }
 
-  function charge(address: string | undefined, wireBytes: number): number {
+  function charge(address: string | undefined, wireBytes: number, host?: string): number {
     if (address === undefined || settings.addressRate + settings.addressBytes === 0) return 1
     const network = networkOf(address)
     if (network === '') {
-      suspicious ??= address
+      visitors.unseen(address, host)
       return 1
     }
+    visitors.seen()
     const bucket = remember(network)
     refill(bucket, settings.addressRate, settings.addressBurst)
     const envelopes = settings.addressRate === 0 ? 1 : spend(bucket, settings.addressBurst)
@@ -153,11 +155,4 @@ function expandIPv6(address: string): string[] {
   if (tail === undefined) return before
   const after = tail.split(':').filter(Boolean)
   return [...before, ...Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0'), ...after]
-}
-
-const PRIVATE =
-  /^(10\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|127\.|169\.254\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|::1$|f[cd]|fe80:)/i
-
-function isPrivate(address: string): boolean {
-  return PRIVATE.test(address)
 }

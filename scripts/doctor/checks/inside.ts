@@ -142,7 +142,7 @@ export const state: Check = {
   proves: 'None warns, every Sentry is asked, and the spool takes what it is given.',
   remedy:
     'Do as it says; docs/runbook.md has an entry for an open breaker, a paused spool, and one that cannot be written.',
-  examine: withInside(({ statuses }, { host }) => {
+  examine: withInside(({ statuses }) => {
     if (statuses.length === 0) return unknown('No tunnel was asked.')
     for (const { replica, warnings, upstreams, spool } of statuses) {
       if (spool?.problem !== undefined)
@@ -150,17 +150,9 @@ export const state: Check = {
       if (spool?.paused?.length) return warn('What waits is not delivered: an operator has paused it.')
       const open = upstreams.find(({ breaker }) => breaker.open)
       if (open) return warn(`${replica} does not ask ${open.origin}, which fails or is slow.`)
-      const [warning] = warnings.filter((each) => !isOfOurselves(each, host))
+      const [warning] = warnings
       if (warning !== undefined) return warn(warning)
     }
     return pass(`${statuses.length} asked.`)
   }),
-}
-
-/** Who asks a site on their own machine or network comes from a private address. */
-function isOfOurselves(warning: string, host: string): boolean {
-  return (
-    warning.startsWith('Visitors come from') &&
-    /^(localhost|127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|\[)/.test(host)
-  )
 }
