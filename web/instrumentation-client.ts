@@ -2,9 +2,9 @@
 
 import { captureRouterTransitionStart } from '@sentry/nextjs'
 import { startBrowserSdk } from './lib/browser-sdk.ts'
-import { readBrowserSettings } from './lib/browser-settings.ts'
+import { readBrowserSettings, settingsAt } from './lib/browser-settings.ts'
 
 const settings = readBrowserSettings(document)
-if (settings) startBrowserSdk(settings)
+if (settings) startBrowserSdk(settingsAt(location.pathname, settings))
 
 export const onRouterTransitionStart = captureRouterTransitionStart

@@ -83,14 +83,16 @@ describe('One trace', requires('chromium', 'nginx'), () => {
     }
   })
 
-  it('is never begun for health checks, for settings, and for a page that is not there', async () => {
+  it('is never begun for health checks, for settings, for the console, and for a page that is not there', async () => {
     const before = sentry.requests.length
     await using visitor = await chromium.visitor()
     const { page, posts } = visitor
     visitor.expectTrouble(/status of 404/)
     visitor.allowTrouble(/POST .*ERR_ABORTED/) // a post under way when the page is closed in the end
-    for (const path of ['/healthz', '/settings.json'])
+    for (const path of ['/healthz', '/settings.json', '/console/live', '/console/inbox/1'])
       await (await fetch(`http://127.0.0.1:${site.port}${path}`)).text()
+    await page.goto(`${site.url}/console/sign-in`, { waitUntil: 'networkidle' })
+    await hide(page)
     await page.goto(`${site.url}/no-such-page`, { waitUntil: 'networkidle' })
     await hide(page)
     const last = page.waitForRequest((post) => segmentsIn(post.postDataBuffer()).includes('/lab'))

@@ -54,3 +54,10 @@ function fetchSettings(): string | undefined {
   }
   return request.status === 200 ? request.responseText : undefined
 }
+
+/** Of the console only what breaks is reported: an operator at work is no visit, and what they look at is nobody's replay. */
+export function settingsAt(path: string, settings: BrowserSettings): BrowserSettings {
+  if (!/^\/console(\/|$)/.test(path)) return settings
+  const { tracesSampleRate: _, ...others } = settings
+  return { ...others, replays: { session: 0, onError: 0 }, feedback: false }
+}

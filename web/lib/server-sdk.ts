@@ -41,8 +41,8 @@ export function startServerSdk({ browser, privacySignal, serverTunnel }: Config)
 /** Sessions are of visitors, and their browsers tell of them; a server would count health checks, and one that lives on as crashed. */
 const SESSIONS = ['Http', 'ProcessSession']
 
-/** Of whoever watches us, of what every page fetches, and of what runs before each of them, which would count each twice. */
-const IGNORED_SPANS = [/^GET \/(healthz|icon\.svg|settings\.json)$/, /^middleware /]
+/** Of whoever watches us, operators at the console among them, of what every page fetches, and of what runs before each of them, which would count each twice. */
+const IGNORED_SPANS = [/^GET \/(healthz|icon\.svg|settings\.json)$/, /^\w+ \/console(\/|$)/, /^middleware /]
 
 /** What goes of an error that came of a visitor's request. */
 function honour(event: Sentry.ErrorEvent, privacySignal: PrivacySignal): Sentry.ErrorEvent | null {
