@@ -99,6 +99,16 @@ describe('The inbox', () => {
     expect(third).not.toHaveProperty('next')
   })
 
+  it('is listed by the type of an item', () => {
+    const inbox = open({})
+    for (let n = 0; n < 6; n++)
+      inbox.keep({ ...entry(`${n}`), types: n % 2 ? ['event', 'attachment'] : ['span'] }, '', Buffer.alloc(1))
+    const first = inbox.list(2, undefined, 'event')
+    const second = inbox.list(2, first.next, 'event')
+    expect([first, second].map(({ entries }) => entries.map(({ id }) => id))).toEqual([['5', '3'], ['1']])
+    expect(inbox.list(2, undefined, 'attach').entries).toEqual([])
+  })
+
   it('deletes one, or all that is there, however much it is', async () => {
     const inbox = open({ envelopes: 1_000 })
     for (let n = 0; n < 240; n++) inbox.keep(entry(`${n}`), '', Buffer.alloc(1))

@@ -9,7 +9,7 @@ const MOST_LISTED = 200
 
 export function createInboxAdmin(inbox: Inbox, acts: Acts): Hono {
   const app = new Hono()
-  app.get('/', onlySaying('limit', 'after'), list)
+  app.get('/', onlySaying('limit', 'after', 'type'), list)
   app.delete('/', onlySaying('all'), deleteAll)
   app.all('/', onlyWith('GET, DELETE'))
   app.get('/:id', onlySaying(), read)
@@ -18,12 +18,14 @@ export function createInboxAdmin(inbox: Inbox, acts: Acts): Hono {
   return app
 
   function list(c: Context): Response {
-    const { limit = String(MOST_LISTED), after } = c.req.query()
+    const { limit = String(MOST_LISTED), after, type } = c.req.query()
     if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > MOST_LISTED)
       return c.json({ detail: `limit is a number from 1 to ${MOST_LISTED}.` }, 400)
     if (after !== undefined && !/^\d{1,15}$/.test(after))
       return c.json({ detail: 'after is the "next" of the page before.' }, 400)
-    const page = inbox.list(Number(limit), after === undefined ? undefined : Number(after))
+    if (type !== undefined && !/^[a-z_]{1,64}$/.test(type))
+      return c.json({ detail: 'type is a type of item, like event or feedback.' }, 400)
+    const page = inbox.list(Number(limit), after === undefined ? undefined : Number(after), type)
     acts.look(c, 'inbox-list', { envelopes: page.entries.length })
     return c.json(page)
   }

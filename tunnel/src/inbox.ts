@@ -13,8 +13,8 @@ export type Inbox = {
    * than one sender's share.
    */
   keep(entry: InboxEntry, network: string, envelope: Buffer): void
-  /** Newest first, from the one after `after` on, which is the `next` of the page before. */
-  list(limit: number, after?: number): InboxPage
+  /** Newest first, from the one after `after` on, which is the `next` of the page before; with `type`, those that have such an item. */
+  list(limit: number, after?: number, type?: string): InboxPage
   read(id: string): Buffer | undefined
   count(): number
   /** `false` when it was not there. */
@@ -69,6 +69,9 @@ export function openInbox(file: string, bounds: InboxBounds, now: () => number):
   )
   const newest = db.prepare(
     'SELECT seq, id, time, event_id AS eventId, bytes, types FROM inbox WHERE seq < ? ORDER BY seq DESC LIMIT ?',
+  )
+  const newestWith = db.prepare(
+    'SELECT seq, id, time, event_id AS eventId, bytes, types FROM inbox WHERE seq < ? AND instr(types, ?) > 0 ORDER BY seq DESC LIMIT ?',
   )
   const one = db.prepare('SELECT envelope FROM inbox WHERE id = ?')
   const dropOld = db.prepare('DELETE FROM inbox WHERE time < ?')
@@ -127,8 +130,9 @@ export function openInbox(file: string, bounds: InboxBounds, now: () => number):
       bytes -= Number(drop()?.bytes ?? bytes)
   }
 
-  function list(limit: number, after = Number.MAX_SAFE_INTEGER): InboxPage {
-    const rows = newest.all(after, limit)
+  function list(limit: number, after = Number.MAX_SAFE_INTEGER, type?: string): InboxPage {
+    const rows =
+      type === undefined ? newest.all(after, limit) : newestWith.all(after, JSON.stringify(type), limit)
     const last = rows.length === limit ? rows.at(-1) : undefined
     return { entries: rows.map(readEntry), ...(last && { next: Number(last.seq) }) }
   }

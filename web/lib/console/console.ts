@@ -35,8 +35,11 @@ export type Console = {
   refusals(): Promise<Refusals>
   /** Who has sent of late, by project, whichever replica they came to. */
   seen(): Promise<SeenByProject[]>
-  /** Newest first, from where `after` says on, the `next` of the page before; `undefined` where there is no inbox. */
-  inbox(after?: string): Promise<{ entries: InboxEntry[]; next?: string } | undefined>
+  /**
+   * Newest first, from where `after` says on, the `next` of the page before; with `type`, those that have such an item. `undefined` where
+   * there is no inbox.
+   */
+  inbox(after?: string, type?: string): Promise<{ entries: InboxEntry[]; next?: string } | undefined>
   envelope(id: string): Promise<Buffer | undefined>
   removeEnvelope(id: string): Promise<boolean>
   /** What waits in one spool, a page of it; `undefined` when no replica tells. */
@@ -125,13 +128,21 @@ function createConsole(settings: Config, session: string): Console {
   }
 
   /** Of all inboxes: replicas of one machine share one, and those of others have their own, each with its own place. */
-  async function inbox(after?: string): Promise<{ entries: InboxEntry[]; next?: string } | undefined> {
+  async function inbox(
+    after?: string,
+    type?: string,
+  ): Promise<{ entries: InboxEntry[]; next?: string } | undefined> {
     const places = after === undefined ? undefined : new URLSearchParams(after)
     const pages = await askEach(
       (origin) => {
         const place = places?.get(origin)
         if (places && !place) return undefined
-        return `/inbox?limit=${INBOX_PAGE}${place ? `&after=${encodeURIComponent(place)}` : ''}`
+        const query = new URLSearchParams({
+          limit: `${INBOX_PAGE}`,
+          ...(place && { after: place }),
+          ...(type && { type }),
+        })
+        return `/inbox?${query}`
       },
       async (response, origin) => ({ origin, page: (await response.json()) as InboxPage }),
     )

@@ -3,9 +3,9 @@
 import { z } from 'zod'
 
 const text = z.union([z.string(), z.number(), z.boolean()]).transform(String)
-const words = text.optional().catch(undefined)
-const number = z.number().optional().catch(undefined)
-const time = z
+export const words = text.optional().catch(undefined)
+export const number = z.number().optional().catch(undefined)
+export const time = z
   .union([z.number(), z.string()])
   .transform((given) => (typeof given === 'number' ? given * 1000 : Date.parse(given)))
   .pipe(z.number().finite().min(0).max(8.64e15))
@@ -14,7 +14,7 @@ const time = z
 const record = z.record(z.string(), z.unknown()).optional().catch(undefined)
 
 /** A list, without the members that are not as expected. */
-function listOf<T extends z.ZodType>(member: T) {
+export function listOf<T extends z.ZodType>(member: T) {
   return z
     .array(z.unknown())
     .transform((values) =>
@@ -153,6 +153,14 @@ export function feedbackOf({ contexts }: SentryEvent): Feedback | undefined {
   if (!read.success) return undefined
   const { message, name, contact_email: email, url } = read.data
   return { message, name, email, url }
+}
+
+const trace = z.object({ span_id: words, op: words, status: words })
+
+/** The span that an event itself is, or was met in. */
+export function traceOf(contexts: SentryEvent['contexts']): z.output<typeof trace> {
+  const read = trace.safeParse(contexts?.trace)
+  return read.success ? read.data : { span_id: undefined, op: undefined, status: undefined }
 }
 
 /** Type and message in one line. */

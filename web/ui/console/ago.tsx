@@ -2,7 +2,7 @@
 'use client'
 
 import { useNow } from '../../lib/console/use-now.ts'
-import { sayDuration, sayMoment } from '../../lib/console/words.ts'
+import { sayDuration, sayExactly, sayMoment } from '../../lib/console/words.ts'
 
 export function Ago({ time }: { time: number }) {
   const now = useNow()
@@ -33,7 +33,17 @@ export function Moment({ time }: { time: number }) {
   if (now === undefined) return <time dateTime={new Date(time).toISOString()} />
   return (
     <time dateTime={new Date(time).toISOString()} className="tabular-nums">
-      {sayMoment(time)} ({sayDuration(Math.max(0, now - time))} ago)
+      {sayMoment(time)} ({sayDuration(Math.max(0, Math.floor((now - time) / 1000) * 1000))} ago)
+    </time>
+  )
+}
+
+/** To the millisecond, for what came close together. */
+export function Exactly({ time }: { time: number }) {
+  const isThere = useNow() !== undefined
+  return (
+    <time dateTime={new Date(time).toISOString()} className="text-quiet tabular-nums">
+      {isThere && sayExactly(time)}
     </time>
   )
 }

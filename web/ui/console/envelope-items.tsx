@@ -45,13 +45,13 @@ export function Attachments({ id, items }: Props) {
 export function RawItems({ id, header, items }: Props & { header: string }) {
   return (
     <Panel title="As it came">
-      <details className="mb-2">
-        <summary className="min-h-8">Envelope header</summary>
+      <details className="mb-2 text-note">
+        <summary className="min-h-7">Envelope header</summary>
         <Raw text={header} />
       </details>
       {items.map(({ number, type, header: itemHeader, bytes, text }) => (
-        <details key={number} className="border-t border-line py-1">
-          <summary className="min-h-8">
+        <details key={number} className="border-t border-line py-1 text-note">
+          <summary className="min-h-7">
             {type || 'no type'} <span className="text-note text-quiet">{sayBytes(bytes)}</span>
           </summary>
           <Raw text={JSON.stringify(itemHeader)} />

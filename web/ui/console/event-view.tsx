@@ -1,12 +1,21 @@
 /** An event to read: what went wrong, where in the code, what happened before, who met it. */
 
+import type { ReactNode } from 'react'
 import type { Breadcrumb, Exception, Feedback, Frame, SentryEvent, Span } from '../../lib/console/event.ts'
-import { sayValue } from '../../lib/console/event.ts'
+import { sayValue, traceOf } from '../../lib/console/event.ts'
 import { sayDuration } from '../../lib/console/words.ts'
 import { Moment } from './ago.tsx'
 import { Panel } from './panel.tsx'
+import { Waterfall } from './waterfall.tsx'
 
-export function EventView({ event, feedback }: { event: SentryEvent; feedback: Feedback | undefined }) {
+type Props = {
+  event: SentryEvent
+  feedback: Feedback | undefined
+  /** What came with it. */
+  children?: ReactNode
+}
+
+export function EventView({ event, feedback, children }: Props) {
   return (
     <div className="grid grid-cols-1 gap-4 desk:grid-cols-[2fr_1fr] desk:items-start">
       <div className="grid grid-cols-1 min-w-0 gap-4">
@@ -15,8 +24,9 @@ export function EventView({ event, feedback }: { event: SentryEvent; feedback: F
           // biome-ignore lint/suspicious/noArrayIndexKey: a chain of causes, in its order
           <ExceptionPanel key={index} exception={exception} />
         ))}
-        {(event.spans.length > 0 || event.start_timestamp !== undefined) && <Waterfall event={event} />}
+        {event.start_timestamp !== undefined && <Waterfall spans={[wholeOf(event), ...event.spans]} />}
         {event.breadcrumbs.length > 0 && <Breadcrumbs crumbs={event.breadcrumbs} end={event.timestamp} />}
+        {children}
       </div>
       <div className="grid grid-cols-1 min-w-0 gap-4">
         <Panel title="About it">
@@ -24,6 +34,13 @@ export function EventView({ event, feedback }: { event: SentryEvent; feedback: F
           {event.timestamp !== undefined && (
             <p className="mt-2 text-note text-quiet">
               <Moment time={event.timestamp} />
+            </p>
+          )}
+          {event.event_id && (
+            <p className="mt-2 text-note">
+              <a href={`/console/feed?text=${encodeURIComponent(event.event_id)}`} className="link">
+                Its receipts in the feed
+              </a>
             </p>
           )}
         </Panel>
@@ -40,8 +57,8 @@ export function EventView({ event, feedback }: { event: SentryEvent; feedback: F
         {event.contexts && (
           <Panel title="Contexts">
             {Object.entries(event.contexts).map(([name, value]) => (
-              <details key={name} className="border-t border-line py-1 first:border-t-0">
-                <summary className="min-h-8">{name}</summary>
+              <details key={name} className="border-t border-line py-1 text-note first:border-t-0">
+                <summary className="min-h-7">{name}</summary>
                 <pre className="my-2 overflow-x-auto font-mono text-note whitespace-pre-wrap">
                   {JSON.stringify(value, null, 2)}
                 </pre>
@@ -52,6 +69,15 @@ export function EventView({ event, feedback }: { event: SentryEvent; feedback: F
       </div>
     </div>
   )
+}
+
+/** A transaction is the span that holds the others. */
+function wholeOf({ contexts, transaction, start_timestamp, timestamp }: SentryEvent): Span {
+  const { span_id: id, op, status } = traceOf(contexts)
+  return {
+    ...{ span_id: id, parent_span_id: undefined, op, description: transaction, status },
+    ...{ start_timestamp, timestamp },
+  }
 }
 
 function factsOf(event: SentryEvent): [string, string][] {
@@ -124,6 +150,8 @@ function ExceptionPanel({ exception: { type, value, mechanism, stacktrace } }: {
   )
 }
 
+const LONGEST_LINE = 400 // characters: minified code is one line
+
 function FrameLine({ frame }: { frame: Frame }) {
   const { filename, abs_path: path, function: name, lineno, colno } = frame
   const place = [filename ?? path ?? 'unknown', lineno, colno].filter((part) => part !== undefined).join(':')
@@ -133,7 +161,9 @@ function FrameLine({ frame }: { frame: Frame }) {
       <code className="wrap-anywhere">{place}</code>
       {frame.context_line !== undefined && (
         <pre className="mt-1 overflow-x-auto rounded-part bg-sunken p-2 font-mono">
-          {[...frame.pre_context.slice(-3), frame.context_line, ...frame.post_context.slice(0, 3)].join('\n')}
+          {[...frame.pre_context.slice(-3), frame.context_line, ...frame.post_context.slice(0, 3)]
+            .map((line) => line.slice(0, LONGEST_LINE))
+            .join('\n')}
         </pre>
       )}
     </li>
@@ -165,54 +195,6 @@ function Breadcrumbs({ crumbs, end }: { crumbs: Breadcrumb[]; end: number | unde
             <span className="min-w-0 wrap-anywhere">{message ?? (data ? JSON.stringify(data) : '')}</span>
           </li>
         ))}
-      </ol>
-    </Panel>
-  )
-}
-
-const MOST_SPANS = 200
-
-/** Each span as a bar where it lies in the whole. */
-function Waterfall({ event }: { event: SentryEvent }) {
-  const { start_timestamp: start, timestamp: end, transaction } = event
-  if (start === undefined || end === undefined) return null
-  const whole = Math.max(1, end - start)
-  const root: Span = {
-    ...{
-      span_id: undefined,
-      parent_span_id: undefined,
-      op: 'whole',
-      description: transaction,
-      status: undefined,
-    },
-    ...{ start_timestamp: start, timestamp: end },
-  }
-  const spans = [root, ...event.spans.toSorted((a, b) => (a.start_timestamp ?? 0) - (b.start_timestamp ?? 0))]
-  return (
-    <Panel title="Trace" note={sayDuration(whole)}>
-      <ol className="grid grid-cols-1 gap-1 text-note" aria-label="Spans, by when they began">
-        {spans
-          .slice(0, MOST_SPANS)
-          .map(({ op, description, start_timestamp: from, timestamp: to }, index) => {
-            const left = Math.min(100, Math.max(0, (100 * ((from ?? start) - start)) / whole))
-            const width = Math.min(100 - left, Math.max(0.5, (100 * ((to ?? end) - (from ?? start))) / whole))
-            return (
-              <li
-                // biome-ignore lint/suspicious/noArrayIndexKey: spans never move
-                key={index}
-                className="grid grid-cols-[minmax(0,2fr)_minmax(0,3fr)_4.5rem] items-center gap-3"
-              >
-                <span className="truncate" title={description}>
-                  <span className="text-quiet">{op}</span> {description}
-                </span>
-                <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" className="h-3 w-full">
-                  <rect width="100" height="8" className="fill-sunken" />
-                  <rect x={left} width={width} height="8" className="fill-accent" />
-                </svg>
-                <span className="text-right tabular-nums">{sayDuration((to ?? end) - (from ?? start))}</span>
-              </li>
-            )
-          })}
       </ol>
     </Panel>
   )

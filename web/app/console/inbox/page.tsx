@@ -1,75 +1,74 @@
-/** What has been kept to look at, newest first. */
+/** What has been kept to look at, newest first, all of it or of one kind. */
 
 import type { InboxEntry } from 'tunnel/contract'
 import { type Console, consoleFor } from '../../../lib/console/console.ts'
-import { readEvent, titleOf } from '../../../lib/console/event.ts'
-import { parseJson, readKept } from '../../../lib/console/kept-envelope.ts'
+import { readKept } from '../../../lib/console/kept-envelope.ts'
+import { isTelling, KINDS, type Name, nameOf, nameOfTypes } from '../../../lib/console/naming.ts'
 import { sayBytes } from '../../../lib/console/words.ts'
 import { Ago } from '../../../ui/console/ago.tsx'
 import { Empty } from '../../../ui/console/panel.tsx'
 import { ConsoleShell } from '../../../ui/console/shell.tsx'
+import { StateMark } from '../../../ui/state.tsx'
 
 export const metadata = { title: 'Inbox · Console' }
 
-type Props = { searchParams: Promise<{ after?: string | string[] }> }
+type Props = { searchParams: Promise<Record<string, string | string[] | undefined>> }
 
-const MOST_READ = 1_000_000 // bytes of an envelope that is looked into for a title
+const INBOX = '/console/inbox'
+const MOST_READ = 1_000_000 // bytes of an envelope that is looked into for a name
 
 export default async function InboxPage({ searchParams }: Props) {
-  const { after } = await searchParams
+  const { after, type } = await searchParams
   const from = typeof after === 'string' ? after : undefined
-  const door = await consoleFor('/console/inbox')
-  const page = await door.inbox(from)
+  const kind = KINDS.find((each) => each.type === type)
+  const door = await consoleFor(kind ? `${INBOX}?type=${kind.type}` : INBOX)
+  const page = await door.inbox(from, kind?.type)
   const entries = page?.entries
-  const titled = await Promise.all(
-    (entries ?? []).map(async (entry) => ({ entry, title: await titleIn(door, entry) })),
+  const named = await Promise.all(
+    (entries ?? []).map(async (entry) => ({ entry, name: await nameIn(door, entry) })),
   )
   return (
     <ConsoleShell at="inbox" title="Inbox">
       {entries === undefined && (
         <Empty>
-          There is no inbox. It is on where no SENTRY_DSN is set; INBOX=on keeps envelopes beside a real one.
+          No replica tells of an inbox. It is on where no SENTRY_DSN is set; INBOX=on keeps envelopes beside a
+          real one.
         </Empty>
       )}
+      {entries && <Kinds chosen={kind?.type} />}
       {entries?.length === 0 && (
         <Empty>
-          Nothing has arrived yet. Open the{' '}
-          <a href="/lab" className="link">
-            error lab
-          </a>{' '}
-          and break something.
+          {kind ? (
+            `No ${kind.name.toLowerCase()} have arrived yet.`
+          ) : (
+            <>
+              Nothing has arrived yet. Open the{' '}
+              <a href="/lab" className="link">
+                error lab
+              </a>{' '}
+              and break something.
+            </>
+          )}
         </Empty>
       )}
-      <ul className="grid grid-cols-1 gap-2" aria-label="Envelopes, newest first">
-        {titled.map(({ entry, title }) => (
-          <li key={entry.id}>
-            <a
-              href={`/console/inbox/${entry.id}`}
-              className="grid grid-cols-1 gap-x-4 rounded-part border border-line bg-surface px-4 py-3 text-ink no-underline hover:border-accent wide:grid-cols-[1fr_auto]"
-            >
-              <strong className="min-w-0 truncate font-semibold">{title}</strong>
-              <span className="text-note text-quiet tabular-nums wide:text-right">
-                <Ago time={entry.time} />
-              </span>
-              <span className="min-w-0 truncate text-note text-quiet">{sayTypes(entry.types)}</span>
-              <span className="text-note text-quiet tabular-nums wide:text-right">
-                {sayBytes(entry.bytes)}
-              </span>
-            </a>
-          </li>
-        ))}
-      </ul>
+      {named.length > 0 && (
+        <ul
+          className="grid grid-cols-1 overflow-hidden rounded-card border border-line bg-surface"
+          aria-label="Envelopes, newest first"
+        >
+          {named.map(({ entry, name }) => (
+            <EntryLine key={entry.id} entry={entry} name={name} />
+          ))}
+        </ul>
+      )}
       <nav aria-label="Pages of the inbox" className="mt-4 flex gap-4 text-note">
         {from && (
-          <a href="/console/inbox" className="link inline-flex min-h-11 items-center">
+          <a href={pathOf(kind?.type)} className="link inline-flex min-h-11 items-center">
             Newest
           </a>
         )}
         {page?.next && (
-          <a
-            href={`/console/inbox?after=${encodeURIComponent(page.next)}`}
-            className="link inline-flex min-h-11 items-center"
-          >
+          <a href={pathOf(kind?.type, page.next)} className="link inline-flex min-h-11 items-center">
             Older
           </a>
         )}
@@ -78,17 +77,61 @@ export default async function InboxPage({ searchParams }: Props) {
   )
 }
 
-const READABLE = new Set(['event', 'transaction', 'feedback'])
-
-async function titleIn(door: Console, { id, types, bytes }: InboxEntry): Promise<string> {
-  if (bytes > MOST_READ || !types.some((type) => READABLE.has(type))) return sayTypes(types) || 'empty'
-  const kept = await door.envelope(id)
-  const item = kept && readKept(kept).items.find(({ type }) => READABLE.has(type))
-  const event = item && readEvent(parseJson(item.payload.toString('utf8')))
-  return event ? titleOf(event) : sayTypes(types)
+function Kinds({ chosen }: { chosen: string | undefined }) {
+  return (
+    <nav aria-label="Kinds" className="-mx-3 mb-3 flex flex-wrap text-note">
+      {[{ type: undefined, name: 'All' }, ...KINDS].map(({ type, name }) => (
+        <a
+          key={name}
+          href={pathOf(type)}
+          aria-current={type === chosen ? 'page' : undefined}
+          className="inline-flex min-h-11 items-center rounded-part px-3 text-quiet no-underline hover:text-accent aria-[current]:font-semibold aria-[current]:text-ink"
+        >
+          {name}
+        </a>
+      ))}
+    </nav>
+  )
 }
 
-function sayTypes(types: string[]): string {
-  const counts = Map.groupBy(types, (type) => type)
-  return [...counts].map(([type, all]) => (all.length > 1 ? `${type} ×${all.length}` : type)).join(', ')
+function EntryLine({
+  entry: { id, time, bytes, types },
+  name: { kind, title, isError },
+}: {
+  entry: InboxEntry
+  name: Name
+}) {
+  return (
+    <li className="border-t border-line first:border-t-0">
+      <a
+        href={`${INBOX}/${id}`}
+        title={types.join(', ')}
+        className="grid min-h-11 grid-cols-[1fr_auto] items-center gap-x-4 px-4 py-1.5 text-note text-ink no-underline -outline-offset-3 hover:bg-sunken wide:grid-cols-[6.5rem_1fr_5rem_6rem]"
+      >
+        <span className={`inline-flex items-center gap-1.5 ${isError ? 'text-bad' : 'text-quiet'}`}>
+          {isError && <StateMark state="bad" className="size-3.5" />}
+          {kind}
+        </span>
+        <span
+          className={`order-last col-span-2 min-w-0 truncate wide:order-none wide:col-span-1 ${isError ? 'font-semibold' : ''}`}
+        >
+          {title}
+        </span>
+        <span className="hidden text-right text-quiet tabular-nums wide:block">{sayBytes(bytes)}</span>
+        <span className="text-right text-quiet">
+          <Ago time={time} />
+        </span>
+      </a>
+    </li>
+  )
+}
+
+function pathOf(type: string | undefined, after?: string): string {
+  const query = new URLSearchParams({ ...(type && { type }), ...(after && { after }) })
+  return query.size > 0 ? `${INBOX}?${query}` : INBOX
+}
+
+async function nameIn(door: Console, { id, types, bytes }: InboxEntry): Promise<Name> {
+  const kept = bytes <= MOST_READ && isTelling(types) ? await door.envelope(id) : undefined
+  return kept ? nameOf(readKept(kept).items) : nameOfTypes(types)
 }

@@ -1,18 +1,21 @@
 /** One kept envelope, as a person reads it. */
 
 import { notFound } from 'next/navigation'
+import { readLogs, readMetrics, readSpans } from '../../../../lib/console/batch.ts'
 import { consoleFor } from '../../../../lib/console/console.ts'
-import { feedbackOf, readEvent, titleOf } from '../../../../lib/console/event.ts'
+import { feedbackOf, readEvent } from '../../../../lib/console/event.ts'
 import { imageType } from '../../../../lib/console/image.ts'
 import { parseJson, readKept } from '../../../../lib/console/kept-envelope.ts'
+import { nameOf } from '../../../../lib/console/naming.ts'
+import { Logs, Metrics } from '../../../../ui/console/batch-panels.tsx'
 import { Attachments, RawItems } from '../../../../ui/console/envelope-items.tsx'
 import { EventView } from '../../../../ui/console/event-view.tsx'
 import { RemoveEnvelope } from '../../../../ui/console/remove-envelope.tsx'
 import { ConsoleShell } from '../../../../ui/console/shell.tsx'
+import { Waterfall } from '../../../../ui/console/waterfall.tsx'
 
 export const metadata = { title: 'Envelope · Console' }
 
-const READABLE = new Set(['event', 'transaction', 'feedback'])
 const RAW_SHOWN = 20_000 // characters of an item; all of it is a download
 
 export default async function EnvelopePage({ params }: { params: Promise<{ id: string }> }) {
@@ -21,18 +24,30 @@ export default async function EnvelopePage({ params }: { params: Promise<{ id: s
   const bytes = await door.envelope(id)
   if (!bytes) notFound()
   const { header, items } = readKept(bytes)
-  const events = items.flatMap(({ type, payload }) => {
-    const event = READABLE.has(type) ? readEvent(parseJson(payload.toString('utf8'))) : undefined
-    return event ? [{ type, event, feedback: feedbackOf(event) }] : []
-  })
+  const read = (types: string[]) =>
+    items.flatMap(({ type, payload }) => (types.includes(type) ? [parseJson(payload.toString('utf8'))] : []))
+  const [event, ...others] = read(['event', 'transaction', 'feedback']).flatMap(
+    (value) => readEvent(value) ?? [],
+  )
   const numbered = items.map(({ type, header: itemHeader, payload }, number) => ({
     ...{ number, type, header: itemHeader, bytes: payload.length },
     isImage: imageType(payload) !== undefined,
     text: sayPayload(payload),
   }))
-  const title = events[0] ? titleOf(events[0].event) : items.map(({ type }) => type).join(', ')
+  const rest = (
+    <>
+      {others.map((other) => (
+        <EventView key={other.event_id ?? other.type} event={other} feedback={feedbackOf(other)} />
+      ))}
+      <Waterfall spans={read(['span']).flatMap(readSpans)} />
+      <Logs lines={read(['log']).flatMap(readLogs)} />
+      <Metrics metrics={read(['trace_metric']).flatMap(readMetrics)} />
+      <Attachments id={id} items={numbered.filter(({ type }) => type === 'attachment')} />
+      <RawItems id={id} header={JSON.stringify(header, null, 2)} items={numbered} />
+    </>
+  )
   return (
-    <ConsoleShell at="inbox" title={title || 'An empty envelope'}>
+    <ConsoleShell at="inbox" title={nameOf(items).title}>
       <div className="grid grid-cols-1 gap-4">
         <div className="flex flex-wrap items-center justify-between gap-3">
           <a href="/console/inbox" className="link inline-flex min-h-11 items-center text-note">
@@ -40,11 +55,13 @@ export default async function EnvelopePage({ params }: { params: Promise<{ id: s
           </a>
           <RemoveEnvelope id={id} />
         </div>
-        {events.map(({ type, event, feedback }) => (
-          <EventView key={`${type} ${event.event_id}`} event={event} feedback={feedback} />
-        ))}
-        <Attachments id={id} items={numbered.filter(({ type }) => type === 'attachment')} />
-        <RawItems id={id} header={JSON.stringify(header, null, 2)} items={numbered} />
+        {event ? (
+          <EventView event={event} feedback={feedbackOf(event)}>
+            {rest}
+          </EventView>
+        ) : (
+          rest
+        )}
       </div>
     </ConsoleShell>
   )

@@ -1,0 +1,82 @@
+/** What an envelope is called in the inbox: of which kind it is, and a line that tells it from others. */
+
+import { z } from 'zod'
+import { readLogs, readMetrics, readSpans } from './batch.ts'
+import { readEvent, titleOf } from './event.ts'
+import { type KeptItem, parseJson } from './kept-envelope.ts'
+
+export type Name = { kind: string; title: string; isError: boolean }
+
+/** Kinds that the list is filtered by, each by the type of item that says so. */
+export const KINDS = [
+  { type: 'event', name: 'Errors' },
+  { type: 'feedback', name: 'Feedback' },
+  { type: 'span', name: 'Spans' },
+  { type: 'transaction', name: 'Transactions' },
+  { type: 'replay_event', name: 'Replays' },
+  { type: 'log', name: 'Logs' },
+] as const
+
+/** Types whose payload says more than the type does, by how much they tell. */
+const TELLING = ['event', 'feedback', 'transaction', 'span', 'replay_event', 'log', 'trace_metric', 'session']
+
+export function isTelling(types: readonly string[]): boolean {
+  return types.some((type) => TELLING.includes(type))
+}
+
+export function nameOf(items: readonly KeptItem[]): Name {
+  for (const type of TELLING) {
+    const item = items.find((each) => each.type === type)
+    if (item) return nameOfItem(type, parseJson(item.payload.toString('utf8')))
+  }
+  return nameOfTypes(items.map(({ type }) => type))
+}
+
+/** Where nobody looks into it. */
+export function nameOfTypes(types: readonly string[]): Name {
+  const counts = Map.groupBy(types, (type) => type)
+  const title = [...counts]
+    .map(([type, all]) => (all.length > 1 ? `${type} ×${all.length}` : type))
+    .join(', ')
+  return { kind: types[0] ?? 'empty', title: title || 'nothing in it', isError: false }
+}
+
+const replay = z.object({
+  segment_id: z.number().optional().catch(undefined),
+  urls: z.array(z.string()).catch([]),
+})
+const session = z.object({ status: z.string().catch('of unknown state'), errors: z.number().catch(0) })
+
+function nameOfItem(type: string, payload: unknown): Name {
+  const calm = (kind: string, title: string | undefined) => ({ kind, title: title || kind, isError: false })
+  switch (type) {
+    case 'span': {
+      const spans = readSpans(payload)
+      const named = spans.find(({ isSegment }) => isSegment) ?? spans[0]
+      return calm(
+        'trace',
+        `${named?.description ?? 'spans'}${spans.length > 1 ? `, ${spans.length} spans` : ''}`,
+      )
+    }
+    case 'log':
+      return calm('log', readLogs(payload)[0]?.body)
+    case 'trace_metric':
+      return calm('metrics', readMetrics(payload)[0]?.name)
+    case 'replay_event': {
+      const { segment_id: segment = 0, urls } = replay.catch({ segment_id: 0, urls: [] }).parse(payload)
+      return calm('replay', `Segment ${segment}${urls[0] ? ` on ${urls[0]}` : ''}`)
+    }
+    case 'session': {
+      const { status, errors } = session.catch({ status: 'of unknown state', errors: 0 }).parse(payload)
+      return calm('session', `${status}, ${errors === 1 ? '1 error' : `${errors} errors`}`)
+    }
+    default: {
+      const event = readEvent(payload)
+      if (!event) return calm(type, undefined)
+      const title = titleOf(event)
+      if (type !== 'event') return calm(type === 'transaction' ? 'trace' : type, title)
+      const isError = event.exception.length > 0 || event.level === 'error' || event.level === 'fatal'
+      return { kind: isError ? 'error' : 'message', title, isError }
+    }
+  }
+}
