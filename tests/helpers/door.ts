@@ -27,11 +27,16 @@ export async function openDoor(port: number) {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
+  const cut = () => {
+    for (const socket of open) socket.destroy()
+  }
   return {
     port: (server.address() as AddressInfo).port,
+    /** Drops every connection; new ones pass. */
+    cut,
     async [Symbol.asyncDispose](): Promise<void> {
       server.close()
-      for (const socket of open) socket.destroy()
+      cut()
       await once(server, 'close')
     },
   }

@@ -1,12 +1,12 @@
-/** The badge of a fate: how an envelope was answered, and how it ended where it had to wait. */
+/** A fate in its colour, shape and word: how an envelope was answered, and how it ended where it had to wait. */
 
 import type { Answer, SpoolEnd } from 'tunnel/contract'
 import type { State } from '../lib/state.ts'
-import { Badge } from './state.tsx'
+import { Badge, STATE_TEXT, StateMark } from './state.tsx'
 
-export type Fate = Answer | SpoolEnd['end']
+export type FateName = Answer | SpoolEnd['end']
 
-const STATES: Record<Fate, State> = {
+const STATES: Record<FateName, State> = {
   delivered: 'good',
   spooled: 'wait',
   limited: 'hold',
@@ -18,6 +18,19 @@ const STATES: Record<Fate, State> = {
   purged: 'drop',
 }
 
-export function FateBadge({ fate }: { fate: Fate }) {
+/** Beside a heading, on its own. */
+export function FateBadge({ fate }: { fate: FateName }) {
   return <Badge state={STATES[fate]}>{fate}</Badge>
+}
+
+/** In a line or a table, where there are many. */
+export function Fate({ fate }: { fate: FateName }) {
+  return (
+    <span
+      className={`inline-flex items-center gap-1.5 align-middle whitespace-nowrap ${STATE_TEXT[STATES[fate]]}`}
+    >
+      <StateMark state={STATES[fate]} className="size-3.5" />
+      {fate}
+    </span>
+  )
 }

@@ -7,7 +7,7 @@ import { attempt, fetchReceipt, type Plan, type Receipt, type Try } from '../lib
 import { Button } from './button.tsx'
 import { Card } from './card.tsx'
 import { CodeBlock } from './code-block.tsx'
-import { type Fate, FateBadge } from './fate.tsx'
+import { FateBadge, type FateName } from './fate.tsx'
 import { Lanes } from './lanes.tsx'
 import { StateMark } from './state.tsx'
 import { StatusRow } from './status-row.tsx'
@@ -65,7 +65,7 @@ function ReceiptText({ tried, receipt }: { tried: Try | undefined; receipt: Rece
     return <p>There is none to show{token ? ': this site keeps it to itself.' : '.'}</p>
   return (
     <p className="flex flex-wrap items-center gap-x-3 gap-y-1">
-      <FateBadge fate={receipt.answer as Fate} />
+      <FateBadge fate={receipt.answer as FateName} />
       <code className="text-quiet">{token}</code>
       <span className="w-full text-quiet">
         By this token, and for 10 minutes at most, this site tells what became of it.

@@ -1,4 +1,4 @@
-/** Which receipts are shown: a filter that stands in the URL. The fate is how it was answered, or how its waiting ended. */
+/** Which receipts are shown, and which one in full: both stand in the URL. The fate is how it was answered, or how its waiting ended. */
 
 import type { Receipt, SpoolEnd } from 'tunnel/contract'
 
@@ -12,8 +12,12 @@ export function readFilter(query: Pick<URLSearchParams, 'get'>): FeedFilter {
   return Object.fromEntries(FILTERS.flatMap((name) => (query.get(name) ? [[name, query.get(name)]] : [])))
 }
 
-export function writeFilter(filter: FeedFilter): string {
-  const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== ''))
+/** Names the receipt that is shown in full. */
+export const OPENED = 'receipt'
+
+export function writeView(filter: FeedFilter, opened: string | undefined): string {
+  const all = Object.entries({ ...filter, [OPENED]: opened ?? '' })
+  const query = new URLSearchParams(all.filter(([, value]) => value !== ''))
   return query.size > 0 ? `?${query}` : ''
 }
 

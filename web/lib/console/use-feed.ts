@@ -9,7 +9,8 @@ import { type StreamState, useEventStream } from './use-event-stream.ts'
 /** `end`: of one that was spooled and waits no more. */
 export type Row = { receipt: Receipt; end?: SpoolEnd } | { mark: Mark }
 
-const MOST = 10_000 // rows, and ends; the oldest go
+/** Rows, and ends; the oldest go. */
+export const MOST_ROWS = 10_000
 
 export type FeedState = { rows: readonly Row[]; state: StreamState }
 
@@ -39,14 +40,14 @@ export function useFeed(pausing: { isPaused: boolean }): FeedState {
 function takeIn(rows: Row[], ends: Map<string, SpoolEnd>, told: Told): Row[] {
   for (const end of told.ends) ends.set(end.receipt, end)
   for (const receipt of ends.keys())
-    if (ends.size > MOST) ends.delete(receipt)
+    if (ends.size > MOST_ROWS) ends.delete(receipt)
     else break
   const come: Row[] = [
     ...told.marks.map((mark) => ({ mark })),
     ...told.receipts.map((receipt) => withEnd({ receipt }, ends)),
   ]
   const known = told.ends.length > 0 ? rows.map((row) => withEnd(row, ends)) : rows
-  const all = [...come.sort((a, b) => timeOf(b) - timeOf(a)), ...known].slice(0, MOST)
+  const all = [...come.sort((a, b) => timeOf(b) - timeOf(a)), ...known].slice(0, MOST_ROWS)
   return isInOrder(all) ? all : all.sort((a, b) => timeOf(b) - timeOf(a))
 }
 
@@ -69,4 +70,9 @@ function isInOrder(rows: Row[]): boolean {
     if (before && after && timeOf(before) < timeOf(after)) return false
   }
   return true
+}
+
+/** One row from another, however often they are drawn. */
+export function keyOf(row: Row): string {
+  return 'receipt' in row ? row.receipt.id : `${row.mark.kind} ${row.mark.replica} ${row.mark.time}`
 }

@@ -3,7 +3,7 @@
 import { useEffect, useRef } from 'react'
 import type { Receipt, SpoolEnd } from 'tunnel/contract'
 import { explain, MEANINGS } from '../../lib/console/fates.ts'
-import { sayBytes, sayClock, sayDuration, sayMoment } from '../../lib/console/words.ts'
+import { sayBytes, sayClock, sayDuration, sayExactly, sayMoment } from '../../lib/console/words.ts'
 import { Button } from '../button.tsx'
 import { FateBadge } from '../fate.tsx'
 
@@ -13,19 +13,23 @@ type Props = {
   end: SpoolEnd | undefined
   /** Others of the same event id. */
   siblings: Receipt[]
+  /** Where it stands below the list, and would not be seen. */
+  takesFocus: boolean
   onOpen: (receipt: Receipt) => void
   onClose: () => void
 }
 
-export function ReceiptDetails({ receipt, end, siblings, onOpen, onClose }: Props) {
+export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onClose }: Props) {
   const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => heading.current?.focus(), [])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, as it is opened
+  useEffect(() => {
+    if (takesFocus) heading.current?.focus()
+  }, [])
   const { answer, reason, items, eventId } = receipt
   const explained = explain(reason)
   return (
     <section
       aria-label="Receipt"
-      onKeyDown={(event) => event.key === 'Escape' && onClose()}
       className="mt-0 min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5"
     >
       <div className="flex items-start justify-between gap-3 text-note">
@@ -102,9 +106,8 @@ function End({ end: { end, time, waited, upstreamStatus, replica } }: { end: Spo
 }
 
 function factsOf(receipt: Receipt): [string, string][] {
-  const { time, project, sdk, status, upstreamStatus, bytes, replica, reason, remarks, id, eventId } = receipt
+  const { project, sdk, status, upstreamStatus, bytes, replica, reason, remarks, id, eventId } = receipt
   const facts: [string, string | number | undefined][] = [
-    ['Received', sayMoment(time)],
     ['Project', project ?? 'not proven'],
     ['SDK', sdk],
     ['Answered', status === 0 ? 'nobody: the sender had gone' : status],
@@ -128,21 +131,28 @@ function Fact({ name, value }: { name: string; value: string }) {
   )
 }
 
-/** Received, admitted, sent on, answered: as parts of one line. */
-function Timeline({ receipt: { took, upstreamTook = 0 } }: { receipt: Receipt }) {
-  const own = Math.max(0, took - upstreamTook)
-  const share = took > 0 ? (100 * own) / took : 100
+/** What happened to it when, and which part of the time was whose. */
+function Timeline({ receipt: { time, took, upstreamTook } }: { receipt: Receipt }) {
+  const own = Math.max(0, took - (upstreamTook ?? 0))
+  const share = took > 0 ? Math.min(100, (100 * own) / took) : 100
   return (
     <div className="mt-4">
-      <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" className="h-3 w-full">
-        <rect width={share} height="6" className="fill-accent" />
-        <rect x={share} width={100 - share} height="6" className="fill-wait" />
+      <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" className="h-2 w-full">
+        <rect width={share} height="6" className="fill-ink" />
+        <rect x={share} width={100 - share} height="6" className="fill-quiet/60" />
       </svg>
-      <p className="mt-1 text-note text-quiet tabular-nums">
-        Received and looked at: {sayDuration(own)}
-        {upstreamTook > 0 && `; sent on, until Sentry answered: ${sayDuration(upstreamTook)}`}; answered after{' '}
-        {sayDuration(took)}.
-      </p>
+      <ol className="mt-2 grid gap-0.5 text-note tabular-nums" aria-label="Timings">
+        <li>{sayExactly(time)} received</li>
+        {upstreamTook !== undefined && (
+          <>
+            <li className="text-quiet">+ {sayDuration(own)} admitted, and sent on</li>
+            <li className="text-quiet">+ {sayDuration(upstreamTook)} until Sentry answered</li>
+          </>
+        )}
+        <li>
+          {sayExactly(time + took)} answered, {sayDuration(took)} in all
+        </li>
+      </ol>
     </div>
   )
 }

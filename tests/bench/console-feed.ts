@@ -1,0 +1,96 @@
+/** What the console's feed costs a browser while 200 envelopes a second come in for a minute: its frames, and its memory. `npm run bench:console`. */
+
+import { readFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Page } from 'playwright-core'
+import { type ConsoleSite, startConsole } from '../helpers/console.ts'
+import { quantile } from './figures.ts'
+
+const RATE = 200 // envelopes a second
+const SECONDS = 60
+const EVERY_MS = 50
+
+async function run(desk: ConsoleSite): Promise<void> {
+  await using visitor = await desk.operator('/feed')
+  visitor.allowTrouble(/./)
+  const { page } = visitor
+  await page.getByRole('status').filter({ hasText: 'live' }).waitFor()
+  await page.evaluate(watchFrames)
+  const posted = await postSteadily(desk)
+  const frames = (await page.evaluate(() => window.feedFrames ?? [])).sort((a, b) => a - b)
+  await page
+    .getByText(/envelopes$/)
+    .first()
+    .waitFor()
+  const { rss, heap } = await memoryOf(page)
+  const model = cpus()[0]?.model ?? 'unknown'
+  console.log(`${cpus().length} cores, ${model}`)
+  console.log(`Posted            ${posted} envelopes in ${SECONDS} s`)
+  console.log(
+    `Shown             ${await page
+      .getByText(/envelopes$/)
+      .first()
+      .textContent()}`,
+  )
+  console.log(
+    `Frames            ${frames.length}, half within ${say(quantile(frames, 0.5))}, 95 % within ${say(quantile(frames, 0.95))}, the longest ${say(frames.at(-1) ?? 0)}`,
+  )
+  console.log(
+    `The tab           ${megabytes(rss)} of memory of its own, of which JavaScript ${megabytes(heap)}`,
+  )
+}
+
+declare global {
+  interface Window {
+    feedFrames?: number[]
+  }
+}
+
+/** Runs in the page: how long each frame took. */
+function watchFrames(): void {
+  const frames: number[] = []
+  window.feedFrames = frames
+  let before = performance.now()
+  requestAnimationFrame(function next(now) {
+    frames.push(now - before)
+    before = now
+    requestAnimationFrame(next)
+  })
+}
+
+/** As many as are due, every 50 ms; an answer that is late holds up nothing. */
+async function postSteadily({ send, newError }: ConsoleSite): Promise<number> {
+  const began = performance.now()
+  let posted = 0
+  const answers: Promise<unknown>[] = []
+  while (posted < RATE * SECONDS) {
+    const due = Math.min(RATE * SECONDS, Math.floor(((performance.now() - began) / 1000) * RATE))
+    for (; posted < due; posted++) answers.push(send(newError()))
+    await sleep(EVERY_MS)
+  }
+  await Promise.all(answers)
+  return posted
+}
+
+/** Of the process that draws the page: what it shares with no other (Linux tells), and the heap of its JavaScript. */
+async function memoryOf(page: Page): Promise<{ rss: number; heap: number }> {
+  const browser = await page.context().browser()?.newBrowserCDPSession()
+  const { processInfo = [] } = (await browser?.send('SystemInfo.getProcessInfo')) ?? {}
+  const [drawer] = processInfo.filter(({ type }) => type === 'renderer').sort((a, b) => b.cpuTime - a.cpuTime)
+  const own = readFileSync(`/proc/${drawer?.id}/smaps_rollup`, 'utf8').matchAll(/^Private_\w+:\s+(\d+) kB$/gm)
+  const cdp = await page.context().newCDPSession(page)
+  const { usedSize } = await cdp.send('Runtime.getHeapUsage')
+  return { rss: [...own].reduce((sum, [, kilobytes]) => sum + Number(kilobytes) * 1024, 0), heap: usedSize }
+}
+
+function say(ms: number): string {
+  return `${ms.toFixed(1)} ms`
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(0)} MB`
+}
+
+await using desk = await startConsole()
+await run(desk)

@@ -1,0 +1,155 @@
+/** The console's feed in real Chromium: every envelope once, whatever breaks, and each in full when it is opened. */
+
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { SITE_HOST } from '../helpers/chromium.ts'
+import { type ConsoleSite, startConsole } from '../helpers/console.ts'
+import { openDoor } from '../helpers/door.ts'
+import { requires } from '../helpers/requirements.ts'
+import { startTunnel } from '../helpers/tunnel.ts'
+
+const SOON = { timeout: 40_000 }
+
+describe('The feed', requires('chromium', 'nginx'), () => {
+  let desk: ConsoleSite
+
+  beforeAll(async () => {
+    desk = await startConsole()
+    await desk.sendMany(6, desk.newError, 200)
+    await desk.sendMany(3, () => desk.newError('https://abc@elsewhere.example/9'), 403)
+    await desk.sendMany(2, () => Buffer.from('not an envelope'), 400)
+  })
+
+  afterAll(() => desk?.[Symbol.asyncDispose]())
+
+  const rowsOf = (page: Page) => page.getByRole('list', { name: 'Envelopes, newest first' })
+  const receiptsOf = (page: Page) => rowsOf(page).getByRole('button')
+  const idsOn = (page: Page) =>
+    receiptsOf(page).evaluateAll((rows) => rows.map((row) => row.getAttribute('data-receipt')).sort())
+
+  /** Waits until so many were settled, by all tunnels, those that have ended too, and the page shows just these. */
+  async function showsAll(page: Page, many: number): Promise<string[]> {
+    const settled = () => desk.site.tunnels.flatMap(({ receipts }) => receipts.map(({ id }) => id)).sort()
+    await expect.poll(settled, SOON).toHaveLength(many)
+    const all = settled()
+    await expect.poll(() => idsOn(page), SOON).toEqual(all)
+    return all
+  }
+
+  it('lists every envelope once, filtered by what stands in the URL', async () => {
+    await using visitor = await desk.operator('/feed')
+    const { page } = visitor
+    await showsAll(page, 11)
+    await page.getByText('11 envelopes', { exact: true }).waitFor()
+    await page.getByLabel('Fate').selectOption('refused')
+    await page.waitForURL('**/feed?fate=refused')
+    await page.getByText('5 envelopes of 11').waitFor()
+    await page.reload()
+    await page.getByText('5 envelopes of 11').waitFor()
+    await page.getByLabel('Reason').selectOption('dsn-unknown')
+    await page.getByText('3 envelopes of 11').waitFor()
+    await page.getByLabel('Text').fill('no such thing')
+    await page.getByText('No envelope that has come is like this.').waitFor()
+    await page.getByRole('button', { name: 'Show all' }).click()
+    await page.getByText('11 envelopes', { exact: true }).waitFor()
+  })
+
+  it('opens an envelope to its timings, items and what to do, at an address of its own', async () => {
+    await using visitor = await desk.operator('/feed')
+    const { page } = visitor
+    await receiptsOf(page).filter({ hasText: 'dsn-unknown' }).first().click()
+    const details = page.getByRole('region', { name: 'Receipt' })
+    await details.getByText('Add it to SENTRY_DSN').waitFor()
+    const { pathname, search } = new URL(page.url())
+    await page.goto(`${desk.site.url}${pathname}${search}`)
+    await details.getByText('Add it to SENTRY_DSN').waitFor()
+
+    await receiptsOf(page).filter({ hasText: 'delivered' }).first().click()
+    const id = new URL(page.url()).searchParams.get('receipt')
+    const receipt = desk.site.tunnels.flatMap(({ receipts }) => receipts).find((each) => each.id === id)
+    await details.getByText(`, ${Math.round((receipt?.took ?? 0) * 10) / 10} ms in all`).waitFor()
+    await details.getByText('until Sentry answered').waitFor()
+    await details
+      .getByRole('table', { name: 'Items' })
+      .getByRole('row', { name: /^event 1 \d+ B/ })
+      .waitFor()
+
+    await page.goto(`${desk.site.url}/console/feed?receipt=nobody-1`)
+    await page.getByText(/nobody-1 is not among what the replicas still keep/).waitFor()
+  })
+
+  it('is walked by the arrow keys, and Escape closes what is open and gives the focus back', async () => {
+    await using visitor = await desk.operator('/feed')
+    const { page } = visitor
+    await page.getByText('11 envelopes', { exact: true }).waitFor()
+    const focused = () => page.evaluate(() => document.activeElement?.getAttribute('data-receipt'))
+    const [first, , third] = await receiptsOf(page).evaluateAll((rows) =>
+      rows.map((row) => row.getAttribute('data-receipt')),
+    )
+    await page.getByLabel('Text').focus()
+    await page.keyboard.press('Tab')
+    expect(await focused()).toBe(first)
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await expect.poll(focused).toBe(third)
+    await page.keyboard.press('Enter')
+    const details = page.getByRole('region', { name: 'Receipt' })
+    await details.getByText(String(third)).waitFor()
+    await page.keyboard.press('Home')
+    await details.getByText(String(first)).waitFor()
+    await page.keyboard.press('Escape')
+    await details.waitFor({ state: 'detached' })
+    expect(await focused()).toBe(first)
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Shift+Tab')
+    expect(await focused()).toBe(first) // the list is one stop of the Tab key
+  })
+
+  it('shows after a pause, and after a dropped connection, all that came meanwhile, each once', async () => {
+    await using door = await openDoor(desk.site.port)
+    await using visitor = await desk.operator('/feed', {}, `http://${SITE_HOST}:${door.port}`)
+    const { page } = visitor
+    await showsAll(page, 11)
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.getByRole('status').filter({ hasText: 'paused' }).waitFor()
+    const before = await idsOn(page)
+    await desk.sendMany(3, desk.newError, 200)
+    expect(await idsOn(page)).toEqual(before)
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await showsAll(page, 14)
+
+    visitor.allowTrouble(/ERR_/)
+    door.cut()
+    await page.getByText('connection lost, trying again').waitFor(SOON)
+    await desk.sendMany(3, desk.newError, 200)
+    await showsAll(page, 17)
+  })
+
+  it('marks a replica that is silent, and as a gap one that has ended', async () => {
+    await using visitor = await desk.operator('/feed')
+    const { page } = visitor
+    const all = await showsAll(page, 17)
+    const gone = desk.site.tunnel
+    const { replica } = await (await gone.admin('/status')).json()
+    await gone.kill()
+    await rowsOf(page).getByText(`${replica} does not answer.`).waitFor(SOON)
+    const env = { ...desk.env, PORT: String(gone.port), ADMIN_PORT: new URL(gone.adminUrl).port }
+    await using _another = await startTunnel({ env })
+    await rowsOf(page).getByText(`Gap: ${replica} has ended.`).waitFor(SOON)
+    expect(await idsOn(page)).toEqual(all)
+  })
+
+  it('has rows only where they are seen, of however many', async () => {
+    await using visitor = await desk.operator('/feed')
+    const { page } = visitor
+    await desk.sendMany(150, desk.newError, 200)
+    await page.getByText(/^1[56]\d envelopes$/).waitFor(SOON)
+    expect(await receiptsOf(page).count()).toBeLessThan(60)
+    await receiptsOf(page).first().focus()
+    await page.keyboard.press('End')
+    const oldest = () => page.evaluate(() => document.activeElement?.textContent)
+    await expect.poll(oldest, SOON).toMatch(/delivered|refused/)
+    await page.getByRole('button', { name: /newer$/ }).click()
+    await page.getByRole('button', { name: /newer$/ }).waitFor({ state: 'detached' })
+  })
+})
