@@ -1,86 +1,25 @@
 /** The operator's console in real Chromium, over a site with three tunnels: every figure is what was sent. */
 
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { AxeBuilder } from '@axe-core/playwright'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { capture, captureFor } from '../helpers/captures.ts'
-import { type Chromium, startChromium, type Visitor } from '../helpers/chromium.ts'
-import { envelopeOf, errorOf } from '../helpers/envelopes.ts'
-import { makeFolder } from '../helpers/folder.ts'
-import { PASSWORD } from '../helpers/operator.ts'
-import { post } from '../helpers/post.ts'
+import { type ConsoleSite, startConsole } from '../helpers/console.ts'
+import { envelopeOf } from '../helpers/envelopes.ts'
 import { requires } from '../helpers/requirements.ts'
-import { type Sentry, startSentry } from '../helpers/sentry.ts'
-import { type Site, startSite } from '../helpers/site.ts'
 
 const SOON = { timeout: 40_000 }
 const PAGES = ['', '/feed', '/refusals', '/projects', '/spool', '/inbox', '/replicas']
 
 describe('The console', requires('chromium', 'nginx'), () => {
-  const started = new AsyncDisposableStack()
-  let sentry: Sentry
-  let site: Site
-  let chromium: Chromium
+  let desk: ConsoleSite
 
   beforeAll(async () => {
-    const folder = started.use(await makeFolder())
-    sentry = started.use(await startSentry())
-    sentry.allowUnexpected() // envelopes of captures are of other projects
-    const env = {
-      SENTRY_DSN: sentry.dsn(),
-      INBOX: 'on',
-      OPERATOR_PASSWORD: PASSWORD,
-      SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
-    }
-    site = started.use(await startSite({ env, replicas: 3 }))
-    chromium = started.use(await startChromium())
+    desk = await startConsole()
   })
 
-  afterAll(() => started.disposeAsync())
-
-  /** Somebody who has signed in, at a page of the console. */
-  async function operator(path = '', options = {}): Promise<Visitor> {
-    const visitor = await chromium.visitor(options)
-    const { page } = visitor
-    await page.goto(`${site.url}/console${path}`)
-    await page.getByLabel('Operator’s password').fill(PASSWORD)
-    await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByRole('navigation', { name: 'Console' }).waitFor()
-    page.on('close', () => forgetCut(visitor))
-    return visitor
-  }
-
-  /** A page that is left cuts its live feed, and what it still loads. */
-  function forgetCut({ troubles }: Visitor): void {
-    const others = troubles.filter((trouble) => !/^failed: GET .*ERR_ABORTED/.test(trouble))
-    troubles.splice(0, troubles.length, ...others)
-  }
-
-  const send = (body: Buffer) => post(`http://127.0.0.1:${site.port}`, { body })
-  const newError = (dsn = sentry.dsn()) => errorOf(dsn, { event_id: randomUUID().replaceAll('-', '') })
-
-  async function sendMany(many: number, body: () => Buffer, status: number): Promise<void> {
-    for (let n = 0; n < many; n++) expect((await send(body())).status).toBe(status)
-  }
-
-  /** What all tunnels that live have counted, by fate, as Prometheus is told. */
-  async function counted(): Promise<Record<string, number>> {
-    const sums: Record<string, number> = {}
-    for (const tunnel of site.tunnels) {
-      const text = await fetch(`${tunnel.adminUrl}/metrics`).then(
-        (response) => response.text(),
-        () => '',
-      )
-      for (const [, answer = '', count] of text.matchAll(
-        /^culvert_envelopes_total\{answer="(\w+)".*\} (\d+)$/gm,
-      ))
-        sums[answer] = (sums[answer] ?? 0) + Number(count)
-    }
-    return sums
-  }
+  afterAll(() => desk?.[Symbol.asyncDispose]())
 
   /** What the page says of a fate. */
   const told = async (page: Page, fate: string) =>
@@ -96,18 +35,18 @@ describe('The console', requires('chromium', 'nginx'), () => {
     )
 
   it('shows figures that are what was sent, by fate, and go on being that when a replica is killed', async () => {
-    await sendMany(20, newError, 200)
-    await sendMany(4, () => newError('https://abc@elsewhere.example/9'), 403)
-    await sendMany(3, () => Buffer.from('not an envelope'), 400)
-    sentry.answer({ status: 400, body: { detail: 'bad' } })
-    await sendMany(2, newError, 400)
-    sentry.answer({})
-    const sent = { delivered: 20, refused: 7, declined: 2 }
-    expect(await counted()).toEqual(sent)
-
-    await using visitor = await operator()
+    await using visitor = await desk.operator()
     const { page } = visitor
     await page.getByRole('status').filter({ hasText: 'live' }).waitFor()
+    await desk.sendMany(20, desk.newError, 200)
+    await desk.sendMany(4, () => desk.newError('https://abc@elsewhere.example/9'), 403)
+    await desk.sendMany(3, () => Buffer.from('not an envelope'), 400)
+    desk.sentry.answer({ status: 400, body: { detail: 'bad' } })
+    await desk.sendMany(2, desk.newError, 400)
+    desk.sentry.answer({})
+    const sent = { delivered: 20, refused: 7, declined: 2 }
+    expect(await desk.counted()).toEqual(sent)
+
     const figures = async () => ({
       delivered: await told(page, 'delivered'),
       refused: await told(page, 'refused'),
@@ -117,44 +56,30 @@ describe('The console', requires('chromium', 'nginx'), () => {
     expect(await told(page, 'all envelopes')).toBe(29)
     await page.getByRole('listitem').filter({ hasText: '3 replicas' }).first().waitFor()
 
-    await site.tunnels[2]?.kill()
+    await desk.site.tunnels[2]?.kill()
     await page.getByText(/does not answer; counted as last heard/).waitFor()
     expect(await figures()).toEqual(sent)
-    await sendMany(5, newError, 200)
+    await desk.sendMany(5, desk.newError, 200)
     await expect.poll(() => told(page, 'delivered'), SOON).toBe(25)
-    forgetCut(visitor)
-  })
 
-  it('lists every envelope in the feed, filtered by what stands in the URL, and opens one to its explanation', async () => {
-    await using visitor = await operator('/feed')
-    const { page } = visitor
-    const survivors = await counted()
-    const all = Object.values(survivors).reduce((sum, count) => sum + count, 0)
-    await page.getByText(new RegExp(`^${all} envelopes$`)).waitFor()
-    await page.getByLabel('Fate').selectOption('refused')
-    await page.waitForURL('**/feed?fate=refused')
-    await page.getByText(new RegExp(`^${survivors.refused} envelopes`)).waitFor()
-    await page.reload()
-    await page.getByText(new RegExp(`^${survivors.refused} envelopes`)).waitFor()
-    await page
-      .getByRole('button', { name: /dsn-unknown|not-an-envelope/ })
-      .first()
-      .press('Enter')
-    const details = page.getByRole('region', { name: 'Receipt' })
-    await details.getByText(/Add it to SENTRY_DSN|Let a Sentry SDK write the envelope/).waitFor()
-    await page.keyboard.press('Escape')
-    await details.waitFor({ state: 'detached' })
-
-    await page.getByRole('button', { name: 'Show all' }).click()
-    await page.getByRole('button', { name: 'Pause' }).click()
-    await sendMany(3, newError, 200)
-    await page.getByRole('button', { name: 'Go on' }).click()
-    await page.getByText(new RegExp(`^${all + 3} envelopes$`)).waitFor()
-    forgetCut(visitor)
+    const drawn = page.getByRole('figure').filter({ hasText: 'Envelopes by fate' })
+    await drawn.getByText('Figures, minute by minute').click()
+    const minutes = drawn.getByRole('table', { name: 'Envelopes by fate, minute by minute' })
+    const sums = async () => {
+      const rows = await minutes.getByRole('row').all()
+      const [names = [], ...figures] = await Promise.all(
+        rows.map(async (row) => (await row.locator('th, td').allTextContents()).slice(1)),
+      )
+      const sumOf = (column: number) => figures.reduce((sum, cells) => sum + Number(cells[column]), 0)
+      return Object.fromEntries(names.map((name, column) => [name, sumOf(column)]))
+    }
+    await expect.poll(sums, SOON).toEqual({ ...sent, delivered: 25 })
+    const types = page.getByRole('table', { name: 'Items by type' })
+    await types.getByRole('row', { name: /^event .* 31$/ }).waitFor()
   })
 
   it('explains each refusal with what to do and which setting, and gives each project its snippet', async () => {
-    await using visitor = await operator('/refusals')
+    await using visitor = await desk.operator('/refusals')
     const { page } = visitor
     const unknown = page.getByRole('listitem').filter({ hasText: 'dsn-unknown' })
     await unknown.getByText('Add it to SENTRY_DSN').waitFor()
@@ -163,16 +88,16 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await unknown.getByText(/^POST \/monitoring.*\ncontent-length: \d+/s).waitFor()
     const settings = unknown.locator('dl')
     expect(await settings.getByRole('term').allTextContents()).toEqual(['SENTRY_DSN'])
-    expect(await settings.getByRole('definition').allTextContents()).toEqual([sentry.dsn()])
+    expect(await settings.getByRole('definition').allTextContents()).toEqual([desk.sentry.dsn()])
     await page.getByRole('link', { name: 'Projects' }).click()
-    await page.getByText(`dsn: '${sentry.dsn()}'`).waitFor()
+    await page.getByText(`dsn: '${desk.sentry.dsn()}'`).waitFor()
     await page.getByText("tunnel: '/monitoring?p=456'").waitFor()
   })
 
   it('shows what waits while Sentry is away, once though three tunnels share it, and acts on it when confirmed', async () => {
-    await sentry.away()
-    await sendMany(4, newError, 202)
-    await using visitor = await operator('/spool')
+    await desk.sentry.away()
+    await desk.sendMany(4, desk.newError, 202)
+    await using visitor = await desk.operator('/spool')
     const { page } = visitor
     const depth = page.getByRole('region', { name: 'What waits' })
     await expect
@@ -192,7 +117,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('button', { name: 'Yes, purge' }).click()
     await page.getByText('1 were purged.').waitFor()
     expect(await rows.count()).toBe(4)
-    const acts = () => site.tunnels.flatMap(({ logs }) => logs.flatMap(({ act }) => act ?? []))
+    const acts = () => desk.site.tunnels.flatMap(({ logs }) => logs.flatMap(({ act }) => act ?? []))
     await expect
       .poll(acts, SOON)
       .toContainEqual(expect.objectContaining({ act: 'spool-purge', envelopes: 1, operator: '127.0.0.1' }))
@@ -200,29 +125,28 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('button', { name: 'Pause all' }).click()
     await page.getByRole('button', { name: 'Yes, pause all' }).click()
     await page.getByText('Delivery is paused.').waitFor()
-    await sentry.back()
+    await desk.sentry.back()
     await page.getByRole('button', { name: 'Resume all' }).click()
     await page.getByRole('button', { name: 'Yes, resume all' }).click()
     await page.getByText('Delivery goes on.').waitFor()
-    await page.goto(`${site.url}/console`)
+    await page.goto(`${desk.site.url}/console`)
     const ends = page.getByRole('table', { name: 'Spooled envelopes by end' })
     await ends.getByRole('row', { name: 'delivered 3' }).waitFor({ timeout: 60_000 })
     await ends.getByRole('row', { name: 'purged 1' }).waitFor()
 
-    await page.goto(`${site.url}/console/feed?fate=purged`)
+    await page.goto(`${desk.site.url}/console/feed?fate=purged`)
     await page.getByText(/^1 envelope of/).waitFor()
     await page.getByRole('button', { name: /purged.*spooled for/ }).click()
     await page
       .getByRole('region', { name: 'Receipt' })
       .getByText(/An operator took it out/)
       .waitFor()
-    forgetCut(visitor)
   })
 
   it('shows an event of a real SDK as a person reads it, and a feedback with its screenshot', async () => {
-    await send(captureFor(sentry.dsn(), 'browser-11.12.0-error-unhandled'))
-    await send(captureFor(sentry.dsn(), 'browser-11.12.0-feedback-attach'))
-    await using visitor = await operator('/inbox')
+    await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-error-unhandled'))
+    await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-feedback-attach'))
+    await using visitor = await desk.operator('/inbox')
     const { page } = visitor
     const thrown = eventIn('browser-11.12.0-error-unhandled')
     const [{ type, value }] = thrown.exception.values
@@ -244,6 +168,27 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('region', { name: 'Attachments' }).waitFor()
   })
 
+  it('lists the inbox by kind, and shows spans as a waterfall, and log lines as they came', async () => {
+    await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-pageload-1'))
+    await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-logs'))
+    await using visitor = await desk.operator('/inbox')
+    const { page } = visitor
+    const kinds = page.getByRole('navigation', { name: 'Kinds' })
+    const entries = page.getByRole('list', { name: 'Envelopes, newest first' }).getByRole('link')
+    await kinds.getByRole('link', { name: 'Spans' }).click()
+    await page.waitForURL('**/inbox?type=span')
+    expect(await entries.count()).toBe(1)
+    await entries.filter({ hasText: 'Pageload, ' }).click()
+    const spans = page.getByRole('list', { name: 'Spans, by when they began' }).getByRole('listitem')
+    expect(await spans.count()).toBe(itemsIn('browser-11.12.0-pageload-1').length)
+    await spans.first().filter({ hasText: 'Pageload' }).waitFor()
+    await page.goBack()
+    await kinds.getByRole('link', { name: 'Logs' }).click()
+    await entries.first().click()
+    const [{ level, body }] = itemsIn('browser-11.12.0-logs')
+    await page.getByRole('listitem').filter({ hasText: level }).filter({ hasText: body }).first().waitFor()
+  })
+
   it('lets nothing in a payload run, shows no picture that is none, and deletes when confirmed', async () => {
     const evil = '<img src=x onerror="document.title=1"><script>document.title=1</script>'
     const event = JSON.stringify({
@@ -263,8 +208,8 @@ describe('The console', requires('chromium', 'nginx'), () => {
       'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
       'base64',
     )
-    await send(
-      envelopeOf({ dsn: sentry.dsn(), event_id: randomUUID().replaceAll('-', '') }, [
+    await desk.send(
+      envelopeOf({ dsn: desk.sentry.dsn(), event_id: randomUUID().replaceAll('-', '') }, [
         { header: { type: 'event', length: Buffer.byteLength(event) }, payload: event },
         {
           header: {
@@ -278,7 +223,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
         { header: { type: 'attachment', length: png.length, filename: 'shot.png' }, payload: png },
       ]),
     )
-    await using visitor = await operator('/inbox')
+    await using visitor = await desk.operator('/inbox')
     const { page } = visitor
     await page
       .getByRole('link', { name: /onerror/ })
@@ -315,11 +260,11 @@ describe('The console', requires('chromium', 'nginx'), () => {
   it.each(['light', 'dark'] as const)(
     'shuts nobody out on any page, by what axe finds, in the %s theme, and fits a phone',
     async (colorScheme) => {
-      await using visitor = await operator('', { colorScheme })
+      await using visitor = await desk.operator('', { colorScheme })
       const { page } = visitor
       for (const path of PAGES) {
         await page.setViewportSize({ width: 1280, height: 900 })
-        await page.goto(`${site.url}/console${path}`)
+        await page.goto(`${desk.site.url}/console${path}`)
         if (path === '/feed') await page.getByText(/^\d+ envelopes$/).waitFor()
         const { violations } = await new AxeBuilder({ page }).analyze()
         expect([path, violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)])]).toEqual([
@@ -330,20 +275,22 @@ describe('The console', requires('chromium', 'nginx'), () => {
         const width = () => page.evaluate(() => document.documentElement.scrollWidth)
         await expect.poll(width, { ...SOON, message: path }).toBe(390) // charts are drawn anew when the width changes
       }
-      forgetCut(visitor)
     },
   )
 
   it('leads who signs out back to the sign-in page, and keeps them out', async () => {
-    await using visitor = await operator('/replicas')
+    await using visitor = await desk.operator('/replicas')
     const { page } = visitor
     await page.getByText('answers', { exact: true }).first().waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.waitForURL('**/console/sign-in')
-    await page.goto(`${site.url}/console/feed`)
+    await page.goto(`${desk.site.url}/console/feed`)
     await page.waitForURL('**/console/sign-in?to=%2Fconsole%2Ffeed')
-    forgetCut(visitor)
   })
+
+  function itemsIn(name: string) {
+    return eventIn(name).items
+  }
 
   function eventIn(name: string) {
     return JSON.parse(capture(name).body.toString('utf8').split('\n')[2] ?? '')

@@ -38,6 +38,7 @@ export type Point = {
   time: number
   answers: Record<string, number>
   items: Record<string, number>
+  ends: Record<string, number>
   bytes: number
   waiting: number
   waitingBytes: number
@@ -230,6 +231,7 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
       time,
       answers: countBy(totals.answers, ({ answer }) => answer),
       items: countBy(totals.items, ({ type }) => type),
+      ends: countBy(totals.ends, ({ end }) => end),
       bytes: sum(totals.bytes),
       waiting: spools.reduce((sum, { envelopes = 0 }) => sum + envelopes, 0),
       waitingBytes: spools.reduce((sum, { bytes = 0 }) => sum + bytes, 0),

@@ -21,9 +21,11 @@ export function watchOf(door: Door): Watch {
   )
 }
 
-/** One small question to each replica every 10 s, for as long as web runs. */
+/** One small question to each replica at once and every 10 s, for as long as web runs. */
 export function keepWatching(door: Door): void {
-  setInterval(() => void watchOf(door).look(EVERY_MS / 2), EVERY_MS).unref()
+  const look = () => void watchOf(door).look(EVERY_MS / 2)
+  look()
+  setInterval(look, EVERY_MS).unref()
 }
 
 export async function statusOf(door: Door, origin: string): Promise<ReplicaStatus> {

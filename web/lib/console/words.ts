@@ -20,7 +20,19 @@ export function sayRate(perSecond: number): string {
   return `${perSecond < 100 ? SHORT.format(perSecond) : NUMBER.format(Math.round(perSecond))}/s`
 }
 
+/** One unit for all rates that are read together, by the largest of them. */
+export function rateUnit(most: number): { unit: 'second' | 'minute'; per: '/s' | '/min'; seconds: number } {
+  return most >= 2 ? { unit: 'second', per: '/s', seconds: 1 } : { unit: 'minute', per: '/min', seconds: 60 }
+}
+
+/** A figure whose unit stands elsewhere. */
+export function sayFigure(value: number): string {
+  if (value > 0 && value < 0.1) return '<0.1'
+  return value < 100 ? SHORT.format(value) : NUMBER.format(Math.round(value))
+}
+
 export function sayShare(share: number): string {
+  if (share > 0 && share < 0.001) return '<0.1 %'
   return `${SHORT.format(share * 100)} %`
 }
 
@@ -33,9 +45,19 @@ export function sayDuration(ms: number): string {
   return `${Math.round(ms / 86_400_000)} days`
 }
 
-/** In the reader's own zone. */
+/** In the reader's own zone, this one and those below. */
 export function sayClock(time: number): string {
   return new Date(time).toLocaleTimeString('en-GB', { hour12: false })
+}
+
+/** To the millisecond, with the day. */
+export function sayExactly(time: number): string {
+  const millis = String(Math.floor(time % 1000)).padStart(3, '0')
+  return `${new Date(time).toLocaleDateString('en-GB', { dateStyle: 'medium' })}, ${sayClock(time)}.${millis}`
+}
+
+export function sayMinute(time: number): string {
+  return new Date(time).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
 }
 
 export function sayMoment(time: number): string {

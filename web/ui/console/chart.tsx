@@ -1,32 +1,51 @@
-/** Lines over the last quarter of an hour; the figures under the pointer stand in the legend. */
+/** Lines over the last quarter of an hour. What is under the pointer, or where the arrow keys have gone, stands in the legend. */
 'use client'
 
-import { useEffect, useRef } from 'react'
+import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import './chart.css'
-import { sayClock } from '../../lib/console/words.ts'
-import type { State } from '../../lib/state.ts'
-import { STATE_TEXT } from '../state.tsx'
+import { shownFrom } from '../../lib/console/past.ts'
+import { sayClock, sayMinute } from '../../lib/console/words.ts'
+import { FiguresTable, type MinuteRow } from './figures-table.tsx'
+
+/** What a line is about: a fate in its own colour, or a measure that is none. */
+export type Tone = 'good' | 'wait' | 'hold' | 'drop' | 'bad' | 'ink' | 'quiet'
 
 /** `dash` tells lines apart without their colour. */
-export type Line = { label: string; state: State; dash?: number[]; values: (number | null)[] }
+export type Line = {
+  label: string
+  tone: Tone
+  dash?: number[]
+  values: (number | null)[]
+}
 
 type Props = {
   title: string
-  /** In seconds since 1970. */
+  /** In what the lines are measured, in words. */
+  unit: string
+  /** Milliseconds since 1970. */
   times: number[]
   lines: Line[]
+  /** A value with its unit. */
   say: (value: number) => string
+  /** A value where the unit stands already. */
+  sayTick: (value: number) => string
+  /** What stands instead while there is nothing to draw. */
+  nothing: string
+  minutes: MinuteRow[]
 }
 
-const HEIGHT = 170
+const HEIGHT = 168
+const STEPS = Array.from({ length: 12 }, (_, power) =>
+  [1, 2, 5].map((step) => step * 10 ** (power - 1)),
+).flat()
 
-export function Chart({ title, times, lines, say }: Props) {
+export function Chart({ title, unit, times, lines, say, sayTick, nothing, minutes }: Props) {
   const holder = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
-  const shape = JSON.stringify(lines.map(({ label, state, dash }) => [label, state, dash]))
-  const data: uPlot.AlignedData = [times, ...lines.map(({ values }) => values)]
+  const [at, pointAt] = useState<number>()
+  const shape = JSON.stringify([lines.map(({ label, tone, dash }) => [label, tone, dash]), unit])
+  const data: uPlot.AlignedData = [times.map((time) => time / 1000), ...lines.map(({ values }) => values)]
   const newest = useRef(data)
   newest.current = data
 
@@ -36,7 +55,7 @@ export function Chart({ title, times, lines, say }: Props) {
     if (!element) return
     const make = () => {
       plot.current?.destroy()
-      plot.current = new uPlot(optionsFor(element, lines, say), newest.current, element)
+      plot.current = new uPlot(optionsFor(element, lines, sayTick, pointAt), newest.current, element)
     }
     make()
     const scheme = matchMedia('(prefers-color-scheme: dark)')
@@ -57,68 +76,165 @@ export function Chart({ title, times, lines, say }: Props) {
     plot.current?.setData(newest.current)
   })
 
+  const index = at !== undefined && at < times.length ? at : undefined
+  const shown = index ?? times.length - 1
+  const isEmpty = lines.every(({ values }) => values.every((value) => !value))
+
+  function moveBy(event: KeyboardEvent): void {
+    const to = KEYS[event.key]?.(shown, times.length - 1)
+    if (to === undefined || times.length === 0) return
+    event.preventDefault()
+    const left = plot.current?.valToPos((times[clamp(to, times.length - 1)] ?? 0) / 1000, 'x')
+    plot.current?.setCursor({ left: left ?? -1, top: 0 })
+  }
+
   return (
-    <figure className="min-w-0">
-      <figcaption className="text-note text-quiet">
-        {title}
-        <span className="sr-only">: {summary(lines, say)}</span>
+    <figure className="m-0 grid min-w-0 grid-cols-1 content-start gap-1">
+      <figcaption className="flex flex-wrap items-baseline justify-between gap-x-4 text-note">
+        <span>
+          <strong className="font-semibold">{title}</strong> <span className="text-quiet">{unit}</span>
+        </span>
+        <span className="text-quiet tabular-nums">
+          {index === undefined ? 'now' : sayClock(times[index] ?? 0)}
+        </span>
       </figcaption>
-      <div ref={holder} className="min-h-50 text-note" />
+      <ul className="flex min-h-6 flex-wrap gap-x-4 text-note" aria-label={`Lines of ${title}`}>
+        {lines.map(({ label, tone, dash, values }) => (
+          <li key={label} className="inline-flex items-center gap-1.5">
+            <svg viewBox="0 0 20 4" aria-hidden="true" className={`h-1 w-5 ${TEXT[tone]}`}>
+              <path d="M0 2h20" stroke="currentColor" strokeWidth="3" strokeDasharray={dash?.join(' ')} />
+            </svg>
+            <span className="text-quiet">{label}</span>{' '}
+            <span className="tabular-nums">{sayOrNone(values[shown], say)}</span>
+          </li>
+        ))}
+      </ul>
+      <div className="relative">
+        <div
+          ref={holder}
+          role="slider"
+          tabIndex={0}
+          aria-label={`${title}: time`}
+          aria-valuemin={0}
+          aria-valuemax={Math.max(0, times.length - 1)}
+          aria-valuenow={Math.max(0, shown)}
+          aria-valuetext={sayAll(times[shown], lines, shown, say)}
+          onKeyDown={moveBy}
+          onBlur={() => plot.current?.setCursor({ left: -1, top: -1 })}
+          className="min-h-42"
+        />
+        {isEmpty && (
+          <p className="pointer-events-none absolute inset-x-0 top-1/3 pl-10 text-center text-note text-quiet">
+            {nothing}
+          </p>
+        )}
+      </div>
+      <FiguresTable title={title} columns={lines.map(({ label }) => label)} rows={minutes} />
     </figure>
   )
 }
 
-function summary(lines: Line[], say: (value: number) => string): string {
-  const now = lines.flatMap(({ label, values }) => {
-    const value = values.findLast((each) => each !== null)
-    return value ? `${label} ${say(value)}` : []
-  })
-  return now.length > 0 ? now.join(', ') : 'nothing just now'
+const TEXT: Record<Tone, string> = {
+  good: 'text-good',
+  wait: 'text-wait',
+  hold: 'text-hold',
+  drop: 'text-drop',
+  bad: 'text-bad',
+  ink: 'text-ink',
+  quiet: 'text-quiet',
 }
 
-function optionsFor(element: HTMLElement, lines: Line[], say: (value: number) => string): uPlot.Options {
-  const quiet = colourOf(element, 'text-quiet')
-  const axis = { stroke: quiet, font: '12px system-ui, sans-serif', ticks: { show: false } }
+const KEYS: Record<string, (at: number, last: number) => number> = {
+  ArrowLeft: (at) => at - 1,
+  ArrowRight: (at) => at + 1,
+  PageUp: (at) => at - 10,
+  PageDown: (at) => at + 10,
+  Home: () => 0,
+  End: (_, last) => last,
+}
+
+function clamp(to: number, last: number): number {
+  return Math.max(0, Math.min(last, to))
+}
+
+function sayOrNone(value: number | null | undefined, say: Props['say']): string {
+  return value === null || value === undefined ? '–' : say(value)
+}
+
+function sayAll(time: number | undefined, lines: Line[], at: number, say: Props['say']): string {
+  if (time === undefined) return 'nothing yet'
+  const words = lines.map(({ label, values }) => `${label} ${sayOrNone(values[at], say)}`)
+  return `${sayClock(time)}: ${words.join(', ')}`
+}
+
+function optionsFor(
+  element: HTMLElement,
+  lines: Line[],
+  sayTick: (value: number) => string,
+  onPoint: (at: number | undefined) => void,
+): uPlot.Options {
+  const colour = colourOf(element, 'text-quiet')
+  const axis = { stroke: colour, font: '12px system-ui, sans-serif', ticks: { show: false } }
   return {
     width: element.clientWidth,
     height: HEIGHT,
-    cursor: { y: false, points: { size: 6 } },
-    legend: {
-      live: true,
-      markers: { dash: (_, index) => sayDash(lines[index - 1]?.dash) },
+    legend: { show: false },
+    cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
+    hooks: {
+      setCursor: [({ cursor: { idx, left = -1 } }) => onPoint(left < 0 ? undefined : (idx ?? undefined))],
     },
-    scales: { y: { range: (_, __, most) => [0, Math.max(1e-6, most * 1.15)] } },
+    scales: {
+      x: { range: rangeOf },
+      y: { range: (_, __, most) => [0, most > 0 ? most * 1.12 : 1] },
+    },
     axes: [
-      { ...axis, grid: { show: false }, space: 70, values: (_, splits) => splits.map(sayTime) },
       {
         ...axis,
-        size: 62,
-        values: (_, splits) => splits.map((value) => say(value)),
-        grid: { stroke: colourOf(element, 'text-line'), width: 1 },
+        grid: { show: false },
+        incrs: [60, 120, 300],
+        space: 60,
+        size: 28,
+        values: (_, splits) => splits.map((seconds) => sayMinute(seconds * 1000)),
+      },
+      {
+        ...axis,
+        size: 44,
+        incrs: STEPS,
+        values: (_, splits) => splits.map(sayTick),
+        filter: justZero,
+        grid: { stroke: colourOf(element, 'text-line'), width: 1, filter: justZero },
       },
     ],
     series: [
-      { label: 'at', value: (_, time) => (time === null ? '–' : sayTime(time)) },
-      ...lines.map(({ label, state, dash }) => ({
-        label,
-        stroke: colourOf(element, STATE_TEXT[state]),
+      {},
+      ...lines.map(({ tone, dash, values: _ }) => ({
+        stroke: colourOf(element, TEXT[tone]),
         width: 2,
         ...(dash && { dash }),
-        points: { show: false },
-        value: (_: uPlot, value: number | null) => (value === null ? '–' : say(value)),
+        points: { show: true, size: 5, fill: colourOf(element, TEXT[tone]), filter: alone },
       })),
     ],
   }
 }
 
-function sayTime(seconds: number): string {
-  return sayClock(seconds * 1000)
+/** No line is drawn to a value with none beside it: it is a dot. */
+function alone(plot: uPlot, series: number): number[] {
+  const values = plot.data[series] ?? []
+  const isThere = (at: number) => values[at] !== null && values[at] !== undefined
+  return Array.from(values.keys()).filter((at) => isThere(at) && !isThere(at - 1) && !isThere(at + 1))
 }
 
-/** As CSS knows dashes. */
-function sayDash(dash: number[] | undefined): string {
-  if (!dash) return 'solid'
-  return (dash[0] ?? 0) > 4 ? 'dashed' : 'dotted'
+/** In seconds, with room for a dot at its end. Of a single sample uPlot itself would make a day. */
+function rangeOf({ data: [times] }: uPlot): [number, number] {
+  const [first = 0, last = 0] = [times[0], times.at(-1)]
+  const from = shownFrom(first * 1000, last * 1000) / 1000
+  return [from, last + (last - from) / 100]
+}
+
+/** A scale of nothing but zeros says no more than its zero. */
+function justZero({ data: [, ...lines] }: uPlot, splits: number[]): (number | null)[] {
+  const isFlat = lines.every((values) => Array.from(values).every((value) => !value))
+  return isFlat ? splits.map((at) => (at === 0 ? 0 : null)) : splits
 }
 
 /** What a class of the page's own colours looks like in the reader's scheme: a canvas knows no classes. */

@@ -1,108 +1,205 @@
-/** The way of an envelope, drawn with what passes on it just now. */
+/** The way of an envelope, drawn with what passes on it just now: to nginx, to the replicas, and from there to one of three ends. */
 
 import type { ReactNode } from 'react'
+import type { Answer } from 'tunnel/contract'
 import { ANSWERS } from '../../lib/console/fates.ts'
+import { rateNow } from '../../lib/console/past.ts'
 import type { Point, ReplicaView, Snapshot, UpstreamView } from '../../lib/console/watch.ts'
-import { sayBytes, sayDuration, sayRate } from '../../lib/console/words.ts'
-import { FateBadge } from '../fate.tsx'
+import { rateUnit, sayBytes, sayCount, sayDuration, sayFigure } from '../../lib/console/words.ts'
+import { Fate } from '../fate.tsx'
 import { StateMark } from '../state.tsx'
 
-const RECENT_MS = 12_000
+type Say = (perSecond: number) => string
+
+/** Answers with which an envelope goes no further. */
+const STOPPED: readonly Answer[] = ['limited', 'filtered', 'refused', 'declined', 'aborted']
 
 export function LiveWay({ snapshot, points }: { snapshot: Snapshot; points: Point[] }) {
-  const { replicas, upstreams, spools } = snapshot
-  const recent = ratesOver(points)
-  const present = replicas.filter(({ state }) => state !== 'ended')
-  const took = points.findLast(({ half }) => half !== undefined)
+  const { replicas, upstreams, spools, limits, totals } = snapshot
+  const rates = ratesNow(points)
+  const { per, seconds } = rateUnit(rates.envelopes)
+  const say: Say = (perSecond) => `${sayFigure(perSecond * seconds)}${per}`
+  const took = points.slice(-8).findLast(({ half }) => half !== undefined)
+  const isInbox = upstreams.length === 0 && spools.length === 0
   return (
     <section
       aria-label="The way of an envelope, just now"
       className="mt-0 rounded-card border border-line bg-surface p-4 wide:p-5"
     >
-      <ol className="grid grid-cols-1 gap-2 desk:grid-cols-[auto_1fr_auto_1fr_minmax(13rem,auto)_1fr_minmax(13rem,auto)] desk:items-center">
+      <ol className="grid grid-cols-1 desk:grid-cols-[auto_minmax(6rem,1fr)_auto_minmax(8rem,1fr)_minmax(12rem,auto)_minmax(23rem,2.4fr)] desk:items-stretch">
         <Stop>
           <strong>Browsers</strong>
         </Stop>
-        <Edge>
-          {sayRate(recent.envelopes)}, {sayBytes(recent.bytes)}/s
+        <Edge rate={rates.envelopes} tone="text-ink" above={<strong>{say(rates.envelopes)}</strong>}>
+          {sayBytes(rates.bytes)}/s
         </Edge>
         <Stop>
           <strong>nginx</strong>
         </Stop>
-        <Edge>
-          {took?.half === undefined
-            ? 'nothing answered lately'
-            : `half in ${sayDuration(took.half * 1000)}, 95 % in ${sayDuration((took.most ?? 0) * 1000)}`}
+        <Edge
+          rate={rates.envelopes}
+          tone="text-ink"
+          above={
+            took?.half === undefined ? (
+              <span className="text-quiet">nothing to answer</span>
+            ) : (
+              `half in ${sayDuration(took.half * 1000)}`
+            )
+          }
+        >
+          {took?.most !== undefined && `95 % in ${sayDuration(took.most * 1000)}`}
         </Edge>
-        <Stop>
-          <strong>{present.length === 1 ? '1 replica' : `${present.length} replicas`}</strong>
-          <ul className="mt-1 grid gap-0.5 text-note">
-            {present.map((replica) => (
-              <ReplicaLine key={replica.name ?? replica.origin} replica={replica} />
-            ))}
-          </ul>
-        </Stop>
-        <Edge>
-          <span className="flex flex-wrap justify-center gap-1">
-            {ANSWERS.filter((answer) => (recent.answers[answer] ?? 0) > 0).map((answer) => (
-              <span key={answer} className="inline-flex items-center gap-1">
-                <FateBadge fate={answer} /> {sayRate(recent.answers[answer] ?? 0)}
-              </span>
-            ))}
-            {recent.envelopes === 0 && 'nothing just now'}
-          </span>
-        </Edge>
-        <Stop>
-          <strong>{upstreams.length === 0 ? 'The inbox' : 'Sentry'}</strong>
-          <ul className="mt-1 grid gap-0.5 text-note">
-            {upstreams.map((upstream) => (
-              <UpstreamLine key={upstream.origin} upstream={upstream} />
-            ))}
-            {spools.map(({ id, envelopes = 0 }) => (
-              <li key={id} className="flex items-center gap-1.5 text-quiet">
-                <StateMark state={envelopes > 0 ? 'wait' : 'idle'} className="size-3.5" />
-                {envelopes > 0 ? `${envelopes} wait in the spool` : 'nothing waits'}
-              </li>
-            ))}
-          </ul>
-        </Stop>
+        <Replicas replicas={replicas} say={say} />
+        <li className="desk:self-stretch">
+          <ol className="ml-2 grid grid-cols-1 border-l-2 border-line pt-2 desk:m-0 desk:h-full desk:border-0 desk:p-0 desk:grid-cols-[minmax(9rem,1fr)_minmax(13rem,1.2fr)] desk:gap-y-2">
+            <Edge
+              isFork
+              rate={rates.answers.delivered ?? 0}
+              tone="text-good"
+              above={<FateRate fate="delivered" rate={rates.answers.delivered ?? 0} say={say} />}
+            />
+            <Stop>
+              <strong>{isInbox ? 'The inbox' : 'Sentry'}</strong>
+              {isInbox && <p className="text-note text-quiet">No SENTRY_DSN is set.</p>}
+              <ul className="text-note">
+                {upstreams.map((upstream) => (
+                  <UpstreamLine key={upstream.origin} upstream={upstream} />
+                ))}
+                {limits.length > 0 && (
+                  <li className="flex items-center gap-1.5">
+                    <StateMark state="hold" className="size-3.5" />
+                    <a href="#held-back" className="link">
+                      holds {limits.length === 1 ? '1 kind' : `${limits.length} kinds`} back
+                    </a>
+                  </li>
+                )}
+              </ul>
+            </Stop>
+            {spools.length > 0 && (
+              <>
+                <Edge
+                  isFork
+                  rate={rates.answers.spooled ?? 0}
+                  tone="text-wait"
+                  above={<FateRate fate="spooled" rate={rates.answers.spooled ?? 0} say={say} />}
+                />
+                <SpoolStop spools={spools} later={rates.later} say={say} />
+              </>
+            )}
+            <Edge
+              isFork
+              rate={STOPPED.reduce((sum, fate) => sum + (rates.answers[fate] ?? 0), 0)}
+              tone="text-drop"
+              above={<StoppedRates rates={rates.answers} say={say} />}
+            />
+            <Stop>
+              <strong>No further</strong>
+              <p className="text-note text-quiet">
+                <a href="/console/refusals" className="link">
+                  {sayCount(stoppedIn(totals.answers))} in all, and why
+                </a>
+              </p>
+            </Stop>
+          </ol>
+        </li>
       </ol>
     </section>
   )
 }
 
-function Stop({ children }: { children: ReactNode }) {
-  return <li className="rounded-part border border-line bg-ground px-3 py-2">{children}</li>
-}
-
-/** An arrow with what passes over it: down on a phone, across where there is room. */
-function Edge({ children }: { children: ReactNode }) {
+/** `isForked`: as tall as all the ways that begin at it. */
+function Stop({ isForked, children }: { isForked?: true; children: ReactNode }) {
   return (
-    <li className="flex items-center gap-3 px-3 text-center text-note text-quiet tabular-nums desk:flex-col desk:gap-1 desk:px-1">
-      <span className="desk:order-1">{children}</span>
-      <svg
-        viewBox="0 0 60 8"
-        aria-hidden="true"
-        className="order-first hidden w-full desk:order-2 desk:block"
-      >
-        <path d="M0 4h56m-4-3 4 3-4 3" fill="none" className="stroke-accent" strokeWidth="1.5" />
-      </svg>
-      <svg viewBox="0 0 8 24" aria-hidden="true" className="order-first h-6 desk:hidden">
-        <path d="M4 0v22m-3-4 3 4 3-4" fill="none" className="stroke-accent" strokeWidth="1.5" />
-      </svg>
+    <li
+      className={`flex min-w-0 flex-col justify-center rounded-part border border-line bg-ground px-3 py-2 leading-snug desk:min-h-14 ${isForked ? '' : 'desk:self-center'}`}
+    >
+      {children}
     </li>
   )
 }
 
-function ReplicaLine({ replica: { name, origin, state, rate } }: { replica: ReplicaView }) {
+type EdgeProps = { rate: number; tone: string; above: ReactNode; isFork?: true; children?: ReactNode }
+
+/** An arrow with what passes over it, the broader the more: down on a phone, across where there is room. */
+function Edge({ rate, tone, above, isFork, children }: EdgeProps) {
+  const colour = rate > 0 ? tone : 'text-quiet/50'
   return (
-    <li className="flex items-center gap-1.5">
-      <StateMark state={state === 'answering' ? 'good' : 'bad'} className="size-3.5" />
-      <span className="wrap-anywhere">{name ?? origin}</span>
-      <span className="ml-auto whitespace-nowrap text-quiet tabular-nums">
-        {state === 'answering' ? sayRate(rate) : 'does not answer'}
+    <li className="flex min-w-0 items-center gap-3 px-3 py-1.5 text-note tabular-nums desk:flex-col desk:items-stretch desk:justify-center desk:gap-0.5 desk:px-2 desk:py-0">
+      <svg
+        viewBox="0 0 28 12"
+        aria-hidden="true"
+        className={`h-3 w-7 shrink-0 desk:hidden ${isFork ? '-ml-3.5' : '-mx-2 rotate-90'} ${colour}`}
+      >
+        <path d="M0 6h21" stroke="currentColor" strokeWidth={widthFor(rate)} />
+        <path d="M19 1v10l8-5z" fill="currentColor" />
+      </svg>
+      <div className="min-w-0 desk:text-center">{above}</div>
+      <span className={`hidden items-center desk:flex ${colour}`}>
+        <svg aria-hidden="true" className="h-2 min-w-0 flex-1">
+          <line x2="100%" y1="4" y2="4" stroke="currentColor" strokeWidth={widthFor(rate)} />
+        </svg>
+        <svg viewBox="0 0 9 12" aria-hidden="true" className="h-3 w-2.25">
+          <path d="M0 0v12l9-6z" fill="currentColor" />
+        </svg>
       </span>
+      <div className="min-w-0 text-quiet desk:min-h-[1.3em] desk:text-center">{children}</div>
     </li>
+  )
+}
+
+/** A tenfold rate is a little broader. */
+function widthFor(perSecond: number): number {
+  if (perSecond === 0) return 1
+  return Math.max(1.5, Math.min(6, 2.5 + Math.log10(perSecond)))
+}
+
+function FateRate({ fate, rate, say }: { fate: Answer; rate: number; say: Say }) {
+  return (
+    <span className="inline-flex items-center gap-2 whitespace-nowrap">
+      <Fate fate={fate} /> {rate > 0 ? say(rate) : 'none'}
+    </span>
+  )
+}
+
+function StoppedRates({ rates, say }: { rates: Rates['answers']; say: Say }) {
+  const some = STOPPED.filter((fate) => (rates[fate] ?? 0) > 0)
+  if (some.length === 0) return <span className="text-quiet">nothing is stopped</span>
+  return (
+    <span className="inline-grid justify-items-start">
+      {some.map((fate) => (
+        <FateRate key={fate} fate={fate} rate={rates[fate] ?? 0} say={say} />
+      ))}
+    </span>
+  )
+}
+
+const MOST_REPLICAS = 6
+
+function Replicas({ replicas, say }: { replicas: ReplicaView[]; say: Say }) {
+  const present = replicas.filter(({ state }) => state !== 'ended')
+  const more = present.length - MOST_REPLICAS
+  return (
+    <Stop isForked>
+      <strong>{present.length === 1 ? '1 replica' : `${present.length} replicas`}</strong>
+      <ul className="mt-1 grid gap-0.5 text-note">
+        {present.slice(0, MOST_REPLICAS).map(({ name, origin, state, rate }) => (
+          <li key={name ?? origin} className="flex items-center gap-1.5">
+            <StateMark state={state === 'answering' ? 'good' : 'bad'} className="size-3.5" />
+            <span className="wrap-anywhere">{name ?? origin}</span>
+            <span className="ml-auto pl-2 whitespace-nowrap text-quiet tabular-nums">
+              {state === 'answering' ? say(rate) : 'does not answer'}
+            </span>
+          </li>
+        ))}
+        {more > 0 && (
+          <li>
+            <a href="/console/replicas" className="link">
+              and {more} more
+            </a>
+          </li>
+        )}
+      </ul>
+    </Stop>
   )
 }
 
@@ -110,24 +207,55 @@ function UpstreamLine({ upstream: { origin, open } }: { upstream: UpstreamView }
   return (
     <li className="flex items-center gap-1.5">
       <StateMark state={open.length > 0 ? 'bad' : 'good'} className="size-3.5" />
-      <span className="wrap-anywhere">{origin.replace(/^https?:\/\//, '')}</span>
-      {open.length > 0 && <span className="text-bad">not asked</span>}
+      <span className="min-w-0 wrap-anywhere">
+        {origin.replace(/^https?:\/\//, '')}
+        {open.length > 0 && <span className="text-bad"> is not asked: it fails or is slow</span>}
+      </span>
     </li>
   )
 }
 
-/** What came a second, over the last seconds. */
-function ratesOver(points: Point[]) {
-  const newest = points.at(-1)
-  const oldest = points.find(({ time }) => time >= (newest?.time ?? 0) - RECENT_MS)
-  const seconds = newest && oldest ? (newest.time - oldest.time) / 1000 : 0
-  const per = (after = 0, before = 0) => (seconds > 0 ? Math.max(0, after - before) / seconds : 0)
-  const answers = Object.fromEntries(
-    ANSWERS.map((answer) => [answer, per(newest?.answers[answer], oldest?.answers[answer])]),
+function SpoolStop({ spools, later, say }: { spools: Snapshot['spools']; later: number; say: Say }) {
+  return (
+    <Stop>
+      <a href="/console/spool" className="font-semibold text-ink no-underline hover:underline">
+        Spool
+      </a>
+      <ul className="text-note">
+        {spools.map(({ id, envelopes = 0, writable, paused = [] }) => (
+          <li key={id} className="flex items-center gap-1.5 text-quiet tabular-nums">
+            <StateMark state={writable ? (envelopes > 0 ? 'wait' : 'good') : 'bad'} className="size-3.5" />
+            {writable ? (
+              <span>
+                {envelopes > 0 ? `${sayCount(envelopes)} wait` : 'nothing waits'}
+                {paused.length > 0 && ', delivery is paused'}
+                {later > 0 && `, ${say(later)} go on to Sentry`}
+              </span>
+            ) : (
+              <span className="text-bad">takes nothing</span>
+            )}
+          </li>
+        ))}
+      </ul>
+    </Stop>
+  )
+}
+
+type Rates = ReturnType<typeof ratesNow>
+
+/** What passes a second. */
+function ratesNow(points: Point[]) {
+  const answers: Partial<Record<Answer, number>> = Object.fromEntries(
+    ANSWERS.map((answer) => [answer, rateNow(points, (point) => point.answers[answer] ?? 0)]),
   )
   return {
     answers,
     envelopes: Object.values(answers).reduce((sum, rate) => sum + rate, 0),
-    bytes: per(newest?.bytes, oldest?.bytes),
+    bytes: rateNow(points, ({ bytes }) => bytes),
+    later: rateNow(points, ({ ends }) => ends.delivered ?? 0),
   }
+}
+
+function stoppedIn(answers: Snapshot['totals']['answers']): number {
+  return answers.reduce((sum, { answer, count }) => sum + (STOPPED.includes(answer) ? count : 0), 0)
 }

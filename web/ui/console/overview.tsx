@@ -2,195 +2,53 @@
 'use client'
 
 import type { LimitInForce } from 'tunnel/contract'
-import { ANSWERS, ENDS, MEANINGS } from '../../lib/console/fates.ts'
-import { countBy } from '../../lib/console/figures.ts'
 import { useLive } from '../../lib/console/use-live.ts'
 import { useNow } from '../../lib/console/use-now.ts'
 import type { Change, Point, Snapshot } from '../../lib/console/watch.ts'
-import { sayClock, sayCount, sayDuration, sayRate, sayShare } from '../../lib/console/words.ts'
-import type { State } from '../../lib/state.ts'
-import { FateBadge } from '../fate.tsx'
-import { Badge, StateMark } from '../state.tsx'
+import { sayClock } from '../../lib/console/words.ts'
+import { Badge } from '../state.tsx'
 import { Ago, In } from './ago.tsx'
-import { Chart, type Line } from './chart.tsx'
+import { AnswerTimeChart, FateChart, ItemTypes, WaitingChart } from './charts.tsx'
+import { FatesTable } from './fates-table.tsx'
 import { LiveMark } from './live-mark.tsx'
 import { LiveWay } from './live-way.tsx'
-import { Empty, Panel } from './panel.tsx'
+import { Notices } from './notices.tsx'
+import { Empty, Panel, Tools } from './panel.tsx'
 import { SpoolFacts } from './spool-facts.tsx'
 
 export function Overview({ first, past }: { first: Snapshot; past: Point[] }) {
   const { snapshot, points, state } = useLive(first, past)
+  const hasSpool = snapshot.spools.length > 0
   return (
     <div className="grid grid-cols-1 gap-4">
-      <div className="flex flex-wrap items-center gap-3">
+      <Tools>
         <LiveMark state={state} />
-        <Silent snapshot={snapshot} />
-      </div>
+      </Tools>
+      <Notices snapshot={snapshot} />
       <LiveWay snapshot={snapshot} points={points} />
       <div className="grid grid-cols-1 gap-4 desk:grid-cols-[2fr_1fr]">
-        <Charts points={points} />
-        <Fates snapshot={snapshot} />
+        <Panel title="The last 15 minutes">
+          <div className="grid grid-cols-1 gap-x-8 gap-y-5 wide:grid-cols-2">
+            <div className="min-w-0 wide:col-span-2">
+              <FateChart points={points} />
+            </div>
+            <AnswerTimeChart points={points} />
+            {hasSpool && <WaitingChart points={points} />}
+          </div>
+        </Panel>
+        <div className="grid grid-cols-1 content-start gap-4">
+          <FatesTable snapshot={snapshot} />
+          {snapshot.upstreams.length > 0 && <HeldBack snapshot={snapshot} />}
+        </div>
       </div>
-      <div className="grid grid-cols-1 gap-4 desk:grid-cols-3">
-        <Spools snapshot={snapshot} />
-        <HeldBack snapshot={snapshot} />
-        <Changes changes={snapshot.changes} />
+      <div className="grid grid-cols-1 gap-4 desk:grid-cols-[2fr_1fr] desk:items-start">
+        <ItemTypes points={points} />
+        <div className="grid grid-cols-1 gap-4">
+          {hasSpool && <Spools snapshot={snapshot} />}
+          <Changes changes={snapshot.changes} />
+        </div>
       </div>
     </div>
-  )
-}
-
-/** Figures that some replicas did not give are said to be short of them. */
-function Silent({ snapshot: { replicas } }: { snapshot: Snapshot }) {
-  const silent = replicas.filter(({ state }) => state === 'silent')
-  if (replicas.length === 0)
-    return <Trouble>No tunnel is known: set TUNNEL_ADMIN for web to where their admin ports are.</Trouble>
-  if (silent.length === 0) return null
-  const names = silent.map(({ name, origin }) => name ?? origin)
-  return (
-    <Trouble>
-      {names.length === 1 ? `${names[0]} does` : `${names.length} replicas do`} not answer; counted as last
-      heard.
-    </Trouble>
-  )
-}
-
-function Trouble({ children }: { children: React.ReactNode }) {
-  return (
-    <p role="status" className="flex items-center gap-2 text-note text-bad">
-      <StateMark state="bad" /> <span>{children}</span>
-    </p>
-  )
-}
-
-const LOOKS: Record<string, { state: State; dash?: number[] }> = {
-  delivered: { state: 'good' },
-  spooled: { state: 'wait', dash: [8, 4] },
-  limited: { state: 'hold', dash: [4, 4] },
-  filtered: { state: 'drop', dash: [2, 3] },
-  refused: { state: 'bad' },
-  declined: { state: 'bad', dash: [8, 4] },
-  aborted: { state: 'bad', dash: [2, 3] },
-}
-
-const STYLES: { state: State; dash?: number[] }[] = [
-  { state: 'good' },
-  { state: 'wait', dash: [8, 4] },
-  { state: 'hold', dash: [4, 4] },
-  { state: 'bad', dash: [2, 3] },
-  { state: 'drop' },
-]
-
-function Charts({ points }: { points: Point[] }) {
-  const times = points.slice(1).map(({ time }) => time / 1000)
-  const answered: Line[] = ANSWERS.map((answer) => ({
-    label: answer,
-    ...(LOOKS[answer] ?? { state: 'idle' }),
-    values: ratesOf(points, ({ answers }) => answers[answer] ?? 0),
-  }))
-  const types = busiest(points.at(-1)?.items ?? {}, STYLES.length)
-  const items: Line[] = types.map((type, index) => ({
-    label: type,
-    ...(STYLES[index] ?? { state: 'idle' }),
-    values: ratesOf(points, ({ items: all }) => all[type] ?? 0),
-  }))
-  const took: Line[] = [
-    { label: 'half within', state: 'good', values: points.slice(1).map(({ half }) => half ?? null) },
-    {
-      label: '95 % within',
-      state: 'hold',
-      dash: [8, 4],
-      values: points.slice(1).map(({ most }) => most ?? null),
-    },
-  ]
-  const waiting: Line[] = [
-    { label: 'waiting', state: 'wait', values: points.slice(1).map((point) => point.waiting) },
-  ]
-  return (
-    <Panel title="The last 15 minutes">
-      <div className="grid grid-cols-1 gap-x-6 gap-y-4 wide:grid-cols-2">
-        <Chart title="Envelopes, by fate" times={times} lines={answered} say={sayRate} />
-        <Chart title="Items, by type" times={times} lines={items} say={sayRate} />
-        <Chart
-          title="Time to answer"
-          times={times}
-          lines={took}
-          say={(seconds) => sayDuration(seconds * 1000)}
-        />
-        <Chart
-          title="Waiting in the spool"
-          times={times}
-          lines={waiting}
-          say={(many) => sayCount(Math.round(many))}
-        />
-      </div>
-    </Panel>
-  )
-}
-
-/** How much a total grew, a second. */
-function ratesOf(points: Point[], totalOf: (point: Point) => number): (number | null)[] {
-  return points.slice(1).map((point, index) => {
-    const before = points[index]
-    if (!before) return null
-    return Math.max(0, totalOf(point) - totalOf(before)) / Math.max(0.001, (point.time - before.time) / 1000)
-  })
-}
-
-function busiest(counts: Record<string, number>, many: number): string[] {
-  return Object.entries(counts)
-    .sort(([, a], [, b]) => b - a)
-    .slice(0, many)
-    .map(([name]) => name)
-    .sort()
-}
-
-function Fates({ snapshot: { totals } }: { snapshot: Snapshot }) {
-  const answers = countBy(totals.answers, ({ answer }) => answer)
-  const ends = countBy(totals.ends, ({ end }) => end)
-  const all = Object.values(answers).reduce((sum, count) => sum + count, 0)
-  return (
-    <Panel title="Fates" note="since the replicas started">
-      <table aria-label="Envelopes by fate" className="w-full text-note">
-        <tbody>
-          {ANSWERS.map((answer) => (
-            <tr key={answer} className="border-t border-line first:border-t-0">
-              <th scope="row" className="py-1.5 text-left font-normal" title={MEANINGS[answer]}>
-                <a href={`/console/feed?fate=${answer}`} className="no-underline hover:underline">
-                  <FateBadge fate={answer} />
-                </a>
-              </th>
-              <td className="text-right font-mono tabular-nums">{sayCount(answers[answer] ?? 0)}</td>
-              <td className="w-16 text-right text-quiet tabular-nums">
-                {all > 0 ? sayShare((answers[answer] ?? 0) / all) : '–'}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-        <tfoot>
-          <tr className="border-t-2 border-line font-semibold">
-            <th scope="row" className="py-1.5 text-left">
-              all envelopes
-            </th>
-            <td className="text-right font-mono tabular-nums">{sayCount(all)}</td>
-            <td />
-          </tr>
-        </tfoot>
-      </table>
-      <h3 className="mt-5 mb-1 text-note font-semibold">How waiting in the spool ended</h3>
-      <table aria-label="Spooled envelopes by end" className="w-full text-note">
-        <tbody>
-          {ENDS.map((end) => (
-            <tr key={end} className="border-t border-line first:border-t-0">
-              <th scope="row" className="py-1 text-left font-normal" title={MEANINGS[end]}>
-                {end}
-              </th>
-              <td className="text-right font-mono tabular-nums">{sayCount(ends[end] ?? 0)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Panel>
   )
 }
 
@@ -204,9 +62,6 @@ function Spools({ snapshot: { spools } }: { snapshot: Snapshot }) {
         </a>
       }
     >
-      {spools.length === 0 && (
-        <Empty>There is none: without SENTRY_DSN envelopes go to the inbox, and nothing waits.</Empty>
-      )}
       {spools.map((spool) => (
         <SpoolFacts key={spool.id} spool={spool} />
       ))}
@@ -214,12 +69,11 @@ function Spools({ snapshot: { spools } }: { snapshot: Snapshot }) {
   )
 }
 
-function HeldBack({ snapshot: { limits, upstreams, replicas } }: { snapshot: Snapshot }) {
+function HeldBack({ snapshot: { limits, upstreams } }: { snapshot: Snapshot }) {
   const open = upstreams.filter((upstream) => upstream.open.length > 0)
-  const warnings = [...new Set(replicas.flatMap(({ status }) => status?.warnings ?? []))]
   return (
-    <Panel title="Held back">
-      {limits.length === 0 && open.length === 0 && warnings.length === 0 && (
+    <Panel title="Held back" id="held-back">
+      {limits.length === 0 && open.length === 0 && (
         <Empty>Nothing: Sentry asks for no limit, and every upstream is asked.</Empty>
       )}
       <ul className="grid gap-2 text-note">
@@ -246,24 +100,16 @@ function HeldBack({ snapshot: { limits, upstreams, replicas } }: { snapshot: Sna
         {limits.map((limit) => (
           <LimitLine key={`${limit.project} ${limit.category}`} limit={limit} />
         ))}
-        {warnings.map((warning) => (
-          <li key={warning}>
-            <Badge state="hold">look</Badge> {warning}
-          </li>
-        ))}
       </ul>
     </Panel>
   )
 }
 
 function LimitLine({ limit: { project, category, until } }: { limit: LimitInForce }) {
-  const now = useNow() ?? until
   return (
     <li>
       <Badge state="hold">limited</Badge> <span className="wrap-anywhere">{category}</span> of{' '}
-      <span className="wrap-anywhere">{project}</span>, for{' '}
-      <span className="tabular-nums">{sayDuration(Math.max(0, Math.ceil((until - now) / 1000) * 1000))}</span>{' '}
-      more
+      <span className="wrap-anywhere">{project}</span>, free again <In time={until} />
     </li>
   )
 }

@@ -2,14 +2,21 @@
 
 import { type ReactNode, useId } from 'react'
 
-type Props = { title: string; note?: ReactNode; children: ReactNode; className?: string }
+type Props = {
+  title: string
+  note?: ReactNode
+  /** Where a link leads to it. */
+  id?: string
+  children: ReactNode
+}
 
-export function Panel({ title, note, children, className = '' }: Props) {
+export function Panel({ title, note, id: place, children }: Props) {
   const id = useId()
   return (
     <section
+      {...(place && { id: place })}
       aria-labelledby={id}
-      className={`mt-0 min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5 ${className}`}
+      className="mt-0 min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5"
     >
       <div className="mb-3 flex flex-wrap items-baseline justify-between gap-x-4">
         <h2 id={id} className="text-body font-semibold">
@@ -25,4 +32,13 @@ export function Panel({ title, note, children, className = '' }: Props) {
 /** What stands where there is nothing yet, with what to do about it. */
 export function Empty({ children }: { children: ReactNode }) {
   return <p className="max-w-prose text-note text-quiet">{children}</p>
+}
+
+/** What is said of, or done to, the whole page: beside its title where there is room. */
+export function Tools({ children }: { children: ReactNode }) {
+  return (
+    <div className="flex flex-wrap items-center gap-x-4 gap-y-2 text-note wide:absolute wide:top-5 wide:right-0">
+      {children}
+    </div>
+  )
 }

@@ -38,7 +38,7 @@ export function ProjectPanel({ project, tunnelPath }: { project: ProjectView; tu
         none="None yet. The header of an envelope names the release where the SDK is given one and traces are on."
       />
       {dsns.map((dsn) => (
-        <div key={dsn} className="mt-4">
+        <div key={dsn} className="mt-4 text-note">
           <CodeBlock label="How an SDK sends to it" text={snippet(dsn, tunnelPath)} copy="Copy Sentry.init" />
         </div>
       ))}

@@ -8,20 +8,19 @@ import type { State } from '../../lib/state.ts'
 import { Badge } from '../state.tsx'
 import { Ago } from './ago.tsx'
 import { LiveMark } from './live-mark.tsx'
-import { Empty } from './panel.tsx'
+import { Notices } from './notices.tsx'
+import { Tools } from './panel.tsx'
 
 export function ReplicaTable({ first }: { first: Snapshot }) {
   const { snapshot, state } = useLive(first)
   return (
     <>
-      <div className="mb-4">
+      <Tools>
         <LiveMark state={state} />
+      </Tools>
+      <div className="mt-4 mb-4 wide:mt-0">
+        <Notices snapshot={snapshot} />
       </div>
-      {snapshot.replicas.length === 0 && (
-        <Empty>
-          No tunnel is known. Set TUNNEL_ADMIN for web to where their admin ports are, like tunnel-admin:9091.
-        </Empty>
-      )}
       <ul className="grid grid-cols-1 gap-4 wide:grid-cols-2 desk:grid-cols-3">
         {snapshot.replicas.map((replica) => (
           <ReplicaCard key={replica.name ?? replica.origin} replica={replica} />
@@ -80,11 +79,6 @@ function ReplicaCard({ replica }: { replica: ReplicaView }) {
         )}
         <Row name="Admin port">{origin.replace('http://', '')}</Row>
       </dl>
-      {status?.warnings.map((warning) => (
-        <p key={warning} className="mt-3 text-note text-hold">
-          {warning}
-        </p>
-      ))}
     </li>
   )
 }

@@ -29,23 +29,20 @@ export function ConsoleShell({ at, title, children }: { at: Place; title: ReactN
             Sign out
           </button>
         </form>
-        <nav
-          aria-label="Console"
-          className="order-3 -mx-4 flex max-w-[100vw] overflow-x-auto px-2 desk:order-2 desk:mx-0 desk:flex-1"
-        >
+        <nav aria-label="Console" className="order-3 -mx-3 flex flex-wrap desk:order-2 desk:mx-0 desk:flex-1">
           {PLACES.map(({ place, href, name }) => (
             <a
               key={place}
               href={href}
               aria-current={at === place ? 'page' : undefined}
-              className="inline-flex min-h-11 shrink-0 items-center rounded-part px-3 text-note text-quiet no-underline hover:text-accent aria-[current]:font-semibold aria-[current]:text-ink aria-[current]:underline aria-[current]:decoration-accent aria-[current]:decoration-2 aria-[current]:underline-offset-8"
+              className="inline-flex min-h-10 shrink-0 items-center rounded-part px-3 text-note text-quiet no-underline hover:text-accent aria-[current]:font-semibold aria-[current]:text-ink aria-[current]:underline aria-[current]:decoration-accent aria-[current]:decoration-2 aria-[current]:underline-offset-8"
             >
               {name}
             </a>
           ))}
         </nav>
       </header>
-      <main id="content" className="m-0 w-full max-w-none min-w-0 flex-1 px-0 pt-6 pb-16">
+      <main id="content" className="relative m-0 w-full max-w-none min-w-0 flex-1 px-0 pt-6 pb-16">
         <h1 className="mb-5 text-title font-semibold wrap-anywhere">{title}</h1>
         {children}
       </main>

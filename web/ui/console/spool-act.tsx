@@ -11,6 +11,8 @@ type Props = {
   act: Act
   what: Partial<Record<'id' | 'project' | 'category' | 'all', string>>
   label: string
+  /** Quiet unless given. */
+  weight?: 'quiet' | 'light'
 }
 
 const QUESTIONS: Record<Act, string> = {
@@ -20,11 +22,11 @@ const QUESTIONS: Record<Act, string> = {
   purge: 'Forget it for good? Sentry will never get it.',
 }
 
-export function SpoolAct({ spool, act, what, label }: Props) {
+export function SpoolAct({ spool, act, what, label, weight = 'quiet' }: Props) {
   const [isAsked, ask] = useState(false)
   if (!isAsked)
     return (
-      <Button weight="quiet" onClick={() => ask(true)}>
+      <Button weight={weight} onClick={() => ask(true)}>
         {label}
       </Button>
     )

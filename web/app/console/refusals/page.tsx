@@ -7,6 +7,7 @@ import { explain, MEANINGS } from '../../../lib/console/fates.ts'
 import { refusalsIn } from '../../../lib/console/refused.ts'
 import { sayCount } from '../../../lib/console/words.ts'
 import { Ago } from '../../../ui/console/ago.tsx'
+import { Fresh } from '../../../ui/console/fresh.tsx'
 import { Empty } from '../../../ui/console/panel.tsx'
 import { ConsoleShell } from '../../../ui/console/shell.tsx'
 import { FateBadge } from '../../../ui/fate.tsx'
@@ -20,6 +21,7 @@ export default async function RefusalsPage() {
   const since = Math.min(...replicas.flatMap(({ status }) => status?.since ?? []))
   return (
     <ConsoleShell at="refusals" title="Refusals">
+      <Fresh />
       <p className="mb-4 max-w-prose text-note text-quiet">
         All that did not go through as it came
         {Number.isFinite(since) && (
@@ -30,7 +32,7 @@ export default async function RefusalsPage() {
         . What nginx refuses by itself, too large a body for one, reaches no tunnel: its log has it.
       </p>
       {refusals.length === 0 && <Empty>Nothing was refused. Whatever came was accepted.</Empty>}
-      <ul className="grid grid-cols-1 gap-4 desk:grid-cols-2">
+      <ul className="grid grid-cols-1 gap-4 desk:grid-cols-2 desk:items-start">
         {refusals.map(({ answer, reason, count, projects }) => {
           const explained = explain(reason)
           const sample = answer === 'refused' ? told.refusals.find(({ code }) => code === reason) : undefined
@@ -44,11 +46,11 @@ export default async function RefusalsPage() {
                 <h2 className="min-w-0 text-body font-semibold wrap-anywhere">
                   <code>{reason || 'no reason given'}</code>
                 </h2>
-                <span className="ml-auto font-mono tabular-nums">{sayCount(count)}</span>
+                <span className="ml-auto font-semibold tabular-nums">{sayCount(count)}</span>
               </div>
-              <p className="mt-3">{explained?.sentence ?? MEANINGS[answer]}</p>
+              <p className="mt-3 text-note">{explained?.sentence ?? MEANINGS[answer]}</p>
               {explained && (
-                <p className="mt-2">
+                <p className="mt-2 text-note">
                   <strong>What to do:</strong> {explained.fix}
                 </p>
               )}

@@ -4,6 +4,7 @@ import type { SpoolRow, SpoolStatus } from 'tunnel/contract'
 import { consoleFor } from '../../../lib/console/console.ts'
 import { sayBytes, sayCount } from '../../../lib/console/words.ts'
 import { Ago, In } from '../../../ui/console/ago.tsx'
+import { Fresh } from '../../../ui/console/fresh.tsx'
 import { Empty, Panel } from '../../../ui/console/panel.tsx'
 import { ConsoleShell } from '../../../ui/console/shell.tsx'
 import { SpoolAct } from '../../../ui/console/spool-act.tsx'
@@ -22,6 +23,7 @@ export default async function SpoolPage({ searchParams }: Props) {
   const pages = await Promise.all(spools.map((spool) => door.waiting(spool.id, pageQuery(query))))
   return (
     <ConsoleShell at="spool" title="Spool">
+      <Fresh />
       <div className="grid grid-cols-1 gap-4">
         <Done query={query} />
         {spools.length === 0 && (
@@ -95,13 +97,13 @@ function Lanes({ spool: { id, byProject = [], paused = [] } }: { spool: SpoolSta
   if (byProject.length === 0) return null
   return (
     <Panel title="By project">
-      <ul className="grid grid-cols-1 gap-2">
+      <ul className="grid grid-cols-1">
         {byProject.map(({ project, category, envelopes, bytes, oldest }) => {
           const isPaused = paused.some((each) => each.project === project)
           return (
             <li
               key={`${project} ${category}`}
-              className="flex flex-wrap items-center gap-x-4 gap-y-2 border-t border-line pt-2 text-note first:border-t-0"
+              className="flex flex-wrap items-center gap-x-4 border-t border-line text-note first:border-t-0"
             >
               <a
                 href={`/console/spool?${new URLSearchParams({ project, category })}`}
@@ -118,15 +120,16 @@ function Lanes({ spool: { id, byProject = [], paused = [] } }: { spool: SpoolSta
                 )}
               </span>
               {isPaused && <Badge state="hold">paused</Badge>}
-              <span className="ml-auto flex flex-wrap gap-2">
+              <span className="ml-auto flex flex-wrap">
                 <SpoolAct
                   spool={id}
                   act={isPaused ? 'resume' : 'pause'}
                   what={{ project }}
                   label={isPaused ? 'Resume' : 'Pause'}
+                  weight="light"
                 />
-                <SpoolAct spool={id} act="retry" what={{ project, category }} label="Retry" />
-                <SpoolAct spool={id} act="purge" what={{ project, category }} label="Purge" />
+                <SpoolAct spool={id} act="retry" what={{ project, category }} label="Retry" weight="light" />
+                <SpoolAct spool={id} act="purge" what={{ project, category }} label="Purge" weight="light" />
               </span>
             </li>
           )

@@ -1,0 +1,130 @@
+/** The charts of the console in real Chromium: what is drawn, read out and listed is what was told, be it ever so little. */
+
+import type { Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type ConsoleSite, startConsole } from '../helpers/console.ts'
+import { requires } from '../helpers/requirements.ts'
+
+type Past = { after: number; answers: Record<string, number> }[]
+
+describe('A chart of the console', requires('chromium', 'nginx'), () => {
+  let desk: ConsoleSite
+
+  beforeAll(async () => {
+    desk = await startConsole()
+  })
+
+  afterAll(() => desk?.[Symbol.asyncDispose]())
+
+  /** Shows the overview as if this had been told: so many seconds after the first look, so many had been answered. */
+  async function tell(page: Page, past: Past): Promise<Locator> {
+    const first = await page.evaluate(async () => {
+      const response = await fetch('/console/live')
+      const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+      let text = ''
+      while (reader && !text.includes('\n\n')) text += (await reader.read()).value
+      await reader?.cancel()
+      return JSON.parse(text.slice('data: '.length))
+    })
+    const start = Math.floor(Date.now() / 60_000) * 60_000 - 120_000
+    const history = past.map(({ after, answers }) => ({
+      ...first.snapshot.point,
+      time: start + after * 1000,
+      answers,
+    }))
+    const snapshot = { ...first.snapshot, point: history.at(-1) }
+    const body = `data: ${JSON.stringify({ snapshot, history })}\n\n`
+    await page.route('**/console/live', (route) => route.fulfill({ contentType: 'text/event-stream', body }))
+    await page.goto(`${desk.site.url}/console`)
+    const chart = page.getByRole('figure').filter({ hasText: 'Envelopes by fate' })
+    await expect
+      .poll(() => chart.getByRole('slider').getAttribute('aria-valuemax'))
+      .toBe(`${past.length - 2}`)
+    return chart
+  }
+
+  /** How many pixels of the drawing are of the colour of a class. */
+  function pixelsOf(chart: Locator, name: string): Promise<number> {
+    return chart.evaluate((element, className) => {
+      const probe = element.appendChild(document.createElement('span'))
+      probe.className = className
+      const canvas = element.querySelector('canvas')
+      const small = document.createElement('canvas').getContext('2d')
+      if (!canvas || !small) return 0
+      small.fillStyle = getComputedStyle(probe).color
+      probe.remove()
+      small.fillRect(0, 0, 1, 1)
+      const [red, green, blue] = small.getImageData(0, 0, 1, 1).data
+      const { data } = canvas.getContext('2d')?.getImageData(0, 0, canvas.width, canvas.height) ?? {
+        data: [],
+      }
+      let many = 0
+      for (let at = 0; at < data.length; at += 4)
+        if (data[at] === red && data[at + 1] === green && data[at + 2] === blue && data[at + 3] === 255)
+          many++
+      return many
+    }, name)
+  }
+
+  it('shows a single sample as a dot, and says its figures with their unit', async () => {
+    await using visitor = await desk.operator()
+    const chart = await tell(visitor.page, [
+      { after: 0, answers: { delivered: 100 } },
+      { after: 10, answers: { delivered: 130 } },
+    ])
+    await chart.getByRole('listitem').filter({ hasText: 'delivered 3/s' }).waitFor()
+    await expect.poll(() => pixelsOf(chart, 'text-good')).toBeGreaterThan(4)
+    expect(await pixelsOf(chart, 'text-bad')).toBe(0)
+  })
+
+  it('says in words that nothing came, on a scale without zeros upon zeros', async () => {
+    await using visitor = await desk.operator()
+    const chart = await tell(visitor.page, [
+      { after: 0, answers: { delivered: 100 } },
+      { after: 10, answers: { delivered: 100 } },
+      { after: 20, answers: { delivered: 100 } },
+    ])
+    await chart.getByText('No envelope has come in these 15 minutes.').waitFor()
+    await chart.getByRole('listitem').filter({ hasText: 'delivered 0/min' }).waitFor()
+  })
+
+  it('has one unit for all its lines, and is read by the arrow keys', async () => {
+    await using visitor = await desk.operator()
+    const { page } = visitor
+    const chart = await tell(page, [
+      { after: 0, answers: { delivered: 0, refused: 0 } },
+      { after: 10, answers: { delivered: 40, refused: 0 } },
+      { after: 20, answers: { delivered: 100, refused: 2 } },
+    ])
+    await chart.getByText('a second').waitFor()
+    const lines = () => chart.getByRole('list').getByRole('listitem').allTextContents()
+    expect(await lines()).toEqual(['delivered 6/s', 'refused 0.2/s'])
+    await chart.getByRole('slider').focus()
+    await page.keyboard.press('ArrowLeft')
+    await expect.poll(lines).toEqual(['delivered 4/s', 'refused 0/s'])
+    expect(await chart.getByRole('slider').getAttribute('aria-valuetext')).toMatch(
+      /^\d\d:\d\d:10: delivered 4\/s, refused 0\/s$/,
+    )
+  })
+
+  it('lists its figures minute by minute', async () => {
+    await using visitor = await desk.operator()
+    const chart = await tell(visitor.page, [
+      { after: 0, answers: { delivered: 5, declined: 1 } },
+      { after: 30, answers: { delivered: 9, declined: 1 } },
+      { after: 61, answers: { delivered: 1_309, declined: 2 } },
+      { after: 110, answers: { delivered: 1_310, declined: 2 } },
+    ])
+    await chart.getByText('Figures, minute by minute').click()
+    const figures = async () => {
+      const rows = await chart.getByRole('row').all()
+      const cells = await Promise.all(rows.map((row) => row.locator('th, td').allTextContents()))
+      return cells.map((row) => row.slice(1))
+    }
+    await expect.poll(figures).toEqual([
+      ['delivered', 'declined'],
+      ['1,301', '1'],
+      ['4', '0'],
+    ])
+  })
+})
