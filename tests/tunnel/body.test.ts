@@ -276,7 +276,7 @@ async function openDoor({
   ...settings
 }: Partial<BodySettings & { memoryBytes: number }> = {}) {
   const folder = await makeFolder()
-  const memory = createMemory(memoryBytes)
+  const memory = createMemory(memoryBytes, 0)
   const bodies: Bodies = createBodies({ ...SETTINGS, dir: folder.path, ...settings }, memory)
   const outcomes: PromiseWithResolvers<Body>[] = []
   const server = createServer((incoming, response) => {

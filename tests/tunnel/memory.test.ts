@@ -13,7 +13,7 @@ import { PLENTY, waitingOf } from '../spool/waiting.ts'
 
 describe('The memory for bodies', () => {
   it('lends what is free, in turn, and the rest when there is room again', async () => {
-    const memory = createMemory(100)
+    const memory = createMemory(100, 0)
     memory.take(40)
     const lent: string[] = []
     const borrow = async (name: string, bytes: number) => {
@@ -34,19 +34,20 @@ describe('The memory for bodies', () => {
     expect(memory.taken()).toBe(5)
   })
 
-  it('lends to one at a time when there is no room at all, so that somebody always gets on', async () => {
-    const memory = createMemory(10)
+  it('lends little, or to one alone, when there is no room at all: somebody always gets on', async () => {
+    const memory = createMemory(10, 100)
     memory.take(1_000)
     expect(memory.isOver()).toBe(true)
-    const giveBack = await memory.borrow(500)
+    const small = await Promise.all([memory.borrow(50), memory.borrow(50)])
     let isLent = false
-    const second = memory.borrow(500).then(() => {
+    const large = memory.borrow(500).then(() => {
       isLent = true
     })
+    small[0]()
     await nextTurn()
     expect(isLent).toBe(false)
-    giveBack()
-    await second
+    small[1]()
+    await large
     expect(memory.taken()).toBe(1_500)
   })
 
@@ -54,7 +55,7 @@ describe('The memory for bodies', () => {
     const BYTES = 500_000
     const ROOM = 4 * BYTES
     await using folder = await makeFolder()
-    const memory = createMemory(ROOM)
+    const memory = createMemory(ROOM, BYTES)
     const stored = await openSqliteSpool(join(folder.path, 'spool.db'), PLENTY)
     let [putting, most] = [0, 0]
     const watched: Spool = {

@@ -7,15 +7,16 @@ export type Memory = {
   isOver(): boolean
   take(bytes: number): void
   giveBack(bytes: number): void
-  /** In turn, when there is room, or when nothing is borrowed: somebody always gets on. Resolves to what gives it back. */
+  /** In turn, when there is room, or when little is lent: somebody always gets on. Resolves to what gives it back. */
   borrow(bytes: number): Promise<() => void>
 }
 
 type Borrower = { bytes: number; lend: (giveBack: () => void) => void }
 
-export function createMemory(bound: number): Memory {
+/** `spare` bytes are lent even where there is no room, and, when nothing is lent, whatever the next one asks for. */
+export function createMemory(bound: number, spare: number): Memory {
   const waiting: Borrower[] = []
-  let [taken, loans] = [0, 0]
+  let [taken, lent] = [0, 0]
   return { taken: () => taken, isOver: () => taken > bound, take, giveBack, borrow }
 
   function take(bytes: number): void {
@@ -37,19 +38,19 @@ export function createMemory(bound: number): Memory {
   function lend(): void {
     for (let [next] = waiting; next && hasRoomFor(next); [next] = waiting) {
       waiting.shift()
-      loans++
+      lent += next.bytes
       take(next.bytes)
       next.lend(loanOf(next.bytes))
     }
   }
 
   function hasRoomFor({ bytes }: Borrower): boolean {
-    return loans === 0 || taken + bytes <= bound
+    return lent === 0 || lent + bytes <= spare || taken + bytes <= bound
   }
 
   function loanOf(bytes: number): () => void {
     return function giveLoanBack() {
-      loans--
+      lent -= bytes
       giveBack(bytes)
     }
   }

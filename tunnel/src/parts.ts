@@ -47,6 +47,7 @@ export type Parts = {
 }
 
 const SHARE_BYTES = 16 * 1024 * 1024 // what one body may hold in memory
+const SPARE_BYTES = 1024 * 1024 // what goes from disk to the spool, however much is in hand
 
 /** Ends the process, in words, where the system does not let it have a folder, a file or a server that a setting names. */
 export async function openParts(config: Config): Promise<Parts> {
@@ -57,7 +58,7 @@ export async function openParts(config: Config): Promise<Parts> {
   const log = createLog(config.logLevel)
   const projects = createProjects(config.dsns)
   const limits = createLimits(now)
-  const memory = createMemory(config.memoryBytes)
+  const memory = createMemory(config.memoryBytes, SPARE_BYTES)
   const sentry = config.forward
     ? await openWay({ config, projects, limits, memory, clock, now, log })
     : undefined
