@@ -12,6 +12,7 @@ import { INBOX_DSN } from '../../tunnel/src/dsn.ts'
 import { createFeed } from '../../tunnel/src/feed.ts'
 import { createReceipts } from '../../tunnel/src/receipts.ts'
 import { errorOf } from '../helpers/envelopes.ts'
+import { heldBytes } from '../helpers/held-bytes.ts'
 import { post } from '../helpers/post.ts'
 import { startSentry } from '../helpers/sentry.ts'
 import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
@@ -221,11 +222,6 @@ const LONG = 'x'.repeat(10_000)
 function longReceipt(number: number): Receipt {
   const verdict = { answer: 'refused', reason: LONG, status: 400 } as const
   return { id: `e${number}`, time: 0, items: [], bytes: 1, took: 1, replica: 'r', ...verdict }
-}
-
-function heldBytes(): number {
-  const { heapUsed, arrayBuffers } = process.memoryUsage()
-  return heapUsed + arrayBuffers
 }
 
 async function readUntil(body: AsyncIterable<Uint8Array>, isLast: (told: Told) => boolean): Promise<Told[]> {

@@ -1,12 +1,11 @@
 /** Each envelope is settled once: counted, logged, and kept for a while to look at. */
 
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Receipt, SpoolEnd } from '../../tunnel/src/contract.ts'
 import { createEnvelopeReader, type Envelope } from '../../tunnel/src/envelope.ts'
 import { createReceipts, type Receipts } from '../../tunnel/src/receipts.ts'
 import { describe as describeEnvelope } from '../../tunnel/src/summary.ts'
+import { heldBytes } from '../helpers/held-bytes.ts'
 
 const MINUTE = 60_000
 
@@ -138,13 +137,13 @@ describe('Receipts', () => {
   it('hold no more in memory of a name of an SDK than they show', () => {
     const name = 'x'.repeat(60_000)
     const described: Pick<Receipt, 'items' | 'sdk'>[] = []
-    const before = heapUsed()
+    const before = heldBytes()
     for (let n = 0; n < 500; n++) {
       const receipt = { items: [] }
       describeEnvelope(receipt, readEnvelope(`{"sdk":{"name":"${n}${name}"}}\n`))
       described.push(receipt)
     }
-    expect(heapUsed() - before).toBeLessThan((500 * name.length) / 4)
+    expect(heldBytes() - before).toBeLessThan((500 * name.length) / 4)
     expect(described[7]?.sdk).toBe(`7${name}`.slice(0, 64))
   })
 })
@@ -153,11 +152,4 @@ function readEnvelope(text: string): Envelope {
   const reader = createEnvelopeReader({ headerBytes: 65_536, items: 10, keep: () => false })
   reader.push(Buffer.from(text))
   return reader.end()
-}
-
-/** Of what is still needed. */
-function heapUsed(): number {
-  setFlagsFromString('--expose-gc')
-  runInNewContext('gc')()
-  return process.memoryUsage().heapUsed
 }
