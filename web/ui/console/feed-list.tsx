@@ -188,11 +188,17 @@ function ReceiptRow({ receipt, end, isOpen, isStop, onOpen }: ReceiptRowProps) {
         {reason && <span className="text-quiet"> · {reason}</span>}
         {end && <span className="text-quiet"> · spooled for {sayDuration(end.waited)}</span>}
       </span>
-      <span className="hidden truncate text-quiet desk:block">{project ?? sdk ?? ''}</span>
+      <span className="hidden truncate text-quiet desk:block">{project ? sayProject(project) : sdk}</span>
       <span className="hidden text-right tabular-nums wide:block">{sayBytes(bytes)}</span>
       <span className="hidden text-right tabular-nums wide:block">{sayDuration(took)}</span>
     </button>
   )
+}
+
+/** What tells projects apart first: what is cut off is their common host. */
+function sayProject(project: string): string {
+  const at = project.lastIndexOf('/')
+  return `${project.slice(at + 1)} at ${project.slice(0, at)}`
 }
 
 function MarkRow({ mark }: { mark: Mark }) {
