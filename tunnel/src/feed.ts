@@ -20,6 +20,7 @@ export type Feed = (c: Context) => Response
 export function createFeed(receipts: Receipts, replica: string): Feed {
   let readers = 0
   return function streamReceipts(c) {
+    if (c.req.method === 'HEAD') return c.body(null) // Hono asks as for GET, and nobody would ever read what is told
     if (readers >= MOST_READERS)
       return c.json({ detail: `${MOST_READERS} read the feed already. Close some of them.` }, 503)
     readers++
@@ -38,20 +39,22 @@ async function follow(
   stream.onAbort(() => gone.abort())
   let isIdle = false
   const heart = setInterval(() => isIdle && void stream.write(': still here\n\n'), HEARTBEAT_MS)
-  let at = from
-  while (!stream.aborted) {
-    const { first, told: batch } = receipts.after(at, MOST_AT_ONCE)
-    const gap = first > at + 1 ? sayGap(first - at - 1, replica) : ''
-    const told = batch.map((one, index) => say(one, `${replica}:${first + index}`)).join('')
-    if (gap || told) await stream.write(gap + told)
-    at = first + batch.length - 1
-    if (receipts.newest() > at) continue
-    isIdle = true
-    await receipts.next(gone.signal)
-    isIdle = false
-    await wait(GATHER_MS, undefined, { signal: gone.signal }).catch(() => {})
+  try {
+    for (let at = from; !stream.aborted; ) {
+      const { first, told: batch } = receipts.after(at, MOST_AT_ONCE)
+      const gap = first > at + 1 ? sayGap(first - at - 1, replica) : ''
+      const told = batch.map((one, index) => say(one, `${replica}:${first + index}`)).join('')
+      if (gap || told) await stream.write(gap + told)
+      at = first + batch.length - 1
+      if (receipts.newest() > at) continue
+      isIdle = true
+      await receipts.next(gone.signal)
+      isIdle = false
+      await wait(GATHER_MS, undefined, { signal: gone.signal }).catch(() => {})
+    }
+  } finally {
+    clearInterval(heart)
   }
-  clearInterval(heart)
 }
 
 function say({ event, json }: Told, id: string): string {
