@@ -17,28 +17,32 @@ async function run(desk: ConsoleSite): Promise<void> {
   const { page } = visitor
   await page.getByRole('status').filter({ hasText: 'live' }).waitFor()
   await page.evaluate(watchFrames)
-  const posted = await postSteadily(desk)
+  const answered = await postSteadily(desk)
   const frames = (await page.evaluate(() => window.feedFrames ?? [])).sort((a, b) => a - b)
-  await page
-    .getByText(/envelopes$/)
-    .first()
-    .waitFor()
+  const shown = await countWhenStill(page)
   const { rss, heap } = await memoryOf(page)
   const model = cpus()[0]?.model ?? 'unknown'
   console.log(`${cpus().length} cores, ${model}`)
-  console.log(`Posted            ${posted} envelopes in ${SECONDS} s`)
-  console.log(
-    `Shown             ${await page
-      .getByText(/envelopes$/)
-      .first()
-      .textContent()}`,
-  )
+  console.log(`Answered          ${answered} of ${RATE * SECONDS} envelopes, posted in ${SECONDS} s`)
+  console.log(`Shown             ${shown}`)
   console.log(
     `Frames            ${frames.length}, half within ${say(quantile(frames, 0.5))}, 95 % within ${say(quantile(frames, 0.95))}, the longest ${say(frames.at(-1) ?? 0)}`,
   )
   console.log(
     `The tab           ${megabytes(rss)} of memory of its own, of which JavaScript ${megabytes(heap)}`,
   )
+}
+
+const STILL_MS = 3_000
+
+/** What the page says of how many there are, once that changes no more. */
+async function countWhenStill(page: Page): Promise<string> {
+  const count = page.getByText(/envelopes$/).first()
+  for (let before = ''; ; await sleep(STILL_MS)) {
+    const now = (await count.textContent()) ?? ''
+    if (now === before) return now
+    before = now
+  }
 }
 
 declare global {
@@ -59,18 +63,24 @@ function watchFrames(): void {
   })
 }
 
-/** As many as are due, every 50 ms; an answer that is late holds up nothing. */
+/** As many as are due, every 50 ms; an answer that is late holds up nothing. Gives how many were answered. */
 async function postSteadily({ send, newError }: ConsoleSite): Promise<number> {
   const began = performance.now()
   let posted = 0
-  const answers: Promise<unknown>[] = []
+  const answers: Promise<boolean>[] = []
   while (posted < RATE * SECONDS) {
     const due = Math.min(RATE * SECONDS, Math.floor(((performance.now() - began) / 1000) * RATE))
-    for (; posted < due; posted++) answers.push(send(newError()))
+    for (; posted < due; posted++) answers.push(isAnswered(send(newError())))
     await sleep(EVERY_MS)
   }
-  await Promise.all(answers)
-  return posted
+  return (await Promise.all(answers)).filter(Boolean).length
+}
+
+function isAnswered(answer: Promise<unknown>): Promise<boolean> {
+  return answer.then(
+    () => true,
+    () => false,
+  )
 }
 
 /** Of the process that draws the page: what it shares with no other (Linux tells), and the heap of its JavaScript. */
