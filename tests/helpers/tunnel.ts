@@ -26,7 +26,7 @@ const CERTIFICATE = resolve(ROOT, 'tests/fixtures/tls/cert.pem')
 const PRELOAD = new URL('./reroute.ts', import.meta.url).href
 
 /** Starts it and waits until it listens. Rejects with what it wrote when it ends before that. `await using` stops it. */
-export async function startTunnel({ env, reroute, timeout = 10_000 }: TunnelOptions = {}) {
+export async function startTunnel({ env, reroute, timeout = 30_000 }: TunnelOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
   const settings = {
