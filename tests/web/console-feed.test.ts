@@ -20,8 +20,7 @@ const started = new AsyncDisposableStack()
 let tunnels: Tunnel[]
 
 beforeAll(async () => {
-  const starting = [startTunnel(), startTunnel(), startTunnel()]
-  tunnels = (await Promise.all(starting)).map((tunnel) => started.use(tunnel))
+  tunnels = await Promise.all([1, 2, 3].map(async () => started.use(await startTunnel())))
 }, 60_000)
 
 afterAll(() => started.disposeAsync())

@@ -55,8 +55,7 @@ describe('The figures of the console', () => {
       SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
       MAX_ITEMS: '5',
     }
-    tunnels = await Promise.all([1, 2, 3].map(() => startTunnel({ env })))
-    for (const tunnel of tunnels) started.use(tunnel)
+    tunnels = await Promise.all([1, 2, 3].map(async () => started.use(await startTunnel({ env }))))
     lateAdminPort = await freePort()
     const admins = [...tunnels.map(({ adminUrl }) => new URL(adminUrl).host), `127.0.0.1:${lateAdminPort}`]
     web = started.use(

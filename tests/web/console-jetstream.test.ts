@@ -25,8 +25,7 @@ describe('While JetStream is away, the console', requires('nats'), () => {
     sentry = started.use(await startSentry())
     nats = started.use(await startNats())
     const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: nats.url }
-    tunnels = await Promise.all([startTunnel({ env }), startTunnel({ env })])
-    for (const tunnel of tunnels) started.use(tunnel)
+    tunnels = await Promise.all([1, 2].map(async () => started.use(await startTunnel({ env }))))
     web = started.use(
       await startWeb({
         OPERATOR_PASSWORD: PASSWORD,
