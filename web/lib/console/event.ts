@@ -1,6 +1,8 @@
 /** An event, a transaction or feedback as a person reads it. Every part of it may be missing or of any kind: what is not as expected is left out. */
 
 import { z } from 'zod'
+import { sayJsonShort } from './say-json.ts'
+import { sayCount } from './words.ts'
 
 const text = z.union([z.string(), z.number(), z.boolean()]).transform(String)
 export const words = text.optional().catch(undefined)
@@ -13,12 +15,15 @@ export const time = z
   .catch(undefined)
 const record = z.record(z.string(), z.unknown()).optional().catch(undefined)
 
-/** A list, without the members that are not as expected. */
+/** More of anything is in no report that a person reads: an envelope has room for a million of them. */
+const MOST_READ = 1_000
+
+/** The last of a list, without the members that are not as expected. */
 export function listOf<T extends z.ZodType>(member: T) {
   return z
     .array(z.unknown())
     .transform((values) =>
-      values.flatMap((value): z.output<T>[] => {
+      values.slice(-MOST_READ).flatMap((value): z.output<T>[] => {
         const read = member.safeParse(value)
         return read.success ? [read.data] : []
       }),
@@ -180,5 +185,10 @@ export function titleOf(read: SentryEvent): string {
 }
 
 export function sayValue(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+  return typeof value === 'string' ? value : sayJsonShort(value)
+}
+
+/** How many were read of a list, and that there may be more. */
+export function sayRead(list: readonly unknown[]): string {
+  return list.length < MOST_READ ? sayCount(list.length) : `${sayCount(list.length)} or more`
 }

@@ -18,7 +18,8 @@ export function readKept(bytes: Buffer): KeptEnvelope {
     const header = parseObject(bytes.toString('utf8', at, start - 1))
     const length = header.length
     const end = typeof length === 'number' && length >= 0 ? start + length : lineEnd(bytes, start)
-    items.push({ type: String(header.type ?? ''), header, payload: bytes.subarray(start, end) })
+    const type = typeof header.type === 'string' ? header.type : ''
+    items.push({ type, header, payload: bytes.subarray(start, end) })
     at = Math.max(end + 1, start)
   }
   return { header: parseObject(bytes.toString('utf8', 0, first)), items }

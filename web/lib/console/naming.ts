@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import { readLogs, readMetrics, readSpans } from './batch.ts'
-import { readEvent, titleOf } from './event.ts'
+import { readEvent, sayRead, titleOf } from './event.ts'
 import { type KeptItem, parseJson } from './kept-envelope.ts'
 
 export type Name = { kind: string; title: string; isError: boolean }
@@ -55,7 +55,7 @@ function nameOfItem(type: string, payload: unknown): Name {
       const named = spans.find(({ isSegment }) => isSegment) ?? spans[0]
       return calm(
         'trace',
-        `${named?.description ?? 'spans'}${spans.length > 1 ? `, ${spans.length} spans` : ''}`,
+        `${named?.description ?? 'spans'}${spans.length > 1 ? `, ${sayRead(spans)} spans` : ''}`,
       )
     }
     case 'log':

@@ -15,6 +15,17 @@ export const PLACES: { place: Place; href: string; name: string }[] = [
   { place: 'replicas', href: `${CONSOLE}/replicas`, name: 'Replicas' },
 ]
 
+/** What a page is asked for by, in the order in which it stands in the address. */
+export type Query = Record<string, string | string[] | undefined>
+
+/** A page of the console with all that it was asked for by, so that a link leads there through the sign-in too. */
+export function withQuery(path: string, query: Query): string {
+  const given = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined ? [] : [value].flat().map((each) => [name, each]),
+  )
+  return given.length > 0 ? `${path}?${new URLSearchParams(given)}` : path
+}
+
 /** Where to go after signing in: what was asked for if it is a page of the console, and nowhere else. */
 export function returnPath(given: string | null | undefined): string {
   const here = 'http://console.invalid'

@@ -1,5 +1,6 @@
 /** The items of an envelope as they are: attachments to download, pictures to see, and each item raw. */
 
+import { sayJsonShort } from '../../lib/console/say-json.ts'
 import { sayBytes } from '../../lib/console/words.ts'
 import { Panel } from './panel.tsx'
 
@@ -23,14 +24,14 @@ export function Attachments({ id, items }: Props) {
         {items.map(({ number, header, bytes, isImage }) => (
           <li key={number} className="grid justify-items-start gap-2">
             <a href={urlOf(id, number)} download className="link wrap-anywhere">
-              {String(header.filename ?? `attachment ${number}`)}
+              {fileNameIn(header) ?? `attachment ${number}`}
             </a>
             <span className="text-note text-quiet">{sayBytes(bytes)}</span>
             {isImage && (
               // biome-ignore lint/performance/noImgElement: a stranger's bytes are not to be worked on by an image library
               <img
                 src={`${urlOf(id, number)}?show`}
-                alt={`Attached: ${String(header.filename ?? 'a picture')}`}
+                alt={`Attached: ${fileNameIn(header) ?? 'a picture'}`}
                 loading="lazy"
                 className="max-h-128 max-w-full rounded-part border border-line"
               />
@@ -54,7 +55,7 @@ export function RawItems({ id, header, items }: Props & { header: string }) {
           <summary className="min-h-7">
             {type || 'no type'} <span className="text-note text-quiet">{sayBytes(bytes)}</span>
           </summary>
-          <Raw text={JSON.stringify(itemHeader)} />
+          <Raw text={sayJsonShort(itemHeader)} />
           {text === undefined ? (
             <p className="my-2 text-note text-quiet">It is no text.</p>
           ) : (
@@ -67,6 +68,10 @@ export function RawItems({ id, header, items }: Props & { header: string }) {
       ))}
     </Panel>
   )
+}
+
+function fileNameIn({ filename }: ShownItem['header']): string | undefined {
+  return typeof filename === 'string' && filename !== '' ? filename : undefined
 }
 
 function urlOf(id: string, number: number): string {

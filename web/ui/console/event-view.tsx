@@ -2,7 +2,8 @@
 
 import type { ReactNode } from 'react'
 import type { Breadcrumb, Exception, Feedback, Frame, SentryEvent, Span } from '../../lib/console/event.ts'
-import { sayValue, traceOf } from '../../lib/console/event.ts'
+import { sayRead, sayValue, traceOf } from '../../lib/console/event.ts'
+import { sayJson, sayJsonShort, TOO_DEEP } from '../../lib/console/say-json.ts'
 import { sayDuration } from '../../lib/console/words.ts'
 import { Moment } from './ago.tsx'
 import { Panel } from './panel.tsx'
@@ -56,14 +57,16 @@ export function EventView({ event, feedback, children }: Props) {
         )}
         {event.contexts && (
           <Panel title="Contexts">
-            {Object.entries(event.contexts).map(([name, value]) => (
-              <details key={name} className="border-t border-line py-1 text-note first:border-t-0">
-                <summary className="min-h-7">{name}</summary>
-                <pre className="my-2 overflow-x-auto font-mono text-note whitespace-pre-wrap">
-                  {JSON.stringify(value, null, 2)}
-                </pre>
-              </details>
-            ))}
+            {Object.entries(event.contexts)
+              .slice(0, MOST_FACTS)
+              .map(([name, value]) => (
+                <details key={name} className="border-t border-line py-1 text-note first:border-t-0">
+                  <summary className="min-h-7">{name}</summary>
+                  <pre className="my-2 overflow-x-auto font-mono text-note whitespace-pre-wrap">
+                    {sayJson(value) ?? TOO_DEEP}
+                  </pre>
+                </details>
+              ))}
           </Panel>
         )}
       </div>
@@ -95,10 +98,12 @@ function factsOf(event: SentryEvent): [string, string][] {
   return facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
 }
 
+const MOST_FACTS = 200
+
 function Facts({ facts }: { facts: [string, string][] }) {
   return (
     <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
-      {facts.map(([name, value]) => (
+      {facts.slice(0, MOST_FACTS).map(([name, value]) => (
         <div key={name} className="contents">
           <dt className="text-quiet">{name}</dt>
           <dd className="min-w-0 wrap-anywhere">{value}</dd>
@@ -176,7 +181,7 @@ const MOST_CRUMBS = 100
 function Breadcrumbs({ crumbs, end }: { crumbs: Breadcrumb[]; end: number | undefined }) {
   const shown = crumbs.slice(-MOST_CRUMBS)
   return (
-    <Panel title="What happened before" note={`${crumbs.length} breadcrumbs`}>
+    <Panel title="What happened before" note={`${sayRead(crumbs)} breadcrumbs`}>
       <ol className="grid text-note" aria-label="Breadcrumbs, oldest first">
         {shown.map(({ timestamp, category, message, level, data }, index) => (
           <li
@@ -192,7 +197,7 @@ function Breadcrumbs({ crumbs, end }: { crumbs: Breadcrumb[]; end: number | unde
             <span className={level === 'error' || level === 'fatal' ? 'text-bad' : 'text-quiet'}>
               {category ?? 'default'}
             </span>
-            <span className="min-w-0 wrap-anywhere">{message ?? (data ? JSON.stringify(data) : '')}</span>
+            <span className="min-w-0 wrap-anywhere">{message ?? (data ? sayJsonShort(data) : '')}</span>
           </li>
         ))}
       </ol>

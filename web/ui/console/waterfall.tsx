@@ -1,6 +1,6 @@
 /** Spans as bars where they lie in the whole, each under the one that it was part of. */
 
-import type { Span } from '../../lib/console/event.ts'
+import { type Span, sayRead } from '../../lib/console/event.ts'
 import { sayDuration } from '../../lib/console/words.ts'
 import { Panel } from './panel.tsx'
 
@@ -9,14 +9,14 @@ const MOST_DEEP = 8
 
 export function Waterfall({ spans }: { spans: readonly Span[] }) {
   const rows = inOrder(spans)
-  const start = Math.min(...spans.map((span) => span.start_timestamp ?? Number.POSITIVE_INFINITY))
-  const end = Math.max(...spans.map((span) => span.timestamp ?? Number.NEGATIVE_INFINITY))
+  const start = spans.reduce((first, { start_timestamp: its = first }) => Math.min(first, its), Infinity)
+  const end = spans.reduce((last, { timestamp: its = last }) => Math.max(last, its), -Infinity)
   if (rows.length === 0 || !Number.isFinite(start) || !Number.isFinite(end)) return null
   const whole = Math.max(0.001, end - start)
   return (
     <Panel
       title="Trace"
-      note={`${sayDuration(whole)}${rows.length > MOST_SPANS ? `, the first ${MOST_SPANS} of ${rows.length} spans` : ''}`}
+      note={`${sayDuration(whole)}${rows.length > MOST_SPANS ? `, the first ${MOST_SPANS} of ${sayRead(rows)} spans` : ''}`}
     >
       <ol className="grid grid-cols-1 gap-1 text-note" aria-label="Spans, by when they began">
         {rows

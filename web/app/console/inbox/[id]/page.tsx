@@ -7,6 +7,8 @@ import { feedbackOf, readEvent } from '../../../../lib/console/event.ts'
 import { imageType } from '../../../../lib/console/image.ts'
 import { parseJson, readKept } from '../../../../lib/console/kept-envelope.ts'
 import { nameOf } from '../../../../lib/console/naming.ts'
+import { type Query, withQuery } from '../../../../lib/console/places.ts'
+import { sayJson, TOO_DEEP } from '../../../../lib/console/say-json.ts'
 import { Logs, Metrics } from '../../../../ui/console/batch-panels.tsx'
 import { Attachments, RawItems } from '../../../../ui/console/envelope-items.tsx'
 import { EventView } from '../../../../ui/console/event-view.tsx'
@@ -18,9 +20,11 @@ export const metadata = { title: 'Envelope · Console' }
 
 const RAW_SHOWN = 20_000 // characters of an item; all of it is a download
 
-export default async function EnvelopePage({ params }: { params: Promise<{ id: string }> }) {
+type Props = { params: Promise<{ id: string }>; searchParams: Promise<Query> }
+
+export default async function EnvelopePage({ params, searchParams }: Props) {
   const { id } = await params
-  const door = await consoleFor(`/console/inbox/${id}`)
+  const door = await consoleFor(withQuery(`/console/inbox/${id}`, await searchParams))
   const bytes = await door.envelope(id)
   if (!bytes) notFound()
   const { header, items } = readKept(bytes)
@@ -43,7 +47,7 @@ export default async function EnvelopePage({ params }: { params: Promise<{ id: s
       <Logs lines={read(['log']).flatMap(readLogs)} />
       <Metrics metrics={read(['trace_metric']).flatMap(readMetrics)} />
       <Attachments id={id} items={numbered.filter(({ type }) => type === 'attachment')} />
-      <RawItems id={id} header={JSON.stringify(header, null, 2)} items={numbered} />
+      <RawItems id={id} header={sayJson(header) ?? TOO_DEEP} items={numbered} />
     </>
   )
   return (
@@ -72,5 +76,5 @@ function sayPayload(payload: Buffer): string | undefined {
   const text = payload.subarray(0, RAW_SHOWN * 4).toString('utf8')
   if (text.includes('�') || text.includes('\0')) return undefined
   const json = payload.length < RAW_SHOWN ? parseJson(text) : undefined
-  return (json === undefined ? text : JSON.stringify(json, null, 2)).slice(0, RAW_SHOWN)
+  return (json === undefined ? text : (sayJson(json) ?? text)).slice(0, RAW_SHOWN)
 }

@@ -2,6 +2,8 @@
 
 import { notFound } from 'next/navigation'
 import { consoleFor } from '../../../../lib/console/console.ts'
+import { type Query, withQuery } from '../../../../lib/console/places.ts'
+import { sayJson, sayJsonShort, TOO_DEEP } from '../../../../lib/console/say-json.ts'
 import { sayBytes } from '../../../../lib/console/words.ts'
 import { Moment } from '../../../../ui/console/ago.tsx'
 import { Panel } from '../../../../ui/console/panel.tsx'
@@ -10,12 +12,12 @@ import { SpoolAct } from '../../../../ui/console/spool-act.tsx'
 
 export const metadata = { title: 'Waiting envelope · Console' }
 
-type Props = { params: Promise<{ id: string }>; searchParams: Promise<{ spool?: string | string[] }> }
+type Props = { params: Promise<{ id: string }>; searchParams: Promise<Query> }
 
 export default async function WaitingPage({ params, searchParams }: Props) {
-  const [{ id }, { spool }] = [await params, await searchParams]
-  const door = await consoleFor(`/console/spool/${id}`)
-  const found = await door.waitingOne(String(spool ?? ''), id)
+  const [{ id }, query] = [await params, await searchParams]
+  const door = await consoleFor(withQuery(`/console/spool/${id}`, query))
+  const found = await door.waitingOne(String(query.spool ?? ''), id)
   if (!found) notFound()
   const { project, category, bytes, received, attempts, receipt, header, items, itemCount } = found
   return (
@@ -48,7 +50,7 @@ export default async function WaitingPage({ params, searchParams }: Props) {
         </Panel>
         <Panel title="Header">
           <pre className="overflow-x-auto font-mono text-note whitespace-pre-wrap">
-            {JSON.stringify(header, null, 2)}
+            {sayJson(header) ?? TOO_DEEP}
           </pre>
         </Panel>
         <Panel title={itemCount === 1 ? '1 item' : `${itemCount} items`}>
@@ -57,7 +59,7 @@ export default async function WaitingPage({ params, searchParams }: Props) {
               // biome-ignore lint/suspicious/noArrayIndexKey: the order of items is theirs
               <li key={index} className="grid grid-cols-[5rem_1fr] gap-3">
                 <span className="text-right tabular-nums">{sayBytes(item.bytes)}</span>
-                <code className="wrap-anywhere">{JSON.stringify(item.header)}</code>
+                <code className="wrap-anywhere">{sayJsonShort(item.header)}</code>
               </li>
             ))}
           </ol>

@@ -2,6 +2,7 @@
 
 import { notSignedIn } from '../../../../../lib/console/answers.ts'
 import { openConsole } from '../../../../../lib/console/console.ts'
+import { DATA_POLICY } from '../../../../../lib/safety.ts'
 
 export async function GET(
   request: Request,
@@ -17,6 +18,7 @@ export async function GET(
       'content-type': 'application/octet-stream',
       'content-disposition': `attachment; filename="${id.replaceAll(/[^\w-]/g, '')}.envelope"`,
       'x-content-type-options': 'nosniff',
+      'content-security-policy': DATA_POLICY,
       'cache-control': 'private, no-store',
     },
   })

@@ -3,7 +3,8 @@
 import { notSignedIn } from '../../../../../../lib/console/answers.ts'
 import { openConsole } from '../../../../../../lib/console/console.ts'
 import { imageType } from '../../../../../../lib/console/image.ts'
-import { readKept } from '../../../../../../lib/console/kept-envelope.ts'
+import { type KeptItem, readKept } from '../../../../../../lib/console/kept-envelope.ts'
+import { DATA_POLICY } from '../../../../../../lib/safety.ts'
 
 type Context = { params: Promise<{ id: string; item: string }> }
 
@@ -18,15 +19,16 @@ export async function GET(request: Request, { params }: Context): Promise<Respon
   return new Response(new Uint8Array(found.payload), {
     headers: {
       'content-type': shown ?? 'application/octet-stream',
-      'content-disposition': shown ? 'inline' : `attachment; filename="${fileName(found.header, item)}"`,
+      'content-disposition': shown ? 'inline' : `attachment; filename="${fileName(found, item)}"`,
       'x-content-type-options': 'nosniff',
+      'content-security-policy': DATA_POLICY,
       'cache-control': 'private, no-store',
     },
   })
 }
 
 /** Letters, digits and dots: what a stranger called it is not to be trusted with a path or a header. */
-function fileName({ filename, type }: Record<string, unknown>, item: string): string {
+function fileName({ type, header: { filename } }: KeptItem, item: string): string {
   const given = typeof filename === 'string' ? filename : `item-${item}-${type}`
   return (
     given

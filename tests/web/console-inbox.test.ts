@@ -1,0 +1,80 @@
+/** The inbox in the console, whatever a stranger has sent: every envelope can be listed, opened, downloaded and deleted. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { INBOX_DSN } from '../../tunnel/src/dsn.ts'
+import { envelopeOf, type Part } from '../helpers/envelopes.ts'
+import { get, PASSWORD, signIn } from '../helpers/operator.ts'
+import { post } from '../helpers/post.ts'
+import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
+import { startWeb, type Web } from '../helpers/web.ts'
+
+const NO_WORD = { toString: 1, valueOf: 1 }
+const DEEP = 20_000 // levels
+
+const of = (type: unknown, payload: string, more = {}): Part => ({
+  header: { type, length: Buffer.byteLength(payload), ...more },
+  payload,
+})
+const deep = `${'['.repeat(DEEP)}${']'.repeat(DEEP)}`
+const many = (count: number, each = '{}') => `[${Array(count).fill(each).join()}]`
+const spans = `{"start_timestamp":1,"timestamp":2,"spans":${many(300_000)}}`
+
+describe('The inbox of the console', () => {
+  const started = new AsyncDisposableStack()
+  let tunnel: Tunnel
+  let web: Web
+  let cookie: string | undefined
+
+  beforeAll(async () => {
+    tunnel = started.use(await startTunnel())
+    web = started.use(
+      await startWeb({
+        OPERATOR_PASSWORD: PASSWORD,
+        ADMIN_TOKEN: tunnel.token,
+        TUNNEL_ADMIN: new URL(tunnel.adminUrl).host,
+      }),
+    )
+    cookie = (await signIn(web.url)).cookie
+  }, 300_000)
+
+  afterAll(() => started.disposeAsync())
+
+  it.each<[what: string, parts: Part[]]>([
+    ['an attachment whose name is no word', [of('attachment', 'x', { filename: NO_WORD })]],
+    ['hundreds of thousands of spans in an item of their own', [of('span', `{"items":${many(300_000)}}`)]],
+    [
+      'an event that is nested too deep',
+      [of('event', `{"contexts":{"a":${deep}},"tags":{"a":${deep}},"user":{"a":${deep}}}`)],
+    ],
+    ['breadcrumbs that are nested too deep', [of('event', `{"breadcrumbs":[{"data":{"a":${deep}}}]}`)]],
+    ['hundreds of thousands of exceptions', [of('event', `{"exception":{"values":${many(300_000)}}}`)]],
+    ['hundreds of thousands of spans', [of('transaction', spans)]],
+  ])('opens %s, and lets go of it', async (_, parts) => {
+    await opens(envelopeOf({ dsn: INBOX_DSN }, parts), parts[0]?.payload)
+  })
+
+  it('opens an item header that is nested too deep, and lets go of it', () =>
+    opens(Buffer.from(`{"dsn":"${INBOX_DSN}"}\n{"type":"event","length":2,"more":${deep}}\n{}\n`), '{}'))
+
+  async function opens(body: Buffer, payload: Part['payload'] | undefined): Promise<void> {
+    expect((await post(tunnel.url, { body })).status).toBe(200)
+    const list = await get(`${web.url}/console/inbox`, cookie)
+    expect(list.status).toBe(200)
+    const [, id = ''] = /href="\/console\/inbox\/([^"?]+)"/.exec(await list.text()) ?? []
+    const page = await get(`${web.url}/console/inbox/${id}`, cookie)
+    expect(page.status).toBe(200)
+    const text = await page.text()
+    expect(text).toContain('>Delete</button>')
+    expect(text.length).toBeLessThan(3_000_000)
+    const item = await get(`${web.url}/console/inbox/${id}/items/0`, cookie)
+    expect(item.headers.get('content-security-policy')).toBe("default-src 'none'; sandbox")
+    expect(await item.text()).toBe(payload)
+    const deleted = await fetch(`${web.url}/console/inbox/${id}/delete`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie: cookie ?? '', origin: web.url },
+    })
+    expect(deleted.status).toBe(303)
+    expect((await get(`${web.url}/console/inbox/${id}`, cookie)).status).toBe(404)
+  }
+})
