@@ -45,14 +45,24 @@ const routes = globSync('console/**/{page.tsx,route.ts}', { cwd: APP }).map((fil
 const methodsOf = ({ source, isPage }: (typeof routes)[number]) =>
   isPage
     ? ['GET']
-    : [...source.matchAll(/^export (?:async )?function (GET|POST|PUT|PATCH|DELETE)\b/gm)].map(
+    : [...source.matchAll(/^export (?:(?:async )?function|const) (GET|POST|PUT|PATCH|DELETE)\b/gm)].map(
         ([, method]) => method ?? '',
       )
+
+/** From where a browser may be made to post, with whatever cookie it has. */
+const ELSEWHERE: [from: string, headers: Record<string, string>][] = [
+  ['another site', { origin: 'https://evil.example' }],
+  ['no site at all', { origin: '' }],
+  ['a sandbox', { origin: 'null' }],
+  ['a site beside it', { 'sec-fetch-site': 'same-site' }],
+  ['another site, by the browser’s own word', { 'sec-fetch-site': 'cross-site' }],
+]
 
 describe('Without a session', () => {
   it('there are pages and routes to be refused', () => {
     expect(routes.filter(({ isPage }) => isPage).length).toBeGreaterThan(4)
     expect(routes.filter(({ isPage }) => !isPage).length).toBeGreaterThan(4)
+    for (const route of routes) expect(methodsOf(route), route.path).not.toEqual([])
   })
 
   it('no page and no route under /console answers, whatever cookie it gets', async () => {
@@ -143,13 +153,7 @@ describe('Signing in', () => {
     expect(location).toBe('/console')
   })
 
-  it.each([
-    ['another site', { origin: 'https://evil.example' }],
-    ['no site at all', { origin: '' }],
-    ['a sandbox', { origin: 'null' }],
-    ['a site beside it', { 'sec-fetch-site': 'same-site' }],
-    ['another site, by the browser’s own word', { 'sec-fetch-site': 'cross-site' }],
-  ])('is refused from %s, and so is signing out', async (_, headers) => {
+  it.each(ELSEWHERE)('is refused from %s, and so is signing out', async (_, headers) => {
     const { status, setCookie } = await signIn(web.url, { headers: { ...fromElsewhere(), ...headers } })
     expect([status, setCookie]).toEqual([403, null])
     const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
@@ -160,6 +164,58 @@ describe('Signing in', () => {
     })
     expect(out.status).toBe(403)
     expect((await get(`${web.url}/console/session`, cookie)).status).toBe(204)
+  })
+})
+
+describe('What acts', () => {
+  const acting = routes.filter((route) => methodsOf(route).includes('POST')).map(({ path }) => path)
+
+  /** Everything that any of the forms has, to what is not there. */
+  const postTo = (path: string, cookie: string, headers: Record<string, string>) =>
+    fetch(web.url + path, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie, ...headers },
+      body: new URLSearchParams({ act: 'purge', spool: 'none', all: '1', password: PASSWORD }),
+    })
+
+  it('is the spool’s acts, deleting from the inbox, signing in and signing out', () => {
+    expect(acting.toSorted()).toEqual([
+      '/console/inbox/1/delete',
+      '/console/session',
+      '/console/sign-out',
+      '/console/spool/act',
+    ])
+  })
+
+  it.each(ELSEWHERE)('does nothing for %s, whoever is signed in here', async (_, headers) => {
+    const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
+    for (const path of acting)
+      expect([path, (await postTo(path, cookie, headers)).status]).toEqual([path, 403])
+    expect((await get(`${web.url}/console/session`, cookie)).status).toBe(204)
+  })
+
+  it('does it for a page of this site', async () => {
+    const ours = { origin: web.url, 'sec-fetch-site': 'same-origin' }
+    for (const path of acting) {
+      const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
+      expect([path, (await postTo(path, cookie, ours)).status]).toEqual([path, 303])
+    }
+  })
+})
+
+describe('A link to the console', () => {
+  it.each([
+    '/console/feed?fate=refused&reason=dsn-unknown',
+    '/console/spool/7?spool=abc',
+    '/console/spool?project=sentry.example%2F1&category=error&order=oldest&after=abc%3D12',
+    '/console/inbox?type=event&after=http%253A%252F%252Ftunnel%3D7',
+    '/console/inbox/7?from=a+chat',
+  ])('leads there as a whole once signed in, as %s does', async (path) => {
+    const asked = await get(web.url + path)
+    const signInPage = new URL(asked.headers.get('location') ?? '', web.url)
+    const to = signInPage.searchParams.get('to') ?? ''
+    expect((await signIn(web.url, { to, headers: fromElsewhere() })).location).toBe(path)
   })
 })
 

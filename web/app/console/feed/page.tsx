@@ -2,19 +2,16 @@
 
 import { Suspense } from 'react'
 import { consoleFor } from '../../../lib/console/console.ts'
+import { type Query, withQuery } from '../../../lib/console/places.ts'
 import { Feed } from '../../../ui/console/feed.tsx'
 import { ConsoleShell } from '../../../ui/console/shell.tsx'
 
 export const metadata = { title: 'Feed · Console' }
 
-type Props = { searchParams: Promise<Record<string, string | string[] | undefined>> }
+type Props = { searchParams: Promise<Query> }
 
 export default async function FeedPage({ searchParams }: Props) {
-  const wanted = Object.entries(await searchParams).filter(
-    (entry): entry is [string, string] => typeof entry[1] === 'string',
-  )
-  const query = new URLSearchParams(wanted).toString()
-  await consoleFor(query ? `/console/feed?${query}` : '/console/feed')
+  await consoleFor(withQuery('/console/feed', await searchParams))
   return (
     <ConsoleShell at="feed" title="Feed">
       <Suspense>

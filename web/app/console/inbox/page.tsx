@@ -4,6 +4,7 @@ import type { InboxEntry } from 'tunnel/contract'
 import { type Console, consoleFor } from '../../../lib/console/console.ts'
 import { readKept } from '../../../lib/console/kept-envelope.ts'
 import { isTelling, KINDS, type Name, nameOf, nameOfTypes } from '../../../lib/console/naming.ts'
+import { type Query, withQuery } from '../../../lib/console/places.ts'
 import { sayBytes } from '../../../lib/console/words.ts'
 import { Ago } from '../../../ui/console/ago.tsx'
 import { Empty } from '../../../ui/console/panel.tsx'
@@ -12,16 +13,17 @@ import { StateMark } from '../../../ui/state.tsx'
 
 export const metadata = { title: 'Inbox · Console' }
 
-type Props = { searchParams: Promise<Record<string, string | string[] | undefined>> }
+type Props = { searchParams: Promise<Query> }
 
 const INBOX = '/console/inbox'
 const MOST_READ = 1_000_000 // bytes of an envelope that is looked into for a name
 
 export default async function InboxPage({ searchParams }: Props) {
-  const { after, type } = await searchParams
+  const query = await searchParams
+  const { after, type } = query
   const from = typeof after === 'string' ? after : undefined
   const kind = KINDS.find((each) => each.type === type)
-  const door = await consoleFor(kind ? `${INBOX}?type=${kind.type}` : INBOX)
+  const door = await consoleFor(withQuery(INBOX, query))
   const page = await door.inbox(from, kind?.type)
   const entries = page?.entries
   const named = await Promise.all(
@@ -127,8 +129,7 @@ function EntryLine({
 }
 
 function pathOf(type: string | undefined, after?: string): string {
-  const query = new URLSearchParams({ ...(type && { type }), ...(after && { after }) })
-  return query.size > 0 ? `${INBOX}?${query}` : INBOX
+  return withQuery(INBOX, { type, after })
 }
 
 async function nameIn(door: Console, { id, types, bytes }: InboxEntry): Promise<Name> {

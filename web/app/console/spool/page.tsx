@@ -2,6 +2,7 @@
 
 import type { SpoolRow, SpoolStatus } from 'tunnel/contract'
 import { consoleFor } from '../../../lib/console/console.ts'
+import { type Query, withQuery } from '../../../lib/console/places.ts'
 import { sayBytes, sayCount } from '../../../lib/console/words.ts'
 import { Ago, In } from '../../../ui/console/ago.tsx'
 import { Fresh } from '../../../ui/console/fresh.tsx'
@@ -13,14 +14,18 @@ import { Badge } from '../../../ui/state.tsx'
 
 export const metadata = { title: 'Spool · Console' }
 
-type Query = Partial<Record<'project' | 'category' | 'order' | 'after' | 'did' | 'many', string>>
+/** `after` has a place of its own for each spool. */
+type Chosen = Partial<Record<'project' | 'category' | 'order' | 'after' | 'did' | 'many', string>>
 type Props = { searchParams: Promise<Query> }
 
+const SPOOL = '/console/spool'
+
 export default async function SpoolPage({ searchParams }: Props) {
-  const query = await searchParams
-  const door = await consoleFor('/console/spool')
+  const asked = await searchParams
+  const door = await consoleFor(withQuery(SPOOL, asked))
+  const query = chosenIn(asked)
   const { spools } = await door.look()
-  const pages = await Promise.all(spools.map((spool) => door.waiting(spool.id, pageQuery(query))))
+  const pages = await Promise.all(spools.map((spool) => door.waiting(spool.id, pageQuery(spool.id, query))))
   return (
     <ConsoleShell at="spool" title="Spool">
       <Fresh />
@@ -44,11 +49,21 @@ export default async function SpoolPage({ searchParams }: Props) {
   )
 }
 
-function pageQuery({ project, category, order, after }: Query): URLSearchParams {
-  const given = Object.entries({ project, category, order, after }).filter(
-    (entry): entry is [string, string] => typeof entry[1] === 'string',
-  )
-  return new URLSearchParams(given)
+function chosenIn(asked: Query): Chosen {
+  return Object.fromEntries(Object.entries(asked).filter(([, value]) => typeof value === 'string'))
+}
+
+function pageQuery(spool: string, { project, category, order, after }: Chosen): URLSearchParams {
+  const place = new URLSearchParams(after).get(spool) ?? undefined
+  const given = Object.entries({ project, category, order, after: place })
+  return new URLSearchParams(given.filter((entry): entry is [string, string] => entry[1] !== undefined))
+}
+
+/** The page that follows of one spool; others stay where they are. */
+function pathOfNext(spool: string, next: string, { project, category, order, after }: Chosen): string {
+  const places = new URLSearchParams(after)
+  places.set(spool, next)
+  return withQuery(SPOOL, { project, category, order, after: places.toString() })
 }
 
 const DONE: Record<string, (many: string) => string> = {
@@ -59,7 +74,7 @@ const DONE: Record<string, (many: string) => string> = {
   failed: () => 'That could not be done: it no longer waits, or no replica answered. Look again.',
 }
 
-function Done({ query: { did, many } }: { query: Query }) {
+function Done({ query: { did, many } }: { query: Chosen }) {
   const say = did === undefined ? undefined : DONE[did]
   if (!say) return null
   return (
@@ -139,22 +154,30 @@ function Lanes({ spool: { id, byProject = [], paused = [] } }: { spool: SpoolSta
   )
 }
 
-type RowsProps = { spool: string; rows: SpoolRow[] | undefined; next: string | undefined; query: Query }
+type RowsProps = { spool: string; rows: SpoolRow[] | undefined; next: string | undefined; query: Chosen }
 
 function Rows({ spool, rows, next, query }: RowsProps) {
-  const { project, category } = query
+  const { project, category, order } = query
+  const isOldestFirst = order === 'oldest'
   const of = [project, category].filter(Boolean).join(', ')
   return (
     <Panel
       title={of ? `One by one: ${of}` : 'One by one'}
       note={
-        of ? (
-          <a href="/console/spool" className="link">
-            Show all
+        <span className="flex flex-wrap gap-x-4">
+          {isOldestFirst ? 'oldest first' : 'newest first'}
+          <a
+            href={withQuery(SPOOL, { project, category, order: isOldestFirst ? undefined : 'oldest' })}
+            className="link"
+          >
+            {isOldestFirst ? 'Newest first' : 'Oldest first'}
           </a>
-        ) : (
-          'newest first'
-        )
+          {of && (
+            <a href={withQuery(SPOOL, { order })} className="link">
+              Show all
+            </a>
+          )}
+        </span>
       }
     >
       {rows === undefined && <Empty>It cannot be listed just now: no replica answers.</Empty>}
@@ -197,10 +220,10 @@ function Rows({ spool, rows, next, query }: RowsProps) {
       )}
       {next && (
         <a
-          href={`/console/spool?${new URLSearchParams({ ...(project && { project }), ...(category && { category }), after: next })}`}
+          href={pathOfNext(spool, next, query)}
           className="link mt-3 inline-flex min-h-11 items-center text-note"
         >
-          Older
+          {isOldestFirst ? 'Newer' : 'Older'}
         </a>
       )}
     </Panel>
