@@ -32,7 +32,9 @@ export function Overview({ first, past }: { first: Snapshot; past: Point[] }) {
             <div className="min-w-0 wide:col-span-2">
               <FateChart points={points} />
             </div>
-            <AnswerTimeChart points={points} />
+            <div className={hasSpool ? 'min-w-0' : 'min-w-0 wide:col-span-2'}>
+              <AnswerTimeChart points={points} />
+            </div>
             {hasSpool && <WaitingChart points={points} />}
           </div>
         </Panel>

@@ -188,7 +188,7 @@ function Rows({ spool, rows, next, query }: RowsProps) {
             <thead>
               <tr className="text-left text-quiet">
                 {['Arrived', 'Project', 'Category', 'Size', 'Tried', 'Next try'].map((name) => (
-                  <th key={name} className="pr-4 pb-1 font-normal">
+                  <th key={name} className={`pr-4 pb-1 font-normal ${UNLESS_NARROW[name] ?? ''}`}>
                     {name}
                   </th>
                 ))}
@@ -205,10 +205,10 @@ function Rows({ spool, rows, next, query }: RowsProps) {
                       <Ago time={row.received} />
                     </a>
                   </td>
-                  <td className="pr-4">{row.project}</td>
+                  <td className={`pr-4 ${UNLESS_NARROW.Project}`}>{row.project}</td>
                   <td className="pr-4">{row.category}</td>
                   <td className="pr-4">{sayBytes(row.bytes)}</td>
-                  <td className="pr-4">{row.attempts}</td>
+                  <td className={`pr-4 ${UNLESS_NARROW.Tried}`}>{row.attempts}</td>
                   <td>
                     <NextTry row={row} />
                   </td>
@@ -228,6 +228,12 @@ function Rows({ spool, rows, next, query }: RowsProps) {
       )}
     </Panel>
   )
+}
+
+/** Columns that a phone has no room for; what is opened tells them. */
+const UNLESS_NARROW: Record<string, string> = {
+  Project: 'hidden wide:table-cell',
+  Tried: 'hidden wide:table-cell',
 }
 
 function NextTry({ row: { leased, due } }: { row: SpoolRow }) {
