@@ -1,30 +1,28 @@
 /** What the first visit of the start page costs: bytes of JavaScript, how long until it stands, how much it moves. `npm run bench:page`. */
 
 import { pathToFileURL } from 'node:url'
-import type { CDPSession } from 'playwright-core'
+import type { Request } from 'playwright-core'
 import { type Chromium, startChromium } from '../helpers/chromium.ts'
 import { type Site, startSite } from '../helpers/site.ts'
 import { spreadOf } from './figures.ts'
 
-/** Bytes of JavaScript as they come over the wire until the page has loaded, and the files. */
+/** Bytes of the JavaScript that a visit fetches until the page is up and idle, as they come over the wire, and the files. */
 export async function scriptBytes(
   chromium: Chromium,
   url: string,
 ): Promise<{ bytes: number; files: string[] }> {
   await using visitor = await chromium.visitor()
   visitor.allowTrouble(/./)
-  const cdp: CDPSession = await visitor.page.context().newCDPSession(visitor.page)
-  const scripts = new Map<string, string>()
-  let bytes = 0
-  cdp.on('Network.responseReceived', ({ requestId, type, response }) => {
-    if (type === 'Script') scripts.set(requestId, response.url)
+  const scripts: Request[] = []
+  visitor.page.on('requestfinished', (request) => {
+    if (request.resourceType() === 'script') scripts.push(request)
   })
-  cdp.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
-    if (scripts.has(requestId)) bytes += encodedDataLength
-  })
-  await cdp.send('Network.enable')
-  await visitor.page.goto(url, { waitUntil: 'load' })
-  return { bytes, files: [...scripts.values()] }
+  await visitor.page.goto(url, { waitUntil: 'networkidle' })
+  const sizes = await Promise.all(scripts.map((script) => script.sizes()))
+  return {
+    bytes: sizes.reduce((sum, { responseBodySize }) => sum + responseBodySize, 0),
+    files: scripts.map((script) => script.url()),
+  }
 }
 
 const VISITS = 5

@@ -66,6 +66,20 @@ describe('The self-check', requires('chromium', 'nginx'), () => {
     expect(sentry.requests.slice(before).map(isDirect)).toEqual([false])
   })
 
+  it('does not blame a blocker where Sentry answers and no page may read it', async () => {
+    await using visitor = await chromium.visitor()
+    visitor.expectTrouble(/blocked by CORS policy/)
+    visitor.allowTrouble(/ERR_FAILED/)
+    sentry.answer({})
+    await visitor.page.goto(site.url)
+    await verdict(visitor.page, 'Of the direct way this page cannot tell.')
+    sentry.answer({ headers: CORS })
+    await visitor.page
+      .getByRole('listitem')
+      .filter({ hasText: 'does not let a page read it (it has no CORS headers)' })
+      .waitFor()
+  })
+
   it('calls a wrong policy of the page our own fault', async () => {
     await using visitor = await chromium.visitor()
     visitor.expectTrouble(/violates the (following|document's) Content Security Policy/)

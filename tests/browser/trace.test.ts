@@ -51,6 +51,7 @@ describe('One trace', requires('chromium', 'nginx'), () => {
     expect(trace).toMatch(/^[0-9a-f]{32}$/)
     expect(await metaOf('baggage')).toContain(`sentry-trace_id=${trace}`)
 
+    await page.waitForLoadState('networkidle') // what traces clicks comes after the page
     const asked = page.waitForRequest(/\?call/)
     await page.evaluate(() =>
       document.querySelector('h1')?.addEventListener('click', () => fetch('/lab?call')),
@@ -81,6 +82,44 @@ describe('One trace', requires('chromium', 'nginx'), () => {
     async function metaOf(name: string): Promise<string> {
       return (await page.locator(`meta[name="${name}"]`).getAttribute('content')) ?? ''
     }
+  })
+
+  it('holds an error that comes before what traces the page does, and the page itself', async () => {
+    await using visitor = await chromium.visitor()
+    const { page, posts } = visitor
+    visitor.expectTrouble(/uncaught Error: too early/)
+    visitor.allowTrouble(/POST .*ERR_ABORTED/) // a post under way when the page is closed in the end
+    const html = await (await fetch(`http://127.0.0.1:${site.port}/lab`)).text()
+    const late = Promise.withResolvers<void>()
+    const asked = Promise.withResolvers<void>()
+    await page.route('**/*.js', async (route) => {
+      if (!html.includes(new URL(route.request().url()).pathname)) {
+        asked.resolve()
+        await late.promise
+      }
+      await route.continue()
+    })
+    await page.goto(`${site.url}/lab`)
+    await asked.promise
+    await page.evaluate(
+      () =>
+        void setTimeout(() => {
+          throw new Error('too early')
+        }),
+    )
+    const { items } = await sentry.next(({ body, decoded }) => (decoded ?? body).includes('too early'))
+    const event = items.find(({ header }) => header.type === 'event')
+    const trace = await page.locator('meta[name="sentry-trace"]').getAttribute('content')
+    expect(JSON.parse(String(event?.payload)).contexts.trace.trace_id).toBe(trace?.slice(0, 32))
+
+    const loaded = page.waitForResponse((response) => !html.includes(new URL(response.url()).pathname))
+    late.resolve()
+    await loaded
+    await page.waitForLoadState('networkidle')
+    await hide(page)
+    await until(async () => posts.some((post) => segmentsIn(post.postDataBuffer()).includes('/lab')))
+    const told = posts.find((post) => segmentsIn(post.postDataBuffer()).includes('/lab'))
+    expect(String(told?.postDataBuffer())).toContain(trace?.slice(0, 32))
   })
 
   it('is never begun for health checks, for settings, for the console, and for a page that is not there', async () => {

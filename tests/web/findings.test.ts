@@ -7,6 +7,7 @@ import type { Try } from '../../web/lib/self-check.ts'
 const plan = { dsn: '', tunnel: '/monitoring', direct: 'https://o1.ingest.sentry.io/api/2/envelope/' }
 const answered = (status: number): Try => ({ outcome: 'answered', status, took: 1 })
 const stopped: Try = { outcome: 'stopped', took: 1 }
+const unreadable: Try = { outcome: 'unreadable', took: 1 }
 const late: Try = { outcome: 'late', took: 1 }
 
 describe('The verdict', () => {
@@ -21,6 +22,11 @@ describe('The verdict', () => {
     [answered(200), answered(503), 'Reports from this browser do not get through.'],
     [answered(429), answered(200), 'Reports get through from this browser, both ways.'],
     [late, answered(200), 'Reports get through, but only by way of this site.'],
+    [
+      unreadable,
+      answered(200),
+      'Reports get through by way of this site. Of the direct way this page cannot tell.',
+    ],
     [late, late, 'Reports from this browser do not get through.'],
   ])('of %o straight and %o through this site is: %s', (direct, tunnel, headline) => {
     expect(judge(plan, { direct, tunnel })?.headline).toBe(headline)

@@ -1,16 +1,21 @@
-/** The browser's Sentry SDK: how it is set up, and what of it comes only after the page. */
+/** The browser's Sentry SDK: what of it is there before the page, how that is set up, and what comes after. */
 
-import * as Sentry from '@sentry/nextjs'
+import { applySdkMetadata, type Integration, propagationContextFromHeaders } from '@sentry/core'
+import * as Sentry from '@sentry/react'
 import type { BrowserSettings } from './browser-settings.ts'
 import { heardFetch } from './heard.ts'
-import { addFeedback, addReplay } from './late-integrations.ts'
+import { addConsoleLogs, addFeedback, addReplay, addTracing } from './late-integrations.ts'
 import { PRIVACY_TAG } from './privacy.ts'
 import { DATA_COLLECTION, signalOptions } from './reporting.ts'
 
+/**
+ * `init` of `@sentry/nextjs` would bring browser tracing and Next's other router into the first load of every page. This is the
+ * same SDK without them: React's, and what `@sentry/nextjs` adds for errors. What a page asks for before it has loaded bears no trace.
+ */
 export function startBrowserSdk(settings: BrowserSettings): void {
   const { dsn, tunnel, environment, release, sampleRate, tracesSampleRate, asksForPrivacy } = settings
   const { replays, feedback, logs, traceparent } = settings
-  Sentry.init({
+  const options: Sentry.BrowserOptions = {
     dsn,
     tunnel,
     environment,
@@ -21,17 +26,20 @@ export function startBrowserSdk(settings: BrowserSettings): void {
     replaysOnErrorSampleRate: replays.onError,
     ...signalOptions(settings),
     propagateTraceparent: traceparent,
+    ignoreErrors: IGNORED_ERRORS,
     ignoreSpans: IGNORED_SPANS,
-    integrations: [
-      Sentry.browserTracingIntegration({ beforeStartSpan: nameNotFound }),
-      ...(logs ? [Sentry.consoleLoggingIntegration()] : []),
-    ],
+    integrations: [hostlessFiles],
     ...(asksForPrivacy && { initialScope: { tags: PRIVACY_TAG } }),
     transport: makeTransport,
     dataCollection: DATA_COLLECTION,
-  })
+  }
+  applySdkMetadata(options, 'nextjs', ['nextjs', 'react'])
+  Sentry.init(options)
+  continueTrace()
   afterThePage(() => {
+    if (tracesSampleRate !== undefined) addTracing()
     if (replays.session + replays.onError > 0) addReplay()
+    if (logs) addConsoleLogs()
     if (feedback) addFeedback()
   })
 }
@@ -40,20 +48,29 @@ function makeTransport(options: Parameters<typeof Sentry.makeFetchTransport>[0])
   return Sentry.makeFetchTransport(options, heardFetch)
 }
 
-/** By what the SDK itself drops a not-found page, in every version; the tunnel knows it too. */
-const NOT_FOUND = '/404'
+/** By what Next leads elsewhere. */
+const IGNORED_ERRORS = [/^NEXT_REDIRECT$/]
 
-/** Of versions whose router started a span before it knew for what. */
-const IGNORED_SPANS = [/^incomplete-app-router-transaction$/]
+/** A page that is not there, and what routers of older versions began before they knew for what. */
+const IGNORED_SPANS = [/^\/404$/, /^incomplete-app-router-transaction$/]
 
-/** The App Router leaves a page that is not there under the address that was asked for. */
-function nameNotFound<Span extends { name: string }>(span: Span): Span {
-  return isNotFound() ? { ...span, name: NOT_FOUND } : span
+/** One build is served from many hosts: the same error has the same files on each. */
+const hostlessFiles: Integration = {
+  name: 'HostlessFiles',
+  processEvent(event) {
+    const frames = event.exception?.values?.flatMap(({ stacktrace }) => stacktrace?.frames ?? []) ?? []
+    for (const frame of frames)
+      if (frame.filename) frame.filename = frame.filename.replace(location.origin, 'app://')
+    return event
+  },
 }
 
-function isNotFound(): boolean {
-  const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[]
-  return navigation?.responseStatus === 404
+/** What fails before tracing is there belongs to the page's trace all the same, which the server has begun. */
+function continueTrace(): void {
+  const [trace, baggage] = ['sentry-trace', 'baggage'].map(
+    (name) => document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content,
+  )
+  Sentry.getCurrentScope().setPropagationContext(propagationContextFromHeaders(trace, baggage))
 }
 
 /** When the page has all that it needs itself. */

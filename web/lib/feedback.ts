@@ -1,3 +1,20 @@
 /** The feedback form of the browser's SDK, in a file of its own for the bundler. */
 
-export { feedbackIntegration } from '@sentry/nextjs'
+import { feedbackIntegration } from '@sentry/react'
+
+/** The page's own colours, which know light from dark themselves. */
+const THEME = { accentBackground: 'var(--color-accent)', accentForeground: 'var(--color-on-accent)' }
+
+export function feedbackButton() {
+  const nonce = document.querySelector('script')?.nonce
+  return feedbackIntegration({
+    colorScheme: 'system',
+    showBranding: false,
+    triggerLabel: 'Report a problem',
+    formTitle: 'Report a problem',
+    submitButtonLabel: 'Send report',
+    themeLight: THEME,
+    themeDark: THEME,
+    ...(nonce && { styleNonce: nonce, scriptNonce: nonce }),
+  })
+}

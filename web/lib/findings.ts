@@ -35,6 +35,11 @@ function directly(tried: Try): Finding {
       state: 'bad',
       text: 'It was stopped in this browser or network before it reached Sentry. Ad blockers do this; a filter or a fault of the network does too, and a page cannot tell which.',
     }
+  if (tried.outcome === 'unreadable')
+    return {
+      state: 'hold',
+      text: 'An answer came from where Sentry should be, but does not let a page read it (it has no CORS headers). So whether it was taken cannot be said.',
+    }
   if (tried.outcome === 'late') return { state: 'bad', text: 'There was no answer within 10 seconds.' }
   return isTaken(tried)
     ? { state: 'good', text: 'Sentry answered this browser itself.' }
@@ -49,7 +54,7 @@ export function describeTunnel(plan: Plan, { tunnel, receipt }: Findings): Findi
 function byTunnel(plan: Plan, tried: Try, receipt: Findings['receipt']): Finding {
   if (tried.outcome === 'forbidden')
     return { state: 'bad', text: 'Our own fault: the security policy of this page stopped it.' }
-  if (tried.outcome === 'stopped')
+  if (tried.outcome === 'stopped' || tried.outcome === 'unreadable')
     return {
       state: 'bad',
       text: 'It was stopped before this site answered: by this browser, the network, or a fault of this site.',
@@ -90,6 +95,12 @@ export function judge(plan: Plan, { direct, tunnel, receipt }: Findings): Verdic
       state: 'hold',
       headline: 'Reports arrive by way of this site. Our direct try failed by our own fault.',
       text: 'The page forbade itself to ask Sentry. Whoever runs this site should look at its Content-Security-Policy.',
+    }
+  if (through && !kept && direct?.outcome === 'unreadable')
+    return {
+      state: 'good',
+      headline: 'Reports get through by way of this site. Of the direct way this page cannot tell.',
+      text: 'Something answered there, but not in a way that a page may read. Errors you meet here are noticed nevertheless.',
     }
   if (kept)
     return direct && isTaken(direct)

@@ -1,6 +1,19 @@
-/** The large parts of the browser's SDK, fetched only when there is use for them: no page waits for them. */
+/** The large parts of the browser's SDK, each fetched only when there is use for it: no page waits for them. */
 
-import { addIntegration } from '@sentry/nextjs'
+import { addIntegration } from '@sentry/react'
+
+let tracing: typeof import('./tracing.ts') | undefined
+
+/** Traces this visit, as `tracesSampleRate` says. */
+export async function addTracing(): Promise<void> {
+  tracing ??= await import('./tracing.ts')
+  addIntegration(tracing.tracePages())
+}
+
+/** Tells of a change of page, once there is somebody who traces it. */
+export function onRouterTransitionStart(href: string, type: string): void {
+  tracing?.captureRouterTransitionStart(href, type)
+}
 
 /** Records visits, as many as `replaysSessionSampleRate` and `replaysOnErrorSampleRate` say; all text is masked. */
 export async function addReplay(): Promise<void> {
@@ -8,23 +21,14 @@ export async function addReplay(): Promise<void> {
   addIntegration(replayIntegration())
 }
 
-/** The page's own colours, which know light from dark themselves. */
-const THEME = { accentBackground: 'var(--color-accent)', accentForeground: 'var(--color-on-accent)' }
+/** Sends what is written to the console. */
+export async function addConsoleLogs(): Promise<void> {
+  const { consoleLoggingIntegration } = await import('./console-logs.ts')
+  addIntegration(consoleLoggingIntegration())
+}
 
 /** Shows a button that takes in what visitors have to say, with a screenshot where their browser makes one. */
 export async function addFeedback(): Promise<void> {
-  const { feedbackIntegration } = await import('./feedback.ts')
-  const nonce = document.querySelector('script')?.nonce
-  addIntegration(
-    feedbackIntegration({
-      colorScheme: 'system',
-      showBranding: false,
-      triggerLabel: 'Report a problem',
-      formTitle: 'Report a problem',
-      submitButtonLabel: 'Send report',
-      themeLight: THEME,
-      themeDark: THEME,
-      ...(nonce && { styleNonce: nonce, scriptNonce: nonce }),
-    }),
-  )
+  const { feedbackButton } = await import('./feedback.ts')
+  addIntegration(feedbackButton())
 }

@@ -1,7 +1,7 @@
 /** What the lab raises in the browser, each kind for real. `reference` stands somewhere in each. */
 
 import * as Sentry from '@sentry/nextjs'
-import { addReplay } from './late-integrations.ts'
+import { addReplay, addTracing } from './late-integrations.ts'
 
 export const thrown = (how: string, reference: string) => new Error(`${how} on purpose (lab ${reference})`)
 
@@ -42,6 +42,7 @@ const SLOW = 1_200 // ms
 
 /** Sampled for this once, whatever share of traces the site sends. */
 export async function slow(reference: string): Promise<void> {
+  await addTracing()
   const options = Sentry.getClient()?.getOptions()
   if (options) await withAllTraces(options, () => trace(reference))
   await Sentry.flush()

@@ -15,6 +15,8 @@ export type Try =
   | { outcome: 'stopped'; took: number }
   /** Our own Content-Security-Policy does not let the page ask. */
   | { outcome: 'forbidden'; took: number }
+  /** Something answered, and does not let a page of another origin read what. */
+  | { outcome: 'unreadable'; took: number }
   | { outcome: 'late'; took: number }
 
 /** What became of the envelope, as the tunnel that took it says. */
@@ -44,10 +46,24 @@ export async function attempt(url: string, dsn: string): Promise<Try> {
     if (error instanceof DOMException && error.name === 'TimeoutError')
       return { outcome: 'late', took: took() }
     const ended = took()
-    return { outcome: (await watch.violated()) ? 'forbidden' : 'stopped', took: ended }
+    if (await watch.violated()) return { outcome: 'forbidden', took: ended }
+    return { outcome: (await answersAnyone(url)) ? 'unreadable' : 'stopped', took: ended }
   } finally {
     watch.end()
   }
+}
+
+/** Whether anything answers there: asked so that the browser does not mind who may read it, and with no report in it. */
+async function answersAnyone(url: string): Promise<boolean> {
+  return fetch(url, {
+    mode: 'no-cors',
+    credentials: 'omit',
+    cache: 'no-store',
+    signal: AbortSignal.timeout(LONGEST),
+  }).then(
+    () => true,
+    () => false,
+  )
 }
 
 /** Asks this site for the receipt; `undefined` when it has none to show. */

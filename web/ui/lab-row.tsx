@@ -43,7 +43,7 @@ export function LabRow({ name, children, disabled = false, mark, leaves, ...rais
 
 type RowProps = { name: string; about: ReactNode; outcome: Outcome | undefined; children: ReactNode }
 
-/** Keeps its height while the outcome comes in. */
+/** Once pressed, it keeps its height while the outcome comes in. */
 export function Row({ name, about, outcome, children }: RowProps) {
   return (
     <li
@@ -52,7 +52,10 @@ export function Row({ name, about, outcome, children }: RowProps) {
     >
       <div className="grid content-start">{children}</div>
       <p className="text-quiet wide:pt-2">{about}</p>
-      <div role="status" className="min-h-20 wide:col-start-2 wide:min-h-14 desk:col-start-3 desk:pt-2">
+      <div
+        role="status"
+        className={`wide:col-start-2 wide:min-h-14 desk:col-start-3 desk:pt-2 ${outcome ? 'min-h-20' : '-mt-3 wide:mt-0'}`}
+      >
         {outcome && <OutcomeText outcome={outcome} />}
       </div>
     </li>
