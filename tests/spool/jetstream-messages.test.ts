@@ -9,12 +9,14 @@ import { waitingOf as plainOf } from '../../tunnel/src/spool/jetstream-entry.ts'
 import { openMessages } from '../../tunnel/src/spool/jetstream-messages.ts'
 import { openPauses } from '../../tunnel/src/spool/jetstream-pauses.ts'
 import { openShares } from '../../tunnel/src/spool/jetstream-shares.ts'
+import type { Spool } from '../../tunnel/src/spool/spool.ts'
 import { requires } from '../helpers/requirements.ts'
-import { store, takeAll } from './envelopes.ts'
+import { bytesOf, keysOf, putOne, store, takeAll } from './envelopes.ts'
 import { type NatsStore, openStore } from './jetstream-store.ts'
-import { waitingOf } from './waiting.ts'
+import { LONG_MS, waitingOf } from './waiting.ts'
 
 const STREAM = 'CULVERT_SPOOL'
+const MIB = 1024 * 1024
 
 describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
   let scope: AsyncDisposableStack
@@ -69,6 +71,79 @@ describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
     const found = await spool.list({ order: 'oldest', limit: 2 })
     expect(found).toMatchObject([{ key: waiting.key, id: before?.id, place: again, leased: false }])
     expect(lost).toBe(2)
+  })
+
+  it('one that is put again is delivered once, though its copy came to its end before the server answered', async () => {
+    const spool = await opened.spool()
+    await store(spool)
+    const nc = await connection()
+    const js = jetstream(nc)
+    const jsm = await jetstreamManager(nc)
+    const messages = openMessages(js, jsm)
+    const { publish } = js
+    let lost = 0
+    js.publish = async (...args) => {
+      const stored = await publish.apply(js, args)
+      if (lost++ > 0) return stored
+      await messages.remove(stored.seq) // another replica has taken and delivered it
+      throw new Error('the answer is lost')
+    }
+    const [before] = await spool.list({ order: 'oldest', limit: 1 })
+    expect(await openPutAgain(messages)(before?.place ?? 0, Date.now(), 1)).toBeUndefined()
+    expect(lost).toBe(2)
+    expect((await jsm.streams.info(STREAM)).state.messages).toBe(0)
+  })
+
+  describe('one that could not be removed when it was put again', () => {
+    /** Both stand in the stream, due in so many milliseconds. */
+    const standBeside = async (spool: Spool, bytes: number, firstDueMs: number, copyDueMs: number) => {
+      const { waiting } = await putOne(spool, { bytes })
+      for (const lease of await takeAll(spool, 1)) await spool.postpone(lease, Date.now() + firstDueMs)
+      const nc = await connection()
+      const messages = openMessages(jetstream(nc), await jetstreamManager(nc))
+      const remove = () => Promise.reject(new Error('the server is away'))
+      const [first] = await spool.list({ order: 'oldest', limit: 1 })
+      const copy = await openPutAgain({ ...messages, remove })(first?.place ?? 0, Date.now() + copyDueMs, 1)
+      expect(copy).toBeGreaterThan(first?.place ?? 0)
+      expect((await spool.totals()).envelopes).toBe(2)
+      return waiting
+    }
+    const left = async () => {
+      const nc = await connection()
+      return (await (await jetstreamManager(nc)).streams.info(STREAM)).state.messages
+    }
+
+    it.each([
+      ['both are due', 100, 0, 0],
+      ['its copy is due later', 100, 0, 500],
+      ['its copy is due before it', 100, LONG_MS, 0],
+      ['both name the same parts', 2 * MIB, 0, 0],
+      ['both name the same parts, and its copy is due later', 2 * MIB, 0, 500],
+      ['both name the same parts, and its copy is due before it', 2 * MIB, LONG_MS, 0],
+    ])('is delivered once, where %s', async (_, bytes, firstDueMs, copyDueMs) => {
+      const spool = await opened.spool()
+      const { key } = await standBeside(spool, bytes, firstDueMs, copyDueMs)
+      const [lease] = await takeAll(spool, 1)
+      if (!lease) throw new Error('nothing was taken')
+      expect(lease.key).toBe(key)
+      expect(await bytesOf(await spool.read(lease))).toHaveLength(bytes)
+      expect(await spool.finish(lease)).toBe(true)
+      expect(await left()).toBe(0)
+    })
+
+    it.each([100, 2 * MIB])('is told of once when it is purged, %i bytes', async (bytes) => {
+      const spool = await opened.spool()
+      const { key } = await standBeside(spool, bytes, 0, LONG_MS)
+      expect(keysOf(await spool.purge({}))).toEqual([key])
+      expect(await left()).toBe(0)
+    })
+
+    it('is tried once when an operator hastens it', async () => {
+      const spool = await opened.spool()
+      const { key } = await standBeside(spool, 100, LONG_MS, LONG_MS)
+      expect(await spool.hasten({})).toBe(1)
+      expect(keysOf(await spool.list({ order: 'oldest', limit: 2 }))).toEqual([key])
+    })
   })
 
   it('one that several replicas put again at one moment stands there once', async () => {

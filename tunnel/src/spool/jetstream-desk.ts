@@ -1,6 +1,6 @@
 /** What an operator asks of the stream. */
 
-import type { PutAgain } from './jetstream-again.ts'
+import { HELD_MS, type PutAgain } from './jetstream-again.ts'
 import { subjectsOf, subjectsWithin, waitingOf } from './jetstream-entry.ts'
 import type { Messages, Stored } from './jetstream-messages.ts'
 import type { Pauses } from './jetstream-pauses.ts'
@@ -26,7 +26,6 @@ export type DeskParts = {
 const ACT_AT_MOST = 5_000 // purged, or hastened, in one call
 const AT_A_TIME = 500
 const LOOKED_THROUGH = 10_000 // of those put again, for one that is there no more
-const HELD_MS = 300 // nobody takes a copy before the first one is gone
 
 export function openDesk({ pauses, messages, putAgain, progress, removeAll, now }: DeskParts): Desk {
   return {

@@ -15,6 +15,8 @@ export type Entry = Waiting & {
   attempts?: number
   /** The number it was put under at first, when it was put again: what it is known by to operators. */
   first?: number
+  /** The message it was put again from: the two stand side by side until that is removed. */
+  previous?: number
 }
 
 /** Envelopes of one project and category, which have a consumer of their own: what is held back is not even looked at. */
@@ -121,6 +123,7 @@ export function waitingOf({
   mark: _mark,
   attempts: _attempts,
   first: _first,
+  previous: _previous,
   ...waiting
 }: Entry): Waiting {
   return waiting

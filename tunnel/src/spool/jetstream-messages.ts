@@ -20,6 +20,8 @@ export type Stored = { entry: Entry; seq: number; turn: Turn; upload: string | u
 export type Messages = {
   /** With a name, what was stored already is not stored twice when an answer was lost. */
   publish(subject: string, body: Buffer, headers?: MsgHdrs, msgID?: string): Promise<PubAck>
+  /** What was published under a name in the last ten minutes; it may be gone since. Nothing is stored. */
+  published(subject: string, msgID: string): Promise<number | undefined>
   get(seq: number): Promise<StoredMsg | null>
   find(seq: number): Promise<Stored | undefined>
   /** Those whose subjects match, one by one, the oldest first, from a number on. */
@@ -32,13 +34,15 @@ export type Messages = {
 
 export const FULL = 10077
 const GONE = 10057
+const OTHER_LAST_ID = 10070
+const NOBODYS_ID = 'nobody has this id'
 const TRY_MS = 2_000
 const PAUSE_MS = 100
 const WINDOW = 64 // numbers looked back at first
 const MOST_IN_WINDOW = 1_000
 
 export function openMessages(js: JetStreamClient, jsm: JetStreamManager): Messages {
-  return { publish, get, find, walk, lastOf, remove }
+  return { publish, published, get, find, walk, lastOf, remove }
 
   function publish(subject: string, body: Buffer, headers?: MsgHdrs, msgID?: string): Promise<PubAck> {
     return insist(
@@ -50,6 +54,18 @@ export function openMessages(js: JetStreamClient, jsm: JetStreamManager): Messag
         }),
       FULL,
     )
+  }
+
+  /** The server looks for what it knows before it looks at what is expected of it, which never holds. */
+  async function published(subject: string, msgID: string): Promise<number | undefined> {
+    const options = { msgID, expect: { lastMsgID: NOBODYS_ID } }
+    try {
+      const ask = (timeout: number) => js.publish(subject, '', { ...options, timeout })
+      return (await insist(ask, OTHER_LAST_ID, FULL)).seq
+    } catch (error) {
+      if (codeOf(error) === OTHER_LAST_ID || codeOf(error) === FULL) return undefined
+      throw error
+    }
   }
 
   function get(seq: number): Promise<StoredMsg | null> {
@@ -118,15 +134,15 @@ export function openMessages(js: JetStreamClient, jsm: JetStreamManager): Messag
   }
 }
 
-/** Tries for 5 s, in which the server may restart or its leader move; an error with the code `final` is one at once. */
-export async function insist<T>(ask: (timeoutMs: number) => Promise<T>, final?: number): Promise<T> {
+/** Tries for 5 s, in which the server may restart or its leader move; an error with a code of `final` is one at once. */
+export async function insist<T>(ask: (timeoutMs: number) => Promise<T>, ...final: number[]): Promise<T> {
   const end = performance.now() + ANSWER_MS
   for (;;) {
     const rest = end - performance.now()
     try {
       return await ask(Math.max(1, Math.min(TRY_MS, rest)))
     } catch (error) {
-      if ((final !== undefined && codeOf(error) === final) || rest <= PAUSE_MS) throw error
+      if (final.includes(codeOf(error) ?? 0) || rest <= PAUSE_MS) throw error
       await wait(PAUSE_MS)
     }
   }

@@ -2,12 +2,13 @@
 
 import { randomUUID } from 'node:crypto'
 import { jetstream, type StoredMsg } from '@nats-io/jetstream'
-import { openPutAgain } from './jetstream-again.ts'
+import { openPutAgain, removePrevious, standsAlone } from './jetstream-again.ts'
 import { ANSWER_MS, connectNats } from './jetstream-connection.ts'
 import { openDesk } from './jetstream-desk.ts'
 import {
   decodeEntry,
   ENVELOPES,
+  type Entry,
   fits,
   STREAM,
   storedBytes,
@@ -185,7 +186,9 @@ export async function openJetStreamSpool(
 
   async function take(...args: Parameters<Spool['take']>): Promise<Lease[]> {
     const taken = await lanes.take(...args)
-    return taken.map(leaseOf)
+    const alone = await Promise.all(taken.map((each) => standsAlone(messages, each).catch(() => false)))
+    for (const [i, { seq }] of taken.entries()) if (!alone[i]) lanes.forget(seq)
+    return taken.filter((_, i) => alone[i]).map(leaseOf)
   }
 
   async function read({ id, key, place = id }: Waiting & Ref): Promise<KeptBody> {
@@ -253,7 +256,9 @@ export async function openJetStreamSpool(
   }
 
   /** Those that no other replica removed before. They are told even when the server went away before it had removed all of them. */
-  async function removeAll(all: readonly Stored[]): Promise<Waiting[]> {
+  async function removeAll(some: readonly Stored[]): Promise<Waiting[]> {
+    const replaced = new Set(some.map(({ entry }) => entry.previous))
+    const all = some.filter(({ seq }) => !replaced.has(seq)) // it goes with its copy, and is told once
     const removed = await Promise.allSettled(all.map(({ entry, seq, upload }) => remove(entry, seq, upload)))
     const gone = all.filter((_, i) => removed[i]?.status === 'fulfilled' && removed[i].value)
     const failure = removed.find((each) => each.status === 'rejected')
@@ -261,12 +266,17 @@ export async function openJetStreamSpool(
     return gone.map(({ entry }) => waitingOf(entry))
   }
 
-  /** The message that names the parts first: parts without it are litter, it without them is a loss. */
-  async function remove(waiting: Waiting, seq: number, upload: string | undefined): Promise<boolean> {
+  /** The messages that name the parts first: parts without them are litter, they without parts are a loss. */
+  async function remove(entry: Entry, seq: number, upload: string | undefined): Promise<boolean> {
     if (!(await messages.remove(seq))) return false
-    if (upload !== undefined) await parts.remove(upload).catch(() => undefined) // they are swept up later
-    shares.remove(waiting)
+    await removeBeside(entry, upload).catch(() => undefined) // parts are swept up later
+    shares.remove(entry)
     return true
+  }
+
+  async function removeBeside(entry: Entry, upload: string | undefined): Promise<void> {
+    await removePrevious(messages, entry)
+    if (upload !== undefined) await parts.remove(upload)
   }
 
   /** What a replica finds that has no other to ask, up to a limit. */
