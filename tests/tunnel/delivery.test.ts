@@ -357,6 +357,31 @@ describe('The deliverer', () => {
     expect(attempts).toEqual([]) // and no fault was told
   })
 
+  it('tells the end of one that it has removed, though the spool could not say so', async () => {
+    const { key } = await spool.add()
+    const { finish } = spool
+    spool.finish = async (lease) => {
+      await finish(lease)
+      throw new Error('the answer was lost')
+    }
+    start()
+    await pass(5 * SECOND)
+    expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
+  })
+
+  it('tells of one that it could not remove, and its end when it could', async () => {
+    const { key } = await spool.add()
+    const { finish } = spool
+    spool.finish = () => Promise.reject(new Error('the disk fails'))
+    start()
+    await pass(5 * SECOND)
+    expect(faults.splice(0)).toEqual([new Error('the disk fails')])
+    expect(ends).toEqual([])
+    spool.finish = finish
+    await pass(MINUTE)
+    expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
+  })
+
   it('tells one end of an envelope that expires while it is under way, however that goes', async () => {
     const { key } = await spool.add()
     await pass(MAX_AGE - 5 * SECOND)

@@ -123,7 +123,7 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
     if (many < 1) return 0
     const leases = await spool.take(many, LEASE_MS, its.map(wantedOf))
     if (open && leases.length > 0) upstreams.spendProbe(origin)
-    for (const lease of leases) begin(attempt(lease))
+    for (const lease of leases) begin(deliver(lease))
     pace?.spend(leases.length)
     return leases.length
   }
@@ -137,24 +137,33 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
     underWay.add(settled)
   }
 
-  /** A purge may have ended it before it could be read, and told that. */
-  async function attempt(lease: Lease): Promise<void> {
-    await deliver(lease).catch(async (error) => {
-      const found = await spool.find(lease).catch(() => lease)
-      if (found) throw error
-    })
-  }
-
   async function deliver(lease: Lease): Promise<void> {
     const project = projects.byKey(lease.project)
     if (!project) return spool.postpone(lease, now() + MAX_DELAY_MS)
-    const parcel = await packKept(await spool.read(lease), lease.bytes, now() - lease.received)
+    const parcel = await pack(lease)
+    if (!parcel) return
     const needed = upstreams.attemptMs(parcel.bytes) + LEASE_SPARE_MS
     const held = needed > LEASE_MS ? await spool.extend(lease, needed) : lease
     const { final } = upstreams.probe(project, parcel, lease.headers)
     const delivery = await final
     tally(project, resultOf(delivery))
     await settle(held, project, delivery)
+  }
+
+  /** `undefined` when a purge has ended it before it could be read, and told that. */
+  async function pack(lease: Lease): Promise<Parcel | undefined> {
+    try {
+      return await packKept(await spool.read(lease), lease.bytes, now() - lease.received)
+    } catch (error) {
+      if (await mayWait(lease)) throw error
+      return undefined
+    }
+  }
+
+  /** `true` where nobody can say. */
+  async function mayWait(lease: Lease): Promise<boolean> {
+    const found = await spool.find(lease).catch(() => lease)
+    return found !== undefined
   }
 
   function tally({ name }: Project, result: AttemptResult): void {
@@ -189,7 +198,17 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
   }
 
   async function end(lease: Lease, how: SpoolEnd['end'], status: number | undefined): Promise<void> {
-    if (await spool.finish(lease)) watcher.onEnd(lease, how, status)
+    if (await finish(lease)) watcher.onEnd(lease, how, status)
+  }
+
+  /** Whether the end is ours to tell. What is gone although this failed, it has removed: only the answer was lost. */
+  async function finish(lease: Lease): Promise<boolean> {
+    try {
+      return await spool.finish(lease)
+    } catch (error) {
+      if (await mayWait(lease)) throw error
+      return true
+    }
   }
 
   /** With jitter, so that replicas do not come back in step. */
