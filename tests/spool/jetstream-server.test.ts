@@ -12,6 +12,7 @@ import { openSpoolOn, openStore } from './jetstream-store.ts'
 import { ALL, LONG_MS } from './waiting.ts'
 
 const STREAM = 'CULVERT_SPOOL'
+const PAUSES = 'CULVERT_PAUSES'
 const MIB = 1024 * 1024
 
 describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 }, () => {
@@ -126,6 +127,42 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     })
     await nc.close()
     await expect(openSpoolOn(nats)).rejects.toThrow(words)
+  })
+
+  it('refuses a stream of pauses that forgets them, and says how to mend it', async () => {
+    await using nats = await startNats()
+    const { nc, jsm } = await manage(nats)
+    await jsm.streams.add({
+      ...{ name: PAUSES, subjects: ['culvert-pause.>'], max_age: nanos(60_000), discard: 'new' },
+    })
+    await nc.close()
+    await expect(openSpoolOn(nats)).rejects.toThrow(/CULVERT_PAUSES .*max_age must be 0.*nats stream edit/)
+  })
+
+  it('says what to do where the server makes no stream of pauses', async () => {
+    await using nats = await startNats()
+    const { nc, jsm } = await manage(nats)
+    await jsm.streams.add({ name: 'OTHER', subjects: ['culvert-pause.>'] })
+    await nc.close()
+    await expect(openSpoolOn(nats)).rejects.toThrow(
+      /^SPOOL_URL: the server makes no stream CULVERT_PAUSES: .*overlap.*make it there$/,
+    )
+  })
+
+  it('goes on with nothing paused when somebody deletes the stream of pauses', async () => {
+    await using store = await openStore()
+    const spool = await store.spool()
+    await putOne(spool)
+    await spool.pause()
+    const { nc, jsm } = await manage(store.nats)
+    await jsm.streams.delete(PAUSES)
+    await takeAll(spool, 1)
+    await jsm.streams.delete(PAUSES)
+    await spool.pause()
+    expect((await spool.totals()).paused).toHaveLength(1)
+    await jsm.streams.delete(PAUSES)
+    await spool.resume()
+    await nc.close()
   })
 })
 

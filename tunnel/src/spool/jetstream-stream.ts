@@ -22,74 +22,91 @@ export type StreamSettings = {
   replicas: number
 }
 
+type NewStream = Parameters<JetStreamManager['streams']['add']>[0]
+
 const DEFAULT_BYTES = 5 * 1024 ** 3 // 5 GiB
 const WINDOW_MS = 10 * 60 * 1000 // 10 min, in which the same bytes are known again
 const EXPIRY_MS = 60 * 60 * 1000 // 1 h: we expire envelopes and tell it; the server only what nobody came for
 const NAME_TAKEN = 10058
-const NO_STREAM = 10059
+export const NO_STREAM = 10059
 const NO_STORAGE = 10047
 
 /** Several replicas may start at once. Rejects in words when there can be no stream that keeps the promise. */
 export async function openStream(jsm: JetStreamManager, settings: StreamSettings): Promise<StreamInfo> {
-  const found = (await findStream(jsm)) ?? (await makeStream(jsm, settings))
-  const problems = weaknesses(found.config)
-  if (problems.length > 0)
-    throw new Error(
-      `SPOOL_URL: the stream ${STREAM} would lose envelopes: ${problems.join('; ')}. Mend it with "nats stream edit ${STREAM}", or drain and delete it: it is made anew`,
-    )
+  const found = await findOrMake(jsm, configOf(settings))
+  refuse(STREAM, 'would lose envelopes', weaknesses(found.config))
   const changes = changesTo(found.config, settings)
   return changes ? await jsm.streams.update(STREAM, changes) : found
 }
 
-async function findStream(jsm: JetStreamManager): Promise<StreamInfo | undefined> {
+/** The stream of this name that is there, or a new one. Rejects in words when the server makes none. */
+export async function findOrMake(jsm: JetStreamManager, config: NewStream): Promise<StreamInfo> {
+  const { name, max_bytes } = config
   try {
-    return await jsm.streams.info(STREAM)
+    return await jsm.streams.info(name)
   } catch (error) {
-    if (codeOf(error) === NO_STREAM) return undefined
-    throw error
+    if (codeOf(error) !== NO_STREAM) throw error
+  }
+  try {
+    return await jsm.streams.add(config)
+  } catch (error) {
+    if (codeOf(error) === NAME_TAKEN) return jsm.streams.info(name) // another replica was first, with other bounds
+    if (codeOf(error) === NO_STORAGE)
+      throw new Error(
+        `SPOOL_URL: the server has no room for a stream of ${max_bytes} bytes; set SPOOL_BYTES to less, or its max_file_store to more`,
+      )
+    if (codeOf(error) === undefined) throw error
+    throw new Error(
+      `SPOOL_URL: the server makes no stream ${name}: ${(error as Error).message}; allow it, or make it there`,
+    )
   }
 }
 
-async function makeStream(
-  jsm: JetStreamManager,
-  { bytes, ageMs, replicas }: StreamSettings,
-): Promise<StreamInfo> {
-  try {
-    return await jsm.streams.add({
-      name: STREAM,
-      description: 'Envelopes that wait until Sentry takes them',
-      subjects: [ENVELOPES, PARTS],
-      storage: StorageType.File,
-      retention: RetentionPolicy.Workqueue,
-      discard: DiscardPolicy.New,
-      max_bytes: bytes ?? DEFAULT_BYTES,
-      max_age: nanos(ageMs + EXPIRY_MS),
-      duplicate_window: nanos(WINDOW_MS),
-      num_replicas: replicas,
-    })
-  } catch (error) {
-    if (codeOf(error) === NAME_TAKEN) return jsm.streams.info(STREAM) // another replica was first, with other bounds
-    if (codeOf(error) !== NO_STORAGE) throw error
+export function refuse(name: string, so: string, problems: readonly string[]): void {
+  if (problems.length > 0)
     throw new Error(
-      `SPOOL_URL: the server has no room for a stream of ${bytes ?? DEFAULT_BYTES} bytes; set SPOOL_BYTES to less, or its max_file_store to more`,
+      `SPOOL_URL: the stream ${name} ${so}: ${problems.join('; ')}. Mend it with "nats stream edit ${name}", or drain and delete it: it is made anew`,
     )
+}
+
+function configOf({ bytes, ageMs, replicas }: StreamSettings): NewStream {
+  return {
+    name: STREAM,
+    description: 'Envelopes that wait until Sentry takes them',
+    subjects: [ENVELOPES, PARTS],
+    storage: StorageType.File,
+    retention: RetentionPolicy.Workqueue,
+    discard: DiscardPolicy.New,
+    max_bytes: bytes ?? DEFAULT_BYTES,
+    max_age: nanos(ageMs + EXPIRY_MS),
+    duplicate_window: nanos(WINDOW_MS),
+    num_replicas: replicas,
   }
 }
 
 /** What the server's own file says (`sync_interval`) cannot be asked for: `deploy/nats.conf` sets it. */
 function weaknesses(config: StreamConfig): string[] {
-  const held: [boolean, string][] = [
+  return [
+    ...weaknessesOfAny(config, [ENVELOPES, PARTS]),
+    ...unmet([
+      [
+        config.discard === DiscardPolicy.New,
+        'when full it drops the oldest without a word (discard must be new)',
+      ],
+      [config.retention === RetentionPolicy.Workqueue, 'it is no work queue (retention must be workqueue)'],
+      [
+        config.duplicate_window >= nanos(WINDOW_MS),
+        `it knows the same bytes for ${millis(config.duplicate_window) / 1000} s only (duplicate_window must be 10m or more)`,
+      ],
+      [config.max_bytes > 0, 'nothing bounds it (max_bytes must be set)'],
+    ]),
+  ]
+}
+
+/** Of either stream: it must keep on disk what it is told under these subjects, and let it be deleted. */
+export function weaknessesOfAny(config: StreamConfig, subjects: readonly string[]): string[] {
+  return unmet([
     [config.storage === StorageType.File, 'it is in memory (storage must be file)'],
-    [
-      config.discard === DiscardPolicy.New,
-      'when full it drops the oldest without a word (discard must be new)',
-    ],
-    [config.retention === RetentionPolicy.Workqueue, 'it is no work queue (retention must be workqueue)'],
-    [
-      config.duplicate_window >= nanos(WINDOW_MS),
-      `it knows the same bytes for ${millis(config.duplicate_window) / 1000} s only (duplicate_window must be 10m or more)`,
-    ],
-    [config.max_bytes > 0, 'nothing bounds it (max_bytes must be set)'],
     [
       config.persist_mode !== PersistMode.Async,
       'it acknowledges what is not written yet (persist_mode must be default)',
@@ -99,15 +116,18 @@ function weaknesses(config: StreamConfig): string[] {
       'it bounds the number of messages (max_msgs and max_msgs_per_subject must be -1)',
     ],
     [
-      [ENVELOPES, PARTS].every((subject) => config.subjects.includes(subject)),
-      `it does not hear all (subjects must be ${ENVELOPES} and ${PARTS})`,
+      subjects.every((subject) => config.subjects.includes(subject)),
+      `it does not hear all (subjects must be ${subjects.join(' and ')})`,
     ],
     [
       !config.no_ack && !config.sealed && !config.deny_delete && !config.deny_purge,
       'it answers, takes or deletes nothing (no_ack, sealed, deny_delete and deny_purge must be off)',
     ],
-  ]
-  return held.filter(([holds]) => !holds).map(([, problem]) => problem)
+  ])
+}
+
+export function unmet(promises: readonly [boolean, string][]): string[] {
+  return promises.filter(([holds]) => !holds).map(([, problem]) => problem)
 }
 
 /** The bounds follow our settings; an age is only ever raised, lest a replica of the last deployment lower it again. */
