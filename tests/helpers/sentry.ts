@@ -14,6 +14,8 @@ export type SentryOptions = {
   projects?: Projects
   /** Address to listen on; 127.0.0.1 unless given. */
   host?: string
+  /** A free one unless given. */
+  port?: number
   /** Speaks HTTPS with these PEM texts. */
   tls?: { key: string; cert: string }
 }
@@ -25,7 +27,8 @@ export type Sentry = Awaited<ReturnType<typeof startSentry>>
 const KEY = '0123456789abcdef0123456789abcdef'
 
 /** Starts it on a free port. `await using` ends it, and throws what was unexpected. */
-export async function startSentry({ projects = { 456: KEY }, host = '127.0.0.1', tls }: SentryOptions = {}) {
+export async function startSentry(options: SentryOptions = {}) {
+  const { projects = { 456: KEY }, host = '127.0.0.1', tls } = options
   const requests: Received[] = []
   const taken = new Set<Received>()
   const unexpected: string[] = []
@@ -39,7 +42,7 @@ export async function startSentry({ projects = { 456: KEY }, host = '127.0.0.1',
     unexpected.push(`${request.method} ${request.url} followed a redirect`)
     response.end()
   })
-  await listen(server, host)
+  await listen(server, host, options.port)
   await listen(canary, '127.0.0.1')
   const port = portOf(server)
   const elsewhere = `http://127.0.0.1:${portOf(canary)}/elsewhere`

@@ -3,7 +3,7 @@
 import { NODE } from '../../helpers/node.ts'
 import { startProgram } from '../../helpers/program.ts'
 import type { PageKind } from './pages.ts'
-import { type Running, rerouted } from './replica.ts'
+import { asDockerStops, type Running, rerouted } from './replica.ts'
 
 export type AppOptions = {
   port: number
@@ -18,7 +18,7 @@ export type App = {
   startRewritten?(options: AppOptions): Promise<Running>
 }
 
-const STARTS_WITHIN = 60_000 // ms; several start at once
+const STARTS_WITHIN = 120_000 // ms; several start at once
 
 /** A standalone server of Next.js. */
 export async function startNext({
@@ -34,8 +34,5 @@ export async function startNext({
     NEXT_TELEMETRY_DISABLED: '1',
   })
   await program.line((line) => line.includes('Ready'), STARTS_WITHIN)
-  return {
-    kill: program.kill,
-    stop: () => program.stop().catch(() => {}), // with 143 it leaves as it means to
-  }
+  return asDockerStops(program)
 }

@@ -19,7 +19,7 @@ const NAMES: Record<WayName, string> = {
 }
 
 const ROW = 22
-const [TOP, BOTTOM] = [66, 34]
+const [TOP, BOTTOM] = [72, 34]
 
 export function drawChart({ situations, ways }: Results, about: string): string {
   const shown = situations.filter(({ skipped }) => skipped === undefined)

@@ -1,26 +1,32 @@
 /** Whether a run may be shown: where one of these does not hold, nothing that it counted is to be believed. */
 
 import type { Plan } from './plan.ts'
-import type { Results } from './results.ts'
+import type { Outcome, Results } from './results.ts'
 import { Invalid } from './round.ts'
-import { sumOf } from './sums.ts'
+import { type Sum, sumOf } from './sums.ts'
+import type { WayName } from './ways.ts'
 
 /** Throws `Invalid`, with all that is wrong. */
-export function check(results: Results, plan: Plan): void {
-  const problems = results.situations.flatMap(({ title, rounds, replays }) =>
-    results.ways.flatMap((way) => {
-      const sum = sumOf(rounds, way)
-      const enough = replays || sum.handed >= plan.leastErrors
-      return [
-        ...(enough ? [] : [`${title}, ${way}: only ${sum.handed} errors were sent`]),
-        ...(replays || (sum.raised >= sum.made && sum.made >= sum.handed)
-          ? []
-          : [
-              `${title}, ${way}: ${sum.raised} errors happened, ${sum.made} events were made, ${sum.handed} sent`,
-            ]),
-        ...(rounds.length === plan.rounds ? [] : [`${title}: ${rounds.length} rounds`]),
-      ]
-    }),
+export function check({ situations, ways }: Results, plan: Plan): void {
+  const measured = situations.filter(({ skipped }) => skipped === undefined)
+  const problems = measured.flatMap((outcome) =>
+    ways.flatMap((way) =>
+      faultsOf(outcome, way, sumOf(outcome.rounds, way), plan).map(
+        (fault) => `${outcome.title}, ${way}: ${fault}`,
+      ),
+    ),
   )
   if (problems.length > 0) throw new Invalid(problems.join('; '))
+}
+
+function faultsOf({ control, replays, beyond }: Outcome, way: WayName, sum: Sum, plan: Plan): string[] {
+  const { raised, made, handed, arrived } = sum
+  const few = !replays && !beyond && handed < plan.leastErrors
+  const disagree = !replays && (raised < made || made < handed)
+  const lost = control && way === 'direct' && arrived < handed
+  return [
+    ...(few ? [`only ${handed} errors were sent`] : []),
+    ...(disagree ? [`${raised} errors happened, ${made} events were made, ${handed} sent`] : []),
+    ...(lost ? [`${handed - arrived} were lost where nothing was in their way`] : []),
+  ]
 }

@@ -1,6 +1,6 @@
 /**
  * Of the errors that happen in real browsers, how many arrive? By Culvert, and by what people would use instead:
- * `npm run bench:delivery -- [--out FOLDER] [--quick] [--publish]`. Writes `delivery.md`, `delivery.json` and `delivery.svg` into the
+ * `npm run bench:delivery -- [--out FOLDER] [--quick] [--publish] [--only WORDS]`. Writes `delivery.md`, `delivery.json` and `delivery.svg` into the
  * folder, and into README what it shows of them.
  */
 
@@ -30,13 +30,13 @@ try {
 }
 
 async function run(): Promise<void> {
-  const { quick, folder, publish } = readArguments(process.argv.slice(2))
+  const { quick, folder, publish, only } = readArguments(process.argv.slice(2))
   const missing = unmet('chromium', 'nginx')
   if (missing) throw new Error(`this cannot be measured here: ${missing}`)
   await using pages = await makeFolder()
   const course = quick ? await fewWays(pages.path) : await allWays()
   const about = [describeMachine(), describeLoad()].join(', ')
-  const results = await runAll(course)
+  const results = await runAll(course, ({ title }) => only.some((words) => title.includes(words)))
   check(results, course.plan)
 
   const tables = `${about}; rounds: ${course.plan.rounds}; SDKs: ${results.sdks.join(', ')}.\n\n${drawTables(results)}`

@@ -1,10 +1,9 @@
-/** A thread: asks for each page ten times a second, one after the other, until it is told to stop. */
+/** A thread: asks for each page again and again until it is told to stop. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { Asked } from './page-times.ts'
+import type { Asked, Errand } from './page-times.ts'
 
-const EVERY_MS = 100
 const PATIENCE = 10_000 // ms; a visitor has long gone
 
 let going = true
@@ -12,7 +11,8 @@ parentPort?.once('message', () => {
   going = false
 })
 
-parentPort?.postMessage(await Promise.all((workerData as string[]).map(askFor)))
+const { urls, everyMs } = workerData as Errand
+parentPort?.postMessage(await Promise.all(urls.map(askFor)))
 
 async function askFor(url: string): Promise<Asked> {
   const asked: Asked = { times: [], failed: 0 }
@@ -21,7 +21,7 @@ async function askFor(url: string): Promise<Asked> {
     const came = await ask(url).catch(() => false)
     if (came) asked.times.push(performance.now() - began)
     else asked.failed++
-    await sleep(EVERY_MS)
+    await sleep(everyMs)
   }
   return asked
 }

@@ -8,15 +8,23 @@ import type { Way, WayName } from './ways.ts'
 /** Milliseconds until the page was there whole: the half of the times, and 95 in 100. Failed ones are none of them. */
 export type PageTimes = { p50: number; p95: number; asked: number; failed: number }
 
+export type Errand = { urls: string[]; everyMs: number }
+
 export type Asked = { times: number[]; failed: number }
+
+// In all, so that asking is no load of its own.
+const ASKED_PER_SECOND = 5
 
 /** Asks for the pages of these ways while `work` goes on. */
 export async function timePages(
   ways: readonly Way[],
   work: () => Promise<void>,
 ): Promise<Map<WayName, PageTimes>> {
-  const urls = ways.map(({ plainUrl }) => `${plainUrl}/`)
-  const worker = new Worker(new URL('./page-asker.ts', import.meta.url), { workerData: urls })
+  const errand: Errand = {
+    urls: ways.map(({ plainUrl }) => `${plainUrl}/`),
+    everyMs: (1000 * ways.length) / ASKED_PER_SECOND,
+  }
+  const worker = new Worker(new URL('./page-asker.ts', import.meta.url), { workerData: errand })
   try {
     await work()
     worker.postMessage('stop')

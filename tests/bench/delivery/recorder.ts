@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Received } from '../../helpers/received.ts'
 import { readCertificate, startSentry } from '../../helpers/sentry.ts'
 import { reportIdOf } from './peers/report-id.ts'
+import { steadyPort } from './steady-port.ts'
 
 export type Recorder = Awaited<ReturnType<typeof startRecorder>>
 
@@ -25,6 +26,7 @@ const CORS = {
 export async function startRecorder(org: number, projects: readonly string[]) {
   const key = String(org).padStart(32, '0')
   const sentry = await startSentry({
+    port: await steadyPort(),
     tls: readCertificate(),
     projects: Object.fromEntries(projects.map((project) => [project, key])),
   })

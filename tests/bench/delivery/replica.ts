@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path'
 import { ROOT } from '../../helpers/node.ts'
+import type { Program } from '../../helpers/program.ts'
 
 export type Running = {
   /** At once, without a chance to tidy up. */
@@ -29,6 +30,20 @@ export async function startReplica(start: () => Promise<Running>): Promise<Repli
       over = true
       await starting.catch(() => {}) // whoever started it has heard
       await running.stop()
+    },
+  }
+}
+
+const GRACE_MS = 10_000
+
+/** Ends a process as `docker stop` does: it is asked to leave, and killed when it has not after 10 s. */
+export function asDockerStops(program: Program): Running {
+  return {
+    kill: program.kill,
+    async stop() {
+      const patience = setTimeout(program.kill, GRACE_MS)
+      await program.stop().catch(() => {}) // Next.js leaves with 143
+      clearTimeout(patience)
     },
   }
 }

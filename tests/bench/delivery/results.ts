@@ -11,6 +11,10 @@ export type Outcome = {
   title: string
   /** Counts segments of replays, of which nobody raises any. */
   replays: boolean
+  /** All has to arrive that goes straight to Sentry. */
+  control: boolean
+  /** More than a browser promises to send. */
+  beyond: boolean
   rounds: Cell[][]
   /** Why it was left out. */
   skipped?: string
@@ -26,12 +30,24 @@ export type Course = {
   tell(step: string): void
 }
 
-export async function runAll(course: Course): Promise<Results> {
-  const situations: Outcome[] = []
+/** Situations that are not `wanted` are told as left out. */
+export async function runAll(course: Course, wanted: (situation: Situation) => boolean): Promise<Results> {
+  const all = course.phases.flat(2)
+  const situations = all
+    .filter((situation) => !wanted(situation))
+    .map((situation) => leftOut(situation, 'left out'))
   let org = 0
-  for (const lanes of course.phases) {
-    const outcomes = await Promise.all(lanes.map((lane) => runLane(course, lane, ++org)))
-    situations.push(...outcomes.flat())
+  for (const phase of course.phases) {
+    const lanes = phase.map((lane) => lane.filter(wanted)).filter(({ length }) => length > 0)
+    const failed = new AbortController()
+    const running = lanes.map((lane) =>
+      runLane(course, lane, ++org, failed.signal).catch((error) => {
+        failed.abort(error)
+        throw error
+      }),
+    )
+    await Promise.allSettled(running) // none is left running
+    situations.push(...(await Promise.all(running)).flat())
   }
   const order = SITUATIONS.map(({ title }) => title)
   return {
@@ -45,18 +61,33 @@ async function runLane(
   { app, ways, plan, tell }: Course,
   lane: readonly Situation[],
   org: number,
+  failed: AbortSignal,
 ): Promise<Outcome[]> {
   await using scene = await startScene(app, ways, org)
   const outcomes: Outcome[] = []
   for (const situation of lane) {
-    const outcome = { title: situation.title, replays: situation.replays === true }
     const skipped = whyNot(situation)
+    if (skipped !== undefined) outcomes.push(leftOut(situation, skipped))
+    else outcomes.push(outcomeOf(situation, await runRounds(situation)))
+  }
+  return outcomes
+
+  async function runRounds(situation: Situation): Promise<Cell[][]> {
     const rounds: Cell[][] = []
-    for (let round = 1; round <= plan.rounds && !skipped; round++) {
+    for (let round = 1; round <= plan.rounds; round++) {
+      failed.throwIfAborted()
       tell(`${situation.title}, round ${round}`)
       rounds.push(await runRound(scene, situation, plan, `${situation.title}, round ${round}, error`))
     }
-    outcomes.push({ ...outcome, rounds, ...(skipped && { skipped }) })
+    return rounds
   }
-  return outcomes
+}
+
+function outcomeOf(situation: Situation, rounds: Cell[][]): Outcome {
+  const { title, control = false, replays = false, beyond = false } = situation
+  return { title, control, replays, beyond, rounds }
+}
+
+function leftOut(situation: Situation, skipped: string): Outcome {
+  return { ...outcomeOf(situation, []), skipped }
 }

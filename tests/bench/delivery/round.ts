@@ -7,7 +7,7 @@ import type { Plan } from './plan.ts'
 import { WELL } from './recorder.ts'
 import type { Scene } from './scene.ts'
 import type { Situation } from './situations.ts'
-import { countsOf, openVisits, untilAnswered, type Visit } from './visits.ts'
+import { countsOf, networkChanged, openPages, untilAnswered, type Visit } from './visits.ts'
 import type { Way, WayName } from './ways.ts'
 
 export type Tally = {
@@ -43,11 +43,11 @@ export async function runRound(
   plan: Plan,
   label: string,
 ): Promise<Cell[]> {
-  const { recorder, ways } = scene
+  const { recorder, ways, visits } = scene
   recorder.behave(WELL)
   recorder.forget()
   for (const { project } of ways) recorder.takenOf(project)
-  await using visits = await openVisits(scene, situation.visitors?.() ?? {})
+  await using _pages = await openPages(visits, recorder, situation.pages?.() ?? {})
   const inHand = new Map<WayName, number>()
   const pages = new Map<WayName, PageTimes>()
   const killing = () => {
@@ -56,7 +56,7 @@ export async function runRound(
   }
 
   for (const group of situation.inTurn ? ways.map((way) => [way]) : [ways]) {
-    const there = visits.all.filter(({ way }) => group.includes(way))
+    const there = visits.filter(({ way }) => group.includes(way))
     const times = await timePages(group, async () => {
       await situation.run({ scene, plan, visits: there, label, killing })
       await untilAnswered(there)
@@ -66,11 +66,12 @@ export async function runRound(
   recorder.behave(WELL)
   await untilDelivered(scene, situation.quietMs ?? QUIET_MS)
 
-  return Promise.all(
+  if (networkChanged(visits)) throw new Invalid('interfaces of this machine came or went meanwhile')
+  return await Promise.all(
     ways.map(async (way) => ({
       way: way.name,
       tallies: await tally(
-        visits.all.filter((visit) => visit.way === way),
+        visits.filter((visit) => visit.way === way),
         recorder.takenOf(way.project),
       ),
       page: pages.get(way.name) as PageTimes,
@@ -81,7 +82,7 @@ export async function runRound(
 
 /** Resolves when nothing waits any more, and nothing is on its way. */
 async function untilDelivered({ ways, recorder }: Scene, quietMs: number): Promise<void> {
-  const waiting = async (way: Way) => (await way.waiting()) > 0
+  const waiting = async (way: Way) => (await way.waiting()) !== 0
   const settled = async () =>
     !(await Promise.all(ways.map(waiting))).includes(true) && recorder.quietMs() > quietMs
   await until(settled, DELIVERED_WITHIN + quietMs)

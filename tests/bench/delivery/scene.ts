@@ -1,16 +1,16 @@
-/** Everything one situation needs, and shares with no other: a Sentry, the ways to it, and a Chromium with visitors. */
+/** Everything one lane needs, and shares with no other: a Sentry, the ways to it, and a Chromium with visitors. */
 
-import { type Chromium, startChromium } from '../../helpers/chromium.ts'
-import { freePort } from '../../helpers/ports.ts'
+import { startChromium } from '../../helpers/chromium.ts'
 import type { App } from './app.ts'
 import { type Recorder, startRecorder } from './recorder.ts'
+import { steadyPort } from './steady-port.ts'
+import { letIn, type Visit } from './visits.ts'
 import { PROJECTS, startWay, type Way, type WayName } from './ways.ts'
 
 export type Scene = {
-  app: App
   recorder: Recorder
   ways: Way[]
-  chromium: Chromium
+  visits: Visit[]
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -22,12 +22,16 @@ export async function startScene(app: App, names: readonly WayName[], org: numbe
       names.map((name) => PROJECTS[name]),
     ),
   )
-  const appPort = await freePort()
+  const appPort = await steadyPort()
   const server = await app.start({ port: appPort, reroute: recorder.reroute })
   starting.defer(server.stop)
   const parts = { app, appPort, recorder }
-  const ways = await Promise.all(names.map(async (name) => starting.use(await startWay(name, parts))))
+  const ways = []
+  for (const name of names) ways.push(starting.use(await startWay(name, parts)))
   const chromium = starting.use(await startChromium({ leads: { [recorder.host]: recorder.address } }))
+  const visits = await Promise.all(
+    ways.flatMap((way) => app.pages.map((kind) => letIn(starting, chromium, way, kind))),
+  )
   const started = starting.move()
-  return { app, recorder, ways, chromium, [Symbol.asyncDispose]: () => started.disposeAsync() }
+  return { recorder, ways, visits, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }

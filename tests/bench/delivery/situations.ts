@@ -4,10 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 import { readLists } from '../../helpers/adblock.ts'
 import { type Requirement, unmet } from '../../helpers/requirements.ts'
+import type { Leaving } from './peers/in-page.ts'
 import type { Plan } from './plan.ts'
 import { type Manner, WELL } from './recorder.ts'
 import type { Scene } from './scene.ts'
-import type { Visit, VisitOptions } from './visits.ts'
+import type { PageOptions, Visit } from './visits.ts'
 
 export type Stage = {
   scene: Scene
@@ -24,11 +25,15 @@ export type Situation = {
   title: string
   /** What the machine has to have for it. */
   needs?: Requirement
-  visitors?: () => VisitOptions
+  pages?: () => PageOptions
   /** Ways one after the other: side by side they would slow each other down. */
   inTurn?: true
+  /** Leaves the way straight to Sentry alone: what is lost there, the benchmark itself has lost. */
+  control?: boolean
   /** Segments of replays are counted, of which nobody raises any. */
-  replays?: true
+  replays?: boolean
+  /** More than a browser keeps alive: for no way to promise, and so less of it. */
+  beyond?: boolean
   /** How long nothing may have come until nothing is expected to come any more. */
   quietMs?: number
   run(stage: Stage): Promise<void>
@@ -39,14 +44,19 @@ type Trouble = (stage: Stage) => Promise<void>
 const QUIETLY: Trouble = async () => {}
 
 const everyMs = ({ everyMs }: Plan) => everyMs
+const oftenMs = ({ oftenMs }: Plan) => oftenMs
 const seldomMs = ({ seldomMs }: Plan) => seldomMs
 
-export const NOTHING_WRONG: Situation = { title: 'nothing wrong', run: steadily(everyMs, QUIETLY) }
+export const NOTHING_WRONG: Situation = {
+  title: 'nothing wrong',
+  control: true,
+  run: steadily(everyMs, QUIETLY),
+}
 
 const LISTS: Situation = {
   title: 'ad-block lists on',
   needs: 'lists',
-  visitors: () => ({ lists: readLists() }),
+  pages: () => ({ lists: readLists() }),
   run: steadily(everyMs, QUIETLY),
 }
 
@@ -54,6 +64,7 @@ const AWAY: Situation = { title: 'Sentry away for 30 s', run: steadily(seldomMs,
 
 const SLOW: Situation = {
   title: 'Sentry slow, 5 s an answer',
+  control: true,
   run: steadily(seldomMs, (stage) => behave(stage, () => ({ status: 200, delayMs: stage.plan.slowMs }))),
 }
 
@@ -64,16 +75,19 @@ const FAILING: Situation = {
 
 const KILLED: Situation = {
   title: 'tunnel or app server killed',
-  run: steadily(everyMs, (stage) => inTurn(stage, 'kill')),
+  control: true,
+  run: steadily(oftenMs, (stage) => inTurn(stage, 'kill')),
 }
 
 const REDEPLOYED: Situation = {
   title: 'tunnel or app server redeployed',
-  run: steadily(everyMs, (stage) => inTurn(stage, 'stop')),
+  control: true,
+  run: steadily(oftenMs, (stage) => inTurn(stage, 'stop')),
 }
 
 const STORM: Situation = {
   title: 'storm, 50 tabs × 100 errors',
+  control: true,
   inTurn: true,
   async run({ visits, label, plan }) {
     await onAll(visits, ({ page }) => page.evaluate((many) => window.delivery.openTabs(many), plan.tabs))
@@ -89,7 +103,7 @@ const STORM: Situation = {
 const REPLAY: Situation = {
   title: 'session replay, Sentry away for 30 s',
   replays: true,
-  visitors: () => ({ replay: true }),
+  pages: () => ({ replay: true }),
   quietMs: 35_000, // the SDK tries a segment again after 5, 10 and 30 s when the network failed it
   async run(stage) {
     const moving = onAll(stage.visits, ({ page }) => page.evaluate(() => window.delivery.moveAbout()))
@@ -97,12 +111,12 @@ const REPLAY: Situation = {
   },
 }
 
-const [CLOSED_2, CLOSED_50, CLOSED_70] = [closed(2), closed(50), closed(70)]
+const [LEFT_2, LEFT_50, LEFT_70] = [left(2, 8), left(50, 1), left(70, 1, 1 / 8)]
 
 /** In the order in which they are told. */
 export const SITUATIONS = [
   ...[NOTHING_WRONG, LISTS, AWAY, SLOW, FAILING, KILLED, REDEPLOYED],
-  ...[CLOSED_2, CLOSED_50, CLOSED_70, STORM, REPLAY],
+  ...[LEFT_2, LEFT_50, LEFT_70, STORM, REPLAY],
 ]
 
 /** Phases, one after the other; of each phase its lanes, side by side; of each lane its situations, one after the other. */
@@ -110,45 +124,46 @@ export type Phases = readonly (readonly (readonly Situation[])[])[]
 
 /** What waits more than it works goes on beside the rest. */
 export const ALL_PHASES: Phases = [
-  [
-    [AWAY],
-    [SLOW],
-    [REPLAY],
-    [NOTHING_WRONG, LISTS, FAILING, KILLED, REDEPLOYED, CLOSED_2, CLOSED_50, CLOSED_70],
-  ],
+  [[AWAY], [REPLAY], [SLOW, NOTHING_WRONG, LISTS, FAILING], [KILLED, REDEPLOYED], [LEFT_2, LEFT_50, LEFT_70]],
   [[STORM]],
 ]
 
 /** Enough to see that all is counted right. */
-export const FEW_PHASES: Phases = [[[AWAY], [NOTHING_WRONG, FAILING, CLOSED_2]]]
+export const FEW_PHASES: Phases = [[[AWAY], [NOTHING_WRONG, FAILING, LEFT_2]]]
 
 /** Why a situation cannot be had on this machine. */
 export function whyNot({ needs }: Situation): string | undefined {
   return needs && unmet(needs)
 }
 
-function closed(kilobytes: number): Situation {
+/** `together`: so many of them in that moment. A browser keeps 64 KB alive for a page that is gone. */
+function left(kilobytes: number, together: number, share = 1): Situation {
   return {
-    title: `page closed at an error of ${kilobytes} KB`,
+    title: `page left at an error of ${kilobytes} KB`,
+    control: share === 1,
+    beyond: share < 1,
     async run({ visits, label, plan }) {
+      const times = Math.ceil((plan.errors * share) / together)
       await onAll(visits, async ({ page }) => {
-        const heard = page.evaluate((many) => window.delivery.hearLeaving(many), plan.errors)
-        for (let i = 0; i < plan.errors; i++) await closeTab(page, `${label} ${i}`, kilobytes * 1000)
+        const heard = page.evaluate((many) => window.delivery.hearLeaving(many), times)
+        await leavePages(page, times, { label, bytes: kilobytes * 1000, together })
         await heard
       })
     },
   }
 }
 
-/** Opens a visitor's page once more, and closes it. */
-async function closeTab(first: Page, label: string, bytes: number): Promise<void> {
+/** In a tab of its own, loads the visitor's page anew so many times less one, and then closes it. */
+async function leavePages(first: Page, times: number, leaving: Leaving): Promise<void> {
   const tab = await first.context().newPage()
   await tab.goto(first.url())
-  await tab.evaluate(([label, bytes]) => window.delivery.raiseOnLeaving(label, bytes), [
-    label,
-    bytes,
-  ] as const)
-  await tab.close()
+  for (let i = 1; i <= times; i++) {
+    await tab.evaluate((leaving) => window.delivery.raiseOnLeaving(leaving), {
+      ...leaving,
+      label: `${leaving.label} ${i}`,
+    })
+    await (i < times ? tab.reload() : tab.close())
+  }
 }
 
 /** Errors one after the other for as long as the trouble lasts. */

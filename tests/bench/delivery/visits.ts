@@ -1,41 +1,61 @@
-/** Visitors of one round: of each way one with each SDK. */
+/** Visitors: of each way one with each SDK. They stay for a whole lane, and open their page anew in each round. */
 
 import type { FiltersEngine } from '@ghostery/adblocker'
 import type { Page } from 'playwright-core'
 import { blockAds } from '../../helpers/adblock.ts'
+import type { Chromium } from '../../helpers/chromium.ts'
 import { until } from '../../helpers/until.ts'
 import type { PageKind } from './pages.ts'
 import type { Counts } from './peers/in-page.ts'
-import type { Scene } from './scene.ts'
+import type { Recorder } from './recorder.ts'
 import type { Way } from './ways.ts'
 
-export type Visit = { way: Way; kind: PageKind; page: Page }
+export type Visit = { way: Way; kind: PageKind; page: Page; troubles: readonly string[] }
 
-export type VisitOptions = {
-  /** Lists of an ad blocker that they have switched on. */
+export type PageOptions = {
+  /** Lists of an ad blocker that the visitors have switched on. */
   lists?: FiltersEngine
   /** Their visit is recorded. */
   replay?: boolean
 }
 
-const ANSWERED_WITHIN = 60_000 // ms after the trouble: until then a browser hears, or gives up
+const LOADED_WITHIN = 120_000 // ms
+const ANSWERED_WITHIN = 120_000 // ms after the trouble: until then a browser hears, or gives up
 
-export async function openVisits(scene: Scene, options: VisitOptions) {
-  await using starting = new AsyncDisposableStack()
-  const all: Visit[] = []
-  for (const way of scene.ways)
-    for (const kind of scene.app.pages) {
-      const visitor = starting.use(await scene.chromium.visitor())
-      visitor.allowTrouble(/./) // it is what this is about
-      if (options.lists) await blockAds(visitor.page, options.lists)
-      await visitor.page.goto(urlOf(way, kind, scene, options))
-      all.push({ way, kind, page: visitor.page })
-    }
-  const started = starting.move()
-  return { all, [Symbol.asyncDispose]: () => started.disposeAsync() }
+/** Lets one in, for as long as `stack` lasts. */
+export async function letIn(
+  stack: AsyncDisposableStack,
+  chromium: Chromium,
+  way: Way,
+  kind: PageKind,
+): Promise<Visit> {
+  const visitor = stack.use(await chromium.visitor())
+  visitor.allowTrouble(/./) // it is what this is about
+  visitor.page.context().setDefaultNavigationTimeout(LOADED_WITHIN)
+  return { way, kind, page: visitor.page, troubles: visitor.troubles }
 }
 
-function urlOf(way: Way, kind: PageKind, { recorder }: Scene, { replay }: VisitOptions): string {
+/** Each opens its page. `await using` leaves it. */
+export async function openPages(visits: readonly Visit[], recorder: Recorder, options: PageOptions) {
+  await using opened = new AsyncDisposableStack()
+  opened.defer(async () => void (await Promise.all(visits.map(leave))))
+  await Promise.all(
+    visits.map(async (visit) => {
+      if (options.lists) await blockAds(visit.page, options.lists)
+      await visit.page.goto(urlOf(visit, recorder, options))
+    }),
+  )
+  return opened.move()
+}
+
+async function leave({ page }: Visit): Promise<void> {
+  const tabs = page.context().pages()
+  await Promise.all(tabs.filter((tab) => tab !== page).map((tab) => tab.close()))
+  await page.unrouteAll({ behavior: 'ignoreErrors' })
+  await page.goto('about:blank')
+}
+
+function urlOf({ way, kind }: Visit, recorder: Recorder, { replay }: PageOptions): string {
   const tunnel = way.tunnel(kind, recorder.org)
   const settings = new URLSearchParams({
     dsn: recorder.dsn(way.project),
@@ -57,4 +77,9 @@ export async function untilAnswered(visits: readonly Visit[]): Promise<void> {
 /** What the page itself has counted. */
 export function countsOf({ page }: Visit): Promise<Counts> {
   return page.evaluate(() => window.delivery.counts)
+}
+
+/** Chromium drops what is on its way when an interface of the machine comes or goes, as those of containers do. */
+export function networkChanged(visits: readonly Visit[]): boolean {
+  return visits.some(({ troubles }) => troubles.some((trouble) => trouble.includes('ERR_NETWORK_CHANGED')))
 }

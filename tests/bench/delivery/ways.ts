@@ -7,14 +7,14 @@ import { SITE_HOST } from '../../helpers/chromium.ts'
 import { makeFolder } from '../../helpers/folder.ts'
 import { startNginx } from '../../helpers/nginx.ts'
 import { NODE } from '../../helpers/node.ts'
-import { freePort } from '../../helpers/ports.ts'
 import { startProgram } from '../../helpers/program.ts'
 import { startTunnel } from '../../helpers/tunnel.ts'
 import type { App } from './app.ts'
 import type { PageKind } from './pages.ts'
 import { startPeerNginx } from './peer-nginx.ts'
 import type { Recorder } from './recorder.ts'
-import { type Replica, rerouted, startReplica } from './replica.ts'
+import { asDockerStops, type Replica, rerouted, startReplica } from './replica.ts'
+import { steadyPort } from './steady-port.ts'
 
 export type WayName = 'direct' | 'tunnelRoute' | 'handler' | 'culvert'
 
@@ -36,8 +36,8 @@ export type Way = {
   tunnel(page: PageKind, org: number): string | undefined
   /** What carries its reports on this side of Sentry. */
   replicas: Replica[]
-  /** How many envelopes wait to be delivered later. */
-  waiting(): Promise<number>
+  /** How many envelopes wait to be delivered later; `undefined` while that cannot be said. */
+  waiting(): Promise<number | undefined>
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -48,7 +48,7 @@ type Parts = {
   recorder: Recorder
 }
 
-const STARTS_WITHIN = 60_000 // ms; several start at once
+const STARTS_WITHIN = 120_000 // ms; several start at once
 
 const START: Record<WayName, (parts: Parts) => Promise<Way>> = {
   direct: startDirect,
@@ -78,7 +78,7 @@ async function startTunnelRoute({ app, recorder: { reroute } }: Parts): Promise<
   await using starting = new AsyncDisposableStack()
   const { startRewritten } = app
   if (!startRewritten) throw new Error('this app was not built with a rewrite')
-  const ports = [await freePort(), await freePort()]
+  const ports = [await steadyPort(), await steadyPort()]
   const replicas = await startReplicas(starting, ports, (port) => startRewritten({ port, reroute }))
   const nginx = starting.use(await startPeerNginx({ apps: ports }))
   const started = starting.move()
@@ -95,7 +95,7 @@ async function startTunnelRoute({ app, recorder: { reroute } }: Parts): Promise<
 /** Sentry's own handler in services of their own. */
 async function startHandler({ appPort, recorder }: Parts): Promise<Way> {
   await using starting = new AsyncDisposableStack()
-  const ports = [await freePort(), await freePort()]
+  const ports = [await steadyPort(), await steadyPort()]
   const replicas = await startReplicas(starting, ports, (port) => startHandlerOn(port, recorder))
   const nginx = starting.use(await startPeerNginx({ apps: [appPort], tunnels: ports }))
   const started = starting.move()
@@ -118,7 +118,7 @@ async function startHandlerOn(port: number, { reroute, dsn }: Recorder) {
     env,
   )
   await program.line((line) => line === 'listening', STARTS_WITHIN)
-  return program
+  return asDockerStops(program)
 }
 
 /** Culvert as it ships: its nginx, two tunnels, and the spool that they share. */
@@ -129,10 +129,10 @@ async function startCulvert({ appPort, recorder }: Parts): Promise<Way> {
     SENTRY_DSN: recorder.dsn(PROJECTS.culvert),
     SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
   }
-  const ports = [await freePort(), await freePort()]
+  const ports = [await steadyPort(), await steadyPort()]
   let tunnel: Awaited<ReturnType<typeof startTunnel>> | undefined
   const replicas = await startReplicas(starting, ports, async (port) => {
-    const env = { ...shared, PORT: String(port) }
+    const env = { ...shared, PORT: String(port), ADMIN_PORT: String(await steadyPort()) }
     tunnel = await startTunnel({ env, reroute: recorder.reroute, timeout: STARTS_WITHIN })
     return tunnel
   })
@@ -146,8 +146,7 @@ async function startCulvert({ appPort, recorder }: Parts): Promise<Way> {
     async waiting() {
       const answer = await tunnel?.admin('/status')
       const status: ReplicaStatus | undefined = await answer?.json()
-      if (status?.spool?.envelopes === undefined) throw new Error('Culvert does not say what its spool holds')
-      return status.spool.envelopes
+      return status?.spool?.envelopes
     },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }

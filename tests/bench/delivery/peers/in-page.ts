@@ -20,6 +20,9 @@ export type Counts = {
   handed: string[]
 }
 
+/** So many errors of so many bytes. */
+export type Leaving = { label: string; bytes: number; together: number }
+
 declare global {
   interface Window {
     delivery: ReturnType<typeof startReporting>
@@ -89,11 +92,13 @@ export function startReporting(sdk: Sdk) {
     }
   }
 
-  /** An error in the moment in which this page is closed. What is counted is told to the visitor's first page. */
-  function raiseOnLeaving(label: string, bytes: number): void {
+  /** Errors in the moment in which this page is left. What is counted is told to the visitor's first page. */
+  function raiseOnLeaving({ label, bytes, together }: Leaving): void {
     addEventListener('pagehide', () => {
-      counts.raised++
-      sdk.captureException(new Error(label), { extra: { state: 'x'.repeat(bytes) } })
+      for (let i = 0; i < together; i++) {
+        counts.raised++
+        sdk.captureException(new Error(`${label} ${i}`), { extra: { state: 'x'.repeat(bytes) } })
+      }
       localStorage.setItem('left', JSON.stringify({ label, ...counts }))
     })
   }

@@ -1,0 +1,28 @@
+/** Ports that stay ours while a process is away: below those that systems give to connections of others. */
+
+import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+
+const [FROM, TO] = [10_000, 32_000]
+const given = new Set<number>()
+
+/** A port of 127.0.0.1 that nobody listens on, given once. */
+export async function steadyPort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(FROM, TO)
+    if (given.has(port)) continue
+    given.add(port)
+    if (await isFree(port)) return port
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1')
+  const listens = await once(server, 'listening').then(
+    () => true,
+    () => false,
+  )
+  server.close()
+  return listens
+}
