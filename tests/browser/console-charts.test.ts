@@ -5,6 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ConsoleSite, startConsole } from '../helpers/console.ts'
 import { requires } from '../helpers/requirements.ts'
 
+const SOON = { timeout: 40_000 }
+
 type Past = { after: number; answers: Record<string, number> }[]
 
 describe('A chart of the console', requires('chromium', 'nginx'), () => {
@@ -38,7 +40,7 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     await page.goto(`${desk.site.url}/console`)
     const chart = page.getByRole('figure').filter({ hasText: 'Envelopes by fate' })
     await expect
-      .poll(() => chart.getByRole('slider').getAttribute('aria-valuemax'))
+      .poll(() => chart.getByRole('slider').getAttribute('aria-valuemax'), SOON)
       .toBe(`${past.length - 2}`)
     return chart
   }
@@ -73,7 +75,7 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
       { after: 10, answers: { delivered: 130 } },
     ])
     await chart.getByRole('listitem').filter({ hasText: 'delivered 3/s' }).waitFor()
-    await expect.poll(() => pixelsOf(chart, 'text-good')).toBeGreaterThan(4)
+    await expect.poll(() => pixelsOf(chart, 'text-good'), SOON).toBeGreaterThan(4)
     expect(await pixelsOf(chart, 'text-bad')).toBe(0)
   })
 
@@ -101,7 +103,7 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     expect(await lines()).toEqual(['delivered 6/s', 'refused 0.2/s'])
     await chart.getByRole('slider').focus()
     await page.keyboard.press('ArrowLeft')
-    await expect.poll(lines).toEqual(['delivered 4/s', 'refused 0/s'])
+    await expect.poll(lines, SOON).toEqual(['delivered 4/s', 'refused 0/s'])
     expect(await chart.getByRole('slider').getAttribute('aria-valuetext')).toMatch(
       /^\d\d:\d\d:10: delivered 4\/s, refused 0\/s$/,
     )
@@ -121,7 +123,7 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
       const cells = await Promise.all(rows.map((row) => row.locator('th, td').allTextContents()))
       return cells.map((row) => row.slice(1))
     }
-    await expect.poll(figures).toEqual([
+    await expect.poll(figures, SOON).toEqual([
       ['delivered', 'declined'],
       ['1,301', '1'],
       ['4', '0'],

@@ -75,7 +75,7 @@ describe('The feed', requires('chromium', 'nginx'), () => {
       .waitFor()
 
     await page.goto(`${desk.site.url}/console/feed?receipt=nobody-1`)
-    await page.getByText(/nobody-1 is not among what the replicas still keep/).waitFor()
+    await page.getByText(/nobody-1 is not among the newest 10,000/).waitFor()
   })
 
   it('is walked by the arrow keys, and Escape closes what is open and gives the focus back', async () => {
@@ -91,7 +91,7 @@ describe('The feed', requires('chromium', 'nginx'), () => {
     expect(await focused()).toBe(first)
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('ArrowDown')
-    await expect.poll(focused).toBe(third)
+    await expect.poll(focused, SOON).toBe(third)
     await page.keyboard.press('Enter')
     const details = page.getByRole('region', { name: 'Receipt' })
     await details.getByText(String(third)).waitFor()

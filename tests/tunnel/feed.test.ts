@@ -131,6 +131,27 @@ describe('The feed', () => {
     await told.return(undefined)
   })
 
+  it('begins with so many of the newest for a reader who has read nothing, and tells of no gap before them', async () => {
+    const receipts = createReceipts(NO_METRICS, { tell: () => {} }, Date.now)
+    const app = new Hono().get('/receipts', createFeed(receipts, 'r'))
+    const firstOf = async (newest: number) => {
+      const told = eventsOf((await app.request(`/receipts?newest=${newest}`)).body ?? [])
+      const { value } = await told.next()
+      await told.return(undefined)
+      return [value?.event, value?.id]
+    }
+    for (let n = 1; n <= 5; n++) receipts.settle({ ...longReceipt(n), reason: 'short' })
+    expect([await firstOf(2), await firstOf(5), await firstOf(9)]).toEqual([
+      ['receipt', 'r:4'],
+      ['receipt', 'r:1'],
+      ['receipt', 'r:1'],
+    ])
+    for (let n = 6; n <= 40_101; n++) receipts.settle({ ...longReceipt(n), reason: 'short' })
+    expect(await firstOf(50_000)).toEqual(['receipt', 'r:102'])
+    for (const newest of ['-1', 'x', '1e3', ''])
+      expect((await app.request(`/receipts?newest=${newest}`)).status).toBe(400)
+  })
+
   it('lets a visitor look up the one receipt of a token, and nothing by an unknown one', async () => {
     const { headers } = await send()
     const found = await tunnel.admin(`/receipts/${headers['x-culvert-receipt']}`)

@@ -13,7 +13,7 @@ const MOST_READERS = 100
 export type Feed = (c: Context) => Response
 
 /**
- * Answers with what was told after `Last-Event-ID` (`replica:number`), or from now on without one. A reader is a position: each
+ * Answers with what was told after `Last-Event-ID` (`replica:number`); without one with the `newest` so many, or from now on. A reader is a position: each
  * write is awaited, so that one who sleeps costs nothing, and who has slept too long is told of the gap. `replica` marks the
  * process: a number of another one means nothing here.
  */
@@ -23,8 +23,12 @@ export function createFeed(receipts: Receipts, replica: string): Feed {
     if (c.req.method === 'HEAD') return c.body(null) // Hono asks as for GET, and nobody would ever read what is told
     if (readers >= MOST_READERS)
       return c.json({ detail: `${MOST_READERS} read the feed already. Close some of them.` }, 503)
+    const many = c.req.query('newest') ?? '0'
+    if (!/^\d{1,9}$/.test(many)) return c.json({ detail: 'newest is how many receipts, like 1000.' }, 400)
     readers++
-    const from = startingPoint(c.req.header('last-event-id'), receipts, replica)
+    const from =
+      readPoint(c.req.header('last-event-id') ?? '', receipts, replica) ??
+      beforeNewest(Number(many), receipts)
     return streamSSE(c, (stream) => follow(stream, receipts, replica, from).finally(() => readers--))
   }
 }
@@ -65,10 +69,16 @@ function sayGap(missed: number, replica: string): string {
   return `event: gap\ndata: ${JSON.stringify({ missed, replica })}\n\n`
 }
 
-function startingPoint(lastId: string | undefined, receipts: Receipts, replica: string): number {
-  const [name, number] = splitLast(lastId ?? '')
-  if (name !== replica || !/^\d{1,15}$/.test(number)) return receipts.newest()
+/** `undefined` where it names none of ours. */
+function readPoint(lastId: string, receipts: Receipts, replica: string): number | undefined {
+  const [name, number] = splitLast(lastId)
+  if (name !== replica || !/^\d{1,15}$/.test(number)) return undefined
   return Math.min(Number(number), receipts.newest())
+}
+
+/** As far as so many are kept: who has read none yet misses none. */
+function beforeNewest(many: number, receipts: Receipts): number {
+  return receipts.after(receipts.newest() - many, 0).first - 1
 }
 
 /** A replica's name may hold a colon itself. */

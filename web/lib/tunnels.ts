@@ -2,9 +2,10 @@
 
 import 'server-only'
 import { lookup } from 'node:dns/promises'
-import { isIP } from 'node:net'
 import type { Receipt } from 'tunnel/contract'
+import { createAddresses } from './addresses.ts'
 import type { Config } from './config.ts'
+import { held } from './held.ts'
 
 export type Door = Pick<Config, 'tunnelAdmins' | 'adminToken'>
 
@@ -28,17 +29,7 @@ export function ask({ adminToken }: Door, url: string, init: RequestInit = {}): 
   return fetch(url, { cache: 'no-store', signal: AbortSignal.timeout(LONGEST), ...init, headers })
 }
 
-/** A name stands for all of its addresses: so many tunnels there are. */
-export async function originsOf({ tunnelAdmins }: Door): Promise<string[]> {
-  const found = await Promise.all(
-    tunnelAdmins.map(async (authority) => {
-      const { hostname, port } = new URL(`http://${authority}`)
-      if (isIP(hostname.replace(/[[\]]/g, ''))) return [`http://${authority}`]
-      const addresses = await lookup(hostname, { all: true }).catch(() => [])
-      return addresses.map(
-        ({ address, family }) => `http://${family === 6 ? `[${address}]` : address}:${port}`,
-      )
-    }),
-  )
-  return [...new Set(found.flat())]
+export function originsOf({ tunnelAdmins }: Door): Promise<string[]> {
+  const find = held('addresses', () => createAddresses((hostname) => lookup(hostname, { all: true })))
+  return find(tunnelAdmins)
 }

@@ -102,8 +102,7 @@ function createConsole(settings: Config, session: string): Console {
       {
         origins,
         nameOf: async (origin) => (await statusOf(settings, origin)).replica,
-        open: (origin, lastId, signal) =>
-          ask(settings, `${origin}/receipts`, { headers: { 'last-event-id': lastId }, signal }),
+        ask: (url, init) => ask(settings, url, init),
         isWelcome: isOpen,
         now: Date.now,
       },

@@ -4,13 +4,14 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { Receipt, SpoolEnd } from 'tunnel/contract'
 import { type Cursor, writeCursor } from './cursor.ts'
+import { MOST_ROWS } from './rows.ts'
 
 /** One event of the stream. An end may come before its receipt: another replica may have told it. */
 export type Told = { receipts: Receipt[]; ends: SpoolEnd[]; marks: Mark[] }
 
 /**
- * What is missing or may be: receipts and ends that a replica no longer kept; what one that ended had not told yet; and that one does not
- * answer, or does again with nothing lost.
+ * What is missing or may be: receipts and ends that a replica no longer kept, at the time of the next that it did; what one that ended
+ * had not told yet; and that one does not answer, or does again with nothing lost.
  */
 export type Mark =
   | { kind: 'missed'; replica: string; missed: number; time: number }
@@ -20,8 +21,8 @@ export type FeedParts = {
   origins: () => Promise<string[]>
   /** The name of the replica there. */
   nameOf: (origin: string, signal: AbortSignal) => Promise<string>
-  /** What it told after `lastId`, as server-sent events. */
-  open: (origin: string, lastId: string, signal: AbortSignal) => Promise<Response>
+  /** One request to an admin port. */
+  ask: (url: string, init: RequestInit) => Promise<Response>
   /** Whether the reader may still read. */
   isWelcome: () => boolean
   now: () => number
@@ -30,6 +31,8 @@ export type FeedParts = {
 /** Numbered as the replica that told it counts. */
 type Heard = ({ receipt: Receipt } | { end: SpoolEnd }) & { replica: string; number: number }
 type Piece = Heard | { mark: Mark }
+/** `opening`: how many of the newest it tells to a reader who has read nothing yet. */
+type Followed = { stop: AbortController; failures: number; name?: string; opening?: number }
 
 const LOOK_MS = 2_000 // for replicas that come and go
 const AGAIN_MS = 1_000
@@ -37,13 +40,16 @@ const GATHER_MS = 100 // receipts that come together go together
 const BUFFERED = 500
 const HEARTBEAT_MS = 15_000
 const SILENT_AFTER = 3 // tries
+const ABSENT_AFTER = 3 // looks
+const MOST_LOST = 100 // replicas of which is known that they ended or are silent
 
 /** Reads no faster than it is read: a reader that sleeps is a position in each replica, and nothing here grows. */
 export function streamFeed(parts: FeedParts, from: Cursor): ReadableStream<Uint8Array> {
-  const { origins, nameOf, open, isWelcome, now } = parts
+  const { origins, nameOf, ask, isWelcome, now } = parts
   const gone = new AbortController()
   const at = new Map(from)
-  const followed = new Map<string, { stop: AbortController; name?: string }>()
+  const followed = new Map<string, Followed>()
+  const lost = new Map<string, 'ended' | 'silent'>()
   const text = new TextEncoder()
   let pieces: Piece[] = []
   let wakeReader = () => {}
@@ -94,15 +100,14 @@ export function streamFeed(parts: FeedParts, from: Cursor): ReadableStream<Uint8
     for (const wake of writers) wake()
     const event: Told = { receipts: [], ends: [], marks: [] }
     for (const piece of told)
-      if ('mark' in piece) {
-        event.marks.push(piece.mark)
-        if (piece.mark.kind === 'ended') at.delete(piece.mark.replica)
-      } else {
+      if ('mark' in piece) event.marks.push(piece.mark)
+      else {
         if ('end' in piece) event.ends.push(piece.end)
         else event.receipts.push(piece.receipt)
         at.set(piece.replica, piece.number)
       }
-    return `id: ${writeCursor(at)}\ndata: ${JSON.stringify(event)}\n\n`
+    const standing = [...at].filter(([name]) => lost.get(name) !== 'ended')
+    return `id: ${writeCursor(new Map(standing))}\ndata: ${JSON.stringify(event)}\n\n`
   }
 
   async function push(piece: Piece): Promise<void> {
@@ -115,72 +120,102 @@ export function streamFeed(parts: FeedParts, from: Cursor): ReadableStream<Uint8
   }
 
   async function keepLooking(): Promise<void> {
-    for (let looks = 0; !gone.signal.aborted; looks++) {
+    let isOpening = from.size === 0
+    for (let looks = 1; !gone.signal.aborted; looks++) {
       const found = await origins().catch(() => [...followed.keys()])
-      for (const origin of found) if (!followed.has(origin)) follow(origin)
+      const opening = isOpening ? Math.ceil(MOST_ROWS / found.length) : undefined
+      isOpening &&= found.length === 0
+      for (const origin of found) if (!followed.has(origin)) follow(origin, opening)
       for (const [origin, { stop, name }] of followed)
         if (!found.includes(origin)) {
           stop.abort()
           followed.delete(origin)
-          if (name) await mark('ended', name)
+          if (name) mark('ended', name)
         }
-      if (looks === 2) await markAbsent()
+      if (looks >= ABSENT_AFTER) markAbsent()
       await wait(LOOK_MS, undefined, { signal: gone.signal }).catch(() => {})
     }
   }
 
-  /** Those that the reader knew and that nobody is any more: they ended while nobody read. */
-  async function markAbsent(): Promise<void> {
-    const names = [...followed.values()].map(({ name }) => name)
-    if (names.includes(undefined)) return // it may be one of those
-    for (const name of from.keys()) if (at.has(name) && !names.includes(name)) await mark('ended', name)
+  /** Those that the reader knew and that nobody is any more. They ended while nobody read, or one of them is whoever does not answer. */
+  function markAbsent(): void {
+    const all = [...followed.values()]
+    const nameless = all.filter(({ name }) => name === undefined)
+    if (nameless.some(({ failures }) => failures < SILENT_AFTER)) return // it may be one of those
+    for (const name of at.keys())
+      if (!all.some((its) => its.name === name)) mark(nameless.length > 0 ? 'silent' : 'ended', name)
   }
 
-  async function mark(kind: 'ended' | 'silent' | 'back', replica: string): Promise<void> {
-    await push({ mark: { kind, replica, time: now() } })
+  /** Once for each time that one is lost; where it stood is remembered, for it may come back. */
+  function mark(kind: 'ended' | 'silent' | 'back', replica: string): void {
+    const before = lost.get(replica)
+    if (kind === 'back' ? !before : before === kind || before === 'ended') return
+    lost.delete(replica)
+    if (kind !== 'back') lost.set(replica, kind)
+    const [oldest] = lost.keys()
+    if (lost.size > MOST_LOST && oldest !== undefined) {
+      lost.delete(oldest)
+      at.delete(oldest)
+    }
+    pieces.push({ mark: { kind, replica, time: now() } })
+    wakeReader()
   }
 
-  function follow(origin: string): void {
+  function follow(origin: string, opening: number | undefined): void {
     const stop = new AbortController()
-    const its: { stop: AbortController; name?: string } = { stop }
+    const its: Followed = { stop, failures: 0, ...(opening !== undefined && { opening }) }
     followed.set(origin, its)
     void keepReading(origin, its, AbortSignal.any([gone.signal, stop.signal]))
   }
 
-  async function keepReading(origin: string, its: { name?: string }, signal: AbortSignal): Promise<void> {
-    for (let failures = 0; !signal.aborted; ) {
+  async function keepReading(origin: string, its: Followed, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
       try {
         const name = await nameOf(origin, signal)
-        if (its.name && its.name !== name) await mark('ended', its.name)
-        if (its.name === name && failures >= SILENT_AFTER) await mark('back', name)
+        if (its.name && its.name !== name) mark('ended', its.name)
+        mark('back', name)
         its.name = name
-        failures = 0
-        await read(origin, name, signal)
+        its.failures = 0
+        await read(origin, name, its.opening, signal)
       } catch {
-        if (++failures === SILENT_AFTER && its.name && !signal.aborted) await mark('silent', its.name)
+        if (++its.failures >= SILENT_AFTER && its.name && !signal.aborted) mark('silent', its.name)
       }
       await wait(AGAIN_MS, undefined, { signal }).catch(() => {})
     }
   }
 
-  async function read(origin: string, name: string, signal: AbortSignal): Promise<void> {
-    const pending = pieces.findLast((piece) => 'number' in piece && piece.replica === name)
-    const last = pending && 'number' in pending ? pending.number : (at.get(name) ?? 0)
-    const response = await open(origin, `${name}:${last}`, signal)
+  async function read(
+    origin: string,
+    name: string,
+    opening: number | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const last = standingOf(name)
+    const response =
+      last === undefined && opening !== undefined
+        ? await ask(`${origin}/receipts?newest=${opening}`, { signal })
+        : await ask(`${origin}/receipts`, { signal, headers: { 'last-event-id': `${name}:${last ?? 0}` } })
     if (!response.ok || !response.body) throw new Error(`${origin} answered ${response.status}`)
     const events = response.body
       .pipeThrough(new TextDecoderStream())
       .pipeThrough(new EventSourceParserStream())
+    let missed = 0
     for await (const { id, event, data } of events) {
       if (signal.aborted) return
-      if (event === 'gap') {
-        const { missed } = JSON.parse(data)
-        await push({ mark: { kind: 'missed', replica: name, missed, time: now() } })
-      } else if (event === 'receipt' || event === 'end') {
+      if (event === 'gap') missed += JSON.parse(data).missed
+      else if (event === 'receipt' || event === 'end') {
         const number = Number(id?.slice(id.lastIndexOf(':') + 1))
-        const told = JSON.parse(data)
+        const told: Receipt & SpoolEnd = JSON.parse(data)
+        if (missed > 0) await push({ mark: { kind: 'missed', replica: name, missed, time: told.time } })
+        missed = 0
         await push({ ...(event === 'end' ? { end: told } : { receipt: told }), replica: name, number })
       }
     }
+  }
+
+  /** The number of the last that came of it, told already or about to be. */
+  function standingOf(name: string): number | undefined {
+    const pending = pieces.findLast((piece) => 'number' in piece && piece.replica === name)
+    return pending && 'number' in pending ? pending.number : at.get(name)
   }
 }

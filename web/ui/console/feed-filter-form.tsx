@@ -5,7 +5,7 @@ import { memo, useState } from 'react'
 import type { Receipt } from 'tunnel/contract'
 import { ANSWERS, ENDS } from '../../lib/console/fates.ts'
 import type { FeedFilter, FilterName } from '../../lib/console/feed-filter.ts'
-import type { Row } from '../../lib/console/use-feed.ts'
+import type { Row } from '../../lib/console/rows.ts'
 import { Button } from '../button.tsx'
 
 type Props = { filter: FeedFilter; rows: readonly Row[]; onChange: (filter: FeedFilter) => void }

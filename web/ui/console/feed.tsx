@@ -5,7 +5,8 @@ import { useSearchParams } from 'next/navigation'
 import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
 import type { Receipt, SpoolEnd } from 'tunnel/contract'
 import { type FeedFilter, OPENED, passes, readFilter, writeView } from '../../lib/console/feed-filter.ts'
-import { MOST_ROWS, type Row, useFeed } from '../../lib/console/use-feed.ts'
+import { MOST_ROWS, type Row } from '../../lib/console/rows.ts'
+import { useFeed } from '../../lib/console/use-feed.ts'
 import { sayCount } from '../../lib/console/words.ts'
 import { Button } from '../button.tsx'
 import { FeedFilterForm } from './feed-filter-form.tsx'
@@ -85,8 +86,8 @@ export function Feed() {
         {openedId && !opened && state === 'open' && rows.length > 0 && (
           <Panel title="Receipt">
             <Empty>
-              {openedId} is not among what the replicas still keep: a receipt is there for 10 minutes, or
-              20,000 envelopes.
+              {openedId} is not among the newest {sayCount(MOST_ROWS)} that this page shows, nor told anew: a
+              replica keeps its last 16 MiB of receipts, some 40,000.
             </Empty>
             <p className="mt-3 text-note">
               <Button weight="quiet" onClick={close}>
