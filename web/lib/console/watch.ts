@@ -91,6 +91,7 @@ const REMEMBERED_MS = 15 * 60 * 1000 // 15 min
 const MOST_POINTS = 500
 const MOST_CHANGES = 50
 const MOST_ENDED = 20 // shown; of older ones only the counts are kept
+const MOST_OUT_OF_SIGHT = 100 // whose counts are still told apart: one that was but silent for long tells them itself when it is back
 const ENDED_AFTER_MS = 60_000
 
 type Known = ReplicaView & { name: string; time: number; figures: Figures }
@@ -98,7 +99,9 @@ type Known = ReplicaView & { name: string; time: number; figures: Figures }
 export function createWatch({ origins, ask, now }: WatchParts): Watch {
   const known = new Map<string, Known>()
   let unheard = new Map<string, number>() // origins that have not answered yet, since when
-  let gone: Figures = NO_FIGURES
+  const outOfSight = new Map<string, Figures>()
+  let forgotten: Figures = NO_FIGURES
+  let gone: Figures = NO_FIGURES // both of these
   let points: Point[] = []
   let changes: Change[] = []
   let last: Snapshot | undefined
@@ -139,6 +142,7 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
     const name = status.replica
     for (const each of known.values()) if (each.origin === origin && each.name !== name) end(each, time)
     unheard.delete(origin)
+    if (outOfSight.delete(name)) addUpGone()
     const series = readSeries(metrics)
     const figures = figuresOf(series)
     const envelopes = sum(figures.answers)
@@ -175,10 +179,21 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
 
   function forgetEnded(): void {
     const ended = [...known.values()].filter(({ state }) => state === 'ended')
-    for (const each of ended.slice(0, Math.max(0, ended.length - MOST_ENDED))) {
-      gone = addUp([gone, each.figures])
-      known.delete(each.name)
+    const older = ended.slice(0, Math.max(0, ended.length - MOST_ENDED))
+    for (const { name, figures } of older) {
+      known.delete(name)
+      outOfSight.set(name, figures)
     }
+    for (const [name, figures] of outOfSight) {
+      if (outOfSight.size <= MOST_OUT_OF_SIGHT) break
+      outOfSight.delete(name)
+      forgotten = addUp([forgotten, figures])
+    }
+    if (older.length > 0) addUpGone()
+  }
+
+  function addUpGone(): void {
+    gone = addUp([forgotten, ...outOfSight.values()])
   }
 
   function noteDifferences(before: ReplicaStatus, after: ReplicaStatus, time: number): void {
