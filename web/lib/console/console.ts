@@ -10,6 +10,8 @@ import type {
   SeenByProject,
   SpoolEnvelope,
   SpoolPage,
+  SpoolPurged,
+  SpoolRetried,
 } from 'tunnel/contract'
 import { type Config, config } from '../config.ts'
 import { ask, originsOf } from '../tunnels.ts'
@@ -19,7 +21,7 @@ import { returnPath, SIGN_IN } from './places.ts'
 import { mergeSeen } from './projects.ts'
 import { mergeRefusals } from './refused.ts'
 import { currentSession, isSessionOpen } from './session.ts'
-import type { Snapshot, Watch } from './watch.ts'
+import type { ReplicaView, Snapshot, Watch } from './watch.ts'
 import { statusOf, watchOf } from './watching.ts'
 
 export type Console = {
@@ -46,8 +48,7 @@ export type Console = {
   waiting(spool: string, query: URLSearchParams): Promise<SpoolPage | undefined>
   waitingOne(spool: string, id: string): Promise<SpoolEnvelope | undefined>
   waitingBytes(spool: string, id: string): Promise<ReadableStream<Uint8Array> | undefined>
-  /** How many that was done to; `undefined` when it could not be done. */
-  actOnSpool(order: SpoolOrder): Promise<number | undefined>
+  actOnSpool(order: SpoolOrder): Promise<SpoolDone>
 }
 
 /** Done to one, or to those of a project or category, or to all. */
@@ -59,6 +60,9 @@ export type SpoolOrder = {
   category?: string
   all: boolean
 }
+
+/** To how many it was done, and to how many more it could be; `unheard`: nobody has said whether it was. */
+export type SpoolDone = { did: SpoolOrder['act']; many: number; left: number } | { did: 'failed' | 'unheard' }
 
 /** `undefined` for whoever is not signed in. */
 export async function openConsole(): Promise<Console | undefined> {
@@ -74,7 +78,7 @@ export async function consoleFor(path: string): Promise<Console> {
 
 const FRESH_MS = 1_500
 const INBOX_PAGE = 50
-const LONGEST_MS = 10_000
+const LONGEST_MS = 10_000 // of an act, or of an envelope
 
 function createConsole(settings: Config, session: string): Console {
   const origins = () => originsOf(settings)
@@ -155,25 +159,17 @@ function createConsole(settings: Config, session: string): Console {
   }
 
   async function envelope(id: string): Promise<Buffer | undefined> {
-    const path = `/inbox/${encodeURIComponent(id)}`
-    const [found] = await askEach(
-      () => path,
-      async (response) => Buffer.from(await response.arrayBuffer()),
-    )
-    return found
+    const response = await askFirst(`/inbox/${encodeURIComponent(id)}`)
+    return response && Buffer.from(await response.arrayBuffer())
   }
 
   async function removeEnvelope(id: string): Promise<boolean> {
-    const path = `/inbox/${encodeURIComponent(id)}`
-    return (
-      (
-        await askEach(
-          () => path,
-          async () => true,
-          { method: 'DELETE' },
-        )
-      ).length > 0
+    const removed = await askEach(
+      () => `/inbox/${encodeURIComponent(id)}`,
+      async () => true,
+      { method: 'DELETE', signal: AbortSignal.timeout(LONGEST_MS) },
     )
+    return removed.length > 0
   }
 
   async function waiting(spool: string, query: URLSearchParams): Promise<SpoolPage | undefined> {
@@ -190,44 +186,75 @@ function createConsole(settings: Config, session: string): Console {
     return (await askSpool(spool, `/${encodeURIComponent(id)}/envelope`))?.body ?? undefined
   }
 
-  async function actOnSpool(order: SpoolOrder): Promise<number | undefined> {
+  /** Once, and by one replica: what is not answered may have been done, and done again it would hit what came since. */
+  async function actOnSpool(order: SpoolOrder): Promise<SpoolDone> {
+    const [origin] = await sharing(order.spool)
+    if (origin === undefined) return { did: 'failed' }
     const [method, path] = requestFor(order)
-    const response = await askSpool(order.spool, path, method)
-    if (!response) return undefined
-    const done: { retried?: number; purged?: number } = await response.json()
+    const response = await askAtLength(`${origin}/spool${path}`, { method })
+    if (!response) return { did: 'unheard' }
+    if (!response.ok) return { did: 'failed' }
+    const done: Partial<SpoolRetried & SpoolPurged> = await response.json()
     await watch.lookAnew()
-    return done.retried ?? done.purged ?? 0
+    return { did: order.act, many: done.retried ?? done.purged ?? 0, left: done.left ?? 0 }
   }
 
-  /** Any replica that shares it will do; the first that answers well. */
-  async function askSpool(spool: string, path: string, method = 'GET'): Promise<Response | undefined> {
-    const { replicas } = await watch.look(FRESH_MS)
-    const sharing = replicas.filter(
-      ({ state, status }) => state === 'answering' && status?.spool?.id === spool,
-    )
-    for (const { origin } of sharing) {
-      const response = await ask(settings, `${origin}/spool${path}`, {
-        method,
-        headers: await onBehalf(),
-        signal: AbortSignal.timeout(LONGEST_MS),
-      }).catch(() => undefined)
+  /** Any replica that shares it will do; the first that answers. */
+  async function askSpool(spool: string, path: string): Promise<Response | undefined> {
+    for (const origin of await sharing(spool)) {
+      const response = await askAtLength(`${origin}/spool${path}`)
       if (response) return response.ok ? response : undefined
     }
     return undefined
   }
 
-  /** What those say that answer well; who has no path is not asked. */
+  async function sharing(spool: string): Promise<string[]> {
+    return answering(({ status }) => status?.spool?.id === spool)
+  }
+
+  /** Whoever hangs keeps nobody waiting but the watch, which says so. */
+  async function answering(which: (replica: ReplicaView) => boolean = () => true): Promise<string[]> {
+    const { replicas } = await watch.look(FRESH_MS)
+    return replicas
+      .filter((replica) => replica.state === 'answering' && which(replica))
+      .map(({ origin }) => origin)
+  }
+
+  /** `undefined` when no answer comes. */
+  async function askAtLength(url: string, init: RequestInit = {}): Promise<Response | undefined> {
+    const signal = AbortSignal.timeout(LONGEST_MS)
+    return ask(settings, url, { ...init, headers: await onBehalf(), signal }).catch(() => undefined)
+  }
+
+  /** The first good answer; those of the others are not read. */
+  async function askFirst(path: string): Promise<Response | undefined> {
+    const behalf = await onBehalf()
+    const asked = (await answering()).map((origin) => {
+      const stop = new AbortController()
+      const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(LONGEST_MS)])
+      return { stop, answer: ask(settings, origin + path, { headers: behalf, signal }) }
+    })
+    const good = asked.map(async (each) => {
+      const response = await each.answer
+      if (!response.ok) throw new Error(`${response.url} answered ${response.status}`)
+      return { each, response }
+    })
+    const first = await Promise.any(good).catch(() => undefined)
+    for (const each of asked) if (each !== first?.each) each.stop.abort()
+    return first?.response
+  }
+
+  /** What those say that answer well, soon; who has no path is not asked. */
   async function askEach<T>(
     pathFor: (origin: string) => string | undefined,
     read: (response: Response, origin: string) => Promise<T>,
     init: RequestInit = {},
   ): Promise<T[]> {
     const behalf = await onBehalf()
-    const answers = (await origins()).map(async (origin) => {
+    const answers = (await answering()).map(async (origin) => {
       const path = pathFor(origin)
       if (path === undefined) return []
-      const signal = AbortSignal.timeout(LONGEST_MS)
-      const response = await ask(settings, origin + path, { ...init, headers: behalf, signal })
+      const response = await ask(settings, origin + path, { ...init, headers: behalf })
       return response.ok ? [await read(response, origin)] : []
     })
     return (await Promise.all(answers.map((answer) => answer.catch(() => [])))).flat()

@@ -1,5 +1,6 @@
 /** What has been kept to look at, newest first, all of it or of one kind. */
 
+import { Readable } from 'node:stream'
 import type { InboxEntry } from 'tunnel/contract'
 import { type Console, consoleFor } from '../../../lib/console/console.ts'
 import { readKept } from '../../../lib/console/kept-envelope.ts'
@@ -17,6 +18,7 @@ type Props = { searchParams: Promise<Query> }
 
 const INBOX = '/console/inbox'
 const MOST_READ = 1_000_000 // bytes of an envelope that is looked into for a name
+const READ_AT_ONCE = 5
 
 export default async function InboxPage({ searchParams }: Props) {
   const query = await searchParams
@@ -26,9 +28,11 @@ export default async function InboxPage({ searchParams }: Props) {
   const door = await consoleFor(withQuery(INBOX, query))
   const page = await door.inbox(from, kind?.type)
   const entries = page?.entries
-  const named = await Promise.all(
-    (entries ?? []).map(async (entry) => ({ entry, name: await nameIn(door, entry) })),
-  )
+  const named = await Readable.from(entries ?? [])
+    .map(async (entry: InboxEntry) => ({ entry, name: await nameIn(door, entry) }), {
+      concurrency: READ_AT_ONCE,
+    })
+    .toArray()
   return (
     <ConsoleShell at="inbox" title="Inbox">
       {entries === undefined && (

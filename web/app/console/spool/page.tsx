@@ -15,7 +15,7 @@ import { Badge } from '../../../ui/state.tsx'
 export const metadata = { title: 'Spool · Console' }
 
 /** `after` has a place of its own for each spool. */
-type Chosen = Partial<Record<'project' | 'category' | 'order' | 'after' | 'did' | 'many', string>>
+type Chosen = Partial<Record<'project' | 'category' | 'order' | 'after' | 'did' | 'many' | 'left', string>>
 type Props = { searchParams: Promise<Query> }
 
 const SPOOL = '/console/spool'
@@ -66,22 +66,31 @@ function pathOfNext(spool: string, next: string, { project, category, order, aft
   return withQuery(SPOOL, { project, category, order, after: places.toString() })
 }
 
-const DONE: Record<string, (many: string) => string> = {
+const DONE: Record<string, (many: string, left: number) => string> = {
   retry: (many) => `${many} will be tried at once.`,
-  purge: (many) => `${many} were purged.`,
+  purge: (many, left) =>
+    left > 0
+      ? `${many} were purged. ${sayCount(left)} of them still wait: purge again.`
+      : `${many} were purged.`,
   pause: () => 'Delivery is paused. What comes in still waits here, safely.',
   resume: () => 'Delivery goes on.',
   failed: () => 'That could not be done: it no longer waits, or no replica answered. Look again.',
+  unheard: () => 'No answer came: it may have been done, or is under way. Look again before you repeat it.',
 }
 
-function Done({ query: { did, many } }: { query: Chosen }) {
+function Done({ query: { did, many, left } }: { query: Chosen }) {
   const say = did === undefined ? undefined : DONE[did]
   if (!say) return null
+  const count = readCount(many)
   return (
     <p role="status" className="rounded-part border border-line bg-sunken px-4 py-3">
-      {say(/^\d{1,9}$/.test(many ?? '') ? (many ?? '') : 'Some')}
+      {say(count === undefined ? 'Some' : sayCount(count), readCount(left) ?? 0)}
     </p>
   )
+}
+
+function readCount(text: string | undefined): number | undefined {
+  return /^\d{1,9}$/.test(text ?? '') ? Number(text) : undefined
 }
 
 function Depth({ spool }: { spool: SpoolStatus }) {

@@ -1,7 +1,7 @@
 /** Does to what waits what the operator has confirmed. */
 
 import { notSignedIn, seeOther } from '../../../../lib/console/answers.ts'
-import { openConsole, type SpoolOrder } from '../../../../lib/console/console.ts'
+import { openConsole, type SpoolDone, type SpoolOrder } from '../../../../lib/console/console.ts'
 import { isOurs } from '../../../../lib/console/same-site.ts'
 
 const ACTS = ['retry', 'pause', 'resume', 'purge'] as const
@@ -12,10 +12,12 @@ export async function POST(request: Request): Promise<Response> {
   if (!isOurs(request)) return Response.json({ detail: 'Do this on a page of this site.' }, { status: 403 })
   const order = readOrder(await request.formData().catch(() => new FormData()))
   if (!order) return Response.json({ detail: 'Say what to do, and to what.' }, { status: 400 })
-  const many = await door.actOnSpool(order)
-  return seeOther(
-    many === undefined ? '/console/spool?did=failed' : `/console/spool?did=${order.act}&many=${many}`,
-  )
+  return seeOther(pageAfter(await door.actOnSpool(order)))
+}
+
+function pageAfter(done: SpoolDone): string {
+  const told = 'many' in done ? { many: `${done.many}`, left: `${done.left}` } : {}
+  return `/console/spool?${new URLSearchParams({ did: done.did, ...told })}`
 }
 
 function readOrder(form: FormData): SpoolOrder | undefined {
