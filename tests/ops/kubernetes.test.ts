@@ -125,6 +125,13 @@ describe('The Kubernetes manifests', () => {
     expect(workload('tunnel').spec).not.toHaveProperty('replicas')
   })
 
+  it('run one web: another nginx would lead an operator to another one, that does not know them', () => {
+    expect(workload('web').spec).toMatchObject({
+      replicas: 1,
+      strategy: { rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+    })
+  })
+
   it.each(workloads.map((each) => [each.metadata.name, each] as const))(
     'run %s without rights, within limits, watched, and spread',
     (name, each) => {
