@@ -5,6 +5,7 @@ import { deriveAdminToken } from '../../tunnel/src/admin-token.ts'
 import { BadSettings, readConfig } from '../../tunnel/src/config.ts'
 import { formatDsn, INBOX_DSN } from '../../tunnel/src/dsn.ts'
 import type { Environment } from '../../tunnel/src/settings.ts'
+import { tunnelSettings } from '../../tunnel/src/shown-settings.ts'
 import { startTunnel } from '../helpers/tunnel.ts'
 
 const DSN = 'https://key@o1.ingest.us.sentry.io/2'
@@ -119,10 +120,19 @@ describe('A proxy on the way out', () => {
     ['foo', '"foo" is not a proxy'],
     ['ftp://proxy.example', '"ftp://proxy.example" is not a proxy'],
     ['user:secret@', '"…@" is not a proxy'],
+    ['http://user:se/cr@et@proxy:3128', '"http://…@proxy:3128" is not a proxy'],
   ])('is refused when it is %s, and no password is told', (given, words) => {
     const sentence = `HTTPS_PROXY: ${words}; write it like http://proxy.example:3128`
     expect(() => readConfig({ HTTPS_PROXY: given })).toThrow(sentence)
   })
+
+  it.each(['http://me:p@ss@proxy:3128', 'http://me:pass@proxy:3128'])(
+    'is shown without its login, though that holds what it should not: %s',
+    (given) => {
+      const { HTTPS_PROXY } = tunnelSettings(readConfig({ HTTPS_PROXY: given }))
+      expect(HTTPS_PROXY).toBe('http://…@proxy:3128')
+    },
+  )
 
   it.each(['http://proxy:3128', 'proxy.example:3128', 'http://user:secret@proxy.example:3128'])(
     'may be %s',

@@ -9,7 +9,7 @@ import { openSqliteSpool } from '../../tunnel/src/spool/sqlite.ts'
 import { withinMemory } from '../../tunnel/src/spool/within-memory.ts'
 import { makeFolder } from '../helpers/folder.ts'
 import { inPieces } from '../spool/envelopes.ts'
-import { PLENTY, waitingOf } from '../spool/waiting.ts'
+import { LONG_MS, PLENTY, waitingOf } from '../spool/waiting.ts'
 
 describe('The memory for bodies', () => {
   it('lends what is free, in turn, and the rest when there is room again', async () => {
@@ -17,7 +17,7 @@ describe('The memory for bodies', () => {
     memory.take(40)
     const lent: string[] = []
     const borrow = async (name: string, bytes: number) => {
-      const giveBack = await memory.borrow(bytes)
+      const giveBack = await memory.borrow(bytes, LONG_MS)
       lent.push(name)
       return giveBack
     }
@@ -38,9 +38,9 @@ describe('The memory for bodies', () => {
     const memory = createMemory(10, 100)
     memory.take(1_000)
     expect(memory.isOver()).toBe(true)
-    const small = await Promise.all([memory.borrow(50), memory.borrow(50)])
+    const small = await Promise.all([memory.borrow(50, LONG_MS), memory.borrow(50, LONG_MS)])
     let isLent = false
-    const large = memory.borrow(500).then(() => {
+    const large = memory.borrow(500, LONG_MS).then(() => {
       isLent = true
     })
     small[0]()
@@ -49,6 +49,19 @@ describe('The memory for bodies', () => {
     small[1]()
     await large
     expect(memory.taken()).toBe(1_500)
+  })
+
+  it('lets nobody wait for ever, and lends to the next one then', async () => {
+    const memory = createMemory(100, 0)
+    const giveBack = await memory.borrow(60, LONG_MS)
+    const large = memory.borrow(50, 10)
+    const small = memory.borrow(40, LONG_MS)
+    await expect(large).rejects.toThrow('too many bodies wait for memory')
+    const giveSmallBack = await small
+    expect(memory.taken()).toBe(100)
+    giveBack()
+    giveSmallBack()
+    expect(memory.taken()).toBe(0)
   })
 
   it('holds all that is put into a spool at once from a disk, however much that is', async () => {

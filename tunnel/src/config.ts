@@ -17,6 +17,7 @@ import {
   readWords,
   type SharedSettings,
 } from './settings.ts'
+import { withoutLogin } from './shown-settings.ts'
 import { type NatsAddress, parseNatsUrl } from './spool/nats-url.ts'
 import type { ThrottleSettings } from './throttle.ts'
 import type { ProxySettings, UpstreamSettings } from './upstream.ts'
@@ -223,8 +224,6 @@ function readProxy(env: Environment, name: string, problems: string[]): string |
   if (!given) return undefined
   const url = /^[^/]+:\d+$/.test(given) && !given.includes('://') ? `http://${given}` : given
   if (URL.canParse(url) && /^https?:\/\/[^/]+\/?$/i.test(url)) return url
-  problems.push(
-    `${name}: "${given.replace(/[^/@]*@/, '…@')}" is not a proxy; write it like http://proxy.example:3128`,
-  )
+  problems.push(`${name}: "${withoutLogin(given)}" is not a proxy; write it like http://proxy.example:3128`)
   return undefined
 }

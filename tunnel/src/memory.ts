@@ -7,8 +7,8 @@ export type Memory = {
   isOver(): boolean
   take(bytes: number): void
   giveBack(bytes: number): void
-  /** In turn, when there is room, or when little is lent: somebody always gets on. Resolves to what gives it back. */
-  borrow(bytes: number): Promise<() => void>
+  /** In turn, when there is room, or when little is lent: somebody always gets on. Resolves to what gives it back; rejects after `waitMs`. */
+  borrow(bytes: number, waitMs: number): Promise<() => void>
 }
 
 type Borrower = { bytes: number; lend: (giveBack: () => void) => void }
@@ -28,10 +28,23 @@ export function createMemory(bound: number, spare: number): Memory {
     if (waiting.length > 0) lend()
   }
 
-  function borrow(bytes: number): Promise<() => void> {
-    return new Promise((resolve) => {
-      waiting.push({ bytes, lend: resolve })
+  function borrow(bytes: number, waitMs: number): Promise<() => void> {
+    return new Promise((resolve, reject) => {
+      const borrower = { bytes, lend: handOver }
+      const timer = setTimeout(giveUp, waitMs)
+      waiting.push(borrower)
       lend()
+
+      function handOver(giveBack: () => void): void {
+        clearTimeout(timer)
+        resolve(giveBack)
+      }
+
+      function giveUp(): void {
+        waiting.splice(waiting.indexOf(borrower), 1)
+        reject(new Error('too many bodies wait for memory'))
+        lend() // a smaller one may be next
+      }
     })
   }
 

@@ -48,8 +48,8 @@ export function tunnelSettings(config: Config) {
     UPSTREAM_ANSWER_MS: upstream.answerMs,
     UPSTREAM_LATE_MS: upstream.lateMs,
     UPSTREAM_CONNECTIONS: upstream.connections,
-    HTTPS_PROXY: withoutLogin(upstream.proxies?.httpsProxy),
-    HTTP_PROXY: withoutLogin(upstream.proxies?.httpProxy),
+    HTTPS_PROXY: upstream.proxies?.httpsProxy && withoutLogin(upstream.proxies.httpsProxy),
+    HTTP_PROXY: upstream.proxies?.httpProxy && withoutLogin(upstream.proxies.httpProxy),
     NO_PROXY: upstream.proxies?.noProxy,
     LOG_LEVEL: config.logLevel,
   }
@@ -59,6 +59,11 @@ export function tunnelSettings(config: Config) {
 export function writeSetting(value: Setting): string {
   if (typeof value === 'boolean') return value ? 'on' : 'off'
   return value === undefined || value === '' ? NONE : String(value)
+}
+
+/** Up to the last `@`: a password may hold what it should not. */
+export function withoutLogin(url: string): string {
+  return url.replace(/^([a-z]+:\/\/)?.*@/is, '$1…@')
 }
 
 function filtersOn({ filters }: Config): string {
@@ -71,8 +76,4 @@ function filtersOn({ filters }: Config): string {
   return Object.entries(on)
     .flatMap(([name, isOn]) => (isOn ? name : []))
     .join(' ')
-}
-
-function withoutLogin(url: string | undefined): string | undefined {
-  return url?.replace(/\/\/[^/@]*@/, '//…@')
 }

@@ -90,8 +90,8 @@ async function* pagesOf(spool: Spool): AsyncGenerator<Found[]> {
 }
 
 /**
- * Puts all that the file holds, into a spool that is opened to keep all: what made room would have come to an end that nobody tells of. How far it came is kept beside the file, so that one that was interrupted goes on, and one that is begun
- * twice stores nothing twice.
+ * Puts all that the file holds, into a spool that is opened to keep all: what made room would have come to an end that nobody tells of.
+ * How far it came is kept beside the file, so that one that was interrupted goes on, and one that is begun twice stores nothing twice.
  */
 export async function putIn(spool: Spool, path: string): Promise<Imported> {
   const imported: Imported = { stored: 0, known: 0, bytes: 0, stopped: undefined }
