@@ -3,6 +3,7 @@
 import { randomBytes, scrypt } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
+import { wantsHelp } from './help.ts'
 
 const COST = { N: 32_768, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }
 const BYTES = 32
@@ -16,7 +17,16 @@ export async function hashPassword(password: string): Promise<string> {
   return ['scrypt', COST.N, COST.r, COST.p, salt.toString('base64url'), hash.toString('base64url')].join(':')
 }
 
-if (import.meta.main) await run()
+const HELP = `npm run hash-password
+
+Reads the operator's password from standard input (${SHORTEST} characters or more), and writes a hash of it, to be set as
+OPERATOR_PASSWORD in its place.
+`
+
+if (import.meta.main) {
+  if (wantsHelp(process.argv)) process.stdout.write(HELP)
+  else await run()
+}
 
 async function run(): Promise<void> {
   if (process.stdin.isTTY) process.stderr.write('Write the password, Enter, and Ctrl-D:\n')

@@ -8,6 +8,7 @@ import { openDesk } from '../../tunnel/src/spool/jetstream-desk.ts'
 import { waitingOf as plainOf } from '../../tunnel/src/spool/jetstream-entry.ts'
 import { openMessages } from '../../tunnel/src/spool/jetstream-messages.ts'
 import { openPauses } from '../../tunnel/src/spool/jetstream-pauses.ts'
+import { openPublish } from '../../tunnel/src/spool/jetstream-publish.ts'
 import { openShares } from '../../tunnel/src/spool/jetstream-shares.ts'
 import type { Spool } from '../../tunnel/src/spool/spool.ts'
 import { requires } from '../helpers/requirements.ts'
@@ -17,6 +18,10 @@ import { LONG_MS, waitingOf } from './waiting.ts'
 
 const STREAM = 'CULVERT_SPOOL'
 const MIB = 1024 * 1024
+
+function never(): never {
+  throw new Error('it is in one message')
+}
 
 describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
   let scope: AsyncDisposableStack
@@ -92,6 +97,33 @@ describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
     expect(await openPutAgain(messages)(before?.place ?? 0, Date.now(), 1)).toBeUndefined()
     expect(lost).toBe(2)
     expect((await jsm.streams.info(STREAM)).state.messages).toBe(0)
+  })
+
+  it('bytes that have come to their end many times are stored again, and not asked for as often', async () => {
+    const nc = await connection()
+    const js = jetstream(nc)
+    const messages = openMessages(js, await jetstreamManager(nc))
+    await opened.spool() // makes the stream
+    let asked = 0
+    const publish = openPublish({
+      messages: {
+        ...messages,
+        publish(...args) {
+          asked++
+          return messages.publish(...args)
+        },
+      },
+      parts: { write: never, read: () => never(), remove: never, sweep: never },
+      ...{ partBytes: MIB, now: Date.now },
+    })
+    const body = Buffer.from('the same')
+    const waiting = await waitingOf(body)
+    for (let n = 0; n < 20; n++) {
+      asked = 0
+      const seq = await publish({ ...waiting, mark: `put ${n}` }, body)
+      expect(seq && (await messages.remove(seq))).toBe(true)
+      expect(asked).toBeLessThan(10)
+    }
   })
 
   describe('one that could not be removed when it was put again', () => {

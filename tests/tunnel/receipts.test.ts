@@ -93,7 +93,9 @@ describe('Receipts', () => {
     expect(new Set(tokens).size).toBe(1_000)
     for (const token of tokens) expect(token).toMatch(/^[0-9a-f]{32}$/)
     expect(receipts.find(tokens[7] ?? '')?.id).toBe('e7')
-    for (const none of ['', 'e7', '0'.repeat(32), '__proto__']) expect(receipts.find(none)).toBeUndefined()
+    receipts.end(endOf('e7')) // it has no token, not even one of zeros
+    for (const none of ['', 'e7', '0'.repeat(32), '\0'.repeat(32), '__proto__'])
+      expect(receipts.find(none)).toBeUndefined()
   })
 
   it('are found for ten minutes', () => {

@@ -7,7 +7,7 @@ export type HiddenVisitors = {
   seen(): void
   /** Somebody asked for `host`, from an address that nobody on the internet has. */
   unseen(address: string, host: string | undefined): void
-  /** The address that most come from, where it is no visitor's. */
+  /** The first address that such came from, where most do. */
   behind(): string | undefined
 }
 

@@ -18,7 +18,6 @@ const SETTINGS: { readonly [why in Code | FilterReason | 'shed']?: readonly Name
   'origin-foreign': ['ALLOWED_ORIGINS'],
   'spool-full': ['SPOOL_BYTES'],
   'spool-unwritable': ['SPOOL_URL'],
-  'inbox-full': ['INBOX_FILE'],
   shed: ['ADDRESS_RATE', 'ADDRESS_BURST', 'ADDRESS_BYTES', 'PROJECT_RATE', 'PROJECT_BURST'],
   'next-noise': ['DROP_NEXT_NOISE'],
   'browser-extensions': ['FILTERS'],

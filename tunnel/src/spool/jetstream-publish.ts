@@ -18,6 +18,8 @@ export type PublishParts = {
   now: () => number
 }
 
+const ASKED_AT_MOST = 8 // round trips for one envelope
+
 export function openPublish({ messages, parts, partBytes, now }: PublishParts): Publish {
   return async function publish(entry, body) {
     return fits(entry, partBytes) ? putWhole(entry, body) : putParts(entry, body)
@@ -48,16 +50,18 @@ export function openPublish({ messages, parts, partBytes, now }: PublishParts): 
 
   /**
    * The server knows the same bytes for ten minutes, even those that have come to an end since: then it is named after the one that has, so
-   * that those who put it again agree.
+   * that those who put it again agree. Bytes that come again and again bear a name of their own in the end.
    */
   async function publishEntry(entry: Entry, subject: string, body: Buffer): Promise<number | undefined> {
     const headers = encodeEntry(entry)
-    for (let msgID = entry.key; ; ) {
+    let msgID = entry.key
+    for (let asked = 0; asked < ASKED_AT_MOST; asked++) {
       const { seq, duplicate } = await messages.publish(subject, body, headers, msgID)
       if (!duplicate) return seq
       const first = await messages.find(seq)
       if (first) return first.entry.mark === entry.mark ? seq : undefined // ours, when an answer was lost
       msgID = `${entry.key}.${seq}`
     }
+    return (await messages.publish(subject, body, headers, `${entry.key}.${entry.mark}`)).seq
   }
 }
