@@ -1,14 +1,19 @@
 /** What a visitor reads in place of a page that broke, or that never was. */
 
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findingsOn } from '../helpers/axe.ts'
 import { startChromium } from '../helpers/chromium.ts'
+import { startNginx } from '../helpers/nginx.ts'
 import { requires } from '../helpers/requirements.ts'
 import { BREAKABLE, startWeb, type Web } from '../helpers/web.ts'
+
+const NOBODY = '127.0.0.1:1'
 
 let web: Web
 let chromium: Awaited<ReturnType<typeof startChromium>>
 
-describe('In place of a page', requires('chromium'), () => {
+describe('In place of a page', requires('chromium', 'nginx'), () => {
   beforeAll(async () => {
     web = await startWeb({ NODE_OPTIONS: BREAKABLE })
     chromium = await startChromium()
@@ -27,9 +32,24 @@ describe('In place of a page', requires('chromium'), () => {
     )
     const digest = await page.getByText(/^Digest: \d+$/).innerText()
     expect(web.said.stderr).toContain(`digest: '${digest.slice('Digest: '.length)}'`)
+    expect(await findingsOn(page)).toEqual([])
 
     await page.getByRole('link', { name: 'Go to the start page' }).click()
     await page.getByRole('heading', { name: 'Does this site notice when it breaks for you?' }).waitFor()
+  })
+
+  it('whose server component failed stands the same', async () => {
+    await using visitor = await chromium.visitor()
+    const { page } = visitor
+    visitor.expectTrouble(/status of 500/)
+    visitor.expectTrouble(/Minified/)
+    await page.route('**/monitoring?**', (route) => route.fulfill({ json: {} }))
+    await page.goto(await failingUrl(page))
+    expect(await page.getByRole('heading').innerText()).toBe(
+      `Application error: a server-side exception has occurred while loading 127.0.0.1:${web.port} (see the server logs for more information).`,
+    )
+    await page.getByText(/^Digest: \d+$/).waitFor()
+    expect(await findingsOn(page)).toEqual([])
   })
 
   it('that Next could not begin to render stands the host, and two ways on', async () => {
@@ -40,6 +60,7 @@ describe('In place of a page', requires('chromium'), () => {
     expect(await page.getByRole('heading').innerText()).toBe(
       `Application error: a server-side exception has occurred while loading 127.0.0.1:${web.port} (see the server logs for more information).`,
     )
+    expect(await findingsOn(page)).toEqual([])
     await Promise.all([page.waitForEvent('load'), page.getByRole('button', { name: 'Reload' }).click()])
     await page.getByRole('link', { name: 'Go to the start page' }).click()
     await page.getByRole('heading', { name: 'Does this site notice when it breaks for you?' }).waitFor()
@@ -69,6 +90,7 @@ describe('In place of a page', requires('chromium'), () => {
       `Application error: a client-side exception has occurred while loading 127.0.0.1:${web.port} (see the browser console for more information).`,
     )
     expect(await page.getByText('Digest').count()).toBe(0)
+    expect(await findingsOn(page)).toEqual([])
 
     await page.getByRole('button', { name: 'Reload' }).click()
     await page.getByRole('heading', { name: 'Does this site notice when it breaks for you?' }).waitFor()
@@ -82,7 +104,31 @@ describe('In place of a page', requires('chromium'), () => {
     visitor.expectTrouble(/status of 404/)
     expect((await page.goto(`${web.url}/no-such-page`))?.status()).toBe(404)
     await page.getByRole('heading', { name: 'This page could not be found.' }).waitFor()
+    expect(await findingsOn(page)).toEqual([])
     await page.getByRole('link', { name: 'Go to the start page' }).click()
     await page.getByRole('heading', { name: 'Does this site notice when it breaks for you?' }).waitFor()
   })
+
+  it('stands, while web is away, nginx’s own with the request’s number and two ways on', async () => {
+    await using nginx = await startNginx({ tunnels: [NOBODY], web: NOBODY })
+    await using visitor = await chromium.visitor()
+    const { page } = visitor
+    visitor.expectTrouble(/status of 502/)
+    const answer = await page.goto(nginx.url)
+    await page.getByRole('heading', { name: 'Back in a moment' }).waitFor()
+    await page.getByText(`Request ${answer?.headers()['x-request-id']}`).waitFor()
+    expect(await page.getByRole('link').allInnerTexts()).toEqual(['Try again', 'Go to the start page'])
+    expect(await findingsOn(page)).toEqual([])
+  })
 })
+
+/** The lab's page whose server component fails, with a pass that is still good. */
+async function failingUrl(page: Page): Promise<string> {
+  await page.route('**/lab/server-component?**', (route) => route.fulfill({ json: {} }))
+  await page.goto(`${web.url}/lab`)
+  const asked = page.waitForRequest('**/lab/server-component?**')
+  await page.getByRole('button', { name: 'Fail in a server component' }).click()
+  const url = (await asked).url()
+  await page.unroute('**/lab/server-component?**')
+  return url
+}
