@@ -83,6 +83,10 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
       const event = eventOf(received)
       expect(outcome).toContain(`Event ${event.event_id}`)
       expect(event.environment).toBe('lab')
+      expect(received.header.trace).toMatchObject({
+        environment: 'lab',
+        trace_id: event.contexts.trace.trace_id,
+      })
       expect(event.exception.values.at(-1).mechanism.type).toBe(mechanism)
     },
   )

@@ -50,6 +50,7 @@ describe('One trace', requires('chromium', 'nginx'), () => {
     const trace = (await metaOf('sentry-trace')).slice(0, 32)
     expect(trace).toMatch(/^[0-9a-f]{32}$/)
     expect(await metaOf('baggage')).toContain(`sentry-trace_id=${trace}`)
+    expect(await metaOf('baggage')).toContain('sentry-environment=lab')
 
     await page.waitForLoadState('networkidle') // what traces clicks comes after the page
     const asked = page.waitForRequest(/\?call/)

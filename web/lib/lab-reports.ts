@@ -1,6 +1,6 @@
 /** Reports that the lab raises on the server: told apart from real ones, and followed. */
 
-import { shared } from './shared.ts'
+import { held } from './held.ts'
 
 /** Stands in the message of each, in the browser too. */
 const REFERENCE = /\(lab ([0-9a-f]{8})\)/
@@ -11,11 +11,16 @@ type LabEvent = { event_id?: string; environment?: string; exception?: { values?
 
 const KEPT = 200 // newest
 
-const reports = () => shared('lab reports', () => new Map<string, LabReport>())
+const reports = () => held('lab reports', () => new Map<string, LabReport>())
 
 /** Marks an event of the lab as such. */
 export function markLabEvent<Event extends LabEvent>(event: Event): Event {
   return referenceIn(event) ? { ...event, environment: 'lab' } : event
+}
+
+/** Marks a trace that begins with a page or a route of the lab, for all that is to come of it. */
+export function markLabTrace(trace: { environment?: string }, url: string | undefined): void {
+  if (url && /^\/lab(\/|$)/.test(URL.parse(url)?.pathname ?? '')) trace.environment = 'lab'
 }
 
 /** Keeps how it was answered, for the page that raised it. */

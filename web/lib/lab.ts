@@ -1,11 +1,11 @@
 /** The server's half of the error lab: who may raise an error, and which. */
 
 import { config } from './config.ts'
+import { held } from './held.ts'
 import { createPasses, type Refusal } from './passes.ts'
-import { shared } from './shared.ts'
 import { networkOf } from './visitor.ts'
 
-const passes = () => shared('lab passes', () => createPasses(Date.now))
+const passes = () => held('lab passes', () => createPasses(Date.now))
 
 export type Asked = { pass?: string; reference?: string }
 

@@ -2,7 +2,7 @@
 
 import * as Sentry from '@sentry/nextjs'
 import type { Config } from './config.ts'
-import { followLabEvent, markLabEvent } from './lab-reports.ts'
+import { followLabEvent, markLabEvent, markLabTrace } from './lab-reports.ts'
 import { asksForPrivacy, PRIVACY_TAG, type PrivacySignal } from './privacy.ts'
 import { DATA_COLLECTION, signalOptions } from './reporting.ts'
 import { createSampler } from './sampling.ts'
@@ -10,7 +10,7 @@ import { createSampler } from './sampling.ts'
 /** Reports that may wait to be sent; the SDK's own 64 are fewer than a burst of errors. */
 const WAITING = 1024
 
-export function startServerSdk({ browser, privacySignal, serverTunnel }: Config): void {
+export function startServerSdk({ browser, lab, privacySignal, serverTunnel }: Config): void {
   if (!serverTunnel) return
   const { dsn, environment, release, sampleRate, tracesSampleRate, logs, traceparent } = browser
   const client = Sentry.init({
@@ -35,6 +35,7 @@ export function startServerSdk({ browser, privacySignal, serverTunnel }: Config)
     transportOptions: { bufferSize: WAITING },
     dataCollection: DATA_COLLECTION,
   })
+  if (lab) client?.on('createDsc', (trace) => markLabTrace(trace, urlInHand()))
   client?.on('afterSendEvent', (event, { statusCode }) => followLabEvent(event, statusCode))
 }
 
@@ -49,6 +50,11 @@ function honour(event: Sentry.ErrorEvent, privacySignal: PrivacySignal): Sentry.
   const { headers } = event.sdkProcessingMetadata?.normalizedRequest ?? {}
   if (!asksForPrivacy(headers?.['sec-gpc'])) return event
   return privacySignal === 'off' ? null : { ...event, tags: { ...event.tags, ...PRIVACY_TAG } }
+}
+
+/** Of the request that is being answered. */
+function urlInHand(): string | undefined {
+  return Sentry.getIsolationScope().getScopeData().sdkProcessingMetadata.normalizedRequest?.url
 }
 
 /** Resolves when what was reported is sent, after `ms` at the latest. */
