@@ -1,12 +1,14 @@
 /** Every button of the error lab, pressed in a real browser, and what arrived of it at Sentry. */
 
 import AxeBuilder from '@axe-core/playwright'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Chromium, startChromium, type Visitor } from '../helpers/chromium.ts'
 import { type Item, parseEnvelope, type Received } from '../helpers/received.ts'
 import { requires } from '../helpers/requirements.ts'
 import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
 import { cloud, type Site, startSite } from '../helpers/site.ts'
+import { until } from '../helpers/until.ts'
 
 const ERRORS = [
   ['Throw an error', /^Thrown on purpose/, 'auto.browser.global_handlers.onerror', /uncaught Error: Thrown/],
@@ -42,6 +44,9 @@ const ERRORS = [
     /status of 500/,
   ],
 ] as const
+
+/** What Next gives the page to go elsewhere without a new document. */
+type NextWindow = { next: { router: { push(path: string): void } } }
 
 describe('The error lab', requires('chromium', 'nginx'), () => {
   const started = new AsyncDisposableStack()
@@ -170,6 +175,42 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     await sentry.idle()
     expect(sentry.requests.slice(before).filter(eventOf)).toEqual([])
   })
+
+  it.each([
+    ['a link', (path: string) => (window as unknown as NextWindow).next.router.push(path)],
+    ['an address', (path: string) => location.assign(path)],
+  ])(
+    'a visitor whom `redirect()` leads elsewhere from %s leaves no event, but the next error',
+    async (_, follow) => {
+      await using visitor = await chromium.visitor()
+      const { page } = visitor
+      visitor.expectTrouble(/uncaught Error: Thrown/)
+      visitor.allowTrouble(/failed: GET \S+\/lab\S* net::ERR_ABORTED/) // Next lets go of an answer when it has what it wants of it
+      visitor.allowTrouble(/404 .*favicon\.ico/) // between two pages the document has no icon of its own
+      const path = await redirectingPath(page)
+      const before = sentry.requests.length
+      await page.evaluate(follow, path)
+      await page.waitForURL('**/lab?redirected')
+      await page.getByRole('button', { name: 'Throw an error' }).click()
+      await page.getByText('accepted by this site (200)').waitFor()
+      const events = () => sentry.requests.slice(before).flatMap((received) => eventOf(received) ?? [])
+      await until(async () => events().length > 0)
+      expect(events().map(({ exception }) => exception.values.at(-1).value)).toEqual([
+        expect.stringMatching(/^Thrown on purpose \(lab/),
+      ])
+    },
+  )
+
+  /** The page that leads elsewhere, with a pass that is still good. */
+  async function redirectingPath(page: Page): Promise<string> {
+    await page.route('**/lab/redirect?**', (route) => route.fulfill({ json: {} }))
+    await page.goto(`${site.url}/lab`)
+    const asked = page.waitForRequest('**/lab/redirect?**')
+    await page.getByRole('button', { name: 'Be led elsewhere' }).click()
+    const { pathname, search } = new URL((await asked).url())
+    await page.unroute('**/lab/redirect?**')
+    return pathname + search
+  }
 
   it('“Send an unfinished trace” is filtered by the tunnel, and reaches Sentry as a count alone', async () => {
     await using visitor = await chromium.visitor()
