@@ -115,6 +115,13 @@ describe('The configuration', () => {
   })
 })
 
+describe('The bound of a spool on NATS', () => {
+  it('is shown as what its stream has, where nobody has set one', () => {
+    const { SPOOL_BYTES } = tunnelSettings(readConfig({ SPOOL_URL: 'nats://nats.example' }))
+    expect(SPOOL_BYTES).toBe('as its stream has it, 5 GiB for a new one')
+  })
+})
+
 describe('A proxy on the way out', () => {
   it.each([
     ['foo', '"foo" is not a proxy'],

@@ -37,7 +37,7 @@ export function tunnelSettings(config: Config) {
     INBOX: config.inboxFile !== undefined,
     INBOX_FILE: config.inboxFile,
     SPOOL_URL: 'nats' in spool.place ? describeNats(spool.place.nats) : spool.place.file,
-    SPOOL_BYTES: spool.bytes ?? '5 GiB or half of the free disk',
+    SPOOL_BYTES: spool.bytes ?? defaultBytes(config),
     SPOOL_HOURS: spool.ageMs / HOUR_MS,
     BODY_DIR: config.bodyDir,
     MEMORY_BYTES: config.memoryBytes,
@@ -59,6 +59,12 @@ export function tunnelSettings(config: Config) {
 export function writeSetting(value: Setting): string {
   if (typeof value === 'boolean') return value ? 'on' : 'off'
   return value === undefined || value === '' ? NONE : String(value)
+}
+
+function defaultBytes({ spool }: Config): string {
+  return 'nats' in spool.place
+    ? 'as its stream has it, 5 GiB for a new one'
+    : '5 GiB or half of the free disk'
 }
 
 /** Up to the last `@`: a password may hold what it should not. */
