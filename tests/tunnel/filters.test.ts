@@ -1,7 +1,8 @@
 /** What an operator does not want reported is dropped by what it is, not by what it mentions. */
 
 import { describe, expect, it } from 'vitest'
-import type { FilterReason, FilterSettings } from '../../tunnel/src/filters.ts'
+import type { FilterReason } from '../../tunnel/src/contract.ts'
+import type { FilterSettings } from '../../tunnel/src/filters.ts'
 import { createFilters } from '../../tunnel/src/filters.ts'
 import { ITEM_TYPES } from '../../tunnel/src/items.ts'
 import { envelopeOf, type Part } from '../helpers/envelopes.ts'

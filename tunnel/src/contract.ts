@@ -3,6 +3,22 @@
 /** How a post was answered. Exactly one per envelope (`DESIGN.md` §2.4). */
 export type Answer = 'delivered' | 'spooled' | 'limited' | 'filtered' | 'refused' | 'declined' | 'aborted'
 
+/** Why an item was dropped: Relay's own filter keys (relay-filter/src/common.rs `FilterStatKey`), or ours for Next.js. */
+export type FilterReason =
+  | 'next-noise'
+  | 'browser-extensions'
+  | 'web-crawlers'
+  | 'localhost'
+  | 'filtered-transaction'
+  | 'error-message'
+  | 'release-version'
+
+/** Why an envelope was filtered as a whole. */
+export type SiftReason = FilterReason | 'empty' | 'duplicate'
+
+/** Whose limit held it back: Sentry's, or our own. */
+export type HoldReason = 'limited' | 'shed'
+
 /** Items of one type: how many, when more than one, their bytes together, and `limited`, `shed` or a filter for what was taken out. */
 export type ReceiptItem = { type: string; count?: number; bytes: number; out?: string }
 
@@ -41,8 +57,9 @@ export type Receipt = {
   status: number
   /** Status that Sentry answered with, where it did. */
   upstreamStatus?: number
-  /** Milliseconds from its first byte to the answer, and the part spent on Sentry. */
+  /** Milliseconds from its first byte to the answer, and, where it was meant for Sentry, until it was admitted, and then spent on Sentry. */
   took: number
+  admittedAfter?: number
   upstreamTook?: number
   /** The process that took it. */
   replica: string

@@ -1,5 +1,6 @@
 /** What an operator does not want reported: the three drops of Next.js, and inbound filters that can be switched on. */
 
+import type { FilterReason } from './contract.ts'
 import type { Envelope, Item } from './envelope.ts'
 import { compileGlobs, type Matcher } from './glob.ts'
 import { addDependants } from './items.ts'
@@ -22,16 +23,6 @@ export type FilterSettings = {
   /** Globs, matched against the whole release. */
   releases: readonly string[]
 }
-
-/** Why an item was dropped: Relay's own filter keys (relay-filter/src/common.rs `FilterStatKey`), or ours for Next.js. */
-export type FilterReason =
-  | 'next-noise'
-  | 'browser-extensions'
-  | 'web-crawlers'
-  | 'localhost'
-  | 'filtered-transaction'
-  | 'error-message'
-  | 'release-version'
 
 export type Filters = {
   /** Item types whose payload a filter may have to read; none when all are off. */

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import { bodyOf, jsonType, replyHeaders, respond } from './answer.ts'
 import { Aborted, type Bodies, type Body, packParcel, packPlain } from './body.ts'
 import type { ClientReports } from './client-reports.ts'
-import type { Receipt } from './contract.ts'
+import type { HoldReason, Receipt, SiftReason } from './contract.ts'
 import { LEASE_MS } from './delivery.ts'
 import type { Caller, Edge } from './edge.ts'
 import {
@@ -150,7 +150,11 @@ export function createIntake(parts: IntakeParts): Intake {
       parts.seen.note(project.name, visit.receipt.sdk, envelope.header.trace, visit.receipt.time)
       checkItems(envelope.items)
       if (envelope.items.length === 0)
-        return settleKept(visit, envelope, { answer: 'filtered', reason: 'empty', status: 200 })
+        return settleKept(visit, envelope, {
+          answer: 'filtered',
+          reason: 'empty' satisfies SiftReason,
+          status: 200,
+        })
       return await admit(visit, { project, envelope, body, left, out: new Map(), holds })
     } finally {
       if (holds.length > 0) void Promise.allSettled(holds).then(body.release)
@@ -215,10 +219,11 @@ export function createIntake(parts: IntakeParts): Intake {
   async function forward(to: WayToSentry, visit: Visit, carried: Carried, cuts: Range[]): Promise<Response> {
     const { project, envelope, body } = carried
     const sent = clock()
+    visit.receipt.admittedAfter = toMicroseconds(sent - visit.started)
     const headers = senderHeaders(visit.incoming.headers, visit.caller.address)
     const attempt = to.upstreams.post(project, packParcel(body, envelope.bytes, cuts), headers)
     const soon = await attempt.soon
-    visit.receipt.upstreamTook = msSince(sent)
+    visit.receipt.upstreamTook = toMicroseconds(clock() - sent)
     if (soon !== 'late' && soon.kind === 'answered') return pass(visit, soon.reply)
     if (soon !== 'late' && soon.status !== undefined) visit.receipt.upstreamStatus = soon.status
     return store(to, visit, carried, cuts, headers, soon === 'late' ? attempt.final : undefined)
@@ -282,7 +287,7 @@ export function createIntake(parts: IntakeParts): Intake {
     const header = formatRateLimits(still, 'tunnel')
     const verdict: Verdict = {
       answer: 'limited',
-      reason: [...out.values()].includes('shed') ? 'shed' : 'limited',
+      reason: ([...out.values()].includes('shed') ? 'shed' : 'limited') satisfies HoldReason,
       status: 429,
     }
     return settle(visit, verdict, refusalBody(rejection, visit.caller.requestId), {
@@ -324,11 +329,6 @@ export function createIntake(parts: IntakeParts): Intake {
     return new Rejection('tunnel-failed')
   }
 
-  /** To the microsecond: further digits would only be read and written. */
-  function msSince(start: number): number {
-    return Math.round((clock() - start) * 1000) / 1000
-  }
-
   /** The one place where an envelope's fate is told, to everybody. `headers` is taken over. */
   function settle(
     visit: Visit,
@@ -336,10 +336,17 @@ export function createIntake(parts: IntakeParts): Intake {
     body: BodyInit | null,
     headers: Record<string, string>,
   ): Response {
-    const receipt: Receipt = Object.assign(visit.receipt, verdict, { took: msSince(visit.started) })
+    const receipt: Receipt = Object.assign(visit.receipt, verdict, {
+      took: toMicroseconds(clock() - visit.started),
+    })
     headers['x-culvert-receipt'] = receipts.settle(receipt)
     return respond(visit, verdict.status || 400, body, headers)
   }
+}
+
+/** Milliseconds: further digits would only be read and written. */
+function toMicroseconds(ms: number): number {
+  return Math.round(ms * 1000) / 1000
 }
 
 /** What our own limits tell the sender: only the kinds that were shed. */

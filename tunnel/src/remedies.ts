@@ -1,8 +1,7 @@
 /** The settings that would have let pass what did not, by why it did not, with the values they have. */
 
 import type { Config } from './config.ts'
-import type { SettingInForce } from './contract.ts'
-import type { FilterReason } from './filters.ts'
+import type { FilterReason, SettingInForce } from './contract.ts'
 import type { Code } from './rejection.ts'
 import { sharedSettings, tunnelSettings, writeSetting } from './shown-settings.ts'
 

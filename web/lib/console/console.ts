@@ -19,10 +19,9 @@ import type { Cursor } from './cursor.ts'
 import { streamFeed } from './feed.ts'
 import { returnPath, SIGN_IN } from './places.ts'
 import { mergeSeen } from './projects.ts'
-import { mergeRefusals } from './refused.ts'
 import { currentSession, isSessionOpen } from './session.ts'
 import type { ReplicaView, Snapshot, Watch } from './watch.ts'
-import { statusOf, watchOf } from './watching.ts'
+import { refusalBook, statusOf, watchOf } from './watching.ts'
 
 export type Console = {
   settings: Config
@@ -33,7 +32,7 @@ export type Console = {
   history: Watch['history']
   /** Server-sent events with the receipts of all replicas after `from`. */
   receipts(from: Cursor): ReadableStream<Uint8Array>
-  /** The newest sample of each code, of all replicas, `first` being the earliest; and every value that a setting has in one of them. */
+  /** The newest sample of each code, of all replicas that there were, `first` being the earliest; and every value that a setting has in one of them. */
   refusals(): Promise<Refusals>
   /** Who has sent of late, by project, whichever replica they came to. */
   seen(): Promise<SeenByProject[]>
@@ -119,7 +118,7 @@ function createConsole(settings: Config, session: string): Console {
       () => '/refusals',
       async (response) => (await response.json()) as Refusals,
     )
-    return mergeRefusals(told)
+    return refusalBook().note(told)
   }
 
   async function seen(): Promise<SeenByProject[]> {

@@ -1,7 +1,6 @@
 /** The fates in the order in which they are shown, and what each means. */
 
 import type { Answer, SpoolEnd } from 'tunnel/contract'
-import { type Code, REFUSALS } from 'tunnel/rejection'
 
 export const ANSWERS: readonly Answer[] = [
   'delivered',
@@ -25,11 +24,4 @@ export const MEANINGS: Record<Answer | SpoolEnd['end'], string> = {
   aborted: 'The sender left before it had arrived whole.',
   expired: 'It waited too long, or made room for what is more important. Sentry was told.',
   purged: 'An operator took it out of the spool.',
-}
-
-/** What was wrong and what to do, where `reason` is the code of a refusal. */
-export function explain(
-  reason: string | undefined,
-): { status: number; sentence: string; fix: string } | undefined {
-  return reason !== undefined && reason in REFUSALS ? REFUSALS[reason as Code] : undefined
 }

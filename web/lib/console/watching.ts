@@ -1,9 +1,10 @@
 /** The one watch of this process: it looks at the replicas whether or not anybody is signed in, so that there is a past to show. */
 
 import { suppressTracing } from '@sentry/nextjs'
-import type { ReplicaStatus } from 'tunnel/contract'
+import type { Refusals, ReplicaStatus } from 'tunnel/contract'
 import { held } from '../held.ts'
 import { ask, type Door, originsOf } from '../tunnels.ts'
+import { createRefusalBook, type RefusalBook } from './refusal-book.ts'
 import { createWatch, type Watch } from './watch.ts'
 
 const EVERY_MS = 10_000
@@ -23,9 +24,27 @@ export function watchOf(door: Door): Watch {
 
 /** One small question to each replica at once and every 10 s, for as long as web runs. */
 export function keepWatching(door: Door): void {
-  const look = () => void watchOf(door).look(EVERY_MS / 2)
+  const look = () => {
+    void watchOf(door).look(EVERY_MS / 2)
+    void noteRefusals(door)
+  }
   look()
   setInterval(look, EVERY_MS).unref()
+}
+
+/** The one of this process. */
+export function refusalBook(): RefusalBook {
+  return held('refusals', createRefusalBook)
+}
+
+/** While who refused it is still there to tell. */
+async function noteRefusals(door: Door): Promise<void> {
+  const origins = await originsOf(door).catch(() => [])
+  const tell = async (origin: string) => {
+    const response = await askPlainly(door, `${origin}/refusals`)
+    refusalBook().note([(await response.json()) as Refusals])
+  }
+  await Promise.allSettled(origins.map(tell))
 }
 
 export async function statusOf(door: Door, origin: string): Promise<ReplicaStatus> {

@@ -2,7 +2,8 @@
 
 import { useEffect, useRef } from 'react'
 import type { Receipt, SpoolEnd } from 'tunnel/contract'
-import { explain, MEANINGS } from '../../lib/console/fates.ts'
+import { MEANINGS } from '../../lib/console/fates.ts'
+import { explain } from '../../lib/console/reasons.ts'
 import { sayBytes, sayClock, sayDuration, sayExactly, sayMoment } from '../../lib/console/words.ts'
 import { Button } from '../button.tsx'
 import { FateBadge } from '../fate.tsx'
@@ -26,7 +27,7 @@ export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onC
     if (takesFocus) heading.current?.focus()
   }, [])
   const { answer, reason, items, eventId } = receipt
-  const explained = explain(reason)
+  const explained = explain(answer, reason)
   return (
     <section
       aria-label="Receipt"
@@ -43,7 +44,8 @@ export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onC
       <p className="mt-3 text-note">{MEANINGS[answer]}</p>
       {explained && (
         <p className="mt-2 text-note">
-          <code>{reason}</code>: {explained.sentence} <strong>{explained.fix}</strong>
+          {reason && <code>{reason}: </code>}
+          {explained.sentence} <strong>{explained.fix}</strong>
         </p>
       )}
       {end && <End end={end} />}
@@ -131,28 +133,49 @@ function Fact({ name, value }: { name: string; value: string }) {
   )
 }
 
-/** What happened to it when, and which part of the time was whose. */
-function Timeline({ receipt: { time, took, upstreamTook } }: { receipt: Receipt }) {
-  const own = Math.max(0, took - (upstreamTook ?? 0))
-  const share = took > 0 ? Math.min(100, (100 * own) / took) : 100
+/** What happened to it when, and how long each part took. */
+function Timeline({ receipt }: { receipt: Receipt }) {
+  const { time, took } = receipt
+  const parts = partsOf(receipt)
+  let from = 0
   return (
     <div className="mt-4">
       <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" className="h-2 w-full">
-        <rect width={share} height="6" className="fill-ink" />
-        <rect x={share} width={100 - share} height="6" className="fill-quiet/60" />
+        <rect width="100" height="6" className={parts.length > 0 ? 'fill-surface' : 'fill-ink'} />
+        {parts.map(({ ms, words, fill }) => {
+          const x = from
+          from += took > 0 ? (100 * ms) / took : 0
+          return <rect key={words} x={x} width={from - x} height="6" className={fill} />
+        })}
       </svg>
       <ol className="mt-2 grid gap-0.5 text-note tabular-nums" aria-label="Timings">
         <li>{sayExactly(time)} received</li>
-        {upstreamTook !== undefined && (
-          <>
-            <li className="text-quiet">+ {sayDuration(own)} admitted, and sent on</li>
-            <li className="text-quiet">+ {sayDuration(upstreamTook)} until Sentry answered</li>
-          </>
-        )}
+        {parts.map(({ ms, words, fill }) => (
+          <li key={words} className="flex items-center gap-2 text-quiet">
+            <svg viewBox="0 0 8 8" aria-hidden="true" className="size-2 shrink-0">
+              <rect width="8" height="8" className={fill} />
+            </svg>
+            + {sayDuration(ms)} {words}
+          </li>
+        ))}
         <li>
           {sayExactly(time + took)} answered, {sayDuration(took)} in all
         </li>
       </ol>
     </div>
   )
+}
+
+type Part = { ms: number; words: string; fill: string }
+
+/** None of one that went no further than the tunnel. */
+function partsOf({ answer, took, admittedAfter, upstreamTook, upstreamStatus }: Receipt): Part[] {
+  if (admittedAfter === undefined || upstreamTook === undefined) return []
+  const asked = upstreamStatus === undefined ? 'without an answer of Sentry' : 'until Sentry answered'
+  const then = answer === 'spooled' ? 'until it was on disk, synced' : 'until the sender was answered'
+  return [
+    { ms: admittedAfter, words: 'until it was admitted, and sent on', fill: 'fill-ink' },
+    { ms: upstreamTook, words: asked, fill: 'fill-quiet/50' },
+    { ms: Math.max(0, took - admittedAfter - upstreamTook), words: then, fill: 'fill-quiet' },
+  ]
 }

@@ -3,7 +3,8 @@
 import { Fragment } from 'react'
 import type { RefusalSample, SettingInForce } from 'tunnel/contract'
 import { consoleFor } from '../../../lib/console/console.ts'
-import { explain, MEANINGS } from '../../../lib/console/fates.ts'
+import { MEANINGS } from '../../../lib/console/fates.ts'
+import { explain } from '../../../lib/console/reasons.ts'
 import { refusalsIn } from '../../../lib/console/refused.ts'
 import { sayCount } from '../../../lib/console/words.ts'
 import { Ago } from '../../../ui/console/ago.tsx'
@@ -34,7 +35,7 @@ export default async function RefusalsPage() {
       {refusals.length === 0 && <Empty>Nothing was refused. Whatever came was accepted.</Empty>}
       <ul className="grid grid-cols-1 gap-4 desk:grid-cols-2 desk:items-start">
         {refusals.map(({ answer, reason, count, projects }) => {
-          const explained = explain(reason)
+          const explained = explain(answer, reason)
           const sample = answer === 'refused' ? told.refusals.find(({ code }) => code === reason) : undefined
           return (
             <li

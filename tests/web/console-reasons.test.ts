@@ -1,0 +1,47 @@
+/** What the console says of envelopes that did not go through, and for how long it knows. */
+
+import { describe, expect, it } from 'vitest'
+import type { Refusals } from '../../tunnel/src/contract.ts'
+import { explain } from '../../web/lib/console/reasons.ts'
+import { createRefusalBook } from '../../web/lib/console/refusal-book.ts'
+
+describe('What did not go through', () => {
+  it.each([
+    ['limited', undefined],
+    ['limited', 'limited'],
+    ['limited', 'shed'],
+    ['filtered', 'empty'],
+    ['filtered', 'duplicate'],
+    ['filtered', 'next-noise'],
+    ['filtered', 'web-crawlers'],
+    ['declined', undefined],
+    ['aborted', undefined],
+    ['refused', 'dsn-unknown'],
+  ] as const)('is explained, with what to do, when it was %s (%s)', (answer, reason) => {
+    const explained = explain(answer, reason)
+    expect(explained?.sentence).toMatch(/\w.*\.$/)
+    expect(explained?.fix).toMatch(/\w.*\.$/)
+  })
+
+  it('is not explained by what no reason is, and what went through needs none', () => {
+    expect(explain('refused', 'constructor')).toBeUndefined()
+    expect(explain('delivered', undefined)).toBeUndefined()
+  })
+
+  it('stays known when the replica that has refused it tells no more', () => {
+    const sample = { causes: [], request: 'POST /monitoring', headers: [] }
+    const tell = (code: string, first: number, last: number): Refusals => ({
+      refusals: [{ ...sample, code, first, last }],
+      settings: { [code]: [{ name: 'MAX_ITEMS', value: String(last) }] },
+    })
+    const book = createRefusalBook()
+    book.note([tell('too-many-items', 10, 20)])
+    book.note([])
+    const { refusals, settings } = book.note([tell('too-many-items', 30, 40), tell('dsn-unknown', 1, 2)])
+    expect(refusals).toMatchObject([
+      { code: 'too-many-items', first: 10, last: 40 },
+      { code: 'dsn-unknown', first: 1, last: 2 },
+    ])
+    expect(settings['too-many-items']).toEqual([{ name: 'MAX_ITEMS', value: '40' }]) // as it is now
+  })
+})
