@@ -51,6 +51,24 @@ describe('The figures', () => {
     expect(after.get('culvert_items_total{type="other",answer="delivered"}')).toBe(10_000)
   })
 
+  it('tell how long each upstream takes to answer, and receipts what of it was whose', async () => {
+    await using one = await startSentry()
+    await using two = await startSentry()
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: `${one.dsn()} ${two.dsn()}` } })
+    for (const dsn of [one.dsn(), one.dsn(), two.dsn()]) await post(tunnel.url, { body: errorOf(dsn) })
+    await two.away()
+    await post(tunnel.url, { body: errorOf(two.dsn()) })
+    await until(async () => tunnel.receipts.length === 4)
+    for (const { took, admittedAfter = 0, upstreamTook = 0 } of tunnel.receipts) {
+      expect([admittedAfter > 0, upstreamTook > 0]).toEqual([true, true])
+      expect(admittedAfter + upstreamTook).toBeLessThanOrEqual(took + 0.002) // each is rounded to the microsecond
+    }
+    const series = await seriesOf(tunnel)
+    const answered = (upstream: string) =>
+      series.get(`culvert_upstream_seconds_count{upstream="${upstream}"}`)
+    expect([answered(one.url), answered(two.url)]).toEqual([2, 1]) // who was away has not answered
+  })
+
   it('agree with the log and the receipts: exactly one of each for every envelope', async () => {
     await using sentry = await startSentry({ projects: { 1: 'a'.repeat(32), 2: 'b'.repeat(32) } })
     const [dsn, limited] = [sentry.dsn('1'), sentry.dsn('2')]

@@ -141,6 +141,21 @@ describe('The figures of the console', () => {
     expect(booksOf(snapshot)).toEqual(sent)
     expect(await metricsBooks()).toEqual(sent)
     expect(snapshot.projects).toEqual([project('1'), project('2')])
+
+    const categories: Record<string, number> = {}
+    for (const [name, [envelopes]] of Object.entries(sent)) {
+      const [, category = ''] = name.split(' ')
+      categories[category] = (categories[category] ?? 0) + envelopes
+    }
+    expect(snapshot.point.categories).toEqual(categories)
+  })
+
+  it('tell of each upstream what it has taken, and how long that took', async () => {
+    const told = await lookUntil(web.url, cookie, ({ totals }) => Object.keys(totals.upstreams).length > 0)
+    const host = `127.0.0.1:${sentry.port}`
+    expect(told.totals.upstreams[host]?.['+Inf']).toBe(REAL.length * 2 + 1) // and the one that it has declined
+    expect(Object.keys(told.point.upstreams).filter((each) => each !== '')).toEqual([host])
+    expect(told.point.upstreams[host]?.delivered).toBe(REAL.length * 2)
   })
 
   it('tell who sent to each project: SDKs and releases, and how much of the spool may be its', async () => {
@@ -164,6 +179,11 @@ describe('The figures of the console', () => {
       [...page.matchAll(/<dt>([A-Z_]+)<\/dt><dd[^>]*>([^<]*)</g)].map(([, name, value]) => [name, value]),
     )
     expect(shown).toEqual({ MAX_ITEMS: '5', SENTRY_DSN: env.SENTRY_DSN })
+    for (const words of [
+      /declined.*Sentry answered that it does not take it.*401 or 403/s,
+      /too-many-items.*First/s,
+    ])
+      expect(page).toMatch(words)
   })
 
   it('show a limit that Sentry asks for until when it is in force, and what is held back by it', async () => {
@@ -189,6 +209,9 @@ describe('The figures of the console', () => {
     )
     expect(booksOf(silent)).toEqual(sent)
     expect(changesOf(silent)).toContain(`${replica} does not answer`)
+    const page = await pageText('/console/refusals')
+    for (const code of ['dsn-unknown', 'not-an-envelope', 'too-many-items'])
+      expect([code, page.split(code)[1]?.includes('The last such request')]).toEqual([code, true])
 
     const late = started.use(await startTunnel({ env: { ...env, ADMIN_PORT: String(lateAdminPort) } }))
     tunnels.push(late)

@@ -67,6 +67,14 @@ export function createMetrics(gauges: Gauges): Metrics {
     buckets: SECONDS,
     registers,
   })
+  const upstreamSeconds = new Histogram({
+    name: 'culvert_upstream_seconds',
+    help: 'Seconds until an upstream answered; without those that did not in time.',
+    labelNames: ['upstream'] as const,
+    buckets: SECONDS,
+    registers,
+  })
+  const origins = new Map(gauges.projects.all.map(({ name, origin }) => [name, origin]))
   gauge('culvert_envelopes_in_flight', 'Envelopes taken and not answered yet.', gauges.inFlight)
   gauge('culvert_body_memory_bytes', 'Bytes of bodies held in memory.', gauges.bodyBytes)
   new Gauge({
@@ -119,6 +127,7 @@ export function createMetrics(gauges: Gauges): Metrics {
     items: parts,
     bytes: size,
     took,
+    upstreamTook,
     upstreamStatus,
   }: Receipt): void {
     const category = categoryOf(parts)
@@ -126,6 +135,9 @@ export function createMetrics(gauges: Gauges): Metrics {
     for (const { type, count: many = 1, out } of parts) items.add(many, type, out ?? answer)
     bytes.add(size, answer, project, category)
     seconds.observe({ answer }, took / 1000)
+    const upstream = origins.get(project)
+    if (upstream && upstreamStatus && upstreamTook !== undefined)
+      upstreamSeconds.observe({ upstream }, upstreamTook / 1000)
     if (upstreamStatus) upstreamAnswers.add(1, `${Math.floor(upstreamStatus / 100)}xx`)
   }
 }

@@ -22,6 +22,8 @@ export type Figures = {
   ends: { end: SpoolEnd['end']; project: string; count: number }[]
   /** Envelopes answered within so many seconds (`+Inf`: all). */
   within: Record<string, number>
+  /** The same of the upstreams' own answers, by `host[:port]`. */
+  upstreams: Record<string, Record<string, number>>
 }
 
 /** How a process does, from the same place. */
@@ -33,7 +35,7 @@ export type Vitals = {
   loopDelay: number
 }
 
-export const NO_FIGURES: Figures = { answers: [], items: [], bytes: [], ends: [], within: {} }
+export const NO_FIGURES: Figures = { answers: [], items: [], bytes: [], ends: [], within: {}, upstreams: {} }
 
 export type Series = { name: string; labels: Record<string, string>; value: number }
 
@@ -81,7 +83,19 @@ export function figuresOf(series: readonly Series[]): Figures {
       count: value,
     })),
     within: sumBy(named('culvert_answer_seconds_bucket'), ({ labels }) => labels.le ?? ''),
+    upstreams: Object.fromEntries(
+      [
+        ...Map.groupBy(named('culvert_upstream_seconds_bucket'), ({ labels }) =>
+          hostOf(labels.upstream ?? ''),
+        ),
+      ].map(([host, its]) => [host, sumBy(its, ({ labels }) => labels.le ?? '')]),
+    ),
   }
+}
+
+/** Of an origin, or of a project's name, which begins with it. */
+export function hostOf(text: string): string {
+  return text.replace(/^https?:\/\//, '').replace(/\/.*/, '')
 }
 
 export function vitalsOf(series: readonly Series[]): Vitals {
@@ -102,7 +116,15 @@ export function addUp(all: readonly Figures[]): Figures {
     bytes: merge(all.flatMap(({ bytes }) => bytes)),
     ends: merge(all.flatMap(({ ends }) => ends)),
     within: addRecords(all.map(({ within }) => within)),
+    upstreams: addUpstreams(all.map(({ upstreams }) => upstreams)),
   }
+}
+
+function addUpstreams(all: readonly Figures['upstreams'][]): Figures['upstreams'] {
+  const byHost = Map.groupBy(all.flatMap(Object.entries<Record<string, number>>), ([host]) => host)
+  return Object.fromEntries(
+    [...byHost].map(([host, its]) => [host, addRecords(its.map(([, within]) => within))]),
+  )
 }
 
 function merge<T extends { count: number }>(counts: readonly T[]): T[] {

@@ -6,6 +6,7 @@ import {
   countBy,
   type Figures,
   figuresOf,
+  hostOf,
   NO_FIGURES,
   quantile,
   readSeries,
@@ -37,6 +38,7 @@ export type ReplicaView = {
 export type Point = {
   time: number
   answers: Record<string, number>
+  categories: Record<string, number>
   items: Record<string, number>
   ends: Record<string, number>
   bytes: number
@@ -45,7 +47,12 @@ export type Point = {
   /** Seconds, of what was answered since the point before. */
   half?: number
   most?: number
+  /** By `host[:port]`. */
+  upstreams: Record<string, UpstreamPoint>
 }
+
+/** What it has taken of what was sent on at once, and seconds as above. */
+export type UpstreamPoint = { delivered: number; half?: number; most?: number }
 
 /** Which replicas do not ask it and which do; since when the first does not, and when the next one tries. */
 export type UpstreamView = {
@@ -105,7 +112,7 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
   let points: Point[] = []
   let changes: Change[] = []
   let last: Snapshot | undefined
-  let lastWithin: Figures['within'] = {}
+  let before: Pick<Figures, 'within' | 'upstreams'> = NO_FIGURES
   let looking: Promise<Snapshot> | undefined
   return { look, lookAnew, history: () => points }
 
@@ -239,23 +246,44 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
   }
 
   function remember(time: number, totals: Figures, spools: SpoolStatus[]): Point {
-    const half = quantile(0.5, lastWithin, totals.within)
-    const most = quantile(0.95, lastWithin, totals.within)
-    lastWithin = totals.within
+    const isFirst = points.length === 0
     const point: Point = {
       time,
       answers: countBy(totals.answers, ({ answer }) => answer),
+      categories: countBy(totals.answers, ({ category }) => category),
       items: countBy(totals.items, ({ type }) => type),
       ends: countBy(totals.ends, ({ end }) => end),
       bytes: sum(totals.bytes),
       waiting: spools.reduce((sum, { envelopes = 0 }) => sum + envelopes, 0),
       waitingBytes: spools.reduce((sum, { bytes = 0 }) => sum + bytes, 0),
-      ...(half !== undefined && points.length > 0 && { half }),
-      ...(most !== undefined && points.length > 0 && { most }),
+      ...(!isFirst && speedOf(before.within, totals.within)),
+      upstreams: upstreamPoints(totals, isFirst ? totals.upstreams : before.upstreams),
     }
+    before = totals
     points = [...points, point].filter((each) => each.time > time - REMEMBERED_MS).slice(-MOST_POINTS)
     return point
   }
+}
+
+/** Half of it and most of it. */
+function speedOf(before: Figures['within'], after: Figures['within']): Pick<Point, 'half' | 'most'> {
+  const half = quantile(0.5, before, after)
+  const most = quantile(0.95, before, after)
+  return { ...(half !== undefined && { half }), ...(most !== undefined && { most }) }
+}
+
+function upstreamPoints({ answers, upstreams }: Figures, before: Figures['upstreams']): Point['upstreams'] {
+  const delivered = countBy(
+    answers.filter(({ answer }) => answer === 'delivered'),
+    ({ project }) => hostOf(project),
+  )
+  const hosts = new Set([...Object.keys(delivered), ...Object.keys(upstreams)])
+  return Object.fromEntries(
+    [...hosts].map((host) => [
+      host,
+      { delivered: delivered[host] ?? 0, ...speedOf(before[host] ?? {}, upstreams[host] ?? {}) },
+    ]),
+  )
 }
 
 function sum(counts: readonly { count: number }[]): number {

@@ -51,6 +51,55 @@ export function FateChart({ points }: Props) {
   )
 }
 
+/** Which line is which is told by its strokes: colours mean fates. */
+const STROKES: Pick<Line, 'tone' | 'dash'>[] = [
+  { tone: 'ink' },
+  { tone: 'quiet' },
+  { tone: 'ink', dash: [8, 4] },
+  { tone: 'quiet', dash: [8, 4] },
+  { tone: 'ink', dash: [2, 3] },
+]
+
+/** The busiest categories of this time, as Sentry counts them, and all others together. */
+export function CategoryChart({ points }: Props) {
+  const all = Object.keys(points.at(-1)?.categories ?? {})
+    .map((name) => ({ name, many: growthOf(points, ({ categories }) => categories[name] ?? 0) }))
+    .filter(({ many }) => many > 0)
+    .sort((a, b) => b.many - a.many)
+    .map(({ name }) => name)
+  const others = all.length > STROKES.length ? all.splice(STROKES.length - 1) : []
+  const kinds = [
+    ...all.map((name) => ({ label: name === 'none' ? 'uncounted' : name, names: [name] })),
+    ...(others.length > 0 ? [{ label: 'others', names: others }] : []),
+  ].map((kind) => ({
+    ...kind,
+    totalOf: ({ categories }: Point) => kind.names.reduce((sum, name) => sum + (categories[name] ?? 0), 0),
+  }))
+  const rates = kinds.map(({ totalOf }) => ratesOf(points, totalOf))
+  const { unit, per, seconds } = rateUnit(Math.max(0, ...rates.flat()))
+  const lines = kinds.map(({ label }, index) => ({
+    label,
+    ...(STROKES[index] ?? { tone: 'quiet' as const }),
+    values: rates[index]?.map((rate) => rate * seconds) ?? [],
+  }))
+  const minutes = minutesOf(points).map(({ time, points: its }) => ({
+    time,
+    cells: kinds.map(({ totalOf }) => sayCount(growthOf(its, totalOf))),
+  }))
+  return (
+    <Chart
+      title="Envelopes by category"
+      unit={`a ${unit}`}
+      times={timesOf(points)}
+      lines={lines}
+      say={(value) => `${sayFigure(value)}${per}`}
+      sayTick={sayFigure}
+      nothing="No envelope has come in these 15 minutes."
+      minutes={minutes}
+    />
+  )
+}
+
 const TIMES: (Omit<Line, 'values'> & { secondsOf: (point: Point) => number | undefined })[] = [
   { label: 'half within', tone: 'ink', secondsOf: ({ half }) => half },
   { label: '95 % within', tone: 'quiet', dash: [8, 4], secondsOf: ({ most }) => most },

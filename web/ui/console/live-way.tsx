@@ -1,8 +1,9 @@
 /** The way of an envelope, drawn with what passes on it just now: to nginx, to the replicas, and from there to one of three ends. */
 
 import type { ReactNode } from 'react'
-import type { Answer } from 'tunnel/contract'
+import type { Answer, LimitInForce } from 'tunnel/contract'
 import { ANSWERS } from '../../lib/console/fates.ts'
+import { hostOf } from '../../lib/console/figures.ts'
 import { rateNow } from '../../lib/console/past.ts'
 import type { Point, ReplicaView, Snapshot, UpstreamView } from '../../lib/console/watch.ts'
 import { rateUnit, sayBytes, sayCount, sayDuration, sayFigure } from '../../lib/console/words.ts'
@@ -52,29 +53,29 @@ export function LiveWay({ snapshot, points }: { snapshot: Snapshot; points: Poin
         <Replicas replicas={replicas} say={say} />
         <li className="desk:self-stretch">
           <ol className="ml-2 grid grid-cols-1 border-l-2 border-line pt-2 desk:m-0 desk:h-full desk:border-0 desk:p-0 desk:grid-cols-[minmax(9rem,1fr)_minmax(13rem,1.2fr)] desk:gap-y-2">
-            <Edge
-              isFork
-              rate={rates.answers.delivered ?? 0}
-              tone="text-good"
-              above={<FateRate fate="delivered" rate={rates.answers.delivered ?? 0} say={say} />}
-            />
-            <Stop>
-              <strong>{isInbox ? 'The inbox' : 'Sentry'}</strong>
-              {isInbox && <p className="text-note text-quiet">No SENTRY_DSN is set.</p>}
-              <ul className="text-note">
-                {upstreams.map((upstream) => (
-                  <UpstreamLine key={upstream.origin} upstream={upstream} />
-                ))}
-                {limits.length > 0 && (
-                  <li className="flex items-center gap-1.5">
-                    <StateMark state="hold" className="size-3.5" />
-                    <a href="#held-back" className="link">
-                      holds {limits.length === 1 ? '1 kind' : `${limits.length} kinds`} back
-                    </a>
-                  </li>
-                )}
-              </ul>
-            </Stop>
+            {isInbox && (
+              <>
+                <Edge
+                  isFork
+                  rate={rates.answers.delivered ?? 0}
+                  tone="text-good"
+                  above={<FateRate fate="delivered" rate={rates.answers.delivered ?? 0} say={say} />}
+                />
+                <Stop>
+                  <strong>The inbox</strong>
+                  <p className="text-note text-quiet">No SENTRY_DSN is set.</p>
+                </Stop>
+              </>
+            )}
+            {endsIn(upstreams).map((upstreamsOfOne) => (
+              <Upstream
+                key={upstreamsOfOne[0]?.origin}
+                upstreams={upstreamsOfOne}
+                limits={limits}
+                points={points}
+                say={say}
+              />
+            ))}
             {spools.length > 0 && (
               <>
                 <Edge
@@ -124,7 +125,7 @@ type EdgeProps = { rate: number; tone: string; above: ReactNode; isFork?: true; 
 function Edge({ rate, tone, above, isFork, children }: EdgeProps) {
   const colour = rate > 0 ? tone : 'text-quiet/50'
   return (
-    <li className="flex min-w-0 items-center gap-3 px-3 py-1.5 text-note tabular-nums desk:flex-col desk:items-stretch desk:justify-center desk:gap-0.5 desk:px-2 desk:py-0">
+    <li className="flex min-w-0 flex-wrap items-center gap-x-3 px-3 py-1.5 text-note tabular-nums desk:flex-col desk:flex-nowrap desk:items-stretch desk:justify-center desk:gap-0.5 desk:px-2 desk:py-0">
       <svg
         viewBox="0 0 28 12"
         aria-hidden="true"
@@ -203,12 +204,69 @@ function Replicas({ replicas, say }: { replicas: ReplicaView[]; say: Say }) {
   )
 }
 
+const MOST_UPSTREAMS = 4
+
+/** Each upstream by itself, and those that are too many for a picture together. */
+function endsIn(upstreams: UpstreamView[]): UpstreamView[][] {
+  if (upstreams.length <= MOST_UPSTREAMS) return upstreams.map((each) => [each])
+  return [
+    ...upstreams.slice(0, MOST_UPSTREAMS - 1).map((each) => [each]),
+    upstreams.slice(MOST_UPSTREAMS - 1),
+  ]
+}
+
+type UpstreamProps = { upstreams: UpstreamView[]; limits: LimitInForce[]; points: Point[]; say: Say }
+
+/** The way to one Sentry, and how it does; or to several. */
+function Upstream({ upstreams, limits, points, say }: UpstreamProps) {
+  const hosts = upstreams.map(({ origin }) => hostOf(origin))
+  const rate = hosts.reduce((sum, host) => sum + rateNow(points, deliveredTo(host)), 0)
+  const [host = ''] = hosts
+  const took = points.slice(-8).findLast((point) => point.upstreams[host]?.half !== undefined)?.upstreams[
+    host
+  ]
+  const held = limits.filter(({ project }) => hosts.includes(hostOf(project)))
+  const shown = upstreams.length === 1 ? upstreams : upstreams.filter(({ open }) => open.length > 0)
+  return (
+    <>
+      <Edge isFork rate={rate} tone="text-good" above={<FateRate fate="delivered" rate={rate} say={say} />}>
+        {upstreams.length === 1 && took?.half !== undefined && (
+          <>
+            half in {sayDuration(took.half * 1000)}
+            {took.most !== undefined && `, 95 % in ${sayDuration(took.most * 1000)}`}
+          </>
+        )}
+      </Edge>
+      <Stop>
+        <strong>{upstreams.length === 1 ? 'Sentry' : `${upstreams.length} more Sentry servers`}</strong>
+        <ul className="text-note">
+          {shown.map((upstream) => (
+            <UpstreamLine key={upstream.origin} upstream={upstream} />
+          ))}
+          {held.length > 0 && (
+            <li className="flex items-center gap-1.5">
+              <StateMark state="hold" className="size-3.5" />
+              <a href="#held-back" className="link">
+                holds {held.length === 1 ? '1 kind' : `${held.length} kinds`} back
+              </a>
+            </li>
+          )}
+        </ul>
+      </Stop>
+    </>
+  )
+}
+
+function deliveredTo(host: string): (point: Point) => number {
+  return ({ upstreams }) => upstreams[host]?.delivered ?? 0
+}
+
 function UpstreamLine({ upstream: { origin, open } }: { upstream: UpstreamView }) {
   return (
     <li className="flex items-center gap-1.5">
       <StateMark state={open.length > 0 ? 'bad' : 'good'} className="size-3.5" />
       <span className="min-w-0 wrap-anywhere">
-        {origin.replace(/^https?:\/\//, '')}
+        {hostOf(origin)}
         {open.length > 0 && <span className="text-bad"> is not asked: it fails or is slow</span>}
       </span>
     </li>

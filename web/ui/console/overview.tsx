@@ -8,7 +8,7 @@ import type { Change, Point, Snapshot } from '../../lib/console/watch.ts'
 import { sayClock } from '../../lib/console/words.ts'
 import { Badge } from '../state.tsx'
 import { Ago, In } from './ago.tsx'
-import { AnswerTimeChart, FateChart, ItemTypes, WaitingChart } from './charts.tsx'
+import { AnswerTimeChart, CategoryChart, FateChart, ItemTypes, WaitingChart } from './charts.tsx'
 import { FatesTable } from './fates-table.tsx'
 import { LiveMark } from './live-mark.tsx'
 import { LiveWay } from './live-way.tsx'
@@ -31,6 +31,9 @@ export function Overview({ first, past }: { first: Snapshot; past: Point[] }) {
           <div className="grid grid-cols-1 gap-x-8 gap-y-5 wide:grid-cols-2">
             <div className="min-w-0 wide:col-span-2">
               <FateChart points={points} />
+            </div>
+            <div className="min-w-0 wide:col-span-2">
+              <CategoryChart points={points} />
             </div>
             <div className={hasSpool ? 'min-w-0' : 'min-w-0 wide:col-span-2'}>
               <AnswerTimeChart points={points} />
