@@ -3,6 +3,7 @@
 import type { Answer, LimitInForce, SeenByProject, SeenName, SpoolEnd, SpoolLane } from 'tunnel/contract'
 import { formatDsn, parseDsn } from 'tunnel/dsn'
 import { ANSWERS, ENDS } from './fates.ts'
+import { type AnswerCount, type ByteCount, countBy, type Figures } from './figures.ts'
 import type { Snapshot } from './watch.ts'
 
 export type Amount = { envelopes: number; bytes: number }
@@ -32,24 +33,41 @@ export type ProjectView = {
 
 const MOST_NAMES = 50
 
-export function projectsIn(snapshot: Snapshot, seen: readonly SeenByProject[]): ProjectView[] {
-  const dsns = dsnsOf(snapshot)
-  return snapshot.projects.map((name) => {
-    const traffic = trafficOf(snapshot, name)
-    const totals = totalOf(traffic)
-    const { sdks = [], releases = [] } = seen.find(({ project }) => project === name) ?? {}
+/** Those that `names` says: there may be a thousand, and each has counts by the dozen. */
+export function projectsIn(
+  snapshot: Snapshot,
+  seen: readonly SeenByProject[],
+  names: readonly string[],
+): ProjectView[] {
+  const { totals } = snapshot
+  const [answers, bytes, ends, limits, dsns, senders] = [
+    byProject(totals.answers),
+    byProject(totals.bytes),
+    byProject(totals.ends),
+    byProject(snapshot.limits),
+    byProject(dsnsOf(snapshot)),
+    byProject(seen),
+  ]
+  return names.map((name) => {
+    const traffic = trafficOf(answers.get(name) ?? [], bytes.get(name) ?? [])
+    const sums = totalOf(traffic)
+    const { sdks = [], releases = [] } = senders.get(name)?.[0] ?? {}
     return {
-      ...{ name, traffic, totals, sdks, releases },
-      answers: ANSWERS.filter((answer) => totals[answer]),
-      ends: endsOf(snapshot, name),
+      ...{ name, traffic, totals: sums, sdks, releases },
+      answers: ANSWERS.filter((answer) => sums[answer]),
+      ends: endsOf(ends.get(name) ?? []),
       shares: sharesOf(snapshot, name),
-      limits: snapshot.limits.filter(({ project }) => project === name),
-      dsns: dsns.flatMap(({ dsn, project }) => (project === name ? dsn : [])),
+      limits: limits.get(name) ?? [],
+      dsns: (dsns.get(name) ?? []).map(({ dsn }) => dsn),
     }
   })
 }
 
-function trafficOf({ totals }: Snapshot, name: string): Traffic[] {
+function byProject<T extends { project: string }>(all: readonly T[]): Map<string, T[]> {
+  return Map.groupBy(all, ({ project }) => project)
+}
+
+function trafficOf(answers: readonly AnswerCount[], bytes: readonly ByteCount[]): Traffic[] {
   const byCategory = new Map<string, Traffic>()
   const amountOf = (category: string, answer: Answer): Amount => {
     const traffic = byCategory.get(category) ?? { category, amounts: {} }
@@ -57,10 +75,8 @@ function trafficOf({ totals }: Snapshot, name: string): Traffic[] {
     traffic.amounts[answer] ??= { envelopes: 0, bytes: 0 }
     return traffic.amounts[answer]
   }
-  for (const { project, category, answer, count } of totals.answers)
-    if (project === name) amountOf(category, answer).envelopes += count
-  for (const { project, category, answer, count } of totals.bytes)
-    if (project === name) amountOf(category, answer).bytes += count
+  for (const { category, answer, count } of answers) amountOf(category, answer).envelopes += count
+  for (const { category, answer, count } of bytes) amountOf(category, answer).bytes += count
   return [...byCategory.values()].sort((a, b) => envelopesOf(b) - envelopesOf(a))
 }
 
@@ -80,12 +96,9 @@ function totalOf(traffic: readonly Traffic[]): ProjectView['totals'] {
   return totals
 }
 
-function endsOf({ totals }: Snapshot, name: string): ProjectView['ends'] {
-  return ENDS.flatMap((end) => {
-    const its = totals.ends.filter((each) => each.project === name && each.end === end)
-    const count = its.reduce((sum, each) => sum + each.count, 0)
-    return count > 0 ? [{ end, count }] : []
-  })
+function endsOf(ends: Figures['ends']): ProjectView['ends'] {
+  const counts = countBy(ends, ({ end }) => end)
+  return ENDS.flatMap((end) => (counts[end] ? [{ end, count: counts[end] }] : []))
 }
 
 function sharesOf({ spools }: Snapshot, name: string): SpoolShare[] {

@@ -1,0 +1,65 @@
+/** Many projects in the console: a page of them at a time, each with its own figures. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorOf } from '../helpers/envelopes.ts'
+import { get, lookUntil, PASSWORD, signIn } from '../helpers/operator.ts'
+import { post } from '../helpers/post.ts'
+import { type Sentry, startSentry } from '../helpers/sentry.ts'
+import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
+import { startWeb, type Web } from '../helpers/web.ts'
+
+const MANY = 60
+const IDS = Array.from({ length: MANY }, (_, n) => `${n + 1}`)
+
+describe('The projects page of the console, with many projects', () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let tunnel: Tunnel
+  let web: Web
+  let cookie: string | undefined
+
+  beforeAll(async () => {
+    sentry = started.use(
+      await startSentry({ projects: Object.fromEntries(IDS.map((id) => [id, id.padStart(32, 'a')])) }),
+    )
+    const dsns = IDS.map((id) => sentry.dsn(id)).join(' ')
+    tunnel = started.use(await startTunnel({ env: { SENTRY_DSN: dsns } }))
+    web = started.use(
+      await startWeb({
+        OPERATOR_PASSWORD: PASSWORD,
+        ADMIN_TOKEN: tunnel.token,
+        TUNNEL_ADMIN: new URL(tunnel.adminUrl).host,
+      }),
+    )
+    cookie = (await signIn(web.url)).cookie
+  }, 300_000)
+
+  afterAll(() => started.disposeAsync())
+
+  async function read(path: string) {
+    const response = await get(web.url + path, cookie)
+    expect(response.status).toBe(200)
+    const text = (await response.text()).replaceAll('<!-- -->', '')
+    return {
+      ids: [...text.matchAll(/<h2[^>]*>127\.0\.0\.1:\d+\/(\d+)<\/h2>/g)].map(([, id]) => id),
+      tables: [...text.matchAll(/aria-label="Envelopes of [^"]*\/(\d+) by category and fate"/g)].map(
+        ([, id]) => id,
+      ),
+      links: [...text.matchAll(/href="([^"]*)"[^>]*>(Projects before|Further projects)</g)].map(
+        ([, href = '', word = '']) => ({ href, word }),
+      ),
+    }
+  }
+
+  it('shows fifty, and the others on a page of their own', async () => {
+    for (const id of ['2', '55'])
+      expect((await post(tunnel.url, { body: errorOf(sentry.dsn(id)) })).status).toBe(200)
+    await lookUntil(web.url, cookie, ({ totals }) => totals.answers.length === 2)
+    const first = await read('/console/projects')
+    expect([first.ids, first.tables]).toEqual([IDS.slice(0, 50), ['2']])
+    expect(first.links).toEqual([{ href: '/console/projects?from=50', word: 'Further projects' }])
+    const second = await read('/console/projects?from=50')
+    expect([second.ids, second.tables]).toEqual([IDS.slice(50), ['55']])
+    expect(second.links).toEqual([{ href: '/console/projects', word: 'Projects before' }])
+  })
+})
