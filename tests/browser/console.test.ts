@@ -34,7 +34,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       )?.replaceAll(',', ''),
     )
 
-  it('shows figures that are what was sent, by fate, and go on being that when a replica is killed', async () => {
+  it('shows figures that are what was sent, by fate, on every page that has some', async () => {
     await using visitor = await desk.operator()
     const { page } = visitor
     await page.getByRole('status').filter({ hasText: 'live' }).waitFor()
@@ -56,26 +56,46 @@ describe('The console', requires('chromium', 'nginx'), () => {
     expect(await told(page, 'all envelopes')).toBe(29)
     await page.getByRole('listitem').filter({ hasText: '3 replicas' }).first().waitFor()
 
-    await desk.site.tunnels[2]?.kill()
-    await page.getByText(/does not answer; counted as last heard/).waitFor()
-    expect(await figures()).toEqual(sent)
-    await desk.sendMany(5, desk.newError, 200)
-    await expect.poll(() => told(page, 'delivered'), SOON).toBe(25)
-
-    const drawn = page.getByRole('figure').filter({ hasText: 'Envelopes by fate' })
-    await drawn.getByText('Figures, minute by minute').click()
-    const minutes = drawn.getByRole('table', { name: 'Envelopes by fate, minute by minute' })
-    const sums = async () => {
-      const rows = await minutes.getByRole('row').all()
-      const [names = [], ...figures] = await Promise.all(
-        rows.map(async (row) => (await row.locator('th, td').allTextContents()).slice(1)),
-      )
-      const sumOf = (column: number) => figures.reduce((sum, cells) => sum + Number(cells[column]), 0)
-      return Object.fromEntries(names.map((name, column) => [name, sumOf(column)]))
-    }
-    await expect.poll(sums, SOON).toEqual({ ...sent, delivered: 25 })
+    await expect.poll(() => sumsOf(page, 'Envelopes by fate'), SOON).toEqual(sent)
+    await expect.poll(() => sumsOf(page, 'Envelopes by category'), SOON).toEqual({ error: 26, uncounted: 3 })
     const types = page.getByRole('table', { name: 'Items by type' })
-    await types.getByRole('row', { name: /^event .* 31$/ }).waitFor()
+    await types.getByRole('row', { name: /^event .* 26$/ }).waitFor()
+    await page
+      .getByRole('listitem')
+      .filter({ hasText: /^Sentry127\.0\.0\.1:\d+$/ })
+      .waitFor()
+
+    await page.goto(`${desk.site.url}/console/projects`)
+    const table = page.getByRole('table', { name: /^Envelopes of .* by category and fate$/ })
+    const cells = await table
+      .getByRole('row', { name: /^error / })
+      .getByRole('cell')
+      .allInnerTexts()
+    expect(cells.map((cell) => Number(/^\d+/.exec(cell)?.[0]))).toEqual([20, 2])
+
+    await page.goto(`${desk.site.url}/console/refusals`)
+    const many = async (reason: string) =>
+      Number(await page.getByRole('listitem').filter({ hasText: reason }).locator('h2 + span').textContent())
+    expect([await many('dsn-unknown'), await many('not-an-envelope'), await many('no reason given')]).toEqual(
+      [4, 3, 2],
+    )
+
+    await page.goto(`${desk.site.url}/console/replicas`)
+    const cards = page.getByRole('main').getByRole('listitem')
+    const factsOf = async (name: string) =>
+      (await cards.getByText(name, { exact: true }).locator('+ dd').allTextContents()).map((text) =>
+        text.trim(),
+      )
+    const envelopes = (await factsOf('Envelopes')).map((text) => Number(/^\d+/.exec(text)?.[0]))
+    expect(envelopes.reduce((sum, its) => sum + its, 0)).toBe(29)
+    expect(await factsOf('In flight')).toEqual(['0', '0', '0'])
+    await expect
+      .poll(() => factsOf('CPU'), SOON)
+      .toEqual(Array(3).fill(expect.stringMatching(/^[<\d.]+ % of a core$/)))
+    expect(await factsOf('Memory')).toEqual(Array(3).fill(expect.stringMatching(/^[\d.]+ MB$/)))
+    expect(await factsOf('Event-loop delay')).toEqual(
+      Array(3).fill(expect.stringMatching(/^[\d.]+ (ms|s) \(99 %\)$/)),
+    )
   })
 
   it('explains each refusal with what to do and which setting, and gives each project its snippet', async () => {
@@ -141,6 +161,14 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .getByRole('region', { name: 'Receipt' })
       .getByText(/An operator took it out/)
       .waitFor()
+    const timings = page.getByRole('list', { name: 'Timings' }).getByRole('listitem')
+    expect(await timings.allTextContents()).toEqual([
+      expect.stringMatching(/received$/),
+      expect.stringMatching(/until it was admitted, and sent on$/),
+      expect.stringMatching(/without an answer of Sentry$/),
+      expect.stringMatching(/until it was on disk, synced$/),
+      expect.stringMatching(/in all$/),
+    ])
   })
 
   it('shows an event of a real SDK as a person reads it, and a feedback with its screenshot', async () => {
@@ -266,17 +294,146 @@ describe('The console', requires('chromium', 'nginx'), () => {
         await page.setViewportSize({ width: 1280, height: 900 })
         await page.goto(`${desk.site.url}/console${path}`)
         if (path === '/feed') await page.getByText(/^\d+ envelopes$/).waitFor()
-        const { violations } = await new AxeBuilder({ page }).analyze()
-        expect([path, violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)])]).toEqual([
-          path,
-          [],
-        ])
-        await page.setViewportSize({ width: 390, height: 844 })
-        const width = () => page.evaluate(() => document.documentElement.scrollWidth)
-        await expect.poll(width, { ...SOON, message: path }).toBe(390) // charts are drawn anew when the width changes
+        await expectForAll(page, path)
       }
     },
   )
+
+  it('shuts nobody out of what is opened, nor of the sign-in, in either theme', async () => {
+    await using opened = await openings()
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await using visitor = await desk.operator('', { colorScheme })
+      const { page } = visitor
+      for (const [path, title] of opened.paths) {
+        await page.setViewportSize({ width: 1280, height: 900 })
+        await page.goto(desk.site.url + path)
+        await page.getByRole('heading', { name: title }).first().waitFor()
+        await expectForAll(page, path)
+      }
+      await page.getByRole('button', { name: 'Sign out' }).first().click()
+      await page.waitForURL('**/console/sign-in')
+      await expectForAll(page, '/console/sign-in')
+    }
+  })
+
+  /** One of each that can be opened: a receipt, an envelope of the inbox, and one that waits for as long as this is not disposed. */
+  async function openings() {
+    await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-error-unhandled'))
+    await desk.sentry.away()
+    await desk.sendMany(1, desk.newError, 202)
+    await using visitor = await desk.operator('/inbox')
+    const { page } = visitor
+    const firstLink = async (path: string, link: RegExp) => {
+      await page.goto(desk.site.url + path)
+      const links = page.locator('main a').filter({ hasText: link })
+      return (await links.first().getAttribute('href')) ?? ''
+    }
+    const envelope = await firstLink('/console/inbox', /^error/)
+    const waiting = await firstLink('/console/spool', /ago|now/)
+    await page.goto(`${desk.site.url}/console/feed?fate=spooled`)
+    await page
+      .getByRole('button', { name: /spooled/ })
+      .first()
+      .click()
+    await page.getByRole('region', { name: 'Receipt' }).waitFor()
+    const { pathname, search } = new URL(page.url())
+    const paths: [path: string, title: RegExp][] = [
+      [envelope, /./],
+      [waiting, /^Waiting: error of /],
+      [pathname + search, /spooled/],
+    ]
+    return { paths, [Symbol.asyncDispose]: () => desk.sentry.back() }
+  }
+
+  /** What axe finds on a desktop and on a phone is nothing, and the phone shows all of its breadth. */
+  async function expectForAll(page: Page, path: string): Promise<void> {
+    await expectNoViolations(page, path)
+    await page.setViewportSize({ width: 390, height: 844 })
+    const width = () => page.evaluate(() => document.documentElement.scrollWidth)
+    await expect.poll(width, { ...SOON, message: path }).toBe(390) // charts are drawn anew when the width changes
+    await expectNoViolations(page, `${path} on a phone`)
+  }
+
+  async function expectNoViolations(page: Page, where: string): Promise<void> {
+    const { violations } = await new AxeBuilder({ page }).analyze()
+    expect([where, violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)])]).toEqual([
+      where,
+      [],
+    ])
+  }
+
+  it.each(['America/New_York', 'Asia/Kolkata'])(
+    'tells times as the clock of its reader does, in %s',
+    async (timeZone) => {
+      await using visitor = await desk.operator('', { timezoneId: timeZone })
+      const time = visitor.page.getByRole('list', { name: 'Changes, newest first' }).locator('time').first()
+      const told = async () => ({
+        text: await time.textContent(),
+        time: new Date((await time.getAttribute('datetime')) ?? 0),
+      })
+      await expect.poll(async () => (await told()).text, SOON).toMatch(/\d/)
+      const { text, time: at } = await told()
+      expect(text).toBe(at.toLocaleTimeString('en-GB', { hour12: false, timeZone }))
+    },
+  )
+
+  it('does each thing to what waits when it is confirmed, and the tunnel’s log says so', async () => {
+    await desk.sentry.away()
+    await desk.sendMany(3, desk.newError, 202)
+    await using visitor = await desk.operator('/spool')
+    const { page } = visitor
+    const lane = page.getByRole('region', { name: 'By project' })
+    await expect
+      .poll(async () => {
+        await page.reload() // what is shown may be a moment old
+        return lane.getByText(/, error$/).count()
+      }, SOON)
+      .toBe(1)
+    const download = await page.evaluate(
+      async (path) => {
+        const response = await fetch(path.replace('?', '/envelope?'))
+        return { text: await response.text(), headers: Object.fromEntries(response.headers) }
+      },
+      (await page.locator('main table a').first().getAttribute('href')) ?? '',
+    )
+    expect(download.text).toContain('hello world')
+    expect(download.headers).toMatchObject({
+      'content-type': 'application/octet-stream',
+      'content-disposition': expect.stringMatching(/^attachment; filename="[\w-]+\.envelope"$/),
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': "default-src 'none'; sandbox",
+      'cache-control': 'private, no-store',
+    })
+
+    const act = async (label: string, within: Page | typeof lane, done: RegExp) => {
+      await within.getByRole('button', { name: label, exact: true }).click()
+      await within.getByRole('button', { name: `Yes, ${label.toLowerCase()}`, exact: true }).click()
+      await page.getByRole('status').filter({ hasText: done }).waitFor()
+    }
+    await act('Pause', lane, /^Delivery is paused\./)
+    await act('Resume', lane, /^Delivery goes on\./)
+    await act('Retry', lane, /^\d will be tried at once\.$/)
+    await act('Retry all now', page, /^\d will be tried at once\.$/)
+    await page.locator('main table a').first().click()
+    await act('Retry now', page, /^\d will be tried at once\.$/)
+    await act('Purge', lane, /^3 were purged\.$/)
+    await desk.sendMany(2, desk.newError, 202)
+    await expect
+      .poll(async () => {
+        await page.reload()
+        return page.getByRole('button', { name: 'Purge all' }).count()
+      }, SOON)
+      .toBe(1)
+    await act('Purge all', page, /^2 were purged\.$/)
+    await desk.sentry.back()
+    const acts = () =>
+      desk.site.tunnels.flatMap(({ logs }) =>
+        logs.flatMap((line) => (line.act as { act?: string })?.act ?? []),
+      )
+    await expect
+      .poll(acts, SOON)
+      .toEqual(expect.arrayContaining(['spool-pause', 'spool-resume', 'spool-retry', 'spool-purge']))
+  })
 
   it('leads who signs out back to the sign-in page, and keeps them out', async () => {
     await using visitor = await desk.operator('/replicas')
@@ -287,6 +444,33 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.goto(`${desk.site.url}/console/feed`)
     await page.waitForURL('**/console/sign-in?to=%2Fconsole%2Ffeed')
   })
+
+  it('goes on counting what a killed replica has carried, and says that it does not answer', async () => {
+    await using other = await startConsole()
+    await other.sendMany(9, other.newError, 200)
+    await using visitor = await other.operator()
+    const { page } = visitor
+    await page.getByRole('listitem').filter({ hasText: '3 replicas' }).first().waitFor()
+    await expect.poll(() => told(page, 'delivered'), SOON).toBe(9)
+    await other.site.tunnels[2]?.kill()
+    await page.getByText(/does not answer; counted as last heard/).waitFor()
+    expect(await told(page, 'delivered')).toBe(9)
+    await other.sendMany(5, other.newError, 200)
+    await expect.poll(() => told(page, 'delivered'), SOON).toBe(14)
+  }, 300_000)
+
+  /** What a chart's figures, minute by minute, add up to. */
+  async function sumsOf(page: Page, title: string): Promise<Record<string, number>> {
+    const drawn = page.getByRole('figure').filter({ hasText: title })
+    const minutes = drawn.getByRole('table', { name: `${title}, minute by minute` })
+    if ((await minutes.count()) === 0) await drawn.getByText('Figures, minute by minute').click()
+    const rows = await minutes.getByRole('row').all()
+    const [names = [], ...figures] = await Promise.all(
+      rows.map(async (row) => (await row.locator('th, td').allTextContents()).slice(1)),
+    )
+    const sumOf = (column: number) => figures.reduce((sum, cells) => sum + Number(cells[column]), 0)
+    return Object.fromEntries(names.map((name, column) => [name, sumOf(column)]))
+  }
 
   function itemsIn(name: string) {
     return eventIn(name).items
