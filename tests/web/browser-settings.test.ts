@@ -80,11 +80,11 @@ describe('The settings of the browser', () => {
 
 describe('An error thrown in the browser is reported to the tunnel path', requires('chromium'), () => {
   it.each([
-    ['of a page (the lab has an environment of its own)', '/lab', 200, 'lab'],
-    ['of the not-found page', '/no-such-page', 404, 'staging'],
-    ['that Next writes after a server exception', '/?break', 500, 'staging'],
-    ['that Next falls back to', '/?break=next', 500, 'staging'],
-  ])('from the document %s', async (_, path, status, environment) => {
+    ['of a page', '/console', 200],
+    ['of the not-found page', '/no-such-page', 404],
+    ['that Next writes after a server exception', '/?break', 500],
+    ['that Next falls back to', '/?break=next', 500],
+  ])('from the document %s', async (_, path, status) => {
     await using chromium = await startChromium()
     await using visitor = await chromium.visitor()
     const { page } = visitor
@@ -106,6 +106,6 @@ describe('An error thrown in the browser is reported to the tunnel path', requir
     expect(request.url()).toBe(`${staging.url}/monitoring?p=456&o=123&r=us`)
     const [header = '', , event = ''] = request.postData()?.split('\n') ?? []
     expect(JSON.parse(header)).toMatchObject({ dsn: STAGING.SENTRY_DSN })
-    expect(JSON.parse(event)).toMatchObject({ environment, release: 'shop@1.2.3' })
+    expect(JSON.parse(event)).toMatchObject({ environment: 'staging', release: 'shop@1.2.3' })
   })
 })

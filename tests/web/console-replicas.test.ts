@@ -127,7 +127,7 @@ describe('Of replicas that share a spool and an inbox, the console', () => {
     for (let n = 0; n < LISTED; n++) expect(text).toContain(`error e${n}`)
     expect(mostOpen).toBeGreaterThan(0)
     expect(mostOpen).toBeLessThanOrEqual(AT_ONCE)
-    expect(hung.asked.filter((each) => !/^GET \/(status|metrics)$/.test(each))).toEqual([])
+    expect(hung.asked.filter((each) => !/^GET \/(status|metrics|refusals)$/.test(each))).toEqual([])
   })
 
   it('reads an envelope from the first that hands it out, and from no other', async () => {

@@ -16,6 +16,7 @@ const metricsOf = (count: number) =>
     `culvert_envelope_bytes_total{answer="delivered",project="p/1",category="error"} ${count * 10}`,
     `culvert_spool_ends_total{end="delivered",project="p/1"} ${count}`,
     `culvert_answer_seconds_bucket{le="+Inf"} ${count}`,
+    `culvert_upstream_seconds_bucket{le="+Inf",upstream="https://p"} ${count}`,
   ].join('\n')
 
 /** Replicas at origins of their names, and how many envelopes each has counted. */
@@ -62,6 +63,7 @@ describe('The watch', () => {
       bytes: [{ answer: 'delivered', project: 'p/1', category: 'error', count: 1_310 }],
       ends: [{ end: 'delivered', project: 'p/1', count: 131 }],
       within: { '+Inf': 131 },
+      upstreams: { p: { '+Inf': 131 } },
     })
   })
 
