@@ -7,6 +7,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { type Answering, give } from './answers.ts'
 import { faultsOf, type Projects } from './expected.ts'
+import { freePort } from './ports.ts'
 import { type Received, receive } from './received.ts'
 
 export type SentryOptions = {
@@ -42,7 +43,7 @@ export async function startSentry(options: SentryOptions = {}) {
     unexpected.push(`${request.method} ${request.url} followed a redirect`)
     response.end()
   })
-  await listen(server, host, options.port)
+  await listen(server, host, options.port ?? (await freePort())) // one that nobody is given while it is away
   await listen(canary, '127.0.0.1')
   const port = portOf(server)
   const elsewhere = `http://127.0.0.1:${portOf(canary)}/elsewhere`

@@ -42,7 +42,7 @@ describe('The containers', requires('docker'), () => {
     await using chromium = await startChromium()
     await using visitor = await chromium.visitor()
     visitor.expectTrouble(/uncaught Error: Thrown on purpose/)
-    await visitor.page.goto(`${stack.siteUrl}/lab`)
+    await visitor.page.goto(`${stack.url}/lab`)
     await visitor.page.getByRole('button', { name: 'Throw an error' }).click()
     await visitor.page.getByText('accepted by this site (200)').waitFor()
 

@@ -1,10 +1,10 @@
 /** The Sentry of one scene: it takes what comes, answers as the situation has it, and keeps the books of each way. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../../helpers/ports.ts'
 import type { Received } from '../../helpers/received.ts'
 import { readCertificate, startSentry } from '../../helpers/sentry.ts'
 import { reportIdOf } from './peers/report-id.ts'
-import { steadyPort } from './steady-port.ts'
 
 export type Recorder = Awaited<ReturnType<typeof startRecorder>>
 
@@ -26,7 +26,7 @@ const CORS = {
 export async function startRecorder(org: number, projects: readonly string[]) {
   const key = String(org).padStart(32, '0')
   const sentry = await startSentry({
-    port: await steadyPort(),
+    port: await freePort(),
     tls: readCertificate(),
     projects: Object.fromEntries(projects.map((project) => [project, key])),
   })

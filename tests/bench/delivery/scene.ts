@@ -1,9 +1,9 @@
 /** Everything one lane needs, and shares with no other: a Sentry, the ways to it, and a Chromium with visitors. */
 
 import { startChromium } from '../../helpers/chromium.ts'
+import { freePort } from '../../helpers/ports.ts'
 import type { App } from './app.ts'
 import { type Recorder, startRecorder } from './recorder.ts'
-import { steadyPort } from './steady-port.ts'
 import { letIn, type Visit } from './visits.ts'
 import { PROJECTS, startWay, type Way, type WayName } from './ways.ts'
 
@@ -22,7 +22,7 @@ export async function startScene(app: App, names: readonly WayName[], org: numbe
       names.map((name) => PROJECTS[name]),
     ),
   )
-  const appPort = await steadyPort()
+  const appPort = await freePort()
   const server = await app.start({ port: appPort, reroute: recorder.reroute })
   starting.defer(server.stop)
   const parts = { app, appPort, recorder }

@@ -7,6 +7,7 @@ import { SITE_HOST } from '../../helpers/chromium.ts'
 import { makeFolder } from '../../helpers/folder.ts'
 import { startNginx } from '../../helpers/nginx.ts'
 import { NODE } from '../../helpers/node.ts'
+import { freePort } from '../../helpers/ports.ts'
 import { startProgram } from '../../helpers/program.ts'
 import { startTunnel } from '../../helpers/tunnel.ts'
 import type { App } from './app.ts'
@@ -14,7 +15,6 @@ import type { PageKind } from './pages.ts'
 import { startPeerNginx } from './peer-nginx.ts'
 import type { Recorder } from './recorder.ts'
 import { asDockerStops, type Replica, rerouted, startReplica } from './replica.ts'
-import { steadyPort } from './steady-port.ts'
 
 export type WayName = 'direct' | 'tunnelRoute' | 'handler' | 'culvert'
 
@@ -78,7 +78,7 @@ async function startTunnelRoute({ app, recorder: { reroute } }: Parts): Promise<
   await using starting = new AsyncDisposableStack()
   const { startRewritten } = app
   if (!startRewritten) throw new Error('this app was not built with a rewrite')
-  const ports = [await steadyPort(), await steadyPort()]
+  const ports = [await freePort(), await freePort()]
   const replicas = await startReplicas(starting, ports, (port) => startRewritten({ port, reroute }))
   const nginx = starting.use(await startPeerNginx({ apps: ports }))
   const started = starting.move()
@@ -95,7 +95,7 @@ async function startTunnelRoute({ app, recorder: { reroute } }: Parts): Promise<
 /** Sentry's own handler in services of their own. */
 async function startHandler({ appPort, recorder }: Parts): Promise<Way> {
   await using starting = new AsyncDisposableStack()
-  const ports = [await steadyPort(), await steadyPort()]
+  const ports = [await freePort(), await freePort()]
   const replicas = await startReplicas(starting, ports, (port) => startHandlerOn(port, recorder))
   const nginx = starting.use(await startPeerNginx({ apps: [appPort], tunnels: ports }))
   const started = starting.move()
@@ -129,10 +129,10 @@ async function startCulvert({ appPort, recorder }: Parts): Promise<Way> {
     SENTRY_DSN: recorder.dsn(PROJECTS.culvert),
     SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
   }
-  const ports = [await steadyPort(), await steadyPort()]
+  const ports = [await freePort(), await freePort()]
   let tunnel: Awaited<ReturnType<typeof startTunnel>> | undefined
   const replicas = await startReplicas(starting, ports, async (port) => {
-    const env = { ...shared, PORT: String(port), ADMIN_PORT: String(await steadyPort()) }
+    const env = { ...shared, PORT: String(port), ADMIN_PORT: String(await freePort()) }
     tunnel = await startTunnel({ env, reroute: recorder.reroute, timeout: STARTS_WITHIN })
     return tunnel
   })
