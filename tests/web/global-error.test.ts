@@ -9,6 +9,7 @@ import { requires } from '../helpers/requirements.ts'
 import { BREAKABLE, startWeb, type Web } from '../helpers/web.ts'
 
 const NOBODY = '127.0.0.1:1'
+const SOON = { timeout: 10_000 } // the host stands once React does: until then it is “this site”
 
 let web: Web
 let chromium: Awaited<ReturnType<typeof startChromium>>
@@ -27,9 +28,11 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
     visitor.expectTrouble(/Minified/)
     await page.route('**/monitoring?**', (route) => route.fulfill({ json: {} }))
     await page.goto(`${web.url}/?break`)
-    expect(await page.getByRole('heading').innerText()).toBe(
-      `Application error: a server-side exception has occurred while loading 127.0.0.1:${web.port} (see the server logs for more information).`,
-    )
+    await expect
+      .poll(() => page.getByRole('heading').innerText(), SOON)
+      .toBe(
+        `Application error: a server-side exception has occurred while loading 127.0.0.1:${web.port} (see the server logs for more information).`,
+      )
     const digest = await page.getByText(/^Digest: \d+$/).innerText()
     expect(web.said.stderr).toContain(`digest: '${digest.slice('Digest: '.length)}'`)
     expect(await findingsOn(page)).toEqual([])
@@ -45,9 +48,11 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
     visitor.expectTrouble(/Minified/)
     await page.route('**/monitoring?**', (route) => route.fulfill({ json: {} }))
     await page.goto(await failingUrl(page))
-    expect(await page.getByRole('heading').innerText()).toBe(
-      `Application error: a server-side exception has occurred while loading 127.0.0.1:${web.port} (see the server logs for more information).`,
-    )
+    await expect
+      .poll(() => page.getByRole('heading').innerText(), SOON)
+      .toBe(
+        `Application error: a server-side exception has occurred while loading 127.0.0.1:${web.port} (see the server logs for more information).`,
+      )
     await page.getByText(/^Digest: \d+$/).waitFor()
     expect(await findingsOn(page)).toEqual([])
   })
@@ -57,9 +62,11 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
     const { page } = visitor
     visitor.expectTrouble(/status of 500/)
     await page.goto(`${web.url}/?break=next`)
-    expect(await page.getByRole('heading').innerText()).toBe(
-      `Application error: a server-side exception has occurred while loading 127.0.0.1:${web.port} (see the server logs for more information).`,
-    )
+    await expect
+      .poll(() => page.getByRole('heading').innerText(), SOON)
+      .toBe(
+        `Application error: a server-side exception has occurred while loading 127.0.0.1:${web.port} (see the server logs for more information).`,
+      )
     expect(await findingsOn(page)).toEqual([])
     await Promise.all([page.waitForEvent('load'), page.getByRole('button', { name: 'Reload' }).click()])
     await page.getByRole('link', { name: 'Go to the start page' }).click()
