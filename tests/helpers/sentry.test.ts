@@ -1,8 +1,10 @@
 /** The Sentry that other tests rely on fails them when it should. */
 
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { request } from 'undici'
 import { describe, expect, it } from 'vitest'
-import { type Sentry, startSentry } from './sentry.ts'
+import { readCertificate, type Sentry, startSentry } from './sentry.ts'
 
 const ENVELOPE = '{"event_id":"9ec79c33ec9942ab8353589fcb2e04dc"}\n{"type":"event"}\n{"message":"a"}\n'
 
@@ -45,6 +47,15 @@ describe('The recording Sentry', () => {
     expect(followed.redirected).toBe(true)
     expect(sentry.unexpected.join()).toContain('followed a redirect')
     await sentry.close()
+  })
+
+  it('goes away at once, though a connection has not finished its handshake', async () => {
+    await using sentry = await startSentry({ tls: readCertificate() })
+    const connection = connect(sentry.port, '127.0.0.1')
+    await once(connection, 'connect')
+    const cut = once(connection, 'close')
+    await sentry.away()
+    await cut
   })
 
   it('misbehaves when told, then recovers', async () => {

@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { type Answering, give } from './answers.ts'
 import { faultsOf, type Projects } from './expected.ts'
 import { freePort } from './ports.ts'
@@ -43,6 +43,7 @@ export async function startSentry(options: SentryOptions = {}) {
     unexpected.push(`${request.method} ${request.url} followed a redirect`)
     response.end()
   })
+  const [sockets, canarySockets] = [socketsOf(server), socketsOf(canary)]
   await listen(server, host, options.port ?? (await freePort())) // one that nobody is given while it is away
   await listen(canary, '127.0.0.1')
   const port = portOf(server)
@@ -97,7 +98,7 @@ export async function startSentry(options: SentryOptions = {}) {
 
   async function close(): Promise<void> {
     closing.abort()
-    await Promise.all([end(server), end(canary)])
+    await Promise.all([end(server, sockets), end(canary, canarySockets)])
     if (unexpected.length > 0 && !state.tolerant)
       throw new Error(`Sentry received what it should not have:\n  ${[...new Set(unexpected)].join('\n  ')}`)
   }
@@ -136,7 +137,7 @@ export async function startSentry(options: SentryOptions = {}) {
       state.tolerant = true
     },
     /** Closes the port: connections are refused. */
-    away: () => end(server),
+    away: () => end(server, sockets),
     /** Opens the same port again. */
     back: () => listen(server, host, port),
     close,
@@ -150,16 +151,26 @@ export function readCertificate(): { key: string; cert: string } {
   return { key: read('key'), cert: read('cert') }
 }
 
+/** Every connection, also one that has not finished its handshake: `closeAllConnections` knows nothing of those, and waits for them. */
+function socketsOf(server: Server): Set<Socket> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  return sockets
+}
+
 async function listen(server: Server, host: string, port = 0): Promise<void> {
   server.listen(port, host)
   await once(server, 'listening')
 }
 
-async function end(server: Server): Promise<void> {
+async function end(server: Server, sockets: Iterable<Socket>): Promise<void> {
   if (!server.listening) return
   const closed = once(server, 'close')
   server.close()
-  server.closeAllConnections()
+  for (const socket of sockets) socket.destroy()
   await closed
 }
 

@@ -72,6 +72,8 @@ function tellSince(began: number): (step: string) => void {
     process.stderr.write(`${((performance.now() - began) / 1000).toFixed(0).padStart(4)} s  ${step} …\n`)
 }
 
+/** What went wrong first stands first; what went wrong while tidying up after it, behind it. */
 function say(error: unknown): string {
+  if (error instanceof SuppressedError) return `${say(error.suppressed)}; then ${say(error.error)}`
   return error instanceof Error ? error.message : String(error)
 }
