@@ -1,12 +1,12 @@
-/** What happens to one envelope, from request to answer. */
+/** The way of one envelope: received, read, admitted, and on to Sentry, the inbox or the spool. How it ends is told in `settling.ts`. */
 
 import type { IncomingMessage } from 'node:http'
-import { bodyOf, jsonType, replyHeaders, respond } from './answer.ts'
-import { Aborted, type Bodies, type Body, packParcel, packPlain } from './body.ts'
+import { jsonType, respond } from './answer.ts'
+import { type Bodies, type Body, packParcel, packPlain } from './body.ts'
 import type { ClientReports } from './client-reports.ts'
-import type { HoldReason, Receipt, SiftReason } from './contract.ts'
+import type { SiftReason } from './contract.ts'
 import { LEASE_MS } from './delivery.ts'
-import type { Caller, Edge } from './edge.ts'
+import type { Edge } from './edge.ts'
 import {
   createEnvelopeReader,
   type Envelope,
@@ -14,29 +14,27 @@ import {
   type Item,
   type ReaderLimits,
 } from './envelope.ts'
-import type { Delivery, Reply } from './exchange.ts'
+import type { Delivery } from './exchange.ts'
 import type { Filters } from './filters.ts'
 import type { Inbox } from './inbox.ts'
-import { CATEGORY_NAMES, checkItems, limitNameOf } from './items.ts'
+import { checkItems } from './items.ts'
 import { createKeep, type Keep } from './keeping.ts'
 import type { Limits } from './limits.ts'
-import { checkOrigin, type Sender } from './origin.ts'
+import { checkOrigin } from './origin.ts'
 import type { Project, Projects } from './projects.ts'
 import { type PostedQuery, readQuery } from './query.ts'
 import { mergeRanges, type Range } from './range.ts'
-import { formatRateLimits, type RateLimit } from './rate-limits.ts'
-import type { Receipts } from './receipts.ts'
-import { Rejection, refusalBody } from './rejection.ts'
-import type { Samples } from './samples.ts'
+import { Rejection } from './rejection.ts'
 import type { Seen } from './seen.ts'
+import { createSettling, type SettlingParts, toMicroseconds, type Visit } from './settling.ts'
 import { describe, summarise } from './summary.ts'
-import { SHED_SECONDS, type Throttle } from './throttle.ts'
+import type { Throttle } from './throttle.ts'
 import { unpackInto } from './unpack.ts'
 import { senderHeaders } from './upstream.ts'
 import { prepareToWait } from './waiting.ts'
 import type { WayToSentry } from './way-to-sentry.ts'
 
-export type IntakeParts = {
+export type IntakeParts = SettlingParts & {
   edge: Edge
   projects: Projects
   bodies: Bodies
@@ -47,18 +45,13 @@ export type IntakeParts = {
   /** Absent in inbox mode: nothing is forwarded. */
   sentry: WayToSentry | undefined
   inbox: Inbox | undefined
-  receipts: Receipts
-  samples: Samples
   seen: Seen
   allowedOrigins: ReadonlySet<string>
   reader: ReaderLimits
   maxBytes: number
   replica: string
-  /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
+  /** Milliseconds since 1970. */
   now: () => number
-  clock: () => number
-  /** Told of what should not happen. */
-  onBug: (error: unknown, requestId: string) => void
 }
 
 export type Intake = {
@@ -66,15 +59,6 @@ export type Intake = {
   inFlight(): number
   /** Resolves when nothing is in hand. */
   idle(): Promise<void>
-}
-
-/** What is known of an envelope so far. */
-type Visit = {
-  incoming: IncomingMessage
-  caller: Caller
-  started: number
-  sender: Sender
-  receipt: Omit<Receipt, 'answer' | 'status' | 'took'>
 }
 
 /** An envelope of a project of ours, and what of it goes on. */
@@ -89,11 +73,9 @@ type Carried = {
   holds: Promise<unknown>[]
 }
 
-type Verdict = Pick<Receipt, 'answer' | 'status'> & Partial<Pick<Receipt, 'reason'>>
-
 export function createIntake(parts: IntakeParts): Intake {
-  const { edge, projects, bodies, filters, limits, throttle, reports, sentry, inbox, receipts, now, clock } =
-    parts
+  const { edge, projects, bodies, filters, limits, throttle, reports, sentry, inbox, now, clock } = parts
+  const { pass, settleKept, holdBack, tooMuch, refuse } = createSettling(parts)
   let inFlight = 0
   let onIdle: PromiseWithResolvers<void> | undefined
   let visits = 0
@@ -179,7 +161,7 @@ export function createIntake(parts: IntakeParts): Intake {
     if (out.size < envelope.items.length) return goOn(visit, carried)
     if (held.size + shed.size === 0)
       return settleKept(visit, envelope, { answer: 'filtered', status: 200, ...filtered })
-    return holdBack(visit, carried, [...limits.remaining(project, held), ...shedLimits(shed)])
+    return holdBack(visit, out, shed, limits.remaining(project, held))
   }
 
   function takeOut(
@@ -262,97 +244,6 @@ export function createIntake(parts: IntakeParts): Intake {
     if (underWay) to.deliverer.follow(result.lease, project, underWay)
     return settleKept(visit, envelope, { answer: 'spooled', status: 202 })
   }
-
-  function pass(visit: Visit, reply: Reply): Response {
-    const { status } = reply
-    visit.receipt.upstreamStatus = status
-    const answer = status < 300 ? 'delivered' : status === 429 ? 'limited' : 'declined'
-    return settle(visit, { answer, status }, bodyOf(reply), replyHeaders(reply))
-  }
-
-  function settleKept(visit: Visit, { eventId }: Envelope, verdict: Verdict): Response {
-    const { answer, status, reason } = verdict
-    return settle(
-      visit,
-      { answer, status, ...(reason && { reason }) },
-      JSON.stringify(eventId ? { id: eventId } : {}),
-      jsonType(),
-    )
-  }
-
-  function holdBack(visit: Visit, { out }: Carried, asked: RateLimit[]): Response {
-    const rejection = new Rejection('rate-limited', `Held back: ${[...new Set(out.values())].join(', ')}.`)
-    const names = new Set([...out.keys()].map(limitNameOf))
-    const still = asked.length > 0 ? asked : [{ seconds: 1, categories: [...names] }] // it has ended this very moment
-    const header = formatRateLimits(still, 'tunnel')
-    const verdict: Verdict = {
-      answer: 'limited',
-      reason: ([...out.values()].includes('shed') ? 'shed' : 'limited') satisfies HoldReason,
-      status: 429,
-    }
-    return settle(visit, verdict, refusalBody(rejection, visit.caller.requestId), {
-      ...jsonType(),
-      'x-sentry-rate-limits': header,
-    })
-  }
-
-  /** Its sender's own limit is used up, whatever is in it; every kind is named, since a header that names none is no limit. */
-  function tooMuch(visit: Visit): Response {
-    const rejection = new Rejection('rate-limited', 'Its sender has sent too much.')
-    const header = formatRateLimits([{ seconds: SHED_SECONDS, categories: [...CATEGORY_NAMES] }], 'tunnel')
-    const headers = { ...jsonType(), 'x-sentry-rate-limits': header }
-    return settle(
-      visit,
-      { answer: 'limited', reason: 'shed', status: 429 },
-      refusalBody(rejection, visit.caller.requestId),
-      headers,
-    )
-  }
-
-  function refuse(visit: Visit, error: unknown): Response {
-    if (error instanceof Aborted) {
-      return settle(visit, { answer: 'aborted', status: 0 }, null, {}) // nobody is there to read it
-    }
-    const rejection = error instanceof Rejection ? error : bug(visit, error)
-    const { code, status } = rejection
-    parts.samples.note(rejection, visit.incoming)
-    return settle(
-      visit,
-      { answer: 'refused', reason: code, status },
-      refusalBody(rejection, visit.caller.requestId),
-      jsonType(),
-    )
-  }
-
-  function bug(visit: Visit, error: unknown): Rejection {
-    parts.onBug(error, visit.caller.requestId)
-    return new Rejection('tunnel-failed')
-  }
-
-  /** The one place where an envelope's fate is told, to everybody. `headers` is taken over. */
-  function settle(
-    visit: Visit,
-    verdict: Verdict,
-    body: BodyInit | null,
-    headers: Record<string, string>,
-  ): Response {
-    const receipt: Receipt = Object.assign(visit.receipt, verdict, {
-      took: toMicroseconds(clock() - visit.started),
-    })
-    headers['x-culvert-receipt'] = receipts.settle(receipt)
-    return respond(visit, verdict.status || 400, body, headers)
-  }
-}
-
-/** Milliseconds: further digits would only be read and written. */
-function toMicroseconds(ms: number): number {
-  return Math.round(ms * 1000) / 1000
-}
-
-/** What our own limits tell the sender: only the kinds that were shed. */
-function shedLimits(shed: Set<Item>): RateLimit[] {
-  const categories = new Set([...shed].map(limitNameOf))
-  return categories.size > 0 ? [{ seconds: SHED_SECONDS, categories: [...categories] }] : []
 }
 
 /** The envelope as far as nothing of it has been taken out. */
