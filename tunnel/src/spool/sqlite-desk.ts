@@ -3,6 +3,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Found, PageQuery, Pause, Ref, Which } from './spool.ts'
 import { READ, type Row, readWaiting, type Victim } from './sqlite-rows.ts'
+import type { Lane } from './sqlite-totals.ts'
 
 export type Desk = {
   list(query: PageQuery): Found[]
@@ -18,8 +19,7 @@ export type Desk = {
 
 export type DeskParts = {
   db: DatabaseSync
-  /** Projects and categories that wait. */
-  lanes: () => { name: string; category: string }[]
+  lanes: () => Lane[]
   forget: (id: number) => void
   now: () => number
 }
@@ -83,7 +83,7 @@ export function openDesk({ db, lanes, forget, now }: DeskParts): Desk {
     return victims
   }
 
-  function lanesIn({ projects, category }: Omit<Which, 'one'>): { name: string; category: string }[] {
+  function lanesIn({ projects, category }: Omit<Which, 'one'>): Lane[] {
     return lanes().filter(
       (lane) =>
         (projects?.includes(lane.name) ?? true) && (category === undefined || lane.category === category),

@@ -14,6 +14,7 @@ import { whenFree } from './sqlite-busy.ts'
 import { type Desk, openDesk } from './sqlite-desk.ts'
 import { COLUMNS, columnsOf, READ, type Row, readWaiting, type Victim } from './sqlite-rows.ts'
 import { migrate } from './sqlite-schema.ts'
+import { type Kind, type Lane, openTotals } from './sqlite-totals.ts'
 import { weightOf } from './sqlite-weight.ts'
 
 /** Synchronous: it lives in a worker thread, since committing blocks. */
@@ -51,8 +52,8 @@ export function openSqliteStore(
   db.exec('PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0')
   migrate(db, file, newId)
   const statements = prepare(db)
-  const deltas = new Map<string, Total>()
-  const { paused, ...desk } = openDesk({ db, lanes: lanesThere, forget, now })
+  const sums = openTotals(db)
+  const { paused, ...desk } = openDesk({ db, lanes: sums.lanes, forget, now })
   let turns = 0
   return {
     ...desk,
@@ -74,11 +75,11 @@ export function openSqliteStore(
     whenFree(() => db.exec('BEGIN IMMEDIATE'))
     try {
       const result = work()
-      writeDeltas()
+      sums.write()
       db.exec('COMMIT')
       return result
     } catch (error) {
-      deltas.clear()
+      sums.discard()
       if (db.isTransaction) db.exec('ROLLBACK')
       throw error
     }
@@ -101,7 +102,7 @@ export function openSqliteStore(
     for (const { id } of evicted) forget(id)
     const until = now() + leaseMs
     const { lastInsertRowid } = statements.insert.run(...columnsOf(envelope), until, body ?? null)
-    count({ ...envelope, bytes: weight }, 1)
+    sums.add({ ...envelope, bytes: weight })
     return {
       kind: 'stored',
       lease: { ...envelope, id: Number(lastInsertRowid), attempts: 0, until },
@@ -110,9 +111,9 @@ export function openSqliteStore(
   }
 
   /** How many bytes have to go before `bytes` more are within a share of the bound. */
-  function missing(kind: string, name: string, bytes: number, share: number): number {
+  function missing(kind: Kind, name: string, bytes: number, share: number): number {
     if (kind === 'share' && share === 1) return 0 // the only project has the bound itself
-    return total(kind, name).bytes + bytes - bounds.bytes * share
+    return sums.of(kind, name).bytes + bytes - bounds.bytes * share
   }
 
   /** Adds candidates to those chosen already, in their order, until `bytes` would be free; nothing when that cannot be. */
@@ -166,17 +167,11 @@ export function openSqliteStore(
   }
 
   /** The most important first; of equal ones another begins each time, so that no project waits for another's flood. */
-  function lanes(): { name: string; category: string }[] {
-    const all = lanesThere()
+  function lanes(): Lane[] {
+    const all = sums.lanes()
     const start = turns++ % Math.max(1, all.length)
     const rotated = [...all.slice(start), ...all.slice(0, start)]
     return rotated.sort((a, b) => priorityOf(a.category) - priorityOf(b.category))
-  }
-
-  function lanesThere(): { name: string; category: string }[] {
-    return statements.lanes
-      .all()
-      .map(({ name, category }) => ({ name: String(name), category: String(category) }))
   }
 
   function finish(id: number, until: number): boolean {
@@ -188,15 +183,12 @@ export function openSqliteStore(
   function forget(id: number): void {
     const row = statements.remove.get(id)
     if (row)
-      count(
-        {
-          project: String(row.project),
-          category: String(row.category),
-          network: String(row.network),
-          bytes: Number(row.bytes),
-        },
-        -1,
-      )
+      sums.remove({
+        project: String(row.project),
+        category: String(row.category),
+        network: String(row.network),
+        bytes: Number(row.bytes),
+      })
   }
 
   function expire(before: number): Victim[] {
@@ -206,56 +198,16 @@ export function openSqliteStore(
   }
 
   function totals(): SpoolTotals {
-    const { envelopes, bytes } = total('all', '')
-    const byProject = statements.byLane.all().map(({ name, category, envelopes, bytes }) => ({
-      project: String(name),
-      category: String(category),
-      envelopes: Number(envelopes),
-      bytes: Number(bytes),
-      ...oldestOf(statements.oldest.get(name ?? null, category ?? null)?.received),
-    }))
-    const oldest = Math.min(...byProject.map(({ oldest }) => oldest ?? Infinity))
-    return { envelopes, bytes, ...oldestOf(oldest), byProject, paused: paused() }
-  }
-
-  /** Totals are written once per transaction, however many envelopes it holds. */
-  function count(
-    { project, category, network, bytes }: Pick<Waiting, 'project' | 'category' | 'network' | 'bytes'>,
-    sign: 1 | -1,
-  ): void {
-    add('all', '', '', sign, sign * bytes)
-    add('lane', project, category, sign, sign * bytes)
-    add('share', project, '', sign, sign * bytes)
-    if (network !== '') add('network', network, '', sign, sign * bytes)
-  }
-
-  function add(kind: string, name: string, category: string, envelopes: number, bytes: number): void {
-    const key = `${kind}\n${name}\n${category}`
-    const delta = deltas.get(key) ?? { kind, name, category, envelopes: 0, bytes: 0 }
-    delta.envelopes += envelopes
-    delta.bytes += bytes
-    deltas.set(key, delta)
-  }
-
-  function writeDeltas(): void {
-    for (const { kind, name, category, envelopes, bytes } of deltas.values()) {
-      statements.addTotal.run(kind, name, category, envelopes, bytes)
-      if (envelopes < 0) statements.dropEmpty.run(kind, name, category)
-    }
-    deltas.clear()
-  }
-
-  function total(kind: string, name: string): { envelopes: number; bytes: number } {
-    const row = statements.total.get(kind, name)
-    const delta = deltas.get(`${kind}\n${name}\n`)
+    const byProject = sums.byLane()
+    const ages = byProject.flatMap(({ oldest }) => oldest ?? [])
     return {
-      envelopes: Number(row?.envelopes ?? 0) + (delta?.envelopes ?? 0),
-      bytes: Number(row?.bytes ?? 0) + (delta?.bytes ?? 0),
+      ...sums.of('all', ''),
+      ...(ages.length > 0 && { oldest: Math.min(...ages) }),
+      byProject,
+      paused: paused(),
     }
   }
 }
-
-type Total = { kind: string; name: string; category: string; envelopes: number; bytes: number }
 
 function prepare(db: DatabaseSync) {
   return {
@@ -279,25 +231,8 @@ function prepare(db: DatabaseSync) {
     older: db.prepare(
       `SELECT ${READ} FROM envelopes WHERE priority = ? AND received < ? ORDER BY received LIMIT 500`,
     ),
-    oldest: db.prepare(
-      'SELECT min(received) AS received FROM envelopes INDEXED BY envelopes_age WHERE project = ? AND category = ?',
-    ),
     oldestOf: db.prepare(`SELECT ${READ} FROM envelopes WHERE priority = ? ORDER BY received LIMIT 10000`),
-    total: db.prepare("SELECT envelopes, bytes FROM totals WHERE kind = ? AND name = ? AND category = ''"),
-    addTotal: db.prepare(
-      `INSERT INTO totals (kind, name, category, envelopes, bytes) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT DO UPDATE SET envelopes = envelopes + excluded.envelopes, bytes = bytes + excluded.bytes`,
-    ),
-    dropEmpty: db.prepare(
-      'DELETE FROM totals WHERE kind = ? AND name = ? AND category = ? AND envelopes = 0',
-    ),
-    lanes: db.prepare("SELECT name, category FROM totals WHERE kind = 'lane'"),
-    byLane: db.prepare("SELECT name, category, envelopes, bytes FROM totals WHERE kind = 'lane'"),
   }
-}
-
-function oldestOf(received: SQLOutputValue | undefined): { oldest?: number } {
-  return typeof received === 'number' && Number.isFinite(received) ? { oldest: received } : {}
 }
 
 function bytesOf(value: SQLOutputValue | undefined): Uint8Array | undefined {
