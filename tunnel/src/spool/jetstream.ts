@@ -13,7 +13,6 @@ import {
   STREAM,
   storedBytes,
   subjectsOf,
-  subjectsRanked,
   waitingOf,
 } from './jetstream-entry.ts'
 import { type CountedLane, openLanes, type Taken } from './jetstream-lanes.ts'
@@ -22,6 +21,7 @@ import { openParts } from './jetstream-parts.ts'
 import { openPauses } from './jetstream-pauses.ts'
 import { openProgress } from './jetstream-progress.ts'
 import { openPublish } from './jetstream-publish.ts'
+import { openRoom } from './jetstream-room.ts'
 import { openShares } from './jetstream-shares.ts'
 import { codeOf, openStream } from './jetstream-stream.ts'
 import type { NatsAddress } from './nats-url.ts'
@@ -45,7 +45,6 @@ export type JetStreamBounds = Omit<SpoolBounds, 'bytes'> & {
   ageMs: number
 }
 
-const PRIORITIES_DOWN = [3, 2, 1, 0]
 const HEADER_BYTES = 4 * 1024
 const AT_A_TIME = 500
 const ROUNDS = 3 // of making room while others fill it again
@@ -77,9 +76,8 @@ export async function openJetStreamSpool(
   const progress = openProgress(nc, lanes.progress)
   const shares = await openShares(nc, found, weigh)
   const { storedAt, ...desk } = openDesk({ pauses, messages, putAgain, progress, removeAll, now })
+  const room = openRoom({ jsm, bounds: { ...bounds, bytes }, shares, messages, lanes, weigh, removeAll })
   let putting = 0
-  let makingRoom: Promise<unknown> = Promise.resolve()
-  const untold: Waiting[] = [] // what made room: told by the next put that is stored, or the next look for what has expired
 
   return {
     id: `${STREAM}-${created}`, // one stream, whichever server tells of it
@@ -126,9 +124,7 @@ export async function openJetStreamSpool(
 
   /** Again and again, as long as there is room to be made. */
   async function putWithin(waiting: Waiting, body: SpoolBody, leaseMs: number): Promise<PutResult> {
-    const { project } = waiting
-    if (overShare(project) > 0 && !(await makeRoom(waiting, () => overShare(project), project)))
-      return { kind: 'full', why: 'project-share' }
+    if (!(await room.inShare(waiting))) return { kind: 'full', why: 'project-share' }
     const mark = randomUUID()
     for (let round = 0; round <= ROUNDS; round++) {
       try {
@@ -137,51 +133,13 @@ export async function openJetStreamSpool(
         const seq = await publish(entry, body)
         if (seq === undefined) return { kind: 'known' }
         const lease = { ...waiting, id: seq, attempts: 0, until }
-        return { kind: 'stored', lease, evicted: untold.splice(0) }
+        return { kind: 'stored', lease, evicted: room.givenUp() }
       } catch (error) {
         if (codeOf(error) !== FULL) throw error
-        if (!(await makeRoom(waiting, () => overBound(weigh(waiting))))) break
+        if (!(await room.inBound(waiting))) break
       }
     }
     return { kind: 'full', why: 'bound' }
-  }
-
-  /** How many bytes have to go until a project is within its share, what is being put among it. */
-  function overShare(project: string): number {
-    return bounds.projectShare < 1 ? shares.ofProject(project) - bytes * bounds.projectShare : 0
-  }
-
-  /** How many bytes have to go until there is room for `more`. */
-  async function overBound(more: number): Promise<number> {
-    const { state } = await jsm.streams.info(STREAM)
-    return state.bytes + more - bytes
-  }
-
-  /** Whether as many bytes as `over` gives were there to be given up, of one project or of all. One at a time, lest two give up twice as much. */
-  function makeRoom(
-    waiting: Waiting,
-    over: () => number | Promise<number>,
-    project?: string,
-  ): Promise<boolean> {
-    const made = makingRoom.then(async () => giveUp(waiting.priority, await over(), project))
-    makingRoom = made.catch(() => undefined)
-    return made
-  }
-
-  /** Gives up the oldest of the least important, none as important as the newcomer, and nothing in vain. */
-  async function giveUp(priority: number, many: number, project: string | undefined): Promise<boolean> {
-    let left = many
-    if (left > 0 && bounds.keepsAll) return false
-    const victims: Stored[] = []
-    for (const lower of PRIORITIES_DOWN.filter((rank) => rank > priority))
-      for await (const victim of messages.walk(subjectsRanked(lower, project))) {
-        if (left <= 0) break
-        if (lanes.held(victim.seq)) continue
-        victims.push(victim)
-        left -= weigh(waitingOf(victim.entry))
-      }
-    if (left <= 0) untold.push(...(await removeAll(victims)))
-    return left <= 0
   }
 
   async function take(...args: Parameters<Spool['take']>): Promise<Lease[]> {
@@ -252,7 +210,7 @@ export async function openJetStreamSpool(
     }
     await parts.sweep()
     const gone = await removeAll(old)
-    return [...untold.splice(0), ...gone]
+    return [...room.givenUp(), ...gone]
   }
 
   /** Those that no other replica removed before. They are told even when the server went away before it had removed all of them. */
