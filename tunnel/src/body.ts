@@ -219,8 +219,8 @@ function read<T>(
 const READ_AT_ONCE = 256 * 1024
 
 /** The body's bytes as they came, from the first. */
-export function wireChunks({ wire }: Body): Iterable<Buffer> | AsyncIterable<Buffer> {
-  if (Buffer.isBuffer(wire)) return [wire]
+export function wireContent({ wire }: Body): Buffer | Readable {
+  if (Buffer.isBuffer(wire)) return wire
   return createReadStream('', { fd: wire.handle, start: 0, autoClose: false, highWaterMark: READ_AT_ONCE })
 }
 
@@ -239,7 +239,7 @@ export function packParcel(body: Body, unpackedBytes: number, cuts: readonly Ran
   if (cuts.length > 0) return packPlain(body, unpackedBytes, cuts)
   return {
     file: Buffer.isBuffer(wire) ? undefined : wire.path,
-    content: () => (Buffer.isBuffer(wire) ? wire : Readable.from(wireChunks(body))),
+    content: () => wireContent(body),
     bytes: wireBytes,
     encoding,
   }
@@ -260,10 +260,9 @@ export function packPlain(body: Body, unpackedBytes: number, cuts: readonly Rang
   return { content: () => kept, bytes, encoding }
 }
 
-/** A parcel's bytes in pieces, from the first on. */
-export function chunksOf({ content }: Parcel): Iterable<Buffer> | AsyncIterable<Buffer> {
-  const bytes = content()
-  return Buffer.isBuffer(bytes) ? [bytes] : bytes
+/** Bytes in pieces, from the first on. */
+export function chunksOf(content: Buffer | Readable): Iterable<Buffer> | AsyncIterable<Buffer> {
+  return Buffer.isBuffer(content) ? [content] : content
 }
 
 async function* without(chunks: AsyncIterable<Buffer>, cuts: readonly Range[]): AsyncGenerator<Buffer> {

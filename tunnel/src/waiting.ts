@@ -41,5 +41,5 @@ export async function prepareToWait(wait: ToWait): Promise<{ waiting: Waiting; b
 
 function spoolBodyOf(parcel: Parcel): SpoolBody {
   const content = parcel.content()
-  return Buffer.isBuffer(content) ? content : { file: parcel.file, chunks: () => chunksOf(parcel) }
+  return Buffer.isBuffer(content) ? content : { file: parcel.file, chunks: () => chunksOf(parcel.content()) }
 }
