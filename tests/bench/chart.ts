@@ -2,7 +2,7 @@
 
 import * as Plot from '@observablehq/plot'
 import { spreadOf } from './figures.ts'
-import { COLOURS, drawPicture } from './picture.ts'
+import { COLOURS, drawPicture, panelNames, words } from './picture.ts'
 import type { BodyKind } from './requests.ts'
 import type { SideBySide } from './side-by-side.ts'
 import { WAY_NAMES, WAYS, type Way } from './ways.ts'
@@ -21,7 +21,7 @@ type Bar = {
 const TITLE = 'CPU time per envelope'
 const KEY = 'Shorter is better; lines are the spread of the rounds; pale are floors, which look at nothing.'
 const LABELS = 206 // pixels
-const EDGE = 16
+const LEFT = 16 - LABELS // of the panels, where words begin
 
 export function drawChart(sideBySide: SideBySide, about: string): string {
   const bars = sideBySide.flatMap(barsOf)
@@ -40,25 +40,18 @@ export function drawChart(sideBySide: SideBySide, about: string): string {
           tickSize: 0,
           tickPadding: 0,
           textAnchor: 'start',
-          dx: EDGE - LABELS,
+          dx: LEFT,
           fill: COLOURS.ink,
         }),
-        Plot.axisFx({
-          label: null,
-          fill: COLOURS.ink,
-          fontWeight: 600,
-          textAnchor: 'start',
-          frameAnchor: 'top-left',
-        }),
+        panelNames(),
         Plot.barX(bars, { ...place, x: 'length', fill: colourOf }),
         Plot.ruleY(bars, { ...place, x1: 'from', x2: 'to', stroke: COLOURS.ink }),
         Plot.text(bars, { ...place, x: 'to', text: 'label', textAnchor: 'start', dx: 5, fill: COLOURS.ink }),
-        words(TITLE, { dy: -58, fontSize: 15, fontWeight: 600, fill: COLOURS.ink }, 'top-left'),
-        words(
-          `${KEY} ${about}.`,
-          { dy: 14, lineAnchor: 'top', lineWidth: 84, lineHeight: 1.3, fontSize: 10.5, fill: COLOURS.faint },
-          'bottom-left',
-        ),
+        words(TITLE, 'top-left', { dx: LEFT, dy: -58, fontSize: 15, fontWeight: 600, fill: COLOURS.ink }),
+        words(`${KEY} ${about}.`, 'bottom-left', {
+          ...{ dx: LEFT, dy: 14, lineAnchor: 'top', lineWidth: 84, lineHeight: 1.3 },
+          ...{ fontSize: 10.5, fill: COLOURS.faint },
+        }),
       ],
     },
   )
@@ -76,17 +69,6 @@ function barsOf({ kind, rounds }: SideBySide[number]): Bar[] {
     ...{ kind, way, title: WAYS[way].title, label: showMicros(median) },
     ...{ length: median / longest, from: min / longest, to: max / longest },
   }))
-}
-
-/** Beside the panels, once. */
-function words(text: string, options: Plot.TextOptions, frameAnchor: Plot.FrameAnchor): Plot.Text {
-  return Plot.text([text], {
-    facet: 'super',
-    textAnchor: 'start',
-    dx: EDGE - LABELS,
-    frameAnchor,
-    ...options,
-  })
 }
 
 function showMicros(micros: number): string {

@@ -5,9 +5,10 @@ import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it } from 'vitest'
 import { requires } from '../helpers/requirements.ts'
-import { Invalid, measure } from './measure.ts'
+import { measure } from './measure.ts'
 import { dsnsOf } from './projects.ts'
 import { buildRequests } from './requests.ts'
+import { Invalid } from './run.ts'
 import { openSink, type Sink } from './sink.ts'
 
 const POSTS = 20

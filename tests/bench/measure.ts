@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type LoadOptions, postInTurn, type Timing } from './load.ts'
 import { cpuSeconds, residentBytes } from './process-cost.ts'
 import type { Requests } from './requests.ts'
+import { Invalid } from './run.ts'
 import type { Server } from './server.ts'
 import type { Sink } from './sink.ts'
 
@@ -20,9 +21,6 @@ export type Figures = {
   /** Envelopes that were posted. */
   posts: number
 }
-
-/** Somebody counted otherwise: nothing that was measured means anything. */
-export class Invalid extends Error {}
 
 /** A server, and how many envelopes it has been posted since its start. */
 export type Subject = {

@@ -32,6 +32,22 @@ export function drawPicture(title: string, options: Plot.PlotOptions): string {
   return `${svg.outerHTML}\n`
 }
 
+/** The names of the panels, above them. */
+export function panelNames(): Plot.CompoundMark {
+  return Plot.axisFx({
+    label: null,
+    fill: COLOURS.ink,
+    fontWeight: 600,
+    textAnchor: 'start',
+    frameAnchor: 'top-left',
+  })
+}
+
+/** Beside the panels, once. */
+export function words(text: string, frameAnchor: Plot.FrameAnchor, options: Plot.TextOptions): Plot.Text {
+  return Plot.text([text], { facet: 'super', textAnchor: 'start', frameAnchor, ...options })
+}
+
 function headOf(document: Document, title: string): Element[] {
   const make = (name: string) => document.createElementNS('http://www.w3.org/2000/svg', name)
   const [name, style, paper] = [make('title'), make('style'), make('rect')]

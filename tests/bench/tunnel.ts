@@ -4,31 +4,22 @@
  * into README what it shows of them.
  */
 
-import { mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { StepFailed } from '../../scripts/step.mjs'
 import { unmet } from '../helpers/requirements.ts'
 import { measureAlone } from './alone.ts'
 import { drawChart } from './chart.ts'
 import { type Cores, takeCores } from './cores.ts'
 import { describeLoad, describeMachine } from './machine.ts'
-import { Invalid } from './measure.ts'
 import { measureOutages } from './outage.ts'
 import { bringPeers } from './peers.ts'
 import { type Plan, readArguments } from './plan.ts'
 import { putIntoReadme } from './publish.ts'
+import { runInWords, tellSince, writeFound } from './run.ts'
 import { compareSideBySide } from './side-by-side.ts'
 import { openSink } from './sink.ts'
 import { measureSituations } from './situations.ts'
 import { drawComparison, drawDetails, type Results } from './table.ts'
 
-try {
-  await run()
-} catch (error) {
-  if (error instanceof StepFailed) console.error(error.output)
-  console.error(`culvert bench: ${error instanceof Invalid ? 'the run is invalid: ' : ''}${say(error)}`)
-  process.exitCode = 1
-}
+await runInWords(run)
 
 async function run(): Promise<void> {
   const { plan, folder, publish } = readArguments(process.argv.slice(2))
@@ -40,13 +31,12 @@ async function run(): Promise<void> {
   const results = await measureAll(plan, cores)
 
   const summary = `${about}; ${describeRounds(plan, cores)}.\n\n${drawComparison(results)}`
-  const tables = `# What an envelope costs\n\n${summary}\n\n${drawDetails(results, plan)}\n`
-  await mkdir(folder, { recursive: true })
-  await writeFile(join(folder, 'cost.md'), tables)
-  await writeFile(join(folder, 'cost.json'), `${JSON.stringify({ about, plan, ...results }, null, 2)}\n`)
-  await writeFile(join(folder, 'cost.svg'), drawChart(results.sideBySide, about))
+  await writeFound(folder, 'cost', {
+    tables: `# What an envelope costs\n\n${summary}\n\n${drawDetails(results, plan)}`,
+    figures: { about, plan, ...results },
+    picture: drawChart(results.sideBySide, about),
+  })
   if (publish) await putIntoReadme('bench', summary)
-  console.log(`${tables}\nTables, figures and picture: cost.md, cost.json and cost.svg in ${folder}`)
 }
 
 function describeRounds({ rounds, fewerRounds }: Plan, { note }: Cores): string {
@@ -66,14 +56,4 @@ async function measureAll(plan: Plan, cores: Cores): Promise<Results> {
     outages: await measureOutages(plan, cores, sink, tell),
     alone: await measureAlone(plan, cores, sink, tell),
   }
-}
-
-/** Progress stands apart from the tables. */
-function tellSince(began: number): (step: string) => void {
-  return (step) =>
-    process.stderr.write(`${((performance.now() - began) / 1000).toFixed(0).padStart(4)} s  ${step} …\n`)
-}
-
-function say(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

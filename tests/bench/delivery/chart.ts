@@ -1,7 +1,7 @@
 /** The picture of what arrives: a column for each way, a bar for each situation, and in another colour what was lost. */
 
 import * as Plot from '@observablehq/plot'
-import { COLOURS, drawPicture } from '../picture.ts'
+import { COLOURS, drawPicture, panelNames, words } from '../picture.ts'
 import type { Results } from './results.ts'
 import { sumOf } from './sums.ts'
 import { showPercent } from './table.ts'
@@ -19,6 +19,8 @@ const NAMES: Record<WayName, string> = {
 }
 
 const ROW = 22
+const LABELS = 232 // pixels
+const LEFT = 10 - LABELS // of the panels, where words begin
 const [TOP, BOTTOM] = [72, 34]
 
 export function drawChart({ situations, ways }: Results, about: string): string {
@@ -37,7 +39,7 @@ export function drawChart({ situations, ways }: Results, about: string): string 
   return drawPicture(
     `${TITLE}: ${bars.map(({ situation, way, label }) => `${situation}, ${way}: ${label}`).join('; ')}`,
     {
-      ...{ width: 960, height: TOP + BOTTOM + ROW * shown.length, marginLeft: 232, marginRight: 48 },
+      ...{ width: 960, height: TOP + BOTTOM + ROW * shown.length, marginLeft: LABELS, marginRight: 48 },
       ...{ marginTop: TOP, marginBottom: BOTTOM },
       style: { fontSize: '12px' },
       x: { axis: null, domain: [0, 1] },
@@ -45,27 +47,21 @@ export function drawChart({ situations, ways }: Results, about: string): string 
       fx: { domain: ways.map((way) => NAMES[way]), label: null, padding: 0.36 },
       marks: [
         Plot.axisY({ label: null, tickSize: 0, fill: COLOURS.ink }),
-        Plot.axisFx({
-          label: null,
-          fill: COLOURS.ink,
-          fontWeight: 600,
-          textAnchor: 'start',
-          frameAnchor: 'top-left',
-        }),
+        panelNames(),
         Plot.barX(bars, { ...place, x: 'share', fill: 'colour' }),
         Plot.barX(
           bars.filter(({ share }) => share < 1),
           { ...place, x1: 'share', x2: 1, fill: COLOURS.wrong },
         ),
         Plot.text(bars, { ...place, x: 1, text: 'label', textAnchor: 'start', dx: 5, fill: COLOURS.ink }),
-        words(TITLE, { dy: -62, fontSize: 15, fontWeight: 600, fill: COLOURS.ink }, 'top-left'),
-        words(`red is lost; ${about}`, { dy: 26, fontSize: 10.5, fill: COLOURS.faint }, 'bottom-left'),
+        words(TITLE, 'top-left', { dx: LEFT, dy: -62, fontSize: 15, fontWeight: 600, fill: COLOURS.ink }),
+        words(`red is lost; ${about}`, 'bottom-left', {
+          dx: LEFT,
+          dy: 26,
+          fontSize: 10.5,
+          fill: COLOURS.faint,
+        }),
       ],
     },
   )
-}
-
-/** Beside the panels, once. */
-function words(text: string, options: Plot.TextOptions, frameAnchor: Plot.FrameAnchor): Plot.Text {
-  return Plot.text([text], { facet: 'super', textAnchor: 'start', dx: -222, frameAnchor, ...options })
 }

@@ -1,8 +1,8 @@
 /** Whether a run may be shown: where one of these does not hold, nothing that it counted is to be believed. */
 
+import { Invalid } from '../run.ts'
 import type { Plan } from './plan.ts'
 import type { Outcome, Results } from './results.ts'
-import { Invalid } from './round.ts'
 import { type Sum, sumOf } from './sums.ts'
 import type { WayName } from './ways.ts'
 

@@ -1,6 +1,7 @@
 /** One situation, once: all ways of it side by side, and the books of both ends held against each other. */
 
 import { until } from '../../helpers/until.ts'
+import { Invalid } from '../run.ts'
 import { type PageTimes, timePages } from './page-times.ts'
 import type { PageKind } from './pages.ts'
 import type { Plan } from './plan.ts'
@@ -30,9 +31,6 @@ export type Cell = {
   /** Requests that Sentry had in hand at the moments when processes were killed or stopped. */
   inHandAtKills: number
 }
-
-/** What was counted cannot be right: no table may be made of it. */
-export class Invalid extends Error {}
 
 const QUIET_MS = 2_000
 const DELIVERED_WITHIN = 120_000 // ms after the trouble
