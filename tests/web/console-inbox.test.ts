@@ -53,14 +53,70 @@ describe('The inbox of the console', () => {
     await opens(envelopeOf({ dsn: INBOX_DSN }, parts), parts[0]?.payload)
   })
 
+  it('shows an event as a person reads it: the app’s own frames first, what happened before, tags, user and contexts', async () => {
+    const frame = (name: string, file: string, own: boolean) => ({
+      ...{ function: name, filename: file, lineno: 7, in_app: own },
+    })
+    const frames = [
+      ...[frame('started', 'app.js', true), frame('scheduled', 'lib.js', false)],
+      ...[frame('paid', 'app.js', true), frame('called', 'lib.js', false)],
+    ]
+    const payload = JSON.stringify({
+      timestamp: 1_700_000_010,
+      exception: { values: [{ type: 'TypeError', value: 'no basket', stacktrace: { frames } }] },
+      breadcrumbs: [{ timestamp: 1_700_000_007.5, category: 'ui.click', message: 'button#pay' }],
+      tags: { shop: 'Bern' },
+      user: { id: 'u-7' },
+      contexts: { device: { family: 'Phone 3' } },
+      release: 'shop@2.0.0',
+    })
+    expect(
+      (await post(tunnel.url, { body: envelopeOf({ dsn: INBOX_DSN }, [of('event', payload)]) })).status,
+    ).toBe(200)
+    const text = wordsOf(await (await get(`${web.url}/console/inbox/${await newest()}`, cookie)).text())
+    const paragraphs = [
+      'TypeError: no basket',
+      'paid in app.js:7',
+      'started in app.js:7',
+      '2 in libraries',
+      'called in lib.js:7',
+      'scheduled in lib.js:7',
+      'What happened before',
+      '1 breadcrumb',
+      '−2.5 s ui.click button#pay',
+      'Release shop@2.0.0',
+      'Tags shop Bern',
+      'User id u-7',
+      'Contexts device',
+      '"family": "Phone 3"',
+    ]
+    const places = paragraphs.map((words) => [words, text.indexOf(words) >= 0])
+    expect(places).toEqual(paragraphs.map((words) => [words, true]))
+    const order = paragraphs.slice(0, 6).map((words) => text.indexOf(words))
+    expect(order).toEqual(order.toSorted((a, b) => a - b))
+  })
+
+  /** What a page says, without how it says it. */
+  function wordsOf(html: string): string {
+    return html
+      .replaceAll(/<!-- -->|<script.*?<\/script>/gs, '')
+      .replaceAll(/<[^>]+>/g, ' ')
+      .replaceAll('&quot;', '"')
+      .replaceAll(/\s+/g, ' ')
+  }
+
+  async function newest(): Promise<string> {
+    const list = await get(`${web.url}/console/inbox`, cookie)
+    expect(list.status).toBe(200)
+    return /href="\/console\/inbox\/([^"?]+)"/.exec(await list.text())?.[1] ?? ''
+  }
+
   it('opens an item header that is nested too deep, and lets go of it', () =>
     opens(Buffer.from(`{"dsn":"${INBOX_DSN}"}\n{"type":"event","length":2,"more":${deep}}\n{}\n`), '{}'))
 
   async function opens(body: Buffer, payload: Part['payload'] | undefined): Promise<void> {
     expect((await post(tunnel.url, { body })).status).toBe(200)
-    const list = await get(`${web.url}/console/inbox`, cookie)
-    expect(list.status).toBe(200)
-    const [, id = ''] = /href="\/console\/inbox\/([^"?]+)"/.exec(await list.text()) ?? []
+    const id = await newest()
     const page = await get(`${web.url}/console/inbox/${id}`, cookie)
     expect(page.status).toBe(200)
     const text = await page.text()

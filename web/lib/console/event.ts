@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import { sayJsonShort } from './say-json.ts'
-import { sayCount } from './words.ts'
+import { sayCount, sayMany } from './words.ts'
 
 const text = z.union([z.string(), z.number(), z.boolean()]).transform(String)
 export const words = text.optional().catch(undefined)
@@ -36,7 +36,10 @@ export function listOf<T extends z.ZodType>(member: T) {
 function valuesOf<T extends z.ZodType>(member: T) {
   return z
     .preprocess(
-      (given) => (typeof given === 'object' && given !== null && 'values' in given ? given.values : given),
+      (given) =>
+        typeof given === 'object' && given !== null && !Array.isArray(given) && 'values' in given // a list has a method of that name
+          ? given.values
+          : given,
       listOf(member),
     )
     .catch([])
@@ -189,6 +192,6 @@ export function sayValue(value: unknown): string {
 }
 
 /** How many were read of a list, and that there may be more. */
-export function sayRead(list: readonly unknown[]): string {
-  return list.length < MOST_READ ? sayCount(list.length) : `${sayCount(list.length)} or more`
+export function sayRead(list: readonly unknown[], one: string): string {
+  return list.length < MOST_READ ? sayMany(list.length, one) : `${sayCount(list.length)} or more ${one}s`
 }

@@ -55,7 +55,7 @@ function nameOfItem(type: string, payload: unknown): Name {
       const named = spans.find(({ isSegment }) => isSegment) ?? spans[0]
       return calm(
         'trace',
-        `${named?.description ?? 'spans'}${spans.length > 1 ? `, ${sayRead(spans)} spans` : ''}`,
+        `${named?.description ?? 'spans'}${spans.length > 1 ? `, ${sayRead(spans, 'span')}` : ''}`,
       )
     }
     case 'log':

@@ -7,6 +7,10 @@ export function sayCount(count: number): string {
   return NUMBER.format(count)
 }
 
+export function sayMany(many: number, one: string): string {
+  return many === 1 ? `1 ${one}` : `${sayCount(many)} ${one}s`
+}
+
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB']
 
 export function sayBytes(bytes: number): string {

@@ -1,7 +1,7 @@
 /** Log lines and metrics as they came together. */
 
 import type { LogLine, Metric } from '../../lib/console/batch.ts'
-import { sayCount } from '../../lib/console/words.ts'
+import { sayMany } from '../../lib/console/words.ts'
 import { Exactly } from './ago.tsx'
 import { Panel } from './panel.tsx'
 
@@ -52,8 +52,4 @@ export function Metrics({ metrics }: { metrics: readonly Metric[] }) {
       </table>
     </Panel>
   )
-}
-
-function sayMany(many: number, one: string): string {
-  return many === 1 ? `1 ${one}` : `${sayCount(many)} ${one}s`
 }

@@ -181,7 +181,7 @@ const MOST_CRUMBS = 100
 function Breadcrumbs({ crumbs, end }: { crumbs: Breadcrumb[]; end: number | undefined }) {
   const shown = crumbs.slice(-MOST_CRUMBS)
   return (
-    <Panel title="What happened before" note={`${sayRead(crumbs)} breadcrumbs`}>
+    <Panel title="What happened before" note={sayRead(crumbs, 'breadcrumb')}>
       <ol className="grid text-note" aria-label="Breadcrumbs, oldest first">
         {shown.map(({ timestamp, category, message, level, data }, index) => (
           <li

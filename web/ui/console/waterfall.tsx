@@ -16,7 +16,7 @@ export function Waterfall({ spans }: { spans: readonly Span[] }) {
   return (
     <Panel
       title="Trace"
-      note={`${sayDuration(whole)}${rows.length > MOST_SPANS ? `, the first ${MOST_SPANS} of ${sayRead(rows)} spans` : ''}`}
+      note={`${sayDuration(whole)}${rows.length > MOST_SPANS ? `, the first ${MOST_SPANS} of ${sayRead(rows, 'span')}` : ''}`}
     >
       <ol className="grid grid-cols-1 gap-1 text-note" aria-label="Spans, by when they began">
         {rows
