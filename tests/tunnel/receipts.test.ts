@@ -56,6 +56,21 @@ describe('Receipts', () => {
     expect(idsAfter(0)).toEqual(['e1', 'e2', 'e3'])
   })
 
+  it('tell when each fate that is not a good one was first met and last, at once or after waiting, and why', () => {
+    const refused: Partial<Receipt> = { answer: 'refused', reason: 'dsn-unknown' }
+    settle(1)
+    for (now of [1, 2, 3]) receipts.settle({ ...receiptOf('e'), ...refused })
+    receipts.settle({ ...receiptOf('e'), answer: 'limited' })
+    receipts.settle({ ...receiptOf('e'), answer: 'spooled' })
+    for (now of [4, 5]) receipts.end({ ...endOf('e'), end: 'expired' })
+    receipts.end(endOf('e'))
+    expect(receipts.times()).toEqual([
+      { stage: 'answered', fate: 'refused', reason: 'dsn-unknown', first: 1, last: 3 },
+      { stage: 'answered', fate: 'limited', reason: '', first: 3, last: 3 },
+      { stage: 'waited', fate: 'expired', reason: '', first: 4, last: 5 },
+    ])
+  })
+
   it('are given from any number on', () => {
     settle(5)
     expect(idsAfter(3)).toEqual(['e4', 'e5'])

@@ -1,7 +1,7 @@
 /** What the console says of envelopes that did not go through, and for how long it knows. */
 
 import { describe, expect, it } from 'vitest'
-import type { Refusals } from '../../tunnel/src/contract.ts'
+import type { FateTime, Refusals } from '../../tunnel/src/contract.ts'
 import { explain } from '../../web/lib/console/reasons.ts'
 import { createRefusalBook } from '../../web/lib/console/refusal-book.ts'
 
@@ -16,6 +16,8 @@ describe('What did not go through', () => {
     ['filtered', 'web-crawlers'],
     ['declined', undefined],
     ['aborted', undefined],
+    ['expired', undefined],
+    ['purged', undefined],
     ['refused', 'dsn-unknown'],
   ] as const)('is explained, with what to do, when it was %s (%s)', (answer, reason) => {
     const explained = explain(answer, reason)
@@ -30,17 +32,26 @@ describe('What did not go through', () => {
 
   it('stays known when the replica that has refused it tells no more', () => {
     const sample = { causes: [], request: 'POST /monitoring', headers: [] }
+    const answered = { stage: 'answered' } as const
     const tell = (code: string, first: number, last: number): Refusals => ({
-      refusals: [{ ...sample, code, first, last }],
+      refusals: [{ ...sample, code, last }],
+      times: [{ ...answered, fate: 'refused', reason: code, first, last }],
       settings: { [code]: [{ name: 'MAX_ITEMS', value: String(last) }] },
     })
     const book = createRefusalBook()
     book.note([tell('too-many-items', 10, 20)])
     book.note([])
-    const { refusals, settings } = book.note([tell('too-many-items', 30, 40), tell('dsn-unknown', 1, 2)])
+    const { refusals, times, settings } = book.note([
+      tell('too-many-items', 30, 40),
+      tell('dsn-unknown', 1, 2),
+    ])
     expect(refusals).toMatchObject([
-      { code: 'too-many-items', first: 10, last: 40 },
-      { code: 'dsn-unknown', first: 1, last: 2 },
+      { code: 'too-many-items', last: 40 },
+      { code: 'dsn-unknown', last: 2 },
+    ])
+    expect(times).toEqual<FateTime[]>([
+      { ...answered, fate: 'refused', reason: 'too-many-items', first: 10, last: 40 },
+      { ...answered, fate: 'refused', reason: 'dsn-unknown', first: 1, last: 2 },
     ])
     expect(settings['too-many-items']).toEqual([{ name: 'MAX_ITEMS', value: '40' }]) // as it is now
   })

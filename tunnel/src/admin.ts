@@ -72,7 +72,9 @@ export function createAdmin({
   app.get('/status', async (c) => c.json(await status()))
   app.get('/receipts', createFeed(receipts, replica))
   app.get('/receipts/:token', (c) => findReceipt(c, receipts))
-  app.get('/refusals', (c) => c.json({ refusals: samples.all(), settings: remedies } satisfies Refusals))
+  app.get('/refusals', (c) =>
+    c.json({ refusals: samples.all(), times: receipts.times(), settings: remedies } satisfies Refusals),
+  )
   app.get('/projects', (c) => c.json({ projects: seen.all() }))
   app.put('/log-level', onlySaying('level'), (c) => setLogLevel(c, logger))
   app.route(

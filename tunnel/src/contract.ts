@@ -223,8 +223,6 @@ export type SeenByProject = { project: string; sdks: SeenName[]; releases: SeenN
 /** Of the requests refused with one code, the last one (looked at once a second); times are in milliseconds since 1970. */
 export type RefusalSample = {
   code: string
-  /** When this replica refused the first one and this one. */
-  first: number
   last: number
   causes: readonly string[]
   /** Method, path and query, values left out. */
@@ -233,12 +231,26 @@ export type RefusalSample = {
   headers: [name: string, value: string | null][]
 }
 
+/**
+ * When a replica first and last gave an envelope this fate, `answered` at once or after it `waited` in the spool, for this reason, `''`
+ * for none; in milliseconds since 1970.
+ */
+export type FateTime = {
+  stage: 'answered' | 'waited'
+  fate: Answer | SpoolEnd['end']
+  reason: string
+  first: number
+  last: number
+}
+
 /** A setting by the name that an operator writes, and its value as it is written; a dash for none. */
 export type SettingInForce = { name: string; value: string }
 
 /** What `/refusals` tells. */
 export type Refusals = {
   refusals: RefusalSample[]
-  /** The settings that would have let pass what did not, by the reason that its receipt tells. */
+  /** Of every fate but being delivered and spooled. */
+  times: FateTime[]
+  /** The settings that would have let pass what did not, by the reason that its receipt tells, or by how its waiting ended. */
   settings: Record<string, SettingInForce[]>
 }

@@ -1,6 +1,7 @@
 /** The fate of each envelope, settled once: counted, logged, told to who follows, and the last ones kept to look at. */
 
-import type { Receipt, SpoolEnd } from './contract.ts'
+import type { FateTime, Receipt, SpoolEnd } from './contract.ts'
+import { createFateTimes } from './fate-times.ts'
 import { createJournal } from './journal.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
@@ -19,6 +20,8 @@ export type Receipts = {
   after(seq: number, most: number): { first: number; told: Told[] }
   /** Resolves when the next one is told, or at the signal. */
   next(signal: AbortSignal): Promise<void>
+  /** When envelopes were kept from Sentry. */
+  times(): FateTime[]
 }
 
 /** What those hear who follow: how an envelope was answered, or how its waiting ended where it was spooled. The text is the JSON of it. */
@@ -35,10 +38,12 @@ export function createReceipts(metrics: Metrics, { tell }: Pick<Log, 'tell'>, no
   const tokens = Buffer.alloc(KEPT.entries * HEX_LENGTH) // of receipts; ends have none
   const newToken = createRandomHex()
   const waiting = new Set<() => void>()
-  return { settle, end, find, newest: journal.newest, after, next }
+  const times = createFateTimes(now)
+  return { settle, end, find, newest: journal.newest, after, next, times: times.all }
 
   function settle(receipt: Receipt): string {
     metrics.count(receipt)
+    times.note('answered', receipt.answer, receipt.reason)
     const json = JSON.stringify(receipt)
     tell('receipt', json)
     const token = newToken()
@@ -49,6 +54,7 @@ export function createReceipts(metrics: Metrics, { tell }: Pick<Log, 'tell'>, no
 
   function end(spoolEnd: SpoolEnd): void {
     metrics.countEnd(spoolEnd)
+    times.note('waited', spoolEnd.end)
     const json = JSON.stringify(spoolEnd)
     tell('end', json)
     const place = placeOf(journal.add(json))

@@ -1,14 +1,14 @@
 /** The settings that would have let pass what did not, by why it did not, with the values they have. */
 
 import type { Config } from './config.ts'
-import type { FilterReason, SettingInForce } from './contract.ts'
+import type { FilterReason, SettingInForce, SpoolEnd } from './contract.ts'
 import type { Code } from './rejection.ts'
 import { sharedSettings, tunnelSettings, writeSetting } from './shown-settings.ts'
 
 type Name = keyof ReturnType<typeof sharedSettings> | keyof ReturnType<typeof tunnelSettings>
 
 /** What is left out here no setting lets pass. `shed`: our own limits; Sentry's are set at Sentry. */
-const SETTINGS: { readonly [why in Code | FilterReason | 'shed']?: readonly Name[] } = {
+const SETTINGS: { readonly [why in Code | FilterReason | 'shed' | SpoolEnd['end']]?: readonly Name[] } = {
   'header-too-large': ['HEADER_BYTES'],
   'too-many-items': ['MAX_ITEMS'],
   'envelope-too-large': ['MAX_ENVELOPE_BYTES'],
@@ -17,6 +17,7 @@ const SETTINGS: { readonly [why in Code | FilterReason | 'shed']?: readonly Name
   'origin-foreign': ['ALLOWED_ORIGINS'],
   'spool-full': ['SPOOL_BYTES'],
   'spool-unwritable': ['SPOOL_URL'],
+  expired: ['SPOOL_HOURS', 'SPOOL_BYTES'],
   shed: ['ADDRESS_RATE', 'ADDRESS_BURST', 'ADDRESS_BYTES', 'PROJECT_RATE', 'PROJECT_BURST'],
   'next-noise': ['DROP_NEXT_NOISE'],
   'browser-extensions': ['FILTERS'],

@@ -39,7 +39,7 @@ export function createSamples(now: () => number): Samples {
     const before = byCode.get(code)
     if (before && time - before.last < EVERY_MS) return
     byCode.set(code, {
-      ...{ code, first: before?.first ?? time, last: time, causes },
+      ...{ code, last: time, causes },
       request: `${method} ${redactUrl(url)}`,
       headers: Object.entries(headers)
         .slice(0, MOST_HEADERS)

@@ -1,6 +1,6 @@
 /** Why an envelope did not go through as it came, in a sentence, and what to do about it. */
 
-import type { Answer, HoldReason, SiftReason } from 'tunnel/contract'
+import type { FateTime, HoldReason, SiftReason } from 'tunnel/contract'
 import { type Code, REFUSALS } from 'tunnel/rejection'
 
 export type Explanation = { sentence: string; fix: string }
@@ -54,7 +54,7 @@ const REASONS: Record<HoldReason | SiftReason, Explanation> = {
 }
 
 /** Where no reason stands beside the fate. */
-const WITHOUT_REASON: { readonly [answer in Answer]?: Explanation } = {
+const WITHOUT_REASON: { readonly [fate in FateTime['fate']]?: Explanation } = {
   limited: {
     sentence: 'Sentry answered that it holds this kind back for now.',
     fix: 'The overview says until when. Raise the quota at Sentry, or lower the SDK’s sample rates.',
@@ -67,11 +67,20 @@ const WITHOUT_REASON: { readonly [answer in Answer]?: Explanation } = {
     sentence: 'The sender left before it had arrived whole.',
     fix: 'Nothing while they are few: visitors leave pages. If they are many, look for a proxy in front that cuts uploads off.',
   },
+  expired: {
+    sentence:
+      'It waited in the spool for longer than it may, or made room there for what is more important. Sentry was told.',
+    fix: 'See on the overview why Sentry did not take envelopes for so long, and give the spool more time or room if it has to last.',
+  },
+  purged: {
+    sentence: 'An operator took it out of the spool. Sentry was told.',
+    fix: 'Nothing: the tunnel’s log has who, and when.',
+  },
 }
 
 /** `undefined` for what went through, and for a reason that a newer replica gives. */
-export function explain(answer: Answer, reason: string | undefined): Explanation | undefined {
-  if (!reason) return WITHOUT_REASON[answer]
+export function explain(fate: FateTime['fate'], reason: string | undefined): Explanation | undefined {
+  if (!reason) return WITHOUT_REASON[fate]
   if (Object.hasOwn(REFUSALS, reason)) return REFUSALS[reason as Code]
   return Object.hasOwn(REASONS, reason) ? REASONS[reason as keyof typeof REASONS] : undefined
 }

@@ -1,6 +1,6 @@
 /** What replicas have told of their refusals, so that it stays known when one of them has ended. */
 
-import type { RefusalSample, Refusals } from 'tunnel/contract'
+import type { Refusals } from 'tunnel/contract'
 import { mergeRefusals } from './refused.ts'
 
 export type RefusalBook = {
@@ -8,14 +8,14 @@ export type RefusalBook = {
   note(told: readonly Refusals[]): Refusals
 }
 
-/** Bounded by the codes: of each the earliest time and the newest sample. */
+/** Bounded by the fates and codes: of each the earliest and the latest time and the newest sample. */
 export function createRefusalBook(): RefusalBook {
-  let known: RefusalSample[] = []
+  let known: Omit<Refusals, 'settings'> = { refusals: [], times: [] }
   return { note }
 
   function note(told: readonly Refusals[]): Refusals {
-    const merged = mergeRefusals([{ refusals: known, settings: {} }, ...told])
-    known = merged.refusals
+    const merged = mergeRefusals([{ ...known, settings: {} }, ...told])
+    known = { refusals: merged.refusals, times: merged.times }
     return merged
   }
 }

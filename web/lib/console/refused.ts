@@ -1,24 +1,33 @@
 /** What did not go through, by why. */
 
-import type { Answer, RefusalSample, Refusals, SettingInForce } from 'tunnel/contract'
+import type { FateTime, RefusalSample, Refusals, SettingInForce } from 'tunnel/contract'
 import type { Figures } from './figures.ts'
 
-export type Refused = { answer: Answer; reason: string; count: number; projects: string[] }
+export type Refused = Pick<FateTime, 'stage' | 'fate' | 'reason'> & { count: number; projects: string[] }
 
-const PASSED = new Set<Answer>(['delivered', 'spooled'])
+const PASSED = new Set<FateTime['fate']>(['delivered', 'spooled'])
 
 /** The most frequent first. */
-export function refusalsIn({ answers }: Figures): Refused[] {
-  const byWhy = new Map<string, Refused>()
-  for (const { answer, reason, project, count } of answers) {
-    if (PASSED.has(answer) || count === 0) continue
-    const key = `${answer} ${reason}`
-    const its = byWhy.get(key) ?? { answer, reason, count: 0, projects: [] }
-    its.count += count
-    if (project && !its.projects.includes(project)) its.projects.push(project)
-    byWhy.set(key, its)
-  }
-  return [...byWhy.values()].sort((a, b) => b.count - a.count)
+export function refusalsIn({ answers, ends }: Figures): Refused[] {
+  const all = [
+    ...answers.map(({ answer, ...its }) => ({ ...its, stage: 'answered' as const, fate: answer })),
+    ...ends.map(({ end, ...its }) => ({ ...its, stage: 'waited' as const, fate: end, reason: '' })),
+  ].filter(({ fate, count }) => !PASSED.has(fate) && count > 0)
+  return [...Map.groupBy(all, whyOf).values()]
+    .flatMap((its) => {
+      const [first] = its
+      if (!first) return []
+      const { stage, fate, reason } = first
+      const count = its.reduce((sum, each) => sum + each.count, 0)
+      const projects = [...new Set(its.flatMap(({ project }) => project || []))]
+      return [{ stage, fate, reason, count, projects }]
+    })
+    .sort((a, b) => b.count - a.count)
+}
+
+/** Names a fate and why. */
+export function whyOf({ stage, fate, reason }: Pick<FateTime, 'stage' | 'fate' | 'reason'>): string {
+  return `${stage} ${fate} ${reason}`
 }
 
 /** What several replicas tell, as one. They may differ in a setting while they are replaced. */
@@ -26,8 +35,7 @@ export function mergeRefusals(told: readonly Refusals[]): Refusals {
   const byCode = new Map<string, RefusalSample>()
   for (const sample of told.flatMap(({ refusals }) => refusals)) {
     const other = byCode.get(sample.code) ?? sample
-    const newest = sample.last > other.last ? sample : other
-    byCode.set(sample.code, { ...newest, first: Math.min(sample.first, other.first) })
+    byCode.set(sample.code, sample.last > other.last ? sample : other)
   }
   const settings: Record<string, SettingInForce[]> = {}
   for (const [why, its] of told.flatMap(({ settings: all }) => Object.entries(all)))
@@ -36,5 +44,15 @@ export function mergeRefusals(told: readonly Refusals[]): Refusals {
       if (!settings[why].some(({ name, value }) => name === setting.name && value === setting.value))
         settings[why].push(setting)
     }
-  return { refusals: [...byCode.values()], settings }
+  return { refusals: [...byCode.values()], times: mergeTimes(told.flatMap(({ times }) => times)), settings }
+}
+
+function mergeTimes(times: readonly FateTime[]): FateTime[] {
+  const byWhy = new Map<string, FateTime>()
+  for (const time of times) {
+    const other = byWhy.get(whyOf(time)) ?? time
+    const [first, last] = [Math.min(time.first, other.first), Math.max(time.last, other.last)]
+    byWhy.set(whyOf(time), { ...time, first, last })
+  }
+  return [...byWhy.values()]
 }

@@ -1,11 +1,11 @@
 /** What was refused, why, and what would have let it pass. */
 
 import { Fragment } from 'react'
-import type { RefusalSample, SettingInForce } from 'tunnel/contract'
+import type { FateTime, RefusalSample, Refusals, SettingInForce } from 'tunnel/contract'
 import { consoleFor } from '../../../lib/console/console.ts'
 import { MEANINGS } from '../../../lib/console/fates.ts'
 import { explain } from '../../../lib/console/reasons.ts'
-import { refusalsIn } from '../../../lib/console/refused.ts'
+import { type Refused, refusalsIn, whyOf } from '../../../lib/console/refused.ts'
 import { sayCount } from '../../../lib/console/words.ts'
 import { Ago } from '../../../ui/console/ago.tsx'
 import { Fresh } from '../../../ui/console/fresh.tsx'
@@ -30,57 +30,81 @@ export default async function RefusalsPage() {
             , since the first of the replicas started, <Ago time={since} />
           </>
         )}
-        . What nginx refuses by itself, too large a body for one, reaches no tunnel: its log has it.
+        , and what was lost after it had waited in the spool. What nginx refuses by itself, too large a body
+        for one, reaches no tunnel: its log has it.
       </p>
       {refusals.length === 0 && <Empty>Nothing was refused. Whatever came was accepted.</Empty>}
       <ul className="grid grid-cols-1 gap-4 desk:grid-cols-2 desk:items-start">
-        {refusals.map(({ answer, reason, count, projects }) => {
-          const explained = explain(answer, reason)
-          const sample = answer === 'refused' ? told.refusals.find(({ code }) => code === reason) : undefined
-          return (
-            <li
-              key={`${answer} ${reason}`}
-              className="min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5"
-            >
-              <div className="flex flex-wrap items-center gap-3">
-                <FateBadge fate={answer} />
-                <h2 className="min-w-0 text-body font-semibold wrap-anywhere">
-                  <code>{reason || 'no reason given'}</code>
-                </h2>
-                <span className="ml-auto font-semibold tabular-nums">{sayCount(count)}</span>
-              </div>
-              <p className="mt-3 text-note">{explained?.sentence ?? MEANINGS[answer]}</p>
-              {explained && (
-                <p className="mt-2 text-note">
-                  <strong>What to do:</strong> {explained.fix}
-                </p>
-              )}
-              <Settings settings={told.settings[reason] ?? []} />
-              {sample && <Sample sample={sample} />}
-              {projects.length > 0 && (
-                <p className="mt-2 text-note text-quiet wrap-anywhere">of {projects.join(', ')}</p>
-              )}
-              <a
-                href={`/console/feed?${new URLSearchParams({ fate: answer, ...(reason && { reason }) })}`}
-                className="link mt-3 inline-flex min-h-11 items-center text-note"
-              >
-                See them in the feed
-              </a>
-            </li>
-          )
-        })}
+        {refusals.map((refused) => (
+          <li
+            key={whyOf(refused)}
+            className="min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5"
+          >
+            <Why refused={refused} told={told} />
+          </li>
+        ))}
       </ul>
     </ConsoleShell>
   )
 }
 
-/** A request that was refused so; values that may be somebody's secret never left the tunnel. */
-function Sample({ sample: { first, last, causes, request, headers } }: { sample: RefusalSample }) {
+function Why({ refused, told }: { refused: Refused; told: Refusals }) {
+  const { stage, fate, reason, count, projects } = refused
+  const explained = explain(fate, reason)
+  const sample = fate === 'refused' ? told.refusals.find(({ code }) => code === reason) : undefined
   return (
     <>
-      <p className="mt-2 text-note text-quiet">
-        First <Ago time={first} />, last <Ago time={last} />.
-      </p>
+      <div className="flex flex-wrap items-center gap-3">
+        <FateBadge fate={fate} />
+        <h2 className="min-w-0 text-body font-semibold wrap-anywhere">
+          {stage === 'waited' ? 'after it had waited' : <code>{reason || 'no reason given'}</code>}
+        </h2>
+        <span className="ml-auto font-semibold tabular-nums">{sayCount(count)}</span>
+      </div>
+      <p className="mt-3 text-note">{explained?.sentence ?? MEANINGS[fate]}</p>
+      {explained && (
+        <p className="mt-2 text-note">
+          <strong>What to do:</strong> {explained.fix}
+        </p>
+      )}
+      <Settings settings={told.settings[reason || fate] ?? []} />
+      <Since time={told.times.find((time) => whyOf(time) === whyOf(refused))} />
+      {sample && <Sample sample={sample} />}
+      {projects.length > 0 && (
+        <p className="mt-2 text-note text-quiet wrap-anywhere">of {sayProjects(projects)}</p>
+      )}
+      <a
+        href={`/console/feed?${new URLSearchParams({ fate, ...(reason && { reason }) })}`}
+        className="link mt-3 inline-flex min-h-11 items-center text-note"
+      >
+        See them in the feed
+      </a>
+    </>
+  )
+}
+
+/** Not known of what a replica counted that ended before it could tell. */
+function Since({ time }: { time: FateTime | undefined }) {
+  if (!time) return null
+  return (
+    <p className="mt-2 text-note text-quiet">
+      First <Ago time={time.first} />, last <Ago time={time.last} />.
+    </p>
+  )
+}
+
+const MOST_PROJECTS = 10
+
+function sayProjects(projects: readonly string[]): string {
+  const more = projects.length - MOST_PROJECTS
+  const first = projects.slice(0, MOST_PROJECTS).join(', ')
+  return more > 0 ? `${first} and ${sayCount(more)} more` : first
+}
+
+/** A request that was refused so; values that may be somebody's secret never left the tunnel. */
+function Sample({ sample: { causes, request, headers } }: { sample: RefusalSample }) {
+  return (
+    <>
       {causes.length > 0 && <p className="mt-1 text-note wrap-anywhere">{causes.join(' ')}</p>}
       <details className="mt-2 text-note">
         <summary className="min-h-8">The last such request</summary>
