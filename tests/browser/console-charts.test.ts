@@ -30,12 +30,12 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     })
     const start = Math.floor(Date.now() / 60_000) * 60_000 - 120_000
     const history = past.map(({ after, answers }) => ({
-      ...first.snapshot.point,
+      ...first.glance.point,
       time: start + after * 1000,
       answers,
     }))
-    const snapshot = { ...first.snapshot, point: history.at(-1) }
-    const body = `data: ${JSON.stringify({ snapshot, history })}\n\n`
+    const glance = { ...first.glance, point: history.at(-1) }
+    const body = `data: ${JSON.stringify({ glance, history })}\n\n`
     await page.route('**/console/live', (route) => route.fulfill({ contentType: 'text/event-stream', body }))
     await page.goto(`${desk.site.url}/console`)
     const chart = page.getByRole('figure').filter({ hasText: 'Envelopes by fate' })

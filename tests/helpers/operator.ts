@@ -1,7 +1,7 @@
 /** An operator of the tests, who signs in as a browser's form would. */
 
 import { EventSourceParserStream } from 'eventsource-parser/stream'
-import type { Snapshot } from '../../web/lib/console/watch.ts'
+import type { Glance } from '../../web/lib/console/glance.ts'
 
 export const PASSWORD = 'correct-horse-battery'
 
@@ -46,18 +46,18 @@ export function get(url: string, cookie?: string): Promise<Response> {
 export async function lookUntil(
   url: string,
   cookie: string | undefined,
-  holds: (snapshot: Snapshot) => boolean,
+  holds: (glance: Glance) => boolean,
   timeout = 30_000,
-): Promise<Snapshot> {
+): Promise<Glance> {
   const signal = AbortSignal.timeout(timeout)
   const response = await fetch(`${url}/console/live`, { headers: cookie ? { cookie } : {}, signal })
   if (!response.ok || !response.body) throw new Error(`/console/live answered ${response.status}`)
   const texts = response.body as ReadableStream<BufferSource>
   const events = texts.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
-  let last: Snapshot | undefined
+  let last: Glance | undefined
   try {
     for await (const { data } of events) {
-      last = JSON.parse(data).snapshot as Snapshot
+      last = JSON.parse(data).glance as Glance
       if (holds(last)) return last
     }
   } catch (error) {

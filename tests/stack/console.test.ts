@@ -1,7 +1,7 @@
 /** The console in containers: one name stands for all tunnels, however many there are. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Snapshot } from '../../web/lib/console/watch.ts'
+import type { Glance } from '../../web/lib/console/glance.ts'
 import { type Compose, PASSWORD, startCompose } from '../helpers/compose.ts'
 import { lookUntil, signIn } from '../helpers/operator.ts'
 import { requires } from '../helpers/requirements.ts'
@@ -21,9 +21,9 @@ describe('The console of a site in containers', requires('docker'), () => {
 
   afterAll(() => started.disposeAsync())
 
-  const answering = ({ replicas }: Snapshot) => replicas.filter(({ state }) => state === 'answering')
+  const answering = ({ replicas }: Glance) => replicas.filter(({ state }) => state === 'answering')
   const shows = (many: number) =>
-    lookUntil(stack.url, cookie, (snapshot) => answering(snapshot).length === many, SHOWN_WITHIN)
+    lookUntil(stack.url, cookie, (glance) => answering(glance).length === many, SHOWN_WITHIN)
 
   it('shows tunnels that are added, and that one has ended when it is killed', async () => {
     const before = await shows(2)

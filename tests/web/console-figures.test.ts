@@ -4,13 +4,15 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Snapshot } from '../../web/lib/console/watch.ts'
+import type { Glance } from '../../web/lib/console/glance.ts'
+import { createWatch, type Snapshot, type Watch } from '../../web/lib/console/watch.ts'
 import { captureFor } from '../helpers/captures.ts'
 import { errorOf } from '../helpers/envelopes.ts'
 import { makeFolder } from '../helpers/folder.ts'
 import { get, lookUntil, PASSWORD, signIn } from '../helpers/operator.ts'
 import { freePort } from '../helpers/ports.ts'
 import { post } from '../helpers/post.ts'
+import { envelopesIn } from '../helpers/project-tables.ts'
 import { type Sentry, startSentry } from '../helpers/sentry.ts'
 import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
 import { until } from '../helpers/until.ts'
@@ -30,6 +32,9 @@ const REAL: [capture: string, category: string][] = [
   ['browser-10.78.0-error-handled', 'error'],
 ]
 
+/** Words of the name of an entry. */
+const [CATEGORY, FATE] = [1, 2]
+
 const UNREAD = 0 // bytes of what is refused before it has come whole
 
 /** `project category answer`, with envelopes and bytes. */
@@ -40,6 +45,8 @@ describe('The figures of the console', () => {
   let sentry: Sentry
   let tunnels: Tunnel[]
   let web: Web
+  /** Adds up as the web's own does, and tells it to the byte, where pages round. */
+  let watch: Watch
   let cookie: string | undefined
   let lateAdminPort: number
   let env: Record<string, string>
@@ -58,6 +65,17 @@ describe('The figures of the console', () => {
     tunnels = await Promise.all([1, 2, 3].map(async () => started.use(await startTunnel({ env }))))
     lateAdminPort = await freePort()
     const admins = [...tunnels.map(({ adminUrl }) => new URL(adminUrl).host), `127.0.0.1:${lateAdminPort}`]
+    watch = createWatch({
+      origins: async () => admins.map((host) => `http://${host}`),
+      ask: async (origin) => {
+        const init = { headers: { authorization: `Bearer ${tunnels[0]?.token}` } }
+        const [status, metrics] = await Promise.all(
+          ['/status', '/metrics'].map((path) => fetch(origin + path, init)),
+        )
+        return { status: await status?.json(), metrics: (await metrics?.text()) ?? '' }
+      },
+      now: Date.now,
+    })
     web = started.use(
       await startWeb({
         OPERATOR_PASSWORD: PASSWORD,
@@ -125,8 +143,31 @@ describe('The figures of the console', () => {
   }
 
   const all = (books: Books) => Object.values(books).reduce((sum, [envelopes]) => sum + envelopes, 0)
-  const lookForAll = () => lookUntil(web.url, cookie, (snapshot) => all(booksOf(snapshot)) >= all(sent))
-  const changesOf = ({ changes }: Snapshot) => changes.map(({ text }) => text).join('\n')
+  /** By one of the words that name what is in the books. */
+  const sumsBy = (word: number): Record<string, number> => {
+    const sums: Record<string, number> = {}
+    for (const [name, [envelopes]] of Object.entries(sent)) {
+      const key = name.split(' ')[word] ?? ''
+      sums[key] = (sums[key] ?? 0) + envelopes
+    }
+    return sums
+  }
+
+  /** Waits until web has heard of all that was sent: on the overview and by project it is just that. */
+  async function lookForAll(): Promise<Snapshot> {
+    const { point } = await lookUntil(web.url, cookie, hasAll)
+    expect([point.categories, point.answers]).toEqual([sumsBy(CATEGORY), sumsBy(FATE)])
+    expect(point.bytes).toBe(Object.values(sent).reduce((sum, [, bytes]) => sum + bytes, 0))
+    const byProject = Object.entries(sent).filter(([name]) => !name.startsWith(' '))
+    expect(envelopesIn(await pageText('/console/projects'))).toEqual(
+      Object.fromEntries(byProject.map(([name, [envelopes]]) => [name, envelopes])),
+    )
+    return watch.lookAnew()
+  }
+
+  const hasAll = ({ point }: Glance) =>
+    Object.values(point.answers).reduce((sum, count) => sum + count, 0) >= all(sent)
+  const changesOf = ({ changes }: Pick<Glance, 'changes'>) => changes.map(({ text }) => text).join('\n')
 
   it('are what real SDKs sent, by project, category and fate, in envelopes and bytes, and equal /metrics', async () => {
     for (const [name, category] of REAL)
@@ -141,21 +182,15 @@ describe('The figures of the console', () => {
     expect(booksOf(snapshot)).toEqual(sent)
     expect(await metricsBooks()).toEqual(sent)
     expect(snapshot.projects).toEqual([project('1'), project('2')])
-
-    const categories: Record<string, number> = {}
-    for (const [name, [envelopes]] of Object.entries(sent)) {
-      const [, category = ''] = name.split(' ')
-      categories[category] = (categories[category] ?? 0) + envelopes
-    }
-    expect(snapshot.point.categories).toEqual(categories)
   })
 
   it('tell of each upstream what it has taken, and how long that took', async () => {
-    const told = await lookUntil(web.url, cookie, ({ totals }) => Object.keys(totals.upstreams).length > 0)
     const host = `127.0.0.1:${sentry.port}`
-    expect(told.totals.upstreams[host]?.['+Inf']).toBe(REAL.length * 2 + 1) // and the one that it has declined
-    expect(Object.keys(told.point.upstreams).filter((each) => each !== '')).toEqual([host])
-    expect(told.point.upstreams[host]?.delivered).toBe(REAL.length * 2)
+    const { totals } = await watch.lookAnew()
+    expect(totals.upstreams[host]?.['+Inf']).toBe(REAL.length * 2 + 1) // and the one that it has declined
+    const { point } = await lookUntil(web.url, cookie, hasAll)
+    expect(Object.keys(point.upstreams)).toEqual([host])
+    expect(point.upstreams[host]?.delivered).toBe(REAL.length * 2)
   })
 
   it('tell who sent to each project: SDKs and releases, and how much of the spool may be its', async () => {
@@ -179,23 +214,43 @@ describe('The figures of the console', () => {
       [...page.matchAll(/<dt>([A-Z_]+)<\/dt><dd[^>]*>([^<]*)</g)].map(([, name, value]) => [name, value]),
     )
     expect(shown).toEqual({ MAX_ITEMS: '5', SENTRY_DSN: env.SENTRY_DSN })
-    for (const words of [
-      /declined.*Sentry answered that it does not take it.*401 or 403/s,
-      /too-many-items.*First/s,
-    ])
-      expect(page).toMatch(words)
+    expect(page).toMatch(/declined.*Sentry answered that it does not take it.*401 or 403/s)
   })
 
   it('show a limit that Sentry asks for until when it is in force, and what is held back by it', async () => {
     sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '600:replay:key' } })
     const before = Date.now()
     await send(captureFor(sentry.dsn('2'), 'browser-11.12.0-replay-2'), 429, ['2', 'replay', 'limited'])
-    const { limits, ...snapshot } = await lookUntil(web.url, cookie, ({ limits: all }) => all.length > 0)
+    const glance = await lookUntil(web.url, cookie, ({ limits }) => limits.all > 0)
+    const { first: limits } = glance.limits
     expect(limits).toEqual([{ project: project('2'), category: 'replay', until: expect.any(Number) }])
     expect((limits[0]?.until ?? 0) - before).toBeGreaterThanOrEqual(600_000 - 1_000)
-    expect(changesOf({ limits, ...snapshot })).toContain(`Sentry holds back ${project('2')} replay`)
+    expect(changesOf(glance)).toContain(`Sentry holds back ${project('2')} replay`)
     const page = await pageText('/console/projects')
     expect(page.includes('replay, free again')).toBe(true)
+  })
+
+  it('say of each fate that is not a good one how many met it, since when, and when the last did', async () => {
+    const page = await pageText('/console/refusals')
+    const cards = page
+      .replaceAll(/<script.*?<\/script>/gs, '')
+      .split('<li class="min-w-0 rounded-card')
+      .slice(1)
+    const known = cards.map((card) => {
+      const [, fate] = /fate=(\w+)/.exec(card) ?? []
+      const [, reason = ''] = /reason=([\w-]+)/.exec(card) ?? []
+      const [, count] = /tabular-nums">(\d+)<\/span>/.exec(card) ?? []
+      const times = /First <time dateTime="([^"]+)".*last <time dateTime="([^"]+)"/.exec(card)?.slice(1)
+      const isPast = times?.every((time) => Date.parse(time) <= Date.now())
+      return [`${fate} ${reason}`, Number(count), isPast]
+    })
+    expect(known.sort()).toEqual([
+      ['declined ', 1, true],
+      ['limited ', 1, true],
+      ['refused dsn-unknown', 4, true],
+      ['refused not-an-envelope', 3, true],
+      ['refused too-many-items', 1, true],
+    ])
   })
 
   it('go on being what was sent when a replica is killed, which is said, and so is one that joins', async () => {
@@ -207,7 +262,8 @@ describe('The figures of the console', () => {
     const silent = await lookUntil(web.url, cookie, ({ replicas }) =>
       replicas.some(({ name, state }) => name === replica && state === 'silent'),
     )
-    expect(booksOf(silent)).toEqual(sent)
+    expect([silent.point.categories, silent.point.answers]).toEqual([sumsBy(CATEGORY), sumsBy(FATE)])
+    expect(booksOf(await watch.lookAnew())).toEqual(sent)
     expect(changesOf(silent)).toContain(`${replica} does not answer`)
     const page = await pageText('/console/refusals')
     for (const code of ['dsn-unknown', 'not-an-envelope', 'too-many-items'])
@@ -228,14 +284,20 @@ describe('The figures of the console', () => {
     await sentry.away()
     const before = Date.now()
     for (let n = 0; n < 18; n++) await send(newError('1'), 202, ['1', 'error', 'spooled'])
-    const open = await lookUntil(web.url, cookie, ({ upstreams: [upstream] }) => upstream?.open.length === 3)
-    const [upstream] = open.upstreams
-    expect(upstream).toMatchObject({ origin: sentry.url, closed: [] })
+    const open = await lookUntil(web.url, cookie, ({ notAsked }) => notAsked.first[0]?.by === 3)
+    const [upstream] = open.notAsked.first
+    expect(upstream).toMatchObject({ origin: sentry.url, of: 3 })
+    expect(open.ways).toMatchObject([
+      {
+        name: `127.0.0.1:${sentry.port}`,
+        hosts: 1,
+        open: { first: [`127.0.0.1:${sentry.port}`], all: 1 },
+      },
+    ])
     expect(upstream?.since).toBeGreaterThanOrEqual(before - 1_000)
     expect(upstream?.nextProbe).toBeGreaterThan(upstream?.since ?? 0)
     expect(changesOf(open)).toContain(`does not ask ${sentry.url}`)
-    const isWhole = ({ spools: [spool, ...others] }: Snapshot) =>
-      spool?.envelopes === 18 && others.length === 0
+    const isWhole = ({ spools: [spool, ...others] }: Glance) => spool?.envelopes === 18 && others.length === 0
     await lookUntil(web.url, cookie, isWhole) // once, though three tell of it
     const page = await pageText('/console/projects')
     expect(/18 of error: [^<]{1,30} % of its share of the spool/.exec(page)?.length).toBe(1)
@@ -249,17 +311,11 @@ describe('The figures of the console', () => {
     const back = await lookUntil(
       web.url,
       cookie,
-      (snapshot) =>
-        snapshot.upstreams[0]?.open.length === 0 &&
-        snapshot.spools[0]?.envelopes === 0 &&
-        all(booksOf(snapshot)) === all(sent),
+      (glance) => glance.notAsked.all === 0 && glance.spools[0]?.envelopes === 0 && hasAll(glance),
     )
     expect(changesOf(back)).toContain(`asks again ${sentry.url}`)
-    const delivered = back.totals.ends.filter(({ end }) => end === 'delivered')
-    expect(delivered.reduce((sum, { count }) => sum + count, 0)).toBe(
-      sent[`${project('1')} error spooled`]?.[0],
-    )
-    expect(booksOf(back)).toEqual(sent)
+    expect(back.point.ends.delivered).toBe(sent[`${project('1')} error spooled`]?.[0])
+    expect(booksOf(await lookForAll())).toEqual(sent)
   }, 120_000)
 
   /** Delivered, or spooled while its tunnel does not know yet that Sentry is back. */

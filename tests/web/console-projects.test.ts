@@ -54,12 +54,28 @@ describe('The projects page of the console, with many projects', () => {
   it('shows fifty, and the others on a page of their own', async () => {
     for (const id of ['2', '55'])
       expect((await post(tunnel.url, { body: errorOf(sentry.dsn(id)) })).status).toBe(200)
-    await lookUntil(web.url, cookie, ({ totals }) => totals.answers.length === 2)
+    await lookUntil(web.url, cookie, ({ point }) => point.answers.delivered === 2)
     const first = await read('/console/projects')
     expect([first.ids, first.tables]).toEqual([IDS.slice(0, 50), ['2']])
     expect(first.links).toEqual([{ href: '/console/projects?from=50', word: 'Further projects' }])
     const second = await read('/console/projects?from=50')
     expect([second.ids, second.tables]).toEqual([IDS.slice(50), ['55']])
     expect(second.links).toEqual([{ href: '/console/projects', word: 'Projects before' }])
+  })
+
+  it('lists what waits of fifty on the page of the spool, and the others on a page of their own', async () => {
+    await sentry.away()
+    for (const id of IDS) expect((await post(tunnel.url, { body: errorOf(sentry.dsn(id)) })).status).toBe(202)
+    await lookUntil(web.url, cookie, ({ spools: [spool] }) => spool?.envelopes === MANY)
+    const lanesOf = async (path: string) => {
+      const text = await (await get(web.url + path, cookie)).text()
+      return [...text.matchAll(/project=127\.0\.0\.1%3A\d+%2F(\d+)&amp;category=error"/g)].map(([, id]) => id)
+    }
+    const [first, second] = [await lanesOf('/console/spool'), await lanesOf('/console/spool?lanes=50')]
+    expect([first.length, second.length]).toEqual([50, MANY - 50])
+    expect(new Set([...first, ...second])).toEqual(new Set(IDS))
+    const page = await (await get(`${web.url}/console/spool`, cookie)).text()
+    expect(page).toMatch(/href="\/console\/spool\?lanes=50"[^>]*>Further ones</)
+    await sentry.back()
   })
 })

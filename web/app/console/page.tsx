@@ -1,6 +1,7 @@
 /** What is happening, at a glance. */
 
 import { consoleFor } from '../../lib/console/console.ts'
+import { glanceAt } from '../../lib/console/glance.ts'
 import { CONSOLE } from '../../lib/console/places.ts'
 import { Overview } from '../../ui/console/overview.tsx'
 import { ConsoleShell } from '../../ui/console/shell.tsx'
@@ -11,7 +12,7 @@ export default async function OverviewPage() {
   const door = await consoleFor(CONSOLE)
   return (
     <ConsoleShell at="overview" title="Overview">
-      <Overview first={await door.look()} past={door.history()} />
+      <Overview first={glanceAt(await door.look())} past={door.history()} />
     </ConsoleShell>
   )
 }

@@ -156,12 +156,17 @@ export function countBy<T extends { count: number }>(
   return addRecords(counts.map((each) => ({ [keyOf(each)]: each.count })))
 }
 
+/** Seconds within which half and most of what was answered between two looks had its answer; neither when nothing was. */
+export type Speed = { half?: number; most?: number }
+
+export function speedOf(before: Figures['within'], after: Figures['within']): Speed {
+  const half = quantile(0.5, before, after)
+  const most = quantile(0.95, before, after)
+  return { ...(half !== undefined && { half }), ...(most !== undefined && { most }) }
+}
+
 /** Seconds within which `share` of what was answered between two looks had its answer; `undefined` when nothing was. */
-export function quantile(
-  share: number,
-  before: Figures['within'],
-  after: Figures['within'],
-): number | undefined {
+function quantile(share: number, before: Figures['within'], after: Figures['within']): number | undefined {
   const bounds = Object.keys(after).sort((a, b) => toBound(a) - toBound(b))
   const counts = bounds.map((bound) => (after[bound] ?? 0) - (before[bound] ?? 0))
   const all = counts.at(-1) ?? 0

@@ -26,6 +26,11 @@ export function withQuery(path: string, query: Query): string {
   return given.length > 0 ? `${path}?${new URLSearchParams(given)}` : path
 }
 
+/** How many of a list stand before the page that is asked for. */
+export function readPlace(given: Query[string]): number {
+  return typeof given === 'string' && /^\d{1,6}$/.test(given) ? Number(given) : 0
+}
+
 /** Where to go after signing in: what was asked for if it is a page of the console, and nowhere else. */
 export function returnPath(given: string | null | undefined): string {
   const here = 'http://console.invalid'

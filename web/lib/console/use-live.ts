@@ -2,21 +2,22 @@
 'use client'
 
 import { useState } from 'react'
+import type { Glance } from './glance.ts'
 import { type StreamState, useEventStream } from './use-event-stream.ts'
-import type { Point, Snapshot } from './watch.ts'
+import type { Point } from './watch.ts'
 
 const SHOWN_MS = 15 * 60 * 1000 // 15 min
 
-export type Live = { snapshot: Snapshot; points: Point[]; state: StreamState }
+export type Live = { glance: Glance; points: Point[]; state: StreamState }
 
-export function useLive(first: Snapshot, past: Point[] = []): Live {
-  const [snapshot, setSnapshot] = useState(first)
+export function useLive(first: Glance, past: Point[] = []): Live {
+  const [glance, setGlance] = useState(first)
   const [points, setPoints] = useState(past)
-  const state = useEventStream<{ snapshot: Snapshot; history?: Point[] }>('/console/live', (told) => {
-    setSnapshot(told.snapshot)
-    setPoints((known) => recent(told.history ?? [...known, told.snapshot.point]))
+  const state = useEventStream<{ glance: Glance; history?: Point[] }>('/console/live', (told) => {
+    setGlance(told.glance)
+    setPoints((known) => recent(told.history ?? [...known, told.glance.point]))
   })
-  return { snapshot, points, state }
+  return { glance, points, state }
 }
 
 function recent(points: Point[]): Point[] {

@@ -6,13 +6,21 @@ import {
   countBy,
   type Figures,
   figuresOf,
-  hostOf,
   NO_FIGURES,
-  quantile,
   readSeries,
+  type Speed,
+  speedOf,
   type Vitals,
   vitalsOf,
 } from './figures.ts'
+import {
+  type UpstreamPoint,
+  type UpstreamView,
+  upstreamPoints,
+  upstreamsOf,
+  type Way,
+  waysTo,
+} from './upstreams.ts'
 
 /** `silent`: it does not answer just now. `ended`: another took its place, or it has been silent for long. */
 export type ReplicaState = 'answering' | 'silent' | 'ended'
@@ -44,24 +52,9 @@ export type Point = {
   bytes: number
   waiting: number
   waitingBytes: number
-  /** Seconds, of what was answered since the point before. */
-  half?: number
-  most?: number
-  /** By `host[:port]`. */
+  /** By the name of the way there. */
   upstreams: Record<string, UpstreamPoint>
-}
-
-/** What it has taken of what was sent on at once, and seconds as above. */
-export type UpstreamPoint = { delivered: number; half?: number; most?: number }
-
-/** Which replicas do not ask it and which do; since when the first does not, and when the next one tries. */
-export type UpstreamView = {
-  origin: string
-  open: string[]
-  closed: string[]
-  since?: number
-  nextProbe?: number
-}
+} & Speed
 
 export type Change = { time: number; text: string }
 
@@ -72,6 +65,8 @@ export type Snapshot = {
   spools: SpoolStatus[]
   limits: LimitInForce[]
   upstreams: UpstreamView[]
+  /** To them, as a picture shows them. */
+  ways: Way[]
   projects: string[]
   /** Newest first. */
   changes: Change[]
@@ -109,6 +104,7 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
   const outOfSight = new Map<string, Figures>()
   let forgotten: Figures = NO_FIGURES
   let gone: Figures = NO_FIGURES // both of these
+  let ways: Way[] = [] // those last known: while nobody answers their totals go on
   let points: Point[] = []
   let changes: Change[] = []
   let last: Snapshot | undefined
@@ -211,9 +207,10 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
       note(time, `${after.replica} ${what} ${origin}`)
     }
     const names = (status: ReplicaStatus) =>
-      status.limits.map(({ project, category }) => `${project} ${category}`)
+      new Set(status.limits.map(({ project, category }) => `${project} ${category}`))
+    const known = names(before)
     for (const name of names(after))
-      if (!names(before).includes(name)) note(time, `Sentry holds back ${name} (${after.replica})`)
+      if (!known.has(name)) note(time, `Sentry holds back ${name} (${after.replica})`)
     if (before.spool && after.spool && before.spool.writable !== after.spool.writable)
       note(time, `the spool ${after.spool.writable ? 'takes envelopes again' : 'takes no envelopes'}`)
   }
@@ -227,6 +224,8 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
     const answering = replicas.filter(({ state }) => state === 'answering')
     const totals = addUp([gone, ...replicas.map(({ figures }) => figures)])
     const spools = spoolsOf(answering)
+    const upstreams = upstreamsOf(answering)
+    if (upstreams.length > 0) ways = waysTo(upstreams)
     return {
       time,
       replicas: [
@@ -238,7 +237,8 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
       totals,
       spools,
       limits: limitsOf(answering),
-      upstreams: upstreamsOf(answering),
+      upstreams,
+      ways: waysTo(upstreams),
       projects: [...new Set(answering.flatMap(({ status }) => status?.projects ?? []))],
       changes,
       point: remember(time, totals, spools),
@@ -257,33 +257,12 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
       waiting: spools.reduce((sum, { envelopes = 0 }) => sum + envelopes, 0),
       waitingBytes: spools.reduce((sum, { bytes = 0 }) => sum + bytes, 0),
       ...(!isFirst && speedOf(before.within, totals.within)),
-      upstreams: upstreamPoints(totals, isFirst ? totals.upstreams : before.upstreams),
+      upstreams: upstreamPoints(ways, totals, isFirst ? totals.upstreams : before.upstreams),
     }
     before = totals
     points = [...points, point].filter((each) => each.time > time - REMEMBERED_MS).slice(-MOST_POINTS)
     return point
   }
-}
-
-/** Half of it and most of it. */
-function speedOf(before: Figures['within'], after: Figures['within']): Pick<Point, 'half' | 'most'> {
-  const half = quantile(0.5, before, after)
-  const most = quantile(0.95, before, after)
-  return { ...(half !== undefined && { half }), ...(most !== undefined && { most }) }
-}
-
-function upstreamPoints({ answers, upstreams }: Figures, before: Figures['upstreams']): Point['upstreams'] {
-  const delivered = countBy(
-    answers.filter(({ answer }) => answer === 'delivered'),
-    ({ project }) => hostOf(project),
-  )
-  const hosts = new Set([...Object.keys(delivered), ...Object.keys(upstreams)])
-  return Object.fromEntries(
-    [...hosts].map((host) => [
-      host,
-      { delivered: delivered[host] ?? 0, ...speedOf(before[host] ?? {}, upstreams[host] ?? {}) },
-    ]),
-  )
 }
 
 function sum(counts: readonly { count: number }[]): number {
@@ -310,19 +289,4 @@ function limitsOf(replicas: readonly Known[]): LimitInForce[] {
     if (limit.until > (longest.get(name)?.until ?? 0)) longest.set(name, limit)
   }
   return [...longest.values()]
-}
-
-function upstreamsOf(replicas: readonly Known[]): UpstreamView[] {
-  const byOrigin = new Map<string, UpstreamView>()
-  for (const { name, status } of replicas)
-    for (const { origin, breaker } of status?.upstreams ?? []) {
-      const view = byOrigin.get(origin) ?? { origin, open: [], closed: [] }
-      view[breaker.open ? 'open' : 'closed'].push(name)
-      if (breaker.open) {
-        view.since = Math.min(breaker.since, view.since ?? breaker.since)
-        view.nextProbe = Math.min(breaker.nextProbe, view.nextProbe ?? breaker.nextProbe)
-      }
-      byOrigin.set(origin, view)
-    }
-  return [...byOrigin.values()]
 }

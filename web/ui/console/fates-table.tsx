@@ -1,15 +1,13 @@
 /** How many envelopes met which fate since the replicas started, and how waiting in the spool ended. */
 
 import { ANSWERS, ENDS, MEANINGS } from '../../lib/console/fates.ts'
-import { countBy } from '../../lib/console/figures.ts'
-import type { Snapshot } from '../../lib/console/watch.ts'
+import type { Glance } from '../../lib/console/glance.ts'
 import { sayCount, sayShare } from '../../lib/console/words.ts'
 import { Fate } from '../fate.tsx'
 import { Panel } from './panel.tsx'
 
-export function FatesTable({ snapshot: { totals, spools } }: { snapshot: Snapshot }) {
-  const answers = countBy(totals.answers, ({ answer }) => answer)
-  const ends = countBy(totals.ends, ({ end }) => end)
+export function FatesTable({ glance: { point, spools } }: { glance: Glance }) {
+  const { answers, ends } = point
   const all = Object.values(answers).reduce((sum, count) => sum + count, 0)
   return (
     <Panel title="Fates" note="since the replicas started">
@@ -39,7 +37,7 @@ export function FatesTable({ snapshot: { totals, spools } }: { snapshot: Snapsho
           </tr>
         </tfoot>
       </table>
-      {(spools.length > 0 || totals.ends.length > 0) && (
+      {(spools.length > 0 || Object.keys(ends).length > 0) && (
         <>
           <h3 className="mt-5 mb-1 text-note font-semibold">What had waited in the spool was then</h3>
           <table aria-label="Spooled envelopes by end" className="w-full text-note">

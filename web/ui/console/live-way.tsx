@@ -1,11 +1,12 @@
 /** The way of an envelope, drawn with what passes on it just now: to nginx, to the replicas, and from there to one of three ends. */
 
 import type { ReactNode } from 'react'
-import type { Answer, LimitInForce } from 'tunnel/contract'
+import type { Answer } from 'tunnel/contract'
 import { ANSWERS } from '../../lib/console/fates.ts'
-import { hostOf } from '../../lib/console/figures.ts'
+import type { Few, Glance, ReplicaGlance, WayGlance } from '../../lib/console/glance.ts'
 import { rateNow } from '../../lib/console/past.ts'
-import type { Point, ReplicaView, Snapshot, UpstreamView } from '../../lib/console/watch.ts'
+import { OTHERS } from '../../lib/console/upstreams.ts'
+import type { Point } from '../../lib/console/watch.ts'
 import { rateUnit, sayBytes, sayCount, sayDuration, sayFigure } from '../../lib/console/words.ts'
 import { Fate } from '../fate.tsx'
 import { StateMark } from '../state.tsx'
@@ -15,13 +16,14 @@ type Say = (perSecond: number) => string
 /** Answers with which an envelope goes no further. */
 const STOPPED: readonly Answer[] = ['limited', 'filtered', 'refused', 'declined', 'aborted']
 
-export function LiveWay({ snapshot, points }: { snapshot: Snapshot; points: Point[] }) {
-  const { replicas, upstreams, spools, limits, totals } = snapshot
+export function LiveWay({ glance, points }: { glance: Glance; points: Point[] }) {
+  const { replicas, ways, spools, point } = glance
   const rates = ratesNow(points)
   const { per, seconds } = rateUnit(rates.envelopes)
   const say: Say = (perSecond) => `${sayFigure(perSecond * seconds)}${per}`
   const took = points.slice(-8).findLast(({ half }) => half !== undefined)
-  const isInbox = upstreams.length === 0 && spools.length === 0
+  const isAnswered = replicas.some(({ state }) => state === 'answering')
+  const isInbox = isAnswered && ways.length === 0 && spools.length === 0
   return (
     <section
       aria-label="The way of an envelope, just now"
@@ -67,14 +69,8 @@ export function LiveWay({ snapshot, points }: { snapshot: Snapshot; points: Poin
                 </Stop>
               </>
             )}
-            {endsIn(upstreams).map((upstreamsOfOne) => (
-              <Upstream
-                key={upstreamsOfOne[0]?.origin}
-                upstreams={upstreamsOfOne}
-                limits={limits}
-                points={points}
-                say={say}
-              />
+            {ways.map((way) => (
+              <Upstream key={way.name} way={way} points={points} say={say} />
             ))}
             {spools.length > 0 && (
               <>
@@ -97,7 +93,7 @@ export function LiveWay({ snapshot, points }: { snapshot: Snapshot; points: Poin
               <strong>No further</strong>
               <p className="text-note text-quiet">
                 <a href="/console/refusals" className="link">
-                  {sayCount(stoppedIn(totals.answers))} in all, and why
+                  {sayCount(stoppedIn(point.answers))} in all, and why
                 </a>
               </p>
             </Stop>
@@ -176,7 +172,7 @@ function StoppedRates({ rates, say }: { rates: Rates['answers']; say: Say }) {
 
 const MOST_REPLICAS = 6
 
-function Replicas({ replicas, say }: { replicas: ReplicaView[]; say: Say }) {
+function Replicas({ replicas, say }: { replicas: ReplicaGlance[]; say: Say }) {
   const present = replicas.filter(({ state }) => state !== 'ended')
   const more = present.length - MOST_REPLICAS
   return (
@@ -204,33 +200,18 @@ function Replicas({ replicas, say }: { replicas: ReplicaView[]; say: Say }) {
   )
 }
 
-const MOST_UPSTREAMS = 4
-
-/** Each upstream by itself, and those that are too many for a picture together. */
-function endsIn(upstreams: UpstreamView[]): UpstreamView[][] {
-  if (upstreams.length <= MOST_UPSTREAMS) return upstreams.map((each) => [each])
-  return [
-    ...upstreams.slice(0, MOST_UPSTREAMS - 1).map((each) => [each]),
-    upstreams.slice(MOST_UPSTREAMS - 1),
-  ]
-}
-
-type UpstreamProps = { upstreams: UpstreamView[]; limits: LimitInForce[]; points: Point[]; say: Say }
+type UpstreamProps = { way: WayGlance; points: Point[]; say: Say }
 
 /** The way to one Sentry, and how it does; or to several. */
-function Upstream({ upstreams, limits, points, say }: UpstreamProps) {
-  const hosts = upstreams.map(({ origin }) => hostOf(origin))
-  const rate = hosts.reduce((sum, host) => sum + rateNow(points, deliveredTo(host)), 0)
-  const [host = ''] = hosts
-  const took = points.slice(-8).findLast((point) => point.upstreams[host]?.half !== undefined)?.upstreams[
-    host
+function Upstream({ way: { name, hosts, open, held }, points, say }: UpstreamProps) {
+  const rate = rateNow(points, ({ upstreams }) => upstreams[name]?.delivered ?? 0)
+  const took = points.slice(-8).findLast(({ upstreams }) => upstreams[name]?.half !== undefined)?.upstreams[
+    name
   ]
-  const held = limits.filter(({ project }) => hosts.includes(hostOf(project)))
-  const shown = upstreams.length === 1 ? upstreams : upstreams.filter(({ open }) => open.length > 0)
   return (
     <>
       <Edge isFork rate={rate} tone="text-good" above={<FateRate fate="delivered" rate={rate} say={say} />}>
-        {upstreams.length === 1 && took?.half !== undefined && (
+        {took?.half !== undefined && (
           <>
             half in {sayDuration(took.half * 1000)}
             {took.most !== undefined && `, 95 % in ${sayDuration(took.most * 1000)}`}
@@ -238,16 +219,15 @@ function Upstream({ upstreams, limits, points, say }: UpstreamProps) {
         )}
       </Edge>
       <Stop>
-        <strong>{upstreams.length === 1 ? 'Sentry' : `${upstreams.length} more Sentry servers`}</strong>
+        <strong>{name === OTHERS ? `${sayCount(hosts)} more Sentry servers` : 'Sentry'}</strong>
         <ul className="text-note">
-          {shown.map((upstream) => (
-            <UpstreamLine key={upstream.origin} upstream={upstream} />
-          ))}
-          {held.length > 0 && (
+          {name !== OTHERS && open.all === 0 && <HostLine host={name} />}
+          <NotAskedLines open={open} />
+          {held > 0 && (
             <li className="flex items-center gap-1.5">
               <StateMark state="hold" className="size-3.5" />
               <a href="#held-back" className="link">
-                holds {held.length === 1 ? '1 kind' : `${held.length} kinds`} back
+                holds {held === 1 ? '1 kind' : `${sayCount(held)} kinds`} back
               </a>
             </li>
           )}
@@ -257,36 +237,42 @@ function Upstream({ upstreams, limits, points, say }: UpstreamProps) {
   )
 }
 
-function deliveredTo(host: string): (point: Point) => number {
-  return ({ upstreams }) => upstreams[host]?.delivered ?? 0
+function NotAskedLines({ open: { first, all } }: { open: Few<string> }) {
+  if (all <= MOST_HOSTS)
+    return first.map((host) => (
+      <HostLine key={host} host={host} trouble="is not asked: it fails or is slow" />
+    ))
+  return <HostLine host={sayCount(all)} trouble="of them are not asked: they fail or are slow" />
 }
 
-function UpstreamLine({ upstream: { origin, open } }: { upstream: UpstreamView }) {
+const MOST_HOSTS = 4
+
+function HostLine({ host, trouble }: { host: string; trouble?: string }) {
   return (
     <li className="flex items-center gap-1.5">
-      <StateMark state={open.length > 0 ? 'bad' : 'good'} className="size-3.5" />
+      <StateMark state={trouble ? 'bad' : 'good'} className="size-3.5" />
       <span className="min-w-0 wrap-anywhere">
-        {hostOf(origin)}
-        {open.length > 0 && <span className="text-bad"> is not asked: it fails or is slow</span>}
+        {host}
+        {trouble && <span className="text-bad"> {trouble}</span>}
       </span>
     </li>
   )
 }
 
-function SpoolStop({ spools, later, say }: { spools: Snapshot['spools']; later: number; say: Say }) {
+function SpoolStop({ spools, later, say }: { spools: Glance['spools']; later: number; say: Say }) {
   return (
     <Stop>
       <a href="/console/spool" className="font-semibold text-ink no-underline hover:underline">
         Spool
       </a>
       <ul className="text-note">
-        {spools.map(({ id, envelopes = 0, writable, paused = [] }) => (
+        {spools.map(({ id, envelopes = 0, writable, paused }) => (
           <li key={id} className="flex items-center gap-1.5 text-quiet tabular-nums">
             <StateMark state={writable ? (envelopes > 0 ? 'wait' : 'good') : 'bad'} className="size-3.5" />
             {writable ? (
               <span>
                 {envelopes > 0 ? `${sayCount(envelopes)} wait` : 'nothing waits'}
-                {paused.length > 0 && ', delivery is paused'}
+                {paused.all > 0 && ', delivery is paused'}
                 {later > 0 && `, ${say(later)} go on to Sentry`}
               </span>
             ) : (
@@ -314,6 +300,6 @@ function ratesNow(points: Point[]) {
   }
 }
 
-function stoppedIn(answers: Snapshot['totals']['answers']): number {
-  return answers.reduce((sum, { answer, count }) => sum + (STOPPED.includes(answer) ? count : 0), 0)
+function stoppedIn(answers: Point['answers']): number {
+  return STOPPED.reduce((sum, answer) => sum + (answers[answer] ?? 0), 0)
 }

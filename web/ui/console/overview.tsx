@@ -2,10 +2,11 @@
 'use client'
 
 import type { LimitInForce } from 'tunnel/contract'
+import type { Few, Glance, NotAsked } from '../../lib/console/glance.ts'
 import { useLive } from '../../lib/console/use-live.ts'
 import { useNow } from '../../lib/console/use-now.ts'
-import type { Change, Point, Snapshot } from '../../lib/console/watch.ts'
-import { sayClock } from '../../lib/console/words.ts'
+import type { Change, Point } from '../../lib/console/watch.ts'
+import { sayClock, sayCount } from '../../lib/console/words.ts'
 import { Badge } from '../state.tsx'
 import { Ago, In } from './ago.tsx'
 import { AnswerTimeChart, CategoryChart, FateChart, ItemTypes, WaitingChart } from './charts.tsx'
@@ -16,16 +17,16 @@ import { Notices } from './notices.tsx'
 import { Empty, Panel, Tools } from './panel.tsx'
 import { SpoolFacts } from './spool-facts.tsx'
 
-export function Overview({ first, past }: { first: Snapshot; past: Point[] }) {
-  const { snapshot, points, state } = useLive(first, past)
-  const hasSpool = snapshot.spools.length > 0
+export function Overview({ first, past }: { first: Glance; past: Point[] }) {
+  const { glance, points, state } = useLive(first, past)
+  const hasSpool = glance.spools.length > 0
   return (
     <div className="grid grid-cols-1 gap-4">
       <Tools>
         <LiveMark state={state} />
       </Tools>
-      <Notices snapshot={snapshot} />
-      <LiveWay snapshot={snapshot} points={points} />
+      <Notices replicas={glance.replicas} />
+      <LiveWay glance={glance} points={points} />
       <div className="grid grid-cols-1 gap-4 desk:grid-cols-[2fr_1fr]">
         <Panel title="The last 15 minutes">
           <div className="grid grid-cols-1 gap-x-8 gap-y-5 wide:grid-cols-2">
@@ -42,22 +43,22 @@ export function Overview({ first, past }: { first: Snapshot; past: Point[] }) {
           </div>
         </Panel>
         <div className="grid grid-cols-1 content-start gap-4">
-          <FatesTable snapshot={snapshot} />
-          {snapshot.upstreams.length > 0 && <HeldBack snapshot={snapshot} />}
+          <FatesTable glance={glance} />
+          {glance.ways.length > 0 && <HeldBack glance={glance} />}
         </div>
       </div>
       <div className="grid grid-cols-1 gap-4 desk:grid-cols-[2fr_1fr] desk:items-start">
         <ItemTypes points={points} />
         <div className="grid grid-cols-1 gap-4">
-          {hasSpool && <Spools snapshot={snapshot} />}
-          <Changes changes={snapshot.changes} />
+          {hasSpool && <Spools spools={glance.spools} />}
+          <Changes changes={glance.changes} />
         </div>
       </div>
     </div>
   )
 }
 
-function Spools({ snapshot: { spools } }: { snapshot: Snapshot }) {
+function Spools({ spools }: Pick<Glance, 'spools'>) {
   return (
     <Panel
       title="Spool"
@@ -74,39 +75,58 @@ function Spools({ snapshot: { spools } }: { snapshot: Snapshot }) {
   )
 }
 
-function HeldBack({ snapshot: { limits, upstreams } }: { snapshot: Snapshot }) {
-  const open = upstreams.filter((upstream) => upstream.open.length > 0)
+function HeldBack({ glance: { limits, notAsked } }: { glance: Glance }) {
   return (
     <Panel title="Held back" id="held-back">
-      {limits.length === 0 && open.length === 0 && (
+      {limits.all === 0 && notAsked.all === 0 && (
         <Empty>Nothing: Sentry asks for no limit, and every upstream is asked.</Empty>
       )}
       <ul className="grid gap-2 text-note">
-        {open.map(({ origin, open: by, closed, since, nextProbe }) => (
-          <li key={origin}>
-            <Badge state="bad">not asked</Badge>{' '}
-            <span className="wrap-anywhere">
-              {origin}: it fails or is slow, by {by.length} of {by.length + closed.length} replicas
-              {since !== undefined && (
-                <>
-                  , since <Ago time={since} />
-                </>
-              )}
-              . Envelopes go to the spool
-              {nextProbe !== undefined && (
-                <>
-                  ; it is tried again <In time={nextProbe} />
-                </>
-              )}
-              .
-            </span>
-          </li>
+        {notAsked.first.map((upstream) => (
+          <NotAskedLine key={upstream.origin} upstream={upstream} />
         ))}
-        {limits.map((limit) => (
+        <More of={notAsked} what="not asked" />
+        {limits.first.map((limit) => (
           <LimitLine key={`${limit.project} ${limit.category}`} limit={limit} />
         ))}
+        <More of={limits} what="limited" />
       </ul>
     </Panel>
+  )
+}
+
+function NotAskedLine({ upstream: { origin, by, of, since, nextProbe } }: { upstream: NotAsked }) {
+  return (
+    <li>
+      <Badge state="bad">not asked</Badge>{' '}
+      <span className="wrap-anywhere">
+        {origin}: it fails or is slow, by {by} of {of} replicas
+        {since !== undefined && (
+          <>
+            , since <Ago time={since} />
+          </>
+        )}
+        . Envelopes go to the spool
+        {nextProbe !== undefined && (
+          <>
+            ; it is tried again <In time={nextProbe} />
+          </>
+        )}
+        .
+      </span>
+    </li>
+  )
+}
+
+function More({ of, what }: { of: Few<unknown>; what: string }) {
+  const more = of.all - of.first.length
+  if (more === 0) return null
+  return (
+    <li>
+      <a href="/console/projects" className="link">
+        and {sayCount(more)} more {what}
+      </a>
+    </li>
   )
 }
 

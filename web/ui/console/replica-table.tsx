@@ -1,8 +1,8 @@
 /** Each tunnel process and how it does. */
 'use client'
 
+import type { Glance, ReplicaGlance } from '../../lib/console/glance.ts'
 import { useLive } from '../../lib/console/use-live.ts'
-import type { ReplicaView, Snapshot } from '../../lib/console/watch.ts'
 import { sayBytes, sayCount, sayDuration, sayRate, sayShare } from '../../lib/console/words.ts'
 import type { State } from '../../lib/state.ts'
 import { Badge } from '../state.tsx'
@@ -11,18 +11,18 @@ import { LiveMark } from './live-mark.tsx'
 import { Notices } from './notices.tsx'
 import { Tools } from './panel.tsx'
 
-export function ReplicaTable({ first }: { first: Snapshot }) {
-  const { snapshot, state } = useLive(first)
+export function ReplicaTable({ first }: { first: Glance }) {
+  const { glance, state } = useLive(first)
   return (
     <>
       <Tools>
         <LiveMark state={state} />
       </Tools>
       <div className="mt-4 mb-4 wide:mt-0">
-        <Notices snapshot={snapshot} />
+        <Notices replicas={glance.replicas} />
       </div>
       <ul className="grid grid-cols-1 gap-4 wide:grid-cols-2 desk:grid-cols-3">
-        {snapshot.replicas.map((replica) => (
+        {glance.replicas.map((replica) => (
           <ReplicaCard key={replica.name ?? replica.origin} replica={replica} />
         ))}
       </ul>
@@ -30,14 +30,14 @@ export function ReplicaTable({ first }: { first: Snapshot }) {
   )
 }
 
-const BADGES: Record<ReplicaView['state'], { state: State; word: string }> = {
+const BADGES: Record<ReplicaGlance['state'], { state: State; word: string }> = {
   answering: { state: 'good', word: 'answers' },
   silent: { state: 'bad', word: 'does not answer' },
   ended: { state: 'drop', word: 'ended' },
 }
 
-function ReplicaCard({ replica }: { replica: ReplicaView }) {
-  const { name, origin, state, seen, silentSince, status, vitals, cpu, rate, envelopes } = replica
+function ReplicaCard({ replica }: { replica: ReplicaGlance }) {
+  const { name, origin, state, seen, silentSince, version, since, vitals, cpu, rate, envelopes } = replica
   return (
     <li className="min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5">
       <div className="mb-3 flex flex-wrap items-center justify-between gap-2">
@@ -59,13 +59,11 @@ function ReplicaCard({ replica }: { replica: ReplicaView }) {
             <Ago time={seen} />
           </Row>
         )}
-        {status && (
-          <>
-            <Row name="Version">{status.version}</Row>
-            <Row name="Up since">
-              <Ago time={status.since} />
-            </Row>
-          </>
+        {version !== undefined && <Row name="Version">{version}</Row>}
+        {since !== undefined && (
+          <Row name="Up since">
+            <Ago time={since} />
+          </Row>
         )}
         {vitals && state === 'answering' && (
           <>

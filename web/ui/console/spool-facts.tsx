@@ -1,12 +1,12 @@
 /** A spool in figures: how much waits and since when, how much room is left, and whether it takes more. */
 
 import type { ReactNode } from 'react'
-import type { SpoolStatus } from 'tunnel/contract'
+import type { SpoolGlance } from '../../lib/console/glance.ts'
 import { sayBytes, sayCount, sayDuration, sayShare } from '../../lib/console/words.ts'
 import { Ago } from './ago.tsx'
 
-export function SpoolFacts({ spool }: { spool: SpoolStatus }) {
-  const { boundMs, writable, since, problem, paused = [] } = spool
+export function SpoolFacts({ spool }: { spool: SpoolGlance }) {
+  const { boundMs, writable, since, problem, paused } = spool
   return (
     <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
       <Depth spool={spool} />
@@ -20,15 +20,19 @@ export function SpoolFacts({ spool }: { spool: SpoolStatus }) {
           </span>
         )}
       </Fact>
-      {paused.length > 0 && (
-        <Fact name="Paused">{paused.map(({ project }) => project ?? 'all delivery').join(', ')}</Fact>
+      {paused.all > 0 && (
+        <Fact name="Paused">
+          {paused.first.map(({ project }) => project ?? 'all delivery').join(', ')}
+          {paused.all > paused.first.length &&
+            ` and ${sayCount(paused.all - paused.first.length)} more projects`}
+        </Fact>
       )}
     </dl>
   )
 }
 
 /** Not known while the disk or the server that holds it does not answer. */
-function Depth({ spool }: { spool: SpoolStatus }) {
+function Depth({ spool }: { spool: SpoolGlance }) {
   const { envelopes, bytes, oldest, fullInSeconds, boundBytes, problem } = spool
   if (envelopes === undefined || bytes === undefined)
     return <Fact name="Waiting">not known: {problem ?? 'it does not answer'}</Fact>

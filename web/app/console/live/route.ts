@@ -3,6 +3,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { events, notSignedIn } from '../../../lib/console/answers.ts'
 import { type Console, openConsole } from '../../../lib/console/console.ts'
+import { glanceAt } from '../../../lib/console/glance.ts'
 
 const EVERY_MS = 2_000
 
@@ -22,9 +23,9 @@ function streamLooks(door: Console): ReadableStream<Uint8Array> {
         if (told++ > 0) await wait(EVERY_MS, undefined, { signal: gone.signal }).catch(() => {})
         if (gone.signal.aborted) return
         if (!door.isOpen()) return controller.close()
-        const snapshot = await door.look()
+        const glance = glanceAt(await door.look())
         if (gone.signal.aborted) return
-        const data = told === 1 ? { snapshot, history: door.history() } : { snapshot }
+        const data = told === 1 ? { glance, history: door.history() } : { glance }
         controller.enqueue(text.encode(`data: ${JSON.stringify(data)}\n\n`))
       },
       cancel: () => gone.abort(),

@@ -1,8 +1,9 @@
 /** Each project that is carried for: what came of it, and how to send to it. */
 
 import { consoleFor } from '../../../lib/console/console.ts'
-import { type Query, withQuery } from '../../../lib/console/places.ts'
+import { type Query, readPlace, withQuery } from '../../../lib/console/places.ts'
 import { projectsIn } from '../../../lib/console/projects.ts'
+import { Pages } from '../../../ui/console/pages.tsx'
 import { Empty } from '../../../ui/console/panel.tsx'
 import { ProjectPanel } from '../../../ui/console/project-panel.tsx'
 import { ConsoleShell } from '../../../ui/console/shell.tsx'
@@ -18,9 +19,8 @@ export default async function ProjectsPage({ searchParams }: Props) {
   const query = await searchParams
   const door = await consoleFor(withQuery(PROJECTS, query))
   const [snapshot, seen] = await Promise.all([door.look(), door.seen()])
-  const from = typeof query.from === 'string' && /^\d{1,6}$/.test(query.from) ? Number(query.from) : 0
+  const from = readPlace(query.from)
   const projects = projectsIn(snapshot, seen, snapshot.projects.slice(from, from + PAGE))
-  const before = Math.max(0, from - PAGE)
   return (
     <ConsoleShell at="projects" title="Projects">
       {snapshot.projects.length === 0 && <Empty>No replica answers, so none is known.</Empty>}
@@ -29,24 +29,13 @@ export default async function ProjectsPage({ searchParams }: Props) {
           <ProjectPanel key={project.name} project={project} tunnelPath={door.settings.tunnelPath} />
         ))}
       </div>
-      <nav aria-label="Pages of projects" className="mt-4 flex gap-4 text-note">
-        {from > 0 && (
-          <a
-            href={withQuery(PROJECTS, { from: before > 0 ? `${before}` : undefined })}
-            className="link inline-flex min-h-11 items-center"
-          >
-            Projects before
-          </a>
-        )}
-        {from + PAGE < snapshot.projects.length && (
-          <a
-            href={withQuery(PROJECTS, { from: `${from + PAGE}` })}
-            className="link inline-flex min-h-11 items-center"
-          >
-            Further projects
-          </a>
-        )}
-      </nav>
+      <Pages
+        label="Pages of projects"
+        {...{ from, page: PAGE, all: snapshot.projects.length }}
+        hrefOf={(place) => withQuery(PROJECTS, { from: place })}
+        before="Projects before"
+        further="Further projects"
+      />
     </ConsoleShell>
   )
 }

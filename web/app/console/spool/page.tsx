@@ -2,10 +2,12 @@
 
 import type { SpoolRow, SpoolStatus } from 'tunnel/contract'
 import { consoleFor } from '../../../lib/console/console.ts'
-import { type Query, withQuery } from '../../../lib/console/places.ts'
+import { spoolAt } from '../../../lib/console/glance.ts'
+import { type Query, readPlace, withQuery } from '../../../lib/console/places.ts'
 import { sayBytes, sayCount } from '../../../lib/console/words.ts'
 import { Ago, In } from '../../../ui/console/ago.tsx'
 import { Fresh } from '../../../ui/console/fresh.tsx'
+import { Pages } from '../../../ui/console/pages.tsx'
 import { Empty, Panel } from '../../../ui/console/panel.tsx'
 import { ConsoleShell } from '../../../ui/console/shell.tsx'
 import { SpoolAct } from '../../../ui/console/spool-act.tsx'
@@ -14,8 +16,10 @@ import { Badge } from '../../../ui/state.tsx'
 
 export const metadata = { title: 'Spool · Console' }
 
-/** `after` has a place of its own for each spool. */
-type Chosen = Partial<Record<'project' | 'category' | 'order' | 'after' | 'did' | 'many' | 'left', string>>
+/** `after` has a place of its own for each spool; `lanes` is how many projects stand before those listed. */
+type Chosen = Partial<
+  Record<'project' | 'category' | 'order' | 'after' | 'lanes' | 'did' | 'many' | 'left', string>
+>
 type Props = { searchParams: Promise<Query> }
 
 const SPOOL = '/console/spool'
@@ -40,7 +44,7 @@ export default async function SpoolPage({ searchParams }: Props) {
         {spools.map((spool, index) => (
           <div key={spool.id} className="grid grid-cols-1 gap-4">
             <Depth spool={spool} />
-            <Lanes spool={spool} />
+            <Lanes spool={spool} query={query} />
             <Rows spool={spool.id} rows={pages[index]?.envelopes} next={pages[index]?.next} query={query} />
           </div>
         ))}
@@ -60,18 +64,22 @@ function pageQuery(spool: string, { project, category, order, after }: Chosen): 
 }
 
 /** The page that follows of one spool; others stay where they are. */
-function pathOfNext(spool: string, next: string, { project, category, order, after }: Chosen): string {
+function pathOfNext(spool: string, next: string, { project, category, order, after, lanes }: Chosen): string {
   const places = new URLSearchParams(after)
   places.set(spool, next)
-  return withQuery(SPOOL, { project, category, order, after: places.toString() })
+  return withQuery(SPOOL, { project, category, order, after: places.toString(), lanes })
 }
 
 const DONE: Record<string, (many: string, left: number) => string> = {
   retry: (many) => `${many} will be tried at once.`,
   purge: (many, left) =>
-    left > 0
-      ? `${many} were purged. ${sayCount(left)} of them still wait: purge again.`
-      : `${many} were purged.`,
+    [
+      `${many} ${many === '1' ? 'was' : 'were'} purged.`,
+      left === 1 && 'One of them still waits: purge again.',
+      left > 1 && `${sayCount(left)} of them still wait: purge again.`,
+    ]
+      .filter(Boolean)
+      .join(' '),
   pause: () => 'Delivery is paused. What comes in still waits here, safely.',
   resume: () => 'Delivery goes on.',
   failed: () => 'That could not be done: it no longer waits, or no replica answered. Look again.',
@@ -98,7 +106,7 @@ function Depth({ spool }: { spool: SpoolStatus }) {
   const isPaused = paused.some(({ project }) => project === undefined)
   return (
     <Panel title={isPaused ? 'Paused' : 'What waits'} note={`spool ${id.slice(0, 8)}`}>
-      <SpoolFacts spool={spool} />
+      <SpoolFacts spool={spoolAt(spool)} />
       <div className="mt-4 flex flex-wrap gap-3 text-note">
         <SpoolAct
           spool={id}
@@ -117,12 +125,17 @@ function Depth({ spool }: { spool: SpoolStatus }) {
   )
 }
 
-function Lanes({ spool: { id, byProject = [], paused = [] } }: { spool: SpoolStatus }) {
+const LANES = 50
+
+function Lanes({ spool, query }: { spool: SpoolStatus; query: Chosen }) {
+  const { id, byProject = [], paused = [] } = spool
   if (byProject.length === 0) return null
+  const { project: of, category: kind, order, after, lanes } = query
+  const from = readPlace(lanes)
   return (
     <Panel title="By project">
       <ul className="grid grid-cols-1">
-        {byProject.map(({ project, category, envelopes, bytes, oldest }) => {
+        {byProject.slice(from, from + LANES).map(({ project, category, envelopes, bytes, oldest }) => {
           const isPaused = paused.some((each) => each.project === project)
           return (
             <li
@@ -159,6 +172,13 @@ function Lanes({ spool: { id, byProject = [], paused = [] } }: { spool: SpoolSta
           )
         })}
       </ul>
+      <Pages
+        label="Pages of what waits by project"
+        {...{ from, page: LANES, all: byProject.length }}
+        hrefOf={(place) => withQuery(SPOOL, { project: of, category: kind, order, after, lanes: place })}
+        before="Those before"
+        further="Further ones"
+      />
     </Panel>
   )
 }

@@ -4,7 +4,7 @@ import { notFound } from 'next/navigation'
 import { consoleFor } from '../../../../lib/console/console.ts'
 import { type Query, withQuery } from '../../../../lib/console/places.ts'
 import { sayJson, sayJsonShort, TOO_DEEP } from '../../../../lib/console/say-json.ts'
-import { sayBytes } from '../../../../lib/console/words.ts'
+import { sayBytes, sayCount } from '../../../../lib/console/words.ts'
 import { Moment } from '../../../../ui/console/ago.tsx'
 import { Panel } from '../../../../ui/console/panel.tsx'
 import { ConsoleShell } from '../../../../ui/console/shell.tsx'
@@ -39,7 +39,7 @@ export default async function WaitingPage({ params, searchParams }: Props) {
             <dt className="text-quiet">Size</dt>
             <dd>{sayBytes(bytes)}</dd>
             <dt className="text-quiet">Tried</dt>
-            <dd>{attempts} times</dd>
+            <dd>{attempts === 1 ? 'once' : `${sayCount(attempts)} times`}</dd>
             <dt className="text-quiet">Receipt</dt>
             <dd className="wrap-anywhere">
               <a href={`/console/feed?text=${receipt}`} className="link">

@@ -1,0 +1,19 @@
+/** The tables of the console's projects page, read from its HTML. */
+
+const TABLE = /<table aria-label="Envelopes of (\S+) by category and fate".*?<\/table>/gs
+const ROW = /<th scope="row"[^>]*>([^<]*)<\/th>(.*?)<\/tr>/gs
+
+/** How many envelopes it says, by `project category fate`. */
+export function envelopesIn(html: string): Record<string, number> {
+  const books: Record<string, number> = {}
+  for (const [table, project] of html.replaceAll('<!-- -->', '').matchAll(TABLE)) {
+    const fates = [...table.matchAll(/fate=(\w+)"/g)].map(([, fate]) => fate)
+    for (const [, category, row = ''] of table.matchAll(ROW))
+      for (const [index, cell] of row.split('<td').slice(1).entries()) {
+        const [, count] = /^[^>]*>([\d,]+)</.exec(cell) ?? []
+        if (count && category !== 'all')
+          books[`${project} ${category} ${fates[index]}`] = Number(count.replaceAll(',', ''))
+      }
+  }
+  return books
+}
