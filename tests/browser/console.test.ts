@@ -469,6 +469,10 @@ describe('The console', requires('chromium', 'nginx'), () => {
     expect(await told(page, 'delivered')).toBe(9)
     await other.sendMany(5, other.newError, 200)
     await expect.poll(() => told(page, 'delivered'), SOON).toBe(14)
+    for (const tunnel of other.site.tunnels.slice(0, 2)) await tunnel.kill()
+    await page.getByText('3 replicas do not answer; counted as last heard').waitFor(SOON)
+    expect(await told(page, 'delivered')).toBe(14)
+    expect(await page.getByText('No SENTRY_DSN is set.').count()).toBe(0) // nobody says so
   }, 300_000)
 
   /** What a chart's figures, minute by minute, add up to. */

@@ -44,6 +44,7 @@ describe('The settings that would have let pass what did not', () => {
       env: {
         SENTRY_DSN: 'https://key:hushhush@127.0.0.1/2',
         SPOOL_URL: 'nats://user:hush@127.0.0.1:1', // nothing listens there: it is waited for
+        SPOOL_HOURS: '5',
         FILTERS: 'localhost',
         MAX_ITEMS: '7',
       },
@@ -57,6 +58,7 @@ describe('The settings that would have let pass what did not', () => {
       'origin-foreign': [{ name: 'ALLOWED_ORIGINS', value: '–' }],
       'next-noise': [{ name: 'DROP_NEXT_NOISE', value: 'on' }],
       localhost: [{ name: 'FILTERS', value: 'localhost' }],
+      expired: [{ name: 'SPOOL_HOURS', value: '5' }, { name: 'SPOOL_BYTES' }],
     })
     const names = Object.values(settings).flatMap((all) => all.map(({ name }) => name))
     expect(names.filter((name) => !SETTING_NAMES.includes(name))).toEqual([])

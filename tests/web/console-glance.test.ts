@@ -1,12 +1,12 @@
 /** What an open console is told every two seconds: as much as a page shows, however many projects, servers and limits there are. */
 
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { ReplicaStatus } from '../../tunnel/src/contract.ts'
 import { glanceAt } from '../../web/lib/console/glance.ts'
 import { OTHERS } from '../../web/lib/console/upstreams.ts'
 import { createWatch } from '../../web/lib/console/watch.ts'
 
-const KINDS = ['error', 'transaction', 'session', 'replay', 'feedback', 'log_item']
+const KINDS = ['error', 'transaction', 'session']
 const FATES = ['delivered', 'spooled', 'limited', 'refused']
 const MOST_BYTES = 20_000
 
@@ -47,29 +47,34 @@ async function lookAt(projects: number) {
 }
 
 describe('A glance at all replicas', () => {
-  it('is small with a thousand projects, and so is each point of the past', async () => {
-    const { glance, history } = await lookAt(1_000)
+  let many: Awaited<ReturnType<typeof lookAt>>
+
+  beforeAll(async () => {
+    many = await lookAt(1_000)
+  })
+
+  it('is small with a thousand projects, and so is each point of the past', () => {
+    const { glance, history } = many
     expect(JSON.stringify(glance).length).toBeLessThan(MOST_BYTES)
     for (const point of history) expect(JSON.stringify(point).length).toBeLessThan(1_000)
   })
 
-  it('counts all of what it names the first of', async () => {
-    const { glance } = await lookAt(1_000)
-    const { limits, notAsked, spools, ways, point } = glance
-    expect([limits.all, notAsked.all, spools[0]?.paused.all]).toEqual([6_000, 1_000, 1_000])
+  it('counts all of what it names the first of', () => {
+    const { limits, notAsked, spools, ways, point } = many.glance
+    expect([limits.all, notAsked.all, spools[0]?.paused.all]).toEqual([3_000, 1_000, 1_000])
     expect(limits.first.map(({ until }) => until)).toEqual(Array.from({ length: 20 }, (_, n) => n + 1))
     expect(notAsked.first[0]).toEqual({
       ...{ origin: 'https://o0.ingest.sentry.example', by: 3, of: 3, since: 1, nextProbe: 2 },
     })
     expect(ways.map(({ name, hosts, held, open }) => [name, hosts, held, open.all])).toEqual([
-      ['o0.ingest.sentry.example', 1, 6, 1],
-      ['o1.ingest.sentry.example', 1, 6, 1],
-      ['o2.ingest.sentry.example', 1, 6, 1],
-      [OTHERS, 997, 997 * 6, 997],
+      ['o0.ingest.sentry.example', 1, 3, 1],
+      ['o1.ingest.sentry.example', 1, 3, 1],
+      ['o2.ingest.sentry.example', 1, 3, 1],
+      [OTHERS, 997, 997 * 3, 997],
     ])
-    expect(point.answers).toEqual({ delivered: 18_000, spooled: 36_000, limited: 54_000, refused: 72_000 })
+    expect(point.answers).toEqual({ delivered: 9_000, spooled: 18_000, limited: 27_000, refused: 36_000 })
     const delivered = Object.values(point.upstreams).map((upstream) => upstream.delivered)
-    expect(delivered).toEqual([18, 18, 18, 997 * 18])
+    expect(delivered).toEqual([9, 9, 9, 997 * 9])
   })
 
   it('shows each of four servers by itself', async () => {

@@ -2,8 +2,10 @@
 
 import { describe, expect, it } from 'vitest'
 import type { FateTime, Refusals } from '../../tunnel/src/contract.ts'
+import { NO_FIGURES } from '../../web/lib/console/figures.ts'
 import { explain } from '../../web/lib/console/reasons.ts'
 import { createRefusalBook } from '../../web/lib/console/refusal-book.ts'
+import { refusalsIn } from '../../web/lib/console/refused.ts'
 
 describe('What did not go through', () => {
   it.each([
@@ -28,6 +30,30 @@ describe('What did not go through', () => {
   it('is not explained by what no reason is, and what went through needs none', () => {
     expect(explain('refused', 'constructor')).toBeUndefined()
     expect(explain('delivered', undefined)).toBeUndefined()
+  })
+
+  it('is counted by fate and reason over all projects, what was lost after waiting too, the most frequent first', () => {
+    const category = 'error'
+    const refusals = refusalsIn({
+      ...NO_FIGURES,
+      answers: [
+        { answer: 'delivered', reason: '', project: 'p/1', category, count: 9 },
+        { answer: 'limited', reason: 'shed', project: 'p/1', category, count: 1 },
+        { answer: 'limited', reason: 'shed', project: 'p/2', category, count: 2 },
+        { answer: 'declined', reason: '', project: 'p/1', category, count: 1 },
+      ],
+      ends: [
+        { end: 'delivered', project: 'p/1', count: 9 },
+        { end: 'declined', project: 'p/2', count: 2 },
+        { end: 'expired', project: 'p/1', count: 7 },
+      ],
+    })
+    expect(refusals).toEqual([
+      { stage: 'waited', fate: 'expired', reason: '', count: 7, projects: ['p/1'] },
+      { stage: 'answered', fate: 'limited', reason: 'shed', count: 3, projects: ['p/1', 'p/2'] },
+      { stage: 'waited', fate: 'declined', reason: '', count: 2, projects: ['p/2'] },
+      { stage: 'answered', fate: 'declined', reason: '', count: 1, projects: ['p/1'] },
+    ])
   })
 
   it('stays known when the replica that has refused it tells no more', () => {
