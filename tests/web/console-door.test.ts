@@ -86,6 +86,15 @@ describe('Without a session', () => {
           }
   })
 
+  it('no page tells anything to who asks for a part of it, as Next’s own links do', async () => {
+    for (const { path } of routes.filter(({ isPage }) => isPage)) {
+      const response = await fetch(web.url + path, { redirect: 'manual', headers: { rsc: '1' } })
+      const text = await response.text()
+      expect([path, secrets.filter((secret) => text.includes(secret))]).toEqual([path, []])
+      if (path !== '/console/sign-in') expect([path, response.status]).toEqual([path, 307])
+    }
+  })
+
   it('nothing under app/ reads the tunnels but through the one door', () => {
     for (const file of globSync('**/*.{ts,tsx}', { cwd: APP })) {
       const source = readFileSync(join(APP, file), 'utf8')

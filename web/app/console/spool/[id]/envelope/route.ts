@@ -1,8 +1,7 @@
-/** A waiting envelope as it came, as a download that nothing may run. */
+/** A waiting envelope as it came, as a download that nothing may run. Its policy is set where all are, in `proxy.ts`. */
 
 import { notSignedIn } from '../../../../../lib/console/answers.ts'
 import { openConsole } from '../../../../../lib/console/console.ts'
-import { DATA_POLICY } from '../../../../../lib/safety.ts'
 
 export async function GET(
   request: Request,
@@ -18,7 +17,6 @@ export async function GET(
       'content-type': 'application/octet-stream',
       'content-disposition': `attachment; filename="${id.replaceAll(/[^\w-]/g, '')}.envelope"`,
       'x-content-type-options': 'nosniff',
-      'content-security-policy': DATA_POLICY,
       'cache-control': 'private, no-store',
     },
   })

@@ -1,10 +1,9 @@
-/** One item of a kept envelope, as a download that nothing may run; with `?show`, a picture. */
+/** One item of a kept envelope, as a download that nothing may run; with `?show`, a picture. Its policy is set where all are, in `proxy.ts`. */
 
 import { notSignedIn } from '../../../../../../lib/console/answers.ts'
 import { openConsole } from '../../../../../../lib/console/console.ts'
 import { imageType } from '../../../../../../lib/console/image.ts'
 import { type KeptItem, readKept } from '../../../../../../lib/console/kept-envelope.ts'
-import { DATA_POLICY } from '../../../../../../lib/safety.ts'
 
 type Context = { params: Promise<{ id: string; item: string }> }
 
@@ -21,7 +20,6 @@ export async function GET(request: Request, { params }: Context): Promise<Respon
       'content-type': shown ?? 'application/octet-stream',
       'content-disposition': shown ? 'inline' : `attachment; filename="${fileName(found, item)}"`,
       'x-content-type-options': 'nosniff',
-      'content-security-policy': DATA_POLICY,
       'cache-control': 'private, no-store',
     },
   })
