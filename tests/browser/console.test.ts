@@ -448,6 +448,29 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .toEqual(expect.arrayContaining(['spool-pause', 'spool-resume', 'spool-retry', 'spool-purge']))
   })
 
+  it('shows on the overview what Sentry holds back and for how long, and who is not asked', async () => {
+    desk.sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '600:replay:key' } })
+    const { status } = await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-replay-2'))
+    expect(status).toBe(429)
+    await using visitor = await desk.operator()
+    const { page } = visitor
+    const held = page.getByRole('region', { name: 'Held back' })
+    const limit = held.getByRole('listitem').filter({ hasText: 'limited' })
+    await limit.filter({ hasText: /replay of 127\.0\.0\.1:\d+\/\d+, free again in \d+ min/ }).waitFor(SOON)
+    await page.getByRole('link', { name: 'holds 1 kind back' }).waitFor()
+
+    await desk.sentry.away()
+    await desk.sendMany(18, desk.newError, 202)
+    const upstream = held.getByRole('listitem').filter({ hasText: 'not asked' })
+    await upstream.filter({ hasText: /by [1-3] of 3 replicas, since .+; it is tried again/ }).waitFor(SOON)
+    await page
+      .getByRole('listitem')
+      .filter({ hasText: 'is not asked: it fails or is slow' })
+      .first()
+      .waitFor()
+    await desk.sentry.back()
+  })
+
   it('leads who signs out back to the sign-in page, and keeps them out', async () => {
     await using visitor = await desk.operator('/replicas')
     const { page } = visitor
