@@ -23,7 +23,6 @@ BEGIN {
   read("TLS_CERTIFICATE", "", WHOLE)
   read("TLS_KEY", "", WHOLE)
   read("HTTP2", "", WHOLE)
-  read("BROTLI_MODULE", "", WHOLE)
   read("IDLE_AT_LEAST", "", WHOLE)
   read("TUNNELS", "", LIST)
   read("WEB", "", LIST)
@@ -37,7 +36,6 @@ BEGIN {
   join_paths()
   values["INNER_PORT"] = port_of(values["INNER_LISTEN"])
   set_client_limits()
-  if (values["BROTLI_MODULE"]) values["BROTLI"] = "on\n"
   if (values["RESOLVER"]) { look_up_again("TUNNELS"); look_up_again("WEB") }
 }
 

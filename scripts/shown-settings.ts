@@ -50,9 +50,8 @@ function masked(secret: string | undefined): string | undefined {
   return secret && '…'
 }
 
-function ofNginx({ env, site }: InForce): Group {
-  const settings = { HTTP_HOST: site.httpHost, HTTP_PORT: site.httpPort, BROTLI_MODULE: env.BROTLI_MODULE }
-  return { title: 'nginx', settings }
+function ofNginx({ site }: InForce): Group {
+  return { title: 'nginx', settings: { HTTP_HOST: site.httpHost, HTTP_PORT: site.httpPort } }
 }
 
 function ofTunnels({ tunnel }: InForce): Group {

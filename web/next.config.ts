@@ -9,6 +9,9 @@ import { sourceMapOptions } from './lib/source-maps.ts'
 /** Every browser over https does; nginx knows gzip alone. The files are made by `compress-static.ts`. */
 const TAKES_BROTLI = { type: 'header', key: 'accept-encoding', value: '(?:|.*[ ,])br(?:[ ,;].*|)' } as const
 
+/** Whoever keeps one has to tell both kinds apart. */
+const COMPRESSED = '/_next/static/:path(.*\\.(?:js|css))'
+
 function brotliHeaders(type: string) {
   return {
     source: `/_next/static/:path(.*\\.${type === 'css' ? 'css' : 'js'})`,
@@ -16,7 +19,6 @@ function brotliHeaders(type: string) {
     headers: [
       { key: 'Content-Encoding', value: 'br' },
       { key: 'Content-Type', value: `text/${type}; charset=utf-8` },
-      { key: 'Vary', value: 'Accept-Encoding' },
     ],
   }
 }
@@ -37,12 +39,13 @@ const config: NextConfig = {
   },
   headers: async () => [
     { source: '/:path*', headers: SAFETY_HEADERS },
+    { source: COMPRESSED, headers: [{ key: 'Vary', value: 'Accept-Encoding' }] },
     ...['javascript', 'css'].map(brotliHeaders),
   ],
   rewrites: async () => ({
     beforeFiles: [
       {
-        source: '/_next/static/:path(.*\\.(?:js|css))',
+        source: COMPRESSED,
         has: [TAKES_BROTLI],
         destination: '/_next/static/:path.br',
       },

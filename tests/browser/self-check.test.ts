@@ -72,11 +72,11 @@ describe('The self-check', requires('chromium', 'nginx'), () => {
     visitor.allowTrouble(/ERR_FAILED/)
     sentry.answer({})
     await visitor.page.goto(site.url)
-    await verdict(visitor.page, 'Of the direct way this page cannot tell.')
+    await verdict(visitor.page, 'This page cannot judge the direct way.')
     sentry.answer({ headers: CORS })
     await visitor.page
       .getByRole('listitem')
-      .filter({ hasText: 'does not let a page read it (it has no CORS headers)' })
+      .filter({ hasText: 'does not let a page read whether it took the report' })
       .waitFor()
   })
 
@@ -114,6 +114,7 @@ describe('The self-check', requires('chromium', 'nginx'), () => {
     await visitor.page.goto(url)
     await verdict(visitor.page, 'both ways')
     await visitor.page.getByText('Result to copy for support').press('Enter')
+    await visitor.page.getByText('Self-check of').waitFor() // it stands when the receipt does
     await visitor.page.getByRole('button', { name: 'Copy the result' }).click()
     await visitor.page.getByRole('button', { name: 'Copied' }).waitFor()
     const lines = (await visitor.page.evaluate(() => navigator.clipboard.readText())).split('\n')
@@ -158,6 +159,7 @@ describe('The self-check', requires('chromium', 'nginx'), () => {
     const note = visitor.page.locator('noscript p')
     await note.waitFor({ state: 'visible' })
     expect(await note.innerText()).toContain('The check needs JavaScript, which is off in this browser.')
+    expect(await visitor.page.getByText('Checking what this browser can reach').isVisible()).toBe(false)
     expect(visitor.posts).toEqual([])
   })
 
@@ -193,7 +195,7 @@ describe('The self-check, where Sentry’s host does not resolve', requires('chr
     await using visitor = await chromium.visitor()
     visitor.expectTrouble(/ERR_NAME_NOT_RESOLVED/)
     await visitor.page.goto(site.url)
-    await verdict(visitor.page, 'Sentry cannot be reached just now, neither from here nor by this site.')
+    await verdict(visitor.page, 'Nothing reaches Sentry just now, neither from here nor by this site.')
     await visitor.page.getByText('spooled', { exact: true }).waitFor()
   })
 })

@@ -170,15 +170,6 @@ describe('Names', () => {
   })
 })
 
-describe('Brotli', () => {
-  it('is for an nginx that has it; others have gzip', () => {
-    const module = '/usr/lib/nginx/modules/ngx_http_brotli_filter_module.so'
-    expect(lines({ BROTLI_MODULE: module }, 'load_module')).toEqual([`load_module "${module}";`])
-    expect(lines({ BROTLI_MODULE: module }, 'brotli on;')).toHaveLength(1)
-    expect(lines({}, 'brotli')).toEqual([])
-  })
-})
-
 describe('A value', () => {
   it('is put in as it is, whatever it means to awk, sed or the shell', () => {
     const file = '/logs/a & b\\\\1 $HOME `id` * #.log'

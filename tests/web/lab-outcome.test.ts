@@ -1,6 +1,7 @@
 /** What the lab says became of what it raised, by the answer that its post got. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isMarked } from '../../web/lib/outcome.ts'
 import { startChromium, type Visitor } from '../helpers/chromium.ts'
 import { requires } from '../helpers/requirements.ts'
 import { startWeb, type Web } from '../helpers/web.ts'
@@ -17,6 +18,27 @@ async function open({ page }: Visitor, answer: Answer): Promise<void> {
   )
   await page.goto(`${web.url}/lab`)
 }
+
+describe('A row of the lab', () => {
+  const envelope = (payload: object) =>
+    [
+      '{"event_id":"1"}',
+      '{"type":"event"}',
+      JSON.stringify(payload),
+      '{"type":"attachment"}',
+      '\x89PNG',
+    ].join('\n')
+
+  it('follows what it raised, and not what was raised after it and tells of it in its breadcrumbs', () => {
+    expect(isMarked(envelope({ message: 'Sent on purpose (lab 0a)' }), '0a')).toBe(true)
+    expect(isMarked(envelope({ breadcrumbs: [{ message: 'lab 0a' }], message: 'lab 0b' }), '0a')).toBe(false)
+  })
+
+  it('follows a kind of item by its header', () => {
+    expect(isMarked(envelope({}), '"type":"event"')).toBe(true)
+    expect(isMarked(envelope({}), '"type":"replay_event"')).toBe(false)
+  })
+})
 
 describe('The lab', requires('chromium'), () => {
   beforeAll(async () => {

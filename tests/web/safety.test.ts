@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startChromium } from '../helpers/chromium.ts'
-import { startNginx } from '../helpers/nginx.ts'
+import { type Nginx, startNginx } from '../helpers/nginx.ts'
 import { requires } from '../helpers/requirements.ts'
 import { BREAKABLE, startWeb, type Web } from '../helpers/web.ts'
 
@@ -98,18 +98,35 @@ describe('In Chromium', requires('chromium'), () => {
 })
 
 describe('Through nginx', requires('nginx'), () => {
-  it('files of the build come compressed and are kept for good', async () => {
-    const nginx = started.use(await startNginx({ tunnels: ['127.0.0.1:1'], web: `127.0.0.1:${web.port}` }))
+  let nginx: Nginx
+
+  beforeAll(async () => {
+    nginx = started.use(await startNginx({ tunnels: ['127.0.0.1:1'], web: `127.0.0.1:${web.port}` }))
+  })
+
+  it('files of the build come compressed, with brotli to whoever takes it, and are kept for good', async () => {
     const html = await (await fetch(nginx.url)).text()
     const files = [...html.matchAll(/"(\/_next\/static\/[^"]+\.(?:js|css))"/g)].map(([, file]) => file)
     expect(files.length).toBeGreaterThan(3)
-    for (const file of files) {
-      const { headers } = await fetch(nginx.url + file)
-      expect(Object.fromEntries(headers)).toMatchObject({
-        'cache-control': 'public, max-age=31536000, immutable',
-        'content-encoding': 'gzip',
-        'x-content-type-options': 'nosniff',
-      })
-    }
+    for (const file of files)
+      for (const [taken, coding] of [
+        ['gzip, deflate', 'gzip'],
+        ['gzip, deflate, br', 'br'],
+        ['gzip, deflate', 'gzip'], // though the other has been there meanwhile
+      ] as const) {
+        const { headers } = await fetch(nginx.url + file, { headers: { 'accept-encoding': taken } })
+        expect(Object.fromEntries(headers)).toMatchObject({
+          'cache-control': 'public, max-age=31536000, immutable',
+          'content-encoding': coding,
+          vary: expect.stringContaining('Accept-Encoding'),
+          'x-content-type-options': 'nosniff',
+        })
+      }
+  })
+
+  it('the icon is where browsers look that were told of none', async () => {
+    const response = await fetch(`${nginx.url}/favicon.ico`)
+    expect(response.headers.get('content-type')).toBe('image/x-icon')
+    expect((await response.bytes()).length).toBeLessThan(2048)
   })
 })

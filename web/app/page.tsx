@@ -26,7 +26,11 @@ export default function Home() {
             error either: nothing is sent, and nothing but your request for this page is known.
           </p>
         </noscript>
-        <SelfCheck plan={plan} end={sentryHost ? 'Sentry' : 'Its inbox'} />
+        <div className="noscript:hidden">
+          <SelfCheck plan={plan} end={sentryHost ? 'Sentry' : 'Its inbox'}>
+            {sentryHost && <HowToRead />}
+          </SelfCheck>
+        </div>
       </div>
       <div className="mt-14 grid gap-x-12 gap-y-10 desk:grid-cols-3">
         <Fact title="What the check sends">
@@ -52,6 +56,32 @@ export default function Home() {
         </Fact>
       </div>
     </Shell>
+  )
+}
+
+function HowToRead() {
+  return (
+    <details>
+      <summary className="min-h-11 content-center font-semibold">How to read this</summary>
+      <ul className="mt-1 grid max-w-3xl gap-3 text-quiet">
+        <li>
+          <strong className="text-ink">Stopped:</strong> an ad blocker does that, and so does a filter or a
+          fault of the network. A page cannot tell which.
+        </li>
+        <li>
+          <strong className="text-ink">Answered, and not to be read:</strong> by a Sentry that sends no CORS
+          headers, or by a filter in its place.
+        </li>
+        <li>
+          <strong className="text-ink">Our own fault:</strong> the browser has told this page that its
+          Content-Security-Policy forbade the try. It says nothing about your browser or network.
+        </li>
+        <li>
+          <strong className="text-ink">The time</strong> is that from the request to the answer, as this
+          browser saw it.
+        </li>
+      </ul>
+    </details>
   )
 }
 

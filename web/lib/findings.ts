@@ -28,17 +28,17 @@ function directly(tried: Try): Finding {
   if (tried.outcome === 'forbidden')
     return {
       state: 'bad',
-      text: 'Our own fault: the security policy of this page stopped it. It says nothing about your browser or network.',
+      text: 'Our own fault: the security policy of this page stopped it.',
     }
   if (tried.outcome === 'stopped')
     return {
       state: 'bad',
-      text: 'It was stopped in this browser or network before it reached Sentry. Ad blockers do this; a filter or a fault of the network does too, and a page cannot tell which.',
+      text: 'It was stopped in this browser or network before it reached Sentry.',
     }
   if (tried.outcome === 'unreadable')
     return {
       state: 'hold',
-      text: 'An answer came from where Sentry should be, but does not let a page read it (it has no CORS headers). So whether it was taken cannot be said.',
+      text: 'Something answered there, and does not let a page read whether it took the report.',
     }
   if (tried.outcome === 'late') return { state: 'bad', text: 'There was no answer within 10 seconds.' }
   return isTaken(tried)
@@ -63,7 +63,7 @@ function byTunnel(plan: Plan, tried: Try, receipt: Findings['receipt']): Finding
   if (isKept(tried, receipt))
     return {
       state: 'wait',
-      text: 'This site took it and keeps it: Sentry could not be reached just now, and gets it later.',
+      text: 'This site took it and keeps it: Sentry did not take it just now, and gets it later.',
     }
   if (isTaken(tried))
     return {
@@ -72,6 +72,8 @@ function byTunnel(plan: Plan, tried: Try, receipt: Findings['receipt']): Finding
         ? 'This site took it and handed it on; Sentry answered.'
         : 'This site took it and keeps it in its own inbox.',
     }
+  if (isDeclined(receipt))
+    return { state: 'bad', text: `This site handed it on, and Sentry declined it (${tried.status}).` }
   if (tried.status === 429)
     return { state: 'hold', text: 'This site was reached, and holds such reports back for the moment.' }
   return { state: 'bad', text: `This site was reached, but did not take it (${tried.status}).` }
@@ -80,57 +82,76 @@ function byTunnel(plan: Plan, tried: Try, receipt: Findings['receipt']): Finding
 /** All of it in one sentence, and what follows from it; `undefined` until both are tried. */
 export function judge(plan: Plan, { direct, tunnel, receipt }: Findings): Verdict | undefined {
   if (!tunnel || (plan.direct && !direct)) return undefined
-  const through = isTaken(tunnel)
-  const kept = isKept(tunnel, receipt)
-  if (!plan.direct)
-    return through
-      ? {
-          state: 'good',
-          headline: 'Reports from this browser arrive.',
-          text: 'This site keeps them in its own inbox.',
-        }
-      : notThrough('Whoever runs this site should look at it: send them the result below.')
-  if (through && direct?.outcome === 'forbidden')
+  if (direct && isKept(tunnel, receipt)) return keptVerdict(direct)
+  if (isTaken(tunnel)) return direct ? throughVerdict(direct) : INBOX
+  if (isDeclined(receipt))
+    return notThrough('Sentry declined it. Send the result below to whoever runs this site.')
+  if (!direct) return notThrough('Whoever runs this site should look at it: send them the result below.')
+  return notThrough(
+    direct.outcome === 'answered'
+      ? 'Sentry itself was reached, so it is this site that should be looked at: send the result below to whoever runs it.'
+      : 'If other pages work in this browser, send the result below to whoever runs this site.',
+  )
+}
+
+const INBOX: Verdict = {
+  state: 'good',
+  headline: 'Reports from this browser arrive.',
+  text: 'This site keeps them in its own inbox.',
+}
+
+function keptVerdict(direct: Try): Verdict {
+  if (direct.outcome === 'stopped' || direct.outcome === 'late')
+    return {
+      state: 'wait',
+      headline: 'Nothing reaches Sentry just now, neither from here nor by this site.',
+      text: 'So it is probably not your browser. This site delivers reports later.',
+    }
+  return {
+    state: 'wait',
+    headline: 'Reports are kept by this site, and delivered later.',
+    text:
+      direct.outcome === 'answered'
+        ? 'Your browser reached Sentry by itself; this site got no good answer, and tries again.'
+        : 'Sentry took none from this site just now. Whether your browser reaches it, this page cannot tell.',
+  }
+}
+
+const NOTICED = 'Errors here are noticed all the same.'
+
+function throughVerdict(direct: Try): Verdict {
+  if (direct.outcome === 'forbidden')
     return {
       state: 'hold',
       headline: 'Reports arrive by way of this site. Our direct try failed by our own fault.',
-      text: 'The page forbade itself to ask Sentry. Whoever runs this site should look at its Content-Security-Policy.',
+      text: 'Whoever runs this site should look at its Content-Security-Policy.',
     }
-  if (through && !kept && direct?.outcome === 'unreadable')
+  if (direct.outcome === 'unreadable')
     return {
       state: 'good',
-      headline: 'Reports get through by way of this site. Of the direct way this page cannot tell.',
-      text: 'Something answered there, but not in a way that a page may read. Errors you meet here are noticed nevertheless.',
+      headline: 'Reports get through by way of this site. This page cannot judge the direct way.',
+      text: `An answer came that no page may read. ${NOTICED}`,
     }
-  if (kept)
-    return direct && isTaken(direct)
-      ? {
-          state: 'wait',
-          headline: 'Reports are kept by this site, and delivered later.',
-          text: 'Your browser reached Sentry by itself, but this site could not just now. Nothing is lost.',
-        }
-      : {
-          state: 'wait',
-          headline: 'Sentry cannot be reached just now, neither from here nor by this site.',
-          text: 'So it is probably not your browser. This site keeps what it is told, and delivers it when Sentry is back.',
-        }
-  if (through)
-    return direct && direct.outcome === 'answered'
-      ? {
-          state: 'good',
-          headline: 'Reports get through from this browser, both ways.',
-          text: 'Nothing here stands between you and Sentry. This site carries them all the same.',
-        }
-      : {
-          state: 'good',
-          headline: 'Reports get through, but only by way of this site.',
-          text: 'The direct way is stopped in this browser or network. Errors you meet here are noticed nevertheless.',
-        }
-  return notThrough(
-    direct?.outcome === 'answered'
-      ? 'Sentry itself was reached, so it is this site that should be looked at: send the result below to whoever runs it.'
-      : 'If this page came over a network that still works, send the result below to whoever runs this site.',
-  )
+  if (isTaken(direct))
+    return {
+      state: 'good',
+      headline: 'Reports get through from this browser, both ways.',
+      text: 'Nothing here stands between you and Sentry. This site carries them all the same.',
+    }
+  if (direct.outcome === 'answered')
+    return {
+      state: 'good',
+      headline: 'Reports get through by way of this site. Directly, Sentry answered but took none.',
+      text: `Nothing here stands in between. ${NOTICED}`,
+    }
+  return {
+    state: 'good',
+    headline: 'Reports get through, but only by way of this site.',
+    text:
+      direct.outcome === 'late'
+        ? `The direct way gave no answer in time. ${NOTICED}`
+        : `The direct way is stopped in this browser or network. ${NOTICED}`,
+  }
 }
 
 function notThrough(text: string): Verdict {
@@ -164,6 +185,11 @@ function isTaken(tried: Try): boolean {
 function isKept(tried: Try, receipt: Findings['receipt']): boolean {
   if (receipt && receipt !== 'none') return receipt.answer === 'spooled'
   return tried.outcome === 'answered' && tried.status === 202
+}
+
+/** By Sentry, which had it from this site. */
+function isDeclined(receipt: Findings['receipt']): boolean {
+  return receipt !== undefined && receipt !== 'none' && receipt.answer === 'declined'
 }
 
 function inMs({ took }: Try): string {

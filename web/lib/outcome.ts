@@ -43,3 +43,17 @@ export function eventIdOf(envelope: string): string | undefined {
   const id: unknown = JSON.parse(envelope.slice(0, envelope.indexOf('\n'))).event_id
   return typeof id === 'string' ? id : undefined
 }
+
+/** Whether an envelope bears `mark` in its own right; what is raised beside it has it in its breadcrumbs too. */
+export function isMarked(envelope: string, mark: string): boolean {
+  return envelope.includes(mark) && envelope.split('\n').some((line) => withoutCrumbs(line).includes(mark))
+}
+
+/** Of a line of JSON; others, like those of a picture, are nothing to look at. */
+function withoutCrumbs(line: string): string {
+  try {
+    return JSON.stringify(JSON.parse(line, (key, value) => (key === 'breadcrumbs' ? undefined : value))) ?? ''
+  } catch {
+    return ''
+  }
+}

@@ -43,7 +43,11 @@ export function startServerSdk({ browser, lab, privacySignal, serverTunnel }: Co
 const SESSIONS = ['Http', 'ProcessSession']
 
 /** Of whoever watches us, operators at the console among them, of what every page fetches, and of what runs before each of them, which would count each twice. */
-const IGNORED_SPANS = [/^GET \/(healthz|icon\.svg|settings\.json)$/, /^\w+ \/console(\/|$)/, /^middleware /]
+const IGNORED_SPANS = [
+  /^GET \/(healthz|favicon\.ico|icon\.svg|settings\.json)$/,
+  /^\w+ \/console(\/|$)/,
+  /^middleware /,
+]
 
 /** What goes of an error that came of a visitor's request. */
 function honour(event: Sentry.ErrorEvent, privacySignal: PrivacySignal): Sentry.ErrorEvent | null {

@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { hear } from './heard.ts'
-import { eventIdOf, LONGEST_WAIT, type Outcome } from './outcome.ts'
+import { eventIdOf, isMarked, LONGEST_WAIT, type Outcome } from './outcome.ts'
 import { fetchReceipt } from './self-check.ts'
 
 /** Gives the outcome so far, a way to tell it, and one to follow envelopes with `mark` in them. */
@@ -19,8 +19,8 @@ export function useOutcome() {
       LONGEST_WAIT,
     )
     const deaf = hear(async (envelope, answered) => {
-      if (!envelope.includes(mark)) return
-      deaf() // what is raised later bears this one in its breadcrumbs
+      if (!isMarked(envelope, mark)) return
+      deaf()
       if (!answered) return tell({ is: 'unanswered' })
       const eventId = eventIdOf(envelope)
       const told = { is: 'answered', answered, ...(eventId && { eventId }) } as const

@@ -9,7 +9,7 @@ const SHAPE =
 
 const WEIGHTS: Record<Weight, string> = {
   primary: 'border-accent bg-accent text-on-accent hover:border-accent-over hover:bg-accent-over',
-  quiet: 'border-line bg-surface text-ink hover:border-accent hover:text-accent',
+  quiet: 'border-quiet/45 bg-surface text-ink hover:border-accent hover:text-accent',
   light: 'border-transparent text-accent underline underline-offset-4 hover:text-accent-over', // one of many in a list
 }
 

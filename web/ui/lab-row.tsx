@@ -10,6 +10,7 @@ import { StateMark } from './state.tsx'
 type Props = {
   name: string
   children: ReactNode
+  /** It has to wait for a moment, and keeps the focus meanwhile. */
   disabled?: boolean
   /** What tells its envelopes from others; the reference unless given. */
   mark?: string
@@ -34,7 +35,7 @@ export function LabRow({ name, children, disabled = false, mark, leaves, ...rais
   }
   return (
     <Row name={name} outcome={outcome} about={children}>
-      <Button weight="quiet" onClick={press} disabled={disabled}>
+      <Button weight="quiet" onClick={disabled ? undefined : press} aria-disabled={disabled}>
         {name}
       </Button>
     </Row>
@@ -48,7 +49,7 @@ export function Row({ name, about, outcome, children }: RowProps) {
   return (
     <li
       aria-label={name}
-      className="grid content-start gap-x-6 gap-y-3 border-t border-line py-4 first:border-t-0 wide:grid-cols-[16rem_1fr] desk:grid-cols-[16rem_1fr_22rem]"
+      className="grid content-start gap-x-6 gap-y-3 border-t border-line py-4 first:border-t-0 wide:grid-cols-[18.5rem_1fr] desk:grid-cols-[18.5rem_1fr_20.5rem]"
     >
       <div className="grid content-start">{children}</div>
       <p className="text-quiet wide:pt-2">{about}</p>
@@ -64,12 +65,14 @@ export function Row({ name, about, outcome, children }: RowProps) {
 
 function OutcomeText({ outcome }: { outcome: Outcome }) {
   const { state, text } = describeOutcome(outcome)
+  const [what, why] = text.split(/(?=: )/)
   const eventId = outcome.is === 'answered' && outcome.eventId
   return (
     <p className="flex gap-2">
       <StateMark state={state} className="mt-1 size-5" />
       <span>
-        <strong className="font-semibold">{text}</strong>
+        <strong className="font-semibold">{what}</strong>
+        {why}
         {eventId && (
           <span className="block text-note text-quiet">
             Event <code>{eventId}</code>

@@ -22,22 +22,17 @@ export function RenderRow() {
       about="A part of this page cannot be drawn; a boundary puts another in its place."
       outcome={outcome}
     >
-      <ErrorBoundary
-        key={reference}
-        fallback={
-          <Button weight="quiet" onClick={press}>
-            Fail once more
-          </Button>
-        }
-      >
-        {reference ? (
+      <Button weight="quiet" onClick={press}>
+        Fail while rendering
+      </Button>
+      {reference && (
+        <ErrorBoundary
+          key={reference}
+          fallback={<p className="mt-2 text-note text-quiet">Drawn in place of what broke.</p>}
+        >
           <Broken reference={reference} />
-        ) : (
-          <Button weight="quiet" onClick={press}>
-            Fail while rendering
-          </Button>
-        )}
-      </ErrorBoundary>
+        </ErrorBoundary>
+      )}
     </Row>
   )
 }

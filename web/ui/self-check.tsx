@@ -1,7 +1,7 @@
 /** The self-check: runs once when the page is seen and once for each click, and says what came of it. */
 'use client'
 
-import { useCallback, useEffect, useRef, useState } from 'react'
+import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
 import { describeDirect, describeTunnel, type Findings, judge, summarise } from '../lib/findings.ts'
 import { attempt, fetchReceipt, type Plan, type Receipt, type Try } from '../lib/self-check.ts'
 import { Button } from './button.tsx'
@@ -12,15 +12,19 @@ import { Lanes } from './lanes.tsx'
 import { StateMark } from './state.tsx'
 import { StatusRow } from './status-row.tsx'
 
-export function SelfCheck({ plan, end }: { plan: Plan; end: string }) {
+/** `children` stand under what came of it, and do not change with it. */
+type Props = { plan: Plan; end: string; children: ReactNode }
+
+export function SelfCheck({ plan, end, children }: Props) {
   const { findings, result, run } = useSelfCheck(plan)
   const direct = describeDirect(plan, findings.direct)
   const tunnel = describeTunnel(plan, findings)
   const verdict = judge(plan, findings)
-  const done = findings.receipt !== undefined
+  const { receipt } = findings
+  const done = receipt !== undefined
   return (
     <Card aria-labelledby="check">
-      <div className="flex min-h-32 gap-3 wide:min-h-24">
+      <div className={`flex gap-3 wide:min-h-24 ${plan.direct ? 'min-h-49' : 'min-h-36'}`}>
         <StateMark state={verdict?.state ?? 'busy'} className="mt-1 size-6" />
         <div role="status">
           <h2 id="check" className="text-title">
@@ -39,8 +43,11 @@ export function SelfCheck({ plan, end }: { plan: Plan; end: string }) {
         <StatusRow state={tunnel.state} title="Through this site" figure={tunnel.figure}>
           <p>{tunnel.text}</p>
         </StatusRow>
-        <StatusRow state={done ? 'good' : 'busy'} title="Its receipt">
-          <ReceiptText tried={findings.tunnel} receipt={findings.receipt} />
+        <StatusRow
+          state={receipt === undefined ? 'busy' : receipt === 'none' ? 'idle' : 'good'}
+          title="Its receipt"
+        >
+          <ReceiptText tried={findings.tunnel} receipt={receipt} />
         </StatusRow>
       </ul>
       <div className="mt-2 flex flex-wrap gap-3">
@@ -48,29 +55,40 @@ export function SelfCheck({ plan, end }: { plan: Plan; end: string }) {
           Check again
         </Button>
       </div>
-      <details className="mt-5 border-t border-line pt-4">
-        <summary className="min-h-11 content-center font-semibold">Result to copy for support</summary>
-        <div className="mt-3">
-          <CodeBlock text={result} label="Result of the self-check" copy="Copy the result" />
-        </div>
-      </details>
+      <div className="mt-6 border-t border-line pt-3">
+        <details>
+          <summary className="min-h-11 content-center font-semibold">Result to copy for support</summary>
+          <div className="mt-1 mb-4">
+            <CodeBlock text={result} label="Result of the self-check" copy="Copy the result" />
+          </div>
+        </details>
+        {children}
+      </div>
     </Card>
   )
 }
 
 function ReceiptText({ tried, receipt }: { tried: Try | undefined; receipt: Receipt | 'none' | undefined }) {
-  if (receipt === undefined) return <p>Asking for it …</p>
   const token = tried?.outcome === 'answered' ? tried.token : undefined
-  if (receipt === 'none' || !token)
-    return <p>There is none to show{token ? ': this site keeps it to itself.' : '.'}</p>
   return (
-    <p className="flex flex-wrap items-center gap-x-3 gap-y-1">
-      <FateBadge fate={receipt.answer as FateName} />
-      <code className="text-quiet">{token}</code>
-      <span className="w-full text-quiet">
-        By this token, and for 10 minutes at most, this site tells what became of it.
-      </span>
-    </p>
+    <>
+      <p className="flex min-h-14 flex-wrap content-start items-center gap-x-3 gap-y-1 wide:min-h-7">
+        {receipt === undefined && 'Asking for it …'}
+        {receipt === 'none' &&
+          (token ? 'There is none to show: this site keeps it to itself.' : 'There is none to show.')}
+        {token && receipt && receipt !== 'none' && (
+          <>
+            <FateBadge fate={receipt.answer as FateName} />
+            <span className="text-note text-quiet">
+              <code>{token}</code>
+            </span>
+          </>
+        )}
+      </p>
+      <p className="text-quiet">
+        By its token this site tells what became of a report, for 10 minutes at most.
+      </p>
+    </>
   )
 }
 
