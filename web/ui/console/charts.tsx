@@ -23,32 +23,12 @@ const LOOKS: Record<string, Pick<Line, 'tone' | 'dash'>> = {
 
 /** Fates that were met in this time, and the good one in any case. */
 export function FateChart({ points }: Props) {
-  const fates = ANSWERS.filter(
-    (fate) => fate === 'delivered' || growthOf(points, ({ answers }) => answers[fate] ?? 0) > 0,
-  )
-  const rates = fates.map((fate) => ratesOf(points, ({ answers }) => answers[fate] ?? 0))
-  const { unit, per, seconds } = rateUnit(Math.max(0, ...rates.flat()))
-  const lines = fates.map((fate, index) => ({
+  const kinds = ANSWERS.map((fate) => ({
     label: fate,
     ...(LOOKS[fate] ?? { tone: 'quiet' as const }),
-    values: rates[index]?.map((rate) => rate * seconds) ?? [],
-  }))
-  const minutes = minutesOf(points).map(({ time, points: its }) => ({
-    time,
-    cells: fates.map((fate) => sayCount(growthOf(its, ({ answers }) => answers[fate] ?? 0))),
-  }))
-  return (
-    <Chart
-      title="Envelopes by fate"
-      unit={`a ${unit}`}
-      times={timesOf(points)}
-      lines={lines}
-      say={(value) => `${sayFigure(value)}${per}`}
-      sayTick={sayFigure}
-      nothing="No envelope has come in these 15 minutes."
-      minutes={minutes}
-    />
-  )
+    totalOf: ({ answers }: Point) => answers[fate] ?? 0,
+  })).filter(({ label, totalOf }) => label === 'delivered' || growthOf(points, totalOf) > 0)
+  return <RateChart title="Envelopes by fate" points={points} kinds={kinds} />
 }
 
 /** Which line is which is told by its strokes: colours mean fates. */
@@ -68,18 +48,29 @@ export function CategoryChart({ points }: Props) {
     .sort((a, b) => b.many - a.many)
     .map(({ name }) => name)
   const others = all.length > STROKES.length ? all.splice(STROKES.length - 1) : []
-  const kinds = [
+  const groups = [
     ...all.map((name) => ({ label: name === 'none' ? 'uncounted' : name, names: [name] })),
     ...(others.length > 0 ? [{ label: 'others', names: others }] : []),
-  ].map((kind) => ({
-    ...kind,
-    totalOf: ({ categories }: Point) => kind.names.reduce((sum, name) => sum + (categories[name] ?? 0), 0),
-  }))
-  const rates = kinds.map(({ totalOf }) => ratesOf(points, totalOf))
-  const { unit, per, seconds } = rateUnit(Math.max(0, ...rates.flat()))
-  const lines = kinds.map(({ label }, index) => ({
+  ]
+  const kinds = groups.map(({ label, names }, index) => ({
     label,
     ...(STROKES[index] ?? { tone: 'quiet' as const }),
+    totalOf: ({ categories }: Point) => names.reduce((sum, name) => sum + (categories[name] ?? 0), 0),
+  }))
+  return <RateChart title="Envelopes by category" points={points} kinds={kinds} />
+}
+
+type RateChartProps = Props & {
+  title: string
+  kinds: (Omit<Line, 'values'> & { totalOf: (point: Point) => number })[]
+}
+
+/** How fast each kind of envelope came, all in one unit, and how many of it in each minute. */
+function RateChart({ title, points, kinds }: RateChartProps) {
+  const rates = kinds.map(({ totalOf }) => ratesOf(points, totalOf))
+  const { unit, per, seconds } = rateUnit(Math.max(0, ...rates.flat()))
+  const lines = kinds.map(({ totalOf: _, ...line }, index) => ({
+    ...line,
     values: rates[index]?.map((rate) => rate * seconds) ?? [],
   }))
   const minutes = minutesOf(points).map(({ time, points: its }) => ({
@@ -88,7 +79,7 @@ export function CategoryChart({ points }: Props) {
   }))
   return (
     <Chart
-      title="Envelopes by category"
+      title={title}
       unit={`a ${unit}`}
       times={timesOf(points)}
       lines={lines}
