@@ -33,6 +33,7 @@ function startWatch() {
   })
   return {
     living,
+    history: watch.history,
     look: () => {
       time += 10_000
       return watch.look(0)
@@ -41,6 +42,17 @@ function startWatch() {
 }
 
 describe('The watch', () => {
+  it('takes what was counted before it heard of any replica for no growth', async () => {
+    const { living, look, history } = startWatch()
+    await look()
+    expect(history()).toEqual([])
+    living.set('first', 1_000)
+    await look()
+    living.set('first', 1_003)
+    await look()
+    expect(history().map(({ answers }) => answers)).toEqual([{ delivered: 1_000 }, { delivered: 1_003 }])
+  })
+
   it('counts a replica once that comes back after many others have ended', async () => {
     const { living, look } = startWatch()
     living.set('first', 100)

@@ -259,6 +259,7 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
       ...(!isFirst && speedOf(before.within, totals.within)),
       upstreams: upstreamPoints(ways, totals, isFirst ? totals.upstreams : before.upstreams),
     }
+    if (known.size === 0) return point // nothing is known, which is not nothing: no growth begins here
     before = totals
     points = [...points, point].filter((each) => each.time > time - REMEMBERED_MS).slice(-MOST_POINTS)
     return point
