@@ -2,7 +2,7 @@
 
 import type { ComponentProps } from 'react'
 
-type Weight = 'primary' | 'quiet' | 'light'
+type Weight = 'primary' | 'quiet' | 'light' | 'final'
 
 const SHAPE =
   'inline-flex min-h-11 items-center justify-center gap-2 rounded-part border px-4 py-2 font-semibold leading-snug no-underline cursor-pointer active:translate-y-px disabled:cursor-default disabled:opacity-60 aria-disabled:cursor-default aria-disabled:opacity-60'
@@ -10,6 +10,7 @@ const SHAPE =
 const WEIGHTS: Record<Weight, string> = {
   primary: 'border-accent bg-accent text-on-accent hover:border-accent-over hover:bg-accent-over',
   quiet: 'border-quiet/45 bg-surface text-ink hover:border-accent hover:text-accent',
+  final: 'border-bad bg-bad text-on-accent hover:opacity-90', // what cannot be undone
   light: 'border-transparent text-accent underline underline-offset-4 hover:text-accent-over', // one of many in a list
 }
 

@@ -15,7 +15,9 @@ export function RemoveEnvelope({ id }: { id: string }) {
       {isAsked ? (
         <>
           <span>It cannot be brought back.</span>
-          <Button type="submit">Delete it</Button>
+          <Button type="submit" weight="final">
+            Delete it
+          </Button>
           <Button weight="quiet" onClick={() => ask(false)}>
             Keep it
           </Button>

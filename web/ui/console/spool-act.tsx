@@ -38,7 +38,9 @@ export function SpoolAct({ spool, act, what, label, weight = 'quiet' }: Props) {
       <span role="status" className="text-note">
         {QUESTIONS[act]}
       </span>
-      <Button type="submit">{`Yes, ${label.toLowerCase()}`}</Button>
+      <Button type="submit" weight={act === 'purge' ? 'final' : 'primary'}>
+        {`Yes, ${label.toLowerCase()}`}
+      </Button>
       <Button weight="quiet" onClick={() => ask(false)}>
         No
       </Button>
