@@ -20,13 +20,13 @@ export function Attachments({ id, items }: Props) {
   if (items.length === 0) return null
   return (
     <Panel title="Attachments">
-      <ul className="grid gap-4">
+      <ul className="grid grid-cols-1 gap-4">
         {items.map(({ number, header, bytes, isImage }) => (
           <li key={number} className="grid justify-items-start gap-2">
-            <a href={urlOf(id, number)} download className="link wrap-anywhere">
+            <a href={urlOf(id, number)} download className="link text-note wrap-anywhere">
               {fileNameIn(header) ?? `attachment ${number}`}
             </a>
-            <span className="text-note text-quiet">{sayBytes(bytes)}</span>
+            <span className="-mt-2 text-note text-quiet">{sayBytes(bytes)}</span>
             {isImage && (
               // biome-ignore lint/performance/noImgElement: a stranger's bytes are not to be worked on by an image library
               <img

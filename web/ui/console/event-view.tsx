@@ -18,7 +18,7 @@ type Props = {
 
 export function EventView({ event, feedback, children }: Props) {
   return (
-    <div className="grid grid-cols-1 gap-4 desk:grid-cols-[2fr_1fr] desk:items-start">
+    <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,5fr)_minmax(0,3fr)] desk:items-start">
       <div className="grid grid-cols-1 min-w-0 gap-4">
         {feedback && <FeedbackPanel feedback={feedback} />}
         {event.exception.toReversed().map((exception, index) => (
@@ -57,16 +57,18 @@ export function EventView({ event, feedback, children }: Props) {
         )}
         {event.contexts && (
           <Panel title="Contexts">
-            {Object.entries(event.contexts)
-              .slice(0, MOST_FACTS)
-              .map(([name, value]) => (
-                <details key={name} className="border-t border-line py-1 text-note first:border-t-0">
-                  <summary className="min-h-7">{name}</summary>
-                  <pre className="my-2 overflow-x-auto font-mono text-note whitespace-pre-wrap">
-                    {sayJson(value) ?? TOO_DEEP}
-                  </pre>
-                </details>
-              ))}
+            <div>
+              {Object.entries(event.contexts)
+                .slice(0, MOST_FACTS)
+                .map(([name, value]) => (
+                  <details key={name} className="border-t border-line py-1 text-note first:border-t-0">
+                    <summary className="min-h-7">{name}</summary>
+                    <pre className="my-2 overflow-x-auto font-mono text-note whitespace-pre-wrap">
+                      {sayJson(value) ?? TOO_DEEP}
+                    </pre>
+                  </details>
+                ))}
+            </div>
           </Panel>
         )}
       </div>
@@ -166,13 +168,17 @@ function FrameLine({ frame }: { frame: Frame }) {
       <code className="wrap-anywhere">{place}</code>
       {frame.context_line !== undefined && (
         <pre className="mt-1 overflow-x-auto rounded-part bg-sunken p-2 font-mono">
-          {[...frame.pre_context.slice(-3), frame.context_line, ...frame.post_context.slice(0, 3)]
-            .map((line) => line.slice(0, LONGEST_LINE))
-            .join('\n')}
+          {sayLines(frame.pre_context.slice(-3))}
+          <strong className="block">{frame.context_line.slice(0, LONGEST_LINE)}</strong>
+          {sayLines(frame.post_context.slice(0, 3))}
         </pre>
       )}
     </li>
   )
+}
+
+function sayLines(lines: readonly string[]): string {
+  return lines.map((line) => line.slice(0, LONGEST_LINE)).join('\n')
 }
 
 const MOST_CRUMBS = 100
@@ -182,25 +188,37 @@ function Breadcrumbs({ crumbs, end }: { crumbs: Breadcrumb[]; end: number | unde
   const shown = crumbs.slice(-MOST_CRUMBS)
   return (
     <Panel title="What happened before" note={sayRead(crumbs, 'breadcrumb')}>
-      <ol className="grid text-note" aria-label="Breadcrumbs, oldest first">
+      <ol
+        className="grid grid-cols-[auto_auto_minmax(0,1fr)] text-note"
+        aria-label="Breadcrumbs, oldest first"
+      >
         {shown.map(({ timestamp, category, message, level, data }, index) => (
           <li
             // biome-ignore lint/suspicious/noArrayIndexKey: they have no name, and never move
             key={index}
-            className="grid grid-cols-[4.5rem_auto_1fr] gap-3 border-l-2 border-line py-1.5 pl-3"
+            className="relative col-span-3 ml-1.5 grid grid-cols-subgrid gap-x-4 border-l-2 border-line py-1.5 pl-4"
           >
-            <span className="text-quiet tabular-nums">
+            <span
+              aria-hidden="true"
+              className={`absolute top-3 -left-[0.3125rem] size-2 rounded-full ${isError(level) ? 'bg-bad' : 'bg-quiet'}`}
+            />
+            <span className="text-right text-quiet tabular-nums">
               {timestamp !== undefined &&
                 end !== undefined &&
                 `−${sayDuration(Math.max(0, end - timestamp))}`}
             </span>
-            <span className={level === 'error' || level === 'fatal' ? 'text-bad' : 'text-quiet'}>
-              {category ?? 'default'}
+            <span className={isError(level) ? 'text-bad' : 'text-quiet'}>{category ?? 'default'}</span>
+            <span className="col-span-3 min-w-0 wrap-anywhere wide:col-span-1">
+              {isError(level) && <strong className="font-semibold text-bad">{level} </strong>}
+              {message ?? (data ? sayJsonShort(data) : '')}
             </span>
-            <span className="min-w-0 wrap-anywhere">{message ?? (data ? sayJsonShort(data) : '')}</span>
           </li>
         ))}
       </ol>
     </Panel>
   )
+}
+
+function isError(level: string | undefined): boolean {
+  return level === 'error' || level === 'fatal'
 }

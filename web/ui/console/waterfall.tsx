@@ -35,9 +35,11 @@ export function Waterfall({ spans }: { spans: readonly Span[] }) {
                   key={index}
                   className="grid grid-cols-[minmax(0,1fr)_4.5rem] items-center gap-x-3 wide:grid-cols-[minmax(0,1fr)_minmax(0,1fr)_4.5rem]"
                 >
-                  <span className={`truncate ${INDENTS[Math.min(depth, MOST_DEEP)]}`} title={description}>
-                    {description ?? op} {op && <span className="text-quiet">{op}</span>}
-                    {isBad && <span className="text-bad"> {status}</span>}
+                  <span className={`flex gap-x-2 ${INDENTS[Math.min(depth, MOST_DEEP)]}`} title={description}>
+                    <span className="truncate">
+                      {description ?? op} {op && <span className="text-quiet">{op}</span>}
+                    </span>
+                    {isBad && <span className="max-w-1/2 shrink-0 truncate text-bad">{status}</span>}
                   </span>
                   <span className="text-right tabular-nums wide:order-last">
                     {sayDuration((to ?? end) - (from ?? start))}
