@@ -28,13 +28,18 @@ export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onC
   }, [])
   const { answer, reason, items, eventId } = receipt
   const explained = explain(answer, reason)
+  const isSomeOut = items.some(({ out }) => out)
   return (
     <section
       aria-label="Receipt"
       className="mt-0 min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5"
     >
       <div className="flex items-start justify-between gap-3 text-note">
-        <h2 ref={heading} tabIndex={-1} className="flex flex-wrap items-center gap-2 text-body font-semibold">
+        <h2
+          ref={heading}
+          tabIndex={-1}
+          className="flex min-h-11 flex-wrap items-center gap-2 text-body font-semibold"
+        >
           <FateBadge fate={answer} /> {items.map(({ type }) => type).join(', ') || 'unread'}
         </h2>
         <Button weight="quiet" onClick={onClose}>
@@ -56,7 +61,7 @@ export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onC
             <th className="font-normal">Item</th>
             <th className="text-right font-normal">How many</th>
             <th className="text-right font-normal">Size</th>
-            <th className="pl-3 font-normal">Taken out</th>
+            {isSomeOut && <th className="pl-3 font-normal">Taken out</th>}
           </tr>
         </thead>
         <tbody>
@@ -65,7 +70,7 @@ export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onC
               <td className="py-1">{type}</td>
               <td className="text-right">{count}</td>
               <td className="text-right">{sayBytes(bytes)}</td>
-              <td className="pl-3">{out ?? ''}</td>
+              {isSomeOut && <td className="pl-3">{out ?? ''}</td>}
             </tr>
           ))}
         </tbody>
@@ -140,19 +145,25 @@ function Timeline({ receipt }: { receipt: Receipt }) {
   let from = 0
   return (
     <div className="mt-4">
-      <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" className="h-2 w-full">
-        <rect width="100" height="6" className={parts.length > 0 ? 'fill-surface' : 'fill-ink'} />
-        {parts.map(({ ms, words, fill }) => {
-          const x = from
-          from += took > 0 ? (100 * ms) / took : 0
-          return <rect key={words} x={x} width={from - x} height="6" className={fill} />
-        })}
-      </svg>
+      {parts.length > 0 && (
+        <svg
+          viewBox="0 0 100 6"
+          preserveAspectRatio="none"
+          aria-hidden="true"
+          className="h-3 w-full border border-quiet"
+        >
+          {parts.map(({ ms, words, fill }) => {
+            const x = from
+            from += took > 0 ? (100 * ms) / took : 0
+            return <rect key={words} x={x} width={from - x} height="6" className={fill} />
+          })}
+        </svg>
+      )}
       <ol className="mt-2 grid gap-0.5 text-note tabular-nums" aria-label="Timings">
         <li>{sayExactly(time)} received</li>
         {parts.map(({ ms, words, fill }) => (
           <li key={words} className="flex items-center gap-2 text-quiet">
-            <svg viewBox="0 0 8 8" aria-hidden="true" className="size-2 shrink-0">
+            <svg viewBox="0 0 8 8" aria-hidden="true" className="size-2.5 shrink-0 border border-quiet">
               <rect width="8" height="8" className={fill} />
             </svg>
             + {sayDuration(ms)} {words}
@@ -175,7 +186,7 @@ function partsOf({ answer, took, admittedAfter, upstreamTook, upstreamStatus }: 
   const then = answer === 'spooled' ? 'until it was on disk, synced' : 'until the sender was answered'
   return [
     { ms: admittedAfter, words: 'until it was admitted, and sent on', fill: 'fill-ink' },
-    { ms: upstreamTook, words: asked, fill: 'fill-quiet/50' },
+    { ms: upstreamTook, words: asked, fill: 'fill-sunken' },
     { ms: Math.max(0, took - admittedAfter - upstreamTook), words: then, fill: 'fill-quiet' },
   ]
 }
