@@ -41,25 +41,31 @@ describe('The projects page of the console, with many projects', () => {
     expect(response.status).toBe(200)
     const text = (await response.text()).replaceAll('<!-- -->', '')
     return {
-      ids: [...text.matchAll(/<h2[^>]*>127\.0\.0\.1:\d+\/(\d+)<\/h2>/g)].map(([, id]) => id),
+      panels: [...text.matchAll(/<h2[^>]*>127\.0\.0\.1:\d+\/(\d+)<\/h2>/g)].map(([, id]) => id),
+      idle: [...text.matchAll(/<summary[^>]*>127\.0\.0\.1:\d+\/(\d+)<\/summary>/g)].map(([, id]) => id),
       tables: [...text.matchAll(/aria-label="Envelopes of [^"]*\/(\d+) by category and fate"/g)].map(
         ([, id]) => id,
       ),
+      place: />(\d+–\d+ of \d+)</.exec(text)?.[1],
       links: [...text.matchAll(/href="([^"]*)"[^>]*>(Projects before|Further projects)</g)].map(
         ([, href = '', word = '']) => ({ href, word }),
       ),
     }
   }
 
-  it('shows fifty, and the others on a page of their own', async () => {
+  const without = (id: string, ids: string[]) => ids.filter((each) => each !== id)
+
+  it('shows fifty, those that nothing has come for in a line each, and the others on a page of their own', async () => {
     for (const id of ['2', '55'])
       expect((await post(tunnel.url, { body: errorOf(sentry.dsn(id)) })).status).toBe(200)
     await lookUntil(web.url, cookie, ({ point }) => point.answers.delivered === 2)
     const first = await read('/console/projects')
-    expect([first.ids, first.tables]).toEqual([IDS.slice(0, 50), ['2']])
+    expect(first).toMatchObject({ panels: ['2'], tables: ['2'], idle: without('2', IDS.slice(0, 50)) })
+    expect(first.place).toBe('1–50 of 60')
     expect(first.links).toEqual([{ href: '/console/projects?from=50', word: 'Further projects' }])
     const second = await read('/console/projects?from=50')
-    expect([second.ids, second.tables]).toEqual([IDS.slice(50), ['55']])
+    expect(second).toMatchObject({ panels: ['55'], tables: ['55'], idle: without('55', IDS.slice(50)) })
+    expect(second.place).toBe('51–60 of 60')
     expect(second.links).toEqual([{ href: '/console/projects', word: 'Projects before' }])
   })
 

@@ -119,7 +119,7 @@ describe('Of replicas that share a spool and an inbox, the console', () => {
     const page = await act({ act: 'purge', project: 'p/1' })
     expect(Object.fromEntries(page.searchParams)).toEqual({ did: 'purge', many: '10000', left: '2500' })
     const text = await (await get(page.href, cookie)).text()
-    expect(text).toContain('10,000 were purged. 2,500 of them still wait')
+    expect(text).toContain('10,000 were purged. 2,500 more still wait')
   })
 
   it('lists the inbox of those that answer, asks nothing of one that hangs, and looks into few envelopes at once', async () => {

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { readLogs, readMetrics, readSpans } from './batch.ts'
 import { readEvent, sayRead, titleOf } from './event.ts'
 import { type KeptItem, parseJson } from './kept-envelope.ts'
+import { sayMany } from './words.ts'
 
 export type Name = { kind: string; title: string; isError: boolean }
 
@@ -68,7 +69,7 @@ function nameOfItem(type: string, payload: unknown): Name {
     }
     case 'session': {
       const { status, errors } = session.catch({ status: 'of unknown state', errors: 0 }).parse(payload)
-      return calm('session', `${status}, ${errors === 1 ? '1 error' : `${errors} errors`}`)
+      return calm('session', `${status}, ${sayMany(errors, 'error')}`)
     }
     default: {
       const event = readEvent(payload)

@@ -7,8 +7,9 @@ export function sayCount(count: number): string {
   return NUMBER.format(count)
 }
 
-export function sayMany(many: number, one: string): string {
-  return many === 1 ? `1 ${one}` : `${sayCount(many)} ${one}s`
+/** 1 replica, 2 replicas. */
+export function sayMany(count: number, one: string): string {
+  return `${sayCount(count)} ${count === 1 ? one : `${one}s`}`
 }
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB']

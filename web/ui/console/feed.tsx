@@ -7,7 +7,7 @@ import type { Receipt, SpoolEnd } from 'tunnel/contract'
 import { type FeedFilter, OPENED, passes, readFilter, writeView } from '../../lib/console/feed-filter.ts'
 import { MOST_ROWS, type Row } from '../../lib/console/rows.ts'
 import { useFeed } from '../../lib/console/use-feed.ts'
-import { sayCount } from '../../lib/console/words.ts'
+import { sayCount, sayMany } from '../../lib/console/words.ts'
 import { Button } from '../button.tsx'
 import { FeedFilterForm } from './feed-filter-form.tsx'
 import { FeedList, focusReceipt } from './feed-list.tsx'
@@ -122,11 +122,8 @@ function useOpened(id: string | undefined, rows: readonly Row[]): Receipt | unde
 function sayHowMany(shown: readonly Row[], rows: readonly Row[], isFiltered: boolean): string {
   const many = countReceipts(shown)
   const all = countReceipts(rows)
-  const envelopes = many === 1 ? 'envelope' : 'envelopes'
-  if (isFiltered) return `${sayCount(many)} ${envelopes} of ${sayCount(all)}`
-  return rows.length >= MOST_ROWS
-    ? `the newest ${sayCount(many)} envelopes`
-    : `${sayCount(many)} ${envelopes}`
+  if (isFiltered) return `${sayMany(many, 'envelope')} of ${sayCount(all)}`
+  return rows.length >= MOST_ROWS ? `the newest ${sayCount(many)} envelopes` : sayMany(many, 'envelope')
 }
 
 function countReceipts(rows: readonly Row[]): number {

@@ -1,5 +1,7 @@
 /** The way from one page of a long list to those before and after it. */
 
+import { sayCount } from '../../lib/console/words.ts'
+
 type Props = {
   label: string
   /** How many stand before this page, how many it holds, and how many there are. */
@@ -16,7 +18,12 @@ export function Pages({ label, from, page, all, hrefOf, before, further }: Props
   if (from === 0 && all <= page) return null
   const earlier = Math.max(0, from - page)
   return (
-    <nav aria-label={label} className="mt-4 flex gap-4 text-note">
+    <nav aria-label={label} className="mt-4 flex flex-wrap items-center gap-x-4 text-note">
+      {from < all && (
+        <span className="text-quiet tabular-nums">
+          {sayCount(from + 1)}–{sayCount(Math.min(from + page, all))} of {sayCount(all)}
+        </span>
+      )}
       {from > 0 && (
         <a
           href={hrefOf(earlier > 0 ? `${earlier}` : undefined)}

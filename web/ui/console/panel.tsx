@@ -34,6 +34,19 @@ export function Empty({ children }: { children: ReactNode }) {
   return <p className="max-w-prose text-note text-quiet">{children}</p>
 }
 
+/** What stands where only replicas could tell, and none does. */
+export function Unheard() {
+  return (
+    <Empty>
+      No replica answers, so nothing is known of it.{' '}
+      <a href="/console/replicas" className="link">
+        Replicas
+      </a>{' '}
+      says which are silent, and since when.
+    </Empty>
+  )
+}
+
 /** What is said of, or done to, the whole page: beside its title where there is room. */
 export function Tools({ children }: { children: ReactNode }) {
   return (

@@ -6,16 +6,22 @@ import { parseDsn, tunnelUrl } from 'tunnel/dsn'
 import type { Amount, ProjectView, SpoolShare } from '../../lib/console/projects.ts'
 import { sayBytes, sayCount, sayShare } from '../../lib/console/words.ts'
 import { CodeBlock } from '../code-block.tsx'
-import { FateBadge } from '../fate.tsx'
+import { Fate } from '../fate.tsx'
 import { Badge } from '../state.tsx'
 import { Ago, In } from './ago.tsx'
 import { Empty, Panel } from './panel.tsx'
 
-export function ProjectPanel({ project, tunnelPath }: { project: ProjectView; tunnelPath: string }) {
-  const { name, traffic, ends, shares, limits, sdks, releases, dsns } = project
+type Props = { project: ProjectView; tunnelPath: string }
+
+export function ProjectPanel({ project, tunnelPath }: Props) {
+  const { name, traffic, ends, shares, limits, sdks, releases } = project
   return (
     <Panel title={name}>
-      {traffic.length === 0 ? <Empty>Nothing has come yet.</Empty> : <Traffic project={project} />}
+      {traffic.length > 0 ? (
+        <Traffic project={project} />
+      ) : (
+        <Empty>Nothing has come since the replicas started.</Empty>
+      )}
       <ul className="mt-3 grid gap-1 text-note">
         {ends.length > 0 && (
           <li>
@@ -37,13 +43,42 @@ export function ProjectPanel({ project, tunnelPath }: { project: ProjectView; tu
         names={releases}
         none="None yet. The header of an envelope names the release where the SDK is given one and traces are on."
       />
-      {dsns.map((dsn) => (
-        <div key={dsn} className="mt-4 text-note">
-          <CodeBlock label="How an SDK sends to it" text={snippet(dsn, tunnelPath)} copy="Copy Sentry.init" />
-        </div>
-      ))}
+      <details className="mt-3 text-note">
+        <summary className="min-h-8">How an SDK sends to it</summary>
+        <Snippets project={project} tunnelPath={tunnelPath} />
+      </details>
     </Panel>
   )
+}
+
+/** Projects that nothing has come for, a line each, which opens to how an SDK sends there. */
+export function IdleProjects({ projects, tunnelPath }: { projects: ProjectView[]; tunnelPath: string }) {
+  return (
+    <Panel title="Nothing has come yet" note="each opens to how an SDK sends to it">
+      <ul className="grid grid-cols-1 gap-x-8 text-note desk:grid-cols-2 desk:items-start">
+        {projects.map((project) => (
+          <li key={project.name} className="min-w-0">
+            <details className="border-t border-line py-1">
+              <summary className="min-h-7 wrap-anywhere">{project.name}</summary>
+              <Snippets project={project} tunnelPath={tunnelPath} />
+            </details>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  )
+}
+
+function Snippets({ project: { name, dsns }, tunnelPath }: Props) {
+  return dsns.map((dsn) => (
+    <div key={dsn} className="my-2">
+      <CodeBlock
+        label={`How an SDK sends to ${name}`}
+        text={snippet(dsn, tunnelPath)}
+        copy="Copy Sentry.init"
+      />
+    </div>
+  ))
 }
 
 function Traffic({ project: { name, answers, traffic, totals } }: { project: ProjectView }) {
@@ -64,7 +99,7 @@ function Traffic({ project: { name, answers, traffic, totals } }: { project: Pro
                   href={`/console/feed?${new URLSearchParams({ project: name, fate: answer })}`}
                   className="no-underline hover:underline"
                 >
-                  <FateBadge fate={answer} />
+                  <Fate fate={answer} />
                 </a>
               </th>
             ))}
@@ -112,7 +147,7 @@ function Share({ share: { lanes, bytes, boundBytes } }: { share: SpoolShare }): 
   return (
     <li>
       <Badge state="wait">waits</Badge>{' '}
-      {lanes.map(({ category, envelopes }) => `${sayCount(envelopes)} of ${category}`).join(', ')}:{' '}
+      {lanes.map(({ category, envelopes }) => `${sayCount(envelopes)} ${category}`).join(', ')}:{' '}
       {sayBytes(bytes)}, {sayShare(bytes / boundBytes)} of its share of the spool
     </li>
   )

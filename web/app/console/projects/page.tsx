@@ -2,10 +2,10 @@
 
 import { consoleFor } from '../../../lib/console/console.ts'
 import { type Query, readPlace, withQuery } from '../../../lib/console/places.ts'
-import { projectsIn } from '../../../lib/console/projects.ts'
+import { type ProjectView, projectsIn } from '../../../lib/console/projects.ts'
 import { Pages } from '../../../ui/console/pages.tsx'
-import { Empty } from '../../../ui/console/panel.tsx'
-import { ProjectPanel } from '../../../ui/console/project-panel.tsx'
+import { Unheard } from '../../../ui/console/panel.tsx'
+import { IdleProjects, ProjectPanel } from '../../../ui/console/project-panel.tsx'
 import { ConsoleShell } from '../../../ui/console/shell.tsx'
 
 export const metadata = { title: 'Projects · Console' }
@@ -20,15 +20,22 @@ export default async function ProjectsPage({ searchParams }: Props) {
   const door = await consoleFor(withQuery(PROJECTS, query))
   const [snapshot, seen] = await Promise.all([door.look(), door.seen()])
   const from = readPlace(query.from)
+  const { tunnelPath } = door.settings
   const projects = projectsIn(snapshot, seen, snapshot.projects.slice(from, from + PAGE))
+  const [busy, idle] = [projects.filter((project) => !isIdle(project)), projects.filter(isIdle)]
   return (
     <ConsoleShell at="projects" title="Projects">
-      {snapshot.projects.length === 0 && <Empty>No replica answers, so none is known.</Empty>}
-      <div className="grid grid-cols-1 gap-4 desk:grid-cols-2 desk:items-start">
-        {projects.map((project) => (
-          <ProjectPanel key={project.name} project={project} tunnelPath={door.settings.tunnelPath} />
+      {snapshot.projects.length === 0 && <Unheard />}
+      <div className="grid grid-cols-1 gap-4 empty:hidden desk:grid-cols-2 desk:items-start">
+        {busy.map((project) => (
+          <ProjectPanel key={project.name} project={project} tunnelPath={tunnelPath} />
         ))}
       </div>
+      {idle.length > 0 && (
+        <div className={busy.length > 0 ? 'mt-4' : undefined}>
+          <IdleProjects projects={idle} tunnelPath={tunnelPath} />
+        </div>
+      )}
       <Pages
         label="Pages of projects"
         {...{ from, page: PAGE, all: snapshot.projects.length }}
@@ -37,5 +44,12 @@ export default async function ProjectsPage({ searchParams }: Props) {
         further="Further projects"
       />
     </ConsoleShell>
+  )
+}
+
+/** Nothing has come for it, and nothing of it waits, ended or is held back from before. */
+function isIdle({ traffic, ends, shares, limits, sdks }: ProjectView): boolean {
+  return [traffic, ends, limits, sdks, shares.flatMap(({ lanes }) => lanes)].every(
+    ({ length }) => length === 0,
   )
 }

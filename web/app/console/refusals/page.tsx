@@ -6,10 +6,10 @@ import { consoleFor } from '../../../lib/console/console.ts'
 import { MEANINGS } from '../../../lib/console/fates.ts'
 import { explain } from '../../../lib/console/reasons.ts'
 import { type Refused, refusalsIn, whyOf } from '../../../lib/console/refused.ts'
-import { sayCount } from '../../../lib/console/words.ts'
+import { sayCount, sayMany } from '../../../lib/console/words.ts'
 import { Ago } from '../../../ui/console/ago.tsx'
 import { Fresh } from '../../../ui/console/fresh.tsx'
-import { Empty } from '../../../ui/console/panel.tsx'
+import { Empty, Unheard } from '../../../ui/console/panel.tsx'
 import { ConsoleShell } from '../../../ui/console/shell.tsx'
 import { FateBadge } from '../../../ui/fate.tsx'
 
@@ -33,7 +33,12 @@ export default async function RefusalsPage() {
         , and what was lost after it had waited in the spool. What nginx refuses by itself, too large a body
         for one, reaches no tunnel: its log has it.
       </p>
-      {refusals.length === 0 && <Empty>Nothing was refused. Whatever came was accepted.</Empty>}
+      {refusals.length === 0 &&
+        (Number.isFinite(since) ? (
+          <Empty>Nothing was refused: whatever came was accepted.</Empty>
+        ) : (
+          <Unheard />
+        ))}
       <ul className="grid grid-cols-1 gap-4 desk:grid-cols-2 desk:items-start">
         {refusals.map((refused) => (
           <li
@@ -59,7 +64,7 @@ function Why({ refused, told }: { refused: Refused; told: Refusals }) {
         <h2 className="min-w-0 text-body font-semibold wrap-anywhere">
           {stage === 'waited' ? 'after it had waited' : <code>{reason || 'no reason given'}</code>}
         </h2>
-        <span className="ml-auto font-semibold tabular-nums">{sayCount(count)}</span>
+        <span className="ml-auto font-semibold tabular-nums">{sayMany(count, 'envelope')}</span>
       </div>
       <p className="mt-3 text-note">{explained?.sentence ?? MEANINGS[fate]}</p>
       {explained && (
@@ -105,7 +110,7 @@ function sayProjects(projects: readonly string[]): string {
 function Sample({ sample: { causes, request, headers } }: { sample: RefusalSample }) {
   return (
     <>
-      {causes.length > 0 && <p className="mt-1 text-note wrap-anywhere">{causes.join(' ')}</p>}
+      {causes.length > 0 && <p className="mt-1 text-note wrap-anywhere">More exactly: {causes.join(' ')}</p>}
       <details className="mt-2 text-note">
         <summary className="min-h-8">The last such request</summary>
         <pre className="my-2 rounded-part bg-sunken p-3 font-mono whitespace-pre-wrap wrap-anywhere">
@@ -128,10 +133,25 @@ function Settings({ settings }: { settings: SettingInForce[] }) {
         {settings.map(({ name, value }) => (
           <Fragment key={`${name} ${value}`}>
             <dt>{name}</dt>
-            <dd className="min-w-0 wrap-anywhere text-quiet">{value}</dd>
+            <dd className="min-w-0 wrap-anywhere text-quiet">
+              <Value value={`${value}`} />
+            </dd>
           </Fragment>
         ))}
       </dl>
     </div>
+  )
+}
+
+const LONGEST_VALUE = 300 // characters
+
+/** A thousand DSNs are opened first. */
+function Value({ value }: { value: string }) {
+  if (value.length <= LONGEST_VALUE) return value
+  return (
+    <details>
+      <summary className="min-h-6">{sayMany(value.split(/\s+/).length, 'value')}</summary>
+      {value}
+    </details>
   )
 }

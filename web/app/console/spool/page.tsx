@@ -4,7 +4,7 @@ import type { SpoolRow, SpoolStatus } from 'tunnel/contract'
 import { consoleFor } from '../../../lib/console/console.ts'
 import { spoolAt } from '../../../lib/console/glance.ts'
 import { type Query, readPlace, withQuery } from '../../../lib/console/places.ts'
-import { sayBytes, sayCount } from '../../../lib/console/words.ts'
+import { sayBytes, sayCount, sayMany } from '../../../lib/console/words.ts'
 import { Ago, In } from '../../../ui/console/ago.tsx'
 import { Fresh } from '../../../ui/console/fresh.tsx'
 import { Pages } from '../../../ui/console/pages.tsx'
@@ -75,8 +75,8 @@ const DONE: Record<string, (many: string, left: number) => string> = {
   purge: (many, left) =>
     [
       `${many} ${many === '1' ? 'was' : 'were'} purged.`,
-      left === 1 && 'One of them still waits: purge again.',
-      left > 1 && `${sayCount(left)} of them still wait: purge again.`,
+      left === 1 && 'One more still waits: purge again.',
+      left > 1 && `${sayCount(left)} more still wait: purge again.`,
     ]
       .filter(Boolean)
       .join(' '),
@@ -134,30 +134,31 @@ function Lanes({ spool, query }: { spool: SpoolStatus; query: Chosen }) {
   const from = readPlace(lanes)
   return (
     <Panel title="By project">
-      <ul className="grid grid-cols-1">
+      <ul className="grid grid-cols-1 wide:grid-cols-[auto_auto_auto_auto_1fr] wide:gap-x-6">
         {byProject.slice(from, from + LANES).map(({ project, category, envelopes, bytes, oldest }) => {
           const isPaused = paused.some((each) => each.project === project)
           return (
             <li
               key={`${project} ${category}`}
-              className="flex flex-wrap items-center gap-x-4 border-t border-line text-note first:border-t-0"
+              className="flex flex-wrap items-center gap-x-4 border-t border-line text-note tabular-nums first:border-t-0 wide:col-span-5 wide:grid wide:grid-cols-subgrid"
             >
               <a
                 href={`/console/spool?${new URLSearchParams({ project, category })}`}
-                className="link min-w-0 wrap-anywhere"
+                className="link inline-flex min-h-8 min-w-0 basis-full items-center wrap-anywhere wide:basis-auto"
               >
                 {project}, {category}
               </a>
-              <span className="tabular-nums">
-                {sayCount(envelopes)}, {sayBytes(bytes)}
+              <span className="wide:text-right">{sayMany(envelopes, 'envelope')}</span>
+              <span className="wide:text-right">{sayBytes(bytes)}</span>
+              <span className="text-quiet">
                 {oldest && (
                   <>
-                    , oldest <Ago time={oldest} />
+                    oldest <Ago time={oldest} />
                   </>
                 )}
               </span>
-              {isPaused && <Badge state="hold">paused</Badge>}
-              <span className="ml-auto flex flex-wrap">
+              <span className="flex flex-wrap items-center wide:justify-end">
+                {isPaused && <Badge state="hold">paused</Badge>}
                 <SpoolAct
                   spool={id}
                   act={isPaused ? 'resume' : 'pause'}
@@ -183,6 +184,11 @@ function Lanes({ spool, query }: { spool: SpoolStatus; query: Chosen }) {
   )
 }
 
+const ORDERS = [
+  { order: undefined, name: 'Newest first' },
+  { order: 'oldest', name: 'Oldest first' },
+]
+
 type RowsProps = { spool: string; rows: SpoolRow[] | undefined; next: string | undefined; query: Chosen }
 
 function Rows({ spool, rows, next, query }: RowsProps) {
@@ -191,29 +197,35 @@ function Rows({ spool, rows, next, query }: RowsProps) {
   const of = [project, category].filter(Boolean).join(', ')
   return (
     <Panel
-      title={of ? `One by one: ${of}` : 'One by one'}
+      title="One by one"
       note={
         <span className="flex flex-wrap gap-x-4">
-          {isOldestFirst ? 'oldest first' : 'newest first'}
-          <a
-            href={withQuery(SPOOL, { project, category, order: isOldestFirst ? undefined : 'oldest' })}
-            className="link"
-          >
-            {isOldestFirst ? 'Newest first' : 'Oldest first'}
-          </a>
-          {of && (
-            <a href={withQuery(SPOOL, { order })} className="link">
-              Show all
+          {ORDERS.map((each) => (
+            <a
+              key={each.name}
+              href={withQuery(SPOOL, { project, category, order: each.order })}
+              aria-current={(each.order === 'oldest') === isOldestFirst ? 'true' : undefined}
+              className="link inline-flex min-h-8 items-center aria-[current]:font-semibold aria-[current]:text-ink aria-[current]:no-underline"
+            >
+              {each.name}
             </a>
-          )}
+          ))}
         </span>
       }
     >
+      {of && (
+        <p className="mb-3 text-note">
+          Only {of}.{' '}
+          <a href={withQuery(SPOOL, { order })} className="link">
+            Show all
+          </a>
+        </p>
+      )}
       {rows === undefined && <Empty>It cannot be listed just now: no replica answers.</Empty>}
       {rows?.length === 0 && <Empty>Nothing waits: Sentry takes what comes.</Empty>}
       {rows && rows.length > 0 && (
         <div className="overflow-x-auto">
-          <table className="w-full text-note whitespace-nowrap">
+          <table className="w-full text-note">
             <thead>
               <tr className="text-left text-quiet">
                 {['Arrived', 'Project', 'Category', 'Size', 'Tried', 'Next try'].map((name) => (
@@ -226,7 +238,7 @@ function Rows({ spool, rows, next, query }: RowsProps) {
             <tbody>
               {rows.map((row) => (
                 <tr key={row.id} className="border-t border-line tabular-nums">
-                  <td className="py-1 pr-4">
+                  <td className="py-1 pr-4 whitespace-nowrap">
                     <a
                       href={`/console/spool/${row.id}?spool=${spool}`}
                       className="link inline-flex min-h-8 items-center"
@@ -236,7 +248,7 @@ function Rows({ spool, rows, next, query }: RowsProps) {
                   </td>
                   <td className={`pr-4 ${UNLESS_NARROW.Project}`}>{row.project}</td>
                   <td className="pr-4">{row.category}</td>
-                  <td className="pr-4">{sayBytes(row.bytes)}</td>
+                  <td className="pr-4 whitespace-nowrap">{sayBytes(row.bytes)}</td>
                   <td className={`pr-4 ${UNLESS_NARROW.Tried}`}>{row.attempts}</td>
                   <td>
                     <NextTry row={row} />

@@ -4,7 +4,7 @@ import { notFound } from 'next/navigation'
 import { consoleFor } from '../../../../lib/console/console.ts'
 import { type Query, withQuery } from '../../../../lib/console/places.ts'
 import { sayJson, sayJsonShort, TOO_DEEP } from '../../../../lib/console/say-json.ts'
-import { sayBytes, sayCount } from '../../../../lib/console/words.ts'
+import { sayBytes, sayMany } from '../../../../lib/console/words.ts'
 import { Moment } from '../../../../ui/console/ago.tsx'
 import { Panel } from '../../../../ui/console/panel.tsx'
 import { ConsoleShell } from '../../../../ui/console/shell.tsx'
@@ -39,7 +39,7 @@ export default async function WaitingPage({ params, searchParams }: Props) {
             <dt className="text-quiet">Size</dt>
             <dd>{sayBytes(bytes)}</dd>
             <dt className="text-quiet">Tried</dt>
-            <dd>{attempts === 1 ? 'once' : `${sayCount(attempts)} times`}</dd>
+            <dd>{attempts === 0 ? 'not yet' : attempts === 1 ? 'once' : sayMany(attempts, 'time')}</dd>
             <dt className="text-quiet">Receipt</dt>
             <dd className="wrap-anywhere">
               <a href={`/console/feed?text=${receipt}`} className="link">
@@ -53,7 +53,7 @@ export default async function WaitingPage({ params, searchParams }: Props) {
             {sayJson(header) ?? TOO_DEEP}
           </pre>
         </Panel>
-        <Panel title={itemCount === 1 ? '1 item' : `${itemCount} items`}>
+        <Panel title={sayMany(itemCount, 'item')}>
           <ol className="grid grid-cols-1 gap-1 text-note">
             {items.map((item, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: the order of items is theirs
