@@ -3,11 +3,12 @@
 import type { ReactNode } from 'react'
 import type { Answer } from 'tunnel/contract'
 import { ANSWERS } from '../../lib/console/fates.ts'
+import { hostOf } from '../../lib/console/figures.ts'
 import type { Few, Glance, ReplicaGlance, WayGlance } from '../../lib/console/glance.ts'
 import { rateNow } from '../../lib/console/past.ts'
 import { OTHERS } from '../../lib/console/upstreams.ts'
 import type { Point } from '../../lib/console/watch.ts'
-import { rateUnit, sayBytes, sayCount, sayDuration, sayFigure } from '../../lib/console/words.ts'
+import { rateUnit, sayBytes, sayCount, sayDuration, sayFigure, sayMany } from '../../lib/console/words.ts'
 import { Fate } from '../fate.tsx'
 import { StateMark } from '../state.tsx'
 
@@ -177,12 +178,12 @@ function Replicas({ replicas, say }: { replicas: ReplicaGlance[]; say: Say }) {
   const more = present.length - MOST_REPLICAS
   return (
     <Stop isForked>
-      <strong>{present.length === 1 ? '1 replica' : `${present.length} replicas`}</strong>
+      <strong>{sayMany(present.length, 'replica')}</strong>
       <ul className="mt-1 grid gap-0.5 text-note">
         {present.slice(0, MOST_REPLICAS).map(({ name, origin, state, rate }) => (
           <li key={name ?? origin} className="flex items-center gap-1.5">
             <StateMark state={state === 'answering' ? 'good' : 'bad'} className="size-3.5" />
-            <span className="wrap-anywhere">{name ?? origin}</span>
+            <span className="wrap-anywhere">{name ?? hostOf(origin)}</span>
             <span className="ml-auto pl-2 whitespace-nowrap text-quiet tabular-nums">
               {state === 'answering' ? say(rate) : 'does not answer'}
             </span>
@@ -213,8 +214,12 @@ function Upstream({ way: { name, hosts, open, held }, points, say }: UpstreamPro
       <Edge isFork rate={rate} tone="text-good" above={<FateRate fate="delivered" rate={rate} say={say} />}>
         {took?.half !== undefined && (
           <>
-            half in {sayDuration(took.half * 1000)}
-            {took.most !== undefined && `, 95 % in ${sayDuration(took.most * 1000)}`}
+            <span className="whitespace-nowrap">half in {sayDuration(took.half * 1000)}</span>
+            {took.most !== undefined && (
+              <>
+                , <span className="whitespace-nowrap">95 % in {sayDuration(took.most * 1000)}</span>
+              </>
+            )}
           </>
         )}
       </Edge>
@@ -227,7 +232,7 @@ function Upstream({ way: { name, hosts, open, held }, points, say }: UpstreamPro
             <li className="flex items-center gap-1.5">
               <StateMark state="hold" className="size-3.5" />
               <a href="#held-back" className="link">
-                holds {held === 1 ? '1 kind' : `${sayCount(held)} kinds`} back
+                holds {sayMany(held, 'kind')} back
               </a>
             </li>
           )}

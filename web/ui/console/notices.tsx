@@ -1,12 +1,15 @@
 /** What an operator has to know before they believe the figures, or has to set right. Nothing, as a rule. */
 
 import type { ReactNode } from 'react'
+import { hostOf } from '../../lib/console/figures.ts'
 import type { Glance } from '../../lib/console/glance.ts'
 import type { State } from '../../lib/state.ts'
 import { StateMark } from '../state.tsx'
 
 export function Notices({ replicas }: Pick<Glance, 'replicas'>) {
-  const silent = replicas.filter(({ state }) => state === 'silent').map(({ name, origin }) => name ?? origin)
+  const silent = replicas
+    .filter(({ state }) => state === 'silent')
+    .map(({ name, origin }) => name ?? hostOf(origin))
   const warnings = [...new Set(replicas.flatMap(({ warnings: its = [] }) => its))]
   return (
     <div role="status" className="grid grid-cols-1 gap-2 empty:hidden">

@@ -27,29 +27,29 @@ export function Overview({ first, past }: { first: Glance; past: Point[] }) {
       </Tools>
       <Notices replicas={glance.replicas} />
       <LiveWay glance={glance} points={points} />
-      <div className="grid grid-cols-1 gap-4 desk:grid-cols-[2fr_1fr]">
-        <Panel title="The last 15 minutes">
-          <div className="grid grid-cols-1 gap-x-8 gap-y-5 wide:grid-cols-2">
-            <div className="min-w-0 wide:col-span-2">
-              <FateChart points={points} />
+      <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] desk:items-start">
+        <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
+          <Panel title="The last 15 minutes">
+            <div className="grid grid-cols-1 gap-x-8 gap-y-5 wide:grid-cols-2">
+              <div className="min-w-0 wide:col-span-2">
+                <FateChart points={points} />
+              </div>
+              <div className="min-w-0 wide:col-span-2">
+                <CategoryChart points={points} />
+              </div>
+              <div className={hasSpool ? 'min-w-0' : 'min-w-0 wide:col-span-2'}>
+                <AnswerTimeChart points={points} />
+              </div>
+              {hasSpool && <WaitingChart points={points} />}
             </div>
-            <div className="min-w-0 wide:col-span-2">
-              <CategoryChart points={points} />
-            </div>
-            <div className={hasSpool ? 'min-w-0' : 'min-w-0 wide:col-span-2'}>
-              <AnswerTimeChart points={points} />
-            </div>
-            {hasSpool && <WaitingChart points={points} />}
+          </Panel>
+          <div className="order-last desk:order-none">
+            <ItemTypes points={points} />
           </div>
-        </Panel>
-        <div className="grid grid-cols-1 content-start gap-4">
+        </div>
+        <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
           <FatesTable glance={glance} />
           {glance.ways.length > 0 && <HeldBack glance={glance} />}
-        </div>
-      </div>
-      <div className="grid grid-cols-1 gap-4 desk:grid-cols-[2fr_1fr] desk:items-start">
-        <ItemTypes points={points} />
-        <div className="grid grid-cols-1 gap-4">
           {hasSpool && <Spools spools={glance.spools} />}
           <Changes changes={glance.changes} />
         </div>

@@ -1,6 +1,7 @@
 /** Each tunnel process and how it does. */
 'use client'
 
+import { hostOf } from '../../lib/console/figures.ts'
 import type { Glance, ReplicaGlance } from '../../lib/console/glance.ts'
 import { useLive } from '../../lib/console/use-live.ts'
 import { sayBytes, sayCount, sayDuration, sayRate, sayShare } from '../../lib/console/words.ts'
@@ -41,7 +42,7 @@ function ReplicaCard({ replica }: { replica: ReplicaGlance }) {
   return (
     <li className="min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5">
       <div className="mb-3 flex flex-wrap items-center justify-between gap-2">
-        <h2 className="text-body font-semibold wrap-anywhere">{name ?? origin}</h2>
+        <h2 className="text-body font-semibold wrap-anywhere">{name ?? hostOf(origin)}</h2>
         <Badge state={BADGES[state].state}>{BADGES[state].word}</Badge>
       </div>
       <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
@@ -50,7 +51,7 @@ function ReplicaCard({ replica }: { replica: ReplicaGlance }) {
           {state === 'answering' && `, now ${sayRate(rate)}`}
         </Row>
         {state !== 'answering' && silentSince !== undefined && (
-          <Row name="Silent since">
+          <Row name="Went silent">
             <Ago time={silentSince} />
           </Row>
         )}
@@ -61,7 +62,7 @@ function ReplicaCard({ replica }: { replica: ReplicaGlance }) {
         )}
         {version !== undefined && <Row name="Version">{version}</Row>}
         {since !== undefined && (
-          <Row name="Up since">
+          <Row name="Started">
             <Ago time={since} />
           </Row>
         )}
@@ -75,7 +76,7 @@ function ReplicaCard({ replica }: { replica: ReplicaGlance }) {
             <Row name="Event-loop delay">{sayDuration(vitals.loopDelay * 1000)} (99 %)</Row>
           </>
         )}
-        <Row name="Admin port">{origin.replace('http://', '')}</Row>
+        <Row name="Admin port">{hostOf(origin)}</Row>
       </dl>
     </li>
   )

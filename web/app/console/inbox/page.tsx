@@ -44,16 +44,17 @@ export default async function InboxPage({ searchParams }: Props) {
       {entries && <Kinds chosen={kind?.type} />}
       {entries?.length === 0 && (
         <Empty>
-          {kind ? (
-            `No ${kind.name.toLowerCase()} have arrived yet.`
-          ) : (
+          Nothing {kind && 'of this kind '}has arrived yet.{' '}
+          {door.settings.lab ? (
             <>
-              Nothing has arrived yet. Open the{' '}
+              Open the{' '}
               <a href="/lab" className="link">
                 error lab
               </a>{' '}
               and break something.
             </>
+          ) : (
+            'Set LAB=on for web, and its error lab at /lab raises real ones.'
           )}
         </Empty>
       )}
