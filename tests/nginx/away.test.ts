@@ -70,6 +70,13 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
     expect(answer.headers.allow).toBe('POST, OPTIONS')
   })
 
+  it('does not log the health check, which comes every 5 s', async () => {
+    const before = nginx.logged().length
+    await say(nginx.port, 'TRACE / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    await say(nginx.port, 'EHLO mail.example\r\n\r\n')
+    await vi.waitFor(() => expect(nginx.logged().at(before)).toMatchObject({ status: 400 }))
+  })
+
   it('says nothing to a body that stops coming, and logs it as 408', { timeout: 30_000 }, async () => {
     const half = 'POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nhalf'
     expect(await heard(nginx.port, half)).toBe('')
