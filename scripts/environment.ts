@@ -26,6 +26,7 @@ export type Config = {
 }
 
 const DEFAULT_HTTP_PORT = 8080
+const WAYS = ['docker', 'plain'] as const
 
 export const USAGE = `npm start -- [flags]
   --docker, --plain   in containers, or as plain processes; without either, containers where a Docker Engine answers
@@ -40,7 +41,7 @@ export function readEnvironment(root: string): Environment {
 
 /** Reads flags and settings. Throws a `Refusal` that names every problem. */
 export function readConfig(root: string, flags: string[], env: Environment): Config {
-  const asked = readFlags(flags)
+  const asked = readFlags(flags, env)
   refuseWrong(env, 'cannot start')
   const { tunnelPaths } = readSharedSettings(env, [])
   return {
@@ -88,10 +89,12 @@ function webProblems(env: Environment): string[] {
   return problems
 }
 
-function readFlags(flags: string[]): Pick<Config, 'way' | 'output'> {
+function readFlags(flags: string[], env: Environment): Pick<Config, 'way' | 'output'> {
+  const taken = WAYS.find((way) => env[`npm_config_${way}`]) // `npm start --plain`: npm takes it for one of its own
+  if (taken) throw new Refusal(`npm has kept --${taken} to itself; write npm start -- --${taken}.`)
   const unknown = flags.find((flag) => !['--docker', '--plain', '--verbose'].includes(flag))
   if (unknown !== undefined) throw new Refusal(`"${unknown}" is not a flag of npm start.\n${USAGE}`)
-  const ways = (['docker', 'plain'] as const).filter((way) => flags.includes(`--${way}`))
+  const ways = WAYS.filter((way) => flags.includes(`--${way}`))
   if (ways.length > 1) throw new Refusal(`--docker and --plain exclude each other.\n${USAGE}`)
   return { way: ways[0] ?? 'any', output: flags.includes('--verbose') ? 'all' : 'told' }
 }

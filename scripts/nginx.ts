@@ -31,17 +31,18 @@ export async function findNginx({ env }: Config, stopped: AbortSignal): Promise<
 
 /** Writes the filled-in `nginx.conf` and gives its path. Throws a `Refusal` in the words of the settings. */
 export function renderNginx(config: Config, { listen, innerListen, tunnels, web }: Addresses): string {
-  const { root, stateFolder, env } = config
-  mkdirSync(stateFolder, { recursive: true })
-  const rendered = join(stateFolder, 'nginx.conf')
+  const { root, stateFolder, httpPort, env } = config
+  const folder = join(stateFolder, 'nginx', `${httpPort}`) // of its own: another site of this work tree may run on another port
+  mkdirSync(folder, { recursive: true })
+  const rendered = join(folder, 'nginx.conf')
   const own = {
     LISTEN: listen,
     INNER_LISTEN: innerListen,
     TUNNELS: tunnels.join(' '),
     WEB: web,
     RESOLVER: '',
-    NGINX_TEMP: join(stateFolder, 'nginx'),
-    ACCESS_LOG: freshLog(stateFolder), // our own pipe to it is a socket, which nginx cannot open as /dev/stdout
+    NGINX_TEMP: folder,
+    ACCESS_LOG: freshLog(folder), // our own pipe to it is a socket, which nginx cannot open as /dev/stdout
   }
   const render = ['scripts/render-nginx.sh', 'nginx.conf', rendered]
   const { status, stderr } = spawnSync('sh', render, { cwd: root, env: { ...env, ...own }, encoding: 'utf8' })
@@ -50,8 +51,8 @@ export function renderNginx(config: Config, { listen, innerListen, tunnels, web 
 }
 
 /** Of this run only, so that it does not grow from run to run. */
-function freshLog(stateFolder: string): string {
-  const file = join(stateFolder, 'access.log')
+function freshLog(folder: string): string {
+  const file = join(folder, 'access.log')
   rmSync(file, { force: true })
   return file
 }

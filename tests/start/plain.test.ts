@@ -132,6 +132,22 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     expect(await status('/')).toBe(200)
   })
 
+  it('runs beside another one of the same work tree, and starts its own nginx again', async () => {
+    await using first = await startedUp()
+    const [firstPort, firstNginx] = [port, pidOf(/^nginx: master/)]
+    await using _second = await startedUp()
+    process.kill(firstNginx, 'SIGKILL')
+    await first.says('nginx ended (killed by SIGKILL) and is started again')
+    port = firstPort
+    await until(async () => (await status('/')) === 200, 'the first site answers again')
+  })
+
+  it('says how to write a flag that npm has kept to itself', async () => {
+    await using site = await start({ npm_config_plain: 'true' })
+    expect(await site.exited).toBe(1)
+    expect(site.output()).toBe('culvert: npm has kept --plain to itself; write npm start -- --plain.\n')
+  })
+
   it('lists every bad setting before it does anything', async () => {
     await using site = await start({ TUNNEL_PATHS: 'monitoring', TRUSTED_PROXIES: '10.0.0.0/33', LAB: 'yes' })
     expect(await site.exited).toBe(1)
