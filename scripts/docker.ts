@@ -14,14 +14,14 @@ import { runStep, showProgress } from './step.mjs'
 
 const START_TIMEOUT = 20 * 60 * 1000 // 20 min: the first time, images are built
 const STOP_TIMEOUT = 60 * 1000 // 1 min; Compose itself gives each container its `stop_grace_period`
+const ENDED = 'the containers were stopped by another command, like docker compose down.'
 const LAST_WORDS = 500 // ms: what a container said comes after the news of its end
 
 /** Runs the site until `stopped`. Then, or when it cannot go on, removes every container and network; volumes stay. */
 export async function runDocker(config: Config, session: Session): Promise<void> {
   const { clock, stopped, onUp } = session
-  await checkPort(config.httpHost, config.httpPort).catch((refusal: Error) => {
-    throw isUp(config) ? new Refusal('Culvert runs already; "docker compose down" stops it.') : refusal
-  })
+  refuseIfUp(config)
+  await checkPort(config.httpHost, config.httpPort)
   const compose = startCompose(config, session)
   const over = new AbortController()
   try {
@@ -45,7 +45,9 @@ function startCompose(config: Config, { clock, report }: Session) {
   const command = [...lifeline(), 'docker', 'compose', '--progress', 'plain', 'up', '--build']
   let isStarting = true
   const run = startRun({ command, ...inRoot(config) }, clock, hear)
-  run.ended.then((end) => failure.reject(new Refusal(`docker compose up ended (${end}).`, run.tail())))
+  run.ended.then((end) =>
+    failure.reject(run.state() === 'done' ? new Refusal(ENDED) : failed(end, run.tail())),
+  )
   failure.promise.catch(() => {}) // nobody listens once the site is being stopped
 
   function hear(line: string, stream: Stream): void {
@@ -77,15 +79,23 @@ function startCompose(config: Config, { clock, report }: Session) {
   return { run, failed: failure.promise, endStart, giveUp }
 }
 
+function failed(end: string, output: string): Refusal {
+  return new Refusal(`docker compose up ended (${end}).`, stripVTControlCharacters(output))
+}
+
 function refusalOf(container: string, code: string, output: string): Refusal {
   const words = output.split('\n').filter((line) => line.startsWith(`${container} `))
   return new Refusal(`${container} did not start (exit code ${code}).`, words.join('\n'))
 }
 
-/** Whether containers of this project run, started by someone else. */
-function isUp(config: Config): boolean {
-  const ps = ['compose', 'ps', '--quiet', '--status', 'running']
-  return spawnSync('docker', ps, { ...inRoot(config), encoding: 'utf8' }).stdout.trim() !== ''
+/** Compose would take the containers of another start over, on whichever port they are, and our end would remove them. */
+function refuseIfUp(config: Config): void {
+  const port = ['compose', 'port', 'nginx', '8080']
+  const published = spawnSync('docker', port, { ...inRoot(config), encoding: 'utf8' }).stdout.trim()
+  if (published)
+    throw new Refusal(
+      `Culvert runs already, at http://${published}; Ctrl-C where it was started or docker compose down stops it.`,
+    )
 }
 
 function inRoot({ root, env }: Config) {

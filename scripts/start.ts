@@ -39,6 +39,7 @@ async function start(): Promise<void> {
   const config = { ...asked, env: { ...asked.env, ...(password && { OPERATOR_PASSWORD: password }) } }
   const report = createReport(config.output, console.log)
   const choice = await chooseWay(config, stopped)
+  stopped.throwIfAborted() // the same Ctrl-C ends the engine's answer, which is no reason for the other way
   report.say(choice.sentence)
 
   function onUp(): void {

@@ -51,12 +51,31 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
     await using site = await start()
     await site.says(`Culvert runs at http://127.0.0.1:${port}`)
     expect(containers()).toHaveLength(4)
-    const page = await fetch(`http://127.0.0.1:${port}/`)
-    expect(page.status).toBe(200)
+    expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(200)
     site.interrupt()
     expect(await site.exited).toBe(0)
     expect(containers()).toEqual([])
     expect(site.output()).toMatch(/Stopped\.\n$/)
+  })
+
+  it('leaves the containers of another start alone, and says where they are', async () => {
+    await using first = await start()
+    await first.says('Culvert runs at')
+    const firstPort = port
+    await using second = await start()
+    expect(await second.exited).toBe(1)
+    expect(second.output()).toContain(`culvert: Culvert runs already, at http://127.0.0.1:${firstPort};`)
+    expect((await fetch(`http://127.0.0.1:${firstPort}/`)).status).toBe(200)
+  })
+
+  it('says that another command has stopped the containers', async () => {
+    await using site = await start()
+    await site.says('Culvert runs at')
+    docker('compose', 'down')
+    expect(await site.exited).toBe(1)
+    expect(site.output()).toMatch(
+      /culvert: the containers were stopped by another command, like docker compose down\.\n$/,
+    )
   })
 
   it('shows what a container said that refuses to start, and removes the others', async () => {
