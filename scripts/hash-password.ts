@@ -25,14 +25,19 @@ OPERATOR_PASSWORD in its place.
 
 if (import.meta.main) {
   if (wantsHelp(process.argv)) process.stdout.write(HELP)
+  else if (process.argv.length > 2)
+    refuse(`It takes no arguments, which every list of processes shows.\n\n${HELP}`)
   else await run()
 }
 
 async function run(): Promise<void> {
   if (process.stdin.isTTY) process.stderr.write('Write the password, Enter, and Ctrl-D:\n')
   const password = (await text(process.stdin)).replace(/\r?\n$/, '')
-  if (password.length < SHORTEST) {
-    process.stderr.write(`The password is too short; write ${SHORTEST} characters or more.\n`)
-    process.exitCode = 1
-  } else process.stdout.write(`${await hashPassword(password)}\n`)
+  if (password.length < SHORTEST) refuse(`The password is too short; write ${SHORTEST} characters or more.\n`)
+  else process.stdout.write(`${await hashPassword(password)}\n`)
+}
+
+function refuse(words: string): void {
+  process.stderr.write(words)
+  process.exitCode = 1
 }

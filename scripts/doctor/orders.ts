@@ -30,7 +30,7 @@ export const USAGE = `npm run doctor -- https://site.example [flags]
   --list FILE|URL        an ad-block list to hold the path against; may stand several times
   --closed PORTS         ports of the host that must not answer (9090,9091)
   --admin URL            an admin port, like http://127.0.0.1:9091; may stand several times, and a name stands for all its addresses
-  --password-file FILE   the operator's password, with --admin
+  --password-file FILE   what OPERATOR_PASSWORD is set to, with --admin; .culvert/operator-password where npm start made it
   --token-file FILE      or the admin token, where ADMIN_TOKEN is set by itself
   --json                 for scripts. Exit status: 0 nothing failed, 1 something did, 2 it could not be tried`
 
@@ -111,8 +111,12 @@ function readInside(values: {
   const { admin: urls, 'password-file': passwordFile, 'token-file': tokenFile } = values
   const secret = tokenFile ?? passwordFile
   if (urls === undefined && secret === undefined) return undefined
-  if (urls === undefined || secret === undefined || (tokenFile && passwordFile))
-    throw new Refusal('--admin and one of --password-file and --token-file go together.')
+  if (urls === undefined)
+    throw new Refusal(
+      'a secret opens admin ports: name each tunnel\'s with --admin, like http://127.0.0.1:9091; README says where they are ("Is it deployed right?").',
+    )
+  if (secret === undefined || (tokenFile && passwordFile))
+    throw new Refusal('--admin goes with one of --password-file and --token-file.')
   const wrong = urls.find((url) => !/^https?:\/\/[^/]+\/?$/.test(url) || !URL.canParse(url))
   if (wrong !== undefined)
     throw new Refusal(`--admin: "${wrong}" is not an admin port; write one like http://127.0.0.1:9091.`)

@@ -8,12 +8,15 @@ const LISTED = 50
 const USAGE = `npm run inbox           lists what the inbox holds, the newest ${LISTED} of it
 npm run inbox -- ID     prints one of them as it came
 `
+const NOT_THERE = 'No envelope of this id is in the inbox (any more).\n'
 
 const file = process.env.INBOX_FILE || '.culvert/inbox.db'
-const [id] = process.argv.slice(2)
+const [id, ...more] = process.argv.slice(2)
 if (id === '--help' || id === '-h') process.stdout.write(USAGE)
-else if (!existsSync(file)) tellNothing()
-else show(openInbox(file, INBOX_BOUNDS, Date.now))
+else if (id?.startsWith('-') || more.length > 0) refuse(USAGE)
+else if (existsSync(file)) show(openInbox(file, INBOX_BOUNDS, Date.now))
+else if (id === undefined) tellNothing()
+else refuse(NOT_THERE)
 
 function show(inbox: Inbox): void {
   const entries = id === undefined ? inbox.list(LISTED).entries : []
@@ -26,10 +29,7 @@ function show(inbox: Inbox): void {
 function showOne(inbox: Inbox, id: string): void {
   const envelope = inbox.read(id)
   if (envelope) process.stdout.write(envelope)
-  else {
-    process.stderr.write('No envelope of this id is in the inbox (any more).\n')
-    process.exitCode = 1
-  }
+  else refuse(NOT_THERE)
 }
 
 function lineOf({ id, time, bytes, types }: InboxEntry): string {
@@ -44,7 +44,14 @@ function headline(inbox: Inbox, { id }: InboxEntry): string {
 }
 
 function tellNothing(): void {
-  tell('The inbox is empty: nothing has arrived yet, or it is off (with SENTRY_DSN it wants INBOX=on).')
+  tell(
+    `The inbox ${file} is empty: nothing has arrived yet, or it is off (with SENTRY_DSN it wants INBOX=on). That of containers is read while they run.`,
+  )
+}
+
+function refuse(words: string): void {
+  process.stderr.write(words)
+  process.exitCode = 1
 }
 
 function tell(line: string): void {
