@@ -8,6 +8,7 @@ import { wallClock } from './clock.ts'
 import { readEnvironment, refuseWrong } from './environment.ts'
 import { wantsHelp } from './help.ts'
 import { withLock } from './lock.mjs'
+import { lostSettings } from './lost-settings.ts'
 import { keptPassword } from './operator-password.ts'
 import { Refusal } from './refusal.ts'
 import { runStep } from './step.mjs'
@@ -60,6 +61,7 @@ async function deploy(): Promise<void> {
     throw new Refusal(
       'no containers of Culvert run here; start them with docker compose up --build --detach.',
     )
+  refuseLosses(oldIds)
 
   await compose('Building the images', 'build', ...SERVICES)
   try {
@@ -74,6 +76,17 @@ async function deploy(): Promise<void> {
   }
   await runStep('Stopping the old ones', ['docker', 'stop', ...oldIds], { env })
   await runStep('Removing them', ['docker', 'rm', ...oldIds], { env })
+}
+
+/** They were started from a shell that had settings which this one has not: without them, a tunnel would refuse what it has carried. */
+function refuseLosses(oldIds: string[]): void {
+  const { stdout } = ask('inspect', '--format', '{{json .Config.Env}}', ...oldIds)
+  const held = stdout.split('\n').flatMap((line) => (line ? (JSON.parse(line) as string[]) : []))
+  const [lost, ...more] = lostSettings(held, env)
+  if (lost !== undefined)
+    throw new Refusal(
+      `nothing was built or replaced: what runs has settings that are not set here, ${[lost, ...more].join(', ')}. Put them into .env; one that is to go is set to nothing (${lost}= npm run deploy).`,
+    )
 }
 
 /** Leaves everything as it was, and gives the reason with what the new ones said. */

@@ -46,7 +46,7 @@ function startCompose(config: Config, { clock, report }: Session) {
   let isStarting = true
   const run = startRun({ command, ...inRoot(config) }, clock, hear)
   run.ended.then((end) =>
-    failure.reject(run.state() === 'done' ? new Refusal(ENDED) : failed(end, run.tail())),
+    failure.reject(isStarting || publishedAt(config) ? failed(end, run.tail()) : new Refusal(ENDED)),
   )
   failure.promise.catch(() => {}) // nobody listens once the site is being stopped
 
@@ -90,12 +90,17 @@ function refusalOf(container: string, code: string, output: string): Refusal {
 
 /** Compose would take the containers of another start over, on whichever port they are, and our end would remove them. */
 function refuseIfUp(config: Config): void {
-  const port = ['compose', 'port', 'nginx', '8080']
-  const published = spawnSync('docker', port, { ...inRoot(config), encoding: 'utf8' }).stdout.trim()
-  if (published)
+  const address = publishedAt(config)
+  if (address)
     throw new Refusal(
-      `Culvert runs already, at http://${published}; Ctrl-C where it was started or docker compose down stops it.`,
+      `Culvert runs already, at http://${address}; Ctrl-C where it was started or docker compose down stops it.`,
     )
+}
+
+/** Where containers of this project publish the site; empty when none does. */
+function publishedAt(config: Config): string {
+  const port = ['compose', 'port', 'nginx', '8080']
+  return spawnSync('docker', port, { ...inRoot(config), encoding: 'utf8' }).stdout.trim()
 }
 
 function inRoot({ root, env }: Config) {

@@ -33,7 +33,7 @@ export async function findNginx({ env }: Config, stopped: AbortSignal): Promise<
 export function renderNginx(config: Config, { listen, innerListen, tunnels, web }: Addresses): string {
   const { root, stateFolder, httpPort, env } = config
   const folder = join(stateFolder, 'nginx', `${httpPort}`) // of its own: another site of this work tree may run on another port
-  mkdirSync(folder, { recursive: true })
+  mkdirSync(folder, { recursive: true, mode: 0o700 }) // the log in it says who has visited
   const rendered = join(folder, 'nginx.conf')
   const own = {
     LISTEN: listen,

@@ -6,6 +6,7 @@ import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { lostSettings } from '../../scripts/lost-settings.ts'
 import { readConfig } from '../../tunnel/src/config.ts'
 import { findMisspelt, SETTING_NAMES } from '../../tunnel/src/setting-names.ts'
 import type { Environment } from '../../tunnel/src/settings.ts'
@@ -84,6 +85,26 @@ describe('Wrong settings', () => {
     expect(failed).toMatchObject({ code: 1, stdout: '' })
     expect(failed.stderr).toContain('culvert: nothing was built or replaced, 2 problem(s):\n')
     expect(failed.stderr).toContain('SENTRY_TRACES_SAMPLE_RATE: "2" is not a share;')
+  })
+})
+
+describe('A deploy from a shell that lacks settings of what runs', () => {
+  const held = [
+    'PATH=/bin',
+    'HOST=0.0.0.0',
+    'LAB=',
+    'SENTRY_DSN=https://key@sentry.example/2',
+    'INBOX_FILE=/spool/i.db',
+  ]
+
+  it('would lose them', () => {
+    expect(lostSettings(held, {})).toEqual(['INBOX_FILE', 'SENTRY_DSN'])
+    expect(lostSettings(['SENTRY_DSN_FILE=/run/secrets/sentry-dsn'], {})).toEqual(['SENTRY_DSN'])
+  })
+
+  it('loses none that is set otherwise now, comes from a file, or is to go', () => {
+    const now = { SENTRY_DSN_FILE: 'dsn', INBOX_FILE: '' }
+    expect(lostSettings(held, now)).toEqual([])
   })
 })
 

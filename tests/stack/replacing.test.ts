@@ -118,6 +118,14 @@ describe('Visitors notice nothing', { ...requires('docker'), timeout: 300_000 },
     expect(new Set(revisions.split('\n'))).toEqual(new Set(['the-next-one']))
   })
 
+  it('when a deploy lacks a setting that the running ones have: it is refused before it builds', async () => {
+    const before = await serving(stack)
+    const failed = await deploy(stack, { SENTRY_DSN_FILE: undefined }).catch((error) => error)
+    expect(failed.stderr).toContain('what runs has settings that are not set here, SENTRY_DSN.')
+    expect(failed.stdout).not.toContain('Building')
+    expect(await serving(stack)).toEqual(before)
+  })
+
   it('when a deploy brings something that does not start: the old ones serve on, and it says why', async () => {
     const before = await serving(stack)
     const nowhere = { SPOOL_URL: 'file:///nowhere/spool.db' } // which only a container can know
@@ -129,7 +137,7 @@ describe('Visitors notice nothing', { ...requires('docker'), timeout: 300_000 },
   })
 })
 
-function deploy({ env }: Compose, settings: Record<string, string>) {
+function deploy({ env }: Compose, settings: NodeJS.ProcessEnv) {
   return promisify(execFile)(NODE, ['scripts/deploy.ts'], { cwd: ROOT, env: { ...env, ...settings } })
 }
 
