@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import { findMisspelt } from '../tunnel/src/setting-names.ts'
 import type { Environment } from '../tunnel/src/settings.ts'
 import { wallClock } from './clock.ts'
+import { engineProblem } from './engine.ts'
 import { readEnvironment, refuseWrong } from './environment.ts'
 import { wantsHelp } from './help.ts'
 import { withLock } from './lock.mjs'
@@ -48,6 +49,8 @@ async function deployAlone(): Promise<void> {
   if (unknown !== undefined) throw new Refusal(`"${unknown}" is not a flag of npm run deploy.\n${USAGE}`)
   for (const sentence of findMisspelt(env)) console.error(sentence)
   refuseWrong(env, 'nothing was built or replaced')
+  const problem = engineProblem()
+  if (problem !== undefined) throw new Refusal(`nothing was built or replaced: ${problem}.`)
   await withLock(join(root, '.culvert/deploy.lock'), deploy, () =>
     console.log('Another deploy is under way …'),
   )

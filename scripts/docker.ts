@@ -14,6 +14,7 @@ import { runStep, showProgress } from './step.mjs'
 
 const START_TIMEOUT = 20 * 60 * 1000 // 20 min: the first time, images are built
 const STOP_TIMEOUT = 60 * 1000 // 1 min; Compose itself gives each container its `stop_grace_period`
+const BREAK_OFF_TIMEOUT = 3 * 1000 // 3 s: Compose heeds no signal while it builds, and would start all of it before it stops it
 const ENDED = 'the containers were stopped by another command, like docker compose down.'
 const LAST_WORDS = 500 // ms: what a container said comes after the news of its end
 
@@ -24,17 +25,19 @@ export async function runDocker(config: Config, session: Session): Promise<void>
   await checkPort(config.httpHost, config.httpPort)
   const compose = startCompose(config, session)
   const over = new AbortController()
+  let isServing = false
   try {
     const aborted = once(stopped, 'abort')
     const asking = AbortSignal.any([stopped, over.signal])
     const up = untilAnswers(siteOf(config), START_TIMEOUT, clock, asking)
     await Promise.race([up, compose.failed, aborted]).catch(compose.giveUp)
     compose.endStart(stopped.aborted ? 'stopped' : 'done')
-    if (!stopped.aborted) onUp()
+    isServing = !stopped.aborted
+    if (isServing) onUp()
     await Promise.race([compose.failed, aborted])
   } finally {
     over.abort()
-    await compose.run.end('SIGTERM', STOP_TIMEOUT)
+    await compose.run.end('SIGTERM', isServing ? STOP_TIMEOUT : BREAK_OFF_TIMEOUT)
     await runStep('Removing the containers', ['docker', 'compose', 'down'], inRoot(config))
   }
 }
@@ -80,7 +83,9 @@ function startCompose(config: Config, { clock, report }: Session) {
 }
 
 function failed(end: string, output: string): Refusal {
-  return new Refusal(`docker compose up ended (${end}).`, stripVTControlCharacters(output))
+  const lines = stripVTControlCharacters(output).split('\n')
+  const built = lines.findLastIndex((line) => / Built\s*$/.test(line)) // a build that went well explains nothing
+  return new Refusal(`docker compose up ended (${end}).`, lines.slice(built + 1).join('\n'))
 }
 
 function refusalOf(container: string, code: string, output: string): Refusal {

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { BadSettings, readConfig as readTunnelConfig } from '../tunnel/src/config.ts'
-import { type Environment, readInteger, readSharedSettings } from '../tunnel/src/settings.ts'
+import { type Environment, readInteger, readNetworks, readSharedSettings } from '../tunnel/src/settings.ts'
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
 import { Refusal } from './refusal.ts'
 
@@ -58,6 +58,7 @@ export function readConfig(root: string, flags: string[], env: Environment): Con
 export function refuseWrong(env: Environment, what: string): void {
   const problems: string[] = []
   readSite(env, problems)
+  readComposed(env, problems)
   problems.push(...new Set([...tunnelProblems(env), ...webProblems(env)])) // some settings concern both
   if (problems.length > 0)
     throw new Refusal(`${what}, ${problems.length} problem(s):\n${problems.join('\n')}`)
@@ -69,6 +70,13 @@ export function readSite(env: Environment, problems: string[]): Pick<Config, 'ht
     httpHost: env.HTTP_HOST?.trim() || '127.0.0.1',
     httpPort: readInteger(env, 'HTTP_PORT', 'port', DEFAULT_HTTP_PORT, [1, 65535], problems),
   }
+}
+
+/** What only the compose files read, and Docker would refuse after it has built all. */
+function readComposed(env: Environment, problems: string[]): void {
+  readNetworks(env, 'FRONT_SUBNET', [], problems)
+  for (const name of ['HTTPS_PORT', 'HTTP_PORT_2', 'GRAFANA_PORT'])
+    readInteger(env, name, 'port', 0, [1, 65535], problems)
 }
 
 /** What the tunnel would refuse, told before anything is built. */

@@ -3,7 +3,7 @@
 import { engineProblem, missingImages } from './engine.ts'
 import type { Config } from './environment.ts'
 import { Refusal } from './refusal.ts'
-import { runStep } from './step.mjs'
+import { runStep, type StepFailed } from './step.mjs'
 
 export type Choice = {
   way: 'docker' | 'plain'
@@ -28,13 +28,11 @@ async function bringImages(env: Config['env'], stopped: AbortSignal): Promise<st
   const signal = AbortSignal.any([stopped, AbortSignal.timeout(PULL_TIMEOUT)])
   for (const image of missingImages(env)) {
     const pull = runStep(`Fetching the image ${image}`, ['docker', 'pull', image], { env, signal })
-    if (
-      await pull.then(
-        () => false,
-        () => true,
-      )
+    const why = await pull.then(
+      () => undefined,
+      ({ message, output }: StepFailed) => output.split('\n').at(-1) || message,
     )
-      return `the image ${image} cannot be fetched`
+    if (why !== undefined) return `the image ${image} cannot be fetched (${why})`
   }
   return undefined
 }

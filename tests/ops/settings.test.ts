@@ -80,6 +80,21 @@ describe('The settings in force', () => {
 })
 
 describe('Wrong settings', () => {
+  it('are refused that only compose reads, before it builds', async () => {
+    const failed = await command('scripts/start.ts', {
+      FRONT_SUBNET: 'mine',
+      HTTPS_PORT: '0',
+      GRAFANA_PORT: 'x',
+    })
+    expect(failed.stderr).toContain('cannot start, 3 problem(s):\nFRONT_SUBNET: "mine" is not a network;')
+  })
+
+  it('are not what keeps a deploy from an engine that does not answer', async () => {
+    const failed = await command('scripts/deploy.ts')
+    expect(failed).toMatchObject({ code: 1, stdout: '' })
+    expect(failed.stderr).toBe('culvert: nothing was built or replaced: no Docker Engine answers.\n')
+  })
+
   it('are refused by a deploy before it builds anything, or asks an engine', async () => {
     const failed = await command('scripts/deploy.ts', { SENTRY_TRACES_SAMPLE_RATE: '2', LOG_LEVEL: 'loud' })
     expect(failed).toMatchObject({ code: 1, stdout: '' })

@@ -68,6 +68,17 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
     expect((await fetch(`http://127.0.0.1:${firstPort}/`)).status).toBe(200)
   })
 
+  it('can be stopped while it builds, before anything is up', async () => {
+    await using site = await start()
+    await site.says('Building and starting the containers')
+    site.interrupt()
+    expect(await site.exited).toBe(0)
+    expect(site.output()).toMatch(
+      /stopped in \d+ s\n(.*\n)*Removing the containers: done in \d+ s\nStopped\.\n$/,
+    )
+    expect(site.output()).not.toContain('Culvert runs')
+  })
+
   it('says that another command has stopped the containers', async () => {
     await using site = await start()
     await site.says('Culvert runs at')

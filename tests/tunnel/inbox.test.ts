@@ -1,5 +1,6 @@
 /** What the inbox keeps, and what becomes of an envelope that it cannot keep. */
 
+import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -8,6 +9,7 @@ import { INBOX_DSN } from '../../tunnel/src/dsn.ts'
 import { INBOX_BOUNDS, type InboxBounds, openInbox } from '../../tunnel/src/inbox.ts'
 import { attachmentOf, envelopeOf, errorOf } from '../helpers/envelopes.ts'
 import { makeFolder } from '../helpers/folder.ts'
+import { NODE, ROOT } from '../helpers/node.ts'
 import { post } from '../helpers/post.ts'
 import { startSentry } from '../helpers/sentry.ts'
 import { startTunnel } from '../helpers/tunnel.ts'
@@ -31,6 +33,14 @@ describe('The inbox', () => {
     return started.adopt(openInbox(file, all, now), (inbox) => inbox.close())
   }
 
+  /** What `npm run inbox` does. */
+  const show = (...args: string[]) =>
+    spawnSync(NODE, ['tunnel/src/show-inbox.ts', ...args], {
+      cwd: ROOT,
+      env: { INBOX_FILE: file },
+      encoding: 'utf8',
+    })
+
   const entry = (id: string, time = 0, bytes = 10) => ({ id, time, eventId: null, bytes, types: ['event'] })
 
   it('keeps the newest, so many of them', () => {
@@ -39,6 +49,24 @@ describe('The inbox', () => {
     expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['c', 'b'])
     expect(inbox.read('a')).toBeUndefined()
     expect(inbox.read('c')?.toString()).toBe('c')
+  })
+
+  it('is listed by npm run inbox in a line each, with the error as it was raised, and nothing that a terminal would obey', () => {
+    const inbox = open({})
+    const event = { exception: { values: [{ type: 'TypeError', value: 'no "x"\n\u001b[2J here' }] } }
+    inbox.keep(entry('a', Date.now()), '', Buffer.from(`{}\n{"type":"event"}\n${JSON.stringify(event)}`))
+    const { stdout, status } = show()
+    expect(stdout).toMatch(/^\S+Z {2}a {2}event {2}10 bytes {2}TypeError: no "x" \[2J here\n$/)
+    expect(status).toBe(0)
+  })
+
+  it('is not listed by npm run inbox to whoever asks for what there is not', () => {
+    expect(show('b')).toMatchObject({
+      status: 1,
+      stderr: 'No envelope of this id is in the inbox (any more).\n',
+    })
+    expect(show('--all')).toMatchObject({ status: 1, stderr: expect.stringContaining('npm run inbox -- ID') })
+    expect(show()).toMatchObject({ status: 0, stdout: expect.stringContaining(`The inbox ${file} is empty`) })
   })
 
   it('keeps so many bytes', () => {

@@ -39,8 +39,22 @@ function lineOf({ id, time, bytes, types }: InboxEntry): string {
 /** The first exception, for whoever looks for the error they have just raised. */
 function headline(inbox: Inbox, { id }: InboxEntry): string {
   const text = inbox.read(id)?.toString() ?? ''
-  const [, type, value] = /"exception":\{"values":\[\{"type":"([^"]*)","value":"([^"]*)"/.exec(text) ?? []
-  return type === undefined ? '' : `${type}: ${value}`
+  const [, type, value] =
+    /"exception":\{"values":\[\{"type":("[^"]*"),"value":("(?:[^"\\]|\\.)*")/.exec(text) ?? []
+  return type === undefined || value === undefined ? '' : `${unquote(type)}: ${unquote(value)}`
+}
+
+/** On one line, and nothing in it that a terminal would obey: anyone may have written it. */
+function unquote(literal: string): string {
+  return parse(literal).replace(/[\s\p{Cc}]+/gu, ' ')
+}
+
+function parse(literal: string): string {
+  try {
+    return String(JSON.parse(literal))
+  } catch {
+    return literal
+  }
 }
 
 function tellNothing(): void {
