@@ -137,7 +137,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     const [firstPort, firstNginx] = [port, pidOf(/^nginx: master/)]
     await using _second = await startedUp()
     process.kill(firstNginx, 'SIGKILL')
-    await first.says('nginx ended (killed by SIGKILL) and is started again')
+    await first.says(/nginx ended \(killed by SIGKILL\) and is started again/)
     port = firstPort
     await until(async () => (await status('/')) === 200, 'the first site answers again')
   })
