@@ -12,13 +12,19 @@ export async function runInWords(run: () => Promise<void>): Promise<void> {
   try {
     await run()
   } catch (error) {
-    if (error instanceof StepFailed) console.error(error.output)
-    console.error(`culvert bench: ${error instanceof Invalid ? 'the run is invalid: ' : ''}${say(error)}`)
+    const first = firstOf(error)
+    if (first instanceof StepFailed) console.error(first.output)
+    console.error(`culvert bench: ${first instanceof Invalid ? 'the run is invalid: ' : ''}${say(error)}`)
     process.exitCode = 1
   }
 }
 
-/** What went wrong first stands first; what went wrong while tidying up after it, behind it. */
+/** What went wrong before anything went wrong while tidying up after it. */
+function firstOf(error: unknown): unknown {
+  return error instanceof SuppressedError ? firstOf(error.suppressed) : error
+}
+
+/** That stands first, the rest behind it. */
 function say(error: unknown): string {
   if (error instanceof SuppressedError) return `${say(error.suppressed)}; then ${say(error.error)}`
   return error instanceof Error ? error.message : String(error)
