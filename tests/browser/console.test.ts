@@ -1,9 +1,9 @@
 /** The operator's console in real Chromium, over a site with three tunnels: every figure is what was sent. */
 
 import { randomUUID } from 'node:crypto'
-import { AxeBuilder } from '@axe-core/playwright'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findingsOn } from '../helpers/axe.ts'
 import { capture, captureFor } from '../helpers/captures.ts'
 import { type ConsoleSite, startConsole } from '../helpers/console.ts'
 import { envelopeOf } from '../helpers/envelopes.ts'
@@ -360,19 +360,11 @@ describe('The console', requires('chromium', 'nginx'), () => {
 
   /** What axe finds on a desktop and on a phone is nothing, and the phone shows all of its breadth. */
   async function expectForAll(page: Page, path: string): Promise<void> {
-    await expectNoViolations(page, path)
+    expect([path, await findingsOn(page)]).toEqual([path, []])
     await page.setViewportSize({ width: 390, height: 844 })
     const width = () => page.evaluate(() => document.documentElement.scrollWidth)
     await expect.poll(width, { ...SOON, message: path }).toBe(390) // charts are drawn anew when the width changes
-    await expectNoViolations(page, `${path} on a phone`)
-  }
-
-  async function expectNoViolations(page: Page, where: string): Promise<void> {
-    const { violations } = await new AxeBuilder({ page }).analyze()
-    expect([where, violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)])]).toEqual([
-      where,
-      [],
-    ])
+    expect([path, 'phone', await findingsOn(page)]).toEqual([path, 'phone', []])
   }
 
   it.each(['America/New_York', 'Asia/Kolkata'])(

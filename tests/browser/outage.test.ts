@@ -3,7 +3,7 @@
 import type { Page, Request } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Chromium, SITE_HOST, startChromium, type Visitor } from '../helpers/chromium.ts'
-import { parseEnvelope, type Received } from '../helpers/received.ts'
+import { eventOf, parseEnvelope, type Received } from '../helpers/received.ts'
 import { requires } from '../helpers/requirements.ts'
 import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
 import { cloud, type Site, startSite } from '../helpers/site.ts'
@@ -112,8 +112,7 @@ function segmentsIn(body: Buffer | null): number[] {
 
 /** What the first exception of an event says. */
 function raisedIn(body: Buffer | null): string | undefined {
-  const event = body && parseEnvelope(body).items.find(({ header }) => header.type === 'event')
-  return event ? JSON.parse(String(event.payload)).exception?.values?.[0]?.value : undefined
+  return body ? eventOf(parseEnvelope(body))?.exception?.values?.[0]?.value : undefined
 }
 
 /** `sent_at` is moved by the time it waited (DESIGN §2.5); nothing else is. */

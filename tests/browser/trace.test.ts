@@ -3,7 +3,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Chromium, startChromium } from '../helpers/chromium.ts'
-import { parseEnvelope } from '../helpers/received.ts'
+import { eventOf, parseEnvelope } from '../helpers/received.ts'
 import { requires } from '../helpers/requirements.ts'
 import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
 import { cloud, type Site, startSite } from '../helpers/site.ts'
@@ -108,10 +108,9 @@ describe('One trace', requires('chromium', 'nginx'), () => {
           throw new Error('too early')
         }),
     )
-    const { items } = await sentry.next(({ body, decoded }) => (decoded ?? body).includes('too early'))
-    const event = items.find(({ header }) => header.type === 'event')
+    const received = await sentry.next(({ body, decoded }) => (decoded ?? body).includes('too early'))
     const trace = await page.locator('meta[name="sentry-trace"]').getAttribute('content')
-    expect(JSON.parse(String(event?.payload)).contexts.trace.trace_id).toBe(trace?.slice(0, 32))
+    expect(eventOf(received).contexts.trace.trace_id).toBe(trace?.slice(0, 32))
 
     const loaded = page.waitForResponse((response) => !html.includes(new URL(response.url()).pathname))
     late.resolve()

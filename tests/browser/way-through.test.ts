@@ -115,5 +115,5 @@ async function breakPage(visitor: Visitor, url: string, button: string) {
 }
 
 function hasEvent(body: Buffer | null): boolean {
-  return body !== null && parseEnvelope(body).items.some(({ header }) => header.type === 'event')
+  return body !== null && hasItem('event')(parseEnvelope(body))
 }

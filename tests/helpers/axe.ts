@@ -1,16 +1,20 @@
-/** What shuts people out of a page, in either theme. */
+/** What shuts people out of a page, by what axe finds. */
 
 import AxeBuilder from '@axe-core/playwright'
 import type { Page } from 'playwright-core'
 
-/** One line for each finding of axe, with the elements concerned. */
+/** One line for each finding, with the elements concerned. */
 export async function findingsOn(page: Page): Promise<string[]> {
+  const { violations } = await new AxeBuilder({ page }).analyze()
+  return violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)].join(' '))
+}
+
+/** Of the light theme first, then of the dark one. */
+export async function findingsInBothThemes(page: Page): Promise<string[]> {
   const found: string[] = []
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
-    const { violations } = await new AxeBuilder({ page }).analyze()
-    for (const { id, nodes } of violations)
-      found.push([colorScheme, id, ...nodes.map(({ html }) => html)].join(' '))
+    for (const finding of await findingsOn(page)) found.push(`${colorScheme}: ${finding}`)
   }
   return found
 }

@@ -1,11 +1,22 @@
-/** An operator of the tests, who signs in as a browser's form would. */
+/** An operator of the tests, the web that has a console for them, and how they sign in, as a browser's form would. */
 
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { Glance } from '../../web/lib/console/glance.ts'
+import { TOKEN } from './tunnel.ts'
+import { startWeb, type Web } from './web.ts'
 
 export const PASSWORD = 'correct-horse-battery'
 
 const COOKIE = /^culvert_console=([^;]+)/
+
+/** Starts a web whose console asks these tunnels. `await using` stops it. */
+export function startWebOver(...tunnels: readonly { adminUrl: string }[]): Promise<Web> {
+  return startWeb({
+    OPERATOR_PASSWORD: PASSWORD,
+    ADMIN_TOKEN: TOKEN,
+    TUNNEL_ADMIN: tunnels.map(({ adminUrl }) => new URL(adminUrl).host).join(),
+  })
+}
 
 export type SignIn = {
   status: number

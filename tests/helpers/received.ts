@@ -29,8 +29,14 @@ export type Received = Envelope & {
 }
 
 /** Tells apart what a test waits for: `sentry.next(hasItem('event'))`. */
-export function hasItem(type: string): (received: Received) => boolean {
+export function hasItem(type: string): (envelope: Envelope) => boolean {
   return ({ items }) => items.some(({ header }) => header.type === type)
+}
+
+/** The error in an envelope, if it holds one. */
+export function eventOf({ items }: Envelope) {
+  const event = items.find(({ header }) => header.type === 'event')
+  return event && JSON.parse(String(event.payload))
 }
 
 /** Reads the request to its end. Rejects when the sender leaves before it. */

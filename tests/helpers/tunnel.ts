@@ -21,7 +21,8 @@ export type TunnelOptions = {
 
 export type Tunnel = Awaited<ReturnType<typeof startTunnel>>
 
-const TOKEN = 'token-of-the-tests'
+/** Of the admin ports, unless a test sets another. */
+export const TOKEN = 'token-of-the-tests'
 const CERTIFICATE = resolve(ROOT, 'tests/fixtures/tls/cert.pem')
 const PRELOAD = new URL('./reroute.ts', import.meta.url).href
 

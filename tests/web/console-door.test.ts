@@ -6,7 +6,7 @@ import { sealData } from 'iron-session'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hashPassword } from '../../scripts/hash-password.ts'
 import { ROOT } from '../helpers/node.ts'
-import { get, PASSWORD, signIn } from '../helpers/operator.ts'
+import { get, PASSWORD, signIn, startWebOver } from '../helpers/operator.ts'
 import { startTunnel } from '../helpers/tunnel.ts'
 import { startWeb, type Web } from '../helpers/web.ts'
 
@@ -20,13 +20,7 @@ beforeAll(async () => {
   const tunnel = started.use(await startTunnel())
   const { replica } = await (await tunnel.admin('/status')).json()
   secrets = [replica, tunnel.adminUrl, tunnel.token, PASSWORD]
-  web = started.use(
-    await startWeb({
-      OPERATOR_PASSWORD: PASSWORD,
-      ADMIN_TOKEN: tunnel.token,
-      TUNNEL_ADMIN: new URL(tunnel.adminUrl).host,
-    }),
-  )
+  web = started.use(await startWebOver(tunnel))
 }, 300_000)
 
 afterAll(() => started.disposeAsync())

@@ -9,14 +9,14 @@ import { createWatch, type Snapshot, type Watch } from '../../web/lib/console/wa
 import { captureFor } from '../helpers/captures.ts'
 import { errorOf } from '../helpers/envelopes.ts'
 import { makeFolder } from '../helpers/folder.ts'
-import { get, lookUntil, PASSWORD, signIn } from '../helpers/operator.ts'
+import { get, lookUntil, signIn, startWebOver } from '../helpers/operator.ts'
 import { freePort } from '../helpers/ports.ts'
 import { post } from '../helpers/post.ts'
 import { envelopesIn } from '../helpers/project-tables.ts'
 import { type Sentry, startSentry } from '../helpers/sentry.ts'
 import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
 import { until } from '../helpers/until.ts'
-import { startWeb, type Web } from '../helpers/web.ts'
+import type { Web } from '../helpers/web.ts'
 
 /** What real SDKs sent, and the category that each envelope counts under. */
 const REAL: [capture: string, category: string][] = [
@@ -64,9 +64,9 @@ describe('The figures of the console', () => {
     }
     tunnels = await Promise.all([1, 2, 3].map(async () => started.use(await startTunnel({ env }))))
     lateAdminPort = await freePort()
-    const admins = [...tunnels.map(({ adminUrl }) => new URL(adminUrl).host), `127.0.0.1:${lateAdminPort}`]
+    const all = [...tunnels, { adminUrl: `http://127.0.0.1:${lateAdminPort}` }]
     watch = createWatch({
-      origins: async () => admins.map((host) => `http://${host}`),
+      origins: async () => all.map(({ adminUrl }) => adminUrl),
       ask: async (origin) => {
         const init = { headers: { authorization: `Bearer ${tunnels[0]?.token}` } }
         const [status, metrics] = await Promise.all(
@@ -76,13 +76,7 @@ describe('The figures of the console', () => {
       },
       now: Date.now,
     })
-    web = started.use(
-      await startWeb({
-        OPERATOR_PASSWORD: PASSWORD,
-        ADMIN_TOKEN: tunnels[0]?.token ?? '',
-        TUNNEL_ADMIN: admins.join(),
-      }),
-    )
+    web = started.use(await startWebOver(...all))
     cookie = (await signIn(web.url)).cookie
   }, 300_000)
 

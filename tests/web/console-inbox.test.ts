@@ -3,10 +3,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { INBOX_DSN } from '../../tunnel/src/dsn.ts'
 import { envelopeOf, type Part } from '../helpers/envelopes.ts'
-import { get, PASSWORD, signIn } from '../helpers/operator.ts'
+import { get, signIn, startWebOver } from '../helpers/operator.ts'
 import { post } from '../helpers/post.ts'
 import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
-import { startWeb, type Web } from '../helpers/web.ts'
+import type { Web } from '../helpers/web.ts'
 
 const NO_WORD = { toString: 1, valueOf: 1 }
 const DEEP = 20_000 // levels
@@ -27,13 +27,7 @@ describe('The inbox of the console', () => {
 
   beforeAll(async () => {
     tunnel = started.use(await startTunnel())
-    web = started.use(
-      await startWeb({
-        OPERATOR_PASSWORD: PASSWORD,
-        ADMIN_TOKEN: tunnel.token,
-        TUNNEL_ADMIN: new URL(tunnel.adminUrl).host,
-      }),
-    )
+    web = started.use(await startWebOver(tunnel))
     cookie = (await signIn(web.url)).cookie
   }, 300_000)
 

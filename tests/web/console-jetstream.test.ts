@@ -4,12 +4,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Glance } from '../../web/lib/console/glance.ts'
 import { errorOf } from '../helpers/envelopes.ts'
 import { type Nats, startNats } from '../helpers/nats.ts'
-import { get, lookUntil, PASSWORD, signIn } from '../helpers/operator.ts'
+import { get, lookUntil, signIn, startWebOver } from '../helpers/operator.ts'
 import { post } from '../helpers/post.ts'
 import { requires } from '../helpers/requirements.ts'
 import { type Sentry, startSentry } from '../helpers/sentry.ts'
 import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
-import { startWeb, type Web } from '../helpers/web.ts'
+import type { Web } from '../helpers/web.ts'
 
 const PAGES = ['', '/feed', '/refusals', '/projects', '/spool', '/inbox', '/replicas']
 
@@ -26,13 +26,7 @@ describe('While JetStream is away, the console', requires('nats'), () => {
     nats = started.use(await startNats())
     const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: nats.url }
     tunnels = await Promise.all([1, 2].map(async () => started.use(await startTunnel({ env }))))
-    web = started.use(
-      await startWeb({
-        OPERATOR_PASSWORD: PASSWORD,
-        ADMIN_TOKEN: tunnels[0]?.token ?? '',
-        TUNNEL_ADMIN: tunnels.map(({ adminUrl }) => new URL(adminUrl).host).join(),
-      }),
-    )
+    web = started.use(await startWebOver(...tunnels))
     cookie = (await signIn(web.url)).cookie
   }, 300_000)
 

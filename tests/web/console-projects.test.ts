@@ -2,11 +2,11 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorOf } from '../helpers/envelopes.ts'
-import { get, lookUntil, PASSWORD, signIn } from '../helpers/operator.ts'
+import { get, lookUntil, signIn, startWebOver } from '../helpers/operator.ts'
 import { post } from '../helpers/post.ts'
 import { type Sentry, startSentry } from '../helpers/sentry.ts'
 import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
-import { startWeb, type Web } from '../helpers/web.ts'
+import type { Web } from '../helpers/web.ts'
 
 const MANY = 60
 const IDS = Array.from({ length: MANY }, (_, n) => `${n + 1}`)
@@ -24,13 +24,7 @@ describe('The projects page of the console, with many projects', () => {
     )
     const dsns = IDS.map((id) => sentry.dsn(id)).join(' ')
     tunnel = started.use(await startTunnel({ env: { SENTRY_DSN: dsns } }))
-    web = started.use(
-      await startWeb({
-        OPERATOR_PASSWORD: PASSWORD,
-        ADMIN_TOKEN: tunnel.token,
-        TUNNEL_ADMIN: new URL(tunnel.adminUrl).host,
-      }),
-    )
+    web = started.use(await startWebOver(tunnel))
     cookie = (await signIn(web.url)).cookie
   }, 300_000)
 

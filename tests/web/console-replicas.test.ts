@@ -4,8 +4,8 @@ import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { InboxPage, SpoolPurged, SpoolStatus } from '../../tunnel/src/contract.ts'
 import { type Answers, type FakeTunnel, startFakeTunnel } from '../helpers/fake-tunnel.ts'
-import { get, PASSWORD, signIn } from '../helpers/operator.ts'
-import { startWeb, type Web } from '../helpers/web.ts'
+import { get, signIn, startWebOver } from '../helpers/operator.ts'
+import type { Web } from '../helpers/web.ts'
 
 const SPOOL: SpoolStatus = {
   ...{ id: 'shared-spool', writable: true, since: 0, attempts: [], envelopes: 3, bytes: 3, byProject: [] },
@@ -82,13 +82,7 @@ describe('Of replicas that share a spool and an inbox, the console', () => {
     started.use(second)
     tunnels = [first, second]
     hung = started.use(await startFakeTunnel('hung', { 'GET /status': () => {} }))
-    web = started.use(
-      await startWeb({
-        OPERATOR_PASSWORD: PASSWORD,
-        ADMIN_TOKEN: 'token-of-the-tests',
-        TUNNEL_ADMIN: [...tunnels, hung].map(({ adminUrl }) => new URL(adminUrl).host).join(),
-      }),
-    )
+    web = started.use(await startWebOver(...tunnels, hung))
     cookie = (await signIn(web.url)).cookie ?? ''
   }, 600_000)
 

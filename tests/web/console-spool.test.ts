@@ -3,11 +3,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorOf } from '../helpers/envelopes.ts'
-import { get, PASSWORD, signIn } from '../helpers/operator.ts'
+import { get, signIn, startWebOver } from '../helpers/operator.ts'
 import { post } from '../helpers/post.ts'
 import { startSentry } from '../helpers/sentry.ts'
 import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
-import { startWeb, type Web } from '../helpers/web.ts'
+import type { Web } from '../helpers/web.ts'
 
 const PAGE = 50 // envelopes
 
@@ -22,13 +22,7 @@ describe('The spool page of the console, over two spools', () => {
     await sentry.away()
     tunnels = await Promise.all([1, 2].map(() => startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })))
     for (const tunnel of tunnels) started.use(tunnel)
-    web = started.use(
-      await startWeb({
-        OPERATOR_PASSWORD: PASSWORD,
-        ADMIN_TOKEN: tunnels[0]?.token ?? '',
-        TUNNEL_ADMIN: tunnels.map(({ adminUrl }) => new URL(adminUrl).host).join(),
-      }),
-    )
+    web = started.use(await startWebOver(...tunnels))
     for (const { url } of tunnels)
       for (let n = 0; n < PAGE + 3; n++) {
         const body = errorOf(sentry.dsn(), { event_id: randomUUID().replaceAll('-', '') })

@@ -2,7 +2,7 @@
 
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findingsOn } from '../helpers/axe.ts'
+import { findingsInBothThemes } from '../helpers/axe.ts'
 import { startChromium } from '../helpers/chromium.ts'
 import { startNginx } from '../helpers/nginx.ts'
 import { requires } from '../helpers/requirements.ts'
@@ -35,7 +35,7 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
       )
     const digest = await page.getByText(/^Digest: \d+$/).innerText()
     expect(web.said.stderr).toContain(`digest: '${digest.slice('Digest: '.length)}'`)
-    expect(await findingsOn(page)).toEqual([])
+    expect(await findingsInBothThemes(page)).toEqual([])
 
     await page.getByRole('link', { name: 'Go to the start page' }).click()
     await page.getByRole('heading', { name: 'Does this site notice when it breaks for you?' }).waitFor()
@@ -55,7 +55,7 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
         `Application error: a server-side exception has occurred while loading 127.0.0.1:${web.port} (see the server logs for more information).`,
       )
     await page.getByText(/^Digest: \d+$/).waitFor()
-    expect(await findingsOn(page)).toEqual([])
+    expect(await findingsInBothThemes(page)).toEqual([])
   })
 
   it('that Next could not begin to render stands the host, and two ways on', async () => {
@@ -68,7 +68,7 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
       .toBe(
         `Application error: a server-side exception has occurred while loading 127.0.0.1:${web.port} (see the server logs for more information).`,
       )
-    expect(await findingsOn(page)).toEqual([])
+    expect(await findingsInBothThemes(page)).toEqual([])
     await Promise.all([page.waitForEvent('load'), page.getByRole('button', { name: 'Reload' }).click()])
     await page.getByRole('link', { name: 'Go to the start page' }).click()
     await page.getByRole('heading', { name: 'Does this site notice when it breaks for you?' }).waitFor()
@@ -98,7 +98,7 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
       `Application error: a client-side exception has occurred while loading 127.0.0.1:${web.port} (see the browser console for more information).`,
     )
     expect(await page.getByText('Digest').count()).toBe(0)
-    expect(await findingsOn(page)).toEqual([])
+    expect(await findingsInBothThemes(page)).toEqual([])
 
     await page.getByRole('button', { name: 'Reload' }).click()
     await page.getByRole('heading', { name: 'Does this site notice when it breaks for you?' }).waitFor()
@@ -112,7 +112,7 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
     visitor.expectTrouble(/status of 404/)
     expect((await page.goto(`${web.url}/no-such-page`))?.status()).toBe(404)
     await page.getByRole('heading', { name: 'This page could not be found.' }).waitFor()
-    expect(await findingsOn(page)).toEqual([])
+    expect(await findingsInBothThemes(page)).toEqual([])
     await page.getByRole('link', { name: 'Go to the start page' }).click()
     await page.getByRole('heading', { name: 'Does this site notice when it breaks for you?' }).waitFor()
   })
@@ -126,7 +126,7 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
     await page.getByRole('heading', { name: 'Back in a moment' }).waitFor()
     await page.getByText(`Request ${answer?.headers()['x-request-id']}`).waitFor()
     expect(await page.getByRole('link').allInnerTexts()).toEqual(['Try again', 'Go to the start page'])
-    expect(await findingsOn(page)).toEqual([])
+    expect(await findingsInBothThemes(page)).toEqual([])
   })
 })
 

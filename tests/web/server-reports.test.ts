@@ -1,7 +1,7 @@
 /** What breaks on web's own server is reported by the way that browsers' reports take, from the inside. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasItem, type Received } from '../helpers/received.ts'
+import { eventOf, hasItem, type Received } from '../helpers/received.ts'
 import { requires } from '../helpers/requirements.ts'
 import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
 import { cloud, type Site, startSite } from '../helpers/site.ts'
@@ -71,10 +71,6 @@ describe('An error of web’s own server', requires('nginx'), () => {
     expect(logged.join().match(/"body":"⨯[^}]*broken for a test/g)).toHaveLength(1 + 1 + 120 + 1)
   })
 })
-
-function eventOf({ items }: Received) {
-  return JSON.parse(String(items.find(({ header }) => header.type === 'event')?.payload))
-}
 
 function numberOf(received: Received): number {
   return Number(/number=(\d+)/.exec(eventOf(received).contexts.nextjs.request_path)?.[1])
