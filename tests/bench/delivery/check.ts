@@ -20,13 +20,17 @@ export function check({ situations, ways }: Results, plan: Plan): void {
 }
 
 function faultsOf({ control, replays, beyond }: Outcome, way: WayName, sum: Sum, plan: Plan): string[] {
-  const { raised, made, handed, arrived } = sum
+  const { raised, made, handed, arrived, failures } = sum
   const few = !replays && !beyond && handed < plan.leastErrors
   const disagree = !replays && (raised < made || made < handed)
   const lost = control && way === 'direct' && arrived < handed
   return [
     ...(few ? [`only ${handed} errors were sent`] : []),
     ...(disagree ? [`${raised} errors happened, ${made} events were made, ${handed} sent`] : []),
-    ...(lost ? [`${handed - arrived} were lost where nothing was in their way`] : []),
+    ...(lost
+      ? [
+          `${handed - arrived} were lost where nothing was in their way; Chromium said: ${failures.join(', ') || 'nothing'}`,
+        ]
+      : []),
   ]
 }

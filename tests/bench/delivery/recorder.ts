@@ -14,6 +14,9 @@ export type Manner = (nth: number) => { status: number; delayMs: number }
 /** As a Sentry does that is some way off. */
 export const WELL: Manner = () => ({ status: 200, delayMs: 150 })
 
+/** As one next door does. */
+export const NEARBY: Manner = () => ({ status: 200, delayMs: 20 })
+
 const CLOUD = 'ingest.us.sentry.io'
 
 // A page of another origin may read what Relay lets it read.

@@ -8,7 +8,7 @@ import type { Plan } from './plan.ts'
 import { WELL } from './recorder.ts'
 import type { Scene } from './scene.ts'
 import type { Situation } from './situations.ts'
-import { countsOf, networkChanged, openPages, untilAnswered, type Visit } from './visits.ts'
+import { countsOf, failuresOf, networkChanged, openPages, untilAnswered, type Visit } from './visits.ts'
 import type { Way, WayName } from './ways.ts'
 
 export type Tally = {
@@ -28,6 +28,8 @@ export type Cell = {
   /** What each SDK's visitor sent. */
   tallies: Tally[]
   page: PageTimes
+  /** What Chromium said of posts that failed, each once. */
+  failures: string[]
   /** Requests that Sentry had in hand at the moments when processes were killed or stopped. */
   inHandAtKills: number
 }
@@ -73,6 +75,7 @@ export async function runRound(
         recorder.takenOf(way.project),
       ),
       page: pages.get(way.name) as PageTimes,
+      failures: failuresOf(visits.filter((visit) => visit.way === way)),
       inHandAtKills: inHand.get(way.name) ?? 0,
     })),
   )

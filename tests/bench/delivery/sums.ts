@@ -11,6 +11,7 @@ export type Sum = {
   arrived: number
   duplicates: number
   inHandAtKills: number
+  failures: string[]
   /** Medians of the rounds, in ms, and pages that did not come. */
   page: { p50: number; p95: number; failed: number }
 }
@@ -28,6 +29,7 @@ export function sumOf(rounds: readonly (readonly Cell[])[], way: WayName): Sum {
     arrived: add(tallies, ({ arrived }) => arrived),
     duplicates: add(tallies, ({ duplicates }) => duplicates),
     inHandAtKills: add(cells, ({ inHandAtKills }) => inHandAtKills),
+    failures: [...new Set(cells.flatMap(({ failures }) => failures))],
     page: {
       p50: median(({ page }) => page.p50),
       p95: median(({ page }) => page.p95),

@@ -10,7 +10,7 @@ import type { Counts } from './peers/in-page.ts'
 import type { Recorder } from './recorder.ts'
 import type { Way } from './ways.ts'
 
-export type Visit = { way: Way; kind: PageKind; page: Page; troubles: readonly string[] }
+export type Visit = { way: Way; kind: PageKind; page: Page; troubles: string[] }
 
 export type PageOptions = {
   /** Lists of an ad blocker that the visitors have switched on. */
@@ -19,6 +19,7 @@ export type PageOptions = {
   replay?: boolean
 }
 
+const FAILED_POST = /^failed: POST \S+ (.+)$/
 const LOADED_WITHIN = 120_000 // ms
 const ANSWERED_WITHIN = 120_000 // ms after the trouble: until then a browser hears, or gives up
 
@@ -41,6 +42,7 @@ export async function openPages(visits: readonly Visit[], recorder: Recorder, op
   opened.defer(async () => void (await Promise.all(visits.map(leave))))
   await Promise.all(
     visits.map(async (visit) => {
+      visit.troubles.length = 0
       if (options.lists) await blockAds(visit.page, options.lists)
       await visit.page.goto(urlOf(visit, recorder, options))
     }),
@@ -77,6 +79,14 @@ export async function untilAnswered(visits: readonly Visit[]): Promise<void> {
 /** What the page itself has counted. */
 export function countsOf({ page }: Visit): Promise<Counts> {
   return page.evaluate(() => window.delivery.counts)
+}
+
+/** What Chromium said of their posts that failed, each once. */
+export function failuresOf(visits: readonly Visit[]): string[] {
+  const said = visits.flatMap(({ troubles }) =>
+    troubles.map((trouble) => FAILED_POST.exec(trouble)?.[1] ?? ''),
+  )
+  return [...new Set(said)].filter((failure) => failure !== '')
 }
 
 /** Chromium drops what is on its way when an interface of the machine comes or goes, as those of containers do. */

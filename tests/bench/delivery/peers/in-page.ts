@@ -39,7 +39,7 @@ export function startReporting(sdk: Sdk) {
   const opener: Window | null = window.opener
   const counts: Counts = opener?.delivery.counts ?? { raised: 0, made: 0, handed: [] }
   const tabs: Window[] = []
-  const waiting: { opened?: (tab: Window) => void } = {}
+  const opened = new Map<Window, () => void>()
   let [pending, over] = [0, false]
 
   sdk.init({
@@ -117,17 +117,18 @@ export function startReporting(sdk: Sdk) {
     })
   }
 
-  /** Opens this page in a tab that is of one process with it, and waits until it has loaded. */
-  async function openTab(): Promise<void> {
-    const opened = new Promise<Window>((resolve) => {
-      waiting.opened = resolve
-    })
-    window.open(location.href)
-    tabs.push(await opened)
+  /** Opens this page in tabs that are of one process with it, and waits until all have loaded. */
+  async function openTabs(many: number): Promise<void> {
+    await Promise.all(Array.from({ length: many }, openTab))
   }
 
-  async function openTabs(many: number): Promise<void> {
-    while (tabs.length < many) await openTab()
+  function openTab(): Promise<void> {
+    return new Promise((resolve) => {
+      const tab = window.open(location.href)
+      if (!tab) throw new Error('Chromium opens no tab')
+      tabs.push(tab)
+      opened.set(tab, resolve)
+    })
   }
 
   function stormInTabs(label: string, many: number): void {
@@ -150,11 +151,11 @@ export function startReporting(sdk: Sdk) {
   const pendingAll = (): number =>
     pending + tabs.reduce((sum, { delivery }) => sum + delivery.pendingAll(), 0)
 
-  if (opener) addEventListener('load', () => opener.delivery.waiting.opened?.(window))
+  if (opener) addEventListener('load', () => opener.delivery.opened.get(window)?.())
 
   const delivery = {
     counts,
-    waiting,
+    opened,
     raiseSteadily,
     raiseAtOnce,
     raiseOnLeaving,
