@@ -1,6 +1,6 @@
 /** What the server does once before it answers, and with every error it meets. */
 
-export { captureRequestError as onRequestError } from '@sentry/nextjs'
+export { reportRequestError as onRequestError } from './lib/request-errors.ts'
 
 export async function register(): Promise<void> {
   // Next compiles this for its edge runtime too, where this constant leaves the import out.

@@ -1,6 +1,7 @@
 /** A server action that fails on purpose. */
 'use server'
 
+import { captureException } from '@sentry/nextjs'
 import { headers } from 'next/headers'
 import { type Asked, labError, refusalOf } from '../../lib/lab.ts'
 
@@ -9,7 +10,9 @@ export async function fail(asked: Asked): Promise<{ refused: string }> {
   const { pass, reference } = readAsked(asked)
   const refusal = refusalOf({ pass, reference }, await headers())
   if (refusal) return { refused: refusal }
-  throw labError('in a server action', reference)
+  const error = labError('in a server action', reference)
+  captureException(error, { mechanism: { handled: false, type: 'auto.function.nextjs.server_action' } })
+  throw error
 }
 
 /** Anyone can call an action with anything. */
