@@ -1,9 +1,9 @@
 /** Every button of the error lab, pressed in a real browser, and what arrived of it at Sentry. */
 
-import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findingsInBothThemes, findingsOn } from '../helpers/axe.ts'
 import { type Chromium, startChromium, type Visitor } from '../helpers/chromium.ts'
+import { labUrl } from '../helpers/lab.ts'
 import { eventOf, type Item } from '../helpers/received.ts'
 import { requires } from '../helpers/requirements.ts'
 import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
@@ -40,7 +40,7 @@ const ERRORS = [
   [
     'Fail in a server action',
     /^Thrown on purpose in a server action/,
-    'auto.function.nextjs.on_request_error',
+    'auto.function.nextjs.server_action',
     /status of 500/,
   ],
 ] as const
@@ -96,15 +96,16 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     },
   )
 
-  it('“Fail as the page closes” arrives although the page is gone', async () => {
+  it('“Fail as the page closes” arrives although the page is gone, with the id that the next page tells', async () => {
     await using visitor = await chromium.visitor()
     visitor.allowTrouble(/Thrown while the page closes/)
     await visitor.page.goto(`${site.url}/lab`)
     await visitor.page.getByRole('button', { name: 'Fail as the page closes' }).click()
     await visitor.page.waitForURL('**/lab?closed')
-    await sentry.next((each) =>
+    const { header } = await sentry.next((each) =>
       /^Thrown while the page closes/.test(eventOf(each)?.exception?.values?.[0]?.value),
     )
+    await visitor.page.getByText(`Event ${header.event_id}`).waitFor()
   })
 
   it('“Trace slow work” arrives with its steps, in one trace that the server’s request bears on the wire', async () => {
@@ -186,9 +187,9 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
       const { page } = visitor
       visitor.expectTrouble(/uncaught Error: Thrown/)
       visitor.allowTrouble(/failed: GET \S+\/lab\S* net::ERR_ABORTED/) // Next lets go of an answer when it has what it wants of it
-      const path = await redirectingPath(page)
+      const { pathname, search } = new URL(await labUrl(page, site.url, 'Be led elsewhere', '/lab/redirect'))
       const before = sentry.requests.length
-      await page.evaluate(follow, path)
+      await page.evaluate(follow, pathname + search)
       await page.waitForURL('**/lab?redirected')
       await page.getByRole('button', { name: 'Throw an error' }).click()
       await page.getByText('accepted by this site (200)').waitFor()
@@ -199,17 +200,6 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
       ])
     },
   )
-
-  /** The page that leads elsewhere, with a pass that is still good. */
-  async function redirectingPath(page: Page): Promise<string> {
-    await page.route('**/lab/redirect?**', (route) => route.fulfill({ json: {} }))
-    await page.goto(`${site.url}/lab`)
-    const asked = page.waitForRequest('**/lab/redirect?**')
-    await page.getByRole('button', { name: 'Be led elsewhere' }).click()
-    const { pathname, search } = new URL((await asked).url())
-    await page.unroute('**/lab/redirect?**')
-    return pathname + search
-  }
 
   it('“Send an unfinished trace” is filtered by the tunnel, and reaches Sentry as a count alone', async () => {
     await using visitor = await chromium.visitor()
@@ -245,7 +235,8 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     const called = visitor.page.waitForRequest((request) => 'next-action' in request.headers())
     await press(visitor, 'Fail in a server action', 'accepted by this site (200)')
     const action = (await called).headers()['next-action'] ?? ''
-    const before = sentry.requests.filter(eventOf).length
+    await sentry.idle()
+    const before = sentry.requests.length
 
     const url = `http://127.0.0.1:${site.port}/lab`
     const asked = '?pass=none&reference=00000000'
@@ -269,7 +260,8 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     })
 
     await press(visitor, 'Fail in a server action', 'accepted by this site (200)') // what was raised before it would have come before it
-    expect(sentry.requests.filter(eventOf)).toHaveLength(before + 1)
+    const reached = sentry.requests.slice(before).flatMap(({ items }) => items)
+    expect(reached.map(({ header }) => header.type)).toEqual(['event'])
   })
 
   async function itemOf(type: string, payload: RegExp): Promise<Item> {

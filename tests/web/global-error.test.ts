@@ -1,9 +1,9 @@
 /** What a visitor reads in place of a page that broke, or that never was. */
 
-import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findingsInBothThemes } from '../helpers/axe.ts'
 import { startChromium } from '../helpers/chromium.ts'
+import { labUrl } from '../helpers/lab.ts'
 import { startNginx } from '../helpers/nginx.ts'
 import { requires } from '../helpers/requirements.ts'
 import { BREAKABLE, startWeb, type Web } from '../helpers/web.ts'
@@ -48,7 +48,7 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
     visitor.expectTrouble(/Minified/)
     await page.route('**/monitoring?**', (route) => route.fulfill({ json: {} }))
     visitor.allowTrouble(/failed: GET .* net::ERR_ABORTED/) // the lab is left while it still asks for this and that
-    await page.goto(await failingUrl(page))
+    await page.goto(await labUrl(page, web.url, 'Fail in a server component', '/lab/server-component'))
     await expect
       .poll(() => page.getByRole('heading').innerText(), SOON)
       .toBe(
@@ -129,14 +129,3 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
     expect(await findingsInBothThemes(page)).toEqual([])
   })
 })
-
-/** The lab's page whose server component fails, with a pass that is still good. */
-async function failingUrl(page: Page): Promise<string> {
-  await page.route('**/lab/server-component?**', (route) => route.fulfill({ json: {} }))
-  await page.goto(`${web.url}/lab`)
-  const asked = page.waitForRequest('**/lab/server-component?**')
-  await page.getByRole('button', { name: 'Fail in a server component' }).click()
-  const url = (await asked).url()
-  await page.unroute('**/lab/server-component?**')
-  return url
-}

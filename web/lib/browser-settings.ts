@@ -1,5 +1,7 @@
 /** What the browser has to know before it can report anything, told at run time by every document. */
 
+import { isOfLab, LAB_ENVIRONMENT } from './lab-environment.ts'
+
 export type BrowserSettings = {
   dsn: string
   /** Same-origin URL that reports are posted to. */
@@ -55,8 +57,12 @@ function fetchSettings(): string | undefined {
   return request.status === 200 ? request.responseText : undefined
 }
 
-/** Of the console only what breaks is reported: an operator at work is no visit, and what they look at is nobody's replay. */
+/**
+ * What the lab breaks is told apart. Of the console only what breaks is reported: an operator at work is no visit, and what they look
+ * at is nobody's replay.
+ */
 export function settingsAt(path: string, settings: BrowserSettings): BrowserSettings {
+  if (isOfLab(path)) return { ...settings, environment: LAB_ENVIRONMENT }
   if (!/^\/console(\/|$)/.test(path)) return settings
   const { tracesSampleRate: _, ...others } = settings
   return { ...others, replays: { session: 0, onError: 0 }, feedback: false }

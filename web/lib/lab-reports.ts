@@ -1,30 +1,38 @@
 /** Reports that the lab raises on the server: told apart from real ones, and followed. */
 
+import { type Client, type Event, getIsolationScope } from '@sentry/core'
 import { held } from './held.ts'
+import { isOfLab, LAB_ENVIRONMENT } from './lab-environment.ts'
 
 /** Stands in the message of each, in the browser too. */
 const REFERENCE = /\(lab ([0-9a-f]{8})\)/
 
 export type LabReport = { eventId: string; status?: number }
 
-type LabEvent = { event_id?: string; environment?: string; exception?: { values?: { value?: string }[] } }
-
 const KEPT = 200 // newest
 
 const reports = () => held('lab reports', () => new Map<string, LabReport>())
 
-/** Marks an event of the lab as such. */
-export function markLabEvent<Event extends LabEvent>(event: Event): Event {
-  return referenceIn(event) ? { ...event, environment: 'lab' } : event
+/** Marks errors, traces and log lines of the lab as such, and keeps how each error that it raises was answered. */
+export function followLab(client: Client): void {
+  client.on('createDsc', (trace) => {
+    if (isRequestOfLab(getIsolationScope().getScopeData())) trace.environment = LAB_ENVIRONMENT
+  })
+  client.on('postprocessEvent', (event) => {
+    if (isRequestOfLab(event) || referenceIn(event)) event.environment = LAB_ENVIRONMENT
+  })
+  client.on('beforeCaptureLog', ({ attributes, message }) => {
+    if (attributes && REFERENCE.test(message)) attributes['sentry.environment'] = LAB_ENVIRONMENT
+  })
+  client.on('afterSendEvent', (event, { statusCode }) => keep(event, statusCode))
 }
 
-/** Marks a trace that begins with a page or a route of the lab, for all that is to come of it. */
-export function markLabTrace(trace: { environment?: string }, url: string | undefined): void {
-  if (url && /^\/lab(\/|$)/.test(URL.parse(url)?.pathname ?? '')) trace.environment = 'lab'
+/** How it was answered, for the page that raised it. */
+export function findLabReport(reference: string): LabReport | undefined {
+  return reports().get(reference)
 }
 
-/** Keeps how it was answered, for the page that raised it. */
-export function followLabEvent(event: LabEvent, status: number | undefined): void {
+function keep(event: Event, status: number | undefined): void {
   const reference = referenceIn(event)
   if (!reference || !event.event_id) return
   const kept = reports()
@@ -32,11 +40,13 @@ export function followLabEvent(event: LabEvent, status: number | undefined): voi
   for (const [oldest] of kept) if (kept.size > KEPT) kept.delete(oldest)
 }
 
-export function findLabReport(reference: string): LabReport | undefined {
-  return reports().get(reference)
+/** Whether it came of a request for a page or a route of the lab. */
+function isRequestOfLab({ sdkProcessingMetadata }: Pick<Event, 'sdkProcessingMetadata'>): boolean {
+  const { url = '' } = sdkProcessingMetadata?.normalizedRequest ?? {}
+  return isOfLab(URL.parse(url)?.pathname ?? '')
 }
 
-function referenceIn({ exception }: LabEvent): string | undefined {
+function referenceIn({ exception }: Event): string | undefined {
   for (const { value } of exception?.values ?? []) {
     const reference = REFERENCE.exec(value ?? '')?.[1]
     if (reference) return reference

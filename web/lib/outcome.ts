@@ -9,6 +9,8 @@ export type Outcome =
   | { is: 'answered'; answered: Answered; eventId?: string; receipt?: Receipt }
   /** Nobody answered, or it was not posted within `LONGEST_WAIT`. */
   | { is: 'unanswered' }
+  /** It was posted as its page closed, which heard no answer. */
+  | { is: 'unheard'; eventId: string }
   /** Nothing was to be reported, and nothing was. */
   | { is: 'left-out'; why: string }
   | { is: 'refused'; why: string }
@@ -19,6 +21,8 @@ export function describeOutcome(outcome: Outcome): { state: State; text: string 
   if (outcome.is === 'sending') return { state: 'busy', text: 'on its way' }
   if (outcome.is === 'unanswered')
     return { state: 'bad', text: 'not taken: no answer, or this browser was asked to hold reports back' }
+  if (outcome.is === 'unheard')
+    return { state: 'idle', text: 'sent as the page closed: no page was left to hear the answer' }
   if (outcome.is === 'left-out') return { state: 'drop', text: `not reported, on purpose: ${outcome.why}` }
   if (outcome.is === 'refused') return { state: 'hold', text: REFUSED[outcome.why] ?? 'nothing was raised' }
   const { answered, receipt } = outcome

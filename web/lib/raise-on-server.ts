@@ -4,7 +4,7 @@ import { fail } from '../app/lab/actions.ts'
 import type { LabReport } from './lab-reports.ts'
 import type { Outcome } from './outcome.ts'
 
-type Asked = { pass: string; reference: string }
+export type Asked = { pass: string; reference: string }
 
 const REPORTED_WITHIN = 6_000 // ms
 const LEFT_OUT_AFTER = 2_000 // ms without a report

@@ -1,6 +1,15 @@
 /** What the lab raises in the browser, each kind for real. `reference` stands somewhere in each. */
 
+import {
+  createEnvelope,
+  dsnToString,
+  type EventEnvelope,
+  generateSpanId,
+  generateTraceId,
+  uuid4,
+} from '@sentry/core'
 import * as Sentry from '@sentry/nextjs'
+import { LAB_ENVIRONMENT } from './lab-environment.ts'
 import { addReplay, addTracing } from './late-integrations.ts'
 
 export const thrown = (how: string, reference: string) => new Error(`${how} on purpose (lab ${reference})`)
@@ -20,22 +29,19 @@ export function unfinished(reference: string): void {
   if (!client || !dsn) return
   const now = Date.now() / 1000
   const transaction = {
-    type: 'transaction',
+    type: 'transaction' as const,
     transaction: 'incomplete-app-router-transaction',
-    event_id: hex(32),
+    event_id: uuid4(),
     start_timestamp: now - 1,
     timestamp: now,
-    environment: 'lab',
+    environment: LAB_ENVIRONMENT,
     tags: { lab: reference },
-    contexts: { trace: { trace_id: hex(32), span_id: hex(16), op: 'navigation' } },
+    contexts: { trace: { trace_id: generateTraceId(), span_id: generateSpanId(), op: 'navigation' } },
     spans: [],
   }
-  const header = {
-    event_id: transaction.event_id,
-    sent_at: new Date().toISOString(),
-    dsn: `${dsn.protocol}://${dsn.publicKey}@${dsn.host}${dsn.port && `:${dsn.port}`}/${dsn.path && `${dsn.path}/`}${dsn.projectId}`,
-  }
-  void client.sendEnvelope([header, [[{ type: 'transaction' }, transaction]]] as never)
+  const { event_id } = transaction
+  const header = { event_id, sent_at: new Date().toISOString(), dsn: dsnToString(dsn) }
+  void client.sendEnvelope(createEnvelope<EventEnvelope>(header, [[{ type: 'transaction' }, transaction]]))
 }
 
 const SLOW = 1_200 // ms
@@ -106,16 +112,28 @@ export async function replay(): Promise<void> {
   await recorder?.stop()
 }
 
+const LEFT_BEHIND = 'lab'
+
 /** Throws when the page is all but gone, and leaves. */
 export function lastMoment(reference: string): void {
   addEventListener(
     'pagehide',
     () => {
+      Sentry.getClient()?.on('beforeSendEvent', ({ event_id = '' }) =>
+        sessionStorage.setItem(LEFT_BEHIND, event_id),
+      )
       throw thrown('Thrown while the page closes', reference)
     },
     { once: true },
   )
   location.assign('/lab?closed')
+}
+
+/** The id of what the page before this one raised in its last moment; given once. */
+export function takeLastMoment(): string | undefined {
+  const eventId = sessionStorage.getItem(LEFT_BEHIND) ?? undefined
+  sessionStorage.removeItem(LEFT_BEHIND)
+  return eventId
 }
 
 /** A page may not take a picture of itself without asking; a drawn one is as good here. */
@@ -131,10 +149,4 @@ async function picture(reference: string): Promise<Uint8Array> {
   }
   const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done))
   return new Uint8Array((await blob?.arrayBuffer()) ?? [])
-}
-
-function hex(digits: number): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(digits / 2)), (byte) =>
-    byte.toString(16).padStart(2, '0'),
-  ).join('')
 }

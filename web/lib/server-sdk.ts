@@ -2,7 +2,7 @@
 
 import * as Sentry from '@sentry/nextjs'
 import type { Config } from './config.ts'
-import { followLabEvent, markLabEvent, markLabTrace } from './lab-reports.ts'
+import { followLab } from './lab-reports.ts'
 import { asksForPrivacy, PRIVACY_TAG, type PrivacySignal } from './privacy.ts'
 import { DATA_COLLECTION, signalOptions } from './reporting.ts'
 import { createSampler } from './sampling.ts'
@@ -22,7 +22,7 @@ export function startServerSdk({ browser, lab, privacySignal, serverTunnel }: Co
     ...(tracesSampleRate !== undefined && {
       tracesSampler: createSampler(tracesSampleRate, privacySignal, () => performance.now()),
     }),
-    beforeSend: (event) => honour(markLabEvent(event), privacySignal),
+    beforeSend: (event) => honour(event, privacySignal),
     ...signalOptions(browser),
     traceLifecycle: 'static', // streamed spans go before it is known that theirs was a not-found page
     propagateTraceparent: traceparent,
@@ -35,8 +35,7 @@ export function startServerSdk({ browser, lab, privacySignal, serverTunnel }: Co
     transportOptions: { bufferSize: WAITING },
     dataCollection: DATA_COLLECTION,
   })
-  if (lab) client?.on('createDsc', (trace) => markLabTrace(trace, urlInHand()))
-  client?.on('afterSendEvent', (event, { statusCode }) => followLabEvent(event, statusCode))
+  if (lab && client) followLab(client)
 }
 
 /** Sessions are of visitors, and their browsers tell of them; a server would count health checks, and one that lives on as crashed. */
@@ -54,11 +53,6 @@ function honour(event: Sentry.ErrorEvent, privacySignal: PrivacySignal): Sentry.
   const { headers } = event.sdkProcessingMetadata?.normalizedRequest ?? {}
   if (!asksForPrivacy(headers?.['sec-gpc'])) return event
   return privacySignal === 'off' ? null : { ...event, tags: { ...event.tags, ...PRIVACY_TAG } }
-}
-
-/** Of the request that is being answered. */
-function urlInHand(): string | undefined {
-  return Sentry.getIsolationScope().getScopeData().sdkProcessingMetadata.normalizedRequest?.url
 }
 
 /** Resolves when what was reported is sent, after `ms` at the latest. */

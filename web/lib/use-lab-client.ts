@@ -1,4 +1,4 @@
-/** Sets the SDK of this page up for the lab: all that it can send is on, and says that it is of the lab. */
+/** Sets the SDK of this page up for the lab: all that it can send is on. */
 
 import { addIntegration, consoleLoggingIntegration, getClient } from '@sentry/nextjs'
 import { useEffect } from 'react'
@@ -7,7 +7,6 @@ export function useLabClient(): void {
   useEffect(() => {
     const options = getClient()?.getOptions()
     if (!options) return
-    options.environment = 'lab'
     delete options.beforeSendLog
     delete options.beforeSendMetric
     addIntegration(consoleLoggingIntegration({ levels: ['info'] }))

@@ -14,14 +14,12 @@ type Props = {
   disabled?: boolean
   /** What tells its envelopes from others; the reference unless given. */
   mark?: string
-  /** The page is left by it. */
-  leaves?: boolean
 } & (
   | { onPress: (reference: string) => void | Promise<void> }
   | { onServer: (reference: string) => Promise<Outcome> }
 )
 
-export function LabRow({ name, children, disabled = false, mark, leaves, ...raises }: Props) {
+export function LabRow({ name, children, disabled = false, mark, ...raises }: Props) {
   const { outcome, tell, follow } = useOutcome()
   const press = () => {
     const reference = newReference()
@@ -30,7 +28,7 @@ export function LabRow({ name, children, disabled = false, mark, leaves, ...rais
       raises.onServer(reference).then(tell, () => tell({ is: 'unanswered' }))
       return
     }
-    if (!leaves) follow(mark ?? reference)
+    follow(mark ?? reference)
     void raises.onPress(reference)
   }
   return (
@@ -66,7 +64,7 @@ export function Row({ name, about, outcome, children }: RowProps) {
 function OutcomeText({ outcome }: { outcome: Outcome }) {
   const { state, text } = describeOutcome(outcome)
   const [what, why] = text.split(/(?=: )/)
-  const eventId = outcome.is === 'answered' && outcome.eventId
+  const eventId = 'eventId' in outcome && outcome.eventId
   return (
     <p className="flex gap-2">
       <StateMark state={state} className="mt-1 size-5" />

@@ -5,9 +5,10 @@ import { useRouter } from 'next/navigation'
 import { type ReactNode, useEffect, useState } from 'react'
 import type { Outcome } from '../lib/outcome.ts'
 import * as raise from '../lib/raise.ts'
-import { ask, askQuietly, callAction } from '../lib/raise-on-server.ts'
+import { type Asked, ask, askQuietly, callAction } from '../lib/raise-on-server.ts'
 import { useLabClient } from '../lib/use-lab-client.ts'
 import { Card } from './card.tsx'
+import { CloseRow } from './close-row.tsx'
 import { LabRow } from './lab-row.tsx'
 import { RenderRow } from './render-row.tsx'
 
@@ -38,9 +39,7 @@ export function Lab({ pass }: { pass: string }) {
           The code caught it, and reports it all the same.
         </LabRow>
         <RenderRow />
-        <LabRow name="Fail as the page closes" onPress={raise.lastMoment} leaves>
-          Thrown when this page is all but gone, so nobody hears the answer: look for it where reports arrive.
-        </LabRow>
+        <CloseRow />
       </Group>
       <Group title="On the server">
         <LabRow
@@ -102,8 +101,6 @@ function Group({ title, children }: { title: string; children: ReactNode }) {
     </Card>
   )
 }
-
-type Asked = { pass: string; reference: string }
 
 /** The server raises for a pass that it takes once: after each, the page asks for the next. */
 function usePass(pass: string) {

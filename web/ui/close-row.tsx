@@ -1,0 +1,29 @@
+/** The row of the lab that fails as its page closes; the page that comes then tells of it. */
+'use client'
+
+import { useEffect, useState } from 'react'
+import type { Outcome } from '../lib/outcome.ts'
+import { lastMoment, takeLastMoment } from '../lib/raise.ts'
+import { Button } from './button.tsx'
+import { newReference, Row } from './lab-row.tsx'
+
+const NAME = 'Fail as the page closes'
+
+export function CloseRow() {
+  const [outcome, tell] = useState<Outcome>()
+  useEffect(() => {
+    const eventId = takeLastMoment()
+    if (eventId) tell({ is: 'unheard', eventId })
+  }, [])
+  return (
+    <Row
+      name={NAME}
+      about="Thrown when this page is all but gone; the next one tells its id."
+      outcome={outcome}
+    >
+      <Button weight="quiet" onClick={() => lastMoment(newReference())}>
+        {NAME}
+      </Button>
+    </Row>
+  )
+}
