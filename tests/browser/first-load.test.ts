@@ -1,22 +1,66 @@
 /** What the first visit of the start page costs a visitor. */
 
-import { expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { scriptBytes } from '../bench/first-load.ts'
-import { startChromium } from '../helpers/chromium.ts'
+import { type Chromium, startChromium } from '../helpers/chromium.ts'
 import { requires } from '../helpers/requirements.ts'
-import { startSite } from '../helpers/site.ts'
+import { type Site, startSite } from '../helpers/site.ts'
+import { startWeb } from '../helpers/web.ts'
 
-const MOST = 150 * 1024
+const MOST = 150_000
+const LEAST = 50_000
 
-it(
-  'The first load of the start page is at most 150 KB of JavaScript, the SDK in it',
-  requires('chromium', 'nginx'),
-  async () => {
-    await using site = await startSite()
-    await using chromium = await startChromium()
+const EVERYTHING = {
+  SENTRY_TRACES_SAMPLE_RATE: '1',
+  SENTRY_REPLAYS_SESSION_SAMPLE_RATE: '1',
+  SENTRY_FEEDBACK: 'on',
+  SENTRY_LOGS: 'on',
+}
+
+describe('The first load of the start page', requires('chromium', 'nginx'), () => {
+  const started = new AsyncDisposableStack()
+  let site: Site
+  let chromium: Chromium
+
+  beforeAll(async () => {
+    site = started.use(await startSite())
+    chromium = started.use(await startChromium())
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  it('is at most 150 KB of JavaScript, the SDK in it', async () => {
     const { bytes, files } = await scriptBytes(chromium, `http://127.0.0.1:${site.port}/`) // where Chromium takes brotli, as over https
     expect(files.length).toBeGreaterThan(3)
-    expect(bytes).toBeGreaterThan(50 * 1024)
+    expect(bytes).toBeGreaterThan(LEAST)
     expect(bytes).toBeLessThanOrEqual(MOST)
-  },
-)
+  })
+
+  it('is the same until the page has loaded, whatever of the SDK is switched on', async () => {
+    await using full = await startWeb(EVERYTHING)
+    const ofPlain = await scriptsOf(chromium, site.web.url)
+    const ofFull = await scriptsOf(chromium, full.url)
+    expect(ofPlain.before.length).toBeGreaterThan(3)
+    expect(ofPlain.after).toEqual([])
+    expect(ofFull.before).toEqual(ofPlain.before)
+    expect(ofFull.after.length).toBeGreaterThanOrEqual(4) // traces, replays, the console and feedback
+  })
+})
+
+/** Paths of the scripts that a visit asks for before and after the page has loaded. */
+async function scriptsOf(chromium: Chromium, url: string): Promise<{ before: string[]; after: string[] }> {
+  await using visitor = await chromium.visitor()
+  const { page } = visitor
+  await page.route('**/monitoring?**', (route) => route.fulfill({ json: {} }))
+  await page.goto(url, { waitUntil: 'networkidle' })
+  const asked = await page.evaluate(() => {
+    const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[]
+    const resources = performance.getEntriesByType('resource').filter(({ name }) => /\.js$/.test(name))
+    return resources.map(({ name, startTime }) => ({
+      path: new URL(name).pathname,
+      isLate: startTime >= (navigation?.loadEventStart ?? 0),
+    }))
+  })
+  const paths = (isLate: boolean) => asked.filter((each) => each.isLate === isLate).map(({ path }) => path)
+  return { before: paths(false).sort(), after: paths(true) }
+}

@@ -152,7 +152,7 @@ describe('The self-check', requires('chromium', 'nginx'), () => {
     }
   })
 
-  it('says what it needs where scripts are off', async () => {
+  it('says what it needs where scripts are off, and not that it is under way', async () => {
     await using visitor = await chromium.visitor({ javaScriptEnabled: false })
     visitor.expectTrouble(/failed: GET .*\.js csp/)
     await visitor.page.goto(site.url)

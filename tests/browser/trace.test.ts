@@ -12,6 +12,9 @@ import { startUpstream, type Upstream } from '../nginx/upstream.ts'
 
 const CALLING = `--import=${new URL('../helpers/calling.ts', import.meta.url).href}`
 
+/** What Next gives the page to go elsewhere without a new document. */
+type NextWindow = { next: { router: { push(path: string): void } } }
+
 type Transaction = {
   transaction: string
   contexts: { trace: { trace_id: string; parent_span_id?: string } }
@@ -122,6 +125,21 @@ describe('One trace', requires('chromium', 'nginx'), () => {
     expect(String(told?.postDataBuffer())).toContain(trace?.slice(0, 32))
   })
 
+  it('is begun anew when a visitor goes on to another page, which the server’s part of that page continues', async () => {
+    await using visitor = await chromium.visitor()
+    const { page, posts } = visitor
+    visitor.allowTrouble(/ERR_ABORTED/) // Next lets go of an answer when it has what it wants of it
+    await page.goto(`${site.url}/lab`, { waitUntil: 'networkidle' })
+    const first = await page.locator('meta[name="sentry-trace"]').getAttribute('content')
+    const asked = page.waitForRequest(/\/lab\?on&_rsc=/)
+    await page.evaluate(() => (window as unknown as NextWindow).next.router.push('/lab?on'))
+    const headers = await (await asked).allHeaders()
+    const trace = String(headers['sentry-trace']).slice(0, 32)
+    expect(trace).not.toBe(first?.slice(0, 32))
+    await until(async () => transactionsOf(sentry).some(isChildOf(headers)))
+    await until(async () => posts.some((post) => navigationsIn(post.postDataBuffer()).includes(trace)))
+  })
+
   it('is never begun for health checks, for settings, for the console, and for a page that is not there', async () => {
     const before = sentry.requests.length
     await using visitor = await chromium.visitor()
@@ -174,12 +192,30 @@ async function hide(page: Page): Promise<void> {
   await page.waitForLoadState('networkidle')
 }
 
-/** What an envelope of the browser says of whole pages. */
+type Span = {
+  name: string
+  trace_id: string
+  is_segment: boolean
+  attributes: Record<string, { value: unknown }>
+}
+
+/** Names of whole pages that an envelope of the browser tells of. */
 function segmentsIn(body: Buffer | null): string[] {
+  return spansIn(body)
+    .filter((span) => span.is_segment)
+    .map(({ name }) => name)
+}
+
+/** Traces of pages that a visitor went on to without a new document. */
+function navigationsIn(body: Buffer | null): string[] {
+  return spansIn(body)
+    .filter((span) => span.is_segment && span.attributes['sentry.op']?.value === 'navigation')
+    .map(({ trace_id }) => trace_id)
+}
+
+function spansIn(body: Buffer | null): Span[] {
   const items = body ? parseEnvelope(body).items : []
   return items
     .filter(({ header }) => header.type === 'span')
     .flatMap(({ payload }) => JSON.parse(String(payload)).items)
-    .filter((span) => span.is_segment)
-    .map(({ name }) => name)
 }

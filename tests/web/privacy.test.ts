@@ -33,13 +33,13 @@ describe('Of a visitor who asks for privacy', requires('chromium'), () => {
   afterAll(() => chromium?.close())
 
   it.each([
-    ['off', []],
-    ['errors', ['event of one who asked']],
-    ['mark', ['event of one who asked', 'replay_event', 'span']],
+    ['off', [], 'So nothing is reported of you'],
+    ['errors', ['event of one who asked'], 'So of you errors alone are reported'],
+    ['mark', ['event of one who asked', 'replay_event', 'span'], 'Your reports are marked with that'],
   ])(
-    'the browser reports, with PRIVACY_SIGNAL=%s, %j',
+    'the browser reports, with PRIVACY_SIGNAL=%s, %j, and the page says: %s',
     { timeout: 180_000 },
-    async (PRIVACY_SIGNAL, expected) => {
+    async (PRIVACY_SIGNAL, expected, says) => {
       await using web = await startWeb({ ...EVERYTHING, PRIVACY_SIGNAL })
       await using visitor = await chromium.visitor()
       const { page, posts } = visitor
@@ -51,6 +51,7 @@ describe('Of a visitor who asks for privacy', requires('chromium'), () => {
         told().includes(kind) || page.waitForRequest(() => told().includes(kind))
 
       await page.goto(web.url, { waitUntil: 'networkidle' })
+      await page.getByText(`(Global Privacy Control). ${says}`).waitFor()
       await failLater(page)
       for (const kind of expected) await isTold(kind)
       await page.waitForLoadState('networkidle')

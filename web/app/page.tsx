@@ -2,6 +2,7 @@
 
 import type { ReactNode } from 'react'
 import { config } from '../lib/config.ts'
+import { PrivacyNote } from '../ui/privacy-note.tsx'
 import { SelfCheck } from '../ui/self-check.tsx'
 import { Shell } from '../ui/shell.tsx'
 
@@ -19,6 +20,7 @@ export default function Home() {
           arrive.
         </p>
       </header>
+      <PrivacyNote />
       <div className="mt-10">
         <noscript>
           <p className="mb-6 rounded-card border border-line bg-surface p-5">

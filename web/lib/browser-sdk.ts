@@ -1,6 +1,12 @@
 /** The browser's Sentry SDK: what of it is there before the page, how that is set up, and what comes after. */
 
-import { applySdkMetadata, type Integration, propagationContextFromHeaders } from '@sentry/core'
+import {
+  applySdkMetadata,
+  consoleIntegration,
+  type Integration,
+  initAndBind,
+  propagationContextFromHeaders,
+} from '@sentry/core'
 import * as Sentry from '@sentry/react'
 import type { BrowserSettings } from './browser-settings.ts'
 import { heardFetch } from './heard.ts'
@@ -9,13 +15,14 @@ import { PRIVACY_TAG } from './privacy.ts'
 import { DATA_COLLECTION, signalOptions } from './reporting.ts'
 
 /**
- * `init` of `@sentry/nextjs` would bring browser tracing and Next's other router into the first load of every page. This is the
- * same SDK without them: React's, and what `@sentry/nextjs` adds for errors. What a page asks for before it has loaded bears no trace.
+ * `init` of `@sentry/nextjs` would bring browser tracing and Next's other router into the first load of every page, and that of
+ * `@sentry/react` what is for AI agents and browser extensions. This is the same client without them, and with what `@sentry/nextjs`
+ * adds for errors. What a page asks for before it has loaded bears no trace.
  */
 export function startBrowserSdk(settings: BrowserSettings): void {
   const { dsn, tunnel, environment, release, sampleRate, tracesSampleRate, asksForPrivacy } = settings
   const { replays, feedback, logs, traceparent } = settings
-  const options: Sentry.BrowserOptions = {
+  const options: ConstructorParameters<typeof Sentry.BrowserClient>[0] = {
     dsn,
     tunnel,
     environment,
@@ -28,13 +35,14 @@ export function startBrowserSdk(settings: BrowserSettings): void {
     propagateTraceparent: traceparent,
     ignoreErrors: IGNORED_ERRORS,
     ignoreSpans: IGNORED_SPANS,
-    integrations: [hostlessFiles],
+    integrations: INTEGRATIONS.map((make) => make()),
+    stackParser: Sentry.defaultStackParser,
     ...(asksForPrivacy && { initialScope: { tags: PRIVACY_TAG } }),
     transport: makeTransport,
     dataCollection: DATA_COLLECTION,
   }
   applySdkMetadata(options, 'nextjs', ['nextjs', 'react'])
-  Sentry.init(options)
+  initAndBind(Sentry.BrowserClient, options)
   continueTrace()
   afterThePage(() => {
     if (tracesSampleRate !== undefined) addTracing()
@@ -48,14 +56,8 @@ function makeTransport(options: Parameters<typeof Sentry.makeFetchTransport>[0])
   return Sentry.makeFetchTransport(options, heardFetch)
 }
 
-/** By what Next leads elsewhere. */
-const IGNORED_ERRORS = [/^NEXT_REDIRECT$/]
-
-/** A page that is not there, and what routers of older versions began before they knew for what. */
-const IGNORED_SPANS = [/^\/404$/, /^incomplete-app-router-transaction$/]
-
 /** One build is served from many hosts: the same error has the same files on each. */
-const hostlessFiles: Integration = {
+const hostlessFiles = (): Integration => ({
   name: 'HostlessFiles',
   processEvent(event) {
     const frames = event.exception?.values?.flatMap(({ stacktrace }) => stacktrace?.frames ?? []) ?? []
@@ -63,7 +65,30 @@ const hostlessFiles: Integration = {
       if (frame.filename) frame.filename = frame.filename.replace(location.origin, 'app://')
     return event
   },
-}
+})
+
+/**
+ * What the SDK has of itself, in its order, and ours; but not what wraps every timer and listener, which tells more of errors in
+ * scripts of other origins alone, and here are none.
+ */
+const INTEGRATIONS = [
+  Sentry.eventFiltersIntegration,
+  Sentry.breadcrumbsIntegration,
+  consoleIntegration,
+  Sentry.globalHandlersIntegration,
+  Sentry.linkedErrorsIntegration,
+  Sentry.dedupeIntegration,
+  Sentry.httpContextIntegration,
+  Sentry.cultureContextIntegration,
+  Sentry.browserSessionIntegration,
+  hostlessFiles,
+]
+
+/** By what Next leads elsewhere. */
+const IGNORED_ERRORS = [/^NEXT_REDIRECT$/]
+
+/** A page that is not there, and what routers of older versions began before they knew for what. */
+const IGNORED_SPANS = [/^\/404$/, /^incomplete-app-router-transaction$/]
 
 /** What fails before tracing is there belongs to the page's trace all the same, which the server has begun. */
 function continueTrace(): void {

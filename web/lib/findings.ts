@@ -117,7 +117,7 @@ function keptVerdict(direct: Try): Verdict {
   }
 }
 
-const NOTICED = 'Errors here are noticed all the same.'
+const NOTICED = 'Errors here can be noticed all the same.'
 
 function throughVerdict(direct: Try): Verdict {
   if (direct.outcome === 'forbidden')

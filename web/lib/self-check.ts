@@ -1,5 +1,7 @@
 /** What this browser can reach, tried with a report that says nothing: an empty client report costs nobody anything. */
 
+import type { Answer } from 'tunnel/contract'
+
 /** Where to try. Made by the server, which knows the DSN. */
 export type Plan = {
   dsn: string
@@ -20,7 +22,7 @@ export type Try =
   | { outcome: 'late'; took: number }
 
 /** What became of the envelope, as the tunnel that took it says. */
-export type Receipt = { answer: string; reason?: string; upstreamStatus?: number; upstreamTook?: number }
+export type Receipt = { answer: Answer; reason?: string; upstreamStatus?: number; upstreamTook?: number }
 
 const LONGEST = 10_000 // ms
 const VIOLATION_GRACE = 100 // ms within which the browser tells that a policy was the reason

@@ -1,6 +1,5 @@
 /** Two ways for one report, drawn: the road to Sentry above, the pipe through this site below. */
 
-import type { ReactNode } from 'react'
 import type { State } from '../lib/state.ts'
 import { STATE_TEXT } from './state.tsx'
 
@@ -40,7 +39,7 @@ export function Lanes({ road, pipe, end }: Props) {
 }
 
 /** Done: the whole length. Stopped: the first part of it. */
-const LENGTHS: Record<State, ReactNode> = {
+const LENGTHS: Record<State, string> = {
   idle: '0 100',
   busy: '3 7',
   good: '100 0',
@@ -56,7 +55,7 @@ function Lane({ state, path }: { state: State; path: string }) {
       d={path}
       pathLength="100"
       strokeWidth="4"
-      strokeDasharray={`${LENGTHS[state]}`}
+      strokeDasharray={LENGTHS[state]}
       stroke="currentColor"
       className={`${STATE_TEXT[state]} ${state === 'idle' ? 'hidden' : ''}`}
     />

@@ -7,7 +7,7 @@ import { attempt, fetchReceipt, type Plan, type Receipt, type Try } from '../lib
 import { Button } from './button.tsx'
 import { Card } from './card.tsx'
 import { CodeBlock } from './code-block.tsx'
-import { FateBadge, type FateName } from './fate.tsx'
+import { FateBadge } from './fate.tsx'
 import { Lanes } from './lanes.tsx'
 import { StateMark } from './state.tsx'
 import { StatusRow } from './status-row.tsx'
@@ -78,7 +78,7 @@ function ReceiptText({ tried, receipt }: { tried: Try | undefined; receipt: Rece
           (token ? 'There is none to show: this site keeps it to itself.' : 'There is none to show.')}
         {token && receipt && receipt !== 'none' && (
           <>
-            <FateBadge fate={receipt.answer as FateName} />
+            <FateBadge fate={receipt.answer} />
             <span className="text-note text-quiet">
               <code>{token}</code>
             </span>

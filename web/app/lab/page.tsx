@@ -6,6 +6,7 @@ import { connection } from 'next/server'
 import { config } from '../../lib/config.ts'
 import { issuePass } from '../../lib/lab.ts'
 import { Lab } from '../../ui/lab.tsx'
+import { PrivacyNote } from '../../ui/privacy-note.tsx'
 import { Shell } from '../../ui/shell.tsx'
 
 export const metadata: Metadata = { title: 'Error lab' }
@@ -24,6 +25,7 @@ export default async function LabPage() {
           <code className="text-ink">environment: lab</code>.
         </p>
       </header>
+      <PrivacyNote />
       <noscript>
         <p className="mt-8 rounded-card border border-line bg-surface p-5">
           The lab needs JavaScript, which is off in this browser: its buttons do nothing, and nothing is
