@@ -6,9 +6,6 @@ import type { NextConfig } from 'next'
 import { SAFETY_HEADERS } from './lib/safety.ts'
 import { sourceMapOptions } from './lib/source-maps.ts'
 
-/** Files that are there in brotli too. */
-const COMPRESSED = '/_next/static/:path(.*\\.(?:js|css))'
-
 /** Every browser over https does; nginx knows gzip alone. The files are made by `compress-static.ts`. */
 const TAKES_BROTLI = { type: 'header', key: 'accept-encoding', value: '(?:|.*[ ,])br(?:[ ,;].*|)' } as const
 
