@@ -71,7 +71,7 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     await outcome.waitFor()
     await page
       .locator('button[aria-disabled=false]', { hasText: /^(Fail|Ask|Be)/ })
-      .nth(5)
+      .nth(4)
       .waitFor() // the page has its next pass
     return outcome.innerText()
   }
