@@ -233,7 +233,7 @@ describe('The figures of the console', () => {
     const known = cards.map((card) => {
       const [, fate] = /fate=(\w+)/.exec(card) ?? []
       const [, reason = ''] = /reason=([\w-]+)/.exec(card) ?? []
-      const [, count] = /tabular-nums">(\d+)<\/span>/.exec(card) ?? []
+      const [, count] = /tabular-nums">(\d+) envelopes?<\/span>/.exec(card) ?? []
       const times = /First <time dateTime="([^"]+)".*last <time dateTime="([^"]+)"/.exec(card)?.slice(1)
       const isPast = times?.every((time) => Date.parse(time) <= Date.now())
       return [`${fate} ${reason}`, Number(count), isPast]
@@ -294,7 +294,7 @@ describe('The figures of the console', () => {
     const isWhole = ({ spools: [spool, ...others] }: Glance) => spool?.envelopes === 18 && others.length === 0
     await lookUntil(web.url, cookie, isWhole) // once, though three tell of it
     const page = await pageText('/console/projects')
-    expect(/18 of error: [^<]{1,30} % of its share of the spool/.exec(page)?.length).toBe(1)
+    expect(/18 error: [^<]{1,30} % of its share of the spool/.exec(page)?.length).toBe(1)
 
     await sentry.back()
     await until(async () => {
