@@ -1,0 +1,134 @@
+/** A Next.js app that is not ours, set up as Sentry's own documentation has it, after the three lines of change that README names. */
+
+import { readFileSync } from 'node:fs'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { expect, it } from 'vitest'
+import { runStep } from '../../scripts/step.mjs'
+import { parseDsn } from '../../tunnel/src/dsn.ts'
+import { startChromium } from '../helpers/chromium.ts'
+import { startNginx } from '../helpers/nginx.ts'
+import { NODE, ROOT } from '../helpers/node.ts'
+import { freePort } from '../helpers/ports.ts'
+import { startProgram } from '../helpers/program.ts'
+import { eventOf, hasItem } from '../helpers/received.ts'
+import { requires } from '../helpers/requirements.ts'
+import { readCertificate, startSentry } from '../helpers/sentry.ts'
+import { startTunnel } from '../helpers/tunnel.ts'
+
+const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
+const [, DSN = ''] = /dsn: '([^']+)'/.exec(README) ?? []
+const [, IN_BROWSER = ''] = /^ {2}(tunnel: '.+',)$/m.exec(README) ?? []
+const [, ON_SERVER = ''] = /^(tunnel: `.+`,)$/m.exec(README) ?? []
+
+const NEXT = join(ROOT, 'node_modules/next/dist/bin/next')
+const FOLDER = join(ROOT, '.culvert/own-next-app')
+
+/** The app as it was. */
+const APP: Record<string, string> = {
+  'package.json': '{ "name": "shop", "private": true }',
+  'next.config.mjs': `
+    import { withSentryConfig } from '@sentry/nextjs/config'
+    const build = { sourcemaps: { disable: true }, silent: true, telemetry: false }
+    export default withSentryConfig({ turbopack: { root: ${JSON.stringify(ROOT)} } }, {
+      ...build,
+      tunnelRoute: '/monitoring',
+    })`,
+  'instrumentation.js': `
+    import * as Sentry from '@sentry/nextjs'
+    export const register = () => import('./sentry.server.config.js')
+    export const onRequestError = Sentry.captureRequestError`,
+  'sentry.server.config.js': `
+    import * as Sentry from '@sentry/nextjs'
+    Sentry.init({
+      dsn: '${DSN}',
+    })`,
+  'instrumentation-client.js': `
+    import * as Sentry from '@sentry/nextjs'
+    Sentry.init({
+      dsn: '${DSN}',
+    })
+    export const onRouterTransitionStart = Sentry.captureRouterTransitionStart`,
+  'app/layout.js': `
+    export const metadata = { title: 'A shop', icons: 'data:,' }
+    export default ({ children }) => <html lang="en"><body>{children}</body></html>`,
+  'app/page.js': 'export default () => <h1>A shop</h1>',
+  'app/shelf/route.js': `
+    export const dynamic = 'force-dynamic'
+    export function GET() { throw new Error('The shelf is empty') }`,
+}
+
+/** Each change is one line. */
+function change(app: Record<string, string>): Record<string, string> {
+  const addTunnel = (file: string, line: string) => app[file]?.replace(/(dsn: .+,)/, `$1\n${line}`) ?? ''
+  return {
+    ...app,
+    'next.config.mjs': app['next.config.mjs']?.replace(/^ *tunnelRoute.*$/m, '') ?? '',
+    'instrumentation-client.js': addTunnel('instrumentation-client.js', IN_BROWSER),
+    'sentry.server.config.js': addTunnel('sentry.server.config.js', ON_SERVER),
+  }
+}
+
+async function build(app: Record<string, string>): Promise<void> {
+  await rm(FOLDER, { recursive: true, force: true })
+  for (const [file, text] of Object.entries(app)) {
+    await mkdir(dirname(join(FOLDER, file)), { recursive: true })
+    await writeFile(join(FOLDER, file), text)
+  }
+  await runStep('Building a Next.js app of somebody else', [NODE, NEXT, 'build'], {
+    cwd: FOLDER,
+    env: { ...process.env, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' },
+  })
+}
+
+async function startApp(port: number, tunnelOrigin: string) {
+  const program = startProgram(
+    'The app',
+    NODE,
+    [NEXT, 'start', FOLDER, '-H', '127.0.0.1', '-p', String(port)],
+    {
+      TUNNEL_ORIGIN: tunnelOrigin,
+      NODE_ENV: 'production',
+      NEXT_TELEMETRY_DISABLED: '1',
+    },
+  )
+  await program.line((line) => line.includes('Ready'), 60_000)
+  return { [Symbol.asyncDispose]: program.kill }
+}
+
+it('A Next.js app reports what breaks in browsers and on its server by the three lines of README', {
+  ...requires('chromium', 'nginx'),
+  timeout: 300_000, // it is built first
+}, async () => {
+  await build(change(APP))
+  const { host = '', publicKey = '' } = parseDsn(DSN) ?? {}
+  await using sentry = await startSentry({ tls: readCertificate(), projects: { 2: publicKey } })
+  const reroute = { [`${host}:443`]: `127.0.0.1:${sentry.port}` }
+  await using tunnel = await startTunnel({ env: { SENTRY_DSN: DSN }, reroute })
+  const port = await freePort()
+  await using nginx = await startNginx({ tunnels: [`127.0.0.1:${tunnel.port}`], web: `127.0.0.1:${port}` })
+  await using _app = await startApp(port, nginx.innerUrl)
+  await using chromium = await startChromium()
+  await using visitor = await chromium.visitor()
+  visitor.expectTrouble(/uncaught Error: The basket is empty/)
+  visitor.expectTrouble(/500 \(Internal Server Error\)/)
+
+  await visitor.page.goto(nginx.url)
+  await visitor.page.evaluate(
+    () =>
+      void setTimeout(() => {
+        throw new Error('The basket is empty')
+      }),
+  )
+  expect(await reported('The basket is empty')).toMatchObject({ platform: 'javascript' })
+  await visitor.page.evaluate(() => fetch('/shelf').then((response) => response.text()))
+  expect(await reported('The shelf is empty')).toMatchObject({ platform: 'node' })
+
+  async function reported(message: string) {
+    const received = await sentry.next(
+      (request) => hasItem('event')(request) && String(request.decoded).includes(message),
+      { timeout: 30_000 },
+    )
+    return eventOf(received)
+  }
+})
