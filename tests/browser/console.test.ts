@@ -7,6 +7,7 @@ import { findingsOn } from '../helpers/axe.ts'
 import { capture, captureFor } from '../helpers/captures.ts'
 import { type ConsoleSite, startConsole } from '../helpers/console.ts'
 import { envelopeOf } from '../helpers/envelopes.ts'
+import { hasItem } from '../helpers/received.ts'
 import { requires } from '../helpers/requirements.ts'
 
 const SOON = { timeout: 40_000 }
@@ -442,9 +443,10 @@ describe('The console', requires('chromium', 'nginx'), () => {
   })
 
   it('shows on the overview what Sentry holds back and for how long, and who is not asked', async () => {
-    desk.sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '600:replay:key' } })
-    const { status } = await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-replay-2'))
-    expect(status).toBe(429)
+    const limit429 = { status: 429, headers: { 'x-sentry-rate-limits': '600:replay:key' } }
+    desk.sentry.answer((received) => (hasItem('replay_event')(received) ? limit429 : {}))
+    const replay = captureFor(desk.sentry.dsn(), 'browser-11.12.0-replay-2')
+    await expect.poll(async () => (await desk.send(replay)).status, SOON).toBe(429) // 202 as long as Sentry is not asked
     await using visitor = await desk.operator()
     const { page } = visitor
     const held = page.getByRole('region', { name: 'Held back' })

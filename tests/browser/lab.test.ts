@@ -261,7 +261,8 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
 
     await press(visitor, 'Fail in a server action', 'accepted by this site (200)') // what was raised before it would have come before it
     const reached = sentry.requests.slice(before).flatMap(({ items }) => items)
-    expect(reached.map(({ header }) => header.type)).toEqual(['event'])
+    expect(reached.filter(({ header }) => header.type === 'event')).toHaveLength(1)
+    expect(reached.length).toBeLessThan(20) // spans and sessions of visits before it may still come; the posts are thousands
   })
 
   async function itemOf(type: string, payload: RegExp): Promise<Item> {

@@ -375,7 +375,11 @@ describe('npm run doctor', requires('nginx'), () => {
     ['no site', [], /name one site/],
     ['a site with a path', ['https://site.example/monitoring'], /without a path/],
     ['a flag that there is not', ['https://site.example', '--harder'], /harder/],
-    ['a password for nothing', ['https://site.example', '--password-file', 'x'], /--admin and one of/],
+    [
+      'a password for nothing',
+      ['https://site.example', '--password-file', 'x'],
+      /opens admin ports: name each tunnel's with --admin/,
+    ],
   ])('refuses %s, with status 2', async (_, args, words) => {
     const failed = await promisify(execFile)(NODE, ['scripts/doctor.ts', ...args], { cwd: ROOT }).catch(
       (error) => error,
