@@ -3,6 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { stripVTControlCharacters } from 'node:util'
+import type { Clock } from './clock.ts'
 import type { Config } from './environment.ts'
 import { lifeline } from './lifeline.ts'
 import { checkPort } from './ports.ts'
@@ -16,6 +17,8 @@ const START_TIMEOUT = 20 * 60 * 1000 // 20 min: the first time, images are built
 const STOP_TIMEOUT = 60 * 1000 // 1 min; Compose itself gives each container its `stop_grace_period`
 const BREAK_OFF_TIMEOUT = 3 * 1000 // 3 s: Compose heeds no signal while it builds, and would start all of it before it stops it
 const ENDED = 'the containers were stopped by another command, like docker compose down.'
+const REMOVED_WITHIN = 20 * 1000 // 20 s, as long as the slowest container may take to stop
+const LOOK_EVERY = 250 // ms
 const LAST_WORDS = 500 // ms: what a container said comes after the news of its end
 
 /** Runs the site until `stopped`. Then, or when it cannot go on, removes every container and network; volumes stay. */
@@ -48,9 +51,10 @@ function startCompose(config: Config, { clock, report }: Session) {
   const command = [...lifeline(), 'docker', 'compose', '--progress', 'plain', 'up', '--build']
   let isStarting = true
   const run = startRun({ command, ...inRoot(config) }, clock, hear)
-  run.ended.then((end) =>
-    failure.reject(isStarting || publishedAt(config) ? failed(end, run.tail()) : new Refusal(ENDED)),
-  )
+  run.ended.then(async (end) => {
+    const removed = !isStarting && (await areRemoved(config, clock))
+    failure.reject(removed ? new Refusal(ENDED) : failed(end, run.tail()))
+  })
   failure.promise.catch(() => {}) // nobody listens once the site is being stopped
 
   function hear(line: string, stream: Stream): void {
@@ -100,6 +104,13 @@ function refuseIfUp(config: Config): void {
     throw new Refusal(
       `Culvert runs already, at http://${address}; Ctrl-C where it was started or docker compose down stops it.`,
     )
+}
+
+/** Compose may end, or break, when another command has stopped the containers but has not removed all of them yet. */
+async function areRemoved(config: Config, clock: Clock): Promise<boolean> {
+  for (let waited = 0; publishedAt(config) && waited < REMOVED_WITHIN; waited += LOOK_EVERY)
+    await clock.wait(LOOK_EVERY)
+  return !publishedAt(config)
 }
 
 /** Where containers of this project publish the site; empty when none does. */
