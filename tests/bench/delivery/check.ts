@@ -29,7 +29,7 @@ function faultsOf({ control, replays, beyond }: Outcome, way: WayName, sum: Sum,
     ...(disagree ? [`${raised} errors happened, ${made} events were made, ${handed} sent`] : []),
     ...(lost
       ? [
-          `${handed - arrived} were lost where nothing was in their way; Chromium said: ${failures.join(', ') || 'nothing'}`,
+          `${handed - arrived} were lost where nothing was in their way; Chromium and its pages said: ${failures.join(', ') || 'nothing'}`,
         ]
       : []),
   ]

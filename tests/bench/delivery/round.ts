@@ -28,7 +28,7 @@ export type Cell = {
   /** What each SDK's visitor sent. */
   tallies: Tally[]
   page: PageTimes
-  /** What Chromium said of posts that failed, each once. */
+  /** What Chromium, and `fetch` in the page, said of posts that failed, each once. */
   failures: string[]
   /** Requests that Sentry had in hand at the moments when processes were killed or stopped. */
   inHandAtKills: number
@@ -75,7 +75,7 @@ export async function runRound(
         recorder.takenOf(way.project),
       ),
       page: pages.get(way.name) as PageTimes,
-      failures: failuresOf(visits.filter((visit) => visit.way === way)),
+      failures: await failuresOf(visits.filter((visit) => visit.way === way)),
       inHandAtKills: inHand.get(way.name) ?? 0,
     })),
   )

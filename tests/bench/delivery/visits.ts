@@ -81,12 +81,13 @@ export function countsOf({ page }: Visit): Promise<Counts> {
   return page.evaluate(() => window.delivery.counts)
 }
 
-/** What Chromium said of their posts that failed, each once. */
-export function failuresOf(visits: readonly Visit[]): string[] {
-  const said = visits.flatMap(({ troubles }) =>
-    troubles.map((trouble) => FAILED_POST.exec(trouble)?.[1] ?? ''),
+/** What Chromium, and `fetch` in the page, said of their posts that failed, each once. */
+export async function failuresOf(visits: readonly Visit[]): Promise<string[]> {
+  const inChromium = visits.flatMap(({ troubles }) =>
+    troubles.flatMap((trouble) => FAILED_POST.exec(trouble)?.slice(1) ?? []),
   )
-  return [...new Set(said)].filter((failure) => failure !== '')
+  const inPages = await Promise.all(visits.map(countsOf))
+  return [...new Set([...inChromium, ...inPages.flatMap(({ failures }) => failures)])]
 }
 
 /** Chromium drops what is on its way when an interface of the machine comes or goes, as those of containers do. */

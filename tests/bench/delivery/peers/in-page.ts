@@ -18,6 +18,8 @@ export type Counts = {
   made: number
   /** What it handed to `fetch`, by report id. Its buffer holds 40; what is more it drops. */
   handed: string[]
+  /** What `fetch` said of those that failed, also of those that never became a request. */
+  failures: string[]
 }
 
 /** So many errors of so many bytes. */
@@ -37,7 +39,7 @@ export function startReporting(sdk: Sdk) {
   const settings = new URLSearchParams(location.hash.slice(1))
   const tunnel = settings.get('tunnel')
   const opener: Window | null = window.opener
-  const counts: Counts = opener?.delivery.counts ?? { raised: 0, made: 0, handed: [] }
+  const counts: Counts = opener?.delivery.counts ?? { raised: 0, made: 0, handed: [], failures: [] }
   const tabs: Window[] = []
   const opened = new Map<Window, () => void>()
   let [pending, over] = [0, false]
@@ -68,6 +70,9 @@ export function startReporting(sdk: Sdk) {
     pending++
     try {
       return await nativeFetch(url, options)
+    } catch (error) {
+      counts.failures.push(`${error} with ${pending} pending${options?.keepalive ? ', kept alive' : ''}`)
+      throw error
     } finally {
       pending--
     }
@@ -112,6 +117,7 @@ export function startReporting(sdk: Sdk) {
         counts.raised += theirs.raised
         counts.made += theirs.made
         counts.handed.push(...theirs.handed)
+        counts.failures.push(...theirs.failures)
         if (++heard === many) resolve()
       })
     })
