@@ -161,4 +161,25 @@ describe('The list of the feed', () => {
     const ids = rows.all().map((row) => ('receipt' in row ? row.receipt.id : ''))
     expect([ids.length, ids[0], ids.at(-1), ids.includes('old')]).toEqual([MOST_ROWS, 'new', 'n1', false])
   })
+
+  it('can be filtered by the values that its receipts have, by no others, and says so anew only where they change', () => {
+    const rows = createRows()
+    rows.takeIn(tell([{ ...receiptOf('first', 1), reason: 'dsn-unknown', project: 'sentry.example/1' }]))
+    rows.takeIn(
+      tell([{ ...receiptOf('second', 2), items: [{ type: 'session', bytes: 1 }], sdk: 'js/11.1.0' }]),
+    )
+    const choices = rows.choices()
+    expect(choices).toMatchObject({
+      reason: ['dsn-unknown'],
+      project: ['sentry.example/1'],
+      sdk: ['js/11.1.0'],
+    })
+    expect(choices.type).toContain('session')
+    rows.takeIn(tell([{ ...receiptOf('third', 3), reason: 'dsn-unknown', project: 'sentry.example/1' }]))
+    expect(rows.choices()).toBe(choices)
+
+    rows.takeIn(tell(Array.from({ length: MOST_ROWS }, (_, n) => receiptOf(`n${n}`, 1_000 + n))))
+    expect(rows.choices()).toMatchObject({ reason: [], project: [], sdk: [] })
+    expect(rows.choices().type).not.toContain('session')
+  })
 })

@@ -1,6 +1,7 @@
 /** What the feed shows: receipts, newest first, each once, with how their waiting ended, and with what is missing marked among them. */
 
 import type { Receipt, SpoolEnd } from 'tunnel/contract'
+import { type Choices, createChoiceBook } from './choices.ts'
 import type { Mark, Told } from './feed.ts'
 
 /** `end`: of one that was spooled and waits no more. */
@@ -12,36 +13,65 @@ export const MOST_ROWS = 10_000
 export type Rows = {
   /** A new list after each change. */
   all(): readonly Row[]
+  /** What its receipts can be filtered by; a new object only where that has changed. */
+  choices(): Choices
   /** What is told again, after a break or by a replica that came back, is passed over. */
   takeIn(told: Told): void
 }
 
 export function createRows(): Rows {
   let rows: Row[] = []
+  let come: Row[] = [] // since `rows` was made
+  let hasEnded = false
   const ids = new Set<string>() // of the receipts among the rows
   const ends = new Map<string, SpoolEnd>()
-  return { all: () => rows, takeIn }
+  const book = createChoiceBook()
+  return { all, choices, takeIn }
+
+  function all(): readonly Row[] {
+    settle()
+    return rows
+  }
+
+  function choices(): Choices {
+    settle()
+    return book.all()
+  }
 
   function takeIn(told: Told): void {
     for (const end of told.ends) ends.set(end.receipt, end)
     for (const receipt of ends.keys())
       if (ends.size > MOST_ROWS) ends.delete(receipt)
       else break
-    const come: Row[] = [
-      ...told.receipts.filter(isNew).map((receipt) => withEnd({ receipt }, ends)),
-      ...told.marks.map((mark) => ({ mark })), // of one time with a receipt: what is missing came before it
-    ]
-    const known = told.ends.length > 0 ? rows.map((row) => withEnd(row, ends)) : rows
-    const all = [...come.sort(newestFirst), ...known]
+    const receipts = told.receipts.filter(isNew)
+    receipts.forEach(book.add)
+    come.push(...receipts.map((receipt) => ({ receipt })))
+    come.push(...told.marks.map((mark) => ({ mark }))) // of one time with a receipt: what is missing came before it
+    hasEnded ||= told.ends.length > 0
+    if (come.length > MOST_ROWS) settle()
+  }
+
+  /** Once for all that has come since somebody looked: ten thousand rows are not moved for each receipt. */
+  function settle(): void {
+    if (come.length === 0 && !hasEnded) return
+    const known = hasEnded ? rows.map((row) => withEnd(row, ends)) : rows
+    const all = [...come.map((row) => withEnd(row, ends)).sort(newestFirst), ...known]
     if (!isInOrder(all)) all.sort(newestFirst)
-    for (const row of all.splice(MOST_ROWS)) if ('receipt' in row) ids.delete(row.receipt.id)
+    for (const row of all.splice(MOST_ROWS)) if ('receipt' in row) forget(row.receipt)
     rows = all
+    come = []
+    hasEnded = false
   }
 
   function isNew({ id }: Receipt): boolean {
     const isKnown = ids.has(id)
     ids.add(id)
     return !isKnown
+  }
+
+  function forget(receipt: Receipt): void {
+    ids.delete(receipt.id)
+    book.remove(receipt)
   }
 }
 

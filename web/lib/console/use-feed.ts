@@ -2,11 +2,14 @@
 'use client'
 
 import { useRef, useState } from 'react'
+import type { Choices } from './choices.ts'
 import type { Told } from './feed.ts'
 import { createRows, type Row, type Rows } from './rows.ts'
 import { type StreamState, useEventStream } from './use-event-stream.ts'
 
-export type FeedState = { rows: readonly Row[]; state: StreamState }
+const SHOWN_EVERY_MS = 100 // nobody reads faster
+
+export type FeedState = { rows: readonly Row[]; choices: Choices; state: StreamState }
 
 /** While paused nothing is read; after it, what came meanwhile follows. */
 export function useFeed(pausing: { isPaused: boolean }): FeedState {
@@ -14,19 +17,17 @@ export function useFeed(pausing: { isPaused: boolean }): FeedState {
   held.current ??= createRows()
   const rows = held.current
   const [, show] = useState(0)
-  const due = useRef(0)
+  const due = useRef<ReturnType<typeof setTimeout>>(undefined)
   const state = useEventStream<Told>(
     '/console/receipts',
     (told) => {
       rows.takeIn(told)
-      // One render for all that comes within a frame.
-      if (due.current === 0)
-        due.current = requestAnimationFrame(() => {
-          due.current = 0
-          show((times) => times + 1)
-        })
+      due.current ??= setTimeout(() => {
+        due.current = undefined
+        show((times) => times + 1)
+      }, SHOWN_EVERY_MS)
     },
     pausing,
   )
-  return { rows: rows.all(), state }
+  return { rows: rows.all(), choices: rows.choices(), state }
 }

@@ -2,24 +2,20 @@
 'use client'
 
 import { memo, useState } from 'react'
-import type { Receipt } from 'tunnel/contract'
+import type { Choices } from '../../lib/console/choices.ts'
 import { ANSWERS, ENDS } from '../../lib/console/fates.ts'
 import type { FeedFilter, FilterName } from '../../lib/console/feed-filter.ts'
-import type { Row } from '../../lib/console/rows.ts'
 import { Button } from '../button.tsx'
 
-type Props = { filter: FeedFilter; rows: readonly Row[]; onChange: (filter: FeedFilter) => void }
+type Props = { filter: FeedFilter; choices: Choices; onChange: (filter: FeedFilter) => void }
 
 const FATES = [...new Set<string>([...ANSWERS, ...ENDS])]
 
 const CONTROL = 'min-h-10 w-full rounded-part border border-quiet/60 bg-surface px-2 text-note text-ink'
 
-export const FeedFilterForm = memo(function FeedFilterForm({ filter, rows, onChange }: Props) {
+export const FeedFilterForm = memo(function FeedFilterForm({ filter, choices, onChange }: Props) {
   const [isShown, show] = useState(false)
   const onSet = (name: FilterName, value: string) => onChange({ ...filter, [name]: value })
-  const receipts = rows.flatMap((row) => ('receipt' in row ? row.receipt : []))
-  const choices = (valuesIn: (receipt: Receipt) => (string | undefined)[]) =>
-    [...new Set(receipts.flatMap(valuesIn))].filter((value) => value !== undefined).sort()
   const set = Object.values(filter)
   const common = { filter, onSet }
   return (
@@ -36,15 +32,10 @@ export const FeedFilterForm = memo(function FeedFilterForm({ filter, rows, onCha
       </span>
       <div className={`${isShown ? 'contents' : 'hidden'} wide:contents`}>
         <Choice name="fate" label="Fate" choices={FATES} {...common} />
-        <Choice name="reason" label="Reason" choices={choices(({ reason }) => [reason])} {...common} />
-        <Choice name="project" label="Project" choices={choices(({ project }) => [project])} {...common} />
-        <Choice
-          name="type"
-          label="Item"
-          choices={choices(({ items }) => items.map(({ type }) => type))}
-          {...common}
-        />
-        <Choice name="sdk" label="SDK" choices={choices(({ sdk }) => [sdk])} {...common} />
+        <Choice name="reason" label="Reason" choices={choices.reason} {...common} />
+        <Choice name="project" label="Project" choices={choices.project} {...common} />
+        <Choice name="type" label="Item" choices={choices.type} {...common} />
+        <Choice name="sdk" label="SDK" choices={choices.sdk} {...common} />
         <label className="grid grid-cols-1 gap-1 text-quiet">
           Text
           <input
@@ -71,7 +62,7 @@ type ChoiceProps = {
   name: FilterName
   label: string
   filter: FeedFilter
-  choices: string[]
+  choices: readonly string[]
   onSet: (name: FilterName, value: string) => void
 }
 

@@ -32,7 +32,6 @@ export function FeedList({ rows, opened, onOpen, nothing }: Props) {
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_PX,
     overscan: 10,
-    getItemKey: (index) => (rows[index] ? keyOf(rows[index]) : index),
   })
   const first = useRef<string>(undefined)
   useLayoutEffect(() => {
@@ -87,11 +86,11 @@ export function FeedList({ rows, opened, onOpen, nothing }: Props) {
           style={{ height: virtual.getTotalSize() }}
           onKeyDown={onKeyDown}
         >
-          {drawn.map(({ index, key, start }) => {
+          {drawn.map(({ index, start }) => {
             const row = rows[index]
             return (
               <li
-                key={key}
+                key={row ? keyOf(row) : index}
                 className="absolute inset-x-0 border-b border-line"
                 style={{ height: ROW_PX, transform: `translateY(${start}px)` }}
               >

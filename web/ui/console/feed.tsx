@@ -2,7 +2,7 @@
 'use client'
 
 import { useSearchParams } from 'next/navigation'
-import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import type { Receipt, SpoolEnd } from 'tunnel/contract'
 import { type FeedFilter, OPENED, passes, readFilter, writeView } from '../../lib/console/feed-filter.ts'
 import { MOST_ROWS, type Row } from '../../lib/console/rows.ts'
@@ -19,7 +19,7 @@ const NO_QUERY = new URLSearchParams()
 
 export function Feed() {
   const [isPaused, setPaused] = useState(false)
-  const { rows, state } = useFeed({ isPaused })
+  const { rows, choices, state } = useFeed({ isPaused })
   const query = useSearchParams() ?? NO_QUERY
   const filter = useMemo(() => readFilter(query), [query])
   const isFiltered = Object.keys(filter).length > 0
@@ -29,7 +29,6 @@ export function Feed() {
   )
   const openedId = query.get(OPENED) ?? undefined
   const opened = useOpened(openedId, rows)
-  const known = useDeferredValue(rows) // what can be chosen may lag behind; the list may not
   const isWide = useRef(true)
   useEffect(() => {
     isWide.current = matchMedia('(min-width: 64rem)').matches
@@ -54,7 +53,7 @@ export function Feed() {
           {isPaused ? 'Go on' : 'Pause'}
         </Button>
       </Tools>
-      <FeedFilterForm filter={filter} rows={known} onChange={setFilter} />
+      <FeedFilterForm filter={filter} choices={choices} onChange={setFilter} />
       <div
         className={
           openedId
