@@ -3,7 +3,7 @@
 import type { App } from './app.ts'
 import type { Plan } from './plan.ts'
 import { type Cell, runRound } from './round.ts'
-import { startScene } from './scene.ts'
+import { type Scene, startScene } from './scene.ts'
 import { type Phases, SITUATIONS, type Situation, whyNot } from './situations.ts'
 import type { WayName } from './ways.ts'
 
@@ -36,12 +36,12 @@ export async function runAll(course: Course, wanted: (situation: Situation) => b
   const situations = all
     .filter((situation) => !wanted(situation))
     .map((situation) => leftOut(situation, 'left out'))
-  let org = 0
   for (const phase of course.phases) {
     const lanes = phase.map((lane) => lane.filter(wanted)).filter(({ length }) => length > 0)
+    await using scenes = await startScenes(course, lanes)
     const failed = new AbortController()
-    const running = lanes.map((lane) =>
-      runLane(course, lane, ++org, failed.signal).catch((error) => {
+    const running = scenes.of.map(([scene, lane]) =>
+      runLane(course, scene, lane, failed.signal).catch((error) => {
         failed.abort(error)
         throw error
       }),
@@ -57,13 +57,21 @@ export async function runAll(course: Course, wanted: (situation: Situation) => b
   }
 }
 
+/** All of a phase before its first lane begins: starting them is work enough to be a trouble of its own. */
+async function startScenes({ app, ways }: Course, lanes: readonly (readonly Situation[])[]) {
+  await using starting = new AsyncDisposableStack()
+  const of: [Scene, readonly Situation[]][] = []
+  for (const lane of lanes) of.push([starting.use(await startScene(app, ways, of.length + 1)), lane])
+  const started = starting.move()
+  return { of, [Symbol.asyncDispose]: () => started.disposeAsync() }
+}
+
 async function runLane(
-  { app, ways, plan, tell }: Course,
+  { plan, tell }: Course,
+  scene: Scene,
   lane: readonly Situation[],
-  org: number,
   failed: AbortSignal,
 ): Promise<Outcome[]> {
-  await using scene = await startScene(app, ways, org)
   const outcomes: Outcome[] = []
   for (const situation of lane) {
     const skipped = whyNot(situation)

@@ -65,7 +65,7 @@ const AWAY: Situation = { title: 'Sentry away for 30 s', run: steadily(seldomMs,
 const SLOW: Situation = {
   title: 'Sentry slow, 5 s an answer',
   control: true,
-  run: steadily(seldomMs, (stage) => behave(stage, () => ({ status: 200, delayMs: stage.plan.slowMs }))),
+  run: steadily(oftenMs, (stage) => behave(stage, () => ({ status: 200, delayMs: stage.plan.slowMs }))),
 }
 
 const FAILING: Situation = {
@@ -126,7 +126,7 @@ export type Phases = readonly (readonly (readonly Situation[])[])[]
 
 /** What waits more than it works goes on beside the rest; more lanes than these would make the machine itself the trouble. */
 export const ALL_PHASES: Phases = [
-  [[AWAY, SLOW], [REPLAY], [KILLED, REDEPLOYED], [NOTHING_WRONG, LISTS, FAILING, LEFT_2, LEFT_50, LEFT_70]],
+  [[AWAY, SLOW], [REPLAY], [KILLED, REDEPLOYED, LEFT_2], [NOTHING_WRONG, LISTS, FAILING, LEFT_50, LEFT_70]],
   [[STORM]],
 ]
 
