@@ -2,9 +2,10 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeFolder } from '../helpers/folder.ts'
-import { NODE } from '../helpers/node.ts'
+import { NODE, ROOT } from '../helpers/node.ts'
 import { freePort } from '../helpers/ports.ts'
 import type { Cores } from './cores.ts'
 import { startCulvert, TUNNEL } from './culvert.ts'
@@ -79,6 +80,9 @@ async function start(cores: Cores, sink: Sink) {
   }
 }
 
+/** What Node has made of the sources: as the image has it, kept from one start to the next. */
+const COMPILED = join(ROOT, 'tunnel/.compiled')
+
 async function timeStart(cores: Cores, sink: Sink): Promise<number> {
   await using folder = await makeFolder()
   const [port, adminPort] = [await freePort(), await freePort()]
@@ -87,6 +91,7 @@ async function timeStart(cores: Cores, sink: Sink): Promise<number> {
     SENTRY_DSN: dsnsOf(sink.port, 1).join(' '),
     PORT: String(port),
     ADMIN_PORT: String(adminPort),
+    NODE_COMPILE_CACHE: COMPILED,
   }
   const [program = '', ...args] = [...cores.server, NODE, TUNNEL]
   const began = performance.now()

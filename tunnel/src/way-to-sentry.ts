@@ -11,8 +11,7 @@ import { awaitSpool } from './spool/awaited.ts'
 import { defaultBound } from './spool/free-space.ts'
 import { type GrowingSpool, watchGrowth } from './spool/growth.ts'
 import { type Watched, watchHealth } from './spool/health.ts'
-import { openJetStreamSpool } from './spool/jetstream.ts'
-import { NatsAway } from './spool/jetstream-connection.ts'
+import { NatsAway } from './spool/nats-away.ts'
 import { type Prompt, tellSoon } from './spool/prompt.ts'
 import type { Spool, SpoolBounds } from './spool/spool.ts'
 import { openSqliteSpool } from './spool/sqlite.ts'
@@ -80,7 +79,10 @@ export async function openSpool(
   now: () => number,
   onNotice: (notice: string) => void,
 ): Promise<Spool> {
-  if ('nats' in place) return openJetStreamSpool(place.nats, { ...shares, bytes, ageMs }, now)
+  if ('nats' in place) {
+    const { openJetStreamSpool } = await import('./spool/jetstream.ts') // one machine's tunnels start sooner without it
+    return openJetStreamSpool(place.nats, { ...shares, bytes, ageMs }, now)
+  }
   mkdirSync(dirname(place.file), { recursive: true })
   const bound = bytes ?? (await defaultBound(dirname(place.file)))
   return openSqliteSpool(place.file, { ...shares, bytes: bound }, onNotice)

@@ -3,6 +3,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream'
 import { connect, errors, type NatsConnection } from '@nats-io/transport-node'
+import { NatsAway } from './nats-away.ts'
 import { describeNats, type NatsAddress } from './nats-url.ts'
 
 /** The longest that anything asked of the server may take; then it is said to be away. */
@@ -10,9 +11,6 @@ export const ANSWER_MS = 5_000
 const START_MS = 3_000
 const CONNECT_MS = 3_000
 const RETRY_MS = 250
-
-/** No server answers: one may come. */
-export class NatsAway extends Error {}
 
 /** Rejects in words when no server answers for 3 s (`NatsAway`), or it refuses us. Once connected it stays so, or tries again and again. */
 export async function connectNats(

@@ -5,6 +5,7 @@ import { closeSync, createReadStream, mkdirSync, openSync } from 'node:fs'
 import { link, open, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { startCheckpoints } from './checkpoints.ts'
 import type {
   KeptBody,
   Lease,
@@ -42,11 +43,7 @@ export async function openSqliteSpool(
   })
   const { call, opened: id, notice, end } = await connect(worker)
   if (notice) onNotice(notice)
-  const checkpoints = new Worker(new URL('./checkpoint-worker.ts', import.meta.url), { workerData: { file } })
-  checkpoints.unref()
-  checkpoints.on('error', ({ message }) =>
-    onNotice(`the spool's log is not moved into its file any more: ${message}; restart this replica`),
-  )
+  const checkpoints = startCheckpoints(file, onNotice)
 
   return {
     id,
@@ -161,8 +158,7 @@ export async function openSqliteSpool(
   }
 
   async function close(): Promise<void> {
-    checkpoints.removeAllListeners('error').on('error', () => undefined) // it may not even have begun
-    await checkpoints.terminate()
+    await checkpoints.stop()
     await end()
   }
 }
