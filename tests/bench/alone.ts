@@ -22,7 +22,7 @@ export const STEADY_RATE = 2_000 // envelopes a second
 
 export type Alone = {
   /** Milliseconds, at the fixed rate. */
-  steady: { p50: number; p99: number }
+  steady: { p50: number; p99: number }[]
   /** Bytes more that are held at the end. */
   growth: number
   /** Milliseconds from the start of a process until /readyz answers. */
@@ -48,10 +48,13 @@ export async function measureAlone(
 async function measureSteady(plan: Plan, cores: Cores, sink: Sink): Promise<Alone['steady']> {
   await using subject = await start(cores, sink)
   await warmUp(subject, plan, sink)
-  const { p50, p99 } = await measure(subject, sink, plan.steady, (options) =>
-    postSteadily(options, STEADY_RATE),
-  )
-  return { p50, p99 }
+  const { posts, times } = plan.steady
+  const steady: Alone['steady'] = []
+  for (let time = 0; time < times; time++) {
+    const { p50, p99 } = await measure(subject, sink, posts, (options) => postSteadily(options, STEADY_RATE))
+    steady.push({ p50, p99 })
+  }
+  return steady
 }
 
 async function measureGrowth({ growth }: Plan, cores: Cores, sink: Sink): Promise<number> {

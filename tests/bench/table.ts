@@ -131,11 +131,12 @@ function situationTable({ projects, replicas, console }: Situations, outages: re
 function aloneTable({ steady, growth, starts }: Alone, outages: readonly Outage[], plan: Plan): string {
   const { from, to } = plan.growth
   const count = (figure: number) => figure.toLocaleString('en')
+  const [p50, p99] = [steady.map((time) => time.p50), steady.map((time) => time.p99)]
   return table(
     ['Culvert alone', ''],
     [
-      [`p50 at ${count(STEADY_RATE)} envelopes a second, ms`, show([steady.p50], 2)],
-      [`p99 at ${count(STEADY_RATE)} envelopes a second, ms`, show([steady.p99], 2)],
+      [`p50 at ${count(STEADY_RATE)} envelopes a second, ms`, show(p50, 2)],
+      [`p99 at ${count(STEADY_RATE)} envelopes a second, ms`, show(p99, 2)],
       [`memory grows from envelope ${count(from)} to ${count(to)} by, MB`, show([growth / MB], 1)],
       ['ready after, ms', show(starts)],
       [

@@ -16,7 +16,7 @@ export type Tally = {
   /** Errors that happened in the page, and events that the SDK made of them. */
   raised: number
   made: number
-  /** Reports that the SDK handed to `fetch`. */
+  /** Reports that the SDK handed to `fetch`, without those that the browser itself refused. */
   handed: number
   /** How many of these Sentry took, and how many times it took one again. */
   arrived: number
@@ -94,8 +94,9 @@ async function tally(visits: readonly Visit[], taken: readonly string[]): Promis
   let known = 0
   const tallies = await Promise.all(
     visits.map(async (visit) => {
-      const { raised, made, handed } = await countsOf(visit)
+      const { raised, made, handed, failed } = await countsOf(visit)
       const sent = new Set(handed) // a segment that failed is handed over again
+      for (const id of refusedByBrowser(failed, visit, taken)) sent.delete(id)
       const own = taken.filter((id) => sent.has(id))
       known += own.length
       const arrived = new Set(own).size
@@ -109,4 +110,13 @@ async function tally(visits: readonly Visit[], taken: readonly string[]): Promis
   if (known !== taken.length)
     throw new Invalid(`Sentry took ${taken.length} reports, and pages sent only ${known} of them`)
   return tallies
+}
+
+/**
+ * `fetch` fails at once when a page has 64 KiB of requests under way that are kept alive (the Fetch standard, HTTP-network-or-cache fetch).
+ * None is made then, and Chromium tells of none that failed. Pages that are left are not there to hear of theirs.
+ */
+function refusedByBrowser(failed: readonly string[], { lost }: Visit, taken: readonly string[]): string[] {
+  const arrived = new Set(taken)
+  return failed.filter((id) => !lost.has(id) && !arrived.has(id))
 }

@@ -17,7 +17,7 @@ export function drawTables({ ways, situations }: Results): string {
   const names = ways.map((way) => TITLES[way])
   return [
     draw([
-      ['arrived, of those that the SDK handed to `fetch`', ...names, 'dropped by the SDK itself'],
+      ['arrived, of those that the SDK handed to `fetch`', ...names, 'dropped by SDK or browser itself'],
       ...shown.map((outcome) => [
         outcome.title,
         ...ways.map((way) => showArrived(sumOf(outcome.rounds, way))),

@@ -7,10 +7,18 @@ import type { Chromium } from '../../helpers/chromium.ts'
 import { until } from '../../helpers/until.ts'
 import type { PageKind } from './pages.ts'
 import type { Counts } from './peers/in-page.ts'
+import { reportIdOf } from './peers/report-id.ts'
 import type { Recorder } from './recorder.ts'
 import type { Way } from './ways.ts'
 
-export type Visit = { way: Way; kind: PageKind; page: Page; troubles: string[] }
+export type Visit = {
+  way: Way
+  kind: PageKind
+  page: Page
+  troubles: string[]
+  /** Ids of the reports that failed as requests: Chromium tells of what it has sent, or tried to. */
+  lost: Set<string>
+}
 
 export type PageOptions = {
   /** Lists of an ad blocker that the visitors have switched on. */
@@ -33,7 +41,13 @@ export async function letIn(
   const visitor = stack.use(await chromium.visitor())
   visitor.allowTrouble(/./) // it is what this is about
   visitor.page.context().setDefaultNavigationTimeout(LOADED_WITHIN)
-  return { way, kind, page: visitor.page, troubles: visitor.troubles }
+  const lost = new Set<string>()
+  visitor.page.context().on('requestfailed', (request) => {
+    const body = request.postDataBuffer()
+    const id = body ? reportIdOf(body.toString('latin1')) : undefined
+    if (id !== undefined) lost.add(id)
+  })
+  return { way, kind, page: visitor.page, troubles: visitor.troubles, lost }
 }
 
 /** Each opens its page. `await using` leaves it. */
@@ -43,6 +57,7 @@ export async function openPages(visits: readonly Visit[], recorder: Recorder, op
   await Promise.all(
     visits.map(async (visit) => {
       visit.troubles.length = 0
+      visit.lost.clear()
       if (options.lists) await blockAds(visit.page, options.lists)
       await visit.page.goto(urlOf(visit, recorder, options))
     }),

@@ -18,7 +18,8 @@ export type Counts = {
   made: number
   /** What it handed to `fetch`, by report id. Its buffer holds 40; what is more it drops. */
   handed: string[]
-  /** What `fetch` said of those that failed, also of those that never became a request. */
+  /** Those of them that `fetch` failed, and what it said. */
+  failed: string[]
   failures: string[]
 }
 
@@ -39,7 +40,13 @@ export function startReporting(sdk: Sdk) {
   const settings = new URLSearchParams(location.hash.slice(1))
   const tunnel = settings.get('tunnel')
   const opener: Window | null = window.opener
-  const counts: Counts = opener?.delivery.counts ?? { raised: 0, made: 0, handed: [], failures: [] }
+  const counts: Counts = opener?.delivery.counts ?? {
+    raised: 0,
+    made: 0,
+    handed: [],
+    failed: [],
+    failures: [],
+  }
   const tabs: Window[] = []
   const opened = new Map<Window, () => void>()
   let [pending, over] = [0, false]
@@ -71,6 +78,7 @@ export function startReporting(sdk: Sdk) {
     try {
       return await nativeFetch(url, options)
     } catch (error) {
+      if (id !== undefined) counts.failed.push(id)
       counts.failures.push(`${error} with ${pending} pending${options?.keepalive ? ', kept alive' : ''}`)
       throw error
     } finally {
@@ -117,6 +125,7 @@ export function startReporting(sdk: Sdk) {
         counts.raised += theirs.raised
         counts.made += theirs.made
         counts.handed.push(...theirs.handed)
+        counts.failed.push(...theirs.failed)
         counts.failures.push(...theirs.failures)
         if (++heard === many) resolve()
       })
