@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import type { ReplicaStatus } from '../../tunnel/src/contract.ts'
+import { rateNow } from '../../web/lib/console/past.ts'
 import { createWatch } from '../../web/lib/console/watch.ts'
 
 const statusOf = (replica: string): ReplicaStatus => ({
@@ -34,14 +35,32 @@ function startWatch() {
   return {
     living,
     history: watch.history,
-    look: () => {
-      time += 10_000
+    look: (afterMs = 10_000) => {
+      time += afterMs
       return watch.look(0)
     },
   }
 }
 
 describe('The watch', () => {
+  it('gives the rates of replicas over the time of that of all, so that they add up on a quiet site too', async () => {
+    const { living, look, history } = startWatch()
+    living.set('first', 100).set('second', 100)
+    await look()
+    for (const [first, second] of [
+      [105, 100],
+      [105, 100],
+      [105, 102],
+      [105, 102],
+    ] as const) {
+      living.set('first', first).set('second', second)
+      const { replicas } = await look(2_000)
+      const all = rateNow(history(), ({ answers }) => answers.delivered ?? 0)
+      expect(all).toBeGreaterThan(0)
+      expect(replicas.reduce((sum, { rate }) => sum + rate, 0)).toBeCloseTo(all)
+    }
+  })
+
   it('takes what was counted before it heard of any replica for no growth', async () => {
     const { living, look, history } = startWatch()
     await look()

@@ -126,7 +126,7 @@ export type Phases = readonly (readonly (readonly Situation[])[])[]
 
 /** What waits more than it works goes on beside the rest; more lanes than these would make the machine itself the trouble. */
 export const ALL_PHASES: Phases = [
-  [[AWAY, SLOW], [REPLAY], [KILLED, REDEPLOYED, LEFT_2], [NOTHING_WRONG, LISTS, FAILING, LEFT_50, LEFT_70]],
+  [[AWAY, SLOW], [REPLAY], [KILLED, REDEPLOYED, LEFT_2, LEFT_70], [NOTHING_WRONG, LISTS, FAILING, LEFT_50]],
   [[STORM]],
 ]
 

@@ -13,6 +13,7 @@ import {
   type Vitals,
   vitalsOf,
 } from './figures.ts'
+import { LOOKS_FOR_RATE, rateNow } from './past.ts'
 import {
   type UpstreamPoint,
   type UpstreamView,
@@ -37,7 +38,7 @@ export type ReplicaView = {
   vitals?: Vitals
   /** Share of one core since the look before. */
   cpu?: number
-  /** Envelopes that it has answered, and how many a second since the look before. */
+  /** Envelopes that it has answered, and how many a second just now. */
   envelopes: number
   rate: number
 }
@@ -96,7 +97,10 @@ const MOST_ENDED = 20 // shown; of older ones only the counts are kept
 const MOST_OUT_OF_SIGHT = 100 // whose counts are still told apart: one that was but silent for long tells them itself when it is back
 const ENDED_AFTER_MS = 60_000
 
-type Known = ReplicaView & { name: string; time: number; figures: Figures }
+/** `looks`: the last ones, oldest first. */
+type Known = ReplicaView & { name: string; time: number; figures: Figures; looks: Look[] }
+
+type Look = { time: number; envelopes: number }
 
 export function createWatch({ origins, ask, now }: WatchParts): Watch {
   const known = new Map<string, Known>()
@@ -155,9 +159,10 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
     if (!before) note(time, `${name} is there`)
     else if (before.state !== 'answering') note(time, `${name} answers again`)
     if (before?.status) noteDifferences(before.status, status, time)
+    const looks = [...(before?.looks ?? []), { time, envelopes }].slice(-LOOKS_FOR_RATE)
     known.set(name, {
-      ...{ name, origin, state: 'answering', seen: time, time, status, vitals, figures, envelopes },
-      rate: before && seconds > 0 ? (envelopes - before.envelopes) / seconds : 0,
+      ...{ name, origin, state: 'answering', seen: time, time, status, vitals, figures, envelopes, looks },
+      rate: rateNow(looks, (look) => look.envelopes),
       ...(before?.vitals && seconds > 0 && { cpu: (vitals.cpuSeconds - before.vitals.cpuSeconds) / seconds }),
     })
   }
@@ -229,7 +234,7 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
     return {
       time,
       replicas: [
-        ...replicas.map(({ time: _, figures: __, ...view }) => view),
+        ...replicas.map(({ time: _, figures: __, looks: ___, ...view }) => view),
         ...[...unheard].map(([origin, silentSince]) => ({
           ...{ origin, state: 'silent' as const, silentSince, rate: 0, envelopes: 0 },
         })),
