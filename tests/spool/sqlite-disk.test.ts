@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Spool, SpoolBounds } from '../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../tunnel/src/spool/sqlite.ts'
 import { makeFolder } from '../helpers/folder.ts'
+import { until } from '../helpers/until.ts'
 import { putOne, store, takeAll } from './envelopes.ts'
 import { LARGE_BYTES, PLENTY, waitingOf } from './waiting.ts'
 
@@ -64,6 +65,14 @@ describe('On the disk', () => {
     expect(bytes).toBeLessThanOrEqual(4 * MIB)
     expect(bytes).toBeGreaterThan(3 * MIB)
     expect(onDisk()).toBeLessThanOrEqual(4 * MIB + OF_ITS_OWN)
+  })
+
+  it('the log goes into the file while the spool is open, and stays short', async () => {
+    const logBytes = () => statSync(join(folder, 'spool.db-wal')).size
+    for (let bytes = 0; bytes < 6 * MIB; bytes += 1_000_000) await store(spool, { bytes: 1_000_000 })
+    expect(logBytes()).toBeGreaterThan(4 * MIB)
+    await until(async () => logBytes() < 4 * MIB)
+    expect(statSync(join(folder, 'spool.db')).size).toBeGreaterThan(4 * MIB)
   })
 
   it('what is gone is told, though the disk takes no more before all is', async () => {

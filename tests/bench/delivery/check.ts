@@ -19,14 +19,19 @@ export function check({ situations, ways }: Results, plan: Plan): void {
   if (problems.length > 0) throw new Invalid(problems.join('; '))
 }
 
+const MOST_REFUSED = 0.02 // more, and the load of the benchmark is not that of a visitor
+
 function faultsOf({ control, replays, beyond }: Outcome, way: WayName, sum: Sum, plan: Plan): string[] {
-  const { raised, made, handed, arrived, failures } = sum
+  const { raised, made, handed, refused, arrived, failures } = sum
   const few = !replays && !beyond && handed < plan.leastErrors
-  const disagree = !replays && (raised < made || made < handed)
+  const disagree = !replays && (raised < made || made < handed + refused)
   const lost = control && way === 'direct' && arrived < handed
   return [
     ...(few ? [`only ${handed} errors were sent`] : []),
     ...(disagree ? [`${raised} errors happened, ${made} events were made, ${handed} sent`] : []),
+    ...(refused > handed * MOST_REFUSED
+      ? [`${refused} were refused by the browser, and ${handed} sent`]
+      : []),
     ...(lost
       ? [
           `${handed - arrived} were lost where nothing was in their way; Chromium and its pages said: ${failures.join(', ') || 'nothing'}`,

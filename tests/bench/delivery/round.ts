@@ -6,6 +6,7 @@ import { type PageTimes, timePages } from './page-times.ts'
 import type { PageKind } from './pages.ts'
 import type { Plan } from './plan.ts'
 import { WELL } from './recorder.ts'
+import { refusedByBrowser } from './refused.ts'
 import type { Scene } from './scene.ts'
 import type { Situation } from './situations.ts'
 import { countsOf, failuresOf, networkChanged, openPages, untilAnswered, type Visit } from './visits.ts'
@@ -16,8 +17,9 @@ export type Tally = {
   /** Errors that happened in the page, and events that the SDK made of them. */
   raised: number
   made: number
-  /** Reports that the SDK handed to `fetch`, without those that the browser itself refused. */
+  /** Reports that the SDK handed to `fetch`, without those that the browser refused to send, and how many these were. */
   handed: number
+  refused: number
   /** How many of these Sentry took, and how many times it took one again. */
   arrived: number
   duplicates: number
@@ -96,13 +98,14 @@ async function tally(visits: readonly Visit[], taken: readonly string[]): Promis
     visits.map(async (visit) => {
       const { raised, made, handed, failed } = await countsOf(visit)
       const sent = new Set(handed) // a segment that failed is handed over again
-      for (const id of refusedByBrowser(failed, visit, taken)) sent.delete(id)
+      const refused = refusedByBrowser(failed, visit.lost, taken)
+      for (const id of refused) sent.delete(id)
       const own = taken.filter((id) => sent.has(id))
       known += own.length
       const arrived = new Set(own).size
       return {
         sdk: visit.kind.sdk,
-        ...{ raised, made, handed: sent.size },
+        ...{ raised, made, handed: sent.size, refused: refused.size },
         ...{ arrived, duplicates: own.length - arrived },
       }
     }),
@@ -110,13 +113,4 @@ async function tally(visits: readonly Visit[], taken: readonly string[]): Promis
   if (known !== taken.length)
     throw new Invalid(`Sentry took ${taken.length} reports, and pages sent only ${known} of them`)
   return tallies
-}
-
-/**
- * `fetch` fails at once when a page has 64 KiB of requests under way that are kept alive (the Fetch standard, HTTP-network-or-cache fetch).
- * None is made then, and Chromium tells of none that failed. Pages that are left are not there to hear of theirs.
- */
-function refusedByBrowser(failed: readonly string[], { lost }: Visit, taken: readonly string[]): string[] {
-  const arrived = new Set(taken)
-  return failed.filter((id) => !lost.has(id) && !arrived.has(id))
 }

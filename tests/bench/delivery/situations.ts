@@ -86,7 +86,7 @@ const REDEPLOYED: Situation = {
 }
 
 const STORM: Situation = {
-  title: 'storm, 50 tabs × 100 errors',
+  title: 'storm, 51 tabs × 100 errors',
   control: true,
   inTurn: true,
   async run(stage) {

@@ -8,6 +8,7 @@ export type Sum = {
   raised: number
   made: number
   handed: number
+  refused: number
   arrived: number
   duplicates: number
   inHandAtKills: number
@@ -26,6 +27,7 @@ export function sumOf(rounds: readonly (readonly Cell[])[], way: WayName): Sum {
     raised: add(tallies, ({ raised }) => raised),
     made: add(tallies, ({ made }) => made),
     handed: add(tallies, ({ handed }) => handed),
+    refused: add(tallies, ({ refused }) => refused),
     arrived: add(tallies, ({ arrived }) => arrived),
     duplicates: add(tallies, ({ duplicates }) => duplicates),
     inHandAtKills: add(cells, ({ inHandAtKills }) => inHandAtKills),

@@ -17,7 +17,7 @@ export function drawTables({ ways, situations }: Results): string {
   const names = ways.map((way) => TITLES[way])
   return [
     draw([
-      ['arrived, of those that the SDK handed to `fetch`', ...names, 'dropped by SDK or browser itself'],
+      ['arrived, of those that the SDK handed to `fetch`', ...names, 'dropped by the SDK itself'],
       ...shown.map((outcome) => [
         outcome.title,
         ...ways.map((way) => showArrived(sumOf(outcome.rounds, way))),
@@ -32,9 +32,11 @@ export function drawTables({ ways, situations }: Results): string {
   ].join('\n\n')
 }
 
-export function showArrived({ arrived, handed, duplicates }: Sum): string {
+export function showArrived({ arrived, handed, duplicates, refused }: Sum): string {
   const share = handed > 0 ? `${showPercent(arrived / handed)} of ${handed}` : 'none were sent'
-  return duplicates > 0 ? `${share}, ${duplicates} twice` : share
+  const twice = duplicates > 0 ? [`${duplicates} twice`] : []
+  const unsent = refused > 0 ? [`${refused} refused by the browser`] : []
+  return [share, ...twice, ...unsent].join(', ')
 }
 
 /** Never 100 % where one is missing. */
@@ -44,7 +46,9 @@ export function showPercent(share: number): string {
 
 function showDropped({ rounds, replays }: Outcome, ways: readonly WayName[]): string {
   if (replays) return ''
-  const shares = ways.map((way) => sumOf(rounds, way)).map(({ raised, handed }) => 1 - handed / raised)
+  const shares = ways
+    .map((way) => sumOf(rounds, way))
+    .map(({ raised, handed, refused }) => 1 - (handed + refused) / raised)
   const [least, most] = [Math.min(...shares), Math.max(...shares)].map(
     (share) => `${(share * 100).toFixed(0)} %`,
   )

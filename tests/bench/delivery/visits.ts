@@ -43,8 +43,8 @@ export async function letIn(
   visitor.page.context().setDefaultNavigationTimeout(LOADED_WITHIN)
   const lost = new Set<string>()
   visitor.page.context().on('requestfailed', (request) => {
-    const body = request.postDataBuffer()
-    const id = body ? reportIdOf(body.toString('latin1')) : undefined
+    const body = request.postDataBuffer()?.toString('latin1') ?? ''
+    const id = /^\{.*\n/.test(body) ? reportIdOf(body) : undefined
     if (id !== undefined) lost.add(id)
   })
   return { way, kind, page: visitor.page, troubles: visitor.troubles, lost }

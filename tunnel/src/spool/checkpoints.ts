@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads'
 
 export type Checkpoints = { stop(): Promise<void> }
 
-const BEGIN_MS = 1_000 // a log that begins anew is not long by then, and the tunnel is ready sooner
+const BEGIN_MS = 1_000 // the tunnel is ready sooner, and a log waits that much longer; Dockerfile.tunnel waits for it
 
 /** `onNotice` is told when it is done no more. */
 export function startCheckpoints(file: string, onNotice: (notice: string) => void): Checkpoints {
@@ -13,11 +13,18 @@ export function startCheckpoints(file: string, onNotice: (notice: string) => voi
   return { stop }
 
   function begin(): void {
-    worker = new Worker(new URL('./checkpoint-worker.ts', import.meta.url), { workerData: { file } })
-    worker.unref()
-    worker.on('error', ({ message }) =>
-      onNotice(`the spool's log is not moved into its file any more: ${message}; restart this replica`),
-    )
+    try {
+      worker = new Worker(new URL('./checkpoint-worker.ts', import.meta.url), { workerData: { file } })
+      worker.unref()
+      worker.on('error', tell)
+    } catch (error) {
+      tell(error)
+    }
+  }
+
+  function tell(error: unknown): void {
+    const why = error instanceof Error ? error.message : String(error)
+    onNotice(`the spool's log is not moved into its file any more: ${why}; restart this replica`)
   }
 
   async function stop(): Promise<void> {

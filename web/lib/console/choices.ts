@@ -1,8 +1,9 @@
 /** What the feed can be filtered by: the values of the receipts among its rows, counted as these come and go. */
 
 import type { Receipt } from 'tunnel/contract'
+import type { FilterName } from './feed-filter.ts'
 
-type Chosen = 'reason' | 'project' | 'type' | 'sdk'
+type Chosen = Exclude<FilterName, 'fate' | 'text'>
 
 /** Each list sorted. */
 export type Choices = Record<Chosen, readonly string[]>
@@ -14,6 +15,8 @@ const VALUES: Record<Chosen, (receipt: Receipt) => (string | undefined)[]> = {
   sdk: ({ sdk }) => [sdk],
 }
 
+const NAMES = Object.keys(VALUES) as Chosen[]
+
 export type ChoiceBook = {
   /** The same object until a value comes or goes: receipts come by hundreds a second, new values hardly ever. */
   all(): Choices
@@ -22,16 +25,12 @@ export type ChoiceBook = {
 }
 
 export function createChoiceBook(): ChoiceBook {
-  const reason = new Map<string, number>()
-  const project = new Map<string, number>()
-  const type = new Map<string, number>()
-  const sdk = new Map<string, number>()
-  const counts = { reason, project, type, sdk }
+  const counts = forEach(() => new Map<string, number>())
   let choices: Choices | undefined
   return { all, add: (receipt) => count(receipt, 1), remove: (receipt) => count(receipt, -1) }
 
   function all(): Choices {
-    choices ??= { reason: sorted(reason), project: sorted(project), type: sorted(type), sdk: sorted(sdk) }
+    choices ??= forEach((name) => [...counts[name].keys()].sort())
     return choices
   }
 
@@ -49,8 +48,6 @@ export function createChoiceBook(): ChoiceBook {
   }
 }
 
-const NAMES: readonly Chosen[] = ['reason', 'project', 'type', 'sdk']
-
-function sorted(many: ReadonlyMap<string, number>): string[] {
-  return [...many.keys()].sort()
+function forEach<T>(make: (name: Chosen) => T): Record<Chosen, T> {
+  return Object.fromEntries(NAMES.map((name) => [name, make(name)])) as Record<Chosen, T>
 }

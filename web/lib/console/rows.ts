@@ -13,7 +13,7 @@ export const MOST_ROWS = 10_000
 export type Rows = {
   /** A new list after each change. */
   all(): readonly Row[]
-  /** What its receipts can be filtered by; a new object only where that has changed. */
+  /** What its receipts can be filtered by. */
   choices(): Choices
   /** What is told again, after a break or by a replica that came back, is passed over. */
   takeIn(told: Told): void
@@ -21,8 +21,8 @@ export type Rows = {
 
 export function createRows(): Rows {
   let rows: Row[] = []
-  let come: Row[] = [] // since `rows` was made
-  let hasEnded = false
+  let come: Row[] = [] // since `rows` was made, and how many ends
+  let ended = 0
   const ids = new Set<string>() // of the receipts among the rows
   const ends = new Map<string, SpoolEnd>()
   const book = createChoiceBook()
@@ -40,27 +40,25 @@ export function createRows(): Rows {
 
   function takeIn(told: Told): void {
     for (const end of told.ends) ends.set(end.receipt, end)
-    for (const receipt of ends.keys())
-      if (ends.size > MOST_ROWS) ends.delete(receipt)
-      else break
+    ended += told.ends.length
     const receipts = told.receipts.filter(isNew)
     receipts.forEach(book.add)
-    come.push(...receipts.map((receipt) => ({ receipt })))
-    come.push(...told.marks.map((mark) => ({ mark }))) // of one time with a receipt: what is missing came before it
-    hasEnded ||= told.ends.length > 0
-    if (come.length > MOST_ROWS) settle()
+    come.push(...receipts.map((receipt) => ({ receipt })), ...told.marks.map((mark) => ({ mark })))
+    if (come.length + ended > MOST_ROWS) settle()
   }
 
   /** Once for all that has come since somebody looked: ten thousand rows are not moved for each receipt. */
   function settle(): void {
-    if (come.length === 0 && !hasEnded) return
-    const known = hasEnded ? rows.map((row) => withEnd(row, ends)) : rows
-    const all = [...come.map((row) => withEnd(row, ends)).sort(newestFirst), ...known]
-    if (!isInOrder(all)) all.sort(newestFirst)
+    if (come.length === 0 && ended === 0) return
+    const known = ended > 0 ? rows.map((row) => withEnd(row, ends)) : rows
+    const all = [...come.map((row) => withEnd(row, ends)), ...known].sort(newestFirst) // two lists in order, or nearly: soon done
     for (const row of all.splice(MOST_ROWS)) if ('receipt' in row) forget(row.receipt)
     rows = all
     come = []
-    hasEnded = false
+    ended = 0
+    for (const receipt of ends.keys())
+      if (ends.size > MOST_ROWS) ends.delete(receipt)
+      else break
   }
 
   function isNew({ id }: Receipt): boolean {
@@ -86,18 +84,9 @@ export function timeOf(row: Row): number {
   return 'mark' in row ? row.mark.time : row.receipt.time
 }
 
+/** Of one time: what is missing came before the receipt. */
 function newestFirst(a: Row, b: Row): number {
-  return timeOf(b) - timeOf(a)
-}
-
-const LOOKED_AT = 1_000 // what comes late, comes soon after
-
-function isInOrder(rows: Row[]): boolean {
-  for (let at = 1; at < Math.min(rows.length, LOOKED_AT); at++) {
-    const [before, after] = [rows[at - 1], rows[at]]
-    if (before && after && timeOf(before) < timeOf(after)) return false
-  }
-  return true
+  return timeOf(b) - timeOf(a) || Number('mark' in a) - Number('mark' in b)
 }
 
 /** One row from another, however often they are drawn. */

@@ -18,8 +18,9 @@ export type Counts = {
   made: number
   /** What it handed to `fetch`, by report id. Its buffer holds 40; what is more it drops. */
   handed: string[]
-  /** Those of them that `fetch` failed, and what it said. */
+  /** Those of them that `fetch` failed. */
   failed: string[]
+  /** What it said of all that it failed. */
   failures: string[]
 }
 
