@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 import { readLists } from '../../helpers/adblock.ts'
 import { type Requirement, unmet } from '../../helpers/requirements.ts'
+import { Invalid } from '../run.ts'
 import type { Leaving } from './peers/in-page.ts'
 import type { Plan } from './plan.ts'
 import { type Manner, NEARBY, WELL } from './recorder.ts'
@@ -149,10 +150,17 @@ function left(kilobytes: number, together: number, share = 1): Situation {
       await onAll(visits, async ({ page }) => {
         const heard = page.evaluate((many) => window.delivery.hearLeaving(many), times)
         await leavePages(page, times, { label, bytes: kilobytes * 1000, together })
-        await heard
+        await Promise.race([heard, tooLate()])
       })
     },
   }
+}
+
+const TOLD_WITHIN = 30_000 // ms after the last page was left
+
+async function tooLate(): Promise<never> {
+  await sleep(TOLD_WITHIN, undefined, { ref: false })
+  throw new Invalid('a page that was left never told what it had counted')
 }
 
 /** In a tab of its own, loads the visitor's page anew so many times less one, and then closes it. */
