@@ -1,18 +1,15 @@
 /** The way of an envelope, drawn with what passes on it just now: to nginx, to the replicas, and from there to one of three ends. */
 
-import type { ReactNode } from 'react'
 import type { Answer } from 'tunnel/contract'
 import { ANSWERS } from '../../lib/console/fates.ts'
 import { hostOf } from '../../lib/console/figures.ts'
-import type { Few, Glance, ReplicaGlance, WayGlance } from '../../lib/console/glance.ts'
+import type { Glance, ReplicaGlance } from '../../lib/console/glance.ts'
 import { rateNow } from '../../lib/console/past.ts'
-import { OTHERS } from '../../lib/console/upstreams.ts'
 import type { Point } from '../../lib/console/watch.ts'
 import { rateUnit, sayBytes, sayCount, sayDuration, sayFigure, sayMany } from '../../lib/console/words.ts'
-import { Fate } from '../fate.tsx'
 import { StateMark } from '../state.tsx'
-
-type Say = (perSecond: number) => string
+import { UpstreamStop } from './upstream-stop.tsx'
+import { Edge, FateRate, type Say, Stop } from './way-parts.tsx'
 
 /** Answers with which an envelope goes no further. */
 const STOPPED: readonly Answer[] = ['limited', 'filtered', 'refused', 'declined', 'aborted']
@@ -71,7 +68,7 @@ export function LiveWay({ glance, points }: { glance: Glance; points: Point[] })
               </>
             )}
             {ways.map((way) => (
-              <Upstream key={way.name} way={way} points={points} say={say} />
+              <UpstreamStop key={way.name} way={way} points={points} say={say} />
             ))}
             {spools.length > 0 && (
               <>
@@ -102,60 +99,6 @@ export function LiveWay({ glance, points }: { glance: Glance; points: Point[] })
         </li>
       </ol>
     </section>
-  )
-}
-
-/** `isForked`: as tall as all the ways that begin at it. */
-function Stop({ isForked, children }: { isForked?: true; children: ReactNode }) {
-  return (
-    <li
-      className={`flex min-w-0 flex-col justify-center rounded-part border border-line bg-ground px-3 py-2 leading-snug desk:min-h-14 ${isForked ? '' : 'desk:self-center'}`}
-    >
-      {children}
-    </li>
-  )
-}
-
-type EdgeProps = { rate: number; tone: string; above: ReactNode; isFork?: true; children?: ReactNode }
-
-/** An arrow with what passes over it, the broader the more: down on a phone, across where there is room. */
-function Edge({ rate, tone, above, isFork, children }: EdgeProps) {
-  const colour = rate > 0 ? tone : 'text-quiet/50'
-  return (
-    <li className="flex min-w-0 flex-wrap items-center gap-x-3 px-3 py-1.5 text-note tabular-nums desk:flex-col desk:flex-nowrap desk:items-stretch desk:justify-center desk:gap-0.5 desk:px-2 desk:py-0">
-      <svg
-        viewBox="0 0 28 12"
-        aria-hidden="true"
-        className={`h-3 w-7 shrink-0 desk:hidden ${isFork ? '-ml-3.5' : '-mx-2 rotate-90'} ${colour}`}
-      >
-        <path d="M0 6h21" stroke="currentColor" strokeWidth={widthFor(rate)} />
-        <path d="M19 1v10l8-5z" fill="currentColor" />
-      </svg>
-      <div className="min-w-0 desk:text-center">{above}</div>
-      <span className={`hidden items-center desk:flex ${colour}`}>
-        <svg aria-hidden="true" className="h-2 min-w-0 flex-1">
-          <line x2="100%" y1="4" y2="4" stroke="currentColor" strokeWidth={widthFor(rate)} />
-        </svg>
-        <svg viewBox="0 0 9 12" aria-hidden="true" className="h-3 w-2.25">
-          <path d="M0 0v12l9-6z" fill="currentColor" />
-        </svg>
-      </span>
-      <div className="min-w-0 text-quiet desk:min-h-[1.3em] desk:text-center">{children}</div>
-    </li>
-  )
-}
-
-/** A tenfold rate is a little broader. */
-function widthFor(perSecond: number): number {
-  if (perSecond === 0) return 1
-  return Math.max(1.5, Math.min(6, 2.5 + Math.log10(perSecond)))
-}
-
-function FateRate({ fate, rate, say }: { fate: Answer; rate: number; say: Say }) {
-  return (
-    <span className="inline-flex items-center gap-2 whitespace-nowrap">
-      <Fate fate={fate} /> {rate > 0 ? say(rate) : 'none'}
-    </span>
   )
 }
 
@@ -198,69 +141,6 @@ function Replicas({ replicas, say }: { replicas: ReplicaGlance[]; say: Say }) {
         )}
       </ul>
     </Stop>
-  )
-}
-
-type UpstreamProps = { way: WayGlance; points: Point[]; say: Say }
-
-/** The way to one Sentry, and how it does; or to several. */
-function Upstream({ way: { name, hosts, open, held }, points, say }: UpstreamProps) {
-  const rate = rateNow(points, ({ upstreams }) => upstreams[name]?.delivered ?? 0)
-  const took = points.slice(-8).findLast(({ upstreams }) => upstreams[name]?.half !== undefined)?.upstreams[
-    name
-  ]
-  return (
-    <>
-      <Edge isFork rate={rate} tone="text-good" above={<FateRate fate="delivered" rate={rate} say={say} />}>
-        {took?.half !== undefined && (
-          <>
-            <span className="whitespace-nowrap">half in {sayDuration(took.half * 1000)}</span>
-            {took.most !== undefined && (
-              <>
-                , <span className="whitespace-nowrap">95 % in {sayDuration(took.most * 1000)}</span>
-              </>
-            )}
-          </>
-        )}
-      </Edge>
-      <Stop>
-        <strong>{name === OTHERS ? `${sayCount(hosts)} more Sentry servers` : 'Sentry'}</strong>
-        <ul className="text-note">
-          {name !== OTHERS && open.all === 0 && <HostLine host={name} />}
-          <NotAskedLines open={open} />
-          {held > 0 && (
-            <li className="flex items-center gap-1.5">
-              <StateMark state="hold" className="size-3.5" />
-              <a href="#held-back" className="link">
-                holds {sayMany(held, 'kind')} back
-              </a>
-            </li>
-          )}
-        </ul>
-      </Stop>
-    </>
-  )
-}
-
-function NotAskedLines({ open: { first, all } }: { open: Few<string> }) {
-  if (all <= MOST_HOSTS)
-    return first.map((host) => (
-      <HostLine key={host} host={host} trouble="is not asked: it fails or is slow" />
-    ))
-  return <HostLine host={sayCount(all)} trouble="of them are not asked: they fail or are slow" />
-}
-
-const MOST_HOSTS = 4
-
-function HostLine({ host, trouble }: { host: string; trouble?: string }) {
-  return (
-    <li className="flex items-center gap-1.5">
-      <StateMark state={trouble ? 'bad' : 'good'} className="size-3.5" />
-      <span className="min-w-0 wrap-anywhere">
-        {host}
-        {trouble && <span className="text-bad"> {trouble}</span>}
-      </span>
-    </li>
   )
 }
 
