@@ -90,6 +90,27 @@ describe('On the disk', () => {
     await expect(spool.purge({})).rejects.toThrow('no room')
   })
 
+  it('what comes together with one that the disk does not take stands there whole', async () => {
+    const other = new DatabaseSync(join(folder, 'spool.db'), { timeout: 5_000 })
+    scope.defer(() => other.close())
+    other.exec(
+      `CREATE TRIGGER full BEFORE INSERT ON envelopes WHEN new.receipt = 'second' BEGIN SELECT RAISE(ABORT, 'no room'); END`,
+    )
+    const put = (receipt: string) => putOne(spool, { bytes: 100_000, receipt })
+    const [first, second, third] = ['first', 'second', 'third'].map(put)
+    await expect(second).rejects.toThrow('no room')
+    const sent = (await Promise.all([first, third])).map((one) => one?.body)
+    const leases = await takeAll(spool, 2)
+    expect(await Promise.all(leases.map((lease) => spool.read(lease)))).toEqual(sent)
+  })
+
+  it('nothing is left of a body that turns out to have another length', async () => {
+    const waiting = await waitingOf(Buffer.alloc(1_000))
+    for (const bytes of [999, 1_001])
+      await expect(spool.put(waiting, Buffer.alloc(bytes), 0)).rejects.toThrow(`turned out to have ${bytes}`)
+    expect(await spool.totals()).toMatchObject({ envelopes: 0 })
+  })
+
   it('large bodies lie as files until they are finished', async () => {
     await store(spool, { bytes: LARGE_BYTES })
     await store(spool, { bytes: 1_000 })

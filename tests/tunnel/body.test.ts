@@ -23,9 +23,10 @@ import {
   type Body,
   type BodySettings,
   createBodies,
-  packParcel,
+  type Pieces,
 } from '../../tunnel/src/body.ts'
 import { createMemory } from '../../tunnel/src/memory.ts'
+import { packParcel } from '../../tunnel/src/parcel.ts'
 import { attachmentOf, errorOf } from '../helpers/envelopes.ts'
 import { makeFolder } from '../helpers/folder.ts'
 import { type Posting, post } from '../helpers/post.ts'
@@ -48,7 +49,8 @@ describe('A body', () => {
     const sent = randomBytes(bytes)
     for (const way of [sent, inPieces(sent)]) {
       const body = await door.take(way)
-      expect(Buffer.isBuffer(body.wire) && body.wire.equals(sent)).toBe(true)
+      expect(isInMemory(body)).toBe(true)
+      expect((await contentOf(body)).equals(sent)).toBe(true)
       expect(body.wireBytes).toBe(bytes)
       expect(door.memory.taken()).toBe(bytes)
       await body.release()
@@ -60,7 +62,7 @@ describe('A body', () => {
     await using door = await openDoor()
     const sent = randomBytes(3 * MIB)
     const body = await door.take(inPieces(sent))
-    expect(Buffer.isBuffer(body.wire)).toBe(false)
+    expect(isInMemory(body)).toBe(false)
     expect(door.memory.taken()).toBe(0)
     expect(readdirSync(door.folder)).toHaveLength(1)
     expect(openFiles(door.folder)).toBe(1)
@@ -75,10 +77,10 @@ describe('A body', () => {
     const sent = randomBytes(900_000)
     const first = await door.take(sent)
     const second = await door.take(sent)
-    expect([first, second].map(({ wire }) => Buffer.isBuffer(wire))).toEqual([true, false])
+    expect([first, second].map(isInMemory)).toEqual([true, false])
     await first.release()
     const third = await door.take(sent)
-    expect(Buffer.isBuffer(third.wire)).toBe(true)
+    expect(isInMemory(third)).toBe(true)
     for (const body of [second, third]) {
       expect((await contentOf(body)).equals(sent)).toBe(true)
       await body.release()
@@ -145,18 +147,18 @@ describe('What of a body goes on', () => {
   it('is the very bytes that came, where nothing is cut', async () => {
     const body = bodyOf(bytes, 'gzip')
     const { content, ...parcel } = packParcel(body, 1, [])
-    expect(content()).toBe(bytes)
+    expect(content()).toBe(body.wire)
     expect(parcel).toEqual({ bytes: bytes.length, encoding: 'gzip' })
   })
 
-  it.each<[string, (door: Door) => Promise<Body>]>([
-    ['in memory', async () => bodyOf(bytes, 'identity')],
-    ['in gzip', async () => bodyOf(gzipSync(bytes), 'gzip')],
-    ['in zstd', async () => bodyOf(zstdCompressSync(bytes), 'zstd')],
-    ['in a file', (door) => door.take(inPieces(bytes))],
-  ])('is all that is not cut, of one %s', async (_, make) => {
-    await using door = await openDoor({ shareBytes: 10 * KIB })
-    const body = await make(door)
+  it.each<[string, number, Buffer, Body['encoding']]>([
+    ['in memory', MIB, bytes, 'identity'],
+    ['in a file', 10 * KIB, bytes, 'identity'],
+    ['in memory, in gzip', MIB, gzipSync(bytes), 'gzip'],
+    ['in a file, in zstd', 10 * KIB, zstdCompressSync(bytes), 'zstd'],
+  ])('is all that is not cut, of one %s', async (_, shareBytes, sent, encoding) => {
+    await using door = await openDoor({ shareBytes })
+    const body = await door.take(inPieces(sent), encoding)
     const parcel = packParcel(body, bytes.length, cuts)
     expect(parcel).toMatchObject({ bytes: left.length, encoding: 'identity' })
     expect((await bytesOf(parcel.content())).equals(left)).toBe(true)
@@ -268,8 +270,6 @@ describe('Through the tunnel, a body', () => {
   })
 })
 
-type Door = Awaited<ReturnType<typeof openDoor>>
-
 /** A server whose one handler reads a body, and posts to it. */
 async function openDoor({
   memoryBytes = 2 * MIB,
@@ -292,10 +292,11 @@ async function openDoor({
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
 
-  function take(sent: Buffer | Readable): Promise<Body> {
+  function take(sent: Buffer | Readable, encoding: Body['encoding'] = 'identity'): Promise<Body> {
     const outcome = expectOutcome()
     const length = Buffer.isBuffer(sent) ? { 'content-length': sent.length } : {}
-    const sending = request({ port, method: 'POST', headers: length, agent: false }).on('error', () => {})
+    const headers = { 'content-encoding': encoding, ...length }
+    const sending = request({ port, method: 'POST', headers, agent: false }).on('error', () => {})
     if (Buffer.isBuffer(sent)) sending.end(sent)
     else sent.pipe(sending)
     return outcome
@@ -347,12 +348,16 @@ async function contentOf(body: Body): Promise<Buffer> {
   return bytesOf(packParcel(body, body.wireBytes, []).content())
 }
 
-async function bytesOf(content: Buffer | Readable): Promise<Buffer> {
-  return Buffer.isBuffer(content) ? content : buffer(content)
+async function bytesOf(content: Pieces | Readable): Promise<Buffer> {
+  return content instanceof Readable ? buffer(content) : Buffer.concat(content)
+}
+
+function isInMemory({ wire }: Body): boolean {
+  return !('handle' in wire)
 }
 
 function bodyOf(wire: Buffer, encoding: Body['encoding']): Body {
-  return { wire, wireBytes: wire.length, encoding, release: async () => {} }
+  return { wire: [wire], wireBytes: wire.length, encoding, release: async () => {} }
 }
 
 /** Files of `folder` that this process holds open, named or not. */

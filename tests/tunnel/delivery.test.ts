@@ -1,6 +1,8 @@
 /** How what waits gets to Sentry: patiently, in its turn, and to one end. Time is the test's own. */
 
+import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Pieces } from '../../tunnel/src/body.ts'
 import { createBreaker } from '../../tunnel/src/breaker.ts'
 import { createClientReports } from '../../tunnel/src/client-reports.ts'
 import { createDeliverer, type Deliverer } from '../../tunnel/src/delivery.ts'
@@ -443,7 +445,7 @@ function wait(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-function bytesOf(content: unknown): Buffer {
-  if (!Buffer.isBuffer(content)) throw new Error('not bytes')
-  return content
+function bytesOf(content: Pieces | Readable): Buffer {
+  if (content instanceof Readable) throw new Error('not in memory')
+  return Buffer.concat(content)
 }

@@ -64,7 +64,7 @@ describe('The memory for bodies', () => {
     expect(memory.taken()).toBe(0)
   })
 
-  it('holds all that is put into a spool at once from a disk, however much that is', async () => {
+  it('holds all that is put into a spool at once, however much that is', async () => {
     const BYTES = 500_000
     const ROOM = 4 * BYTES
     await using folder = await makeFolder()

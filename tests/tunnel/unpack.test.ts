@@ -90,5 +90,5 @@ async function unpack(wire: Buffer, encoding: Encoding, maxBytes = Number.MAX_SA
 }
 
 function bodyOf(wire: Buffer, encoding: Encoding): Body {
-  return { wire, wireBytes: wire.length, encoding, release: async () => {} }
+  return { wire: [wire], wireBytes: wire.length, encoding, release: async () => {} }
 }

@@ -1,7 +1,9 @@
 /** One POST to Sentry: what counts as its answer, what does not, and how it is reached. */
 
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
+import { createSecureServer } from 'node:http2'
 import {
   type AddressInfo,
   connect,
@@ -12,9 +14,9 @@ import {
 import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Parcel } from '../../tunnel/src/body.ts'
 import { parseDsn } from '../../tunnel/src/dsn.ts'
 import { createLimits } from '../../tunnel/src/limits.ts'
+import type { Parcel } from '../../tunnel/src/parcel.ts'
 import { createProjects, type Project } from '../../tunnel/src/projects.ts'
 import {
   createUpstreams,
@@ -23,7 +25,7 @@ import {
   type Upstreams,
 } from '../../tunnel/src/upstream.ts'
 import type { Answering } from '../helpers/answers.ts'
-import { errorOf } from '../helpers/envelopes.ts'
+import { attachmentOf, errorOf } from '../helpers/envelopes.ts'
 import { ROOT } from '../helpers/node.ts'
 import { freePort } from '../helpers/ports.ts'
 import { post } from '../helpers/post.ts'
@@ -62,9 +64,9 @@ describe('Sentry', () => {
     return { upstreams, limits, project: all[0] as Project }
   }
 
-  const parcelOf = (content: Buffer): Parcel => ({
-    content: () => content,
-    bytes: content.length,
+  const parcelOf = (...pieces: Buffer[]): Parcel => ({
+    content: () => pieces,
+    bytes: Buffer.concat(pieces).length,
     encoding: 'identity',
   })
 
@@ -90,6 +92,43 @@ describe('Sentry', () => {
       sentry.once(answer)
       expect(await send(open()).final).toMatchObject({ kind: 'answered', reply })
     })
+  })
+
+  describe('gets an envelope', () => {
+    it.each([
+      ['small', 1024],
+      ['large', 64 * 1024],
+    ])('that came in %s pieces as one body, with its length', async (_, size) => {
+      const { upstreams, project } = open()
+      const envelope = attachmentOf(sentry.dsn(), randomBytes(1_000_000))
+      const { final } = upstreams.post(project, parcelOf(...cut(envelope, size)), [])
+      expect(await final).toMatchObject({ kind: 'answered', reply: { status: 200 } })
+      const { headers, body } = await sentry.next()
+      expect(headers['content-length']).toBe(String(envelope.length))
+      expect(headers['transfer-encoding']).toBeUndefined()
+      expect(body.equals(envelope)).toBe(true)
+    })
+
+    it('of many pieces, and may decline it before it has read the last', async () => {
+      const answer: RequestListener = (_, response) =>
+        response.writeHead(413, { 'content-type': 'application/json' }).end('{"detail":"big"}')
+      const { upstreams, project } = open(`http://${KEY}@127.0.0.1:${await serve(createServer(answer))}/456`)
+      const { final } = upstreams.post(project, manyPieces(), [])
+      expect(await final).toMatchObject({ kind: 'answered', reply: { status: 413 } })
+    })
+
+    it.each<[string, (socket: Socket) => unknown]>([
+      ['hangs up in the middle of it', (socket) => socket.once('data', () => socket.destroy())],
+      ['reads nothing of it', (socket) => socket.pause()],
+    ])('of many pieces, and has not decided when it %s', async (_, treat) => {
+      const port = await serve(createTcpServer(treat))
+      const { upstreams, project } = open(`http://${KEY}@127.0.0.1:${port}/456`)
+      const { final } = upstreams.post(project, manyPieces(), [])
+      expect(await final).toMatchObject({ kind: 'undecided', status: undefined })
+    })
+
+    /** More than sockets hold. */
+    const manyPieces = () => parcelOf(...cut(randomBytes(16_000_000), 64 * 1024))
   })
 
   it('is not held responsible for a body of ours that cannot be read to its end', async () => {
@@ -293,6 +332,24 @@ describe('Sentry', () => {
       expect(secure.requests).toHaveLength(1)
     })
 
+    it.each([
+      ['straight', () => ({})],
+      ['through a proxy', async () => ({ HTTPS_PROXY: (await startProxy()).url })],
+    ])('is spoken to in HTTP/1.1, though it offers 2, %s', async (_, settings) => {
+      const spoken: string[] = []
+      const port = await serve(
+        createSecureServer({ allowHTTP1: true, ...readCertificate() }, (request, response) => {
+          spoken.push(request.httpVersion)
+          request.resume().on('end', () => response.end('{}'))
+        }),
+      )
+      const dsn = `https://${KEY}@127.0.0.1:${port}/456`
+      const env = { SENTRY_DSN: dsn, NODE_EXTRA_CA_CERTS: CERTIFICATE, ...(await settings()) }
+      const tunnel = scope.use(await startTunnel({ env }))
+      expect((await post(tunnel.url, { body: errorOf(dsn) })).status).toBe(200)
+      expect(spoken).toEqual(['1.1'])
+    })
+
     it('is reached directly when NO_PROXY names it', async () => {
       const proxy = await startProxy()
       const answer = await postThrough({
@@ -329,3 +386,9 @@ describe('Sentry', () => {
     return { asked, url: `http://127.0.0.1:${await serve(server)}` }
   }
 })
+
+function cut(bytes: Buffer, size: number): Buffer[] {
+  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+    bytes.subarray(at * size, (at + 1) * size),
+  )
+}

@@ -5,21 +5,23 @@ import { constants, createReadStream } from 'node:fs'
 import { access, type FileHandle, mkdir, open, readdir, stat, unlink } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import type { Memory } from './memory.ts'
-import type { Range } from './range.ts'
 import { Rejection } from './rejection.ts'
 import { createTimeouts, type Timeouts } from './timeouts.ts'
-import { type Encoding, readEncoding, unpacked } from './unpack.ts'
+import { type Encoding, readEncoding } from './unpack.ts'
 
 export type Body = {
-  /** As it came, compressed or not: bytes in memory, or the file that holds them. */
-  wire: Buffer | WaitingFile
+  /** As it came, compressed or not: the pieces in memory, or the file that holds them. */
+  wire: Pieces | WaitingFile
   wireBytes: number
   encoding: Encoding
   /** Gives its memory back and removes its file. */
   release(): Promise<void> | undefined
 }
+
+/** Bytes as they came, one after the other: putting large ones together would copy them and give the garbage collector twice as much to do. */
+export type Pieces = readonly Buffer[]
 
 /** A body on disk, for as long as it is not released. */
 export type WaitingFile = { path: string; handle: FileHandle }
@@ -85,8 +87,7 @@ export function createBodies(settings: BodySettings, memory: Memory): Bodies {
     }
 
     function whole(): Body {
-      const [only = Buffer.alloc(0), ...others] = chunks
-      const wire = file ?? (others.length > 0 ? Buffer.concat(chunks, bytes) : only)
+      const wire = file ?? gathered(chunks, bytes)
       chunks = [] // whoever releases it holds on to them
       return { wire, wireBytes: bytes, encoding, release }
     }
@@ -219,67 +220,14 @@ function read<T>(
 const READ_AT_ONCE = 256 * 1024
 
 /** The body's bytes as they came, from the first. */
-export function wireContent({ wire }: Body): Buffer | Readable {
-  if (Buffer.isBuffer(wire)) return wire
+export function wireContent({ wire }: Body): Pieces | Readable {
+  if (!('handle' in wire)) return wire
   return createReadStream('', { fd: wire.handle, start: 0, autoClose: false, highWaterMark: READ_AT_ONCE })
 }
 
-/** What goes to Sentry: bytes to send, how many, and their Content-Encoding if they are compressed. */
-export type Parcel = {
-  content: () => Buffer | Readable
-  bytes: number
-  encoding: Encoding
-  /** The file that holds just these bytes, if one does. */
-  file?: string | undefined
-}
+const WRITTEN_ALONE = 32 * 1024 // bytes: smaller pieces cost more to write one by one than to put together
 
-/** The body without the ranges in `cuts` (of its unpacked bytes, in order); as it came when there are none. */
-export function packParcel(body: Body, unpackedBytes: number, cuts: readonly Range[]): Parcel {
-  const { wire, wireBytes, encoding } = body
-  if (cuts.length > 0) return packPlain(body, unpackedBytes, cuts)
-  return {
-    file: Buffer.isBuffer(wire) ? undefined : wire.path,
-    content: () => wireContent(body),
-    bytes: wireBytes,
-    encoding,
-  }
-}
-
-/** The same, never compressed: what waits may have to be changed before it leaves. */
-export function packPlain(body: Body, unpackedBytes: number, cuts: readonly Range[]): Parcel {
-  const { wire, encoding } = body
-  if (cuts.length === 0 && encoding === 'identity') return packParcel(body, unpackedBytes, cuts)
-  const bytes = unpackedBytes - cuts.reduce((sum, [start, end]) => sum + end - start, 0)
-  if (!Buffer.isBuffer(wire) || encoding !== 'identity')
-    return {
-      content: () => Readable.from(without(unpacked(body), cuts), { objectMode: false }),
-      bytes,
-      encoding: 'identity',
-    }
-  const kept = Buffer.concat([...pieces(wire, 0, cuts)], bytes)
-  return { content: () => kept, bytes, encoding }
-}
-
-/** Bytes in pieces, from the first on. */
-export function chunksOf(content: Buffer | Readable): Iterable<Buffer> | AsyncIterable<Buffer> {
-  return Buffer.isBuffer(content) ? [content] : content
-}
-
-async function* without(chunks: AsyncIterable<Buffer>, cuts: readonly Range[]): AsyncGenerator<Buffer> {
-  let offset = 0
-  for await (const chunk of chunks) {
-    yield* pieces(chunk, offset, cuts)
-    offset += chunk.length
-  }
-}
-
-/** What of a chunk that stands at `offset` lies outside every cut. */
-function* pieces(chunk: Buffer, offset: number, cuts: readonly Range[]): Generator<Buffer> {
-  let from = 0
-  for (const [start, end] of cuts) {
-    if (end <= offset + from || start >= offset + chunk.length) continue
-    if (start > offset + from) yield chunk.subarray(from, start - offset)
-    from = Math.min(chunk.length, end - offset)
-  }
-  if (from < chunk.length) yield chunk.subarray(from)
+/** In one piece where they are small, and as they are where they are large. */
+export function gathered(pieces: Pieces, bytes: number): Pieces {
+  return pieces.length > 1 && bytes < pieces.length * WRITTEN_ALONE ? [Buffer.concat(pieces, bytes)] : pieces
 }

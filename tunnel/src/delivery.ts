@@ -2,12 +2,13 @@
 
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
-import type { Parcel } from './body.ts'
+import type { Pieces } from './body.ts'
 import type { AttemptResult, SpoolAttempts, SpoolEnd } from './contract.ts'
 import type { OnEnd } from './ends.ts'
 import { type Delivery, UNREADABLE } from './exchange.ts'
 import type { Limits } from './limits.ts'
 import { createPace, type Pace } from './pace.ts'
+import type { Parcel } from './parcel.ts'
 import type { Project, Projects } from './projects.ts'
 import { moveSentAt } from './sent-at.ts'
 import type { KeptBody, Lease, Spool, Waiting, Wanted } from './spool/spool.ts'
@@ -233,17 +234,21 @@ function resultOf(delivery: Delivery): AttemptResult {
 /** Its `sent_at` moved by the time it waited. */
 async function packKept(kept: KeptBody, bytes: number, waitedMs: number): Promise<Parcel> {
   if (Buffer.isBuffer(kept)) {
-    const moved = Buffer.concat(moveSentAt(kept, waitedMs))
-    return { content: () => moved, bytes: moved.length, encoding: 'identity' }
+    const moved = moveSentAt(kept, waitedMs)
+    return { content: () => moved, bytes: bytesIn(moved), encoding: 'identity' }
   }
   const head = await firstChunk(kept.open())
   const moved = moveSentAt(head, waitedMs)
-  const grown = moved.reduce((sum, { length }) => sum + length, 0) - head.length
+  const grown = bytesIn(moved) - head.length
   return {
     content: () => Readable.from(replaceHead(kept.open(), head.length, moved), { objectMode: false }),
     bytes: bytes + grown,
     encoding: 'identity',
   }
+}
+
+function bytesIn(pieces: Pieces): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0)
 }
 
 /** 64 KiB, which hold the header line of any envelope that was let in. */

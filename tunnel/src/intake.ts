@@ -2,7 +2,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import { jsonType, respond } from './answer.ts'
-import { type Bodies, type Body, packParcel, packPlain } from './body.ts'
+import type { Bodies, Body } from './body.ts'
 import type { ClientReports } from './client-reports.ts'
 import type { SiftReason } from './contract.ts'
 import { LEASE_MS } from './delivery.ts'
@@ -20,7 +20,9 @@ import type { Inbox } from './inbox.ts'
 import { checkItems } from './items.ts'
 import { createKeep, type Keep } from './keeping.ts'
 import type { Limits } from './limits.ts'
+import { NoRoom } from './memory.ts'
 import { checkOrigin } from './origin.ts'
+import { packParcel, packPlain } from './parcel.ts'
 import type { Project, Projects } from './projects.ts'
 import { type PostedQuery, readQuery } from './query.ts'
 import { mergeRanges, type Range } from './range.ts'
@@ -234,9 +236,7 @@ export function createIntake(parts: IntakeParts): Intake {
       const final = await underWay
       if (final?.kind === 'answered') return pass(visit, final.reply)
       reports.note(project, 'discarded_events', 'queue_overflow', items)
-      throw result instanceof Error
-        ? new Rejection('spool-unwritable')
-        : new Rejection('spool-full', result.why)
+      throw notKept(result)
     }
     if (result.kind === 'known')
       return settleKept(visit, envelope, { answer: 'filtered', reason: 'duplicate', status: 202 })
@@ -249,6 +249,15 @@ export function createIntake(parts: IntakeParts): Intake {
 /** The envelope as far as nothing of it has been taken out. */
 function remainder({ envelope, out }: Carried): Envelope {
   return out.size === 0 ? envelope : { ...envelope, items: envelope.items.filter((item) => !out.has(item)) }
+}
+
+function notKept(result: Error | { why: string }): Rejection {
+  if (!(result instanceof Error)) return new Rejection('spool-full', result.why)
+  if (!(result instanceof NoRoom)) return new Rejection('spool-unwritable')
+  return new Rejection(
+    'spool-unwritable',
+    'Too many bodies wait for it: raise MEMORY_BYTES, or add a tunnel.',
+  )
 }
 
 /** What an SDK sends to see whether anybody answers (`diagnoseSdkConnectivity`). */

@@ -37,6 +37,5 @@ function put(
 }
 
 async function wholeOf(body: Body): Promise<Buffer> {
-  if (Buffer.isBuffer(body.wire) && body.encoding === 'identity') return body.wire
   return Buffer.concat(await Array.fromAsync(unpacked(body)))
 }

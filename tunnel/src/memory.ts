@@ -7,9 +7,12 @@ export type Memory = {
   isOver(): boolean
   take(bytes: number): void
   giveBack(bytes: number): void
-  /** In turn, when there is room, or when little is lent: somebody always gets on. Resolves to what gives it back; rejects after `waitMs`. */
+  /** In turn, when there is room, or when little is lent: somebody always gets on. Resolves to what gives it back; rejects with `NoRoom` after `waitMs`. */
   borrow(bytes: number, waitMs: number): Promise<() => void>
 }
+
+/** Nobody gave back enough while one could wait. */
+export class NoRoom extends Error {}
 
 type Borrower = { bytes: number; lend: (giveBack: () => void) => void }
 
@@ -42,7 +45,7 @@ export function createMemory(bound: number, spare: number): Memory {
 
       function giveUp(): void {
         waiting.splice(waiting.indexOf(borrower), 1)
-        reject(new Error('too many bodies wait for memory'))
+        reject(new NoRoom('too many bodies wait for memory'))
         lend() // a smaller one may be next
       }
     })

@@ -47,7 +47,7 @@ export type Parts = {
 }
 
 const SHARE_BYTES = 16 * 1024 * 1024 // what one body may hold in memory
-const SPARE_BYTES = 1024 * 1024 // what goes from disk to the spool, however much is in hand
+const SPARE_BYTES = 8 * 1024 * 1024 // copies on their way into the spool, however much is in hand
 
 /** Ends the process, in words, where the system does not let it have a folder, a file or a server that a setting names. */
 export async function openParts(config: Config): Promise<Parts> {

@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
-import { type Body, chunksOf, wireContent } from './body.ts'
+import { type Body, wireContent } from './body.ts'
 import { Rejection } from './rejection.ts'
 
 export type Encoding = 'identity' | 'gzip' | 'deflate' | 'br' | 'zstd'
@@ -39,8 +39,8 @@ export function readEncoding(header: string | undefined): Encoding {
 /** The body's unpacked bytes, in pieces. Throws a `Rejection` when they do not unpack. */
 export async function* unpacked(body: Body): AsyncGenerator<Buffer> {
   const content = wireContent(body)
-  if (body.encoding === 'identity') return yield* chunksOf(content)
-  const source = Readable.from(chunksOf(content))
+  if (body.encoding === 'identity') return yield* content
+  const source = Readable.from(content)
   const unpacker = UNPACKERS[body.encoding](WHOLE)
   source.on('error', (error) => unpacker.destroy(error))
   try {

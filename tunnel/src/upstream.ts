@@ -3,11 +3,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
-import type { Parcel } from './body.ts'
+import { gathered } from './body.ts'
 import { type Breaker, type BreakerState, createBreaker } from './breaker.ts'
 import type { PostReport } from './client-reports.ts'
 import { type Delivery, Exchange, type Listeners, UnreadableBody } from './exchange.ts'
 import type { Limits } from './limits.ts'
+import type { Parcel } from './parcel.ts'
 import type { Project } from './projects.ts'
 import type { AskedBy } from './rate-limits.ts'
 import { createTimeouts } from './timeouts.ts'
@@ -145,12 +146,14 @@ export function createUpstreams(
   }
 }
 
-/** A failure to read it is told from one of the upstream. */
-function contentOf({ content }: Parcel): Buffer | Readable {
-  const bytes = content()
-  return Buffer.isBuffer(bytes) ? bytes : Readable.from(readable(bytes), { objectMode: false })
+function contentOf({ content, bytes }: Parcel): Buffer | Readable {
+  const given = content()
+  if (given instanceof Readable) return Readable.from(readable(given), { objectMode: false })
+  const [first = Buffer.alloc(0), ...others] = gathered(given, bytes)
+  return others.length === 0 ? first : (given as unknown as Readable) // undici takes any iterable; its types do not say so
 }
 
+/** A failure to read it is told from one of the upstream. */
 async function* readable(content: Readable): AsyncGenerator<Buffer> {
   try {
     yield* content
@@ -168,6 +171,7 @@ function openPool(origin: string, { connections, connectMs, proxies }: UpstreamS
     connect: { timeout: connectMs },
     headersTimeout: 0, // each exchange has a deadline of its own
     bodyTimeout: 0,
+    allowH2: false, // all of this is tried with HTTP/1.1; with 2 one connection's end is that of all that is under way
   }
   if (!proxies) return new Pool(origin, options)
   const { httpProxy = '', httpsProxy = '', noProxy = '' } = proxies
@@ -220,7 +224,7 @@ export function postReport({ post }: Upstreams): PostReport {
   return async function postOwn(project, envelope) {
     const { final } = post(
       project,
-      { content: () => envelope, bytes: envelope.length, encoding: 'identity' },
+      { content: () => [envelope], bytes: envelope.length, encoding: 'identity' },
       [],
     )
     return (await final).kind === 'answered'

@@ -1,10 +1,10 @@
 /** What the spool is told of an envelope that is to wait, and the bytes that it keeps of it. */
 
-import { chunksOf, type Parcel } from './body.ts'
 import type { Receipt } from './contract.ts'
 import type { Item } from './envelope.ts'
 import { identify } from './identity.ts'
 import { categoriesOf } from './items.ts'
+import type { Parcel } from './parcel.ts'
 import type { Project } from './projects.ts'
 import { mostImportant, priorityOf, type SpoolBody, type Waiting } from './spool/spool.ts'
 import { networkOf } from './throttle.ts'
@@ -23,10 +23,10 @@ export type ToWait = {
 
 export async function prepareToWait(wait: ToWait): Promise<{ waiting: Waiting; body: SpoolBody }> {
   const { project, items, parcel, headers, address, receipt } = wait
-  const body = spoolBodyOf(parcel)
+  const body = { chunks: parcel.content, file: parcel.file }
   const category = mostImportant(items.map((item) => categoriesOf(item)[0] ?? ''))
   const waiting = {
-    key: await identify(project.key, Buffer.isBuffer(body) ? body : body.chunks()),
+    key: await identify(project.key, body.chunks()),
     project: project.key,
     category,
     priority: priorityOf(category),
@@ -37,9 +37,4 @@ export async function prepareToWait(wait: ToWait): Promise<{ waiting: Waiting; b
     headers,
   }
   return { waiting, body }
-}
-
-function spoolBodyOf(parcel: Parcel): SpoolBody {
-  const content = parcel.content()
-  return Buffer.isBuffer(content) ? content : { file: parcel.file, chunks: () => chunksOf(parcel.content()) }
 }

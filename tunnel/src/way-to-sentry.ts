@@ -57,7 +57,7 @@ export async function openWayToSentry({
     if (problem instanceof NatsAway) return awaitSpool({ open, problem, onNotice })
     throw problem
   })
-  const spool = tellSoon(watchHealth(watchGrowth(withinMemory(opened, memory), clock), now))
+  const spool = withinMemory(tellSoon(watchHealth(watchGrowth(opened, clock), now)), memory) // outermost: to wait for memory is no ill health
   const upstreams = createUpstreams(projects.all, config.upstream, limits, clock)
   const deliverer = createDeliverer({
     spool,

@@ -92,7 +92,16 @@ function run(calls: Call[]): void {
     answers =
       calls.length > 1 ? calls.map(runAlone) : calls.map(({ number }) => ({ number, error: asError(error) }))
   }
-  port?.postMessage(answers)
+  port?.postMessage(
+    answers,
+    answers.flatMap(({ result }) => (result instanceof Uint8Array ? (result.buffer as ArrayBuffer) : [])),
+  )
+  calls.forEach(freeBytes)
+}
+
+/** At once: the garbage collector, which this thread gives little else to do, would let tens of megabytes of them lie. */
+function freeBytes({ args }: Call): void {
+  for (const arg of args) if (arg instanceof Uint8Array) (arg.buffer as ArrayBuffer).transfer(0)
 }
 
 function runAlone(call: Call): Answer {

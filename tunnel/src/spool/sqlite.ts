@@ -75,12 +75,7 @@ export async function openSqliteSpool(
   }
 
   async function putRow(envelope: Waiting, body: SpoolBody, leaseMs: number): Promise<PutResult> {
-    return call(
-      'put',
-      envelope,
-      Buffer.isBuffer(body) ? body : Buffer.concat(await Array.fromAsync(body.chunks())),
-      leaseMs,
-    )
+    return call('put', envelope, await copy(body, envelope.bytes), leaseMs)
   }
 
   /** The file first, under a name of its own: a row never stands without its file, nor loses it to another of the same bytes. */
@@ -167,7 +162,7 @@ type Ask = <Name extends keyof Calls>(name: Name, ...args: Calls[Name][0]) => Pr
 
 /**
  * Calls into the worker, those of one turn of the event loop together, and pairs its answers; when it ends, all that wait are rejected, and
- * whatever is asked after that.
+ * whatever is asked after that. Bytes are handed over, and nobody's here any more: as copies they would be held three times.
  */
 async function connect(worker: Worker): Promise<Opened & { call: Ask; end: () => Promise<void> }> {
   const waiting = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>()
@@ -195,7 +190,10 @@ async function connect(worker: Worker): Promise<Opened & { call: Ask; end: () =>
   }
 
   function send(): void {
-    while (outbox.length > 0) worker.postMessage(outbox.splice(0, AT_A_TIME))
+    while (outbox.length > 0) {
+      const some = outbox.splice(0, AT_A_TIME)
+      worker.postMessage(some, some.flatMap(bytesAmong))
+    }
   }
 
   async function end(): Promise<void> {
@@ -217,6 +215,22 @@ async function connect(worker: Worker): Promise<Opened & { call: Ask; end: () =>
     for (const { reject } of waiting.values()) reject(error)
     waiting.clear()
   }
+}
+
+function bytesAmong({ args }: Call): ArrayBuffer[] {
+  return args.flatMap((arg) => (arg instanceof Uint8Array ? (arg.buffer as ArrayBuffer) : []))
+}
+
+/** Bytes of our own, to be handed over. Rejects when there are others than were told. */
+async function copy(body: SpoolBody, bytes: number): Promise<Buffer> {
+  const whole = Buffer.allocUnsafeSlow(bytes)
+  let at = 0
+  for await (const chunk of Buffer.isBuffer(body) ? [body] : body.chunks()) {
+    chunk.copy(whole, at)
+    at += chunk.length
+  }
+  if (at !== bytes) throw new Error(`a body of ${bytes} bytes turned out to have ${at}`)
+  return whole
 }
 
 /** On disk, synced, and so is its name in the folder. */
