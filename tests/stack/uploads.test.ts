@@ -1,4 +1,4 @@
-/** Large uploads through the shipped containers, whose memory is far smaller than what is under way. */
+/** Large uploads, and many at once, through the shipped containers, which have little memory for it. */
 
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -6,23 +6,23 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Compose, startCompose } from '../helpers/compose.ts'
 import { post } from '../helpers/post.ts'
 import { requires } from '../helpers/requirements.ts'
 import { until } from '../helpers/until.ts'
 
-const UPLOADS = 64
-const BYTES = 50_000_000
 const KEY = '0123456789abcdef0123456789abcdef'
 const DRAINED_MS = 240_000
 
 /** The engine's own bridge: this machine as every container can reach it. */
 const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
 
-const payload = Buffer.alloc(BYTES - 8, 'culvert ')
+const MIB = 1024 * 1024
+const payload = Buffer.alloc(50_000_000, 'culvert ')
 
-describe('With 256 MB of memory each, nginx and the tunnels', requires('docker'), () => {
+describe('With the memory that compose gives them, nginx and the tunnels', requires('docker'), () => {
   const started = new AsyncDisposableStack()
   let stack: Compose
   let sink: Awaited<ReturnType<typeof startSink>>
@@ -35,17 +35,31 @@ describe('With 256 MB of memory each, nginx and the tunnels', requires('docker')
   afterAll(() => started.disposeAsync())
 
   it('carry 64 uploads of 50 MB at once, and all arrive intact', { timeout: 400_000 }, async () => {
-    const numbers = Array.from({ length: UPLOADS }, (_, i) => i)
+    await carryAtOnce(64, 50_000_000)
+  })
+
+  it('carry 1,200 replays of 150 KB at once while Sentry is slow, and all arrive intact', {
+    timeout: 400_000,
+  }, async () => {
+    sink.delayMs = 1500
+    await carryAtOnce(1_200, 150_000)
+  })
+
+  async function carryAtOnce(many: number, bytes: number): Promise<void> {
+    const numbers = Array.from({ length: many }, (_, i) => i)
     const answers = await Promise.all(
-      numbers.map((number) => post(stack.url, { body: Readable.from(upload(sink.dsn, number)) })),
+      numbers.map((number) => post(stack.url, { body: Readable.from(upload(sink.dsn, bytes, number)) })),
     )
     expect(answers.map(({ status }) => status).filter((status) => status !== 200 && status !== 202)).toEqual(
       [],
     )
-
-    const wanted = numbers.map((number) => digestOf(upload(sink.dsn, number)))
+    sink.delayMs = 0
+    const wanted = numbers.map((number) => digestOf(upload(sink.dsn, bytes, number)))
     await until(async () => wanted.every((digest) => sink.digests.has(digest)), DRAINED_MS)
-    for (const service of ['nginx', 'tunnel'])
+    for (const [service, memory] of [
+      ['nginx', 256],
+      ['tunnel', 384],
+    ] as const)
       for (const container of await stack.containers(service)) {
         const state = await stack.docker(
           'inspect',
@@ -53,18 +67,18 @@ describe('With 256 MB of memory each, nginx and the tunnels', requires('docker')
           '{{.State.OOMKilled}} {{.RestartCount}} {{.HostConfig.Memory}}',
           container,
         )
-        expect(state).toBe(`false 0 ${256 * 1024 * 1024}`)
+        expect(state, service).toBe(`false 0 ${memory * MIB}`)
       }
-  })
+  }
 })
 
 /** An envelope with one attachment, that differs from the others in eight bytes. */
-function* upload(dsn: string, number: number): Generator<Buffer> {
+function* upload(dsn: string, bytes: number, number: number): Generator<Buffer> {
   yield Buffer.from(
-    `${JSON.stringify({ dsn })}\n{"type":"attachment","length":${BYTES},"filename":"a.bin"}\n`,
+    `${JSON.stringify({ dsn })}\n{"type":"attachment","length":${bytes},"filename":"a.bin"}\n`,
   )
   yield Buffer.from(String(number).padStart(8, '0'))
-  for (let at = 0; at < payload.length; at += 65_536) yield payload.subarray(at, at + 65_536)
+  for (let at = 8; at < bytes; at += 65_536) yield payload.subarray(at, Math.min(at + 65_536, bytes))
 }
 
 function digestOf(chunks: Iterable<Buffer>): string {
@@ -76,6 +90,7 @@ function digestOf(chunks: Iterable<Buffer>): string {
 /** A Sentry that keeps only digests of what it takes: what arrives here would not fit into memory. */
 async function startSink() {
   const digests = new Set<string>()
+  const slow = { delayMs: 0 }
   const server = createServer(async (request, response) => {
     const hash = createHash('sha256')
     try {
@@ -84,12 +99,13 @@ async function startSink() {
       return // cut short: it is tried again
     }
     digests.add(hash.digest('hex'))
+    await sleep(slow.delayMs)
     response.setHeader('content-type', 'application/json').end('{}')
   })
   server.listen(0, BRIDGE)
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  return {
+  return Object.assign(slow, {
     digests,
     dsn: `http://${KEY}@${BRIDGE}:${port}/456`,
     [Symbol.asyncDispose]: async () => {
@@ -97,5 +113,5 @@ async function startSink() {
       server.close()
       await once(server, 'close')
     },
-  }
+  })
 }
