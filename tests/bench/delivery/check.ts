@@ -29,7 +29,7 @@ function faultsOf({ control, replays, beyond }: Outcome, way: WayName, sum: Sum,
   return [
     ...(few ? [`only ${handed} errors were sent`] : []),
     ...(disagree ? [`${raised} errors happened, ${made} events were made, ${handed} sent`] : []),
-    ...(refused > handed * MOST_REFUSED
+    ...(!beyond && refused > handed * MOST_REFUSED
       ? [`${refused} were refused by the browser, and ${handed} sent`]
       : []),
     ...(lost

@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 import { readLists } from '../../helpers/adblock.ts'
 import { type Requirement, unmet } from '../../helpers/requirements.ts'
-import { Invalid } from '../run.ts'
 import type { Leaving } from './peers/in-page.ts'
 import type { Plan } from './plan.ts'
 import { type Manner, NEARBY, WELL } from './recorder.ts'
@@ -147,26 +146,18 @@ function left(kilobytes: number, together: number, share = 1): Situation {
     beyond: share < 1,
     async run({ visits, label, plan }) {
       const times = Math.ceil((plan.errors * share) / together)
-      await onAll(visits, async ({ page }) => {
-        const heard = page.evaluate((many) => window.delivery.hearLeaving(many), times)
-        await leavePages(page, times, { label, bytes: kilobytes * 1000, together })
-        await Promise.race([heard, tooLate()])
-      })
+      await onAll(visits, ({ page }) => leavePages(page, times, { label, bytes: kilobytes * 1000, together }))
     },
   }
 }
 
-const TOLD_WITHIN = 30_000 // ms after the last page was left
-
-async function tooLate(): Promise<never> {
-  await sleep(TOLD_WITHIN, undefined, { ref: false })
-  throw new Invalid('a page that was left never told what it had counted')
-}
-
-/** In a tab of its own, loads the visitor's page anew so many times less one, and then closes it. */
+/** In a tab of its own, loads the visitor's page anew so many times less one, and then closes it. What is counted there stands in the first. */
 async function leavePages(first: Page, times: number, leaving: Leaving): Promise<void> {
-  const tab = await first.context().newPage()
-  await tab.goto(first.url())
+  const [tab] = await Promise.all([
+    first.waitForEvent('popup'),
+    first.evaluate(() => void window.open(location.href)),
+  ])
+  await tab.waitForLoadState()
   for (let i = 1; i <= times; i++) {
     await tab.evaluate((leaving) => window.delivery.raiseOnLeaving(leaving), {
       ...leaving,

@@ -106,30 +106,13 @@ export function startReporting(sdk: Sdk) {
     }
   }
 
-  /** Errors in the moment in which this page is left. What is counted is told to the visitor's first page. */
+  /** Errors in the moment in which this page is left. */
   function raiseOnLeaving({ label, bytes, together }: Leaving): void {
     addEventListener('pagehide', () => {
       for (let i = 0; i < together; i++) {
         counts.raised++
         sdk.captureException(new Error(`${label} ${i}`), { extra: { state: 'x'.repeat(bytes) } })
       }
-      localStorage.setItem('left', JSON.stringify({ label, ...counts }))
-    })
-  }
-
-  /** The other end of it: resolves when so many pages have told. */
-  function hearLeaving(many: number): Promise<void> {
-    let heard = 0
-    return new Promise((resolve) => {
-      addEventListener('storage', ({ newValue }) => {
-        const theirs: Counts = JSON.parse(newValue ?? '')
-        counts.raised += theirs.raised
-        counts.made += theirs.made
-        counts.handed.push(...theirs.handed)
-        counts.failed.push(...theirs.failed)
-        counts.failures.push(...theirs.failures)
-        if (++heard === many) resolve()
-      })
     })
   }
 
@@ -175,7 +158,6 @@ export function startReporting(sdk: Sdk) {
     raiseSteadily,
     raiseAtOnce,
     raiseOnLeaving,
-    hearLeaving,
     openTabs,
     stormInTabs,
     moveAbout,
