@@ -10,7 +10,7 @@ import { parseNatsUrl } from '../../tunnel/src/spool/nats-url.ts'
 import type { Spool } from '../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../tunnel/src/spool/sqlite.ts'
 import { envelopeOf } from '../helpers/envelopes.ts'
-import { ALL, ENVELOPE_BYTES, LONG_MS, PLENTY, PROJECT, waitingOf } from '../spool/waiting.ts'
+import { ALL, ENVELOPE_BYTES, inOne, LONG_MS, PLENTY, PROJECT, waitingOf } from '../spool/waiting.ts'
 import { quantile } from './figures.ts'
 
 /** Times in milliseconds, since 1970 where they are of the clock. */
@@ -77,7 +77,7 @@ async function putAll(to: Spool, count: number, lanes: number): Promise<void> {
       const body = newError()
       const waiting = await waitingOf(body, { project: dsn, network: `198.51.100.${left % 250}` })
       const since = performance.now()
-      await to.put(waiting, body, 0)
+      await to.put(waiting, inOne(body), 0)
       took.push(performance.now() - since)
     }
   }

@@ -12,7 +12,7 @@ import type {
   Waiting,
   Wanted,
 } from '../../tunnel/src/spool/spool.ts'
-import { ALL, LONG_MS, waitingOf } from './waiting.ts'
+import { ALL, inOne, LONG_MS, waitingOf } from './waiting.ts'
 
 /** Puts one of `bytes` random bytes, and gives what it was. */
 export async function putOne(
@@ -22,7 +22,7 @@ export async function putOne(
 ): Promise<{ waiting: Waiting; body: Buffer; result: PutResult }> {
   const body = randomBytes(bytes)
   const waiting = await waitingOf(body, parts)
-  return { waiting, body, result: await spool.put(waiting, body, leaseMs) }
+  return { waiting, body, result: await spool.put(waiting, inOne(body), leaseMs) }
 }
 
 /** Puts one that must be stored. */

@@ -14,7 +14,7 @@ import type { Spool } from '../../tunnel/src/spool/spool.ts'
 import { requires } from '../helpers/requirements.ts'
 import { bytesOf, keysOf, putOne, store, takeAll } from './envelopes.ts'
 import { type NatsStore, openStore } from './jetstream-store.ts'
-import { LONG_MS, waitingOf } from './waiting.ts'
+import { inOne, LONG_MS, waitingOf } from './waiting.ts'
 
 const STREAM = 'CULVERT_SPOOL'
 const MIB = 1024 * 1024
@@ -120,7 +120,7 @@ describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
     const waiting = await waitingOf(body)
     for (let n = 0; n < 20; n++) {
       asked = 0
-      const seq = await publish({ ...waiting, mark: `put ${n}` }, body)
+      const seq = await publish({ ...waiting, mark: `put ${n}` }, inOne(body))
       expect(seq && (await messages.remove(seq))).toBe(true)
       expect(asked).toBeLessThan(10)
     }

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import type { Lease, Spool, SpoolBounds, Waiting, Wanted } from '../../tunnel/src/spool/spool.ts'
 import { keysOf } from './envelopes.ts'
 import type { OpenStore, Store } from './promises.ts'
-import { LONG_MS, OTHER_PROJECT, PROJECT, waitingOf } from './waiting.ts'
+import { inOne, LONG_MS, OTHER_PROJECT, PROJECT, waitingOf } from './waiting.ts'
 
 const BOUNDS: SpoolBounds = { bytes: 30_000, addressShare: 1, projectShare: 1 }
 const RUNS = 20
@@ -91,7 +91,7 @@ async function put(
   const body = Buffer.alloc(step.bytes, `${step.nth} `)
   const waiting = await waitingOf(body, { project, category })
   const weight = weigh(waiting)
-  const result = await spool.put(waiting, body, step.leased ? LONG_MS : 0)
+  const result = await spool.put(waiting, inOne(body), step.leased ? LONG_MS : 0)
   const known = model.has(waiting.key)
   expect(result.kind === 'known').toBe(known)
   if (result.kind === 'full')

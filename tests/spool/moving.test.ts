@@ -20,7 +20,7 @@ import { startSentry } from '../helpers/sentry.ts'
 import { startTunnel } from '../helpers/tunnel.ts'
 import { until } from '../helpers/until.ts'
 import { bytesOf, plain } from './envelopes.ts'
-import { LARGE_BYTES, PLENTY, waitingOf } from './waiting.ts'
+import { inOne, LARGE_BYTES, PLENTY, waitingOf } from './waiting.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const MANY = 3_000
@@ -213,7 +213,7 @@ async function withSpool<T>(url: string, act: (spool: Spool) => Promise<T>): Pro
 function fill(url: string, bodies: readonly Buffer[], parts: Partial<Waiting> = {}): Promise<void> {
   return withSpool(url, async (spool) => {
     const put = async (body: Buffer) =>
-      spool.put(await waitingOf(body, { network: '203.0.113.7', ...parts }), body, 0)
+      spool.put(await waitingOf(body, { network: '203.0.113.7', ...parts }), inOne(body), 0)
     for (const { kind } of await Promise.all(bodies.map(put))) expect(kind).toBe('stored')
   })
 }

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import type { Found, PageQuery, Ref, Spool, Waiting } from '../../tunnel/src/spool/spool.ts'
 import { bytesOf, expectNothing, keysOf, plain, putOne, store, takeAll } from './envelopes.ts'
 import type { Store } from './promises.ts'
-import { ALL, LONG_MS, OTHER_PROJECT, PROJECT, waitingOf } from './waiting.ts'
+import { ALL, inOne, LONG_MS, OTHER_PROJECT, PROJECT, waitingOf } from './waiting.ts'
 
 const MIB = 1024 * 1024
 const LATER_MS = 30_000 // put off to when no test is there any more
@@ -141,7 +141,7 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
     it('name one by the same id when the attempt under way has failed that it was put with', async () => {
       const body = randomBytes(100)
       const waiting = await waitingOf(body)
-      const result = await spool().put(waiting, body, LONG_MS)
+      const result = await spool().put(waiting, inOne(body), LONG_MS)
       if (result.kind !== 'stored') throw new Error('it is not stored')
       const { id } = await refOf(spool(), waiting)
       await spool().postpone(await spool().extend(result.lease, LONG_MS * 2), Date.now() + LATER_MS)

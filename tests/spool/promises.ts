@@ -6,7 +6,7 @@ import type { Lease, Spool, SpoolBounds, Waiting } from '../../tunnel/src/spool/
 import { EVENT_ID, errorOf } from '../helpers/envelopes.ts'
 import { bytesOf, expectNothing, inPieces, keysOf, plain, putOne, store, takeAll } from './envelopes.ts'
 import { operatorPromises } from './operator-promises.ts'
-import { ALL, LONG_MS, OTHER_PROJECT, PROJECT, waitingOf } from './waiting.ts'
+import { ALL, inOne, LONG_MS, OTHER_PROJECT, PROJECT, waitingOf } from './waiting.ts'
 
 /** One store with what it keeps; `spool` opens another replica on it. Disposing closes all of them and takes the store away. */
 export type Store = AsyncDisposable & {
@@ -94,7 +94,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
 
       it('an envelope whose bytes are of any value', async () => {
         const body = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
-        await spool.put(await waitingOf(body, { headers: ['x', 'ü "quoted" \\ \u{1f600}'] }), body, 0)
+        await spool.put(await waitingOf(body, { headers: ['x', 'ü "quoted" \\ \u{1f600}'] }), inOne(body), 0)
         const [lease] = await takeAll(spool, 1)
         expect(lease?.headers).toEqual(['x', 'ü "quoted" \\ \u{1f600}'])
         expect(lease && (await bytesOf(await spool.read(lease)))).toEqual(body)
@@ -105,8 +105,8 @@ export function spoolPromises(name: string, open: OpenStore): void {
       it('the same bytes for the same upstream, whoever puts them', async () => {
         const { waiting, body } = await putOne(spool)
         const again = { ...waiting, receipt: 'another' }
-        expect(await spool.put(again, body, 0)).toEqual({ kind: 'known' })
-        expect(await (await opened.spool()).put(again, body, 0)).toEqual({ kind: 'known' })
+        expect(await spool.put(again, inOne(body), 0)).toEqual({ kind: 'known' })
+        expect(await (await opened.spool()).put(again, inOne(body), 0)).toEqual({ kind: 'known' })
         expect(keysOf(await takeAll(spool, 1))).toEqual([waiting.key])
         await expectNothing(spool)
       })
@@ -117,7 +117,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
           const body = randomBytes(bytes)
           const waiting = await waitingOf(body)
           const results = await Promise.all(
-            [spool, other, spool, other].map((each) => each.put(waiting, body, LONG_MS)),
+            [spool, other, spool, other].map((each) => each.put(waiting, inOne(body), LONG_MS)),
           )
           expect(results.map(({ kind }) => kind).sort()).toEqual(['known', 'known', 'known', 'stored'])
           const stored = results.find((result) => result.kind === 'stored')
@@ -130,14 +130,14 @@ export function spoolPromises(name: string, open: OpenStore): void {
           errorOf(PROJECT, { event_id: EVENT_ID, segment: i }),
         )
         for (const body of bodies)
-          expect(await spool.put(await waitingOf(body), body, 0)).toMatchObject({ kind: 'stored' })
+          expect(await spool.put(await waitingOf(body), inOne(body), 0)).toMatchObject({ kind: 'stored' })
         expect(await takeAll(spool, 5)).toHaveLength(5)
       })
 
       it('and the same bytes for two upstreams as two', async () => {
         const body = randomBytes(100)
         for (const project of [PROJECT, OTHER_PROJECT])
-          expect(await spool.put(await waitingOf(body, { project }), body, 0)).toMatchObject({
+          expect(await spool.put(await waitingOf(body, { project }), inOne(body), 0)).toMatchObject({
             kind: 'stored',
           })
         expect(await takeAll(spool, 2)).toHaveLength(2)
@@ -302,7 +302,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         const replays = await fill({ category: 'replay' })
         const body = randomBytes(100_001)
         const huge = await waitingOf(body)
-        expect((await spool.put(huge, body, 0)).kind).toBe('full')
+        expect((await spool.put(huge, inOne(body), 0)).kind).toBe('full')
         expect((await spool.totals()).envelopes).toBe(replays.length)
       })
 

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { writeSync } from 'node:fs'
 import { openSqliteSpool } from '../../tunnel/src/spool/sqlite.ts'
-import { ENVELOPE_BYTES, LARGE_BYTES, LARGE_EVERY, PLENTY, waitingOf } from './waiting.ts'
+import { ENVELOPE_BYTES, inOne, LARGE_BYTES, LARGE_EVERY, PLENTY, waitingOf } from './waiting.ts'
 
 const [file = '', many = '1', atATime = '1'] = process.argv.slice(2)
 const spool = await openSqliteSpool(file, PLENTY)
@@ -20,7 +20,7 @@ async function putOn(): Promise<void> {
   while (left-- > 0) {
     const body = randomBytes(left % LARGE_EVERY === 0 ? LARGE_BYTES : ENVELOPE_BYTES)
     const waiting = await waitingOf(body)
-    const { kind } = await spool.put(waiting, body, 0)
+    const { kind } = await spool.put(waiting, inOne(body), 0)
     writeSync(1, `${kind} ${waiting.key}\n`)
   }
 }

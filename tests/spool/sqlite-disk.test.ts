@@ -9,7 +9,7 @@ import { openSqliteSpool } from '../../tunnel/src/spool/sqlite.ts'
 import { makeFolder } from '../helpers/folder.ts'
 import { until } from '../helpers/until.ts'
 import { putOne, store, takeAll } from './envelopes.ts'
-import { LARGE_BYTES, PLENTY, waitingOf } from './waiting.ts'
+import { inOne, LARGE_BYTES, PLENTY, waitingOf } from './waiting.ts'
 
 const MIB = 1024 * 1024
 const OF_ITS_OWN = 100_000 // the schema, empty pages, folders, locks
@@ -107,7 +107,9 @@ describe('On the disk', () => {
   it('nothing is left of a body that turns out to have another length', async () => {
     const waiting = await waitingOf(Buffer.alloc(1_000))
     for (const bytes of [999, 1_001])
-      await expect(spool.put(waiting, Buffer.alloc(bytes), 0)).rejects.toThrow(`turned out to have ${bytes}`)
+      await expect(spool.put(waiting, inOne(Buffer.alloc(bytes)), 0)).rejects.toThrow(
+        `turned out to have ${bytes}`,
+      )
     expect(await spool.totals()).toMatchObject({ envelopes: 0 })
   })
 
@@ -121,7 +123,7 @@ describe('On the disk', () => {
 
   it('nothing is left of what expires, is known already, is refused, or makes room', async () => {
     const { waiting, body } = await putOne(spool, { bytes: LARGE_BYTES, category: 'replay' })
-    expect(await spool.put(waiting, body, 0)).toEqual({ kind: 'known' })
+    expect(await spool.put(waiting, inOne(body), 0)).toEqual({ kind: 'known' })
     const small = await open({ ...PLENTY, bytes: 2 * LARGE_BYTES })
     await store(small, { bytes: LARGE_BYTES - 5_000 })
     await store(small, { bytes: LARGE_BYTES - 10_000 })

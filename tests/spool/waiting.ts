@@ -1,7 +1,13 @@
 /** Envelopes to put into a spool. */
 
 import { identify } from '../../tunnel/src/identity.ts'
-import { priorityOf, type SpoolBounds, type Waiting, type Wanted } from '../../tunnel/src/spool/spool.ts'
+import {
+  priorityOf,
+  type SpoolBody,
+  type SpoolBounds,
+  type Waiting,
+  type Wanted,
+} from '../../tunnel/src/spool/spool.ts'
 
 export const PROJECT = 'https://0123456789abcdef0123456789abcdef@sentry.example/456'
 export const OTHER_PROJECT = 'https://0123456789abcdef0123456789abcdef@sentry.example/457'
@@ -31,4 +37,9 @@ export async function waitingOf(body: Buffer, parts: Partial<Waiting> = {}): Pro
     headers: ['user-agent', 'Mozilla/5.0 (tests)', 'referer', 'https://shop.example/'],
     ...parts,
   }
+}
+
+/** All of it in one piece. */
+export function inOne(bytes: Buffer): SpoolBody {
+  return { chunks: () => [bytes] }
 }

@@ -15,7 +15,7 @@ import type { Lease, Waiting } from '../../tunnel/src/spool/spool.ts'
 import type { Upstreams } from '../../tunnel/src/upstream.ts'
 import { envelopeOf } from '../helpers/envelopes.ts'
 import { parseEnvelope } from '../helpers/received.ts'
-import { OTHER_PROJECT, PROJECT, waitingOf } from '../spool/waiting.ts'
+import { inOne, OTHER_PROJECT, PROJECT, waitingOf } from '../spool/waiting.ts'
 import { createMemorySpool, type MemorySpool } from './memory-spool.ts'
 
 const SECOND = 1_000
@@ -304,7 +304,7 @@ describe('The deliverer', () => {
     const follow = async (delivery: Delivery, parts: Partial<Waiting> = {}) => {
       const body = Buffer.from('late')
       const waiting = await waitingOf(body, { received: Date.now(), ...parts })
-      const result = await spool.put(waiting, body, 30 * SECOND)
+      const result = await spool.put(waiting, inOne(body), 30 * SECOND)
       const [project] = projects.all
       if (result.kind !== 'stored' || !project) throw new Error('not stored')
       start()

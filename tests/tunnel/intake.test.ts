@@ -292,6 +292,10 @@ describe('The tunnel', () => {
     })
   })
 
+  it('holds an idle connection longer than the minute for which proxies hold one, and says so', async () => {
+    expect((await send({})).headers['keep-alive']).toBe('timeout=75')
+  })
+
   it('answers an envelope without items, and settles it; the probe of an SDK is nothing to settle', async () => {
     const before = await counts(tunnel)
     expect(await send({ body: `{"dsn":"${sentry.dsn()}"}` })).toMatchObject({ status: 200 })

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import type { KeptBody, Lease, Spool, Waiting } from '../../tunnel/src/spool/spool.ts'
-import { waitingOf } from '../spool/waiting.ts'
+import { inOne, waitingOf } from '../spool/waiting.ts'
 
 type Row = { waiting: Waiting; id: number; body: KeptBody; attempts: number; due: number }
 
@@ -28,7 +28,7 @@ export function createMemorySpool(now: () => number): MemorySpool {
     waiting: () => [...rows.values()].map(({ waiting }) => waiting),
     async add(body = randomBytes(20), parts = {}) {
       const waiting = await waitingOf(body, { received: now(), ...parts })
-      await spool.put(waiting, body, 0)
+      await spool.put(waiting, inOne(body), 0)
       return waiting
     },
     async put(waiting, body, leaseMs) {

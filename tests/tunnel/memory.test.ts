@@ -2,16 +2,22 @@
 
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
-import { createMemory } from '../../tunnel/src/memory.ts'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { readConfig } from '../../tunnel/src/config.ts'
+import { createLimits } from '../../tunnel/src/limits.ts'
+import { createMemory, NoRoom } from '../../tunnel/src/memory.ts'
+import { createProjects } from '../../tunnel/src/projects.ts'
 import type { Spool } from '../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../tunnel/src/spool/sqlite.ts'
 import { withinMemory } from '../../tunnel/src/spool/within-memory.ts'
+import { openWayToSentry } from '../../tunnel/src/way-to-sentry.ts'
 import { makeFolder } from '../helpers/folder.ts'
 import { inPieces } from '../spool/envelopes.ts'
-import { LONG_MS, PLENTY, waitingOf } from '../spool/waiting.ts'
+import { inOne, LONG_MS, PLENTY, PROJECT, waitingOf } from '../spool/waiting.ts'
 
 describe('The memory for bodies', () => {
+  afterEach(() => vi.useRealTimers())
+
   it('lends what is free, in turn, and the rest when there is room again', async () => {
     const memory = createMemory(100, 0)
     memory.take(40)
@@ -88,5 +94,30 @@ describe('The memory for bodies', () => {
     expect(most * BYTES).toBe(ROOM)
     expect(memory.taken()).toBe(0)
     await stored.close()
+  })
+
+  it('is waited for in front of the spool, which is not called ill when there is none in ten seconds', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    await using folder = await makeFolder()
+    const config = readConfig({ SENTRY_DSN: PROJECT, SPOOL_URL: `file://${folder.path}/spool.db` })
+    const memory = createMemory(0, 0)
+    const giveBack = await memory.borrow(1, LONG_MS)
+    const { spool } = await openWayToSentry({
+      config,
+      projects: createProjects(config.dsns),
+      limits: createLimits(Date.now),
+      memory,
+      clock: () => performance.now(),
+      now: Date.now,
+      onNotice: expect.unreachable,
+    })
+    const body = Buffer.from('an envelope')
+    const refused = expect(spool.put(await waitingOf(body), inOne(body), 0)).rejects.toThrow(NoRoom)
+    await vi.advanceTimersByTimeAsync(10_000)
+    await refused
+    expect(spool.health()).toMatchObject({ writable: true })
+    giveBack()
+    expect(await spool.put(await waitingOf(body), inOne(body), 0)).toMatchObject({ kind: 'stored' })
+    await spool.close()
   })
 })

@@ -19,6 +19,7 @@ export type Tunnel = {
   stop(): Promise<void>
 }
 
+const IDLE_MS = 75_000 // a proxy that holds a connection for a minute must not post on one that is being closed
 const REPORT_MS = 30_000
 const FINISH_MS = 9_000 // for what is in hand; it is answered within 2 s, or is a body that does not end
 const DELIVER_MS = 3_000 // for deliveries under way
@@ -39,7 +40,10 @@ export function createTunnel(parts: Parts): Tunnel {
     isReady: () => publicServer.listening && !stopping,
     status: () => describeStatus({ ...parts, version: manifest.version, since }),
   })
-  const publicServer = createAdaptorServer({ fetch: app.fetch })
+  const publicServer = createAdaptorServer({
+    fetch: app.fetch,
+    serverOptions: { keepAliveTimeout: IDLE_MS },
+  })
   const adminServer = createAdaptorServer({ fetch: admin.fetch })
   let reporting: NodeJS.Timeout | undefined
   let stopping = false

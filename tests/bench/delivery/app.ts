@@ -31,6 +31,7 @@ export async function startNext({
     ...env,
     HOSTNAME: '127.0.0.1',
     PORT: String(port),
+    KEEP_ALIVE_TIMEOUT: '75000', // ms, longer than nginx holds a connection to it
     NEXT_TELEMETRY_DISABLED: '1',
   })
   await program.line((line) => line.includes('Ready'), STARTS_WITHIN)

@@ -65,5 +65,5 @@ http {
 /** As it ships, one that failed would be left alone for 10 s, and with both gone in that time so would all be. */
 function upstream(name: string, ports: number[]): string {
   const servers = ports.map((port) => `server 127.0.0.1:${port} max_fails=0;`).join(' ')
-  return `upstream ${name} { ${servers} keepalive 16; keepalive_timeout 4s; }` // Node hangs up after 5 s; nginx has to be first
+  return `upstream ${name} { ${servers} keepalive 16; keepalive_timeout 4s; }` // as ours: a server that is to leave is soon rid of it
 }

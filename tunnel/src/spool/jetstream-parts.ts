@@ -31,7 +31,7 @@ export function openParts(
 
   async function write(upload: string, body: SpoolBody): Promise<number[]> {
     const numbers: number[] = []
-    for await (const part of cut(Buffer.isBuffer(body) ? [body] : body.chunks(), partBytes))
+    for await (const part of cut(body.chunks(), partBytes))
       numbers.push(await publish(partSubjectOf(upload), part))
     return numbers
   }

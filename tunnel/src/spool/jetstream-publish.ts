@@ -26,7 +26,7 @@ export function openPublish({ messages, parts, partBytes, now }: PublishParts): 
   }
 
   async function putWhole(entry: Entry, body: SpoolBody): Promise<number | undefined> {
-    const whole = Buffer.isBuffer(body) ? body : Buffer.concat(await Array.fromAsync(body.chunks()))
+    const whole = Buffer.concat(await Array.fromAsync(body.chunks()))
     return publishEntry(entry, subjectOf(entry, 'first'), whole)
   }
 

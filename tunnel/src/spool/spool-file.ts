@@ -139,7 +139,8 @@ function parse(line: string): Waiting | { end: true } | undefined {
 
 async function bodyAt(handle: FileHandle, start: number, bytes: number): Promise<SpoolBody> {
   if (bytes > WHOLE_BYTES) return { chunks: () => pieces(handle, start, bytes) }
-  return Buffer.concat(await Array.fromAsync(pieces(handle, start, bytes)))
+  const whole = await Array.fromAsync(pieces(handle, start, bytes))
+  return { chunks: () => whole }
 }
 
 async function* pieces(handle: FileHandle, start: number, bytes: number): AsyncGenerator<Buffer> {

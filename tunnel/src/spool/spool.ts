@@ -79,10 +79,8 @@ export type PutResult =
 /** A project whose envelopes a taker wants now, but for some categories. */
 export type Wanted = { project: string; heldBack: readonly string[] }
 
-/** A body to keep: bytes, or a way to read them from the first on as often as needed, and the file that holds them, if one does. */
-export type SpoolBody =
-  | Buffer
-  | { chunks: () => Iterable<Buffer> | AsyncIterable<Buffer>; file?: string | undefined }
+/** A body to keep: a way to read it from the first byte on as often as needed, and the file that holds it, if one does. */
+export type SpoolBody = { chunks: () => Iterable<Buffer> | AsyncIterable<Buffer>; file?: string | undefined }
 
 /** A body that was kept: bytes, or a way to read them from the first on. */
 export type KeptBody = Buffer | { open: () => Readable }

@@ -225,7 +225,7 @@ function bytesAmong({ args }: Call): ArrayBuffer[] {
 async function copy(body: SpoolBody, bytes: number): Promise<Buffer> {
   const whole = Buffer.allocUnsafeSlow(bytes)
   let at = 0
-  for await (const chunk of Buffer.isBuffer(body) ? [body] : body.chunks()) {
+  for await (const chunk of body.chunks()) {
     chunk.copy(whole, at)
     at += chunk.length
   }
@@ -236,8 +236,7 @@ async function copy(body: SpoolBody, bytes: number): Promise<Buffer> {
 /** On disk, synced, and so is its name in the folder. */
 async function writeSynced(folder: string, name: string, body: SpoolBody): Promise<void> {
   const path = join(folder, name)
-  if (Buffer.isBuffer(body) || !(await linked(body.file, path)))
-    await writeFile(path, Buffer.isBuffer(body) ? body : body.chunks(), { flag: 'wx', mode: 0o600 })
+  if (!(await linked(body.file, path))) await writeFile(path, body.chunks(), { flag: 'wx', mode: 0o600 })
   await sync(path)
   await sync(folder)
 }
