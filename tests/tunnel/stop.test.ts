@@ -57,6 +57,25 @@ describe('A tunnel that is told to stop', () => {
     expect(await tunnel.exited).toEqual({ code: 0, signal: null })
   })
 
+  it('leaves at once when it is told again, says so, and has logged all that it had to', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    sentry.answer(() => new Promise(() => {}))
+    const cut = expect(post(tunnel.url, { body: errorOf(sentry.dsn()) })).rejects.toThrow()
+    await sentry.next()
+    process.kill(Number(tunnel.pid), 'SIGTERM')
+    await expect.poll(() => readiness(tunnel.adminUrl)).toBe(503)
+    process.kill(Number(tunnel.pid), 'SIGTERM')
+    await cut
+    expect(await tunnel.exited).toEqual({ code: 1, signal: null })
+    expect(tunnel.logs.at(-1)).toMatchObject({
+      level: 'fatal',
+      signal: 'SIGTERM',
+      msg: 'told again to stop: leaving at once',
+    })
+    await tunnel.kill()
+  })
+
   it('waits for no delivery of what is safe in the spool, however large', async () => {
     await using sentry = await startSentry()
     await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })

@@ -19,6 +19,8 @@ export type Log = {
   tell(name: 'receipt' | 'end', json: string): void
   /** Writes out what has been gathered. */
   close(): Promise<void>
+  /** The same before it returns, for a process that is about to end. */
+  writeOut(): void
 }
 
 export function createLog(level: LogLevel): Log {
@@ -29,7 +31,7 @@ export function createLog(level: LogLevel): Log {
   let used = 0
   const timer = setInterval(handOver, FLUSH_MS).unref()
   const logger = createLogger(level, { write })
-  return { logger, tell, close }
+  return { logger, tell, close, writeOut }
 
   /** As the logger itself would write it; the text is there already, and needs not be made once more. */
   function tell(name: 'receipt' | 'end', json: string): void {
@@ -53,6 +55,11 @@ export function createLog(level: LogLevel): Log {
     clearInterval(timer)
     handOver()
     return new Promise((resolve) => output.flush(() => resolve()))
+  }
+
+  function writeOut(): void {
+    handOver()
+    output.flushSync()
   }
 }
 

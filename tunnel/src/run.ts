@@ -14,9 +14,30 @@ export async function run(env: Environment): Promise<void> {
   const parts = await openParts(readConfigOrExit(env))
   for (const sentence of findMisspelt(env)) parts.log.logger.warn(sentence)
   const tunnel = createTunnel(parts)
-  closeWithGrace({ delay: STOP_MS, logger: false }, async ({ err }) => {
-    if (err) parts.log.logger.fatal({ err }, 'stopping after an error')
-    await tunnel.stop()
+  const { logger } = parts.log
+  const settings = { delay: STOP_MS, logger: false, onSecondSignal, onSecondError, onTimeout } as const
+  closeWithGrace(settings, async ({ err }) => {
+    if (err) logger.fatal({ err }, 'stopping after an error')
+    await tunnel.stop().catch(onSecondError)
   })
   await tunnel.start()
+
+  function onSecondSignal(signal: string): void {
+    leaveAtOnce({ signal }, 'told again to stop')
+  }
+
+  function onSecondError(err: unknown): never {
+    leaveAtOnce({ err }, 'an error while stopping')
+  }
+
+  function onTimeout(ms: number): void {
+    leaveAtOnce({ ms }, 'stopping takes too long')
+  }
+
+  /** What is in hand is cut off. What was acknowledged is in the spool, and what was logged goes out. */
+  function leaveAtOnce(about: object, why: string): never {
+    logger.fatal(about, `${why}: leaving at once`)
+    parts.log.writeOut()
+    process.exit(1)
+  }
 }
