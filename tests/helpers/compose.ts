@@ -50,13 +50,20 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
   const compose = (...args: string[]) => docker('compose', ...args)
 
   starting.defer(async () => {
-    await compose('--profile', '*', 'down', '--volumes', '--remove-orphans')
+    await compose('--profile', '*', 'down', '--volumes', '--remove-orphans').catch(forgiveNetwork)
     await removeImages()
   })
 
+  const mine = ['--filter', `label=com.docker.compose.project=${project}`]
+
+  /** An engine (20.10) may hold on to the network of a container that was killed, though none is left in it, until it is itself started anew. */
+  async function forgiveNetwork(error: Error): Promise<void> {
+    const left = await docker('container', 'ls', '--all', '--quiet', ...mine)
+    if (left !== '' || !error.message.includes('has active endpoints')) throw error
+  }
+
   /** Those of this project, also where a later build has taken their names. */
   async function removeImages(): Promise<void> {
-    const mine = ['--filter', `label=com.docker.compose.project=${project}`]
     const images = (await docker('image', 'ls', '--all', '--quiet', ...mine)).split('\n').filter(Boolean)
     if (images.length > 0) await docker('image', 'rm', '--force', ...new Set(images))
   }
