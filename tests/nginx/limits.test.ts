@@ -1,7 +1,9 @@
 /** How much nginx takes of one sender on the tunnel paths, whatever stands behind it: four times what a tunnel does. */
 
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type ClientRequest, request } from 'node:http'
+import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CATEGORY_NAMES } from '../../tunnel/src/items.ts'
 import { formatRateLimits } from '../../tunnel/src/rate-limits.ts'
@@ -9,12 +11,15 @@ import { SHED_SECONDS } from '../../tunnel/src/throttle.ts'
 import { type Nginx, startNginx } from '../helpers/nginx.ts'
 import { type Answered, post } from '../helpers/post.ts'
 import { requires } from '../helpers/requirements.ts'
+import { until } from '../helpers/until.ts'
 import { expectRefusal } from './own-refusal.ts'
 import { startUpstream, type Upstream } from './upstream.ts'
 
 const BURST = 25
 const CONNECTIONS = 20
-const CAUSES = ['Its sender has sent far too much, or has too many requests open.']
+const CAUSES = [
+  'Its sender has sent far too much or has too many requests open, or all senders together have.',
+]
 
 // Every kind is named, as the tunnel does who has not read the envelope: a 429 that names none silences an SDK altogether.
 const SCOPED = formatRateLimits([{ seconds: SHED_SECONDS, categories: [...CATEGORY_NAMES] }], 'nginx')
@@ -82,6 +87,23 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
     expect(answer.headers['x-sentry-rate-limits']).toBe(SCOPED)
   })
 
+  it('takes bodies whole and one sender’s limits for good where thousands of requests are in hand, and no more than 6,000', async () => {
+    await using crowd = new AsyncDisposableStack()
+    crowd.use(await stopInTheMiddle(3_000))
+    const envelope = randomBytes(100_000)
+    expect((await post(nginx.url, { body: envelope })).status).toBe(200)
+    expect(tunnel.asked.at(-1)?.body.equals(envelope)).toBe(true)
+    expectRefusal((await untilRefused('203.0.113.8')).answer, 'rate-limited', CAUSES)
+
+    crowd.use(await stopInTheMiddle(3_000))
+    await until(async () => (await send('10.1.2.3')).status !== 200)
+    const answer = await send('10.1.2.3')
+    expectRefusal(answer, 'rate-limited', CAUSES)
+    expect(answer.headers['x-sentry-rate-limits']).toBe(SCOPED)
+    const page = await post(nginx.url, { path: '/', method: 'GET' })
+    expect(page).toMatchObject({ status: 502, text: expect.stringContaining('Back in a moment') })
+  })
+
   it.each(['10.1.2.3', '100.64.1.1', '169.254.1.1', '172.31.1.1', '192.168.1.1', 'fd00::1', 'fe80::1'])(
     'does not count %s, behind which many visitors stand',
     async (address) => {
@@ -101,6 +123,29 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
           await once(response, 'end')
         })
         await Promise.all(answers)
+      },
+    }
+  }
+
+  /** So many posts of nobody in particular, each with a byte of its body. */
+  async function stopInTheMiddle(count: number) {
+    const sockets = Array.from({ length: count }, () =>
+      connect(nginx.port, '127.0.0.1').on('error', () => {}),
+    )
+    await Promise.all(
+      sockets.map(
+        (socket) =>
+          new Promise((resolve) =>
+            socket.write(
+              'POST /monitoring HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 8\r\n\r\ne',
+              resolve,
+            ),
+          ),
+      ),
+    )
+    return {
+      async [Symbol.asyncDispose]() {
+        for (const socket of sockets) socket.destroy()
       },
     }
   }
