@@ -9,6 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { type Nginx, startNginx } from '../helpers/nginx.ts'
 import { post } from '../helpers/post.ts'
 import { requires } from '../helpers/requirements.ts'
+import { until } from '../helpers/until.ts'
 import { startUpstream, type Upstream } from './upstream.ts'
 
 const MAX = 4 * 1024 * 1024 // 4 MiB
@@ -213,6 +214,21 @@ describe('nginx', requires('nginx'), () => {
     const [response] = await once(slow, 'response')
     expect(await text(response)).toBe('tunnel')
     expect(tunnel.asked.map(({ body }) => String(body))).toEqual(['whole', 'half and half'])
+  })
+
+  it('passes on what has arrived whole, though its sender has left', async () => {
+    const body = Buffer.alloc(70_000, 'envelope ')
+    const senders = Array.from({ length: 50 }, async (_, n) => {
+      const sender = connect(nginx.port, '127.0.0.1')
+      sender.write(
+        `POST /monitoring?p=${n} HTTP/1.1\r\nHost: shop.example\r\nContent-Length: ${body.length}\r\n\r\n`,
+      )
+      await new Promise((resolve) => sender.write(body, resolve))
+      sender.destroy()
+    })
+    await Promise.all(senders)
+    await until(async () => tunnel.asked.length === 50)
+    for (const asked of tunnel.asked) expect(asked.body.equals(body)).toBe(true)
   })
 
   it('passes an upgraded connection', async () => {
