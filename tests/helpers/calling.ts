@@ -1,6 +1,6 @@
 /**
  * Preloaded into a web server that a test starts: while it renders the document of a request with `?call` in its URL, it asks
- * the server at `TEST_CALL` something, and holds the document back until it has the answer, as a page that needs data does.
+ * the server at `TEST_CALL` something, and has Next wait with the end of the document until it has the answer.
  */
 
 import { subscribe } from 'node:diagnostics_channel'

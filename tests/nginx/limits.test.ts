@@ -11,15 +11,12 @@ import { SHED_SECONDS } from '../../tunnel/src/throttle.ts'
 import { type Nginx, startNginx } from '../helpers/nginx.ts'
 import { type Answered, post } from '../helpers/post.ts'
 import { requires } from '../helpers/requirements.ts'
-import { until } from '../helpers/until.ts'
 import { expectRefusal } from './own-refusal.ts'
 import { startUpstream, type Upstream } from './upstream.ts'
 
 const BURST = 25
 const CONNECTIONS = 20
-const CAUSES = [
-  'Its sender has sent far too much or has too many requests open, or all senders together have.',
-]
+const CAUSES = ['Its sender has sent far too much, or has too many requests open.']
 
 // Every kind is named, as the tunnel does who has not read the envelope: a 429 that names none silences an SDK altogether.
 const SCOPED = formatRateLimits([{ seconds: SHED_SECONDS, categories: [...CATEGORY_NAMES] }], 'nginx')
@@ -87,21 +84,12 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
     expect(answer.headers['x-sentry-rate-limits']).toBe(SCOPED)
   })
 
-  it('takes bodies whole and one sender’s limits for good where thousands of requests are in hand, and no more than 6,000', async () => {
-    await using crowd = new AsyncDisposableStack()
-    crowd.use(await stopInTheMiddle(3_000))
+  it('takes bodies whole, and one sender’s limits for good, where two thousand requests are in hand', async () => {
+    await using _crowd = await stopInTheMiddle(2_000)
     const envelope = randomBytes(100_000)
     expect((await post(nginx.url, { body: envelope })).status).toBe(200)
     expect(tunnel.asked.at(-1)?.body.equals(envelope)).toBe(true)
     expectRefusal((await untilRefused('203.0.113.8')).answer, 'rate-limited', CAUSES)
-
-    crowd.use(await stopInTheMiddle(3_000))
-    await until(async () => (await send('10.1.2.3')).status !== 200)
-    const answer = await send('10.1.2.3')
-    expectRefusal(answer, 'rate-limited', CAUSES)
-    expect(answer.headers['x-sentry-rate-limits']).toBe(SCOPED)
-    const page = await post(nginx.url, { path: '/', method: 'GET' })
-    expect(page).toMatchObject({ status: 502, text: expect.stringContaining('Back in a moment') })
   })
 
   it.each(['10.1.2.3', '100.64.1.1', '169.254.1.1', '172.31.1.1', '192.168.1.1', 'fd00::1', 'fe80::1'])(

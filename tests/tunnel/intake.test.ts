@@ -292,7 +292,7 @@ describe('The tunnel', () => {
     })
   })
 
-  it('holds an idle connection longer than the minute for which proxies hold one, and says so', async () => {
+  it('holds an idle connection for longer than a minute, as many a proxy does, and says so', async () => {
     expect((await send({})).headers['keep-alive']).toBe('timeout=75')
   })
 

@@ -57,17 +57,24 @@ describe('A tunnel that is told to stop', () => {
     expect(await tunnel.exited).toEqual({ code: 0, signal: null })
   })
 
-  it('leaves at once when it is told again, says so, and has logged all that it had to', async () => {
+  it('leaves at once when it is told again, says so, and has logged all that came to an end', async () => {
     await using sentry = await startSentry()
-    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
-    sentry.answer(() => new Promise(() => {}))
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), UPSTREAM_LATE_MS: '30000' } })
+    const gate = Promise.withResolvers<object>()
+    sentry.once(() => new Promise(() => {}))
     const cut = expect(post(tunnel.url, { body: errorOf(sentry.dsn()) })).rejects.toThrow()
+    await sentry.next()
+    sentry.once(() => gate.promise)
+    const answered = post(tunnel.url, { body: errorOf(sentry.dsn()) })
     await sentry.next()
     process.kill(Number(tunnel.pid), 'SIGTERM')
     await expect.poll(() => readiness(tunnel.adminUrl)).toBe(503)
+    gate.resolve({})
+    expect((await answered).status).toBe(200)
     process.kill(Number(tunnel.pid), 'SIGTERM')
     await cut
     expect(await tunnel.exited).toEqual({ code: 1, signal: null })
+    expect(tunnel.receipts.map(({ answer }) => answer)).toEqual(['delivered'])
     expect(tunnel.logs.at(-1)).toMatchObject({
       level: 'fatal',
       signal: 'SIGTERM',

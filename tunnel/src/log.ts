@@ -1,5 +1,6 @@
 /** The log: JSON lines on standard output, without payloads, addresses or secrets. */
 
+import { writeSync } from 'node:fs'
 import { type DestinationStream, type Logger, pino } from 'pino'
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
@@ -58,8 +59,13 @@ export function createLog(level: LogLevel): Log {
   }
 
   function writeOut(): void {
-    handOver()
     output.flushSync()
+    try {
+      writeSync(1, gathered, 0, used) // handed to the output it would be written by a thread, which may come too late
+    } catch {
+      // nobody reads it any more
+    }
+    used = 0
   }
 }
 
