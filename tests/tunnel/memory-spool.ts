@@ -31,8 +31,8 @@ export function createMemorySpool(now: () => number): MemorySpool {
       await spool.put(waiting, inOne(body), 0)
       return waiting
     },
-    async put(waiting, body, leaseMs) {
-      if (!Buffer.isBuffer(body)) throw new Error('this spool keeps bytes only')
+    async put(waiting, { chunks }, leaseMs) {
+      const body = Buffer.concat(await Array.fromAsync(chunks()))
       const row = { waiting, id: ++ids, body, attempts: 0, due: now() + leaseMs }
       rows.set(row.id, row)
       return { kind: 'stored', lease: leaseOf(row), evicted: [] }
