@@ -24,10 +24,14 @@ const NODE_IMAGE = process.env.NODE_IMAGE || 'node:24-slim'
 const NAMES = ['nats-0', 'nats-1', 'nats-2']
 
 /** What only the killed server had been told is due again after half a minute; each election of a leader may take its time. */
-const DELIVERED_WITHIN_MS = 180_000
+const DELIVERED_WITHIN_MS = 90_000
 
 describe('A cluster of three NATS servers', requires('docker', 'nats'), () => {
-  it('delivers what it acknowledged after one of them was killed', async () => {
+  // Now and then the two that are left, of NATS 2.15.1, choose no leader of the stream for minutes: another cluster is tried then.
+  it('delivers what it acknowledged after one of them was killed', {
+    retry: 2,
+    timeout: 300_000,
+  }, async () => {
     await using cluster = await startCluster()
     await using sentry = await startSentry()
     const places = cluster.ports.map((port) => `127.0.0.1:${port}`).join(',')
@@ -47,7 +51,7 @@ describe('A cluster of three NATS servers', requires('docker', 'nats'), () => {
       new Set(sentry.requests.filter(hasItem('event')).map(({ header }) => header.event_id))
     await until(async () => ids.every((id) => delivered().has(id)), DELIVERED_WITHIN_MS)
     await until(async () => (await waits()) === 0)
-  }, 300_000)
+  })
 })
 
 describe('The pod of nginx', requires('docker'), () => {
