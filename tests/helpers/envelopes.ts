@@ -26,8 +26,8 @@ export function errorOf(dsn: string | undefined, header: Record<string, unknown>
 }
 
 /** One attachment that holds `payload`. */
-export function attachmentOf(dsn: string, payload: Buffer): Buffer {
-  return envelopeOf({ event_id: EVENT_ID, dsn }, [
+export function attachmentOf(dsn: string, payload: Buffer, header: object = {}): Buffer {
+  return envelopeOf({ event_id: EVENT_ID, dsn, ...header }, [
     { header: { type: 'attachment', length: payload.length, filename: 'a.bin' }, payload },
   ])
 }

@@ -1,11 +1,16 @@
 /** Envelopes as the tunnel itself reads them, for what works on its items. */
 
-import { createEnvelopeReader, type Envelope, type Item } from '../../tunnel/src/envelope.ts'
+import {
+  createEnvelopeReader,
+  DEFAULT_HEADER_LIMITS,
+  type Envelope,
+  type Item,
+} from '../../tunnel/src/envelope.ts'
 import { envelopeOf, type Part } from './envelopes.ts'
 
 /** Reads the bytes with generous limits, and keeps the payload of the types that `keep` accepts. */
 export function readEnvelope(bytes: Buffer, keep: (type: string) => boolean = () => true): Envelope {
-  const reader = createEnvelopeReader({ headerBytes: 64 * 1024, items: 1000, keep })
+  const reader = createEnvelopeReader({ ...DEFAULT_HEADER_LIMITS, items: 1000, keep })
   reader.push(bytes)
   return reader.end()
 }

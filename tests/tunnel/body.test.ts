@@ -27,6 +27,7 @@ import {
 } from '../../tunnel/src/body.ts'
 import { createMemory } from '../../tunnel/src/memory.ts'
 import { packParcel } from '../../tunnel/src/parcel.ts'
+import { unpack } from '../../tunnel/src/unpack.ts'
 import { attachmentOf, errorOf } from '../helpers/envelopes.ts'
 import { makeFolder } from '../helpers/folder.ts'
 import { type Posting, post } from '../helpers/post.ts'
@@ -207,12 +208,58 @@ describe('Through the tunnel, a body', () => {
     expect(received.body.equals(body)).toBe(true)
   })
 
-  it.each(PACKED)('in %s is unpacked where something must be cut out of it', async (encoding, pack) => {
-    const forged = errorOf(sentry.dsn(), { forwarded_for: '1.2.3.4' })
-    await send({ headers: { 'content-encoding': encoding }, body: pack(forged) })
-    const received = await sentry.next()
-    expect(received.headers['content-encoding']).toBeUndefined()
-    expect(received.body.equals(errorOf(sentry.dsn()))).toBe(true)
+  it.each(PACKED)(
+    'in %s leaves compressed without the keys that only Relay may write',
+    async (encoding, pack) => {
+      const forged = errorOf(sentry.dsn(), { forwarded_for: '1.2.3.4' })
+      await send({ headers: { 'content-encoding': encoding }, body: pack(forged) })
+      const received = await sentry.next()
+      expect(received.headers).toMatchObject({
+        'content-encoding': 'br',
+        'content-length': String(received.body.length),
+      })
+      expect(received.decoded.equals(errorOf(sentry.dsn()))).toBe(true)
+    },
+  )
+
+  it('that holds 40 MB in a few hundred bytes leaves as few, with a reserved key or without', async () => {
+    for (const header of [{}, { forwarded_for: '1.2.3.4' }]) {
+      const zeros = attachmentOf(sentry.dsn(), Buffer.alloc(40_000_000), header)
+      const small = brotliCompressSync(zeros, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } })
+      expect(small.length).toBeLessThan(500)
+      expect(await send({ headers: { 'content-encoding': 'br' }, body: small })).toMatchObject({
+        status: 200,
+      })
+      const received = await sentry.next()
+      expect(received.body.length).toBeLessThanOrEqual(small.length * 1.1 + 1024)
+    }
+  })
+
+  it('is read no further than its first line when that names no project', async () => {
+    const foreign = `{"dsn":"https://abc@elsewhere.example/1"}\n{"type":"attachment"}\n`
+    const bomb = brotliCompressSync(Buffer.concat([Buffer.from(foreign), Buffer.alloc(30_000_000)]))
+    const broken = bomb.subarray(0, bomb.length - 4) // its end would be refused with another code
+    expect(await send({ headers: { 'content-encoding': 'br' }, body: broken })).toMatchObject({
+      json: { code: 'dsn-unknown' },
+    })
+    expect(await send({ body: inPieces(Buffer.from(`${foreign}${'x'.repeat(MIB)}`)) })).toMatchObject({
+      json: { code: 'dsn-unknown' },
+    })
+  })
+
+  it('that was spooled leaves about as small as it came', async () => {
+    for (const size of [100_000, 30_000_000]) {
+      const plain = attachmentOf(sentry.dsn(), Buffer.alloc(size, 'x'))
+      const body = gzipSync(plain)
+      sentry.once({ status: 503 })
+      expect(await send({ headers: { 'content-encoding': 'gzip' }, body })).toMatchObject({ status: 202 })
+      await sentry.next(({ headers }) => headers['content-encoding'] === 'gzip')
+      const late = await sentry.next(({ headers }) => headers['content-encoding'] === 'br', {
+        timeout: 20_000,
+      })
+      expect(late.body.length).toBeLessThanOrEqual(body.length * 1.1 + 1024)
+      expect(late.decoded.equals(plain)).toBe(true)
+    }
   })
 
   it('may come chunked, and goes on with its length', async () => {
@@ -243,7 +290,7 @@ describe('Through the tunnel, a body', () => {
     ['gzip', gzipBomb],
     ['zstd', zstdBomb],
   ])('of %s that unpacks to 1 GB is refused, and costs next to no memory', async (encoding, make) => {
-    const bomb = await make()
+    const bomb = await make(sentry.dsn())
     const before = peakMemory(tunnel.pid)
     const answers = await Promise.all(
       [1, 2, 3, 4].map(() => send({ headers: { 'content-encoding': encoding }, body: bomb })),
@@ -357,7 +404,9 @@ function isInMemory({ wire }: Body): boolean {
 }
 
 function bodyOf(wire: Buffer, encoding: Body['encoding']): Body {
-  return { wire: [wire], wireBytes: wire.length, encoding, release: async () => {} }
+  const memory = createMemory(64 * 1024 * KIB, 0)
+  const unpacked = () => unpack([wire], encoding, memory)
+  return { wire: [wire], wireBytes: wire.length, encoding, unpacked, release: async () => {} }
 }
 
 /** Files of `folder` that this process holds open, named or not. */
@@ -372,18 +421,24 @@ function openFiles(folder: string): number {
   return targets.filter((target) => target.startsWith(`${folder}/`)).length
 }
 
-const BOMB_START = '{}\n{"type":"attachment"}\n'
+const startOfBomb = (dsn: string) => `{"dsn":"${dsn}"}\n{"type":"attachment"}\n`
 const BOMB_PART = Buffer.alloc(16 * MIB, 'x')
 
 /** A well-formed envelope of 1 GB: one attachment that goes on and on. Its trailer is missing, since nobody should come that far. */
-function gzipBomb(): Buffer {
+function gzipBomb(dsn: string): Buffer {
   const header = Buffer.from('1f8b0800000000000003', 'hex')
   const block = (bytes: Buffer) => deflateRawSync(bytes, { finishFlush: constants.Z_FULL_FLUSH })
-  return Buffer.concat([header, block(Buffer.from(BOMB_START)), ...Array<Buffer>(64).fill(block(BOMB_PART))])
+  return Buffer.concat([
+    header,
+    block(Buffer.from(startOfBomb(dsn))),
+    ...Array<Buffer>(64).fill(block(BOMB_PART)),
+  ])
 }
 
-async function zstdBomb(): Promise<Buffer> {
-  return buffer(Readable.from([BOMB_START, ...Array<Buffer>(64).fill(BOMB_PART)]).pipe(createZstdCompress()))
+async function zstdBomb(dsn: string): Promise<Buffer> {
+  return buffer(
+    Readable.from([startOfBomb(dsn), ...Array<Buffer>(64).fill(BOMB_PART)]).pipe(createZstdCompress()),
+  )
 }
 
 /** Bytes that a process has had in memory at most. */

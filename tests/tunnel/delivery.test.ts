@@ -10,6 +10,7 @@ import { parseDsn } from '../../tunnel/src/dsn.ts'
 import { createEnds } from '../../tunnel/src/ends.ts'
 import { type Delivery, UNREADABLE } from '../../tunnel/src/exchange.ts'
 import { createLimits, type Limits } from '../../tunnel/src/limits.ts'
+import { createMemory } from '../../tunnel/src/memory.ts'
 import { createProjects, type Project } from '../../tunnel/src/projects.ts'
 import type { Lease, Waiting } from '../../tunnel/src/spool/spool.ts'
 import type { Upstreams } from '../../tunnel/src/upstream.ts'
@@ -55,6 +56,7 @@ describe('The deliverer', () => {
     random = 1
     deliverer = createDeliverer({
       ...{ spool, projects, limits, upstreams: upstreams(), maxAgeMs: MAX_AGE },
+      memory: createMemory(64 * 1024 * 1024, 0),
       ...{ now: Date.now, clock: () => performance.now(), random: () => random },
     })
   })

@@ -112,6 +112,13 @@ describe('What stands out in how a request was handed over', () => {
     expect(meet('10.1.2.3', headers).remarks).toEqual([remark])
   })
 
+  it('is told as retried of what nginx sends again, and believed from nobody else', () => {
+    const again = { ...told, 'x-culvert-retry': '1' }
+    expect(meet('10.1.2.3', again)).toMatchObject({ isRetry: true, remarks: ['retried'] })
+    expect(meet('10.1.2.3', told)).toMatchObject({ isRetry: false, remarks: [] })
+    expect(meet('9.9.9.9', again)).toMatchObject({ isRetry: false, remarks: ['peer-unknown'] })
+  })
+
   it('is told as peer-unknown of somebody who is not believed, whatever it says', () => {
     expect(meet('9.9.9.9', { ...told, cookie: 'session=1' }).remarks).toEqual(['peer-unknown', 'cookie'])
   })

@@ -2,13 +2,19 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createEnvelopeReader, type Envelope, type ReaderLimits } from '../../tunnel/src/envelope.ts'
+import {
+  createEnvelopeReader,
+  DEFAULT_HEADER_LIMITS,
+  type Envelope,
+  halveHeaderLimits,
+  type ReaderLimits,
+} from '../../tunnel/src/envelope.ts'
 import type { Range } from '../../tunnel/src/range.ts'
 import { Rejection } from '../../tunnel/src/rejection.ts'
 import { EVENT_ID, envelopeOf } from '../helpers/envelopes.ts'
 import { attempt, codeOf } from '../helpers/refused.ts'
 
-const LIMITS: ReaderLimits = { headerBytes: 64 * 1024, items: 1_000, keep: () => true }
+const LIMITS: ReaderLimits = { ...DEFAULT_HEADER_LIMITS, items: 1_000, keep: () => true }
 
 /** Bytes of the payload of each item, in their order. */
 const GOOD: [string, string, number[]][] = [
@@ -143,12 +149,62 @@ describe('The reader of envelopes', () => {
     expect(codeOf(() => read([Buffer.from(`{}\n${item.repeat(1_001)}`)]))).toBe('too-many-items')
   })
 
-  it('tells the event_id, the headers and where each item stands', () => {
+  it('rejects header lines of more than 1 MiB in all, however few bytes each has', () => {
+    const item = `{"type":"a","x":"${'x'.repeat(60_000)}"}\n\n`
+    expect(read([Buffer.from(`{}\n${item.repeat(17)}`)]).items).toHaveLength(17)
+    for (const chunks of cutEveryWay(Buffer.from(`{}\n${item.repeat(18)}`)))
+      expect(codeOf(() => read(chunks))).toBe('headers-too-large')
+  })
+
+  it.each([
+    ['envelope', (header: string) => `${header}\n`],
+    ['item', (header: string) => `{}\n${header}\n`],
+  ])('takes 100 keys and 16 levels in an %s header, and not one more', (_, within) => {
+    const keys = (count: number) => `{"type":"a"${keysOf(count - 1)}}`
+    const levels = (count: number) => `{"type":"a","x":${'['.repeat(count - 1)}${']'.repeat(count - 1)}}`
+    for (const fits of [keys(100), levels(16)]) read([Buffer.from(within(fits))])
+    for (const exceeds of [keys(101), levels(17)])
+      expect(codeOf(() => read([Buffer.from(within(exceeds))]))).toBe('header-too-complex')
+  })
+
+  it('takes half of that where the limits are halved, and header lines as long as before', () => {
+    const limits = { ...LIMITS, ...halveHeaderLimits(LIMITS) }
+    const long = `{"x":"${'x'.repeat(60_000)}"}\n`
+    expect(read([Buffer.from(long)], limits).items).toEqual([])
+    expect(codeOf(() => read([Buffer.from(`{"type":"a"${keysOf(50)}}\n`)], limits))).toBe(
+      'header-too-complex',
+    )
+  })
+
+  it('tells the header as soon as its line is there, and that of `{}` with the first item', () => {
+    const told: unknown[] = []
+    const onHeader = (header: Envelope['header']) => void told.push(header)
+    const first = createEnvelopeReader({ ...LIMITS, onHeader })
+    first.push(Buffer.from('{"dsn":"a"}\n'))
+    expect(told).toEqual([{ dsn: 'a' }])
+    first.push(Buffer.from('{"type":"a"}\n\n'))
+    expect(told).toHaveLength(1)
+    const second = createEnvelopeReader({ ...LIMITS, onHeader })
+    second.push(Buffer.from('{}\n'))
+    expect(told).toHaveLength(1)
+    second.push(Buffer.from('no header\n'.slice(0, 9)))
+    expect(told).toHaveLength(1)
+    expect(codeOf(() => second.push(Buffer.from('\n')))).toBe('item-header-invalid')
+    expect(told).toEqual([{ dsn: 'a' }, {}])
+  })
+
+  it('holds the bytes of headers and of the payload that was asked for, and of no other', () => {
+    const reader = createEnvelopeReader({ ...LIMITS, keep: (type) => type === 'event' })
+    reader.push(Buffer.from('{}\n{"type":"event"}\n12345\n{"type":"a"}\n1234567890\n'))
+    expect(reader.heldBytes()).toBe(2 + 16 + 5 + 12)
+  })
+
+  it('tells the event_id, the header keys in use and where each item stands', () => {
     const bytes = Buffer.from(`{"event_id":"${EVENT_ID}","x":1}\n{"type":"a","y":[2]}\nb\n{"type":"c"}\nd`)
     for (const { eventId, header, items } of readEveryWay(bytes)) {
       expect(eventId).toBe(EVENT_ID)
-      expect(header).toEqual({ event_id: EVENT_ID, x: 1 })
-      expect(items.map((item) => item.header)).toEqual([{ type: 'a', y: [2] }, { type: 'c' }])
+      expect(header).toEqual({ event_id: EVENT_ID })
+      expect(items.map((item) => item.header)).toEqual([{ type: 'a' }, { type: 'c' }])
       expect(items.map(({ range: [start, end] }) => String(bytes.subarray(start, end)))).toEqual([
         '{"type":"a","y":[2]}\nb\n',
         '{"type":"c"}\nd',
@@ -224,13 +280,13 @@ describe('Whatever an envelope holds', () => {
   it('it is read as it was built, and its ranges joined are the same bytes', () => {
     fc.assert(
       fc.property(built(), cutting(), ({ bytes, parts }, sizes) => {
-        const { items, header } = read(cutBy(bytes, sizes))
-        expect(items.map((item) => item.header)).toEqual(parts.map((part) => part.header))
+        const { items, eventId } = read(cutBy(bytes, sizes))
+        expect(items.map(({ type }) => type)).toEqual(parts.map((part) => part.header.type))
         const kept = parts.map(({ payload }, i) => (i === 0 ? payload : Buffer.alloc(0)))
         expect(items.map(({ payload }) => Buffer.concat(payload))).toEqual(kept)
         expect(items.map((item) => item.bytes)).toEqual(parts.map(({ payload }) => payload.length))
         const first = items[0]?.range[0] ?? bytes.length
-        expect(JSON.parse(bytes.toString('utf8', 0, first))).toEqual(header)
+        expect(JSON.parse(bytes.toString('utf8', 0, first)).event_id).toEqual(eventId)
         expect(joined(bytes, [[0, first], ...items.map(({ range }) => range)]).equals(bytes)).toBe(true)
       }),
     )
@@ -269,14 +325,18 @@ function empties(end: string): string {
   return `{"event_id":"${EVENT_ID}"}\n${item}\n\n${item}${end}`
 }
 
-function read(chunks: Buffer[]): Envelope {
-  const reader = createEnvelopeReader(LIMITS)
+function keysOf(count: number): string {
+  return Array.from({ length: count }, (_, n) => `,"k${n}":1`).join('')
+}
+
+function read(chunks: Buffer[], limits = LIMITS): Envelope {
+  const reader = createEnvelopeReader(limits)
   for (const chunk of chunks) reader.push(chunk)
   return reader.end()
 }
 
 function readEveryWay(bytes: Buffer): Envelope[] {
-  return cutEveryWay(bytes).map(read)
+  return cutEveryWay(bytes).map((chunks) => read(chunks))
 }
 
 /** Whole, byte by byte, and in pieces of sizes that come back at no regular distance. */

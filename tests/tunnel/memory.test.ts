@@ -18,7 +18,7 @@ import { inOne, LONG_MS, PLENTY, PROJECT, waitingOf } from '../spool/waiting.ts'
 describe('The memory for bodies', () => {
   afterEach(() => vi.useRealTimers())
 
-  it('lends what is free, in turn, and the rest when there is room again', async () => {
+  it('lends what is free to whoever waited longest among those that fit, and the rest when there is room again', async () => {
     const memory = createMemory(100, 0)
     memory.take(40)
     const lent: string[] = []
@@ -29,13 +29,13 @@ describe('The memory for bodies', () => {
     }
     const first = borrow('first', 50)
     const second = borrow('second', 20)
-    void borrow('third', 5) // it would fit, but it is not its turn
+    void borrow('third', 5)
     await nextTurn()
-    expect(lent).toEqual(['first'])
-    expect(memory.taken()).toBe(90)
+    expect(lent).toEqual(['first', 'third'])
+    expect(memory.taken()).toBe(95)
     memory.giveBack(40)
     await nextTurn()
-    expect(lent).toEqual(['first', 'second', 'third'])
+    expect(lent).toEqual(['first', 'third', 'second'])
     for (const giveBack of await Promise.all([first, second])) giveBack()
     expect(memory.taken()).toBe(5)
   })

@@ -26,17 +26,21 @@ const PROVOCATIONS: Partial<Record<Code, (dsn: string) => Provocation>> = {
   'empty-body': () => ({ body: '' }),
   'not-an-envelope': () => ({ body: `${MARK}\n${item}` }),
   'header-invalid': () => ({ body: `{"event_id":"${MARK}"}\n${item}` }),
-  'item-header-invalid': () => ({ body: `{}\n{"kind":"${MARK}"}\n${item}` }),
-  'item-malformed': () => ({ body: `{}\n{"type":"event","length":3}\n${MARK}\n` }),
-  'item-internal': () => ({ body: `{}\n{"type":"integration"}\n${MARK}` }),
+  'item-header-invalid': (dsn) => ({ body: `{"dsn":"${dsn}"}\n{"kind":"${MARK}"}\n${item}` }),
+  'item-malformed': (dsn) => ({ body: `{"dsn":"${dsn}"}\n{"type":"event","length":3}\n${MARK}\n` }),
+  'item-internal': (dsn) => ({ body: `{"dsn":"${dsn}"}\n{"type":"integration"}\n${MARK}` }),
   'header-too-large': () => ({ body: `{"a":"${MARK.repeat(4_000)}"}\n` }),
+  'headers-too-large': (dsn) => ({
+    body: `{"dsn":"${dsn}"}\n${`{"type":"x","y":"${MARK.repeat(1_000)}"}\n\n`.repeat(80)}`,
+  }),
+  'header-too-complex': () => ({ body: `{"a":${'['.repeat(16)}"${MARK}"${']'.repeat(16)}}\n` }),
   'too-many-items': (dsn) => ({ body: `{"dsn":"${dsn}"}\n${'{"type":"x"}\na\n'.repeat(1_001)}` }),
   'item-too-large': (dsn) => ({ body: `{"dsn":"${dsn}"}\n{"type":"event"}\n${MARK.repeat(60_000)}` }),
   'item-too-many': (dsn) => ({ body: `{"dsn":"${dsn}"}\n${item.replace('event', 'session').repeat(101)}` }),
   'envelope-too-large': () => ({ body: Buffer.alloc(20 * MIB + 1, MARK) }),
   'encoding-unknown': () => ({ headers: { 'content-encoding': 'compress' }, body: `{}\n${item}` }),
   'encoding-broken': () => ({ headers: { 'content-encoding': 'gzip' }, body: `{}\n${item}` }),
-  'body-timeout': () => ({ body: unending(`{}\n{"type":"event"}\n${MARK}`) }),
+  'body-timeout': (dsn) => ({ body: unending(`{"dsn":"${dsn}"}\n{"type":"event"}\n${MARK}`) }),
   'dsn-missing': () => ({ body: `{}\n${item}` }),
   'dsn-invalid': () => ({ body: `{"dsn":"${MARK}"}\n${item}` }),
   'dsn-unknown': () => ({ body: `{"dsn":"https://${MARK.replaceAll('-', '')}@evil.example/1"}\n${item}` }),
@@ -60,7 +64,7 @@ const PROVOCATIONS: Partial<Record<Code, (dsn: string) => Provocation>> = {
 }
 
 /** Provoked where a Sentry is asked, or where limits are the subject. */
-const ELSEWHERE: Code[] = ['inbox-full', 'spool-full', 'spool-unwritable']
+const ELSEWHERE: Code[] = ['inbox-full', 'spool-full', 'spool-unwritable', 'tunnel-busy']
 
 /** nginx gives these for the tunnel. */
 const OF_NGINX: Code[] = ['request-malformed', 'tunnel-away', 'tunnel-slow']

@@ -169,7 +169,7 @@ describe('Security', () => {
         [gzipSync(forged), { 'content-encoding': 'gzip' }],
       ] as const) {
         expect(await send({ body, headers })).toMatchObject({ status: 200 })
-        expect(JSON.parse(String(latest().body).split('\n')[0] ?? '')).toEqual(
+        expect(JSON.parse(String(latest().decoded).split('\n')[0] ?? '')).toEqual(
           JSON.parse(String(clean).split('\n')[0] ?? ''),
         )
       }

@@ -179,6 +179,16 @@ describe('The throttle', () => {
     expect(shed(['event'], VISITOR, 1)).toEqual([])
   })
 
+  it('charges what a body holds unpacked, and lets an address overdraw its limit by one body', () => {
+    set({ addressRate: 0, addressBytes: 1_000 })
+    expect(throttle.charge(VISITOR, 100)).toBeGreaterThan(0)
+    expect(throttle.chargeUnpacked(VISITOR, 15_000, 10_000)).toBe(true)
+    expect(throttle.charge(VISITOR, 1)).toBe(-1)
+    expect(throttle.chargeUnpacked(VISITOR, 15_000, 10_000)).toBe(false)
+    expect(throttle.chargeUnpacked('203.0.113.8', 5_000, 10_000)).toBe(true)
+    expect(throttle.chargeUnpacked('10.0.0.1', 1_000_000, 10_000)).toBe(true)
+  })
+
   it('limits a project over all addresses, each project by itself', () => {
     set({ addressRate: 0, projectRate: 1, projectBurst: 2 })
     expect(shed(['event'], '203.0.113.1')).toEqual([])

@@ -1,12 +1,27 @@
 /** Compressed bodies are unpacked in pieces, never beyond a bound. */
 
-import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
-import { describe, expect, it } from 'vitest'
-import type { Body } from '../../tunnel/src/body.ts'
+import {
+  brotliCompressSync,
+  brotliDecompressSync,
+  constants,
+  deflateRawSync,
+  deflateSync,
+  gzipSync,
+  zstdCompressSync,
+} from 'node:zlib'
+import { describe, expect, it, vi } from 'vitest'
+import { createMemory } from '../../tunnel/src/memory.ts'
 import { Rejection } from '../../tunnel/src/rejection.ts'
-import { type Encoding, readEncoding, unpackInto } from '../../tunnel/src/unpack.ts'
+import {
+  compress,
+  type Encoding,
+  readEncoding,
+  recompress,
+  unpack as unpackInPieces,
+} from '../../tunnel/src/unpack.ts'
 import { codeOf } from '../helpers/refused.ts'
 
+const MIB = 1024 * 1024
 const TEXT = Buffer.from('hello world '.repeat(20_000))
 const PACK = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync }
 const PACKED = Object.entries(PACK) as ['gzip' | 'deflate' | 'br' | 'zstd', (bytes: Buffer) => Buffer][]
@@ -63,32 +78,79 @@ describe('A body', () => {
     })
   })
 
-  it.each(PACKED)('in %s goes as far as its bound and no further', async (encoding, pack) => {
-    expect(await unpack(pack(TEXT), encoding, TEXT.length)).toHaveLength(TEXT.length)
-    await expect(unpack(pack(TEXT), encoding, TEXT.length - 1)).rejects.toMatchObject({
-      code: 'envelope-too-large',
-    })
-  })
-
   it('without a zlib header is not deflate, as for Relay', async () => {
     await expect(unpack(deflateRawSync(TEXT), 'deflate')).rejects.toBeInstanceOf(Rejection)
   })
+})
 
-  it.each(PACKED)('in %s that is refused by its reader goes no further', async (encoding, pack) => {
-    const stop = new Rejection('not-an-envelope')
-    const unpacking = unpackInto(bodyOf(pack(TEXT), encoding), TEXT.length, () => {
-      throw stop
-    })
-    await expect(unpacking).rejects.toBe(stop)
+describe('The memory of decoders', () => {
+  it('rejects a zstd window above 8 MiB', async () => {
+    const params = { [constants.ZSTD_c_windowLog]: 24 }
+    const wide = zstdCompressSync(Buffer.alloc(20_000_000, 'x'), { params, pledgedSrcSize: undefined })
+    expect(isWiderThan8Mib(wide)).toBe(true)
+    await expect(unpack(wide, 'zstd')).rejects.toMatchObject({ code: 'encoding-broken' })
+  })
+
+  it.each(['br', 'zstd'] as const)('lets no more %s decoders run than the budget holds', async (encoding) => {
+    const memory = createMemory(40 * MIB, 0)
+    const bytes = PACK[encoding](TEXT)
+    const running = [0, 1, 2, 3, 4, 5].map(() => unpackInPieces([bytes], encoding, memory))
+    const begun = running.map((pieces) => pieces.next())
+    await Promise.race(begun)
+    expect(memory.taken()).toBeLessThanOrEqual(40 * MIB)
+    for (const pieces of running) await pieces.return(undefined)
+    await Promise.allSettled(begun)
+    expect(memory.taken()).toBe(0)
+  })
+
+  it('rejects with tunnel-busy after 1 s without memory, and gives everything back', async () => {
+    vi.useFakeTimers()
+    const memory = createMemory(MIB, 0)
+    const giveBack = await memory.borrow(MIB, 1)
+    const refused = expect(unpack(PACK.br(TEXT), 'br', memory)).rejects.toMatchObject({ code: 'tunnel-busy' })
+    await vi.advanceTimersByTimeAsync(1_000)
+    await refused
+    giveBack()
+    expect(memory.taken()).toBe(0)
+    vi.useRealTimers()
+  })
+
+  it('is given back when the bytes do not unpack', async () => {
+    const memory = createMemory(64 * MIB, 0)
+    await expect(unpack(Buffer.from('no'), 'br', memory)).rejects.toMatchObject({ code: 'encoding-broken' })
+    expect(memory.taken()).toBe(0)
   })
 })
 
-async function unpack(wire: Buffer, encoding: Encoding, maxBytes = Number.MAX_SAFE_INTEGER): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  await unpackInto(bodyOf(wire, encoding), maxBytes, (chunk) => void chunks.push(Buffer.from(chunk)))
-  return Buffer.concat(chunks)
+describe('A body that is compressed again', () => {
+  it.each(['fast', 'best'] as const)('unpacks to what was left of it, at quality %s', async (quality) => {
+    const memory = createMemory(64 * MIB, 0)
+    const drop = async function* (chunks: AsyncIterable<Buffer>) {
+      let first = true
+      for await (const chunk of chunks) yield first ? chunk.subarray(6) : chunk
+      first = false
+    }
+    const small = gzipSync(Buffer.from('hello world'))
+    const again = Buffer.concat(await Array.fromAsync(recompress([small], 'gzip', drop, quality, memory)))
+    expect(String(brotliDecompressSync(again))).toBe('world')
+    expect(memory.taken()).toBe(0)
+  })
+
+  it('is about as small as it came, whatever it unpacks to', async () => {
+    const memory = createMemory(64 * MIB, 0)
+    const pieces = Array.from({ length: 104 }, () => Buffer.alloc(1_000_000))
+    const again = await Array.fromAsync(compress(pieces, 'fast', memory))
+    expect(Buffer.concat(again).length).toBeLessThan(1024)
+  })
+})
+
+async function unpack(wire: Buffer, encoding: Encoding, memory = createMemory(64 * MIB, 0)): Promise<Buffer> {
+  return Buffer.concat(await Array.fromAsync(unpackInPieces([wire], encoding, memory)))
 }
 
-function bodyOf(wire: Buffer, encoding: Encoding): Body {
-  return { wire: [wire], wireBytes: wire.length, encoding, release: async () => {} }
+/** Reads the window of a zstd frame from its descriptor (RFC 8878 §3.1.1.1.2). */
+function isWiderThan8Mib(frame: Buffer): boolean {
+  const isSingleSegment = ((frame[4] ?? 0) & 0x20) !== 0
+  const exponent = (frame[5] ?? 0) >> 3
+  return !isSingleSegment && 10 + exponent > 23
 }

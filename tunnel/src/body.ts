@@ -9,13 +9,15 @@ import type { Readable } from 'node:stream'
 import type { Memory } from './memory.ts'
 import { Rejection } from './rejection.ts'
 import { createTimeouts, type Timeouts } from './timeouts.ts'
-import { type Encoding, readEncoding } from './unpack.ts'
+import { type Encoding, type Quality, readEncoding, recompress, unpack } from './unpack.ts'
 
 export type Body = {
   /** As it came, compressed or not: the pieces in memory, or the file that holds them. */
   wire: Pieces | WaitingFile
   wireBytes: number
   encoding: Encoding
+  /** Its bytes without their encoding, in pieces. Throws a `Rejection` when they do not unpack, or there is no memory for it. */
+  unpacked(): AsyncGenerator<Buffer>
   /** Gives its memory back and removes its file. */
   release(): Promise<void> | undefined
 }
@@ -46,13 +48,17 @@ export type Bodies = {
    * is refused before it is whole. Throws `Aborted`, a `Rejection`, or what `look` throws.
    */
   receive(incoming: IncomingMessage, look: (chunk: Buffer) => void): Promise<Body>
+  /** Makes a body of its own, compressed with brotli, of what `change` leaves of another. `undefined` when it is larger than `maxBytes`. */
+  rewrite(body: Body, change: Change, quality: Quality, maxBytes: number): Promise<Body | undefined>
 }
+
+export type Change = (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>
 
 const WRITTEN_AT_ONCE = 512 * 1024 // a write for each 64 KiB that a socket gives would be mostly overhead
 
 export function createBodies(settings: BodySettings, memory: Memory): Bodies {
   const timeouts = createTimeouts(settings.timeoutMs)
-  return { receive }
+  return { receive, rewrite }
 
   function receive(incoming: IncomingMessage, look: (chunk: Buffer) => void): Promise<Body> {
     return new Promise((resolve, reject) => {
@@ -64,16 +70,48 @@ export function createBodies(settings: BodySettings, memory: Memory): Bodies {
     const encoding = readEncoding(incoming.headers['content-encoding'])
     const announced = Number(incoming.headers['content-length'] ?? 0)
     if (announced > settings.maxBytes) throw tooLarge()
+    const store = createStore(encoding, announced)
+    return { take, finish: store.finish, fail: store.release }
+
+    function take(chunk: Buffer): Promise<void> | undefined {
+      if (store.bytes() + chunk.length > settings.maxBytes) throw tooLarge()
+      if (encoding === 'identity') look(chunk)
+      return store.add(chunk)
+    }
+  }
+
+  async function rewrite(
+    { wire, encoding }: Body,
+    change: Change,
+    quality: Quality,
+    maxBytes: number,
+  ): Promise<Body | undefined> {
+    const store = createStore('br', 0)
+    try {
+      for await (const chunk of recompress(wireContent({ wire }), encoding, change, quality, memory)) {
+        if (store.bytes() + chunk.length > maxBytes) {
+          await store.release()
+          return undefined
+        }
+        await store.add(chunk)
+      }
+      return await store.finish()
+    } catch (error) {
+      await store.release()
+      throw error
+    }
+  }
+
+  /** Bytes of one body as they come: in memory, or in a file past a share of it. */
+  function createStore(encoding: Encoding, announced: number): Store {
     let chunks: Buffer[] = []
     let [bytes, mine] = [0, 0]
     let file: WaitingFile | undefined
     let released = false
-    return { take, finish, fail: release }
+    return { bytes: () => bytes, add, finish, release }
 
-    function take(chunk: Buffer): Promise<void> | undefined {
+    function add(chunk: Buffer): Promise<void> | undefined {
       bytes += chunk.length
-      if (bytes > settings.maxBytes) throw tooLarge()
-      if (encoding === 'identity') look(chunk)
       chunks.push(chunk)
       mine += chunk.length
       memory.take(chunk.length)
@@ -89,7 +127,13 @@ export function createBodies(settings: BodySettings, memory: Memory): Bodies {
     function whole(): Body {
       const wire = file ?? gathered(chunks, bytes)
       chunks = [] // whoever releases it holds on to them
-      return { wire, wireBytes: bytes, encoding, release }
+      return {
+        wire,
+        wireBytes: bytes,
+        encoding,
+        unpacked: () => unpack(wireContent({ wire }), encoding, memory),
+        release,
+      }
     }
 
     async function spill(): Promise<void> {
@@ -150,6 +194,13 @@ async function removeLeftBehind(dir: string, now: number): Promise<void> {
       ))
     if (name.startsWith(WAITING) && age > LEFT_BEHIND_MS) await unlink(path).catch(() => undefined) // another replica was first
   }
+}
+
+type Store = {
+  bytes(): number
+  add(chunk: Buffer): Promise<void> | undefined
+  finish(): Body | Promise<Body>
+  release(): Promise<void> | undefined
 }
 
 type Reading<T> = {
@@ -220,7 +271,7 @@ function read<T>(
 const READ_AT_ONCE = 256 * 1024
 
 /** The body's bytes as they came, from the first. */
-export function wireContent({ wire }: Body): Pieces | Readable {
+export function wireContent({ wire }: Pick<Body, 'wire'>): Pieces | Readable {
   if (!('handle' in wire)) return wire
   return createReadStream('', { fd: wire.handle, start: 0, autoClose: false, highWaterMark: READ_AT_ONCE })
 }

@@ -3,6 +3,7 @@
 import { fileURLToPath } from 'node:url'
 import { readAdminToken } from './admin-token.ts'
 import { type Dsn, INBOX_DSN, parseDsn, readDsns } from './dsn.ts'
+import { DEFAULT_HEADER_LIMITS, type HeaderLimits } from './envelope.ts'
 import type { FilterSettings } from './filters.ts'
 import { compileGlobs } from './glob.ts'
 import { LOG_LEVELS, type LogLevel } from './log.ts'
@@ -45,8 +46,8 @@ export type Config = SharedSettings & {
   filters: FilterSettings
   throttle: ThrottleSettings
   upstream: UpstreamSettings
-  /** Bytes of one header line, items of one envelope. */
-  headerBytes: number
+  /** Of header lines, and items of one envelope. */
+  headers: HeaderLimits
   items: number
   /** Bytes that all bodies in hand may hold in memory together; a folder on a disk takes what is beyond. */
   memoryBytes: number
@@ -126,7 +127,16 @@ export function readConfig(env: Environment): Config {
       connections: integer('UPSTREAM_CONNECTIONS', 'number of connections', 64, [1, 1_000]),
       proxies: readProxies(env, problems),
     },
-    headerBytes: integer('HEADER_BYTES', 'number of bytes', 64 * 1024, [1024, MIB]),
+    headers: {
+      ...DEFAULT_HEADER_LIMITS,
+      headerBytes: integer('HEADER_BYTES', 'number of bytes', DEFAULT_HEADER_LIMITS.headerBytes, [1024, MIB]),
+      totalHeaderBytes: integer(
+        'TOTAL_HEADER_BYTES',
+        'number of bytes',
+        DEFAULT_HEADER_LIMITS.totalHeaderBytes,
+        [1024, 64 * MIB],
+      ),
+    },
     items: integer('MAX_ITEMS', 'number of items', 1_000, [1, 100_000]),
     memoryBytes: integer('MEMORY_BYTES', 'number of bytes', 64 * MIB, [MIB, 4096 * MIB]),
     bodyMs: integer('BODY_TIMEOUT_MS', 'number of milliseconds', 60_000, MILLISECONDS),

@@ -24,7 +24,8 @@ export type ReceiptItem = { type: string; count?: number; bytes: number; out?: s
 
 /**
  * What stands out in how nginx, or whoever is in front, handed a request over: secrets of the visitor that should have been kept back,
- * an address that is none, several, or one that nobody has and the sender made up, a peer that is not believed at all (`EDGE`).
+ * an address that is none, several, or one that nobody has and the sender made up, a peer that is not believed at all (`EDGE`), a request
+ * that nginx sends a second time because a replica was lost while it worked on it.
  */
 export type Remark =
   | 'cookie'
@@ -33,6 +34,7 @@ export type Remark =
   | 'address-list'
   | 'address-made-up'
   | 'peer-unknown'
+  | 'retried'
 
 /** One envelope as operators see it: that it came and what became of it, never what it says. */
 export type Receipt = {

@@ -7,8 +7,9 @@ import type { AttemptResult, SpoolAttempts, SpoolEnd } from './contract.ts'
 import type { OnEnd } from './ends.ts'
 import { type Delivery, UNREADABLE } from './exchange.ts'
 import type { Limits } from './limits.ts'
+import type { Memory } from './memory.ts'
 import { createPace, type Pace } from './pace.ts'
-import type { Parcel } from './parcel.ts'
+import { compressed, type Parcel } from './parcel.ts'
 import type { Project, Projects } from './projects.ts'
 import { moveSentAt } from './sent-at.ts'
 import type { KeptBody, Lease, Spool, Waiting, Wanted } from './spool/spool.ts'
@@ -19,6 +20,7 @@ export type DeliveryParts = {
   projects: Projects
   upstreams: Upstreams
   limits: Limits
+  memory: Memory
   /** Milliseconds that an envelope may wait. */
   maxAgeMs: number
   /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
@@ -154,7 +156,8 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
   /** `undefined` when a purge has ended it before it could be read, and told that. */
   async function pack(lease: Lease): Promise<Parcel | undefined> {
     try {
-      return await packKept(await spool.read(lease), lease.bytes, now() - lease.received)
+      const parcel = await packKept(await spool.read(lease), lease.bytes, now() - lease.received)
+      return lease.wireBytes === undefined ? parcel : await compressed(parcel, lease.wireBytes, parts.memory)
     } catch (error) {
       if (await mayWait(lease)) throw error
       return undefined

@@ -9,6 +9,8 @@ export type Caller = {
   /** The visitor's address; `undefined` when nobody we believe has told it. */
   address: string | undefined
   requestId: string
+  /** Sent again by nginx, after a replica that had got it was lost. */
+  isRetry: boolean
   /** What stood out in how it was handed over; for most nothing. */
   remarks: readonly Remark[]
 }
@@ -31,14 +33,17 @@ export function createEdge(networks: readonly string[]): Edge {
       return {
         address: peer || undefined,
         requestId: newRequestId(),
-        remarks: remarksOn(headers, 'peer-unknown'),
+        isRetry: false,
+        remarks: remarksOn(headers, 'peer-unknown', false),
       }
     const told = headers['x-forwarded-for']
     const address = oneAddress(told)
+    const isRetry = headers['x-culvert-retry'] !== undefined
     return {
       address,
       requestId: givenRequestId(headers['x-request-id']) ?? newRequestId(),
-      remarks: remarksOn(headers, remarkOn(told, address)),
+      isRetry,
+      remarks: remarksOn(headers, remarkOn(told, address), isRetry),
     }
   }
 
@@ -87,9 +92,11 @@ const NOTHING: readonly Remark[] = []
 function remarksOn(
   { cookie, authorization }: IncomingHttpHeaders,
   about: Remark | undefined,
+  isRetry: boolean,
 ): readonly Remark[] {
-  if (about === undefined && cookie === undefined && authorization === undefined) return NOTHING
+  if (!isRetry && about === undefined && cookie === undefined && authorization === undefined) return NOTHING
   const remarks: Remark[] = about === undefined ? [] : [about]
+  if (isRetry) remarks.push('retried')
   if (cookie !== undefined) remarks.push('cookie')
   if (authorization !== undefined) remarks.push('authorization')
   return remarks

@@ -1,12 +1,13 @@
 /** The parts of an envelope we judge by; payloads stay bytes. */
 
+import { type EnvelopeHeader, type ItemHeader, keepEnvelopeHeader, keepItemHeader } from './header-keys.ts'
 import { cutMembers, type HeaderLine, parseHeaderLine, rawValue } from './header-line.ts'
 import type { Range } from './range.ts'
 import { Rejection } from './rejection.ts'
 
 export type Item = {
   type: string
-  header: Readonly<Record<string, unknown>>
+  header: ItemHeader
   /** The whole item, from blank space before its header to after the newline that ends it, if one does. */
   range: Range
   /** Payload bytes. */
@@ -16,7 +17,9 @@ export type Item = {
 }
 
 export type Envelope = {
-  header: Readonly<Record<string, unknown>>
+  header: EnvelopeHeader
+  /** No key at all, known or unknown. */
+  isHeaderEmpty: boolean
   eventId: string | undefined
   items: Item[]
   /** What must not go on: keys that only Relay may write, in the envelope's header and in the items'. */
@@ -25,18 +28,51 @@ export type Envelope = {
   bytes: number
 }
 
-export type ReaderLimits = {
+export type HeaderLimits = {
   /** Bytes of the envelope's header line, and of each item's. */
   headerBytes: number
+  /** Bytes of all header lines of one envelope. */
+  totalHeaderBytes: number
+  /** Keys of one header. */
+  headerKeys: number
+  /** Levels of objects and arrays in one header. */
+  headerNesting: number
+}
+
+export const DEFAULT_HEADER_LIMITS: HeaderLimits = {
+  headerBytes: 64 * 1024,
+  totalHeaderBytes: 1024 * 1024,
+  headerKeys: 100,
+  headerNesting: 16,
+}
+
+/** Halves what only an attack comes near, for a request that may have ended another replica. */
+export function halveHeaderLimits(limits: HeaderLimits): HeaderLimits {
+  return {
+    headerBytes: limits.headerBytes,
+    totalHeaderBytes: limits.totalHeaderBytes / 2,
+    headerKeys: limits.headerKeys / 2,
+    headerNesting: limits.headerNesting / 2,
+  }
+}
+
+export type ReaderLimits = HeaderLimits & {
   items: number
   /** The first item of such a type keeps its payload, for a look; without one, not one byte of a payload is read. */
   keep: (type: string) => boolean
+  /**
+   * Called once, as soon as the header can no longer be that of a connectivity probe (`{}` and no item). What it throws ends the reading
+   * before anything else of the envelope is looked at.
+   */
+  onHeader?: (header: EnvelopeHeader) => void
 }
 
 /** Taken from a body in any number of chunks, without copying a payload. */
 export type EnvelopeReader = {
   /** Throws a `Rejection` at the first byte that no envelope has there. */
   push(chunk: Buffer): void
+  /** Bytes of headers and payload that are held in memory. */
+  heldBytes(): number
   /** Ends the body. Throws a `Rejection` when it must not end here. */
   end(): Envelope
 }
@@ -86,13 +122,17 @@ export function createEnvelopeReader(limits: ReaderLimits): EnvelopeReader {
   let lineBytes = 0
   let blanks = 0
   let missing = 0 // payload bytes still to come
-  let header: HeaderLine | undefined
+  let header: EnvelopeHeader | undefined
+  let isHeaderEmpty = false
+  let isHeaderTold = false
+  let headerBytes = 0 // of all lines so far
+  let keptBytes = 0
   let item: Item | undefined
   let kept: Item | undefined
   const items: Item[] = []
   const cuts: Range[] = []
 
-  return { push, end }
+  return { push, end, heldBytes: () => headerBytes + keptBytes }
 
   function push(chunk: Buffer): void {
     let at = 0
@@ -115,8 +155,11 @@ export function createEnvelopeReader(limits: ReaderLimits): EnvelopeReader {
     const newline = chunk.indexOf(NEWLINE, start)
     const end = newline < 0 ? chunk.length : newline
     lineBytes += end - start
+    headerBytes += end - start
     if (lineBytes > limits.headerBytes)
       throw new Rejection('header-too-large', `It is longer than ${limits.headerBytes} bytes.`)
+    if (headerBytes > limits.totalHeaderBytes)
+      throw new Rejection('headers-too-large', `They are longer than ${limits.totalHeaderBytes} bytes.`)
     const part = chunk.subarray(start, end)
     if (newline < 0) {
       if (part.length > 0) line.push(part)
@@ -135,17 +178,36 @@ export function createEnvelopeReader(limits: ReaderLimits): EnvelopeReader {
   }
 
   function beginEnvelope(bytes: Buffer): void {
-    header = parseHeaderLine(bytes)
-    if (!header) throw new Rejection('not-an-envelope')
-    checkEnvelopeHeader(header.value)
-    keepCuts(header, RELAY_ENVELOPE_KEYS)
+    const parsed = parseHeaderLine(bytes)
+    if (!parsed) throw new Rejection('not-an-envelope')
+    checkComplexity(parsed)
+    checkEnvelopeHeader(parsed.value)
+    keepCuts(parsed, RELAY_ENVELOPE_KEYS)
+    header = keepEnvelopeHeader(parsed.value)
+    isHeaderEmpty = parsed.marks.length === 0
     state = 'item'
+    if (!isHeaderEmpty) tellHeader(header)
+  }
+
+  function tellHeader(known: EnvelopeHeader): void {
+    if (!isHeaderTold) limits.onHeader?.(known)
+    isHeaderTold = true
+  }
+
+  function checkComplexity({ marks, nesting }: HeaderLine): void {
+    const keys = marks.length / 4
+    if (keys > limits.headerKeys)
+      throw new Rejection('header-too-complex', `It has more than ${limits.headerKeys} keys.`)
+    if (nesting > limits.headerNesting)
+      throw new Rejection('header-too-complex', `It is nested deeper than ${limits.headerNesting} levels.`)
   }
 
   function beginItem(bytes: Buffer): void {
+    if (header) tellHeader(header)
     const parsed = parseHeaderLine(bytes)
     if (!parsed)
       throw new Rejection('item-header-invalid', `Item ${items.length + 1} begins with no JSON object.`)
+    checkComplexity(parsed)
     const { type } = parsed.value
     if (typeof type !== 'string')
       throw new Rejection('item-header-invalid', `Item ${items.length + 1} has no type.`)
@@ -153,7 +215,7 @@ export function createEnvelopeReader(limits: ReaderLimits): EnvelopeReader {
     if (items.length === limits.items)
       throw new Rejection('too-many-items', `It has more than ${limits.items}.`)
     keepCuts(parsed, RELAY_ITEM_KEYS)
-    item = { type, header: parsed.value, range: [gapStart, 0], bytes: 0, payload: [] }
+    item = { type, header: keepItemHeader(parsed.value), range: [gapStart, 0], bytes: 0, payload: [] }
     items.push(item)
     if (!kept && limits.keep(type)) kept = item
     const length = readLength(parsed)
@@ -185,7 +247,9 @@ export function createEnvelopeReader(limits: ReaderLimits): EnvelopeReader {
   function keepPayload(chunk: Buffer, start: number, end: number): void {
     if (!item) return
     item.bytes += end - start
-    if (item === kept && item.bytes <= KEPT_BYTES) item.payload.push(chunk.subarray(start, end))
+    if (item !== kept || item.bytes > KEPT_BYTES) return
+    item.payload.push(chunk.subarray(start, end))
+    keptBytes += end - start
   }
 
   function takeTerminator(chunk: Buffer, at: number): number {
@@ -211,9 +275,10 @@ export function createEnvelopeReader(limits: ReaderLimits): EnvelopeReader {
       throw new Rejection('item-malformed', `Item ${items.length} ends ${missing} bytes before its length.`)
     if (state === 'unsized' || state === 'end') endItem(offset)
     if (!header) throw new Rejection('not-an-envelope')
-    const { event_id: eventId } = header.value
+    const { event_id: eventId } = header
     return {
-      header: header.value,
+      header,
+      isHeaderEmpty,
       eventId: typeof eventId === 'string' ? eventId : undefined,
       items,
       cuts,

@@ -9,6 +9,8 @@ export type HeaderLine = {
   marks: readonly number[]
   /** The line, one character per byte. */
   text: string
+  /** Levels of objects and arrays, the line's own object included. */
+  nesting: number
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -23,8 +25,8 @@ export function parseHeaderLine(line: Buffer): HeaderLine | undefined {
   if (text[0] !== '{' || text[text.length - 1] !== '}') return undefined
   const value = parseObject(isAscii(line) ? text : line)
   if (!value) return undefined
-  const marks = markMembers(text)
-  return marks.length === Object.keys(value).length * 4 ? { value, marks, text } : undefined
+  const { marks, nesting } = markMembers(text)
+  return marks.length === Object.keys(value).length * 4 ? { value, marks, text, nesting } : undefined
 }
 
 function parseObject(line: Buffer | string): Record<string, unknown> | undefined {
@@ -71,23 +73,31 @@ function keyAt(text: string, marks: readonly number[], i: number): string {
 }
 
 /** Walks the top level of a JSON object that is known to be valid. */
-function markMembers(text: string): number[] {
+function markMembers(text: string): Pick<HeaderLine, 'marks' | 'nesting'> {
   const marks: number[] = []
+  let nesting = 1
   let at = skipBlanks(text, 1)
   while (text.charCodeAt(at) === QUOTE) {
     const keyEnd = skipString(text, at)
     const valueStart = skipBlanks(text, skipBlanks(text, keyEnd) + 1)
-    const valueEnd = skipValue(text, valueStart)
+    const isNested = text[valueStart] === '{' || text[valueStart] === '['
+    const nested = isNested ? skipNested(text, valueStart) : undefined
+    const valueEnd = nested ? nested.end : skipScalar(text, valueStart)
+    if (nested) nesting = Math.max(nesting, 1 + nested.levels)
     marks.push(at, keyEnd, valueStart, valueEnd)
     at = skipBlanks(text, valueEnd)
     if (text.charCodeAt(at) === COMMA) at = skipBlanks(text, at + 1)
   }
-  return marks
+  return { marks, nesting }
 }
 
 const QUOTE = 0x22
 const COMMA = 0x2c
 const BACKSLASH = 0x5c
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
 
 function skipBlanks(text: string, at: number): number {
   while (text.charCodeAt(at) <= 0x20) at++
@@ -106,25 +116,24 @@ function isEscaped(text: string, at: number): boolean {
   return backslashes % 2 === 1
 }
 
-function skipValue(text: string, at: number): number {
-  const first = text[at]
-  if (first === '"') return skipString(text, at)
-  if (first === '{' || first === '[') return skipNested(text, at)
+function skipScalar(text: string, at: number): number {
+  if (text[at] === '"') return skipString(text, at)
   while (!/[\s,}]/.test(text[at] ?? '}')) at++
   return at
 }
 
-function skipNested(text: string, at: number): number {
+function skipNested(text: string, at: number): { end: number; levels: number } {
   let depth = 0
+  let levels = 0
   do {
-    const char = text[at]
-    if (char === '"') {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) {
       at = skipString(text, at)
       continue
     }
-    if (char === '{' || char === '[') depth++
-    else if (char === '}' || char === ']') depth--
+    if (code === OPEN_BRACE || code === OPEN_BRACKET) levels = Math.max(levels, ++depth)
+    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--
     at++
   } while (depth > 0)
-  return at
+  return { end: at, levels }
 }

@@ -10,7 +10,7 @@ import type { Edge } from './edge.ts'
 import {
   createEnvelopeReader,
   type Envelope,
-  type EnvelopeReader,
+  halveHeaderLimits,
   type Item,
   type ReaderLimits,
 } from './envelope.ts'
@@ -20,18 +20,17 @@ import type { Inbox } from './inbox.ts'
 import { checkItems } from './items.ts'
 import { createKeep, type Keep } from './keeping.ts'
 import type { Limits } from './limits.ts'
-import { NoRoom } from './memory.ts'
+import { type Memory, NoRoom } from './memory.ts'
 import { checkOrigin } from './origin.ts'
-import { packParcel, packPlain } from './parcel.ts'
+import { cutCompressed, type Parcel, packParcel, packPlain } from './parcel.ts'
 import type { Project, Projects } from './projects.ts'
-import { type PostedQuery, readQuery } from './query.ts'
+import { readQuery } from './query.ts'
 import { mergeRanges, type Range } from './range.ts'
 import { Rejection } from './rejection.ts'
 import type { Seen } from './seen.ts'
 import { createSettling, type SettlingParts, toMicroseconds, type Visit } from './settling.ts'
-import { describe, summarise } from './summary.ts'
+import { describe, describeHeader, summarise } from './summary.ts'
 import type { Throttle } from './throttle.ts'
-import { unpackInto } from './unpack.ts'
 import { senderHeaders } from './upstream.ts'
 import { prepareToWait } from './waiting.ts'
 import type { WayToSentry } from './way-to-sentry.ts'
@@ -40,6 +39,7 @@ export type IntakeParts = SettlingParts & {
   edge: Edge
   projects: Projects
   bodies: Bodies
+  memory: Memory
   filters: Filters
   limits: Limits
   throttle: Throttle
@@ -63,6 +63,17 @@ export type Intake = {
   idle(): Promise<void>
 }
 
+/** An envelope that is being read. */
+type Arrival = {
+  /** Takes its next bytes, unpacked. Throws a `Rejection`, as soon as its first line names no project of ours, too. */
+  look(chunk: Buffer): void
+  end(): Envelope
+  /** `undefined` until the first line is known. */
+  project(): Project | undefined
+  /** Gives back the memory of what was read. */
+  release(): void
+}
+
 /** An envelope of a project of ours, and what of it goes on. */
 type Carried = {
   project: Project
@@ -73,30 +84,59 @@ type Carried = {
   out: Map<Item, string>
   /** What still needs the body when the answer is given. */
   holds: Promise<unknown>[]
+  /** Bodies made of this one, to be released with it. */
+  made: Body[]
 }
 
 export function createIntake(parts: IntakeParts): Intake {
-  const { edge, projects, bodies, filters, limits, throttle, reports, sentry, inbox, now, clock } = parts
+  const { edge, projects, bodies, filters, limits, throttle, reports, sentry, inbox, memory, now, clock } =
+    parts
   const { pass, settleKept, holdBack, tooMuch, refuse } = createSettling(parts)
   let inFlight = 0
   let onIdle: PromiseWithResolvers<void> | undefined
   let visits = 0
-  const keep = inbox && createKeep(inbox)
+  const keep = inbox && createKeep(inbox, memory)
   return { take, inFlight: () => inFlight, idle }
 
   async function take(incoming: IncomingMessage): Promise<Response> {
     const visit = begin(incoming)
     inFlight++
+    let arrival: Arrival | undefined
     try {
       visit.sender = checkOrigin(incoming.headers, parts.allowedOrigins)
-      const query = readQuery(incoming.url ?? '')
-      const reader = createEnvelopeReader(parts.reader)
-      return await carry(visit, query, reader, await bodies.receive(incoming, reader.push))
+      arrival = openArrival(visit)
+      return await carry(visit, arrival, await bodies.receive(incoming, arrival.look))
     } catch (error) {
       return refuse(visit, error)
     } finally {
+      arrival?.release()
       inFlight--
       if (inFlight === 0) onIdle?.resolve()
+    }
+  }
+
+  function openArrival({ incoming, caller, receipt }: Visit): Arrival {
+    const query = readQuery(incoming.url ?? '')
+    const limits = caller.isRetry ? halveHeaderLimits(parts.reader) : parts.reader
+    const reader = createEnvelopeReader({ ...parts.reader, ...limits, onHeader })
+    let project: Project | undefined
+    let held = 0
+    return { look, end: reader.end, project: () => project, release: () => hold(0) }
+
+    function onHeader(header: Envelope['header']): void {
+      describeHeader(receipt, header)
+      project = projects.resolve(header.dsn, query)
+      receipt.project = project.name
+    }
+
+    function look(chunk: Buffer): void {
+      reader.push(chunk)
+      hold(reader.heldBytes())
+    }
+
+    function hold(bytes: number): void {
+      memory.take(bytes - held)
+      held = bytes
     }
   }
 
@@ -114,24 +154,19 @@ export function createIntake(parts: IntakeParts): Intake {
     return { incoming, caller, started: clock(), sender: { foreign: undefined }, receipt }
   }
 
-  async function carry(
-    visit: Visit,
-    query: PostedQuery,
-    reader: EnvelopeReader,
-    body: Body,
-  ): Promise<Response> {
+  async function carry(visit: Visit, arrival: Arrival, body: Body): Promise<Response> {
     const holds: Promise<unknown>[] = []
+    const made: Body[] = []
     try {
       visit.receipt.bytes = body.wireBytes
       const left = throttle.charge(visit.caller.address, body.wireBytes, visit.incoming.headers.host)
       if (left < 0) return tooMuch(visit)
-      if (body.encoding !== 'identity') await unpackInto(body, parts.maxBytes, reader.push)
-      const envelope = reader.end()
+      if (body.encoding !== 'identity' && !(await readUnpacked(visit, arrival, body))) return tooMuch(visit)
+      const envelope = arrival.end()
       if (isProbe(envelope)) return respond(visit, 200, '{}', jsonType())
       describe(visit.receipt, envelope)
-      const project = projects.resolve(envelope.header.dsn, query)
-      visit.receipt.project = project.name
-      parts.seen.note(project.name, visit.receipt.sdk, envelope.header.trace, visit.receipt.time)
+      const project = arrival.project() ?? projects.resolve(envelope.header.dsn, {})
+      parts.seen.note(project.name, visit.receipt.sdk, envelope.header.trace?.release, visit.receipt.time)
       checkItems(envelope.items)
       if (envelope.items.length === 0)
         return settleKept(visit, envelope, {
@@ -139,14 +174,25 @@ export function createIntake(parts: IntakeParts): Intake {
           reason: 'empty' satisfies SiftReason,
           status: 200,
         })
-      return await admit(visit, { project, envelope, body, left, out: new Map(), holds })
+      return await admit(visit, { project, envelope, body, left, out: new Map(), holds, made })
     } finally {
-      if (holds.length > 0) void Promise.allSettled(holds).then(body.release)
-      else {
-        const released = body.release()
-        if (released) await released
-      }
+      if (holds.length > 0) void Promise.allSettled(holds).then(() => releaseAll([body, ...made]))
+      else await releaseAll([body, ...made])
     }
+  }
+
+  /** `false` when its sender's limit is used up before its end. */
+  async function readUnpacked({ caller }: Visit, { look }: Arrival, body: Body): Promise<boolean> {
+    let bytes = 0
+    for await (const chunk of body.unpacked()) {
+      bytes += chunk.length
+      if (bytes > parts.maxBytes)
+        throw new Rejection('envelope-too-large', `Unpacked, it is larger than ${parts.maxBytes} bytes.`)
+      const further = Math.min(chunk.length, bytes - body.wireBytes)
+      if (further > 0 && !throttle.chargeUnpacked(caller.address, further, parts.maxBytes)) return false
+      look(chunk)
+    }
+    return true
   }
 
   /** Takes out what is not wanted, what Sentry holds back, and what is too much; what is left goes on. */
@@ -189,7 +235,8 @@ export function createIntake(parts: IntakeParts): Intake {
     const { envelope, body } = carried
     const { receipt, caller } = visit
     const types = envelope.items.map(({ type }) => type)
-    const entry = { id: receipt.id, time: receipt.time, eventId: envelope.eventId ?? null, types }
+    const { id, time } = receipt
+    const entry = { id, time, eventId: envelope.eventId ?? null, types, bytes: envelope.bytes }
     if (sentry) {
       const answer = await forward(sentry, visit, carried, cuts)
       await keep(entry, caller.address, body).catch((error) => parts.onBug(error, caller.requestId))
@@ -201,16 +248,24 @@ export function createIntake(parts: IntakeParts): Intake {
 
   /** Send first; what Sentry has not taken by the time a browser should wait goes into the spool. */
   async function forward(to: WayToSentry, visit: Visit, carried: Carried, cuts: Range[]): Promise<Response> {
-    const { project, envelope, body } = carried
+    const { project } = carried
     const sent = clock()
     visit.receipt.admittedAfter = toMicroseconds(sent - visit.started)
     const headers = senderHeaders(visit.incoming.headers, visit.caller.address)
-    const attempt = to.upstreams.post(project, packParcel(body, envelope.bytes, cuts), headers)
+    const parcel = await packForNow(carried, cuts)
+    const attempt = to.upstreams.post(project, parcel, headers)
     const soon = await attempt.soon
     visit.receipt.upstreamTook = toMicroseconds(clock() - sent)
     if (soon !== 'late' && soon.kind === 'answered') return pass(visit, soon.reply)
     if (soon !== 'late' && soon.status !== undefined) visit.receipt.upstreamStatus = soon.status
     return store(to, visit, carried, cuts, headers, soon === 'late' ? attempt.final : undefined)
+  }
+
+  async function packForNow({ body, envelope, made }: Carried, cuts: Range[]): Promise<Parcel> {
+    if (cuts.length === 0 || body.encoding === 'identity') return packParcel(body, envelope.bytes, cuts)
+    const cut = await cutCompressed(bodies, body, envelope.bytes, cuts)
+    made.push(cut)
+    return packParcel(cut, envelope.bytes, [])
   }
 
   /** The sender hears that it is safe when it is on disk, synced; an attempt still under way settles it when it ends. */
@@ -228,7 +283,9 @@ export function createIntake(parts: IntakeParts): Intake {
     const { items } = remainder(carried)
     const { address } = visit.caller
     const { receipt } = visit
-    const { waiting, body } = await prepareToWait({ project, items, parcel, headers, address, receipt })
+    const wireBytes = carried.body.encoding === 'identity' ? undefined : carried.body.wireBytes
+    const wait = { project, items, parcel, wireBytes, headers, address, receipt }
+    const { waiting, body } = await prepareToWait(wait)
     const result = await to.spool
       .put(waiting, body, underWay ? to.upstreams.attemptMs(parcel.bytes) + LEASE_MS : 0)
       .catch((error: Error) => error)
@@ -261,6 +318,13 @@ function notKept(result: Error | { why: string }): Rejection {
 }
 
 /** What an SDK sends to see whether anybody answers (`diagnoseSdkConnectivity`). */
-function isProbe({ header, items }: Envelope): boolean {
-  return items.length === 0 && Object.keys(header).length === 0
+function isProbe({ isHeaderEmpty, items }: Envelope): boolean {
+  return items.length === 0 && isHeaderEmpty
+}
+
+async function releaseAll(bodies: readonly Body[]): Promise<void> {
+  for (const body of bodies) {
+    const released = body.release()
+    if (released) await released
+  }
 }

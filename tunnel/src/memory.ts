@@ -7,12 +7,17 @@ export type Memory = {
   isOver(): boolean
   take(bytes: number): void
   giveBack(bytes: number): void
-  /** In turn, when there is room, or when little is lent: somebody always gets on. Resolves to what gives it back; rejects with `NoRoom` after `waitMs`. */
+  /**
+   * Waits until there is room, or little is lent: somebody always gets on. Whoever waited longest is first among those that fit. Resolves
+   * to what gives it back; rejects with `NoRoom` after `waitMs`, or at once when too many wait already.
+   */
   borrow(bytes: number, waitMs: number): Promise<() => void>
 }
 
 /** Nobody gave back enough while one could wait. */
 export class NoRoom extends Error {}
+
+const MAX_WAITING = 1_000
 
 type Borrower = { bytes: number; lend: (giveBack: () => void) => void }
 
@@ -32,6 +37,7 @@ export function createMemory(bound: number, spare: number): Memory {
   }
 
   function borrow(bytes: number, waitMs: number): Promise<() => void> {
+    if (waiting.length >= MAX_WAITING) return Promise.reject(new NoRoom('too many bodies wait for memory'))
     return new Promise((resolve, reject) => {
       const borrower = { bytes, lend: handOver }
       const timer = setTimeout(giveUp, waitMs)
@@ -52,8 +58,10 @@ export function createMemory(bound: number, spare: number): Memory {
   }
 
   function lend(): void {
-    for (let [next] = waiting; next && hasRoomFor(next); [next] = waiting) {
-      waiting.shift()
+    // A small one does not wait behind a large one that does not fit.
+    for (let i = waiting.findIndex(hasRoomFor); i >= 0; i = waiting.findIndex(hasRoomFor)) {
+      const [next] = waiting.splice(i, 1)
+      if (!next) return
       lent += next.bytes
       take(next.bytes)
       next.lend(loanOf(next.bytes))

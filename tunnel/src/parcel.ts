@@ -1,15 +1,19 @@
 /** What of a body goes to Sentry: as it came, or without what is cut out of it. */
 
 import { Readable } from 'node:stream'
-import { type Body, type Pieces, wireContent } from './body.ts'
+import { type Bodies, type Body, type Pieces, wireContent } from './body.ts'
+import type { Memory } from './memory.ts'
 import type { Range } from './range.ts'
-import { type Encoding, unpacked } from './unpack.ts'
+import { Rejection } from './rejection.ts'
+import { compress, type Encoding, type Quality } from './unpack.ts'
 
 /** What goes to Sentry: bytes to send, how many, and their Content-Encoding if they are compressed. */
 export type Parcel = {
   content: () => Pieces | Readable
   bytes: number
   encoding: Encoding
+  /** It is compressed while it is sent: `bytes` are those before that. */
+  isLengthUnknown?: true
   /** The file that holds just these bytes, if one does. */
   file?: string | undefined
 }
@@ -26,6 +30,58 @@ export function packParcel(body: Body, unpackedBytes: number, cuts: readonly Ran
   }
 }
 
+const SLACK_BYTES = 1024
+const SMALL_BYTES = 256 * 1024
+
+/** The most bytes that leave for a body of so many: its own and a tenth, and 1 KiB for what is tiny. */
+export function mostOutgoing(wireBytes: number): number {
+  return Math.floor(wireBytes * 1.1) + SLACK_BYTES
+}
+
+/**
+ * A compressed body without the ranges in `cuts`, compressed again: a few bytes that unpack to many must not leave as many. Throws a
+ * `Rejection` when it cannot be made about as small as it came.
+ */
+export async function cutCompressed(
+  bodies: Bodies,
+  body: Body,
+  unpackedBytes: number,
+  cuts: readonly Range[],
+): Promise<Body> {
+  const qualities: Quality[] = unpackedBytes <= SMALL_BYTES ? ['fast', 'best'] : ['fast']
+  for (const quality of qualities) {
+    const cut = await bodies.rewrite(
+      body,
+      (chunks) => without(chunks, cuts),
+      quality,
+      mostOutgoing(body.wireBytes),
+    )
+    if (cut) return cut
+  }
+  throw new Rejection(
+    'envelope-too-large',
+    'Without what is taken out of it, it cannot be compressed as well.',
+  )
+}
+
+const WHOLE_BYTES = 1024 * 1024
+
+/** A parcel that came compressed, of `wireBytes`, compressed again. One that is large is compressed while it is sent. */
+export async function compressed(parcel: Parcel, wireBytes: number, memory: Memory): Promise<Parcel> {
+  const { content, bytes } = parcel
+  if (bytes <= mostOutgoing(wireBytes)) return parcel
+  if (bytes > WHOLE_BYTES)
+    return {
+      content: () => Readable.from(compress(content(), 'fast', memory), { objectMode: false }),
+      bytes,
+      encoding: 'br',
+      isLengthUnknown: true,
+    }
+  const quality: Quality = bytes <= SMALL_BYTES ? 'best' : 'fast'
+  const pieces = await Array.fromAsync(compress(content(), quality, memory))
+  return { content: () => pieces, bytes: pieces.reduce((sum, { length }) => sum + length, 0), encoding: 'br' }
+}
+
 /** The same, never compressed: what waits may have to be changed before it leaves. */
 export function packPlain(body: Body, unpackedBytes: number, cuts: readonly Range[]): Parcel {
   const { wire, encoding } = body
@@ -33,7 +89,7 @@ export function packPlain(body: Body, unpackedBytes: number, cuts: readonly Rang
   const bytes = unpackedBytes - cuts.reduce((sum, [start, end]) => sum + end - start, 0)
   if ('handle' in wire || encoding !== 'identity')
     return {
-      content: () => Readable.from(without(unpacked(body), cuts), { objectMode: false }),
+      content: () => Readable.from(without(body.unpacked(), cuts), { objectMode: false }),
       bytes,
       encoding: 'identity',
     }

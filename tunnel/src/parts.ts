@@ -96,8 +96,9 @@ export async function openParts(config: Config): Promise<Parts> {
   const parts = { config, replica, now, clock, log, bodies, sentry, inbox, ...settled, ...judges }
   const intake = createIntake({
     ...parts,
+    memory,
     allowedOrigins: config.allowedOrigins,
-    reader: { headerBytes: config.headerBytes, items: config.items, keep: judges.filters.reads },
+    reader: { ...config.headers, items: config.items, keep: judges.filters.reads },
     maxBytes: config.maxEnvelopeBytes,
     onBug: (err, requestId) => log.logger.error({ err, requestId }, 'a bug'),
   })

@@ -45,6 +45,16 @@ export const REFUSALS = {
     sentence: 'A header line of the envelope is too long.',
     fix: 'Headers hold a few hundred bytes; put data into the payload.',
   },
+  'headers-too-large': {
+    status: 413,
+    sentence: 'The header lines of the envelope are too long together.',
+    fix: 'Split the envelope, or put data into the payloads; TOTAL_HEADER_BYTES sets the limit.',
+  },
+  'header-too-complex': {
+    status: 413,
+    sentence: 'A header line of the envelope has too many keys, or is nested too deeply.',
+    fix: 'Put data into the payload; a header needs a few keys.',
+  },
   'too-many-items': {
     status: 413,
     sentence: 'The envelope has too many items.',
@@ -149,6 +159,11 @@ export const REFUSALS = {
     status: 503,
     sentence: 'The tunnel failed on this envelope.',
     fix: 'Report it with the request id; the log line with that id says more.',
+  },
+  'tunnel-busy': {
+    status: 503,
+    sentence: 'The tunnel has no memory left to decompress the body.',
+    fix: 'Send it again later; raise MEMORY_BYTES with the memory limit of the container, or add a replica.',
   },
   'tunnel-away': {
     status: 502,

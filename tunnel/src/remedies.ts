@@ -10,6 +10,8 @@ type Name = keyof ReturnType<typeof sharedSettings> | keyof ReturnType<typeof tu
 /** What is left out here no setting lets pass. `shed`: our own limits; Sentry's are set at Sentry. */
 const SETTINGS: { readonly [why in Code | FilterReason | 'shed' | SpoolEnd['end']]?: readonly Name[] } = {
   'header-too-large': ['HEADER_BYTES'],
+  'headers-too-large': ['TOTAL_HEADER_BYTES'],
+  'tunnel-busy': ['MEMORY_BYTES'],
   'too-many-items': ['MAX_ITEMS'],
   'envelope-too-large': ['MAX_ENVELOPE_BYTES'],
   'body-timeout': ['BODY_TIMEOUT_MS'],

@@ -5,8 +5,8 @@ import type { Projects } from './projects.ts'
 import { cut } from './summary.ts'
 
 export type Seen = {
-  /** Of an envelope that is proven to be of this project; `trace` is what its header says, whatever that is. */
-  note(project: string, sdk: string | undefined, trace: unknown, time: number): void
+  /** Of an envelope that is proven to be of this project; `release` is what its header says, whatever that is. */
+  note(project: string, sdk: string | undefined, release: unknown, time: number): void
   all(): SeenByProject[]
 }
 
@@ -22,12 +22,12 @@ export function createSeen(projects: Projects): Seen {
   )
   return { note, all }
 
-  function note(project: string, sdk: string | undefined, trace: unknown, time: number): void {
+  function note(project: string, sdk: string | undefined, release: unknown, time: number): void {
     const its = byProject.get(project)
     if (!its) return
     if (sdk !== undefined) noteName(its.sdks, sdk, time)
-    const release = releaseOf(trace)
-    if (release) noteName(its.releases, cut(release, RELEASE_LENGTH), time)
+    if (typeof release === 'string' && release !== '')
+      noteName(its.releases, cut(release, RELEASE_LENGTH), time)
   }
 
   function all(): SeenByProject[] {
@@ -56,9 +56,4 @@ function longestUnseen(names: Names): string {
 
 function newestFirst(names: Names): SeenName[] {
   return [...names].map(([name, { last }]) => ({ name, last })).sort((a, b) => b.last - a.last)
-}
-
-function releaseOf(trace: unknown): string | undefined {
-  if (typeof trace !== 'object' || trace === null || !('release' in trace)) return undefined
-  return typeof trace.release === 'string' ? trace.release : undefined
 }

@@ -2,18 +2,19 @@
 
 import type { Receipt, ReceiptItem } from './contract.ts'
 import type { Envelope, Item } from './envelope.ts'
+import type { EnvelopeHeader } from './header-keys.ts'
 import { categoryOfType, ITEM_TYPES } from './items.ts'
 import { mostImportant } from './spool/spool.ts'
 
 const LABEL_LENGTH = 64
 const NO_CATEGORY = 'none'
 
-export function describe(
-  receipt: Pick<Receipt, 'items' | 'eventId' | 'sdk'>,
-  { header, eventId, items }: Envelope,
-): void {
+export function describe(receipt: Pick<Receipt, 'items'>, { items }: Envelope): void {
   receipt.items = summarise(items, NOTHING_OUT)
-  if (eventId) receipt.eventId = eventId
+}
+
+export function describeHeader(receipt: Pick<Receipt, 'eventId' | 'sdk'>, header: EnvelopeHeader): void {
+  if (typeof header.event_id === 'string') receipt.eventId = header.event_id
   const sdk = nameSdk(header.sdk)
   if (sdk) receipt.sdk = sdk
 }
@@ -54,10 +55,9 @@ function newKind(type: string, bytes: number, why: string | undefined): ReceiptI
   return why === undefined ? { type, bytes } : { type, bytes, out: why }
 }
 
-function nameSdk(sdk: unknown): string | undefined {
-  if (typeof sdk !== 'object' || sdk === null || !('name' in sdk) || typeof sdk.name !== 'string')
-    return undefined
-  const version = 'version' in sdk && typeof sdk.version === 'string' ? `/${sdk.version}` : ''
+function nameSdk(sdk: EnvelopeHeader['sdk']): string | undefined {
+  if (typeof sdk?.name !== 'string') return undefined
+  const version = typeof sdk.version === 'string' ? `/${sdk.version}` : ''
   return cut(`${sdk.name}${version}`)
 }
 

@@ -22,6 +22,11 @@ export type Throttle = {
    * used up before. `host` is by which name the site was asked for.
    */
   charge(address: string | undefined, wireBytes: number, host?: string): number
+  /**
+   * Takes further bytes of a body into account: what it holds unpacked beyond its bytes on the wire. One body may overdraw the limit;
+   * `false` when several that are unpacked at one time have overdrawn it by more than `overdraftBytes`.
+   */
+  chargeUnpacked(address: string | undefined, bytes: number, overdraftBytes: number): boolean
   /** Takes an envelope of a proven project into account, and gives the items to shed; `left` is what `charge` gave. */
   shed(left: number, project: string, envelope: Envelope): Set<Item>
   /** Client addresses remembered now. */
@@ -61,7 +66,13 @@ export function createThrottle(settings: ThrottleSettings, clock: () => number):
   let old = new Map<string, Bucket>()
   const byProject = new Map<string, Bucket>()
   const visitors = createHiddenVisitors()
-  return { charge, shed, addresses: () => young.size + old.size, proxyAddress: visitors.behind }
+  return {
+    charge,
+    chargeUnpacked,
+    shed,
+    addresses: () => young.size + old.size,
+    proxyAddress: visitors.behind,
+  }
 
   function shed(mine: number, project: string, { items }: Envelope): Set<Item> {
     const left = mine < 0 ? mine : Math.min(mine, leftForProject(project)) // who is over their own limit takes nothing from others
@@ -83,6 +94,15 @@ export function createThrottle(settings: ThrottleSettings, clock: () => number):
     refill(bucket, settings.addressRate, settings.addressBurst)
     const envelopes = settings.addressRate === 0 ? 1 : spend(bucket, settings.addressBurst)
     return Math.min(envelopes, spendBytes(bucket, wireBytes))
+  }
+
+  function chargeUnpacked(address: string | undefined, bytes: number, overdraftBytes: number): boolean {
+    const network = networkOf(address)
+    if (settings.addressBytes === 0 || network === '') return true
+    const bucket = remember(network)
+    refill(bucket, settings.addressRate, settings.addressBurst)
+    bucket.byteLevel -= bytes
+    return bucket.byteLevel > -overdraftBytes
   }
 
   function leftForProject(project: string): number {

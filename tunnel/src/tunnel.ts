@@ -34,7 +34,7 @@ export function createTunnel(parts: Parts): Tunnel {
     ...parts,
     onEnd,
     remedies: findRemedies(config),
-    reader: { headerBytes: config.headerBytes, items: config.items },
+    reader: { ...config.headers, items: config.items },
     logger: log.logger,
     token: config.adminToken,
     isReady: () => publicServer.listening && !stopping,

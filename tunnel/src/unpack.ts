@@ -1,8 +1,15 @@
-/** A compressed body, unpacked in pieces and never beyond a bound. */
+/** Compressed bodies: unpacked in pieces, never beyond a bound, and compressed again. All of it within one memory budget. */
 
-import { Readable } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
-import { type Body, wireContent } from './body.ts'
+import { Readable, type Transform } from 'node:stream'
+import {
+  constants,
+  createBrotliCompress,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createZstdDecompress,
+} from 'node:zlib'
+import { type Memory, NoRoom } from './memory.ts'
 import { Rejection } from './rejection.ts'
 
 export type Encoding = 'identity' | 'gzip' | 'deflate' | 'br' | 'zstd'
@@ -19,15 +26,30 @@ const ENCODINGS: ReadonlyMap<string, Encoding> = new Map([
   ['zstd', 'zstd'],
 ])
 
-const UNPACKERS = {
-  gzip: createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
-  zstd: createZstdDecompress,
-}
+const KIB = 1024
+const MIB = 1024 * KIB
 
 // A second stream behind the first would go on to Sentry without having been looked at.
-const WHOLE = { rejectGarbageAfterEnd: true }
+const WHOLE = { rejectGarbageAfterEnd: true, chunkSize: 64 * KIB }
+
+type Decoder = {
+  /** The most memory that one takes: its window, and the pieces on their way. */
+  bytes: number
+  create: () => Transform
+}
+
+// Windows: RFC 1951 (32 KiB), RFC 7932 (16 MiB), RFC 9659 (8 MiB, above which a zstd frame is an error).
+const DECODERS: Readonly<Record<Exclude<Encoding, 'identity'>, Decoder>> = {
+  gzip: { bytes: 256 * KIB, create: () => createGunzip(WHOLE) },
+  deflate: { bytes: 256 * KIB, create: () => createInflate(WHOLE) },
+  br: { bytes: 17 * MIB, create: () => createBrotliDecompress(WHOLE) },
+  zstd: {
+    bytes: 9 * MIB,
+    create: () => createZstdDecompress({ ...WHOLE, params: { [constants.ZSTD_d_windowLogMax]: 23 } }),
+  },
+}
+const ENCODER_BYTES = 16 * MIB
+const WAIT_MS = 1_000 // for memory; a browser should not wait longer
 
 /** Reads a Content-Encoding header. Throws a `Rejection` for what Relay does not take. */
 export function readEncoding(header: string | undefined): Encoding {
@@ -36,33 +58,90 @@ export function readEncoding(header: string | undefined): Encoding {
   return encoding
 }
 
-/** The body's unpacked bytes, in pieces. Throws a `Rejection` when they do not unpack. */
-export async function* unpacked(body: Body): AsyncGenerator<Buffer> {
-  const content = wireContent(body)
-  if (body.encoding === 'identity') return yield* content
-  const source = Readable.from(content)
-  const unpacker = UNPACKERS[body.encoding](WHOLE)
-  source.on('error', (error) => unpacker.destroy(error))
+/** Unpacks a body in pieces. Throws a `Rejection` when it does not unpack, or there is no memory for a decoder within 1 s. */
+export async function* unpack(
+  content: Iterable<Buffer> | Readable,
+  encoding: Encoding,
+  memory: Memory,
+): AsyncGenerator<Buffer> {
+  if (encoding === 'identity') return yield* content
+  const giveBack = await borrow(memory, DECODERS[encoding].bytes)
   try {
-    yield* source.pipe(unpacker)
+    yield* decode(content, encoding)
+  } finally {
+    giveBack()
+  }
+}
+
+async function* decode(content: Iterable<Buffer> | Readable, encoding: Encoding): AsyncGenerator<Buffer> {
+  if (encoding === 'identity') return yield* content
+  const source = Readable.from(content)
+  const decoder = DECODERS[encoding].create()
+  source.on('error', (error) => decoder.destroy(error))
+  try {
+    yield* source.pipe(decoder)
   } catch {
     throw new Rejection('encoding-broken')
   } finally {
     source.destroy()
-    unpacker.destroy()
+    decoder.destroy()
   }
 }
 
-/**
- * Feeds the unpacked bytes of a compressed body to `take`. Throws a `Rejection` past `maxBytes`, whatever the compressed size was: a
- * bomb costs no more than that.
- */
-export async function unpackInto(body: Body, maxBytes: number, take: (chunk: Buffer) => void): Promise<void> {
-  let bytes = 0
-  for await (const chunk of unpacked(body)) {
-    bytes += chunk.length
-    if (bytes > maxBytes)
-      throw new Rejection('envelope-too-large', `Unpacked, it is larger than ${maxBytes} bytes.`)
-    take(chunk)
+/** Brotli's quality: `fast` keeps up with the network and is smaller than gzip, `best` is for small bodies. */
+export type Quality = 'fast' | 'best'
+const QUALITIES: Readonly<Record<Quality, number>> = { fast: 5, best: 11 }
+
+/** Unpacks a body, changes it, and compresses it with brotli, in pieces. Throws as `unpack` does. */
+export async function* recompress(
+  content: Iterable<Buffer> | Readable,
+  encoding: Encoding,
+  change: (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>,
+  quality: Quality,
+  memory: Memory,
+): AsyncGenerator<Buffer> {
+  const decoderBytes = encoding === 'identity' ? 0 : DECODERS[encoding].bytes
+  const giveBack = await borrow(memory, decoderBytes + ENCODER_BYTES) // two that had one half each would wait for each other
+  try {
+    yield* encode(change(decode(content, encoding)), quality)
+  } finally {
+    giveBack()
+  }
+}
+
+/** Compresses with brotli, in pieces. Throws a `Rejection` when there is no memory for an encoder within 1 s. */
+export async function* compress(
+  content: Iterable<Buffer> | Readable,
+  quality: Quality,
+  memory: Memory,
+): AsyncGenerator<Buffer> {
+  const giveBack = await borrow(memory, ENCODER_BYTES)
+  try {
+    yield* encode(content, quality)
+  } finally {
+    giveBack()
+  }
+}
+
+async function* encode(
+  content: Iterable<Buffer> | AsyncIterable<Buffer>,
+  quality: Quality,
+): AsyncGenerator<Buffer> {
+  const source = Readable.from(content)
+  const encoder = createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: QUALITIES[quality] } })
+  source.on('error', (error) => encoder.destroy(error))
+  try {
+    yield* source.pipe(encoder)
+  } finally {
+    source.destroy()
+    encoder.destroy()
+  }
+}
+
+async function borrow(memory: Memory, bytes: number): Promise<() => void> {
+  try {
+    return await memory.borrow(bytes, WAIT_MS)
+  } catch (error) {
+    throw error instanceof NoRoom ? new Rejection('tunnel-busy') : error
   }
 }

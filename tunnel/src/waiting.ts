@@ -15,6 +15,8 @@ export type ToWait = {
   items: readonly Item[]
   /** Not compressed: it may have to be changed before it leaves. */
   parcel: Parcel
+  /** Bytes on the wire, of a body that came compressed. */
+  wireBytes: number | undefined
   /** As `senderHeaders` gives them. */
   headers: string[]
   address: string | undefined
@@ -22,7 +24,7 @@ export type ToWait = {
 }
 
 export async function prepareToWait(wait: ToWait): Promise<{ waiting: Waiting; body: SpoolBody }> {
-  const { project, items, parcel, headers, address, receipt } = wait
+  const { project, items, parcel, wireBytes, headers, address, receipt } = wait
   const body = { chunks: parcel.content, file: parcel.file }
   const category = mostImportant(items.map((item) => categoriesOf(item)[0] ?? ''))
   const waiting = {
@@ -33,6 +35,7 @@ export async function prepareToWait(wait: ToWait): Promise<{ waiting: Waiting; b
     network: networkOf(address),
     received: receipt.time,
     bytes: parcel.bytes,
+    ...(wireBytes !== undefined && { wireBytes }),
     receipt: receipt.id,
     headers,
   }

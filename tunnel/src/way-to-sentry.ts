@@ -64,6 +64,7 @@ export async function openWayToSentry({
     projects,
     upstreams,
     limits,
+    memory,
     maxAgeMs: config.spool.ageMs,
     now,
     clock,

@@ -52,8 +52,9 @@ export async function createSpoolFile(path: string): Promise<SpoolFileWriter> {
   return { write, sync, end, close: () => handle.close() }
 
   async function write({ file: _, ...waiting }: Waiting, body: KeptBody): Promise<void> {
-    const { key, project, category, priority, network, received, bytes, receipt, headers } = waiting
-    const plain = { key, project, category, priority, network, received, bytes, receipt, headers }
+    const { key, project, category, priority, network, received, bytes, wireBytes, receipt, headers } =
+      waiting
+    const plain = { key, project, category, priority, network, received, bytes, wireBytes, receipt, headers }
     const before = length
     try {
       await put(`${JSON.stringify(plain)}\n`)

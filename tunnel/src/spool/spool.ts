@@ -18,6 +18,8 @@ export type Waiting = {
   received: number
   /** Of its body, which is kept unpacked. */
   bytes: number
+  /** Bytes on the wire, when it came compressed: it is compressed again before it leaves. */
+  wireBytes?: number
   /** Id of the receipt it was answered with. */
   receipt: string
   /** The file that holds its body, where a store keeps it in one. */

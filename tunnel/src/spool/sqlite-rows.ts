@@ -9,13 +9,14 @@ export type Row = Record<string, SQLOutputValue>
 export type Victim = Waiting & { id: number }
 
 /** What `columnsOf` writes, in its order. */
-export const COLUMNS = 'key, project, category, priority, network, received, bytes, receipt, headers, file'
+export const COLUMNS =
+  'key, project, category, priority, network, received, bytes, receipt, headers, file, wire_bytes'
 
 /** What `readWaiting` reads. In a row `bytes` is what it takes of the disk; how long a body in it is SQLite tells without reading it. */
 export const READ = `id, attempts, ${COLUMNS}, coalesce(length(body), bytes) AS body_bytes`
 
 export function columnsOf(envelope: Waiting): SQLInputValue[] {
-  const { key, project, category, priority, network, received, receipt, headers, file } = envelope
+  const { key, project, category, priority, network, received, receipt, headers, file, wireBytes } = envelope
   return [
     key,
     project,
@@ -27,6 +28,7 @@ export function columnsOf(envelope: Waiting): SQLInputValue[] {
     receipt,
     JSON.stringify(headers),
     file ?? null,
+    wireBytes ?? null,
   ]
 }
 
@@ -43,5 +45,6 @@ export function readWaiting(row: Row): Victim {
     receipt: String(row.receipt),
     headers: JSON.parse(String(row.headers)),
     file: row.file === null ? undefined : String(row.file),
+    ...(row.wire_bytes !== null && { wireBytes: Number(row.wire_bytes) }),
   }
 }

@@ -38,6 +38,9 @@ const MIGRATIONS: readonly string[] = [
    CREATE TABLE pauses (project TEXT PRIMARY KEY, since INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
 ]
 
+// Columns that a predecessor can do without: they are no new version, so that it can be started again after a rollback.
+const NULLABLE_COLUMNS: Readonly<Record<string, string>> = { wire_bytes: 'INTEGER' }
+
 export const SCHEMA_VERSION = MIGRATIONS.length
 
 /** Throws in words when a newer version wrote it. Four replicas may open a new file at once: whoever comes first makes it. */
@@ -52,7 +55,14 @@ export function migrate(db: DatabaseSync, file: string, newId: string): void {
     )
   }
   for (const migration of MIGRATIONS.slice(version)) db.exec(migration)
+  addColumns(db)
   if (version === 0) db.prepare('INSERT INTO spool (id) VALUES (?)').run(newId)
   db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
   db.exec('COMMIT')
+}
+
+function addColumns(db: DatabaseSync): void {
+  const has = db.prepare("SELECT 1 FROM pragma_table_info('envelopes') WHERE name = ?")
+  for (const [name, type] of Object.entries(NULLABLE_COLUMNS))
+    if (!has.get(name)) db.exec(`ALTER TABLE envelopes ADD COLUMN ${name} ${type}`)
 }

@@ -213,7 +213,7 @@ function prepare(db: DatabaseSync) {
   return {
     known: db.prepare('SELECT 1 FROM envelopes WHERE key = ?'),
     insert: db.prepare(
-      `INSERT INTO envelopes (${COLUMNS}, due, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO envelopes (${COLUMNS}, due, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     due: db.prepare(
       `SELECT ${READ} FROM envelopes WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT ?`,

@@ -1,0 +1,59 @@
+/** The header keys that the tunnel reads; all others are forwarded, and never kept in memory. */
+
+type Scalar = string | number | boolean | null
+
+export type EnvelopeHeader = Readonly<{
+  event_id?: Scalar
+  dsn?: Scalar
+  sent_at?: Scalar
+  sdk?: Readonly<Record<string, Scalar>>
+  trace?: Readonly<Record<string, Scalar>>
+}>
+
+export type ItemHeader = Readonly<Record<string, Scalar>>
+
+const ENVELOPE_KEYS = ['event_id', 'dsn', 'sent_at']
+const SDK_KEYS = ['name', 'version']
+const TRACE_KEYS = ['trace_id', 'public_key', 'release', 'environment', 'transaction', 'sampled', 'replay_id']
+const ITEM_KEYS = [
+  'type',
+  'length',
+  'item_count',
+  'platform',
+  'content_type',
+  'filename',
+  'attachment_type',
+  'event_id',
+]
+
+export function keepEnvelopeHeader(value: Readonly<Record<string, unknown>>): EnvelopeHeader {
+  return {
+    ...keepScalars(value, ENVELOPE_KEYS),
+    ...(isObject(value.sdk) && { sdk: keepScalars(value.sdk, SDK_KEYS) }),
+    ...(isObject(value.trace) && { trace: keepScalars(value.trace, TRACE_KEYS) }),
+  }
+}
+
+export function keepItemHeader(value: Readonly<Record<string, unknown>>): ItemHeader {
+  return keepScalars(value, ITEM_KEYS)
+}
+
+function keepScalars(
+  value: Readonly<Record<string, unknown>>,
+  keys: readonly string[],
+): Record<string, Scalar> {
+  const kept: Record<string, Scalar> = {}
+  for (const key of keys) {
+    const member = value[key]
+    if (isScalar(member)) kept[key] = member
+  }
+  return kept
+}
+
+function isScalar(value: unknown): value is Scalar {
+  return value === null || (typeof value !== 'object' && value !== undefined)
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
