@@ -167,6 +167,17 @@ describe('The reader of envelopes', () => {
       expect(codeOf(() => read([Buffer.from(within(exceeds))]))).toBe('header-too-complex')
   })
 
+  it('rejects headers that hold more than 20,000 values in all, before it parses them', () => {
+    const item = `{"type":"a","x":[${'{},'.repeat(9_000)}{}]}\n\n`
+    expect(read([Buffer.from(`{}\n${item}`)]).items).toHaveLength(1)
+    for (const chunks of cutEveryWay(Buffer.from(`{}\n${item}${item}`)))
+      expect(codeOf(() => read(chunks))).toBe('header-too-complex')
+    const ofStrings = `{}\n{"type":"a","x":["${Array(20_001).join('","')}"]}\n\n`
+    expect(codeOf(() => read([Buffer.from(ofStrings)], { ...LIMITS, headerBytes: 100_000 }))).toBe(
+      'header-too-complex',
+    )
+  })
+
   it('takes half of that where the limits are halved, and header lines as long as before', () => {
     const limits = { ...LIMITS, ...halveHeaderLimits(LIMITS) }
     const long = `{"x":"${'x'.repeat(60_000)}"}\n`

@@ -2,6 +2,7 @@
 
 import { type EnvelopeHeader, type ItemHeader, keepEnvelopeHeader, keepItemHeader } from './header-keys.ts'
 import { cutMembers, type HeaderLine, parseHeaderLine, rawValue } from './header-line.ts'
+import { mostValues } from './json-values.ts'
 import type { Range } from './range.ts'
 import { Rejection } from './rejection.ts'
 
@@ -37,6 +38,8 @@ export type HeaderLimits = {
   headerKeys: number
   /** Levels of objects and arrays in one header. */
   headerNesting: number
+  /** Values in all headers of one envelope, nested ones included: what parsing costs is in proportion to them, not to bytes. */
+  headerValues: number
 }
 
 export const DEFAULT_HEADER_LIMITS: HeaderLimits = {
@@ -44,6 +47,7 @@ export const DEFAULT_HEADER_LIMITS: HeaderLimits = {
   totalHeaderBytes: 1024 * 1024,
   headerKeys: 100,
   headerNesting: 16,
+  headerValues: 20_000,
 }
 
 /** Halves what only an attack comes near, for a request that may have ended another replica. */
@@ -53,6 +57,7 @@ export function halveHeaderLimits(limits: HeaderLimits): HeaderLimits {
     totalHeaderBytes: limits.totalHeaderBytes / 2,
     headerKeys: limits.headerKeys / 2,
     headerNesting: limits.headerNesting / 2,
+    headerValues: limits.headerValues / 2,
   }
 }
 
@@ -126,6 +131,7 @@ export function createEnvelopeReader(limits: ReaderLimits): EnvelopeReader {
   let isHeaderEmpty = false
   let isHeaderTold = false
   let headerBytes = 0 // of all lines so far
+  let headerValues = 0
   let keptBytes = 0
   let item: Item | undefined
   let kept: Item | undefined
@@ -173,6 +179,9 @@ export function createEnvelopeReader(limits: ReaderLimits): EnvelopeReader {
     line = []
     lineBytes = 0
     blanks = 0
+    headerValues += mostValues(bytes)
+    if (headerValues > limits.headerValues)
+      throw new Rejection('header-too-complex', `There are more than ${limits.headerValues} values in all.`)
     if (state === 'header') beginEnvelope(bytes)
     else beginItem(bytes)
   }

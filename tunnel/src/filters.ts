@@ -4,6 +4,7 @@ import type { FilterReason } from './contract.ts'
 import type { Envelope, Item } from './envelope.ts'
 import { compileGlobs, type Matcher } from './glob.ts'
 import { addDependants } from './items.ts'
+import { mostValues } from './json-values.ts'
 import {
   BROWSER_EXTENSION_FRAME,
   BROWSER_EXTENSION_VALUE,
@@ -198,10 +199,14 @@ function openPayload({ payload }: Item): Payload {
   }
 }
 
-/** A payload that is no JSON object is Sentry's affair, not ours. */
+const MOST_VALUES = 50_000 // more than an honest event of 1 MiB has, and parsed within 50 ms
+
+/** A payload that is no JSON object, or holds too much to be parsed while others wait, is Sentry's affair, not ours. */
 function parseEvent({ payload }: Item): EventPayload | undefined {
+  const bytes = Buffer.concat(payload)
+  if (mostValues(bytes) > MOST_VALUES) return undefined
   try {
-    return readEvent(object(JSON.parse(Buffer.concat(payload).toString())))
+    return readEvent(object(JSON.parse(bytes.toString())))
   } catch {
     return undefined
   }
