@@ -42,7 +42,7 @@ describe('The feed', () => {
     const leaving = new AbortController()
     const headers = { authorization: `Bearer ${from.token}`, ...(lastId && { 'last-event-id': lastId }) }
     const response = await fetch(`${from.adminUrl}/receipts`, { headers, signal: leaving.signal })
-    const told = eventsOf(response.body ?? [])
+    const told = eventsOf(response.body?.values() ?? []) // locked at once: fetch cancels an unlocked body when its response is collected
     return {
       status: response.status,
       contentType: response.headers.get('content-type'),
