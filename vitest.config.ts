@@ -6,6 +6,7 @@ const shared = {
   setupFiles: ['tests/helpers/strict-console.ts'],
   testTimeout: 60 * 1000, // 1 min: the machine may be busy
   hookTimeout: 60 * 1000, // 1 min
+  expect: { poll: { timeout: 30 * 1000 } },
 }
 
 // Each of these starts browsers, servers or containers: together they would starve each other on two cores.

@@ -34,7 +34,7 @@ export async function startNats({ config = NATS_CONFIG, port: given }: NatsOptio
   async function start(): Promise<void> {
     const program = NATS_PROGRAM ? startProcess(NATS_PROGRAM) : startContainer(NATS_IMAGE)
     running = program
-    await Promise.race([until(() => answers(server), 15_000), program.exited.then(() => program.stop())])
+    await Promise.race([until(() => answers(server), 30_000), program.exited.then(() => program.stop())])
   }
 
   function startProcess(program: string): Program {

@@ -28,7 +28,7 @@ export type NginxOptions = {
 
 export type Nginx = Awaited<ReturnType<typeof startNginx>>
 
-const STARTS_WITHIN = 5000 // ms
+const STARTS_WITHIN = 30_000 // ms: the machine may be busy
 
 /** Starts it on a free port of 127.0.0.1 and waits until it listens. `await using` ends it. */
 export async function startNginx({ tunnels, web, innerPort, env, prefix, change }: NginxOptions) {

@@ -81,7 +81,7 @@ export async function startSentry(options: SentryOptions = {}) {
   /** The earliest request not yet given out that `wanted` accepts, awaited for at most `timeout` ms. */
   async function next(
     wanted: (received: Received) => boolean = () => true,
-    { timeout = 5000 }: { timeout?: number } = {},
+    { timeout = 30_000 }: { timeout?: number } = {},
   ): Promise<Received> {
     const signal = AbortSignal.timeout(timeout)
     for (;;) {

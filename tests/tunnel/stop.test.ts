@@ -13,7 +13,7 @@ import { startTunnel } from '../helpers/tunnel.ts'
 describe('A tunnel that is told to stop', () => {
   it('answers what is in hand, takes nothing new, and leaves with 0', async () => {
     await using sentry = await startSentry()
-    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), UPSTREAM_LATE_MS: '30000' } })
     const gate = Promise.withResolvers<object>()
     sentry.answer(() => gate.promise)
     const posts = Array.from({ length: 50 }, () => post(tunnel.url, { body: errorOf(sentry.dsn()) }))
