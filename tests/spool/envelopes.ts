@@ -40,7 +40,7 @@ export function inPieces(body: Buffer, pieceBytes = 64 * 1024): SpoolBody {
   return { chunks }
 }
 
-/** Takes as many as asked for, in as many rounds as it needs; fails when they do not come within 10 s. */
+/** Takes as many as asked for, in as many rounds as it needs; fails when they do not come within 30 s. */
 export async function takeAll(
   spool: Spool,
   many: number,
@@ -54,7 +54,7 @@ export async function takeAll(
         taken.push(...(await spool.take(many - taken.length, leaseMs, wanted)))
         return taken.length
       },
-      { timeout: 10_000, interval: 20 },
+      { interval: 20 },
     )
     .toBe(many)
   return taken

@@ -226,6 +226,6 @@ describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
     const learned = await openShares(second, async function* nothing() {}, weigh)
     expect(learned.ofNetwork(flood?.network ?? '')).toBe(1_000_000)
     if (flood) learned.add(flood)
-    await expect.poll(() => known.ofNetwork(flood?.network ?? ''), { timeout: 10_000 }).toBe(2_000_000)
+    await expect.poll(() => known.ofNetwork(flood?.network ?? '')).toBe(2_000_000)
   })
 })

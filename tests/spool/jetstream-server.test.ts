@@ -30,7 +30,7 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     })
     const drained = drain(taker, taken, () => putting || taken.length === 0)
     for (const many of [100, 200, 300]) {
-      await expect.poll(() => acknowledged.size, { timeout: 20_000 }).toBeGreaterThan(many)
+      await expect.poll(() => acknowledged.size).toBeGreaterThan(many)
       await store.nats.kill()
       await store.nats.start()
     }
@@ -52,9 +52,7 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     await expect(putOne(spool)).rejects.toThrow()
     expect(performance.now() - began).toBeLessThan(10_000)
     await store.nats.start()
-    await expect
-      .poll(() => putOne(spool).then(({ result }) => result.kind), { timeout: 20_000 })
-      .toBe('stored')
+    await expect.poll(() => putOne(spool).then(({ result }) => result.kind)).toBe('stored')
   })
 
   it('keeps a put that the server restarts under', async () => {

@@ -52,7 +52,7 @@ async function attach(nats: Nats, trace: string): Promise<() => Promise<void>> {
   strace.stderr.on('data', (chunk: Buffer) => {
     said += chunk
   })
-  await until(async () => said.includes('attached'), 10_000)
+  await until(async () => said.includes('attached'))
   return async () => {
     strace.kill('SIGINT')
     await once(strace, 'close')

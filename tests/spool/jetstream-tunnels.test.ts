@@ -28,12 +28,12 @@ describe('Two tunnels on one NATS server', { ...requires('nats'), timeout: 60_00
     const spools = () =>
       Promise.all([first, second].map(async (tunnel) => (await (await tunnel.admin('/status')).json()).spool))
     const counted = async () => (await spools()).map(({ envelopes }) => envelopes)
-    await expect.poll(counted, { timeout: 10_000 }).toEqual([MANY, MANY])
+    await expect.poll(counted).toEqual([MANY, MANY])
     expect(new Set((await spools()).map(({ id }) => id)).size).toBe(1)
     await sentry.back()
     await expect.poll(() => sentry.requests.length, { timeout: 40_000 }).toBe(MANY)
     const waits = async () => (await (await first.admin('/status')).json()).spool.envelopes
-    await expect.poll(waits, { timeout: 10_000 }).toBe(0)
+    await expect.poll(waits).toBe(0)
     const numbers = sentry.requests.map(({ header }) => header.number)
     expect(new Set(numbers).size).toBe(MANY)
   })
@@ -55,7 +55,7 @@ describe('Two tunnels on one NATS server', { ...requires('nats'), timeout: 60_00
     expect(page.status).toBe(503)
     expect(await page.json()).toEqual({ detail: expect.stringMatching(/^The spool does not answer: /) })
     await nats.start()
-    await expect.poll(async () => (await tunnel.admin('/spool')).status, { timeout: 20_000 }).toBe(200)
+    await expect.poll(async () => (await tunnel.admin('/spool')).status).toBe(200)
   })
 })
 
@@ -77,7 +77,7 @@ describe('A tunnel whose NATS server is not there yet', { ...requires('nats'), t
     })
 
     await using _nats = await startNats({ port })
-    await expect.poll(async () => (await send(3)).status, { timeout: 20_000 }).toBe(202)
+    await expect.poll(async () => (await send(3)).status).toBe(202)
     expect(await spool()).toMatchObject({
       writable: true,
       envelopes: 1,

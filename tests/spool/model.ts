@@ -77,7 +77,7 @@ function compare(replicas: readonly Spool[], weigh: Store['weigh']): (step: Step
     else if (step.act === 'purge') await purge(spool, model, step.nth)
     else if (step.act === 'hasten') await hasten(spool, model, step.nth)
     else await endLease(spool, model, step.act, step.nth)
-    await expect.poll(() => totalsOf(spool, model), { timeout: 5_000, interval: 5 }).toEqual(totalsIn(model))
+    await expect.poll(() => totalsOf(spool, model), { interval: 5 }).toEqual(totalsIn(model))
   }
 }
 

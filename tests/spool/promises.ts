@@ -21,7 +21,7 @@ export type OpenStore = (bounds: SpoolBounds) => Promise<Store>
 
 const MIB = 1024 * 1024
 const ROOMY: SpoolBounds = { bytes: 1024 * MIB, addressShare: 1, projectShare: 1 }
-const SHORT_MS = 300 // a lease that ends while a test looks on
+const SHORT_MS = 1_000 // a lease that ends while a test looks on, and is long enough to be extended or finished
 
 export function spoolPromises(name: string, open: OpenStore): void {
   describe(`The spool on ${name}`, () => {

@@ -152,7 +152,7 @@ describe('On the disk', () => {
     writeFileSync(join(folder, 'bodies', 'ffffffffffffffffffffffffffffffff'), 'a file without a row')
     writeFileSync(join(folder, 'bodies', `${kept.key}.0-half-written`), 'half')
     const again = await open()
-    await expect.poll(bodies, { timeout: 5_000 }).toEqual(before)
+    await expect.poll(bodies).toEqual(before)
     expect(await takeAll(again, 1)).toHaveLength(1)
   })
 })

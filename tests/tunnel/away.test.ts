@@ -64,7 +64,7 @@ describe('When Sentry', () => {
     await sentry.away()
     const bodies = Array.from({ length: 20 }, (_, i) => errorOf(sentry.dsn(), { away: i }))
     for (const body of bodies) expect((await post(tunnel.url, { body })).status).toBe(202)
-    await expect.poll(spooled, { timeout: 10_000 }).toBe(bodies.length)
+    await expect.poll(spooled).toBe(bodies.length)
     await sentry.back()
     await until(async () => (await spooled()) === 0)
     for (const body of bodies)
