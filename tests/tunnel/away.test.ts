@@ -35,7 +35,7 @@ describe('When Sentry', () => {
 
   beforeAll(async () => {
     sentry = started.use(await startSentry())
-    const env = { SENTRY_DSN: sentry.dsn(), UPSTREAM_LATE_MS: '200', UPSTREAM_ANSWER_MS: '300' }
+    const env = { SENTRY_DSN: sentry.dsn(), UPSTREAM_LATE_MS: '200', UPSTREAM_ANSWER_MS: '3000' }
     tunnel = started.use(await startTunnel({ env }))
   })
 

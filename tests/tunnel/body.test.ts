@@ -16,7 +16,7 @@ import {
   gzipSync,
   zstdCompressSync,
 } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   Aborted,
   type Bodies,
@@ -116,7 +116,7 @@ describe('A body', () => {
   it('that does not arrive in time leaves no file behind', async () => {
     await using door = await openDoor({ timeoutMs: 200 })
     await expect(door.take(unending(randomBytes(2 * MIB)))).rejects.toMatchObject({ code: 'body-timeout' })
-    await vi.waitFor(() => expect(openFiles(door.folder)).toBe(0))
+    await expect.poll(() => openFiles(door.folder)).toBe(0)
   })
 
   it.each([100, 1_200_000])(
@@ -125,7 +125,7 @@ describe('A body', () => {
       await using door = await openDoor()
       for (let turn = 0; turn < 10; turn++)
         await expect(door.takeAndLeave(randomBytes(bytes))).rejects.toBeInstanceOf(Aborted)
-      await vi.waitFor(() => expect(openFiles(door.folder)).toBe(0))
+      await expect.poll(() => openFiles(door.folder)).toBe(0)
       expect(door.memory.taken()).toBe(0)
     },
   )
