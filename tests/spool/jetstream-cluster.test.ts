@@ -1,12 +1,15 @@
 /** The spool on a cluster of three NATS servers, whose leader moves and is killed while replicas put and take. */
 
+import { jetstream, jetstreamManager } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
 import { describe, expect, it } from 'vitest'
 import { openJetStreamSpool } from '../../tunnel/src/spool/jetstream.ts'
+import { openMessages } from '../../tunnel/src/spool/jetstream-messages.ts'
 import type { Spool } from '../../tunnel/src/spool/spool.ts'
 import { startNatsCluster } from '../helpers/nats-cluster.ts'
 import { requires } from '../helpers/requirements.ts'
 import { until } from '../helpers/until.ts'
-import { putOne } from './envelopes.ts'
+import { putOne, store, takeAll } from './envelopes.ts'
 import { ALL, LONG_MS, PLENTY } from './waiting.ts'
 
 const STREAM = 'CULVERT_SPOOL'
@@ -53,6 +56,35 @@ describe('The spool on three NATS servers', { ...requires('nats-server'), timeou
       .toBe(0)
     expect([...acknowledged].filter((key) => !taken.has(key))).toEqual([])
     await Promise.all(spools.map((spool) => spool.close()))
+  })
+
+  it('goes on after an envelope was delivered again', async () => {
+    await using cluster = await startNatsCluster()
+    const address = { servers: cluster.servers, tls: false, replicas: 3, credentials: undefined }
+    const spool = await openAtLast(() => openJetStreamSpool(address, { ...PLENTY, ageMs: DAY_MS }, Date.now))
+    await store(spool)
+    for (const lease of await takeAll(spool, 1)) await spool.postpone(lease, Date.now() - 1)
+    const [again] = await takeAll(spool, 1)
+    expect(again?.attempts).toBe(2)
+    if (again) await spool.finish(again)
+    await store(spool)
+    await takeAll(spool, 1)
+    await spool.close()
+  })
+
+  it('finds a message by its name, and stores nothing by asking', async () => {
+    await using cluster = await startNatsCluster()
+    const address = { servers: cluster.servers, tls: false, replicas: 3, credentials: undefined }
+    const spool = await openAtLast(() => openJetStreamSpool(address, { ...PLENTY, ageMs: DAY_MS }, Date.now))
+    const nc = await connect({ servers: cluster.servers })
+    const messages = openMessages(jetstream(nc), await jetstreamManager(nc))
+    const [subject, body] = ['spool-part.1_test', Buffer.from('part')]
+    const { seq } = await messages.publish(subject, body, undefined, 'known')
+    for (const name of ['known', 'unknown', 'unknown', 'known'])
+      expect(await messages.published(subject, name)).toBe(name === 'known' ? seq : undefined)
+    expect((await messages.publish(subject, body, undefined, 'unknown')).seq).toBe(seq + 1)
+    await nc.close()
+    await spool.close()
   })
 })
 
