@@ -190,12 +190,12 @@ describe('The reader of envelopes', () => {
   it('tells the header as soon as its line is there, and that of `{}` with the first item', () => {
     const told: unknown[] = []
     const onHeader = (header: Envelope['header']) => void told.push(header)
-    const first = createEnvelopeReader({ ...LIMITS, onHeader })
+    const first = createEnvelopeReader(LIMITS, onHeader)
     first.push(Buffer.from('{"dsn":"a"}\n'))
     expect(told).toEqual([{ dsn: 'a' }])
     first.push(Buffer.from('{"type":"a"}\n\n'))
     expect(told).toHaveLength(1)
-    const second = createEnvelopeReader({ ...LIMITS, onHeader })
+    const second = createEnvelopeReader(LIMITS, onHeader)
     second.push(Buffer.from('{}\n'))
     expect(told).toHaveLength(1)
     second.push(Buffer.from('no header\n'.slice(0, 9)))

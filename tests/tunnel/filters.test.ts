@@ -294,6 +294,15 @@ describe('A payload', () => {
     ).toBeUndefined()
   })
 
+  it('with more than 50,000 values is not parsed', () => {
+    const noise = (values: number) => ({
+      header: { type: 'event' },
+      payload: `{"exception":{"values":[{"value":"NEXT_REDIRECT"}]},"x":[${'1,'.repeat(values)}1]}`,
+    })
+    expect(sift({ ...OFF, nextNoise: true }, [noise(40_000)])?.reason).toBe('next-noise')
+    expect(sift({ ...OFF, nextNoise: true }, [noise(50_001)])).toBeUndefined()
+  })
+
   it('is kept of the first error or transaction only, however many there are', () => {
     const { reads } = createFilters(ON)
     const { items } = readEnvelope(

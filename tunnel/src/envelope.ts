@@ -65,12 +65,13 @@ export type ReaderLimits = HeaderLimits & {
   items: number
   /** The first item of such a type keeps its payload, for a look; without one, not one byte of a payload is read. */
   keep: (type: string) => boolean
-  /**
-   * Called once, as soon as the header can no longer be that of a connectivity probe (`{}` and no item). What it throws ends the reading
-   * before anything else of the envelope is looked at.
-   */
-  onHeader?: (header: EnvelopeHeader) => void
 }
+
+/**
+ * Called once, as soon as the header can no longer be that of a connectivity probe (`{}` and no item). What it throws ends the reading
+ * before anything else of the envelope is looked at.
+ */
+export type OnHeader = (header: EnvelopeHeader) => void
 
 /** Taken from a body in any number of chunks, without copying a payload. */
 export type EnvelopeReader = {
@@ -118,7 +119,7 @@ const RFC_3339 =
  * Reads by the grammar of Sentry's envelopes (PROTOCOL §1), on bytes: implicit and explicit lengths, empty items, no newline at the
  * end, unknown types kept. Blank space before a header is passed over, as Relay does; it refuses what Relay refuses.
  */
-export function createEnvelopeReader(limits: ReaderLimits): EnvelopeReader {
+export function createEnvelopeReader(limits: ReaderLimits, onHeader?: OnHeader): EnvelopeReader {
   let state: 'header' | 'item' | 'sized' | 'unsized' | 'end' = 'header'
   let offset = 0 // bytes before the current chunk
   let line: Buffer[] = [] // a header line that began in an earlier chunk
@@ -199,7 +200,7 @@ export function createEnvelopeReader(limits: ReaderLimits): EnvelopeReader {
   }
 
   function tellHeader(known: EnvelopeHeader): void {
-    if (!isHeaderTold) limits.onHeader?.(known)
+    if (!isHeaderTold) onHeader?.(known)
     isHeaderTold = true
   }
 

@@ -27,11 +27,10 @@ const ITEM_KEYS = [
 ]
 
 export function keepEnvelopeHeader(value: Readonly<Record<string, unknown>>): EnvelopeHeader {
-  return {
-    ...keepScalars(value, ENVELOPE_KEYS),
-    ...(isObject(value.sdk) && { sdk: keepScalars(value.sdk, SDK_KEYS) }),
-    ...(isObject(value.trace) && { trace: keepScalars(value.trace, TRACE_KEYS) }),
-  }
+  const header: Record<string, unknown> = keepScalars(value, ENVELOPE_KEYS)
+  if (isObject(value.sdk)) header.sdk = keepScalars(value.sdk, SDK_KEYS)
+  if (isObject(value.trace)) header.trace = keepScalars(value.trace, TRACE_KEYS)
+  return header
 }
 
 export function keepItemHeader(value: Readonly<Record<string, unknown>>): ItemHeader {

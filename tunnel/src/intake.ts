@@ -96,6 +96,7 @@ export function createIntake(parts: IntakeParts): Intake {
   let onIdle: PromiseWithResolvers<void> | undefined
   let visits = 0
   const keep = inbox && createKeep(inbox, memory)
+  const limitsOfRetry = { ...parts.reader, ...halveHeaderLimits(parts.reader) }
   return { take, inFlight: () => inFlight, idle }
 
   async function take(incoming: IncomingMessage): Promise<Response> {
@@ -117,8 +118,7 @@ export function createIntake(parts: IntakeParts): Intake {
 
   function openArrival({ incoming, caller, receipt }: Visit): Arrival {
     const query = readQuery(incoming.url ?? '')
-    const limits = caller.isRetry ? halveHeaderLimits(parts.reader) : parts.reader
-    const reader = createEnvelopeReader({ ...parts.reader, ...limits, onHeader })
+    const reader = createEnvelopeReader(caller.isRetry ? limitsOfRetry : parts.reader, onHeader)
     let project: Project | undefined
     let held = 0
     return { look, end: reader.end, project: () => project, release: () => hold(0) }
@@ -177,7 +177,11 @@ export function createIntake(parts: IntakeParts): Intake {
       return await admit(visit, { project, envelope, body, left, out: new Map(), holds, made })
     } finally {
       if (holds.length > 0) void Promise.allSettled(holds).then(() => releaseAll([body, ...made]))
-      else await releaseAll([body, ...made])
+      else if (made.length > 0) await releaseAll([body, ...made])
+      else {
+        const released = body.release()
+        if (released) await released
+      }
     }
   }
 
@@ -323,8 +327,5 @@ function isProbe({ isHeaderEmpty, items }: Envelope): boolean {
 }
 
 async function releaseAll(bodies: readonly Body[]): Promise<void> {
-  for (const body of bodies) {
-    const released = body.release()
-    if (released) await released
-  }
+  await Promise.all(bodies.map((body) => body.release()))
 }
