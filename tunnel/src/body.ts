@@ -9,7 +9,7 @@ import type { Readable } from 'node:stream'
 import type { Memory } from './memory.ts'
 import { Rejection } from './rejection.ts'
 import { createTimeouts, type Timeouts } from './timeouts.ts'
-import { type Encoding, type Quality, readEncoding, recompress, unpack } from './unpack.ts'
+import { type Encoding, encodingOf, type Method, readEncoding, recompress, unpack } from './unpack.ts'
 
 export type Body = {
   /** As it came, compressed or not: the pieces in memory, or the file that holds them. */
@@ -48,8 +48,8 @@ export type Bodies = {
    * is refused before it is whole. Throws `Aborted`, a `Rejection`, or what `look` throws.
    */
   receive(incoming: IncomingMessage, look: (chunk: Buffer) => void): Promise<Body>
-  /** Makes a body of its own, compressed with brotli, of what `change` leaves of another. `undefined` when it is larger than `maxBytes`. */
-  rewrite(body: Body, change: Change, quality: Quality, maxBytes: number): Promise<Body | undefined>
+  /** Makes a body of its own, compressed again, of what `change` leaves of another. `undefined` when it is larger than `maxBytes`. */
+  rewrite(body: Body, change: Change, method: Method, maxBytes: number): Promise<Body | undefined>
 }
 
 export type Change = (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>
@@ -83,12 +83,12 @@ export function createBodies(settings: BodySettings, memory: Memory): Bodies {
   async function rewrite(
     { wire, encoding }: Body,
     change: Change,
-    quality: Quality,
+    method: Method,
     maxBytes: number,
   ): Promise<Body | undefined> {
-    const store = createStore('br', 0)
+    const store = createStore(encodingOf(method), 0)
     try {
-      for await (const chunk of recompress(wireContent({ wire }), encoding, change, quality, memory)) {
+      for await (const chunk of recompress(wireContent({ wire }), encoding, change, method, memory)) {
         if (store.bytes() + chunk.length > maxBytes) {
           await store.release()
           return undefined

@@ -5,7 +5,7 @@ import { type Bodies, type Body, type Pieces, wireContent } from './body.ts'
 import type { Memory } from './memory.ts'
 import type { Range } from './range.ts'
 import { Rejection } from './rejection.ts'
-import { compress, type Encoding, type Quality } from './unpack.ts'
+import { compress, type Encoding, encodingOf, type Method } from './unpack.ts'
 
 /** What goes to Sentry: bytes to send, how many, and their Content-Encoding if they are compressed. */
 export type Parcel = {
@@ -32,10 +32,17 @@ export function packParcel(body: Body, unpackedBytes: number, cuts: readonly Ran
 
 const SLACK_BYTES = 1024
 const SMALL_BYTES = 256 * 1024
+const WHOLE_BYTES = 1024 * 1024
+const RATIO_OF_RUNS = 100 // what shrinks more than so holds long runs of a byte
 
 /** The most bytes that leave for a body of so many: its own and a tenth, and 1 KiB for what is tiny. */
 export function mostOutgoing(wireBytes: number): number {
   return Math.floor(wireBytes * 1.1) + SLACK_BYTES
+}
+
+function methodsFor(bytes: number, wireBytes: number): Method[] {
+  const methods: Method[] = bytes > RATIO_OF_RUNS * wireBytes ? ['runs', 'repeats'] : ['repeats', 'runs']
+  return bytes <= SMALL_BYTES ? [...methods, 'small'] : methods
 }
 
 /**
@@ -48,14 +55,9 @@ export async function cutCompressed(
   unpackedBytes: number,
   cuts: readonly Range[],
 ): Promise<Body> {
-  const qualities: Quality[] = unpackedBytes <= SMALL_BYTES ? ['fast', 'best'] : ['fast']
-  for (const quality of qualities) {
-    const cut = await bodies.rewrite(
-      body,
-      (chunks) => without(chunks, cuts),
-      quality,
-      mostOutgoing(body.wireBytes),
-    )
+  const most = mostOutgoing(body.wireBytes)
+  for (const method of methodsFor(unpackedBytes, body.wireBytes)) {
+    const cut = await bodies.rewrite(body, (chunks) => without(chunks, cuts), method, most)
     if (cut) return cut
   }
   throw new Rejection(
@@ -64,22 +66,32 @@ export async function cutCompressed(
   )
 }
 
-const WHOLE_BYTES = 1024 * 1024
-
-/** A parcel that came compressed, of `wireBytes`, compressed again. One that is large is compressed while it is sent. */
+/** A parcel that came compressed, of `wireBytes`, compressed again. A large one is compressed while it is sent. */
 export async function compressed(parcel: Parcel, wireBytes: number, memory: Memory): Promise<Parcel> {
   const { content, bytes } = parcel
-  if (bytes <= mostOutgoing(wireBytes)) return parcel
+  const most = mostOutgoing(wireBytes)
+  if (bytes <= most) return parcel
+  const [likely = 'runs', ...others] = methodsFor(bytes, wireBytes)
   if (bytes > WHOLE_BYTES)
     return {
-      content: () => Readable.from(compress(content(), 'fast', memory), { objectMode: false }),
+      content: () => Readable.from(compress(content(), likely, memory), { objectMode: false }),
       bytes,
-      encoding: 'br',
+      encoding: encodingOf(likely),
       isLengthUnknown: true,
     }
-  const quality: Quality = bytes <= SMALL_BYTES ? 'best' : 'fast'
-  const pieces = await Array.fromAsync(compress(content(), quality, memory))
-  return { content: () => pieces, bytes: pieces.reduce((sum, { length }) => sum + length, 0), encoding: 'br' }
+  let smallest = await compressWhole(content, likely, memory)
+  for (const method of others) {
+    if (smallest.bytes <= most) break
+    const next = await compressWhole(content, method, memory)
+    if (next.bytes < smallest.bytes) smallest = next
+  }
+  return smallest
+}
+
+async function compressWhole(content: Parcel['content'], method: Method, memory: Memory): Promise<Parcel> {
+  const pieces = await Array.fromAsync(compress(content(), method, memory))
+  const bytes = pieces.reduce((sum, { length }) => sum + length, 0)
+  return { content: () => pieces, bytes, encoding: encodingOf(method) }
 }
 
 /** The same, never compressed: what waits may have to be changed before it leaves. */
