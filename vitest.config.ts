@@ -10,10 +10,10 @@ const shared = {
 }
 
 // Each of these starts browsers, servers or containers: together they would starve each other on two cores.
-const HEAVY = ['bench/delivery', 'browser', 'doctor', 'outage', 'stack', 'start'].map(
+const HEAVY = ['bench/delivery', 'browser', 'doctor', 'outage', 'security', 'stack', 'start'].map(
   (folder) => `tests/${folder}/**/*.test.ts`,
 )
-const STACK = ['tests/stack/**/*.test.ts', 'tests/start/docker.test.ts']
+const STACK = ['tests/security/tunnel-cost.test.ts', 'tests/stack/**/*.test.ts', 'tests/start/docker.test.ts']
 
 const oneByOne = {
   fileParallelism: false,

@@ -1,0 +1,82 @@
+/** Peak memory of a process between two moments, as Linux reports it. */
+
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const SAMPLE_MS = 20
+const MIB = 1024 * 1024
+
+export type PeakMemory = ReturnType<typeof watchMemory>
+
+/**
+ * Watches resident memory from now on. The kernel's own high-water mark is set back where this process may do so; samples stand in
+ * for it elsewhere. With a cgroup, memory that is not page cache is sampled too.
+ */
+export function watchMemory(pid: number, cgroup?: string) {
+  const canReset = resetPeak(pid)
+  const idle = readMiB(pid, 'VmRSS')
+  let [resident, anonymous] = [idle, 0]
+  const timer = setInterval(sample, SAMPLE_MS)
+
+  function sample(): void {
+    resident = Math.max(resident, readMiB(pid, 'VmRSS'))
+    if (cgroup) anonymous = Math.max(anonymous, anonymousMiB(cgroup))
+  }
+
+  return {
+    /** Ends the watch. MiB: before, at the peak, and the peak of the cgroup's memory without page cache. */
+    end(): { idle: number; peak: number; cgroupPeak: number } {
+      clearInterval(timer)
+      sample()
+      const mark = canReset ? readMiB(pid, 'VmHWM') : 0 // of a process that died only samples are left
+      return { idle, peak: Math.max(resident, mark), cgroupPeak: anonymous }
+    },
+  }
+}
+
+function resetPeak(pid: number): boolean {
+  try {
+    writeFileSync(`/proc/${pid}/clear_refs`, '5')
+    return true
+  } catch {
+    return false // a process of somebody else
+  }
+}
+
+function readMiB(pid: number, field: 'VmRSS' | 'VmHWM'): number {
+  return (
+    Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(read(`/proc/${pid}/status`))?.[1] ?? 0) / 1024
+  )
+}
+
+/** Version 2 tells `anon`, version 1 `total_rss`. */
+function anonymousMiB(cgroup: string): number {
+  return Number(/^(?:anon|total_rss) (\d+)$/m.exec(read(join(cgroup, 'memory.stat')))?.[1] ?? 0) / MIB
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return '' // the process has ended
+  }
+}
+
+/** Folder of the memory controller that accounts for a process, of either version. */
+export function memoryCgroup(pid: number): string | undefined {
+  const lines = read(`/proc/${pid}/cgroup`).split('\n')
+  for (const [pattern, root] of [
+    [/^\d+:(?:[\w=]+,)*memory(?:,[\w=]+)*:(.+)$/, '/sys/fs/cgroup/memory'],
+    [/^0::(.+)$/, '/sys/fs/cgroup'],
+  ] as const) {
+    const path = lines.map((line) => pattern.exec(line)?.[1]).find((found) => found !== undefined)
+    if (path !== undefined && existsSync(join(root, path, 'memory.stat'))) return join(root, path)
+  }
+  return undefined
+}
+
+/** The process that runs the program: the child where an init process comes first. */
+export function programOf(pid: number): number {
+  const [child] = read(`/proc/${pid}/task/${pid}/children`).trim().split(' ')
+  return child ? Number(child) : pid
+}

@@ -1,0 +1,64 @@
+/** The worst attacks against a tunnel process with as little heap as the shipped container leaves it. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { requires } from '../helpers/requirements.ts'
+import { until } from '../helpers/until.ts'
+import { send } from './attack.ts'
+import { HELD, PROVEN } from './corpus.ts'
+import { type CountingSentry, startCountingSentry } from './counting-sentry.ts'
+import { type SmallTunnel, startSmallTunnel } from './small-tunnel.ts'
+import { attackAlone, attackTogether, type Cost, describeCosts, type Target } from './withstand.ts'
+
+const TOGETHER = 32
+
+const WORST = [...PROVEN, ...HELD]
+
+describe('The tunnel process with 160 MB of heap', requires('proc'), () => {
+  const started = new AsyncDisposableStack()
+  const costs: Cost[] = []
+  let sentry: CountingSentry
+
+  beforeAll(async () => {
+    sentry = started.use(await startCountingSentry())
+  })
+
+  afterAll(async () => {
+    console.log(describeCosts(costs))
+    await started.disposeAsync()
+  })
+
+  it.each(WORST)('answers a single request within 2.5 s and 100 MiB: $name', async ({ build }) => {
+    await using tunnel = await start()
+    expect(record(await attackAlone(targetOf(tunnel), await build(dsns())))).toEqual([])
+  })
+
+  it.each(WORST)('survives 32 at once, while honest envelopes are answered: $name', async ({ build }) => {
+    await using tunnel = await start()
+    expect(record(await attackTogether(targetOf(tunnel), await build(dsns()), TOGETHER))).toEqual([])
+  })
+
+  it('delivers a spooled body whose content was changed in at most its size plus 10 % and 1 KiB', async () => {
+    await using tunnel = await start()
+    const entry = PROVEN.find(({ name }) => name === 'ratio bomb with a reserved key')
+    const attack = await (entry ?? expect.unreachable()).build(dsns())
+    sentry.status = 503
+    sentry.largest = 0
+    expect(await send(tunnel.url, attack, { deadlineMs: 10_000 })).toMatchObject({ status: 202 })
+    sentry.status = 200
+    await until(async () => (await (await tunnel.admin('/status')).json()).spool.envelopes === 0)
+    expect(sentry.largest).toBeGreaterThan(0)
+    expect(sentry.largest).toBeLessThan(attack.body.length * 1.1 + 1024)
+  })
+
+  const dsns = () => ({ valid: sentry.dsn, foreign: sentry.foreignDsn })
+
+  const start = () => startSmallTunnel(sentry.dsn)
+
+  const targetOf = (tunnel: SmallTunnel): Target => ({ ...tunnel, sentry })
+
+  /** Gives the guarantees that did not hold. */
+  function record(cost: Cost): string[] {
+    costs.push(cost)
+    return cost.faults
+  }
+})
