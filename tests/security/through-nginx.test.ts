@@ -1,0 +1,102 @@
+/** A campaign of attackers with public addresses against nginx and two tunnels, while an honest visitor reports errors. */
+
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Nginx, startNginx } from '../helpers/nginx.ts'
+import { requires } from '../helpers/requirements.ts'
+import type { Attacker, Campaign, CampaignResult } from './attackers.ts'
+import { type Attack, createCorpus } from './corpus.ts'
+import { type CountingSentry, startCountingSentry } from './counting-sentry.ts'
+import { watchMemory } from './peak-memory.ts'
+import { type SmallTunnel, startSmallTunnel } from './small-tunnel.ts'
+import { startVisitor } from './visitor.ts'
+
+const MAX_PEAK = 288 // MiB: three quarters of the container's memory
+const CAMPAIGN_MS = 15_000
+const HALF_OPEN = 2_000
+const PER_ADDRESS = 10 // connections
+const HONEST = { headers: { 'x-forwarded-for': '1.1.1.1' }, pauseMs: 100, gzipEvery: 10 }
+
+/** Of each attacker, by turns. */
+const WEAPONS: readonly (readonly string[])[] = [
+  ['br bomb, valid DSN, reserved key', 'gzip bomb, valid DSN', 'br bomb of 300 MB'],
+  ['1,000 item headers of empty objects', '1,000 item headers of distinct keys', '1,000,000 items'],
+  ['zstd window of 128 MiB', 'zstd window of 128 MiB, foreign DSN', 'zstd bomb, valid DSN, reserved key'],
+  ['event of 1 MB: distinct keys', 'random JSON in 300 item headers', 'deep objects in 300 item headers'],
+  ['zstd bomb, one byte at a time'],
+]
+
+describe('Behind nginx, with limits per client address, the tunnels', requires('nginx', 'proc'), () => {
+  const started = new AsyncDisposableStack()
+  let sentry: CountingSentry
+  let tunnels: SmallTunnel[]
+  let nginx: Nginx
+
+  beforeAll(async () => {
+    sentry = started.use(await startCountingSentry())
+    tunnels = [
+      started.use(await startSmallTunnel(sentry.dsn)),
+      started.use(await startSmallTunnel(sentry.dsn)),
+    ]
+    nginx = started.use(
+      await startNginx({
+        tunnels: tunnels.map(({ port }) => `127.0.0.1:${port}`),
+        web: '127.0.0.1:9', // nobody
+        env: { TRUSTED_PROXIES: '127.0.0.1' },
+      }),
+    )
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  it('deliver every honest envelope while 20 attackers send the worst of the corpus', async () => {
+    const attackers = await Promise.all(
+      Array.from({ length: 20 }, async (_, n): Promise<Attacker> => {
+        const names = WEAPONS[n % WEAPONS.length] ?? []
+        return { address: `8.8.${n}.8`, connections: PER_ADDRESS, attacks: await build(names) }
+      }),
+    )
+    await withstand(attackers)
+  })
+
+  it('deliver every honest envelope while 2,000 uploads are half open', async () => {
+    const attacks = await build(['half-open upload'])
+    await withstand(
+      Array.from({ length: HALF_OPEN / PER_ADDRESS }, (_, n) => ({
+        address: `9.9.${n}.9`,
+        connections: PER_ADDRESS,
+        attacks,
+      })),
+    )
+  })
+
+  async function withstand(attackers: Attacker[]): Promise<void> {
+    const memories = tunnels.map(({ pid }) => watchMemory(pid))
+    const visitor = startVisitor(nginx.url, sentry.dsn, HONEST)
+    const { statuses, faults } = await campaign({ url: nginx.url, attackers, ms: CAMPAIGN_MS })
+    const { eventIds, failures, slowestMs } = await visitor.end()
+    const peaks = memories.map((memory) => memory.end().peak)
+    console.log(statuses, { honest: eventIds.length, failures: failures.length, slowestMs, peaks })
+    expect(failures).toEqual([])
+    await sentry.received(eventIds)
+    expect(faults).toEqual([])
+    expect(await Promise.all(tunnels.map(({ isAlive }) => isAlive()))).toEqual([true, true])
+    expect(Math.max(...peaks)).toBeLessThan(MAX_PEAK)
+  }
+
+  function build(names: readonly string[]): Promise<Attack[]> {
+    const dsns = { valid: sentry.dsn, foreign: sentry.foreignDsn }
+    const entries = createCorpus().filter(({ name }) => names.includes(name))
+    expect(entries).toHaveLength(names.length)
+    return Promise.all(entries.map((entry) => entry.build(dsns)))
+  }
+})
+
+/** Runs it in a thread of its own. */
+async function campaign(workerData: Campaign): Promise<CampaignResult> {
+  const worker = new Worker(new URL('./attackers.ts', import.meta.url), { workerData })
+  const [result]: CampaignResult[] = await once(worker, 'message')
+  await worker.terminate()
+  return result ?? expect.unreachable()
+}

@@ -1,0 +1,129 @@
+/** Cost of every attack in the corpus, for a tunnel in the shipped container with its shipped limits. */
+
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Compose, startCompose } from '../helpers/compose.ts'
+import { makeFolder } from '../helpers/folder.ts'
+import { freePort } from '../helpers/ports.ts'
+import { requires } from '../helpers/requirements.ts'
+import { until } from '../helpers/until.ts'
+import { createCorpus, type Entry, HELD, largeBody, PROVEN } from './corpus.ts'
+import { BRIDGE, type CountingSentry, startCountingSentry } from './counting-sentry.ts'
+import { memoryCgroup, programOf } from './peak-memory.ts'
+import { attackAlone, attackTogether, type Cost, describeCosts, type Target } from './withstand.ts'
+
+const TOGETHER = 32
+const HALF_OPEN = 2_000
+
+const CORPUS = createCorpus()
+
+/** Worst of each kind: all of the corpus would take ten minutes. */
+const WORST: readonly Entry[] = [
+  ...PROVEN,
+  ...HELD,
+  ...[
+    'deep objects in 300 item headers',
+    'distinct escaped keys in 300 item headers',
+    'random JSON in 300 item headers',
+    '1,000,000 items',
+    'a first line of 100 MB',
+    'event of 1 MB: empty objects',
+    'event of 1 MB: distinct keys',
+    'event of 1 MB: deep arrays',
+    'event of 1 MB: random JSON',
+    'gzip bomb, valid DSN, reserved key',
+    'deflate bomb, no DSN',
+    'br bomb, foreign DSN',
+    'br bomb of 300 MB',
+    'zstd bomb, valid DSN, reserved key',
+    'zstd stream, truncated',
+  ].map(find),
+]
+
+describe('The tunnel in its container', requires('docker', 'proc'), () => {
+  const started = new AsyncDisposableStack()
+  const costs: Cost[] = []
+  let sentry: CountingSentry
+  let stack: Compose
+  let url: string
+
+  beforeAll(async () => {
+    sentry = started.use(await startCountingSentry(BRIDGE))
+    const folder = started.use(await makeFolder())
+    const port = await freePort()
+    const override = join(folder.path, 'published.yml')
+    const tunnel = { deploy: { replicas: 1 }, ports: [`127.0.0.1:${port}:9090`] }
+    await writeFile(override, JSON.stringify({ services: { tunnel } })) // YAML takes JSON
+    url = `http://127.0.0.1:${port}`
+    stack = started.use(
+      await startCompose({
+        services: ['tunnel'],
+        env: { SENTRY_DSN: sentry.dsn, COMPOSE_FILE: `docker-compose.yml:${override}` },
+      }),
+    )
+  })
+
+  afterAll(async () => {
+    console.log(describeCosts(costs))
+    await started.disposeAsync()
+  })
+
+  it.each(CORPUS)('answers a single request within 2.5 s and 100 MiB: $name', async ({ build }) => {
+    const attack = await build(dsns())
+    expect(record(await attackAlone(await target(), attack))).toEqual([])
+  })
+
+  it('answers a valid body of 99 MB within 6 s and 100 MiB', async () => {
+    const body = Buffer.concat([...largeBody(sentry.dsn)])
+    const attack = { name: 'valid body of 99 MB', headers: {}, body, isValid: true }
+    expect(record(await attackAlone(await target(), attack, { maxSeconds: 6 }))).toEqual([])
+  })
+
+  it.each(WORST)('survives 32 at once, while honest envelopes are answered: $name', async ({ build }) => {
+    const attack = await build(dsns())
+    expect(record(await attackTogether(await target(), attack, TOGETHER))).toEqual([])
+  })
+
+  it('survives 2,000 half-open uploads, while honest envelopes are answered', async () => {
+    const attack = await find('half-open upload').build(dsns())
+    expect(record(await attackTogether(await target(), attack, HALF_OPEN))).toEqual([])
+  })
+
+  const dsns = () => ({ valid: sentry.dsn, foreign: sentry.foreignDsn })
+
+  /** The container as it is now. One that died is back first: the next attack has a tunnel to itself. */
+  async function target(): Promise<Target> {
+    const [container = ''] = await stack.containers('tunnel')
+    await until(async () => isReady(await stack.address(container, 'admin')))
+    const before = await stateOf(container)
+    const init = Number(before.split(' ')[0])
+    const isAlive = async () =>
+      (await stateOf(container)) === before && isReady(await stack.address(container, 'admin'))
+    return { url, pid: programOf(init), cgroup: memoryCgroup(init), sentry, isAlive }
+  }
+
+  function stateOf(container: string): Promise<string> {
+    const state = '{{.State.Pid}} {{.State.StartedAt}} {{.RestartCount}} {{.State.OOMKilled}}'
+    return stack.docker('inspect', '--format', state, container)
+  }
+
+  function isReady(address: string): Promise<boolean> {
+    return fetch(`http://${address}:9091/livez`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  }
+
+  /** Gives the guarantees that did not hold. */
+  function record(cost: Cost): string[] {
+    costs.push(cost)
+    return cost.faults
+  }
+})
+
+function find(name: string): Entry {
+  const found = CORPUS.find((entry) => entry.name === name)
+  if (!found) throw new Error(`${name} is not in the corpus`)
+  return found
+}
