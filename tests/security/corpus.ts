@@ -91,7 +91,14 @@ export const SHAPES: Record<string, Shape> = {
 
 /** All entries. Each is built when it is needed: its body differs with the DSNs. */
 export function createCorpus(seed = 1): Entry[] {
-  return [...PROVEN, ...headers(seed), ...events(seed), ...bombs(), ...streams(), ...HELD]
+  return [...PROVEN, ...headers(seed), ...events(seed), ...bombs(), ...streams(), ...rewritten(seed), ...HELD]
+}
+
+/** Finds one entry. Throws when there is none of this name. */
+export function findEntry(name: string): Entry {
+  const found = createCorpus().find((each) => each.name === name)
+  if (!found) throw new Error(`${name} is not in the corpus`)
+  return found
 }
 
 /** Attacks that have worked once, in the form in which they did. */
@@ -188,14 +195,7 @@ function bombs(): Entry[] {
     ...crossed,
     entry('br bomb of 300 MB', 'br', (dsns) => bomb(valid(dsns), 300 * MB)),
     entry('zstd bomb of 300 MB', 'zstd', (dsns) => bomb(valid(dsns), 300 * MB)),
-    {
-      name: 'br bomb with a window of 1 GiB',
-      build: async (dsns) => ({
-        name: 'br bomb with a window of 1 GiB',
-        headers: { 'content-encoding': 'br' },
-        body: await compress(createLargeBrotli(), bomb(valid(dsns))),
-      }),
-    },
+    entry('br bomb with a window of 1 GiB', 'br', (dsns) => bomb(valid(dsns)), {}, createLargeBrotli),
   ]
 }
 
@@ -220,10 +220,78 @@ function streams(): Entry[] {
   })
 }
 
+/** Bodies that the tunnel has to change, and that are hard to make as small again as they came. */
+function rewritten(seed: number): Entry[] {
+  const text = () => Buffer.from(SHAPES['random JSON']?.(MB, createRandom(seed)) ?? '')
+  const twice = (bytes: number) => {
+    const block = randomBlock(bytes)
+    return Buffer.concat([block, block])
+  }
+  const rest = { isValid: true }
+  return [
+    entry(
+      '1,000 item headers with a reserved key',
+      'br',
+      (dsns) => itemLines(valid(dsns), '{"type":"a","sampled":true}', 1_000),
+      rest,
+    ),
+    entry(
+      'text in the highest br quality, reserved key',
+      'br',
+      (dsns) => reservedWith(dsns, text()),
+      rest,
+      () => createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }),
+    ),
+    entry(
+      'text in the highest zstd level, reserved key',
+      'zstd',
+      (dsns) => reservedWith(dsns, text()),
+      rest,
+      () => createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 19 } }),
+    ),
+    entry(
+      'br, 6 MB twice, reserved key',
+      'br',
+      (dsns) => reservedWith(dsns, twice(6 * MB)),
+      rest,
+      () =>
+        createBrotliCompress({
+          params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_LGWIN]: 24 },
+        }),
+    ),
+    entry(
+      'zstd, 6 MB twice, reserved key',
+      'zstd',
+      (dsns) => reservedWith(dsns, twice(6 * MB)),
+      rest,
+      () =>
+        createZstdCompress({
+          params: {
+            [constants.ZSTD_c_compressionLevel]: 5,
+            [constants.ZSTD_c_windowLog]: 23,
+            [constants.ZSTD_c_enableLongDistanceMatching]: 1,
+          },
+        }),
+    ),
+  ]
+}
+
+function reservedWith(dsns: Dsns, payload: Buffer): Buffer[] {
+  const header = JSON.stringify({ ...valid(dsns), ...RESERVED })
+  return [Buffer.from(`${header}\n{"type":"attachment","length":${payload.length}}\n`), payload]
+}
+
+/** Bytes that no compressor makes smaller. */
+function randomBlock(bytes: number): Buffer {
+  const random = createRandom(7)
+  const block = Buffer.alloc(bytes)
+  for (let at = 0; at + 4 <= bytes; at += 4) block.writeUInt32LE(random(2 ** 32), at)
+  return block
+}
+
 /** An honest envelope near the size limit: incompressible, as a minidump or a video is. */
 export function* largeBody(dsn: string, bytes = 99 * MB): Generator<Buffer> {
-  const random = createRandom(7)
-  const block = Buffer.from(Array.from({ length: 65_536 }, () => random(256)))
+  const block = randomBlock(65_536)
   yield Buffer.from(`{"dsn":"${dsn}"}\n{"type":"attachment","length":${bytes},"filename":"a.bin"}\n`)
   for (let at = 0; at < bytes; at += block.length) yield block.subarray(0, Math.min(block.length, bytes - at))
 }
@@ -250,13 +318,14 @@ function entry(
   encoding: Encoding,
   content: (dsns: Dsns) => Iterable<Buffer>,
   rest: Pick<Attack, 'isValid' | 'withheldBytes' | 'isTrickle'> = {},
+  compressor = COMPRESSORS[encoding],
 ): Entry {
   return {
     name,
     build: async (dsns) => ({
       name,
       headers: { 'content-encoding': encoding },
-      body: await compress(COMPRESSORS[encoding](), content(dsns)),
+      body: await compress(compressor(), content(dsns)),
       ...rest,
     }),
   }

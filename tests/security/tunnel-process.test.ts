@@ -4,12 +4,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { requires } from '../helpers/requirements.ts'
 import { until } from '../helpers/until.ts'
 import { send } from './attack.ts'
-import { HELD, PROVEN } from './corpus.ts'
+import { findEntry, HELD, PROVEN } from './corpus.ts'
 import { type CountingSentry, startCountingSentry } from './counting-sentry.ts'
 import { type SmallTunnel, startSmallTunnel } from './small-tunnel.ts'
 import { attackAlone, attackTogether, type Cost, describeCosts, type Target } from './withstand.ts'
 
 const TOGETHER = 32
+
+const DEADLINE_MS = 10_000
+const MOST_BOMBS = 12 // of 104 MB, each within a second: far more than ten seconds' worth of ADDRESS_BYTES
 
 const WORST = [...PROVEN, ...HELD]
 
@@ -37,13 +40,25 @@ describe('The tunnel process with 160 MB of heap', requires('proc'), () => {
     expect(record(await attackTogether(targetOf(tunnel), await build(dsns()), TOGETHER))).toEqual([])
   })
 
+  it('returns 429 to an address whose bodies exceed ADDRESS_BYTES after decompression', async () => {
+    await using tunnel = await start()
+    const attack = await findEntry('br bomb, valid DSN').build(dsns())
+    const statuses: number[] = []
+    for (let n = 0; n < MOST_BOMBS && !statuses.includes(429); n++) {
+      const headers = { 'x-forwarded-for': '8.8.8.8' }
+      statuses.push((await send(tunnel.url, attack, { deadlineMs: DEADLINE_MS, headers })).status)
+    }
+    expect(statuses.at(-1)).toBe(429)
+    const other = { deadlineMs: DEADLINE_MS, headers: { 'x-forwarded-for': '9.9.9.9' } }
+    expect(await send(tunnel.url, attack, other)).toMatchObject({ status: 200 })
+  })
+
   it('delivers a spooled body whose content was changed in at most its size plus 10 % and 1 KiB', async () => {
     await using tunnel = await start()
-    const entry = PROVEN.find(({ name }) => name === 'ratio bomb with a reserved key')
-    const attack = await (entry ?? expect.unreachable()).build(dsns())
+    const attack = await findEntry('br bomb, valid DSN, reserved key').build(dsns())
     sentry.status = 503
     sentry.largest = 0
-    expect(await send(tunnel.url, attack, { deadlineMs: 10_000 })).toMatchObject({ status: 202 })
+    expect(await send(tunnel.url, attack, { deadlineMs: DEADLINE_MS })).toMatchObject({ status: 202 })
     sentry.status = 200
     await until(async () => (await (await tunnel.admin('/status')).json()).spool.envelopes === 0)
     expect(sentry.largest).toBeGreaterThan(0)

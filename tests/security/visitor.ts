@@ -59,7 +59,7 @@ export function startVisitor(
     }).then(
       async (response) => {
         const answer = await response.body.text()
-        return response.statusCode === 200 ? undefined : `${response.statusCode} ${answer}`
+        return response.statusCode === 200 ? undefined : `${response.statusCode} ${codeIn(answer)}`
       },
       (error) => String(error),
     )
@@ -75,4 +75,9 @@ export function startVisitor(
       return visit
     },
   }
+}
+
+/** The rejection's code, or the beginning of what came instead. */
+function codeIn(answer: string): string {
+  return /"code":"([a-z-]+)"/.exec(answer)?.[1] ?? answer.slice(0, 100)
 }
