@@ -91,7 +91,7 @@ export const SHAPES: Record<string, Shape> = {
 
 /** All entries. Each is built when it is needed: its body differs with the DSNs. */
 export function createCorpus(seed = 1): Entry[] {
-  return [...PROVEN, ...headers(seed), ...events(seed), ...bombs(), ...streams(), ...rewritten(seed), ...HELD]
+  return [...PROVEN, ...headers(seed), ...events(seed), ...bombs(), ...streams(), ...tight(), ...HELD]
 }
 
 /** Finds one entry. Throws when there is none of this name. */
@@ -220,65 +220,74 @@ function streams(): Entry[] {
   })
 }
 
-/** Bodies that the tunnel has to change, and that are hard to make as small again as they came. */
-function rewritten(seed: number): Entry[] {
-  const text = () => Buffer.from(SHAPES['random JSON']?.(MB, createRandom(seed)) ?? '')
-  const twice = (bytes: number) => {
-    const block = randomBlock(bytes)
-    return Buffer.concat([block, block])
-  }
-  const rest = { isValid: true }
-  return [
-    entry(
-      '1,000 item headers with a reserved key',
-      'br',
-      (dsns) => itemLines(valid(dsns), '{"type":"a","sampled":true}', 1_000),
-      rest,
-    ),
-    entry(
-      'text in the highest br quality, reserved key',
-      'br',
-      (dsns) => reservedWith(dsns, text()),
-      rest,
-      () => createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }),
-    ),
-    entry(
-      'text in the highest zstd level, reserved key',
-      'zstd',
-      (dsns) => reservedWith(dsns, text()),
-      rest,
-      () => createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 19 } }),
-    ),
-    entry(
-      'br, 6 MB twice, reserved key',
-      'br',
-      (dsns) => reservedWith(dsns, twice(6 * MB)),
-      rest,
-      () =>
-        createBrotliCompress({
-          params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_LGWIN]: 24 },
-        }),
-    ),
-    entry(
-      'zstd, 6 MB twice, reserved key',
-      'zstd',
-      (dsns) => reservedWith(dsns, twice(6 * MB)),
-      rest,
-      () =>
-        createZstdCompress({
-          params: {
-            [constants.ZSTD_c_compressionLevel]: 5,
-            [constants.ZSTD_c_windowLog]: 23,
-            [constants.ZSTD_c_enableLongDistanceMatching]: 1,
-          },
-        }),
-    ),
-  ]
+/** Payloads and compressors of bodies that another compressor hardly makes as small. */
+const TIGHT: Record<string, [encoding: Encoding, payload: () => Buffer, compressor: () => Transform]> = {
+  'text in the highest br quality': [
+    'br',
+    text,
+    () => createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }),
+  ],
+  'text in the highest zstd level': [
+    'zstd',
+    text,
+    () => createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 19 } }),
+  ],
+  'br, 6 MB twice': [
+    'br',
+    blockTwice,
+    () =>
+      createBrotliCompress({
+        params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_LGWIN]: 24 },
+      }),
+  ],
+  'zstd, 6 MB twice': [
+    'zstd',
+    blockTwice,
+    () =>
+      createZstdCompress({
+        params: {
+          [constants.ZSTD_c_compressionLevel]: 5,
+          [constants.ZSTD_c_windowLog]: 23,
+          [constants.ZSTD_c_enableLongDistanceMatching]: 1,
+        },
+      }),
+  ],
 }
 
-function reservedWith(dsns: Dsns, payload: Buffer): Buffer[] {
-  const header = JSON.stringify({ ...valid(dsns), ...RESERVED })
-  return [Buffer.from(`${header}\n{"type":"attachment","length":${payload.length}}\n`), payload]
+/** Bodies that the tunnel may have to compress again, since it changes them or has spooled them. */
+export function tight(): Entry[] {
+  const isValid = true
+  const each = Object.entries(TIGHT).flatMap(([name, [encoding, payload, compressor]]) => [
+    entry(name, encoding, (dsns) => attachment(valid(dsns), payload()), { isValid }, compressor),
+    entry(
+      `${name}, reserved key`,
+      encoding,
+      (dsns) => attachment({ ...valid(dsns), ...RESERVED }, payload()),
+      { isValid },
+      compressor,
+    ),
+  ])
+  const lines = entry(
+    '1,000 item headers with a reserved key',
+    'br',
+    (dsns) => itemLines(valid(dsns), '{"type":"a","sampled":true}', 1_000),
+    { isValid },
+  )
+  return [...each, lines]
+}
+
+function text(): Buffer {
+  return Buffer.from(randomMembers(MB, createRandom(1)))
+}
+
+function blockTwice(): Buffer {
+  const block = randomBlock(6 * MB)
+  return Buffer.concat([block, block])
+}
+
+function attachment(header: Header, payload: Buffer): Buffer[] {
+  const item = { type: 'attachment', length: payload.length }
+  return [Buffer.from(`${JSON.stringify(header)}\n${JSON.stringify(item)}\n`), payload]
 }
 
 /** Bytes that no compressor makes smaller. */
