@@ -48,6 +48,7 @@ describe('The tunnel in its container', requires('docker', 'proc'), () => {
   const costs: Cost[] = []
   let sentry: CountingSentry
   let stack: Compose
+  let container: string
   let url: string
 
   beforeAll(async () => {
@@ -64,6 +65,7 @@ describe('The tunnel in its container', requires('docker', 'proc'), () => {
         env: { SENTRY_DSN: sentry.dsn, COMPOSE_FILE: `docker-compose.yml:${override}` },
       }),
     )
+    container = (await stack.containers('tunnel'))[0] ?? expect.unreachable()
   })
 
   afterAll(async () => {
@@ -96,21 +98,20 @@ describe('The tunnel in its container', requires('docker', 'proc'), () => {
 
   /** The container as it is now. One that died is back first: the next attack has a tunnel to itself. */
   async function target(): Promise<Target> {
-    const [container = ''] = await stack.containers('tunnel')
-    await until(() => isReady(container))
-    const before = await stateOf(container)
+    await until(isReady)
+    const before = await state()
     const init = Number(before.split(' ')[0])
-    const isAlive = async () => (await stateOf(container)) === before && (await isReady(container))
+    const isAlive = async () => (await state()) === before && (await isReady())
     return { url, pid: programOf(init), cgroup: memoryCgroup(init), sentry, isAlive }
   }
 
-  function stateOf(container: string): Promise<string> {
-    const state = '{{.State.Pid}} {{.State.StartedAt}} {{.RestartCount}} {{.State.OOMKilled}}'
-    return stack.docker('inspect', '--format', state, container)
+  function state(): Promise<string> {
+    const template = '{{.State.Pid}} {{.State.StartedAt}} {{.RestartCount}} {{.State.OOMKilled}}'
+    return stack.docker('inspect', '--format', template, container)
   }
 
   /** Asks each of its addresses: the admin port is bound to one of them. */
-  async function isReady(container: string): Promise<boolean> {
+  async function isReady(): Promise<boolean> {
     const template = '{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}'
     const addresses = (await stack.docker('inspect', '--format', template, container)).split(' ')
     const asked = addresses.filter(Boolean).map((address) => fetch(`http://${address}:9091/livez`))

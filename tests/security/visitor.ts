@@ -10,6 +10,8 @@ export type VisitorOptions = {
   headers?: Record<string, string>
   /** Time between two errors, in ms. */
   pauseMs: number
+  /** Sends the next one without waiting for the response to the last. */
+  isSteady?: boolean
   /** Every so many errors one more is sent compressed by gzip. */
   gzipEvery?: number
 }
@@ -24,11 +26,11 @@ export type Visit = {
 
 export type Visitor = ReturnType<typeof startVisitor>
 
-/** Posts errors to `url` one after another, on connections that nobody else uses, until it is ended. */
+/** Posts errors to `url`, on connections that nobody else uses, until it is ended. */
 export function startVisitor(
   url: string,
   dsn: string,
-  { headers = {}, pauseMs, gzipEvery = 0 }: VisitorOptions,
+  { headers = {}, pauseMs, isSteady = false, gzipEvery = 0 }: VisitorOptions,
 ) {
   const visit: Visit = { eventIds: [], sentBytes: 0, failures: [], slowestMs: 0 }
   const dispatcher = new Agent()
@@ -36,11 +38,14 @@ export function startVisitor(
   const posting = postAll()
 
   async function postAll(): Promise<void> {
+    const open: Promise<void>[] = []
     for (let n = 1; !end.signal.aborted; n++) {
-      await report(false)
-      if (gzipEvery > 0 && n % gzipEvery === 0) await report(true)
+      open.push(report(false))
+      if (gzipEvery > 0 && n % gzipEvery === 0) open.push(report(true))
+      if (!isSteady) await Promise.all(open.splice(0))
       await sleep(pauseMs, undefined, { signal: end.signal }).catch(() => {})
     }
+    await Promise.all(open)
   }
 
   async function report(isCompressed: boolean): Promise<void> {
