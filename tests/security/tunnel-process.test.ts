@@ -10,13 +10,23 @@ import { type SmallTunnel, startSmallTunnel } from './small-tunnel.ts'
 import { attackAlone, attackTogether, type Cost, describeCosts, type Target } from './withstand.ts'
 
 const TOGETHER = 32
+const HALF_OPEN = 2_000
 
 const DEADLINE_MS = 10_000
 const MOST_BOMBS = 12 // of 104 MB, each within a second: far more than ten seconds' worth of ADDRESS_BYTES
 
 const SPOOLED = [findEntry('br bomb, valid DSN'), findEntry('br bomb, valid DSN, reserved key'), ...tight()]
 
-const WORST = [...PROVEN, ...HELD]
+const WORST = [
+  ...PROVEN,
+  ...HELD,
+  ...[
+    'event of 1 MB: distinct keys',
+    'event of 1 MB: deep arrays',
+    'gzip bomb, valid DSN, reserved key',
+    'zstd, 6 MB twice, reserved key',
+  ].map(findEntry),
+]
 
 describe('The tunnel process with 160 MB of heap', requires('proc'), () => {
   const started = new AsyncDisposableStack()
@@ -40,6 +50,12 @@ describe('The tunnel process with 160 MB of heap', requires('proc'), () => {
   it.each(WORST)('survives 32 at once, while honest envelopes are answered: $name', async ({ build }) => {
     await using tunnel = await start()
     expect(record(await attackTogether(targetOf(tunnel), await build(dsns()), TOGETHER))).toEqual([])
+  })
+
+  it('survives 2,000 half-open uploads, while honest envelopes are answered', async () => {
+    await using tunnel = await start()
+    const attack = await findEntry('half-open upload').build(dsns())
+    expect(record(await attackTogether(targetOf(tunnel), attack, HALF_OPEN))).toEqual([])
   })
 
   it('returns 429 to an address whose bodies exceed ADDRESS_BYTES after decompression', async () => {
