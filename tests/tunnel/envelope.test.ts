@@ -207,17 +207,20 @@ describe('The reader of envelopes', () => {
   it('holds the bytes of headers and of the payload that was asked for, and of no other', () => {
     const reader = createEnvelopeReader({ ...LIMITS, keep: (type) => type === 'event' })
     reader.push(Buffer.from('{}\n{"type":"event"}\n12345\n{"type":"a"}\n1234567890\n'))
-    expect(reader.heldBytes()).toBe(2 + 16 + 5 + 12)
+    expect(reader.heldBytes()).toBe(2 + 16 + 5 + 12 + 2 * 160)
   })
 
   it('tells the event_id, the header keys in use and where each item stands', () => {
-    const bytes = Buffer.from(`{"event_id":"${EVENT_ID}","x":1}\n{"type":"a","y":[2]}\nb\n{"type":"c"}\nd`)
+    const bytes = Buffer.from(`{"event_id":"${EVENT_ID}","x":1}\n{"type":"a","y":[2],"platform":"b"}\nb\n{"type":"c"}\nd`)
     for (const { eventId, header, items } of readEveryWay(bytes)) {
       expect(eventId).toBe(EVENT_ID)
       expect(header).toEqual({ event_id: EVENT_ID })
-      expect(items.map((item) => item.header)).toEqual([{ type: 'a' }, { type: 'c' }])
+      expect(items.map(({ type, header }) => ({ type, header }))).toEqual([
+        { type: 'a', header: { platform: 'b' } },
+        { type: 'c', header: {} },
+      ])
       expect(items.map(({ range: [start, end] }) => String(bytes.subarray(start, end)))).toEqual([
-        '{"type":"a","y":[2]}\nb\n',
+        '{"type":"a","y":[2],"platform":"b"}\nb\n',
         '{"type":"c"}\nd',
       ])
     }

@@ -2,6 +2,7 @@
 
 import { type EnvelopeHeader, type ItemHeader, keepEnvelopeHeader, keepItemHeader } from './header-keys.ts'
 import { cutMembers, type HeaderLine, parseHeaderLine, rawValue } from './header-line.ts'
+import { ITEM_TYPES } from './items.ts'
 import { mostValues } from './json-values.ts'
 import type { Range } from './range.ts'
 import { Rejection } from './rejection.ts'
@@ -14,8 +15,11 @@ export type Item = {
   /** Payload bytes. */
   bytes: number
   /** Chunks of the payload, when the reader was asked to keep it. */
-  payload: Buffer[]
+  payload: readonly Buffer[]
 }
+
+/** The payload of an item that is not looked into. One array for all of them: an envelope may have a thousand. */
+export const NO_PAYLOAD: readonly Buffer[] = []
 
 export type Envelope = {
   header: EnvelopeHeader
@@ -110,6 +114,7 @@ const RELAY_ITEM_KEYS = new Set([
 
 const NEWLINE = 0x0a
 const KEPT_BYTES = 1024 * 1024 // as large as an event may be
+const ITEM_BYTES = 160 // measured: what an item without a payload takes of the heap
 const MAX_LENGTH = 0xffff_ffff // Relay reads `length` as u32
 const UUID = /^([0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i
 const RFC_3339 =
@@ -136,10 +141,11 @@ export function createEnvelopeReader(limits: ReaderLimits, onHeader?: OnHeader):
   let keptBytes = 0
   let item: Item | undefined
   let kept: Item | undefined
+  const keptPayload: Buffer[] = []
   const items: Item[] = []
   const cuts: Range[] = []
 
-  return { push, end, heldBytes: () => headerBytes + keptBytes }
+  return { push, end, heldBytes: () => headerBytes + keptBytes + items.length * ITEM_BYTES }
 
   function push(chunk: Buffer): void {
     let at = 0
@@ -225,9 +231,18 @@ export function createEnvelopeReader(limits: ReaderLimits, onHeader?: OnHeader):
     if (items.length === limits.items)
       throw new Rejection('too-many-items', `It has more than ${limits.items}.`)
     keepCuts(parsed, RELAY_ITEM_KEYS)
-    item = { type, header: keepItemHeader(parsed.value), range: [gapStart, 0], bytes: 0, payload: [] }
+    item = {
+      type: internType(type),
+      header: keepItemHeader(parsed.value),
+      range: [gapStart, 0],
+      bytes: 0,
+      payload: NO_PAYLOAD,
+    }
     items.push(item)
-    if (!kept && limits.keep(type)) kept = item
+    if (!kept && limits.keep(type)) {
+      kept = item
+      item.payload = keptPayload
+    }
     const length = readLength(parsed)
     missing = length ?? 0
     state = length === undefined ? 'unsized' : length === 0 ? 'end' : 'sized'
@@ -258,7 +273,7 @@ export function createEnvelopeReader(limits: ReaderLimits, onHeader?: OnHeader):
     if (!item) return
     item.bytes += end - start
     if (item !== kept || item.bytes > KEPT_BYTES) return
-    item.payload.push(chunk.subarray(start, end))
+    keptPayload.push(chunk.subarray(start, end))
     keptBytes += end - start
   }
 
@@ -295,6 +310,13 @@ export function createEnvelopeReader(limits: ReaderLimits, onHeader?: OnHeader):
       bytes: offset,
     }
   }
+}
+
+const INTERNED = new Map(Array.from(ITEM_TYPES, (type) => [type, type] as const))
+
+/** One string for all items of a known type: each that is parsed is another one. */
+function internType(type: string): string {
+  return INTERNED.get(type) ?? type
 }
 
 function skipBlanks(chunk: Buffer, at: number): number {

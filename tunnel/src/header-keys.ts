@@ -15,16 +15,7 @@ export type ItemHeader = Readonly<Record<string, Scalar>>
 const ENVELOPE_KEYS = ['event_id', 'dsn', 'sent_at']
 const SDK_KEYS = ['name', 'version']
 const TRACE_KEYS = ['trace_id', 'public_key', 'release', 'environment', 'transaction', 'sampled', 'replay_id']
-const ITEM_KEYS = [
-  'type',
-  'length',
-  'item_count',
-  'platform',
-  'content_type',
-  'filename',
-  'attachment_type',
-  'event_id',
-]
+const ITEM_KEYS = ['item_count', 'platform', 'content_type', 'filename', 'attachment_type', 'event_id']
 
 export function keepEnvelopeHeader(value: Readonly<Record<string, unknown>>): EnvelopeHeader {
   const header: Record<string, unknown> = keepScalars(value, ENVELOPE_KEYS)
@@ -33,8 +24,11 @@ export function keepEnvelopeHeader(value: Readonly<Record<string, unknown>>): En
   return header
 }
 
+const NOTHING: ItemHeader = {}
+
+/** Keeps what is used of an item's header, but for its type and its length. One object for all that have nothing else. */
 export function keepItemHeader(value: Readonly<Record<string, unknown>>): ItemHeader {
-  return keepScalars(value, ITEM_KEYS)
+  return ITEM_KEYS.some((key) => value[key] !== undefined) ? keepScalars(value, ITEM_KEYS) : NOTHING
 }
 
 function keepScalars(

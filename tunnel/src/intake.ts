@@ -12,6 +12,7 @@ import {
   type Envelope,
   halveHeaderLimits,
   type Item,
+  NO_PAYLOAD,
   type ReaderLimits,
 } from './envelope.ts'
 import type { Delivery } from './exchange.ts'
@@ -88,6 +89,8 @@ type Carried = {
   made: Body[]
 }
 
+const LIGHT_BYTES = 32 * 1024 // what an envelope may hold parsed, however little memory is left: 200 items, or a long header
+
 export function createIntake(parts: IntakeParts): Intake {
   const { edge, projects, bodies, filters, limits, throttle, reports, sentry, inbox, memory, now, clock } =
     parts
@@ -132,6 +135,7 @@ export function createIntake(parts: IntakeParts): Intake {
     function look(chunk: Buffer): void {
       reader.push(chunk)
       hold(reader.heldBytes())
+      if (held > LIGHT_BYTES && memory.isOver()) throw new Rejection('tunnel-busy')
     }
 
     function hold(bytes: number): void {
@@ -203,7 +207,7 @@ export function createIntake(parts: IntakeParts): Intake {
   function admit(visit: Visit, carried: Carried): Response | Promise<Response> {
     const { project, envelope, out } = carried
     const filtered = filters.sift(envelope, visit.incoming.headers['user-agent'])
-    for (const item of envelope.items) item.payload = [] // nobody looks into it any more
+    for (const item of envelope.items) item.payload = NO_PAYLOAD // nobody looks into it any more
     if (filtered) takeOut(carried, filtered.dropped, 'filtered_events', filtered.reason)
     const held = limits.hold(project, remainder(carried))
     takeOut(carried, held, 'rate_limited_events', 'limited')

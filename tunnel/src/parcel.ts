@@ -31,7 +31,7 @@ export function packParcel(body: Body, unpackedBytes: number, cuts: readonly Ran
 }
 
 const SLACK_BYTES = 1024
-const SMALL_BYTES = 256 * 1024
+const SMALL_BYTES = 256 * 1024 // for which a sender can wait until the best is made of them
 const WHOLE_BYTES = 1024 * 1024
 const RATIO_OF_RUNS = 100 // what shrinks more than so holds long runs of a byte
 
@@ -40,9 +40,9 @@ export function mostOutgoing(wireBytes: number): number {
   return Math.floor(wireBytes * 1.1) + SLACK_BYTES
 }
 
-function methodsFor(bytes: number, wireBytes: number): Method[] {
+function methodsFor(bytes: number, wireBytes: number, mostSmall: number): Method[] {
   const methods: Method[] = bytes > RATIO_OF_RUNS * wireBytes ? ['runs', 'repeats'] : ['repeats', 'runs']
-  return bytes <= SMALL_BYTES ? [...methods, 'small'] : methods
+  return bytes <= mostSmall ? [...methods, 'small'] : methods
 }
 
 /**
@@ -56,7 +56,7 @@ export async function cutCompressed(
   cuts: readonly Range[],
 ): Promise<Body> {
   const most = mostOutgoing(body.wireBytes)
-  for (const method of methodsFor(unpackedBytes, body.wireBytes)) {
+  for (const method of methodsFor(unpackedBytes, body.wireBytes, SMALL_BYTES)) {
     const cut = await bodies.rewrite(body, (chunks) => without(chunks, cuts), method, most)
     if (cut) return cut
   }
@@ -71,7 +71,7 @@ export async function compressed(parcel: Parcel, wireBytes: number, memory: Memo
   const { content, bytes } = parcel
   const most = mostOutgoing(wireBytes)
   if (bytes <= most) return parcel
-  const [likely = 'runs', ...others] = methodsFor(bytes, wireBytes)
+  const [likely = 'runs', ...others] = methodsFor(bytes, wireBytes, WHOLE_BYTES)
   if (bytes > WHOLE_BYTES)
     return {
       content: () => Readable.from(compress(content(), likely, memory), { objectMode: false }),

@@ -162,7 +162,7 @@ export const REFUSALS = {
   },
   'tunnel-busy': {
     status: 503,
-    sentence: 'The tunnel has no memory left to decompress the body.',
+    sentence: 'The tunnel has no memory left for this body.',
     fix: 'Send it again later; raise MEMORY_BYTES with the memory limit of the container, or add a replica.',
   },
   'tunnel-away': {
