@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { request, type ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Nginx, startNginx } from '../helpers/nginx.ts'
 import { post } from '../helpers/post.ts'
@@ -19,6 +20,7 @@ describe('nginx', requires('nginx'), () => {
   let tunnel: Upstream
   let web: Upstream
   let nginx: Nginx
+  let upgrades = 0
 
   beforeAll(async () => {
     tunnel = started.use(await startUpstream('tunnel'))
@@ -34,10 +36,7 @@ describe('nginx', requires('nginx'), () => {
         },
       }),
     )
-    web.server.on('upgrade', (_, socket) => {
-      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n')
-      socket.pipe(socket)
-    })
+    web.server.on('upgrade', () => upgrades++) // and no answer, as Next
   })
 
   afterAll(() => started.disposeAsync())
@@ -231,13 +230,22 @@ describe('nginx', requires('nginx'), () => {
     for (const asked of tunnel.asked) expect(asked.body.equals(body)).toBe(true)
   })
 
-  it('passes an upgraded connection', async () => {
-    const socket = connect(nginx.port, '127.0.0.1')
-    socket.write('GET /live HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n')
-    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 101 /)
-    socket.write('there')
-    expect(String((await once(socket, 'data'))[0])).toBe('there')
-    socket.destroy()
+  it('passes no Upgrade header on, and answers such a request without holding a connection to web', async () => {
+    const headers = 'Host: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n'
+    for (let i = 0; i < 100; i++) {
+      const socket = connect(nginx.port, '127.0.0.1')
+      socket.write(`GET /live HTTP/1.1\r\n${headers}\r\n`)
+      expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 /)
+      socket.destroy()
+    }
+    expect(upgrades).toBe(0)
+    expect(web.asked).toHaveLength(100)
+    for (const asked of web.asked) {
+      expect(asked.headers).not.toHaveProperty('upgrade')
+      expect(asked.headers).not.toHaveProperty('connection', 'upgrade')
+    }
+    const connections = await promisify(web.server.getConnections.bind(web.server))()
+    expect(connections).toBeLessThan(20)
   })
 
   it('passes events as they happen', async () => {
