@@ -136,8 +136,7 @@ describe('A tunnel', requires('nginx'), () => {
     await using rude = await startUpstream('rude', (_, response) => void response.destroy())
     await using kind = await startUpstream('kind')
     await using nginx = await startNginx({ tunnels: [rude.address, kind.address], web: NOBODY })
-    const answers = await Promise.all(Array.from({ length: 8 }, () => post(nginx.url, { body: 'envelope' })))
-    expect(answers.map(({ text }) => text)).toEqual(Array(8).fill('kind'))
+    for (let i = 0; i < 8; i++) expect((await post(nginx.url, { body: 'envelope' })).text).toBe('kind')
     expect(rude.asked).not.toEqual([])
   })
 

@@ -106,6 +106,8 @@ describe('Lists', () => {
     expect(lines({ TUNNELS: '127.0.0.1:9090 [::1]:9190' }, 'server ')).toEqual([
       'server 127.0.0.1:9090 max_fails=0;',
       'server [::1]:9190 max_fails=0;',
+      'server 127.0.0.1:9090 max_fails=0;',
+      'server [::1]:9190 max_fails=0;',
       'server 127.0.0.1:3000 max_fails=0;',
       'server {',
     ])

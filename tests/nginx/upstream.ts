@@ -8,7 +8,7 @@ import {
   type RequestListener,
   type ServerResponse,
 } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, Server as NetServer } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
 export type Asked = { method: string; url: string; headers: IncomingHttpHeaders; body: Buffer }
@@ -33,11 +33,24 @@ export async function startUpstream(name: string, answer?: (asked: Asked, respon
     address: `127.0.0.1:${port}`,
     asked,
     server,
+    /** Refuses new connections and leaves the existing ones open. */
+    refuse,
+    /** Refuses new connections and breaks off the existing ones, as the death of a process does. */
+    die,
     async [Symbol.asyncDispose](): Promise<void> {
-      server.close()
-      server.closeAllConnections()
+      if (!server.listening) return
+      die()
       await once(server, 'close')
     },
+  }
+
+  function refuse(): void {
+    NetServer.prototype.close.call(server) // that of the HTTP server closes idle connections too
+  }
+
+  function die(): void {
+    refuse()
+    server.closeAllConnections()
   }
 }
 
