@@ -2,14 +2,13 @@
 
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { connect } from 'node:net'
 import { Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startLoad } from '../helpers/load.ts'
 import { type Nginx, startNginx } from '../helpers/nginx.ts'
 import { freePort } from '../helpers/ports.ts'
 import { type Answered, post } from '../helpers/post.ts'
+import { exchangeRaw, sendRaw } from '../helpers/raw.ts'
 import { requires } from '../helpers/requirements.ts'
 import { startTunnel } from '../helpers/tunnel.ts'
 import { expectRefusal } from './own-refusal.ts'
@@ -58,28 +57,33 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
     ['a length that is none', 'POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: 1x\r\n\r\n'],
     ['an encoding nobody knows', 'POST /monitoring HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: x\r\n\r\n'],
     ['a request without a host', 'POST /monitoring HTTP/1.1\r\n\r\n'],
+    ['an old request without a host', 'POST /monitoring HTTP/1.0\r\n\r\n'],
+    ['a host with a user name', 'POST /monitoring HTTP/1.1\r\nHost: a@b\r\nConnection: close\r\n\r\n'],
     ['an HTTP that is yet to come', 'POST /monitoring HTTP/4.0\r\nHost: x\r\n\r\n'],
     ['what is no HTTP', 'EHLO mail.example\r\n\r\n'],
   ])('refuses %s', async (_, bytes) => {
-    expectRefusal(await say(nginx.port, bytes), 'request-malformed')
+    expectRefusal(await sendRaw(nginx.port, bytes), 'request-malformed')
   })
 
   it('refuses a method of its own in JSON too', async () => {
-    const answer = await say(nginx.port, 'TRACE /monitoring HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    const answer = await sendRaw(
+      nginx.port,
+      'TRACE /monitoring HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+    )
     expectRefusal(answer, 'method-unknown')
     expect(answer.headers.allow).toBe('POST, OPTIONS')
   })
 
   it('does not log the health check, which comes every 5 s', async () => {
     const before = nginx.logged().length
-    await say(nginx.port, 'TRACE / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
-    await say(nginx.port, 'EHLO mail.example\r\n\r\n')
+    await sendRaw(nginx.port, 'TRACE / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    await sendRaw(nginx.port, 'EHLO mail.example\r\n\r\n')
     await vi.waitFor(() => expect(nginx.logged().at(before)).toMatchObject({ status: 400 }))
   })
 
   it('says nothing to a body that stops coming, and logs it as 408', { timeout: 30_000 }, async () => {
     const half = 'POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nhalf'
-    expect(await heard(nginx.port, half)).toBe('')
+    expect(await exchangeRaw(nginx.port, half)).toBe('')
     await vi.waitFor(() =>
       expect(nginx.logged()).toContainEqual(
         expect.objectContaining({ method: 'POST', path: '/monitoring', status: 408 }),
@@ -177,24 +181,4 @@ async function announce(port: number, length: number): Promise<Answered> {
   const text = (await response.setEncoding('utf8').toArray()).join('')
   sender.destroy()
   return { status: response.statusCode, headers: response.headers, text, json: JSON.parse(text) }
-}
-
-/** Writes the bytes as they are, and gives all that comes back until the other side hangs up. */
-async function heard(port: number, bytes: string): Promise<string> {
-  const socket = connect(port, '127.0.0.1')
-  socket.write(bytes)
-  return text(socket)
-}
-
-/** The same, read as an answer. */
-async function say(port: number, bytes: string): Promise<Answered> {
-  const [head = '', body = ''] = (await heard(port, bytes)).split('\r\n\r\n')
-  const [line = '', ...lines] = head.split('\r\n')
-  const headers = lines.map((each) => /^(.*?): (.*)$/.exec(each)?.slice(1) ?? [])
-  return {
-    status: Number(line.split(' ')[1]),
-    headers: Object.fromEntries(headers.map(([name = '', value]) => [name.toLowerCase(), value])),
-    text: body,
-    json: JSON.parse(body),
-  }
 }

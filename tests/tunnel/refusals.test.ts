@@ -47,6 +47,7 @@ const PROVOCATIONS: Partial<Record<Code, (dsn: string) => Provocation>> = {
   'query-malformed': (dsn) => ({ path: '/monitoring?p=0456', body: errorOf(dsn) }),
   'query-mismatch': (dsn) => ({ path: '/monitoring?p=457', body: errorOf(dsn) }),
   'origin-foreign': (dsn) => ({ headers: { origin: 'https://evil.example' }, body: errorOf(dsn) }),
+  'request-malformed': (dsn) => ({ headers: { host: 'a@b' }, body: errorOf(dsn) }),
   'path-unknown': (dsn) => ({ path: '/elsewhere', body: errorOf(dsn) }),
   'method-unknown': (dsn) => ({ method: 'PUT', body: errorOf(dsn) }),
   'rate-limited': (dsn) => ({
@@ -67,7 +68,7 @@ const PROVOCATIONS: Partial<Record<Code, (dsn: string) => Provocation>> = {
 const ELSEWHERE: Code[] = ['inbox-full', 'spool-full', 'spool-unwritable', 'tunnel-busy']
 
 /** nginx gives these for the tunnel. */
-const OF_NGINX: Code[] = ['request-malformed', 'tunnel-away', 'tunnel-slow']
+const OF_NGINX: Code[] = ['tunnel-away', 'tunnel-slow']
 
 describe('A refusal', () => {
   const started = new AsyncDisposableStack()

@@ -7,6 +7,7 @@ import { createAdmin } from './admin.ts'
 import { createApp } from './app.ts'
 import { createEnds } from './ends.ts'
 import type { Parts } from './parts.ts'
+import { createPublicServer } from './public-server.ts'
 import { orRefuse } from './refusal-to-start.ts'
 import { findRemedies } from './remedies.ts'
 import { listen, ownAddress, stopNow, stopTaking } from './server.ts'
@@ -40,10 +41,7 @@ export function createTunnel(parts: Parts): Tunnel {
     isReady: () => publicServer.listening && !stopping,
     status: () => describeStatus({ ...parts, version: manifest.version, since }),
   })
-  const publicServer = createAdaptorServer({
-    fetch: app.fetch,
-    serverOptions: { keepAliveTimeout: IDLE_MS },
-  })
+  const publicServer = createPublicServer({ app, edge: parts.edge }, { keepAliveTimeout: IDLE_MS })
   const adminServer = createAdaptorServer({ fetch: admin.fetch })
   let reporting: NodeJS.Timeout | undefined
   let stopping = false

@@ -1,0 +1,69 @@
+/** Public HTTP server. It answers requests that never reach the app with the JSON of a rejection, where Node would send an empty response. */
+
+import { createServer, type Server, type ServerOptions, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { getRequestListener } from '@hono/node-server'
+import type { App } from './app.ts'
+import type { Edge } from './edge.ts'
+import { createRandomHex } from './random-hex.ts'
+import { Rejection, refusalBody } from './rejection.ts'
+
+export type PublicServerParts = {
+  app: App
+  edge: Edge
+}
+
+const MAX_HEADER_BYTES = 64 * 1024 // above the 32 KiB that nginx accepts and the headers that it adds
+const LINGER_MS = 2_000 // for reading the rest of a rejected request; closing at once could destroy the response on its way
+
+export function createPublicServer({ app, edge }: PublicServerParts, options: ServerOptions): Server {
+  const newRequestId = createRandomHex()
+  const listener = getRequestListener(app.fetch, { errorHandler: leaveUnanswered })
+  const server = createServer(
+    { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false, ...options },
+    async (incoming, outgoing) => {
+      await listener(incoming, outgoing)
+      if (!outgoing.headersSent) {
+        const rejection = new Rejection('request-malformed')
+        const { body, headers } = describe(rejection, edge(incoming).requestId)
+        outgoing.writeHead(rejection.status, headers).end(body)
+      }
+    },
+  )
+  server.on('clientError', rejectUnreadable)
+  server.on('checkExpectation', (incoming, outgoing) => server.emit('request', incoming, outgoing)) // RFC 9110 §10.1.1 permits to ignore it
+  return server
+
+  /** Handles what the parser refuses and what does not arrive in time. Node calls it again for all that arrives later. */
+  function rejectUnreadable(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Duplex): void {
+    if (!socket.writable) return
+    const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+    const rejection = new Rejection(isLate ? 'body-timeout' : 'request-malformed')
+    const { body, headers } = describe(rejection, givenRequestId(error.rawPacket) ?? newRequestId())
+    const lines = Object.entries({ ...headers, connection: 'close' }).map(
+      ([name, value]) => `${name}: ${value}`,
+    )
+    const head = [`HTTP/1.1 ${rejection.status} ${STATUS_CODES[rejection.status]}`, ...lines]
+    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS)
+    socket.once('close', () => clearTimeout(timer))
+  }
+}
+
+/** Hono's adapter fails only on a request of whose target and Host no URL can be made; the app catches its own errors. */
+function leaveUnanswered(): void {}
+
+function describe(rejection: Rejection, requestId: string) {
+  const body = refusalBody(rejection, requestId)
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    'x-request-id': requestId,
+  }
+  return { body, headers }
+}
+
+/** Finds the request id that nginx gave. The response repeats it and nothing else does, so that any peer may choose one. */
+function givenRequestId(packet: Buffer | undefined): string | undefined {
+  return /\r\nX-Request-Id: ([0-9a-f]{32})\r\n/i.exec(packet?.toString('latin1') ?? '')?.[1]
+}
