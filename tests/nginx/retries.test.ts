@@ -63,6 +63,14 @@ describe('An envelope that kills each replica it reaches', requires('nginx'), ()
     await post(nginx.url, { body: POISON, headers: { 'x-culvert-retry': '1' } })
     expect(marks().toSorted()).toEqual(['1', undefined, undefined])
   })
+
+  it('is sent on a connection of its own on its second try, which nginx does not keep', async () => {
+    const { replicas, nginx } = await startReplicas()
+    await post(nginx.url, { body: POISON })
+    const tries = replicas.flatMap(({ asked }) => asked.map(({ headers }) => headers))
+    const connections = tries.map((headers) => `${headers['x-culvert-retry']}, ${headers.connection}`)
+    expect(connections.toSorted()).toEqual(['1, close', 'undefined, undefined'])
+  })
 })
 
 describe('An honest envelope', requires('nginx'), () => {
