@@ -1,5 +1,6 @@
 /** The server's Sentry SDK: its reports go through the same tunnel as everyone's. */
 
+import { getDefaultIsolationScope } from '@sentry/core'
 import * as Sentry from '@sentry/nextjs'
 import type { Config } from './config.ts'
 import { followLab } from './lab-reports.ts'
@@ -23,13 +24,15 @@ export function startServerSdk({ browser, lab, privacySignal, serverTunnel }: Co
       tracesSampler: createSampler(tracesSampleRate, privacySignal, () => performance.now()),
     }),
     beforeSend: (event) => honour(event, privacySignal),
+    beforeBreadcrumb: (breadcrumb) => (isInRequest() ? breadcrumb : null),
     ...signalOptions(browser),
     traceLifecycle: 'static', // streamed spans go before it is known that theirs was a not-found page
     propagateTraceparent: traceparent,
     ignoreSpans: IGNORED_SPANS,
     integrations: (usual) => [
-      ...usual.filter(({ name }) => !SESSIONS.includes(name)),
+      ...usual.filter(({ name }) => !REPLACED.includes(name)),
       Sentry.httpIntegration({ disableIncomingRequestSpans: true, sessions: false }),
+      Sentry.nativeNodeFetchIntegration({ breadcrumbs: false }),
       ...(logs ? [Sentry.consoleLoggingIntegration()] : []),
     ],
     transportOptions: { bufferSize: WAITING },
@@ -38,12 +41,22 @@ export function startServerSdk({ browser, lab, privacySignal, serverTunnel }: Co
   if (lab && client) followLab(client)
 }
 
-/** Sessions are of visitors, and their browsers tell of them; a server would count health checks, and one that lives on as crashed. */
-const SESSIONS = ['Http', 'ProcessSession']
+/**
+ * Integrations that are left out, or set up differently.
+ * Sessions belong to visitors, and their browsers report them: a server would count health checks, and an error that it survived as a crash.
+ * `NodeFetch` adds its breadcrumb when the response arrives, in the async context of the request that opened the connection: on a reused
+ * connection that is another visitor's request.
+ */
+const REPLACED = ['Http', 'NodeFetch', 'ProcessSession']
+
+/** Returns whether the code runs for a request. Each request's scope is a copy of the default one, so that must hold no breadcrumb. */
+function isInRequest(): boolean {
+  return Sentry.getIsolationScope() !== getDefaultIsolationScope()
+}
 
 /** Of whoever watches us, operators at the console among them, of what every page fetches, and of what runs before each of them, which would count each twice. */
 const IGNORED_SPANS = [
-  /^GET \/(healthz|favicon\.ico|icon\.svg|settings\.json)$/,
+  /^GET \/(healthz|favicon\.ico|icon\.svg|settings\.json|receipt\.json)$/, // the last has a secret in its query
   /^\w+ \/console(\/|$)/,
   /^middleware /,
 ]

@@ -1,6 +1,5 @@
 /** The one watch of this process: it looks at the replicas whether or not anybody is signed in, so that there is a past to show. */
 
-import { suppressTracing } from '@sentry/nextjs'
 import type { Refusals, ReplicaStatus } from 'tunnel/contract'
 import { held } from '../held.ts'
 import { ask, type Door, originsOf } from '../tunnels.ts'
@@ -55,9 +54,8 @@ async function metricsOf(door: Door, origin: string): Promise<string> {
   return (await askPlainly(door, `${origin}/metrics`)).text()
 }
 
-/** Looks belong to nobody's trace. */
 async function askPlainly(door: Door, url: string): Promise<Response> {
-  const response = await suppressTracing(() => ask(door, url))
+  const response = await ask(door, url)
   if (!response.ok) throw new Error(`${url} answered ${response.status}`)
   return response
 }
