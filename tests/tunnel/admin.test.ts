@@ -106,6 +106,10 @@ describe('The admin port', () => {
     expect(read.headers.get('content-type')).toBe('application/x-sentry-envelope')
     expect(read.headers.get('content-disposition')).toBe('attachment')
     expect(read.headers.get('x-content-type-options')).toBe('nosniff')
+    const beginning = await tunnel.admin(`/inbox/${entries[1].id}?first=20`)
+    expect(Buffer.from(await beginning.arrayBuffer())).toEqual(first?.subarray(0, 20))
+    for (const wrong of ['0', '-1', 'x', '', '1048577'])
+      expect((await tunnel.admin(`/inbox/${entries[1].id}?first=${wrong}`)).status).toBe(400)
     expect((await tunnel.admin('/inbox/none')).status).toBe(404)
   })
 

@@ -6,13 +6,14 @@ import { download, onlySaying, onlyWith } from './admin-answers.ts'
 import type { Inbox } from './inbox.ts'
 
 const MOST_LISTED = 200
+const MOST_FIRST = 1024 * 1024 // bytes, 1 MiB
 
 export function createInboxAdmin(inbox: Inbox, acts: Acts): Hono {
   const app = new Hono()
   app.get('/', onlySaying('limit', 'after', 'type'), list)
   app.delete('/', onlySaying('all'), deleteAll)
   app.all('/', onlyWith('GET, DELETE'))
-  app.get('/:id', onlySaying(), read)
+  app.get('/:id', onlySaying('first'), read)
   app.delete('/:id', onlySaying(), deleteOne)
   app.all('/:id', onlyWith('GET, DELETE'))
   return app
@@ -32,10 +33,16 @@ export function createInboxAdmin(inbox: Inbox, acts: Acts): Hono {
 
   function read(c: Context): Response {
     const id = c.req.param('id') ?? ''
-    const envelope = inbox.read(id)
+    const first = c.req.query('first')
+    if (
+      first !== undefined &&
+      !(/^\d{1,7}$/.test(first) && Number(first) >= 1 && Number(first) <= MOST_FIRST)
+    )
+      return c.json({ detail: `first is a number of bytes from 1 to ${MOST_FIRST}.` }, 400)
+    const envelope = inbox.read(id, first === undefined ? undefined : Number(first))
     if (!envelope) return gone(c)
     acts.tell(c, 'inbox-read', { id })
-    return download(c, new Uint8Array(envelope))
+    return download(c, envelope)
   }
 
   function deleteOne(c: Context): Response {

@@ -15,7 +15,8 @@ export type Inbox = {
   keep(entry: InboxEntry, network: string, envelope: Buffer): void
   /** Newest first, from the one after `after` on, which is the `next` of the page before; with `type`, those that have such an item. */
   list(limit: number, after?: number, type?: string): InboxPage
-  read(id: string): Buffer | undefined
+  /** The envelope, or its `first` bytes. */
+  read(id: string, first?: number): Buffer<ArrayBuffer> | undefined
   count(): number
   /** `false` when it was not there. */
   delete(id: string): boolean
@@ -74,6 +75,7 @@ export function openInbox(file: string, bounds: InboxBounds, now: () => number):
     'SELECT seq, id, time, event_id AS eventId, bytes, types FROM inbox WHERE seq < ? AND instr(types, ?) > 0 ORDER BY seq DESC LIMIT ?',
   )
   const one = db.prepare('SELECT envelope FROM inbox WHERE id = ?')
+  const beginning = db.prepare('SELECT substr(envelope, 1, ?) AS envelope FROM inbox WHERE id = ?')
   const dropOld = db.prepare('DELETE FROM inbox WHERE time < ?')
   const ofNetwork = db.prepare(
     'SELECT count(*) AS envelopes, coalesce(sum(bytes), 0) AS bytes FROM inbox WHERE network = ?',
@@ -146,9 +148,10 @@ export function openInbox(file: string, bounds: InboxBounds, now: () => number):
     }
   }
 
-  function read(id: string): Buffer | undefined {
-    const envelope = one.get(id)?.envelope
-    return envelope instanceof Uint8Array ? Buffer.from(envelope) : undefined
+  function read(id: string, first?: number): Buffer<ArrayBuffer> | undefined {
+    const envelope = (first === undefined ? one.get(id) : beginning.get(first, id))?.envelope
+    if (!(envelope instanceof Uint8Array)) return undefined
+    return Buffer.from(envelope.buffer, envelope.byteOffset, envelope.byteLength) // a view: it may be 100 MiB
   }
 }
 
