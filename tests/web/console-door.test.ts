@@ -170,6 +170,99 @@ describe('Signing in', () => {
   })
 })
 
+describe('The device cookie', () => {
+  /** Signs in and gives the device cookie, with its attributes. */
+  async function deviceOf(
+    url: string,
+    password = PASSWORD,
+    headers: Record<string, string> = fromElsewhere(),
+  ) {
+    const { status, devices } = await attempt(url, password, headers)
+    expect(status).toBe(true)
+    const [whole = ''] = devices
+    return { whole, cookie: whole.split(';')[0] ?? '' }
+  }
+
+  async function attempt(url: string, password: string, headers: Record<string, string>) {
+    const response = await fetch(`${url}/console/session`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { origin: new URL(url).origin, ...headers },
+      body: new URLSearchParams({ password }),
+    })
+    const cookies = response.headers.getSetCookie()
+    return {
+      status: cookies.some((cookie) => cookie.startsWith('culvert_console=')),
+      devices: cookies.filter((cookie) => cookie.startsWith('culvert_device=')),
+      isDelayed: /wait=\d/.test(response.headers.get('location') ?? ''),
+    }
+  }
+
+  async function failUntilDelayed(url: string, headers: Record<string, string>): Promise<void> {
+    for (let n = 0; n < 30; n++) if ((await attempt(url, 'wrong', headers)).isDelayed) return
+    throw new Error('30 wrong attempts were not delayed')
+  }
+
+  it('is given at sign-in only, to the sign-in alone, and over TLS only where there is TLS', async () => {
+    const { whole } = await deviceOf(web.url)
+    for (const part of [
+      /; HttpOnly/i,
+      /; SameSite=strict/i,
+      /; Path=\/console\/session/,
+      /; Max-Age=15552000/,
+    ])
+      expect(whole).toMatch(part)
+    expect(whole).not.toMatch(/Secure/)
+    const tls = await deviceOf(web.url, PASSWORD, { ...fromElsewhere(), 'x-forwarded-proto': 'https' })
+    expect(tls.whole).toMatch(/; Secure/)
+    expect((await attempt(web.url, 'wrong', fromElsewhere())).devices).toEqual([])
+  })
+
+  it('lets its browser sign in while an attacker at the same address is delayed', async () => {
+    const headers = fromElsewhere()
+    const { cookie } = await deviceOf(web.url)
+    await failUntilDelayed(web.url, headers)
+    expect(await attempt(web.url, PASSWORD, { ...headers, cookie })).toMatchObject({ status: true })
+    await failUntilDelayed(web.url, headers)
+    expect(await attempt(web.url, PASSWORD, headers)).toMatchObject({ status: false, isDelayed: true })
+  })
+
+  it('counts as none when it is forged', async () => {
+    const headers = fromElsewhere()
+    const { cookie } = await deviceOf(web.url)
+    await failUntilDelayed(web.url, headers)
+    const [id = '', expires = '', signature = ''] = cookie.split('.')
+    for (const forged of [
+      `${id}.${Number(expires) + 1}.${signature}`,
+      `culvert_device=${'A'.repeat(22)}.9.x`,
+    ]) {
+      await failUntilDelayed(web.url, headers)
+      expect(await attempt(web.url, PASSWORD, { ...headers, cookie: forged })).toMatchObject({
+        isDelayed: true,
+      })
+    }
+  })
+
+  it('is on hold alone after too many failures with it', async () => {
+    const headers = fromElsewhere()
+    const [stolen, other] = [await deviceOf(web.url), await deviceOf(web.url)]
+    await failUntilDelayed(web.url, { ...headers, cookie: stolen.cookie })
+    expect((await attempt(web.url, PASSWORD, { ...headers, cookie: other.cookie })).status).toBe(true)
+    expect((await attempt(web.url, PASSWORD, fromElsewhere())).status).toBe(true)
+  })
+
+  it('is worth nothing once the password is another', async () => {
+    const changed = `${PASSWORD}-changed`
+    const { cookie } = await deviceOf(web.url)
+    await using after = await startWeb({ OPERATOR_PASSWORD: changed })
+    const headers = fromElsewhere()
+    await failUntilDelayed(after.url, headers)
+    expect((await attempt(after.url, changed, { ...headers, cookie })).isDelayed).toBe(true)
+    const { cookie: newer } = await deviceOf(after.url, changed)
+    expect((await attempt(after.url, changed, { ...headers, cookie: newer })).status).toBe(true)
+  })
+})
+
 describe('What acts', () => {
   const acting = routes.filter((route) => methodsOf(route).includes('POST')).map(({ path }) => path)
 

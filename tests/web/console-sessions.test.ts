@@ -1,8 +1,10 @@
 /** How long somebody stays signed in, and how guesses are slowed down, by a clock of our own. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
+import { createDevices } from '../../web/lib/console/devices.ts'
 import { createSessions } from '../../web/lib/console/sessions.ts'
-import { createTries } from '../../web/lib/console/tries.ts'
+import { createAttempts, createTries } from '../../web/lib/console/tries.ts'
+import { createQueue } from '../../web/lib/one-at-a-time.ts'
 
 const SECOND = 1_000
 const HOUR = 60 * 60 * SECOND
@@ -76,5 +78,87 @@ describe('Guessing the password', () => {
     for (let n = 0; n < 5; n++) for (const network of ['first', 'second']) tries.take(network)
     for (let n = 0; n < 9_999; n++) tries.take(`other-${n}`)
     expect([tries.take('second'), tries.take('first')]).toEqual([1, 0])
+  })
+})
+
+describe('createAttempts', () => {
+  const failUntilDelayed = (begin: () => { wait: number }) => {
+    for (let n = 0; n < 50 && begin().wait === 0; n++);
+    return begin().wait
+  }
+
+  it('does not delay a known device whose network has used up its attempts', () => {
+    const attempts = createAttempts(() => time)
+    expect(failUntilDelayed(() => attempts.begin('a', undefined))).toBeGreaterThan(0)
+    expect(attempts.begin('a', 'laptop').wait).toBe(0)
+  })
+
+  it('puts a device with too many failures on hold, and no other device and no network', () => {
+    const attempts = createAttempts(() => time)
+    for (let n = 0; n < 5; n++) expect(attempts.begin('a', 'stolen').wait).toBe(0)
+    expect(failUntilDelayed(() => attempts.begin('a', 'stolen'))).toBeGreaterThan(0) // as its network
+    expect(attempts.begin('a', 'laptop').wait).toBe(0)
+    expect(attempts.begin('b', undefined).wait).toBe(0)
+  })
+
+  it('counts the attempts of a device on hold for its network', () => {
+    const attempts = createAttempts(() => time)
+    for (let n = 0; n < 10; n++) expect(attempts.begin('a', 'stolen').wait).toBe(0)
+    expect(attempts.begin('a', undefined).wait).toBeGreaterThan(0)
+  })
+
+  it('leaves the delay of a network as it is when a known device there signs in', () => {
+    const attempts = createAttempts(() => time)
+    const wait = failUntilDelayed(() => attempts.begin('a', undefined))
+    attempts.begin('a', 'laptop').succeed()
+    expect(attempts.begin('a', undefined).wait).toBe(wait)
+  })
+})
+
+describe('createDevices', () => {
+  const DAY = 24 * HOUR
+  const devices = createDevices('key', () => time)
+
+  it('identifies a cookie of its own for 180 days', () => {
+    const cookie = devices.issue()
+    const id = devices.identify(cookie)
+    expect(id).toMatch(/^[\w-]{22}$/)
+    time += 180 * DAY - 1
+    expect(devices.identify(cookie)).toBe(id)
+    time += 1
+    expect(devices.identify(cookie)).toBeUndefined()
+  })
+
+  it('identifies no cookie that is forged, changed or signed with another key', () => {
+    const cookie = devices.issue()
+    const [id, expires, signature] = cookie.split('.')
+    const later = `${id}.${Number(expires) + DAY}.${signature}`
+    const other = `${'A'.repeat(22)}.${expires}.${signature}`
+    const another = createDevices('another', () => time).issue()
+    for (const forged of [undefined, '', 'x', later, other, another, `${cookie}x`, cookie.slice(0, -1)])
+      expect(devices.identify(forged)).toBeUndefined()
+  })
+
+  it('gives each cookie another id', () => {
+    const ids = Array.from({ length: 100 }, () => devices.identify(devices.issue()))
+    expect(new Set(ids).size).toBe(100)
+  })
+})
+
+describe('createQueue', () => {
+  it('runs one task at a time, in order, also after one that fails', async () => {
+    const inTurn = createQueue()
+    let running = 0
+    const most: number[] = []
+    const task = (n: number) =>
+      inTurn(async () => {
+        most.push(++running)
+        await new Promise(setImmediate)
+        running--
+        if (n === 1) throw new Error('failed')
+        return n
+      }).catch(() => 'failed')
+    expect(await Promise.all([0, 1, 2, 3].map(task))).toEqual([0, 'failed', 2, 3])
+    expect(most).toEqual([1, 1, 1, 1])
   })
 })

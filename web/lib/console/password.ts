@@ -2,6 +2,7 @@
 
 import { createHash, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
+import { createQueue } from '../one-at-a-time.ts'
 
 export const SHORTEST_PASSWORD = 12
 
@@ -23,13 +24,18 @@ export function passwordProblem(configured: string): string | undefined {
     : undefined
 }
 
+/** Each derivation takes some 32 MiB: strangers at many addresses may ask for many at once. */
+const inTurn = createQueue()
+
 /** Takes as long for a wrong guess as for the right one. */
 export async function isPassword(configured: string, guess: string): Promise<boolean> {
   const [, cost, blocks, lanes, salt = '', hash = ''] = HASH.exec(configured) ?? []
   if (hash === '') return timingSafeEqual(digest(configured), digest(guess))
   const expected = Buffer.from(hash, 'base64url')
   const parameters = { N: Number(cost), r: Number(blocks), p: Number(lanes), maxmem: 512 * 1024 * 1024 }
-  const derived = await derive(guess, Buffer.from(salt, 'base64url'), expected.length, parameters)
+  const derived = await inTurn(() =>
+    derive(guess, Buffer.from(salt, 'base64url'), expected.length, parameters),
+  )
   return timingSafeEqual(derived, expected)
 }
 

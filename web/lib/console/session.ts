@@ -6,9 +6,11 @@ import { sealData, unsealData } from 'iron-session'
 import { cookies, headers } from 'next/headers'
 import type { Config } from '../config.ts'
 import { held } from '../held.ts'
+import { createDevices, DEVICE_MS, type Devices } from './devices.ts'
 import { createSessions, SESSION_MS, type Sessions } from './sessions.ts'
 
 const COOKIE = 'culvert_console'
+const DEVICE_COOKIE = 'culvert_device'
 
 const sessions = (): Sessions => held('sessions', () => createSessions(Date.now))
 
@@ -30,13 +32,31 @@ export async function currentSession({ operatorPassword }: Config): Promise<stri
 export async function startSession(operatorPassword: string): Promise<void> {
   const id = sessions().open()
   const seal = await sealData({ id }, { password: cookieKey(operatorPassword), ttl: SESSION_MS / 1000 })
-  ;(await cookies()).set(COOKIE, seal, {
+  const jar = await cookies()
+  const secure = (await headers()).get('x-forwarded-proto') === 'https'
+  jar.set(COOKIE, seal, {
     httpOnly: true,
     sameSite: 'lax', // a link to the console, from a chat or a ticket, opens it; what acts asks for more (`same-site.ts`)
-    secure: (await headers()).get('x-forwarded-proto') === 'https',
+    secure,
     path: '/console',
     maxAge: SESSION_MS / 1000,
   })
+  jar.set(DEVICE_COOKIE, devicesOf(operatorPassword).issue(), {
+    httpOnly: true,
+    sameSite: 'strict',
+    secure,
+    path: '/console/session',
+    maxAge: DEVICE_MS / 1000,
+  })
+}
+
+/** Returns the id of the browser, if it has signed in before with this password. */
+export async function currentDevice(operatorPassword: string): Promise<string | undefined> {
+  return devicesOf(operatorPassword).identify((await cookies()).get(DEVICE_COOKIE)?.value)
+}
+
+function devicesOf(operatorPassword: string): Devices {
+  return createDevices(deriveKey(operatorPassword, 'culvert device key'), Date.now)
 }
 
 export async function endSession(settings: Config): Promise<void> {
@@ -45,10 +65,11 @@ export async function endSession(settings: Config): Promise<void> {
   ;(await cookies()).delete({ name: COOKIE, path: '/console' })
 }
 
-/** Follows from the password, so that changing it ends every session; remembered, since it is slow on purpose. */
 function cookieKey(password: string): string {
-  const keys = held('cookie keys', () => new Map<string, string>())
-  const key = keys.get(password) ?? scryptSync(password, 'culvert cookie key', 32).toString('hex')
-  keys.set(password, key)
-  return key
+  return deriveKey(password, 'culvert cookie key')
+}
+
+/** Follows from the password, so that changing it ends every session and forgets every device; remembered, since it is slow on purpose. */
+function deriveKey(password: string, purpose: string): string {
+  return held(purpose, () => scryptSync(password, purpose, 32).toString('hex'))
 }

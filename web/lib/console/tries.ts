@@ -7,6 +7,34 @@ export type Tries = {
   forgive(network: string): void
 }
 
+/** An attempt to sign in. */
+export type Attempt = {
+  /** Seconds to wait before the next attempt; 0 when this one may be made. */
+  wait: number
+  /** Reports that the password was right. */
+  succeed(): void
+}
+
+export type Attempts = {
+  /** `device` is the id of a browser that has signed in before. */
+  begin(network: string, device: string | undefined): Attempt
+}
+
+/**
+ * Counts the attempts of a known device apart from those of its network: strangers at the same address do not delay it. A device with
+ * too many failures is on hold, and counts as its network does until that is over.
+ */
+export function createAttempts(now: () => number): Attempts {
+  const [byNetwork, byDevice] = [createTries(now), createTries(now)]
+  return { begin }
+
+  function begin(network: string, device: string | undefined): Attempt {
+    if (device !== undefined && byDevice.take(device) === 0)
+      return { wait: 0, succeed: () => byDevice.forgive(device) }
+    return { wait: byNetwork.take(network), succeed: () => byNetwork.forgive(network) }
+  }
+}
+
 const FREE = 5
 const LONGEST_MS = 15 * 60 * 1000 // 15 min
 const MOST = 10_000 // networks; past them the one that has been quiet longest is forgotten

@@ -6,8 +6,8 @@ import { openConsole } from '../../../lib/console/console.ts'
 import { isPassword } from '../../../lib/console/password.ts'
 import { returnPath, SIGN_IN } from '../../../lib/console/places.ts'
 import { isOurs } from '../../../lib/console/same-site.ts'
-import { startSession } from '../../../lib/console/session.ts'
-import { createTries } from '../../../lib/console/tries.ts'
+import { currentDevice, startSession } from '../../../lib/console/session.ts'
+import { createAttempts } from '../../../lib/console/tries.ts'
 import { held } from '../../../lib/held.ts'
 import { networkOf } from '../../../lib/visitor.ts'
 
@@ -24,13 +24,12 @@ export async function POST(request: Request): Promise<Response> {
   const form = await request.formData().catch(() => undefined)
   const [given, to] = [form?.get('password'), returnPath(textOf(form?.get('to')))]
   const back = (trouble: string) => go(`${SIGN_IN}?${trouble}&to=${encodeURIComponent(to)}`)
-  const tries = held('tries', () => createTries(Date.now))
-  const network = networkOf(request.headers)
-  const wait = tries.take(network)
-  if (wait > 0) return back(`wait=${wait}`)
+  const attempts = held('attempts', () => createAttempts(Date.now))
+  const attempt = attempts.begin(networkOf(request.headers), await currentDevice(operatorPassword))
+  if (attempt.wait > 0) return back(`wait=${attempt.wait}`)
   if (typeof given !== 'string' || given.length > LONGEST) return back('wrong=1')
   if (!(await isPassword(operatorPassword, given))) return back('wrong=1')
-  tries.forgive(network)
+  attempt.succeed()
   await startSession(operatorPassword)
   return go(to)
 }

@@ -1,0 +1,10 @@
+/** Runs tasks one after the other, in the order they come: for those that take much memory. */
+
+export function createQueue(): <T>(task: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve()
+  return function run(task) {
+    const result = last.then(task)
+    last = result.catch(() => {})
+    return result
+  }
+}
