@@ -27,6 +27,7 @@ export async function startWeb(env: Record<string, string> = {}) {
   return {
     url,
     port,
+    pid: web.child.pid,
     /** What it wrote so far. */
     said: web.said,
     exited: web.exited,

@@ -6,7 +6,7 @@ import { download, onlySaying, onlyWith } from './admin-answers.ts'
 import type { Inbox } from './inbox.ts'
 
 const MOST_LISTED = 200
-const MOST_FIRST = 1024 * 1024 // bytes, 1 MiB
+const MOST_FIRST = 16 * 1024 * 1024 // bytes, 16 MiB
 
 export function createInboxAdmin(inbox: Inbox, acts: Acts): Hono {
   const app = new Hono()
@@ -36,11 +36,12 @@ export function createInboxAdmin(inbox: Inbox, acts: Acts): Hono {
     const first = c.req.query('first')
     if (
       first !== undefined &&
-      !(/^\d{1,7}$/.test(first) && Number(first) >= 1 && Number(first) <= MOST_FIRST)
+      !(/^\d{1,8}$/.test(first) && Number(first) >= 1 && Number(first) <= MOST_FIRST)
     )
       return c.json({ detail: `first is a number of bytes from 1 to ${MOST_FIRST}.` }, 400)
     const envelope = inbox.read(id, first === undefined ? undefined : Number(first))
     if (!envelope) return gone(c)
+    if (first !== undefined) c.header('x-envelope-bytes', String(inbox.size(id)))
     acts.tell(c, 'inbox-read', { id })
     return download(c, envelope)
   }

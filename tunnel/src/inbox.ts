@@ -17,6 +17,8 @@ export type Inbox = {
   list(limit: number, after?: number, type?: string): InboxPage
   /** The envelope, or its `first` bytes. */
   read(id: string, first?: number): Buffer<ArrayBuffer> | undefined
+  /** Bytes of an envelope. */
+  size(id: string): number | undefined
   count(): number
   /** `false` when it was not there. */
   delete(id: string): boolean
@@ -76,6 +78,7 @@ export function openInbox(file: string, bounds: InboxBounds, now: () => number):
   )
   const one = db.prepare('SELECT envelope FROM inbox WHERE id = ?')
   const beginning = db.prepare('SELECT substr(envelope, 1, ?) AS envelope FROM inbox WHERE id = ?')
+  const sizeOfOne = db.prepare('SELECT length(envelope) AS bytes FROM inbox WHERE id = ?')
   const dropOld = db.prepare('DELETE FROM inbox WHERE time < ?')
   const ofNetwork = db.prepare(
     'SELECT count(*) AS envelopes, coalesce(sum(bytes), 0) AS bytes FROM inbox WHERE network = ?',
@@ -94,6 +97,7 @@ export function openInbox(file: string, bounds: InboxBounds, now: () => number):
     keep,
     list,
     read,
+    size,
     count: () => Number(total.get()?.envelopes),
     delete: (id) => deleteOne.run(id).changes > 0,
     deleteAll,
@@ -146,6 +150,11 @@ export function openInbox(file: string, bounds: InboxBounds, now: () => number):
       deleted += Number(changes)
       if (changes < AT_A_TIME) return deleted
     }
+  }
+
+  function size(id: string): number | undefined {
+    const row = sizeOfOne.get(id)
+    return row && Number(row.bytes)
   }
 
   function read(id: string, first?: number): Buffer<ArrayBuffer> | undefined {

@@ -35,7 +35,7 @@ export const DATA_POLICY = "default-src 'none'; sandbox"
 
 /** Whether what is at this path was written by a stranger, and is handed out as it is. */
 export function isData(path: string): boolean {
-  return /^\/console\/(inbox\/[^/]+\/items\/|spool\/[^/]+\/envelope$)/.test(path)
+  return /^\/console\/(inbox\/[^/]+\/items\/|(inbox|spool)\/[^/]+\/envelope$)/.test(path)
 }
 
 /** The nonce of the policy that `proxy.ts` hands on with a request. */

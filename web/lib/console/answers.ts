@@ -17,3 +17,15 @@ export function events(stream: ReadableStream<Uint8Array>): Response {
 export function seeOther(path: string): Response {
   return new Response(null, { status: 303, headers: { location: path, 'cache-control': 'no-store' } })
 }
+
+/** A stranger's envelope as a download. */
+export function envelopeFile(id: string, envelope: ReadableStream<Uint8Array>): Response {
+  return new Response(envelope, {
+    headers: {
+      'content-type': 'application/octet-stream',
+      'content-disposition': `attachment; filename="${id.replaceAll(/[^\w-]/g, '')}.envelope"`,
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'private, no-store',
+    },
+  })
+}

@@ -15,6 +15,7 @@ import type {
 } from 'tunnel/contract'
 import { type Config, config } from '../config.ts'
 import { ask, originsOf } from '../tunnels.ts'
+import { READ_BYTES } from './bounds.ts'
 import type { Cursor } from './cursor.ts'
 import { streamFeed } from './feed.ts'
 import { returnPath, SIGN_IN } from './places.ts'
@@ -41,11 +42,17 @@ export type Console = {
    * there is no inbox.
    */
   inbox(after?: string, type?: string): Promise<{ entries: InboxEntry[]; next?: string } | undefined>
-  envelope(id: string): Promise<Buffer | undefined>
+  /** The beginning of a kept envelope, as much as a page shows, to be read within 10 s; and the size of all of it. */
+  envelope(id: string): Promise<{ start: ReadableStream<Uint8Array>; bytes: number } | undefined>
+  /** A kept envelope for a download, which takes as long as its reader does. */
+  envelopeDownload(id: string): Promise<ReadableStream<Uint8Array> | undefined>
+  /** The first bytes of a kept envelope. */
+  envelopeStart(id: string): Promise<Buffer | undefined>
   removeEnvelope(id: string): Promise<boolean>
   /** What waits in one spool, a page of it; `undefined` when no replica tells. */
   waiting(spool: string, query: URLSearchParams): Promise<SpoolPage | undefined>
-  waitingOne(spool: string, id: string): Promise<SpoolEnvelope | undefined>
+  /** `too large`: its headers are more than a page can show. */
+  waitingOne(spool: string, id: string): Promise<SpoolEnvelope | 'too large' | undefined>
   waitingBytes(spool: string, id: string): Promise<ReadableStream<Uint8Array> | undefined>
   actOnSpool(order: SpoolOrder): Promise<SpoolDone>
 }
@@ -93,6 +100,8 @@ function createConsole(settings: Config, session: string): Console {
     seen,
     inbox,
     envelope,
+    envelopeDownload,
+    envelopeStart,
     removeEnvelope,
     waiting,
     waitingOne,
@@ -146,7 +155,10 @@ function createConsole(settings: Config, session: string): Console {
         })
         return `/inbox?${query}`
       },
-      async (response, origin) => ({ origin, page: (await response.json()) as InboxPage }),
+      async (response, origin) => ({
+        origin,
+        page: (await jsonWithin(response, READ_BYTES.inboxPage)) as InboxPage,
+      }),
     )
     if (pages.length === 0) return undefined
     const byId = new Map(pages.flatMap(({ page }) => page.entries).map((entry) => [entry.id, entry]))
@@ -157,9 +169,21 @@ function createConsole(settings: Config, session: string): Console {
     return { entries, ...(next.size > 0 && { next: next.toString() }) }
   }
 
-  async function envelope(id: string): Promise<Buffer | undefined> {
-    const response = await askFirst(`/inbox/${encodeURIComponent(id)}`)
-    return response && Buffer.from(await response.arrayBuffer())
+  async function envelope(
+    id: string,
+  ): Promise<{ start: ReadableStream<Uint8Array>; bytes: number } | undefined> {
+    const response = await askFirst(`/inbox/${encodeURIComponent(id)}?first=${READ_BYTES.envelope}`)
+    if (!response?.body) return undefined
+    return { start: response.body, bytes: Number(response.headers.get('x-envelope-bytes')) }
+  }
+
+  async function envelopeDownload(id: string): Promise<ReadableStream<Uint8Array> | undefined> {
+    return (await askFirst(`/inbox/${encodeURIComponent(id)}`, true))?.body ?? undefined
+  }
+
+  async function envelopeStart(id: string): Promise<Buffer | undefined> {
+    const response = await askFirst(`/inbox/${encodeURIComponent(id)}?first=${READ_BYTES.name}`)
+    return response && readWithin(response, READ_BYTES.name).catch(() => undefined)
   }
 
   async function removeEnvelope(id: string): Promise<boolean> {
@@ -176,13 +200,14 @@ function createConsole(settings: Config, session: string): Console {
     return response && ((await response.json()) as SpoolPage)
   }
 
-  async function waitingOne(spool: string, id: string): Promise<SpoolEnvelope | undefined> {
+  async function waitingOne(spool: string, id: string): Promise<SpoolEnvelope | 'too large' | undefined> {
     const response = await askSpool(spool, `/${encodeURIComponent(id)}`)
-    return response && ((await response.json()) as SpoolEnvelope)
+    const json = response && (await jsonWithin(response, READ_BYTES.spoolEntry).catch(ifTooLarge))
+    return json as SpoolEnvelope | 'too large' | undefined
   }
 
   async function waitingBytes(spool: string, id: string): Promise<ReadableStream<Uint8Array> | undefined> {
-    return (await askSpool(spool, `/${encodeURIComponent(id)}/envelope`))?.body ?? undefined
+    return (await askSpool(spool, `/${encodeURIComponent(id)}/envelope`, true))?.body ?? undefined
   }
 
   /** Once, and by one replica: what is not answered may have been done, and done again it would hit what came since. */
@@ -199,9 +224,9 @@ function createConsole(settings: Config, session: string): Console {
   }
 
   /** Any replica that shares it will do; the first that answers. */
-  async function askSpool(spool: string, path: string): Promise<Response | undefined> {
+  async function askSpool(spool: string, path: string, isDownload = false): Promise<Response | undefined> {
     for (const origin of await sharing(spool)) {
-      const response = await askAtLength(`${origin}/spool${path}`)
+      const response = await askAtLength(`${origin}/spool${path}`, {}, isDownload)
       if (response) return response.ok ? response : undefined
     }
     return undefined
@@ -220,18 +245,24 @@ function createConsole(settings: Config, session: string): Console {
   }
 
   /** `undefined` when no answer comes. */
-  async function askAtLength(url: string, init: RequestInit = {}): Promise<Response | undefined> {
-    const signal = AbortSignal.timeout(LONGEST_MS)
-    return ask(settings, url, { ...init, headers: await onBehalf(), signal }).catch(() => undefined)
+  async function askAtLength(
+    url: string,
+    init: RequestInit = {},
+    isDownload = false,
+  ): Promise<Response | undefined> {
+    const timeout = startTimeout()
+    const options = { ...init, headers: await onBehalf(), signal: timeout.signal }
+    const response = await ask(settings, url, options).catch(() => undefined)
+    if (isDownload) timeout.clear()
+    return response
   }
 
   /** The first good answer; those of the others are not read. */
-  async function askFirst(path: string): Promise<Response | undefined> {
+  async function askFirst(path: string, isDownload = false): Promise<Response | undefined> {
     const behalf = await onBehalf()
     const asked = (await answering()).map((origin) => {
-      const stop = new AbortController()
-      const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(LONGEST_MS)])
-      return { stop, answer: ask(settings, origin + path, { headers: behalf, signal }) }
+      const timeout = startTimeout()
+      return { timeout, answer: ask(settings, origin + path, { headers: behalf, signal: timeout.signal }) }
     })
     const good = asked.map(async (each) => {
       const response = await each.answer
@@ -239,7 +270,8 @@ function createConsole(settings: Config, session: string): Console {
       return { each, response }
     })
     const first = await Promise.any(good).catch(() => undefined)
-    for (const each of asked) if (each !== first?.each) each.stop.abort()
+    for (const each of asked) if (each !== first?.each) each.timeout.abort()
+    if (isDownload) first?.each.timeout.clear()
     return first?.response
   }
 
@@ -258,6 +290,41 @@ function createConsole(settings: Config, session: string): Console {
     })
     return (await Promise.all(answers.map((answer) => answer.catch(() => [])))).flat()
   }
+}
+
+/** Aborts a request after 10 s, its body included, unless it is cleared before. */
+function startTimeout() {
+  const controller = new AbortController()
+  const timer = setTimeout(() => controller.abort(), LONGEST_MS).unref()
+  const clear = () => clearTimeout(timer)
+  const abort = () => {
+    clear()
+    controller.abort()
+  }
+  return { signal: controller.signal, clear, abort }
+}
+
+class TooLarge extends Error {}
+
+function ifTooLarge(error: unknown): 'too large' {
+  if (error instanceof TooLarge) return 'too large'
+  throw error
+}
+
+/** Reads a body of at most `most` bytes. Rejects with `TooLarge` for a larger one, and reads it no further. */
+async function readWithin(response: Response, most: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length
+    if (bytes > most) throw new TooLarge(`${response.url} answered with more than ${most} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+async function jsonWithin(response: Response, most: number): Promise<unknown> {
+  return JSON.parse((await readWithin(response, most)).toString('utf8'))
 }
 
 /** Whom an act is for: it stands in the tunnel's log. */

@@ -1,7 +1,8 @@
 /** An event, a transaction or feedback as a person reads it. Every part of it may be missing or of any kind: what is not as expected is left out. */
 
 import { z } from 'zod'
-import { sayJsonShort } from './say-json.ts'
+import { ROWS, TEXT } from './bounds.ts'
+import { firstEntries, sayJsonShort } from './say-json.ts'
 import { sayCount, sayMany } from './words.ts'
 
 const text = z.union([z.string(), z.number(), z.boolean()]).transform(String)
@@ -13,17 +14,23 @@ export const time = z
   .pipe(z.number().finite().min(0).max(8.64e15))
   .optional()
   .catch(undefined)
-const record = z.record(z.string(), z.unknown()).optional().catch(undefined)
+/** No `z.record`, which copies: a stranger's may have a hundred thousand members. */
+const record = z
+  .custom<Record<string, unknown>>(
+    (given) => typeof given === 'object' && given !== null && !Array.isArray(given),
+  )
+  .optional()
+  .catch(undefined)
 
 /** More of anything is in no report that a person reads: an envelope has room for a million of them. */
 const MOST_READ = 1_000
 
-/** The last of a list, without the members that are not as expected. */
-export function listOf<T extends z.ZodType>(member: T) {
+/** The last `most` of a list, without the members that are not as expected. */
+export function listOf<T extends z.ZodType>(member: T, most: number = MOST_READ) {
   return z
-    .array(z.unknown())
+    .custom<unknown[]>(Array.isArray)
     .transform((values) =>
-      values.slice(-MOST_READ).flatMap((value): z.output<T>[] => {
+      values.slice(-most).flatMap((value): z.output<T>[] => {
         const read = member.safeParse(value)
         return read.success ? [read.data] : []
       }),
@@ -33,16 +40,20 @@ export function listOf<T extends z.ZodType>(member: T) {
 }
 
 /** `{ values: [...] }`, or the list itself. */
-function valuesOf<T extends z.ZodType>(member: T) {
-  return z
-    .preprocess(
-      (given) =>
-        typeof given === 'object' && given !== null && !Array.isArray(given) && 'values' in given // a list has a method of that name
-          ? given.values
-          : given,
-      listOf(member),
-    )
-    .catch([])
+function valuesOf<T extends z.ZodType>(member: T, most: number) {
+  return z.preprocess(valuesIn, listOf(member, most)).catch([])
+}
+
+function valuesIn(given: unknown): unknown {
+  return typeof given === 'object' && given !== null && !Array.isArray(given) && 'values' in given // a list has a method of that name
+    ? given.values
+    : given
+}
+
+/** Returns how many members a list has that is read in part, and 0 for what is no list. */
+export function sizeOf(given: unknown): number {
+  const values = valuesIn(given)
+  return Array.isArray(values) ? values.length : 0
 }
 
 const frame = z.object({
@@ -53,9 +64,14 @@ const frame = z.object({
   colno: number,
   in_app: z.boolean().optional().catch(undefined),
   context_line: words,
-  pre_context: listOf(text),
-  post_context: listOf(text),
+  pre_context: listOf(text, ROWS.contextLines),
+  post_context: listOf(text), // those that are shown are the first
 })
+
+function withFrameCount(given: unknown): unknown {
+  if (typeof given !== 'object' || given === null || !('frames' in given)) return given
+  return { frames: given.frames, frameCount: sizeOf(given.frames) }
+}
 
 const exception = z.object({
   type: words,
@@ -65,7 +81,7 @@ const exception = z.object({
     .optional()
     .catch(undefined),
   stacktrace: z
-    .object({ frames: listOf(frame) })
+    .preprocess(withFrameCount, z.object({ frames: listOf(frame, ROWS.frames), frameCount: number }))
     .optional()
     .catch(undefined),
 })
@@ -92,8 +108,12 @@ const span = z.object({
 const tags = z
   .union([
     z
-      .record(z.string(), z.unknown())
-      .transform((given) => Object.entries(given).map(([key, value]) => [key, sayValue(value)])),
+      .custom<Record<string, unknown>>(
+        (given) => typeof given === 'object' && given !== null && !Array.isArray(given),
+      )
+      .transform((given) =>
+        firstEntries(given, MOST_READ).map(([key, value]): [string, string] => [key, sayValue(value)]),
+      ),
     listOf(z.tuple([text, text])),
   ])
   .catch([])
@@ -118,12 +138,12 @@ const event = z.object({
     .optional()
     .catch(undefined),
   logentry: z.object({ formatted: words, message: words }).optional().catch(undefined),
-  exception: valuesOf(exception),
-  breadcrumbs: valuesOf(breadcrumb),
+  exception: valuesOf(exception, ROWS.exceptions),
+  breadcrumbs: valuesOf(breadcrumb, MOST_READ),
   tags,
   user: record,
   request: z.object({ url: words, method: words, headers: record }).optional().catch(undefined),
-  contexts: z.record(z.string(), z.unknown()).optional().catch(undefined),
+  contexts: record,
   spans: listOf(span),
   sdk: z.object({ name: words, version: words }).optional().catch(undefined),
   extra: record,
@@ -188,7 +208,7 @@ export function titleOf(read: SentryEvent): string {
 }
 
 export function sayValue(value: unknown): string {
-  return typeof value === 'string' ? value : sayJsonShort(value)
+  return typeof value === 'string' ? value : sayJsonShort(value, TEXT.line)
 }
 
 /** How many were read of a list, and that there may be more. */

@@ -2,6 +2,7 @@
 
 import { z } from 'zod'
 import { readLogs, readMetrics, readSpans } from './batch.ts'
+import { cutText, TEXT } from './bounds.ts'
 import { readEvent, sayRead, titleOf } from './event.ts'
 import { type KeptItem, parseJson } from './kept-envelope.ts'
 import { sayMany } from './words.ts'
@@ -25,12 +26,21 @@ export function isTelling(types: readonly string[]): boolean {
   return types.some((type) => TELLING.includes(type))
 }
 
-export function nameOf(items: readonly KeptItem[]): Name {
+/** `types` stand for items that are not among those given. */
+export function nameOf(
+  items: readonly KeptItem[],
+  types = items.map(({ type }) => type),
+  jsonOf: (item: KeptItem) => unknown = ({ payload }) => parseJson(payload.toString('utf8')),
+): Name {
   for (const type of TELLING) {
-    const item = items.find((each) => each.type === type)
-    if (item) return nameOfItem(type, parseJson(item.payload.toString('utf8')))
+    const item = items.find((each) => each.type === type && each.payload.length === each.bytes)
+    if (item) return cutName(nameOfItem(type, jsonOf(item)))
   }
-  return nameOfTypes(items.map(({ type }) => type))
+  return nameOfTypes(types)
+}
+
+function cutName({ kind, title, isError }: Name): Name {
+  return { kind, title: cutText(title, TEXT.title), isError }
 }
 
 /** Where nobody looks into it. */
@@ -39,7 +49,7 @@ export function nameOfTypes(types: readonly string[]): Name {
   const title = [...counts]
     .map(([type, all]) => (all.length > 1 ? `${type} ×${all.length}` : type))
     .join(', ')
-  return { kind: types[0] ?? 'empty', title: title || 'nothing in it', isError: false }
+  return cutName({ kind: types[0] ?? 'empty', title: title || 'nothing in it', isError: false })
 }
 
 const replay = z.object({

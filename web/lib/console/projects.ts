@@ -2,6 +2,7 @@
 
 import type { Answer, LimitInForce, SeenByProject, SeenName, SpoolEnd, SpoolLane } from 'tunnel/contract'
 import { formatDsn, parseDsn } from 'tunnel/dsn'
+import { ROWS } from './bounds.ts'
 import { ANSWERS, ENDS } from './fates.ts'
 import { type AnswerCount, type ByteCount, countBy, type Figures } from './figures.ts'
 import type { Snapshot } from './watch.ts'
@@ -30,8 +31,6 @@ export type ProjectView = {
   /** Its keys, as an SDK is given them. */
   dsns: string[]
 }
-
-const MOST_NAMES = 50
 
 /** Those that `names` says: there may be a thousand, and each has counts by the dozen. */
 export function projectsIn(
@@ -136,5 +135,5 @@ function mergeNames(names: readonly SeenName[]): SeenName[] {
   return [...newest]
     .map(([name, last]) => ({ name, last }))
     .sort((a, b) => b.last - a.last)
-    .slice(0, MOST_NAMES)
+    .slice(0, ROWS.names)
 }

@@ -1,18 +1,17 @@
 /** Log lines and metrics as they came together. */
 
 import type { LogLine, Metric } from '../../lib/console/batch.ts'
+import type { Listed } from '../../lib/console/bounds.ts'
 import { sayMany } from '../../lib/console/words.ts'
 import { Exactly } from './ago.tsx'
-import { Panel } from './panel.tsx'
+import { Panel, Showing } from './panel.tsx'
 
-const MOST_SHOWN = 200
-
-export function Logs({ lines }: { lines: readonly LogLine[] }) {
-  if (lines.length === 0) return null
+export function Logs({ lines: { shown, total } }: { lines: Listed<LogLine> }) {
+  if (total === 0) return null
   return (
-    <Panel title="Log" note={sayMany(lines.length, 'line')}>
+    <Panel title="Log" note={sayMany(total, 'line')}>
       <ol className="grid grid-cols-1 text-note" aria-label="Log lines, as they came">
-        {lines.slice(0, MOST_SHOWN).map(({ timestamp, level, body }, index) => (
+        {shown.map(({ timestamp, level, body }, index) => (
           <li
             // biome-ignore lint/suspicious/noArrayIndexKey: lines never move
             key={index}
@@ -26,17 +25,18 @@ export function Logs({ lines }: { lines: readonly LogLine[] }) {
           </li>
         ))}
       </ol>
+      <Showing {...{ shown, total }} of="lines" />
     </Panel>
   )
 }
 
-export function Metrics({ metrics }: { metrics: readonly Metric[] }) {
-  if (metrics.length === 0) return null
+export function Metrics({ metrics: { shown, total } }: { metrics: Listed<Metric> }) {
+  if (total === 0) return null
   return (
-    <Panel title="Metrics" note={sayMany(metrics.length, 'figure')}>
+    <Panel title="Metrics" note={sayMany(total, 'figure')}>
       <table className="w-full text-note" aria-label="Metrics">
         <tbody>
-          {metrics.slice(0, MOST_SHOWN).map(({ name, type, value, unit }, index) => (
+          {shown.map(({ name, type, value, unit }, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: they never move
             <tr key={index} className="border-t border-line first:border-t-0">
               <th scope="row" className="py-1 text-left font-normal wrap-anywhere">
@@ -50,6 +50,7 @@ export function Metrics({ metrics }: { metrics: readonly Metric[] }) {
           ))}
         </tbody>
       </table>
+      <Showing {...{ shown, total }} of="figures" />
     </Panel>
   )
 }

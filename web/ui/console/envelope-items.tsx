@@ -1,37 +1,27 @@
 /** The items of an envelope as they are: attachments to download, pictures to see, and each item raw. */
 
-import { sayJsonShort } from '../../lib/console/say-json.ts'
+import type { ReactNode } from 'react'
+import type { Listed } from '../../lib/console/bounds.ts'
+import type { ShownItem } from '../../lib/console/envelope-model.ts'
 import { sayBytes } from '../../lib/console/words.ts'
-import { Panel } from './panel.tsx'
+import { Panel, Showing } from './panel.tsx'
 
-export type ShownItem = {
-  number: number
-  type: string
-  header: Record<string, unknown>
-  bytes: number
-  isImage: boolean
-  /** Absent for what is no text. */
-  text: string | undefined
-}
-
-type Props = { id: string; items: ShownItem[] }
-
-export function Attachments({ id, items }: Props) {
-  if (items.length === 0) return null
+export function Attachments({ id, items: { shown, total } }: { id: string; items: Listed<ShownItem> }) {
+  if (shown.length === 0) return null
   return (
     <Panel title="Attachments">
       <ul className="grid grid-cols-1 gap-4">
-        {items.map(({ number, header, bytes, isImage }) => (
+        {shown.map(({ number, filename, bytes, isImage }) => (
           <li key={number} className="grid justify-items-start gap-2">
             <a href={urlOf(id, number)} download className="link text-note wrap-anywhere">
-              {fileNameIn(header) ?? `attachment ${number}`}
+              {filename ?? `attachment ${number}`}
             </a>
             <span className="-mt-2 text-note text-quiet">{sayBytes(bytes)}</span>
             {isImage && (
               // biome-ignore lint/performance/noImgElement: a stranger's bytes are not to be worked on by an image library
               <img
                 src={`${urlOf(id, number)}?show`}
-                alt={`Attached: ${fileNameIn(header) ?? 'a picture'}`}
+                alt={`Attached: ${filename ?? 'a picture'}`}
                 loading="lazy"
                 className="max-h-128 max-w-full rounded-part border border-line"
               />
@@ -39,39 +29,46 @@ export function Attachments({ id, items }: Props) {
           </li>
         ))}
       </ul>
+      <Showing {...{ shown, total }} of="attachments" />
     </Panel>
   )
 }
 
-export function RawItems({ id, header, items }: Props & { header: string }) {
+type RawProps = {
+  id: string
+  header: string
+  items: ShownItem[]
+  /** The way to further items. */
+  children: ReactNode
+}
+
+export function RawItems({ id, header, items, children }: RawProps) {
   return (
     <Panel title="As it came">
       <details className="mb-2 text-note">
         <summary className="min-h-7">Envelope header</summary>
         <Raw text={header} />
       </details>
-      {items.map(({ number, type, header: itemHeader, bytes, text }) => (
+      {items.map(({ number, type, header: itemHeader, bytes, text, part }) => (
         <details key={number} className="border-t border-line py-1 text-note">
           <summary className="min-h-7">
             {type || 'no type'} <span className="text-note text-quiet">{sayBytes(bytes)}</span>
           </summary>
-          <Raw text={sayJsonShort(itemHeader)} />
+          <Raw text={itemHeader} />
           {text === undefined ? (
             <p className="my-2 text-note text-quiet">It is no text.</p>
           ) : (
             <Raw text={text} />
           )}
           <a href={urlOf(id, number)} download className="link text-note">
-            Download
+            Download the item
           </a>
+          {part && <span className="text-quiet"> {part}</span>}
         </details>
       ))}
+      {children}
     </Panel>
   )
-}
-
-function fileNameIn({ filename }: ShownItem['header']): string | undefined {
-  return typeof filename === 'string' && filename !== '' ? filename : undefined
 }
 
 function urlOf(id: string, number: number): string {

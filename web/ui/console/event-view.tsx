@@ -1,74 +1,78 @@
 /** An event to read: what went wrong, where in the code, what happened before, who met it. */
 
 import type { ReactNode } from 'react'
-import type { Breadcrumb, Exception, Feedback, Frame, SentryEvent, Span } from '../../lib/console/event.ts'
-import { sayRead, sayValue, traceOf } from '../../lib/console/event.ts'
-import { sayJson, sayJsonShort, TOO_DEEP } from '../../lib/console/say-json.ts'
-import { sayDuration } from '../../lib/console/words.ts'
+import type { Listed } from '../../lib/console/bounds.ts'
+import type { Feedback } from '../../lib/console/event.ts'
+import type {
+  EventModel,
+  Fact,
+  ShownBreadcrumb,
+  ShownException,
+  ShownFrame,
+} from '../../lib/console/event-model.ts'
+import { sayDuration, sayMany } from '../../lib/console/words.ts'
 import { Moment } from './ago.tsx'
-import { Panel } from './panel.tsx'
+import { Panel, Showing } from './panel.tsx'
 import { Waterfall } from './waterfall.tsx'
 
 type Props = {
-  event: SentryEvent
-  feedback: Feedback | undefined
+  event: EventModel
   /** What came with it. */
   children?: ReactNode
 }
 
-export function EventView({ event, feedback, children }: Props) {
+export function EventView({ event, children }: Props) {
+  const { id, time, feedback, exceptions, spans, breadcrumbs, facts, tags, user, contexts } = event
   return (
     <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,5fr)_minmax(0,3fr)] desk:items-start">
       <div className="grid grid-cols-1 min-w-0 gap-4">
         {feedback && <FeedbackPanel feedback={feedback} />}
-        {event.exception.toReversed().map((exception, index) => (
+        {exceptions.shown.map((exception, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a chain of causes, in its order
           <ExceptionPanel key={index} exception={exception} />
         ))}
-        {event.start_timestamp !== undefined && <Waterfall spans={[wholeOf(event), ...event.spans]} />}
-        {event.breadcrumbs.length > 0 && <Breadcrumbs crumbs={event.breadcrumbs} end={event.timestamp} />}
+        <Showing {...exceptions} of="exceptions" />
+        {spans && <Waterfall spans={spans} />}
+        {breadcrumbs.total > 0 && <Breadcrumbs crumbs={breadcrumbs} end={time} />}
         {children}
       </div>
       <div className="grid grid-cols-1 min-w-0 gap-4">
         <Panel title="About it">
-          <Facts facts={factsOf(event)} />
-          {event.timestamp !== undefined && (
+          <Facts facts={{ shown: facts, total: facts.length }} of="facts" />
+          {time !== undefined && (
             <p className="mt-2 text-note text-quiet">
-              <Moment time={event.timestamp} />
+              <Moment time={time} />
             </p>
           )}
-          {event.event_id && (
+          {id && (
             <p className="mt-2 text-note">
-              <a href={`/console/feed?text=${encodeURIComponent(event.event_id)}`} className="link">
+              <a href={`/console/feed?text=${encodeURIComponent(id)}`} className="link">
                 Its receipts in the feed
               </a>
             </p>
           )}
         </Panel>
-        {event.tags.length > 0 && (
+        {tags.total > 0 && (
           <Panel title="Tags">
-            <Facts facts={event.tags.map(([name = '', value = '']) => [name, value])} />
+            <Facts facts={tags} of="tags" />
           </Panel>
         )}
-        {event.user && (
+        {user.total > 0 && (
           <Panel title="User">
-            <Facts facts={Object.entries(event.user).map(([name, value]) => [name, sayValue(value)])} />
+            <Facts facts={user} of="values" />
           </Panel>
         )}
-        {event.contexts && (
+        {contexts.total > 0 && (
           <Panel title="Contexts">
             <div>
-              {Object.entries(event.contexts)
-                .slice(0, MOST_FACTS)
-                .map(([name, value]) => (
-                  <details key={name} className="border-t border-line py-1 text-note first:border-t-0">
-                    <summary className="min-h-7">{name}</summary>
-                    <pre className="my-2 overflow-x-auto font-mono text-note whitespace-pre-wrap">
-                      {sayJson(value) ?? TOO_DEEP}
-                    </pre>
-                  </details>
-                ))}
+              {contexts.shown.map(([name, value]) => (
+                <details key={name} className="border-t border-line py-1 text-note first:border-t-0">
+                  <summary className="min-h-7 wrap-anywhere">{name}</summary>
+                  <pre className="my-2 overflow-x-auto font-mono text-note whitespace-pre-wrap">{value}</pre>
+                </details>
+              ))}
             </div>
+            <Showing {...contexts} of="contexts" />
           </Panel>
         )}
       </div>
@@ -76,42 +80,20 @@ export function EventView({ event, feedback, children }: Props) {
   )
 }
 
-/** A transaction is the span that holds the others. */
-function wholeOf({ contexts, transaction, start_timestamp, timestamp }: SentryEvent): Span {
-  const { span_id: id, op, status } = traceOf(contexts)
-  return {
-    ...{ span_id: id, parent_span_id: undefined, op, description: transaction, status },
-    ...{ start_timestamp, timestamp },
-  }
-}
-
-function factsOf(event: SentryEvent): [string, string][] {
-  const { level, environment, release, platform, transaction, request, sdk, event_id: id } = event
-  const facts: [string, string | undefined][] = [
-    ['Level', level],
-    ['Page', request?.url],
-    ['Transaction', transaction],
-    ['Environment', environment],
-    ['Release', release],
-    ['Platform', platform],
-    ['SDK', sdk && `${sdk.name ?? ''} ${sdk.version ?? ''}`],
-    ['Event id', id],
-  ]
-  return facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
-}
-
-const MOST_FACTS = 200
-
-function Facts({ facts }: { facts: [string, string][] }) {
+function Facts({ facts, of }: { facts: Listed<Fact>; of: string }) {
   return (
-    <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
-      {facts.slice(0, MOST_FACTS).map(([name, value]) => (
-        <div key={name} className="contents">
-          <dt className="text-quiet">{name}</dt>
-          <dd className="min-w-0 wrap-anywhere">{value}</dd>
-        </div>
-      ))}
-    </dl>
+    <>
+      <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
+        {facts.shown.map(([name, value], index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: names may be cut to the same text
+          <div key={index} className="contents">
+            <dt className="max-w-48 text-quiet wrap-anywhere">{name}</dt>
+            <dd className="min-w-0 wrap-anywhere">{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <Showing {...facts} of={of} />
+    </>
   )
 }
 
@@ -128,14 +110,13 @@ function FeedbackPanel({ feedback: { message, name, email, url } }: { feedback: 
 }
 
 /** Frames of the app first and open; those of libraries can be opened. The last call stands on top. */
-function ExceptionPanel({ exception: { type, value, mechanism, stacktrace } }: { exception: Exception }) {
-  const frames = stacktrace?.frames.toReversed() ?? []
-  const own = frames.filter((frame) => frame.in_app !== false)
-  const others = frames.filter((frame) => frame.in_app === false)
+function ExceptionPanel({ exception: { type, value, note, frames } }: { exception: ShownException }) {
+  const own = frames.shown.filter(({ isOwn }) => isOwn)
+  const others = frames.shown.filter(({ isOwn }) => !isOwn)
   return (
-    <Panel title={type ?? 'Exception'} note={mechanism?.handled === false ? 'not caught' : mechanism?.type}>
+    <Panel title={type ?? 'Exception'} note={note}>
       <p className="mb-3 wrap-anywhere">{value}</p>
-      {frames.length === 0 && <p className="text-note text-quiet">It came without a stack trace.</p>}
+      {frames.total === 0 && <p className="text-note text-quiet">It came without a stack trace.</p>}
       <ol className="grid grid-cols-1 gap-1" aria-label="Stack trace, the last call first">
         {own.map((frame, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the order of calls is what a stack trace is
@@ -153,46 +134,38 @@ function ExceptionPanel({ exception: { type, value, mechanism, stacktrace } }: {
           </ol>
         </details>
       )}
+      <Showing {...frames} of="frames" />
     </Panel>
   )
 }
 
-const LONGEST_LINE = 400 // characters: minified code is one line
-
-function FrameLine({ frame }: { frame: Frame }) {
-  const { filename, abs_path: path, function: name, lineno, colno } = frame
-  const place = [filename ?? path ?? 'unknown', lineno, colno].filter((part) => part !== undefined).join(':')
+function FrameLine({ frame: { name, place, code } }: { frame: ShownFrame }) {
   return (
     <li className="min-w-0 text-note">
-      <code className="font-semibold">{name ?? '<anonymous>'}</code> <span className="text-quiet">in</span>{' '}
+      <code className="font-semibold wrap-anywhere">{name}</code> <span className="text-quiet">in</span>{' '}
       <code className="wrap-anywhere">{place}</code>
-      {frame.context_line !== undefined && (
+      {code && (
         <pre className="mt-1 overflow-x-auto rounded-part bg-sunken p-2 font-mono">
-          {sayLines(frame.pre_context.slice(-3))}
-          <strong className="block">{frame.context_line.slice(0, LONGEST_LINE)}</strong>
-          {sayLines(frame.post_context.slice(0, 3))}
+          {code.before.join('\n')}
+          <strong className="block">{code.line}</strong>
+          {code.after.join('\n')}
         </pre>
       )}
     </li>
   )
 }
 
-function sayLines(lines: readonly string[]): string {
-  return lines.map((line) => line.slice(0, LONGEST_LINE)).join('\n')
-}
-
-const MOST_CRUMBS = 100
+type BreadcrumbsProps = { crumbs: Listed<ShownBreadcrumb>; end: number | undefined }
 
 /** On a line of time, each by how long before the end it was. */
-function Breadcrumbs({ crumbs, end }: { crumbs: Breadcrumb[]; end: number | undefined }) {
-  const shown = crumbs.slice(-MOST_CRUMBS)
+function Breadcrumbs({ crumbs, end }: BreadcrumbsProps) {
   return (
-    <Panel title="What happened before" note={sayRead(crumbs, 'breadcrumb')}>
+    <Panel title="What happened before" note={sayMany(crumbs.total, 'breadcrumb')}>
       <ol
         className="grid grid-cols-[auto_auto_minmax(0,1fr)] text-note"
         aria-label="Breadcrumbs, oldest first"
       >
-        {shown.map(({ timestamp, category, message, level, data }, index) => (
+        {crumbs.shown.map(({ timestamp, category, level, text }, index) => (
           <li
             // biome-ignore lint/suspicious/noArrayIndexKey: they have no name, and never move
             key={index}
@@ -207,14 +180,17 @@ function Breadcrumbs({ crumbs, end }: { crumbs: Breadcrumb[]; end: number | unde
                 end !== undefined &&
                 `−${sayDuration(Math.max(0, end - timestamp))}`}
             </span>
-            <span className={isError(level) ? 'text-bad' : 'text-quiet'}>{category ?? 'default'}</span>
+            <span className={`max-w-48 wrap-anywhere ${isError(level) ? 'text-bad' : 'text-quiet'}`}>
+              {category ?? 'default'}
+            </span>
             <span className="col-span-3 min-w-0 wrap-anywhere wide:col-span-1">
               {isError(level) && <strong className="font-semibold text-bad">{level} </strong>}
-              {message ?? (data ? sayJsonShort(data) : '')}
+              {text}
             </span>
           </li>
         ))}
       </ol>
+      <Showing {...crumbs} of="breadcrumbs, the latest" />
     </Panel>
   )
 }

@@ -1,6 +1,8 @@
 /** A titled part of a page of the console. */
 
 import { type ReactNode, useId } from 'react'
+import type { Listed } from '../../lib/console/bounds.ts'
+import { sayCount } from '../../lib/console/words.ts'
 
 type Props = {
   title: string
@@ -53,5 +55,15 @@ export function Tools({ children }: { children: ReactNode }) {
     <div className="flex flex-wrap items-center gap-x-4 gap-y-2 text-note wide:absolute wide:top-5 wide:right-0">
       {children}
     </div>
+  )
+}
+
+/** Says how much of a list is shown; nothing when it is all of it. */
+export function Showing({ shown, total, of }: Listed<unknown> & { of: string }) {
+  if (shown.length >= total) return null
+  return (
+    <p className="mt-2 text-note text-quiet">
+      Showing {sayCount(shown.length)} of {sayCount(total)} {of}.
+    </p>
   )
 }

@@ -1,63 +1,56 @@
 /** Spans as bars where they lie in the whole, each under the one that it was part of. */
 
-import { type Span, sayRead } from '../../lib/console/event.ts'
+import type { Listed } from '../../lib/console/bounds.ts'
+import type { Span } from '../../lib/console/event.ts'
 import { sayDuration } from '../../lib/console/words.ts'
-import { Panel } from './panel.tsx'
+import { Panel, Showing } from './panel.tsx'
 
-const MOST_SPANS = 200
 const MOST_DEEP = 8
 
-export function Waterfall({ spans }: { spans: readonly Span[] }) {
+export function Waterfall({ spans: { shown: spans, total } }: { spans: Listed<Span> }) {
   const rows = inOrder(spans)
   const start = spans.reduce((first, { start_timestamp: its = first }) => Math.min(first, its), Infinity)
   const end = spans.reduce((last, { timestamp: its = last }) => Math.max(last, its), -Infinity)
   if (rows.length === 0 || !Number.isFinite(start) || !Number.isFinite(end)) return null
   const whole = Math.max(0.001, end - start)
   return (
-    <Panel
-      title="Trace"
-      note={`${sayDuration(whole)}${rows.length > MOST_SPANS ? `, the first ${MOST_SPANS} of ${sayRead(rows, 'span')}` : ''}`}
-    >
+    <Panel title="Trace" note={sayDuration(whole)}>
       <ol className="grid grid-cols-1 gap-1 text-note" aria-label="Spans, by when they began">
-        {rows
-          .slice(0, MOST_SPANS)
-          .map(
-            ({ depth, span: { op, description, status, start_timestamp: from, timestamp: to } }, index) => {
-              const left = Math.min(100, Math.max(0, (100 * ((from ?? start) - start)) / whole))
-              const width = Math.min(
-                100 - left,
-                Math.max(0.5, (100 * ((to ?? end) - (from ?? start))) / whole),
-              )
-              const isBad = status !== undefined && status !== 'ok'
-              return (
-                <li
-                  // biome-ignore lint/suspicious/noArrayIndexKey: spans never move
-                  key={index}
-                  className="grid grid-cols-[minmax(0,1fr)_4.5rem] items-center gap-x-3 wide:grid-cols-[minmax(0,1fr)_minmax(0,1fr)_4.5rem]"
+        {rows.map(
+          ({ depth, span: { op, description, status, start_timestamp: from, timestamp: to } }, index) => {
+            const left = Math.min(100, Math.max(0, (100 * ((from ?? start) - start)) / whole))
+            const width = Math.min(100 - left, Math.max(0.5, (100 * ((to ?? end) - (from ?? start))) / whole))
+            const isBad = status !== undefined && status !== 'ok'
+            return (
+              <li
+                // biome-ignore lint/suspicious/noArrayIndexKey: spans never move
+                key={index}
+                className="grid grid-cols-[minmax(0,1fr)_4.5rem] items-center gap-x-3 wide:grid-cols-[minmax(0,1fr)_minmax(0,1fr)_4.5rem]"
+              >
+                <span className={`flex gap-x-2 ${INDENTS[Math.min(depth, MOST_DEEP)]}`} title={description}>
+                  <span className="truncate">
+                    {description ?? op} {op && <span className="text-quiet">{op}</span>}
+                  </span>
+                  {isBad && <span className="max-w-1/2 shrink-0 truncate text-bad">{status}</span>}
+                </span>
+                <span className="text-right tabular-nums wide:order-last">
+                  {sayDuration((to ?? end) - (from ?? start))}
+                </span>
+                <svg
+                  viewBox="0 0 100 8"
+                  preserveAspectRatio="none"
+                  aria-hidden="true"
+                  className="col-span-2 h-2.5 w-full wide:col-span-1"
                 >
-                  <span className={`flex gap-x-2 ${INDENTS[Math.min(depth, MOST_DEEP)]}`} title={description}>
-                    <span className="truncate">
-                      {description ?? op} {op && <span className="text-quiet">{op}</span>}
-                    </span>
-                    {isBad && <span className="max-w-1/2 shrink-0 truncate text-bad">{status}</span>}
-                  </span>
-                  <span className="text-right tabular-nums wide:order-last">
-                    {sayDuration((to ?? end) - (from ?? start))}
-                  </span>
-                  <svg
-                    viewBox="0 0 100 8"
-                    preserveAspectRatio="none"
-                    aria-hidden="true"
-                    className="col-span-2 h-2.5 w-full wide:col-span-1"
-                  >
-                    <rect width="100" height="8" className="fill-sunken" />
-                    <rect x={left} width={width} height="8" className={isBad ? 'fill-bad' : 'fill-quiet'} />
-                  </svg>
-                </li>
-              )
-            },
-          )}
+                  <rect width="100" height="8" className="fill-sunken" />
+                  <rect x={left} width={width} height="8" className={isBad ? 'fill-bad' : 'fill-quiet'} />
+                </svg>
+              </li>
+            )
+          },
+        )}
       </ol>
+      <Showing shown={rows} total={total} of="spans" />
     </Panel>
   )
 }

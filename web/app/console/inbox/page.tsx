@@ -2,6 +2,7 @@
 
 import { Readable } from 'node:stream'
 import type { InboxEntry } from 'tunnel/contract'
+import { cutText, TEXT } from '../../../lib/console/bounds.ts'
 import { type Console, consoleFor } from '../../../lib/console/console.ts'
 import { readKept } from '../../../lib/console/kept-envelope.ts'
 import { isTelling, KINDS, type Name, nameOf, nameOfTypes } from '../../../lib/console/naming.ts'
@@ -17,7 +18,6 @@ export const metadata = { title: 'Inbox · Console' }
 type Props = { searchParams: Promise<Query> }
 
 const INBOX = '/console/inbox'
-const MOST_READ = 1_000_000 // bytes of an envelope that is looked into for a name
 const READ_AT_ONCE = 5
 
 export default async function InboxPage({ searchParams }: Props) {
@@ -112,7 +112,7 @@ function EntryLine({
     <li className="border-t border-line first:border-t-0">
       <a
         href={`${INBOX}/${id}`}
-        title={types.join(', ')}
+        title={cutText(types.join(', '), TEXT.title)}
         className="grid min-h-11 grid-cols-[1fr_auto] items-center gap-x-4 px-4 py-1.5 text-note text-ink no-underline -outline-offset-3 hover:bg-sunken wide:grid-cols-[6.5rem_1fr_5rem_6rem]"
       >
         <span className={`inline-flex items-center gap-1.5 ${isError ? 'text-bad' : 'text-quiet'}`}>
@@ -137,7 +137,7 @@ function pathOf(type: string | undefined, after?: string): string {
   return withQuery(INBOX, { type, after })
 }
 
-async function nameIn(door: Console, { id, types, bytes }: InboxEntry): Promise<Name> {
-  const kept = bytes <= MOST_READ && isTelling(types) ? await door.envelope(id) : undefined
-  return kept ? nameOf(readKept(kept).items) : nameOfTypes(types)
+async function nameIn(door: Console, { id, types }: InboxEntry): Promise<Name> {
+  const kept = isTelling(types) ? await door.envelopeStart(id) : undefined
+  return kept ? nameOf(readKept(kept).items, types) : nameOfTypes(types)
 }

@@ -2,6 +2,7 @@
 
 import { Fragment } from 'react'
 import type { FateTime, RefusalSample, Refusals, SettingInForce } from 'tunnel/contract'
+import { cutText, TEXT } from '../../../lib/console/bounds.ts'
 import { consoleFor } from '../../../lib/console/console.ts'
 import { MEANINGS } from '../../../lib/console/fates.ts'
 import { explain } from '../../../lib/console/reasons.ts'
@@ -110,11 +111,16 @@ function sayProjects(projects: readonly string[]): string {
 function Sample({ sample: { causes, request, headers } }: { sample: RefusalSample }) {
   return (
     <>
-      {causes.length > 0 && <p className="mt-1 text-note wrap-anywhere">More exactly: {causes.join(' ')}</p>}
+      {causes.length > 0 && (
+        <p className="mt-1 text-note wrap-anywhere">More exactly: {cutText(causes.join(' '), TEXT.sample)}</p>
+      )}
       <details className="mt-2 text-note">
         <summary className="min-h-8">The last such request</summary>
         <pre className="my-2 rounded-part bg-sunken p-3 font-mono whitespace-pre-wrap wrap-anywhere">
-          {[request, ...headers.map(([name, value]) => `${name}: ${value ?? '(left out)'}`)].join('\n')}
+          {cutText(
+            [request, ...headers.map(([name, value]) => `${name}: ${value ?? '(left out)'}`)].join('\n'),
+            TEXT.sample,
+          )}
         </pre>
       </details>
     </>

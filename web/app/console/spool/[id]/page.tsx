@@ -1,10 +1,11 @@
 /** One envelope that waits: what it is, and what can be done with it. Its payload is a further click away. */
 
 import { notFound } from 'next/navigation'
+import { ROWS, TEXT } from '../../../../lib/console/bounds.ts'
 import { consoleFor } from '../../../../lib/console/console.ts'
 import { type Query, withQuery } from '../../../../lib/console/places.ts'
-import { sayJson, sayJsonShort, TOO_DEEP } from '../../../../lib/console/say-json.ts'
-import { sayBytes, sayMany } from '../../../../lib/console/words.ts'
+import { sayJson, sayJsonShort } from '../../../../lib/console/say-json.ts'
+import { sayBytes, sayCount, sayMany } from '../../../../lib/console/words.ts'
 import { Moment } from '../../../../ui/console/ago.tsx'
 import { Panel } from '../../../../ui/console/panel.tsx'
 import { ConsoleShell } from '../../../../ui/console/shell.tsx'
@@ -17,18 +18,16 @@ type Props = { params: Promise<{ id: string }>; searchParams: Promise<Query> }
 export default async function WaitingPage({ params, searchParams }: Props) {
   const [{ id }, query] = [await params, await searchParams]
   const door = await consoleFor(withQuery(`/console/spool/${id}`, query))
-  const found = await door.waitingOne(String(query.spool ?? ''), id)
+  const spool = String(query.spool ?? '')
+  const found = await door.waitingOne(spool, id)
   if (!found) notFound()
+  if (found === 'too large') return <TooLarge id={id} spool={spool} />
   const { project, category, bytes, received, attempts, receipt, header, items, itemCount } = found
   return (
     <ConsoleShell at="spool" title={`Waiting: ${category} of ${project}`}>
       <div className="grid grid-cols-1 gap-4">
         <div className="flex flex-wrap items-center gap-3 text-note">
-          <a href="/console/spool" className="link inline-flex min-h-11 items-center text-note">
-            Back to the spool
-          </a>
-          <SpoolAct spool={found.spool} act="retry" what={{ id }} label="Retry now" />
-          <SpoolAct spool={found.spool} act="purge" what={{ id }} label="Purge" />
+          <Acts id={id} spool={found.spool} />
         </div>
         <Panel title="About it">
           <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
@@ -50,28 +49,69 @@ export default async function WaitingPage({ params, searchParams }: Props) {
         </Panel>
         <Panel title="Header">
           <pre className="overflow-x-auto font-mono text-note whitespace-pre-wrap">
-            {sayJson(header) ?? TOO_DEEP}
+            {sayJson(header, TEXT.json)}
           </pre>
         </Panel>
         <Panel title={sayMany(itemCount, 'item')}>
           <ol className="grid grid-cols-1 gap-1 text-note">
-            {items.map((item, index) => (
+            {items.slice(0, ROWS.spoolItems).map((item, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: the order of items is theirs
               <li key={index} className="grid grid-cols-[5rem_1fr] gap-3">
                 <span className="text-right tabular-nums">{sayBytes(item.bytes)}</span>
-                <code className="wrap-anywhere">{sayJsonShort(item.header)}</code>
+                <code className="wrap-anywhere">{sayJsonShort(item.header, TEXT.line)}</code>
               </li>
             ))}
           </ol>
-          <details className="mt-4 text-note">
-            <summary className="min-h-8">The payload</summary>
-            <p className="my-2 text-quiet">
-              It holds whatever the page put into its report. That you read it is written to the tunnel’s log.
+          {itemCount > ROWS.spoolItems && (
+            <p className="mt-2 text-note text-quiet">
+              Showing {ROWS.spoolItems} of {sayCount(itemCount)} items. The envelope has all of them.
             </p>
-            <a href={`/console/spool/${id}/envelope?spool=${found.spool}`} download className="link">
-              Download the envelope
-            </a>
-          </details>
+          )}
+          <Payload id={id} spool={found.spool} />
+        </Panel>
+      </div>
+    </ConsoleShell>
+  )
+}
+
+type EntryProps = { id: string; spool: string }
+
+function Acts({ id, spool }: EntryProps) {
+  return (
+    <>
+      <a href="/console/spool" className="link inline-flex min-h-11 items-center text-note">
+        Back to the spool
+      </a>
+      <SpoolAct spool={spool} act="retry" what={{ id }} label="Retry now" />
+      <SpoolAct spool={spool} act="purge" what={{ id }} label="Purge" />
+    </>
+  )
+}
+
+function Payload({ id, spool }: EntryProps) {
+  return (
+    <details className="mt-4 text-note">
+      <summary className="min-h-8">The payload</summary>
+      <p className="my-2 text-quiet">
+        It holds whatever the page put into its report. That you read it is written to the tunnel’s log.
+      </p>
+      <a href={`/console/spool/${id}/envelope?${new URLSearchParams({ spool })}`} download className="link">
+        Download the envelope
+      </a>
+    </details>
+  )
+}
+
+function TooLarge({ id, spool }: EntryProps) {
+  return (
+    <ConsoleShell at="spool" title="Pending envelope">
+      <div className="grid grid-cols-1 gap-4">
+        <div className="flex flex-wrap items-center gap-3 text-note">
+          <Acts id={id} spool={spool} />
+        </div>
+        <Panel title="Headers">
+          <p className="text-note">The headers of its items are too large to be shown here.</p>
+          <Payload id={id} spool={spool} />
         </Panel>
       </div>
     </ConsoleShell>

@@ -1,6 +1,6 @@
 /** A waiting envelope as it came, as a download that nothing may run. Its policy is set where all are, in `proxy.ts`. */
 
-import { notSignedIn } from '../../../../../lib/console/answers.ts'
+import { envelopeFile, notSignedIn } from '../../../../../lib/console/answers.ts'
 import { openConsole } from '../../../../../lib/console/console.ts'
 
 export async function GET(
@@ -12,12 +12,5 @@ export async function GET(
   const { id } = await params
   const bytes = await door.waitingBytes(new URL(request.url).searchParams.get('spool') ?? '', id)
   if (!bytes) return Response.json({ detail: 'It no longer waits.' }, { status: 404 })
-  return new Response(bytes, {
-    headers: {
-      'content-type': 'application/octet-stream',
-      'content-disposition': `attachment; filename="${id.replaceAll(/[^\w-]/g, '')}.envelope"`,
-      'x-content-type-options': 'nosniff',
-      'cache-control': 'private, no-store',
-    },
-  })
+  return envelopeFile(id, bytes)
 }

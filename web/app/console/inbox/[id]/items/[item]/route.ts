@@ -3,7 +3,8 @@
 import { notSignedIn } from '../../../../../../lib/console/answers.ts'
 import { openConsole } from '../../../../../../lib/console/console.ts'
 import { imageType } from '../../../../../../lib/console/image.ts'
-import { type KeptItem, readKept } from '../../../../../../lib/console/kept-envelope.ts'
+import { fileNameIn, findItem, type ItemStart } from '../../../../../../lib/console/kept-envelope.ts'
+import { streamOf } from '../../../../../../lib/console/stream-of.ts'
 
 type Context = { params: Promise<{ id: string; item: string }> }
 
@@ -11,14 +12,16 @@ export async function GET(request: Request, { params }: Context): Promise<Respon
   const door = await openConsole()
   if (!door) return notSignedIn()
   const { id, item } = await params
-  const bytes = await door.envelope(id)
-  const found = bytes && /^\d{1,6}$/.test(item) ? readKept(bytes).items[Number(item)] : undefined
+  const envelope = /^\d{1,6}$/.test(item) ? await door.envelopeDownload(id) : undefined
+  const found = envelope && (await findItem(envelope, Number(item)))
   if (!found) return Response.json({ detail: 'There is no such item (any more).' }, { status: 404 })
-  const shown = new URL(request.url).searchParams.has('show') ? imageType(found.payload) : undefined
-  return new Response(new Uint8Array(found.payload), {
+  const first = await found.payload.next()
+  const isShown = new URL(request.url).searchParams.has('show') && !first.done
+  const shown = isShown ? imageType(first.value) : undefined
+  return new Response(streamOf(first, found.payload), {
     headers: {
       'content-type': shown ?? 'application/octet-stream',
-      'content-disposition': shown ? 'inline' : `attachment; filename="${fileName(found, item)}"`,
+      'content-disposition': shown ? 'inline' : `attachment; filename="${fileName(found.item)}"`,
       'x-content-type-options': 'nosniff',
       'cache-control': 'private, no-store',
     },
@@ -26,10 +29,11 @@ export async function GET(request: Request, { params }: Context): Promise<Respon
 }
 
 /** Letters, digits and dots: what a stranger called it is not to be trusted with a path or a header. */
-function fileName({ type, header: { filename } }: KeptItem, item: string): string {
-  const given = typeof filename === 'string' ? filename : `item-${item}-${type}`
+function fileName({ number, type, header }: ItemStart): string {
+  const given = fileNameIn(header) ?? `item-${number}-${type}`
   return (
     given
+      .slice(-1_000)
       .replaceAll(/[^\w.-]+/g, '_')
       .replace(/^\.+/, '')
       .slice(-100) || 'item'

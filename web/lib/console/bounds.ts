@@ -1,0 +1,115 @@
+/**
+ * Bounds of what the console reads and shows of data that strangers wrote. With them a page stays below 2 MB, whatever an envelope
+ * holds: HTML and Next's own copy of the page take up to 10 bytes for a character, and some 1,200 bytes for a row.
+ */
+
+const KIB = 1024
+
+/** Bytes that web reads, and holds in memory at most. */
+export const READ_BYTES = {
+  /** The line of an envelope header or item header. The tunnel takes up to 64 KiB. */
+  header: 128 * KIB,
+  /** The beginning of an envelope that its page shows. One client address can keep 12.8 MiB (5 % of the inbox). */
+  envelope: 16 * KIB * KIB,
+  /** The beginning of an envelope that is searched for its name in the list. */
+  name: 256 * KIB,
+  /** All items of an envelope that are parsed, so that a person can read them: events, spans, logs, metrics. Sentry takes events of 1 MiB. */
+  parsed: 1 * KIB * KIB,
+  /** The beginning of each item that is shown raw. */
+  raw: 16 * KIB,
+  /** The tunnel's answer about one spool entry. */
+  spoolEntry: 1 * KIB * KIB,
+  /** The tunnel's list of inbox entries. */
+  inboxPage: 4 * KIB * KIB,
+} as const
+
+/** Characters that one page shows. */
+export const PAGE_CHARACTERS = {
+  /** Of events, spans, logs and metrics, as a person reads them. */
+  readable: 80_000,
+  /** Of headers and items as they arrived. */
+  raw: 30_000,
+  /** What a row counts for beside its text. */
+  row: 150,
+} as const
+
+/** Rows of each list on a page. */
+export const ROWS = {
+  events: 5,
+  exceptions: 20,
+  frames: 100,
+  contextLines: 3,
+  breadcrumbs: 100,
+  facts: 100,
+  contexts: 50,
+  spans: 200,
+  batch: 200,
+  items: 50,
+  attachments: 50,
+  spoolItems: 50,
+  /** SDKs and releases of a project. */
+  names: 10,
+} as const
+
+/** Characters of one text. */
+export const TEXT = {
+  title: 300,
+  name: 200,
+  path: 500,
+  /** A line of code: minified code is one line. */
+  codeLine: 400,
+  line: 1_000,
+  message: 4_000,
+  json: 4_000,
+  raw: 8_000,
+  /** The last rejected request of a code. */
+  sample: 2_000,
+} as const
+
+/** Returns the text, or its beginning and an ellipsis. */
+export function cutText(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text
+}
+
+/** Part of a list: the values shown, and how many there are. */
+export type Listed<T> = { shown: T[]; total: number }
+
+/** Characters that are left for a page. Each text and row takes from it, and is cut or left out when nothing is left. */
+export class Budget {
+  #left: number
+  #isShort = false
+
+  constructor(characters: number) {
+    this.#left = characters
+  }
+
+  /** Whether a text was cut or a row left out. */
+  get isShort(): boolean {
+    return this.#isShort
+  }
+
+  /** Returns the text, or as much of its beginning as `most` and the budget allow. */
+  text(text: string, most: number): string {
+    const shown = cutText(text, Math.min(most, Math.max(0, this.#left)))
+    this.#left -= shown.length
+    this.#isShort ||= shown.length < text.length
+    return shown
+  }
+
+  /** `text` for a text that may be absent. */
+  optional(text: string | undefined, most: number): string | undefined {
+    return text === undefined ? undefined : this.text(text, most)
+  }
+
+  /** Returns the first `most` values as `show` makes them, fewer where the budget ends. */
+  rows<T, U>(values: readonly T[], most: number, show: (value: T) => U, total = values.length): Listed<U> {
+    const shown: U[] = []
+    for (const value of values) {
+      if (shown.length >= most || this.#left <= 0) break
+      this.#left -= PAGE_CHARACTERS.row
+      shown.push(show(value))
+    }
+    this.#isShort ||= shown.length < total
+    return { shown, total }
+  }
+}

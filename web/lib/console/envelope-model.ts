@@ -1,0 +1,190 @@
+/** A kept envelope as its page shows it. Reading and showing are bounded (`bounds.ts`): the model says what is left out. */
+
+import { type LogLine, type Metric, readLogs, readMetrics, readSpans } from './batch.ts'
+import { Budget, type Listed, PAGE_CHARACTERS, READ_BYTES, ROWS, TEXT } from './bounds.ts'
+import { type Span, sizeOf } from './event.ts'
+import { type EventModel, modelEvent, shownSpans } from './event-model.ts'
+import { imageType } from './image.ts'
+import { type KeptEnvelope, type KeptItem, parseJson, readKeptFrom } from './kept-envelope.ts'
+import { nameOf } from './naming.ts'
+import { sayJson } from './say-json.ts'
+import { sayBytes } from './words.ts'
+
+export type ShownItem = {
+  number: number
+  type: string
+  header: string
+  filename: string | undefined
+  bytes: number
+  isImage: boolean
+  /** Absent for what is no text. */
+  text: string | undefined
+  /** Says how much of the text is shown; absent for all of it. */
+  part: string | undefined
+}
+
+export type EnvelopeModel = {
+  title: string
+  /** Size of the envelope, and of its beginning that was read. */
+  bytes: number
+  bytesRead: number
+  /** Outermost first: the first is what the envelope was sent for. */
+  events: EventModel[]
+  spans: Listed<Span>
+  logs: Listed<LogLine>
+  metrics: Listed<Metric>
+  attachments: Listed<ShownItem>
+  header: string
+  /** A page of them. */
+  items: Listed<ShownItem>
+  /** Items that would be read, were they smaller. */
+  unread: { type: string; bytes: number }[]
+  /** Whether something is cut or left out. */
+  isShort: boolean
+}
+
+const EVENTS = ['event', 'transaction', 'feedback']
+const BATCHES = ['span', 'log', 'trace_metric']
+const READABLE = [...EVENTS, ...BATCHES]
+/** Types that are parsed for the name of an envelope alone. */
+const NAMING = ['replay_event', 'session']
+
+/** Reads the beginning of an envelope of `bytes`. `from` is how many items stand before those that are shown raw. */
+export async function modelEnvelope(
+  stream: AsyncIterable<Uint8Array>,
+  bytes: number,
+  from: number,
+): Promise<EnvelopeModel> {
+  let parsed = READ_BYTES.parsed
+  let attachments = 0
+  const unread: EnvelopeModel['unread'] = []
+  const kept = await readKeptFrom(stream, ({ number, type, length = READ_BYTES.raw }) => {
+    const shown = number >= from && number < from + ROWS.items ? READ_BYTES.raw : undefined
+    if (type === 'attachment' && attachments++ < ROWS.attachments) return shown ?? 16 // bytes that tell a picture
+    if (![...READABLE, ...NAMING].includes(type)) return shown
+    if (length > parsed) {
+      if (READABLE.includes(type) && unread.length < ROWS.events) unread.push({ type, bytes: length })
+      return shown
+    }
+    parsed -= length
+    return Math.max(length, shown ?? 0)
+  })
+  return modelKept(kept, bytes, from, { unread, attachments })
+}
+
+function modelKept(
+  kept: KeptEnvelope,
+  bytes: number,
+  from: number,
+  { unread, attachments }: Pick<EnvelopeModel, 'unread'> & { attachments: number },
+): EnvelopeModel {
+  const budget = new Budget(PAGE_CHARACTERS.readable)
+  const raw = new Budget(PAGE_CHARACTERS.raw)
+  const { items, itemCount, bytes: bytesRead } = kept
+  const jsonOf = createParser()
+  const title = nameOf(items, undefined, jsonOf).title
+  const events = items
+    .filter(({ type }) => EVENTS.includes(type))
+    .slice(0, ROWS.events)
+    .flatMap((item) => modelEvent(jsonOf(item), budget) ?? [])
+  const header = raw.text(sayJson(kept.header, TEXT.json), TEXT.json)
+  const onPage = items.filter(({ number }) => number >= from && number < from + ROWS.items)
+  const model = {
+    ...{ title, bytes, bytesRead, events, header, unread },
+    spans: batchOf(items, 'span', jsonOf, readSpans, (spans, total) => shownSpans(spans, total, budget)),
+    logs: batchOf(items, 'log', jsonOf, readLogs, (lines, total) =>
+      budget.rows(lines, ROWS.batch, (line) => logLineIn(line, budget), total),
+    ),
+    metrics: batchOf(items, 'trace_metric', jsonOf, readMetrics, (metrics, total) =>
+      budget.rows(metrics, ROWS.batch, (metric) => metricIn(metric, budget), total),
+    ),
+    attachments: budget.rows(
+      items.filter(({ type }) => type === 'attachment'),
+      ROWS.attachments,
+      (item) => ({ ...itemIn(item, budget), text: undefined, part: undefined }),
+      attachments,
+    ),
+    items: { shown: onPage.map((item) => rawItemIn(item, raw)), total: itemCount },
+  }
+  const isShort =
+    budget.isShort || raw.isShort || unread.length > 0 || onPage.length < itemCount || bytesRead < bytes
+  return { ...model, isShort }
+}
+
+/** Parses each item once: a stranger's JSON takes up to 20 times its size. `undefined` for what was not held as a whole, or is no JSON. */
+function createParser(): (item: KeptItem) => unknown {
+  const parsed = new Map<KeptItem, unknown>()
+  return function jsonOf(item) {
+    if (item.payload.length !== item.bytes) return undefined
+    if (!parsed.has(item)) parsed.set(item, parseJson(item.payload.toString('utf8')))
+    return parsed.get(item)
+  }
+}
+
+function batchOf<T, U>(
+  items: readonly KeptItem[],
+  type: string,
+  jsonOf: (item: KeptItem) => unknown,
+  read: (json: unknown) => T[],
+  show: (all: T[], total: number) => Listed<U>,
+): Listed<U> {
+  let total = 0
+  const all: T[] = []
+  for (const item of items.filter((each) => each.type === type)) {
+    const json = jsonOf(item)
+    const values = read(json)
+    total += Math.max(values.length, sizeOf(Object(json).items))
+    if (all.length < ROWS.batch) all.push(...values)
+  }
+  return show(all, total)
+}
+
+function logLineIn({ timestamp, level, body }: LogLine, budget: Budget): LogLine {
+  return {
+    ...{ timestamp, level: budget.optional(level, TEXT.name) },
+    body: budget.optional(body, TEXT.line),
+  }
+}
+
+function metricIn({ timestamp, name, type, value, unit }: Metric, budget: Budget): Metric {
+  return {
+    ...{ timestamp, value, name: budget.optional(name, TEXT.name) },
+    ...{ type: budget.optional(type, TEXT.name), unit: budget.optional(unit, TEXT.name) },
+  }
+}
+
+function itemIn({ number, type, filename, header, payload, bytes }: KeptItem, budget: Budget) {
+  return {
+    ...{ number, bytes, isImage: imageType(payload) !== undefined, header },
+    ...{ type: budget.text(type, TEXT.name), filename: budget.optional(filename, TEXT.name) },
+  }
+}
+
+function rawItemIn(item: KeptItem, budget: Budget): ShownItem {
+  const shown = itemIn(item, budget)
+  const { payload, bytes } = item
+  const whole = textOf(payload.subarray(0, READ_BYTES.raw))
+  const json = bytes <= READ_BYTES.raw && whole !== undefined ? parseJson(whole) : undefined
+  const said = json === undefined ? whole : sayJson(json, TEXT.raw)
+  const header = budget.text(item.header, TEXT.line)
+  if (said === undefined) return { ...shown, header, text: undefined, part: undefined }
+  const text = budget.text(said, TEXT.raw)
+  const isWhole = bytes <= READ_BYTES.raw && text === said
+  return { ...shown, header, text, part: isWhole ? undefined : partOf(text, bytes) }
+}
+
+function partOf(text: string, bytes: number): string {
+  return text.length <= 1
+    ? 'Not shown, to keep this page small.'
+    : `The first ${sayBytes(Buffer.byteLength(text))} of ${sayBytes(bytes)}.`
+}
+
+/** `undefined` for bytes that are no text. A character that is cut at the end is left out. */
+function textOf(bytes: Buffer): string | undefined {
+  if (bytes.includes(0)) return undefined
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true })
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,215 @@
+/** An event as its page shows it: every list and text bounded, whatever a stranger has sent. */
+
+import { type Budget, type Listed, ROWS, TEXT } from './bounds.ts'
+import {
+  type Breadcrumb,
+  type Exception,
+  type Feedback,
+  type Frame,
+  feedbackOf,
+  readEvent,
+  type SentryEvent,
+  type Span,
+  sayValue,
+  sizeOf,
+  traceOf,
+} from './event.ts'
+import { firstEntries, sayJson, sayJsonShort } from './say-json.ts'
+
+export type Fact = [name: string, value: string]
+
+export type ShownFrame = {
+  name: string
+  /** File, line and column. */
+  place: string
+  isOwn: boolean
+  code: { before: string[]; line: string; after: string[] } | undefined
+}
+
+export type ShownException = {
+  type: string | undefined
+  value: string | undefined
+  note: string | undefined
+  /** The last call first. */
+  frames: Listed<ShownFrame>
+}
+
+export type ShownBreadcrumb = Pick<Breadcrumb, 'timestamp' | 'category' | 'level'> & { text: string }
+
+export type EventModel = {
+  id: string | undefined
+  time: number | undefined
+  feedback: Feedback | undefined
+  /** The outermost first. */
+  exceptions: Listed<ShownException>
+  /** Absent for what is no transaction. */
+  spans: Listed<Span> | undefined
+  /** The oldest first; those left out are older. */
+  breadcrumbs: Listed<ShownBreadcrumb>
+  facts: Fact[]
+  tags: Listed<Fact>
+  user: Listed<Fact>
+  /** Each as JSON. */
+  contexts: Listed<Fact>
+}
+
+/** Reads parsed JSON as an event. `undefined` for what is no object. */
+export function modelEvent(json: unknown, budget: Budget): EventModel | undefined {
+  const event = readEvent(json)
+  if (!event) return undefined
+  const totalOf = (name: string) => sizeOf(Object(json)[name])
+  const { event_id: id, timestamp: time, start_timestamp: start, tags, user, contexts } = event
+  const feedback = feedbackOf(event)
+  return {
+    id: budget.optional(id, TEXT.name),
+    time,
+    feedback: feedback && cutFeedback(feedback, budget),
+    facts: budget.rows(factsOf(event), ROWS.facts, factIn(budget)).shown,
+    exceptions: budget.rows(
+      event.exception.toReversed(),
+      ROWS.exceptions,
+      exceptionIn(budget),
+      totalOf('exception'),
+    ),
+    tags: budget.rows(tags, ROWS.facts, factIn(budget), tagCount(json, tags)),
+    user: budget.rows(firstOf(user), ROWS.facts, factIn(budget), countOf(user)),
+    breadcrumbs: breadcrumbsIn(event.breadcrumbs, totalOf('breadcrumbs'), budget),
+    contexts: budget.rows(
+      firstOf(contexts),
+      ROWS.contexts,
+      ([name, value]): Fact => [
+        budget.text(name, TEXT.name),
+        budget.text(sayJson(value, TEXT.json), TEXT.json),
+      ],
+      countOf(contexts),
+    ),
+    spans:
+      start === undefined
+        ? undefined
+        : shownSpans([wholeOf(event), ...event.spans], totalOf('spans') + 1, budget),
+  }
+}
+
+/** Returns the spans that began first. */
+export function shownSpans(spans: readonly Span[], total: number, budget: Budget): Listed<Span> {
+  const sorted = spans.toSorted((a, b) => (a.start_timestamp ?? 0) - (b.start_timestamp ?? 0))
+  return budget.rows(
+    sorted,
+    ROWS.spans,
+    ({ span_id: id, parent_span_id: parent, op, description, status, start_timestamp, timestamp }) => ({
+      ...{ span_id: id?.slice(0, TEXT.name), parent_span_id: parent?.slice(0, TEXT.name) },
+      ...{ op: budget.optional(op, TEXT.name), status: budget.optional(status, TEXT.name) },
+      ...{ description: budget.optional(description, TEXT.title), start_timestamp, timestamp },
+    }),
+    total,
+  )
+}
+
+/** Tags are an object, or a list of pairs. */
+function tagCount(json: unknown, read: readonly unknown[]): number {
+  const { tags } = Object(json)
+  return Math.max(read.length, Array.isArray(tags) ? tags.length : Object.keys(Object(tags)).length)
+}
+
+function cutFeedback({ message, name, email, url }: Feedback, budget: Budget): Feedback {
+  return {
+    message: budget.optional(message, TEXT.message),
+    name: budget.optional(name, TEXT.name),
+    email: budget.optional(email, TEXT.name),
+    url: budget.optional(url, TEXT.path),
+  }
+}
+
+function factIn(budget: Budget) {
+  return ([name, value]: [name: string, value: unknown]): Fact => [
+    budget.text(name, TEXT.name),
+    budget.text(sayValue(value), TEXT.line),
+  ]
+}
+
+function firstOf(record: Record<string, unknown> | undefined): [name: string, value: unknown][] {
+  return record ? firstEntries(record, ROWS.facts) : []
+}
+
+function countOf(record: Record<string, unknown> | undefined): number {
+  return record ? Object.keys(record).length : 0
+}
+
+function exceptionIn(budget: Budget) {
+  return ({ type, value, mechanism, stacktrace }: Exception): ShownException => ({
+    type: budget.optional(type, TEXT.name),
+    value: budget.optional(value, TEXT.message),
+    note: mechanism?.handled === false ? 'not caught' : budget.optional(mechanism?.type, TEXT.name),
+    frames: budget.rows(
+      stacktrace?.frames.toReversed() ?? [],
+      ROWS.frames,
+      frameIn(budget),
+      stacktrace?.frameCount ?? 0,
+    ),
+  })
+}
+
+function frameIn(budget: Budget) {
+  return (frame: Frame): ShownFrame => {
+    const { filename, abs_path: path, function: name, lineno, colno, context_line: line } = frame
+    const place = budget.text(filename ?? path ?? 'unknown', TEXT.path)
+    const code = (text: string) => budget.text(text, TEXT.codeLine)
+    return {
+      name: budget.text(name ?? '<anonymous>', TEXT.name),
+      place: [place, lineno, colno].filter((part) => part !== undefined).join(':'),
+      isOwn: frame.in_app !== false,
+      code:
+        line === undefined
+          ? undefined
+          : {
+              before: frame.pre_context.map(code),
+              line: code(line),
+              after: frame.post_context.slice(0, ROWS.contextLines).map(code),
+            },
+    }
+  }
+}
+
+/** The newest are the nearest to the error: the budget ends at older ones. */
+function breadcrumbsIn(
+  crumbs: readonly Breadcrumb[],
+  total: number,
+  budget: Budget,
+): Listed<ShownBreadcrumb> {
+  const { shown } = budget.rows(
+    crumbs.toReversed(),
+    ROWS.breadcrumbs,
+    ({ timestamp, category, level, message, data }) => ({
+      timestamp,
+      category: budget.optional(category, TEXT.name),
+      level: budget.optional(level, TEXT.name),
+      text: budget.text(message ?? (data ? sayJsonShort(data, TEXT.line) : ''), TEXT.line),
+    }),
+    total,
+  )
+  return { shown: shown.reverse(), total }
+}
+
+/** A transaction is the span that holds the others. */
+function wholeOf({ contexts, transaction, start_timestamp, timestamp }: SentryEvent): Span {
+  const { span_id: id, op, status } = traceOf(contexts)
+  return {
+    ...{ span_id: id, parent_span_id: undefined, op, description: transaction, status },
+    ...{ start_timestamp, timestamp },
+  }
+}
+
+function factsOf(event: SentryEvent): Fact[] {
+  const { level, environment, release, platform, transaction, request, sdk, event_id: id } = event
+  const facts: [string, string | undefined][] = [
+    ['Level', level],
+    ['Page', request?.url],
+    ['Transaction', transaction],
+    ['Environment', environment],
+    ['Release', release],
+    ['Platform', platform],
+    ['SDK', sdk && `${sdk.name ?? ''} ${sdk.version ?? ''}`],
+    ['Event id', id],
+  ]
+  return facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
+}
