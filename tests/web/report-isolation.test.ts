@@ -7,7 +7,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeTunnel, startFakeTunnel } from '../helpers/fake-tunnel.ts'
 import { get, PASSWORD, signIn } from '../helpers/operator.ts'
 import { eventOf, hasItem, type Received, receive } from '../helpers/received.ts'
+import { until } from '../helpers/until.ts'
 import { BREAKABLE, startWeb, type Web } from '../helpers/web.ts'
+
+/** Writes a line to the console again and again, outside of any request. */
+const TICKING = '--import=data:text/javascript,setInterval(()=>console.info(`outside`),20).unref()'
 
 const TOKENS = { early: 'a'.repeat(32), pending: 'b'.repeat(32) }
 
@@ -72,7 +76,7 @@ describe.each([
     web = started.use(
       await startWeb({
         ...tracing,
-        NODE_OPTIONS: BREAKABLE,
+        NODE_OPTIONS: `${BREAKABLE} ${TICKING}`,
         OPERATOR_PASSWORD: PASSWORD,
         ADMIN_TOKEN: 'token-of-the-tests',
         TUNNEL_ADMIN: new URL(tunnel.adminUrl).host,
@@ -91,6 +95,9 @@ describe.each([
     )
 
   it('has no breadcrumb and no span of another request, nor of the admin port', async () => {
+    const ticks = () => web.said.stdout.split('outside').length
+    const before = ticks()
+    await until(async () => ticks() > before)
     const { cookie } = await signIn(web.url)
     await (await fetch(`${web.url}/receipt.json?token=${TOKENS.early}`)).text()
     for (const path of ['', '/refusals', '/projects', '/inbox'])
