@@ -74,7 +74,7 @@ export function readSite(env: Environment, problems: string[]): Pick<Config, 'ht
 
 /** What only the compose files read, and Docker would refuse after it has built all. */
 function readComposed(env: Environment, problems: string[]): void {
-  readNetworks(env, 'FRONT_SUBNET', [], problems)
+  readNetworks(env, 'INGEST_SUBNET', [], problems)
   for (const name of ['HTTPS_PORT', 'HTTP_PORT_2', 'GRAFANA_PORT'])
     readInteger(env, name, 'port', 0, [1, 65535], problems)
 }

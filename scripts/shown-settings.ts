@@ -81,7 +81,7 @@ const COMPOSED = {
   HTTPS_PORT: 8443,
   HTTP_PORT_2: 8082,
   TLS_FOLDER: undefined,
-  FRONT_SUBNET: '10.203.113.0/24',
+  INGEST_SUBNET: '10.203.113.0/24',
   NODE_IMAGE: 'node:24-slim',
   NGINX_IMAGE: 'nginx:1.30',
   NATS_IMAGE: 'nats:2',

@@ -34,7 +34,7 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
     HOME: process.env.HOME, // Compose itself may be kept there
     DOCKER_HOST: process.env.DOCKER_HOST,
     HTTP_PORT: String(port),
-    FRONT_SUBNET: `10.${randomInt(204, 250)}.${randomInt(256)}.0/24`, // nobody else's, and beside the one that the file itself would take
+    INGEST_SUBNET: `10.${randomInt(204, 250)}.${randomInt(256)}.0/24`, // nobody else's, and beside the one that the file itself would take
     OPERATOR_PASSWORD: PASSWORD,
     COMPOSE_PROJECT_NAME: project,
     COMPOSE_ENV_FILES: '/dev/null', // no settings of whoever runs the tests

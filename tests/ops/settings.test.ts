@@ -82,11 +82,11 @@ describe('The settings in force', () => {
 describe('Wrong settings', () => {
   it('are refused that only compose reads, before it builds', async () => {
     const failed = await command('scripts/start.ts', {
-      FRONT_SUBNET: 'mine',
+      INGEST_SUBNET: 'mine',
       HTTPS_PORT: '0',
       GRAFANA_PORT: 'x',
     })
-    expect(failed.stderr).toContain('cannot start, 3 problem(s):\nFRONT_SUBNET: "mine" is not a network;')
+    expect(failed.stderr).toContain('cannot start, 3 problem(s):\nINGEST_SUBNET: "mine" is not a network;')
   })
 
   it('are not what keeps a deploy from an engine that does not answer', async () => {

@@ -8,8 +8,18 @@ import { requires } from '../helpers/requirements.ts'
 const SECONDS = { timeout: 10_000, interval: 100 }
 
 const PARTS = [
-  { service: 'tunnel', ask: (url: string) => post(url, { body: '{}' }), away: /"code":"tunnel-away"/ },
-  { service: 'web', ask: (url: string) => post(url, { path: '/', method: 'GET' }), away: /Back in a moment/ },
+  {
+    service: 'tunnel',
+    network: 'ingest',
+    ask: (url: string) => post(url, { body: '{}' }),
+    away: /"code":"tunnel-away"/,
+  },
+  {
+    service: 'web',
+    network: 'front',
+    ask: (url: string) => post(url, { path: '/', method: 'GET' }),
+    away: /Back in a moment/,
+  },
 ]
 
 describe('nginx, started first and alone', requires('docker'), () => {
@@ -24,19 +34,19 @@ describe('nginx, started first and alone', requires('docker'), () => {
 
   it.each(PARTS)(
     'routes $service within seconds when it comes, goes, and comes back elsewhere',
-    async ({ service, ask, away }) => {
+    async ({ service, network, ask, away }) => {
       await answers(() => ask(stack.url), 502, away)
 
       await stack.up(service)
       await answers(() => ask(stack.url), 200)
 
-      const addresses = await addressesOf(stack, service)
+      const addresses = await addressesOf(stack, service, network)
       await stack.compose('rm', '--stop', '--force', service)
       await answers(() => ask(stack.url), 502, away)
 
-      await using _squatters = await occupy(stack, addresses)
+      await using _squatters = await occupy(stack, network, addresses)
       await stack.up(service)
-      expect(await addressesOf(stack, service)).not.toEqual(expect.arrayContaining(addresses))
+      expect(await addressesOf(stack, service, network)).not.toEqual(expect.arrayContaining(addresses))
       await answers(() => ask(stack.url), 200)
     },
   )
@@ -50,21 +60,21 @@ async function answers(ask: () => Promise<Answered>, status: number, words = /.*
   }, SECONDS)
 }
 
-async function addressesOf(stack: Compose, service: string): Promise<string[]> {
+async function addressesOf(stack: Compose, service: string, network: string): Promise<string[]> {
   const containers = await stack.containers(service)
-  return Promise.all(containers.map((container) => stack.address(container, 'front')))
+  return Promise.all(containers.map((container) => stack.address(container, network)))
 }
 
 /** Keeps addresses from being given out again, by containers that do nothing. */
-async function occupy(stack: Compose, addresses: string[]) {
+async function occupy(stack: Compose, network: string, addresses: string[]) {
   await using starting = new AsyncDisposableStack()
   for (const address of addresses) {
-    const network = ['--network', `${stack.project}_front`, '--ip', address]
+    const place = ['--network', `${stack.project}_${network}`, '--ip', address]
     const id = await stack.docker(
       'run',
       '--detach',
       '--rm',
-      ...network,
+      ...place,
       '--entrypoint',
       'sleep',
       'nginx:1.30',

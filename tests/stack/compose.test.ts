@@ -16,7 +16,7 @@ import { ROOT } from '../helpers/node.ts'
 import { post } from '../helpers/post.ts'
 import { parseEnvelope } from '../helpers/received.ts'
 import { requires, unmet } from '../helpers/requirements.ts'
-import { startOutside } from './outside.ts'
+import { connecting, startOutside } from './outside.ts'
 
 const NETWORK_NAMES = '{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}'
 
@@ -68,7 +68,7 @@ describe('The containers', requires('docker'), () => {
       await expect(stack.compose(...curl, url)).rejects.toThrow(words)
     }
     for (const tunnel of await stack.containers('tunnel')) {
-      await refused(tunnel, 'front', /Failed to connect|Couldn't connect/)
+      await refused(tunnel, 'ingest', /Failed to connect|Couldn't connect/)
       const others = ['admin', 'out', 'spool']
       await Promise.all(
         others.map((network) => refused(tunnel, network, /Failed to connect|Couldn't connect|timed out/)),
@@ -206,13 +206,6 @@ describe('The compose files', requires('docker'), () => {
     },
   )
 })
-
-/** JavaScript that says whether it could connect, or why not. */
-function connecting(host: string, port: number): string {
-  return `const s = require('node:net').connect({ host: '${host}', port: ${port}, timeout: 5000 });
-    const say = (what) => { console.log(what); process.exit() };
-    s.on('connect', () => say('connected')).on('error', (e) => say(e.code)).on('timeout', () => say('no answer'))`
-}
 
 /** What the inbox holds of the envelope that was answered so. */
 async function keptOf(stack: Compose, answer: unknown): Promise<Buffer> {

@@ -8,6 +8,13 @@ import { NODE } from '../helpers/node.ts'
 const PORT = 80
 const LISTEN = `require('node:net').createServer((s) => s.end()).listen(${PORT}, () => console.log('listening'))`
 
+/** Returns JavaScript that prints "connected", or why it could not connect. */
+export function connecting(host: string, port: number): string {
+  return `const s = require('node:net').connect({ host: '${host}', port: ${port}, timeout: 3000 });
+    const say = (what) => { console.log(what); process.exit() };
+    s.on('connect', () => say('connected')).on('error', (e) => say(e.code)).on('timeout', () => say('no answer'))`
+}
+
 /** Makes it, with someone listening there. `await using` takes it away. */
 export async function startOutside() {
   await using starting = new AsyncDisposableStack()

@@ -11,6 +11,7 @@ import { makeFolder } from '../helpers/folder.ts'
 import { ROOT } from '../helpers/node.ts'
 import { post } from '../helpers/post.ts'
 import { requires } from '../helpers/requirements.ts'
+import { connecting } from './outside.ts'
 
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
 const [, OVERRIDE = ''] = /```yaml\n(# docker-compose\.override\.yml\n[\s\S]*?)```/.exec(README) ?? []
@@ -25,7 +26,7 @@ const APP = `
 `
 
 describe('With an image of one’s own', requires('docker'), () => {
-  it('nginx serves its pages, and the tunnels take its envelopes', async () => {
+  it('nginx serves its pages, the tunnels take its envelopes from nginx, and it reaches no tunnel directly', async () => {
     await using folder = await makeFolder()
     const file = join(folder.path, 'override.yml')
     const image = process.env.NODE_IMAGE || 'node:24-slim'
@@ -40,5 +41,10 @@ describe('With an image of one’s own', requires('docker'), () => {
     expect((await post(stack.url, { path: '/monitoring?p=1', body: sent })).status).toBe(200)
     const inside = `fetch(process.env.TUNNEL_ORIGIN + '/monitoring?p=1', { method: 'POST', body: '{}' }).then((r) => console.log(r.status))`
     expect(await stack.script(inside)).toBe('200')
+    for (const tunnel of await stack.containers('tunnel'))
+      for (const network of ['ingest', 'out', 'admin'])
+        expect(await stack.script(connecting(await stack.address(tunnel, network), 9090))).not.toBe(
+          'connected',
+        )
   })
 })

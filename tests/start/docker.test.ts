@@ -15,7 +15,7 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
   const project = {
     ...pick('DOCKER_HOST', 'NODE_IMAGE', 'NGINX_IMAGE'),
     COMPOSE_PROJECT_NAME: `culvert-start-${randomBytes(4).toString('hex')}`,
-    FRONT_SUBNET: `10.203.${randomInt(114, 256)}.0/24`,
+    INGEST_SUBNET: `10.203.${randomInt(114, 256)}.0/24`,
   }
   let clone: Clone
   let port: number

@@ -1,0 +1,90 @@
+/** Client addresses that the tunnels of the shipped compose file believe: those that nginx tells, and no other container. */
+
+import { networkInterfaces } from 'node:os'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Compose, startCompose } from '../helpers/compose.ts'
+import { errorOf } from '../helpers/envelopes.ts'
+import { post } from '../helpers/post.ts'
+import { requires } from '../helpers/requirements.ts'
+import { type Sentry, startSentry } from '../helpers/sentry.ts'
+import { connecting } from './outside.ts'
+
+const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
+const IMAGE = process.env.NODE_IMAGE || 'node:24-slim'
+const PRIVATE = '10.0.0.0/8 172.16.0.0/12 192.168.0.0/16'
+const VISITOR = '8.8.4.4'
+
+describe('The networks of compose', requires('docker'), () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let stack: Compose
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry({ host: BRIDGE }))
+    const env = { SENTRY_DSN: sentry.dsn(), TRUSTED_PROXIES: PRIVATE } // these tests are the proxy
+    stack = started.use(await startCompose({ services: ['nginx', 'web', 'tunnel'], env }))
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  const addressesOn = async (service: string, network: string) =>
+    Promise.all((await stack.containers(service)).map((id) => stack.address(id, network)))
+
+  it('carry the client address from nginx through the tunnel to Sentry', async () => {
+    const body = errorOf(sentry.dsn())
+    const headers = { 'X-Forwarded-For': VISITOR }
+    expect((await post(stack.url, { body, headers })).status).toBe(200)
+    const { headers: sent } = await sentry.next()
+    expect(sent['x-forwarded-for']).toBe(VISITOR)
+  })
+
+  it('keep nginx and the tunnels alone on the network that EDGE names', async () => {
+    const network = await stack.docker(
+      'network',
+      'inspect',
+      '--format',
+      '{{json .}}',
+      `${stack.project}_ingest`,
+    )
+    const { Internal, IPAM, Containers } = JSON.parse(network)
+    expect(Internal).toBe(true)
+    const [tunnel = ''] = await stack.containers('tunnel')
+    const env = await stack.docker('inspect', '--format', '{{json .Config.Env}}', tunnel)
+    expect(JSON.parse(env)).toContain(`EDGE=${IPAM.Config[0].Subnet}`)
+    const members = [...(await stack.containers('nginx')), ...(await stack.containers('tunnel'))]
+    expect(Object.keys(Containers).sort()).toEqual(members.sort())
+  })
+
+  it('let no container on front reach a tunnel', async () => {
+    const [nginx = ''] = await addressesOn('nginx', 'front')
+    const reach = (host: string, port: number) =>
+      stack.docker(
+        'run',
+        '--rm',
+        '--network',
+        `${stack.project}_front`,
+        IMAGE,
+        'node',
+        '-e',
+        connecting(host, port),
+      )
+    expect(await reach(nginx, 8081)).toBe('connected')
+    expect(await reach('tunnel', 9090)).not.toBe('connected') // nor is the name known there
+    for (const tunnel of await addressesOn('tunnel', 'ingest'))
+      expect(await reach(tunnel, 9090)).not.toBe('connected')
+  })
+
+  it('have a tunnel take web for the sender itself when web posts to it with a made-up address', async () => {
+    const [web] = await addressesOn('web', 'admin')
+    const [tunnel] = await addressesOn('tunnel', 'admin')
+    const init = {
+      method: 'POST',
+      headers: { 'X-Forwarded-For': VISITOR },
+      body: String(errorOf(sentry.dsn())),
+    }
+    const code = `fetch('http://${tunnel}:9090/monitoring', ${JSON.stringify(init)}).then((r) => console.log(r.status))`
+    const arrival = sentry.next()
+    expect(await stack.script(code)).toBe('200')
+    expect((await arrival).headers['x-forwarded-for']).toBe(web)
+  })
+})
