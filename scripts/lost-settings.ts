@@ -5,7 +5,7 @@ import type { Environment } from '../tunnel/src/settings.ts'
 
 // Chosen by the images and by compose, or put into every container by the engine.
 const OF_OTHERS = new Set(
-  'HOST PORT ADMIN_HOST EDGE TUNNEL_ADMIN TUNNEL_ORIGIN HTTPS_PROXY HTTP_PROXY NO_PROXY NODE_EXTRA_CA_CERTS'.split(
+  'HOST PORT ADMIN_HOST EDGE SPOOL_CREDENTIALS_FILE TUNNEL_ADMIN TUNNEL_ORIGIN HTTPS_PROXY HTTP_PROXY NO_PROXY NODE_EXTRA_CA_CERTS'.split(
     ' ',
   ),
 )

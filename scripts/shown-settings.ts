@@ -104,6 +104,7 @@ function ofProcesses({ env, tunnel, web }: InForce): Group {
     ADMIN_HOST: tunnel.adminHost,
     ADMIN_PORT: tunnel.adminPort,
     EDGE: tunnel.edge.join(' '),
+    SPOOL_CREDENTIALS_FILE: env.SPOOL_CREDENTIALS_FILE,
     TUNNEL_ADMIN: web.tunnelAdmins.join(' '),
     TUNNEL_ORIGIN: env.TUNNEL_ORIGIN,
     NODE_EXTRA_CA_CERTS: env.NODE_EXTRA_CA_CERTS,

@@ -1,11 +1,11 @@
 /** Two real tunnels on one NATS server: what they answered 202 while Sentry was away arrives, once. */
 
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorOf } from '../helpers/envelopes.ts'
 import { makeFolder } from '../helpers/folder.ts'
-import { NATS_CONFIG, startNats } from '../helpers/nats.ts'
+import { type Nats, startNats } from '../helpers/nats.ts'
 import { freePort } from '../helpers/ports.ts'
 import { post } from '../helpers/post.ts'
 import { requires } from '../helpers/requirements.ts'
@@ -88,24 +88,49 @@ describe('A tunnel whose NATS server is not there yet', { ...requires('nats'), t
     expect(tunnel.stderr).toEqual([])
   })
 
-  it('does not start where the server refuses its credentials, and says so', {
-    timeout: 30_000,
-  }, async () => {
-    await using folder = await makeFolder()
-    const config = join(folder.path, 'nats.conf')
-    await writeFile(
-      config,
-      `${await readFile(NATS_CONFIG, 'utf8')}\nauthorization { users: [{ user: a, password: b }] }\nno_auth_user: a\n`,
-    )
-    await using nats = await startNats({ config })
-    const starting = startTunnel({
-      env: {
-        SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2',
-        SPOOL_URL: nats.url.replace('//', '//a:wrong@'),
-      },
+  describe('with credentials', { timeout: 30_000 }, () => {
+    const started = new AsyncDisposableStack()
+    let nats: Nats
+    let folder: Awaited<ReturnType<typeof makeFolder>>
+
+    beforeAll(async () => {
+      nats = started.use(await startNats({ user: 'culvert', password: 's3:cret' }))
+      folder = started.use(await makeFolder())
     })
-    await expect(starting).rejects.toThrow(
-      /cannot start, 1 problem\(s\):\nSPOOL_URL: nats:\/\/.+ refuses these credentials$/,
-    )
+
+    afterAll(() => started.disposeAsync())
+
+    const start = (env: Record<string, string>) =>
+      startTunnel({ env: { SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2', ...env } })
+
+    it('starts with those of the file that SPOOL_CREDENTIALS_FILE names', async () => {
+      const file = join(folder.path, 'right')
+      await writeFile(file, 'culvert:s3:cret\n')
+      await using tunnel = await start({ SPOOL_URL: nats.url, SPOOL_CREDENTIALS_FILE: file })
+      const { spool } = await (await tunnel.admin('/status')).json()
+      expect(spool).toMatchObject({ writable: true, id: expect.stringContaining('CULVERT_SPOOL') })
+    })
+
+    it('prefers those of SPOOL_URL', async () => {
+      const file = join(folder.path, 'wrong')
+      await writeFile(file, 'culvert:wrong\n')
+      const url = nats.url.replace('//', '//culvert:s3%3Acret@')
+      await using tunnel = await start({ SPOOL_URL: url, SPOOL_CREDENTIALS_FILE: file })
+      expect((await (await tunnel.admin('/status')).json()).spool).toMatchObject({ writable: true })
+    })
+
+    it('does not start with wrong ones, and says so', async () => {
+      await expect(start({ SPOOL_URL: nats.url.replace('//', '//culvert:wrong@') })).rejects.toThrow(
+        /cannot start, 1 problem\(s\):\nSPOOL_URL: nats:\/\/.+ refuses these credentials$/,
+      )
+    })
+
+    it('does not start without any, also when the file is missing, and says where to write them', async () => {
+      const missing = { SPOOL_CREDENTIALS_FILE: join(folder.path, 'missing') }
+      for (const env of [{}, missing])
+        await expect(start({ SPOOL_URL: nats.url, ...env })).rejects.toThrow(
+          /cannot start, 1 problem\(s\):\nSPOOL_URL: nats:\/\/.+ requires credentials; write nats:\/\/user:password@host:4222, or .* SPOOL_CREDENTIALS_FILE$/,
+        )
+    })
   })
 })

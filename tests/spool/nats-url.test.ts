@@ -1,8 +1,11 @@
 /** How `SPOOL_URL` names a NATS server, and what is said of one that does not. */
 
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { BadSettings, readConfig } from '../../tunnel/src/config.ts'
-import { describeNats, parseNatsUrl } from '../../tunnel/src/spool/nats-url.ts'
+import { describeNats, parseNatsCredentials, parseNatsUrl } from '../../tunnel/src/spool/nats-url.ts'
+import { makeFolder } from '../helpers/folder.ts'
 
 const PLAIN = { tls: false, replicas: 1, credentials: undefined }
 
@@ -41,9 +44,36 @@ describe('SPOOL_URL', () => {
   })
 })
 
-function problemsOf(url: string): string {
+describe('SPOOL_CREDENTIALS_FILE', () => {
+  it.each([
+    ['culvert:s3:cr@t\n', { user: 'culvert', pass: 's3:cr@t' }],
+    ['culvert', undefined],
+    ['culvert:', undefined],
+    ['culvert:one\nculvert:two\n', undefined],
+  ])('holds one line user:password: %j', (text, credentials) =>
+    expect(parseNatsCredentials(text)).toEqual(credentials),
+  )
+
+  it('is refused in words that tell no password', async () => {
+    await using folder = await makeFolder()
+    const file = join(folder.path, 'credentials')
+    await writeFile(file, 'secret')
+    expect(problemsOf('nats://a', file)).toBe(
+      `SPOOL_CREDENTIALS_FILE: "${file}" does not hold credentials; write one line user:password`,
+    )
+    expect(problemsOf('nats://a', folder.path)).toMatch(/^SPOOL_CREDENTIALS_FILE: ".+" cannot be read; /)
+  })
+
+  it('may be missing, and is not read where SPOOL_URL has credentials or names a file', () => {
+    expect(problemsOf('nats://a', '/nowhere/credentials')).toBe('')
+    expect(problemsOf('nats://user:password@a', '/')).toBe('')
+    expect(problemsOf('file:///spool/spool.db', '/')).toBe('')
+  })
+})
+
+function problemsOf(url: string, file?: string): string {
   try {
-    readConfig({ SPOOL_URL: url })
+    readConfig({ SPOOL_URL: url, SPOOL_CREDENTIALS_FILE: file })
   } catch (error) {
     if (error instanceof BadSettings) return error.problems.join('\n')
     throw error

@@ -1,5 +1,6 @@
 /** Settings of the tunnel, read once from the environment, or a refusal to start that lists every problem. */
 
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { readAdminToken } from './admin-token.ts'
 import { type Dsn, INBOX_DSN, parseDsn, readDsns } from './dsn.ts'
@@ -19,7 +20,7 @@ import {
   type SharedSettings,
 } from './settings.ts'
 import { withoutLogin } from './shown-settings.ts'
-import { type NatsAddress, parseNatsUrl } from './spool/nats-url.ts'
+import { type NatsAddress, parseNatsCredentials, parseNatsUrl } from './spool/nats-url.ts'
 import type { ThrottleSettings } from './throttle.ts'
 import type { ProxySettings, UpstreamSettings } from './upstream.ts'
 
@@ -106,7 +107,7 @@ export function readConfig(env: Environment): Config {
     forward,
     inboxFile: inboxed ? env.INBOX_FILE || '.culvert/inbox.db' : undefined,
     spool: {
-      place: readSpoolPlace(readSecret(env, 'SPOOL_URL', problems), problems),
+      place: readSpoolPlace(readSecret(env, 'SPOOL_URL', problems), env.SPOOL_CREDENTIALS_FILE, problems),
       bytes: env.SPOOL_BYTES ? integer('SPOOL_BYTES', 'number of bytes', MIB, [MIB, MIB * MIB]) : undefined,
       ageMs: integer('SPOOL_HOURS', 'number of hours', 24, [1, 24 * 30]) * 60 * 60 * 1000,
     },
@@ -163,16 +164,38 @@ function inboxDsn(): Dsn {
   return dsn
 }
 
-function readSpoolPlace(given: string | undefined, problems: string[]): SpoolSettings['place'] {
+function readSpoolPlace(
+  given: string | undefined,
+  credentialsFile: string | undefined,
+  problems: string[],
+): SpoolSettings['place'] {
   const url = given?.trim()
   if (!url) return { file: DEFAULT_SPOOL }
   if (/^file:\/\/\/[^?#]+$/.test(url)) return { file: fileURLToPath(url) }
   const nats = parseNatsUrl(url)
-  if (nats) return { nats }
+  if (nats) {
+    const credentials = nats.credentials ?? readSpoolCredentials(credentialsFile, problems)
+    return { nats: { ...nats, credentials } }
+  }
   problems.push(
     `SPOOL_URL: "${url.replace(/[^/@]*@/g, '…@')}" is not a spool; write file:///spool/spool.db with the path of the file, or nats://user:password@host:4222, several hosts separated by commas (tls:// for TLS)`,
   )
   return { file: DEFAULT_SPOOL }
+}
+
+/** Reads the credentials that SPOOL_URL leaves out. A missing file means none: compose names it also where nothing has generated it. */
+function readSpoolCredentials(file: string | undefined, problems: string[]): NatsAddress['credentials'] {
+  if (!file) return undefined
+  const problem = `SPOOL_CREDENTIALS_FILE: "${file}"`
+  try {
+    const credentials = parseNatsCredentials(readFileSync(file, 'utf8'))
+    if (!credentials) problems.push(`${problem} does not hold credentials; write one line user:password`)
+    return credentials
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+      problems.push(`${problem} cannot be read; write the path of a file that this process may read`)
+    return undefined
+  }
 }
 
 function readOrigins(given: string | undefined, problems: string[]): Set<string> {

@@ -23,7 +23,7 @@ export async function connectNats(
       return { nc, jsm: await managerOf(nc) }
     } catch (error) {
       if (error instanceof errors.AuthorizationError)
-        throw new Error(`SPOOL_URL: ${describeNats(address)} refuses these credentials`)
+        throw new Error(`SPOOL_URL: ${describeNats(address)} ${describeDenial(address)}`)
       if (Date.now() > end)
         throw new NatsAway(
           `SPOOL_URL: no NATS server with JetStream answers at ${describeNats(address)} (${describe(error)}); start one, or write where it is`,
@@ -31,6 +31,12 @@ export async function connectNats(
       await wait(RETRY_MS)
     }
   }
+}
+
+function describeDenial({ credentials }: NatsAddress): string {
+  return credentials
+    ? 'refuses these credentials'
+    : 'requires credentials; write nats://user:password@host:4222, or the path of a file with user:password into SPOOL_CREDENTIALS_FILE'
 }
 
 async function managerOf(nc: NatsConnection): Promise<JetStreamManager> {

@@ -27,6 +27,12 @@ export function parseNatsUrl(text: string): NatsAddress | undefined {
   return { servers, tls: scheme.toLowerCase() === 'tls', replicas: Number(replicas), credentials }
 }
 
+/** Parses a line `user:password`, which may hold any characters and is not percent-encoded. */
+export function parseNatsCredentials(text: string): { user: string; pass: string } | undefined {
+  const [, user, pass] = /^([^:\n]+):([^\n]+)$/.exec(text.trim()) ?? []
+  return user && pass ? { user, pass } : undefined
+}
+
 /** What may be shown and logged. */
 export function describeNats({ servers, tls, replicas }: NatsAddress): string {
   return `${tls ? 'tls' : 'nats'}://${servers.join(',')}${replicas > 1 ? `?replicas=${replicas}` : ''}`

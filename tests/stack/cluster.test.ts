@@ -1,0 +1,93 @@
+/** The profile `cluster` of the shipped compose file: tunnels that spool on a NATS server which asks for credentials. */
+
+import { randomBytes } from 'node:crypto'
+import { networkInterfaces } from 'node:os'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Compose, startCompose } from '../helpers/compose.ts'
+import { errorOf } from '../helpers/envelopes.ts'
+import { post } from '../helpers/post.ts'
+import { hasItem } from '../helpers/received.ts'
+import { requires } from '../helpers/requirements.ts'
+import { type Sentry, startSentry } from '../helpers/sentry.ts'
+import { until } from '../helpers/until.ts'
+
+const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
+const DELIVERED_WITHIN = 60_000 // ms
+
+describe('The profile cluster', requires('docker', 'nats'), () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let stack: Compose
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry({ host: BRIDGE }))
+    const env = {
+      COMPOSE_PROFILES: 'cluster',
+      SENTRY_DSN: sentry.dsn(),
+      SPOOL_URL: 'nats://nats:4222',
+    }
+    stack = started.use(await startCompose({ env }))
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  const inTunnel = (...args: string[]) => stack.compose('exec', '-T', 'tunnel', ...args)
+  const credentials = () => inTunnel('cat', '/run/nats/credentials')
+
+  it('spools on NATS while Sentry is away, and delivers afterwards', async () => {
+    await sentry.away()
+    const ids = Array.from({ length: 5 }, () => randomBytes(16).toString('hex'))
+    for (const event_id of ids)
+      expect((await post(stack.url, { body: errorOf(sentry.dsn(), { event_id }) })).status).toBe(202)
+    expect(await inTunnel('ls', '/spool')).not.toContain('spool.db')
+    await sentry.back()
+    const delivered = () => sentry.requests.filter(hasItem('event')).map(({ header }) => header.event_id)
+    await until(async () => ids.every((id) => delivered().includes(id)), DELIVERED_WITHIN)
+  })
+
+  it('refuses a connection to NATS without credentials, or with wrong ones', async () => {
+    expect(await answerOf({})).toBe("-ERR 'Authorization Violation'")
+    expect(await answerOf({ user: 'culvert', pass: 'wrong' })).toBe("-ERR 'Authorization Violation'")
+    const [user, pass] = (await credentials()).split(':')
+    expect(await answerOf({ user, pass })).toBe('PONG')
+  })
+
+  it('keeps its random password where only NATS and the tunnels read it', async () => {
+    expect(await credentials()).toMatch(/^culvert:[0-9a-f]{64}$/)
+    const modes = await inTunnel('stat', '-c', '%n %a %u:%g', '/run/nats/credentials', '/run/nats/nats.conf')
+    expect(modes.split('\n')).toEqual(['/run/nats/credentials 640 0:1000', '/run/nats/nats.conf 640 0:1000'])
+    const [, password = ''] = (await credentials()).split(':')
+    const all = (await stack.compose('ps', '--all', '--quiet')).split('\n')
+    expect(await stack.docker('inspect', ...all)).not.toContain(password)
+    expect(await stack.compose('logs')).not.toContain(password)
+  })
+
+  it('keeps its password when the containers are made again', async () => {
+    const before = await credentials()
+    await stack.compose(
+      'up',
+      '--detach',
+      '--force-recreate',
+      '--no-deps',
+      '--wait',
+      'nats-credentials',
+      'nats',
+      'tunnel',
+    )
+    expect(await credentials()).toBe(before)
+    expect(await answerOf({ user: 'culvert', pass: before.split(':')[1] })).toBe('PONG')
+  })
+
+  /** Returns the NATS server's answer to a PING after CONNECT with these options. */
+  function answerOf(options: { user?: string | undefined; pass?: string | undefined }): Promise<string> {
+    const lines = `CONNECT ${JSON.stringify({ verbose: false, ...options })}\r\nPING\r\n`
+    return inTunnel(
+      'node',
+      '-e',
+      `const socket = require('node:net').connect(4222, 'nats', () => socket.write(${JSON.stringify(lines)}));
+      require('node:readline').createInterface({ input: socket }).on('line', (line) => {
+        if (!/^(INFO|PING)/.test(line)) { console.log(line); process.exit() }
+      })`,
+    )
+  }
+})
