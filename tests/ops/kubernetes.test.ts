@@ -3,10 +3,11 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { BlockList, isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
-import type { INetworkPolicy, INetworkPolicyPeer } from 'kubernetes-models/networking.k8s.io/v1'
+import type { IIPBlock, INetworkPolicy, INetworkPolicyPeer } from 'kubernetes-models/networking.k8s.io/v1'
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
@@ -33,6 +34,8 @@ import {
 const SECRETS = {
   SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2',
   OPERATOR_PASSWORD: 'a password of twelve',
+  NATS_USER: 'culvert',
+  NATS_PASSWORD: '10k',
 }
 const DOMAIN = `.${kustomization.namespace}.svc.cluster.local`
 
@@ -230,12 +233,52 @@ describe('The Kubernetes manifests', () => {
     expect(open).toEqual(['nginx:http'])
   })
 
+  it.each([
+    ['Sentry', '34.160.81.0', true],
+    ['Sentry over IPv6', '2600:1901:0:94b6::', true],
+    ['the metadata service', '169.254.169.254', false],
+    ['the metadata service of AWS over IPv6', 'fd00:ec2::254', false],
+    ['the platform service of Azure', '168.63.129.16', false],
+    ['a private network', '10.96.0.1', false],
+    ['a private network', '172.31.255.255', false],
+    ['a private network', '192.168.1.1', false],
+    ['carrier-grade NAT', '100.100.100.200', false],
+    ['loopback', '127.0.0.1', false],
+    ['loopback over IPv6', '::1', false],
+    ['a link-local address', 'fe80::1', false],
+  ])('let the tunnel reach %s (%s): %s', (_, address, reachable) => {
+    expect(blocksOf('tunnel').some((block) => contains(block, address))).toBe(reachable)
+  })
+
+  it('let the tunnel out to port 443 only', () => {
+    const rules = policiesOf('tunnel').flatMap(({ spec }) => spec?.egress ?? [])
+    const outward = rules.filter(({ to = [] }) => to.some(({ ipBlock }) => ipBlock))
+    expect(outward.map(({ ports }) => ports)).toEqual([[{ protocol: 'TCP', port: 443 }]])
+  })
+
+  it('let the tunnel reach a private Sentry with the component private-sentry', async () => {
+    const folder = resolve(ROOT, 'deploy/kubernetes/private-sentry')
+    const { kind, resources } = parse(readFileSync(join(folder, 'kustomization.yaml'), 'utf8'))
+    expect([kind, resources]).toEqual(['Component', ['network-policy.yaml']])
+    const [policy] = parseDocuments(readFileSync(join(folder, 'network-policy.yaml'), 'utf8'))
+    const { NetworkPolicy } = await import('kubernetes-models/networking.k8s.io/v1/NetworkPolicy')
+    expect(() => new NetworkPolicy(policy as INetworkPolicy).validate()).not.toThrow()
+    const { spec } = policy as INetworkPolicy & Manifest
+    expect(matches(spec?.podSelector?.matchLabels, labelsOf(workload('tunnel')))).toBe(true)
+    for (const { to = [], ports = [] } of spec?.egress ?? []) {
+      expect(to.map(({ ipBlock }) => ipBlock?.cidr)).toEqual([expect.stringMatching(/\/32$/)])
+      expect(ports).toHaveLength(1)
+    }
+  })
+
   it('say the same as compose: the same settings, the same limits, the same way to start nginx', () => {
     for (const name of ['nginx', 'tunnel', 'web']) {
       const known = new Set([
         ...Object.keys(compose.services[name]?.environment ?? {}),
         ...Object.keys(compose.services.tunnel?.environment ?? {}),
         'HOSTNAME',
+        'NATS_USER', // parts of SPOOL_URL
+        'NATS_PASSWORD',
       ])
       expect(
         Object.keys(environmentOf(manifests, workload(name), SECRETS)).filter((key) => !known.has(key)),
@@ -289,19 +332,43 @@ describe('The Kubernetes manifests', () => {
       replicas: 3,
     })
     expect(nats.spec).toMatchObject({ serviceName: 'nats', replicas: 3 })
-    const [, routes = ''] =
-      /routes: \[([^\]]*)\]/.exec(configOf(manifests, 'culvert-nats')['nats.conf'] ?? '') ?? []
-    expect(routes.trim().split(/\s+/)).toEqual(names.map((name) => `nats://${name}:6222`))
+    const { CLUSTER_ROUTES = '' } = environmentOf(manifests, nats, SECRETS)
+    expect(JSON.parse(CLUSTER_ROUTES)).toEqual(names.map((name) => `nats://culvert:10k@${name}:6222`))
     expect(configOf(manifests, 'culvert-nats')['nats.conf']).toMatch(/^ {2}sync_interval: always$/m)
   })
 
-  it('hold a configuration that NATS takes', requires('nats-server'), () => {
-    const { status, stderr } = spawnSync(NATS_PROGRAM ?? '', ['-t', '-c', 'deploy/kubernetes/nats.conf'], {
-      cwd: ROOT,
-      env: { POD_NAME: 'nats-0' },
-      encoding: 'utf8',
-    })
-    expect([status, stderr]).toEqual([0, expect.stringContaining('configuration file')])
+  it('hold a configuration that NATS takes, and only with credentials', requires('nats-server'), () => {
+    const check = (env: Record<string, string>) =>
+      spawnSync(NATS_PROGRAM ?? '', ['-t', '-c', 'deploy/kubernetes/nats.conf'], {
+        cwd: ROOT,
+        env: { POD_NAME: 'nats-0', ...env },
+        encoding: 'utf8',
+      })
+    const { status, stderr } = check(environmentOf(manifests, workload('nats'), SECRETS))
+    expect([status, stderr]).toEqual([0, expect.stringContaining('is valid')])
+    const { LOGIN_PASSWORD: _, ...without } = environmentOf(manifests, workload('nats'), SECRETS)
+    expect(check(without).stderr).toContain("variable reference for 'LOGIN_PASSWORD'")
+  })
+
+  it('require the credentials of the Secret "nats" from tunnels and from the other NATS servers', () => {
+    for (const name of ['tunnel', 'nats']) {
+      const { env = [] } = containersOf(workload(name))[0] ?? {}
+      for (const key of ['NATS_USER', 'NATS_PASSWORD'])
+        expect(env.find((each) => each.name === key)?.valueFrom, name).toEqual({
+          secretKeyRef: { name: 'nats', key },
+        })
+    }
+    const { SPOOL_URL = '' } = environmentOf(manifests, workload('tunnel'), SECRETS)
+    expect(parseNatsUrl(SPOOL_URL)?.credentials).toEqual({ user: 'culvert', pass: '10k' })
+    const login = 'authorization { user: $LOGIN_USER, password: $LOGIN_PASSWORD }'
+    const lines = (configOf(manifests, 'culvert-nats')['nats.conf'] ?? '').split('\n')
+    expect(lines.filter((line) => line.startsWith(login))).toHaveLength(1) // of clients
+    expect(lines.filter((line) => line.startsWith(`  ${login}`))).toHaveLength(1) // of the cluster
+    // The docs say how to create it.
+    const readme = readFileSync(resolve(ROOT, 'README.md'), 'utf8')
+    expect(readme).toMatch(
+      /^kubectl -n culvert create secret generic nats .*NATS_USER=.* .*NATS_PASSWORD="\$\(openssl rand -hex 32\)"$/m,
+    )
   })
 
   it('scale by what is in flight as well, with the component', async () => {
@@ -338,6 +405,25 @@ function portsBetween(from: string, to: string): string[] {
     rules.flatMap(({ ports = [] }) => ports.map(({ port }) => String(port)))
   return ports(out).filter((port) => ports(into).includes(port))
 }
+
+/** Networks outside the cluster that the policies of a workload let it reach. */
+function blocksOf(name: string): IIPBlock[] {
+  return policiesOf(name).flatMap(({ spec }) =>
+    (spec?.egress ?? []).flatMap(({ to = [] }) => to.flatMap(({ ipBlock }) => ipBlock ?? [])),
+  )
+}
+
+function contains({ cidr, except = [] }: IIPBlock, address: string): boolean {
+  const within = (network: string) => {
+    const [base = '', bits] = network.split('/')
+    const list = new BlockList()
+    list.addSubnet(base, Number(bits), familyOf(base))
+    return familyOf(base) === familyOf(address) && list.check(address, familyOf(address))
+  }
+  return within(cidr) && !except.some(within)
+}
+
+const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
 function policiesOf(name: string): (INetworkPolicy & Manifest)[] {
   const policies = ofKind<INetworkPolicy>('NetworkPolicy')

@@ -81,7 +81,7 @@ export function podOf({ spec }: Workload): IPodSpec {
 export const containersOf = (workload: Workload): IContainer[] => podOf(workload).containers
 export const labelsOf = ({ spec }: Workload): Record<string, string> => spec?.template.metadata?.labels ?? {}
 
-/** The environment of a workload's only container; `secrets` stand in for those of the cluster. */
+/** The environment of a workload's only container, `$(NAME)` expanded; `secrets` stand in for those of the cluster. */
 export function environmentOf(
   manifests: Manifest[],
   workload: Workload,
@@ -95,5 +95,11 @@ export function environmentOf(
     name,
     value ?? secrets[valueFrom?.secretKeyRef?.key ?? ''] ?? workload.metadata.name,
   ])
-  return Object.assign({}, ...whole, Object.fromEntries(each))
+  const env: Record<string, string> = Object.assign({}, ...whole, Object.fromEntries(each))
+  for (const { name } of container?.env ?? [])
+    env[name] = (env[name] ?? '').replaceAll(
+      /\$\((\w+)\)/g,
+      (reference, other: string) => env[other] ?? reference,
+    )
+  return env
 }

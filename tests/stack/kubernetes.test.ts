@@ -19,7 +19,11 @@ import { until } from '../helpers/until.ts'
 import { configOf, containersOf, environmentOf, podOf, readManifests, workloadsOf } from '../ops/manifests.ts'
 
 const CONFIG = resolve(ROOT, 'deploy/kubernetes/nats.conf')
-const SECRETS = { SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2' }
+const SECRETS = {
+  SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2',
+  NATS_USER: 'culvert',
+  NATS_PASSWORD: randomBytes(32).toString('hex'),
+}
 const NODE_IMAGE = process.env.NODE_IMAGE || 'node:24-slim'
 const NAMES = ['nats-0', 'nats-1', 'nats-2']
 
@@ -32,7 +36,11 @@ describe('A cluster of three NATS servers', requires('docker', 'nats'), () => {
     await using sentry = await startSentry()
     const places = cluster.ports.map((port) => `127.0.0.1:${port}`).join(',')
     await using tunnel = await startTunnel({
-      env: { SENTRY_DSN: sentry.dsn(), SPOOL_URL: `nats://${places}?replicas=3`, UPSTREAM_LATE_MS: '100' },
+      env: {
+        SENTRY_DSN: sentry.dsn(),
+        SPOOL_URL: `nats://${SECRETS.NATS_USER}:${SECRETS.NATS_PASSWORD}@${places}?replicas=3`,
+        UPSTREAM_LATE_MS: '100',
+      },
       timeout: 30_000,
     })
     const waits = async () => (await (await tunnel.admin('/status')).json()).spool.envelopes
@@ -115,6 +123,9 @@ async function makeNetwork() {
 async function startCluster() {
   await using starting = new AsyncDisposableStack()
   const network = starting.use(await makeNetwork())
+  const manifests = readManifests()
+  const nats = workloadsOf(manifests).find(({ metadata }) => metadata.name === 'nats')
+  if (!nats) throw new Error('there is no nats')
   const ports: number[] = []
   const containers = new Map<string, string>()
   for (const name of NAMES) {
@@ -123,8 +134,9 @@ async function startCluster() {
     const options = [
       '-p',
       `127.0.0.1:${port}:4222`,
-      '-e',
-      `POD_NAME=${name}`,
+      ...Object.entries({ ...environmentOf(manifests, nats, SECRETS), POD_NAME: name }).flatMap(
+        ([key, value]) => ['-e', `${key}=${value}`],
+      ),
       '-v',
       `${CONFIG}:/culvert/nats.conf:ro`,
     ]
