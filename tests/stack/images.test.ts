@@ -2,15 +2,19 @@
 
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
 import manifest from '../../package.json' with { type: 'json' }
+import { ROOT } from '../helpers/node.ts'
 import { requires } from '../helpers/requirements.ts'
 import { type Clone, makeClone } from '../start/clone.ts'
 
 const MB = 1_000_000
+const CAPACITY = readFileSync(join(ROOT, 'docs/capacity.md'), 'utf8')
+const COMPOSE = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8')
 const BASE = process.env.NODE_IMAGE || 'node:24-slim'
 const NO_BUILD_TOOLS = 'for p in npm npx yarn gcc cc make python3 git; do command -v $p; done; true'
 
@@ -74,6 +78,24 @@ describe('The image', requires('docker'), () => {
   it.each(images)('of %s brings no tool to build or install with', async (image) => {
     expect(await inside(image, NO_BUILD_TOOLS)).toBe('')
   })
+
+  it.each(images)(
+    'of %s limits the heap as the docs state, in the memory that compose gives it',
+    async (image) => {
+      const row = (name: string) => {
+        const [, tunnel, web] =
+          new RegExp(`^\\| ${name} .*\\| (\\d+) \\| (\\d+) \\|$`, 'm').exec(CAPACITY) ?? []
+        return Number(image === 'tunnel' ? tunnel : web)
+      }
+      expect(parse(COMPOSE, { merge: true }).services[image].mem_limit).toBe(`${row('memory limit')}m`)
+      const code = 'console.log(v8.getHeapStatistics().heap_size_limit / 2 ** 20)'
+      const limit = Number(
+        await docker('run', '--rm', '--memory', `${row('memory limit')}m`, name(image), 'node', '-e', code),
+      )
+      expect(limit).toBeGreaterThanOrEqual(row('heap'))
+      expect(limit).toBeLessThan(row('heap') + 16) // the young generation comes on top
+    },
+  )
 
   it('of the tunnel is made again without installing its packages again, when only sources have changed', async () => {
     appendFileSync(join(clone.path, 'tunnel/src/main.ts'), `// ${tag}\n`)
