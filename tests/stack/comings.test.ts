@@ -1,10 +1,17 @@
 /** nginx as the first and only one there, while web and the tunnels come, go, and come back elsewhere. */
 
+import { randomInt } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Compose, startCompose } from '../helpers/compose.ts'
+import { makeFolder } from '../helpers/folder.ts'
+import { ROOT } from '../helpers/node.ts'
 import { type Answered, post } from '../helpers/post.ts'
 import { requires } from '../helpers/requirements.ts'
 
+// The engine gives out a certain address only where the subnet was chosen.
+const SUBNET = `10.203.${randomInt(114, 256)}.0/24`
 const SECONDS = { timeout: 10_000, interval: 100 }
 
 const PARTS = [
@@ -27,7 +34,11 @@ describe('nginx, started first and alone', requires('docker'), () => {
   let stack: Compose
 
   beforeAll(async () => {
-    stack = started.use(await startCompose({ services: ['nginx'] }))
+    const folder = started.use(await makeFolder())
+    const file = join(folder.path, 'subnet.yml')
+    await writeFile(file, `networks: { front: { ipam: { config: [{ subnet: ${SUBNET} }] } } }`)
+    const env = { COMPOSE_FILE: `${join(ROOT, 'docker-compose.yml')}:${file}` }
+    stack = started.use(await startCompose({ services: ['nginx'], env }))
   })
 
   afterAll(() => started.disposeAsync())

@@ -22,15 +22,14 @@ const APP = `
       - node
       - -e
       - |
-        http.createServer((_, response) => response.end('my own ' + process.env.TUNNEL_ORIGIN)).listen(3000)
-`
+        http.createServer((_, response) => response.end('my own ' + process.env.TUNNEL_ORIGIN)).listen(3000)`
 
 describe('With an image of one’s own', requires('docker'), () => {
   it('nginx serves its pages, the tunnels take its envelopes from nginx, and it reaches no tunnel directly', async () => {
     await using folder = await makeFolder()
     const file = join(folder.path, 'override.yml')
     const image = process.env.NODE_IMAGE || 'node:24-slim'
-    await writeFile(file, OVERRIDE.trimEnd().replace(/shop:1\.2\.3[^\n]*/, image) + APP)
+    await writeFile(file, OVERRIDE.replace(/shop:1\.2\.3[^\n]*/, image + APP))
     const env = { COMPOSE_FILE: `${join(ROOT, 'docker-compose.yml')}:${file}` }
     await using stack = await startCompose({ env })
 
