@@ -211,7 +211,9 @@ describe('The reader of envelopes', () => {
   })
 
   it('tells the event_id, the header keys in use and where each item stands', () => {
-    const bytes = Buffer.from(`{"event_id":"${EVENT_ID}","x":1}\n{"type":"a","y":[2],"platform":"b"}\nb\n{"type":"c"}\nd`)
+    const bytes = Buffer.from(
+      `{"event_id":"${EVENT_ID}","x":1}\n{"type":"a","y":[2],"platform":"b"}\nb\n{"type":"c"}\nd`,
+    )
     for (const { eventId, header, items } of readEveryWay(bytes)) {
       expect(eventId).toBe(EVENT_ID)
       expect(header).toEqual({ event_id: EVENT_ID })

@@ -117,7 +117,9 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
     const row = { spool: spool.id, ...rowOf(found) }
     try {
       const { header, items } = await readHeaders(await spool.read(found), limits)
-      const shown = items.slice(0, ITEMS_SHOWN).map(({ type, header, bytes }) => ({ header: { type, ...header }, bytes }))
+      const shown = items
+        .slice(0, ITEMS_SHOWN)
+        .map(({ type, header, bytes }) => ({ header: { type, ...header }, bytes }))
       return { ...row, header, items: shown, itemCount: items.length }
     } catch (error) {
       if (await spool.find(found)) throw error
