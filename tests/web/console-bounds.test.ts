@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { PAGE_CHARACTERS, READ_BYTES, ROWS } from '../../web/lib/console/bounds.ts'
 import { type EnvelopeModel, modelEnvelope } from '../../web/lib/console/envelope-model.ts'
-import { findItem, readKept, readKeptFrom } from '../../web/lib/console/kept-envelope.ts'
+import { findItem, parseJson, readKept, readKeptFrom } from '../../web/lib/console/kept-envelope.ts'
 import { nameOf } from '../../web/lib/console/naming.ts'
 import { sayJson, sayJsonShort } from '../../web/lib/console/say-json.ts'
 import { captures } from '../helpers/captures.ts'
@@ -83,6 +83,18 @@ const HOSTILE: [what: string, parts: Part[]][] = [
     Array.from({ length: 1_000 }, () => of('attachment', 'a', { filename: 'f'.repeat(5_000) })),
   ],
   ['long item headers', Array.from({ length: 200 }, () => of('x'.repeat(60_000), '{}'))],
+  [
+    'many events without a length',
+    Array.from({ length: 900 }, () => ({
+      header: { type: 'event' },
+      payload: `{"a":"${'x'.repeat(9_000)}"}`,
+    })),
+  ],
+  ['many empty events', Array.from({ length: 20_000 }, () => of('event', ''))],
+  [
+    'an event without a length that is too long',
+    [{ header: { type: 'event' }, payload: `{"a":"${'x'.repeat(3_000_000)}"}` }],
+  ],
   ['a long envelope of one item', [of('event', `{"a":"${'x'.repeat(3_000_000)}"}`)]],
 ]
 
@@ -94,7 +106,8 @@ describe('modelEnvelope', () => {
     const slack = 70_000
     expect(characters).toBeLessThan(PAGE_CHARACTERS.readable + PAGE_CHARACTERS.raw + slack)
     expect(rows).toBeLessThan(1_000)
-    expect(model.isShort).toBe(true)
+    const { shown, total } = model.items
+    expect(model.isShort || shown.length < total || shown.some(({ part }) => part)).toBe(true)
   })
 
   it('says how many of a list there are', async () => {
@@ -156,9 +169,29 @@ describe('modelEnvelope', () => {
     expect(blob?.text).toBeUndefined()
   })
 
-  it('shows what real SDKs send without leaving out a frame, breadcrumb, tag or context', async () => {
+  it('shows what real SDKs send without leaving out a span, log line, frame, breadcrumb, tag or context', async () => {
     for (const { name, body } of captures()) {
-      const { events } = await modelEnvelope(chunksOf(body, 1_000), body.length, 0)
+      const { events, unread, ...model } = await modelEnvelope(chunksOf(body, 1_000), body.length, 0)
+      const read = readKept(body).items.map(({ type, payload }) => ({
+        type,
+        json: parseJson(String(payload)),
+      }))
+      const countOf = (wanted: string) =>
+        read.reduce(
+          (sum, { type, json }) => (type === wanted ? sum + (Object(json).items?.length ?? 1) : sum),
+          0,
+        )
+      for (const [type, list] of [
+        ['span', model.spans],
+        ['log', model.logs],
+        ['trace_metric', model.metrics],
+      ] as const)
+        expect([name, type, list.shown.length]).toEqual([name, type, countOf(type)])
+      expect([name, events.length, unread]).toEqual([
+        name,
+        read.filter(({ type }) => ['event', 'transaction', 'feedback'].includes(type)).length,
+        [],
+      ])
       for (const { exceptions, breadcrumbs, tags, contexts } of events) {
         const lists = [
           exceptions,

@@ -36,6 +36,8 @@ export const PAGE_CHARACTERS = {
 /** Rows of each list on a page. */
 export const ROWS = {
   events: 5,
+  /** Items of an envelope that are parsed. */
+  readable: 100,
   exceptions: 20,
   frames: 100,
   contextLines: 3,

@@ -39,7 +39,7 @@ export type EnvelopeModel = {
   items: Listed<ShownItem>
   /** Items that would be read, were they smaller. */
   unread: { type: string; bytes: number }[]
-  /** Whether something is cut or left out. */
+  /** Whether something is cut or left out beside the raw items, which say so themselves. */
   isShort: boolean
 }
 
@@ -55,21 +55,32 @@ export async function modelEnvelope(
   bytes: number,
   from: number,
 ): Promise<EnvelopeModel> {
-  let parsed = READ_BYTES.parsed
+  let left = READ_BYTES.parsed
+  let openSince: number | undefined
   let attachments = 0
+  let readable = 0
   const unread: EnvelopeModel['unread'] = []
-  const kept = await readKeptFrom(stream, ({ number, type, length = READ_BYTES.raw }) => {
+  const kept = await readKeptFrom(stream, ({ number, type, length }, held) => {
+    if (openSince !== undefined) left -= held - openSince
+    openSince = undefined
     const shown = number >= from && number < from + ROWS.items ? READ_BYTES.raw : undefined
     if (type === 'attachment' && attachments++ < ROWS.attachments) return shown ?? 16 // bytes that tell a picture
-    if (![...READABLE, ...NAMING].includes(type)) return shown
-    if (length > parsed) {
-      if (READABLE.includes(type) && unread.length < ROWS.events) unread.push({ type, bytes: length })
+    if (![...READABLE, ...NAMING].includes(type) || readable++ >= ROWS.readable) return shown
+    if (length === undefined && left > 0) {
+      openSince = held // how long it is shows as it is read
+      return Math.max(left, shown ?? 0)
+    }
+    if (length === undefined || length > left) {
+      if (length !== undefined && READABLE.includes(type)) unread.push({ type, bytes: length })
       return shown
     }
-    parsed -= length
+    left -= length
     return Math.max(length, shown ?? 0)
   })
-  return modelKept(kept, bytes, from, { unread, attachments })
+  for (const { type, payload, bytes: size } of kept.items)
+    if (READABLE.includes(type) && payload.length < size && !unread.some(({ bytes }) => bytes === size))
+      unread.push({ type, bytes: size })
+  return modelKept(kept, bytes, from, { unread: unread.slice(0, ROWS.events), attachments })
 }
 
 function modelKept(
@@ -106,8 +117,7 @@ function modelKept(
     ),
     items: { shown: onPage.map((item) => rawItemIn(item, raw)), total: itemCount },
   }
-  const isShort =
-    budget.isShort || raw.isShort || unread.length > 0 || onPage.length < itemCount || bytesRead < bytes
+  const isShort = budget.isShort || unread.length > 0 || bytesRead < bytes
   return { ...model, isShort }
 }
 

@@ -33,8 +33,8 @@ export function fileNameIn({ filename }: Record<string, unknown>): string | unde
   return typeof filename === 'string' && filename !== '' ? filename : undefined
 }
 
-/** Returns how many bytes of an item's payload to hold; `undefined` for an item that is not needed. */
-export type Keep = (item: ItemStart) => number | undefined
+/** Returns how many bytes of an item's payload to hold; `undefined` for an item that is not needed. `before` are those held already. */
+export type Keep = (item: ItemStart, before: number) => number | undefined
 
 type Piece = { header: Record<string, unknown> } | { item: ItemStart } | { payload: Buffer }
 
@@ -164,6 +164,7 @@ class Collector {
   #items: (Omit<KeptItem, 'payload'> & { most: number; parts: Buffer[]; held: number; length?: number })[] =
     []
   #itemCount = 0
+  #held = 0
   #isKept = false
 
   constructor(keep: Keep) {
@@ -179,7 +180,7 @@ class Collector {
 
   #start(item: ItemStart): void {
     this.#itemCount++
-    const most = this.#keep(item)
+    const most = this.#keep(item, this.#held)
     this.#isKept = most !== undefined
     if (most === undefined) return
     const { header, ...start } = item
@@ -201,6 +202,7 @@ class Collector {
     const part = payload.subarray(0, Math.max(0, last.most - last.held))
     if (part.length === 0) return
     last.held += part.length
+    this.#held += part.length
     last.parts.push(Buffer.from(part)) // a copy: a view would hold the whole chunk
   }
 
