@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { ROOT } from '../helpers/node.ts'
 import { startTunnel } from '../helpers/tunnel.ts'
 
-const HEAP = '--max-old-space-size=160'
+const HEAP = '--max-old-space-size=128 --max-semi-space-size=8'
 
 /** Settings of the C library that the image has: without them its malloc keeps several times what is in use. */
 const MALLOC = Object.fromEntries(

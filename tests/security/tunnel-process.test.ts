@@ -28,7 +28,7 @@ const WORST = [
   ].map(findEntry),
 ]
 
-describe('The tunnel process with 160 MB of heap', requires('proc'), () => {
+describe('The tunnel process with the heap of the image', requires('proc'), () => {
   const started = new AsyncDisposableStack()
   const costs: Cost[] = []
   let sentry: CountingSentry

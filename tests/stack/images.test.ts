@@ -92,8 +92,8 @@ describe('The image', requires('docker'), () => {
       const limit = Number(
         await docker('run', '--rm', '--memory', `${row('memory limit')}m`, name(image), 'node', '-e', code),
       )
-      expect(limit).toBeGreaterThanOrEqual(row('heap'))
-      expect(limit).toBeLessThan(row('heap') + 16) // the young generation comes on top
+      expect(limit).toBeGreaterThanOrEqual(row('old generation of the heap'))
+      expect(limit).toBeLessThan(row('old generation of the heap') + 32) // the young generation comes on top
     },
   )
 
