@@ -1,6 +1,6 @@
 /** What an act was refused with. */
 
-import { Rejection } from '../../tunnel/src/rejection.ts'
+import { Rejection } from '../../tunnel/src/rejections.ts'
 
 /** What it gives, or the `Rejection` it throws; anything else thrown is a bug and goes on. */
 export function attempt<T>(act: () => T): T | Rejection {

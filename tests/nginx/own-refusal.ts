@@ -1,7 +1,7 @@
 /** What nginx refuses by itself on a tunnel path: in JSON, in the tunnel's own words. */
 
 import { expect } from 'vitest'
-import { type Code, REFUSALS } from '../../tunnel/src/rejection.ts'
+import { type Code, REFUSALS } from '../../tunnel/src/rejections.ts'
 import type { Answered } from '../helpers/post.ts'
 
 /** The code's own status, sentence and fix, as the tunnel would have said it, and nothing that silences an SDK. */

@@ -2,7 +2,7 @@
 
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { REFUSALS } from '../../tunnel/src/rejection.ts'
+import { REFUSALS } from '../../tunnel/src/rejections.ts'
 import type { Attack } from './corpus.ts'
 
 export type Outcome = {

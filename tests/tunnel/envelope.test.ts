@@ -10,7 +10,7 @@ import {
   type ReaderLimits,
 } from '../../tunnel/src/envelope.ts'
 import type { Range } from '../../tunnel/src/range.ts'
-import { Rejection } from '../../tunnel/src/rejection.ts'
+import { Rejection } from '../../tunnel/src/rejections.ts'
 import { EVENT_ID, envelopeOf } from '../helpers/envelopes.ts'
 import { attempt, codeOf } from '../helpers/refused.ts'
 

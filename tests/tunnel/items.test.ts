@@ -10,7 +10,7 @@ import {
   limitNameOf,
   quantitiesOf,
 } from '../../tunnel/src/items.ts'
-import { Rejection } from '../../tunnel/src/rejection.ts'
+import { Rejection } from '../../tunnel/src/rejections.ts'
 import { attempt, codeOf } from '../helpers/refused.ts'
 
 const KIB = 1024

@@ -1,7 +1,7 @@
 /** Refusals: each code has a status, a sentence and a fix, and all of them answer in one shape. */
 
 import { describe, expect, it } from 'vitest'
-import { type Code, REFUSALS, Rejection, refusalBody } from '../../tunnel/src/rejection.ts'
+import { type Code, REFUSALS, Rejection, refusalBody } from '../../tunnel/src/rejections.ts'
 
 describe('A refusal', () => {
   it.each(Object.entries(REFUSALS))(

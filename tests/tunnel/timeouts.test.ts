@@ -1,7 +1,7 @@
 /** Waits of one length: each runs out once, in its turn, or is forgotten. */
 
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { createTimeouts } from '../../tunnel/src/timeouts.ts'
+import { createTimeouts } from '../../tunnel/src/timer-queue.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

@@ -13,7 +13,7 @@ import {
 } from 'node:zlib'
 import { describe, expect, it, vi } from 'vitest'
 import { createMemory } from '../../tunnel/src/memory.ts'
-import { Rejection } from '../../tunnel/src/rejection.ts'
+import { Rejection } from '../../tunnel/src/rejections.ts'
 import {
   compress,
   type Encoding,

@@ -10,6 +10,7 @@ import { createSpoolAdmin, type SpoolAdminParts } from './admin-spool.ts'
 import type { Refusals } from './contract.ts'
 import type { OnEnd } from './ends.ts'
 import { createFeed } from './feed.ts'
+import type { WayToSentry } from './forwarding.ts'
 import type { Inbox } from './inbox.ts'
 import { LOG_LEVELS } from './log.ts'
 import type { Metrics } from './metrics.ts'
@@ -18,7 +19,6 @@ import type { Receipts } from './receipts.ts'
 import type { Samples } from './samples.ts'
 import type { Seen } from './seen.ts'
 import type { Status } from './status.ts'
-import type { WayToSentry } from './way-to-sentry.ts'
 
 export type AdminParts = {
   metrics: Metrics

@@ -8,7 +8,7 @@ import type { Edge } from './edge.ts'
 import type { Intake } from './intake.ts'
 import { checkOrigin, corsHeaders, PREFLIGHT_HEADERS } from './origin.ts'
 import type { Projects } from './projects.ts'
-import { type Code, Rejection, refusalBody } from './rejection.ts'
+import { type Code, Rejection, refusalBody } from './rejections.ts'
 
 export type AppParts = {
   intake: Intake

@@ -7,8 +7,8 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Memory } from './memory.ts'
-import { Rejection } from './rejection.ts'
-import { createTimeouts, type Timeouts } from './timeouts.ts'
+import { Rejection } from './rejections.ts'
+import { createTimeouts, type Timeouts } from './timer-queue.ts'
 import { type Encoding, encodingOf, type Method, readEncoding, recompress, unpack } from './unpack.ts'
 
 export type Body = {

@@ -5,7 +5,7 @@ import { cutMembers, type HeaderLine, parseHeaderLine, rawValue } from './header
 import { ITEM_TYPES } from './items.ts'
 import { mostValues } from './json-values.ts'
 import type { Range } from './range.ts'
-import { Rejection } from './rejection.ts'
+import { Rejection } from './rejections.ts'
 
 export type Item = {
   type: string

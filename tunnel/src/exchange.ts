@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Verdict } from './breaker.ts'
-import type { Timeout, Timeouts } from './timeouts.ts'
+import type { Timeout, Timeouts } from './timer-queue.ts'
 
 /** What Sentry answered, as far as it goes on to the sender. */
 export type Reply = {

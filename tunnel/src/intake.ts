@@ -17,6 +17,7 @@ import {
 } from './envelope.ts'
 import type { Delivery } from './exchange.ts'
 import type { Filters } from './filters.ts'
+import type { WayToSentry } from './forwarding.ts'
 import type { Inbox } from './inbox.ts'
 import { checkItems } from './items.ts'
 import { createKeep, type Keep } from './keeping.ts'
@@ -27,14 +28,13 @@ import { cutCompressed, type Parcel, packParcel, packPlain } from './parcel.ts'
 import type { Project, Projects } from './projects.ts'
 import { readQuery } from './query.ts'
 import { mergeRanges, type Range } from './range.ts'
-import { Rejection } from './rejection.ts'
+import { Rejection } from './rejections.ts'
 import type { Seen } from './seen.ts'
 import { createSettling, type SettlingParts, toMicroseconds, type Visit } from './settling.ts'
 import { describe, describeHeader, summarise } from './summary.ts'
 import type { Throttle } from './throttle.ts'
 import { senderHeaders } from './upstream.ts'
 import { prepareToWait } from './waiting.ts'
-import type { WayToSentry } from './way-to-sentry.ts'
 
 export type IntakeParts = SettlingParts & {
   edge: Edge

@@ -4,7 +4,7 @@ import type { Body } from './body.ts'
 import type { InboxEntry } from './contract.ts'
 import type { Inbox } from './inbox.ts'
 import type { Memory } from './memory.ts'
-import { Rejection } from './rejection.ts'
+import { Rejection } from './rejections.ts'
 import { networkOf } from './throttle.ts'
 
 /** Rejects with a `Rejection` when it cannot be kept. `entry.bytes` are those of the unpacked body. */

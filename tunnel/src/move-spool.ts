@@ -1,9 +1,9 @@
 /** Moves what waits out of the spool that `SPOOL_URL` names into a file, or out of a file into it: `npm run spool -- export|import FILE`. */
 
+import { openSpool } from './forwarding.ts'
 import { orRefuse, readConfigOrExit } from './refusal-to-start.ts'
 import { copyOut, putIn, takeOut } from './spool/moving.ts'
 import type { Spool } from './spool/spool.ts'
-import { openSpool } from './way-to-sentry.ts'
 
 const USAGE = `npm run spool -- export FILE          copies what waits into FILE; all of it goes on waiting
 npm run spool -- export FILE --move   takes it out: what is in FILE waits no longer

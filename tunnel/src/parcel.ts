@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { type Bodies, type Body, type Pieces, wireContent } from './body.ts'
 import type { Memory } from './memory.ts'
 import type { Range } from './range.ts'
-import { Rejection } from './rejection.ts'
+import { Rejection } from './rejections.ts'
 import { compress, type Encoding, encodingOf, type Method } from './unpack.ts'
 
 /** What goes to Sentry: bytes to send, how many, and their Content-Encoding if they are compressed. */

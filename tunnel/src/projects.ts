@@ -2,7 +2,7 @@
 
 import { type Dsn, formatDsn, identifiersOf, originOf, parseDsn } from './dsn.ts'
 import type { PostedQuery } from './query.ts'
-import { Rejection } from './rejection.ts'
+import { Rejection } from './rejections.ts'
 
 export type Project = {
   dsn: Dsn

@@ -6,7 +6,7 @@ import { getRequestListener } from '@hono/node-server'
 import type { App } from './app.ts'
 import type { Edge } from './edge.ts'
 import { createRandomHex } from './random-hex.ts'
-import { Rejection, refusalBody } from './rejection.ts'
+import { Rejection, refusalBody } from './rejections.ts'
 
 export type PublicServerParts = {
   app: App

@@ -2,7 +2,7 @@
 
 import type { Config } from './config.ts'
 import type { FilterReason, SettingInForce, SpoolEnd } from './contract.ts'
-import type { Code } from './rejection.ts'
+import type { Code } from './rejections.ts'
 import { sharedSettings, tunnelSettings, writeSetting } from './shown-settings.ts'
 
 type Name = keyof ReturnType<typeof sharedSettings> | keyof ReturnType<typeof tunnelSettings>

@@ -1,8 +1,8 @@
 /** Runs a tunnel from its settings until it is told to stop. */
 
 import closeWithGrace from 'close-with-grace'
-import { openParts } from './parts.ts'
 import { readConfigOrExit } from './refusal-to-start.ts'
+import { openParts } from './services.ts'
 import { findMisspelt } from './setting-names.ts'
 import type { Environment } from './settings.ts'
 import { createTunnel } from './tunnel.ts'

@@ -2,7 +2,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { RefusalSample } from './contract.ts'
-import type { Code, Rejection } from './rejection.ts'
+import type { Code, Rejection } from './rejections.ts'
 
 export type Samples = {
   note(rejection: Rejection, incoming: Pick<IncomingMessage, 'method' | 'url' | 'headers'>): void

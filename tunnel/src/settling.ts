@@ -11,7 +11,7 @@ import { CATEGORY_NAMES, limitNameOf } from './items.ts'
 import type { Sender } from './origin.ts'
 import { formatRateLimits, type RateLimit } from './rate-limits.ts'
 import type { Receipts } from './receipts.ts'
-import { Rejection, refusalBody } from './rejection.ts'
+import { Rejection, refusalBody } from './rejections.ts'
 import type { Samples } from './samples.ts'
 import { SHED_SECONDS } from './throttle.ts'
 

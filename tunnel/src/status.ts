@@ -3,6 +3,7 @@
 import type { Config } from './config.ts'
 import type { ReplicaStatus, UpstreamState } from './contract.ts'
 import { formatDsn } from './dsn.ts'
+import type { WayToSentry } from './forwarding.ts'
 import type { Intake } from './intake.ts'
 import type { Limits } from './limits.ts'
 import type { Projects } from './projects.ts'
@@ -10,7 +11,6 @@ import { describeNats } from './spool/nats-url.ts'
 import { describeSpool } from './spool-status.ts'
 import type { Throttle } from './throttle.ts'
 import type { Upstreams } from './upstream.ts'
-import type { WayToSentry } from './way-to-sentry.ts'
 
 export type StatusParts = {
   config: Config

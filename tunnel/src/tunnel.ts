@@ -6,11 +6,11 @@ import manifest from '../package.json' with { type: 'json' }
 import { createAdmin } from './admin.ts'
 import { createApp } from './app.ts'
 import { createEnds } from './ends.ts'
-import type { Parts } from './parts.ts'
 import { createPublicServer } from './public-server.ts'
 import { orRefuse } from './refusal-to-start.ts'
 import { findRemedies } from './remedies.ts'
 import { listen, ownAddress, stopNow, stopTaking } from './server.ts'
+import type { Parts } from './services.ts'
 import { describeStatus } from './status.ts'
 
 export type Tunnel = {

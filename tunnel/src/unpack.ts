@@ -11,7 +11,7 @@ import {
   createZstdDecompress,
 } from 'node:zlib'
 import { type Memory, NoRoom } from './memory.ts'
-import { Rejection } from './rejection.ts'
+import { Rejection } from './rejections.ts'
 
 export type Encoding = 'identity' | 'gzip' | 'deflate' | 'br' | 'zstd'
 

@@ -11,7 +11,7 @@ import type { Limits } from './limits.ts'
 import type { Parcel } from './parcel.ts'
 import type { Project } from './projects.ts'
 import type { AskedBy } from './rate-limits.ts'
-import { createTimeouts } from './timeouts.ts'
+import { createTimeouts } from './timer-queue.ts'
 
 /** One POST under way. Neither promise rejects, whatever the network or Sentry does. */
 export type Attempt = {

@@ -1,7 +1,7 @@
 /** Why an envelope did not go through as it came, in a sentence, and what to do about it. */
 
 import type { FateTime, HoldReason, SiftReason } from 'tunnel/contract'
-import { type Code, REFUSALS } from 'tunnel/rejection'
+import { type Code, REFUSALS } from 'tunnel/rejections'
 
 export type Explanation = { sentence: string; fix: string }
 

@@ -5,6 +5,7 @@ import { type ClientReports, createClientReports } from './client-reports.ts'
 import type { Config } from './config.ts'
 import { createEdge, type Edge } from './edge.ts'
 import { createFilters, type Filters } from './filters.ts'
+import { openWayToSentry, type WayParts, type WayToSentry } from './forwarding.ts'
 import { INBOX_BOUNDS, type Inbox, openInbox } from './inbox.ts'
 import { createIntake, type Intake } from './intake.ts'
 import { createLimits, type Limits } from './limits.ts'
@@ -20,7 +21,6 @@ import { nameReplica } from './server.ts'
 import { describeSpool } from './spool-status.ts'
 import { createThrottle, type Throttle } from './throttle.ts'
 import { postReport } from './upstream.ts'
-import { openWayToSentry, type WayParts, type WayToSentry } from './way-to-sentry.ts'
 
 export type Parts = {
   config: Config
