@@ -3,15 +3,15 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { createAdaptorServer } from '@hono/node-server'
 import manifest from '../package.json' with { type: 'json' }
-import { createAdmin } from './admin.ts'
+import { createAdmin } from './admin/app.ts'
+import { findRemedies } from './admin/remedies.ts'
+import { describeStatus } from './admin/status.ts'
 import { createApp } from './app.ts'
 import { createEnds } from './ends.ts'
 import { createPublicServer } from './public-server.ts'
 import { orRefuse } from './refusal-to-start.ts'
-import { findRemedies } from './remedies.ts'
 import { listen, ownAddress, stopNow, stopTaking } from './server.ts'
 import type { Parts } from './services.ts'
-import { describeStatus } from './status.ts'
 
 export type Tunnel = {
   /** Ends the process, in words, where a port cannot be had. */

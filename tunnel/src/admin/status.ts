@@ -1,16 +1,16 @@
 /** What an operator sees of a running tunnel: its settings, and how it does. No secret is in either. */
 
-import type { Config } from './config.ts'
-import type { ReplicaStatus, UpstreamState } from './contract.ts'
-import { formatDsn } from './dsn.ts'
-import type { WayToSentry } from './forwarding.ts'
-import type { Intake } from './intake.ts'
-import type { Limits } from './limits.ts'
-import type { Projects } from './projects.ts'
-import { describeNats } from './spool/nats-url.ts'
-import { describeSpool } from './spool-status.ts'
-import type { Throttle } from './throttle.ts'
-import type { Upstreams } from './upstream.ts'
+import type { Config } from '../config.ts'
+import type { ReplicaStatus, UpstreamState } from '../contract.ts'
+import { formatDsn } from '../dsn.ts'
+import type { WayToSentry } from '../forwarding.ts'
+import type { Intake } from '../intake.ts'
+import type { Limits } from '../limits.ts'
+import type { Projects } from '../projects.ts'
+import { describeNats } from '../spool/nats-url.ts'
+import { describeSpool } from '../spool-status.ts'
+import type { Throttle } from '../throttle.ts'
+import type { Upstreams } from '../upstream.ts'
 
 export type StatusParts = {
   config: Config

@@ -1,9 +1,9 @@
 /** The operator's hand on the inbox: read what is kept, and delete it. */
 
 import { type Context, Hono } from 'hono'
-import type { Acts } from './acts.ts'
-import { download, onlySaying, onlyWith } from './admin-answers.ts'
-import type { Inbox } from './inbox.ts'
+import type { Inbox } from '../inbox.ts'
+import type { Acts } from './audit-log.ts'
+import { download, onlySaying, onlyWith } from './responses.ts'
 
 const MOST_LISTED = 200
 const MOST_FIRST = 16 * 1024 * 1024 // bytes, 16 MiB

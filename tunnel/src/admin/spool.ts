@@ -3,8 +3,6 @@
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Context, Hono } from 'hono'
-import type { Acts } from './acts.ts'
-import { download, onlySaying, onlyWith, strayIn } from './admin-answers.ts'
 import type {
   SpoolEnvelope,
   SpoolPage,
@@ -12,13 +10,15 @@ import type {
   SpoolPurged,
   SpoolRetried,
   SpoolRow,
-} from './contract.ts'
-import type { OnEnd } from './ends.ts'
-import { createEnvelopeReader, type Envelope, type ReaderLimits } from './envelope.ts'
-import { CATEGORY_NAMES } from './items.ts'
-import type { Projects } from './projects.ts'
-import type { Found, KeptBody, PageQuery, Position, Ref, Spool, Which } from './spool/spool.ts'
-import { readCategory, showCategory, showPauses } from './spool-status.ts'
+} from '../contract.ts'
+import type { OnEnd } from '../ends.ts'
+import { createEnvelopeReader, type Envelope, type ReaderLimits } from '../envelope.ts'
+import { CATEGORY_NAMES } from '../items.ts'
+import type { Projects } from '../projects.ts'
+import type { Found, KeptBody, PageQuery, Position, Ref, Spool, Which } from '../spool/spool.ts'
+import { readCategory, showCategory, showPauses } from '../spool-status.ts'
+import type { Acts } from './audit-log.ts'
+import { download, onlySaying, onlyWith, strayIn } from './responses.ts'
 
 export type SpoolAdminParts = {
   spool: Spool
