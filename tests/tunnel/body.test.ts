@@ -17,6 +17,9 @@ import {
   zstdCompressSync,
 } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { unpack } from '../../tunnel/src/body/decode.ts'
+import { createMemory } from '../../tunnel/src/body/memory-budget.ts'
+import { packParcel } from '../../tunnel/src/body/outgoing.ts'
 import {
   Aborted,
   type Bodies,
@@ -24,10 +27,7 @@ import {
   type BodySettings,
   createBodies,
   type Pieces,
-} from '../../tunnel/src/body.ts'
-import { createMemory } from '../../tunnel/src/memory.ts'
-import { packParcel } from '../../tunnel/src/parcel.ts'
-import { unpack } from '../../tunnel/src/unpack.ts'
+} from '../../tunnel/src/body/receive.ts'
 import { attachmentOf, errorOf } from '../helpers/envelopes.ts'
 import { makeFolder } from '../helpers/folder.ts'
 import { type Posting, post } from '../helpers/post.ts'

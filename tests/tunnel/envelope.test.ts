@@ -2,6 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Range } from '../../tunnel/src/body/ranges.ts'
 import {
   createEnvelopeReader,
   DEFAULT_HEADER_LIMITS,
@@ -9,7 +10,6 @@ import {
   halveHeaderLimits,
   type ReaderLimits,
 } from '../../tunnel/src/envelope.ts'
-import type { Range } from '../../tunnel/src/range.ts'
 import { Rejection } from '../../tunnel/src/rejections.ts'
 import { EVENT_ID, envelopeOf } from '../helpers/envelopes.ts'
 import { attempt, codeOf } from '../helpers/refused.ts'

@@ -12,8 +12,6 @@ import {
   zstdDecompressSync,
 } from 'node:zlib'
 import { describe, expect, it, vi } from 'vitest'
-import { createMemory } from '../../tunnel/src/memory.ts'
-import { Rejection } from '../../tunnel/src/rejections.ts'
 import {
   compress,
   type Encoding,
@@ -21,7 +19,9 @@ import {
   readEncoding,
   recompress,
   unpack as unpackInPieces,
-} from '../../tunnel/src/unpack.ts'
+} from '../../tunnel/src/body/decode.ts'
+import { createMemory } from '../../tunnel/src/body/memory-budget.ts'
+import { Rejection } from '../../tunnel/src/rejections.ts'
 import { codeOf } from '../helpers/refused.ts'
 
 const MIB = 1024 * 1024

@@ -1,10 +1,10 @@
 /** The parts of an envelope we judge by; payloads stay bytes. */
 
+import type { Range } from './body/ranges.ts'
 import { type EnvelopeHeader, type ItemHeader, keepEnvelopeHeader, keepItemHeader } from './header-keys.ts'
 import { cutMembers, type HeaderLine, parseHeaderLine, rawValue } from './header-line.ts'
 import { ITEM_TYPES } from './items.ts'
 import { mostValues } from './json-values.ts'
-import type { Range } from './range.ts'
 import { Rejection } from './rejections.ts'
 
 export type Item = {

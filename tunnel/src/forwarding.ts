@@ -2,10 +2,10 @@
 
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import type { Memory } from './body/memory-budget.ts'
 import type { Config, SpoolSettings } from './config.ts'
 import { createDeliverer, type Deliverer } from './delivery.ts'
 import type { Limits } from './limits.ts'
-import type { Memory } from './memory.ts'
 import type { Projects } from './projects.ts'
 import { awaitSpool } from './spool/awaited.ts'
 import { defaultBound } from './spool/free-space.ts'

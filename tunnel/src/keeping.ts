@@ -1,9 +1,9 @@
 /** Puts envelopes into the inbox as they came, one at a time: each is held as a whole for a moment. */
 
-import type { Body } from './body.ts'
+import type { Memory } from './body/memory-budget.ts'
+import type { Body } from './body/receive.ts'
 import type { InboxEntry } from './contract.ts'
 import type { Inbox } from './inbox.ts'
-import type { Memory } from './memory.ts'
 import { Rejection } from './rejections.ts'
 import { networkOf } from './throttle.ts'
 

@@ -1,6 +1,7 @@
 /** Every part of a tunnel, made from its settings. */
 
-import { type Bodies, createBodies, prepareFolder } from './body.ts'
+import { createMemory } from './body/memory-budget.ts'
+import { type Bodies, createBodies, prepareFolder } from './body/receive.ts'
 import { type ClientReports, createClientReports } from './client-reports.ts'
 import type { Config } from './config.ts'
 import { createEdge, type Edge } from './edge.ts'
@@ -10,7 +11,6 @@ import { INBOX_BOUNDS, type Inbox, openInbox } from './inbox.ts'
 import { createIntake, type Intake } from './intake.ts'
 import { createLimits, type Limits } from './limits.ts'
 import { createLog, type Log } from './log.ts'
-import { createMemory } from './memory.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { createProjects, type Projects } from './projects.ts'
 import { createReceipts, type Receipts } from './receipts.ts'

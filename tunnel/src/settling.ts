@@ -2,7 +2,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import { bodyOf, jsonType, replyHeaders, respond } from './answer.ts'
-import { Aborted } from './body.ts'
+import { Aborted } from './body/receive.ts'
 import type { HoldReason, Receipt } from './contract.ts'
 import type { Caller } from './edge.ts'
 import type { Envelope, Item } from './envelope.ts'

@@ -1,10 +1,10 @@
 /** What the spool is told of an envelope that is to wait, and the bytes that it keeps of it. */
 
+import type { Parcel } from './body/outgoing.ts'
 import type { Receipt } from './contract.ts'
 import type { Item } from './envelope.ts'
 import { identify } from './identity.ts'
 import { categoriesOf } from './items.ts'
-import type { Parcel } from './parcel.ts'
 import type { Project } from './projects.ts'
 import { mostImportant, priorityOf, type SpoolBody, type Waiting } from './spool/spool.ts'
 import { networkOf } from './throttle.ts'

@@ -1,6 +1,6 @@
 /** A spool that is given a body only when there is room, beside all other bodies in hand, for what it holds of one. */
 
-import type { Memory } from '../memory.ts'
+import type { Memory } from '../body/memory-budget.ts'
 import type { Spool } from './spool.ts'
 
 const WHOLE_BYTES = 1024 * 1024 // at most, of one body: a copy of a small one, a part or a few pieces of a large one

@@ -1,11 +1,11 @@
 /** What of a body goes to Sentry: as it came, or without what is cut out of it. */
 
 import { Readable } from 'node:stream'
-import { type Bodies, type Body, type Pieces, wireContent } from './body.ts'
-import type { Memory } from './memory.ts'
-import type { Range } from './range.ts'
-import { Rejection } from './rejections.ts'
-import { compress, type Encoding, encodingOf, type Method } from './unpack.ts'
+import { Rejection } from '../rejections.ts'
+import { compress, type Encoding, encodingOf, type Method } from './decode.ts'
+import type { Memory } from './memory-budget.ts'
+import type { Range } from './ranges.ts'
+import { type Bodies, type Body, type Pieces, wireContent } from './receive.ts'
 
 /** What goes to Sentry: bytes to send, how many, and their Content-Encoding if they are compressed. */
 export type Parcel = {

@@ -10,8 +10,8 @@ import {
   createZstdCompress,
   createZstdDecompress,
 } from 'node:zlib'
-import { type Memory, NoRoom } from './memory.ts'
-import { Rejection } from './rejections.ts'
+import { Rejection } from '../rejections.ts'
+import { type Memory, NoRoom } from './memory-budget.ts'
 
 export type Encoding = 'identity' | 'gzip' | 'deflate' | 'br' | 'zstd'
 

@@ -6,10 +6,10 @@ import { access, type FileHandle, mkdir, open, readdir, stat, unlink } from 'nod
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import type { Memory } from './memory.ts'
-import { Rejection } from './rejections.ts'
-import { createTimeouts, type Timeouts } from './timer-queue.ts'
-import { type Encoding, encodingOf, type Method, readEncoding, recompress, unpack } from './unpack.ts'
+import { Rejection } from '../rejections.ts'
+import { createTimeouts, type Timeouts } from '../timer-queue.ts'
+import { type Encoding, encodingOf, type Method, readEncoding, recompress, unpack } from './decode.ts'
+import type { Memory } from './memory-budget.ts'
 
 export type Body = {
   /** As it came, compressed or not: the pieces in memory, or the file that holds them. */
