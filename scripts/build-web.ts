@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import type { Environment } from '../tunnel/src/settings.ts'
+import type { Environment } from '../tunnel/src/config/settings.ts'
 import { withLock } from './lock.mjs'
 import { runStep } from './step.mjs'
 

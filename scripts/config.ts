@@ -1,9 +1,9 @@
 /** Prints the settings that the site would be started with, without secrets, or every problem with them. */
 
 import { join, resolve } from 'node:path'
-import { readConfig as readTunnelConfig } from '../tunnel/src/config.ts'
-import { findMisspelt } from '../tunnel/src/setting-names.ts'
-import type { Environment } from '../tunnel/src/settings.ts'
+import { readConfig as readTunnelConfig } from '../tunnel/src/config/config.ts'
+import { findMisspelt } from '../tunnel/src/config/setting-names.ts'
+import type { Environment } from '../tunnel/src/config/settings.ts'
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
 import { readEnvironment, readSite, refuseWrong } from './environment.ts'
 import { wantsHelp } from './help.ts'

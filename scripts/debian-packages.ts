@@ -1,7 +1,7 @@
 /** Installs programs with apt-get on Debian-like systems, without starting the services that come with them. */
 
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
-import type { Environment } from '../tunnel/src/settings.ts'
+import type { Environment } from '../tunnel/src/config/settings.ts'
 import { findProgram } from './programs.ts'
 import { runStep } from './step.mjs'
 

@@ -2,8 +2,8 @@
 
 import { spawnSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
-import { findMisspelt } from '../tunnel/src/setting-names.ts'
-import type { Environment } from '../tunnel/src/settings.ts'
+import { findMisspelt } from '../tunnel/src/config/setting-names.ts'
+import type { Environment } from '../tunnel/src/config/settings.ts'
 import { wallClock } from './clock.ts'
 import { engineProblem } from './engine.ts'
 import { readEnvironment, refuseWrong } from './environment.ts'

@@ -1,7 +1,7 @@
 /** Whether Docker can run the stack on this machine. */
 
 import { spawnSync } from 'node:child_process'
-import type { Environment } from '../tunnel/src/settings.ts'
+import type { Environment } from '../tunnel/src/config/settings.ts'
 
 /** What the compose file builds on, by the settings that name others. */
 const BASE_IMAGES = { NODE_IMAGE: 'node:24-slim', NGINX_IMAGE: 'nginx:1.30' }

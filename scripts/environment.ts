@@ -3,8 +3,13 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { BadSettings, readConfig as readTunnelConfig } from '../tunnel/src/config.ts'
-import { type Environment, readInteger, readNetworks, readSharedSettings } from '../tunnel/src/settings.ts'
+import { BadSettings, readConfig as readTunnelConfig } from '../tunnel/src/config/config.ts'
+import {
+  type Environment,
+  readInteger,
+  readNetworks,
+  readSharedSettings,
+} from '../tunnel/src/config/settings.ts'
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
 import { Refusal } from './refusal.ts'
 

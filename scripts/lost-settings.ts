@@ -1,7 +1,7 @@
 /** Which settings the containers that run have and new ones would not, since the environment here does not name them. */
 
-import { SETTING_NAMES } from '../tunnel/src/setting-names.ts'
-import type { Environment } from '../tunnel/src/settings.ts'
+import { SETTING_NAMES } from '../tunnel/src/config/setting-names.ts'
+import type { Environment } from '../tunnel/src/config/settings.ts'
 
 // Chosen by the images and by compose, or put into every container by the engine.
 const OF_OTHERS = new Set(

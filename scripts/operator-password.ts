@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Environment } from '../tunnel/src/settings.ts'
+import type { Environment } from '../tunnel/src/config/settings.ts'
 
 const BYTES = 18 // 24 characters of base64url
 

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import type { Environment } from '../tunnel/src/settings.ts'
+import type { Environment } from '../tunnel/src/config/settings.ts'
 import { type Clock, within } from './clock.ts'
 import { keepTail } from './step.mjs'
 

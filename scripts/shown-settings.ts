@@ -1,8 +1,13 @@
 /** The settings in force, by the names that an operator writes and as they are written, secrets masked. */
 
-import type { Config as TunnelConfig } from '../tunnel/src/config.ts'
-import type { Environment } from '../tunnel/src/settings.ts'
-import { type Setting, sharedSettings, tunnelSettings, writeSetting } from '../tunnel/src/shown-settings.ts'
+import type { Config as TunnelConfig } from '../tunnel/src/config/config.ts'
+import {
+  type Setting,
+  sharedSettings,
+  tunnelSettings,
+  writeSetting,
+} from '../tunnel/src/config/public-config.ts'
+import type { Environment } from '../tunnel/src/config/settings.ts'
 import type { Config as WebConfig } from '../web/lib/config.ts'
 import type { Config } from './environment.ts'
 

@@ -1,7 +1,7 @@
 /** Brings the whole site up with one command, and takes all of it down again. */
 
 import { join, resolve } from 'node:path'
-import { findMisspelt } from '../tunnel/src/setting-names.ts'
+import { findMisspelt } from '../tunnel/src/config/setting-names.ts'
 import { wallClock } from './clock.ts'
 import { runDocker } from './docker.ts'
 import { readConfig, readEnvironment, USAGE } from './environment.ts'

@@ -34,7 +34,7 @@ describe('README', () => {
   })
 
   it('lists every setting that the tunnel and web read', () => {
-    const sources = ['tunnel/src/config.ts', 'tunnel/src/settings.ts', 'web/lib/config.ts']
+    const sources = ['tunnel/src/config/config.ts', 'tunnel/src/config/settings.ts', 'web/lib/config.ts']
       .map(read)
       .join('\n')
     const names = [

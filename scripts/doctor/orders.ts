@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { gunzipSync } from 'node:zlib'
-import { deriveAdminToken } from '../../tunnel/src/admin-token.ts'
+import { deriveAdminToken } from '../../tunnel/src/config/admin-token.ts'
 import { type Dsn, parseDsn } from '../../tunnel/src/dsn.ts'
 import { Refusal } from '../refusal.ts'
 

@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { promisify } from 'node:util'
-import { deriveAdminToken } from '../../tunnel/src/admin-token.ts'
+import { deriveAdminToken } from '../../tunnel/src/config/admin-token.ts'
 import type { InboxEntry } from '../../tunnel/src/contract.ts'
 import { SITE_HOST } from './chromium.ts'
 import { ROOT } from './node.ts'

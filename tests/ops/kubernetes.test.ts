@@ -11,7 +11,7 @@ import type { IIPBlock, INetworkPolicy, INetworkPolicyPeer } from 'kubernetes-mo
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { readConfig } from '../../tunnel/src/config.ts'
+import { readConfig } from '../../tunnel/src/config/config.ts'
 import { parseNatsUrl } from '../../tunnel/src/spool/nats-url.ts'
 import { readConfig as readWebConfig } from '../../web/lib/config.ts'
 import { ROOT } from '../helpers/node.ts'

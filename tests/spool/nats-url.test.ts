@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { BadSettings, readConfig } from '../../tunnel/src/config.ts'
+import { BadSettings, readConfig } from '../../tunnel/src/config/config.ts'
 import { describeNats, parseNatsCredentials, parseNatsUrl } from '../../tunnel/src/spool/nats-url.ts'
 import { makeFolder } from '../helpers/folder.ts'
 

@@ -1,11 +1,11 @@
 /** What the tunnel makes of its environment, and how it refuses to start. */
 
 import { describe, expect, it } from 'vitest'
-import { deriveAdminToken } from '../../tunnel/src/admin-token.ts'
-import { BadSettings, readConfig } from '../../tunnel/src/config.ts'
+import { deriveAdminToken } from '../../tunnel/src/config/admin-token.ts'
+import { BadSettings, readConfig } from '../../tunnel/src/config/config.ts'
+import { tunnelSettings } from '../../tunnel/src/config/public-config.ts'
+import type { Environment } from '../../tunnel/src/config/settings.ts'
 import { formatDsn, INBOX_DSN } from '../../tunnel/src/dsn.ts'
-import type { Environment } from '../../tunnel/src/settings.ts'
-import { tunnelSettings } from '../../tunnel/src/shown-settings.ts'
 import { startTunnel } from '../helpers/tunnel.ts'
 
 const DSN = 'https://key@o1.ingest.us.sentry.io/2'

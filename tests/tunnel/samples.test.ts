@@ -1,8 +1,8 @@
 /** What is kept of refused requests to look at: enough to understand, and no secret. */
 
 import { describe, expect, it } from 'vitest'
+import { SETTING_NAMES } from '../../tunnel/src/config/setting-names.ts'
 import type { Refusals } from '../../tunnel/src/contract.ts'
-import { SETTING_NAMES } from '../../tunnel/src/setting-names.ts'
 import { errorOf } from '../helpers/envelopes.ts'
 import { post } from '../helpers/post.ts'
 import { startTunnel } from '../helpers/tunnel.ts'

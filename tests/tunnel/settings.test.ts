@@ -1,7 +1,7 @@
 /** The settings that nginx, web and the tunnel share: what is taken, and in which words the rest is refused. */
 
 import { describe, expect, it } from 'vitest'
-import { type Environment, readSharedSettings } from '../../tunnel/src/settings.ts'
+import { type Environment, readSharedSettings } from '../../tunnel/src/config/settings.ts'
 
 describe('The shared settings', () => {
   it.each([{}, { TUNNEL_PATHS: '', DERIVED_PATHS: ' ', TRUSTED_PROXIES: '', MAX_ENVELOPE_BYTES: '' }])(

@@ -82,7 +82,7 @@ export const INBOX_DSN = 'https://culvert@inbox.invalid/1'
 
 /**
  * Reads `SENTRY_DSN`: one or more DSNs separated by white space or commas, the first being the one handed to browsers.
- * Empty means inbox mode. Problems are appended in the words of `settings.ts`, a secret left out.
+ * Empty means inbox mode. Problems are appended in the words of `tunnel/src/config/settings.ts`, a secret left out.
  */
 export function readDsns(given: string | undefined, problems: string[]): Dsn[] {
   const texts = (given ?? '').split(/[\s,]+/).filter(Boolean)

@@ -3,7 +3,7 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Memory } from './body/memory-budget.ts'
-import type { Config, SpoolSettings } from './config.ts'
+import type { Config, SpoolSettings } from './config/config.ts'
 import { createDeliverer, type Deliverer } from './delivery.ts'
 import type { Limits } from './limits.ts'
 import type { Projects } from './projects.ts'

@@ -1,7 +1,7 @@
 /** Moves what waits out of the spool that `SPOOL_URL` names into a file, or out of a file into it: `npm run spool -- export|import FILE`. */
 
+import { orRefuse, readConfigOrExit } from './config/startup-errors.ts'
 import { openSpool } from './forwarding.ts'
-import { orRefuse, readConfigOrExit } from './refusal-to-start.ts'
 import { copyOut, putIn, takeOut } from './spool/moving.ts'
 import type { Spool } from './spool/spool.ts'
 

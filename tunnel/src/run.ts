@@ -1,10 +1,10 @@
 /** Runs a tunnel from its settings until it is told to stop. */
 
 import closeWithGrace from 'close-with-grace'
-import { readConfigOrExit } from './refusal-to-start.ts'
+import { findMisspelt } from './config/setting-names.ts'
+import type { Environment } from './config/settings.ts'
+import { readConfigOrExit } from './config/startup-errors.ts'
 import { openParts } from './services.ts'
-import { findMisspelt } from './setting-names.ts'
-import type { Environment } from './settings.ts'
 import { createTunnel } from './tunnel.ts'
 
 const STOP_MS = 15_000 // shorter than compose's stop_grace_period

@@ -1,9 +1,9 @@
 /** The settings that would have let pass what did not, by why it did not, with the values they have. */
 
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
+import { sharedSettings, tunnelSettings, writeSetting } from '../config/public-config.ts'
 import type { FilterReason, SettingInForce, SpoolEnd } from '../contract.ts'
 import type { Code } from '../rejections.ts'
-import { sharedSettings, tunnelSettings, writeSetting } from '../shown-settings.ts'
 
 type Name = keyof ReturnType<typeof sharedSettings> | keyof ReturnType<typeof tunnelSettings>
 

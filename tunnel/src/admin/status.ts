@@ -1,6 +1,6 @@
 /** What an operator sees of a running tunnel: its settings, and how it does. No secret is in either. */
 
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import type { ReplicaStatus, UpstreamState } from '../contract.ts'
 import { formatDsn } from '../dsn.ts'
 import type { WayToSentry } from '../forwarding.ts'

@@ -2,12 +2,16 @@
 
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { type Dsn, INBOX_DSN, parseDsn, readDsns } from '../dsn.ts'
+import { DEFAULT_HEADER_LIMITS, type HeaderLimits } from '../envelope.ts'
+import type { FilterSettings } from '../filters.ts'
+import { compileGlobs } from '../glob.ts'
+import { LOG_LEVELS, type LogLevel } from '../log.ts'
+import { type NatsAddress, parseNatsCredentials, parseNatsUrl } from '../spool/nats-url.ts'
+import type { ThrottleSettings } from '../throttle.ts'
+import type { ProxySettings, UpstreamSettings } from '../upstream.ts'
 import { readAdminToken } from './admin-token.ts'
-import { type Dsn, INBOX_DSN, parseDsn, readDsns } from './dsn.ts'
-import { DEFAULT_HEADER_LIMITS, type HeaderLimits } from './envelope.ts'
-import type { FilterSettings } from './filters.ts'
-import { compileGlobs } from './glob.ts'
-import { LOG_LEVELS, type LogLevel } from './log.ts'
+import { withoutLogin } from './public-config.ts'
 import {
   type Environment,
   readChoice,
@@ -19,10 +23,6 @@ import {
   readWords,
   type SharedSettings,
 } from './settings.ts'
-import { withoutLogin } from './shown-settings.ts'
-import { type NatsAddress, parseNatsCredentials, parseNatsUrl } from './spool/nats-url.ts'
-import type { ThrottleSettings } from './throttle.ts'
-import type { ProxySettings, UpstreamSettings } from './upstream.ts'
 
 export type Config = SharedSettings & {
   /** Where browsers' posts are taken. */

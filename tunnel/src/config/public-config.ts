@@ -1,8 +1,8 @@
 /** The settings of a tunnel by the names that an operator writes, and as they are written: without secrets. */
 
+import { formatDsn } from '../dsn.ts'
+import { describeNats } from '../spool/nats-url.ts'
 import type { Config } from './config.ts'
-import { formatDsn } from './dsn.ts'
-import { describeNats } from './spool/nats-url.ts'
 
 /** A value stands for what nobody has set, too. */
 export type Setting = string | number | boolean | undefined
