@@ -1,4 +1,4 @@
-# Fills a template of nginx.conf from the environment, or refuses it in the words of tunnel/src/dsn.ts, tunnel/src/config/{settings,config}.ts.
+# Fills a template of nginx.conf from the environment, or refuses it in the words of tunnel/src/envelope/dsn.ts, tunnel/src/config/{settings,config}.ts.
 #
 # A line of the template that holds @NAME@ is written once for each value that NAME has: no value, no line.
 # Written for every awk there is (mawk, BusyBox, gawk, macOS): no {n} in patterns, no bit operations, no functions of one awk alone.

@@ -1,7 +1,7 @@
 /** The deployment that is looked at: what it told of itself, and every answer that its tunnel gave. */
 
 import { randomBytes } from 'node:crypto'
-import { type Dsn, formatDsn, parseDsn, tunnelUrl } from '../../tunnel/src/dsn.ts'
+import { type Dsn, formatDsn, parseDsn, tunnelUrl } from '../../tunnel/src/envelope/dsn.ts'
 import { type Answer, type Asking, ask, jsonOf, NoAnswer } from './ask.ts'
 import type { Run } from './envelopes.ts'
 import { type AdminPorts, openAdminPorts } from './inside.ts'

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 import { deriveAdminToken } from '../../tunnel/src/config/admin-token.ts'
-import { type Dsn, parseDsn } from '../../tunnel/src/dsn.ts'
+import { type Dsn, parseDsn } from '../../tunnel/src/envelope/dsn.ts'
 import { Refusal } from '../refusal.ts'
 
 export type Orders = {

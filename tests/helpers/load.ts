@@ -1,6 +1,6 @@
 /** Errors posted without pause, for tests that take something away meanwhile. */
 
-import { INBOX_DSN } from '../../tunnel/src/dsn.ts'
+import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
 import { errorOf } from './envelopes.ts'
 import { post } from './post.ts'
 

@@ -5,7 +5,7 @@ import {
   DEFAULT_HEADER_LIMITS,
   type Envelope,
   type Item,
-} from '../../tunnel/src/envelope.ts'
+} from '../../tunnel/src/envelope/reader.ts'
 import { envelopeOf, type Part } from './envelopes.ts'
 
 /** Reads the bytes with generous limits, and keeps the payload of the types that `keep` accepts. */

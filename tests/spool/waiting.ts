@@ -1,13 +1,8 @@
 /** Envelopes to put into a spool. */
 
-import { identify } from '../../tunnel/src/identity.ts'
-import {
-  priorityOf,
-  type SpoolBody,
-  type SpoolBounds,
-  type Waiting,
-  type Wanted,
-} from '../../tunnel/src/spool/spool.ts'
+import { identify } from '../../tunnel/src/envelope/dedupe-key.ts'
+import { priorityOf } from '../../tunnel/src/envelope/priorities.ts'
+import type { SpoolBody, SpoolBounds, Waiting, Wanted } from '../../tunnel/src/spool/spool.ts'
 
 export const PROJECT = 'https://0123456789abcdef0123456789abcdef@sentry.example/456'
 export const OTHER_PROJECT = 'https://0123456789abcdef0123456789abcdef@sentry.example/457'

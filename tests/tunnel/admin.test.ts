@@ -1,7 +1,7 @@
 /** The admin port: health and figures for anyone on its network, the rest with the token only. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { INBOX_DSN } from '../../tunnel/src/dsn.ts'
+import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
 import { EVENT_ID, errorOf } from '../helpers/envelopes.ts'
 import { post } from '../helpers/post.ts'
 import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'

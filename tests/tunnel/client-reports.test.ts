@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { type ClientReports, createClientReports } from '../../tunnel/src/client-reports.ts'
-import { parseDsn } from '../../tunnel/src/dsn.ts'
+import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
 import { createProjects, type Project } from '../../tunnel/src/projects.ts'
 import { envelopeOf } from '../helpers/envelopes.ts'
 import { envelopeWith, readEnvelope } from '../helpers/read-envelope.ts'

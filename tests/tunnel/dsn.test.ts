@@ -9,7 +9,7 @@ import {
   parseDsn,
   readDsns,
   tunnelUrl,
-} from '../../tunnel/src/dsn.ts'
+} from '../../tunnel/src/envelope/dsn.ts'
 
 describe('A DSN', () => {
   it.each([

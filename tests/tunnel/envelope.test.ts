@@ -9,7 +9,7 @@ import {
   type Envelope,
   halveHeaderLimits,
   type ReaderLimits,
-} from '../../tunnel/src/envelope.ts'
+} from '../../tunnel/src/envelope/reader.ts'
 import { Rejection } from '../../tunnel/src/rejections.ts'
 import { EVENT_ID, envelopeOf } from '../helpers/envelopes.ts'
 import { attempt, codeOf } from '../helpers/refused.ts'

@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from 'vitest'
 import type { FilterReason } from '../../tunnel/src/contract.ts'
+import { ITEM_TYPES } from '../../tunnel/src/envelope/items.ts'
 import type { FilterSettings } from '../../tunnel/src/filters.ts'
 import { createFilters } from '../../tunnel/src/filters.ts'
-import { ITEM_TYPES } from '../../tunnel/src/items.ts'
 import { envelopeOf, type Part } from '../helpers/envelopes.ts'
 import { readEnvelope, typesOf } from '../helpers/read-envelope.ts'
 

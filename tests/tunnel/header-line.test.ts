@@ -3,7 +3,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Range } from '../../tunnel/src/body/ranges.ts'
-import { cutMembers, type HeaderLine, parseHeaderLine, rawValue } from '../../tunnel/src/header-line.ts'
+import {
+  cutMembers,
+  type HeaderLine,
+  parseHeaderLine,
+  rawValue,
+} from '../../tunnel/src/envelope/header-parser.ts'
 
 const KEYS = new Set(['forwarded_for', 'remote_addr', 'client'])
 

@@ -1,7 +1,7 @@
 /** What an envelope is known by: every byte of it, where it goes, and nothing else. */
 
 import { describe, expect, it } from 'vitest'
-import { identify } from '../../tunnel/src/identity.ts'
+import { identify } from '../../tunnel/src/envelope/dedupe-key.ts'
 
 const UPSTREAM = 'https://k@sentry.example/456'
 

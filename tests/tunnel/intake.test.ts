@@ -1,7 +1,7 @@
 /** What the tunnel passes on, what it answers, and which headers go which way. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { derivedPath, parseDsn } from '../../tunnel/src/dsn.ts'
+import { derivedPath, parseDsn } from '../../tunnel/src/envelope/dsn.ts'
 import { EVENT_ID, errorOf } from '../helpers/envelopes.ts'
 import { type Posting, post } from '../helpers/post.ts'
 import { type Sentry, startSentry } from '../helpers/sentry.ts'

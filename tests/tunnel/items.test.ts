@@ -1,7 +1,6 @@
 /** Item types: what they count as, how many and how large Relay takes them, and what hangs on what. */
 
 import { describe, expect, it } from 'vitest'
-import type { Item } from '../../tunnel/src/envelope.ts'
 import {
   addDependants,
   categoriesOf,
@@ -9,7 +8,8 @@ import {
   ITEM_TYPES,
   limitNameOf,
   quantitiesOf,
-} from '../../tunnel/src/items.ts'
+} from '../../tunnel/src/envelope/items.ts'
+import type { Item } from '../../tunnel/src/envelope/reader.ts'
 import { Rejection } from '../../tunnel/src/rejections.ts'
 import { attempt, codeOf } from '../helpers/refused.ts'
 

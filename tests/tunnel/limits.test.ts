@@ -1,7 +1,7 @@
 /** What Sentry has asked for is remembered per DSN, held to, and forgotten in time. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { parseDsn } from '../../tunnel/src/dsn.ts'
+import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
 import { createLimits, type Limits } from '../../tunnel/src/limits.ts'
 import { createProjects, type Project } from '../../tunnel/src/projects.ts'
 import { envelopeWith, typesOf } from '../helpers/read-envelope.ts'

@@ -1,7 +1,7 @@
 /** The table of projects: which DSN is ours, and where its envelopes go. */
 
 import { describe, expect, it } from 'vitest'
-import { parseDsn } from '../../tunnel/src/dsn.ts'
+import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
 import { createProjects, type Projects } from '../../tunnel/src/projects.ts'
 import type { PostedQuery } from '../../tunnel/src/query.ts'
 import { attempt, codeOf } from '../helpers/refused.ts'

@@ -1,7 +1,7 @@
 /** Who has sent of late: the names that envelope headers tell, few and short whatever senders write. */
 
 import { describe, expect, it } from 'vitest'
-import { parseDsn } from '../../tunnel/src/dsn.ts'
+import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
 import { createProjects } from '../../tunnel/src/projects.ts'
 import { createSeen } from '../../tunnel/src/seen.ts'
 import { captureFor } from '../helpers/captures.ts'

@@ -2,7 +2,7 @@
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { moveSentAt } from '../../tunnel/src/sent-at.ts'
+import { moveSentAt } from '../../tunnel/src/envelope/sent-at.ts'
 import { EVENT_ID, envelopeOf } from '../helpers/envelopes.ts'
 
 const MINUTE = 60_000

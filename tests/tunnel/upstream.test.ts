@@ -15,7 +15,7 @@ import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Parcel } from '../../tunnel/src/body/outgoing.ts'
-import { parseDsn } from '../../tunnel/src/dsn.ts'
+import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
 import { createLimits } from '../../tunnel/src/limits.ts'
 import { createProjects, type Project } from '../../tunnel/src/projects.ts'
 import {

@@ -1,7 +1,7 @@
 /** The inbox in the console, whatever a stranger has sent: every envelope can be listed, opened, downloaded and deleted. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { INBOX_DSN } from '../../tunnel/src/dsn.ts'
+import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
 import { envelopeOf, type Part } from '../helpers/envelopes.ts'
 import { get, signIn, startWebOver } from '../helpers/operator.ts'
 import { post } from '../helpers/post.ts'

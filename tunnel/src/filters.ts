@@ -1,9 +1,9 @@
 /** What an operator does not want reported: the three drops of Next.js, and inbound filters that can be switched on. */
 
 import type { FilterReason } from './contract.ts'
-import type { Envelope, Item } from './envelope.ts'
+import { addDependants } from './envelope/items.ts'
+import type { Envelope, Item } from './envelope/reader.ts'
 import { compileGlobs, type Matcher } from './glob.ts'
-import { addDependants } from './items.ts'
 import { mostValues } from './json-values.ts'
 import {
   BROWSER_EXTENSION_FRAME,

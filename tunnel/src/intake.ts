@@ -10,6 +10,7 @@ import type { ClientReports } from './client-reports.ts'
 import type { SiftReason } from './contract.ts'
 import { LEASE_MS } from './delivery.ts'
 import type { Edge } from './edge.ts'
+import { checkItems } from './envelope/items.ts'
 import {
   createEnvelopeReader,
   type Envelope,
@@ -17,12 +18,12 @@ import {
   type Item,
   NO_PAYLOAD,
   type ReaderLimits,
-} from './envelope.ts'
+} from './envelope/reader.ts'
+import { describe, describeHeader, summarise } from './envelope/summary.ts'
 import type { Delivery } from './exchange.ts'
 import type { Filters } from './filters.ts'
 import type { WayToSentry } from './forwarding.ts'
 import type { Inbox } from './inbox.ts'
-import { checkItems } from './items.ts'
 import { createKeep, type Keep } from './keeping.ts'
 import type { Limits } from './limits.ts'
 import { checkOrigin } from './origin.ts'
@@ -31,7 +32,6 @@ import { readQuery } from './query.ts'
 import { Rejection } from './rejections.ts'
 import type { Seen } from './seen.ts'
 import { createSettling, type SettlingParts, toMicroseconds, type Visit } from './settling.ts'
-import { describe, describeHeader, summarise } from './summary.ts'
 import type { Throttle } from './throttle.ts'
 import { senderHeaders } from './upstream.ts'
 import { prepareToWait } from './waiting.ts'

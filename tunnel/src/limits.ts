@@ -1,7 +1,7 @@
 /** What Sentry has asked us to hold back, and until when. */
 
-import type { Envelope, Item } from './envelope.ts'
-import { addDependants, CATEGORY_NAMES, categoriesOf } from './items.ts'
+import { addDependants, CATEGORY_NAMES, categoriesOf } from './envelope/items.ts'
+import type { Envelope, Item } from './envelope/reader.ts'
 import type { Project } from './projects.ts'
 import { type AskedBy, type RateLimit, readRateLimits } from './rate-limits.ts'
 

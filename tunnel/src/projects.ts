@@ -1,6 +1,6 @@
 /** The projects this tunnel carries for: a table made from configuration, in which every envelope's DSN is looked up. */
 
-import { type Dsn, formatDsn, identifiersOf, originOf, parseDsn } from './dsn.ts'
+import { type Dsn, formatDsn, identifiersOf, originOf, parseDsn } from './envelope/dsn.ts'
 import type { PostedQuery } from './query.ts'
 import { Rejection } from './rejections.ts'
 

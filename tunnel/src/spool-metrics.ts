@@ -2,7 +2,7 @@
 
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { SpoolLane, SpoolStatus } from './contract.ts'
-import { CATEGORY_NAMES } from './items.ts'
+import { CATEGORY_NAMES } from './envelope/items.ts'
 import type { Projects } from './projects.ts'
 
 export type SpoolMetrics = {

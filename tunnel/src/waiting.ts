@@ -2,11 +2,12 @@
 
 import type { Parcel } from './body/outgoing.ts'
 import type { Receipt } from './contract.ts'
-import type { Item } from './envelope.ts'
-import { identify } from './identity.ts'
-import { categoriesOf } from './items.ts'
+import { identify } from './envelope/dedupe-key.ts'
+import { categoriesOf } from './envelope/items.ts'
+import { mostImportant, priorityOf } from './envelope/priorities.ts'
+import type { Item } from './envelope/reader.ts'
 import type { Project } from './projects.ts'
-import { mostImportant, priorityOf, type SpoolBody, type Waiting } from './spool/spool.ts'
+import type { SpoolBody, Waiting } from './spool/spool.ts'
 import { networkOf } from './throttle.ts'
 
 /** What of an envelope is to wait, and from whom it came. */

@@ -12,8 +12,8 @@ import type {
   SpoolRow,
 } from '../contract.ts'
 import type { OnEnd } from '../ends.ts'
-import { createEnvelopeReader, type Envelope, type ReaderLimits } from '../envelope.ts'
-import { CATEGORY_NAMES } from '../items.ts'
+import { CATEGORY_NAMES } from '../envelope/items.ts'
+import { createEnvelopeReader, type Envelope, type ReaderLimits } from '../envelope/reader.ts'
 import type { Projects } from '../projects.ts'
 import type { Found, KeptBody, PageQuery, Position, Ref, Spool, Which } from '../spool/spool.ts'
 import { readCategory, showCategory, showPauses } from '../spool-status.ts'

@@ -2,7 +2,7 @@
 
 import type { Config } from '../config/config.ts'
 import type { ReplicaStatus, UpstreamState } from '../contract.ts'
-import { formatDsn } from '../dsn.ts'
+import { formatDsn } from '../envelope/dsn.ts'
 import type { WayToSentry } from '../forwarding.ts'
 import type { Intake } from '../intake.ts'
 import type { Limits } from '../limits.ts'

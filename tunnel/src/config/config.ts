@@ -2,8 +2,8 @@
 
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { type Dsn, INBOX_DSN, parseDsn, readDsns } from '../dsn.ts'
-import { DEFAULT_HEADER_LIMITS, type HeaderLimits } from '../envelope.ts'
+import { type Dsn, INBOX_DSN, parseDsn, readDsns } from '../envelope/dsn.ts'
+import { DEFAULT_HEADER_LIMITS, type HeaderLimits } from '../envelope/reader.ts'
 import type { FilterSettings } from '../filters.ts'
 import { compileGlobs } from '../glob.ts'
 import { LOG_LEVELS, type LogLevel } from '../log.ts'

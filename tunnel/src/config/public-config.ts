@@ -1,6 +1,6 @@
 /** The settings of a tunnel by the names that an operator writes, and as they are written: without secrets. */
 
-import { formatDsn } from '../dsn.ts'
+import { formatDsn } from '../envelope/dsn.ts'
 import { describeNats } from '../spool/nats-url.ts'
 import type { Config } from './config.ts'
 

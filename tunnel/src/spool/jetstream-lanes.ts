@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { AckPolicy, DeliverPolicy, type JetStreamManager } from '@nats-io/jetstream'
 import { createInbox, type Msg, type NatsConnection, nanos } from '@nats-io/transport-node'
+import { priorityOf } from '../envelope/priorities.ts'
 import {
   decodeEntry,
   ENVELOPES,
@@ -16,7 +17,7 @@ import {
 } from './jetstream-entry.ts'
 import type { Pauses } from './jetstream-pauses.ts'
 import type { Progress } from './jetstream-progress.ts'
-import { type Pause, priorityOf, type Wanted } from './spool.ts'
+import type { Pause, Wanted } from './spool.ts'
 
 /** A message that was delivered to us. */
 export type Taken = {

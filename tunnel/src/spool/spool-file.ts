@@ -14,7 +14,7 @@
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { identify } from '../identity.ts'
+import { identify } from '../envelope/dedupe-key.ts'
 import type { KeptBody, SpoolBody, Waiting } from './spool.ts'
 
 export type SpoolFileWriter = {

@@ -1,15 +1,8 @@
 /** The spool's SQLite file: its schema, and what can be asked of it in one transaction. */
 
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
-import {
-  type Lease,
-  type PutResult,
-  priorityOf,
-  type SpoolBounds,
-  type SpoolTotals,
-  type Waiting,
-  type Wanted,
-} from './spool.ts'
+import { priorityOf } from '../envelope/priorities.ts'
+import type { Lease, PutResult, SpoolBounds, SpoolTotals, Waiting, Wanted } from './spool.ts'
 import { whenFree } from './sqlite-busy.ts'
 import { type Desk, openDesk } from './sqlite-desk.ts'
 import { COLUMNS, columnsOf, READ, type Row, readWaiting, type Victim } from './sqlite-rows.ts'

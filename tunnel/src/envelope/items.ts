@@ -1,7 +1,7 @@
 /** What Sentry knows of item types: their data categories, the sizes it takes, and what hangs on what. */
 
-import type { Item } from './envelope.ts'
-import { Rejection } from './rejections.ts'
+import { Rejection } from '../rejections.ts'
+import type { Item } from './reader.ts'
 
 /**
  * Data categories that a limit can name and that hold an item back, by item type (PROTOCOL §2, from `quantities` in

@@ -1,6 +1,6 @@
 /** The time an envelope says it was sent, moved by how long it has waited here. */
 
-import { parseHeaderLine, valueRange } from './header-line.ts'
+import { parseHeaderLine, valueRange } from './header-parser.ts'
 
 /**
  * Sentry sets a browser's clock right by comparing `sent_at` with the time of arrival. What is delivered late gets `sent_at` moved by

@@ -1,10 +1,10 @@
 /** What a receipt says of an envelope: that it came, never what it says. */
 
-import type { Receipt, ReceiptItem } from './contract.ts'
-import type { Envelope, Item } from './envelope.ts'
+import type { Receipt, ReceiptItem } from '../contract.ts'
 import type { EnvelopeHeader } from './header-keys.ts'
 import { categoryOfType, ITEM_TYPES } from './items.ts'
-import { mostImportant } from './spool/spool.ts'
+import { mostImportant } from './priorities.ts'
+import type { Envelope, Item } from './reader.ts'
 
 const LABEL_LENGTH = 64
 const NO_CATEGORY = 'none'

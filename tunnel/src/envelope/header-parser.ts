@@ -1,7 +1,7 @@
 /** One header line of an envelope: a JSON object, and where each of its members stands. */
 
 import { isAscii } from 'node:buffer'
-import { mergeRanges, type Range } from './body/ranges.ts'
+import { mergeRanges, type Range } from '../body/ranges.ts'
 
 export type HeaderLine = {
   value: Readonly<Record<string, unknown>>

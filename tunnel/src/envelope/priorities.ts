@@ -1,0 +1,30 @@
+/** Priorities of data categories, for the order of delivery and eviction. */
+
+/** What goes first when Sentry is back, and is given up last when room is short; the smaller the more important. */
+const PRIORITIES: Readonly<Record<string, number>> = {
+  error: 0,
+  feedback: 0,
+  monitor: 0,
+  security: 0,
+  session: 1,
+  attachment: 1,
+  '': 1, // client reports and unknown types
+  log_item: 2,
+  trace_metric: 2,
+  metric_bucket: 2,
+  transaction: 2,
+  span: 2,
+  profile: 3,
+  profile_chunk: 3,
+  profile_chunk_ui: 3,
+  replay: 3,
+}
+
+export function priorityOf(category: string): number {
+  return PRIORITIES[category] ?? 1
+}
+
+/** Of the categories in one envelope the one that it goes by; `''` for none. */
+export function mostImportant(categories: readonly string[]): string {
+  return categories.toSorted((a, b) => priorityOf(a) - priorityOf(b))[0] ?? ''
+}
