@@ -2,7 +2,7 @@
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { createEdge } from '../../tunnel/src/edge.ts'
+import { createEdge } from '../../tunnel/src/http/client-address.ts'
 
 const EDGE = ['10.0.0.0/8', '192.0.2.1', 'fd00::/8']
 const ID = '0123456789abcdef0123456789abcdef'

@@ -2,7 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { checkOrigin, corsHeaders } from '../../tunnel/src/origin.ts'
+import { checkOrigin, corsHeaders } from '../../tunnel/src/http/origin.ts'
 import { Rejection } from '../../tunnel/src/rejections.ts'
 import { attempt } from '../helpers/refused.ts'
 

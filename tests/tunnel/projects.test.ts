@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest'
 import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
+import type { PostedQuery } from '../../tunnel/src/http/query.ts'
 import { createProjects, type Projects } from '../../tunnel/src/projects.ts'
-import type { PostedQuery } from '../../tunnel/src/query.ts'
 import { attempt, codeOf } from '../helpers/refused.ts'
 
 const CLOUD = 'https://key@o1.ingest.us.sentry.io/2'

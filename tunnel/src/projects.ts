@@ -1,7 +1,7 @@
 /** The projects this tunnel carries for: a table made from configuration, in which every envelope's DSN is looked up. */
 
 import { type Dsn, formatDsn, identifiersOf, originOf, parseDsn } from './envelope/dsn.ts'
-import type { PostedQuery } from './query.ts'
+import type { PostedQuery } from './http/query.ts'
 import { Rejection } from './rejections.ts'
 
 export type Project = {

@@ -6,11 +6,11 @@ import manifest from '../package.json' with { type: 'json' }
 import { createAdmin } from './admin/app.ts'
 import { findRemedies } from './admin/remedies.ts'
 import { describeStatus } from './admin/status.ts'
-import { createApp } from './app.ts'
 import { orRefuse } from './config/startup-errors.ts'
 import { createEnds } from './ends.ts'
-import { createPublicServer } from './public-server.ts'
-import { listen, ownAddress, stopNow, stopTaking } from './server.ts'
+import { createApp } from './http/app.ts'
+import { createPublicServer } from './http/public-server.ts'
+import { listen, ownAddress, stopNow, stopTaking } from './http/server.ts'
 import type { Parts } from './services.ts'
 
 export type Tunnel = {

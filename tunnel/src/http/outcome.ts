@@ -1,19 +1,19 @@
 /** How a visit ends: the envelope's fate, told once to everybody, and the answer that its sender gets. */
 
 import type { IncomingMessage } from 'node:http'
-import { bodyOf, jsonType, replyHeaders, respond } from './answer.ts'
-import { Aborted } from './body/receive.ts'
-import type { HoldReason, Receipt } from './contract.ts'
-import type { Caller } from './edge.ts'
-import { CATEGORY_NAMES, limitNameOf } from './envelope/items.ts'
-import type { Envelope, Item } from './envelope/reader.ts'
-import type { Reply } from './exchange.ts'
+import { Aborted } from '../body/receive.ts'
+import type { HoldReason, Receipt } from '../contract.ts'
+import { CATEGORY_NAMES, limitNameOf } from '../envelope/items.ts'
+import type { Envelope, Item } from '../envelope/reader.ts'
+import type { Reply } from '../exchange.ts'
+import { formatRateLimits, type RateLimit } from '../rate-limits.ts'
+import type { Receipts } from '../receipts.ts'
+import { Rejection, refusalBody } from '../rejections.ts'
+import type { Samples } from '../samples.ts'
+import { SHED_SECONDS } from '../throttle.ts'
+import type { Caller } from './client-address.ts'
 import type { Sender } from './origin.ts'
-import { formatRateLimits, type RateLimit } from './rate-limits.ts'
-import type { Receipts } from './receipts.ts'
-import { Rejection, refusalBody } from './rejections.ts'
-import type { Samples } from './samples.ts'
-import { SHED_SECONDS } from './throttle.ts'
+import { bodyOf, jsonType, replyHeaders, respond } from './response.ts'
 
 /** A post that has come, and what is known of its envelope so far. */
 export type Visit = {

@@ -1,7 +1,7 @@
 /** Whether a post comes from a page of this site. */
 
 import type { IncomingHttpHeaders } from 'node:http'
-import { Rejection } from './rejections.ts'
+import { Rejection } from '../rejections.ts'
 
 /** The answer of `checkOrigin`: ours needs no word to the browser, an allowed foreign one needs CORS. */
 export type Sender = { foreign: string | undefined }

@@ -1,16 +1,14 @@
-/** The way of one envelope: received, read, admitted, and on to Sentry, the inbox or the spool. How it ends is told in `settling.ts`. */
+/** The way of one envelope: received, read, admitted, and on to Sentry, the inbox or the spool. How it ends is told in `outcome.ts`. */
 
 import type { IncomingMessage } from 'node:http'
-import { jsonType, respond } from './answer.ts'
-import { type Memory, NoRoom } from './body/memory-budget.ts'
-import { cutCompressed, type Parcel, packParcel, packPlain } from './body/outgoing.ts'
-import { mergeRanges, type Range } from './body/ranges.ts'
-import type { Bodies, Body } from './body/receive.ts'
-import type { ClientReports } from './client-reports.ts'
-import type { SiftReason } from './contract.ts'
-import { LEASE_MS } from './delivery.ts'
-import type { Edge } from './edge.ts'
-import { checkItems } from './envelope/items.ts'
+import { type Memory, NoRoom } from '../body/memory-budget.ts'
+import { cutCompressed, type Parcel, packParcel, packPlain } from '../body/outgoing.ts'
+import { mergeRanges, type Range } from '../body/ranges.ts'
+import type { Bodies, Body } from '../body/receive.ts'
+import type { ClientReports } from '../client-reports.ts'
+import type { SiftReason } from '../contract.ts'
+import { LEASE_MS } from '../delivery.ts'
+import { checkItems } from '../envelope/items.ts'
 import {
   createEnvelopeReader,
   type Envelope,
@@ -18,23 +16,25 @@ import {
   type Item,
   NO_PAYLOAD,
   type ReaderLimits,
-} from './envelope/reader.ts'
-import { describe, describeHeader, summarise } from './envelope/summary.ts'
-import type { Delivery } from './exchange.ts'
-import type { Filters } from './filters.ts'
-import type { WayToSentry } from './forwarding.ts'
-import type { Inbox } from './inbox.ts'
-import { createKeep, type Keep } from './keeping.ts'
-import type { Limits } from './limits.ts'
+} from '../envelope/reader.ts'
+import { describe, describeHeader, summarise } from '../envelope/summary.ts'
+import type { Delivery } from '../exchange.ts'
+import type { Filters } from '../filters.ts'
+import type { WayToSentry } from '../forwarding.ts'
+import type { Inbox } from '../inbox.ts'
+import { createKeep, type Keep } from '../keeping.ts'
+import type { Limits } from '../limits.ts'
+import type { Project, Projects } from '../projects.ts'
+import { Rejection } from '../rejections.ts'
+import type { Seen } from '../seen.ts'
+import type { Throttle } from '../throttle.ts'
+import { senderHeaders } from '../upstream.ts'
+import { prepareToWait } from '../waiting.ts'
+import type { Edge } from './client-address.ts'
 import { checkOrigin } from './origin.ts'
-import type { Project, Projects } from './projects.ts'
+import { createSettling, type SettlingParts, toMicroseconds, type Visit } from './outcome.ts'
 import { readQuery } from './query.ts'
-import { Rejection } from './rejections.ts'
-import type { Seen } from './seen.ts'
-import { createSettling, type SettlingParts, toMicroseconds, type Visit } from './settling.ts'
-import type { Throttle } from './throttle.ts'
-import { senderHeaders } from './upstream.ts'
-import { prepareToWait } from './waiting.ts'
+import { jsonType, respond } from './response.ts'
 
 export type IntakeParts = SettlingParts & {
   edge: Edge

@@ -1,6 +1,6 @@
 /** The identifiers in a tunnel's query: `p` project, `o` organisation, `r` region. */
 
-import { Rejection } from './rejections.ts'
+import { Rejection } from '../rejections.ts'
 
 export type PostedQuery = { p?: string; o?: string; r?: string }
 

@@ -3,12 +3,12 @@
 import { METHODS } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
-import type { Edge } from './edge.ts'
-import { derivedPath } from './envelope/dsn.ts'
-import type { Intake } from './intake.ts'
+import { derivedPath } from '../envelope/dsn.ts'
+import type { Projects } from '../projects.ts'
+import { type Code, Rejection, refusalBody } from '../rejections.ts'
+import type { Edge } from './client-address.ts'
+import type { Intake } from './ingest.ts'
 import { checkOrigin, corsHeaders, PREFLIGHT_HEADERS } from './origin.ts'
-import type { Projects } from './projects.ts'
-import { type Code, Rejection, refusalBody } from './rejections.ts'
 
 export type AppParts = {
   intake: Intake
