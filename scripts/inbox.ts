@@ -2,4 +2,4 @@
 
 import { runInTunnel } from './in-tunnel.ts'
 
-process.exitCode = runInTunnel('tunnel/src/show-inbox.ts')
+process.exitCode = runInTunnel('tunnel/src/inbox/show-inbox.ts')

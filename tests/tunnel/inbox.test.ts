@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { InboxEntry } from '../../tunnel/src/contract.ts'
 import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
-import { INBOX_BOUNDS, type InboxBounds, openInbox } from '../../tunnel/src/inbox.ts'
+import { INBOX_BOUNDS, type InboxBounds, openInbox } from '../../tunnel/src/inbox/inbox.ts'
 import { attachmentOf, envelopeOf, errorOf } from '../helpers/envelopes.ts'
 import { makeFolder } from '../helpers/folder.ts'
 import { NODE, ROOT } from '../helpers/node.ts'
@@ -35,7 +35,7 @@ describe('The inbox', () => {
 
   /** What `npm run inbox` does. */
   const show = (...args: string[]) =>
-    spawnSync(NODE, ['tunnel/src/show-inbox.ts', ...args], {
+    spawnSync(NODE, ['tunnel/src/inbox/show-inbox.ts', ...args], {
       cwd: ROOT,
       env: { INBOX_FILE: file },
       encoding: 'utf8',

@@ -10,7 +10,7 @@ import { openWayToSentry, type WayParts, type WayToSentry } from './forwarding.t
 import { createEdge, type Edge } from './http/client-address.ts'
 import { createIntake, type Intake } from './http/ingest.ts'
 import { nameReplica } from './http/server.ts'
-import { INBOX_BOUNDS, type Inbox, openInbox } from './inbox.ts'
+import { INBOX_BOUNDS, type Inbox, openInbox } from './inbox/inbox.ts'
 import { createLimits, type Limits } from './limits.ts'
 import { createLog, type Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'

@@ -1,7 +1,7 @@
 /** The operator's hand on the inbox: read what is kept, and delete it. */
 
 import { type Context, Hono } from 'hono'
-import type { Inbox } from '../inbox.ts'
+import type { Inbox } from '../inbox/inbox.ts'
 import type { Acts } from './audit-log.ts'
 import { download, onlySaying, onlyWith } from './responses.ts'
 

@@ -1,11 +1,11 @@
 /** Puts envelopes into the inbox as they came, one at a time: each is held as a whole for a moment. */
 
-import type { Memory } from './body/memory-budget.ts'
-import type { Body } from './body/receive.ts'
-import type { InboxEntry } from './contract.ts'
+import type { Memory } from '../body/memory-budget.ts'
+import type { Body } from '../body/receive.ts'
+import type { InboxEntry } from '../contract.ts'
+import { Rejection } from '../rejections.ts'
+import { networkOf } from '../throttle.ts'
 import type { Inbox } from './inbox.ts'
-import { Rejection } from './rejections.ts'
-import { networkOf } from './throttle.ts'
 
 /** Rejects with a `Rejection` when it cannot be kept. `entry.bytes` are those of the unpacked body. */
 export type Keep = (entry: InboxEntry, address: string | undefined, body: Body) => Promise<void>

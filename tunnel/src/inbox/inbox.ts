@@ -4,8 +4,8 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { InboxEntry, InboxPage } from './contract.ts'
-import { whenFree } from './spool/sqlite-busy.ts'
+import type { InboxEntry, InboxPage } from '../contract.ts'
+import { whenFree } from '../spool/sqlite-busy.ts'
 
 export type Inbox = {
   /**

@@ -1,7 +1,7 @@
 /** Lists the inbox, newest first; with an id, prints that envelope. Nothing printed can act on a terminal, except with `--raw`. */
 
 import { existsSync } from 'node:fs'
-import type { InboxEntry } from './contract.ts'
+import type { InboxEntry } from '../contract.ts'
 import { INBOX_BOUNDS, type Inbox, openInbox } from './inbox.ts'
 
 const LISTED = 50
