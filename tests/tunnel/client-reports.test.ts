@@ -1,8 +1,8 @@
 /** What we drop is told to Sentry: gathered, small, and once. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type ClientReports, createClientReports } from '../../tunnel/src/client-reports.ts'
 import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
+import { type ClientReports, createClientReports } from '../../tunnel/src/policy/client-reports.ts'
 import { createProjects, type Project } from '../../tunnel/src/projects.ts'
 import { envelopeOf } from '../helpers/envelopes.ts'
 import { envelopeWith, readEnvelope } from '../helpers/read-envelope.ts'

@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest'
 import type { FilterReason } from '../../tunnel/src/contract.ts'
 import { ITEM_TYPES } from '../../tunnel/src/envelope/items.ts'
-import type { FilterSettings } from '../../tunnel/src/filters.ts'
-import { createFilters } from '../../tunnel/src/filters.ts'
+import type { FilterSettings } from '../../tunnel/src/policy/filters.ts'
+import { createFilters } from '../../tunnel/src/policy/filters.ts'
 import { envelopeOf, type Part } from '../helpers/envelopes.ts'
 import { readEnvelope, typesOf } from '../helpers/read-envelope.ts'
 

@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
-import { createLimits, type Limits } from '../../tunnel/src/limits.ts'
+import { createLimits, type Limits } from '../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects, type Project } from '../../tunnel/src/projects.ts'
 import { envelopeWith, typesOf } from '../helpers/read-envelope.ts'
 

@@ -1,7 +1,7 @@
 /** How Sentry asks to hold back, read by the rules that every SDK follows. */
 
 import { describe, expect, it } from 'vitest'
-import { type AskedBy, formatRateLimits, readRateLimits } from '../../tunnel/src/rate-limits.ts'
+import { type AskedBy, formatRateLimits, readRateLimits } from '../../tunnel/src/policy/rate-limits.ts'
 
 const NOW = Date.parse('2026-06-01T12:00:00Z')
 const DAY = 86_400

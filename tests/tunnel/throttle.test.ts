@@ -1,7 +1,7 @@
 /** Our own limits: how much one address and one project may send, and what is given up first. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { createThrottle, type Throttle, type ThrottleSettings } from '../../tunnel/src/throttle.ts'
+import { createThrottle, type Throttle, type ThrottleSettings } from '../../tunnel/src/policy/throttle.ts'
 import { envelopeWith, typesOf } from '../helpers/read-envelope.ts'
 
 const VISITOR = '203.0.113.7'

@@ -16,7 +16,7 @@ import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Parcel } from '../../tunnel/src/body/outgoing.ts'
 import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
-import { createLimits } from '../../tunnel/src/limits.ts'
+import { createLimits } from '../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects, type Project } from '../../tunnel/src/projects.ts'
 import {
   createUpstreams,

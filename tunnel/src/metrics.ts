@@ -3,7 +3,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Receipt, SpoolEnd, SpoolStatus } from './contract.ts'
 import { categoryOf } from './envelope/summary.ts'
-import type { LimitInForce } from './limits.ts'
+import type { LimitInForce } from './policy/upstream-limits.ts'
 import type { Projects } from './projects.ts'
 import { createSpoolMetrics } from './spool-metrics.ts'
 import { createTally } from './tally.ts'

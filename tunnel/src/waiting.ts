@@ -6,9 +6,9 @@ import { identify } from './envelope/dedupe-key.ts'
 import { categoriesOf } from './envelope/items.ts'
 import { mostImportant, priorityOf } from './envelope/priorities.ts'
 import type { Item } from './envelope/reader.ts'
+import { networkOf } from './policy/throttle.ts'
 import type { Project } from './projects.ts'
 import type { SpoolBody, Waiting } from './spool/spool.ts'
-import { networkOf } from './throttle.ts'
 
 /** What of an envelope is to wait, and from whom it came. */
 export type ToWait = {

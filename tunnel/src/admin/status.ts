@@ -5,11 +5,11 @@ import type { ReplicaStatus, UpstreamState } from '../contract.ts'
 import { formatDsn } from '../envelope/dsn.ts'
 import type { WayToSentry } from '../forwarding.ts'
 import type { Intake } from '../http/ingest.ts'
-import type { Limits } from '../limits.ts'
+import type { Throttle } from '../policy/throttle.ts'
+import type { Limits } from '../policy/upstream-limits.ts'
 import type { Projects } from '../projects.ts'
 import { describeNats } from '../spool/nats-url.ts'
 import { describeSpool } from '../spool-status.ts'
-import type { Throttle } from '../throttle.ts'
 import type { Upstreams } from '../upstream.ts'
 
 export type StatusParts = {

@@ -3,8 +3,8 @@
 import type { Memory } from '../body/memory-budget.ts'
 import type { Body } from '../body/receive.ts'
 import type { InboxEntry } from '../contract.ts'
+import { networkOf } from '../policy/throttle.ts'
 import { Rejection } from '../rejections.ts'
-import { networkOf } from '../throttle.ts'
 import type { Inbox } from './inbox.ts'
 
 /** Rejects with a `Rejection` when it cannot be kept. `entry.bytes` are those of the unpacked body. */

@@ -1,16 +1,16 @@
 /** What an operator does not want reported: the three drops of Next.js, and inbound filters that can be switched on. */
 
-import type { FilterReason } from './contract.ts'
-import { addDependants } from './envelope/items.ts'
-import type { Envelope, Item } from './envelope/reader.ts'
-import { compileGlobs, type Matcher } from './glob.ts'
-import { mostValues } from './json-values.ts'
+import type { FilterReason } from '../contract.ts'
+import { addDependants } from '../envelope/items.ts'
+import type { Envelope, Item } from '../envelope/reader.ts'
+import { mostValues } from '../json-values.ts'
 import {
   BROWSER_EXTENSION_FRAME,
   BROWSER_EXTENSION_VALUE,
   isHealthCheck,
   isWebCrawler,
-} from './known-noise.ts'
+} from './filter-rules.ts'
+import { compileGlobs, type Matcher } from './glob.ts'
 
 export type FilterSettings = {
   /** Not-found and incomplete transactions, and redirect signals, of Next.js. */

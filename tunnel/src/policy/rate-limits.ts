@@ -1,6 +1,6 @@
 /** How Sentry asks to hold back: `X-Sentry-Rate-Limits` and `Retry-After`, read and written. */
 
-import { CATEGORY_NAMES } from './envelope/items.ts'
+import { CATEGORY_NAMES } from '../envelope/items.ts'
 
 /** For how many seconds which categories are held back; none named means all of them. */
 export type RateLimit = { seconds: number; categories: string[] }

@@ -1,9 +1,9 @@
 /** Our own limits: how much one client address and one project may send, the least important kinds of items given up first. */
 
 import { isIPv4 } from 'node:net'
-import { addDependants, categoriesOf } from './envelope/items.ts'
-import type { Envelope, Item } from './envelope/reader.ts'
-import { createHiddenVisitors, isPrivate } from './hidden-visitors.ts'
+import { addDependants, categoriesOf } from '../envelope/items.ts'
+import type { Envelope, Item } from '../envelope/reader.ts'
+import { createHiddenVisitors, isPrivate } from './proxy-detection.ts'
 
 export type ThrottleSettings = {
   /** Envelopes a second that one client address, and one project, may keep up; 0 for no limit. */
