@@ -1,7 +1,7 @@
 /** How many late envelopes a second a Sentry gets that has just come back. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { createPace, type Pace } from '../../tunnel/src/pace.ts'
+import { createPace, type Pace } from '../../tunnel/src/spool/rate-controller.ts'
 
 describe('The pace', () => {
   let time: number

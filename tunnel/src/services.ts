@@ -19,7 +19,7 @@ import { createProjects, type Projects } from './projects.ts'
 import { createReceipts, type Receipts } from './receipts.ts'
 import { createSamples, type Samples } from './samples.ts'
 import { createSeen, type Seen } from './seen.ts'
-import { describeSpool } from './spool-status.ts'
+import { describeSpool } from './spool/status.ts'
 import { postReport } from './upstream.ts'
 
 export type Parts = {

@@ -7,11 +7,11 @@ import { createAdmin } from './admin/app.ts'
 import { findRemedies } from './admin/remedies.ts'
 import { describeStatus } from './admin/status.ts'
 import { orRefuse } from './config/startup-errors.ts'
-import { createEnds } from './ends.ts'
 import { createApp } from './http/app.ts'
 import { createPublicServer } from './http/public-server.ts'
 import { listen, ownAddress, stopNow, stopTaking } from './http/server.ts'
 import type { Parts } from './services.ts'
+import { createEnds } from './spool/final-outcomes.ts'
 
 export type Tunnel = {
   /** Ends the process, in words, where a port cannot be had. */

@@ -11,12 +11,12 @@ import type {
   SpoolRetried,
   SpoolRow,
 } from '../contract.ts'
-import type { OnEnd } from '../ends.ts'
 import { CATEGORY_NAMES } from '../envelope/items.ts'
 import { createEnvelopeReader, type Envelope, type ReaderLimits } from '../envelope/reader.ts'
 import type { Projects } from '../projects.ts'
+import type { OnEnd } from '../spool/final-outcomes.ts'
 import type { Found, KeptBody, PageQuery, Position, Ref, Spool, Which } from '../spool/spool.ts'
-import { readCategory, showCategory, showPauses } from '../spool-status.ts'
+import { readCategory, showCategory, showPauses } from '../spool/status.ts'
 import type { Acts } from './audit-log.ts'
 import { download, onlySaying, onlyWith, strayIn } from './responses.ts'
 

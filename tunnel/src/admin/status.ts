@@ -9,7 +9,7 @@ import type { Throttle } from '../policy/throttle.ts'
 import type { Limits } from '../policy/upstream-limits.ts'
 import type { Projects } from '../projects.ts'
 import { describeNats } from '../spool/nats-url.ts'
-import { describeSpool } from '../spool-status.ts'
+import { describeSpool } from '../spool/status.ts'
 import type { Upstreams } from '../upstream.ts'
 
 export type StatusParts = {

@@ -6,7 +6,6 @@ import { cutCompressed, type Parcel, packParcel, packPlain } from '../body/outgo
 import { mergeRanges, type Range } from '../body/ranges.ts'
 import type { Bodies, Body } from '../body/receive.ts'
 import type { SiftReason } from '../contract.ts'
-import { LEASE_MS } from '../delivery.ts'
 import { checkItems } from '../envelope/items.ts'
 import {
   createEnvelopeReader,
@@ -28,8 +27,9 @@ import type { Limits } from '../policy/upstream-limits.ts'
 import type { Project, Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
 import type { Seen } from '../seen.ts'
+import { LEASE_MS } from '../spool/delivery.ts'
+import { prepareToWait } from '../spool/entry.ts'
 import { senderHeaders } from '../upstream.ts'
-import { prepareToWait } from '../waiting.ts'
 import type { Edge } from './client-address.ts'
 import { checkOrigin } from './origin.ts'
 import { createSettling, type SettlingParts, toMicroseconds, type Visit } from './outcome.ts'

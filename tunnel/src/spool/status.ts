@@ -1,9 +1,9 @@
 /** The spool as operators see it: what waits of each project and category, what bounds it, and what became of trying. */
 
-import type { SpoolDepth, SpoolLane, SpoolPause, SpoolStatus } from './contract.ts'
-import type { WayToSentry } from './forwarding.ts'
-import type { Projects } from './projects.ts'
-import type { LaneTotals, Pause } from './spool/spool.ts'
+import type { SpoolDepth, SpoolLane, SpoolPause, SpoolStatus } from '../contract.ts'
+import type { WayToSentry } from '../forwarding.ts'
+import type { Projects } from '../projects.ts'
+import type { LaneTotals, Pause } from './spool.ts'
 
 const NO_CATEGORY = 'none'
 

@@ -1,10 +1,10 @@
 /** How waiting in the spool ends: told to whoever watches, and to Sentry when something was lost. */
 
-import type { SpoolEnd } from './contract.ts'
-import type { ClientReports } from './policy/client-reports.ts'
-import type { Projects } from './projects.ts'
-import type { Receipts } from './receipts.ts'
-import type { Waiting } from './spool/spool.ts'
+import type { SpoolEnd } from '../contract.ts'
+import type { ClientReports } from '../policy/client-reports.ts'
+import type { Projects } from '../projects.ts'
+import type { Receipts } from '../receipts.ts'
+import type { Waiting } from './spool.ts'
 
 export type EndsParts = {
   projects: Projects

@@ -1,14 +1,14 @@
 /** What the spool is told of an envelope that is to wait, and the bytes that it keeps of it. */
 
-import type { Parcel } from './body/outgoing.ts'
-import type { Receipt } from './contract.ts'
-import { identify } from './envelope/dedupe-key.ts'
-import { categoriesOf } from './envelope/items.ts'
-import { mostImportant, priorityOf } from './envelope/priorities.ts'
-import type { Item } from './envelope/reader.ts'
-import { networkOf } from './policy/throttle.ts'
-import type { Project } from './projects.ts'
-import type { SpoolBody, Waiting } from './spool/spool.ts'
+import type { Parcel } from '../body/outgoing.ts'
+import type { Receipt } from '../contract.ts'
+import { identify } from '../envelope/dedupe-key.ts'
+import { categoriesOf } from '../envelope/items.ts'
+import { mostImportant, priorityOf } from '../envelope/priorities.ts'
+import type { Item } from '../envelope/reader.ts'
+import { networkOf } from '../policy/throttle.ts'
+import type { Project } from '../projects.ts'
+import type { SpoolBody, Waiting } from './spool.ts'
 
 /** What of an envelope is to wait, and from whom it came. */
 export type ToWait = {
