@@ -387,7 +387,7 @@ describe('The Kubernetes manifests', () => {
       'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler'
     )
     expect(() => new HorizontalPodAutoscaler(scaler).validate()).not.toThrow()
-    expect(readFileSync(resolve(ROOT, 'tunnel/src/metrics.ts'), 'utf8')).toContain(
+    expect(readFileSync(resolve(ROOT, 'tunnel/src/telemetry/metrics.ts'), 'utf8')).toContain(
       `'${value.pods.metric.name}'`,
     )
   })

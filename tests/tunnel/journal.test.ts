@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createJournal, type Journal } from '../../tunnel/src/journal.ts'
+import { createJournal, type Journal } from '../../tunnel/src/telemetry/ring-buffer.ts'
 
 const BOUNDS = { entries: 8, bytes: 100 }
 

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
 import { createProjects } from '../../tunnel/src/projects.ts'
-import { createSeen } from '../../tunnel/src/seen.ts'
+import { createSeen } from '../../tunnel/src/telemetry/sdk-inventory.ts'
 import { captureFor } from '../helpers/captures.ts'
 import { errorOf } from '../helpers/envelopes.ts'
 import { post } from '../helpers/post.ts'

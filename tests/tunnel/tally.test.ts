@@ -2,7 +2,7 @@
 
 import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
-import { createTally } from '../../tunnel/src/tally.ts'
+import { createTally } from '../../tunnel/src/telemetry/buffered-counter.ts'
 
 describe('A tally', () => {
   it('counts every row of label values once, however often somebody looks', async () => {

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Receipt } from '../../tunnel/src/contract.ts'
-import { createReceipts } from '../../tunnel/src/receipts.ts'
+import { createReceipts } from '../../tunnel/src/telemetry/receipts.ts'
 import { startWeb, type Web } from '../helpers/web.ts'
 import { startUpstream, type Upstream } from '../nginx/upstream.ts'
 

@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { BlockList, isIP, type Socket } from 'node:net'
 import type { Remark } from '../contract.ts'
-import { createRandomHex } from '../random-hex.ts'
+import { createRandomHex } from '../telemetry/random-hex.ts'
 
 export type Caller = {
   /** The visitor's address; `undefined` when nobody we believe has told it. */

@@ -3,8 +3,8 @@
 import { createServer, type Server, type ServerOptions, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
-import { createRandomHex } from '../random-hex.ts'
 import { Rejection, refusalBody } from '../rejections.ts'
+import { createRandomHex } from '../telemetry/random-hex.ts'
 import type { App } from './app.ts'
 import type { Edge } from './client-address.ts'
 

@@ -3,7 +3,7 @@
 import type { SpoolEnd } from '../contract.ts'
 import type { ClientReports } from '../policy/client-reports.ts'
 import type { Projects } from '../projects.ts'
-import type { Receipts } from '../receipts.ts'
+import type { Receipts } from '../telemetry/receipts.ts'
 import type { Waiting } from './spool.ts'
 
 export type EndsParts = {

@@ -1,13 +1,13 @@
 /** What Prometheus is told. Everything about envelopes is counted from their receipts, nowhere else. */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Receipt, SpoolEnd, SpoolStatus } from './contract.ts'
-import { categoryOf } from './envelope/summary.ts'
-import type { LimitInForce } from './policy/upstream-limits.ts'
-import type { Projects } from './projects.ts'
+import type { Receipt, SpoolEnd, SpoolStatus } from '../contract.ts'
+import { categoryOf } from '../envelope/summary.ts'
+import type { LimitInForce } from '../policy/upstream-limits.ts'
+import type { Projects } from '../projects.ts'
+import type { UpstreamState } from '../upstream.ts'
+import { createTally } from './buffered-counter.ts'
 import { createSpoolMetrics } from './spool-metrics.ts'
-import { createTally } from './tally.ts'
-import type { UpstreamState } from './upstream.ts'
 
 export type Metrics = {
   /** Counts one envelope. Called by `receipts.settle` alone. */

@@ -1,8 +1,8 @@
 /** Of each refusal the last request, as far as it may be shown: what headers it had, and the values of those that tell nobody's secret. */
 
 import type { IncomingMessage } from 'node:http'
-import type { RefusalSample } from './contract.ts'
-import type { Code, Rejection } from './rejections.ts'
+import type { RefusalSample } from '../contract.ts'
+import type { Code, Rejection } from '../rejections.ts'
 
 export type Samples = {
   note(rejection: Rejection, incoming: Pick<IncomingMessage, 'method' | 'url' | 'headers'>): void

@@ -1,8 +1,8 @@
 /** Which SDKs and releases have sent of late, by project: names that senders write, so they are few and short. */
 
-import type { SeenByProject, SeenName } from './contract.ts'
-import { cut } from './envelope/summary.ts'
-import type { Projects } from './projects.ts'
+import type { SeenByProject, SeenName } from '../contract.ts'
+import { cut } from '../envelope/summary.ts'
+import type { Projects } from '../projects.ts'
 
 export type Seen = {
   /** Of an envelope that is proven to be of this project; `release` is what its header says, whatever that is. */

@@ -1,9 +1,9 @@
 /** What Prometheus is told of the spool. Every replica tells of the same one: take the maximum by `spool_id`. */
 
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { SpoolLane, SpoolStatus } from './contract.ts'
-import { CATEGORY_NAMES } from './envelope/items.ts'
-import type { Projects } from './projects.ts'
+import type { SpoolLane, SpoolStatus } from '../contract.ts'
+import { CATEGORY_NAMES } from '../envelope/items.ts'
+import type { Projects } from '../projects.ts'
 
 export type SpoolMetrics = {
   /** The spool is asked once for all figures; from here on, anew. */

@@ -1,11 +1,11 @@
 /** The fate of each envelope, settled once: counted, logged, told to who follows, and the last ones kept to look at. */
 
-import type { FateTime, Receipt, SpoolEnd } from './contract.ts'
-import { createFateTimes } from './fate-times.ts'
-import { createJournal } from './journal.ts'
+import type { FateTime, Receipt, SpoolEnd } from '../contract.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
+import { createFateTimes } from './outcome-times.ts'
 import { createRandomHex, HEX_LENGTH } from './random-hex.ts'
+import { createJournal } from './ring-buffer.ts'
 
 export type Receipts = {
   /** Settles an envelope, and gives the token by which its sender may look it up. */

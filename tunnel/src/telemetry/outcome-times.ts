@@ -1,6 +1,6 @@
 /** When envelopes were first and last kept from Sentry, by each fate and reason: what a count does not tell. */
 
-import type { FateTime } from './contract.ts'
+import type { FateTime } from '../contract.ts'
 
 export type FateTimes = {
   note(stage: FateTime['stage'], fate: FateTime['fate'], reason?: string): void
