@@ -1,7 +1,7 @@
 /** Whether an upstream is worth asking, by how its last answers went. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type Breaker, createBreaker, type Verdict } from '../../tunnel/src/breaker.ts'
+import { type Breaker, createBreaker, type Verdict } from '../../tunnel/src/upstream/breaker.ts'
 
 describe('A breaker', () => {
   let time: number

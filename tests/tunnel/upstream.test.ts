@@ -23,7 +23,7 @@ import {
   postReport,
   type UpstreamSettings,
   type Upstreams,
-} from '../../tunnel/src/upstream.ts'
+} from '../../tunnel/src/upstream/client.ts'
 import type { Answering } from '../helpers/answers.ts'
 import { attachmentOf, errorOf } from '../helpers/envelopes.ts'
 import { ROOT } from '../helpers/node.ts'

@@ -16,7 +16,7 @@ import { type Prompt, tellSoon } from './spool/prompt.ts'
 import type { Spool, SpoolBounds } from './spool/spool.ts'
 import { openSqliteSpool } from './spool/sqlite.ts'
 import { withinMemory } from './spool/within-memory.ts'
-import { createUpstreams, type Upstreams } from './upstream.ts'
+import { createUpstreams, type Upstreams } from './upstream/client.ts'
 
 export type WayToSentry = {
   upstreams: Upstreams

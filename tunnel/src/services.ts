@@ -20,7 +20,7 @@ import { createMetrics, type Metrics } from './telemetry/metrics.ts'
 import { createReceipts, type Receipts } from './telemetry/receipts.ts'
 import { createSamples, type Samples } from './telemetry/rejection-samples.ts'
 import { createSeen, type Seen } from './telemetry/sdk-inventory.ts'
-import { postReport } from './upstream.ts'
+import { postReport } from './upstream/client.ts'
 
 export type Parts = {
   config: Config

@@ -10,7 +10,7 @@ import type { Limits } from '../policy/upstream-limits.ts'
 import type { Projects } from '../projects.ts'
 import { describeNats } from '../spool/nats-url.ts'
 import { describeSpool } from '../spool/status.ts'
-import type { Upstreams } from '../upstream.ts'
+import type { Upstreams } from '../upstream/client.ts'
 
 export type StatusParts = {
   config: Config

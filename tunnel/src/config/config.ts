@@ -9,7 +9,7 @@ import { compileGlobs } from '../policy/glob.ts'
 import type { ThrottleSettings } from '../policy/throttle.ts'
 import { type NatsAddress, parseNatsCredentials, parseNatsUrl } from '../spool/nats-url.ts'
 import { LOG_LEVELS, type LogLevel } from '../telemetry/log.ts'
-import type { ProxySettings, UpstreamSettings } from '../upstream.ts'
+import type { ProxySettings, UpstreamSettings } from '../upstream/client.ts'
 import { readAdminToken } from './admin-token.ts'
 import { withoutLogin } from './public-config.ts'
 import {

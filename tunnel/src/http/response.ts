@@ -1,7 +1,7 @@
 /** The answer to a post: a status, a body, and the few headers that go along. */
 
 import { isAscii } from 'node:buffer'
-import type { Reply } from '../exchange.ts'
+import type { Reply } from '../upstream/request.ts'
 import { corsHeaders, type Sender } from './origin.ts'
 
 /** Whom it is for. */

@@ -5,7 +5,7 @@ import type { Receipt, SpoolEnd, SpoolStatus } from '../contract.ts'
 import { categoryOf } from '../envelope/summary.ts'
 import type { LimitInForce } from '../policy/upstream-limits.ts'
 import type { Projects } from '../projects.ts'
-import type { UpstreamState } from '../upstream.ts'
+import type { UpstreamState } from '../upstream/client.ts'
 import { createTally } from './buffered-counter.ts'
 import { createSpoolMetrics } from './spool-metrics.ts'
 

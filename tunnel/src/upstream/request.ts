@@ -2,8 +2,8 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
+import type { Timeout, Timeouts } from '../timer-queue.ts'
 import type { Verdict } from './breaker.ts'
-import type { Timeout, Timeouts } from './timer-queue.ts'
 
 /** What Sentry answered, as far as it goes on to the sender. */
 export type Reply = {

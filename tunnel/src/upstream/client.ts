@@ -3,15 +3,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
-import type { Parcel } from './body/outgoing.ts'
-import { gathered } from './body/receive.ts'
+import type { Parcel } from '../body/outgoing.ts'
+import { gathered } from '../body/receive.ts'
+import type { PostReport } from '../policy/client-reports.ts'
+import type { AskedBy } from '../policy/rate-limits.ts'
+import type { Limits } from '../policy/upstream-limits.ts'
+import type { Project } from '../projects.ts'
+import { createTimeouts } from '../timer-queue.ts'
 import { type Breaker, type BreakerState, createBreaker } from './breaker.ts'
-import { type Delivery, Exchange, type Listeners, UnreadableBody } from './exchange.ts'
-import type { PostReport } from './policy/client-reports.ts'
-import type { AskedBy } from './policy/rate-limits.ts'
-import type { Limits } from './policy/upstream-limits.ts'
-import type { Project } from './projects.ts'
-import { createTimeouts } from './timer-queue.ts'
+import { type Delivery, Exchange, type Listeners, UnreadableBody } from './request.ts'
 
 /** One POST under way. Neither promise rejects, whatever the network or Sentry does. */
 export type Attempt = {
