@@ -1,7 +1,7 @@
 /** A process that, for each file it is told of, opens the spool, puts one envelope and closes it, and answers how that went. */
 
 import { randomBytes } from 'node:crypto'
-import { openSqliteSpool } from '../../tunnel/src/spool/sqlite.ts'
+import { openSqliteSpool } from '../../tunnel/src/spool/sqlite/client.ts'
 import { inOne, PLENTY, waitingOf } from './waiting.ts'
 
 process.on('message', (file: string) => {

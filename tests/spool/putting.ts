@@ -5,7 +5,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { writeSync } from 'node:fs'
-import { openSqliteSpool } from '../../tunnel/src/spool/sqlite.ts'
+import { openSqliteSpool } from '../../tunnel/src/spool/sqlite/client.ts'
 import { ENVELOPE_BYTES, inOne, LARGE_BYTES, LARGE_EVERY, PLENTY, waitingOf } from './waiting.ts'
 
 const [file = '', many = '1', atATime = '1'] = process.argv.slice(2)

@@ -2,8 +2,8 @@
 
 import { join } from 'node:path'
 import type { Spool } from '../../tunnel/src/spool/spool.ts'
-import { openSqliteSpool } from '../../tunnel/src/spool/sqlite.ts'
-import { weightOf } from '../../tunnel/src/spool/sqlite-weight.ts'
+import { openSqliteSpool } from '../../tunnel/src/spool/sqlite/client.ts'
+import { weightOf } from '../../tunnel/src/spool/sqlite/entry-size.ts'
 import { makeFolder } from '../helpers/folder.ts'
 import type { OpenStore } from './promises.ts'
 

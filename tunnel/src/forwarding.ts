@@ -14,7 +14,7 @@ import { type Watched, watchHealth } from './spool/health.ts'
 import { NatsAway } from './spool/nats-away.ts'
 import { type Prompt, tellSoon } from './spool/prompt.ts'
 import type { Spool, SpoolBounds } from './spool/spool.ts'
-import { openSqliteSpool } from './spool/sqlite.ts'
+import { openSqliteSpool } from './spool/sqlite/client.ts'
 import { withinMemory } from './spool/within-memory.ts'
 import { createUpstreams, type Upstreams } from './upstream/client.ts'
 

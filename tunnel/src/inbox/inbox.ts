@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { InboxEntry, InboxPage } from '../contract.ts'
-import { whenFree } from '../spool/sqlite-busy.ts'
+import { whenFree } from '../spool/sqlite/busy-retry.ts'
 
 export type Inbox = {
   /**

@@ -3,7 +3,6 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { openOrSetAside } from './damage.ts'
 import type {
   Found,
   Lease,
@@ -15,9 +14,10 @@ import type {
   Waiting,
   Wanted,
   Which,
-} from './spool.ts'
-import type { Victim } from './sqlite-rows.ts'
-import { openSqliteStore, type SqliteStore } from './sqlite-store.ts'
+} from '../spool.ts'
+import { openOrSetAside } from './corruption.ts'
+import type { Victim } from './rows.ts'
+import { openSqliteStore, type SqliteStore } from './store.ts'
 
 export type WorkerData = { file: string; folder: string; bounds: SpoolBounds; newId: string }
 

@@ -1,7 +1,7 @@
 /** The schema of the spool's SQLite file, made or brought up to date when it is opened. */
 
 import type { DatabaseSync } from 'node:sqlite'
-import { whenFree } from './sqlite-busy.ts'
+import { whenFree } from './busy-retry.ts'
 
 // Additive only: a version runs beside its predecessor on one file.
 const MIGRATIONS: readonly string[] = [

@@ -1,7 +1,7 @@
 /** How much waits in the spool's SQLite file: in all, by lane, by project and by network, without counting rows. */
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import type { LaneTotals, Waiting } from './spool.ts'
+import type { LaneTotals, Waiting } from '../spool.ts'
 
 /** What is counted of an envelope; `bytes` are what it takes of the disk. */
 export type Counted = Pick<Waiting, 'project' | 'category' | 'network' | 'bytes'>

@@ -1,9 +1,9 @@
 /** What an operator asks of the spool's SQLite file, each in one transaction of the store. */
 
 import type { DatabaseSync } from 'node:sqlite'
-import type { Found, PageQuery, Pause, Ref, Which } from './spool.ts'
-import { READ, type Row, readWaiting, type Victim } from './sqlite-rows.ts'
-import type { Lane } from './sqlite-totals.ts'
+import type { Found, PageQuery, Pause, Ref, Which } from '../spool.ts'
+import { READ, type Row, readWaiting, type Victim } from './rows.ts'
+import type { Lane } from './usage.ts'
 
 export type Desk = {
   list(query: PageQuery): Found[]

@@ -1,14 +1,14 @@
 /** The spool's SQLite file: its schema, and what can be asked of it in one transaction. */
 
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
-import { priorityOf } from '../envelope/priorities.ts'
-import type { Lease, PutResult, SpoolBounds, SpoolTotals, Waiting, Wanted } from './spool.ts'
-import { whenFree } from './sqlite-busy.ts'
-import { type Desk, openDesk } from './sqlite-desk.ts'
-import { COLUMNS, columnsOf, READ, type Row, readWaiting, type Victim } from './sqlite-rows.ts'
-import { migrate } from './sqlite-schema.ts'
-import { type Kind, type Lane, openTotals } from './sqlite-totals.ts'
-import { weightOf } from './sqlite-weight.ts'
+import { priorityOf } from '../../envelope/priorities.ts'
+import type { Lease, PutResult, SpoolBounds, SpoolTotals, Waiting, Wanted } from '../spool.ts'
+import { type Desk, openDesk } from './admin.ts'
+import { whenFree } from './busy-retry.ts'
+import { weightOf } from './entry-size.ts'
+import { COLUMNS, columnsOf, READ, type Row, readWaiting, type Victim } from './rows.ts'
+import { migrate } from './schema.ts'
+import { type Kind, type Lane, openTotals } from './usage.ts'
 
 /** Synchronous: it lives in a worker thread, since committing blocks. */
 export type SqliteStore = Omit<Desk, 'paused'> & {

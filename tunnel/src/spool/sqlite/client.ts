@@ -5,7 +5,6 @@ import { closeSync, createReadStream, mkdirSync, openSync } from 'node:fs'
 import { link, open, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { startCheckpoints } from './checkpoints.ts'
 import type {
   KeptBody,
   Lease,
@@ -16,8 +15,9 @@ import type {
   SpoolBounds,
   Waiting,
   Which,
-} from './spool.ts'
-import type { Answer, Call, Calls, Opened } from './sqlite-worker.ts'
+} from '../spool.ts'
+import { startCheckpoints } from './checkpoints.ts'
+import type { Answer, Call, Calls, Opened } from './worker.ts'
 
 /** Past this a body is a file: the database would be slower with it than without. */
 const FILE_BYTES = 1024 * 1024 // 1 MiB
@@ -38,7 +38,7 @@ export async function openSqliteSpool(
   const folder = join(dirname(file), 'bodies')
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   for (const name of [file, `${file}-owners`]) closeSync(openSync(name, 'a', 0o600)) // SQLite gives its other files the same mode
-  const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), {
+  const worker = new Worker(new URL('./worker.ts', import.meta.url), {
     workerData: { file, folder, bounds, newId: randomUUID() },
   })
   const { call, opened: id, notice, end } = await connect(worker)

@@ -1,8 +1,8 @@
 /** An envelope as a row of the spool's SQLite file. */
 
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
-import type { Waiting } from './spool.ts'
-import { weightOf } from './sqlite-weight.ts'
+import type { Waiting } from '../spool.ts'
+import { weightOf } from './entry-size.ts'
 
 export type Row = Record<string, SQLOutputValue>
 

@@ -1,8 +1,8 @@
 /** A spool's file that cannot be read: set aside by whoever has it alone, never one that another replica has open. */
 
 import { existsSync, renameSync } from 'node:fs'
-import { type Ownership, shareOwnership } from './ownership.ts'
-import type { SqliteStore } from './sqlite-store.ts'
+import { type Ownership, shareOwnership } from './exclusive-access.ts'
+import type { SqliteStore } from './store.ts'
 
 export type Opened = {
   store: SqliteStore
