@@ -5,8 +5,8 @@
 
 import { randomBytes } from 'node:crypto'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { openJetStreamSpool } from '../../tunnel/src/spool/jetstream.ts'
-import { parseNatsUrl } from '../../tunnel/src/spool/nats-url.ts'
+import { parseNatsUrl } from '../../tunnel/src/spool/jetstream/nats-url.ts'
+import { openJetStreamSpool } from '../../tunnel/src/spool/jetstream/store.ts'
 import type { Spool } from '../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../tunnel/src/spool/sqlite/client.ts'
 import { envelopeOf } from '../helpers/envelopes.ts'

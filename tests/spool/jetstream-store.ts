@@ -1,7 +1,7 @@
 /** A spool on a NATS server of its own, for the promises to be tried on. */
 
-import { openJetStreamSpool } from '../../tunnel/src/spool/jetstream.ts'
-import { storedBytes } from '../../tunnel/src/spool/jetstream-entry.ts'
+import { storedBytes } from '../../tunnel/src/spool/jetstream/codec.ts'
+import { openJetStreamSpool } from '../../tunnel/src/spool/jetstream/store.ts'
 import type { Spool, SpoolBounds } from '../../tunnel/src/spool/spool.ts'
 import { type Nats, type NatsOptions, startNats } from '../helpers/nats.ts'
 import type { Store } from './promises.ts'

@@ -4,7 +4,11 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { BadSettings, readConfig } from '../../tunnel/src/config/config.ts'
-import { describeNats, parseNatsCredentials, parseNatsUrl } from '../../tunnel/src/spool/nats-url.ts'
+import {
+  describeNats,
+  parseNatsCredentials,
+  parseNatsUrl,
+} from '../../tunnel/src/spool/jetstream/nats-url.ts'
 import { makeFolder } from '../helpers/folder.ts'
 
 const PLAIN = { tls: false, replicas: 1, credentials: undefined }

@@ -11,7 +11,7 @@ import { createDeliverer, type Deliverer } from './spool/delivery.ts'
 import { defaultBound } from './spool/free-space.ts'
 import { type GrowingSpool, watchGrowth } from './spool/growth.ts'
 import { type Watched, watchHealth } from './spool/health.ts'
-import { NatsAway } from './spool/nats-away.ts'
+import { NatsAway } from './spool/jetstream/unavailable.ts'
 import { type Prompt, tellSoon } from './spool/prompt.ts'
 import type { Spool, SpoolBounds } from './spool/spool.ts'
 import { openSqliteSpool } from './spool/sqlite/client.ts'
@@ -81,7 +81,7 @@ export async function openSpool(
   onNotice: (notice: string) => void,
 ): Promise<Spool> {
   if ('nats' in place) {
-    const { openJetStreamSpool } = await import('./spool/jetstream.ts') // one machine's tunnels start sooner without it
+    const { openJetStreamSpool } = await import('./spool/jetstream/store.ts') // one machine's tunnels start sooner without it
     return openJetStreamSpool(place.nats, { ...shares, bytes, ageMs }, now)
   }
   mkdirSync(dirname(place.file), { recursive: true })

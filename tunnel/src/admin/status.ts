@@ -8,7 +8,7 @@ import type { Intake } from '../http/ingest.ts'
 import type { Throttle } from '../policy/throttle.ts'
 import type { Limits } from '../policy/upstream-limits.ts'
 import type { Projects } from '../projects.ts'
-import { describeNats } from '../spool/nats-url.ts'
+import { describeNats } from '../spool/jetstream/nats-url.ts'
 import { describeSpool } from '../spool/status.ts'
 import type { Upstreams } from '../upstream/client.ts'
 

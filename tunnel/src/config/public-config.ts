@@ -1,7 +1,7 @@
 /** The settings of a tunnel by the names that an operator writes, and as they are written: without secrets. */
 
 import { formatDsn } from '../envelope/dsn.ts'
-import { describeNats } from '../spool/nats-url.ts'
+import { describeNats } from '../spool/jetstream/nats-url.ts'
 import type { Config } from './config.ts'
 
 /** A value stands for what nobody has set, too. */

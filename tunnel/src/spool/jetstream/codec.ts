@@ -1,7 +1,7 @@
 /** How an envelope stands in the stream: its subject, and all but its body in one header. */
 
 import { type MsgHdrs, headers as newHeaders } from '@nats-io/transport-node'
-import type { Waiting, Which } from './spool.ts'
+import type { Waiting, Which } from '../spool.ts'
 
 /** One that waits, as the stream holds it. */
 export type Entry = Waiting & {

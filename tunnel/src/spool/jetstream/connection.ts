@@ -3,8 +3,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream'
 import { connect, errors, type NatsConnection } from '@nats-io/transport-node'
-import { NatsAway } from './nats-away.ts'
 import { describeNats, type NatsAddress } from './nats-url.ts'
+import { NatsAway } from './unavailable.ts'
 
 /** The longest that anything asked of the server may take; then it is said to be away. */
 export const ANSWER_MS = 5_000

@@ -3,7 +3,8 @@
 import { createHash } from 'node:crypto'
 import { AckPolicy, DeliverPolicy, type JetStreamManager } from '@nats-io/jetstream'
 import { createInbox, type Msg, type NatsConnection, nanos } from '@nats-io/transport-node'
-import { priorityOf } from '../envelope/priorities.ts'
+import { priorityOf } from '../../envelope/priorities.ts'
+import type { Pause, Wanted } from '../spool.ts'
 import {
   decodeEntry,
   ENVELOPES,
@@ -14,10 +15,9 @@ import {
   type Turn,
   turnOf,
   uploadOf,
-} from './jetstream-entry.ts'
-import type { Pauses } from './jetstream-pauses.ts'
-import type { Progress } from './jetstream-progress.ts'
-import type { Pause, Wanted } from './spool.ts'
+} from './codec.ts'
+import type { Progress } from './lease-status.ts'
+import type { Pauses } from './pauses.ts'
 
 /** A message that was delivered to us. */
 export type Taken = {

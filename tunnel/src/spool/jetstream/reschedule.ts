@@ -4,10 +4,10 @@
  */
 
 import { randomUUID } from 'node:crypto'
-import { decodeEntry, type Entry, encodeEntry, subjectOf, uploadOf } from './jetstream-entry.ts'
-import type { Taken } from './jetstream-lanes.ts'
-import { FULL, type Messages } from './jetstream-messages.ts'
-import { codeOf } from './jetstream-stream.ts'
+import { decodeEntry, type Entry, encodeEntry, subjectOf, uploadOf } from './codec.ts'
+import type { Taken } from './consumers.ts'
+import { FULL, type Messages } from './messages.ts'
+import { codeOf } from './stream.ts'
 
 /** The number of the copy, where there is one now in place of the first. */
 export type PutAgain = (seq: number, due: number, attempts: number) => Promise<number | undefined>

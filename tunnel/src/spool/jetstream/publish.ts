@@ -1,10 +1,10 @@
 /** How an envelope gets into the stream, once: in one message, or in parts and a message that names them. */
 
-import { type Entry, encodeEntry, fits, subjectOf } from './jetstream-entry.ts'
-import { FULL, type Messages } from './jetstream-messages.ts'
-import { newUpload, type Parts } from './jetstream-parts.ts'
-import { codeOf } from './jetstream-stream.ts'
-import type { SpoolBody } from './spool.ts'
+import type { SpoolBody } from '../spool.ts'
+import { newUpload, type Parts } from './chunks.ts'
+import { type Entry, encodeEntry, fits, subjectOf } from './codec.ts'
+import { FULL, type Messages } from './messages.ts'
+import { codeOf } from './stream.ts'
 
 /** The number of its message, or `undefined` when the same bytes wait already. */
 export type Publish = (entry: Entry, body: SpoolBody) => Promise<number | undefined>

@@ -1,11 +1,11 @@
 /** What an operator asks of the stream. */
 
-import { HELD_MS, type PutAgain } from './jetstream-again.ts'
-import { subjectsOf, subjectsWithin, waitingOf } from './jetstream-entry.ts'
-import type { Messages, Stored } from './jetstream-messages.ts'
-import type { Pauses } from './jetstream-pauses.ts'
-import type { Progress } from './jetstream-progress.ts'
-import type { Found, PageQuery, Ref, Spool, Waiting, Which } from './spool.ts'
+import type { Found, PageQuery, Ref, Spool, Waiting, Which } from '../spool.ts'
+import { subjectsOf, subjectsWithin, waitingOf } from './codec.ts'
+import type { Progress } from './lease-status.ts'
+import type { Messages, Stored } from './messages.ts'
+import type { Pauses } from './pauses.ts'
+import { HELD_MS, type PutAgain } from './reschedule.ts'
 
 export type Desk = Pick<Spool, 'list' | 'find' | 'hasten' | 'purge' | 'pause' | 'resume'> & {
   /** Where one is now. */

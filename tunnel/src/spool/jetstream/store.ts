@@ -2,29 +2,6 @@
 
 import { randomUUID } from 'node:crypto'
 import { jetstream, type StoredMsg } from '@nats-io/jetstream'
-import { openPutAgain, removePrevious, standsAlone } from './jetstream-again.ts'
-import { ANSWER_MS, connectNats } from './jetstream-connection.ts'
-import { openDesk } from './jetstream-desk.ts'
-import {
-  decodeEntry,
-  ENVELOPES,
-  type Entry,
-  fits,
-  STREAM,
-  storedBytes,
-  subjectsOf,
-  waitingOf,
-} from './jetstream-entry.ts'
-import { type CountedLane, openLanes, type Taken } from './jetstream-lanes.ts'
-import { FULL, openMessages, type Stored } from './jetstream-messages.ts'
-import { openParts } from './jetstream-parts.ts'
-import { openPauses } from './jetstream-pauses.ts'
-import { openProgress } from './jetstream-progress.ts'
-import { openPublish } from './jetstream-publish.ts'
-import { openRoom } from './jetstream-room.ts'
-import { openShares } from './jetstream-shares.ts'
-import { codeOf, openStream } from './jetstream-stream.ts'
-import type { NatsAddress } from './nats-url.ts'
 import type {
   KeptBody,
   LaneTotals,
@@ -36,7 +13,30 @@ import type {
   SpoolBounds,
   SpoolTotals,
   Waiting,
-} from './spool.ts'
+} from '../spool.ts'
+import { openDesk } from './admin.ts'
+import { openParts } from './chunks.ts'
+import {
+  decodeEntry,
+  ENVELOPES,
+  type Entry,
+  fits,
+  STREAM,
+  storedBytes,
+  subjectsOf,
+  waitingOf,
+} from './codec.ts'
+import { ANSWER_MS, connectNats } from './connection.ts'
+import { type CountedLane, openLanes, type Taken } from './consumers.ts'
+import { openRoom } from './eviction.ts'
+import { openProgress } from './lease-status.ts'
+import { FULL, openMessages, type Stored } from './messages.ts'
+import type { NatsAddress } from './nats-url.ts'
+import { openPauses } from './pauses.ts'
+import { openPublish } from './publish.ts'
+import { openPutAgain, removePrevious, standsAlone } from './reschedule.ts'
+import { codeOf, openStream } from './stream.ts'
+import { openShares } from './usage.ts'
 
 export type JetStreamBounds = Omit<SpoolBounds, 'bytes'> & {
   /** `undefined` leaves the bound of a stream that is there. */

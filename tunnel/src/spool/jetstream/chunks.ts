@@ -3,8 +3,8 @@
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { JetStreamManager } from '@nats-io/jetstream'
-import { ENVELOPES, PARTS, partSubjectOf, STREAM, uploadOf } from './jetstream-entry.ts'
-import type { SpoolBody } from './spool.ts'
+import type { SpoolBody } from '../spool.ts'
+import { ENVELOPES, PARTS, partSubjectOf, STREAM, uploadOf } from './codec.ts'
 
 export type Parts = {
   /** Resolves to the messages' numbers when all of them are on disk. */

@@ -11,10 +11,10 @@ import {
   StorageType,
   type StreamConfig,
 } from '@nats-io/jetstream'
-import { projectOf, tokenOf } from './jetstream-entry.ts'
-import { insist } from './jetstream-messages.ts'
-import { codeOf, findOrMake, NO_STREAM, refuse, unmet, weaknessesOfAny } from './jetstream-stream.ts'
-import type { Pause } from './spool.ts'
+import type { Pause } from '../spool.ts'
+import { projectOf, tokenOf } from './codec.ts'
+import { insist } from './messages.ts'
+import { codeOf, findOrMake, NO_STREAM, refuse, unmet, weaknessesOfAny } from './stream.ts'
 
 export type Pauses = {
   /** One that is there stays as it began. */

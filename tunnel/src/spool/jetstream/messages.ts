@@ -10,9 +10,9 @@ import type {
   StoredMsg,
 } from '@nats-io/jetstream'
 import type { MsgHdrs } from '@nats-io/transport-node'
-import { ANSWER_MS } from './jetstream-connection.ts'
-import { decodeEntry, type Entry, STREAM, type Turn, turnOf, uploadOf } from './jetstream-entry.ts'
-import { codeOf } from './jetstream-stream.ts'
+import { decodeEntry, type Entry, STREAM, type Turn, turnOf, uploadOf } from './codec.ts'
+import { ANSWER_MS } from './connection.ts'
+import { codeOf } from './stream.ts'
 
 /** An envelope with the message that holds it. */
 export type Stored = { entry: Entry; seq: number; turn: Turn; upload: string | undefined }

@@ -8,8 +8,8 @@
  */
 
 import type { NatsConnection } from '@nats-io/transport-node'
-import { laneOf } from './jetstream-entry.ts'
-import type { Waiting } from './spool.ts'
+import type { Waiting } from '../spool.ts'
+import { laneOf } from './codec.ts'
 
 export type Sum = { envelopes: number; bytes: number }
 

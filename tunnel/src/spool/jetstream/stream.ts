@@ -11,7 +11,7 @@ import {
   type StreamInfo,
 } from '@nats-io/jetstream'
 import { millis, nanos } from '@nats-io/transport-node'
-import { ENVELOPES, PARTS, STREAM } from './jetstream-entry.ts'
+import { ENVELOPES, PARTS, STREAM } from './codec.ts'
 
 export type StreamSettings = {
   /** The most it may hold, in bytes; `undefined` leaves the bound of a stream that is there, and is 5 GiB for a new one. */

@@ -1,11 +1,11 @@
 /** Makes room in the stream: what is less important than a newcomer is given up for it, the oldest first. */
 
 import type { JetStreamManager } from '@nats-io/jetstream'
-import { STREAM, subjectsRanked, waitingOf } from './jetstream-entry.ts'
-import type { Lanes } from './jetstream-lanes.ts'
-import type { Messages, Stored } from './jetstream-messages.ts'
-import type { Shares } from './jetstream-shares.ts'
-import type { SpoolBounds, Waiting } from './spool.ts'
+import type { SpoolBounds, Waiting } from '../spool.ts'
+import { STREAM, subjectsRanked, waitingOf } from './codec.ts'
+import type { Lanes } from './consumers.ts'
+import type { Messages, Stored } from './messages.ts'
+import type { Shares } from './usage.ts'
 
 export type Room = {
   /** Whether the newcomer, which is in the shares already, is within that of its project, or what was in its way could be given up. */
