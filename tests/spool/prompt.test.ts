@@ -1,8 +1,8 @@
 /** What a replica tells of its spool while that does not answer. */
 
 import { describe, expect, it } from 'vitest'
-import { tellSoon } from '../../tunnel/src/spool/prompt.ts'
 import type { Spool, SpoolTotals } from '../../tunnel/src/spool/spool.ts'
+import { tellSoon } from '../../tunnel/src/spool/totals-timeout.ts'
 import { createMemorySpool } from '../tunnel/memory-spool.ts'
 
 describe('A spool that does not answer', () => {

@@ -2,8 +2,8 @@
 
 import { orRefuse, readConfigOrExit } from './config/startup-errors.ts'
 import { openSpool } from './forwarding.ts'
-import { copyOut, putIn, takeOut } from './spool/moving.ts'
 import type { Spool } from './spool/spool.ts'
+import { copyOut, putIn, takeOut } from './spool/transfer.ts'
 
 const USAGE = `npm run spool -- export FILE          copies what waits into FILE; all of it goes on waiting
 npm run spool -- export FILE --move   takes it out: what is in FILE waits no longer

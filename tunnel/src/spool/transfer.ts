@@ -1,8 +1,8 @@
 /** Moves what waits out of a spool into a plain file, and from such a file into a spool: of another kind, or on another machine. */
 
 import { open, readFile, rename } from 'node:fs/promises'
+import { createSpoolFile, openSpoolFile, type SpoolFileWriter } from './export-file.ts'
 import type { Found, Position, PutResult, Spool } from './spool.ts'
-import { createSpoolFile, openSpoolFile, type SpoolFileWriter } from './spool-file.ts'
 
 export type Exported = {
   envelopes: number
