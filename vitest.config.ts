@@ -3,7 +3,7 @@
 import { defineConfig } from 'vitest/config'
 
 const shared = {
-  setupFiles: ['tests/helpers/strict-console.ts'],
+  setupFiles: ['tests/setup/strict-console.ts'],
   testTimeout: 60 * 1000, // 1 min: the machine may be busy
   hookTimeout: 60 * 1000, // 1 min
   expect: { poll: { timeout: 30 * 1000 } },

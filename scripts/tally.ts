@@ -1,7 +1,7 @@
 /** Counts what became of every test, and says why those that did not run did not. */
 
 import type { Reporter, SerializedError, TestCase, TestModule, TestSuite } from 'vitest/node'
-import '../tests/helpers/requirements.ts' // names the reason among the metadata of a test
+import '../tests/support/requirements.ts' // names the reason among the metadata of a test
 
 export type Tally = {
   passed: number

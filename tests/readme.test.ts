@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { REFUSALS } from '../tunnel/src/rejections.ts'
-import { ROOT } from './helpers/node.ts'
+import { ROOT } from './support/node.ts'
 
 const read = (file: string) => readFileSync(resolve(ROOT, file), 'utf8')
 

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { withLock } from '../../scripts/lock.mjs'
 import { runStep } from '../../scripts/step.mjs'
-import { NODE, ROOT } from '../helpers/node.ts'
+import { NODE, ROOT } from '../support/node.ts'
 
 export const PEERS = join(import.meta.dirname, 'peers')
 

@@ -2,12 +2,12 @@
 
 import type { FiltersEngine } from '@ghostery/adblocker'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { blockAds, readLists } from '../helpers/adblock.ts'
-import { type Chromium, startChromium, type Visitor } from '../helpers/chromium.ts'
-import { hasItem } from '../helpers/received.ts'
-import { requires } from '../helpers/requirements.ts'
-import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
-import { cloud, type Site, startSite } from '../helpers/site.ts'
+import { blockAds, readLists } from '../support/browser/adblock.ts'
+import { type Chromium, startChromium, type Visitor } from '../support/browser/chromium.ts'
+import { requires } from '../support/requirements.ts'
+import { hasItem } from '../support/sentry/received-request.ts'
+import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { cloud, type Site, startSite } from '../support/site.ts'
 
 // What `tunnelRoute: '/monitoring'` of @sentry/nextjs makes of the same DSN.
 const TUNNEL_ROUTE = '/monitoring?o=123&p=456&r=us'

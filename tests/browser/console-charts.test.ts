@@ -2,8 +2,8 @@
 
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ConsoleSite, startConsole } from '../helpers/console.ts'
-import { requires } from '../helpers/requirements.ts'
+import { type ConsoleSite, startConsole } from '../support/browser/console.ts'
+import { requires } from '../support/requirements.ts'
 
 const SOON = { timeout: 40_000 }
 

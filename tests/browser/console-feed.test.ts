@@ -2,11 +2,11 @@
 
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { SITE_HOST } from '../helpers/chromium.ts'
-import { type ConsoleSite, startConsole } from '../helpers/console.ts'
-import { openDoor } from '../helpers/door.ts'
-import { requires } from '../helpers/requirements.ts'
-import { startTunnel } from '../helpers/tunnel.ts'
+import { SITE_HOST } from '../support/browser/chromium.ts'
+import { type ConsoleSite, startConsole } from '../support/browser/console.ts'
+import { requires } from '../support/requirements.ts'
+import { startTunnel } from '../support/tunnel/tunnel.ts'
+import { openDoor } from '../support/visitor-proxy.ts'
 
 const SOON = { timeout: 40_000 }
 

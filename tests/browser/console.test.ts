@@ -3,12 +3,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findingsOn } from '../helpers/axe.ts'
-import { capture, captureFor } from '../helpers/captures.ts'
-import { type ConsoleSite, startConsole } from '../helpers/console.ts'
-import { envelopeOf } from '../helpers/envelopes.ts'
-import { hasItem } from '../helpers/received.ts'
-import { requires } from '../helpers/requirements.ts'
+import { findingsOn } from '../support/browser/axe.ts'
+import { type ConsoleSite, startConsole } from '../support/browser/console.ts'
+import { envelopeOf } from '../support/envelopes.ts'
+import { requires } from '../support/requirements.ts'
+import { capture, captureFor } from '../support/sdk-captures.ts'
+import { hasItem } from '../support/sentry/received-request.ts'
 
 const SOON = { timeout: 40_000 }
 const PAGES = ['', '/feed', '/refusals', '/projects', '/spool', '/inbox', '/replicas']

@@ -2,10 +2,10 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { scriptBytes } from '../bench/first-load.ts'
-import { type Chromium, startChromium } from '../helpers/chromium.ts'
-import { requires } from '../helpers/requirements.ts'
-import { type Site, startSite } from '../helpers/site.ts'
-import { startWeb } from '../helpers/web.ts'
+import { type Chromium, startChromium } from '../support/browser/chromium.ts'
+import { requires } from '../support/requirements.ts'
+import { type Site, startSite } from '../support/site.ts'
+import { startWeb } from '../support/web/web.ts'
 
 const MOST = 150_000
 const LEAST = 50_000

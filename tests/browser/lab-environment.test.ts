@@ -1,13 +1,13 @@
 /** Whatever the error lab raises tells itself apart from what breaks by itself. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Chromium, startChromium } from '../helpers/chromium.ts'
-import { labUrl } from '../helpers/lab.ts'
-import { hasItem, type Item, type Received } from '../helpers/received.ts'
-import { requires } from '../helpers/requirements.ts'
-import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
-import { cloud, type Site, startSite } from '../helpers/site.ts'
-import { until } from '../helpers/until.ts'
+import { type Chromium, startChromium } from '../support/browser/chromium.ts'
+import { labUrl } from '../support/browser/lab.ts'
+import { requires } from '../support/requirements.ts'
+import { hasItem, type Item, type Received } from '../support/sentry/received-request.ts'
+import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { cloud, type Site, startSite } from '../support/site.ts'
+import { until } from '../support/until.ts'
 
 const BUTTONS = [
   'Throw an error',

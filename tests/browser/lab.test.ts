@@ -1,14 +1,14 @@
 /** Every button of the error lab, pressed in a real browser, and what arrived of it at Sentry. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findingsInBothThemes, findingsOn } from '../helpers/axe.ts'
-import { type Chromium, startChromium, type Visitor } from '../helpers/chromium.ts'
-import { labUrl } from '../helpers/lab.ts'
-import { eventOf, type Item } from '../helpers/received.ts'
-import { requires } from '../helpers/requirements.ts'
-import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
-import { cloud, type Site, startSite } from '../helpers/site.ts'
-import { until } from '../helpers/until.ts'
+import { findingsInBothThemes, findingsOn } from '../support/browser/axe.ts'
+import { type Chromium, startChromium, type Visitor } from '../support/browser/chromium.ts'
+import { labUrl } from '../support/browser/lab.ts'
+import { requires } from '../support/requirements.ts'
+import { eventOf, type Item } from '../support/sentry/received-request.ts'
+import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { cloud, type Site, startSite } from '../support/site.ts'
+import { until } from '../support/until.ts'
 
 const ERRORS = [
   ['Throw an error', /^Thrown on purpose/, 'auto.browser.global_handlers.onerror', /uncaught Error: Thrown/],

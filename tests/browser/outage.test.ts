@@ -2,12 +2,12 @@
 
 import type { Page, Request } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Chromium, SITE_HOST, startChromium, type Visitor } from '../helpers/chromium.ts'
-import { eventOf, parseEnvelope, type Received } from '../helpers/received.ts'
-import { requires } from '../helpers/requirements.ts'
-import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
-import { cloud, type Site, startSite } from '../helpers/site.ts'
-import { until } from '../helpers/until.ts'
+import { type Chromium, SITE_HOST, startChromium, type Visitor } from '../support/browser/chromium.ts'
+import { requires } from '../support/requirements.ts'
+import { eventOf, parseEnvelope, type Received } from '../support/sentry/received-request.ts'
+import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { cloud, type Site, startSite } from '../support/site.ts'
+import { until } from '../support/until.ts'
 
 const BREAKAGES = [
   { what: 'thrown error', button: 'Throw an error', value: /^Thrown on purpose/ },

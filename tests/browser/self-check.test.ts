@@ -2,12 +2,12 @@
 
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findingsInBothThemes } from '../helpers/axe.ts'
-import { type Chromium, startChromium } from '../helpers/chromium.ts'
-import { hasItem, type Received } from '../helpers/received.ts'
-import { requires } from '../helpers/requirements.ts'
-import { type Sentry, startSentry } from '../helpers/sentry.ts'
-import { type Site, startSite } from '../helpers/site.ts'
+import { findingsInBothThemes } from '../support/browser/axe.ts'
+import { type Chromium, startChromium } from '../support/browser/chromium.ts'
+import { requires } from '../support/requirements.ts'
+import { hasItem, type Received } from '../support/sentry/received-request.ts'
+import { type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { type Site, startSite } from '../support/site.ts'
 
 const CORS = { 'access-control-allow-origin': '*' }
 

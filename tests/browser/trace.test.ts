@@ -2,15 +2,15 @@
 
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Chromium, startChromium } from '../helpers/chromium.ts'
-import { eventOf, parseEnvelope } from '../helpers/received.ts'
-import { requires } from '../helpers/requirements.ts'
-import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
-import { cloud, type Site, startSite } from '../helpers/site.ts'
-import { until } from '../helpers/until.ts'
-import { startUpstream, type Upstream } from '../nginx/upstream.ts'
+import { type Chromium, startChromium } from '../support/browser/chromium.ts'
+import { startUpstream, type Upstream } from '../support/recording-server.ts'
+import { requires } from '../support/requirements.ts'
+import { eventOf, parseEnvelope } from '../support/sentry/received-request.ts'
+import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { cloud, type Site, startSite } from '../support/site.ts'
+import { until } from '../support/until.ts'
 
-const CALLING = `--import=${new URL('../helpers/calling.ts', import.meta.url).href}`
+const CALLING = `--import=${new URL('../support/web/outgoing-call-preload.ts', import.meta.url).href}`
 
 /** What Next gives the page to go elsewhere without a new document. */
 type NextWindow = { next: { router: { push(path: string): void } } }

@@ -1,12 +1,12 @@
 /** What breaks in a real browser goes through the whole site, and arrives whole. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Chromium, SITE_HOST, startChromium, type Visitor } from '../helpers/chromium.ts'
-import { openDoor, VISITOR_ADDRESS } from '../helpers/door.ts'
-import { hasItem, parseEnvelope } from '../helpers/received.ts'
-import { requires } from '../helpers/requirements.ts'
-import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
-import { cloud, type Site, startSite } from '../helpers/site.ts'
+import { type Chromium, SITE_HOST, startChromium, type Visitor } from '../support/browser/chromium.ts'
+import { requires } from '../support/requirements.ts'
+import { hasItem, parseEnvelope } from '../support/sentry/received-request.ts'
+import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { cloud, type Site, startSite } from '../support/site.ts'
+import { openDoor, VISITOR_ADDRESS } from '../support/visitor-proxy.ts'
 
 const COOKIE = { name: 'session', value: 'only-for-the-site' }
 

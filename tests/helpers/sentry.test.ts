@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { request } from 'undici'
 import { describe, expect, it } from 'vitest'
-import { readCertificate, type Sentry, startSentry } from './sentry.ts'
+import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
 
 const ENVELOPE = '{"event_id":"9ec79c33ec9942ab8353589fcb2e04dc"}\n{"type":"event"}\n{"message":"a"}\n'
 

@@ -8,11 +8,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CATEGORY_NAMES } from '../../tunnel/src/envelope/items.ts'
 import { formatRateLimits } from '../../tunnel/src/policy/rate-limits.ts'
 import { SHED_SECONDS } from '../../tunnel/src/policy/throttle.ts'
-import { type Nginx, startNginx } from '../helpers/nginx.ts'
-import { type Answered, post } from '../helpers/post.ts'
-import { requires } from '../helpers/requirements.ts'
-import { expectRefusal } from './own-refusal.ts'
-import { startUpstream, type Upstream } from './upstream.ts'
+import { expectRefusal } from '../support/nginx/expected-rejection.ts'
+import { type Nginx, startNginx } from '../support/nginx/nginx.ts'
+import { type Answered, post } from '../support/post.ts'
+import { startUpstream, type Upstream } from '../support/recording-server.ts'
+import { requires } from '../support/requirements.ts'
 
 const BURST = 25
 const CONNECTIONS = 20

@@ -1,11 +1,11 @@
 /** Requests that nginx accepts and Node would not: with a real tunnel behind nginx, each gets the JSON of a rejection. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Nginx, startNginx } from '../helpers/nginx.ts'
-import { sendRaw } from '../helpers/raw.ts'
-import { requires } from '../helpers/requirements.ts'
-import { startTunnel } from '../helpers/tunnel.ts'
-import { expectRefusal } from './own-refusal.ts'
+import { expectRefusal } from '../support/nginx/expected-rejection.ts'
+import { type Nginx, startNginx } from '../support/nginx/nginx.ts'
+import { sendRaw } from '../support/raw-request.ts'
+import { requires } from '../support/requirements.ts'
+import { startTunnel } from '../support/tunnel/tunnel.ts'
 
 const POST = 'POST /monitoring HTTP/1.1\r\nContent-Length: 2\r\nConnection: close\r\n'
 const MIB = 1024 * 1024

@@ -7,9 +7,9 @@ import { BadSettings, readConfig as readTunnelConfig } from '../../tunnel/src/co
 import { type Environment, readSharedSettings } from '../../tunnel/src/config/settings.ts'
 import { readDsns } from '../../tunnel/src/envelope/dsn.ts'
 import { readConfig as readWebConfig } from '../../web/lib/config.ts'
-import { makeFolder } from '../helpers/folder.ts'
-import { NODE, ROOT } from '../helpers/node.ts'
-import { render } from './renderer.ts'
+import { render } from '../support/nginx/renderer.ts'
+import { NODE, ROOT } from '../support/node.ts'
+import { makeFolder } from '../support/temporary-folder.ts'
 
 const BAD: Record<string, string>[] = [
   { TUNNEL_PATHS: 'monitoring' },

@@ -5,10 +5,10 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { derivedPath, INBOX_DSN, parseDsn } from '../../tunnel/src/envelope/dsn.ts'
-import { makeFolder } from '../helpers/folder.ts'
-import { ROOT } from '../helpers/node.ts'
-import { NGINX_PROGRAM, requires } from '../helpers/requirements.ts'
-import { ADDRESSES, render } from './renderer.ts'
+import { ADDRESSES, render } from '../support/nginx/renderer.ts'
+import { ROOT } from '../support/node.ts'
+import { NGINX_PROGRAM, requires } from '../support/requirements.ts'
+import { makeFolder } from '../support/temporary-folder.ts'
 
 const TLS = {
   LISTEN_TLS: '127.0.0.1:8443 [::1]:8443',

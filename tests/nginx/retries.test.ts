@@ -1,11 +1,11 @@
 /** Retries on tunnel paths: every replica while nothing was sent, and one more replica after one has died. */
 
 import { afterEach, describe, expect, it } from 'vitest'
-import { startNginx } from '../helpers/nginx.ts'
-import { post } from '../helpers/post.ts'
-import { requires } from '../helpers/requirements.ts'
-import { expectRefusal } from './own-refusal.ts'
-import { startUpstream, type Upstream } from './upstream.ts'
+import { expectRefusal } from '../support/nginx/expected-rejection.ts'
+import { startNginx } from '../support/nginx/nginx.ts'
+import { post } from '../support/post.ts'
+import { startUpstream, type Upstream } from '../support/recording-server.ts'
+import { requires } from '../support/requirements.ts'
 
 const NOBODY = '127.0.0.1:1'
 const POISON = 'poison'

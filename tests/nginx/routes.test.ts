@@ -7,11 +7,11 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { type Nginx, startNginx } from '../helpers/nginx.ts'
-import { post } from '../helpers/post.ts'
-import { requires } from '../helpers/requirements.ts'
-import { until } from '../helpers/until.ts'
-import { startUpstream, type Upstream } from './upstream.ts'
+import { type Nginx, startNginx } from '../support/nginx/nginx.ts'
+import { post } from '../support/post.ts'
+import { startUpstream, type Upstream } from '../support/recording-server.ts'
+import { requires } from '../support/requirements.ts'
+import { until } from '../support/until.ts'
 
 const MAX = 4 * 1024 * 1024 // 4 MiB
 

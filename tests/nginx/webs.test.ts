@@ -3,9 +3,9 @@
 import { get } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
-import { type Nginx, startNginx } from '../helpers/nginx.ts'
-import { requires } from '../helpers/requirements.ts'
-import { startUpstream } from './upstream.ts'
+import { type Nginx, startNginx } from '../support/nginx/nginx.ts'
+import { startUpstream } from '../support/recording-server.ts'
+import { requires } from '../support/requirements.ts'
 
 const ADDRESSES = Array.from({ length: 8 }, (_, n) => `127.0.0.${n + 10}`)
 

@@ -14,8 +14,6 @@ import { parse } from 'yaml'
 import { readConfig } from '../../tunnel/src/config/config.ts'
 import { parseNatsUrl } from '../../tunnel/src/spool/jetstream/nats-url.ts'
 import { readConfig as readWebConfig } from '../../web/lib/config.ts'
-import { ROOT } from '../helpers/node.ts'
-import { NATS_PROGRAM, requires } from '../helpers/requirements.ts'
 import {
   configOf,
   containersOf,
@@ -29,7 +27,9 @@ import {
   servicesOf,
   type Workload,
   workloadsOf,
-} from './manifests.ts'
+} from '../support/kubernetes/manifests.ts'
+import { ROOT } from '../support/node.ts'
+import { NATS_PROGRAM, requires } from '../support/requirements.ts'
 
 const SECRETS = {
   SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2',

@@ -5,7 +5,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { ROOT } from '../helpers/node.ts'
+import { ROOT } from '../support/node.ts'
 
 const read = (file: string) => readFileSync(resolve(ROOT, file), 'utf8')
 

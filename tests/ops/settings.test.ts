@@ -11,8 +11,8 @@ import { readConfig } from '../../tunnel/src/config/config.ts'
 import { findMisspelt, SETTING_NAMES } from '../../tunnel/src/config/setting-names.ts'
 import type { Environment } from '../../tunnel/src/config/settings.ts'
 import { readConfig as readWebConfig } from '../../web/lib/config.ts'
-import { NODE, ROOT } from '../helpers/node.ts'
-import { startTunnel } from '../helpers/tunnel.ts'
+import { NODE, ROOT } from '../support/node.ts'
+import { startTunnel } from '../support/tunnel/tunnel.ts'
 
 const run = promisify(execFile)
 const read = (file: string) => readFileSync(resolve(ROOT, file), 'utf8')

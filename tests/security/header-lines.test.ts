@@ -2,11 +2,11 @@
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { requires } from '../helpers/requirements.ts'
-import { faultOf, send } from './attack.ts'
-import type { Attack } from './corpus.ts'
-import { type CountingSentry, startCountingSentry } from './counting-sentry.ts'
-import { type SmallTunnel, startSmallTunnel } from './small-tunnel.ts'
+import { requires } from '../support/requirements.ts'
+import { faultOf, send } from '../support/security/attack.ts'
+import type { Attack } from '../support/security/corpus.ts'
+import { type CountingSentry, startCountingSentry } from '../support/security/counting-sentry.ts'
+import { type SmallTunnel, startSmallTunnel } from '../support/security/small-tunnel.ts'
 
 const RUNS = 1_000
 const MAX_SECONDS = 2.5

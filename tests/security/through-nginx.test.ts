@@ -3,14 +3,14 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Nginx, startNginx } from '../helpers/nginx.ts'
-import { requires } from '../helpers/requirements.ts'
-import type { Attacker, Campaign, CampaignResult } from './attackers.ts'
-import { type Attack, findEntry } from './corpus.ts'
-import { type CountingSentry, startCountingSentry } from './counting-sentry.ts'
-import { watchMemory } from './peak-memory.ts'
-import { type SmallTunnel, startSmallTunnel } from './small-tunnel.ts'
-import { startVisitor } from './visitor.ts'
+import { type Nginx, startNginx } from '../support/nginx/nginx.ts'
+import { requires } from '../support/requirements.ts'
+import type { Attacker, Campaign, CampaignResult } from '../support/security/attackers.ts'
+import { type Attack, findEntry } from '../support/security/corpus.ts'
+import { type CountingSentry, startCountingSentry } from '../support/security/counting-sentry.ts'
+import { watchMemory } from '../support/security/peak-memory.ts'
+import { type SmallTunnel, startSmallTunnel } from '../support/security/small-tunnel.ts'
+import { startVisitor } from '../support/security/visitor.ts'
 
 const MAX_PEAK = 288 // MiB: three quarters of the container's memory
 const CAMPAIGN_MS = 15_000
@@ -94,7 +94,7 @@ describe('Behind nginx, with limits per client address, the tunnels', requires('
 
 /** Runs it in a thread of its own. */
 async function campaign(workerData: Campaign): Promise<CampaignResult> {
-  const worker = new Worker(new URL('./attackers.ts', import.meta.url), { workerData })
+  const worker = new Worker(new URL('../support/security/attackers.ts', import.meta.url), { workerData })
   const [result]: CampaignResult[] = await once(worker, 'message')
   await worker.terminate()
   return result ?? expect.unreachable()

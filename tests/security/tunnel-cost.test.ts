@@ -3,15 +3,21 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Compose, startCompose } from '../helpers/compose.ts'
-import { makeFolder } from '../helpers/folder.ts'
-import { freePort } from '../helpers/ports.ts'
-import { requires } from '../helpers/requirements.ts'
-import { until } from '../helpers/until.ts'
-import { createCorpus, type Entry, findEntry, HELD, largeBody, PROVEN } from './corpus.ts'
-import { BRIDGE, type CountingSentry, startCountingSentry } from './counting-sentry.ts'
-import { memoryCgroup, programOf } from './peak-memory.ts'
-import { attackAlone, attackTogether, type Cost, describeCosts, type Target } from './withstand.ts'
+import { type Compose, startCompose } from '../support/docker/compose.ts'
+import { freePort } from '../support/ports.ts'
+import { requires } from '../support/requirements.ts'
+import { createCorpus, type Entry, findEntry, HELD, largeBody, PROVEN } from '../support/security/corpus.ts'
+import { BRIDGE, type CountingSentry, startCountingSentry } from '../support/security/counting-sentry.ts'
+import { memoryCgroup, programOf } from '../support/security/peak-memory.ts'
+import {
+  attackAlone,
+  attackTogether,
+  type Cost,
+  describeCosts,
+  type Target,
+} from '../support/security/withstand.ts'
+import { makeFolder } from '../support/temporary-folder.ts'
+import { until } from '../support/until.ts'
 
 const TOGETHER = 32
 const HALF_OPEN = 2_000

@@ -1,13 +1,19 @@
 /** The worst attacks against a tunnel process with as little heap as the shipped container leaves it. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { requires } from '../helpers/requirements.ts'
-import { until } from '../helpers/until.ts'
-import { send } from './attack.ts'
-import { findEntry, HELD, PROVEN, tight } from './corpus.ts'
-import { type CountingSentry, startCountingSentry } from './counting-sentry.ts'
-import { type SmallTunnel, startSmallTunnel } from './small-tunnel.ts'
-import { attackAlone, attackTogether, type Cost, describeCosts, type Target } from './withstand.ts'
+import { requires } from '../support/requirements.ts'
+import { send } from '../support/security/attack.ts'
+import { findEntry, HELD, PROVEN, tight } from '../support/security/corpus.ts'
+import { type CountingSentry, startCountingSentry } from '../support/security/counting-sentry.ts'
+import { type SmallTunnel, startSmallTunnel } from '../support/security/small-tunnel.ts'
+import {
+  attackAlone,
+  attackTogether,
+  type Cost,
+  describeCosts,
+  type Target,
+} from '../support/security/withstand.ts'
+import { until } from '../support/until.ts'
 
 const TOGETHER = 32
 const HALF_OPEN = 2_000

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type GrowingSpool, SAMPLE_MS, watchGrowth } from '../../tunnel/src/spool/growth.ts'
-import { createMemorySpool } from '../tunnel/memory-spool.ts'
+import { createMemorySpool } from '../support/spool/memory-spool.ts'
 
 const BOUND = 1_000_000
 

@@ -3,14 +3,14 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorOf } from '../helpers/envelopes.ts'
-import { makeFolder } from '../helpers/folder.ts'
-import { type Nats, startNats } from '../helpers/nats.ts'
-import { freePort } from '../helpers/ports.ts'
-import { post } from '../helpers/post.ts'
-import { requires } from '../helpers/requirements.ts'
-import { startSentry } from '../helpers/sentry.ts'
-import { startTunnel } from '../helpers/tunnel.ts'
+import { errorOf } from '../support/envelopes.ts'
+import { type Nats, startNats } from '../support/nats/nats.ts'
+import { freePort } from '../support/ports.ts'
+import { post } from '../support/post.ts'
+import { requires } from '../support/requirements.ts'
+import { startSentry } from '../support/sentry/sentry.ts'
+import { makeFolder } from '../support/temporary-folder.ts'
+import { startTunnel } from '../support/tunnel/tunnel.ts'
 
 const MANY = 100
 

@@ -4,8 +4,8 @@
  */
 
 import { describe } from 'vitest'
-import { requires } from '../helpers/requirements.ts'
-import { openStore } from './jetstream-store.ts'
-import { spoolPromises } from './promises.ts'
+import { requires } from '../support/requirements.ts'
+import { openStore } from '../support/spool/jetstream-spool.ts'
+import { spoolPromises } from '../support/spool/promises.ts'
 
 describe('Several machines', requires('nats'), () => spoolPromises('NATS JetStream', openStore))

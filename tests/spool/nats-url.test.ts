@@ -9,7 +9,7 @@ import {
   parseNatsCredentials,
   parseNatsUrl,
 } from '../../tunnel/src/spool/jetstream/nats-url.ts'
-import { makeFolder } from '../helpers/folder.ts'
+import { makeFolder } from '../support/temporary-folder.ts'
 
 const PLAIN = { tls: false, replicas: 1, credentials: undefined }
 

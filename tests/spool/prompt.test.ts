@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Spool, SpoolTotals } from '../../tunnel/src/spool/spool.ts'
 import { tellSoon } from '../../tunnel/src/spool/totals-timeout.ts'
-import { createMemorySpool } from '../tunnel/memory-spool.ts'
+import { createMemorySpool } from '../support/spool/memory-spool.ts'
 
 describe('A spool that does not answer', () => {
   it('is asked again only when every answer that is late has come, whoever asked', async () => {

@@ -6,10 +6,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Spool, SpoolBounds } from '../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../tunnel/src/spool/sqlite/client.ts'
-import { makeFolder } from '../helpers/folder.ts'
-import { until } from '../helpers/until.ts'
-import { putOne, store, takeAll } from './envelopes.ts'
-import { inOne, LARGE_BYTES, PLENTY, waitingOf } from './waiting.ts'
+import { inOne, LARGE_BYTES, PLENTY, waitingOf } from '../support/spool/entries.ts'
+import { putOne, store, takeAll } from '../support/spool/operations.ts'
+import { makeFolder } from '../support/temporary-folder.ts'
+import { until } from '../support/until.ts'
 
 const MIB = 1024 * 1024
 const OF_ITS_OWN = 100_000 // the schema, empty pages, folders, locks

@@ -11,13 +11,13 @@ import { identify } from '../../tunnel/src/envelope/dedupe-key.ts'
 import { openSqliteSpool } from '../../tunnel/src/spool/sqlite/client.ts'
 import { weightOf } from '../../tunnel/src/spool/sqlite/entry-size.ts'
 import { SCHEMA_VERSION } from '../../tunnel/src/spool/sqlite/schema.ts'
-import { makeFolder } from '../helpers/folder.ts'
-import { NODE } from '../helpers/node.ts'
-import { startProgram } from '../helpers/program.ts'
-import { requires } from '../helpers/requirements.ts'
-import { bytesOf, store, takeAll } from './envelopes.ts'
-import { readTrace } from './strace.ts'
-import { PLENTY } from './waiting.ts'
+import { NODE } from '../support/node.ts'
+import { startProgram } from '../support/program.ts'
+import { requires } from '../support/requirements.ts'
+import { PLENTY } from '../support/spool/entries.ts'
+import { bytesOf, store, takeAll } from '../support/spool/operations.ts'
+import { readTrace } from '../support/strace.ts'
+import { makeFolder } from '../support/temporary-folder.ts'
 
 const ROUNDS = 20
 const KILLS = 10
@@ -44,7 +44,12 @@ describe('A process that is killed while it puts', () => {
     const file = join(folder.path, 'spool.db')
     const said = new Set<string>()
     for (let kill = 0; kill < KILLS; kill++) {
-      const putting = startProgram('The putter', NODE, ['tests/spool/putting.ts', file, '1000000', '8'], {})
+      const putting = startProgram(
+        'The putter',
+        NODE,
+        ['tests/support/spool/writer-process.ts', file, '1000000', '8'],
+        {},
+      )
       const lines = kill === 0 ? 0 : Math.floor(Math.random() * 400)
       await putting.line(() => putting.stdout.length > lines, 30_000)
       await sleep(Math.random() * 20)
@@ -78,7 +83,7 @@ describe(
         '-o',
         log,
         NODE,
-        `tests/spool/${script}`,
+        `tests/support/spool/${script}`,
         file,
         ...args,
       ]
@@ -88,11 +93,11 @@ describe(
     }
 
     it('for rows, for files beside them, and for their folder', { timeout: 60_000 }, async () => {
-      expect(await trace('putting.ts', '60', '1')).toEqual({ said: 60, unsynced: 0 })
+      expect(await trace('writer-process.ts', '60', '1')).toEqual({ said: 60, unsynced: 0 })
     })
 
     it('which this test would miss where SQLite does not sync', { timeout: 60_000 }, async () => {
-      expect(await trace('putting-unsynced.ts', '10')).toEqual({ said: 10, unsynced: 10 })
+      expect(await trace('writer-process-unsynced.ts', '10')).toEqual({ said: 10, unsynced: 10 })
     })
   },
 )
@@ -140,9 +145,9 @@ describe('A file of another version', () => {
   })
 })
 
-/** Starts a process of `opening.ts`, and gives what has it open a file. */
+/** Starts a process of `tests/support/spool/opener-process.ts`, and gives what has it open a file. */
 async function startOpening(processes: AsyncDisposableStack): Promise<(file: string) => Promise<string>> {
-  const child = fork(new URL('./opening.ts', import.meta.url), {
+  const child = fork(new URL('../support/spool/opener-process.ts', import.meta.url), {
     execPath: NODE,
     execArgv: [],
     stdio: 'inherit',

@@ -4,11 +4,11 @@ import { randomInt } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type Compose, startCompose } from '../helpers/compose.ts'
-import { makeFolder } from '../helpers/folder.ts'
-import { ROOT } from '../helpers/node.ts'
-import { type Answered, post } from '../helpers/post.ts'
-import { requires } from '../helpers/requirements.ts'
+import { type Compose, startCompose } from '../support/docker/compose.ts'
+import { ROOT } from '../support/node.ts'
+import { type Answered, post } from '../support/post.ts'
+import { requires } from '../support/requirements.ts'
+import { makeFolder } from '../support/temporary-folder.ts'
 
 // The engine gives out a certain address only where the subnet was chosen.
 const SUBNET = `10.203.${randomInt(114, 256)}.0/24`

@@ -2,9 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Glance } from '../../web/lib/console/glance.ts'
-import { type Compose, PASSWORD, startCompose } from '../helpers/compose.ts'
-import { lookUntil, signIn } from '../helpers/operator.ts'
-import { requires } from '../helpers/requirements.ts'
+import { type Compose, PASSWORD, startCompose } from '../support/docker/compose.ts'
+import { requires } from '../support/requirements.ts'
+import { lookUntil, signIn } from '../support/web/operator.ts'
 
 const SHOWN_WITHIN = 60_000 // ms: the machine may be busy
 const SCALE = ['up', '--detach', '--no-deps', '--no-recreate', '--wait', '--scale']

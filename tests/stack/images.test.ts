@@ -8,9 +8,9 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import manifest from '../../package.json' with { type: 'json' }
-import { ROOT } from '../helpers/node.ts'
-import { requires } from '../helpers/requirements.ts'
-import { type Clone, makeClone } from '../start/clone.ts'
+import { type Clone, makeClone } from '../support/clone.ts'
+import { ROOT } from '../support/node.ts'
+import { requires } from '../support/requirements.ts'
 
 const MB = 1_000_000
 const CAPACITY = readFileSync(join(ROOT, 'docs/capacity.md'), 'utf8')

@@ -6,17 +6,24 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { errorOf } from '../helpers/envelopes.ts'
-import { makeFolder } from '../helpers/folder.ts'
-import { ROOT } from '../helpers/node.ts'
-import { freePort } from '../helpers/ports.ts'
-import { post } from '../helpers/post.ts'
-import { hasItem } from '../helpers/received.ts'
-import { NATS_IMAGE, requires } from '../helpers/requirements.ts'
-import { startSentry } from '../helpers/sentry.ts'
-import { startTunnel } from '../helpers/tunnel.ts'
-import { until } from '../helpers/until.ts'
-import { configOf, containersOf, environmentOf, podOf, readManifests, workloadsOf } from '../ops/manifests.ts'
+import { errorOf } from '../support/envelopes.ts'
+import {
+  configOf,
+  containersOf,
+  environmentOf,
+  podOf,
+  readManifests,
+  workloadsOf,
+} from '../support/kubernetes/manifests.ts'
+import { ROOT } from '../support/node.ts'
+import { freePort } from '../support/ports.ts'
+import { post } from '../support/post.ts'
+import { NATS_IMAGE, requires } from '../support/requirements.ts'
+import { hasItem } from '../support/sentry/received-request.ts'
+import { startSentry } from '../support/sentry/sentry.ts'
+import { makeFolder } from '../support/temporary-folder.ts'
+import { startTunnel } from '../support/tunnel/tunnel.ts'
+import { until } from '../support/until.ts'
 
 const CONFIG = resolve(ROOT, 'deploy/kubernetes/nats.conf')
 const SECRETS = {

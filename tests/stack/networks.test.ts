@@ -2,12 +2,12 @@
 
 import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Compose, startCompose } from '../helpers/compose.ts'
-import { errorOf } from '../helpers/envelopes.ts'
-import { post } from '../helpers/post.ts'
-import { requires } from '../helpers/requirements.ts'
-import { type Sentry, startSentry } from '../helpers/sentry.ts'
-import { connecting } from './outside.ts'
+import { type Compose, startCompose } from '../support/docker/compose.ts'
+import { connecting } from '../support/docker/external-network.ts'
+import { errorOf } from '../support/envelopes.ts'
+import { post } from '../support/post.ts'
+import { requires } from '../support/requirements.ts'
+import { type Sentry, startSentry } from '../support/sentry/sentry.ts'
 
 const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
 const IMAGE = process.env.NODE_IMAGE || 'node:24-slim'

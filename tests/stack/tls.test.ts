@@ -7,11 +7,11 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { connect as connectTls, type PeerCertificate } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type Compose, startCompose } from '../helpers/compose.ts'
-import { makeFolder } from '../helpers/folder.ts'
-import { ROOT } from '../helpers/node.ts'
-import { freePort } from '../helpers/ports.ts'
-import { requires } from '../helpers/requirements.ts'
+import { type Compose, startCompose } from '../support/docker/compose.ts'
+import { ROOT } from '../support/node.ts'
+import { freePort } from '../support/ports.ts'
+import { requires } from '../support/requirements.ts'
+import { makeFolder } from '../support/temporary-folder.ts'
 
 const FIXTURES = join(ROOT, 'tests/fixtures/tls')
 const trusted = ['cert.pem', 'renewed.pem'].map((name) => readFileSync(join(FIXTURES, name)))

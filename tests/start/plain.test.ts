@@ -6,11 +6,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { buildWeb } from '../../scripts/build-web.ts'
 import { lifeline } from '../../scripts/lifeline.ts'
 import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
-import { ROOT } from '../helpers/node.ts'
-import { freePort } from '../helpers/ports.ts'
-import { requires } from '../helpers/requirements.ts'
-import { type Clone, makeClone } from './clone.ts'
-import { type Command, processesIn, runCommand, until } from './command.ts'
+import { type Clone, makeClone } from '../support/clone.ts'
+import { type Command, processesIn, runCommand, until } from '../support/command.ts'
+import { ROOT } from '../support/node.ts'
+import { freePort } from '../support/ports.ts'
+import { requires } from '../support/requirements.ts'
 
 const COMMAND = ['node', 'scripts/ready.mjs', 'scripts/start.ts', '--plain']
 const ENVELOPE = `{"dsn":"${INBOX_DSN}"}\n{"type":"event"}\n{"message":"broken"}`

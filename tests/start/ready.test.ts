@@ -3,9 +3,9 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { makeFolder } from '../helpers/folder.ts'
-import { NODE, ROOT } from '../helpers/node.ts'
-import { type Command, runCommand } from './command.ts'
+import { type Command, runCommand } from '../support/command.ts'
+import { NODE, ROOT } from '../support/node.ts'
+import { makeFolder } from '../support/temporary-folder.ts'
 
 // Installs what the lockfile says, as far as npm's own record goes, and notes that it was called.
 const NPM = `

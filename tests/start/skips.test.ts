@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { readLeave, tellSkips } from '../../scripts/skips.ts'
-import { makeFolder } from '../helpers/folder.ts'
+import { makeFolder } from '../support/temporary-folder.ts'
 
 const SKIPS = new Map([
   ['tests/stack/a.test.ts > the stack > starts', 'no Docker Engine answers'],

@@ -3,8 +3,8 @@
 import { expect, it } from 'vitest'
 import type { Clock } from '../../scripts/clock.ts'
 import { nextPause, supervise } from '../../scripts/supervisor.ts'
-import { NODE, ROOT } from '../helpers/node.ts'
-import { until } from './command.ts'
+import { until } from '../support/command.ts'
+import { NODE, ROOT } from '../support/node.ts'
 
 it('a process that dies again and again is started later each time, up to 10 s', () => {
   const pauses = [0]

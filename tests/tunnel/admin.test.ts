@@ -2,9 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
-import { EVENT_ID, errorOf } from '../helpers/envelopes.ts'
-import { post } from '../helpers/post.ts'
-import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
+import { EVENT_ID, errorOf } from '../support/envelopes.ts'
+import { post } from '../support/post.ts'
+import { startTunnel, type Tunnel } from '../support/tunnel/tunnel.ts'
 
 const OPEN = ['/livez', '/readyz', '/metrics']
 const CLOSED = [

@@ -1,12 +1,12 @@
 /** What a sender hears, and what becomes of its envelope, when Sentry has not decided on it. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Answer } from '../helpers/answers.ts'
-import { errorOf } from '../helpers/envelopes.ts'
-import { post } from '../helpers/post.ts'
-import { type Sentry, startSentry } from '../helpers/sentry.ts'
-import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
-import { until } from '../helpers/until.ts'
+import { errorOf } from '../support/envelopes.ts'
+import { post } from '../support/post.ts'
+import type { Answer } from '../support/sentry/responses.ts'
+import { type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../support/tunnel/tunnel.ts'
+import { until } from '../support/until.ts'
 
 const CASES: [string, Answer][] = [
   ['fails', { status: 500, body: { detail: 'x' } }],

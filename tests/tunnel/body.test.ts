@@ -28,11 +28,11 @@ import {
   createBodies,
   type Pieces,
 } from '../../tunnel/src/body/receive.ts'
-import { attachmentOf, errorOf } from '../helpers/envelopes.ts'
-import { makeFolder } from '../helpers/folder.ts'
-import { type Posting, post } from '../helpers/post.ts'
-import { type Sentry, startSentry } from '../helpers/sentry.ts'
-import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
+import { attachmentOf, errorOf } from '../support/envelopes.ts'
+import { type Posting, post } from '../support/post.ts'
+import { type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { makeFolder } from '../support/temporary-folder.ts'
+import { startTunnel, type Tunnel } from '../support/tunnel/tunnel.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB

@@ -3,9 +3,9 @@
 import { type IncomingMessage, request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Capture, captures } from '../helpers/captures.ts'
-import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
-import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
+import { type Capture, captures } from '../support/sdk-captures.ts'
+import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../support/tunnel/tunnel.ts'
 
 const KEY = '0123456789abcdef0123456789abcdef'
 const PROJECT = '4505287138803712'

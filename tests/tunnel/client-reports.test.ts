@@ -4,8 +4,8 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
 import { type ClientReports, createClientReports } from '../../tunnel/src/policy/client-reports.ts'
 import { createProjects, type Project } from '../../tunnel/src/projects.ts'
-import { envelopeOf } from '../helpers/envelopes.ts'
-import { envelopeWith, readEnvelope } from '../helpers/read-envelope.ts'
+import { envelopeOf } from '../support/envelopes.ts'
+import { envelopeWith, readEnvelope } from '../support/read-envelope.ts'
 
 const DSNS = ['https://a:secret@sentry.example/1', 'https://b@sentry.example/2']
 const NOW = 1_780_000_000_500

@@ -6,7 +6,7 @@ import { BadSettings, readConfig } from '../../tunnel/src/config/config.ts'
 import { tunnelSettings } from '../../tunnel/src/config/public-config.ts'
 import type { Environment } from '../../tunnel/src/config/settings.ts'
 import { formatDsn, INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
-import { startTunnel } from '../helpers/tunnel.ts'
+import { startTunnel } from '../support/tunnel/tunnel.ts'
 
 const DSN = 'https://key@o1.ingest.us.sentry.io/2'
 

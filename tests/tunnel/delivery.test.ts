@@ -14,10 +14,10 @@ import type { Lease, Waiting } from '../../tunnel/src/spool/spool.ts'
 import { createBreaker } from '../../tunnel/src/upstream/breaker.ts'
 import type { Upstreams } from '../../tunnel/src/upstream/client.ts'
 import { type Delivery, UNREADABLE } from '../../tunnel/src/upstream/request.ts'
-import { envelopeOf } from '../helpers/envelopes.ts'
-import { parseEnvelope } from '../helpers/received.ts'
-import { inOne, OTHER_PROJECT, PROJECT, waitingOf } from '../spool/waiting.ts'
-import { createMemorySpool, type MemorySpool } from './memory-spool.ts'
+import { envelopeOf } from '../support/envelopes.ts'
+import { parseEnvelope } from '../support/sentry/received-request.ts'
+import { inOne, OTHER_PROJECT, PROJECT, waitingOf } from '../support/spool/entries.ts'
+import { createMemorySpool, type MemorySpool } from '../support/spool/memory-spool.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND

@@ -11,8 +11,8 @@ import {
   type ReaderLimits,
 } from '../../tunnel/src/envelope/reader.ts'
 import { Rejection } from '../../tunnel/src/rejections.ts'
-import { EVENT_ID, envelopeOf } from '../helpers/envelopes.ts'
-import { attempt, codeOf } from '../helpers/refused.ts'
+import { EVENT_ID, envelopeOf } from '../support/envelopes.ts'
+import { attempt, codeOf } from '../support/rejection.ts'
 
 const LIMITS: ReaderLimits = { ...DEFAULT_HEADER_LIMITS, items: 1_000, keep: () => true }
 

@@ -11,12 +11,12 @@ import type { Receipt } from '../../tunnel/src/contract.ts'
 import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
 import { createFeed } from '../../tunnel/src/telemetry/feed.ts'
 import { createReceipts } from '../../tunnel/src/telemetry/receipts.ts'
-import { errorOf } from '../helpers/envelopes.ts'
-import { heldBytes } from '../helpers/held-bytes.ts'
-import { post } from '../helpers/post.ts'
-import { startSentry } from '../helpers/sentry.ts'
-import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
-import { until } from '../helpers/until.ts'
+import { errorOf } from '../support/envelopes.ts'
+import { heldBytes } from '../support/heap-usage.ts'
+import { post } from '../support/post.ts'
+import { startSentry } from '../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../support/tunnel/tunnel.ts'
+import { until } from '../support/until.ts'
 
 type Told = { id: string | undefined; event: string | undefined; data: { id?: string; missed?: number } }
 

@@ -5,8 +5,8 @@ import type { FilterReason } from '../../tunnel/src/contract.ts'
 import { ITEM_TYPES } from '../../tunnel/src/envelope/items.ts'
 import type { FilterSettings } from '../../tunnel/src/policy/filters.ts'
 import { createFilters } from '../../tunnel/src/policy/filters.ts'
-import { envelopeOf, type Part } from '../helpers/envelopes.ts'
-import { readEnvelope, typesOf } from '../helpers/read-envelope.ts'
+import { envelopeOf, type Part } from '../support/envelopes.ts'
+import { readEnvelope, typesOf } from '../support/read-envelope.ts'
 
 const OFF: FilterSettings = {
   nextNoise: false,

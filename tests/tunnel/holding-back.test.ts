@@ -1,12 +1,12 @@
 /** What the tunnel holds back or drops, as the sender and Sentry see it. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { EVENT_ID, envelopeOf, errorOf, type Part } from '../helpers/envelopes.ts'
-import { post } from '../helpers/post.ts'
-import { hasItem } from '../helpers/received.ts'
-import { type Sentry, startSentry } from '../helpers/sentry.ts'
-import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
-import { until } from '../helpers/until.ts'
+import { EVENT_ID, envelopeOf, errorOf, type Part } from '../support/envelopes.ts'
+import { post } from '../support/post.ts'
+import { hasItem } from '../support/sentry/received-request.ts'
+import { type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../support/tunnel/tunnel.ts'
+import { until } from '../support/until.ts'
 
 const KEY = '0123456789abcdef0123456789abcdef'
 const PROJECTS = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [String(i + 1), KEY]))

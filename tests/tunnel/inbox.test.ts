@@ -7,12 +7,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { InboxEntry } from '../../tunnel/src/contract.ts'
 import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
 import { INBOX_BOUNDS, type InboxBounds, openInbox } from '../../tunnel/src/inbox/inbox.ts'
-import { attachmentOf, envelopeOf, errorOf } from '../helpers/envelopes.ts'
-import { makeFolder } from '../helpers/folder.ts'
-import { NODE, ROOT } from '../helpers/node.ts'
-import { post } from '../helpers/post.ts'
-import { startSentry } from '../helpers/sentry.ts'
-import { startTunnel } from '../helpers/tunnel.ts'
+import { attachmentOf, envelopeOf, errorOf } from '../support/envelopes.ts'
+import { NODE, ROOT } from '../support/node.ts'
+import { post } from '../support/post.ts'
+import { startSentry } from '../support/sentry/sentry.ts'
+import { makeFolder } from '../support/temporary-folder.ts'
+import { startTunnel } from '../support/tunnel/tunnel.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 const LARGE_BYTES = 10_000_000 // of which one address may keep one

@@ -2,10 +2,10 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { derivedPath, parseDsn } from '../../tunnel/src/envelope/dsn.ts'
-import { EVENT_ID, errorOf } from '../helpers/envelopes.ts'
-import { type Posting, post } from '../helpers/post.ts'
-import { type Sentry, startSentry } from '../helpers/sentry.ts'
-import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
+import { EVENT_ID, errorOf } from '../support/envelopes.ts'
+import { type Posting, post } from '../support/post.ts'
+import { type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../support/tunnel/tunnel.ts'
 
 type Answer = Parameters<Sentry['once']>[0]
 

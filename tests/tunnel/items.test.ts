@@ -11,7 +11,7 @@ import {
 } from '../../tunnel/src/envelope/items.ts'
 import type { Item } from '../../tunnel/src/envelope/reader.ts'
 import { Rejection } from '../../tunnel/src/rejections.ts'
-import { attempt, codeOf } from '../helpers/refused.ts'
+import { attempt, codeOf } from '../support/rejection.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
 import { createLimits, type Limits } from '../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects, type Project } from '../../tunnel/src/projects.ts'
-import { envelopeWith, typesOf } from '../helpers/read-envelope.ts'
+import { envelopeWith, typesOf } from '../support/read-envelope.ts'
 
 const DSNS = ['https://a@sentry.example/1', 'https://b@sentry.example/1', 'https://a@sentry.example/2']
 

@@ -11,9 +11,9 @@ import { createProjects } from '../../tunnel/src/projects.ts'
 import { withinMemory } from '../../tunnel/src/spool/memory-limited.ts'
 import type { Spool } from '../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../tunnel/src/spool/sqlite/client.ts'
-import { makeFolder } from '../helpers/folder.ts'
-import { inPieces } from '../spool/envelopes.ts'
-import { inOne, LONG_MS, PLENTY, PROJECT, waitingOf } from '../spool/waiting.ts'
+import { inOne, LONG_MS, PLENTY, PROJECT, waitingOf } from '../support/spool/entries.ts'
+import { inPieces } from '../support/spool/operations.ts'
+import { makeFolder } from '../support/temporary-folder.ts'
 
 describe('The memory for bodies', () => {
   afterEach(() => vi.useRealTimers())

@@ -2,11 +2,11 @@
 
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { envelopeOf, errorOf, type Part } from '../helpers/envelopes.ts'
-import { post } from '../helpers/post.ts'
-import { startSentry } from '../helpers/sentry.ts'
-import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
-import { until } from '../helpers/until.ts'
+import { envelopeOf, errorOf, type Part } from '../support/envelopes.ts'
+import { post } from '../support/post.ts'
+import { startSentry } from '../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../support/tunnel/tunnel.ts'
+import { until } from '../support/until.ts'
 
 /** Every line that is a series, without its value. */
 async function seriesOf(tunnel: Tunnel): Promise<Map<string, number>> {

@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { checkOrigin, corsHeaders } from '../../tunnel/src/http/origin.ts'
 import { Rejection } from '../../tunnel/src/rejections.ts'
-import { attempt } from '../helpers/refused.ts'
+import { attempt } from '../support/rejection.ts'
 
 const NOBODY = new Set<string>()
 const FRIENDS = new Set(['https://friend.example', 'null'])

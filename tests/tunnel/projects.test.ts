@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
 import type { PostedQuery } from '../../tunnel/src/http/query.ts'
 import { createProjects, type Projects } from '../../tunnel/src/projects.ts'
-import { attempt, codeOf } from '../helpers/refused.ts'
+import { attempt, codeOf } from '../support/rejection.ts'
 
 const CLOUD = 'https://key@o1.ingest.us.sentry.io/2'
 const OTHER_ORG = 'https://key@o5.ingest.us.sentry.io/2'

@@ -9,9 +9,9 @@ import type { App } from '../../tunnel/src/http/app.ts'
 import { createEdge } from '../../tunnel/src/http/client-address.ts'
 import { createPublicServer } from '../../tunnel/src/http/public-server.ts'
 import { type Code, REFUSALS } from '../../tunnel/src/rejections.ts'
-import { type Answered, post } from '../helpers/post.ts'
-import { sendRaw } from '../helpers/raw.ts'
-import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
+import { type Answered, post } from '../support/post.ts'
+import { sendRaw } from '../support/raw-request.ts'
+import { startTunnel, type Tunnel } from '../support/tunnel/tunnel.ts'
 
 const POST = 'POST /monitoring HTTP/1.1\r\nContent-Length: 2\r\nConnection: close\r\n'
 const MIB = 1024 * 1024

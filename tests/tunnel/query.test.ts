@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { readQuery } from '../../tunnel/src/http/query.ts'
-import { codeOf } from '../helpers/refused.ts'
+import { codeOf } from '../support/rejection.ts'
 
 describe('The query', () => {
   it.each([

@@ -4,8 +4,8 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import type { Receipt, SpoolEnd } from '../../tunnel/src/contract.ts'
 import { describeHeader } from '../../tunnel/src/envelope/summary.ts'
 import { createReceipts, type Receipts } from '../../tunnel/src/telemetry/receipts.ts'
-import { heldBytes } from '../helpers/held-bytes.ts'
-import { readEnvelope } from '../helpers/read-envelope.ts'
+import { heldBytes } from '../support/heap-usage.ts'
+import { readEnvelope } from '../support/read-envelope.ts'
 
 const MINUTE = 60_000
 

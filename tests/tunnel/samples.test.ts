@@ -3,9 +3,9 @@
 import { describe, expect, it } from 'vitest'
 import { SETTING_NAMES } from '../../tunnel/src/config/setting-names.ts'
 import type { Refusals } from '../../tunnel/src/contract.ts'
-import { errorOf } from '../helpers/envelopes.ts'
-import { post } from '../helpers/post.ts'
-import { startTunnel } from '../helpers/tunnel.ts'
+import { errorOf } from '../support/envelopes.ts'
+import { post } from '../support/post.ts'
+import { startTunnel } from '../support/tunnel/tunnel.ts'
 
 describe('The last request refused with each code', () => {
   it('is shown to operators with its headers, and without the values that may be a secret', async () => {

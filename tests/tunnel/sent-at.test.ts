@@ -3,7 +3,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { moveSentAt } from '../../tunnel/src/envelope/sent-at.ts'
-import { EVENT_ID, envelopeOf } from '../helpers/envelopes.ts'
+import { EVENT_ID, envelopeOf } from '../support/envelopes.ts'
 
 const MINUTE = 60_000
 const TEN_MINUTES = 10 * MINUTE

@@ -1,11 +1,11 @@
 /** What operators see of a running tunnel, and what they can change: no secret is in it. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorOf } from '../helpers/envelopes.ts'
-import { post } from '../helpers/post.ts'
-import { type Sentry, startSentry } from '../helpers/sentry.ts'
-import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
-import { until } from '../helpers/until.ts'
+import { errorOf } from '../support/envelopes.ts'
+import { post } from '../support/post.ts'
+import { type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../support/tunnel/tunnel.ts'
+import { until } from '../support/until.ts'
 
 const SECRETS = {
   ADMIN_TOKEN: 'hush-token',

@@ -5,10 +5,10 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { attachmentOf, errorOf } from '../helpers/envelopes.ts'
-import { post } from '../helpers/post.ts'
-import { startSentry } from '../helpers/sentry.ts'
-import { startTunnel } from '../helpers/tunnel.ts'
+import { attachmentOf, errorOf } from '../support/envelopes.ts'
+import { post } from '../support/post.ts'
+import { startSentry } from '../support/sentry/sentry.ts'
+import { startTunnel } from '../support/tunnel/tunnel.ts'
 
 describe('A tunnel that is told to stop', () => {
   it('answers what is in hand, takes nothing new, and leaves with 0', async () => {

@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createThrottle, type Throttle, type ThrottleSettings } from '../../tunnel/src/policy/throttle.ts'
-import { envelopeWith, typesOf } from '../helpers/read-envelope.ts'
+import { envelopeWith, typesOf } from '../support/read-envelope.ts'
 
 const VISITOR = '203.0.113.7'
 const PROJECT = 'sentry.example/1'

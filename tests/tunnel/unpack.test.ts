@@ -22,7 +22,7 @@ import {
 } from '../../tunnel/src/body/decode.ts'
 import { createMemory } from '../../tunnel/src/body/memory-budget.ts'
 import { Rejection } from '../../tunnel/src/rejections.ts'
-import { codeOf } from '../helpers/refused.ts'
+import { codeOf } from '../support/rejection.ts'
 
 const MIB = 1024 * 1024
 const TEXT = Buffer.from('hello world '.repeat(20_000))

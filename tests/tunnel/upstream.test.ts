@@ -24,13 +24,13 @@ import {
   type UpstreamSettings,
   type Upstreams,
 } from '../../tunnel/src/upstream/client.ts'
-import type { Answering } from '../helpers/answers.ts'
-import { attachmentOf, errorOf } from '../helpers/envelopes.ts'
-import { ROOT } from '../helpers/node.ts'
-import { freePort } from '../helpers/ports.ts'
-import { post } from '../helpers/post.ts'
-import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
-import { startTunnel } from '../helpers/tunnel.ts'
+import { attachmentOf, errorOf } from '../support/envelopes.ts'
+import { ROOT } from '../support/node.ts'
+import { freePort } from '../support/ports.ts'
+import { post } from '../support/post.ts'
+import type { Answering } from '../support/sentry/responses.ts'
+import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { startTunnel } from '../support/tunnel/tunnel.ts'
 
 const KEY = '0123456789abcdef0123456789abcdef'
 const SETTINGS: UpstreamSettings = {

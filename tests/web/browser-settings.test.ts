@@ -1,9 +1,9 @@
 /** One build serves every environment: its settings reach each document when it is asked for. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startChromium } from '../helpers/chromium.ts'
-import { requires } from '../helpers/requirements.ts'
-import { BREAKABLE, startWeb, type Web } from '../helpers/web.ts'
+import { startChromium } from '../support/browser/chromium.ts'
+import { requires } from '../support/requirements.ts'
+import { BREAKABLE, startWeb, type Web } from '../support/web/web.ts'
 
 const STAGING = {
   SENTRY_DSN: 'https://abc@o123.ingest.us.sentry.io/456',

@@ -6,8 +6,8 @@ import { type EnvelopeModel, modelEnvelope } from '../../web/lib/console/envelop
 import { findItem, parseJson, readKept, readKeptFrom } from '../../web/lib/console/kept-envelope.ts'
 import { nameOf } from '../../web/lib/console/naming.ts'
 import { sayJson, sayJsonShort } from '../../web/lib/console/say-json.ts'
-import { captures } from '../helpers/captures.ts'
-import { envelopeOf, type Part } from '../helpers/envelopes.ts'
+import { envelopeOf, type Part } from '../support/envelopes.ts'
+import { captures } from '../support/sdk-captures.ts'
 
 const of = (type: string, payload: string | Buffer, more = {}): Part => ({
   header: { type, length: Buffer.byteLength(payload), ...more },

@@ -5,10 +5,10 @@ import { join, resolve } from 'node:path'
 import { sealData } from 'iron-session'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hashPassword } from '../../scripts/hash-password.ts'
-import { ROOT } from '../helpers/node.ts'
-import { get, PASSWORD, signIn, startWebOver } from '../helpers/operator.ts'
-import { startTunnel } from '../helpers/tunnel.ts'
-import { startWeb, type Web } from '../helpers/web.ts'
+import { ROOT } from '../support/node.ts'
+import { startTunnel } from '../support/tunnel/tunnel.ts'
+import { get, PASSWORD, signIn, startWebOver } from '../support/web/operator.ts'
+import { startWeb, type Web } from '../support/web/web.ts'
 
 const APP = resolve(ROOT, 'web/app')
 const started = new AsyncDisposableStack()

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { readLogs, readMetrics, readSpans } from '../../web/lib/console/batch.ts'
 import { readEvent } from '../../web/lib/console/event.ts'
 import { parseJson, readKept } from '../../web/lib/console/kept-envelope.ts'
-import { captures } from '../helpers/captures.ts'
+import { captures } from '../support/sdk-captures.ts'
 
 /** As SDKs write them. */
 type Written = {

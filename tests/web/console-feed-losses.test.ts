@@ -7,8 +7,8 @@ import type { Receipt } from '../../tunnel/src/contract.ts'
 import { readCursor } from '../../web/lib/console/cursor.ts'
 import { type Mark, streamFeed, type Told } from '../../web/lib/console/feed.ts'
 import { createRows, MOST_ROWS } from '../../web/lib/console/rows.ts'
-import { startFakeTunnel } from '../helpers/fake-tunnel.ts'
-import { freePort } from '../helpers/ports.ts'
+import { freePort } from '../support/ports.ts'
+import { startFakeTunnel } from '../support/tunnel/fake-admin-port.ts'
 
 const receiptOf = (id: string, time: number): Receipt => ({
   ...{ id, time, items: [], bytes: 1, answer: 'delivered', status: 200, took: 1, replica: 'live' },

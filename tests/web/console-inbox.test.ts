@@ -2,11 +2,11 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
-import { envelopeOf, type Part } from '../helpers/envelopes.ts'
-import { get, signIn, startWebOver } from '../helpers/operator.ts'
-import { post } from '../helpers/post.ts'
-import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
-import type { Web } from '../helpers/web.ts'
+import { envelopeOf, type Part } from '../support/envelopes.ts'
+import { post } from '../support/post.ts'
+import { startTunnel, type Tunnel } from '../support/tunnel/tunnel.ts'
+import { get, signIn, startWebOver } from '../support/web/operator.ts'
+import type { Web } from '../support/web/web.ts'
 
 const NO_WORD = { toString: 1, valueOf: 1 }
 const DEEP = 20_000 // levels

@@ -2,14 +2,14 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Glance } from '../../web/lib/console/glance.ts'
-import { errorOf } from '../helpers/envelopes.ts'
-import { type Nats, startNats } from '../helpers/nats.ts'
-import { get, lookUntil, signIn, startWebOver } from '../helpers/operator.ts'
-import { post } from '../helpers/post.ts'
-import { requires } from '../helpers/requirements.ts'
-import { type Sentry, startSentry } from '../helpers/sentry.ts'
-import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
-import type { Web } from '../helpers/web.ts'
+import { errorOf } from '../support/envelopes.ts'
+import { type Nats, startNats } from '../support/nats/nats.ts'
+import { post } from '../support/post.ts'
+import { requires } from '../support/requirements.ts'
+import { type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../support/tunnel/tunnel.ts'
+import { get, lookUntil, signIn, startWebOver } from '../support/web/operator.ts'
+import type { Web } from '../support/web/web.ts'
 
 const PAGES = ['', '/feed', '/refusals', '/projects', '/spool', '/inbox', '/replicas']
 

@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startFakeTunnel } from '../helpers/fake-tunnel.ts'
-import { get, PASSWORD, signIn } from '../helpers/operator.ts'
-import { startWeb, type Web } from '../helpers/web.ts'
+import { startFakeTunnel } from '../support/tunnel/fake-admin-port.ts'
+import { get, PASSWORD, signIn } from '../support/web/operator.ts'
+import { startWeb, type Web } from '../support/web/web.ts'
 
 const MB = 1_000_000
 const ENVELOPE_BYTES = 65 * MB

@@ -1,12 +1,12 @@
 /** Many projects in the console: a page of them at a time, each with its own figures. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorOf } from '../helpers/envelopes.ts'
-import { get, lookUntil, signIn, startWebOver } from '../helpers/operator.ts'
-import { post } from '../helpers/post.ts'
-import { type Sentry, startSentry } from '../helpers/sentry.ts'
-import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
-import type { Web } from '../helpers/web.ts'
+import { errorOf } from '../support/envelopes.ts'
+import { post } from '../support/post.ts'
+import { type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../support/tunnel/tunnel.ts'
+import { get, lookUntil, signIn, startWebOver } from '../support/web/operator.ts'
+import type { Web } from '../support/web/web.ts'
 
 const MANY = 60
 const IDS = Array.from({ length: MANY }, (_, n) => `${n + 1}`)

@@ -3,9 +3,9 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { InboxPage, SpoolPurged, SpoolStatus } from '../../tunnel/src/contract.ts'
-import { type Answers, type FakeTunnel, startFakeTunnel } from '../helpers/fake-tunnel.ts'
-import { get, signIn, startWebOver } from '../helpers/operator.ts'
-import type { Web } from '../helpers/web.ts'
+import { type Answers, type FakeTunnel, startFakeTunnel } from '../support/tunnel/fake-admin-port.ts'
+import { get, signIn, startWebOver } from '../support/web/operator.ts'
+import type { Web } from '../support/web/web.ts'
 
 const SPOOL: SpoolStatus = {
   ...{ id: 'shared-spool', writable: true, since: 0, attempts: [], envelopes: 3, bytes: 3, byProject: [] },

@@ -2,12 +2,12 @@
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorOf } from '../helpers/envelopes.ts'
-import { get, signIn, startWebOver } from '../helpers/operator.ts'
-import { post } from '../helpers/post.ts'
-import { startSentry } from '../helpers/sentry.ts'
-import { startTunnel, type Tunnel } from '../helpers/tunnel.ts'
-import type { Web } from '../helpers/web.ts'
+import { errorOf } from '../support/envelopes.ts'
+import { post } from '../support/post.ts'
+import { startSentry } from '../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../support/tunnel/tunnel.ts'
+import { get, signIn, startWebOver } from '../support/web/operator.ts'
+import type { Web } from '../support/web/web.ts'
 
 const PAGE = 50 // envelopes
 

@@ -1,12 +1,12 @@
 /** What a visitor reads in place of a page that broke, or that never was. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findingsInBothThemes } from '../helpers/axe.ts'
-import { startChromium } from '../helpers/chromium.ts'
-import { labUrl } from '../helpers/lab.ts'
-import { startNginx } from '../helpers/nginx.ts'
-import { requires } from '../helpers/requirements.ts'
-import { BREAKABLE, startWeb, type Web } from '../helpers/web.ts'
+import { findingsInBothThemes } from '../support/browser/axe.ts'
+import { startChromium } from '../support/browser/chromium.ts'
+import { labUrl } from '../support/browser/lab.ts'
+import { startNginx } from '../support/nginx/nginx.ts'
+import { requires } from '../support/requirements.ts'
+import { BREAKABLE, startWeb, type Web } from '../support/web/web.ts'
 
 const NOBODY = '127.0.0.1:1'
 const SOON = { timeout: 10_000 } // the host stands once React does: until then it is “this site”

@@ -2,9 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isMarked } from '../../web/lib/outcome.ts'
-import { startChromium, type Visitor } from '../helpers/chromium.ts'
-import { requires } from '../helpers/requirements.ts'
-import { startWeb, type Web } from '../helpers/web.ts'
+import { startChromium, type Visitor } from '../support/browser/chromium.ts'
+import { requires } from '../support/requirements.ts'
+import { startWeb, type Web } from '../support/web/web.ts'
 
 type Answer = { status: number } | 'none'
 

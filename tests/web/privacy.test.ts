@@ -3,11 +3,11 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSampler } from '../../web/lib/sampling.ts'
-import { type Chromium, startChromium } from '../helpers/chromium.ts'
-import { parseEnvelope } from '../helpers/received.ts'
-import { requires } from '../helpers/requirements.ts'
-import { BREAKABLE, startWeb } from '../helpers/web.ts'
-import { startUpstream } from '../nginx/upstream.ts'
+import { type Chromium, startChromium } from '../support/browser/chromium.ts'
+import { startUpstream } from '../support/recording-server.ts'
+import { requires } from '../support/requirements.ts'
+import { parseEnvelope } from '../support/sentry/received-request.ts'
+import { BREAKABLE, startWeb } from '../support/web/web.ts'
 
 const EVERYTHING = {
   NODE_OPTIONS: BREAKABLE,

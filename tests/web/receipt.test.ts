@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Receipt } from '../../tunnel/src/contract.ts'
 import { createReceipts } from '../../tunnel/src/telemetry/receipts.ts'
-import { startWeb, type Web } from '../helpers/web.ts'
-import { startUpstream, type Upstream } from '../nginx/upstream.ts'
+import { startUpstream, type Upstream } from '../support/recording-server.ts'
+import { startWeb, type Web } from '../support/web/web.ts'
 
 const MINUTE = 60_000
 

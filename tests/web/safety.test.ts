@@ -1,10 +1,10 @@
 /** What keeps a visitor safe from scripts, frames and sniffing that are not ours, on every document there is. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startChromium } from '../helpers/chromium.ts'
-import { type Nginx, startNginx } from '../helpers/nginx.ts'
-import { requires } from '../helpers/requirements.ts'
-import { BREAKABLE, startWeb, type Web } from '../helpers/web.ts'
+import { startChromium } from '../support/browser/chromium.ts'
+import { type Nginx, startNginx } from '../support/nginx/nginx.ts'
+import { requires } from '../support/requirements.ts'
+import { BREAKABLE, startWeb, type Web } from '../support/web/web.ts'
 
 const DOCUMENTS = [
   ['a page', '/', 200],

@@ -1,12 +1,12 @@
 /** What breaks on web's own server is reported by the way that browsers' reports take, from the inside. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { eventOf, hasItem, type Received } from '../helpers/received.ts'
-import { requires } from '../helpers/requirements.ts'
-import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
-import { cloud, type Site, startSite } from '../helpers/site.ts'
-import { until } from '../helpers/until.ts'
-import { BREAKABLE } from '../helpers/web.ts'
+import { requires } from '../support/requirements.ts'
+import { eventOf, hasItem, type Received } from '../support/sentry/received-request.ts'
+import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { cloud, type Site, startSite } from '../support/site.ts'
+import { until } from '../support/until.ts'
+import { BREAKABLE } from '../support/web/web.ts'
 
 describe('An error of web’s own server', requires('nginx'), () => {
   const started = new AsyncDisposableStack()

@@ -1,7 +1,7 @@
 /** How the web server begins and ends. */
 
 import { describe, expect, it } from 'vitest'
-import { refuseWeb, startWeb } from '../helpers/web.ts'
+import { refuseWeb, startWeb } from '../support/web/web.ts'
 
 describe('A web server with wrong settings', { timeout: 180_000 }, () => {
   it('tells every problem and ends with 1', async () => {

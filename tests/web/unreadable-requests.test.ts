@@ -3,12 +3,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ROOT } from '../helpers/node.ts'
-import { hasItem } from '../helpers/received.ts'
-import { requires } from '../helpers/requirements.ts'
-import { readCertificate, type Sentry, startSentry } from '../helpers/sentry.ts'
-import { cloud, type Site, startSite } from '../helpers/site.ts'
-import { BREAKABLE } from '../helpers/web.ts'
+import { ROOT } from '../support/node.ts'
+import { requires } from '../support/requirements.ts'
+import { hasItem } from '../support/sentry/received-request.ts'
+import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { cloud, type Site, startSite } from '../support/site.ts'
+import { BREAKABLE } from '../support/web/web.ts'
 
 const TEXT = { 'content-type': 'text/plain;charset=UTF-8' }
 const FORM = { 'content-type': 'multipart/form-data; boundary=x' }

@@ -4,8 +4,8 @@
  * folder, and into README what it shows of them.
  */
 
-import { makeFolder } from '../../helpers/folder.ts'
-import { unmet } from '../../helpers/requirements.ts'
+import { unmet } from '../../support/requirements.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
 import { describeLoad, describeMachine } from '../machine.ts'
 import { putIntoReadme } from '../publish.ts'
 import { runInWords, tellSince, writeFound } from '../run.ts'

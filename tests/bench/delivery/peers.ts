@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { runStep } from '../../../scripts/step.mjs'
-import { NODE, ROOT } from '../../helpers/node.ts'
+import { NODE, ROOT } from '../../support/node.ts'
 import { type App, startNext } from './app.ts'
 import { bundlePage, type PageKind } from './pages.ts'
 

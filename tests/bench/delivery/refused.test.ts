@@ -2,8 +2,8 @@
 
 import { createServer } from 'node:http'
 import { expect, it } from 'vitest'
-import { SITE_HOST, startChromium } from '../../helpers/chromium.ts'
-import { requires } from '../../helpers/requirements.ts'
+import { SITE_HOST, startChromium } from '../../support/browser/chromium.ts'
+import { requires } from '../../support/requirements.ts'
 import { refusedByBrowser } from './refused.ts'
 
 it('takes what failed as a request for lost, and what arrived for arrived', () => {

@@ -1,0 +1,110 @@
+/** Real Chromium, whose visitors fail the test over any trouble that was not expected. */
+
+import { type Browser, type BrowserContextOptions, chromium, type Page, type Request } from 'playwright-core'
+import { CHROMIUM_PROGRAM } from '../requirements.ts'
+
+/** A name that leads to this machine; to Chromium it is an ordinary site, not a local one. */
+export const SITE_HOST = 'shop.example'
+
+const FLAGS = [
+  '--no-sandbox', // tests may run as root
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--auto-accept-this-tab-capture', // a person would be asked before a page takes a picture of itself
+]
+
+export type ChromiumOptions = {
+  /** Where the names of other sites lead, `{ 'o1.ingest.us.sentry.io': '127.0.0.1:41234' }`; certificates are not looked at. */
+  leads?: Record<string, string>
+}
+
+export type Visitor = {
+  page: Page
+  /** POST requests the page made, in their order. */
+  posts: Request[]
+  /** Uncaught errors, console errors and failed requests so far, one line each. */
+  troubles: string[]
+  /** Trouble that this test raises on purpose; any other, and one that never comes, fails it. */
+  expectTrouble(pattern: RegExp): void
+  /** Trouble that may come, or come too late to be seen. */
+  allowTrouble(pattern: RegExp): void
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export type Chromium = Awaited<ReturnType<typeof startChromium>>
+
+/** Starts it; each visitor has cookies, cache and storage of their own. `await using` ends it. */
+export async function startChromium({ leads = {} }: ChromiumOptions = {}) {
+  const browser = await chromium.launch({
+    ...(CHROMIUM_PROGRAM && { executablePath: CHROMIUM_PROGRAM }),
+    args: [
+      ...FLAGS,
+      resolverRules({ [SITE_HOST]: '127.0.0.1', ...leads }),
+      ...(Object.keys(leads).length > 0 ? ['--ignore-certificate-errors'] : []),
+    ],
+  })
+  return {
+    /** A fresh visitor with an empty page. */
+    visitor: (options: BrowserContextOptions = {}) => enter(browser, options),
+    close: () => browser.close(),
+    [Symbol.asyncDispose]: () => browser.close(),
+  }
+}
+
+/** Nothing leaves this machine, whatever the page asks for. */
+function resolverRules(leads: Record<string, string>): string {
+  const maps = Object.entries(leads).map(([host, address]) => `MAP ${host} ${address}`)
+  return `--host-resolver-rules=${[...maps, 'MAP * ~NOTFOUND', 'EXCLUDE 127.0.0.1', 'EXCLUDE localhost'].join(', ')}`
+}
+
+/** Chromium asks for a page's icon when it has nothing else to do, and lets go of it when the page is left. */
+const ICON_LET_GO = /^failed: GET \S+\/favicon\.ico\S* net::ERR_ABORTED$/
+
+async function enter(browser: Browser, options: BrowserContextOptions): Promise<Visitor> {
+  const context = await browser.newContext(options)
+  const page = await context.newPage()
+  const posts: Request[] = []
+  const troubles: string[] = []
+  const expected: RegExp[] = []
+  const allowed = [ICON_LET_GO]
+  page.on('request', (request) => {
+    if (request.method() === 'POST') posts.push(request)
+  })
+  watch(page, troubles)
+  return {
+    page,
+    posts,
+    troubles,
+    expectTrouble: (pattern) => void expected.push(pattern),
+    allowTrouble: (pattern) => void allowed.push(pattern),
+    async [Symbol.asyncDispose]() {
+      await context.close()
+      judge(
+        troubles.filter((trouble) => !allowed.some((pattern) => pattern.test(trouble))),
+        expected,
+      )
+    },
+  }
+}
+
+function watch(page: Page, troubles: string[]): void {
+  page.on('pageerror', (error) => troubles.push(`uncaught ${error}`))
+  page.on('console', (message) => {
+    if (message.type() === 'error') troubles.push(`console: ${message.text()} (${message.location().url})`)
+  })
+  page.on('requestfailed', (request) => {
+    troubles.push(`failed: ${request.method()} ${request.url()} ${request.failure()?.errorText}`)
+  })
+}
+
+function judge(troubles: string[], expected: RegExp[]): void {
+  const surprising = troubles.filter((trouble) => !expected.some((pattern) => pattern.test(trouble)))
+  if (surprising.length > 0) throw new Error(`The page had trouble:\n  ${surprising.join('\n  ')}`)
+  const missing = expected.filter((pattern) => !troubles.some((trouble) => pattern.test(trouble)))
+  if (missing.length > 0)
+    throw new Error(`The page did not have the trouble it should have had: ${missing.join(', ')}`)
+}

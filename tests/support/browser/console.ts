@@ -1,0 +1,74 @@
+/** The operator's console over a site with three tunnels, and an operator at it in real Chromium. */
+
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { BrowserContextOptions } from 'playwright-core'
+import { expect } from 'vitest'
+import { errorOf } from '../envelopes.ts'
+import { post } from '../post.ts'
+import { startSentry } from '../sentry/sentry.ts'
+import { startSite } from '../site.ts'
+import { makeFolder } from '../temporary-folder.ts'
+import { PASSWORD } from '../web/operator.ts'
+import { startChromium, type Visitor } from './chromium.ts'
+
+export type ConsoleSite = Awaited<ReturnType<typeof startConsole>>
+
+/** Starts all of it, with an inbox beside its Sentry. `await using` ends it. */
+export async function startConsole() {
+  await using starting = new AsyncDisposableStack()
+  const folder = starting.use(await makeFolder())
+  const sentry = starting.use(await startSentry())
+  sentry.allowUnexpected() // envelopes of captures are of other projects
+  const env = {
+    SENTRY_DSN: sentry.dsn(),
+    INBOX: 'on',
+    INBOX_FILE: join(folder.path, 'inbox.db'),
+    OPERATOR_PASSWORD: PASSWORD,
+    SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
+  }
+  const site = starting.use(await startSite({ env, replicas: 3 }))
+  const chromium = starting.use(await startChromium())
+  const started = starting.move()
+
+  const send = (body: Buffer) => post(`http://127.0.0.1:${site.port}`, { body })
+
+  return {
+    env,
+    sentry,
+    site,
+    send,
+    newError: (dsn = sentry.dsn()) => errorOf(dsn, { event_id: randomUUID().replaceAll('-', '') }),
+    async sendMany(many: number, body: () => Buffer, status: number): Promise<void> {
+      for (let n = 0; n < many; n++) expect((await send(body())).status).toBe(status)
+    },
+    /** Somebody who has signed in, at a page of the console; `url` is the site's unless they come by another way. */
+    async operator(path = '', options: BrowserContextOptions = {}, url = site.url): Promise<Visitor> {
+      const visitor = await chromium.visitor(options)
+      const { page } = visitor
+      await page.goto(`${url}/console${path}`)
+      await page.getByLabel('Operator’s password').fill(PASSWORD)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByRole('navigation', { name: 'Console' }).waitFor()
+      visitor.allowTrouble(/^failed: GET .*ERR_ABORTED/) // a page that is left cuts its live feed, and what it still loads
+      return visitor
+    },
+    /** What all tunnels that live have counted, by fate, as Prometheus is told. */
+    async counted(): Promise<Record<string, number>> {
+      const sums: Record<string, number> = {}
+      for (const { adminUrl } of site.tunnels) {
+        const text = await fetch(`${adminUrl}/metrics`).then(
+          (response) => response.text(),
+          () => '',
+        )
+        for (const [, answer = '', count] of text.matchAll(
+          /^culvert_envelopes_total\{answer="(\w+)".*\} (\d+)$/gm,
+        ))
+          sums[answer] = (sums[answer] ?? 0) + Number(count)
+      }
+      return sums
+    },
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  }
+}

@@ -1,0 +1,49 @@
+/** A place outside of all of Docker's networks, as Sentry is: a network namespace of its own, one hop from this machine. */
+
+import { spawn, spawnSync } from 'node:child_process'
+import { randomBytes, randomInt } from 'node:crypto'
+import { once } from 'node:events'
+import { NODE } from '../node.ts'
+
+const PORT = 80
+const LISTEN = `require('node:net').createServer((s) => s.end()).listen(${PORT}, () => console.log('listening'))`
+
+/** Returns JavaScript that prints "connected", or why it could not connect. */
+export function connecting(host: string, port: number): string {
+  return `const s = require('node:net').connect({ host: '${host}', port: ${port}, timeout: 3000 });
+    const say = (what) => { console.log(what); process.exit() };
+    s.on('connect', () => say('connected')).on('error', (e) => say(e.code)).on('timeout', () => say('no answer'))`
+}
+
+/** Makes it, with someone listening there. `await using` takes it away. */
+export async function startOutside() {
+  await using starting = new AsyncDisposableStack()
+  const name = `culvert-${randomBytes(3).toString('hex')}`
+  const [here, there] = [`${name}h`, `${name}t`]
+  const net = `198.18.${randomInt(256)}` // for tests of networks
+  const host = `${net}.2`
+  ip('netns', 'add', name)
+  starting.defer(() => ip('netns', 'delete', name)) // and with it both ends of the cable
+  ip('link', 'add', here, 'type', 'veth', 'peer', 'name', there, 'netns', name)
+  ip('addr', 'add', `${net}.1/24`, 'dev', here)
+  ip('link', 'set', here, 'up')
+  ip('-netns', name, 'addr', 'add', `${host}/24`, 'dev', there)
+  ip('-netns', name, 'link', 'set', there, 'up')
+  ip('-netns', name, 'route', 'add', 'default', 'via', `${net}.1`)
+
+  const listener = spawn('ip', ['netns', 'exec', name, NODE, '-e', LISTEN], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  starting.defer(async () => {
+    listener.kill()
+    await once(listener, 'close')
+  })
+  await once(listener.stdout, 'data')
+  const started = starting.move()
+  return { host, port: PORT, [Symbol.asyncDispose]: () => started.disposeAsync() }
+}
+
+function ip(...args: string[]): void {
+  const { status, stderr } = spawnSync('ip', args, { encoding: 'utf8' })
+  if (status !== 0) throw new Error(`ip ${args.join(' ')}: ${stderr}`)
+}

@@ -1,0 +1,28 @@
+/** `npm run doctor`, asked by a test. */
+
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import type { Result } from '../../../scripts/doctor/check.ts'
+import { NODE, ROOT } from '../node.ts'
+
+export type Told = { name: string; result: Result; says: string; proves: string; remedy: string }
+
+/** `checks` are there with `--json`. */
+export type Diagnosis = { code: number; text: string; checks: Told[] }
+
+export async function askDoctor(...args: string[]): Promise<Diagnosis> {
+  const run = promisify(execFile)(NODE, ['scripts/doctor.ts', ...args], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH },
+  })
+  const {
+    code = 0,
+    stdout,
+    stderr,
+  } = await run.then(
+    (said) => ({ code: 0, ...said }),
+    (error) => error,
+  )
+  if (code === 2) throw new Error(stderr)
+  return { code, text: stdout, checks: args.includes('--json') ? JSON.parse(stdout).checks : [] }
+}

@@ -1,0 +1,105 @@
+/** The Kubernetes manifests as kustomize makes them of `deploy/kubernetes`, but for the hashes in names of ConfigMaps. */
+
+import { readFileSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import type { IDeployment, IStatefulSet } from 'kubernetes-models/apps/v1'
+import type { IConfigMap, IContainer, IPodSpec, IService } from 'kubernetes-models/v1'
+import { parse, parseAllDocuments } from 'yaml'
+import { ROOT } from '../node.ts'
+
+export type Manifest = {
+  apiVersion: string
+  kind: string
+  metadata: { name: string }
+  [field: string]: unknown
+}
+export type Workload = (IDeployment | IStatefulSet) & Manifest
+
+const FOLDER = resolve(ROOT, 'deploy/kubernetes')
+const read = (file: string) => readFileSync(join(FOLDER, file), 'utf8')
+
+type Kustomization = {
+  namespace: string
+  resources: string[]
+  configMapGenerator: { name: string; envs?: string[]; files?: string[] }[]
+  images: { name: string; newName?: string; newTag: string }[]
+}
+
+export const kustomization: Kustomization = parse(read('kustomization.yaml'))
+
+export function readManifests(): Manifest[] {
+  const written = kustomization.resources.flatMap((file) => parseDocuments(read(file)))
+  const generated = kustomization.configMapGenerator.map(({ name, envs = [], files = [] }) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name },
+    data: Object.assign(
+      {},
+      ...envs.map((file) => parseEnv(read(file))),
+      ...files.map((file) => ({ [basename(file)]: read(file) })),
+    ),
+  }))
+  const manifests = [...written, ...generated]
+  for (const workload of workloadsOf(manifests))
+    for (const container of containersOf(workload)) container.image = imageOf(container)
+  return manifests
+}
+
+export function parseDocuments(yaml: string): Manifest[] {
+  return parseAllDocuments(yaml).map((document) => {
+    if (document.errors[0]) throw document.errors[0]
+    return document.toJS()
+  })
+}
+
+function imageOf({ image = '' }: IContainer): string {
+  const known = kustomization.images.find(({ name }) => name === image)
+  return known ? `${known.newName ?? image}:${known.newTag}` : image
+}
+
+export function workloadsOf(manifests: Manifest[]): Workload[] {
+  return manifests.filter(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet') as Workload[]
+}
+
+export function servicesOf(manifests: Manifest[]): (IService & Manifest)[] {
+  return manifests.filter(({ kind }) => kind === 'Service') as (IService & Manifest)[]
+}
+
+export function configOf(manifests: Manifest[], name: string): Record<string, string> {
+  const map = manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === name)
+  if (!map) throw new Error(`there is no ConfigMap ${name}`)
+  return (map as IConfigMap).data ?? {}
+}
+
+export function podOf({ spec }: Workload): IPodSpec {
+  const pod = spec?.template.spec
+  if (!pod) throw new Error('a workload without pods')
+  return pod
+}
+
+export const containersOf = (workload: Workload): IContainer[] => podOf(workload).containers
+export const labelsOf = ({ spec }: Workload): Record<string, string> => spec?.template.metadata?.labels ?? {}
+
+/** The environment of a workload's only container, `$(NAME)` expanded; `secrets` stand in for those of the cluster. */
+export function environmentOf(
+  manifests: Manifest[],
+  workload: Workload,
+  secrets: Record<string, string>,
+): Record<string, string> {
+  const [container] = containersOf(workload)
+  const whole = (container?.envFrom ?? []).map(({ configMapRef }) =>
+    configOf(manifests, configMapRef?.name ?? ''),
+  )
+  const each = (container?.env ?? []).map(({ name, value, valueFrom }) => [
+    name,
+    value ?? secrets[valueFrom?.secretKeyRef?.key ?? ''] ?? workload.metadata.name,
+  ])
+  const env: Record<string, string> = Object.assign({}, ...whole, Object.fromEntries(each))
+  for (const { name } of container?.env ?? [])
+    env[name] = (env[name] ?? '').replaceAll(
+      /\$\((\w+)\)/g,
+      (reference, other: string) => env[other] ?? reference,
+    )
+  return env
+}

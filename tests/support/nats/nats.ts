@@ -1,0 +1,107 @@
+/** A real NATS server with the configuration we ship: from the PATH, or else from its image. */
+
+import { spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { connect } from '@nats-io/transport-node'
+import { ROOT } from '../node.ts'
+import { freePort } from '../ports.ts'
+import { type Program, startProgram } from '../program.ts'
+import { NATS_IMAGE, NATS_PROGRAM } from '../requirements.ts'
+import { makeFolder } from '../temporary-folder.ts'
+import { until } from '../until.ts'
+
+export type NatsOptions = {
+  /** Another configuration than the one we ship. */
+  config?: string
+  /** Credentials that it requires; without them anyone may connect. */
+  user?: string
+  password?: string
+  /** Where it listens. */
+  port?: number
+}
+
+export type Nats = Awaited<ReturnType<typeof startNats>>
+
+export const NATS_CONFIG = resolve(ROOT, 'deploy/nats.conf')
+
+/** Starts it on a folder of its own, and waits until it answers. `await using` takes both away. */
+export async function startNats({ config = NATS_CONFIG, user, password, port: given }: NatsOptions = {}) {
+  await using starting = new AsyncDisposableStack()
+  const folder = starting.use(await makeFolder())
+  const port = given ?? (await freePort())
+  const server = `127.0.0.1:${port}`
+  const store = join(folder.path, 'store')
+  const configs = join(folder.path, 'config')
+  await mkdir(join(configs, 'credentials'), { recursive: true })
+  await writeFile(join(configs, 'nats.conf'), await readFile(config, 'utf8'))
+  const login = user ? `authorization { user: "${user}", password: "${password}" }\n` : ''
+  await writeFile(join(configs, 'credentials/nats.conf'), login)
+  let running: Program | undefined
+
+  async function start(): Promise<void> {
+    const program = NATS_PROGRAM ? startProcess(NATS_PROGRAM) : startContainer(NATS_IMAGE)
+    running = program
+    await Promise.race([
+      until(() => answers(server, user, password), 30_000),
+      program.exited.then(() => program.stop()),
+    ])
+  }
+
+  function startProcess(program: string): Program {
+    const args = ['-c', join(configs, 'nats.conf'), '-a', '127.0.0.1', '-p', String(port), '-sd', store]
+    return startProgram('nats-server', program, args, {})
+  }
+
+  function startContainer(image: string): Program {
+    const name = `culvert-test-${randomUUID()}`
+    const mounts = ['-v', `${configs}:/config:ro`, '-v', `${store}:/data`]
+    const options = ['--rm', '--name', name, '-p', `${server}:4222`, ...mounts]
+    const program = startProgram(
+      'nats-server',
+      'docker',
+      ['run', ...options, image, '-c', '/config/nats.conf', '-sd', '/data'],
+      {},
+    )
+    const kill = async () => {
+      spawnSync('docker', ['kill', name])
+      await program.exited
+    }
+    return { ...program, kill }
+  }
+
+  /** SIGKILL: it gets no chance to tidy up. */
+  async function kill(): Promise<void> {
+    await running?.kill()
+  }
+
+  starting.defer(kill)
+  await start()
+  const started = starting.move()
+  return {
+    url: `nats://${server}`,
+    server,
+    store,
+    /** Of the process, when it runs from the PATH. */
+    pid: () => running?.pid,
+    start,
+    kill,
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  }
+}
+
+async function answers(server: string, user = '', pass = ''): Promise<boolean> {
+  try {
+    const nc = await connect({
+      servers: server,
+      reconnect: false,
+      timeout: 1_000,
+      ...(user && { user, pass }),
+    })
+    await nc.request('$JS.API.INFO', '', { timeout: 1_000 }).finally(() => nc.close())
+    return true
+  } catch {
+    return false
+  }
+}

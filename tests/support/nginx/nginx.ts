@@ -1,0 +1,123 @@
+/** nginx with the routing table that ships, rendered as it is for every other way of running. */
+
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ROOT } from '../node.ts'
+import { freePort } from '../ports.ts'
+import { type Program, startProgram } from '../program.ts'
+import { NGINX_PROGRAM } from '../requirements.ts'
+import { makeFolder } from '../temporary-folder.ts'
+
+export type NginxOptions = {
+  /** Addresses like `127.0.0.1:9090`. Nobody needs to be there. */
+  tunnels: string[]
+  web: string
+  /** Where web's own reports are taken; a free port unless given. */
+  innerPort?: number
+  /** Settings of the renderer beside the ones made here. */
+  env?: Record<string, string>
+  /** Words before the command, like those that tie it to a core. */
+  prefix?: readonly string[]
+  /** Makes something wrong in it on purpose. */
+  change?: (config: string) => string
+}
+
+export type Nginx = Awaited<ReturnType<typeof startNginx>>
+
+const STARTS_WITHIN = 30_000 // ms: the machine may be busy
+
+/** Starts it on a free port of 127.0.0.1 and waits until it listens. `await using` ends it. */
+export async function startNginx({ tunnels, web, innerPort, env, prefix, change }: NginxOptions) {
+  await using starting = new AsyncDisposableStack()
+  const folder = starting.use(await makeFolder())
+  const port = await freePort()
+  const inner = innerPort ?? (await freePort())
+  const accessLog = join(folder.path, 'access.log')
+  const file = render(folder.path, {
+    LISTEN: `127.0.0.1:${port}`,
+    INNER_LISTEN: `127.0.0.1:${inner}`,
+    TUNNELS: tunnels.join(' '),
+    WEB: web,
+    ACCESS_LOG: accessLog,
+    ...env,
+  })
+  if (change) writeFileSync(file, change(readFileSync(file, 'utf8')))
+  const program = await runNginx(file, port, prefix)
+  starting.defer(program.kill)
+  const started = starting.move()
+
+  async function stop(): Promise<void> {
+    await program.stop().finally(() => started.disposeAsync())
+  }
+
+  return {
+    pid: program.pid,
+    port,
+    url: `http://127.0.0.1:${port}`,
+    innerUrl: `http://127.0.0.1:${inner}`,
+    stderr: program.stderr,
+    /** The lines of the access log by now. */
+    logged: () => parseLines(readFileSync(accessLog, 'utf8')),
+    accessLog,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
+}
+
+/** Runs the configuration `file` and waits until it listens on `port`. */
+export async function runNginx(file: string, port: number, prefix: readonly string[] = []): Promise<Program> {
+  const [command = '', ...args] = [...prefix, NGINX_PROGRAM ?? 'nginx', '-e', 'stderr', '-c', file]
+  const program = startProgram('nginx', command, args, {})
+  try {
+    await untilListening(port, program)
+    return program
+  } catch (error) {
+    await program.kill()
+    throw error
+  }
+}
+
+function parseLines(text: string): Record<string, unknown>[] {
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+}
+
+/** Gives the file that nginx reads. Throws the renderer's own words. */
+function render(folder: string, settings: Record<string, string>): string {
+  const file = join(folder, 'nginx.conf')
+  const { status, stderr } = spawnSync('sh', ['scripts/render-nginx.sh', 'nginx.conf', file], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH, NGINX_TEMP: folder, ...settings },
+    encoding: 'utf8',
+  })
+  if (status !== 0) throw new Error(`The renderer ended with ${status}:\n${stderr}`)
+  return file
+}
+
+async function untilListening(port: number, program: Program): Promise<void> {
+  const ended = new AbortController()
+  program.exited.then(() => ended.abort())
+  await untilAccepted(port, AbortSignal.any([ended.signal, AbortSignal.timeout(STARTS_WITHIN)])).catch(() => {
+    throw new Error(`nginx does not listen:\n${program.stderr.join('\n')}`)
+  })
+}
+
+/** Resolves when somebody takes connections to the port; rejects when `signal` aborts before. */
+async function untilAccepted(port: number, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const socket = connect(port, '127.0.0.1')
+    const accepted = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    )
+    socket.destroy()
+    if (accepted) return
+    await sleep(20, undefined, { signal })
+  }
+}

@@ -1,0 +1,29 @@
+/** An address at which nobody says a word, as that of a container that was killed: whoever connects to it waits in vain. */
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { NODE } from '../node.ts'
+
+// It says its port, and takes no more connections than the system holds for it.
+const LISTEN = `const s = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(s.address().port))`
+const HELD = 2 // by Linux: one more than the backlog
+
+/** `await using` ends it. */
+export async function startSilent() {
+  const listener = spawn(NODE, ['--eval', LISTEN], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = once(listener, 'exit')
+  const [line] = await once(listener.stdout, 'data')
+  const port = Number(line)
+  listener.kill('SIGSTOP')
+  const sockets = Array.from({ length: HELD }, () => connect(port, '127.0.0.1').on('error', () => {}))
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+  return {
+    address: `127.0.0.1:${port}`,
+    async [Symbol.asyncDispose](): Promise<void> {
+      for (const socket of sockets) socket.destroy()
+      listener.kill('SIGKILL')
+      await ended
+    },
+  }
+}

@@ -1,0 +1,35 @@
+/** A tunnel process with about as much memory as the shipped container leaves it. */
+
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { ROOT } from '../node.ts'
+import { startTunnel } from '../tunnel/tunnel.ts'
+
+const HEAP = '--max-old-space-size=128 --max-semi-space-size=8'
+
+/** Settings of the C library that the image has: without them its malloc keeps several times what is in use. */
+const MALLOC = Object.fromEntries(
+  [...readFileSync(resolve(ROOT, 'Dockerfile.tunnel'), 'utf8').matchAll(/(MALLOC_\w+)=(\d+)/g)].map(
+    ([, name = '', value = '']) => [name, value],
+  ),
+)
+
+export type SmallTunnel = Awaited<ReturnType<typeof startSmallTunnel>>
+
+/** Starts it. `await using` kills it: one that died must not hide what the test has found. */
+export async function startSmallTunnel(dsn: string) {
+  const tunnel = await startTunnel({ env: { SENTRY_DSN: dsn, NODE_OPTIONS: HEAP, ...MALLOC } })
+  const isAlive = () =>
+    fetch(`${tunnel.adminUrl}/livez`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  return {
+    url: tunnel.url,
+    port: tunnel.port,
+    pid: tunnel.pid ?? 0,
+    isAlive,
+    admin: tunnel.admin,
+    [Symbol.asyncDispose]: tunnel.kill,
+  }
+}

@@ -1,0 +1,58 @@
+/** What our Sentry expects of a request from the tunnel; everything else is a fault. */
+
+import { isIP } from 'node:net'
+import type { Received } from './received-request.ts'
+
+/** The projects it knows: project id and the public key of each. */
+export type Projects = Readonly<Record<string, string>>
+
+// Promise 3 of the design: headers sent upstream are an allow-list.
+const HEADERS =
+  /^(host|connection|content-length|transfer-encoding|content-type|content-encoding|user-agent|origin|referer|x-forwarded-for|x-sentry-forwarded-for|sec-ch-ua(-[a-z-]+)?)$/
+
+const QUERY = new Set(['sentry_key', 'sentry_version', 'sentry_client', 'hsts'])
+
+/** Everything that is wrong with a request, each as a sentence without its subject; empty when it is as it should be. */
+export function faultsOf(received: Received, projects: Projects): string[] {
+  return [
+    ...routeFaults(received, projects),
+    ...queryFaults(received.query),
+    ...headerFaults(received),
+    ...(received.malformed ? [`is not an envelope (${received.malformed})`] : []),
+  ]
+}
+
+function routeFaults({ method, path, query }: Received, projects: Projects): string[] {
+  if (method !== 'POST') return [`has the method ${method}`]
+  const project = /^(?:\/[\w.~-]+)*\/api\/(\d+)\/envelope\/$/.exec(path)?.[1]
+  if (project === undefined) return ['is not to an envelope endpoint']
+  const key = projects[project]
+  if (key === undefined) return [`is for the project ${project}, which does not exist`]
+  return query.get('sentry_key') === key ? [] : [`has a key that is not of project ${project}`]
+}
+
+function queryFaults(query: URLSearchParams): string[] {
+  const names = [...query.keys()]
+  return [
+    ...(query.get('sentry_version') === '7' ? [] : ['is without sentry_version=7']),
+    ...names.filter((name) => !QUERY.has(name)).map((name) => `has the query parameter "${name}"`),
+    ...(new Set(names).size < names.length ? ['has a query parameter twice'] : []),
+  ]
+}
+
+function headerFaults({ headers, rawHeaders }: Received): string[] {
+  const names = rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase())
+  const addresses = ['x-forwarded-for', 'x-sentry-forwarded-for'].filter(
+    (name) => headers[name] !== undefined,
+  )
+  return [
+    ...names.filter((name) => !HEADERS.test(name)).map((name) => `has the header "${name}"`),
+    ...(new Set(names).size < names.length ? ['has a header twice'] : []),
+    ...(headers['content-type'] === 'application/x-sentry-envelope'
+      ? []
+      : [`has the content type ${headers['content-type']}`]),
+    ...addresses
+      .filter((name) => !isIP(String(headers[name])))
+      .map((name) => `has ${name}: ${headers[name]}, which is not one address`),
+  ]
+}

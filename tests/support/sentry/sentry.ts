@@ -1,0 +1,185 @@
+/** A Sentry of our own: it records, misbehaves when told, and tolerates nothing unexpected. */
+
+import { EventEmitter, once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import { freePort } from '../ports.ts'
+import { faultsOf, type Projects } from './expected-request.ts'
+import { type Received, receive } from './received-request.ts'
+import { type Answering, give } from './responses.ts'
+
+export type SentryOptions = {
+  /** Project `456` with one key unless given. The first is what `dsn()` gives. */
+  projects?: Projects
+  /** Address to listen on; 127.0.0.1 unless given. */
+  host?: string
+  /** A free one unless given. */
+  port?: number
+  /** Speaks HTTPS with these PEM texts. */
+  tls?: { key: string; cert: string }
+}
+
+export type DsnParts = { key?: string; path?: string; host?: string }
+
+export type Sentry = Awaited<ReturnType<typeof startSentry>>
+
+const KEY = '0123456789abcdef0123456789abcdef'
+
+/** Starts it on a free port. `await using` ends it, and throws what was unexpected. */
+export async function startSentry(options: SentryOptions = {}) {
+  const { projects = { 456: KEY }, host = '127.0.0.1', tls } = options
+  const requests: Received[] = []
+  const taken = new Set<Received>()
+  const unexpected: string[] = []
+  const arrivals = new EventEmitter<{ request: []; idle: [] }>()
+  const closing = new AbortController()
+  const state = { answering: {} as Answering, once: [] as Answering[], tolerant: false, inHand: 0, cut: 0 }
+
+  const server = tls ? createTlsServer(tls, listener) : createServer(listener)
+  server.keepAliveTimeout = 60_000 // longer than any test: a reused connection never races its closing
+  const canary = createServer((request, response) => {
+    unexpected.push(`${request.method} ${request.url} followed a redirect`)
+    response.end()
+  })
+  const [sockets, canarySockets] = [socketsOf(server), socketsOf(canary)]
+  await listen(server, host, options.port ?? (await freePort())) // one that nobody is given while it is away
+  await listen(canary, '127.0.0.1')
+  const port = portOf(server)
+  const elsewhere = `http://127.0.0.1:${portOf(canary)}/elsewhere`
+
+  function listener(request: IncomingMessage, response: ServerResponse): void {
+    state.inHand++
+    response.once('close', () => {
+      if (--state.inHand === 0) arrivals.emit('idle')
+    })
+    handle(request, response).catch((error) => {
+      response.destroy()
+      if (!closing.signal.aborted) unexpected.push(`${request.method} ${request.url}: ${error}`)
+    })
+  }
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const answering = state.once.shift() ?? state.answering
+    if (answering === 'hanging-up-early') {
+      state.cut++
+      request.destroy()
+      return
+    }
+    const received = await receive(request)
+    const faults = faultsOf(received, projects)
+    unexpected.push(...faults.map((fault) => `${received.method} ${received.url} ${fault}`))
+    requests.push(received)
+    arrivals.emit('request')
+    const answer = typeof answering === 'function' ? await answering(received) : answering
+    const [fault] = state.tolerant ? [] : faults
+    const due = fault ? { status: 400, body: { detail: fault } } : answer
+    await give(due, received, response, elsewhere, closing.signal)
+  }
+
+  /** The earliest request not yet given out that `wanted` accepts, awaited for at most `timeout` ms. */
+  async function next(
+    wanted: (received: Received) => boolean = () => true,
+    { timeout = 30_000 }: { timeout?: number } = {},
+  ): Promise<Received> {
+    const signal = AbortSignal.timeout(timeout)
+    for (;;) {
+      const found = requests.find((received) => !taken.has(received) && wanted(received))
+      if (found) {
+        taken.add(found)
+        return found
+      }
+      await once(arrivals, 'request', { signal }).catch(() => {
+        throw new Error(`No such request within ${timeout} ms. Sentry received ${summaryOf(requests)}`)
+      })
+    }
+  }
+
+  async function close(): Promise<void> {
+    closing.abort()
+    await Promise.all([end(server, sockets), end(canary, canarySockets)])
+    if (unexpected.length > 0 && !state.tolerant)
+      throw new Error(`Sentry received what it should not have:\n  ${[...new Set(unexpected)].join('\n  ')}`)
+  }
+
+  return {
+    port,
+    url: `${tls ? 'https' : 'http'}://${host}:${port}`,
+    /** All that arrived whole, in the order of arrival. */
+    requests,
+    /** What was wrong with them, one sentence each. */
+    unexpected,
+    /** A DSN that leads here; `host` stands in for address and port where a test reroutes it. */
+    dsn(projectId = Object.keys(projects)[0] ?? '', parts: DsnParts = {}): string {
+      const { key = projects[projectId] ?? KEY, path, host: name = `${host}:${port}` } = parts
+      return `${tls ? 'https' : 'http'}://${key}@${name}/${path ? `${path}/` : ''}${projectId}`
+    },
+    next,
+    /** Resolves when no request is in hand. */
+    async idle(): Promise<void> {
+      if (state.inHand > 0) await once(arrivals, 'idle')
+    },
+    /** How the following requests are answered. */
+    answer(answering: Answering): void {
+      state.answering = answering
+    },
+    /** How the next request is answered; several queue up. */
+    once(answering: Answering): void {
+      state.once.push(answering)
+    },
+    /** Connections dropped by `hanging-up-early`. */
+    get cut(): number {
+      return state.cut
+    },
+    /** Answers faulty requests like good ones, and does not throw them at the end. */
+    allowUnexpected(): void {
+      state.tolerant = true
+    },
+    /** Closes the port: connections are refused. */
+    away: () => end(server, sockets),
+    /** Opens the same port again. */
+    back: () => listen(server, host, port),
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+/** The certificate of `tests/fixtures/tls`, for `tls`. */
+export function readCertificate(): { key: string; cert: string } {
+  const read = (file: string) =>
+    readFileSync(new URL(`../../fixtures/tls/${file}.pem`, import.meta.url), 'utf8')
+  return { key: read('key'), cert: read('cert') }
+}
+
+/** Every connection, also one that has not finished its handshake: `closeAllConnections` knows nothing of those, and waits for them. */
+function socketsOf(server: Server): Set<Socket> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  return sockets
+}
+
+async function listen(server: Server, host: string, port = 0): Promise<void> {
+  server.listen(port, host)
+  await once(server, 'listening')
+}
+
+async function end(server: Server, sockets: Iterable<Socket>): Promise<void> {
+  if (!server.listening) return
+  const closed = once(server, 'close')
+  server.close()
+  for (const socket of sockets) socket.destroy()
+  await closed
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port
+}
+
+function summaryOf(requests: Received[]): string {
+  if (requests.length === 0) return 'nothing.'
+  return requests.map(({ url, items }) => `\n  ${url} ${items.map(({ header }) => header.type)}`).join('')
+}

@@ -1,0 +1,71 @@
+/** The whole of Culvert as plain processes: nginx, the built web server and two tunnels or more. */
+
+import { join } from 'node:path'
+import { SITE_HOST } from './browser/chromium.ts'
+import { startNginx } from './nginx/nginx.ts'
+import { freePort } from './ports.ts'
+import type { Sentry } from './sentry/sentry.ts'
+import { makeFolder } from './temporary-folder.ts'
+import { startTunnel } from './tunnel/tunnel.ts'
+import { startWeb } from './web/web.ts'
+
+export type SiteOptions = {
+  /** Settings that all of them get. Without a `SENTRY_DSN` they run in inbox mode, with one inbox for both tunnels. */
+  env?: Record<string, string>
+  /** Where the tunnels' connections go instead, `{ 'o1.ingest.us.sentry.io:443': '127.0.0.1:41234' }`. */
+  reroute?: Record<string, string>
+  /** How many tunnels; two unless given. */
+  replicas?: number
+}
+
+export type Site = Awaited<ReturnType<typeof startSite>>
+
+const CLOUD_HOST = 'o123.ingest.us.sentry.io'
+
+/** Options with which `sentry` (one with a certificate) is taken for Sentry's cloud, organisation 123 in the US, and the lab is open. */
+export function cloud(sentry: Sentry): Required<Pick<SiteOptions, 'env' | 'reroute'>> {
+  return {
+    env: { SENTRY_DSN: sentry.dsn('456', { host: CLOUD_HOST }), LAB: 'on' },
+    reroute: { [`${CLOUD_HOST}:443`]: `127.0.0.1:${sentry.port}` },
+  }
+}
+
+/** Starts it, web built first where that is due, and waits until all of it answers. `await using` ends it. */
+export async function startSite({ env = {}, reroute = {}, replicas = 2 }: SiteOptions = {}) {
+  await using starting = new AsyncDisposableStack()
+  const folder = starting.use(await makeFolder())
+  const settings = { INBOX_FILE: join(folder.path, 'inbox.db'), ...env }
+
+  const innerPort = await freePort()
+
+  const tunnel = starting.use(await startTunnel({ env: settings, reroute }))
+  const other = starting.use(await startTunnel({ env: settings, reroute }))
+  const tunnels = [tunnel, other]
+  while (tunnels.length < replicas) tunnels.push(starting.use(await startTunnel({ env: settings, reroute })))
+  const web = starting.use(
+    await startWeb({
+      TUNNEL_ORIGIN: `http://127.0.0.1:${innerPort}`,
+      TUNNEL_ADMIN: tunnels.map(({ adminUrl }) => new URL(adminUrl).host).join(),
+      ADMIN_TOKEN: tunnel.token,
+      ...settings,
+    }),
+  )
+  const addresses = tunnels.map(({ port }) => `127.0.0.1:${port}`)
+  const nginx = starting.use(
+    await startNginx({ tunnels: addresses, web: `127.0.0.1:${web.port}`, innerPort, env }),
+  )
+  const started = starting.move()
+  return {
+    port: nginx.port,
+    /** As Chromium of these tests knows it. */
+    url: `http://${SITE_HOST}:${nginx.port}`,
+    /** One of the two. */
+    tunnel,
+    other,
+    /** All of them. */
+    tunnels,
+    web,
+    close: () => started.disposeAsync(),
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  }
+}

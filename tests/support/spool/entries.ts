@@ -1,0 +1,40 @@
+/** Envelopes to put into a spool. */
+
+import { identify } from '../../../tunnel/src/envelope/dedupe-key.ts'
+import { priorityOf } from '../../../tunnel/src/envelope/priorities.ts'
+import type { SpoolBody, SpoolBounds, Waiting, Wanted } from '../../../tunnel/src/spool/spool.ts'
+
+export const PROJECT = 'https://0123456789abcdef0123456789abcdef@sentry.example/456'
+export const OTHER_PROJECT = 'https://0123456789abcdef0123456789abcdef@sentry.example/457'
+/** Bounds that no test reaches. */
+export const PLENTY: SpoolBounds = { bytes: 8 * 1024 ** 3, addressShare: 1, projectShare: 1 }
+export const ENVELOPE_BYTES = 3_300 // an ordinary error
+export const LARGE_BYTES = 1_200_000 // one that is kept as a file
+export const LARGE_EVERY = 50 // one in so many
+export const LONG_MS = 60_000 // a lease that no test outlives
+export const ALL: readonly Wanted[] = [PROJECT, OTHER_PROJECT].map((project) => ({ project, heldBack: [] }))
+
+const RECENT = Date.now() - 60_000
+let made = 0
+
+/** One that arrived a millisecond after the one before it, an error unless `parts` say otherwise. */
+export async function waitingOf(body: Buffer, parts: Partial<Waiting> = {}): Promise<Waiting> {
+  const { project = PROJECT, category = 'error' } = parts
+  return {
+    key: await identify(project, body),
+    project,
+    category,
+    priority: priorityOf(category),
+    network: '',
+    received: RECENT + made,
+    bytes: body.length,
+    receipt: `test-${made++}`,
+    headers: ['user-agent', 'Mozilla/5.0 (tests)', 'referer', 'https://shop.example/'],
+    ...parts,
+  }
+}
+
+/** All of it in one piece. */
+export function inOne(bytes: Buffer): SpoolBody {
+  return { chunks: () => [bytes] }
+}

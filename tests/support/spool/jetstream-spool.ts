@@ -1,0 +1,41 @@
+/** A spool on a NATS server of its own, for the promises to be tried on. */
+
+import { storedBytes } from '../../../tunnel/src/spool/jetstream/codec.ts'
+import { openJetStreamSpool } from '../../../tunnel/src/spool/jetstream/store.ts'
+import type { Spool, SpoolBounds } from '../../../tunnel/src/spool/spool.ts'
+import { type Nats, type NatsOptions, startNats } from '../nats/nats.ts'
+import { PLENTY } from './entries.ts'
+import type { Store } from './promises.ts'
+
+export type NatsStore = Store & { nats: Nats }
+
+const PART_BYTES = 1024 * 1024 - 4096 // as the server's default max_payload makes them
+const DAY_MS = 24 * 60 * 60 * 1000
+
+export async function openStore(bounds: SpoolBounds = PLENTY, options?: NatsOptions): Promise<NatsStore> {
+  const nats = await startNats(options)
+  const open = new Set<Spool>()
+  const closeAll = async () => {
+    await Promise.all([...open].map((spool) => spool.close()))
+    open.clear()
+  }
+  return {
+    nats,
+    async spool() {
+      const spool = await openSpoolOn(nats, bounds)
+      open.add(spool)
+      return spool
+    },
+    closeAll,
+    weigh: (waiting) => storedBytes(waiting, PART_BYTES),
+    async [Symbol.asyncDispose]() {
+      await closeAll()
+      await nats[Symbol.asyncDispose]()
+    },
+  }
+}
+
+export function openSpoolOn({ server }: Nats, bounds: SpoolBounds = PLENTY): Promise<Spool> {
+  const address = { servers: [server], tls: false, replicas: 1, credentials: undefined }
+  return openJetStreamSpool(address, { ...bounds, ageMs: DAY_MS }, Date.now)
+}

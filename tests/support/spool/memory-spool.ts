@@ -1,0 +1,91 @@
+/** A spool in memory, by the test's own clock: for what works on spools, not for what they promise. */
+
+import { randomBytes } from 'node:crypto'
+import type { KeptBody, Lease, Spool, Waiting } from '../../../tunnel/src/spool/spool.ts'
+import { inOne, waitingOf } from './entries.ts'
+
+type Row = { waiting: Waiting; id: number; body: KeptBody; attempts: number; due: number }
+
+export type MemorySpool = Spool & {
+  /** Puts one that arrived now, and gives what it was. */
+  add(body?: Buffer, parts?: Partial<Waiting>): Promise<Waiting>
+  waiting(): Waiting[]
+  /** Bodies that cannot be read. */
+  unreadable: Set<string>
+  /** How often `take` was asked. */
+  takes: number
+}
+
+export function createMemorySpool(now: () => number): MemorySpool {
+  const rows = new Map<number, Row>()
+  let ids = 0
+  const leaseOf = ({ waiting, id, attempts, due }: Row): Lease => ({ ...waiting, id, attempts, until: due })
+  const spool: MemorySpool = {
+    id: 'in memory',
+    boundBytes: Number.MAX_SAFE_INTEGER,
+    unreadable: new Set(),
+    takes: 0,
+    waiting: () => [...rows.values()].map(({ waiting }) => waiting),
+    async add(body = randomBytes(20), parts = {}) {
+      const waiting = await waitingOf(body, { received: now(), ...parts })
+      await spool.put(waiting, inOne(body), 0)
+      return waiting
+    },
+    async put(waiting, { chunks }, leaseMs) {
+      const body = Buffer.concat(await Array.fromAsync(chunks()))
+      const row = { waiting, id: ++ids, body, attempts: 0, due: now() + leaseMs }
+      rows.set(row.id, row)
+      return { kind: 'stored', lease: leaseOf(row), evicted: [] }
+    },
+    async take(limit, leaseMs, wanted) {
+      spool.takes++
+      const time = now()
+      const isWanted = ({ waiting: { project, category }, due }: Row) =>
+        due <= time && wanted.some((each) => each.project === project && !each.heldBack.includes(category))
+      const taken = [...rows.values()].filter(isWanted).slice(0, limit)
+      for (const row of taken) Object.assign(row, { due: time + leaseMs, attempts: row.attempts + 1 })
+      return taken.map(leaseOf)
+    },
+    async read({ id, key }) {
+      const row = rows.get(id)
+      if (!row || spool.unreadable.has(key)) throw new Error('it cannot be read')
+      return row.body
+    },
+    async extend(lease, leaseMs) {
+      const until = now() + leaseMs
+      await spool.postpone(lease, until)
+      return { ...lease, until }
+    },
+    async finish({ id }) {
+      return rows.delete(id)
+    },
+    async postpone({ id, until }, at) {
+      const row = rows.get(id)
+      if (row?.due === until) row.due = at
+    },
+    async expire(before) {
+      const old = [...rows.values()].filter(({ waiting }) => waiting.received < before)
+      for (const { id } of old) rows.delete(id)
+      return old.map(({ waiting }) => waiting)
+    },
+    async totals() {
+      return { envelopes: rows.size, bytes: 0, byProject: [], paused: [] }
+    },
+    list: notHere,
+    async find({ id, key }) {
+      const row = rows.get(id)
+      if (row?.waiting.key !== key) return undefined
+      return { ...row.waiting, id, place: id, attempts: row.attempts, leased: row.due > now() }
+    },
+    hasten: notHere,
+    purge: notHere,
+    pause: notHere,
+    resume: notHere,
+    async close() {},
+  }
+  return spool
+}
+
+async function notHere(): Promise<never> {
+  throw new Error('this spool has no operator')
+}

@@ -1,0 +1,21 @@
+/** A process that, for each file it is told of, opens the spool, puts one envelope and closes it, and answers how that went. */
+
+import { randomBytes } from 'node:crypto'
+import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
+import { inOne, PLENTY, waitingOf } from './entries.ts'
+
+process.on('message', (file: string) => {
+  openAndPut(file).then(
+    (kind) => process.send?.(kind),
+    (error) => process.send?.(String(error)),
+  )
+})
+process.send?.('ready')
+
+async function openAndPut(file: string): Promise<string> {
+  const spool = await openSqliteSpool(file, PLENTY)
+  const body = randomBytes(1_000)
+  const { kind } = await spool.put(await waitingOf(body), inOne(body), 0)
+  await spool.close()
+  return kind
+}

@@ -1,0 +1,89 @@
+/** Ways to put envelopes into a spool and to take them out again, that fail the test where they do not succeed. */
+
+import { randomBytes } from 'node:crypto'
+import { buffer } from 'node:stream/consumers'
+import { expect } from 'vitest'
+import type {
+  KeptBody,
+  Lease,
+  PutResult,
+  Spool,
+  SpoolBody,
+  Waiting,
+  Wanted,
+} from '../../../tunnel/src/spool/spool.ts'
+import { ALL, inOne, LONG_MS, waitingOf } from './entries.ts'
+
+/** Puts one of `bytes` random bytes, and gives what it was. */
+export async function putOne(
+  spool: Spool,
+  { bytes = 100, ...parts }: Partial<Waiting> = {},
+  leaseMs = 0,
+): Promise<{ waiting: Waiting; body: Buffer; result: PutResult }> {
+  const body = randomBytes(bytes)
+  const waiting = await waitingOf(body, parts)
+  return { waiting, body, result: await spool.put(waiting, inOne(body), leaseMs) }
+}
+
+/** Puts one that must be stored. */
+export async function store(spool: Spool, parts: Partial<Waiting> = {}, leaseMs = 0): Promise<Waiting> {
+  const { waiting, result } = await putOne(spool, parts, leaseMs)
+  expect(result.kind).toBe('stored')
+  return waiting
+}
+
+/** The bytes in pieces, as often as asked, as a body that lies in a file would give them. */
+export function inPieces(body: Buffer, pieceBytes = 64 * 1024): SpoolBody {
+  function* chunks() {
+    for (let at = 0; at < body.length; at += pieceBytes) yield body.subarray(at, at + pieceBytes)
+  }
+  return { chunks }
+}
+
+/** Takes as many as asked for, in as many rounds as it needs; fails when they do not come within 30 s. */
+export async function takeAll(
+  spool: Spool,
+  many: number,
+  leaseMs = LONG_MS,
+  wanted: readonly Wanted[] = ALL,
+): Promise<Lease[]> {
+  const taken: Lease[] = []
+  await expect
+    .poll(
+      async () => {
+        taken.push(...(await spool.take(many - taken.length, leaseMs, wanted)))
+        return taken.length
+      },
+      { interval: 20 },
+    )
+    .toBe(many)
+  return taken
+}
+
+/** Nothing is due. */
+export async function expectNothing(spool: Spool, wanted: readonly Wanted[] = ALL): Promise<void> {
+  expect(await spool.take(100, LONG_MS, wanted)).toEqual([])
+}
+
+export function bytesOf(kept: KeptBody): Promise<Buffer> | Buffer {
+  return Buffer.isBuffer(kept) ? kept : buffer(kept.open())
+}
+
+export function keysOf(envelopes: readonly Waiting[]): string[] {
+  return envelopes.map(({ key }) => key)
+}
+
+/** What waits, as it is put, without what a lease adds. */
+export function plain({
+  key,
+  project,
+  category,
+  priority,
+  network,
+  received,
+  bytes,
+  receipt,
+  headers,
+}: Waiting): Waiting {
+  return { key, project, category, priority, network, received, bytes, receipt, headers }
+}

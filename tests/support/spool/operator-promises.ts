@@ -1,0 +1,270 @@
+/** What every spool lets an operator do with what waits. */
+
+import { randomBytes } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import type { Found, PageQuery, Ref, Spool, Waiting } from '../../../tunnel/src/spool/spool.ts'
+import { ALL, inOne, LONG_MS, OTHER_PROJECT, PROJECT, waitingOf } from './entries.ts'
+import { bytesOf, expectNothing, keysOf, plain, putOne, store, takeAll } from './operations.ts'
+import type { Store } from './promises.ts'
+
+const MIB = 1024 * 1024
+const LATER_MS = 30_000 // put off to when no test is there any more
+
+export function operatorPromises(current: () => { store: Store; spool: Spool }): void {
+  const spool = () => current().spool
+  const another = () => current().store.spool()
+
+  describe('shows an operator', () => {
+    it('all that waits, in pages, by age either way, and no envelope twice', async () => {
+      const put = []
+      for (let n = 0; n < 7; n++)
+        put.push(await store(spool(), { category: n % 2 ? 'replay' : 'error', bytes: 50 + n }))
+      const other = await another()
+      expect(keysOf(await everyPage(other, { order: 'oldest', limit: 3 }))).toEqual(keysOf(put))
+      expect(keysOf(await everyPage(other, { order: 'newest', limit: 3 }))).toEqual(keysOf(put.toReversed()))
+      const [first] = await other.list({ order: 'oldest', limit: 1 })
+      expect(first && plain(first)).toEqual(put[0])
+      expect(first).toMatchObject({ attempts: 0, leased: false })
+      expect(first).not.toHaveProperty('due')
+    })
+
+    it('what waits of one project or category, however much there is of others', async () => {
+      const mine = [await store(spool())]
+      const others = await Promise.all(
+        Array.from({ length: 150 }, () => store(spool(), { project: OTHER_PROJECT, category: 'session' })),
+      )
+      mine.push(await store(spool(), { category: 'replay' }), await store(spool()))
+      for (const order of ['oldest', 'newest'] as const) {
+        const sort = (keys: string[]) => (order === 'oldest' ? keys : keys.toReversed())
+        const list = async (query: Partial<PageQuery>) =>
+          keysOf(await everyPage(spool(), { order, limit: 2, ...query }))
+        expect(await list({ projects: [PROJECT] })).toEqual(sort(keysOf(mine)))
+        expect(await list({ category: 'replay' })).toEqual(keysOf(mine.slice(1, 2)))
+        expect(await list({ projects: [PROJECT], category: 'session' })).toEqual([])
+        expect((await list({ projects: [PROJECT, OTHER_PROJECT], limit: 100 })).sort()).toEqual(
+          keysOf([...mine, ...others]).sort(),
+        )
+      }
+    })
+
+    it('nothing when nothing waits', async () => {
+      for (const order of ['oldest', 'newest'] as const)
+        expect(await spool().list({ order, limit: 10 })).toEqual([])
+      expect(await spool().find({ id: 1, key: 'none' })).toBeUndefined()
+    })
+
+    it('whether one is under way or put off, until when, and how often it was tried, whoever does it', async () => {
+      for (let n = 0; n < 3; n++) await store(spool())
+      const [leased, putOff] = await takeAll(spool(), 2)
+      if (!leased || !putOff) throw new Error('nothing was taken')
+      const at = Date.now() + LATER_MS
+      await spool().postpone(putOff, at)
+      const under = await store(spool(), {}, LONG_MS)
+      const rows = await everyPage(await another(), { order: 'oldest', limit: 10 })
+      const byKey = new Map(rows.map(({ key, attempts, leased, due }) => [key, { attempts, leased, due }]))
+      expect(byKey.size).toBe(4)
+      expect(byKey.get(leased.key)).toEqual({ attempts: 1, leased: true, due: leased.until })
+      expect(byKey.get(putOff.key)).toEqual({ attempts: 1, leased: false, due: at })
+      expect(byKey.get(under.key)).toMatchObject({ attempts: 0, leased: true })
+    })
+
+    it.each([1_000, 2 * MIB])('one of %i bytes with all of it, and only while it waits', async (bytes) => {
+      const { waiting, body } = await putOne(spool(), { bytes })
+      const other = await another()
+      const [row] = await other.list({ order: 'newest', limit: 1 })
+      if (!row) throw new Error('it is not listed')
+      const found = await other.find(row)
+      expect(found && plain(found)).toEqual(waiting)
+      expect(found && body.equals(await bytesOf(await other.read(found)))).toBe(true)
+      expect(await other.find({ ...row, key: 'another' })).toBeUndefined()
+      const [lease] = await takeAll(spool(), 1)
+      if (lease) await spool().finish(lease)
+      expect(await other.find(row)).toBeUndefined()
+    })
+  })
+
+  describe('lets an operator', () => {
+    it('try at once what was put off: one, a category, a project, or all', async () => {
+      const put: Waiting[] = []
+      for (const category of ['error', 'error', 'session'])
+        put.push(
+          await store(spool(), { category }),
+          await store(spool(), { category, project: OTHER_PROJECT }),
+        )
+      for (const lease of await takeAll(spool(), put.length))
+        await spool().postpone(lease, Date.now() + LATER_MS)
+      await expectNothing(spool())
+      const other = await another()
+      const taken = async (many: number) => keysOf(await takeAll(other, many)).sort()
+
+      expect(await other.hasten({ one: await refOf(other, put[0]) })).toBe(1)
+      expect(await taken(1)).toEqual(keysOf(put.slice(0, 1)))
+      expect(await other.hasten({ category: 'session', projects: [PROJECT] })).toBe(1)
+      expect(await taken(1)).toEqual(keysOf(put.slice(4, 5)))
+      expect(await other.hasten({ projects: [OTHER_PROJECT] })).toBe(3)
+      expect(await taken(3)).toEqual(keysOf([1, 3, 5].flatMap((n) => put[n] ?? [])).sort())
+      expect(await other.hasten({})).toBe(1)
+      expect(await taken(1)).toEqual(keysOf(put.slice(2, 3)))
+      expect((await other.totals()).envelopes).toBe(put.length)
+    })
+
+    it('try at once nothing that is under way', async () => {
+      await store(spool())
+      const under = await store(spool(), {}, LONG_MS)
+      const [lease] = await takeAll(spool(), 1)
+      const other = await another()
+      expect(await other.hasten({})).toBe(0)
+      expect(await other.hasten({ one: await refOf(other, under) })).toBe(0)
+      await expectNothing(other)
+      expect(lease && (await spool().finish(lease))).toBe(true)
+    })
+
+    it('name one by the same id, however often it is put off and hastened on', async () => {
+      const { waiting, body } = await putOne(spool())
+      const other = await another()
+      const one = await refOf(other, waiting)
+      const ref = { id: one.id, key: one.key } // as an operator has noted it
+      for (let tries = 1; tries <= 3; tries++) {
+        const [lease] = await takeAll(spool(), 1)
+        if (lease) await spool().postpone(lease, Date.now() + LATER_MS)
+        expect(await other.hasten({ one: ref })).toBe(1)
+        expect((await refOf(spool(), waiting)).id).toBe(one.id)
+        const found = await other.find(ref)
+        expect(found && plain(found)).toEqual(waiting)
+        expect(found && body.equals(await bytesOf(await other.read(found)))).toBe(true)
+        expect(body.equals(await bytesOf(await other.read({ ...waiting, ...ref })))).toBe(true)
+      }
+      expect(keysOf(await other.purge({ one: ref }))).toEqual([waiting.key])
+      expect(await other.find(ref)).toBeUndefined()
+    })
+
+    it('name one by the same id when the attempt under way has failed that it was put with', async () => {
+      const body = randomBytes(100)
+      const waiting = await waitingOf(body)
+      const result = await spool().put(waiting, inOne(body), LONG_MS)
+      if (result.kind !== 'stored') throw new Error('it is not stored')
+      const { id } = await refOf(spool(), waiting)
+      await spool().postpone(await spool().extend(result.lease, LONG_MS * 2), Date.now() + LATER_MS)
+      expect((await refOf(spool(), waiting)).id).toBe(id)
+      expect(await (await another()).find({ id, key: waiting.key })).toMatchObject({ id, leased: false })
+    })
+
+    it('count the tries of one that was hastened on', async () => {
+      await store(spool())
+      for (let tries = 1; tries <= 3; tries++) {
+        const [lease] = await takeAll(spool(), 1)
+        expect(lease?.attempts).toBe(tries)
+        if (lease) await spool().postpone(lease, Date.now() + LATER_MS)
+        expect(await (await another()).hasten({})).toBe(1)
+      }
+      expect((await spool().totals()).envelopes).toBe(1)
+    })
+
+    it('purge one, a category, a project, or all, each told once', async () => {
+      const put: Waiting[] = []
+      for (const category of ['error', 'error', 'session'])
+        put.push(
+          await store(spool(), { category }),
+          await store(spool(), { category, project: OTHER_PROJECT, bytes: 2 * MIB }),
+        )
+      const other = await another()
+      const keys = (...numbers: number[]) => keysOf(numbers.flatMap((n) => put[n] ?? [])).sort()
+      const purge = async (which: Parameters<Spool['purge']>[0]) => keysOf(await other.purge(which)).sort()
+
+      const one = await refOf(spool(), put[0])
+      expect((await other.purge({ one })).map(plain)).toEqual([put[0]])
+      expect(await spool().purge({ one })).toEqual([])
+      expect(await purge({ category: 'session', projects: [OTHER_PROJECT] })).toEqual(keys(5))
+      expect(await purge({ projects: [OTHER_PROJECT] })).toEqual(keys(1, 3))
+      expect((await spool().totals()).envelopes).toBe(2)
+      expect(await purge({})).toEqual(keys(2, 4))
+      expect(await spool().totals()).toMatchObject({ envelopes: 0, byProject: [] })
+      await expectNothing(spool())
+      await store(spool())
+    })
+
+    it('purge what is under way, which has then come to its end for good', async () => {
+      await store(spool())
+      const [lease] = await takeAll(spool(), 1)
+      const other = await another()
+      expect(keysOf(await other.purge({}))).toEqual([lease?.key])
+      expect(lease && (await spool().finish(lease))).toBe(false)
+      if (lease) await spool().postpone(lease, Date.now() - 1)
+      await expectNothing(spool())
+    })
+
+    it('purge while another does, and each is told once', async () => {
+      const put = await Promise.all(Array.from({ length: 600 }, () => store(spool())))
+      const other = await another()
+      const told = (await Promise.all([spool(), other].map((each) => each.purge({})))).flat()
+      expect(keysOf(told).sort()).toEqual(keysOf(put).sort())
+    })
+
+    it('pause all, for every replica and across a restart; what is put waits until it is resumed', async () => {
+      const { key } = await store(spool())
+      await spool().pause()
+      const other = await another()
+      for (const each of [spool(), other]) await expectNothing(each)
+      const second = await store(other)
+      await current().store.closeAll()
+      const again = await another()
+      await expectNothing(again)
+      expect((await again.totals()).paused).toEqual([{ since: expect.any(Number) }])
+      await again.resume()
+      expect(keysOf(await takeAll(again, 2)).sort()).toEqual([key, second.key].sort())
+      expect((await again.totals()).paused).toEqual([])
+    })
+
+    it('pause and resume several projects at one moment, from several replicas, and each of it holds', async () => {
+      const replicas = await Promise.all([another(), another(), another()])
+      const names = Array.from({ length: 12 }, (_, n) => `${PROJECT}${n}`)
+      const at = (n: number) => replicas[n % replicas.length] ?? spool()
+      await Promise.all(names.map((name, n) => at(n).pause(name)))
+      const paused = async () => (await spool().totals()).paused.map(({ project }) => project).sort()
+      expect(await paused()).toEqual([...names].sort())
+      const [kept, ended] = [names.slice(0, 6), names.slice(6)]
+      const begun = ['first', 'second']
+      await Promise.all([
+        ...ended.map((name, n) => at(n).resume(name)),
+        ...begun.map((name, n) => at(n + 1).pause(name)),
+      ])
+      expect(await paused()).toEqual([...kept, ...begun].sort())
+    })
+
+    it('pause one project and leave the others, and settle what is under way', async () => {
+      await store(spool())
+      const [lease] = await takeAll(spool(), 1)
+      const mine = await store(spool())
+      const others = await store(spool(), { project: OTHER_PROJECT })
+      const other = await another()
+      await other.pause(PROJECT)
+      await other.pause(PROJECT)
+      expect((await spool().totals()).paused).toEqual([{ project: PROJECT, since: expect.any(Number) }])
+      expect(keysOf(await takeAll(spool(), 1))).toEqual([others.key])
+      await expectNothing(other)
+      expect(lease && (await spool().finish(lease))).toBe(true)
+      await spool().pause()
+      await spool().resume()
+      await expectNothing(spool())
+      await spool().resume(PROJECT)
+      expect(keysOf(await takeAll(spool(), 1, LONG_MS, ALL))).toEqual([mine.key])
+    })
+  })
+}
+
+async function everyPage(spool: Spool, query: PageQuery): Promise<Found[]> {
+  const all: Found[] = []
+  for (let after = query.after; ; after = all.at(-1)) {
+    const page = await spool.list({ ...query, ...(after && { after }) })
+    all.push(...page)
+    if (page.length < query.limit) return all
+  }
+}
+
+async function refOf(spool: Spool, wanted: { key: string } | undefined): Promise<Ref> {
+  const found = (await everyPage(spool, { order: 'oldest', limit: 50 })).find(
+    ({ key }) => key === wanted?.key,
+  )
+  if (!found) throw new Error('it is not listed')
+  return found
+}

@@ -1,0 +1,432 @@
+/** What every spool promises (`tunnel/src/spool/spool.ts`), written once, for each kind of store to be held to. */
+
+import { randomBytes } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Lease, Spool, SpoolBounds, Waiting } from '../../../tunnel/src/spool/spool.ts'
+import { EVENT_ID, errorOf } from '../envelopes.ts'
+import { ALL, inOne, LONG_MS, OTHER_PROJECT, PROJECT, waitingOf } from './entries.ts'
+import { bytesOf, expectNothing, inPieces, keysOf, plain, putOne, store, takeAll } from './operations.ts'
+import { operatorPromises } from './operator-promises.ts'
+
+/** One store with what it keeps; `spool` opens another replica on it. Disposing closes all of them and takes the store away. */
+export type Store = AsyncDisposable & {
+  spool(): Promise<Spool>
+  /** Closes every replica; the next `spool` finds the store as they left it. */
+  closeAll(): Promise<void>
+  /** What an envelope takes of the bound: its body, and what is kept beside it. */
+  weigh(waiting: Waiting): number
+}
+
+export type OpenStore = (bounds: SpoolBounds) => Promise<Store>
+
+const MIB = 1024 * 1024
+const ROOMY: SpoolBounds = { bytes: 1024 * MIB, addressShare: 1, projectShare: 1 }
+const SHORT_MS = 1_000 // a lease that ends while a test looks on, and is long enough to be extended or finished
+
+export function spoolPromises(name: string, open: OpenStore): void {
+  describe(`The spool on ${name}`, () => {
+    let opened: Store
+    let spool: Spool
+
+    const reopen = async (bounds: SpoolBounds) => {
+      await opened[Symbol.asyncDispose]()
+      opened = await open(bounds)
+      spool = await opened.spool()
+    }
+
+    beforeEach(async () => {
+      opened = await open(ROOMY)
+      spool = await opened.spool()
+    })
+
+    afterEach(() => opened[Symbol.asyncDispose]())
+
+    it('has the same id for all who share it', async () => {
+      expect((await opened.spool()).id).toBe(spool.id)
+    })
+
+    it('refuses what is asked of it once it is closed', async () => {
+      await opened.closeAll()
+      await expect(spool.totals()).rejects.toThrow()
+      await expect(spool.take(1, LONG_MS, ALL)).rejects.toThrow()
+    })
+
+    describe('keeps', () => {
+      it('what is put for every replica from the moment it resolves', async () => {
+        const other = await opened.spool()
+        const { waiting, body } = await putOne(spool)
+        const [lease] = await takeAll(other, 1)
+        expect(lease && plain(lease)).toEqual(waiting)
+        expect(lease?.attempts).toBe(1)
+        expect(lease && (await bytesOf(await other.read(lease)))).toEqual(body)
+      })
+
+      it('what is put when all of it is closed and opened again', async () => {
+        const { waiting, body } = await putOne(spool)
+        const id = spool.id
+        await opened.closeAll()
+        const again = await opened.spool()
+        expect(again.id).toBe(id)
+        const [lease] = await takeAll(again, 1)
+        expect(lease && plain(lease)).toEqual(waiting)
+        expect(lease && (await bytesOf(await again.read(lease)))).toEqual(body)
+        expect(await again.totals()).toMatchObject({ envelopes: 1, bytes: expect.any(Number) })
+      })
+
+      it.each([0, 1, 1000, MIB - 1, MIB, MIB + 1])('a body of %i bytes intact', async (bytes) => {
+        const { body } = await putOne(spool, { bytes })
+        const [lease] = await takeAll(await opened.spool(), 1)
+        expect(lease && body.equals(await bytesOf(await spool.read(lease)))).toBe(true)
+      })
+
+      it.each([0, 1, 1000, MIB - 1, MIB, MIB + 1, 20 * MIB])(
+        'a body of %i bytes that comes in pieces intact, to be read as often as needed',
+        async (bytes) => {
+          const body = randomBytes(bytes)
+          const waiting = await waitingOf(body)
+          expect(await spool.put(waiting, inPieces(body), 0)).toMatchObject({ kind: 'stored' })
+          const other = await opened.spool()
+          const [lease] = await takeAll(other, 1)
+          for (let i = 0; lease && i < 2; i++)
+            expect(body.equals(await bytesOf(await other.read(lease)))).toBe(true)
+        },
+      )
+
+      it('an envelope whose bytes are of any value', async () => {
+        const body = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
+        await spool.put(await waitingOf(body, { headers: ['x', 'ü "quoted" \\ \u{1f600}'] }), inOne(body), 0)
+        const [lease] = await takeAll(spool, 1)
+        expect(lease?.headers).toEqual(['x', 'ü "quoted" \\ \u{1f600}'])
+        expect(lease && (await bytesOf(await spool.read(lease)))).toEqual(body)
+      })
+    })
+
+    describe('stores once', () => {
+      it('the same bytes for the same upstream, whoever puts them', async () => {
+        const { waiting, body } = await putOne(spool)
+        const again = { ...waiting, receipt: 'another' }
+        expect(await spool.put(again, inOne(body), 0)).toEqual({ kind: 'known' })
+        expect(await (await opened.spool()).put(again, inOne(body), 0)).toEqual({ kind: 'known' })
+        expect(keysOf(await takeAll(spool, 1))).toEqual([waiting.key])
+        await expectNothing(spool)
+      })
+
+      it('the same bytes put by several at one time, a large body too', async () => {
+        const other = await opened.spool()
+        for (const bytes of [100, 2 * MIB]) {
+          const body = randomBytes(bytes)
+          const waiting = await waitingOf(body)
+          const results = await Promise.all(
+            [spool, other, spool, other].map((each) => each.put(waiting, inOne(body), LONG_MS)),
+          )
+          expect(results.map(({ kind }) => kind).sort()).toEqual(['known', 'known', 'known', 'stored'])
+          const stored = results.find((result) => result.kind === 'stored')
+          expect(stored && body.equals(await bytesOf(await other.read(stored.lease)))).toBe(true)
+        }
+      })
+
+      it('and five with one event_id and other bytes as five', async () => {
+        const bodies = Array.from({ length: 5 }, (_, i) =>
+          errorOf(PROJECT, { event_id: EVENT_ID, segment: i }),
+        )
+        for (const body of bodies)
+          expect(await spool.put(await waitingOf(body), inOne(body), 0)).toMatchObject({ kind: 'stored' })
+        expect(await takeAll(spool, 5)).toHaveLength(5)
+      })
+
+      it('and the same bytes for two upstreams as two', async () => {
+        const body = randomBytes(100)
+        for (const project of [PROJECT, OTHER_PROJECT])
+          expect(await spool.put(await waitingOf(body, { project }), inOne(body), 0)).toMatchObject({
+            kind: 'stored',
+          })
+        expect(await takeAll(spool, 2)).toHaveLength(2)
+      })
+    })
+
+    describe('leases', () => {
+      it('the most important first, then the oldest', async () => {
+        const put: Waiting[] = []
+        for (const category of ['replay', 'transaction', 'session', 'error', 'replay', 'session', 'error'])
+          put.push(await store(spool, { category }))
+        const expected = put.toSorted((a, b) => a.priority - b.priority || a.received - b.received)
+        const taken = [...(await takeAll(spool, 3)), ...(await takeAll(spool, 4))]
+        expect(keysOf(taken)).toEqual(keysOf(expected))
+      })
+
+      it('no more than it is asked for', async () => {
+        for (let i = 0; i < 5; i++) await store(spool)
+        expect((await spool.take(3, LONG_MS, ALL)).length).toBeLessThanOrEqual(3)
+      })
+
+      it('never one to two takers', async () => {
+        const takers = [spool, await opened.spool(), await opened.spool(), await opened.spool()]
+        const keys = keysOf(await Promise.all(Array.from({ length: 200 }, () => store(spool))))
+        const taken: Lease[] = []
+        const takeOn = async (taker: Spool) => {
+          for (let empty = 0; empty < 50 && taken.length < keys.length; ) {
+            const leases = await taker.take(7, LONG_MS, ALL)
+            empty = leases.length > 0 ? 0 : empty + 1
+            taken.push(...leases)
+          }
+        }
+        await Promise.all(takers.map(takeOn))
+        expect(keysOf(taken).sort()).toEqual(keys.sort())
+      })
+
+      it('to nobody what was put under a lease, until that ends', async () => {
+        await store(spool, {}, LONG_MS)
+        const short = await store(spool, {}, SHORT_MS)
+        expect(keysOf(await takeAll(await opened.spool(), 1))).toEqual([short.key])
+        await expectNothing(spool)
+      })
+
+      it('again, to anybody, what a lease has ended on', async () => {
+        const { key } = await store(spool)
+        const [first] = await takeAll(spool, 1, SHORT_MS)
+        const [second] = await takeAll(await opened.spool(), 1)
+        expect(second).toMatchObject({ key, attempts: 2 })
+        expect(Date.now()).toBeGreaterThanOrEqual(first?.until ?? Infinity)
+        await expectNothing(spool)
+      })
+
+      it('to nobody else what is extended', async () => {
+        const extended = await store(spool)
+        const [lease] = await takeAll(spool, 1, SHORT_MS)
+        const longer = lease && (await spool.extend(lease, LONG_MS))
+        expect(longer?.until).toBeGreaterThan(lease?.until ?? Infinity)
+        const clock = await store(spool, {}, SHORT_MS) // ends after the first lease would have
+        const other = await opened.spool()
+        expect(keysOf(await takeAll(other, 1))).toEqual([clock.key])
+        await expectNothing(other)
+        if (longer) await spool.finish(longer)
+        expect(await spool.totals()).toMatchObject({ envelopes: 1 })
+        expect(extended.key).toBe(longer?.key)
+      })
+
+      it('what is postponed when its time has come, to anybody, and not before', async () => {
+        const { key } = await store(spool)
+        const [lease] = await takeAll(spool, 1)
+        const at = Date.now() + SHORT_MS
+        if (lease) await spool.postpone(lease, at)
+        expect(keysOf(await takeAll(await opened.spool(), 1))).toEqual([key])
+        expect(Date.now()).toBeGreaterThanOrEqual(at)
+      })
+
+      it('never again what is finished', async () => {
+        await store(spool)
+        await store(spool, { bytes: 2 * MIB })
+        for (const lease of await takeAll(spool, 2, SHORT_MS)) await spool.finish(lease)
+        const clock = await store(spool, {}, 2 * SHORT_MS)
+        expect(keysOf(await takeAll(await opened.spool(), 1))).toEqual([clock.key])
+        await expectNothing(spool)
+      })
+
+      it('nothing of a category that is held back, which goes later', async () => {
+        const held = await store(spool)
+        const free = await store(spool, { category: 'session' })
+        const other = await store(spool, { project: OTHER_PROJECT })
+        const wanted = [
+          { project: PROJECT, heldBack: ['error', 'replay'] },
+          { project: OTHER_PROJECT, heldBack: [] },
+        ]
+        expect(keysOf(await takeAll(spool, 2, LONG_MS, wanted)).sort()).toEqual([free.key, other.key].sort())
+        await expectNothing(spool, wanted)
+        expect(keysOf(await takeAll(spool, 1))).toEqual([held.key])
+      })
+
+      it('nothing of a project that is not asked for', async () => {
+        await store(spool, { project: OTHER_PROJECT })
+        const mine = await store(spool)
+        const wanted = [{ project: PROJECT, heldBack: [] }]
+        expect(keysOf(await takeAll(spool, 1, LONG_MS, wanted))).toEqual([mine.key])
+        await expectNothing(spool, wanted)
+        await expectNothing(spool, [])
+        expect(await takeAll(spool, 1)).toHaveLength(1)
+      })
+    })
+
+    describe('is bounded: it', () => {
+      const bounds: SpoolBounds = { bytes: 100_000, addressShare: 0.4, projectShare: 0.7 }
+      const SIZE = 9_000 // eleven with all that a store may count beside a body, and no more
+
+      const fill = async (parts: Partial<Waiting>): Promise<Waiting[]> => {
+        const stored: Waiting[] = []
+        for (;;) {
+          const { waiting, result } = await putOne(spool, { bytes: SIZE, ...parts })
+          if (result.kind !== 'stored') return stored
+          expect(result.evicted).toEqual([])
+          stored.push(waiting)
+        }
+      }
+
+      it('gives up what is less important, the least and the oldest first, and tells it', async () => {
+        await reopen({ ...bounds, addressShare: 1, projectShare: 1 })
+        const sessions = [await store(spool, { bytes: SIZE, category: 'session' })]
+        const replays = await fill({ category: 'replay' })
+        const first = await putOne(spool, { bytes: SIZE })
+        expect(first.result).toMatchObject({ kind: 'stored' })
+        const told = [first.result]
+        for (let i = 0; i < replays.length; i++) told.push((await putOne(spool, { bytes: SIZE })).result)
+        const evicted = told.flatMap((result) => (result.kind === 'stored' ? result.evicted : []))
+        expect(evicted.map(plain)).toEqual([...replays, ...sessions])
+        expect((await spool.totals()).envelopes).toBe(told.length)
+      })
+
+      it('gives up nothing that is as important, and says that it is full', async () => {
+        await reopen({ ...bounds, addressShare: 1, projectShare: 1 })
+        const errors = await fill({})
+        for (const category of ['error', 'feedback', 'session', 'replay'])
+          expect((await putOne(spool, { bytes: SIZE, category })).result).toEqual({
+            kind: 'full',
+            why: 'bound',
+          })
+        expect(keysOf(await takeAll(spool, errors.length))).toEqual(keysOf(errors))
+      })
+
+      it('gives up nothing at all where it is told to keep all', async () => {
+        const keeping: SpoolBounds = { ...bounds, addressShare: 1, projectShare: 1, keepsAll: true }
+        await reopen(keeping)
+        const replays = await fill({ category: 'replay' })
+        expect((await putOne(spool, { bytes: SIZE })).result).toEqual({ kind: 'full', why: 'bound' })
+        expect((await spool.totals()).envelopes).toBe(replays.length)
+        const [lease] = await takeAll(spool, 1)
+        if (lease) await spool.finish(lease)
+        expect(await putOne(spool, { bytes: SIZE })).toMatchObject({
+          result: { kind: 'stored', evicted: [] },
+        })
+      })
+
+      it('gives up nothing for one that does not fit at all', async () => {
+        await reopen({ ...bounds, addressShare: 1, projectShare: 1 })
+        const replays = await fill({ category: 'replay' })
+        const body = randomBytes(100_001)
+        const huge = await waitingOf(body)
+        expect((await spool.put(huge, inOne(body), 0)).kind).toBe('full')
+        expect((await spool.totals()).envelopes).toBe(replays.length)
+      })
+
+      it('takes more when something has come to its end', async () => {
+        await reopen({ ...bounds, addressShare: 1, projectShare: 1 })
+        await fill({})
+        const [lease] = await takeAll(spool, 1)
+        if (lease) await spool.finish(lease)
+        await store(spool, { bytes: SIZE })
+      })
+
+      it('leaves no address more than its share, over all replicas, and others theirs', async () => {
+        await reopen(bounds)
+        const other = await opened.spool()
+        const flood = { network: '203.0.113.7', bytes: SIZE }
+        const results = []
+        for (let i = 0; i < 12; i++) results.push((await putOne(i % 2 ? spool : other, flood)).result)
+        expect(results.at(-1)).toEqual({ kind: 'full', why: 'address-share' })
+        const stored = results.filter(({ kind }) => kind === 'stored').length
+        expect(stored).toBeLessThanOrEqual(4)
+        expect(stored).toBeGreaterThan(0)
+        await store(spool, { network: '198.51.100.9', bytes: SIZE })
+        await store(spool, { network: '', bytes: SIZE })
+      })
+
+      it('counts what is kept beside a body too: large headers take room as bodies do', async () => {
+        await reopen(bounds)
+        const flood = { network: '203.0.113.7', bytes: 10, headers: ['referer', 'x'.repeat(SIZE)] }
+        const results = []
+        for (let i = 0; i < 12; i++) results.push((await putOne(spool, flood)).result)
+        expect(results.at(-1)).toEqual({ kind: 'full', why: 'address-share' })
+        expect(results.filter(({ kind }) => kind === 'stored').length).toBeLessThanOrEqual(4)
+      })
+
+      it('leaves no project more than its share, and others theirs', async () => {
+        await reopen(bounds)
+        const stored = await fill({})
+        expect(stored.length).toBeLessThanOrEqual(7)
+        expect((await putOne(spool, { bytes: SIZE })).result).toEqual({ kind: 'full', why: 'project-share' })
+        await store(spool, { project: OTHER_PROJECT, bytes: SIZE })
+      })
+    })
+
+    it('gives up what is less important of a project that has its share, and nothing of others', async () => {
+      await reopen({ bytes: 100_000, addressShare: 1, projectShare: 0.5 })
+      const replays = []
+      for (let n = 0; n < 3; n++) replays.push(await store(spool, { bytes: 9_000, category: 'replay' }))
+      await store(spool, { bytes: 9_000, category: 'replay', project: OTHER_PROJECT })
+      const evicted: Waiting[] = []
+      for (let n = 0; n < 5; n++) {
+        const { result } = await putOne(spool, { bytes: 9_000 })
+        if (result.kind === 'stored') evicted.push(...result.evicted)
+      }
+      expect(evicted.map(plain)).toEqual(replays)
+      const left = (await spool.totals()).byProject.map(({ project, category }) => [project, category])
+      expect(left.sort()).toEqual([
+        [PROJECT, 'error'],
+        [OTHER_PROJECT, 'replay'],
+      ])
+    })
+
+    describe('expires', () => {
+      it('what arrived before a time, once, and tells it', async () => {
+        const old = [await store(spool), await store(spool, { category: 'replay', bytes: 2 * MIB })]
+        const young = await store(spool)
+        expect((await spool.expire(young.received)).map(plain).sort(byAge)).toEqual(old)
+        expect(await (await opened.spool()).expire(young.received)).toEqual([])
+        expect(keysOf(await takeAll(spool, 1))).toEqual([young.key])
+        await expectNothing(spool)
+      })
+
+      it('however many there are, each once between two that do it at one time', async () => {
+        const other = await opened.spool()
+        const old: Waiting[] = []
+        while (old.length < 1_200)
+          old.push(...(await Promise.all(Array.from({ length: 100 }, () => store(spool)))))
+        const young = await store(spool)
+        const told: Waiting[] = []
+        for (let some = [young]; some.length > 0; told.push(...some))
+          some = (await Promise.all([spool, other].map((each) => each.expire(young.received)))).flat()
+        expect(keysOf(told).sort()).toEqual(keysOf(old).sort())
+        expect(await spool.totals()).toMatchObject({ envelopes: 1 })
+      })
+    })
+
+    describe('counts', () => {
+      it('nothing when nothing waits', async () => {
+        expect(await spool.totals()).toEqual({ envelopes: 0, bytes: 0, byProject: [], paused: [] })
+      })
+
+      it('by project and category, with the age of the oldest, whatever has gone', async () => {
+        const gone = await store(spool, { network: '203.0.113.7' })
+        const oldest = await store(spool, { category: 'session', bytes: 50 })
+        const young = await store(spool, { category: 'session', bytes: 70 })
+        const large = await store(spool, { project: OTHER_PROJECT, bytes: 2 * MIB })
+        const [lease] = await takeAll(spool, 1, LONG_MS, [{ project: PROJECT, heldBack: ['session'] }])
+        expect(lease?.key).toBe(gone.key)
+        if (lease) await spool.finish(lease)
+        const { byProject, ...all } = await (await opened.spool()).totals()
+        const sessions = opened.weigh(oldest) + opened.weigh(young)
+        expect(all).toEqual({
+          ...{ envelopes: 3, bytes: expect.any(Number), oldest: oldest.received, paused: [] },
+        })
+        expect(all.bytes).toBeGreaterThan(2 * MIB + 120)
+        expect(all.bytes).toBeLessThanOrEqual(sessions + opened.weigh(large))
+        expect(byProject).toHaveLength(2)
+        expect(byProject).toContainEqual({
+          project: PROJECT,
+          category: 'session',
+          envelopes: 2,
+          bytes: sessions,
+          oldest: oldest.received,
+        })
+        expect(byProject).toContainEqual({
+          ...{ project: OTHER_PROJECT, category: 'error', envelopes: 1, bytes: opened.weigh(large) },
+          oldest: large.received,
+        })
+      })
+    })
+
+    operatorPromises(() => ({ store: opened, spool }))
+  })
+}
+
+function byAge(a: Waiting, b: Waiting): number {
+  return a.received - b.received
+}

@@ -1,0 +1,32 @@
+/** A SQLite spool in a folder of its own, for the promises to be tried on. */
+
+import { join } from 'node:path'
+import type { Spool } from '../../../tunnel/src/spool/spool.ts'
+import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
+import { weightOf } from '../../../tunnel/src/spool/sqlite/entry-size.ts'
+import { makeFolder } from '../temporary-folder.ts'
+import type { OpenStore } from './promises.ts'
+
+const FILE_BYTES = 1024 * 1024 // what is larger lies beside the database
+
+export const openStore: OpenStore = async (bounds) => {
+  const folder = await makeFolder()
+  const open = new Set<Spool>()
+  const closeAll = async () => {
+    await Promise.all([...open].map((spool) => spool.close()))
+    open.clear()
+  }
+  return {
+    async spool() {
+      const spool = await openSqliteSpool(join(folder.path, 'spool.db'), bounds)
+      open.add(spool)
+      return spool
+    },
+    closeAll,
+    weigh: (waiting) => weightOf(waiting.bytes > FILE_BYTES ? { ...waiting, file: 'large' } : waiting),
+    async [Symbol.asyncDispose]() {
+      await closeAll()
+      await folder[Symbol.asyncDispose]()
+    },
+  }
+}

@@ -1,0 +1,26 @@
+/**
+ * A process that puts envelopes into a SQLite spool: `writer-process.ts <file> <how many> <at a time>`. It writes `opened <id>`, and
+ * `stored <key>` when a put has resolved, at once and unbuffered, so that nothing it has said can be lost with it.
+ */
+
+import { randomBytes } from 'node:crypto'
+import { writeSync } from 'node:fs'
+import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
+import { ENVELOPE_BYTES, inOne, LARGE_BYTES, LARGE_EVERY, PLENTY, waitingOf } from './entries.ts'
+
+const [file = '', many = '1', atATime = '1'] = process.argv.slice(2)
+const spool = await openSqliteSpool(file, PLENTY)
+writeSync(1, `opened ${spool.id}\n`)
+
+let left = Number(many)
+await Promise.all(Array.from({ length: Number(atATime) }, putOn))
+await spool.close()
+
+async function putOn(): Promise<void> {
+  while (left-- > 0) {
+    const body = randomBytes(left % LARGE_EVERY === 0 ? LARGE_BYTES : ENVELOPE_BYTES)
+    const waiting = await waitingOf(body)
+    const { kind } = await spool.put(waiting, inOne(body), 0)
+    writeSync(1, `${kind} ${waiting.key}\n`)
+  }
+}

@@ -1,0 +1,58 @@
+/** An admin port whose answers a test makes: what a real tunnel does only when something is broken or slow. */
+
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { ReplicaStatus } from '../../../tunnel/src/contract.ts'
+
+/** By method and path, like `GET /inbox`. */
+export type Answers = Record<string, (request: IncomingMessage, response: ServerResponse) => void>
+
+export type FakeTunnel = Awaited<ReturnType<typeof startFakeTunnel>>
+
+/** Answers `/status` and `/metrics` as one of this name would that has counted nothing, unless `answers` say otherwise. `await using` ends it. */
+export async function startFakeTunnel(
+  replica: string,
+  answers: Answers = {},
+  { port = 0, status = {} }: { port?: number; status?: Partial<ReplicaStatus> } = {},
+) {
+  const asked: string[] = []
+  const all: Answers = {
+    'GET /status': (_, response) => response.end(JSON.stringify({ ...QUIET, replica, ...status })),
+    'GET /metrics': (_, response) => response.end(),
+    ...answers,
+  }
+  const server = createServer((request, response) => {
+    const [path = ''] = (request.url ?? '').split('?')
+    asked.push(`${request.method} ${request.url}`)
+    const answer = all[`${request.method} ${path}`]
+    if (answer) answer(request, response)
+    else response.writeHead(404).end()
+  })
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address() as AddressInfo
+  return {
+    adminUrl: `http://127.0.0.1:${address.port}`,
+    port: address.port,
+    /** Method and path with query of each request, in the order they came. */
+    asked,
+    async [Symbol.asyncDispose](): Promise<void> {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+const QUIET: Omit<ReplicaStatus, 'replica'> = {
+  version: '0.0.0',
+  since: 0,
+  settings: {},
+  projects: [],
+  inFlight: 0,
+  limits: [],
+  upstreams: [],
+  addresses: 0,
+  warnings: [],
+}

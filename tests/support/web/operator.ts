@@ -1,0 +1,80 @@
+/** An operator of the tests, the web that has a console for them, and how they sign in, as a browser's form would. */
+
+import { EventSourceParserStream } from 'eventsource-parser/stream'
+import type { Glance } from '../../../web/lib/console/glance.ts'
+import { TOKEN } from '../tunnel/tunnel.ts'
+import { startWeb, type Web } from './web.ts'
+
+export const PASSWORD = 'correct-horse-battery'
+
+const COOKIE = /^culvert_console=([^;]+)/
+
+/** Starts a web whose console asks these tunnels. `await using` stops it. */
+export function startWebOver(...tunnels: readonly { adminUrl: string }[]): Promise<Web> {
+  return startWeb({
+    OPERATOR_PASSWORD: PASSWORD,
+    ADMIN_TOKEN: TOKEN,
+    TUNNEL_ADMIN: tunnels.map(({ adminUrl }) => new URL(adminUrl).host).join(),
+  })
+}
+
+export type SignIn = {
+  status: number
+  location: string | null
+  setCookie: string | null
+  cookie: string | undefined
+}
+
+export type SignInOptions = { password?: string; to?: string; headers?: Record<string, string> }
+
+/** Posts the form of the sign-in page; `cookie` is what a browser would send from then on. */
+export async function signIn(
+  url: string,
+  { password = PASSWORD, to, headers = {} }: SignInOptions = {},
+): Promise<SignIn> {
+  const response = await fetch(`${url}/console/session`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { origin: new URL(url).origin, ...headers },
+    body: new URLSearchParams({ password, ...(to && { to }) }),
+  })
+  const setCookie = response.headers.get('set-cookie')
+  const value = COOKIE.exec(setCookie ?? '')?.[1]
+  return {
+    status: response.status,
+    location: response.headers.get('location'),
+    setCookie,
+    cookie: value && `culvert_console=${value}`,
+  }
+}
+
+/** Asks as somebody with this cookie, following no redirect. */
+export function get(url: string, cookie?: string): Promise<Response> {
+  return fetch(url, { redirect: 'manual', headers: cookie ? { cookie } : {} })
+}
+
+/** What the overview is told by server-sent events, the first time that `holds`; whoever is signed out meanwhile hears no more. */
+export async function lookUntil(
+  url: string,
+  cookie: string | undefined,
+  holds: (glance: Glance) => boolean,
+  timeout = 30_000,
+): Promise<Glance> {
+  const signal = AbortSignal.timeout(timeout)
+  const response = await fetch(`${url}/console/live`, { headers: cookie ? { cookie } : {}, signal })
+  if (!response.ok || !response.body) throw new Error(`/console/live answered ${response.status}`)
+  const texts = response.body as ReadableStream<BufferSource>
+  const events = texts.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
+  let last: Glance | undefined
+  try {
+    for await (const { data } of events) {
+      last = JSON.parse(data).glance as Glance
+      if (holds(last)) return last
+    }
+  } catch (error) {
+    throw new Error(`after ${timeout} ms it still does not hold: ${holds}; ${JSON.stringify(last)}`, {
+      cause: error,
+    })
+  }
+  throw new Error('/console/live has ended')
+}
