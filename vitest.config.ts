@@ -1,4 +1,4 @@
-/** How the tests run: light ones side by side, those that start a whole site one after the other, and last those that do so in containers. */
+/** Layers of tests, as projects: those in parallel run first, then those that start whole sites, one at a time. */
 
 import { defineConfig } from 'vitest/config'
 
@@ -9,43 +9,43 @@ const shared = {
   expect: { poll: { timeout: 30 * 1000 } },
 }
 
-// Each of these starts browsers, servers or containers: together they would starve each other on two cores.
-const HEAVY = ['bench/delivery', 'browser', 'doctor', 'outage', 'security', 'stack', 'start'].map(
-  (folder) => `tests/${folder}/**/*.test.ts`,
-)
-const STACK = ['tests/security/tunnel-cost.test.ts', 'tests/stack/**/*.test.ts', 'tests/start/docker.test.ts']
+const inParallel = { ...shared, maxWorkers: 2, sequence: { groupOrder: 0 } }
 
+// Each starts browsers, servers or containers: two at a time would starve each other on two cores.
 const oneByOne = {
+  ...shared,
   fileParallelism: false,
   testTimeout: 120 * 1000, // 2 min
   hookTimeout: 300 * 1000, // 5 min: a hook may build images
 }
+const SERIAL = ['bench/delivery', 'doctor', 'outage', 'security', 'start'].map(
+  (folder) => `tests/process/${folder}/**/*.test.ts`,
+)
 
 export default defineConfig({
   test: {
     projects: [
+      { test: { ...inParallel, name: 'unit', include: ['tests/unit/**/*.test.ts'] } },
+      { test: { ...inParallel, name: 'contract', include: ['tests/contract/**/*.test.ts'] } },
       {
-        test: {
-          ...shared,
-          name: 'light',
-          include: ['tests/**/*.test.ts'],
-          exclude: [...HEAVY, '**/node_modules/**'], // the benchmark has its own
-          maxWorkers: 2,
-          sequence: { groupOrder: 0 },
-        },
+        test: { ...inParallel, name: 'process', include: ['tests/process/**/*.test.ts'], exclude: SERIAL },
       },
+      { test: { ...oneByOne, name: 'process-serial', include: SERIAL, sequence: { groupOrder: 1 } } },
       {
         test: {
-          ...shared,
           ...oneByOne,
-          name: 'heavy',
-          include: HEAVY,
-          exclude: STACK,
-          sequence: { groupOrder: 1 },
+          name: 'browser',
+          include: ['tests/browser/**/*.test.ts'],
+          sequence: { groupOrder: 2 },
         },
       },
       {
-        test: { ...shared, ...oneByOne, name: 'stack', include: STACK, sequence: { groupOrder: 2 } },
+        test: {
+          ...oneByOne,
+          name: 'stack',
+          include: ['tests/stack/**/*.test.ts'],
+          sequence: { groupOrder: 3 },
+        },
       },
     ],
   },

@@ -14,9 +14,10 @@ import { createTally, type Tally } from './tally.ts'
 const root = resolve(import.meta.dirname, '..')
 const env = readEnvironment(root)
 const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)])
-if (filter.length === 0) options.project ??= ['light', 'heavy'] // whole stacks in containers take long: npm run test:stack
+if (filter.length === 0) options.project ??= ['!stack'] // whole stacks in containers take long: npm run test:stack
 
-if (filter.length === 0) await bringAll() // who names files wants them at once; what they lack they build or skip
+const isUnitOnly = [options.project].flat().every((name) => name === 'unit') // in process: they need no program and no build
+if (filter.length === 0 && !isUnitOnly) await bringAll() // who names files wants them at once; what they lack they build or skip
 const tally = await runTests()
 const refused = tellSkips(tally.skips, env.CI ? readLeave(root) : undefined, console.log)
 console.log(`${tally.passed} passed, ${tally.failed} failed, ${tally.skips.size} skipped`)

@@ -1,0 +1,112 @@
+/** The spool on a cluster of three NATS servers, whose leader moves and is killed while replicas put and take. */
+
+import { jetstream, jetstreamManager } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
+import { describe, expect, it } from 'vitest'
+import { openMessages } from '../../../tunnel/src/spool/jetstream/messages.ts'
+import { openJetStreamSpool } from '../../../tunnel/src/spool/jetstream/store.ts'
+import type { Spool } from '../../../tunnel/src/spool/spool.ts'
+import { startNatsCluster } from '../../support/nats/cluster.ts'
+import { requires } from '../../support/requirements.ts'
+import { ALL, LONG_MS, PLENTY } from '../../support/spool/entries.ts'
+import { putOne, store, takeAll } from '../../support/spool/operations.ts'
+import { until } from '../../support/until.ts'
+
+const STREAM = 'CULVERT_SPOOL'
+const DAY_MS = 24 * 60 * 60 * 1000
+const MOVES = 3
+const PUTTERS = 16
+
+describe('The spool on three NATS servers', { ...requires('nats-server'), timeout: 300_000 }, () => {
+  it(`loses nothing it acknowledged when their leader moves ${MOVES} times, and is killed`, async () => {
+    await using cluster = await startNatsCluster()
+    const address = { servers: cluster.servers, tls: false, replicas: 3, credentials: undefined }
+    const open = () => openAtLast(() => openJetStreamSpool(address, { ...PLENTY, ageMs: DAY_MS }, Date.now))
+    const spools = await Promise.all([open(), open()])
+    expect((await cluster.jsm.streams.info(STREAM)).config.num_replicas).toBe(3)
+
+    const acknowledged = new Set<string>()
+    let putting = true
+    const putOn = async (spool: Spool) => {
+      while (putting) {
+        const put = await putOne(spool, { bytes: 3_300 }).catch(() => undefined) // it was not acknowledged
+        if (put?.result.kind === 'stored') acknowledged.add(put.waiting.key)
+      }
+    }
+    const puts = Array.from({ length: PUTTERS }, (_, i) => putOn(spools[i % 2] as Spool))
+    const more = async (many: number) => {
+      const before = acknowledged.size
+      await expect.poll(() => acknowledged.size, { timeout: 30_000 }).toBeGreaterThan(before + many)
+    }
+    await more(100)
+    for (let move = 0; move < MOVES; move++) {
+      await cluster.moveLeader(STREAM)
+      await more(100)
+    }
+    const restart = await cluster.killLeader(STREAM)
+    await more(100)
+    restart()
+    await more(100)
+    putting = false
+    await Promise.all(puts)
+
+    const taken = new Set<string>()
+    await expect
+      .poll(() => drain(spools[0] as Spool, taken), { timeout: 120_000 }) // some ten thousand may have come
+      .toBe(0)
+    expect([...acknowledged].filter((key) => !taken.has(key))).toEqual([])
+    await Promise.all(spools.map((spool) => spool.close()))
+  })
+
+  it('goes on after an envelope was delivered again', async () => {
+    await using cluster = await startNatsCluster()
+    const address = { servers: cluster.servers, tls: false, replicas: 3, credentials: undefined }
+    const spool = await openAtLast(() => openJetStreamSpool(address, { ...PLENTY, ageMs: DAY_MS }, Date.now))
+    await store(spool)
+    for (const lease of await takeAll(spool, 1)) await spool.postpone(lease, Date.now() - 1)
+    const [again] = await takeAll(spool, 1)
+    expect(again?.attempts).toBe(2)
+    if (again) await spool.finish(again)
+    await store(spool)
+    await takeAll(spool, 1)
+    await spool.close()
+  })
+
+  it('finds a message by its name, and stores nothing by asking', async () => {
+    await using cluster = await startNatsCluster()
+    const address = { servers: cluster.servers, tls: false, replicas: 3, credentials: undefined }
+    const spool = await openAtLast(() => openJetStreamSpool(address, { ...PLENTY, ageMs: DAY_MS }, Date.now))
+    const nc = await connect({ servers: cluster.servers })
+    const messages = openMessages(jetstream(nc), await jetstreamManager(nc))
+    const [subject, body] = ['spool-part.1_test', Buffer.from('part')]
+    const { seq } = await messages.publish(subject, body, undefined, 'known')
+    for (const name of ['known', 'unknown', 'unknown', 'known'])
+      expect(await messages.published(subject, name)).toBe(name === 'known' ? seq : undefined)
+    expect((await messages.publish(subject, body, undefined, 'unknown')).seq).toBe(seq + 1)
+    await nc.close()
+    await spool.close()
+  })
+})
+
+/** Servers that have just found each other leave a question unanswered now and then; a tunnel asks again too. */
+async function openAtLast(open: () => Promise<Spool>): Promise<Spool> {
+  const opened: Spool[] = []
+  await until(async () => {
+    opened.push(
+      ...(await open().then(
+        (spool) => [spool],
+        () => [],
+      )),
+    )
+    return opened.length > 0
+  })
+  return opened[0] as Spool
+}
+
+/** How many wait after a round. */
+async function drain(spool: Spool, taken: Set<string>): Promise<number> {
+  const leases = await spool.take(256, LONG_MS, ALL)
+  for (const { key } of leases) taken.add(key)
+  await Promise.all(leases.map((lease) => spool.finish(lease)))
+  return (await spool.totals()).envelopes
+}

@@ -1,0 +1,79 @@
+/** That the NATS server, with the configuration we ship, has synced what it acknowledges: strace sees it, no kill could show it. */
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { NATS_CONFIG, type Nats } from '../../support/nats/nats.ts'
+import { requires } from '../../support/requirements.ts'
+import { PLENTY } from '../../support/spool/entries.ts'
+import { openStore } from '../../support/spool/jetstream-spool.ts'
+import { putOne } from '../../support/spool/operations.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+import { until } from '../../support/until.ts'
+
+const PUTS = 10
+
+describe('An acknowledgement of NATS', { ...requires('nats-server', 'strace'), timeout: 60_000 }, () => {
+  it('comes after a sync of what it acknowledges', async () => {
+    expect(await acknowledgements(NATS_CONFIG)).toEqual({ said: PUTS, unsynced: 0 })
+  })
+
+  it('does not with the interval that NATS has by default, which this test would tell', async () => {
+    await using folder = await makeFolder()
+    const lax = (await readFile(NATS_CONFIG, 'utf8')).replace(/sync_interval: always/, '')
+    await writeFile(join(folder.path, 'lax.conf'), lax)
+    const { said, unsynced } = await acknowledgements(join(folder.path, 'lax.conf'))
+    expect(said).toBe(PUTS)
+    expect(unsynced).toBeGreaterThan(0)
+  })
+})
+
+/** How many a server acknowledges of `PUTS` puts, one after the other, and how many of these it had not synced. */
+async function acknowledgements(config: string): Promise<{ said: number; unsynced: number }> {
+  await using folder = await makeFolder()
+  await using store = await openStore(PLENTY, { config })
+  const spool = await store.spool()
+  await putOne(spool)
+  const trace = join(folder.path, 'trace')
+  const detach = await attach(store.nats, trace)
+  for (let i = 0; i < PUTS; i++) await putOne(spool)
+  await detach()
+  return readTrace(await readFile(trace, 'utf8'))
+}
+
+/** Follows every thread of the server from when it resolves. */
+async function attach(nats: Nats, trace: string): Promise<() => Promise<void>> {
+  const calls = 'trace=write,pwrite64,writev,pwritev,fsync,fdatasync,sendto,sendmsg'
+  const args = ['-f', '-y', '-s', '4096', '-e', calls, '-o', trace, '-p', String(nats.pid())]
+  const strace = spawn('strace', args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  let said = ''
+  strace.stderr.on('data', (chunk: Buffer) => {
+    said += chunk
+  })
+  await until(async () => said.includes('attached'))
+  return async () => {
+    strace.kill('SIGINT')
+    await once(strace, 'close')
+  }
+}
+
+/** Of the acknowledgements sent: how many, and before how many a write to a block of messages stood that no sync had completed on. */
+function readTrace(trace: string): { said: number; unsynced: number } {
+  const counts = { said: 0, unsynced: 0 }
+  const unsynced = new Set<string>()
+  const syncing = new Map<string, string>() // by thread
+  for (const line of trace.split('\n')) {
+    const [, thread = '', call = ''] = /^(\d+)\s+(.*)$/.exec(line) ?? []
+    const path = /^\w+\(\d+<([^>]+)>/.exec(call)?.[1] ?? ''
+    if (/^p?write(v|64)?\(/.test(call) && path.endsWith('.blk')) unsynced.add(path)
+    if (/^f(data)?sync\(/.test(call)) syncing.set(thread, path)
+    if (/f(data)?sync.*= 0$/.test(call)) unsynced.delete(syncing.get(thread) ?? '')
+    const answers = call.split('\\"stream\\":\\"CULVERT_SPOOL\\"').length - 1
+    if (answers === 0 || path.endsWith('.blk') || !call.includes('\\"seq\\":')) continue
+    counts.said += answers
+    counts.unsynced += unsynced.size > 0 ? answers : 0
+  }
+  return counts
+}

@@ -1,0 +1,208 @@
+/** The spool's SQLite file, in the hands of processes that start together, are killed, or are of another version. */
+
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { identify } from '../../../tunnel/src/envelope/dedupe-key.ts'
+import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
+import { weightOf } from '../../../tunnel/src/spool/sqlite/entry-size.ts'
+import { SCHEMA_VERSION } from '../../../tunnel/src/spool/sqlite/schema.ts'
+import { NODE } from '../../support/node.ts'
+import { startProgram } from '../../support/program.ts'
+import { requires } from '../../support/requirements.ts'
+import { PLENTY } from '../../support/spool/entries.ts'
+import { bytesOf, store, takeAll } from '../../support/spool/operations.ts'
+import { readTrace } from '../../support/strace.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+
+const ROUNDS = 20
+const KILLS = 10
+
+describe('Four processes that open one file', () => {
+  it(`at once where none is yet all succeed, ${ROUNDS} times`, { timeout: 120_000 }, async () => {
+    await using folder = await makeFolder()
+    await using processes = new AsyncDisposableStack()
+    const four = await Promise.all(Array.from({ length: 4 }, () => startOpening(processes)))
+    for (let round = 0; round < ROUNDS; round++) {
+      const file = join(folder.path, String(round), 'spool.db')
+      const answers = await Promise.all(four.map((each) => each(file)))
+      expect(answers).toEqual(['stored', 'stored', 'stored', 'stored'])
+      expect(keysIn(file).size).toBe(4)
+    }
+  })
+})
+
+describe('A process that is killed while it puts', () => {
+  it(`leaves a file that is whole, with all that it had said was stored, ${KILLS} times`, {
+    timeout: 120_000,
+  }, async () => {
+    await using folder = await makeFolder()
+    const file = join(folder.path, 'spool.db')
+    const said = new Set<string>()
+    for (let kill = 0; kill < KILLS; kill++) {
+      const putting = startProgram(
+        'The putter',
+        NODE,
+        ['tests/support/spool/writer-process.ts', file, '1000000', '8'],
+        {},
+      )
+      const lines = kill === 0 ? 0 : Math.floor(Math.random() * 400)
+      await putting.line(() => putting.stdout.length > lines, 30_000)
+      await sleep(Math.random() * 20)
+      await putting.kill()
+      for (const line of putting.stdout) if (line.startsWith('stored ')) said.add(line.slice(7))
+      expect(integrityOf(file)).toEqual(['ok'])
+      const kept = keysIn(file)
+      expect([...said].filter((key) => !kept.has(key))).toEqual([])
+    }
+    expect(said.size).toBeGreaterThan(KILLS)
+    await expectWhole(file)
+  })
+})
+
+describe(
+  'Between the write and the word that it is stored stands a completed sync',
+  requires('strace'),
+  () => {
+    const trace = async (script: string, ...args: string[]) => {
+      await using folder = await makeFolder()
+      const [file, log] = [join(folder.path, 'spool.db'), join(folder.path, 'trace')]
+      await (await openSqliteSpool(file, PLENTY)).close()
+      const calls = 'trace=write,writev,pwrite64,pwritev,fsync,fdatasync,rename,renameat,renameat2'
+      const traced = [
+        '-f',
+        '-y',
+        '-s',
+        '64',
+        '-e',
+        calls,
+        '-o',
+        log,
+        NODE,
+        `tests/support/spool/${script}`,
+        file,
+        ...args,
+      ]
+      const { code } = await startProgram('strace', 'strace', traced, {}).exited
+      expect(code).toBe(0)
+      return readTrace(readFileSync(log, 'utf8'), folder.path)
+    }
+
+    it('for rows, for files beside them, and for their folder', { timeout: 60_000 }, async () => {
+      expect(await trace('writer-process.ts', '60', '1')).toEqual({ said: 60, unsynced: 0 })
+    })
+
+    it('which this test would miss where SQLite does not sync', { timeout: 60_000 }, async () => {
+      expect(await trace('writer-process-unsynced.ts', '10')).toEqual({ said: 10, unsynced: 10 })
+    })
+  },
+)
+
+describe('A file of another version', () => {
+  it('that is newer is refused in words', async () => {
+    await using folder = await makeFolder()
+    const file = join(folder.path, 'spool.db')
+    await (await openSqliteSpool(file, PLENTY)).close()
+    changeSchema(file)
+    await expect(openSqliteSpool(file, PLENTY)).rejects.toThrow(
+      `SPOOL_URL: "${file}" was written by a newer Culvert (schema ${SCHEMA_VERSION + 1}, this one knows ${SCHEMA_VERSION}); run that version, or let it drain the file first`,
+    )
+  })
+
+  it('that is older is brought up to date, with all that waits in it', async () => {
+    await using folder = await makeFolder()
+    const file = join(folder.path, 'spool.db')
+    const before = await openSqliteSpool(file, PLENTY)
+    const put = [await store(before), await store(before)]
+    await before.close()
+    makeOld(file)
+    const spool = await openSqliteSpool(file, PLENTY)
+    await spool.pause()
+    expect((await spool.list({ order: 'oldest', limit: 3 })).map(({ key }) => key)).toEqual(
+      put.map(({ key }) => key),
+    )
+    await spool.resume()
+    expect(await takeAll(spool, 2)).toHaveLength(2)
+    await spool.close()
+  })
+
+  it('that a newer one has added to goes on being used by who had it open', async () => {
+    await using folder = await makeFolder()
+    const file = join(folder.path, 'spool.db')
+    const spool = await openSqliteSpool(file, PLENTY)
+    const before = await store(spool)
+    changeSchema(file)
+    const after = await store(spool)
+    const leases = await takeAll(spool, 2)
+    expect(leases.map(({ key }) => key)).toEqual([before.key, after.key])
+    for (const lease of leases) await spool.finish(lease)
+    expect(await spool.totals()).toMatchObject({ envelopes: 0, bytes: 0 })
+    await spool.close()
+  })
+})
+
+/** Starts a process of `tests/support/spool/opener-process.ts`, and gives what has it open a file. */
+async function startOpening(processes: AsyncDisposableStack): Promise<(file: string) => Promise<string>> {
+  const child = fork(new URL('../../support/spool/opener-process.ts', import.meta.url), {
+    execPath: NODE,
+    execArgv: [],
+    stdio: 'inherit',
+  })
+  processes.defer(async () => {
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  })
+  await once(child, 'message')
+  return async (file) => {
+    child.send(file)
+    const [answer] = await once(child, 'message')
+    return answer
+  }
+}
+
+/** As the first version left it. */
+function makeOld(file: string): void {
+  using db = new DatabaseSync(file, { timeout: 10_000 })
+  db.exec(`DROP INDEX envelopes_age; ALTER TABLE envelopes DROP COLUMN put_off; DROP TABLE pauses;
+    PRAGMA user_version = 1`)
+}
+
+/** As an additive migration would. */
+function changeSchema(file: string): void {
+  using db = new DatabaseSync(file, { timeout: 10_000 })
+  db.exec(`ALTER TABLE envelopes ADD COLUMN more TEXT; CREATE TABLE more (id INTEGER) STRICT;
+    CREATE INDEX more_network ON envelopes (network); PRAGMA user_version = ${SCHEMA_VERSION + 1}`)
+}
+
+function keysIn(file: string): Set<string> {
+  using db = new DatabaseSync(file, { timeout: 10_000 })
+  return new Set(
+    db
+      .prepare('SELECT key FROM envelopes')
+      .all()
+      .map(({ key }) => String(key)),
+  )
+}
+
+function integrityOf(file: string): unknown[] {
+  using db = new DatabaseSync(file, { timeout: 10_000 })
+  return db
+    .prepare('PRAGMA integrity_check')
+    .all()
+    .map((row) => row.integrity_check)
+}
+
+/** Every body is the one that its key was made of, and the totals are those of what is there. */
+async function expectWhole(file: string): Promise<void> {
+  const spool = await openSqliteSpool(file, PLENTY)
+  const { envelopes, bytes } = await spool.totals()
+  const leases = await takeAll(spool, envelopes)
+  expect(leases.reduce((sum, lease) => sum + weightOf(lease), 0)).toBe(bytes)
+  for (const lease of leases)
+    expect(await identify(lease.project, await bytesOf(await spool.read(lease)))).toBe(lease.key)
+  await spool.close()
+}

@@ -1,0 +1,45 @@
+/** The benchmark of delivery as a check of correctness: what happens in the pages and what arrives are held against each other. */
+
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseHTML } from 'linkedom'
+import { describe, expect, it } from 'vitest'
+import type { Results } from '../../../bench/delivery/results.ts'
+import { sumOf } from '../../../bench/delivery/sums.ts'
+import { NODE } from '../../../support/node.ts'
+import { startProgram } from '../../../support/program.ts'
+import { requires } from '../../../support/requirements.ts'
+import { makeFolder } from '../../../support/temporary-folder.ts'
+
+const AWAY = 'Sentry away for 30 s'
+const NOTHING_WRONG = 'nothing wrong'
+const FAILING = 'Sentry failing, one 500 in three'
+
+describe('the benchmark of delivery', requires('chromium', 'nginx'), () => {
+  it('counts in the page what happened and at Sentry what arrived, and all of it arrives by Culvert, while others lose what Sentry fails to take', async () => {
+    await using folder = await makeFolder()
+    const args = ['tests/bench/delivery/delivery.ts', '--quick', '--out', folder.path]
+    const bench = startProgram('The benchmark', NODE, args, {})
+    const { code } = await bench.exited
+    expect({ code, said: code === 0 ? [] : bench.stderr }).toEqual({ code: 0, said: [] })
+
+    const { situations }: Results = JSON.parse(await readFile(join(folder.path, 'delivery.json'), 'utf8'))
+    expect(situations).toHaveLength(4)
+    for (const { title, rounds } of situations) {
+      const { made, handed, arrived } = sumOf(rounds, 'culvert')
+      expect({ title, handed, arrived }).toEqual({ title, handed: made, arrived: made })
+      for (const way of ['direct', 'handler'] as const) {
+        const other = sumOf(rounds, way)
+        if (title === FAILING) expect(other.arrived, way).toBeLessThan(other.handed)
+        if (title === NOTHING_WRONG) expect(other.arrived, way).toBe(other.handed)
+      }
+    }
+
+    const tables = await readFile(join(folder.path, 'delivery.md'), 'utf8')
+    expect(bench.stdout.join('\n')).toContain(tables.trim())
+    for (const { title } of situations) expect(tables.split(`\n| ${title} |`)).toHaveLength(3)
+    expect(tables).not.toContain('NaN')
+    const { document } = parseHTML(await readFile(join(folder.path, 'delivery.svg'), 'utf8'))
+    expect(document.querySelector('title')?.textContent).toContain(`${AWAY}, Culvert: 100 %`)
+  }, 400_000) // beyond the benchmark's own bounds, which say what is missing
+})

@@ -1,0 +1,63 @@
+/** The benchmarks as checks of correctness: everybody counts alike. Nothing is said of speed. */
+
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseHTML } from 'linkedom'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { bringPeers } from '../../bench/peers.ts'
+import { NODE } from '../../support/node.ts'
+import { startProgram } from '../../support/program.ts'
+import { requires } from '../../support/requirements.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+
+const WAYS = [
+  'Culvert',
+  'Culvert behind its nginx',
+  'handleTunnelRequest on Hono',
+  'Next.js rewrite',
+  'nginx proxy_pass alone',
+  'bare node:http + undici',
+]
+const SITUATIONS = ['100 project', '2 replica', 'console open', 'while spooling', 'while draining']
+
+describe('the benchmark of an envelope', requires('proc', 'nginx'), () => {
+  beforeAll(bringPeers, 300_000) // 5 min: it installs and builds a Next.js app, once
+
+  it('counts every envelope at the sink, in the log, in the metrics and in the receipts, and gives table, figures and picture', async () => {
+    await using folder = await makeFolder()
+    const args = ['tests/bench/tunnel.ts', '--quick', '--out', folder.path]
+    const bench = startProgram('The benchmark', NODE, args, {})
+    const { code } = await bench.exited
+    expect({ code, said: code === 0 ? [] : bench.stderr }).toEqual({ code: 0, said: [] })
+
+    const table = await readFile(join(folder.path, 'cost.md'), 'utf8')
+    expect(bench.stdout.join('\n')).toContain(table)
+    expect(table).not.toContain('NaN')
+    for (const title of WAYS)
+      expect(table.split('\n').filter((row) => row.startsWith(`| ${title} |`))).toHaveLength(3)
+    for (const title of SITUATIONS) expect(table).toContain(`\n| ${title}`)
+
+    const { sideBySide, outages } = JSON.parse(await readFile(join(folder.path, 'cost.json'), 'utf8'))
+    expect(Object.keys(sideBySide[0].rounds[0])).toHaveLength(WAYS.length)
+    expect(outages[0].spooling.posts).toBe(200)
+
+    const picture = await readFile(join(folder.path, 'cost.svg'), 'utf8')
+    const { document } = parseHTML(picture)
+    expect(document.querySelector('svg > title')?.textContent).toContain('3.3 KB error, Culvert: ')
+    expect(document.querySelectorAll('[aria-label=bar] rect')).toHaveLength(2 * WAYS.length)
+  }, 240_000) // 4 min: the machine may be busy
+})
+
+it('the benchmark of a whole site carries an outage, and tells what nginx, the tunnel and the disk took', {
+  ...requires('proc', 'nginx'),
+  timeout: 60_000,
+}, async () => {
+  const bench = startProgram('The benchmark', NODE, ['tests/bench/site.ts', '--quick'], {})
+  const { code } = await bench.exited
+  expect({ code, said: code === 0 ? [] : bench.stderr }).toEqual({ code: 0, said: [] })
+  const figures = bench.stdout.flatMap((line) => /^\| (.+: .+) \| ([\d.]+) \|$/.exec(line)?.slice(1) ?? [])
+  expect(figures.filter((_, i) => i % 2 === 0)).toHaveLength(9)
+  expect(
+    Number(figures[figures.indexOf('in an outage: disk, KB an envelope of 3.3 KB') + 1]),
+  ).toBeGreaterThan(3)
+})

@@ -1,0 +1,457 @@
+/** The Kubernetes manifests: valid, whole in themselves, and of one mind with compose. */
+
+import { execFile, spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { BlockList, isIP } from 'node:net'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
+import type { IIPBlock, INetworkPolicy, INetworkPolicyPeer } from 'kubernetes-models/networking.k8s.io/v1'
+import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { readConfig } from '../../../tunnel/src/config/config.ts'
+import { parseNatsUrl } from '../../../tunnel/src/spool/jetstream/nats-url.ts'
+import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
+import {
+  configOf,
+  containersOf,
+  environmentOf,
+  kustomization,
+  labelsOf,
+  type Manifest,
+  parseDocuments,
+  podOf,
+  readManifests,
+  servicesOf,
+  type Workload,
+  workloadsOf,
+} from '../../support/kubernetes/manifests.ts'
+import { ROOT } from '../../support/node.ts'
+import { NATS_PROGRAM, requires } from '../../support/requirements.ts'
+
+const SECRETS = {
+  SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2',
+  OPERATOR_PASSWORD: 'a password of twelve',
+  NATS_USER: 'culvert',
+  NATS_PASSWORD: '10k',
+}
+const DOMAIN = `.${kustomization.namespace}.svc.cluster.local`
+
+type Composed = {
+  environment?: Record<string, string>
+  networks: string[] | Record<string, unknown>
+  mem_limit: string
+  cpus: number
+  command?: string[]
+}
+const compose: {
+  services: Record<string, Composed>
+  networks: Record<string, { internal?: boolean } | null>
+} = parse(readFileSync(resolve(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true })
+
+const manifests = readManifests()
+const workloads = workloadsOf(manifests)
+const services = servicesOf(manifests)
+const workload = (name: string) => named(workloads, name)
+const ofKind = <T>(kind: string) => manifests.filter((manifest) => manifest.kind === kind) as (T & Manifest)[]
+
+describe('The Kubernetes manifests', () => {
+  it('are valid by the schemas of Kubernetes', async () => {
+    for (const manifest of manifests) {
+      const { apiVersion, kind } = manifest
+      const place = `kubernetes-models/${apiVersion}/${kind}`
+      const Model = (await import(/* @vite-ignore */ place))[kind]
+      expect(() => new Model(manifest).validate(), `${kind} ${manifest.metadata.name}`).not.toThrow()
+    }
+  })
+
+  it('hold no field that Kubernetes does not know', async () => {
+    // The types of the schemas know every field, and the compiler takes no other in a literal.
+    const literals = manifests.map((manifest, i) => {
+      const { apiVersion, kind } = manifest
+      return `import type { I${kind} as T${i} } from 'kubernetes-models/${apiVersion}'\nexport const m${i}: T${i} = ${JSON.stringify(manifest)}\n`
+    })
+    const folder = await mkdtemp(join(ROOT, 'node_modules/.manifests-'))
+    try {
+      await writeFile(join(folder, 'manifests.ts'), literals.join(''))
+      const options = ['--ignoreConfig', '--noEmit', '--strict', '--skipLibCheck', '--target', 'es2024']
+      const args = [...options, '--module', 'nodenext', '--types', '', join(folder, 'manifests.ts')]
+      const { stdout } = await promisify(execFile)(resolve(ROOT, 'node_modules/.bin/tsc'), args).catch(
+        (error) => error,
+      )
+      expect(stdout).toBe('')
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  it('are what kustomize makes of them', requires('kubectl'), () => {
+    const args = ['kustomize', '--load-restrictor', 'LoadRestrictionsNone', 'deploy/kubernetes']
+    const { stdout, stderr } = spawnSync('kubectl', args, { cwd: ROOT, encoding: 'utf8' })
+    expect(stderr).toBe('')
+    const built = parseDocuments(
+      stdout.replaceAll(/(name: culvert-(?:settings|nginx|nats))-[0-9a-z]{10}\b/g, '$1'),
+    )
+    const plain = (all: Manifest[]) =>
+      all
+        .map(({ metadata: { name, ...more }, ...rest }) => {
+          const { namespace: _, ...metadata } = { name, ...more } as Record<string, unknown>
+          return { ...rest, metadata }
+        })
+        .sort((a, b) => keyOf(a).localeCompare(keyOf(b)))
+    expect(plain(built)).toEqual(plain(manifests))
+  })
+
+  it('select pods that there are, and lead to ports that these have', () => {
+    for (const { spec, metadata } of services) {
+      const targets = workloads.filter((each) => matches(spec?.selector, labelsOf(each)))
+      expect(
+        targets.map((each) => each.metadata.name),
+        metadata.name,
+      ).toHaveLength(1)
+      for (const { port, targetPort } of spec?.ports ?? []) {
+        const found = containersOf(targets[0] as Workload)[0]?.ports?.find(({ name }) => name === targetPort)
+        expect(found, `${metadata.name} ${targetPort}`).toBeDefined()
+        if (metadata.name !== 'nginx') expect(found?.containerPort).toBe(port)
+      }
+    }
+    for (const { spec, metadata } of ofKind<IPodDisruptionBudget>('PodDisruptionBudget'))
+      expect(matches(spec?.selector?.matchLabels, labelsOf(workload(metadata.name)))).toBe(true)
+    const [scaler] = ofKind<IHorizontalPodAutoscaler>('HorizontalPodAutoscaler')
+    expect(scaler?.spec?.scaleTargetRef).toEqual({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      name: 'tunnel',
+    })
+    expect(workload('tunnel').spec).not.toHaveProperty('replicas')
+  })
+
+  it('run one web: another nginx would lead an operator to another one, that does not know them', () => {
+    expect(workload('web').spec).toMatchObject({
+      replicas: 1,
+      strategy: { rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+    })
+  })
+
+  it.each(workloads.map((each) => [each.metadata.name, each] as const))(
+    'run %s without rights, within limits, watched, and spread',
+    (name, each) => {
+      const pod = podOf(each)
+      expect(matches(each.spec?.selector.matchLabels, labelsOf(each))).toBe(true)
+      expect(pod).toMatchObject({
+        automountServiceAccountToken: false,
+        securityContext: {
+          runAsNonRoot: true,
+          runAsUser: expect.any(Number),
+          seccompProfile: { type: 'RuntimeDefault' },
+        },
+      })
+      expect(pod.securityContext?.runAsUser).toBeGreaterThan(0)
+      for (const { labelSelector } of pod.topologySpreadConstraints ?? [])
+        expect(matches(labelSelector?.matchLabels, labelsOf(each))).toBe(true)
+      expect(pod.topologySpreadConstraints?.map(({ topologyKey }) => topologyKey)).toContain(
+        'kubernetes.io/hostname',
+      )
+      expect(ofKind('PodDisruptionBudget').map(({ metadata }) => metadata.name)).toContain(name)
+
+      const [container, ...more] = containersOf(each)
+      expect(more).toEqual([])
+      expect(container?.image).toMatch(/^[^:]+:(?!latest)[\w.]+$/)
+      expect(container).toMatchObject({
+        securityContext: {
+          readOnlyRootFilesystem: true,
+          allowPrivilegeEscalation: false,
+          capabilities: { drop: ['ALL'] },
+        },
+        resources: { requests: { cpu: /\d/, memory: /\d/ }, limits: { cpu: /\d/, memory: /\d/ } },
+      })
+      const ports = (container?.ports ?? []).map(({ name }) => name)
+      for (const probe of [container?.readinessProbe, container?.livenessProbe])
+        expect(ports).toContain((probe?.httpGet ?? probe?.tcpSocket)?.port)
+      const [, seconds] = container?.lifecycle?.preStop?.exec?.command ?? []
+      expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(Number(seconds ?? 0) + 20) // compose's stop_grace_period
+      for (const { name, configMap, emptyDir } of pod.volumes ?? []) {
+        if (configMap)
+          expect(Object.keys(configOf(manifests, configMap.name ?? '')).length).toBeGreaterThan(0)
+        if (emptyDir)
+          expect([emptyDir.medium, emptyDir.sizeLimit], name).toEqual([
+            undefined,
+            expect.stringMatching(/Gi$/),
+          ]) // never memory
+      }
+      const mounted = container?.volumeMounts?.map(({ name }) => name).sort() ?? []
+      const claimed = 'volumeClaimTemplates' in (each.spec ?? {}) ? ['data'] : []
+      expect(mounted).toEqual([...(pod.volumes ?? []).map(({ name }) => name), ...claimed].sort())
+    },
+  )
+
+  it('let nobody talk with anybody that compose does not let', () => {
+    const networks = (name: string) => {
+      const { networks = [] } = compose.services[name] ?? {}
+      return Array.isArray(networks) ? networks : Object.keys(networks)
+    }
+    const share = (a: string, b: string) => networks(a).some((network) => networks(b).includes(network))
+    const names = workloads.map(({ metadata }) => metadata.name)
+    const ways = names.flatMap((from) =>
+      names.flatMap((to) => portsBetween(from, to).map((port) => `${from} → ${to}:${port}`)),
+    )
+    expect(ways.sort()).toEqual([
+      'nats → nats:cluster',
+      'nginx → tunnel:envelopes',
+      'nginx → web:http',
+      'tunnel → nats:client',
+      'web → nginx:inner',
+      'web → tunnel:admin',
+    ])
+    for (const way of ways) {
+      const [, from = '', to = ''] = /^(\w+) → (\w+)/.exec(way) ?? []
+      expect(from === to || share(from, to), way).toBe(true)
+    }
+  })
+
+  it('let the tunnel out and nobody else, and anybody in to nginx’ one port', () => {
+    const out = (name: string) =>
+      policiesOf(name).some(({ spec }) =>
+        spec?.egress?.some(({ to = [] }) => to.some(({ ipBlock }) => ipBlock?.cidr === '0.0.0.0/0')),
+      )
+    const composedOut = (name: string) => {
+      const { networks = [] } = compose.services[name] ?? {}
+      const all = Array.isArray(networks) ? networks : Object.keys(networks)
+      return all.some((network) => network !== 'edge' && !compose.networks[network]?.internal)
+    }
+    for (const { metadata } of workloads)
+      expect([metadata.name, out(metadata.name)]).toEqual([metadata.name, composedOut(metadata.name)])
+    const open = workloads.flatMap(({ metadata: { name } }) =>
+      policiesOf(name).flatMap(({ spec }) =>
+        (spec?.ingress ?? [])
+          .filter(({ from }) => from === undefined)
+          .flatMap(({ ports = [] }) => ports.map(({ port }) => `${name}:${port}`)),
+      ),
+    )
+    expect(open).toEqual(['nginx:http'])
+  })
+
+  it.each([
+    ['Sentry', '34.160.81.0', true],
+    ['Sentry over IPv6', '2600:1901:0:94b6::', true],
+    ['the metadata service', '169.254.169.254', false],
+    ['the metadata service of AWS over IPv6', 'fd00:ec2::254', false],
+    ['the platform service of Azure', '168.63.129.16', false],
+    ['a private network', '10.96.0.1', false],
+    ['a private network', '172.31.255.255', false],
+    ['a private network', '192.168.1.1', false],
+    ['carrier-grade NAT', '100.100.100.200', false],
+    ['loopback', '127.0.0.1', false],
+    ['loopback over IPv6', '::1', false],
+    ['a link-local address', 'fe80::1', false],
+  ])('let the tunnel reach %s (%s): %s', (_, address, reachable) => {
+    expect(blocksOf('tunnel').some((block) => contains(block, address))).toBe(reachable)
+  })
+
+  it('let the tunnel out to port 443 only', () => {
+    const rules = policiesOf('tunnel').flatMap(({ spec }) => spec?.egress ?? [])
+    const outward = rules.filter(({ to = [] }) => to.some(({ ipBlock }) => ipBlock))
+    expect(outward.map(({ ports }) => ports)).toEqual([[{ protocol: 'TCP', port: 443 }]])
+  })
+
+  it('let the tunnel reach a private Sentry with the component private-sentry', async () => {
+    const folder = resolve(ROOT, 'deploy/kubernetes/private-sentry')
+    const { kind, resources } = parse(readFileSync(join(folder, 'kustomization.yaml'), 'utf8'))
+    expect([kind, resources]).toEqual(['Component', ['network-policy.yaml']])
+    const [policy] = parseDocuments(readFileSync(join(folder, 'network-policy.yaml'), 'utf8'))
+    const { NetworkPolicy } = await import('kubernetes-models/networking.k8s.io/v1/NetworkPolicy')
+    expect(() => new NetworkPolicy(policy as INetworkPolicy).validate()).not.toThrow()
+    const { spec } = policy as INetworkPolicy & Manifest
+    expect(matches(spec?.podSelector?.matchLabels, labelsOf(workload('tunnel')))).toBe(true)
+    for (const { to = [], ports = [] } of spec?.egress ?? []) {
+      expect(to.map(({ ipBlock }) => ipBlock?.cidr)).toEqual([expect.stringMatching(/\/32$/)])
+      expect(ports).toHaveLength(1)
+    }
+  })
+
+  it('say the same as compose: the same settings, the same limits, the same way to start nginx', () => {
+    for (const name of ['nginx', 'tunnel', 'web']) {
+      const known = new Set([
+        ...Object.keys(compose.services[name]?.environment ?? {}),
+        ...Object.keys(compose.services.tunnel?.environment ?? {}),
+        'HOSTNAME',
+        'NATS_USER', // parts of SPOOL_URL
+        'NATS_PASSWORD',
+      ])
+      expect(
+        Object.keys(environmentOf(manifests, workload(name), SECRETS)).filter((key) => !known.has(key)),
+      ).toEqual([])
+    }
+    for (const { metadata } of workloads) {
+      const { mem_limit = '', cpus } = compose.services[metadata.name] ?? {}
+      const { limits } = containersOf(workload(metadata.name))[0]?.resources ?? {}
+      expect([metadata.name, limits]).toEqual([
+        metadata.name,
+        { memory: mem_limit.replace('m', 'Mi'), cpu: String(cpus) },
+      ])
+    }
+    const lines = (script = '') => script.split('\n').filter((line) => !/^export RESOLVER|^#/.test(line))
+    expect(lines(containersOf(workload('nginx'))[0]?.args?.[0])).toEqual(
+      lines(compose.services.nginx?.command?.[0]?.replaceAll('$$', '$')),
+    )
+  })
+
+  it('give tunnel and web settings that they start with', () => {
+    const tunnel = readConfig(environmentOf(manifests, workload('tunnel'), SECRETS))
+    expect(tunnel).toMatchObject({ forward: true, adminHost: '0.0.0.0', adminToken: expect.any(String) })
+    const problems: string[] = []
+    readWebConfig(environmentOf(manifests, workload('web'), SECRETS), problems)
+    expect(problems).toEqual([])
+  })
+
+  it('name whom they reach by full names of services that there are', () => {
+    const places = ['nginx', 'web'].flatMap((name) =>
+      Object.values(environmentOf(manifests, workload(name), SECRETS)).flatMap((value) => [
+        ...value.matchAll(/([\w-]+)\.culvert\.svc\.cluster\.local:(\d+)/g),
+      ]),
+    )
+    expect(places.map(([place]) => place)).toHaveLength(3)
+    for (const [place, name = '', port] of places)
+      expect(
+        named(services, name).spec?.ports?.map((each) => String(each.port)),
+        place,
+      ).toContain(port)
+    for (const name of ['tunnel', 'web', 'tunnel-admin', 'nats'])
+      expect(named(services, name).spec?.clusterIP, name).toBe('None')
+  })
+
+  it('keep the spool on as many servers as there are copies, by names that they have', () => {
+    const { SPOOL_URL = '' } = environmentOf(manifests, workload('tunnel'), SECRETS)
+    const nats = workload('nats')
+    const count = nats.spec?.replicas ?? 0
+    const names = Array.from({ length: count }, (_, i) => `nats-${i}.nats${DOMAIN}`)
+    expect(parseNatsUrl(SPOOL_URL)).toMatchObject({
+      servers: names.map((name) => `${name}:4222`),
+      replicas: 3,
+    })
+    expect(nats.spec).toMatchObject({ serviceName: 'nats', replicas: 3 })
+    const { CLUSTER_ROUTES = '' } = environmentOf(manifests, nats, SECRETS)
+    expect(JSON.parse(CLUSTER_ROUTES)).toEqual(names.map((name) => `nats://culvert:10k@${name}:6222`))
+    expect(configOf(manifests, 'culvert-nats')['nats.conf']).toMatch(/^ {2}sync_interval: always$/m)
+  })
+
+  it('hold a configuration that NATS takes, and only with credentials', requires('nats-server'), () => {
+    const check = (env: Record<string, string>) =>
+      spawnSync(NATS_PROGRAM ?? '', ['-t', '-c', 'deploy/kubernetes/nats.conf'], {
+        cwd: ROOT,
+        env: { POD_NAME: 'nats-0', ...env },
+        encoding: 'utf8',
+      })
+    const { status, stderr } = check(environmentOf(manifests, workload('nats'), SECRETS))
+    expect([status, stderr]).toEqual([0, expect.stringContaining('is valid')])
+    const { LOGIN_PASSWORD: _, ...without } = environmentOf(manifests, workload('nats'), SECRETS)
+    expect(check(without).stderr).toContain("variable reference for 'LOGIN_PASSWORD'")
+  })
+
+  it('require the credentials of the Secret "nats" from tunnels and from the other NATS servers', () => {
+    for (const name of ['tunnel', 'nats']) {
+      const { env = [] } = containersOf(workload(name))[0] ?? {}
+      for (const key of ['NATS_USER', 'NATS_PASSWORD'])
+        expect(env.find((each) => each.name === key)?.valueFrom, name).toEqual({
+          secretKeyRef: { name: 'nats', key },
+        })
+    }
+    const { SPOOL_URL = '' } = environmentOf(manifests, workload('tunnel'), SECRETS)
+    expect(parseNatsUrl(SPOOL_URL)?.credentials).toEqual({ user: 'culvert', pass: '10k' })
+    const login = 'authorization { user: $LOGIN_USER, password: $LOGIN_PASSWORD }'
+    const lines = (configOf(manifests, 'culvert-nats')['nats.conf'] ?? '').split('\n')
+    expect(lines.filter((line) => line.startsWith(login))).toHaveLength(1) // of clients
+    expect(lines.filter((line) => line.startsWith(`  ${login}`))).toHaveLength(1) // of the cluster
+    // The docs say how to create it.
+    const readme = readFileSync(resolve(ROOT, 'README.md'), 'utf8')
+    expect(readme).toMatch(
+      /^kubectl -n culvert create secret generic nats .*NATS_USER=.* .*NATS_PASSWORD="\$\(openssl rand -hex 32\)"$/m,
+    )
+  })
+
+  it('scale by what is in flight as well, with the component', async () => {
+    const { patches } = parse(
+      readFileSync(resolve(ROOT, 'deploy/kubernetes/in-flight/kustomization.yaml'), 'utf8'),
+    )
+    const [{ value }] = parse(patches[0].patch)
+    expect(patches[0].target).toEqual({
+      group: 'autoscaling',
+      kind: 'HorizontalPodAutoscaler',
+      name: 'tunnel',
+    })
+    const [scaler] = structuredClone(ofKind<IHorizontalPodAutoscaler>('HorizontalPodAutoscaler'))
+    scaler?.spec?.metrics?.push(value)
+    const { HorizontalPodAutoscaler } = await import(
+      'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler'
+    )
+    expect(() => new HorizontalPodAutoscaler(scaler).validate()).not.toThrow()
+    expect(readFileSync(resolve(ROOT, 'tunnel/src/telemetry/metrics.ts'), 'utf8')).toContain(
+      `'${value.pods.metric.name}'`,
+    )
+  })
+})
+
+/** Names of the ports that policies of both sides let through. */
+function portsBetween(from: string, to: string): string[] {
+  const out = policiesOf(from)
+    .flatMap(({ spec }) => spec?.egress ?? [])
+    .filter(({ to: peers = [] }) => peers.some((peer) => means(peer, to)))
+  const into = policiesOf(to)
+    .flatMap(({ spec }) => spec?.ingress ?? [])
+    .filter(({ from: peers = [] }) => peers.some((peer) => means(peer, from)))
+  const ports = (rules: { ports?: { port?: string | number }[] }[]) =>
+    rules.flatMap(({ ports = [] }) => ports.map(({ port }) => String(port)))
+  return ports(out).filter((port) => ports(into).includes(port))
+}
+
+/** Networks outside the cluster that the policies of a workload let it reach. */
+function blocksOf(name: string): IIPBlock[] {
+  return policiesOf(name).flatMap(({ spec }) =>
+    (spec?.egress ?? []).flatMap(({ to = [] }) => to.flatMap(({ ipBlock }) => ipBlock ?? [])),
+  )
+}
+
+function contains({ cidr, except = [] }: IIPBlock, address: string): boolean {
+  const within = (network: string) => {
+    const [base = '', bits] = network.split('/')
+    const list = new BlockList()
+    list.addSubnet(base, Number(bits), familyOf(base))
+    return familyOf(base) === familyOf(address) && list.check(address, familyOf(address))
+  }
+  return within(cidr) && !except.some(within)
+}
+
+const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
+
+function policiesOf(name: string): (INetworkPolicy & Manifest)[] {
+  const policies = ofKind<INetworkPolicy>('NetworkPolicy')
+  return policies.filter(
+    ({ spec }) =>
+      spec?.podSelector?.matchLabels && matches(spec.podSelector.matchLabels, labelsOf(workload(name))),
+  )
+}
+
+function means({ podSelector, namespaceSelector }: INetworkPolicyPeer, name: string): boolean {
+  return (
+    !namespaceSelector &&
+    podSelector !== undefined &&
+    matches(podSelector.matchLabels, labelsOf(workload(name)))
+  )
+}
+
+function matches(selector: Record<string, string> | undefined, labels: Record<string, string>): boolean {
+  const wanted = Object.entries(selector ?? {})
+  return wanted.length > 0 && wanted.every(([name, value]) => labels[name] === value)
+}
+
+function named<T extends Manifest>(all: T[], name: string): T {
+  const found = all.find(({ metadata }) => metadata.name === name)
+  if (!found) throw new Error(`there is no ${name}`)
+  return found
+}
+
+function keyOf({ kind, metadata }: { kind?: unknown; metadata?: unknown }): string {
+  return `${kind} ${(metadata as { name: string }).name}`
+}

@@ -1,0 +1,173 @@
+/** What Prometheus watches is there to be watched: rules, alerts, runbook and dashboard, held against a real tunnel. */
+
+import { execFile, spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorOf } from '../../support/envelopes.ts'
+import { ROOT } from '../../support/node.ts'
+import { freePort } from '../../support/ports.ts'
+import { post } from '../../support/post.ts'
+import { startProgram } from '../../support/program.ts'
+import { PROMETHEUS_PROGRAM, PROMTOOL_PROGRAM, requires } from '../../support/requirements.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { until } from '../../support/until.ts'
+
+const read = (file: string) => readFileSync(resolve(ROOT, file), 'utf8')
+const RULES = read('deploy/prometheus/rules.yml')
+const DASHBOARD = read('deploy/grafana/culvert.json')
+const namesIn = (text: string, pattern: RegExp) =>
+  [...new Set([...text.matchAll(pattern)].map(([, name = '']) => name))].sort()
+const ALERTS = namesIn(RULES, /- alert: (\w+)/g)
+
+describe('The figures that rules and dashboard name', () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let tunnel: Tunnel
+  let exposed: string
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry())
+    tunnel = started.use(await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } }))
+    await post(tunnel.url, { body: errorOf(sentry.dsn()) })
+    sentry.once('hanging-up')
+    await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id: 'b'.repeat(32) }) }) // waits, and is delivered later
+    await sentry.next(({ header }) => header.event_id === 'b'.repeat(32))
+    await sentry.next(({ header }) => header.event_id === 'b'.repeat(32), { timeout: 30_000 })
+    sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '60:error:key' } })
+    await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id: 'a'.repeat(32) }) })
+    const look = async () => {
+      exposed = await (await fetch(`${tunnel.adminUrl}/metrics`)).text()
+      return exposed
+    }
+    await until(async () => (await look()).includes('culvert_spool_ends_total{end="delivered"'))
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  it('are figures that a tunnel really tells, with labels that they really have', () => {
+    const told = new Set(namesIn(exposed, /^(culvert_\w+)/gm))
+    const types = new Set(namesIn(exposed, /^# TYPE (culvert_\w+)/gm))
+    const wanted = namesIn(RULES + DASHBOARD, /\b(culvert_\w+)/g)
+    expect(wanted.length).toBeGreaterThan(15)
+    expect(wanted.filter((name) => !told.has(name) && !types.has(name))).toEqual([])
+    const labels = namesIn(RULES + DASHBOARD, /by \(([a-z_, ]+)\)/g).flatMap((list) => list.split(', '))
+    const labelled = new Set(namesIn(exposed, /[{,](\w+)="/g))
+    expect(labels.filter((name) => !labelled.has(name))).toEqual([])
+  })
+
+  it('take the figures of a spool once, whichever replicas tell of them', () => {
+    for (const expr of [RULES, DASHBOARD].flatMap((text) =>
+      namesIn(text, /([^\n"]*culvert_spool_(?:envelopes|bytes|oldest|bound)[^\n]*)/g),
+    ))
+      expect(expr).toMatch(/max by \(spool_id\) \(culvert_spool_/)
+  })
+
+  it('use only what the rules record', () => {
+    const recorded = namesIn(RULES, /- record: (\S+)/g)
+    const used = namesIn(RULES + DASHBOARD, /\b(culvert:\w+:\w+)/g)
+    expect(used.filter((name) => !recorded.includes(name))).toEqual([])
+  })
+
+  it('follow the conventions of Prometheus', requires('prometheus'), () => {
+    const { status, stdout, stderr } = spawnSync(PROMTOOL_PROGRAM ?? '', ['check', 'metrics'], {
+      input: exposed.replaceAll(/^.*culvert_nodejs_.*\n/gm, ''), // those are prom-client's own
+      encoding: 'utf8',
+    })
+    expect([status, stdout, stderr]).toEqual([0, '', ''])
+  })
+
+  it('are scraped and judged by a real Prometheus with our rules', {
+    ...requires('prometheus'),
+    timeout: 60_000,
+  }, async () => {
+    await using folder = await makeFolder()
+    const port = await freePort()
+    const config = join(folder.path, 'prometheus.yml')
+    // As shipped, but that the tunnel stands there by address, and looks are more frequent.
+    const ours = read('deploy/prometheus/prometheus.yml')
+      .replace(
+        /dns_sd_configs:[\s\S]*$/,
+        `static_configs: [{ targets: ['${new URL(tunnel.adminUrl).host}'] }]\n`,
+      )
+      .replace('rules.yml', resolve(ROOT, 'deploy/prometheus/rules.yml'))
+      .replaceAll('_interval: 15s', '_interval: 1s')
+    await writeFile(config, ours)
+    const args = [
+      `--config.file=${config}`,
+      `--storage.tsdb.path=${folder.path}/data`,
+      `--web.listen-address=127.0.0.1:${port}`,
+    ]
+    const prometheus = startProgram('prometheus', PROMETHEUS_PROGRAM ?? '', args, {})
+    try {
+      const ask = async (path: string) =>
+        (await fetch(`http://127.0.0.1:${port}/api/v1/${path}`)).json().catch(() => ({}))
+      const figure = async (expr: string) =>
+        (await ask(`query?query=${encodeURIComponent(expr)}`)).data?.result?.[0]?.value?.[1]
+      await until(async () => (await figure('up{job="culvert-tunnel"}').catch(() => undefined)) === '1')
+      await until(async () => (await figure('sum(culvert_envelopes_total)')) === '3')
+      await until(async () => {
+        const { data } = await ask('rules')
+        const rules = data.groups.flatMap((group: { rules: { health: string }[] }) => group.rules)
+        return rules.length > 20 && rules.every(({ health }: { health: string }) => health === 'ok')
+      })
+    } finally {
+      await prometheus.kill()
+    }
+  })
+})
+
+describe('The alerts', () => {
+  it('are valid, and raised when they should be', {
+    ...requires('prometheus'),
+    timeout: 120_000,
+  }, async () => {
+    const promtool = (...args: string[]) => promisify(execFile)(PROMTOOL_PROGRAM ?? '', args, { cwd: ROOT })
+    await promtool('check', 'config', 'deploy/prometheus/prometheus.yml')
+    await promtool('test', 'rules', 'deploy/prometheus/rules.test.yml')
+  })
+
+  it('have a case each in which they are raised', () => {
+    const raised = read('deploy/prometheus/rules.test.yml').matchAll(
+      /- alertname: (\w+)\s+eval_time: \w+\s+exp_alerts:(?! \[\])/g,
+    )
+    expect([...new Set([...raised].map(([, name]) => name))].sort()).toEqual(ALERTS)
+  })
+
+  it('have an entry each in the runbook, which says what to look at and what to do', () => {
+    const entries = read('docs/runbook.md').split(/^## /m).slice(1)
+    expect(entries.map((entry) => entry.split('\n')[0]).sort()).toEqual(ALERTS)
+    for (const entry of entries) {
+      expect(entry).toMatch(/\*(page|ticket)\.\*[\s\S]*\*\*Look at\*\*[\s\S]*\*\*Do\*\*/)
+      const [name = ''] = entry.split('\n')
+      expect(RULES).toContain(`runbook: docs/runbook.md#${name.toLowerCase()}`)
+      expect(RULES).toMatch(
+        new RegExp(`alert: ${name}\\n[\\s\\S]*?severity: ${/\*(page|ticket)\.\*/.exec(entry)?.[1]}`),
+      )
+    }
+  })
+})
+
+describe('The dashboard', () => {
+  it('asks the Prometheus that it is provisioned with', () => {
+    const [uid] = namesIn(read('deploy/grafana/provisioning/datasources/prometheus.yml'), /uid: ([\w-]+)/g)
+    expect(namesIn(DASHBOARD, /"uid": "([\w-]+)"/g)).toEqual(['culvert', uid].sort())
+  })
+
+  it('explains each of its panels, none on top of another', () => {
+    const { panels } = JSON.parse(DASHBOARD)
+    const taken = new Set<string>()
+    for (const { type, description, gridPos } of panels) {
+      if (type !== 'row') expect(description).toMatch(/\w/)
+      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++)
+        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
+          expect(taken).not.toContain(`${x},${y}`)
+          taken.add(`${x},${y}`)
+        }
+    }
+  })
+})

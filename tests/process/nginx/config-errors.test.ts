@@ -1,0 +1,160 @@
+/** The same bad settings are refused by nginx's renderer, web and the tunnel, in the same words. */
+
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { BadSettings, readConfig as readTunnelConfig } from '../../../tunnel/src/config/config.ts'
+import { type Environment, readSharedSettings } from '../../../tunnel/src/config/settings.ts'
+import { readDsns } from '../../../tunnel/src/envelope/dsn.ts'
+import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
+import { render } from '../../support/nginx/renderer.ts'
+import { NODE, ROOT } from '../../support/node.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+
+const BAD: Record<string, string>[] = [
+  { TUNNEL_PATHS: 'monitoring' },
+  { TUNNEL_PATHS: '/' },
+  { TUNNEL_PATHS: '/monitoring/' },
+  { TUNNEL_PATHS: '/a||/b' },
+  { TUNNEL_PATHS: '|/a|' },
+  { TUNNEL_PATHS: '/a | /b' },
+  { TUNNEL_PATHS: '/a//b' },
+  { TUNNEL_PATHS: '/a\n/b' },
+  { TUNNEL_PATHS: '/.*' },
+  { TUNNEL_PATHS: '/a;return' },
+  { TUNNEL_PATHS: '/a"b\'c' },
+  { TUNNEL_PATHS: '/*' },
+  { TUNNEL_PATHS: '/$HOME & \\1 @LISTEN@' },
+  { TUNNEL_PATHS: '/überwachung' },
+  { TUNNEL_PATHS: '/console' },
+  { TUNNEL_PATHS: '/ok|/_next/static|/lab' },
+  { DERIVED_PATHS: 'yes' },
+  { DERIVED_PATHS: 'ON' },
+  { DERIVED_PATHS: 'on\noff' },
+  { TRUSTED_PROXIES: 'localhost' },
+  { TRUSTED_PROXIES: '10.0.0.0/33' },
+  { TRUSTED_PROXIES: '10.0.0.0/' },
+  { TRUSTED_PROXIES: '10.0.0.0/08, 10.0.0.0/8/8' },
+  { TRUSTED_PROXIES: '10.0.0.256 010.0.0.1 10.0.0 1.2.3.4.5' },
+  { TRUSTED_PROXIES: '::1/129 1:2:3:4:5:6:7:8:9 1::2::3 :::1 :1 1: 12345::' },
+  { TRUSTED_PROXIES: '::1.2.3.256 ::1.2.3.4:5 1:2:3:4:5:6:7:1.2.3.4' },
+  { TRUSTED_PROXIES: 'fe80::1%eth0 [::1] ::g /8' },
+  { TRUSTED_PROXIES: '10.0.0.0/8;' },
+  { MAX_ENVELOPE_BYTES: '1023' },
+  { MAX_ENVELOPE_BYTES: '1073741825' },
+  { MAX_ENVELOPE_BYTES: '100m' },
+  { MAX_ENVELOPE_BYTES: '1e6' },
+  { MAX_ENVELOPE_BYTES: '-2000' },
+  { MAX_ENVELOPE_BYTES: '02000' },
+  { MAX_ENVELOPE_BYTES: '2000.0' },
+  { MAX_ENVELOPE_BYTES: '0x1000' },
+  { MAX_ENVELOPE_BYTES: '99999999999999999999' },
+  { MAX_ENVELOPE_BYTES: '2000 3000' },
+  { SENTRY_DSN: 'nonsense' },
+  { SENTRY_DSN: 'https://key@o1.ingest.sentry.io/' },
+  { SENTRY_DSN: 'https://key@o1.ingest.sentry.io/2?x' },
+  { SENTRY_DSN: 'https://key@o1.ingest.sentry.io/two, https://@o1.ingest.sentry.io/2' },
+  { SENTRY_DSN: 'ftp://key:secret@o1.ingest.sentry.io/2' },
+  { SENTRY_DSN: 'https://key:s:/ecret@o1.ingest.sentry.io/2 https://key:@o1.ingest.sentry.io/x' },
+  { SENTRY_DSN: 'https://key@host:65536/1 https://key@host:123456/1 https://key@host:80@x/1' },
+  { SENTRY_DSN: 'https://key@host/../1 https://key@host/a/./1 https://key@host//1' },
+  { SENTRY_DSN: 'https://key@host/123456789012345678901' },
+  {
+    SENTRY_DSN: 'https://key@host/',
+    TUNNEL_PATHS: '/lab/x|x',
+    DERIVED_PATHS: '1',
+    TRUSTED_PROXIES: 'any, all',
+    MAX_ENVELOPE_BYTES: 'many',
+  },
+]
+
+/** Settings that nginx and the tunnel share, and web does not have. */
+const BAD_LIMITS: Record<string, string>[] = [
+  { ADDRESS_RATE: 'fast' },
+  { ADDRESS_RATE: '-1' },
+  { ADDRESS_RATE: '1000001' },
+  { ADDRESS_RATE: '1.5', ADDRESS_BURST: '0' },
+  { ADDRESS_BURST: '1e3' },
+  { ADDRESS_BURST: '1000001' },
+]
+
+/** What they all should say, in the order of the tunnel. */
+function expectedLines(env: Environment): string[] {
+  const problems: string[] = []
+  readDsns(env.SENTRY_DSN, problems)
+  readSharedSettings(env, problems)
+  return inLines(problems)
+}
+
+describe('A bad value', () => {
+  let folder: Awaited<ReturnType<typeof makeFolder>>
+
+  beforeAll(async () => {
+    folder = await makeFolder()
+  })
+
+  afterAll(() => folder[Symbol.asyncDispose]())
+
+  it.each(BAD)('is told by all three in the same words: %j', (env) => {
+    const problems = expectedLines(env)
+    expect(problems).not.toEqual([])
+
+    const nginx = render(folder.path, env)
+    expect(nginx.refusal.slice(1)).toEqual(problems)
+    expect(nginx.refusal[0]).toMatch(/^culvert nginx: cannot start, \d+ problem\(s\):$/)
+    expect(nginx.status).toBe(1)
+
+    expect(tunnelProblems(env)).toEqual(problems)
+
+    const web: string[] = []
+    readWebConfig(env, web)
+    expect(inLines(web).toSorted()).toEqual(problems.toSorted())
+  })
+
+  it.each([
+    { SENTRY_DSN_FILE: '/nowhere/dsn' },
+    { SENTRY_DSN_FILE: '/nowhere/dsn', SENTRY_DSN: 'https://key@o1.ingest.sentry.io/2' },
+    { SENTRY_DSN_FILE: join(ROOT, 'LICENSE') },
+  ])('of a secret’s file is told by all three in the same words: %j', (env) => {
+    const problems = tunnelProblems(env)
+    expect(problems).not.toEqual([])
+    expect(render(folder.path, env).refusal.slice(1)).toEqual(problems)
+    const web: string[] = []
+    readWebConfig(env, web)
+    expect(inLines(web)).toEqual(problems)
+  })
+
+  it.each(BAD_LIMITS)('of a limit is told by nginx and the tunnel in the same words: %j', (env) => {
+    const problems = tunnelProblems(env)
+    expect(problems).toHaveLength(Object.keys(env).length)
+    expect(render(folder.path, env).refusal.slice(1)).toEqual(problems)
+  })
+
+  it.each(BAD.slice(-1))('keeps the tunnel from starting, every problem told at once: %j', (env) => {
+    const { status, stderr } = spawnSync(NODE, ['tunnel/src/main.ts'], {
+      cwd: ROOT,
+      env: { PATH: process.env.PATH, ...env },
+      encoding: 'utf8',
+    })
+    const problems = expectedLines(env)
+    expect(stderr).toBe(
+      `culvert tunnel: cannot start, ${problems.length} problem(s):\n${problems.join('\n')}\n`,
+    )
+    expect(status).toBe(1)
+  })
+})
+
+function tunnelProblems(env: Environment): string[] {
+  try {
+    readTunnelConfig(env)
+  } catch (error) {
+    if (error instanceof BadSettings) return inLines(error.problems)
+    throw error
+  }
+  return []
+}
+
+/** A value may hold line breaks, and is told with them. */
+function inLines(problems: string[]): string[] {
+  return problems.flatMap((problem) => problem.split('\n'))
+}

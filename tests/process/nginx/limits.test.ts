@@ -1,0 +1,149 @@
+/** How much nginx takes of one sender on the tunnel paths, whatever stands behind it: four times what a tunnel does. */
+
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { type ClientRequest, request } from 'node:http'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { CATEGORY_NAMES } from '../../../tunnel/src/envelope/items.ts'
+import { formatRateLimits } from '../../../tunnel/src/policy/rate-limits.ts'
+import { SHED_SECONDS } from '../../../tunnel/src/policy/throttle.ts'
+import { expectRefusal } from '../../support/nginx/expected-rejection.ts'
+import { type Nginx, startNginx } from '../../support/nginx/nginx.ts'
+import { type Answered, post } from '../../support/post.ts'
+import { startUpstream, type Upstream } from '../../support/recording-server.ts'
+import { requires } from '../../support/requirements.ts'
+
+const BURST = 25
+const CONNECTIONS = 20
+const CAUSES = ['Its sender has sent far too much, or has too many requests open.']
+
+// Every kind is named, as the tunnel does who has not read the envelope: a 429 that names none silences an SDK altogether.
+const SCOPED = formatRateLimits([{ seconds: SHED_SECONDS, categories: [...CATEGORY_NAMES] }], 'nginx')
+
+describe('On the tunnel paths nginx', requires('nginx'), () => {
+  const started = new AsyncDisposableStack()
+  let nginx: Nginx
+  let tunnel: Upstream
+
+  beforeAll(async () => {
+    tunnel = started.use(await startUpstream('tunnel'))
+    const web = started.use(await startUpstream('web'))
+    nginx = started.use(
+      await startNginx({
+        tunnels: [tunnel.address],
+        web: web.address,
+        env: { ADDRESS_RATE: '1', ADDRESS_BURST: String(BURST), TRUSTED_PROXIES: '127.0.0.1' },
+      }),
+    )
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  /** One envelope of a visitor at that address, as a trusted proxy passes it on. */
+  const send = (address: string, path = '/monitoring') =>
+    post(nginx.url, { path, headers: { 'x-forwarded-for': address }, body: 'envelope' })
+
+  /** Sends until it is refused; more than `most` times over is no limit any more. */
+  async function untilRefused(address: string, most = 20): Promise<{ passed: number; answer: Answered }> {
+    for (let passed = 0; passed < 4 * BURST * most; passed++) {
+      const answer = await send(address, `/monitoring?p=${passed}`)
+      if (answer.status !== 200) return { passed, answer }
+    }
+    throw new Error(`nothing of ${address} was refused`)
+  }
+
+  it('takes four bursts of the tunnel’s from one address, then refuses in JSON for named kinds, whatever the query', async () => {
+    const { passed, answer } = await untilRefused('203.0.113.1')
+    expect(passed).toBeGreaterThanOrEqual(4 * BURST)
+    expectRefusal(answer, 'rate-limited', CAUSES)
+    expect(answer.headers['x-sentry-rate-limits']).toBe(SCOPED)
+    expect((await send('203.0.113.2')).status).toBe(200)
+  })
+
+  it('does not count who asks web', async () => {
+    await untilRefused('203.0.113.3')
+    const page = { path: '/', method: 'GET', headers: { 'x-forwarded-for': '203.0.113.3' } } as const
+    for (let i = 0; i < 4 * BURST; i++) expect((await post(nginx.url, page)).status).toBe(200)
+  })
+
+  it('takes a /64 of IPv6 for one sender, and an IPv4 address for the same however it is written', async () => {
+    await using _all = await hold('2001:db8:1:2::1', CONNECTIONS)
+    expect((await send('2001:db8:1:2:ffff::9')).status).toBe(429)
+    expect((await send('2001:db8:1:3::1')).status).toBe(200)
+
+    await using _others = await hold('203.0.113.4', CONNECTIONS)
+    expect((await send('::ffff:203.0.113.4')).status).toBe(429)
+    expect((await send('::ffff:203.0.113.5')).status).toBe(200)
+  })
+
+  it('takes 20 requests at once from one address, and refuses one more in JSON for named kinds', async () => {
+    await using _all = await hold('203.0.113.6', CONNECTIONS)
+    const answer = await send('203.0.113.6')
+    expectRefusal(answer, 'rate-limited', CAUSES)
+    expect(answer.headers['x-sentry-rate-limits']).toBe(SCOPED)
+  })
+
+  it('takes bodies whole, and one sender’s limits for good, where two thousand requests are in hand', async () => {
+    await using _crowd = await stopInTheMiddle(2_000)
+    const envelope = randomBytes(100_000)
+    expect((await post(nginx.url, { body: envelope })).status).toBe(200)
+    expect(tunnel.asked.at(-1)?.body.equals(envelope)).toBe(true)
+    expectRefusal((await untilRefused('203.0.113.8')).answer, 'rate-limited', CAUSES)
+  })
+
+  it.each(['10.1.2.3', '100.64.1.1', '169.254.1.1', '172.31.1.1', '192.168.1.1', 'fd00::1', 'fe80::1'])(
+    'does not count %s, behind which many visitors stand',
+    async (address) => {
+      await using _many = await hold(address, CONNECTIONS + 5)
+      expect((await send(address)).status).toBe(200)
+    },
+  )
+
+  /** So many posts of that address, of which the body is yet to come. They end when disposed of. */
+  async function hold(address: string, count: number) {
+    const open = await Promise.all(Array.from({ length: count }, () => openPost(nginx.port, address)))
+    return {
+      async [Symbol.asyncDispose]() {
+        const answers = open.map(async (one) => {
+          const [response] = await once(one.end('envelope'), 'response')
+          response.resume()
+          await once(response, 'end')
+        })
+        await Promise.all(answers)
+      },
+    }
+  }
+
+  /** So many posts of nobody in particular, each with a byte of its body. */
+  async function stopInTheMiddle(count: number) {
+    const sockets = Array.from({ length: count }, () =>
+      connect(nginx.port, '127.0.0.1').on('error', () => {}),
+    )
+    await Promise.all(
+      sockets.map(
+        (socket) =>
+          new Promise((resolve) =>
+            socket.write(
+              'POST /monitoring HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 8\r\n\r\ne',
+              resolve,
+            ),
+          ),
+      ),
+    )
+    return {
+      async [Symbol.asyncDispose]() {
+        for (const socket of sockets) socket.destroy()
+      },
+    }
+  }
+})
+
+/** Resolves when nginx has judged its headers and wants the body. */
+async function openPost(port: number, address: string): Promise<ClientRequest> {
+  const headers = { 'x-forwarded-for': address, expect: '100-continue', 'content-length': 8 }
+  const open = request({ port, host: '127.0.0.1', path: '/monitoring', method: 'POST', headers })
+  open.flushHeaders()
+  await once(open, 'continue')
+  return open
+}

@@ -1,0 +1,118 @@
+/** Retries on tunnel paths: every replica while nothing was sent, and one more replica after one has died. */
+
+import { afterEach, describe, expect, it } from 'vitest'
+import { expectRefusal } from '../../support/nginx/expected-rejection.ts'
+import { startNginx } from '../../support/nginx/nginx.ts'
+import { post } from '../../support/post.ts'
+import { startUpstream, type Upstream } from '../../support/recording-server.ts'
+import { requires } from '../../support/requirements.ts'
+
+const NOBODY = '127.0.0.1:1'
+const POISON = 'poison'
+const ON_DISK = 300_000 // bytes, more than nginx holds in memory
+
+let started = new AsyncDisposableStack()
+
+afterEach(async () => {
+  await started.disposeAsync()
+  started = new AsyncDisposableStack()
+})
+
+/** Starts four replicas that die of a poisonous envelope, and nginx in front of them. */
+async function startReplicas() {
+  const replicas = await Promise.all(
+    ['a', 'b', 'c', 'd'].map((name) =>
+      startUpstream(name, ({ body }, response) => {
+        if (body.toString().startsWith(POISON)) replicaOf(name).die()
+        else response.end(name)
+      }),
+    ),
+  )
+  for (const replica of replicas) started.use(replica)
+  const tunnels = replicas.map(({ address }) => address)
+  const nginx = started.use(await startNginx({ tunnels, web: NOBODY }))
+  return { replicas, nginx }
+
+  function replicaOf(name: string): Upstream {
+    return replicas['abcd'.indexOf(name)] as Upstream
+  }
+}
+
+describe('An envelope that kills each replica it reaches', requires('nginx'), () => {
+  it.each([
+    ['small', POISON],
+    ['on disk', POISON.padEnd(ON_DISK, '.')],
+  ])('kills two of four and is answered with tunnel-away (%s)', async (_, body) => {
+    const { replicas, nginx } = await startReplicas()
+    expectRefusal(await post(nginx.url, { body }), 'tunnel-away')
+    const dead = replicas.filter(({ server }) => !server.listening)
+    expect(dead).toHaveLength(2)
+    expect(replicas.flatMap(({ asked }) => asked).map((one) => one.body.length)).toEqual([
+      body.length,
+      body.length,
+    ])
+    const answers = await Promise.all(Array.from({ length: 16 }, () => post(nginx.url, { body: 'honest' })))
+    expect(answers.map(({ status }) => status)).toEqual(Array(16).fill(200))
+  })
+
+  it('is marked with X-Culvert-Retry on its second try only, whatever the client says', async () => {
+    const { replicas, nginx } = await startReplicas()
+    await post(nginx.url, { body: 'honest', headers: { 'x-culvert-retry': '1' } })
+    const marks = () => replicas.flatMap(({ asked }) => asked.map((one) => one.headers['x-culvert-retry']))
+    expect(marks()).toEqual([undefined])
+    await post(nginx.url, { body: POISON, headers: { 'x-culvert-retry': '1' } })
+    expect(marks().toSorted()).toEqual(['1', undefined, undefined])
+  })
+
+  it('is sent on a connection of its own on its second try, which nginx does not keep', async () => {
+    const { replicas, nginx } = await startReplicas()
+    await post(nginx.url, { body: POISON })
+    const tries = replicas.flatMap(({ asked }) => asked.map(({ headers }) => headers))
+    const connections = tries.map((headers) => `${headers['x-culvert-retry']}, ${headers.connection}`)
+    expect(connections.toSorted()).toEqual(['1, close', 'undefined, undefined'])
+  })
+})
+
+describe('An honest envelope', requires('nginx'), () => {
+  it('is delivered while three of four replicas refuse connections, and is not marked', async () => {
+    const kind = started.use(await startUpstream('kind'))
+    const tunnels = [NOBODY, '127.0.0.1:2', '127.0.0.1:3', kind.address]
+    const nginx = started.use(await startNginx({ tunnels, web: NOBODY }))
+    const answers = await Promise.all(Array.from({ length: 16 }, () => post(nginx.url, { body: 'honest' })))
+    expect(answers.map(({ text }) => text)).toEqual(Array(16).fill('kind'))
+    for (const { headers } of kind.asked) expect(headers).not.toHaveProperty('x-culvert-retry')
+  })
+
+  it.each([
+    ['one of two', 2, 'honest'],
+    ['three of four', 4, 'honest'],
+    ['three of four, with a body on disk', 4, 'honest'.padEnd(ON_DISK, '.')],
+  ])('is delivered when %s replicas die with it', async (_, count, body) => {
+    let holding = false
+    let held = 0
+    const reached = Promise.withResolvers<void>()
+    const victims = await Promise.all(
+      Array.from({ length: count - 1 }, (_, n) =>
+        startUpstream(`victim ${n}`, (_, response) => {
+          if (!holding) return void response.end('victim')
+          if (++held === (count - 1) * 8) reached.resolve()
+        }),
+      ),
+    )
+    for (const victim of victims) started.use(victim)
+    const survivor = started.use(await startUpstream('survivor'))
+    const tunnels = [...victims, survivor].map(({ address }) => address)
+    const nginx = started.use(await startNginx({ tunnels, web: NOBODY }))
+    await Promise.all(Array.from({ length: count * 16 }, () => post(nginx.url, { body }))) // connections to all of them, which are kept
+    holding = true
+    const posts = Array.from({ length: count * 8 }, () => post(nginx.url, { body }))
+    await reached.promise
+    for (const victim of victims) victim.refuse()
+    for (const victim of victims) victim.die()
+    const answers = await Promise.all(posts)
+    expect(answers.map(({ text }) => text)).toEqual(Array(count * 8).fill('survivor'))
+    const marked = survivor.asked.filter(({ headers }) => headers['x-culvert-retry'] === '1')
+    expect(marked).toHaveLength((count - 1) * 8)
+    for (const asked of survivor.asked) expect(asked.body.toString()).toBe(body)
+  })
+})

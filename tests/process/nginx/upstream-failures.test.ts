@@ -1,0 +1,184 @@
+/** What nginx answers by itself while those behind it are away, slow or dying. */
+
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { Readable } from 'node:stream'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { startLoad } from '../../support/load.ts'
+import { expectRefusal } from '../../support/nginx/expected-rejection.ts'
+import { type Nginx, startNginx } from '../../support/nginx/nginx.ts'
+import { startSilent } from '../../support/nginx/unresponsive-server.ts'
+import { freePort } from '../../support/ports.ts'
+import { type Answered, post } from '../../support/post.ts'
+import { exchangeRaw, sendRaw } from '../../support/raw-request.ts'
+import { startUpstream } from '../../support/recording-server.ts'
+import { requires } from '../../support/requirements.ts'
+import { startTunnel } from '../../support/tunnel/tunnel.ts'
+
+const NOBODY = '127.0.0.1:1'
+const MAX = 1024 * 1024 // 1 MiB
+
+describe('While nobody is behind it, nginx', requires('nginx'), () => {
+  const started = new AsyncDisposableStack()
+  let nginx: Nginx
+
+  beforeAll(async () => {
+    const env = { MAX_ENVELOPE_BYTES: String(MAX) }
+    nginx = started.use(await startNginx({ tunnels: [NOBODY], web: NOBODY, env }))
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  it('says in JSON that no tunnel could be reached', async () => {
+    expectRefusal(await post(nginx.url, { body: 'envelope' }), 'tunnel-away')
+  })
+
+  it('shows visitors a page that asks for patience', async () => {
+    const answer = await post(nginx.url, { path: '/some/page', method: 'GET' })
+    expect(answer.status).toBe(502)
+    expect(answer.headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(answer.text).toMatch(/^<!doctype html>.*<h1>Back in a moment<\/h1>.*<\/html>$/)
+    expect(answer.text).toContain(`Request ${answer.headers['x-request-id']}`)
+    expect(answer.headers).not.toHaveProperty('retry-after')
+    const nonce = answer.headers['x-request-id']
+    expect(answer.text).toContain(`<style nonce="${nonce}">`)
+    expect(answer.headers['content-security-policy']).toMatch(
+      new RegExp(`^default-src 'none'; style-src 'nonce-${nonce}';`),
+    )
+  })
+
+  it('refuses an envelope that is too large before it has come', async () => {
+    expectRefusal(await announce(nginx.port, MAX + 1), 'envelope-too-large')
+  })
+
+  it.each([
+    ['headers that are too long', `POST /monitoring HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`],
+    ['a request line that is too long', `POST /monitoring?${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
+    ['a length that is none', 'POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: 1x\r\n\r\n'],
+    ['an encoding nobody knows', 'POST /monitoring HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: x\r\n\r\n'],
+    ['a request without a host', 'POST /monitoring HTTP/1.1\r\n\r\n'],
+    ['an old request without a host', 'POST /monitoring HTTP/1.0\r\n\r\n'],
+    ['a host with a user name', 'POST /monitoring HTTP/1.1\r\nHost: a@b\r\nConnection: close\r\n\r\n'],
+    ['an HTTP that is yet to come', 'POST /monitoring HTTP/4.0\r\nHost: x\r\n\r\n'],
+    ['what is no HTTP', 'EHLO mail.example\r\n\r\n'],
+  ])('refuses %s', async (_, bytes) => {
+    expectRefusal(await sendRaw(nginx.port, bytes), 'request-malformed')
+  })
+
+  it('refuses a method of its own in JSON too', async () => {
+    const answer = await sendRaw(
+      nginx.port,
+      'TRACE /monitoring HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+    )
+    expectRefusal(answer, 'method-unknown')
+    expect(answer.headers.allow).toBe('POST, OPTIONS')
+  })
+
+  it('does not log the health check, which comes every 5 s', async () => {
+    const before = nginx.logged().length
+    await sendRaw(nginx.port, 'TRACE / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    await sendRaw(nginx.port, 'EHLO mail.example\r\n\r\n')
+    await vi.waitFor(() => expect(nginx.logged().at(before)).toMatchObject({ status: 400 }))
+  })
+
+  it('says nothing to a body that stops coming, and logs it as 408', { timeout: 30_000 }, async () => {
+    const half = 'POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nhalf'
+    expect(await exchangeRaw(nginx.port, half)).toBe('')
+    await vi.waitFor(() =>
+      expect(nginx.logged()).toContainEqual(
+        expect.objectContaining({ method: 'POST', path: '/monitoring', status: 408 }),
+      ),
+    )
+  })
+
+  it('refuses an envelope that turns out too large while it comes', async () => {
+    const body = Readable.from([Buffer.alloc(MAX), Buffer.alloc(1)])
+    expectRefusal(await post(nginx.url, { body }), 'envelope-too-large')
+  })
+})
+
+describe('A tunnel', requires('nginx'), () => {
+  it('that never answers gets an envelope once, and the sender hears of it; a visitor of such a web is shown the page', {
+    timeout: 90_000,
+  }, async () => {
+    await using slow = await startUpstream('slow', () => {})
+    await using other = await startUpstream('other', () => {})
+    await using web = await startUpstream('web', () => {})
+    await using nginx = await startNginx({ tunnels: [slow.address, other.address], web: web.address })
+    const [envelope, page] = await Promise.all([
+      post(nginx.url, { body: 'envelope' }),
+      post(nginx.url, { path: '/', method: 'GET' }),
+    ])
+    expectRefusal(envelope, 'tunnel-slow')
+    expect(slow.asked.length + other.asked.length).toBe(1)
+    expect(page.status).toBe(502)
+    expect(page.text).toContain('<h1>Back in a moment</h1>')
+    expect(web.asked).toHaveLength(1)
+  })
+
+  it('that cannot be reached, as one that was killed, has an envelope tried in four rounds, and web a page', {
+    timeout: 60_000,
+  }, async () => {
+    await using silent = await startSilent()
+    await using other = await startSilent()
+    const webs = `${silent.address} ${other.address}` // both in each round: a page may be asked for again and again
+    await using nginx = await startNginx({ tunnels: [silent.address], web: webs })
+    const [envelope, page] = await Promise.all([
+      post(nginx.url, { body: 'envelope' }),
+      post(nginx.url, { path: '/', method: 'GET' }),
+    ])
+    expectRefusal(envelope, 'tunnel-slow')
+    expect(page.text).toContain('<h1>Back in a moment</h1>')
+    await vi.waitFor(() => expect(nginx.logged()).toHaveLength(2))
+    const [tunnels, bothWebs] = nginx.logged().map(({ upstream }) => String(upstream))
+    expect(tunnels).toBe(Array(4).fill(silent.address).join(' : '))
+    expect(bothWebs?.split(' : ')).toHaveLength(4)
+    expect(bothWebs?.match(/:\d+/g)).toHaveLength(8)
+  })
+
+  it('that hangs up has its envelope tried on another', async () => {
+    await using rude = await startUpstream('rude', (_, response) => void response.destroy())
+    await using kind = await startUpstream('kind')
+    await using nginx = await startNginx({ tunnels: [rude.address, kind.address], web: NOBODY })
+    for (let i = 0; i < 8; i++) expect((await post(nginx.url, { body: 'envelope' })).text).toBe('kind')
+    expect(rude.asked).not.toEqual([])
+  })
+
+  it('whose own refusal has a body of its own keeps it', async () => {
+    await using tunnel = await startUpstream(
+      'tunnel',
+      (_, response) => void response.writeHead(413).end('mine'),
+    )
+    await using nginx = await startNginx({ tunnels: [tunnel.address], web: NOBODY })
+    expect((await post(nginx.url, {})).text).toBe('mine')
+  })
+
+  it('that is killed under load, one of two, fails no request, nor when it comes back', {
+    timeout: 60_000,
+  }, async () => {
+    const PORT = String(await freePort())
+    await using steady = await startTunnel()
+    const victim = await startTunnel({ env: { PORT } })
+    await using nginx = await startNginx({
+      tunnels: [`127.0.0.1:${steady.port}`, `127.0.0.1:${PORT}`],
+      web: NOBODY,
+    })
+    const load = startLoad(nginx.url)
+    await load.more(300)
+    await victim.kill()
+    await load.more(300)
+    await using back = await startTunnel({ env: { PORT } })
+    await back.log(({ msg }) => msg !== 'listening', 10_000)
+    expect(await load.end()).toEqual([])
+  })
+})
+
+/** Sends the headers of a post with that many bytes, and none of them. */
+async function announce(port: number, length: number): Promise<Answered> {
+  const sender = request({ port, path: '/monitoring', method: 'POST', headers: { 'content-length': length } })
+  sender.on('error', () => {}).flushHeaders()
+  const [response] = await once(sender, 'response')
+  const text = (await response.setEncoding('utf8').toArray()).join('')
+  sender.destroy()
+  return { status: response.statusCode, headers: response.headers, text, json: JSON.parse(text) }
+}

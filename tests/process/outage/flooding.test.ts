@@ -1,0 +1,124 @@
+/** One address that floods while Sentry is away, and an honest one beside it: DSNs are public, so anybody can. */
+
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { envelopeOf, errorOf } from '../../support/envelopes.ts'
+import { startNats } from '../../support/nats/nats.ts'
+import { depthOf } from '../../support/outage/accounting.ts'
+import { contentOf } from '../../support/outage/envelope-kinds.ts'
+import { post } from '../../support/post.ts'
+import { requires } from '../../support/requirements.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { until } from '../../support/until.ts'
+
+const SPOOL_BYTES = 4 * 1024 * 1024 // 4 MiB
+const SHARE_BYTES = 0.05 * SPOOL_BYTES
+const FLOOD_BYTES = 20_000
+const FLOODERS = 8
+const HONEST = 40
+const HONEST_ADDRESS = '198.51.100.9'
+
+type Heard = { body: Buffer; status: number; json: unknown }
+
+/** What holds the spool, and the `SPOOL_URL` that leads there. */
+type Place = (scope: AsyncDisposableStack) => Promise<string>
+
+const inFile: Place = async (scope) => {
+  const folder = scope.use(await makeFolder())
+  return pathToFileURL(join(folder.path, 'spool.db')).href
+}
+const onNats: Place = async (scope) => scope.use(await startNats()).url
+
+flooding('a SQLite file', requires(), inFile)
+flooding('NATS JetStream', requires('nats'), onNats)
+
+function flooding(name: string, needs: ReturnType<typeof requires>, place: Place): void {
+  describe(`When Sentry is away and one address floods two tunnels with a spool on ${name}`, {
+    ...needs,
+    timeout: 120_000,
+  }, () => {
+    let scope = new AsyncDisposableStack()
+    let sentry: Sentry
+    let tunnels: Tunnel[]
+
+    beforeEach(async () => {
+      scope = new AsyncDisposableStack()
+      sentry = scope.use(await startSentry())
+      const env = {
+        SENTRY_DSN: sentry.dsn(),
+        SPOOL_URL: await place(scope),
+        SPOOL_BYTES: String(SPOOL_BYTES),
+      }
+      tunnels = [scope.use(await startTunnel({ env })), scope.use(await startTunnel({ env }))]
+    })
+
+    afterEach(() => scope.disposeAsync())
+
+    it('every error of another arrives, and of the flood no more than its share', async () => {
+      await sentry.away()
+      const flood = startFlood(tunnels, (n) => largeErrorOf(sentry.dsn(), n))
+      await flood.refused()
+      const honest: Heard[] = []
+      for (let n = 0; n < HONEST; n++) {
+        const body = errorOf(sentry.dsn(), { honest: n })
+        honest.push(await postFrom(HONEST_ADDRESS, tunnels[n % 2], body))
+      }
+      const flooded = await flood.end()
+
+      expect(honest.map(({ status }) => status)).toEqual(honest.map(() => 202))
+      const refusals = flooded.filter(({ status }) => status === 503)
+      for (const { json } of refusals)
+        expect(json).toMatchObject({ code: 'spool-full', causes: ['address-share'] })
+      const taken = flooded.filter(({ status }) => status === 202)
+      const bytes = taken.reduce((sum, { body }) => sum + body.length, 0)
+      expect(bytes).toBeGreaterThan(SHARE_BYTES / 2)
+      expect(bytes).toBeLessThan(SHARE_BYTES + FLOODERS * FLOOD_BYTES) // replicas that ask at one moment
+
+      await sentry.back()
+      await until(async () => (await depthOf(tunnels)) === 0, 60_000)
+      const arrived = sentry.requests.map(({ decoded }) => contentOf(decoded)).sort()
+      expect(arrived).toEqual([...honest, ...taken].map(({ body }) => contentOf(body)).sort())
+    })
+  })
+}
+
+/** As important as what it would crowd out. */
+function largeErrorOf(dsn: string, n: number): Buffer {
+  const payload = JSON.stringify({ message: `flood ${n}`, level: 'error', extra: 'x'.repeat(FLOOD_BYTES) })
+  return envelopeOf({ dsn }, [{ header: { type: 'event', length: payload.length }, payload }])
+}
+
+/** Posts without pause what `make` gives, each unlike the others, from many addresses of one network. */
+function startFlood(tunnels: readonly Tunnel[], make: (n: number) => Buffer) {
+  const heard: Heard[] = []
+  const refused = Promise.withResolvers<void>()
+  let [posted, going] = [0, true]
+  const flooders = Array.from({ length: FLOODERS }, floodOn)
+  return {
+    /** Resolves when the first is turned away. */
+    refused: () => Promise.race([refused.promise, Promise.all(flooders)]),
+    async end(): Promise<Heard[]> {
+      going = false
+      await Promise.all(flooders)
+      return heard
+    },
+  }
+
+  async function floodOn(): Promise<void> {
+    while (going) {
+      const n = posted++
+      const answer = await postFrom(`2001:db8:0:1::${n.toString(16)}`, tunnels[n % tunnels.length], make(n))
+      heard.push(answer)
+      if (answer.status === 503) refused.resolve()
+    }
+  }
+}
+
+async function postFrom(address: string, tunnel: Tunnel | undefined, body: Buffer): Promise<Heard> {
+  const headers = { 'x-forwarded-for': address }
+  const { status, json } = await post(tunnel?.url ?? '', { headers, body })
+  return { body, status, json }
+}

@@ -1,0 +1,207 @@
+/** The commands that have to do with settings: what they print, refuse and warn of before anything is begun. */
+
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { lostSettings } from '../../../scripts/lost-settings.ts'
+import { readConfig } from '../../../tunnel/src/config/config.ts'
+import { findMisspelt, SETTING_NAMES } from '../../../tunnel/src/config/setting-names.ts'
+import type { Environment } from '../../../tunnel/src/config/settings.ts'
+import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
+import { NODE, ROOT } from '../../support/node.ts'
+import { startTunnel } from '../../support/tunnel/tunnel.ts'
+
+const run = promisify(execFile)
+const read = (file: string) => readFileSync(resolve(ROOT, file), 'utf8')
+
+type Outcome = { code?: number; stdout: string; stderr: string }
+
+/** With nothing on the PATH: what needs Docker would fail. */
+function command(script: string, env: Record<string, string> = {}, ...args: string[]): Promise<Outcome> {
+  const password = { OPERATOR_PASSWORD: 'hush-password' } // else one is made and kept
+  return run(NODE, [script, ...args], { cwd: ROOT, env: { PATH: '', ...password, ...env } }).catch(
+    (failure) => failure,
+  )
+}
+
+describe('The settings in force', () => {
+  it('are printed by the names that an operator writes, of nginx, web and the tunnels', async () => {
+    const { stdout } = await command('scripts/config.ts')
+    const printed = [...stdout.matchAll(/^[* ] ([A-Z][A-Z0-9_]+) /gm)].map(([, name]) => name)
+    expect(printed.sort()).toEqual([...SETTING_NAMES].sort())
+  })
+
+  it('are printed as they are written, the ones that are set with a mark', async () => {
+    const { stdout } = await command('scripts/config.ts', {
+      ADDRESS_RATE: '7',
+      TUNNEL_PATHS: '/a|/b',
+      SENTRY_TRACES_SAMPLE_RATE: '0.25',
+      FILTERS: 'localhost, web-crawlers',
+      HTTP_PORT: '8181',
+      LAB: 'on',
+    })
+    for (const [name, value] of [
+      ['ADDRESS_RATE', '7'],
+      ['TUNNEL_PATHS', '/a\\|/b'],
+      ['SENTRY_TRACES_SAMPLE_RATE', '0.25'],
+      ['FILTERS', 'web-crawlers localhost'],
+      ['HTTP_PORT', '8181'],
+      ['LAB', 'on'],
+    ])
+      expect(stdout).toMatch(new RegExp(`^\\* ${name} +${value}$`, 'm'))
+    expect(stdout).toMatch(/^ {2}ADDRESS_BURST +2000$/m)
+    expect(stdout).toMatch(/^ {2}GRAFANA_PORT +3001$/m)
+  })
+
+  it('are printed without secrets', async () => {
+    const { stdout } = await command('scripts/config.ts', {
+      SENTRY_DSN: 'https://key:hushhush@o1.ingest.us.sentry.io/2',
+      ADMIN_TOKEN: 'hush-token',
+      SPOOL_URL: 'nats://me:hush-nats@nats:4222',
+      HTTPS_PROXY: 'http://me:hush-proxy@proxy.example:3128',
+    })
+    expect(stdout).toMatch(/^\* SENTRY_DSN +https:\/\/key@o1\.ingest\.us\.sentry\.io\/2$/m)
+    expect(stdout).toMatch(/^\* SPOOL_URL +nats:\/\/nats:4222$/m)
+    expect(stdout).toMatch(/^\* HTTPS_PROXY +http:\/\/…@proxy\.example:3128$/m)
+    for (const name of ['ADMIN_TOKEN', 'OPERATOR_PASSWORD'])
+      expect(stdout).toMatch(new RegExp(`^\\* ${name} +…$`, 'm'))
+    expect(stdout).not.toContain('hush')
+  })
+
+  it('are not printed when they are wrong: every problem is, with its remedy', async () => {
+    const failed = await command('scripts/config.ts', { HTTP_PORT: 'x', LOG_LEVEL: 'loud', LAB: 'maybe' })
+    expect(failed).toMatchObject({ code: 1, stdout: '' })
+    expect(failed.stderr).toMatch(/3 problem/)
+    for (const name of ['HTTP_PORT', 'LOG_LEVEL', 'LAB']) expect(failed.stderr).toContain(`${name}: "`)
+  })
+})
+
+describe('Wrong settings', () => {
+  it('are refused that only compose reads, before it builds', async () => {
+    const failed = await command('scripts/start.ts', {
+      INGEST_SUBNET: 'mine',
+      HTTPS_PORT: '0',
+      GRAFANA_PORT: 'x',
+    })
+    expect(failed.stderr).toContain('cannot start, 3 problem(s):\nINGEST_SUBNET: "mine" is not a network;')
+  })
+
+  it('are not what keeps a deploy from an engine that does not answer', async () => {
+    const failed = await command('scripts/deploy.ts')
+    expect(failed).toMatchObject({ code: 1, stdout: '' })
+    expect(failed.stderr).toBe('culvert: nothing was built or replaced: no Docker Engine answers.\n')
+  })
+
+  it('are refused by a deploy before it builds anything, or asks an engine', async () => {
+    const failed = await command('scripts/deploy.ts', { SENTRY_TRACES_SAMPLE_RATE: '2', LOG_LEVEL: 'loud' })
+    expect(failed).toMatchObject({ code: 1, stdout: '' })
+    expect(failed.stderr).toContain('culvert: nothing was built or replaced, 2 problem(s):\n')
+    expect(failed.stderr).toContain('SENTRY_TRACES_SAMPLE_RATE: "2" is not a share;')
+  })
+})
+
+describe('A deploy from a shell that lacks settings of what runs', () => {
+  const held = [
+    'PATH=/bin',
+    'HOST=0.0.0.0',
+    'LAB=',
+    'SENTRY_DSN=https://key@sentry.example/2',
+    'INBOX_FILE=/spool/i.db',
+  ]
+
+  it('would lose them', () => {
+    expect(lostSettings(held, {})).toEqual(['INBOX_FILE', 'SENTRY_DSN'])
+    expect(lostSettings(['SENTRY_DSN_FILE=/run/secrets/sentry-dsn'], {})).toEqual(['SENTRY_DSN'])
+  })
+
+  it('loses none that is set otherwise now, comes from a file, or is to go', () => {
+    const now = { SENTRY_DSN_FILE: 'dsn', INBOX_FILE: '' }
+    expect(lostSettings(held, now)).toEqual([])
+  })
+})
+
+describe('A name that looks like a misspelt setting', () => {
+  it.each([
+    ['TRUSTED_PROXYS', 'TRUSTED_PROXIES'],
+    ['SENTRY_DNS', 'SENTRY_DSN'],
+    ['sentry_dsn', 'SENTRY_DSN'],
+    ['SPOOL_BYTE', 'SPOOL_BYTES'],
+    ['ALOWED_ORIGIN', 'ALLOWED_ORIGINS'],
+    ['OPERATOR_PASSWORT', 'OPERATOR_PASSWORD'],
+    ['SENTRY_DSN_FIEL', 'SENTRY_DSN_FILE'],
+  ])('is named: %s for %s', (name, meant) => {
+    const told = `${name}: it is no setting and has no effect; did you mean ${meant}?`
+    expect(findMisspelt({ [name]: 'x' })).toEqual([told])
+  })
+
+  it('is none where it is a setting, or somebody else’s', () => {
+    const others =
+      'PATH HOME POST HOSTNAME HOSTTYPE PWD SHLVL USER EDITOR TERM LANG LOGNAME NODE_ENV NODE_OPTIONS NODE_PATH FTP_PROXY ALL_PROXY'
+    const foreign =
+      'SENTRY_LOG_LEVEL SENTRY_DEBUG SENTRY_TRACE SENTRY_BAGGAGE SENTRY_PROPERTIES GF_SERVER_HTTP_PORT PROJECT_NAME WEB_PORT NGINX_PORT NATS_PORT TUNNEL_PORT'
+    const names = [...`${others} ${foreign} https_proxy http_proxy no_proxy`.split(' '), ...SETTING_NAMES]
+    expect(findMisspelt(Object.fromEntries(names.map((name) => [name, 'x'])))).toEqual([])
+  })
+
+  it('is told by every command that starts something, and by the tunnel', async () => {
+    const misspelt = { TRUSTED_PROXYS: '10.0.0.0/8' }
+    const sentence = 'TRUSTED_PROXYS: it is no setting and has no effect; did you mean TRUSTED_PROXIES?'
+    for (const script of ['start', 'deploy', 'config'])
+      expect((await command(`scripts/${script}.ts`, { ...misspelt, LOG_LEVEL: 'x' })).stderr).toContain(
+        sentence,
+      )
+    await using tunnel = await startTunnel({ env: misspelt })
+    expect(await tunnel.log(({ msg }) => msg === sentence)).toMatchObject({ level: 'warn' })
+  })
+})
+
+describe('The list of settings', () => {
+  it('is README’s table', () => {
+    const table = read('README.md').match(/^\| setting \|[\s\S]*?\n\n/m)?.[0] ?? ''
+    const firsts = [...table.matchAll(/^\| ((?:`[A-Z0-9_]+`(?:, )?)+) \|/gm)].map(([, cell = '']) => cell)
+    const names = firsts.flatMap((cell) => [...cell.matchAll(/`([A-Z0-9_]+)`/g)].map(([, name]) => name))
+    expect(names.sort()).toEqual([...SETTING_NAMES].sort())
+  })
+
+  it('has all that web and the tunnel read', () => {
+    const known = new Set(SETTING_NAMES.flatMap((name) => [name, `${name}_FILE`, name.toLowerCase()]))
+    const names = new Set<string>()
+    const env = new Proxy<Environment>({}, { get: (_, name) => void names.add(String(name)) })
+    readConfig(env)
+    readWebConfig(env, [])
+    expect([...names].filter((name) => !known.has(name))).toEqual([])
+    expect(names).toContain('SPOOL_HOURS')
+  })
+
+  it('is passed on by compose, but for what it chooses itself', () => {
+    const { services } = parse(read('docker-compose.yml'), { merge: true })
+    const names = new Set<string>()
+    const env = new Proxy<Environment>({}, { get: (_, name) => void names.add(String(name)) })
+    readConfig(env)
+    const chosen = ['HOST', 'PORT', 'ADMIN_PORT'] // of the image, and of a container of its own
+    const passed = Object.keys(services.tunnel.environment)
+    const silent = [...names].filter((name) => name === name.toUpperCase() && !passed.includes(name))
+    expect(silent.sort()).toEqual(chosen.sort())
+  })
+})
+
+describe('A command that is asked what it does', () => {
+  it.each(['start', 'config', 'deploy', 'doctor', 'spool', 'inbox'])('says so: npm run %s', async (name) => {
+    for (const flag of ['--help', '-h']) {
+      const { code, stdout, stderr } = await command(`scripts/${name}.ts`, { LOG_LEVEL: 'x' }, flag)
+      expect({ code, stderr }).toEqual({ code: undefined, stderr: '' })
+      expect(stdout).toMatch(
+        name === 'start' ? /^npm start -- \[flags\]\n/ : new RegExp(`^npm run ${name}\\b`),
+      )
+    }
+  })
+
+  it.each(['config', 'deploy'])('takes no flag that it does not know: npm run %s', async (name) => {
+    const { code, stderr } = await command(`scripts/${name}.ts`, {}, '--quick')
+    expect(code).toBe(1)
+    expect(stderr).toContain(`"--quick" is not a flag of npm run ${name}.`)
+  })
+})

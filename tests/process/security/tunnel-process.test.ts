@@ -1,0 +1,106 @@
+/** The worst attacks against a tunnel process with as little heap as the shipped container leaves it. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { requires } from '../../support/requirements.ts'
+import { send } from '../../support/security/attack.ts'
+import { findEntry, HELD, PROVEN, tight } from '../../support/security/corpus.ts'
+import { type CountingSentry, startCountingSentry } from '../../support/security/counting-sentry.ts'
+import { type SmallTunnel, startSmallTunnel } from '../../support/security/small-tunnel.ts'
+import {
+  attackAlone,
+  attackTogether,
+  type Cost,
+  describeCosts,
+  type Target,
+} from '../../support/security/withstand.ts'
+import { until } from '../../support/until.ts'
+
+const TOGETHER = 32
+const HALF_OPEN = 2_000
+
+const DEADLINE_MS = 10_000
+const MOST_BOMBS = 12 // of 104 MB, each within a second: far more than ten seconds' worth of ADDRESS_BYTES
+
+const SPOOLED = [findEntry('br bomb, valid DSN'), findEntry('br bomb, valid DSN, reserved key'), ...tight()]
+
+const WORST = [
+  ...PROVEN,
+  ...HELD,
+  ...[
+    'event of 1 MB: distinct keys',
+    'event of 1 MB: deep arrays',
+    'gzip bomb, valid DSN, reserved key',
+    'zstd, 6 MB twice, reserved key',
+  ].map(findEntry),
+]
+
+describe('The tunnel process with the heap of the image', requires('proc'), () => {
+  const started = new AsyncDisposableStack()
+  const costs: Cost[] = []
+  let sentry: CountingSentry
+
+  beforeAll(async () => {
+    sentry = started.use(await startCountingSentry())
+  })
+
+  afterAll(async () => {
+    console.log(describeCosts(costs))
+    await started.disposeAsync()
+  })
+
+  it.each(WORST)('answers a single request within 2.5 s and 100 MiB: $name', async ({ build }) => {
+    await using tunnel = await start()
+    expect(record(await attackAlone(targetOf(tunnel), await build(dsns())))).toEqual([])
+  })
+
+  it.each(WORST)('survives 32 at once, while honest envelopes are answered: $name', async ({ build }) => {
+    await using tunnel = await start()
+    expect(record(await attackTogether(targetOf(tunnel), await build(dsns()), TOGETHER))).toEqual([])
+  })
+
+  it('survives 2,000 half-open uploads, while honest envelopes are answered', async () => {
+    await using tunnel = await start()
+    const attack = await findEntry('half-open upload').build(dsns())
+    expect(record(await attackTogether(targetOf(tunnel), attack, HALF_OPEN))).toEqual([])
+  })
+
+  it('returns 429 to an address whose bodies exceed ADDRESS_BYTES after decompression', async () => {
+    await using tunnel = await start()
+    const attack = await findEntry('br bomb, valid DSN').build(dsns())
+    const statuses: number[] = []
+    for (let n = 0; n < MOST_BOMBS && !statuses.includes(429); n++) {
+      const headers = { 'x-forwarded-for': '8.8.8.8' }
+      statuses.push((await send(tunnel.url, attack, { deadlineMs: DEADLINE_MS, headers })).status)
+    }
+    expect(statuses.at(-1)).toBe(429)
+    const other = { deadlineMs: DEADLINE_MS, headers: { 'x-forwarded-for': '9.9.9.9' } }
+    expect(await send(tunnel.url, attack, other)).toMatchObject({ status: 200 })
+  })
+
+  it.each(SPOOLED)(
+    'sends a spooled body in at most its size plus 10 % and 1 KiB: $name',
+    async ({ build }) => {
+      await using tunnel = await start()
+      const attack = await build(dsns())
+      sentry.status = 503
+      sentry.largest = 0
+      const { status } = await send(tunnel.url, attack, { deadlineMs: DEADLINE_MS })
+      sentry.status = 200
+      expect([202, 413]).toContain(status)
+      await until(async () => (await (await tunnel.admin('/status')).json()).spool.envelopes === 0)
+      expect(sentry.largest).toBeLessThan(attack.body.length * 1.1 + 1024)
+    },
+  )
+
+  const dsns = () => ({ valid: sentry.dsn, foreign: sentry.foreignDsn })
+
+  const start = () => startSmallTunnel(sentry.dsn)
+
+  const targetOf = (tunnel: SmallTunnel): Target => ({ ...tunnel, sentry })
+
+  /** Gives the guarantees that did not hold. */
+  function record(cost: Cost): string[] {
+    costs.push(cost)
+    return cost.faults
+  }
+})

@@ -1,0 +1,136 @@
+/** Two real tunnels on one NATS server: what they answered 202 while Sentry was away arrives, once. */
+
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorOf } from '../../support/envelopes.ts'
+import { type Nats, startNats } from '../../support/nats/nats.ts'
+import { freePort } from '../../support/ports.ts'
+import { post } from '../../support/post.ts'
+import { requires } from '../../support/requirements.ts'
+import { startSentry } from '../../support/sentry/sentry.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+import { startTunnel } from '../../support/tunnel/tunnel.ts'
+
+const MANY = 100
+
+describe('Two tunnels on one NATS server', { ...requires('nats'), timeout: 60_000 }, () => {
+  it('keep what comes while Sentry is away, and deliver each once when it is back', async () => {
+    await using nats = await startNats()
+    await using sentry = await startSentry()
+    const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: nats.url }
+    await using first = await startTunnel({ env })
+    await using second = await startTunnel({ env })
+    await sentry.away()
+    const bodies = Array.from({ length: MANY }, (_, number) => errorOf(sentry.dsn(), { number }))
+    for (const [i, body] of bodies.entries())
+      expect(await post((i % 2 ? first : second).url, { body })).toMatchObject({ status: 202 })
+    const spools = () =>
+      Promise.all([first, second].map(async (tunnel) => (await (await tunnel.admin('/status')).json()).spool))
+    const counted = async () => (await spools()).map(({ envelopes }) => envelopes)
+    await expect.poll(counted).toEqual([MANY, MANY])
+    expect(new Set((await spools()).map(({ id }) => id)).size).toBe(1)
+    await sentry.back()
+    await expect.poll(() => sentry.requests.length, { timeout: 40_000 }).toBe(MANY)
+    const waits = async () => (await (await first.admin('/status')).json()).spool.envelopes
+    await expect.poll(waits).toBe(0)
+    const numbers = sentry.requests.map(({ header }) => header.number)
+    expect(new Set(numbers).size).toBe(MANY)
+  })
+
+  it('say so while the server is away, and answer all else that operators ask', async () => {
+    await using nats = await startNats()
+    await using sentry = await startSentry()
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), SPOOL_URL: nats.url } })
+    await nats.kill()
+    const { spool } = await (await tunnel.admin('/status')).json()
+    expect(spool).toMatchObject({ id: expect.any(String), problem: expect.any(String) })
+    expect(spool).not.toHaveProperty('envelopes')
+    const metrics = await tunnel.admin('/metrics')
+    expect(metrics.status).toBe(200)
+    const text = await metrics.text()
+    expect(text).toContain('culvert_spool_bound_bytes{')
+    expect(text).not.toContain('culvert_spool_envelopes{')
+    const page = await tunnel.admin('/spool')
+    expect(page.status).toBe(503)
+    expect(await page.json()).toEqual({ detail: expect.stringMatching(/^The spool does not answer: /) })
+    await nats.start()
+    await expect.poll(async () => (await tunnel.admin('/spool')).status).toBe(200)
+  })
+})
+
+describe('A tunnel whose NATS server is not there yet', { ...requires('nats'), timeout: 60_000 }, () => {
+  it('carries what Sentry takes, says 503 to the rest, and keeps it from when the server comes', async () => {
+    const port = await freePort()
+    await using sentry = await startSentry()
+    const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: `nats://127.0.0.1:${port}` }
+    await using tunnel = await startTunnel({ env, timeout: 30_000 })
+    const send = (n: number) => post(tunnel.url, { body: errorOf(sentry.dsn(), { n }) })
+    const spool = async () => (await (await tunnel.admin('/status')).json()).spool
+    expect(await send(1)).toMatchObject({ status: 200 })
+    expect((await tunnel.admin('/readyz')).status).toBe(200)
+    await sentry.away()
+    expect(await send(2)).toMatchObject({ status: 503, json: { code: 'spool-unwritable' } })
+    expect(await spool()).toMatchObject({
+      writable: false,
+      problem: expect.stringContaining('no NATS server'),
+    })
+
+    await using _nats = await startNats({ port })
+    await expect.poll(async () => (await send(3)).status).toBe(202)
+    expect(await spool()).toMatchObject({
+      writable: true,
+      envelopes: 1,
+      id: expect.stringContaining('CULVERT_SPOOL'),
+    })
+    await sentry.back()
+    await expect.poll(() => sentry.requests.length, { timeout: 40_000 }).toBe(2)
+    expect(tunnel.stderr).toEqual([])
+  })
+
+  describe('with credentials', { timeout: 30_000 }, () => {
+    const started = new AsyncDisposableStack()
+    let nats: Nats
+    let folder: Awaited<ReturnType<typeof makeFolder>>
+
+    beforeAll(async () => {
+      nats = started.use(await startNats({ user: 'culvert', password: 's3:cret' }))
+      folder = started.use(await makeFolder())
+    })
+
+    afterAll(() => started.disposeAsync())
+
+    const start = (env: Record<string, string>) =>
+      startTunnel({ env: { SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2', ...env } })
+
+    it('starts with those of the file that SPOOL_CREDENTIALS_FILE names', async () => {
+      const file = join(folder.path, 'right')
+      await writeFile(file, 'culvert:s3:cret\n')
+      await using tunnel = await start({ SPOOL_URL: nats.url, SPOOL_CREDENTIALS_FILE: file })
+      const { spool } = await (await tunnel.admin('/status')).json()
+      expect(spool).toMatchObject({ writable: true, id: expect.stringContaining('CULVERT_SPOOL') })
+    })
+
+    it('prefers those of SPOOL_URL', async () => {
+      const file = join(folder.path, 'wrong')
+      await writeFile(file, 'culvert:wrong\n')
+      const url = nats.url.replace('//', '//culvert:s3%3Acret@')
+      await using tunnel = await start({ SPOOL_URL: url, SPOOL_CREDENTIALS_FILE: file })
+      expect((await (await tunnel.admin('/status')).json()).spool).toMatchObject({ writable: true })
+    })
+
+    it('does not start with wrong ones, and says so', async () => {
+      await expect(start({ SPOOL_URL: nats.url.replace('//', '//culvert:wrong@') })).rejects.toThrow(
+        /cannot start, 1 problem\(s\):\nSPOOL_URL: nats:\/\/.+ refuses these credentials$/,
+      )
+    })
+
+    it('does not start without any, also when the file is missing, and says where to write them', async () => {
+      const missing = { SPOOL_CREDENTIALS_FILE: join(folder.path, 'missing') }
+      for (const env of [{}, missing])
+        await expect(start({ SPOOL_URL: nats.url, ...env })).rejects.toThrow(
+          /cannot start, 1 problem\(s\):\nSPOOL_URL: nats:\/\/.+ requires credentials; write nats:\/\/user:password@host:4222, or .* SPOOL_CREDENTIALS_FILE$/,
+        )
+    })
+  })
+})

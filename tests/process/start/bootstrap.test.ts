@@ -1,0 +1,151 @@
+/** What stands before every command of a bare clone: packages as the lockfile says, and Node.js 24. */
+
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Command, runCommand } from '../../support/command.ts'
+import { NODE, ROOT } from '../../support/node.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+
+// Installs what the lockfile says, as far as npm's own record goes, and notes that it was called.
+const NPM = `
+const { appendFileSync, copyFileSync, mkdirSync } = require('node:fs')
+appendFileSync('npm-calls', process.argv.slice(2).join(' ') + '\\n')
+if (process.env.NPM_FAILS) { console.error('npm error no such package'); process.exit(1) }
+mkdirSync('node_modules', { recursive: true })
+setTimeout(() => copyFileSync('package-lock.json', 'node_modules/.package-lock.json'), 500)
+`
+const SCRIPT = `
+const words: string[] = process.argv.slice(2)
+console.log('hello', ...words)
+if (words[0] === 'wait') setTimeout(() => {}, 60_000)
+process.on('SIGTERM', () => process.exit(7))
+process.exitCode = words.length
+`
+const PACKAGES = {
+  '': {},
+  'node_modules/one': { integrity: 'sha512-1' },
+  'node_modules/for-another-system': { integrity: 'sha512-2', optional: true },
+}
+
+describe('Before every command', () => {
+  let folder: Awaited<ReturnType<typeof makeFolder>>
+
+  beforeEach(async () => {
+    folder = await makeFolder()
+    for (const file of ['ready.mjs', 'lock.mjs', 'step.mjs'])
+      write(`scripts/${file}`, readFileSync(join(ROOT, 'scripts', file)))
+    write('scripts/hello.ts', SCRIPT)
+    write('npm-cli.js', NPM)
+    write('package-lock.json', JSON.stringify({ packages: PACKAGES }))
+  })
+  afterEach(() => folder[Symbol.asyncDispose]())
+
+  function write(path: string, content: string | Buffer): void {
+    mkdirSync(dirname(join(folder.path, path)), { recursive: true })
+    writeFileSync(join(folder.path, path), content)
+  }
+
+  function writeRecord(packages: Record<string, object>): void {
+    write('node_modules/.package-lock.json', JSON.stringify({ packages }))
+  }
+
+  function run(args: string[] = [], env: Record<string, string> = {}): Command {
+    const command = [NODE, 'scripts/ready.mjs', 'scripts/hello.ts', ...args]
+    return runCommand(folder.path, command, { npm_execpath: join(folder.path, 'npm-cli.js'), ...env })
+  }
+
+  /** How a Node older than needed sees itself on `platform`. */
+  function oldNode(platform: string): Record<string, string> {
+    const code = `const set = (name, value) => Object.defineProperty(process, name, { value });
+      set('versions', { ...process.versions, node: '20.11.0' }); set('platform', '${platform}'); set('arch', 'x64')`
+    return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` }
+  }
+
+  function installs(): string[] {
+    const calls = join(folder.path, 'npm-calls')
+    return existsSync(calls) ? readFileSync(calls, 'utf8').trim().split('\n') : []
+  }
+
+  it('the packages are installed when there are none, and the script gets its arguments', async () => {
+    const command = run(['a', 'b'])
+    expect(await command.exited).toBe(2)
+    expect(command.output()).toMatch(/^Installing packages \(npm ci\) …\n.*: done in \d+ s\nhello a b\n$/)
+    expect(installs()).toEqual(['ci --loglevel=error'])
+  })
+
+  it('nothing is installed when all packages are there, but for those of other systems', async () => {
+    writeRecord({ 'node_modules/one': { integrity: 'sha512-1' } })
+    const command = run()
+    expect(await command.exited).toBe(0)
+    expect(command.output()).toBe('hello\n')
+  })
+
+  it.each([
+    ['of another version', { 'node_modules/one': { integrity: 'sha512-0' } }],
+    ['missing', {}],
+    ['too many', { 'node_modules/one': { integrity: 'sha512-1' }, 'node_modules/two': {} }],
+  ])('packages are installed again when some are %s', async (_, record) => {
+    writeRecord(record)
+    expect(await run().exited).toBe(0)
+    expect(installs()).toHaveLength(1)
+  })
+
+  it('an installation that fails shows what npm said and stops', async () => {
+    const command = run([], { NPM_FAILS: 'yes' })
+    expect(await command.exited).toBe(1)
+    expect(command.output()).toMatch(
+      /npm error no such package\nculvert: Installing packages \(npm ci\) failed \(exit code 1\)\.\n$/,
+    )
+  })
+
+  it('two commands at once install once: the other waits', async () => {
+    const commands = [run(), run()]
+    expect(await Promise.all(commands.map(({ exited }) => exited))).toEqual([0, 0])
+    expect(installs()).toHaveLength(1)
+    const output = commands.map((command) => command.output()).join('')
+    expect(output).toMatch(/Waiting for process \d+, which installs the packages …/)
+  })
+
+  it('the lock of an installer that died is no hindrance', async () => {
+    const dead = run()
+    await dead.says('Installing')
+    process.kill(-dead.pid, 'SIGKILL')
+    await dead.exited
+    expect(existsSync(join(folder.path, '.culvert/install.lock'))).toBe(true)
+    expect(await run().exited).toBe(0)
+  })
+
+  it('an older Node is told what to install where the project brings none, before anything is done', async () => {
+    const command = run([], oldNode('darwin'))
+    expect(await command.exited).toBe(1)
+    expect(command.output()).toBe(
+      'culvert: Node.js 24 or newer is needed, this is 20.11.0; install it from https://nodejs.org and run this again.\n',
+    )
+    expect(installs()).toEqual([])
+  })
+
+  it('an older Node on Linux hands over to the one that the project brings', async () => {
+    writeRecord({ 'node_modules/one': { integrity: 'sha512-1' } })
+    write('node_modules/.bin/node', '#!/bin/sh\necho "brought: $*"\n')
+    chmodSync(join(folder.path, 'node_modules/.bin/node'), 0o755)
+    const command = run(['a'], oldNode('linux'))
+    expect(await command.exited).toBe(0)
+    expect(command.output()).toBe(`brought: ${join(folder.path, 'scripts/hello.ts')} a\n`)
+  })
+
+  it('an older Node on a Linux where that one cannot run is told what to install', async () => {
+    writeRecord({ 'node_modules/one': { integrity: 'sha512-1' } })
+    const command = run([], oldNode('linux'))
+    expect(await command.exited).toBe(1)
+    expect(command.output()).toMatch(/^culvert: Node\.js 24 or newer is needed, this is 20\.11\.0;/)
+  })
+
+  it('a signal goes on to the script, and its exit code comes back', async () => {
+    writeRecord({ 'node_modules/one': { integrity: 'sha512-1' } })
+    const command = run(['wait'])
+    await command.says('hello wait')
+    process.kill(command.pid, 'SIGTERM')
+    expect(await command.exited).toBe(7)
+  })
+})

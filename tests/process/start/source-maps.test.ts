@@ -1,0 +1,107 @@
+/** Source maps go to Sentry when web is built with a token, and to nobody else. */
+
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sourceMapOptions } from '../../../web/lib/source-maps.ts'
+import { type Clone, makeClone } from '../../support/clone.ts'
+import { runCommand } from '../../support/command.ts'
+import { type Asked, startUpstream, type Upstream } from '../../support/recording-server.ts'
+
+const TOKEN = 'sntrys_token-of-the-tests'
+const ORGANISATION = '/api/0/organizations/shop'
+
+describe('A build with a token', { timeout: 400_000 }, () => {
+  const started = new AsyncDisposableStack()
+  let clone: Clone
+  let sentry: Upstream
+
+  beforeAll(async () => {
+    sentry = started.use(await startUpstream('sentry', answerAsSentry))
+    clone = started.adopt(makeClone(), ({ remove }) => remove())
+    const env = {
+      HOME: clone.path, // Sentry's tool remembers there where an organisation is
+      SENTRY_AUTH_TOKEN: TOKEN,
+      SENTRY_ORG: 'shop',
+      SENTRY_PROJECT: 'web',
+      SENTRY_RELEASE: 'shop@1.2.3',
+      SENTRY_URL: `http://${sentry.address}`,
+    }
+    const build = runCommand(clone.path, ['npm', 'run', 'build', '--workspace', 'web'], env)
+    if ((await build.exited) !== 0) throw new Error(build.output())
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  it('makes the release and uploads its source maps', () => {
+    const asked = (path: string) => sentry.asked.filter(({ url }) => url.startsWith(ORGANISATION + path))
+    expect(JSON.parse(String(asked('/releases/')[0]?.body))).toMatchObject({
+      version: 'shop@1.2.3',
+      projects: ['web'],
+    })
+    const [bundle] = asked('/artifactbundle/assemble/')
+    expect(JSON.parse(String(bundle?.body))).toMatchObject({ version: 'shop@1.2.3', projects: ['web'] })
+    const uploaded = asked('/chunk-upload/').filter(({ method }) => method === 'POST')
+    expect(Math.max(...uploaded.map(({ body }) => body.length))).toBeGreaterThan(100_000)
+  })
+
+  it('leaves no map for browsers, and no token anywhere', () => {
+    const built = join(clone.path, 'web/.next/standalone')
+    const files = readdirSync(built, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name))
+    const forBrowsers = files.filter((file) => file.includes('/.next/static/'))
+    expect(forBrowsers.length).toBeGreaterThan(5)
+    expect(forBrowsers.filter((file) => file.endsWith('.map'))).toEqual([])
+    expect(forBrowsers.filter((file) => readFileSync(file, 'utf8').includes('sourceMappingURL='))).toEqual([])
+    expect(spawnSync('grep', ['-rl', TOKEN, built], { encoding: 'utf8' }).stdout).toBe('')
+  })
+})
+
+describe('A build', () => {
+  it('without a token says that it uploads nothing', () => {
+    const said: string[] = []
+    const options = sourceMapOptions({}, (sentence) => said.push(sentence))
+    expect(options).toEqual({ release: { create: false }, sourcemaps: { disable: true } })
+    expect(said).toEqual(['No source maps are uploaded: no SENTRY_AUTH_TOKEN is given to the build.'])
+  })
+
+  it('with a token and no project ends with what is missing', () => {
+    const build = () => sourceMapOptions({ SENTRY_AUTH_TOKEN: TOKEN, SENTRY_ORG: 'shop' }, () => {})
+    expect(build).toThrow('SENTRY_AUTH_TOKEN is given to the build; give SENTRY_ORG and SENTRY_PROJECT too.')
+  })
+})
+
+/** As Sentry's API does where it has none of the chunks yet. */
+function answerAsSentry({ method, url, body, headers }: Asked, response: ServerResponse): void {
+  response.setHeader('content-type', 'application/json')
+  if (url.endsWith('/chunk-upload/') && method === 'GET')
+    return void response.end(JSON.stringify(uploadOptions(`http://${headers.host}`)))
+  if (url.endsWith('/assemble/')) return void response.end(JSON.stringify(assemble(String(body))))
+  response.end('{}')
+}
+
+const assembled = new Set<string>()
+
+function assemble(body: string) {
+  const { checksum, chunks } = JSON.parse(body)
+  const known = assembled.has(checksum)
+  assembled.add(checksum)
+  return known ? { state: 'ok', missingChunks: [] } : { state: 'not_found', missingChunks: chunks }
+}
+
+function uploadOptions(address: string) {
+  return {
+    url: `${address}${ORGANISATION}/chunk-upload/`,
+    chunkSize: 8 * 1024 * 1024,
+    chunksPerRequest: 64,
+    maxFileSize: 2 ** 31,
+    maxRequestSize: 32 * 1024 * 1024,
+    concurrency: 1,
+    hashAlgorithm: 'sha1',
+    compression: ['gzip'],
+    accept: ['release_files', 'sources', 'artifact_bundles', 'artifact_bundles_v2'],
+  }
+}

@@ -1,0 +1,316 @@
+/** The operator's hand on the spool, on two real tunnels that share one: what one takes, the other shows, tries, pauses and purges. */
+
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { SpoolPage, SpoolRow } from '../../../tunnel/src/contract.ts'
+import { envelopeOf, errorOf } from '../../support/envelopes.ts'
+import { startNats } from '../../support/nats/nats.ts'
+import { checkQuietBooks, depthOf } from '../../support/outage/accounting.ts'
+import { post } from '../../support/post.ts'
+import { requires } from '../../support/requirements.ts'
+import type { Received } from '../../support/sentry/received-request.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { until } from '../../support/until.ts'
+
+const SECRET_WORD = 'payload-of-the-visitor'
+const PROJECTS = { 1: 'a'.repeat(32), 2: 'b'.repeat(32) }
+
+handInHand('a SQLite file', {}, async (started) => {
+  const { path } = started.use(await makeFolder())
+  return pathToFileURL(join(path, 'spool.db')).href
+})
+handInHand('NATS JetStream', requires('nats'), async (started) => started.use(await startNats()).url)
+
+function handInHand(
+  name: string,
+  options: object,
+  spoolUrl: (started: AsyncDisposableStack) => Promise<string>,
+): void {
+  describe(`Two tunnels on ${name}`, { ...options, timeout: 90_000 }, () => {
+    const started = new AsyncDisposableStack()
+    let sentry: Sentry
+    let env: Record<string, string>
+    let tunnels: [Tunnel, Tunnel]
+    let made = 0
+
+    beforeAll(async () => {
+      sentry = started.use(await startSentry({ projects: PROJECTS }))
+      env = {
+        SENTRY_DSN: `${sentry.dsn('1')} ${sentry.dsn('2')}`,
+        SPOOL_URL: await spoolUrl(started),
+      }
+      tunnels = [await startTunnel({ env }), await startTunnel({ env })]
+      started.defer(async () => {
+        await Promise.all(tunnels.map((tunnel) => tunnel.stop()))
+      })
+    }, 60_000)
+
+    afterAll(() => started.disposeAsync())
+
+    const nameOf = (project: string) => `127.0.0.1:${sentry.port}/${project}`
+    const ask = async (path: string, method = 'GET', tunnel = tunnels[1]) => {
+      const headers = { authorization: `Bearer ${tunnel.token}`, 'x-operator-address': '192.0.2.7' }
+      return post(tunnel.adminUrl, { path, method: method as 'GET', headers })
+    }
+    const json = async (path: string, method = 'GET', tunnel = tunnels[1]) => {
+      const { status, json } = await ask(path, method, tunnel)
+      expect({ path, status }).toEqual({ path, status: 200 })
+      return json as never
+    }
+    const list = async (query = ''): Promise<SpoolRow[]> =>
+      ((await json(`/spool?limit=200${query}`)) as SpoolPage).envelopes
+    const metrics = async () => (await tunnels[1].admin('/metrics')).text()
+    const errorIn = (project: string) =>
+      errorOf(sentry.dsn(project), { number: ++made, sdk: { name: 'sdk' } })
+    const sessionIn = (project: string) =>
+      envelopeOf({ dsn: sentry.dsn(project), number: ++made }, [
+        { header: { type: 'session' }, payload: JSON.stringify({ word: SECRET_WORD }) },
+      ])
+    const spool = async (body: Buffer) => {
+      expect(await post(tunnels[0].url, { body })).toMatchObject({ status: 202 })
+      return body
+    }
+    const arrivedOf = (project: string) =>
+      sentry.requests.filter(({ url }) => url.startsWith(`/api/${project}/`))
+
+    /** Nothing of the spool is tried: one of live traffic finds out that Sentry is back. */
+    const goesThrough = (url: string) =>
+      expect
+        .poll(async () => (await post(url, { body: errorIn('1') })).status, {
+          ...{ timeout: 30_000, interval: 500 },
+        })
+        .toBe(200)
+
+    it('lists what waits, in pages, by project and category', async () => {
+      await sentry.away()
+      for (const project of ['1', '2']) {
+        await spool(errorIn(project))
+        await spool(errorIn(project))
+        await spool(sessionIn(project))
+      }
+      const status = (await json('/status')) as { spool: { id: string } }
+      const first = (await json('/spool?limit=4')) as SpoolPage
+      const second = (await json(`/spool?limit=4&after=${first.next}`)) as SpoolPage
+      expect(first.spool).toBe(status.spool.id)
+      expect(second).not.toHaveProperty('next')
+      const rows = [...first.envelopes, ...second.envelopes]
+      expect(new Set(rows.map(({ id }) => id)).size).toBe(6)
+      expect(rows[0]).toMatchObject({
+        project: nameOf('2'),
+        category: 'session',
+        attempts: expect.any(Number),
+      })
+      const { receipt, bytes, received } = rows[0] as SpoolRow
+      const told = await tunnels[0].log((line) => (line.receipt as { id?: string })?.id === receipt)
+      expect(told).toMatchObject({ receipt: { answer: 'spooled', time: received } })
+      expect(bytes).toBeGreaterThan(SECRET_WORD.length)
+      expect((await list('&order=oldest')).map(({ id }) => id)).toEqual(rows.map(({ id }) => id).reverse())
+      expect(await list(`&project=${nameOf('1')}`)).toHaveLength(3)
+      expect(await list('&category=session')).toHaveLength(2)
+      expect(await list(`&project=${nameOf('1')}&category=session`)).toHaveLength(1)
+    })
+
+    it('shows one without its payload, which is handed out apart, and that is logged', async () => {
+      const body = await spool(sessionIn('1'))
+      const [row] = await list()
+      const shown = await ask(`/spool/${row?.id}`)
+      expect(shown.json).toMatchObject({
+        ...{ id: row?.id, receipt: row?.receipt, category: 'session', itemCount: 1 },
+        header: { dsn: sentry.dsn('1') },
+        items: [{ header: { type: 'session' }, bytes: JSON.stringify({ word: SECRET_WORD }).length }],
+      })
+      expect(shown.text).not.toContain(SECRET_WORD)
+      const handed = await tunnels[1].admin(`/spool/${row?.id}/envelope`)
+      expect(Buffer.from(await handed.arrayBuffer())).toEqual(body)
+      expect(handed.headers.get('content-disposition')).toBe('attachment')
+      expect(handed.headers.get('x-content-type-options')).toBe('nosniff')
+      const { act } = await tunnels[1].log(({ msg }) => msg === 'act')
+      expect(act).toMatchObject({ act: 'spool-read', id: row?.id, receipt: row?.receipt, from: '127.0.0.1' })
+      expect(JSON.stringify(tunnels[1].logs)).not.toContain(SECRET_WORD)
+    })
+
+    it('says what is wrong with what it is asked', async () => {
+      const [row] = await list()
+      const gone = `${row?.id.split('-')[0]}-${'0'.repeat(32)}`
+      const wrong: [string, string, number, RegExp][] = [
+        ['GET', '/spool?order=sideways', 400, /newest/],
+        ['GET', '/spool?limit=201', 400, /1 to 200/],
+        ['GET', '/spool?after=x', 400, /next/],
+        ['GET', '/spool?colour=red', 400, /order/],
+        ['GET', '/spool?category=%27', 400, /no category/],
+        ['GET', '/spool?category=errors', 400, /no category .+ error, .+ none/],
+        ['DELETE', '/spool?category=errors', 400, /no category/],
+        ['POST', '/spool/retry?category=typo', 400, /no category/],
+        ['DELETE', '/spool?project=elsewhere/9', 404, /No such project/],
+        ['POST', '/spool/pause?project=elsewhere/9', 404, /No such project/],
+        ['DELETE', '/spool?all&limit=3', 400, /"limit" says nothing here/],
+        ['DELETE', '/spool?category=error&category=session', 400, /category is said twice/],
+        ['POST', '/spool/pause?all', 400, /"all" says nothing here/],
+        ['DELETE', `/spool/${row?.id}?category=session`, 400, /nothing can be said but the path/],
+        ['GET', `/spool/${row?.id}?payload`, 400, /nothing can be said but the path/],
+        ['GET', '/spool?project=elsewhere/9', 404, /No such project/],
+        ['GET', '/spool/x', 400, /GET \/spool/],
+        ['GET', `/spool/${gone}`, 404, /no longer waits/],
+        ['GET', `/spool/${gone}/envelope`, 404, /no longer waits/],
+        ['DELETE', `/spool/${gone}`, 404, /no longer waits/],
+        ['POST', `/spool/${gone}/retry`, 404, /no longer waits/],
+        ['DELETE', '/spool', 400, /\?all/],
+        ['DELETE', '/spool?all&category=error', 400, /\?all/],
+        ['POST', '/spool/retry', 400, /\?all/],
+        ['POST', '/spool/pause?category=error', 400, /category cannot/],
+        ['PUT', '/spool', 405, /GET, DELETE/],
+        ['GET', '/spool/retry', 405, /POST/],
+        ['DELETE', '/spool/pause', 405, /POST/],
+        ['POST', `/spool/${row?.id}/envelope`, 405, /GET/],
+      ]
+      const before = await list()
+      for (const [method, path, status, words] of wrong)
+        expect([path, await ask(path, method)]).toMatchObject([
+          path,
+          { status, json: { detail: expect.stringMatching(words) } },
+        ])
+      expect((await list()).map(({ id }) => id)).toEqual(before.map(({ id }) => id))
+    })
+
+    it('counts in its status and figures what waits, what bounds it, what was tried, and what is paused', async () => {
+      await until(async () => /spool_attempts_total\{result="undecided"/.test(await metrics()), 20_000)
+      await json(`/spool/pause?project=${nameOf('2')}`, 'POST')
+      const { spool: told } = (await json('/status')) as { spool: Record<string, unknown> }
+      expect(told).toMatchObject({
+        ...{ writable: true, envelopes: 7, boundMs: 24 * 3_600_000, boundBytes: expect.any(Number) },
+        ...{ oldest: expect.any(Number), paused: [{ project: nameOf('2'), since: expect.any(Number) }] },
+        attempts: expect.arrayContaining([
+          { project: expect.any(String), result: 'undecided', attempts: expect.any(Number) },
+        ]),
+      })
+      expect(told.byProject).toContainEqual({
+        ...{ project: nameOf('1'), category: 'error', envelopes: 2 },
+        ...{ bytes: expect.any(Number), oldest: told.oldest },
+      })
+      const figures = await metrics()
+      const labels = (project: string, category: string) =>
+        `{spool_id="${told.id}",project="${nameOf(project)}",category="${category}"}`
+      expect(figures).toContain(`culvert_spool_project_envelopes${labels('1', 'session')} 2\n`)
+      expect(figures).toContain(`culvert_spool_project_bytes${labels('2', 'error')} `)
+      expect(figures).toContain(`culvert_spool_project_oldest_seconds${labels('2', 'error')} `)
+      expect(figures).toContain(`culvert_spool_paused{spool_id="${told.id}",project="${nameOf('2')}"} 1\n`)
+      expect(figures).toContain(`culvert_spool_paused{spool_id="${told.id}",project="${nameOf('1')}"} 0\n`)
+      expect(figures).toContain(`culvert_spool_bound_bytes{spool_id="${told.id}"} ${told.boundBytes}\n`)
+      await json(`/spool/resume?project=${nameOf('2')}`, 'POST')
+    })
+
+    it('purges one, a category, a project: each is told as an end, and the books agree', async () => {
+      const act = async (path: string) => json(path, 'DELETE')
+      const [row] = await list(`&project=${nameOf('1')}&category=session`)
+      expect(await act(`/spool/${row?.id}`)).toEqual({ purged: 1, left: 0 })
+      expect((await ask(`/spool/${row?.id}`)).status).toBe(404)
+      await tunnels[1].log(({ end }) => {
+        const { end: how, receipt } = (end ?? {}) as { end?: string; receipt?: string }
+        return how === 'purged' && receipt === row?.receipt
+      })
+      expect(await act('/spool?category=session')).toEqual({ purged: 2, left: 0 })
+      expect(await act(`/spool?project=${nameOf('2')}`)).toEqual({ purged: 2, left: 0 })
+      expect(await list()).toHaveLength(2)
+      expect(await metrics()).toContain(`culvert_spool_ends_total{end="purged",project="${nameOf('2')}"} 3\n`)
+      await checkQuietBooks(tunnels)
+    })
+
+    it('logs each act, with where from and what, whatever the level', async () => {
+      const headers = { authorization: `Bearer ${tunnels[1].token}` }
+      await tunnels[1].admin('/log-level?level=error', { method: 'PUT', headers })
+      await json('/spool/retry?category=replay', 'POST')
+      const { act, at } = await tunnels[1].log(({ act }) => (act as { act?: string })?.act === 'spool-retry')
+      expect(act).toEqual({
+        ...{ act: 'spool-retry', category: 'replay', envelopes: 0 },
+        ...{ from: '127.0.0.1', operator: '192.0.2.7', replica: expect.any(String) },
+      })
+      expect(at).toEqual(expect.any(Number))
+      await tunnels[1].admin('/log-level?level=info', { method: 'PUT', headers })
+      const acts = tunnels[1].logs.flatMap(({ act }) => (act as { act: string })?.act ?? [])
+      expect(new Set(acts)).toEqual(
+        new Set(['spool-read', 'spool-pause', 'spool-resume', 'spool-purge', 'spool-retry']),
+      )
+    })
+
+    it('logs looks that show no payload at debug', async () => {
+      const headers = { authorization: `Bearer ${tunnels[1].token}` }
+      await tunnels[1].admin('/log-level?level=debug', { method: 'PUT', headers })
+      const [row] = await list('&category=error')
+      await json(`/spool/${row?.id}`)
+      const looked = (act: string) =>
+        tunnels[1].log((line) => line.level === 'debug' && (line.act as { act?: string })?.act === act)
+      expect(await looked('spool-list')).toMatchObject({ act: { category: 'error', envelopes: 2 } })
+      expect(await looked('spool-inspect')).toMatchObject({ act: { id: row?.id, operator: '192.0.2.7' } })
+      await tunnels[1].admin('/log-level?level=info', { method: 'PUT', headers })
+    })
+
+    it('delivers nothing while all is paused, across a restart too; live traffic and putting go on', async () => {
+      await json('/spool/pause', 'POST', tunnels[0])
+      await spool(errorIn('2'))
+      await tunnels[1].stop()
+      tunnels[1] = await startTunnel({ env })
+      await sentry.back()
+      expect(((await json('/status')) as { spool: object }).spool).toMatchObject({
+        paused: [{ since: expect.any(Number) }],
+      })
+      const waits = await depthOf(tunnels)
+      expect(waits).toBe(3)
+      for (const { url } of tunnels) await goesThrough(url)
+      expect(await depthOf(tunnels)).toBeGreaterThanOrEqual(waits) // what came while the breaker was open was put
+      expect(arrivedOf('2')).toEqual([])
+    })
+
+    it('resumes: what waited arrives, once', async () => {
+      const waiting = (await list()).length
+      const before = sentry.requests.length
+      await json('/spool/resume', 'POST')
+      await until(async () => (await list()).length === 0, 30_000)
+      await sentry.idle()
+      const numbers = sentry.requests.filter(isOurs).map(({ header }) => header.number)
+      expect(sentry.requests.filter(isOurs).length - before).toBe(waiting)
+      expect(new Set(numbers).size).toBe(numbers.length)
+    })
+
+    it('tries now what was put off for long', async () => {
+      sentry.answer({ status: 429, headers: { 'x-sentry-rate-limits': '600:session:key' } })
+      await json('/spool/pause', 'POST')
+      await sentry.away()
+      await spool(sessionIn('1'))
+      await sentry.back()
+      await json('/spool/resume', 'POST')
+      const isLong = ({ due = 0 }: SpoolRow) => due > Date.now() + 60_000
+      await until(async () => (await list()).some(isLong), 30_000)
+      const [row] = await list()
+      expect(row).toMatchObject({ leased: false })
+      expect(row?.attempts).toBeGreaterThanOrEqual(1)
+      expect(await json('/spool/retry?category=session', 'POST')).toEqual({ retried: 1 })
+      await until(async () => !(await list()).some(isLong), 10_000)
+      expect(await json('/spool?limit=1')).toMatchObject({ envelopes: [{ receipt: row?.receipt }] })
+    })
+
+    it('purges everything that waits', async () => {
+      expect(await json('/spool?all', 'DELETE')).toEqual({ purged: 1, left: 0 })
+      expect(await list()).toEqual([])
+    })
+
+    it('shows and purges by name what waits of a project that is configured no more, unknown to the figures', async () => {
+      await sentry.away()
+      await spool(errorIn('2'))
+      await using third = await startTunnel({ env: { ...env, SENTRY_DSN: sentry.dsn('1') } })
+      const { envelopes } = (await json('/spool', 'GET', third)) as SpoolPage
+      expect(envelopes).toMatchObject([{ project: nameOf('2'), category: 'error' }])
+      const figures = await (await third.admin('/metrics')).text()
+      expect(figures).toMatch(/^culvert_spool_project_envelopes\{.*project="unknown",category="error"\} 1$/m)
+      expect(figures).not.toContain(nameOf('2'))
+      expect(await json(`/spool?project=${nameOf('2')}`, 'DELETE', third)).toEqual({ purged: 1, left: 0 })
+    })
+  })
+}
+
+/** Not a client report. */
+function isOurs({ header }: Received): boolean {
+  return header.number !== undefined
+}

@@ -1,0 +1,125 @@
+/** The admin port: health and figures for anyone on its network, the rest with the token only. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
+import { EVENT_ID, errorOf } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+
+const OPEN = ['/livez', '/readyz', '/metrics']
+const CLOSED = [
+  '/inbox',
+  '/inbox/x',
+  '/spool',
+  '/spool/x',
+  '/spool/x/envelope',
+  '/spool/retry',
+  '/spool/pause',
+  '/status',
+  '/projects',
+  '/refusals',
+  '/receipts',
+  '/receipts/x',
+  '/',
+  '/nothing',
+  '/livez/x',
+  '/Inbox',
+  '//inbox',
+]
+
+describe('The admin port', () => {
+  const started = new AsyncDisposableStack()
+  let tunnel: Tunnel
+  let tokenless: Tunnel
+
+  beforeAll(async () => {
+    const both = await Promise.all([startTunnel(), startTunnel({ env: { ADMIN_TOKEN: '' } })])
+    ;[tunnel, tokenless] = both
+    for (const one of both) started.use(one)
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  it.each(OPEN)('%s needs no token', async (path) => {
+    for (const { adminUrl } of [tunnel, tokenless])
+      expect((await fetch(`${adminUrl}${path}`)).status).toBe(200)
+  })
+
+  it.each(CLOSED)('%s needs the token', async (path) => {
+    for (const authorization of [
+      '',
+      'Bearer',
+      'Bearer ',
+      'Bearer wrong',
+      `Basic ${tunnel.token}`,
+      `${tunnel.token}`,
+      `bearer${tunnel.token}`,
+    ])
+      for (const method of ['GET', 'POST'] as const) {
+        const { status, text } = await post(tunnel.adminUrl, { path, method, headers: { authorization } })
+        expect(status).toBe(401)
+        expect(text).not.toContain(tunnel.token)
+      }
+  })
+
+  it.each(CLOSED)('%s is closed where no token is configured, and says how to open it', async (path) => {
+    for (const authorization of ['', 'Bearer', 'Bearer undefined', 'Bearer '])
+      expect(
+        await post(tokenless.adminUrl, { path, method: 'GET', headers: { authorization } }),
+      ).toMatchObject({
+        status: 403,
+        json: { detail: expect.stringContaining('Set OPERATOR_PASSWORD or ADMIN_TOKEN') },
+      })
+  })
+
+  it('has nothing at other paths, and takes no envelopes', async () => {
+    expect((await tunnel.admin('/nothing')).status).toBe(404)
+    expect(
+      (await tunnel.admin('/monitoring', { method: 'POST', body: errorOf(INBOX_DSN).toString() })).status,
+    ).toBe(404)
+  })
+
+  it('is not the port of browsers', async () => {
+    for (const path of [...OPEN, '/inbox', '/status'])
+      expect(await post(tunnel.url, { path, method: 'GET' })).toMatchObject({ status: 404 })
+  })
+
+  it('lists what the inbox holds, newest first, and hands out the bytes', async () => {
+    const bodies = [errorOf(INBOX_DSN), errorOf(INBOX_DSN, { event_id: null, sdk: { name: 'sdk' } })]
+    const [first] = bodies
+    for (const body of bodies) expect(await post(tunnel.url, { body })).toMatchObject({ status: 200 })
+
+    const { entries } = await (await tunnel.admin('/inbox')).json()
+    expect(entries).toMatchObject([
+      { eventId: null, types: ['event'] },
+      {
+        eventId: EVENT_ID,
+        bytes: first?.length,
+        types: ['event'],
+        time: expect.any(Number),
+        id: expect.any(String),
+      },
+    ])
+
+    const read = await tunnel.admin(`/inbox/${entries[1].id}`)
+    expect(Buffer.from(await read.arrayBuffer())).toEqual(first)
+    expect(read.headers.get('content-type')).toBe('application/x-sentry-envelope')
+    expect(read.headers.get('content-disposition')).toBe('attachment')
+    expect(read.headers.get('x-content-type-options')).toBe('nosniff')
+    const beginning = await tunnel.admin(`/inbox/${entries[1].id}?first=20`)
+    expect(Buffer.from(await beginning.arrayBuffer())).toEqual(first?.subarray(0, 20))
+    expect(beginning.headers.get('x-envelope-bytes')).toBe(String(first?.length))
+    for (const wrong of ['0', '-1', 'x', '', '16777217'])
+      expect((await tunnel.admin(`/inbox/${entries[1].id}?first=${wrong}`)).status).toBe(400)
+    expect((await tunnel.admin('/inbox/none')).status).toBe(404)
+  })
+
+  it('counts for Prometheus what was answered, with no word of a sender in it', async () => {
+    await post(tunnel.url, { body: `{"dsn":"${INBOX_DSN}"}\n{"type":"invented"}\nx` })
+    await post(tunnel.url, { body: 'hello' })
+    const metrics = await (await fetch(`${tunnel.adminUrl}/metrics`)).text()
+    expect(metrics).toMatch(/^culvert_envelopes_total\{.*answer="refused",reason="not-an-envelope".*\} 1$/m)
+    expect(metrics).toMatch(/^culvert_items_total\{type="other".*\} 1$/m)
+    expect(metrics).not.toContain('invented')
+  })
+})

@@ -1,0 +1,448 @@
+/** Request bodies: within their limits, in memory while there is room, in a file past that, passed on as they came. */
+
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import {
+  brotliCompressSync,
+  constants,
+  createZstdCompress,
+  deflateRawSync,
+  deflateSync,
+  gzipSync,
+  zstdCompressSync,
+} from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { unpack } from '../../../tunnel/src/body/decode.ts'
+import { createMemory } from '../../../tunnel/src/body/memory-budget.ts'
+import { packParcel } from '../../../tunnel/src/body/outgoing.ts'
+import {
+  Aborted,
+  type Bodies,
+  type Body,
+  type BodySettings,
+  createBodies,
+  type Pieces,
+} from '../../../tunnel/src/body/receive.ts'
+import { attachmentOf, errorOf } from '../../support/envelopes.ts'
+import { type Posting, post } from '../../support/post.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+
+const KIB = 1024
+const MIB = 1024 * KIB
+const SETTINGS = { maxBytes: 4 * MIB, shareBytes: MIB, timeoutMs: 5_000 }
+const PACK = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync }
+const PACKED = Object.entries(PACK)
+
+describe('A body', () => {
+  it.each([
+    ['nothing', 0],
+    ['little', 100],
+    ['all that may be in memory', MIB],
+  ])('of %s is kept in memory, with a Content-Length or without', async (_, bytes) => {
+    await using door = await openDoor()
+    const sent = randomBytes(bytes)
+    for (const way of [sent, inPieces(sent)]) {
+      const body = await door.take(way)
+      expect(isInMemory(body)).toBe(true)
+      expect((await contentOf(body)).equals(sent)).toBe(true)
+      expect(body.wireBytes).toBe(bytes)
+      expect(door.memory.taken()).toBe(bytes)
+      await body.release()
+      expect(door.memory.taken()).toBe(0)
+    }
+  })
+
+  it('beyond its share of the memory goes to a file, which is gone when released', async () => {
+    await using door = await openDoor()
+    const sent = randomBytes(3 * MIB)
+    const body = await door.take(inPieces(sent))
+    expect(isInMemory(body)).toBe(false)
+    expect(door.memory.taken()).toBe(0)
+    expect(readdirSync(door.folder)).toHaveLength(1)
+    expect(openFiles(door.folder)).toBe(1)
+    expect((await contentOf(body)).equals(sent)).toBe(true)
+    expect((await contentOf(body)).equals(sent)).toBe(true)
+    await body.release()
+    expect(openFiles(door.folder)).toBe(0)
+  })
+
+  it('beyond what all of them may hold goes to a file, until there is room again', async () => {
+    await using door = await openDoor({ memoryBytes: 1_500_000 })
+    const sent = randomBytes(900_000)
+    const first = await door.take(sent)
+    const second = await door.take(sent)
+    expect([first, second].map(isInMemory)).toEqual([true, false])
+    await first.release()
+    const third = await door.take(sent)
+    expect(isInMemory(third)).toBe(true)
+    for (const body of [second, third]) {
+      expect((await contentOf(body)).equals(sent)).toBe(true)
+      await body.release()
+    }
+    expect(door.memory.taken()).toBe(0)
+  })
+
+  it.each([
+    ['that says it is too large', (bytes: Buffer) => bytes],
+    ['that turns out too large', inPieces],
+  ])('%s is refused and leaves nothing behind', async (_, way) => {
+    await using door = await openDoor()
+    const refusal = door.take(way(randomBytes(4 * MIB + 1)))
+    await expect(refusal).rejects.toMatchObject({ code: 'envelope-too-large' })
+    expect(door.memory.taken()).toBe(0)
+    expect(openFiles(door.folder)).toBe(0)
+  })
+
+  it('of just the largest size is taken', async () => {
+    await using door = await openDoor()
+    const body = await door.take(inPieces(randomBytes(4 * MIB)))
+    expect(body.wireBytes).toBe(4 * MIB)
+    await body.release()
+  })
+
+  it('that does not arrive in time is refused', async () => {
+    await using door = await openDoor({ timeoutMs: 50 })
+    await expect(door.take(unending(randomBytes(10)))).rejects.toMatchObject({ code: 'body-timeout' })
+    expect(door.memory.taken()).toBe(0)
+  })
+
+  it('that does not arrive in time leaves no file behind', async () => {
+    await using door = await openDoor({ timeoutMs: 200 })
+    await expect(door.take(unending(randomBytes(2 * MIB)))).rejects.toMatchObject({ code: 'body-timeout' })
+    await expect.poll(() => openFiles(door.folder)).toBe(0)
+  })
+
+  it.each([100, 1_200_000])(
+    'whose sender leaves after %d bytes is no error, and leaves nothing behind',
+    async (bytes) => {
+      await using door = await openDoor()
+      for (let turn = 0; turn < 10; turn++)
+        await expect(door.takeAndLeave(randomBytes(bytes))).rejects.toBeInstanceOf(Aborted)
+      await expect.poll(() => openFiles(door.folder)).toBe(0)
+      expect(door.memory.taken()).toBe(0)
+    },
+  )
+})
+
+describe('What of a body goes on', () => {
+  const bytes = Buffer.from('0123456789'.repeat(20_000))
+  const cuts: [number, number][] = [
+    [0, 3],
+    [70_000, 70_001],
+    [100_000, 150_000],
+    [199_990, 200_000],
+  ]
+  const left = Buffer.concat([
+    bytes.subarray(3, 70_000),
+    bytes.subarray(70_001, 100_000),
+    bytes.subarray(150_000, 199_990),
+  ])
+
+  it('is the very bytes that came, where nothing is cut', async () => {
+    const body = bodyOf(bytes, 'gzip')
+    const { content, ...parcel } = packParcel(body, 1, [])
+    expect(content()).toBe(body.wire)
+    expect(parcel).toEqual({ bytes: bytes.length, encoding: 'gzip' })
+  })
+
+  it.each<[string, number, Buffer, Body['encoding']]>([
+    ['in memory', MIB, bytes, 'identity'],
+    ['in a file', 10 * KIB, bytes, 'identity'],
+    ['in memory, in gzip', MIB, gzipSync(bytes), 'gzip'],
+    ['in a file, in zstd', 10 * KIB, zstdCompressSync(bytes), 'zstd'],
+  ])('is all that is not cut, of one %s', async (_, shareBytes, sent, encoding) => {
+    await using door = await openDoor({ shareBytes })
+    const body = await door.take(inPieces(sent), encoding)
+    const parcel = packParcel(body, bytes.length, cuts)
+    expect(parcel).toMatchObject({ bytes: left.length, encoding: 'identity' })
+    expect((await bytesOf(parcel.content())).equals(left)).toBe(true)
+    await body.release()
+  })
+})
+
+describe('Through the tunnel, a body', () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let tunnel: Tunnel
+  let folder: string
+
+  beforeAll(async () => {
+    folder = started.use(await makeFolder()).path
+    sentry = started.use(await startSentry())
+    const env = { SENTRY_DSN: sentry.dsn(), BODY_DIR: folder, MAX_ENVELOPE_BYTES: String(40 * MIB) }
+    tunnel = started.use(await startTunnel({ env }))
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  const send = (posting: Posting) => post(tunnel.url, posting)
+
+  it.each(PACKED)('in %s is passed on compressed, as it came', async (encoding, pack) => {
+    const body = pack(errorOf(sentry.dsn()))
+    expect(await send({ headers: { 'content-encoding': encoding }, body })).toMatchObject({ status: 200 })
+    const received = await sentry.next()
+    expect(received.headers['content-encoding']).toBe(encoding)
+    expect(received.body.equals(body)).toBe(true)
+  })
+
+  it('in x-gzip is passed on as gzip, its name today', async () => {
+    const body = gzipSync(errorOf(sentry.dsn()))
+    await send({ headers: { 'content-encoding': 'x-gzip' }, body })
+    const received = await sentry.next()
+    expect(received.headers['content-encoding']).toBe('gzip')
+    expect(received.body.equals(body)).toBe(true)
+  })
+
+  it.each(['utf-8', ''])('that says its encoding is "%s" is not compressed', async (encoding) => {
+    const body = errorOf(sentry.dsn())
+    await send({ headers: { 'content-encoding': encoding }, body })
+    const received = await sentry.next()
+    expect(received.headers['content-encoding']).toBeUndefined()
+    expect(received.body.equals(body)).toBe(true)
+  })
+
+  it.each(PACKED)(
+    'in %s leaves compressed without the keys that only Relay may write',
+    async (encoding, pack) => {
+      const forged = errorOf(sentry.dsn(), { forwarded_for: '1.2.3.4' })
+      await send({ headers: { 'content-encoding': encoding }, body: pack(forged) })
+      const received = await sentry.next()
+      expect(received.headers).toMatchObject({
+        'content-encoding': expect.stringMatching(/^(br|zstd)$/),
+        'content-length': String(received.body.length),
+      })
+      expect(received.decoded.equals(errorOf(sentry.dsn()))).toBe(true)
+    },
+  )
+
+  it('that holds 40 MB in a few hundred bytes leaves as few, with a reserved key or without', async () => {
+    for (const header of [{}, { forwarded_for: '1.2.3.4' }]) {
+      const zeros = attachmentOf(sentry.dsn(), Buffer.alloc(40_000_000), header)
+      const small = brotliCompressSync(zeros, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } })
+      expect(small.length).toBeLessThan(500)
+      expect(await send({ headers: { 'content-encoding': 'br' }, body: small })).toMatchObject({
+        status: 200,
+      })
+      const received = await sentry.next()
+      expect(received.body.length).toBeLessThanOrEqual(small.length * 1.1 + 1024)
+    }
+  })
+
+  it('is read no further than its first line when that names no project', async () => {
+    const foreign = `{"dsn":"https://abc@elsewhere.example/1"}\n{"type":"attachment"}\n`
+    const bomb = brotliCompressSync(Buffer.concat([Buffer.from(foreign), Buffer.alloc(30_000_000)]))
+    const broken = bomb.subarray(0, bomb.length - 4) // its end would be refused with another code
+    expect(await send({ headers: { 'content-encoding': 'br' }, body: broken })).toMatchObject({
+      json: { code: 'dsn-unknown' },
+    })
+    expect(await send({ body: inPieces(Buffer.from(`${foreign}${'x'.repeat(MIB)}`)) })).toMatchObject({
+      json: { code: 'dsn-unknown' },
+    })
+  })
+
+  it('that was spooled leaves about as small as it came', async () => {
+    for (const size of [100_000, 30_000_000]) {
+      const plain = attachmentOf(sentry.dsn(), Buffer.alloc(size, 'x'))
+      const body = gzipSync(plain)
+      sentry.once({ status: 503 })
+      expect(await send({ headers: { 'content-encoding': 'gzip' }, body })).toMatchObject({ status: 202 })
+      await sentry.next(({ headers }) => headers['content-encoding'] === 'gzip')
+      const late = await sentry.next(({ headers }) => headers['content-encoding'] === 'br', {
+        timeout: 20_000,
+      })
+      expect(late.body.length).toBeLessThanOrEqual(body.length * 1.1 + 1024)
+      expect(late.decoded.equals(plain)).toBe(true)
+    }
+  })
+
+  it('may come chunked, and goes on with its length', async () => {
+    const body = errorOf(sentry.dsn())
+    await send({ body: inPieces(body, 7) })
+    const received = await sentry.next()
+    expect(received.headers['content-length']).toBe(String(body.length))
+    expect(received.body.equals(body)).toBe(true)
+  })
+
+  it.each([
+    ['as it came', {}],
+    ['without what was cut out of it', { forwarded_for: '1.2.3.4' }],
+  ])('of 30 MB arrives %s, and no file is left', async (_, header) => {
+    const payload = randomBytes(30_000_000)
+    const clean = attachmentOf(sentry.dsn(), payload)
+    const forged = Buffer.concat([
+      Buffer.from(JSON.stringify(header).replace(/}$/, ',').replace(/^{,/, '{')),
+      clean.subarray(1),
+    ])
+    expect(await send({ body: inPieces(forged, MIB) })).toMatchObject({ status: 200 })
+    const received = await sentry.next()
+    expect(received.body.equals(clean)).toBe(true)
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  it.each([
+    ['gzip', gzipBomb],
+    ['zstd', zstdBomb],
+  ])('of %s that unpacks to 1 GB is refused, and costs next to no memory', async (encoding, make) => {
+    const bomb = await make(sentry.dsn())
+    const before = peakMemory(tunnel.pid)
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map(() => send({ headers: { 'content-encoding': encoding }, body: bomb })),
+    )
+    for (const answer of answers)
+      expect(answer).toMatchObject({ status: 413, json: { code: 'envelope-too-large' } })
+    expect(peakMemory(tunnel.pid) - before).toBeLessThan(100 * MIB)
+    expect(sentry.requests.filter((received) => received.body.equals(bomb))).toEqual([])
+  })
+
+  it('whose sender leaves half way is told as aborted, and nothing of it goes on', async () => {
+    const arrived = sentry.requests.length
+    const body = errorOf(sentry.dsn())
+    const leaving = request({
+      port: tunnel.port,
+      path: '/monitoring',
+      method: 'POST',
+      headers: { 'content-length': body.length },
+    })
+    leaving.on('error', () => {})
+    leaving.write(body.subarray(0, 40), () => leaving.destroy())
+    expect(await tunnel.receipt(({ answer }) => answer === 'aborted')).toMatchObject({ status: 0, items: [] })
+    expect(sentry.requests).toHaveLength(arrived)
+  })
+})
+
+/** A server whose one handler reads a body, and posts to it. */
+async function openDoor({
+  memoryBytes = 2 * MIB,
+  ...settings
+}: Partial<BodySettings & { memoryBytes: number }> = {}) {
+  const folder = await makeFolder()
+  const memory = createMemory(memoryBytes, 0)
+  const bodies: Bodies = createBodies({ ...SETTINGS, dir: folder.path, ...settings }, memory)
+  const outcomes: PromiseWithResolvers<Body>[] = []
+  const server = createServer((incoming, response) => {
+    const outcome = outcomes.shift()
+    bodies
+      .receive(incoming, () => {})
+      .then(
+        (body) => outcome?.resolve(body),
+        (error) => outcome?.reject(error),
+      )
+      .finally(() => response.end())
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+
+  function take(sent: Buffer | Readable, encoding: Body['encoding'] = 'identity'): Promise<Body> {
+    const outcome = expectOutcome()
+    const length = Buffer.isBuffer(sent) ? { 'content-length': sent.length } : {}
+    const headers = { 'content-encoding': encoding, ...length }
+    const sending = request({ port, method: 'POST', headers, agent: false }).on('error', () => {})
+    if (Buffer.isBuffer(sent)) sending.end(sent)
+    else sent.pipe(sending)
+    return outcome
+  }
+
+  function takeAndLeave(sent: Buffer): Promise<Body> {
+    const outcome = expectOutcome()
+    const leaving = request({ port, method: 'POST', headers: { 'content-length': 2 * MIB }, agent: false })
+    leaving.on('error', () => {}).write(sent, () => leaving.destroy())
+    return outcome
+  }
+
+  function expectOutcome(): Promise<Body> {
+    const outcome = Promise.withResolvers<Body>()
+    outcomes.push(outcome)
+    return outcome.promise
+  }
+
+  return {
+    memory,
+    folder: folder.path,
+    take,
+    takeAndLeave,
+    async [Symbol.asyncDispose]() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+      await folder[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function inPieces(bytes: Buffer, size = 64 * KIB): Readable {
+  const pieces = Math.ceil(bytes.length / size)
+  return Readable.from(
+    Array.from({ length: pieces }, (_, at) => bytes.subarray(at * size, (at + 1) * size)),
+    { objectMode: false },
+  )
+}
+
+/** Some bytes, and then nothing more, nor an end. */
+function unending(bytes: Buffer): Readable {
+  const stream = new Readable({ read() {} })
+  stream.push(bytes)
+  return stream
+}
+
+async function contentOf(body: Body): Promise<Buffer> {
+  return bytesOf(packParcel(body, body.wireBytes, []).content())
+}
+
+async function bytesOf(content: Pieces | Readable): Promise<Buffer> {
+  return content instanceof Readable ? buffer(content) : Buffer.concat(content)
+}
+
+function isInMemory({ wire }: Body): boolean {
+  return !('handle' in wire)
+}
+
+function bodyOf(wire: Buffer, encoding: Body['encoding']): Body {
+  const memory = createMemory(64 * 1024 * KIB, 0)
+  const unpacked = () => unpack([wire], encoding, memory)
+  return { wire: [wire], wireBytes: wire.length, encoding, unpacked, release: async () => {} }
+}
+
+/** Files of `folder` that this process holds open, named or not. */
+function openFiles(folder: string): number {
+  const targets = readdirSync('/proc/self/fd').map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`)
+    } catch {
+      return '' // the one that read the folder
+    }
+  })
+  return targets.filter((target) => target.startsWith(`${folder}/`)).length
+}
+
+const startOfBomb = (dsn: string) => `{"dsn":"${dsn}"}\n{"type":"attachment"}\n`
+const BOMB_PART = Buffer.alloc(16 * MIB, 'x')
+
+/** A well-formed envelope of 1 GB: one attachment that goes on and on. Its trailer is missing, since nobody should come that far. */
+function gzipBomb(dsn: string): Buffer {
+  const header = Buffer.from('1f8b0800000000000003', 'hex')
+  const block = (bytes: Buffer) => deflateRawSync(bytes, { finishFlush: constants.Z_FULL_FLUSH })
+  return Buffer.concat([
+    header,
+    block(Buffer.from(startOfBomb(dsn))),
+    ...Array<Buffer>(64).fill(block(BOMB_PART)),
+  ])
+}
+
+async function zstdBomb(dsn: string): Promise<Buffer> {
+  return buffer(
+    Readable.from([startOfBomb(dsn), ...Array<Buffer>(64).fill(BOMB_PART)]).pipe(createZstdCompress()),
+  )
+}
+
+/** Bytes that a process has had in memory at most. */
+function peakMemory(pid: number | undefined): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * KIB
+}

@@ -1,0 +1,206 @@
+/** What the tunnel makes of its environment, and how it refuses to start. */
+
+import { describe, expect, it } from 'vitest'
+import { deriveAdminToken } from '../../../tunnel/src/config/admin-token.ts'
+import { BadSettings, readConfig } from '../../../tunnel/src/config/config.ts'
+import { tunnelSettings } from '../../../tunnel/src/config/public-config.ts'
+import type { Environment } from '../../../tunnel/src/config/settings.ts'
+import { formatDsn, INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
+import { startTunnel } from '../../support/tunnel/tunnel.ts'
+
+const DSN = 'https://key@o1.ingest.us.sentry.io/2'
+
+describe('The configuration', () => {
+  it('of an empty environment is inbox mode on loopback, with its admin port closed', () => {
+    const config = readConfig({})
+    expect(config).toMatchObject({
+      host: '127.0.0.1',
+      port: 9090,
+      adminHost: '127.0.0.1',
+      adminPort: 9091,
+      adminToken: undefined,
+      forward: false,
+      inboxFile: '.culvert/inbox.db',
+      tunnelPaths: ['/monitoring'],
+      edge: ['127.0.0.0/8', '::1'],
+      allowedOrigins: new Set(),
+      logLevel: 'info',
+    })
+    expect(config.dsns.map(formatDsn)).toEqual([INBOX_DSN])
+  })
+
+  it('with a DSN forwards and keeps nothing, unless the inbox is wanted beside it', () => {
+    expect(readConfig({ SENTRY_DSN: DSN })).toMatchObject({ forward: true, inboxFile: undefined })
+    expect(readConfig({ SENTRY_DSN: DSN, INBOX: 'on', INBOX_FILE: 'a.db' })).toMatchObject({
+      forward: true,
+      inboxFile: 'a.db',
+    })
+  })
+
+  it('without a DSN keeps its inbox, even when told not to: there is nowhere else', () => {
+    expect(readConfig({ INBOX: 'off' })).toMatchObject({ forward: false, inboxFile: '.culvert/inbox.db' })
+  })
+
+  it.each<[Environment, object]>([
+    [{ HOST: '0.0.0.0' }, { host: '0.0.0.0', adminHost: '0.0.0.0' }],
+    [
+      { HOST: '0.0.0.0', ADMIN_HOST: 'tunnel-admin' },
+      { host: '0.0.0.0', adminHost: 'tunnel-admin' },
+    ],
+    [
+      { PORT: '80', ADMIN_PORT: '81' },
+      { port: 80, adminPort: 81 },
+    ],
+    [{ EDGE: '10.0.0.0/8 fd00::/8' }, { edge: ['10.0.0.0/8', 'fd00::/8'] }],
+    [
+      { ALLOWED_ORIGINS: 'https://a.example,http://b.example:8080 null' },
+      { allowedOrigins: new Set(['https://a.example', 'http://b.example:8080', 'null']) },
+    ],
+    [{ LOG_LEVEL: 'debug' }, { logLevel: 'debug' }],
+    [
+      { HOST: '192.0.2.1', ADMIN_HOST: '192.0.2.2', PORT: '80', ADMIN_PORT: '80' },
+      { port: 80, adminPort: 80 },
+    ],
+  ])('takes %j', (env, part) => {
+    expect(readConfig(env)).toMatchObject(part)
+  })
+
+  it("derives the admin token from the operator's password, unless it is set itself", () => {
+    const token = deriveAdminToken('correct horse')
+    expect(token).toMatch(/^[0-9a-f]{64}$/)
+    expect(readConfig({ OPERATOR_PASSWORD: 'correct horse' }).adminToken).toBe(token)
+    expect(readConfig({ OPERATOR_PASSWORD: 'another' }).adminToken).not.toBe(token)
+    expect(readConfig({ OPERATOR_PASSWORD: 'correct horse', ADMIN_TOKEN: 'mine' }).adminToken).toBe('mine')
+  })
+
+  it.each([
+    ['PORT', '0', 'PORT: "0" is not a port; write a whole number from 1 to 65535'],
+    ['ADMIN_PORT', '65536', 'ADMIN_PORT: "65536" is not a port'],
+    ['PORT', 'http', 'PORT: "http" is not a port'],
+    ['EDGE', 'nginx', 'EDGE: "nginx" is not a network'],
+    ['INBOX', 'true', 'INBOX: "true" is neither on nor off'],
+    ['LOG_LEVEL', 'loud', 'LOG_LEVEL: "loud" is '],
+    [
+      'ALLOWED_ORIGINS',
+      'https://a.example/',
+      'ALLOWED_ORIGINS: "https://a.example/" is not an origin; write https://other.example',
+    ],
+    ['ALLOWED_ORIGINS', 'a.example', 'ALLOWED_ORIGINS: "a.example" is not an origin'],
+    ['ALLOWED_ORIGINS', '*', 'ALLOWED_ORIGINS: "*" is not an origin'],
+    ['ALLOWED_ORIGINS', 'https://*.example', 'ALLOWED_ORIGINS: "https://*.example" is not an origin'],
+    ['ALLOWED_ORIGINS', 'https://A.example', 'ALLOWED_ORIGINS: "https://A.example" is not an origin'],
+    ['SENTRY_DSN', 'hello', 'SENTRY_DSN: "hello" is not a DSN'],
+  ])('refuses %s=%s and says what to write', (name, value, words) => {
+    const problems = problemsOf({ [name]: value })
+    expect(problems).toHaveLength(1)
+    expect(problems[0]?.startsWith(words)).toBe(true)
+  })
+
+  it('tells of every problem at once, and of no secret', () => {
+    const problems = problemsOf({
+      SENTRY_DSN: 'https://key:hush@',
+      PORT: 'x',
+      ADMIN_PORT: 'y',
+      EDGE: 'z',
+      DERIVED_PATHS: '?',
+      ALLOWED_ORIGINS: '*',
+      LOG_LEVEL: 'loud',
+      OPERATOR_PASSWORD: 'hush',
+      ADMIN_TOKEN: 'hush',
+    })
+    expect(problems.map((problem) => problem.split(':')[0]).sort()).toEqual(
+      ['SENTRY_DSN', 'PORT', 'ADMIN_PORT', 'EDGE', 'DERIVED_PATHS', 'ALLOWED_ORIGINS', 'LOG_LEVEL'].sort(),
+    )
+    expect(problems.join()).not.toContain('hush')
+  })
+})
+
+describe('The bound of a spool on NATS', () => {
+  it('is shown as what its stream has, where nobody has set one', () => {
+    const { SPOOL_BYTES } = tunnelSettings(readConfig({ SPOOL_URL: 'nats://nats.example' }))
+    expect(SPOOL_BYTES).toBe('as its stream has it, 5 GiB for a new one')
+  })
+})
+
+describe('A proxy on the way out', () => {
+  it.each([
+    ['foo', '"foo" is not a proxy'],
+    ['ftp://proxy.example', '"ftp://proxy.example" is not a proxy'],
+    ['user:secret@', '"…@" is not a proxy'],
+    ['http://user:se/cr@et@proxy:3128', '"http://…@proxy:3128" is not a proxy'],
+  ])('is refused when it is %s, and no password is told', (given, words) => {
+    const sentence = `HTTPS_PROXY: ${words}; write it like http://proxy.example:3128`
+    expect(() => readConfig({ HTTPS_PROXY: given })).toThrow(sentence)
+  })
+
+  it.each(['http://me:p@ss@proxy:3128', 'http://me:pass@proxy:3128'])(
+    'is shown without its login, though that holds what it should not: %s',
+    (given) => {
+      const { HTTPS_PROXY } = tunnelSettings(readConfig({ HTTPS_PROXY: given }))
+      expect(HTTPS_PROXY).toBe('http://…@proxy:3128')
+    },
+  )
+
+  it.each(['http://proxy:3128', 'proxy.example:3128', 'http://user:secret@proxy.example:3128'])(
+    'may be %s',
+    (given) => {
+      expect(readConfig({ https_proxy: given }).upstream.proxies?.httpsProxy).toContain('3128')
+    },
+  )
+})
+
+describe('A tunnel with bad settings', () => {
+  it('does not start, says each problem on a line of its own and leaves with 1', async () => {
+    const starting = startTunnel({ env: { PORT: '0', TUNNEL_PATHS: '/lab', SENTRY_DSN: 'hello' } })
+    await expect(starting).rejects.toThrow(/^The tunnel ended with 1:/)
+    const said = await starting.catch((error: Error) => error.message.split('\n').slice(1))
+    expect(said).toEqual([
+      'culvert tunnel: cannot start, 3 problem(s):',
+      ...problemsOf({ PORT: '0', TUNNEL_PATHS: '/lab', SENTRY_DSN: 'hello' }),
+    ])
+  })
+
+  it.each([
+    [
+      { BODY_DIR: '/dev/null/bodies' },
+      /^BODY_DIR: "\/dev\/null\/bodies" cannot be written to; write .+ \(E.+\)$/,
+    ],
+    [
+      { INBOX_FILE: '/dev/null/inbox.db' },
+      /^INBOX_FILE: "\/dev\/null\/inbox.db" cannot be opened; write .+ \(E.+\)$/,
+    ],
+    [
+      { SENTRY_DSN: DSN, SPOOL_URL: 'file:///dev/null/spool.db' },
+      /^SPOOL_URL: the spool cannot be opened; .+ \(E.+\)$/,
+    ],
+    [
+      { HOST: '192.0.2.1', ADMIN_HOST: '127.0.0.1' },
+      /^PORT: \d+ cannot be listened at; write .+ \(listen EADDRNOTAVAIL: .+\)$/,
+    ],
+  ])('does not start with %j, and says in a line what to write instead', async (env, words) => {
+    const starting = startTunnel({ env })
+    const said = await starting.then(
+      () => [],
+      (error: Error) => error.message.split('\n').slice(1),
+    )
+    expect(said).toEqual(['culvert tunnel: cannot start, 1 problem(s):', expect.stringMatching(words)])
+  })
+
+  it('does not start where another listens at its port', async () => {
+    await using first = await startTunnel()
+    for (const name of ['PORT', 'ADMIN_PORT'])
+      await expect(startTunnel({ env: { [name]: String(first.port) } })).rejects.toThrow(
+        new RegExp(`\n${name}: ${first.port} cannot be listened at; write .+ \\(listen EADDRINUSE: .+\\)$`),
+      )
+  })
+})
+
+function problemsOf(env: Environment): string[] {
+  try {
+    readConfig(env)
+    return []
+  } catch (error) {
+    if (error instanceof BadSettings) return error.problems
+    throw error
+  }
+}

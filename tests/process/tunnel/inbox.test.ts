@@ -1,0 +1,290 @@
+/** What the inbox keeps, and what becomes of an envelope that it cannot keep. */
+
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { InboxEntry } from '../../../tunnel/src/contract.ts'
+import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
+import { INBOX_BOUNDS, type InboxBounds, openInbox } from '../../../tunnel/src/inbox/inbox.ts'
+import { attachmentOf, envelopeOf, errorOf } from '../../support/envelopes.ts'
+import { NODE, ROOT } from '../../support/node.ts'
+import { post } from '../../support/post.ts'
+import { startSentry } from '../../support/sentry/sentry.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+import { startTunnel } from '../../support/tunnel/tunnel.ts'
+
+const DAY = 24 * 60 * 60 * 1000
+const LARGE_BYTES = 10_000_000 // of which one address may keep one
+
+describe('The inbox', () => {
+  let started: AsyncDisposableStack
+  let file: string
+
+  beforeEach(async () => {
+    started = new AsyncDisposableStack()
+    file = join(started.use(await makeFolder()).path, 'inbox.db')
+  })
+
+  afterEach(() => started.disposeAsync())
+
+  function open(bounds: Partial<InboxBounds>, now = () => 0) {
+    const all = { envelopes: 100, bytes: 10_000, addressShare: 1, ageMs: DAY, ...bounds }
+    return started.adopt(openInbox(file, all, now), (inbox) => inbox.close())
+  }
+
+  /** What `npm run inbox` does. */
+  const show = (...args: string[]) =>
+    spawnSync(NODE, ['tunnel/src/inbox/show-inbox.ts', ...args], {
+      cwd: ROOT,
+      env: { INBOX_FILE: file },
+      encoding: 'utf8',
+    })
+
+  const entry = (id: string, time = 0, bytes = 10) => ({ id, time, eventId: null, bytes, types: ['event'] })
+
+  it('keeps the newest, so many of them', () => {
+    const inbox = open({ envelopes: 2 })
+    for (const id of ['a', 'b', 'c']) inbox.keep(entry(id), '', Buffer.from(id))
+    expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['c', 'b'])
+    expect(inbox.read('a')).toBeUndefined()
+    expect(inbox.read('c')?.toString()).toBe('c')
+  })
+
+  it('reads the first bytes of an envelope, when no more are asked for', () => {
+    const inbox = open({})
+    inbox.keep(entry('a'), '', Buffer.from('0123456789'))
+    expect([3, 10, 11].map((first) => inbox.read('a', first)?.toString())).toEqual([
+      '012',
+      '0123456789',
+      '0123456789',
+    ])
+  })
+
+  it('is listed by npm run inbox in a line each, with the error as it was raised, and nothing that a terminal would obey', () => {
+    const inbox = open({})
+    const event = { exception: { values: [{ type: 'TypeError', value: 'no "x"\n\u001b[2J here' }] } }
+    inbox.keep(entry('a', Date.now()), '', Buffer.from(`{}\n{"type":"event"}\n${JSON.stringify(event)}`))
+    const { stdout, status } = show()
+    expect(stdout).toMatch(/^\S+Z {2}a {2}event {2}10 bytes {2}TypeError: no "x" \\u\{1b\}\[2J here\n$/)
+    expect(status).toBe(0)
+  })
+
+  it('is printed by npm run inbox without a character that a terminal obeys or that reorders text', () => {
+    const inbox = open({})
+    const hostile = [
+      '\u001b]0;title\u0007',
+      '\u009b2J',
+      '\r',
+      '\u007f',
+      '\u202e',
+      '\u2066',
+      '\u200b',
+      '\u2028',
+    ]
+    const value = hostile.join('')
+    const event = JSON.stringify({ exception: { values: [{ type: value, value }] } })
+    const envelope = `{"x":"${value}"}\n{"type":"event"}\n${event}\n`
+    inbox.keep({ ...entry('a', Date.now()), types: [value, 'event'] }, '', Buffer.from(envelope))
+    for (const printed of [show().stdout, show('a').stdout]) {
+      expect(printed).not.toMatch(/[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/u)
+      expect(printed).toContain('\\u{1b}]0;title\\u{7}\\u{9b}2J\\u{d}\\u{7f}\\u{202e}\\u{2066}')
+    }
+    expect(show('a', '--raw').stdout).toBe(envelope)
+  })
+
+  it('is listed by npm run inbox in lines that are short, whatever their sender calls things', () => {
+    const inbox = open({ bytes: 10_000_000 })
+    const event = { exception: { values: [{ type: 'T', value: 'x'.repeat(200_000) }] } }
+    const types = Array.from({ length: 100 }, () => 'y'.repeat(64))
+    inbox.keep({ ...entry('a'), types }, '', Buffer.from(`{}\n{"type":"event"}\n${JSON.stringify(event)}`))
+    expect(show().stdout.length).toBeLessThan(2_000)
+  })
+
+  it('is not listed by npm run inbox to whoever asks for what there is not', () => {
+    expect(show('b')).toMatchObject({
+      status: 1,
+      stderr: 'No envelope of this id is in the inbox (any more).\n',
+    })
+    expect(show('--all')).toMatchObject({ status: 1, stderr: expect.stringContaining('npm run inbox -- ID') })
+    expect(show()).toMatchObject({ status: 0, stdout: expect.stringContaining(`The inbox ${file} is empty`) })
+  })
+
+  it('keeps so many bytes', () => {
+    const inbox = open({ bytes: 25 })
+    for (const id of ['a', 'b', 'c']) inbox.keep(entry(id), '', Buffer.alloc(10))
+    expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['c', 'b'])
+  })
+
+  it('tells of an envelope so many item types, and of each so much, whatever their sender calls them', async () => {
+    await using tunnel = await startTunnel({ env: { INBOX_FILE: file } })
+    const type = 'x'.repeat(900)
+    const items = Array.from({ length: 1_000 }, () => ({ header: { type }, payload: '' }))
+    expect(await post(tunnel.url, { body: envelopeOf({ dsn: INBOX_DSN }, items) })).toMatchObject({
+      status: 200,
+    })
+    const { entries } = await (await tunnel.admin('/inbox')).json()
+    expect(entries).toMatchObject([{ types: Array.from({ length: 100 }, () => 'x'.repeat(64)) }])
+  })
+
+  it('keeps for so long', () => {
+    let now = 0
+    const inbox = open({}, () => now)
+    inbox.keep(entry('old', 0), '', Buffer.alloc(1))
+    now = 2 * DAY
+    inbox.keep(entry('new', now), '', Buffer.alloc(1))
+    expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['new'])
+  })
+
+  it('keeps of one address no more than its share, the newest, and all of others', () => {
+    const inbox = open({ envelopes: 20, addressShare: 0.1 })
+    inbox.keep(entry('first'), '198.51.100.9', Buffer.alloc(1))
+    inbox.keep(entry('unknown'), '', Buffer.alloc(1))
+    for (let n = 0; n < 50; n++) inbox.keep(entry(`flood-${n}`), '203.0.113.7', Buffer.alloc(1))
+    expect(inbox.list(100).entries.map(({ id }) => id)).toEqual(['flood-49', 'flood-48', 'unknown', 'first'])
+    for (let n = 50; n < 54; n++) inbox.keep(entry(`flood-${n}`, 0, 500), '203.0.113.7', Buffer.alloc(1))
+    expect(inbox.list(100).entries.map(({ id }) => id)).toEqual(['flood-53', 'flood-52', 'unknown', 'first'])
+  })
+
+  it('refuses what is larger than a share, and loses nothing for it', () => {
+    const inbox = open({ addressShare: 0.1 })
+    inbox.keep(entry('small'), '203.0.113.7', Buffer.alloc(1))
+    expect(() => inbox.keep(entry('large', 0, 1_001), '203.0.113.7', Buffer.alloc(1))).toThrow(
+      'larger than its share',
+    )
+    expect(() => inbox.keep(entry('huge', 0, 10_001), '', Buffer.alloc(1))).toThrow('larger than its share')
+    expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['small'])
+  })
+
+  it('is listed in pages, whatever is deleted meanwhile', () => {
+    const inbox = open({})
+    for (let n = 0; n < 5; n++) inbox.keep(entry(`${n}`), '', Buffer.alloc(1))
+    const first = inbox.list(2)
+    inbox.delete('3')
+    const second = inbox.list(2, first.next)
+    const third = inbox.list(2, second.next)
+    const ids = [first, second, third].map(({ entries }) => entries.map(({ id }) => id))
+    expect(ids).toEqual([['4', '3'], ['2', '1'], ['0']])
+    expect(third).not.toHaveProperty('next')
+  })
+
+  it('is listed by the type of an item', () => {
+    const inbox = open({})
+    for (let n = 0; n < 6; n++)
+      inbox.keep({ ...entry(`${n}`), types: n % 2 ? ['event', 'attachment'] : ['span'] }, '', Buffer.alloc(1))
+    const first = inbox.list(2, undefined, 'event')
+    const second = inbox.list(2, first.next, 'event')
+    expect([first, second].map(({ entries }) => entries.map(({ id }) => id))).toEqual([['5', '3'], ['1']])
+    expect(inbox.list(2, undefined, 'attach').entries).toEqual([])
+  })
+
+  it('deletes one, or all that is there, however much it is', async () => {
+    const inbox = open({ envelopes: 1_000 })
+    for (let n = 0; n < 240; n++) inbox.keep(entry(`${n}`), '', Buffer.alloc(1))
+    expect(inbox.delete('7')).toBe(true)
+    expect(inbox.delete('7')).toBe(false)
+    expect(inbox.read('7')).toBeUndefined()
+    expect(inbox.count()).toBe(239)
+    const deleting = inbox.deleteAll()
+    inbox.keep(entry('meanwhile'), '', Buffer.alloc(1))
+    expect(await deleting).toBe(239)
+    expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['meanwhile'])
+    expect(await inbox.deleteAll()).toBe(1)
+    expect(await inbox.deleteAll()).toBe(0)
+  })
+
+  it('is emptied through the admin port, one by one or all, and that is logged', async () => {
+    await using tunnel = await startTunnel({ env: { INBOX_FILE: file } })
+    for (let n = 0; n < 3; n++) await post(tunnel.url, { body: errorOf(INBOX_DSN) })
+    const ask = async (method: 'GET' | 'DELETE' | 'PUT', path: string) => {
+      const headers = { authorization: `Bearer ${tunnel.token}` }
+      return post(tunnel.adminUrl, { method, path, headers })
+    }
+    const { entries } = (await ask('GET', '/inbox')).json as { entries: InboxEntry[] }
+    const path = `/inbox/${entries[0]?.id}`
+    const page = await ask('GET', '/inbox?limit=2')
+    expect(page.json).toMatchObject({ entries: entries.slice(0, 2), next: expect.any(Number) })
+    const { next } = page.json as { next: number }
+    expect((await ask('GET', `/inbox?limit=2&after=${next}`)).json).toEqual({ entries: entries.slice(2) })
+    for (const query of ['limit=0', 'limit=201', 'limit=x', 'after=x'])
+      expect(await ask('GET', `/inbox?${query}`)).toMatchObject({ status: 400 })
+    for (const [method, stray] of [
+      ['GET', '/inbox?category=error'],
+      ['GET', '/inbox?limit=1&limit=2'],
+      ['DELETE', '/inbox?all&project=x'],
+      ['DELETE', `${path}?all`],
+    ] as const)
+      expect(await ask(method, stray)).toMatchObject({
+        status: 400,
+        json: { detail: expect.stringMatching(/says nothing here|said twice/) },
+      })
+    expect(await ask('GET', path)).toMatchObject({ status: 200 })
+    expect(await ask('DELETE', path)).toMatchObject({ status: 200, json: { deleted: 1, left: 2 } })
+    expect(await ask('DELETE', path)).toMatchObject({ status: 404 })
+    expect(await ask('DELETE', '/inbox')).toMatchObject({ status: 400 })
+    expect(await ask('PUT', path)).toMatchObject({ status: 405, headers: { allow: 'GET, DELETE' } })
+    expect(await ask('DELETE', '/inbox?all')).toMatchObject({ status: 200, json: { deleted: 2, left: 0 } })
+    await tunnel.log(({ act }) => (act as { envelopes?: number })?.envelopes === 2)
+    expect(tunnel.logs.flatMap(({ act }) => act ?? [])).toMatchObject([
+      { act: 'inbox-read', id: entries[0]?.id, from: '127.0.0.1' },
+      { act: 'inbox-delete', id: entries[0]?.id, envelopes: 1, from: '127.0.0.1' },
+      { act: 'inbox-delete', envelopes: 2, from: '127.0.0.1' },
+    ])
+  })
+
+  it('goes on with a file of before there were shares', () => {
+    const db = new DatabaseSync(file)
+    db.exec(`CREATE TABLE inbox (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, time INTEGER NOT NULL,
+      event_id TEXT, bytes INTEGER NOT NULL, types TEXT NOT NULL, envelope BLOB NOT NULL) STRICT;
+      INSERT INTO inbox (id, time, bytes, types, envelope) VALUES ('before', 0, 1, '["event"]', x'61')`)
+    const inbox = open({})
+    inbox.keep(entry('after'), '203.0.113.7', Buffer.alloc(1))
+    const insert =
+      'INSERT INTO inbox (id, time, event_id, bytes, types, envelope) VALUES (?, 0, NULL, 1, ?, ?)'
+    db.prepare(insert).run('beside', '["event"]', Buffer.from('b')) // as the version before does, on the same file
+    db.close()
+    expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['beside', 'after', 'before'])
+  })
+
+  it('that one address floods keeps every error of another', { timeout: 60_000 }, async () => {
+    await using tunnel = await startTunnel({ env: { INBOX_FILE: file, ADDRESS_BYTES: '0' } })
+    const from = (address: string, body: Buffer) =>
+      post(tunnel.url, { headers: { 'x-forwarded-for': address }, body })
+    const honest = Array.from({ length: 5 }, (_, n) =>
+      errorOf(INBOX_DSN, { event_id: `${n}`.padStart(32, '0') }),
+    )
+    for (const body of honest) expect(await from('198.51.100.9', body)).toMatchObject({ status: 200 })
+    for (let bytes = 0; bytes < INBOX_BOUNDS.bytes; bytes += LARGE_BYTES)
+      await from('2001:db8:0:1::7', attachmentOf(INBOX_DSN, Buffer.alloc(LARGE_BYTES)))
+    const { entries } = await (await tunnel.admin('/inbox')).json()
+    expect(entries.map(({ types }: InboxEntry) => types)).toEqual([
+      ['attachment'],
+      ...honest.map(() => ['event']),
+    ])
+  })
+
+  it('that cannot keep an envelope says so, when nobody else has it', async () => {
+    await using tunnel = await startTunnel({ env: { INBOX_FILE: file } })
+    refuseAll()
+    const heard = await post(tunnel.url, { body: errorOf(INBOX_DSN) })
+    expect(heard).toMatchObject({ status: 503, json: { code: 'inbox-full' } })
+    expect(heard.headers).not.toHaveProperty('retry-after')
+  })
+
+  it('that cannot keep an envelope costs nothing that Sentry takes', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await startTunnel({
+      env: { SENTRY_DSN: sentry.dsn(), INBOX: 'on', INBOX_FILE: file },
+    })
+    refuseAll()
+    expect(await post(tunnel.url, { body: errorOf(sentry.dsn()) })).toMatchObject({ status: 200 })
+    expect(sentry.requests).toHaveLength(1)
+  })
+
+  /** A trigger does what a full disk would. */
+  function refuseAll(): void {
+    const db = new DatabaseSync(file)
+    db.exec(`CREATE TRIGGER full BEFORE INSERT ON inbox BEGIN SELECT RAISE(ABORT, 'full'); END`)
+    db.close()
+  }
+})

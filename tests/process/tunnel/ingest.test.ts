@@ -1,0 +1,339 @@
+/** What the tunnel passes on, what it answers, and which headers go which way. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { derivedPath, parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import { EVENT_ID, errorOf } from '../../support/envelopes.ts'
+import { type Posting, post } from '../../support/post.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+
+type Answer = Parameters<Sentry['once']>[0]
+
+const KEY = '0123456789abcdef0123456789abcdef'
+const LIMITED = '789'
+const FRIEND = 'https://friend.example'
+// DSNs whose derived paths were computed with the SDK's own code.
+const VECTORS = {
+  'https://public@o1.ingest.us.sentry.io/2': '/7y54ph',
+  'https://examplePublicKey@o0.ingest.sentry.io/0': '/r9bok1',
+}
+
+describe('The tunnel', () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let tunnel: Tunnel
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry({ projects: { 456: KEY, [LIMITED]: KEY } }))
+    const env = {
+      SENTRY_DSN: [sentry.dsn(), sentry.dsn(LIMITED), ...Object.keys(VECTORS)].join(' '),
+      TUNNEL_PATHS: '/monitoring|/other/path',
+      DERIVED_PATHS: 'on',
+      ALLOWED_ORIGINS: FRIEND,
+    }
+    tunnel = started.use(await startTunnel({ env }))
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  const send = (posting: Posting) => post(tunnel.url, { body: errorOf(sentry.dsn()), ...posting })
+
+  /** What arrived last. */
+  function last() {
+    const received = sentry.requests.at(-1)
+    if (!received) throw new Error('nothing has arrived')
+    return received
+  }
+
+  describe('when Sentry answers', () => {
+    it.each<[string, Answer, object]>([
+      ['that it has the envelope', {}, { status: 200, text: `{"id":"${EVENT_ID}"}` }],
+      ['with a body of its own', { body: { id: 'x', more: 1 } }, { status: 200, json: { id: 'x', more: 1 } }],
+      ['with nothing', { body: '' }, { status: 200, text: '' }],
+      ['202', { status: 202 }, { status: 202 }],
+      ['204', { status: 204, body: '' }, { status: 204, text: '' }],
+      ['400', { status: 400, body: { detail: 'bad' } }, { status: 400, json: { detail: 'bad' } }],
+      [
+        '401 in its own words',
+        { status: 401, body: { detail: 'no' } },
+        { status: 401, json: { detail: 'no' } },
+      ],
+      [
+        '403 in its own words',
+        { status: 403, body: { detail: 'no' } },
+        { status: 403, json: { detail: 'no' } },
+      ],
+      [
+        '404 in its own words',
+        { status: 404, body: { detail: 'no' } },
+        { status: 404, json: { detail: 'no' } },
+      ],
+      ['413', { status: 413, body: { detail: 'big' } }, { status: 413, json: { detail: 'big' } }],
+    ])('%s, the sender hears just that', async (_, answer, heard) => {
+      sentry.once(answer)
+      expect(await send({})).toMatchObject(heard)
+    })
+
+    it('it tells the sender when to wait, and nothing else of what Sentry said', async () => {
+      sentry.once({
+        headers: {
+          'content-type': 'application/json; charset=utf-8',
+          'retry-after': '7',
+          'x-sentry-rate-limits': '7:replay:key',
+          'x-sentry-error': 'x',
+          'x-request-id': 'of-sentry',
+          server: 'of-sentry',
+        },
+        body: '{}',
+      })
+      const { headers } = await send({ body: errorOf(sentry.dsn(LIMITED)) })
+      expect(headers).toMatchObject({
+        'content-type': 'application/json; charset=utf-8',
+        'retry-after': '7',
+        'x-sentry-rate-limits': '7:replay:key',
+        'x-request-id': expect.stringMatching(/^[0-9a-f]{32}$/),
+      })
+      const OURS = [
+        'content-type',
+        'retry-after',
+        'x-sentry-rate-limits',
+        'x-request-id',
+        'x-culvert-receipt',
+      ]
+      const NODES = ['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding']
+      expect(Object.keys(headers).filter((name) => ![...OURS, ...NODES].includes(name))).toEqual([])
+    })
+
+    it('429, the sender hears its limits', async () => {
+      sentry.once('limiting')
+      expect(await send({ body: errorOf(sentry.dsn(LIMITED)) })).toMatchObject({
+        status: 429,
+        headers: { 'x-sentry-rate-limits': '60:error:organization', 'retry-after': '60' },
+      })
+    })
+  })
+
+  describe('passes on', () => {
+    it('to the path and with the key of its table', async () => {
+      await send({ path: '/monitoring?p=456&sentry_key=other' })
+      const received = last()
+      expect(received.url).toBe(`/api/456/envelope/?sentry_key=${KEY}&sentry_version=7`)
+    })
+
+    it('the headers Sentry may see', async () => {
+      const told = {
+        'user-agent': 'Mozilla/5.0 (tëst)',
+        origin: FRIEND,
+        referer: 'https://friend.example/',
+        'sec-ch-ua': '"Chromium";v="140"',
+        'sec-ch-ua-mobile': '?0',
+        'sec-ch-ua-platform': '"Linux"',
+        'sec-ch-ua-platform-version': '"6"',
+        'sec-ch-ua-model': '""',
+      }
+      await send({ headers: told })
+      const { headers } = last()
+      expect(headers).toMatchObject(told)
+    })
+
+    it('no other header, whoever wrote it', async () => {
+      await send({
+        headers: {
+          cookie: 'session=secret',
+          authorization: 'Bearer secret',
+          'proxy-authorization': 'Basic secret',
+          'cf-connecting-ip': '6.6.6.6',
+          'true-client-ip': '6.6.6.6',
+          'x-real-ip': '6.6.6.6',
+          'x-vercel-forwarded-for': '6.6.6.6',
+          'x-sentry-forwarded-for': '6.6.6.6',
+          'x-forwarded-host': 'evil.example',
+          'x-forwarded-proto': 'gopher',
+          forwarded: 'for=6.6.6.6',
+          'x-sentry-auth': 'Sentry sentry_key=other',
+          'x-csrf-token': 'secret',
+          accept: '*/*',
+          'accept-language': 'de',
+          'sec-fetch-site': 'same-origin',
+          'content-type': 'text/plain;charset=UTF-8',
+          te: 'trailers',
+        },
+      })
+      const { rawHeaders, headers } = last()
+      const names = rawHeaders.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase())
+      expect(names.sort()).toEqual(['connection', 'content-length', 'content-type', 'host'])
+      expect(headers['content-type']).toBe('application/x-sentry-envelope')
+      expect(headers.host).toBe(`127.0.0.1:${sentry.port}`)
+    })
+
+    it("the visitor's address, as the edge tells it, under both names", async () => {
+      await send({ headers: { 'x-forwarded-for': '203.0.113.7' } })
+      const { headers } = last()
+      expect(headers).toMatchObject({
+        'x-forwarded-for': '203.0.113.7',
+        'x-sentry-forwarded-for': '203.0.113.7',
+      })
+    })
+
+    it.each(['text/plain;charset=UTF-8', 'application/x-sentry-envelope', 'application/json'])(
+      'a body of the type %s',
+      async (type) => {
+        expect(await send({ headers: { 'content-type': type } })).toMatchObject({ status: 200 })
+        expect(last().body.equals(errorOf(sentry.dsn()))).toBe(true)
+      },
+    )
+
+    it('an envelope without a DSN, to the project that its query names', async () => {
+      expect(await send({ path: '/monitoring?p=456', body: errorOf(undefined) })).toMatchObject({
+        status: 200,
+      })
+      expect(last().path).toBe('/api/456/envelope/')
+    })
+
+    it("the request id of the edge into its answer, and into the refusal's body", async () => {
+      const headers = { 'x-request-id': '0123456789abcdef0123456789abcdef' }
+      expect(await send({ headers })).toMatchObject({ headers })
+      expect(await send({ headers, body: 'hello' })).toMatchObject({
+        headers,
+        json: { request_id: headers['x-request-id'] },
+      })
+    })
+  })
+
+  describe('answers', () => {
+    it.each(['/monitoring', '/monitoring/', '/other/path', '/other/path/', ...Object.values(VECTORS)])(
+      'at %s, and redirects nobody',
+      async (path) => {
+        expect(await send({ path })).toMatchObject({ status: 200 })
+        expect(await send({ path: `${path}?p=456` })).toMatchObject({ status: 200 })
+      },
+    )
+
+    it('at the path that SDKs derive from its DSN', async () => {
+      const dsn = parseDsn(sentry.dsn())
+      expect(await send({ path: dsn ? derivedPath(dsn) : '' })).toMatchObject({ status: 200 })
+    })
+
+    it.each([
+      '/',
+      '/monitoringx',
+      '/monitoring/x',
+      '/Monitoring',
+      '/other',
+      '//monitoring',
+      '/7y54pj',
+      '/livez',
+      '/metrics',
+    ])('at %s that there is no tunnel', async (path) => {
+      expect(await send({ path })).toMatchObject({ status: 404, json: { code: 'path-unknown' } })
+    })
+
+    it.each(['{}', '{}\n'])('the probe %j with {}, and bothers nobody', async (body) => {
+      const arrived = sentry.requests.length
+      expect(await send({ body })).toMatchObject({ status: 200, text: '{}' })
+      expect(sentry.requests).toHaveLength(arrived)
+    })
+
+    it.each(['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH'] as const)(
+      '%s with what it takes instead',
+      async (method) => {
+        const heard = await send({ method })
+        expect(heard).toMatchObject({ status: 405, headers: { allow: 'POST, OPTIONS' } })
+        if (method !== 'HEAD') expect(heard.json).toMatchObject({ code: 'method-unknown' })
+      },
+    )
+  })
+
+  describe('tells a page', () => {
+    const EXPOSED = 'x-sentry-error, x-sentry-rate-limits, retry-after'
+    const foreign = (origin: string) => ({ origin, 'sec-fetch-site': 'cross-site' })
+
+    it('of an allowed foreign origin that it may read the answer', async () => {
+      for (const body of [errorOf(sentry.dsn()), 'hello'])
+        expect(await send({ headers: foreign(FRIEND), body })).toMatchObject({
+          headers: {
+            'access-control-allow-origin': FRIEND,
+            'access-control-expose-headers': EXPOSED,
+            vary: 'origin',
+          },
+        })
+    })
+
+    it('of an allowed foreign origin that it may post', async () => {
+      const headers = { ...foreign(FRIEND), 'access-control-request-method': 'POST' }
+      expect(await send({ method: 'OPTIONS', headers })).toMatchObject({
+        status: 204,
+        headers: {
+          'access-control-allow-origin': FRIEND,
+          'access-control-allow-methods': 'POST',
+          'access-control-allow-headers': expect.stringContaining('content-type'),
+          'access-control-max-age': '3600',
+        },
+      })
+    })
+
+    it.each(['https://evil.example', 'null'])('of %s nothing', async (origin) => {
+      const arrived = sentry.requests.length
+      const preflight = await send({ method: 'OPTIONS', headers: foreign(origin) })
+      expect(preflight.status).toBe(204)
+      const refused = await send({ headers: foreign(origin) })
+      expect(refused).toMatchObject({ status: 403, json: { code: 'origin-foreign' } })
+      for (const { headers } of [preflight, refused])
+        expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([])
+      expect(sentry.requests).toHaveLength(arrived)
+    })
+
+    it('of its own origin nothing about CORS', async () => {
+      const { status, headers } = await send({
+        headers: { origin: tunnel.url, 'sec-fetch-site': 'same-origin' },
+      })
+      expect(status).toBe(200)
+      expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([])
+    })
+  })
+
+  it('holds an idle connection for longer than a minute, as many a proxy does, and says so', async () => {
+    expect((await send({})).headers['keep-alive']).toBe('timeout=75')
+  })
+
+  it('answers an envelope without items, and settles it; the probe of an SDK is nothing to settle', async () => {
+    const before = await counts(tunnel)
+    expect(await send({ body: `{"dsn":"${sentry.dsn()}"}` })).toMatchObject({ status: 200 })
+    expect(await send({ body: '{"dsn":"https://other@sentry.example/1"}' })).toMatchObject({ status: 403 })
+    expect(await send({ body: '{}' })).toMatchObject({ status: 200, text: '{}' })
+    const after = await counts(tunnel)
+    const settled = ['filtered', 'refused'].map((answer) => (after[answer] ?? 0) - (before[answer] ?? 0))
+    expect(settled).toEqual([1, 1])
+  })
+
+  it('tells of a thousand items in one line of its receipt', async () => {
+    const items = '{"type":"x"}\na\n'.repeat(999)
+    await send({ body: `{"dsn":"${sentry.dsn()}"}\n${items}` })
+    expect(await tunnel.receipt(({ bytes }) => bytes > 10_000)).toMatchObject({
+      items: [{ type: 'other', count: 999, bytes: 999 }],
+    })
+  })
+
+  it('settles each envelope once, whatever becomes of it', async () => {
+    const before = await counts(tunnel)
+    sentry.once({ status: 204, body: '' })
+    sentry.once({ status: 400 })
+    for (const body of [...Array(3).fill(errorOf(sentry.dsn())), 'hello']) await send({ body })
+    const after = await counts(tunnel)
+    const settled = ['delivered', 'declined', 'refused'].map(
+      (answer) => (after[answer] ?? 0) - (before[answer] ?? 0),
+    )
+    expect(settled).toEqual([2, 1, 1])
+  })
+})
+
+/** Envelopes so far by how they were answered. */
+async function counts({ adminUrl }: Tunnel): Promise<Record<string, number>> {
+  const metrics = await (await fetch(`${adminUrl}/metrics`)).text()
+  const sums: Record<string, number> = {}
+  for (const [, answer = '', count] of metrics.matchAll(
+    /^culvert_envelopes_total\{answer="(\w+)".*\} (\d+)$/gm,
+  ))
+    sums[answer] = (sums[answer] ?? 0) + Number(count)
+  return sums
+}

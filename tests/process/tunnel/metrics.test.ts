@@ -1,0 +1,177 @@
+/** Figures: bounded whatever senders invent, and the same as the log and the receipts say. */
+
+import { connect } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { envelopeOf, errorOf, type Part } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import { startSentry } from '../../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { until } from '../../support/until.ts'
+
+/** Every line that is a series, without its value. */
+async function seriesOf(tunnel: Tunnel): Promise<Map<string, number>> {
+  const text = await (await fetch(`${tunnel.adminUrl}/metrics`)).text()
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]))
+}
+
+describe('The figures', () => {
+  it('grow by no more than 60 series, whatever senders invent', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    await post(tunnel.url, { body: errorOf(sentry.dsn()) })
+    const before = await seriesOf(tunnel)
+    const invent = (i: number) => {
+      const items = Array.from(
+        { length: 20 },
+        (_, n): Part => ({ header: { type: `invented-${i}-${n}` }, payload: 'x' }),
+      )
+      const header = {
+        dsn: sentry.dsn(),
+        sdk: { name: `sdk-${i}`, version: `${i}` },
+        trace: { release: `r${i}` },
+      }
+      return envelopeOf(header, items)
+    }
+    for (let i = 0; i < 500; i += 20)
+      await Promise.all(
+        Array.from({ length: 20 }, async (_, n) => {
+          await post(tunnel.url, { body: invent(i + n) })
+          await post(tunnel.url, { path: `/path-${i + n}`, body: invent(i + n) })
+          await post(tunnel.url, { body: errorOf(`https://key${i + n}@host${i + n}.example/${i + n}`) })
+          await post(tunnel.url, {
+            body: errorOf(sentry.dsn()),
+            headers: { origin: `https://o${i + n}.example` },
+          })
+        }),
+      )
+    const after = await seriesOf(tunnel)
+    expect(after.size - before.size).toBeLessThanOrEqual(60)
+    expect([...after.keys()].join('\n')).not.toMatch(/invented|sdk-\d|path-\d|host\d|o\d+\.example/)
+    expect(after.get('culvert_items_total{type="other",answer="delivered"}')).toBe(10_000)
+  })
+
+  it('tell how long each upstream takes to answer, and receipts what of it was whose', async () => {
+    await using one = await startSentry()
+    await using two = await startSentry()
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: `${one.dsn()} ${two.dsn()}` } })
+    for (const dsn of [one.dsn(), one.dsn(), two.dsn()]) await post(tunnel.url, { body: errorOf(dsn) })
+    await two.away()
+    await post(tunnel.url, { body: errorOf(two.dsn()) })
+    await until(async () => tunnel.receipts.length === 4)
+    for (const { took, admittedAfter = 0, upstreamTook = 0 } of tunnel.receipts) {
+      expect([admittedAfter > 0, upstreamTook > 0]).toEqual([true, true])
+      expect(admittedAfter + upstreamTook).toBeLessThanOrEqual(took + 0.002) // each is rounded to the microsecond
+    }
+    const series = await seriesOf(tunnel)
+    const answered = (upstream: string) =>
+      series.get(`culvert_upstream_seconds_count{upstream="${upstream}"}`)
+    expect([answered(one.url), answered(two.url)]).toEqual([2, 1]) // who was away has not answered
+  })
+
+  it('agree with the log and the receipts: exactly one of each for every envelope', async () => {
+    await using sentry = await startSentry({ projects: { 1: 'a'.repeat(32), 2: 'b'.repeat(32) } })
+    const [dsn, limited] = [sentry.dsn('1'), sentry.dsn('2')]
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: `${dsn} ${limited}` } })
+    const feed = await tunnel.admin('/receipts')
+    const send = (body: string | Buffer) => post(tunnel.url, { body })
+    const redirect = JSON.stringify({ exception: { values: [{ value: 'NEXT_REDIRECT' }] } })
+
+    for (let i = 0; i < 3; i++) await send(errorOf(dsn)) // delivered
+    sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '60:error:key' } })
+    for (let i = 0; i < 3; i++) await send(errorOf(limited)) // limited: once by Sentry, twice by us
+    await send(envelopeOf({ dsn }, [{ header: { type: 'event' }, payload: redirect }])) // filtered
+    await send('no envelope') // refused
+    await send(errorOf('https://x@evil.example/1')) // refused
+    sentry.once({ status: 400, body: { detail: 'no' } })
+    await send(errorOf(dsn)) // declined
+    await leaveEarly(tunnel.port) // aborted
+
+    const expected = { delivered: 3, limited: 3, filtered: 1, refused: 2, declined: 1, aborted: 1 }
+    const logged = () => tunnel.receipts
+    await until(async () => logged().length >= 11)
+    expect(countBy(logged().map(({ answer }) => answer))).toEqual(expected)
+    expect(new Set(logged().map(({ id }) => id)).size).toBe(11)
+
+    const envelopes = [...(await seriesOf(tunnel))].filter(([name]) =>
+      name.startsWith('culvert_envelopes_total{'),
+    )
+    const counted = envelopes.flatMap(([name, count]) =>
+      Array<string>(count).fill(/answer="(\w+)"/.exec(name)?.[1] ?? ''),
+    )
+    expect(countBy(counted)).toEqual(expected)
+
+    const receipts = await takeReceipts(feed, 11)
+    expect(countBy(receipts.map(({ answer }) => answer))).toEqual(expected)
+    expect(receipts.map(({ id }) => id)).toEqual(logged().map(({ id }) => id))
+  })
+
+  it('tell envelopes and bytes by project, category and fate, each envelope under its most important category', async () => {
+    await using sentry = await startSentry()
+    const dsn = sentry.dsn()
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: dsn } })
+    const item = (type: string): Part => ({ header: { type, length: 2 }, payload: '{}' })
+    const sent: [category: string, body: Buffer][] = [
+      ['error', envelopeOf({ dsn }, [item('attachment'), item('event')])],
+      ['error', errorOf(dsn)],
+      ['replay', envelopeOf({ dsn }, [item('replay_event'), item('replay_recording')])],
+      ['log_item', envelopeOf({ dsn }, [item('log')])],
+      ['none', envelopeOf({ dsn }, [item('client_report')])],
+      ['none', envelopeOf({ dsn }, [item('invented')])],
+    ]
+    sentry.allowUnexpected() // an invented type
+    for (const [, body] of sent) expect((await post(tunnel.url, { body })).status).toBe(200)
+    const series = await seriesOf(tunnel)
+    const project = `127.0.0.1:${sentry.port}/456`
+    for (const [category, bodies] of Map.groupBy(sent, ([name]) => name)) {
+      const labels = `project="${project}",category="${category}"`
+      expect(series.get(`culvert_envelopes_total{answer="delivered",reason="",${labels}}`)).toBe(
+        bodies.length,
+      )
+      const bytes = bodies.reduce((sum, [, body]) => sum + body.length, 0)
+      expect(series.get(`culvert_envelope_bytes_total{answer="delivered",${labels}}`)).toBe(bytes)
+    }
+  })
+
+  it('do not count what is no envelope: the probe of SDKs, other paths and methods', async () => {
+    await using tunnel = await startTunnel()
+    await post(tunnel.url, { body: '{}' })
+    await post(tunnel.url, { path: '/elsewhere', body: '{}' })
+    await post(tunnel.url, { method: 'GET' })
+    await post(tunnel.url, { method: 'OPTIONS' })
+    expect(
+      [...(await seriesOf(tunnel)).keys()].filter((name) => name.startsWith('culvert_envelopes_total')),
+    ).toEqual([])
+    expect(tunnel.receipts).toEqual([])
+  })
+})
+
+function countBy(words: string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const word of words) counts[word] = (counts[word] ?? 0) + 1
+  return counts
+}
+
+/** Begins a post and hangs up in the middle. */
+async function leaveEarly(port: number): Promise<void> {
+  const socket = connect(port, '127.0.0.1')
+  await new Promise<void>((resolve) =>
+    socket.write('POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"dsn"', () =>
+      resolve(),
+    ),
+  )
+  await new Promise<void>((resolve) => socket.once('close', resolve).destroySoon())
+}
+
+async function takeReceipts(feed: Response, count: number): Promise<{ id: string; answer: string }[]> {
+  const receipts: { id: string; answer: string }[] = []
+  let text = ''
+  for await (const chunk of feed.body ?? []) {
+    text += Buffer.from(chunk)
+    const lines = text.split('\n')
+    text = lines.pop() ?? ''
+    for (const line of lines) if (line.startsWith('data:')) receipts.push(JSON.parse(line.slice(5)))
+    if (receipts.length >= count) break
+  }
+  return receipts
+}

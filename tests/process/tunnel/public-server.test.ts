@@ -1,0 +1,136 @@
+/** Requests that Node itself would answer with an empty body get the JSON of a rejection. */
+
+import { once } from 'node:events'
+import type { ServerOptions } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { Hono } from 'hono'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { App } from '../../../tunnel/src/http/app.ts'
+import { createEdge } from '../../../tunnel/src/http/client-address.ts'
+import { createPublicServer } from '../../../tunnel/src/http/public-server.ts'
+import { type Code, REFUSALS } from '../../../tunnel/src/rejections.ts'
+import { type Answered, post } from '../../support/post.ts'
+import { sendRaw } from '../../support/raw-request.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+
+const POST = 'POST /monitoring HTTP/1.1\r\nContent-Length: 2\r\nConnection: close\r\n'
+const MIB = 1024 * 1024
+
+function expectRejection({ status, headers, json }: Answered, code: Code): void {
+  const { sentence, fix, ...rejection } = REFUSALS[code]
+  expect({ status, json }).toEqual({
+    status: rejection.status,
+    json: { detail: `${sentence} ${fix}`, code, causes: [], request_id: headers['x-request-id'] },
+  })
+  expect(headers).toMatchObject({
+    'content-type': 'application/json',
+    'x-request-id': expect.stringMatching(/^[0-9a-f]{32}$/),
+  })
+}
+
+describe('The tunnel', () => {
+  let tunnel: Tunnel
+
+  beforeAll(async () => {
+    tunnel = await startTunnel()
+  })
+
+  afterAll(() => tunnel.stop())
+
+  it.each([
+    ['an HTTP/1.0 request without Host', 'POST /monitoring HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}'],
+    ['an HTTP/1.1 request without Host', `${POST}\r\n{}`],
+    ['a Host with a user name', `${POST}Host: a@b\r\n\r\n{}`],
+    ['a Host with two ports', `${POST}Host: a:1:2\r\n\r\n{}`],
+    ['a control character in a header', `${POST}Host: x\r\nUser-Agent: a\x01b\r\n\r\n{}`],
+    ['a blank in the name of a header', `${POST}Host: x\r\nUser Agent: a\r\n\r\n{}`],
+    ['80 KB of headers', `${POST}Host: x\r\n${`X: ${'x'.repeat(8_000)}\r\n`.repeat(10)}\r\n{}`],
+    ['a backslash in the path', `${POST.replace('itor', '\\')}Host: x\r\n\r\n{}`],
+    ['bytes that are not HTTP', 'EHLO mail.example\r\n\r\n'],
+    [
+      'a chunk without a length',
+      'POST /monitoring HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+    ],
+  ])('returns request-malformed for %s', async (_, bytes) => {
+    const answer = await sendRaw(tunnel.port, bytes)
+    expectRejection(answer, 'request-malformed')
+    expect(answer.headers.connection).toBe('close')
+  })
+
+  it('keeps a connection open on which only the Host is wrong', async () => {
+    const { headers, json } = await post(tunnel.url, { headers: { host: 'a@b' }, body: '{}' })
+    expect(json).toMatchObject({ code: 'request-malformed' })
+    expect(headers.connection).toBe('keep-alive')
+  })
+
+  it('repeats the request id that nginx gave to a malformed request', async () => {
+    const id = '0123456789abcdef'.repeat(2)
+    const answer = await sendRaw(tunnel.port, `${POST}Host: x\r\nX-Request-Id: ${id}\r\nX: \x01\r\n\r\n{}`)
+    expectRejection(answer, 'request-malformed')
+    expect(answer.headers['x-request-id']).toBe(id)
+  })
+
+  it('lets the sender of a large body read the rejection', async () => {
+    const head = POST.replace('2', String(8 * MIB))
+    expectRejection(
+      await sendRaw(tunnel.port, `${head}Host: x\r\nX: \x01\r\n\r\n${'x'.repeat(8 * MIB)}`),
+      'request-malformed',
+    )
+  })
+
+  it('accepts 33 KB of headers, more than nginx passes on', async () => {
+    const headers = `X: ${'x'.repeat(994)}\r\n`.repeat(33)
+    expect((await sendRaw(tunnel.port, `${POST}Host: x\r\n${headers}\r\n{}`)).status).toBe(200)
+  })
+
+  it('ignores an expectation that it does not know', async () => {
+    expect((await sendRaw(tunnel.port, `${POST}Host: x\r\nExpect: gold\r\n\r\n{}`)).status).toBe(200)
+  })
+
+  it('ignores an Upgrade header', async () => {
+    const request = POST.replace('close', 'Upgrade, close')
+    expect((await sendRaw(tunnel.port, `${request}Host: x\r\nUpgrade: websocket\r\n\r\n{}`)).status).toBe(200)
+  })
+})
+
+describe('createPublicServer', () => {
+  it('returns body-timeout when the headers do not arrive in time', async () => {
+    await using server = await startServer({ headersTimeout: 50, connectionsCheckingInterval: 10 })
+    expectRejection(await sendRaw(server.port, 'POST /monitoring HTTP/1.1\r\nHost: x\r\n'), 'body-timeout')
+  })
+
+  it('returns body-timeout when the request does not arrive in time', async () => {
+    const options = { headersTimeout: 50, requestTimeout: 50, connectionsCheckingInterval: 10 }
+    await using server = await startServer(options)
+    expectRejection(await sendRaw(server.port, `${POST}Host: x\r\n\r\n{`), 'body-timeout')
+  })
+
+  it('closes the connection of a sender that never does', async () => {
+    await using server = await startServer({})
+    const accepted = once(server.events, 'connection')
+    const sender = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true }).resume()
+    sender.on('error', () => {})
+    sender.write('EHLO mail.example\r\n\r\n')
+    const [socket]: Socket[] = await accepted
+    expect(socket).toBeDefined()
+    if (socket) await once(socket, 'close')
+    sender.destroy()
+  })
+})
+
+async function startServer(options: ServerOptions) {
+  const app: App = new Hono()
+  app.post('/monitoring', () => new Promise<Response>(() => {}))
+  const server = createPublicServer({ app, edge: createEdge([]) }, options).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    port,
+    events: server,
+    async [Symbol.asyncDispose](): Promise<void> {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}

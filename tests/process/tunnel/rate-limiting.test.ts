@@ -1,0 +1,328 @@
+/** What the tunnel holds back or drops, as the sender and Sentry see it. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { EVENT_ID, envelopeOf, errorOf, type Part } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import { hasItem } from '../../support/sentry/received-request.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { until } from '../../support/until.ts'
+
+const KEY = '0123456789abcdef0123456789abcdef'
+const PROJECTS = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [String(i + 1), KEY]))
+const SCOPED = /^\d+:[a-z_;]+:key:tunnel(, \d+:[a-z_;]+:key:tunnel)*$/
+
+const part = (type: string, payload: object = {}): Part => ({
+  header: { type },
+  payload: JSON.stringify(payload),
+})
+
+describe('What Sentry asks to hold back', () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let tunnel: Tunnel
+  let projects = 0
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry({ projects: PROJECTS }))
+    const dsns = Object.keys(PROJECTS).map((project) => sentry.dsn(project))
+    tunnel = started.use(await startTunnel({ env: { SENTRY_DSN: dsns.join(' ') } }))
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  /** Limits last: each test has a project of its own. */
+  const newDsn = () => sentry.dsn(String(++projects))
+  const send = (dsn: string, ...parts: Part[]) =>
+    post(tunnel.url, { body: envelopeOf({ event_id: EVENT_ID, dsn }, parts) })
+  const typesAt = (received: { items: { header: Record<string, unknown> }[] }) =>
+    received.items.map(({ header }) => header.type)
+
+  /** Sentry answers an error with this header. */
+  async function limit(dsn: string, rateLimits: string, status = 429) {
+    sentry.once({ status, headers: { 'x-sentry-rate-limits': rateLimits } })
+    const answer = await send(dsn, part('event'))
+    await sentry.next()
+    return answer
+  }
+
+  it('goes on to the sender as Sentry said it', async () => {
+    const { status, headers } = await limit(newDsn(), '60:error:organization')
+    expect([status, headers['x-sentry-rate-limits']]).toEqual([429, '60:error:organization'])
+  })
+
+  it('does not reach Sentry again, and the sender hears which kind and for how long', async () => {
+    const dsn = newDsn()
+    await limit(dsn, '60:error:key')
+    const arrived = sentry.requests.length
+    const { status, headers, json } = await send(dsn, part('event'))
+    expect(status).toBe(429)
+    expect(headers['x-sentry-rate-limits']).toMatch(/^(60|59):error:key:tunnel$/)
+    expect(headers).not.toHaveProperty('retry-after')
+    expect(json).toMatchObject({ code: 'rate-limited' })
+    expect(sentry.requests).toHaveLength(arrived)
+  })
+
+  it('leaves other kinds alone', async () => {
+    const dsn = newDsn()
+    await limit(dsn, '60:error:key')
+    expect((await send(dsn, part('session'))).status).toBe(200)
+    expect(typesAt(await sentry.next())).toEqual(['session'])
+  })
+
+  it('leaves other projects alone', async () => {
+    await limit(newDsn(), '60:error:key')
+    expect((await send(newDsn(), part('event'))).status).toBe(200)
+    await sentry.next()
+  })
+
+  it('counts on an answer of 200 too', async () => {
+    const dsn = newDsn()
+    expect((await limit(dsn, '60:error:key', 200)).status).toBe(200)
+    expect((await send(dsn, part('event'))).status).toBe(429)
+  })
+
+  it.each<[string, string[], number[]]>([
+    ['error', ['event', 'session'], [1]],
+    ['error', ['session', 'event', 'attachment', 'client_report'], [0, 3]],
+    ['replay', ['replay_event', 'replay_recording', 'client_report'], [2]],
+    ['session', ['client_report', 'session', 'invented', 'session'], [0, 2]],
+  ])(
+    'of %s is taken out of an envelope of %j, and every other byte goes on',
+    async (category, types, kept) => {
+      const dsn = newDsn()
+      await limit(dsn, `60:${category}:key`)
+      const parts = types.map((type, i) => part(type, { note: `${type} ${i}` }))
+      expect((await send(dsn, ...parts)).status).toBe(200)
+      const { body } = await sentry.next()
+      expect(body).toEqual(
+        envelopeOf(
+          { event_id: EVENT_ID, dsn },
+          kept.flatMap((i) => parts[i] ?? []),
+        ),
+      )
+    },
+  )
+
+  it('ends when its time has run out', async () => {
+    const dsn = newDsn()
+    await limit(dsn, '1:error:key')
+    expect((await send(dsn, part('event'))).status).toBe(429)
+    await until(async () => (await send(dsn, part('event'))).status === 200)
+    await sentry.next()
+  })
+
+  it('without a word of what holds everything back, and is told by kinds', async () => {
+    const dsn = newDsn()
+    sentry.once({ status: 429 })
+    await send(dsn, part('event'))
+    await sentry.next()
+    for (const type of ['event', 'session', 'log']) {
+      const { status, headers } = await send(dsn, part(type))
+      expect(status).toBe(429)
+      expect(headers['x-sentry-rate-limits']).toMatch(SCOPED)
+      expect(headers).not.toHaveProperty('retry-after')
+    }
+  })
+
+  it('as Retry-After on a good answer says nothing', async () => {
+    const dsn = newDsn()
+    sentry.once({ headers: { 'retry-after': '60' } })
+    await send(dsn, part('event'))
+    expect((await send(dsn, part('event'))).status).toBe(200)
+    for (let i = 0; i < 2; i++) await sentry.next()
+  })
+
+  it('is not what noise is answered with, though its kind is held back as well', async () => {
+    const dsn = newDsn()
+    await limit(dsn, '60:error:key')
+    const noise = part('event', { exception: { values: [{ value: 'NEXT_REDIRECT' }] } })
+    expect((await send(dsn, noise)).status).toBe(200)
+    expect((await send(dsn, part('event'))).status).toBe(429)
+  })
+
+  it('is in the figures and the status while it is in force', async () => {
+    const dsn = newDsn()
+    await limit(dsn, '60:error:key')
+    const name = `127.0.0.1:${sentry.port}/${projects}`
+    const { limits } = await (await tunnel.admin('/status')).json()
+    expect(limits).toContainEqual({ project: name, category: 'error', until: expect.any(Number) })
+    const metrics = await (await tunnel.admin('/metrics')).text()
+    expect(metrics).toContain(`culvert_rate_limits{project="${name}",category="error"} 1`)
+  })
+
+  it('and was dropped by us is told to Sentry in a client report', async () => {
+    await using own = await startTunnel({ env: { SENTRY_DSN: sentry.dsn('20') } })
+    const deliver = (...parts: Part[]) =>
+      post(own.url, { body: envelopeOf({ event_id: EVENT_ID, dsn: sentry.dsn('20') }, parts) })
+    sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '60:error:key' } })
+    await deliver(part('event'))
+    for (let i = 0; i < 3; i++) expect((await deliver(part('event'))).status).toBe(429)
+    await deliver(part('event'), part('session'))
+    await deliver(part('transaction', { transaction: '/404' }))
+    await own.stop()
+
+    const reports = sentry.requests
+      .filter(hasItem('client_report'))
+      .filter(({ path }) => path === '/api/20/envelope/')
+    expect(reports).toHaveLength(1)
+    expect(JSON.parse(String(reports[0]?.items[0]?.payload))).toEqual({
+      timestamp: expect.any(Number),
+      rate_limited_events: [{ reason: 'limited', category: 'error', quantity: 4 }],
+      filtered_events: [{ reason: 'next-noise', category: 'transaction', quantity: 1 }],
+    })
+  })
+})
+
+describe('Our own limits', () => {
+  it('give up replays first and errors last, and never silence what they do not name', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await startTunnel({
+      env: { SENTRY_DSN: sentry.dsn(), ADDRESS_RATE: '1', ADDRESS_BURST: '40' },
+    })
+    const send = (address: string, ...types: string[]) =>
+      post(tunnel.url, {
+        headers: { 'x-forwarded-for': address },
+        body: envelopeOf(
+          { event_id: EVENT_ID, dsn: sentry.dsn() },
+          types.map((type) => part(type)),
+        ),
+      })
+    const crowd = '203.0.113.7'
+    for (let i = 0; i < 25; i++) expect((await send(crowd, 'event')).status).toBe(200)
+
+    const replay = await send(crowd, 'replay_event', 'replay_recording')
+    expect([replay.status, replay.headers['x-sentry-rate-limits']]).toEqual([429, '10:replay:key:tunnel'])
+    expect(replay.headers).not.toHaveProperty('retry-after')
+    expect((await send(crowd, 'event')).status).toBe(200)
+    expect((await send('203.0.113.8', 'replay_event', 'replay_recording')).status).toBe(200)
+
+    let last = await send(crowd, 'event')
+    for (let i = 0; i < 200 && last.status === 200; i++) last = await send(crowd, 'event')
+    expect([last.status, last.headers['x-sentry-rate-limits']]).toEqual([
+      429,
+      expect.stringMatching(/^10:error;[a-z_;]+:key:tunnel$/),
+    ])
+    expect(last.headers).not.toHaveProperty('retry-after')
+
+    const { addresses, warnings } = await (await tunnel.admin('/status')).json()
+    expect([addresses, warnings]).toEqual([2, []])
+  })
+
+  it('is never a bare 429, even for what belongs to no category', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await startTunnel({
+      env: { SENTRY_DSN: sentry.dsn(), ADDRESS_RATE: '1', ADDRESS_BURST: '1' },
+    })
+    for (let i = 0; i < 20; i++)
+      for (const type of ['client_report', 'invented', 'nel']) {
+        const { status, headers } = await post(tunnel.url, {
+          headers: { 'x-forwarded-for': '203.0.113.7' },
+          body: envelopeOf({ dsn: sentry.dsn() }, [part(type)]),
+        })
+        if (status !== 200)
+          expect([status, headers['x-sentry-rate-limits']]).toEqual([429, expect.stringMatching(SCOPED)])
+      }
+  })
+
+  it('spare a private address, and say that TRUSTED_PROXIES is missing where the site has a public name', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await startTunnel({
+      env: { SENTRY_DSN: sentry.dsn(), ADDRESS_RATE: '1', ADDRESS_BURST: '1' },
+    })
+    const warnings = async () => (await (await tunnel.admin('/status')).json()).warnings.join()
+    const visit = async (host: string, address: string) => {
+      const headers = { host, 'x-forwarded-for': address }
+      expect((await post(tunnel.url, { headers, body: errorOf(sentry.dsn()) })).status).toBe(200)
+    }
+    for (const host of [
+      'localhost:8080',
+      '127.0.0.1',
+      '10.203.113.1:8080',
+      '[::1]:8080',
+      'nginx',
+      'shop.local',
+    ])
+      await visit(host, '10.0.0.1')
+    expect(await warnings()).toBe('')
+    for (let i = 0; i < 2; i++) await visit('shop.example', '10.0.0.1')
+    expect(await warnings()).toMatch(/10\.0\.0\.1.*TRUSTED_PROXIES/)
+    for (const address of ['203.0.113.7', '203.0.113.8', '203.0.113.9']) await visit('shop.example', address)
+    expect(await warnings()).toBe('') // one looks at the site from its own machine
+  })
+})
+
+describe('Noise', () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let tunnel: Tunnel
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry())
+    const env = {
+      SENTRY_DSN: sentry.dsn(),
+      FILTERS: 'browser-extensions,web-crawlers,localhost,health-checks',
+      FILTER_ERROR_MESSAGES: 'ChunkLoadError: *|*ResizeObserver*',
+      FILTER_RELEASES: 'old@*',
+    }
+    tunnel = started.use(await startTunnel({ env }))
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  const send = (parts: Part[], headers: Record<string, string> = {}) =>
+    post(tunnel.url, { headers, body: envelopeOf({ event_id: EVENT_ID, dsn: sentry.dsn() }, parts) })
+  const thrown = (type: string, value: string) => part('event', { exception: { values: [{ type, value }] } })
+
+  it.each<[string, Part]>([
+    ['next-noise', part('transaction', { transaction: '/404' })],
+    ['next-noise', part('transaction', { transaction: 'incomplete-app-router-transaction' })],
+    ['next-noise', thrown('Error', 'NEXT_REDIRECT')],
+    ['browser-extensions', thrown('Error', 'Extension context invalidated.')],
+    ['localhost', part('event', { request: { url: 'http://localhost:3000/' } })],
+    ['filtered-transaction', part('transaction', { transaction: 'GET /healthz' })],
+    ['error-message', thrown('ChunkLoadError', 'Loading chunk 7 failed.')],
+    ['release-version', part('event', { release: 'old@1.0' })],
+  ])('known as %s is answered as if it had arrived, and does not', async (reason, noise) => {
+    const arrived = sentry.requests.length
+    const { status, json, headers } = await send([noise])
+    expect([status, json]).toEqual([200, { id: EVENT_ID }])
+    const receipt = await (await tunnel.admin(`/receipts/${headers['x-culvert-receipt']}`)).json()
+    expect(receipt).toMatchObject({ answer: 'filtered', reason, items: [{ out: reason }] })
+    expect(sentry.requests).toHaveLength(arrived)
+  })
+
+  it('of crawlers is known by the user agent', async () => {
+    const arrived = sentry.requests.length
+    await send([part('event')], { 'user-agent': 'Googlebot/2.1' })
+    expect(sentry.requests).toHaveLength(arrived)
+  })
+
+  it('is taken out of what it travels with', async () => {
+    const rest = [part('session'), part('client_report')]
+    expect((await send([thrown('Error', 'NEXT_REDIRECT'), ...rest])).status).toBe(200)
+    expect((await sentry.next()).body).toEqual(envelopeOf({ event_id: EVENT_ID, dsn: sentry.dsn() }, rest))
+  })
+
+  it('that only sounds like it arrives', async () => {
+    for (const parts of [
+      [part('event', { message: 'see http://localhost/ and NEXT_REDIRECT and chrome-extension://x' })],
+      [part('transaction', { transaction: '/', tags: { from: '/404', to: '/healthz' } })],
+    ]) {
+      expect((await send(parts)).status).toBe(200)
+      await sentry.next()
+    }
+  })
+
+  it('arrives when its filter is off', async () => {
+    await using off = await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), DROP_NEXT_NOISE: 'off' } })
+    for (const noise of [
+      part('transaction', { transaction: '/404' }),
+      thrown('Error', 'NEXT_REDIRECT'),
+      part('event', { request: { url: 'http://localhost:3000/' } }),
+    ]) {
+      await post(off.url, { body: envelopeOf({ event_id: EVENT_ID, dsn: sentry.dsn() }, [noise]) })
+      await sentry.next()
+    }
+  })
+})

@@ -1,0 +1,66 @@
+/** What is kept of refused requests to look at: enough to understand, and no secret. */
+
+import { describe, expect, it } from 'vitest'
+import { SETTING_NAMES } from '../../../tunnel/src/config/setting-names.ts'
+import type { Refusals } from '../../../tunnel/src/contract.ts'
+import { errorOf } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import { startTunnel } from '../../support/tunnel/tunnel.ts'
+
+describe('The last request refused with each code', () => {
+  it('is shown to operators with its headers, and without the values that may be a secret', async () => {
+    await using tunnel = await startTunnel()
+    const headers = {
+      'content-type': 'text/plain',
+      cookie: 'session=secret-1',
+      authorization: 'Bearer secret-2',
+      'x-custom': 'secret-3',
+      'user-agent': 'a browser',
+    }
+    const path = '/monitoring?p=9&sentry_key=secret-4'
+    await post(tunnel.url, { path: '/monitoring', headers, body: errorOf('https://abc@elsewhere.example/9') })
+    await post(tunnel.url, { path, headers, body: 'no envelope, secret-5' })
+    const text = await (await tunnel.admin('/refusals')).text()
+    expect(text).not.toMatch(/secret-\d/)
+    const { refusals } = JSON.parse(text)
+    expect(refusals.map(({ code }: { code: string }) => code)).toEqual(['dsn-unknown', 'not-an-envelope'])
+    const unknown = refusals.find(({ code }: { code: string }) => code === 'dsn-unknown')
+    expect(refusals[1].request).toBe('POST /monitoring?p=9&sentry_key=…')
+    expect(unknown).toMatchObject({ request: 'POST /monitoring', last: expect.any(Number) })
+    expect(Object.fromEntries(unknown.headers)).toMatchObject({
+      'content-type': 'text/plain',
+      'user-agent': 'a browser',
+      cookie: null,
+      authorization: null,
+      'x-custom': null,
+    })
+    expect((await fetch(`${tunnel.adminUrl}/refusals`)).status).toBe(401)
+  })
+})
+
+describe('The settings that would have let pass what did not', () => {
+  it('are told by why it did not, by the names of README and with the values they have, without secrets', async () => {
+    await using tunnel = await startTunnel({
+      env: {
+        SENTRY_DSN: 'https://key:hushhush@127.0.0.1/2',
+        SPOOL_URL: 'nats://user:hush@127.0.0.1:1', // nothing listens there: it is waited for
+        SPOOL_HOURS: '5',
+        FILTERS: 'localhost',
+        MAX_ITEMS: '7',
+      },
+    })
+    const text = await (await tunnel.admin('/refusals')).text()
+    expect(text).not.toContain('hush')
+    const { settings }: Refusals = JSON.parse(text)
+    expect(settings).toMatchObject({
+      'too-many-items': [{ name: 'MAX_ITEMS', value: '7' }],
+      'dsn-unknown': [{ name: 'SENTRY_DSN', value: 'https://key@127.0.0.1/2' }],
+      'origin-foreign': [{ name: 'ALLOWED_ORIGINS', value: '–' }],
+      'next-noise': [{ name: 'DROP_NEXT_NOISE', value: 'on' }],
+      localhost: [{ name: 'FILTERS', value: 'localhost' }],
+      expired: [{ name: 'SPOOL_HOURS', value: '5' }, { name: 'SPOOL_BYTES' }],
+    })
+    const names = Object.values(settings).flatMap((all) => all.map(({ name }) => name))
+    expect(names.filter((name) => !SETTING_NAMES.includes(name))).toEqual([])
+  })
+})

@@ -1,0 +1,138 @@
+/** Every way the tunnel says no is provoked, and says so in the same plain shape. */
+
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Code, REFUSALS } from '../../../tunnel/src/rejections.ts'
+import { attachmentOf, errorOf } from '../../support/envelopes.ts'
+import { type Posting, post } from '../../support/post.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+
+const MIB = 1024 * 1024
+const MARK = 'a-word-of-the-payload'
+const item = `{"type":"event"}\n{"message":"${MARK}"}\n`
+
+/** What provokes each; some need the place to be prepared. */
+type Provocation = Posting & {
+  first?: (place: Place) => Promise<unknown> | undefined
+  after?: (place: Place) => unknown
+}
+type Place = { sentry: Sentry; tunnel: Tunnel; bodies: string }
+
+const PROVOCATIONS: Partial<Record<Code, (dsn: string) => Provocation>> = {
+  'empty-body': () => ({ body: '' }),
+  'not-an-envelope': () => ({ body: `${MARK}\n${item}` }),
+  'header-invalid': () => ({ body: `{"event_id":"${MARK}"}\n${item}` }),
+  'item-header-invalid': (dsn) => ({ body: `{"dsn":"${dsn}"}\n{"kind":"${MARK}"}\n${item}` }),
+  'item-malformed': (dsn) => ({ body: `{"dsn":"${dsn}"}\n{"type":"event","length":3}\n${MARK}\n` }),
+  'item-internal': (dsn) => ({ body: `{"dsn":"${dsn}"}\n{"type":"integration"}\n${MARK}` }),
+  'header-too-large': () => ({ body: `{"a":"${MARK.repeat(4_000)}"}\n` }),
+  'headers-too-large': (dsn) => ({
+    body: `{"dsn":"${dsn}"}\n${`{"type":"x","y":"${MARK.repeat(1_000)}"}\n\n`.repeat(80)}`,
+  }),
+  'header-too-complex': () => ({ body: `{"a":${'['.repeat(16)}"${MARK}"${']'.repeat(16)}}\n` }),
+  'too-many-items': (dsn) => ({ body: `{"dsn":"${dsn}"}\n${'{"type":"x"}\na\n'.repeat(1_001)}` }),
+  'item-too-large': (dsn) => ({ body: `{"dsn":"${dsn}"}\n{"type":"event"}\n${MARK.repeat(60_000)}` }),
+  'item-too-many': (dsn) => ({ body: `{"dsn":"${dsn}"}\n${item.replace('event', 'session').repeat(101)}` }),
+  'envelope-too-large': () => ({ body: Buffer.alloc(20 * MIB + 1, MARK) }),
+  'encoding-unknown': () => ({ headers: { 'content-encoding': 'compress' }, body: `{}\n${item}` }),
+  'encoding-broken': () => ({ headers: { 'content-encoding': 'gzip' }, body: `{}\n${item}` }),
+  'body-timeout': (dsn) => ({ body: unending(`{"dsn":"${dsn}"}\n{"type":"event"}\n${MARK}`) }),
+  'dsn-missing': () => ({ body: `{}\n${item}` }),
+  'dsn-invalid': () => ({ body: `{"dsn":"${MARK}"}\n${item}` }),
+  'dsn-unknown': () => ({ body: `{"dsn":"https://${MARK.replaceAll('-', '')}@evil.example/1"}\n${item}` }),
+  'query-malformed': (dsn) => ({ path: '/monitoring?p=0456', body: errorOf(dsn) }),
+  'query-mismatch': (dsn) => ({ path: '/monitoring?p=457', body: errorOf(dsn) }),
+  'origin-foreign': (dsn) => ({ headers: { origin: 'https://evil.example' }, body: errorOf(dsn) }),
+  'request-malformed': (dsn) => ({ headers: { host: 'a@b' }, body: errorOf(dsn) }),
+  'path-unknown': (dsn) => ({ path: '/elsewhere', body: errorOf(dsn) }),
+  'method-unknown': (dsn) => ({ method: 'PUT', body: errorOf(dsn) }),
+  'rate-limited': (dsn) => ({
+    headers: { 'x-forwarded-for': '203.0.113.7' },
+    body: errorOf(dsn),
+    first: async ({ tunnel, sentry }) => {
+      await post(tunnel.url, { headers: { 'x-forwarded-for': '203.0.113.7' }, body: errorOf(dsn) })
+      await sentry.next()
+    },
+  }),
+  'tunnel-failed': (dsn) => ({
+    body: attachmentOf(dsn ?? '', Buffer.alloc(17 * MIB, MARK)),
+    first: ({ bodies }) => rm(bodies, { recursive: true }),
+  }),
+}
+
+/** Provoked where a Sentry is asked, or where limits are the subject. */
+const ELSEWHERE: Code[] = ['inbox-full', 'spool-full', 'spool-unwritable', 'tunnel-busy']
+
+/** nginx gives these for the tunnel. */
+const OF_NGINX: Code[] = ['tunnel-away', 'tunnel-slow']
+
+describe('A refusal', () => {
+  const started = new AsyncDisposableStack()
+  let place: Place
+
+  beforeAll(async () => {
+    const { path } = started.use(await makeFolder())
+    const sentry = started.use(await startSentry())
+    const env = {
+      SENTRY_DSN: sentry.dsn(),
+      MAX_ENVELOPE_BYTES: String(20 * MIB),
+      BODY_TIMEOUT_MS: '2000',
+      INBOX: 'on',
+      INBOX_FILE: join(path, 'inbox.db'),
+      BODY_DIR: join(path, 'bodies'),
+      ADDRESS_RATE: '1',
+      ADDRESS_BURST: '1',
+    }
+    const tunnel = started.use(await startTunnel({ env }))
+    place = { sentry, tunnel, bodies: env.BODY_DIR }
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  const cases = Object.entries(PROVOCATIONS).map(([code, provoke]) => ({ code: code as Code, provoke }))
+
+  it.each(cases)(
+    '$code says what was wrong and nothing of the payload, and nothing goes on',
+    async ({ code, provoke }) => {
+      const { sentry, tunnel } = place
+      const { first, after, ...posting } = provoke(sentry.dsn())
+      await first?.(place)
+      const arrived = sentry.requests.length
+      const { status, json, text, headers } = await post(tunnel.url, posting)
+      after?.(place)
+
+      const { sentence, fix, ...refusal } = REFUSALS[code]
+      expect({ status, json }).toMatchObject({
+        status: refusal.status,
+        json: {
+          detail: `${sentence} ${fix}`,
+          code,
+          causes: expect.any(Array),
+          request_id: expect.stringMatching(/^[0-9a-f]{32}$/),
+        },
+      })
+      expect(headers['content-type']).toBe('application/json')
+      expect(json).toMatchObject({ request_id: headers['x-request-id'] })
+      expect(headers).not.toHaveProperty('retry-after')
+      expect(text).not.toContain(MARK)
+      expect(text).not.toMatch(/\.ts|node_modules|\n\s*at /)
+      expect(sentry.requests).toHaveLength(arrived)
+    },
+  )
+
+  it('of each code is provoked here, or elsewhere, or is one that only nginx gives', () => {
+    const covered = [...Object.keys(PROVOCATIONS), ...ELSEWHERE, ...OF_NGINX]
+    expect(covered.sort()).toEqual(Object.keys(REFUSALS).sort())
+  })
+})
+
+/** Some bytes, and then nothing more, nor an end. */
+function unending(text: string): Readable {
+  const stream = new Readable({ read() {} })
+  stream.push(text)
+  return stream
+}

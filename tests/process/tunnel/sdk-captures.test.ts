@@ -1,0 +1,58 @@
+/** What real SDKs sent goes through the tunnel process byte for byte. */
+
+import { type IncomingMessage, request } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Capture, captures } from '../../support/sdk-captures.ts'
+import { readCertificate, type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+
+const KEY = '0123456789abcdef0123456789abcdef'
+const PROJECT = '4505287138803712'
+const HOST = 'o4504179120472064.ingest.us.sentry.io'
+
+const tunnelled = captures().filter(({ dsn }) => dsn !== undefined)
+
+describe('Captured requests', () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let tunnel: Tunnel
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry({ projects: { [PROJECT]: KEY }, tls: readCertificate() }))
+    const reroute = { [`${HOST}:443`]: `127.0.0.1:${sentry.port}` }
+    const env = { SENTRY_DSN: `https://${KEY}@${HOST}/${PROJECT}`, DERIVED_PATHS: 'on' }
+    tunnel = started.use(await startTunnel({ env, reroute }))
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  it.each(tunnelled)('$name arrives at Sentry as it was sent', async (capture) => {
+    const answer = await post(tunnel.port, capture)
+    const received = await sentry.next()
+
+    expect(received.body.equals(capture.body)).toBe(true)
+    expect(received.path).toBe(`/api/${PROJECT}/envelope/`)
+    expect(received.headers.host).toBe(HOST)
+    expect(received.headers['user-agent']).toBe(headerOf(capture, 'user-agent'))
+    expect(answer).toEqual({
+      status: 200,
+      body: received.header.event_id ? { id: received.header.event_id } : {},
+    })
+  })
+})
+
+/** Sends it with its own method, path, query and headers, chunked where it was. */
+async function post(
+  port: number,
+  { method, url, rawHeaders, body }: Capture,
+): Promise<{ status: number; body: unknown }> {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    request({ port, method, path: url, headers: rawHeaders }, resolve).on('error', reject).end(body)
+  })
+  return { status: response.statusCode ?? 0, body: JSON.parse(String(await buffer(response))) }
+}
+
+function headerOf({ rawHeaders }: Capture, name: string): string | undefined {
+  return rawHeaders[rawHeaders.findIndex((each, index) => index % 2 === 0 && each.toLowerCase() === name) + 1]
+}

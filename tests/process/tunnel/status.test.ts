@@ -1,0 +1,103 @@
+/** What operators see of a running tunnel, and what they can change: no secret is in it. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorOf } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { until } from '../../support/until.ts'
+
+const SECRETS = {
+  ADMIN_TOKEN: 'hush-token',
+  OPERATOR_PASSWORD: 'hush-password',
+  HTTPS_PROXY: 'http://u:hush-proxy@p.example:1',
+}
+const CLOCKS_DRIFT = 1_000 // ms that the wall's clock may be set right by meanwhile
+const withSecret = (dsn: string) => dsn.replace('@', ':hushhush@')
+
+describe('The status', () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let tunnel: Tunnel
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry())
+    const env = {
+      ...SECRETS,
+      NO_PROXY: '127.0.0.1',
+      SENTRY_DSN: withSecret(sentry.dsn()),
+      TUNNEL_PATHS: '/t',
+    }
+    tunnel = started.use(await startTunnel({ env }))
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  const status = async () => (await tunnel.admin('/status')).json()
+
+  it('shows version, replica, settings, projects, limits and breakers', async () => {
+    expect(await status()).toMatchObject({
+      version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      replica: expect.any(String),
+      since: expect.any(Number),
+      settings: { tunnelPaths: ['/t'], dsns: [sentry.dsn()], adminToken: 'set', forward: true },
+      projects: [`127.0.0.1:${sentry.port}/456`],
+      inFlight: 0,
+      limits: [],
+      upstreams: [{ origin: sentry.url, breaker: { open: false } }],
+      warnings: [],
+    })
+  })
+
+  it('holds no secret', async () => {
+    expect(JSON.stringify(await status())).not.toContain('hush')
+  })
+
+  it('shows a breaker that is open, since when and when it is tried again, and the figures do too', async () => {
+    const before = Date.now()
+    expect((await status()).upstreams[0].breaker).toEqual({ open: false, since: expect.any(Number) })
+    await sentry.away()
+    for (let i = 0; i < 5; i++) await post(tunnel.url, { path: '/t', body: errorOf(sentry.dsn()) })
+    await until(async () => (await status()).upstreams[0].breaker.open)
+    const { since, nextProbe } = (await status()).upstreams[0].breaker
+    expect(since).toBeGreaterThanOrEqual(before - CLOCKS_DRIFT)
+    expect(since).toBeLessThanOrEqual(Date.now() + CLOCKS_DRIFT)
+    expect(nextProbe).toBeGreaterThan(since)
+    const metrics = await (await tunnel.admin('/metrics')).text()
+    expect(metrics).toContain(`culvert_upstream_breaker_open{upstream="${sentry.url}"} 1`)
+    await sentry.back()
+    const arrived = sentry.requests.length
+    expect((await post(tunnel.url, { path: '/t', body: errorOf(sentry.dsn()) })).status).not.toBe(200)
+    expect(sentry.requests).toHaveLength(arrived)
+  })
+})
+
+describe('The log level', () => {
+  it('can be changed while the tunnel runs', async () => {
+    await using tunnel = await startTunnel()
+    const put = async (level: string) =>
+      (
+        await tunnel.admin(`/log-level?level=${level}`, {
+          method: 'PUT',
+          headers: { authorization: `Bearer ${tunnel.token}` },
+        })
+      ).status
+    const send = (name: string) =>
+      post(tunnel.url, { body: errorOf('https://culvert@inbox.invalid/1', { sdk: { name } }) })
+
+    expect(await put('error')).toBe(200)
+    await send('unheard')
+    expect(await put('info')).toBe(200)
+    await send('heard')
+    await tunnel.receipt(({ sdk }) => sdk === 'heard')
+    expect(tunnel.receipts.filter(({ sdk }) => sdk === 'unheard')).toEqual([])
+  })
+
+  it('takes none that it does not know, and no stranger’s word', async () => {
+    await using tunnel = await startTunnel()
+    const headers = { authorization: `Bearer ${tunnel.token}` }
+    for (const query of ['', '?level=', '?level=loud', '?level=silent', '?level=__proto__'])
+      expect((await tunnel.admin(`/log-level${query}`, { method: 'PUT', headers })).status).toBe(400)
+    expect((await fetch(`${tunnel.adminUrl}/log-level?level=error`, { method: 'PUT' })).status).toBe(401)
+  })
+})

@@ -1,0 +1,73 @@
+/** What a sender hears, and what becomes of its envelope, when Sentry has not decided on it. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorOf } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import type { Answer } from '../../support/sentry/responses.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { until } from '../../support/until.ts'
+
+const CASES: [string, Answer][] = [
+  ['fails', { status: 500, body: { detail: 'x' } }],
+  ['is being restarted', { status: 503, headers: { 'retry-after': '1' } }],
+  ['is behind a gateway that fails', { status: 502, headers: { 'content-type': 'text/html' }, body: '<h1>' }],
+  ['says 408', { status: 408 }],
+  ['says 421', { status: 421 }],
+  ['says 425', { status: 425 }],
+  [
+    'is behind a proxy that says 403',
+    { status: 403, headers: { 'content-type': 'text/html' }, body: '<h1>' },
+  ],
+  ['is behind a proxy that says 404', { status: 404, body: 'not found' }],
+  ['is behind a proxy that says 401', { status: 401, body: { error: 'log in' } }],
+  ['redirects', 'redirecting'],
+  ['does not answer', 'silent'],
+  ['hangs up', 'hanging-up'],
+  ['hangs up before it has read', 'hanging-up-early'],
+  ['answers without end', { body: 'x'.repeat(100_000) }],
+]
+
+describe('When Sentry', () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let tunnel: Tunnel
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry())
+    const env = { SENTRY_DSN: sentry.dsn(), UPSTREAM_LATE_MS: '200', UPSTREAM_ANSWER_MS: '3000' }
+    tunnel = started.use(await startTunnel({ env }))
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  const spooled = async () => (await (await tunnel.admin('/status')).json()).spool.envelopes
+
+  describe('does not decide: it', () => {
+    it.each(CASES)(
+      '%s, the sender hears 202 without Retry-After, and it arrives later',
+      async (name, answer) => {
+        const body = errorOf(sentry.dsn(), { case: name })
+        sentry.once(answer)
+        const heard = await post(tunnel.url, { body })
+        expect(heard).toMatchObject({ status: 202, json: { id: expect.stringMatching(/^[0-9a-f]{32}$/) } })
+        expect(heard.headers).not.toHaveProperty('retry-after')
+        expect(heard.headers).not.toHaveProperty('location')
+        await until(async () => (await spooled()) === 0)
+        const arrived = sentry.requests.filter((request) => request.body.equals(body))
+        expect(arrived.length).toBeGreaterThan(0)
+      },
+    )
+  })
+
+  it('refuses connections, what is sent meanwhile arrives when it is back', async () => {
+    await sentry.away()
+    const bodies = Array.from({ length: 20 }, (_, i) => errorOf(sentry.dsn(), { away: i }))
+    for (const body of bodies) expect((await post(tunnel.url, { body })).status).toBe(202)
+    await expect.poll(spooled).toBe(bodies.length)
+    await sentry.back()
+    await until(async () => (await spooled()) === 0)
+    for (const body of bodies)
+      expect(sentry.requests.filter((request) => request.body.equals(body))).toHaveLength(1)
+  })
+})

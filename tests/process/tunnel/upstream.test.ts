@@ -1,0 +1,400 @@
+/** One POST to Sentry: what counts as its answer, what does not, and how it is reached. */
+
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import { createSecureServer } from 'node:http2'
+import {
+  type AddressInfo,
+  connect,
+  createServer as createTcpServer,
+  type Server,
+  type Socket,
+} from 'node:net'
+import { resolve } from 'node:path'
+import { Readable } from 'node:stream'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Parcel } from '../../../tunnel/src/body/outgoing.ts'
+import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import { createLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { createProjects, type Project } from '../../../tunnel/src/projects.ts'
+import {
+  createUpstreams,
+  postReport,
+  type UpstreamSettings,
+  type Upstreams,
+} from '../../../tunnel/src/upstream/client.ts'
+import { attachmentOf, errorOf } from '../../support/envelopes.ts'
+import { ROOT } from '../../support/node.ts'
+import { freePort } from '../../support/ports.ts'
+import { post } from '../../support/post.ts'
+import type { Answering } from '../../support/sentry/responses.ts'
+import { readCertificate, type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { startTunnel } from '../../support/tunnel/tunnel.ts'
+
+const KEY = '0123456789abcdef0123456789abcdef'
+const SETTINGS: UpstreamSettings = {
+  connectMs: 10_000,
+  answerMs: 10_000,
+  lateMs: 100,
+  connections: 4,
+  proxies: undefined,
+}
+const SHORT = { answerMs: 400 } // for an upstream that never answers
+const CERTIFICATE = resolve(ROOT, 'tests/fixtures/tls/cert.pem')
+const HTML = { 'content-type': 'text/html' }
+
+describe('Sentry', () => {
+  let scope: AsyncDisposableStack
+  let sentry: Sentry
+  let time: number
+
+  beforeEach(async () => {
+    scope = new AsyncDisposableStack()
+    sentry = scope.use(await startSentry())
+    time = 0
+  })
+
+  afterEach(() => scope.disposeAsync())
+
+  function open(dsn = sentry.dsn(), settings: Partial<UpstreamSettings> = {}) {
+    const { all } = createProjects([parseDsn(dsn)].flatMap((parsed) => parsed ?? []))
+    const limits = createLimits(() => time)
+    const upstreams = createUpstreams(all, { ...SETTINGS, ...settings }, limits, () => time)
+    scope.defer(upstreams.close)
+    return { upstreams, limits, project: all[0] as Project }
+  }
+
+  const parcelOf = (...pieces: Buffer[]): Parcel => ({
+    content: () => pieces,
+    bytes: Buffer.concat(pieces).length,
+    encoding: 'identity',
+  })
+
+  function send({ upstreams, project }: { upstreams: Upstreams; project: Project }) {
+    return upstreams.post(project, parcelOf(errorOf(sentry.dsn())), [])
+  }
+
+  describe('has decided when it answers', () => {
+    it.each<[string, Answering, object]>([
+      ['that it has it', {}, { status: 200, contentType: 'application/json' }],
+      ['400', { status: 400, body: { detail: 'no' } }, { status: 400 }],
+      ['413', { status: 413, body: { detail: 'big' } }, { status: 413 }],
+      ['401 in its own words', { status: 401, body: { detail: 'no' } }, { status: 401 }],
+      ['403 in its own words', { status: 403, body: { detail: 'no' } }, { status: 403 }],
+      ['404 in its own words', { status: 404, body: { detail: 'no' } }, { status: 404 }],
+      [
+        '429 and what to hold back',
+        'limiting',
+        { status: 429, rateLimits: '60:error:organization', retryAfter: '60' },
+      ],
+      ['late, but in time', { delayMs: 200 }, { status: 200 }],
+    ])('%s', async (_, answer, reply) => {
+      sentry.once(answer)
+      expect(await send(open()).final).toMatchObject({ kind: 'answered', reply })
+    })
+  })
+
+  describe('gets an envelope', () => {
+    it.each([
+      ['small', 1024],
+      ['large', 64 * 1024],
+    ])('that came in %s pieces as one body, with its length', async (_, size) => {
+      const { upstreams, project } = open()
+      const envelope = attachmentOf(sentry.dsn(), randomBytes(1_000_000))
+      const { final } = upstreams.post(project, parcelOf(...cut(envelope, size)), [])
+      expect(await final).toMatchObject({ kind: 'answered', reply: { status: 200 } })
+      const { headers, body } = await sentry.next()
+      expect(headers['content-length']).toBe(String(envelope.length))
+      expect(headers['transfer-encoding']).toBeUndefined()
+      expect(body.equals(envelope)).toBe(true)
+    })
+
+    it('of many pieces, and may decline it before it has read the last', async () => {
+      const answer: RequestListener = (_, response) =>
+        response.writeHead(413, { 'content-type': 'application/json' }).end('{"detail":"big"}')
+      const { upstreams, project } = open(`http://${KEY}@127.0.0.1:${await serve(createServer(answer))}/456`)
+      const { final } = upstreams.post(project, manyPieces(), [])
+      expect(await final).toMatchObject({ kind: 'answered', reply: { status: 413 } })
+    })
+
+    it.each<[string, (socket: Socket) => unknown]>([
+      ['hangs up in the middle of it', (socket) => socket.once('data', () => socket.destroy())],
+      ['reads nothing of it', (socket) => socket.pause()],
+    ])('of many pieces, and has not decided when it %s', async (_, treat) => {
+      const port = await serve(createTcpServer(treat))
+      const { upstreams, project } = open(`http://${KEY}@127.0.0.1:${port}/456`, SHORT)
+      const { final } = upstreams.post(project, manyPieces(), [])
+      expect(await final).toMatchObject({ kind: 'undecided', status: undefined })
+    })
+
+    /** More than sockets hold. */
+    const manyPieces = () => parcelOf(...cut(randomBytes(16_000_000), 64 * 1024))
+  })
+
+  it('is not held responsible for a body of ours that cannot be read to its end', async () => {
+    sentry.allowUnexpected() // requests that end in the middle
+    const place = open()
+    const brokenOff = async function* () {
+      yield Buffer.from('{}\n')
+      throw new Error('ENOENT: purged')
+    }
+    const parcel = { ...parcelOf(Buffer.alloc(1_000)), content: () => Readable.from(brokenOff()) }
+    for (let i = 0; i < 10; i++)
+      expect(await place.upstreams.probe(place.project, parcel, []).final).toMatchObject({
+        kind: 'undecided',
+        why: 'body-unreadable',
+      })
+    expect(place.upstreams.isOpen(sentry.url)).toBe(false)
+    expect(await send(place).final).toMatchObject({ kind: 'answered' })
+  })
+
+  describe('has not decided when it', () => {
+    it.each<[string, Answering, object]>([
+      ['fails', { status: 500 }, { why: 'status-500', status: 500 }],
+      ['is behind a gateway that fails', { status: 502, headers: HTML, body: '<h1>' }, { why: 'status-502' }],
+      ['is busy', { status: 503 }, { why: 'status-503' }],
+      ['redirects, which is not followed', 'redirecting', { why: 'status-302', status: 302 }],
+      ['redirects with the method kept', { status: 307, headers: { location: '/' } }, { why: 'status-307' }],
+      ['says 408', { status: 408 }, { why: 'status-408' }],
+      ['says 421', { status: 421 }, { why: 'status-421' }],
+      ['says 425', { status: 425 }, { why: 'status-425' }],
+      ['says 401 in HTML', { status: 401, headers: HTML, body: '<h1>' }, { why: 'status-401' }],
+      ['says 403 in HTML', { status: 403, headers: HTML, body: '<h1>' }, { why: 'status-403' }],
+      ['says 404 in HTML', { status: 404, headers: HTML, body: '<h1>' }, { why: 'status-404' }],
+      ['says 404 in JSON of somebody else', { status: 404, body: { error: 'x' } }, { why: 'status-404' }],
+      [
+        'says 404 in what only claims to be JSON',
+        { status: 404, headers: { 'content-type': 'application/json' }, body: 'x' },
+        { why: 'status-404' },
+      ],
+      ['hangs up', 'hanging-up', { why: 'UND_ERR_SOCKET' }],
+      ['hangs up early', 'hanging-up-early', { why: expect.any(String) }],
+      ['answers without end', { body: 'x'.repeat(64 * 1024 + 1) }, { why: 'reply-too-large', status: 200 }],
+    ])('%s', async (_, answer, outcome) => {
+      sentry.once(answer)
+      expect(await send(open()).final).toMatchObject({ kind: 'undecided', ...outcome })
+    })
+
+    it('is silent', async () => {
+      sentry.once('silent')
+      const { final } = send(open(sentry.dsn(), SHORT))
+      expect(await final).toMatchObject({ kind: 'undecided', why: 'deadline' })
+    })
+
+    it('is not there', async () => {
+      await sentry.away()
+      expect(await send(open()).final).toMatchObject({ kind: 'undecided', why: 'ECONNREFUSED' })
+    })
+
+    it('has a name that leads nowhere', async () => {
+      const { final } = send(open(`http://${KEY}@sentry.invalid/456`))
+      expect(await final).toMatchObject({ kind: 'undecided', why: expect.stringMatching(/^E/) })
+    })
+
+    it.each([
+      ['closes its half without a word', ''],
+      ['stops in the middle of its headers', 'HTTP/1.1 200 OK\r\nContent-Le'],
+      ['stops in the middle of its answer', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"id":'],
+      ['stops in the middle of a chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{"id":'],
+      ['speaks another language', 'SSH-2.0-OpenSSH_9.9\r\n'],
+    ])('%s', async (_, words) => {
+      const port = await serve(
+        createTcpServer((socket) => socket.once('data', () => socket.end(words)).on('error', () => {})),
+      )
+      expect(await send(open(`http://${KEY}@127.0.0.1:${port}/456`)).final).toMatchObject({
+        kind: 'undecided',
+      })
+    })
+  })
+
+  it('is waited for until it is late, and its answer still counts after that', async () => {
+    sentry.once({ delayMs: 250 })
+    const { soon, final } = send(open())
+    expect(await soon).toBe('late')
+    expect(await final).toMatchObject({ kind: 'answered', reply: { status: 200 } })
+  })
+
+  it('that answers 64 KiB is heard to the end', async () => {
+    const body = 'x'.repeat(64 * 1024)
+    sentry.once({ body })
+    const delivery = await send(open()).final
+    expect(delivery).toMatchObject({ kind: 'answered' })
+    expect(delivery.kind === 'answered' && delivery.reply.body.length).toBe(body.length)
+  })
+
+  it('keeps its connections for the posts that follow', async () => {
+    let connections = 0
+    const answer: RequestListener = (request, response) =>
+      request.resume().on('end', () => response.end('{}'))
+    const server = createServer(answer).on('connection', () => void connections++)
+    const place = open(`http://${KEY}@127.0.0.1:${await serve(server)}/456`)
+    for (let i = 0; i < 20; i++) expect(await send(place).final).toMatchObject({ kind: 'answered' })
+    expect(connections).toBeLessThanOrEqual(2) // a connection is free a moment after its answer
+  })
+
+  it('is reached by no more connections at once than are allowed', async () => {
+    let most = 0
+    let now = 0
+    sentry.answer(async () => {
+      most = Math.max(most, ++now)
+      await new Promise((done) => setTimeout(done, 20))
+      now--
+      return {}
+    })
+    const place = open(sentry.dsn(), { connections: 3 })
+    await Promise.all(Array.from({ length: 12 }, () => send(place).final))
+    expect(most).toBe(3)
+  })
+
+  it('that fails five times in a row is not asked any more, but for a probe every five seconds', async () => {
+    const place = open()
+    const { upstreams, project } = place
+    await sentry.away()
+    for (let i = 0; i < 5; i++) await send(place).final
+    await sentry.back()
+    expect(await send(place).final).toMatchObject({ kind: 'undecided', why: 'breaker-open' })
+    expect(sentry.requests).toHaveLength(0)
+    expect([upstreams.isOpen(project.origin), upstreams.mayProbe(project.origin)]).toEqual([true, false])
+
+    time += 5_000
+    expect(upstreams.mayProbe(project.origin)).toBe(true)
+    const probe = upstreams.probe(project, parcelOf(errorOf(sentry.dsn())), [])
+    expect(await probe.final).toMatchObject({ kind: 'answered' })
+    expect(await send(place).final).toMatchObject({ kind: 'answered' })
+  })
+
+  it('that is silent is not asked any more either', async () => {
+    sentry.answer('silent')
+    const place = open(sentry.dsn(), { lateMs: 20, answerMs: 40 })
+    await Promise.all(Array.from({ length: 10 }, () => send(place).final))
+    expect(await send(place).final).toMatchObject({ why: 'breaker-open' })
+    expect(sentry.requests.length).toBeLessThanOrEqual(10)
+  })
+
+  it.each([200, 429, 400, 503])('may ask to hold back with any status, as with %i', async (status) => {
+    sentry.once({ status, headers: { 'x-sentry-rate-limits': '60:error:key' } })
+    const place = open()
+    await send(place).final
+    expect(place.limits.inForce()).toMatchObject([{ category: 'error', until: 60_000 }])
+  })
+
+  it('may ask to hold back in answer to our own reports too', async () => {
+    sentry.once({ headers: { 'x-sentry-rate-limits': '60:session:key' } })
+    const { upstreams, limits, project } = open()
+    await postReport(upstreams)(project, errorOf(sentry.dsn()))
+    expect(limits.inForce()).toMatchObject([{ category: 'session' }])
+  })
+
+  it('is told of our own reports, and we of whether it took them', async () => {
+    const { upstreams, project } = open()
+    const report = postReport(upstreams)
+    const envelope = Buffer.from(`{"dsn":"${sentry.dsn()}"}\n{"type":"client_report"}\n{}\n`)
+    expect(await report(project, envelope)).toBe(true)
+    expect((await sentry.next()).body).toEqual(envelope)
+    sentry.once({ status: 503 })
+    expect(await report(project, envelope)).toBe(false)
+  })
+
+  async function serve(server: Server): Promise<number> {
+    const sockets = new Set<Socket>()
+    server.on('connection', (socket: Socket) => void sockets.add(socket)).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    scope.defer(async () => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    })
+    return (server.address() as AddressInfo).port
+  }
+
+  describe('by HTTPS', () => {
+    let secure: Sentry
+
+    beforeEach(async () => {
+      secure = scope.use(await startSentry({ tls: readCertificate() }))
+    })
+
+    async function postThrough(env: Record<string, string>) {
+      const tunnel = scope.use(await startTunnel({ env: { SENTRY_DSN: secure.dsn(), ...env } }))
+      return post(tunnel.url, { body: errorOf(secure.dsn()) })
+    }
+
+    it('is not believed with a certificate that nobody vouches for', async () => {
+      expect((await postThrough({})).status).not.toBe(200)
+      expect(secure.requests).toHaveLength(0)
+    })
+
+    it('is believed when NODE_EXTRA_CA_CERTS vouches for it', async () => {
+      expect((await postThrough({ NODE_EXTRA_CA_CERTS: CERTIFICATE })).status).toBe(200)
+      expect(secure.requests).toHaveLength(1)
+    })
+
+    it.each(['HTTPS_PROXY', 'https_proxy'])('is reached through the proxy in %s', async (name) => {
+      const proxy = await startProxy()
+      const answer = await postThrough({ NODE_EXTRA_CA_CERTS: CERTIFICATE, [name]: proxy.url })
+      expect(answer.status).toBe(200)
+      expect(proxy.asked).toEqual([`127.0.0.1:${secure.port}`])
+      expect(secure.requests).toHaveLength(1)
+    })
+
+    it.each([
+      ['straight', () => ({})],
+      ['through a proxy', async () => ({ HTTPS_PROXY: (await startProxy()).url })],
+    ])('is spoken to in HTTP/1.1, though it offers 2, %s', async (_, settings) => {
+      const spoken: string[] = []
+      const port = await serve(
+        createSecureServer({ allowHTTP1: true, ...readCertificate() }, (request, response) => {
+          spoken.push(request.httpVersion)
+          request.resume().on('end', () => response.end('{}'))
+        }),
+      )
+      const dsn = `https://${KEY}@127.0.0.1:${port}/456`
+      const env = { SENTRY_DSN: dsn, NODE_EXTRA_CA_CERTS: CERTIFICATE, ...(await settings()) }
+      const tunnel = scope.use(await startTunnel({ env }))
+      expect((await post(tunnel.url, { body: errorOf(dsn) })).status).toBe(200)
+      expect(spoken).toEqual(['1.1'])
+    })
+
+    it('is reached directly when NO_PROXY names it', async () => {
+      const proxy = await startProxy()
+      const answer = await postThrough({
+        NODE_EXTRA_CA_CERTS: CERTIFICATE,
+        HTTPS_PROXY: proxy.url,
+        NO_PROXY: 'elsewhere.example,127.0.0.1',
+      })
+      expect(answer.status).toBe(200)
+      expect(proxy.asked).toEqual([])
+    })
+
+    it('is not reached past a proxy that is away', async () => {
+      const env = { NODE_EXTRA_CA_CERTS: CERTIFICATE, HTTPS_PROXY: `http://127.0.0.1:${await freePort()}` }
+      expect((await postThrough(env)).status).not.toBe(200)
+      expect(secure.requests).toHaveLength(0)
+    })
+  })
+
+  /** A proxy that opens tunnels by CONNECT, and tells to where. */
+  async function startProxy() {
+    const asked: string[] = []
+    const server = createServer((_, response) => void response.writeHead(405).end())
+    server.on('connect', (request, socket) => {
+      const target = request.url ?? ''
+      asked.push(target)
+      const [host = '', port] = target.split(':')
+      const there = connect(Number(port), host, () => {
+        socket.write('HTTP/1.1 200 OK\r\n\r\n')
+        there.pipe(socket).pipe(there)
+      })
+      there.on('error', () => socket.destroy())
+      socket.on('error', () => there.destroy()).on('close', () => there.destroy())
+    })
+    return { asked, url: `http://127.0.0.1:${await serve(server)}` }
+  }
+})
+
+function cut(bytes: Buffer, size: number): Buffer[] {
+  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+    bytes.subarray(at * size, (at + 1) * size),
+  )
+}

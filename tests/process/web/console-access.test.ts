@@ -1,0 +1,397 @@
+/** Who gets into the console, and who does not, whatever they try. */
+
+import { globSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { sealData } from 'iron-session'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hashPassword } from '../../../scripts/hash-password.ts'
+import { ROOT } from '../../support/node.ts'
+import { startTunnel } from '../../support/tunnel/tunnel.ts'
+import { get, PASSWORD, signIn, startWebOver } from '../../support/web/operator.ts'
+import { startWeb, type Web } from '../../support/web/web.ts'
+
+const APP = resolve(ROOT, 'web/app')
+const started = new AsyncDisposableStack()
+let web: Web
+/** What only somebody who is signed in may learn. */
+let secrets: string[]
+
+beforeAll(async () => {
+  const tunnel = started.use(await startTunnel())
+  const { replica } = await (await tunnel.admin('/status')).json()
+  secrets = [replica, tunnel.adminUrl, tunnel.token, PASSWORD]
+  web = started.use(await startWebOver(tunnel))
+}, 300_000)
+
+afterAll(() => started.disposeAsync())
+
+/** Each test guesses from an address of its own, as nginx would tell it. */
+let visitors = 0
+const fromElsewhere = () => ({ 'x-forwarded-for': `203.0.113.${++visitors}` })
+
+/** Every page and route under /console, with something in place of its parameters. */
+const routes = globSync('console/**/{page.tsx,route.ts}', { cwd: APP }).map((file) => ({
+  path: `/${file.replace(/\/?(page\.tsx|route\.ts)$/, '').replaceAll(/\[\w+\]/g, '1')}`,
+  source: readFileSync(join(APP, file), 'utf8'),
+  isPage: file.endsWith('page.tsx'),
+}))
+
+const methodsOf = ({ source, isPage }: (typeof routes)[number]) =>
+  isPage
+    ? ['GET']
+    : [...source.matchAll(/^export (?:(?:async )?function|const) (GET|POST|PUT|PATCH|DELETE)\b/gm)].map(
+        ([, method]) => method ?? '',
+      )
+
+/** From where a browser may be made to post, with whatever cookie it has. */
+const ELSEWHERE: [from: string, headers: Record<string, string>][] = [
+  ['another site', { origin: 'https://evil.example' }],
+  ['no site at all', { origin: '' }],
+  ['a sandbox', { origin: 'null' }],
+  ['a site beside it', { 'sec-fetch-site': 'same-site' }],
+  ['another site, by the browser’s own word', { 'sec-fetch-site': 'cross-site' }],
+]
+
+describe('Without a session', () => {
+  it('there are pages and routes to be refused', () => {
+    expect(routes.filter(({ isPage }) => isPage).length).toBeGreaterThan(4)
+    expect(routes.filter(({ isPage }) => !isPage).length).toBeGreaterThan(4)
+    for (const route of routes) expect(methodsOf(route), route.path).not.toEqual([])
+  })
+
+  it('no page and no route under /console answers, whatever cookie it gets', async () => {
+    for (const route of routes.filter(({ path }) => path !== '/console/sign-in'))
+      for (const method of methodsOf(route))
+        for (const cookie of [undefined, 'culvert_console=forged', 'culvert_console='])
+          if (!(method === 'POST' && ['/console/session', '/console/sign-out'].includes(route.path))) {
+            const response = await fetch(web.url + route.path, {
+              method,
+              redirect: 'manual',
+              headers: { origin: web.url, ...(cookie && { cookie }) },
+            })
+            const outcome = [method, route.path, response.status, response.headers.get('location')]
+            expect(outcome).toEqual(
+              route.isPage
+                ? [method, route.path, 307, expect.stringMatching(/^\/console\/sign-in\?to=%2Fconsole/)]
+                : [method, route.path, 401, null],
+            )
+            const text = await response.text()
+            expect(secrets.filter((secret) => text.includes(secret))).toEqual([])
+          }
+  })
+
+  it('no page tells anything to who asks for a part of it, as Next’s own links do', async () => {
+    for (const { path } of routes.filter(({ isPage }) => isPage)) {
+      const response = await fetch(web.url + path, { redirect: 'manual', headers: { rsc: '1' } })
+      const text = await response.text()
+      expect([path, secrets.filter((secret) => text.includes(secret))]).toEqual([path, []])
+      if (path !== '/console/sign-in') expect([path, response.status]).toEqual([path, 307])
+    }
+  })
+
+  it('nothing under app/ reads the tunnels but through the one door', () => {
+    for (const file of globSync('**/*.{ts,tsx}', { cwd: APP })) {
+      const source = readFileSync(join(APP, file), 'utf8')
+      expect([
+        file,
+        /^import (?!type)[^']*'[^']*\/lib\/console\/(watching|watch|feed)\.ts'/m.test(source),
+      ]).toEqual([file, false])
+      if (file !== 'receipt.json/route.ts')
+        expect([file, source.includes('/tunnels.ts')]).toEqual([file, false])
+    }
+  })
+})
+
+describe('Signing in', () => {
+  it('with the password leads to what was asked for, with a cookie for the console alone', async () => {
+    const { status, location, setCookie, cookie } = await signIn(web.url, {
+      to: '/console/feed?fate=refused',
+      headers: fromElsewhere(),
+    })
+    expect([status, location]).toEqual([303, '/console/feed?fate=refused'])
+    expect(setCookie).toMatch(/; Path=\/console;/)
+    expect(setCookie).toMatch(/; HttpOnly; SameSite=lax/i)
+    expect(setCookie).not.toMatch(/Secure/)
+    expect((await get(`${web.url}/console/session`, cookie)).status).toBe(204)
+  })
+
+  it('behind TLS gives a cookie that leaves by TLS alone', async () => {
+    const { setCookie } = await signIn(web.url, {
+      headers: { ...fromElsewhere(), 'x-forwarded-proto': 'https', origin: web.url },
+    })
+    expect(setCookie).toMatch(/; Secure/)
+  })
+
+  it('with another password gives none, and says so', async () => {
+    const headers = fromElsewhere()
+    for (const password of ['', 'wrong', `${PASSWORD} `, 'x'.repeat(5_000)]) {
+      const { status, location, setCookie } = await signIn(web.url, { password, headers })
+      expect([status, location, setCookie]).toEqual([303, '/console/sign-in?wrong=1&to=%2Fconsole', null])
+    }
+    const page = await (await fetch(`${web.url}/console/sign-in?wrong=1`)).text()
+    expect(page).toContain('That is not the password.')
+  })
+
+  it('slows down whoever guesses, and nobody else', async () => {
+    const headers = fromElsewhere()
+    const outcomes = []
+    for (let n = 0; n < 8; n++)
+      outcomes.push((await signIn(web.url, { password: 'wrong', headers })).location?.split('&')[0])
+    expect(outcomes.slice(0, 5)).toEqual(Array(5).fill('/console/sign-in?wrong=1'))
+    expect(outcomes.slice(5).some((each) => /wait=\d+/.test(each ?? ''))).toBe(true)
+    expect((await signIn(web.url, { headers: fromElsewhere() })).cookie).toBeDefined()
+  })
+
+  it.each([
+    'https://evil.example/',
+    '//evil.example/console',
+    '/\\evil.example/console',
+    '/console/../../evil',
+    '/consolemania',
+    'javascript:alert(1)',
+    '/console/sign-in?to=/console/sign-in',
+    '/%2f%2fevil.example',
+  ])('leads nowhere else, though asked for %s', async (to) => {
+    const { location } = await signIn(web.url, { to, headers: fromElsewhere() })
+    expect(location).toBe('/console')
+  })
+
+  it.each(ELSEWHERE)('is refused from %s, and so is signing out', async (_, headers) => {
+    const { status, setCookie } = await signIn(web.url, { headers: { ...fromElsewhere(), ...headers } })
+    expect([status, setCookie]).toEqual([403, null])
+    const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
+    const out = await fetch(`${web.url}/console/sign-out`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie, ...headers },
+    })
+    expect(out.status).toBe(403)
+    expect((await get(`${web.url}/console/session`, cookie)).status).toBe(204)
+  })
+})
+
+describe('The device cookie', () => {
+  /** Signs in and gives the device cookie, with its attributes. */
+  async function deviceOf(
+    url: string,
+    password = PASSWORD,
+    headers: Record<string, string> = fromElsewhere(),
+  ) {
+    const { status, devices } = await attempt(url, password, headers)
+    expect(status).toBe(true)
+    const [whole = ''] = devices
+    return { whole, cookie: whole.split(';')[0] ?? '' }
+  }
+
+  async function attempt(url: string, password: string, headers: Record<string, string>) {
+    const response = await fetch(`${url}/console/session`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { origin: new URL(url).origin, ...headers },
+      body: new URLSearchParams({ password }),
+    })
+    const cookies = response.headers.getSetCookie()
+    return {
+      status: cookies.some((cookie) => cookie.startsWith('culvert_console=')),
+      devices: cookies.filter((cookie) => cookie.startsWith('culvert_device=')),
+      isDelayed: /wait=\d/.test(response.headers.get('location') ?? ''),
+    }
+  }
+
+  async function failUntilDelayed(url: string, headers: Record<string, string>): Promise<void> {
+    for (let n = 0; n < 30; n++) if ((await attempt(url, 'wrong', headers)).isDelayed) return
+    throw new Error('30 wrong attempts were not delayed')
+  }
+
+  it('is given at sign-in only, to the sign-in alone, and over TLS only where there is TLS', async () => {
+    const { whole } = await deviceOf(web.url)
+    for (const part of [
+      /; HttpOnly/i,
+      /; SameSite=strict/i,
+      /; Path=\/console\/session/,
+      /; Max-Age=15552000/,
+    ])
+      expect(whole).toMatch(part)
+    expect(whole).not.toMatch(/Secure/)
+    const tls = await deviceOf(web.url, PASSWORD, { ...fromElsewhere(), 'x-forwarded-proto': 'https' })
+    expect(tls.whole).toMatch(/; Secure/)
+    expect((await attempt(web.url, 'wrong', fromElsewhere())).devices).toEqual([])
+  })
+
+  it('lets its browser sign in while an attacker at the same address is delayed', async () => {
+    const headers = fromElsewhere()
+    const { cookie } = await deviceOf(web.url)
+    await failUntilDelayed(web.url, headers)
+    expect(await attempt(web.url, PASSWORD, { ...headers, cookie })).toMatchObject({ status: true })
+    await failUntilDelayed(web.url, headers)
+    expect(await attempt(web.url, PASSWORD, headers)).toMatchObject({ status: false, isDelayed: true })
+  })
+
+  it('counts as none when it is forged', async () => {
+    const headers = fromElsewhere()
+    const { cookie } = await deviceOf(web.url)
+    await failUntilDelayed(web.url, headers)
+    const [id = '', expires = '', signature = ''] = cookie.split('.')
+    for (const forged of [
+      `${id}.${Number(expires) + 1}.${signature}`,
+      `culvert_device=${'A'.repeat(22)}.9.x`,
+    ]) {
+      await failUntilDelayed(web.url, headers)
+      expect(await attempt(web.url, PASSWORD, { ...headers, cookie: forged })).toMatchObject({
+        isDelayed: true,
+      })
+    }
+  })
+
+  it('is on hold alone after too many failures with it', async () => {
+    const headers = fromElsewhere()
+    const [stolen, other] = [await deviceOf(web.url), await deviceOf(web.url)]
+    await failUntilDelayed(web.url, { ...headers, cookie: stolen.cookie })
+    expect((await attempt(web.url, PASSWORD, { ...headers, cookie: other.cookie })).status).toBe(true)
+    expect((await attempt(web.url, PASSWORD, fromElsewhere())).status).toBe(true)
+  })
+
+  it('is worth nothing once the password is another', async () => {
+    const changed = `${PASSWORD}-changed`
+    const { cookie } = await deviceOf(web.url)
+    await using after = await startWeb({ OPERATOR_PASSWORD: changed })
+    const headers = fromElsewhere()
+    await failUntilDelayed(after.url, headers)
+    expect((await attempt(after.url, changed, { ...headers, cookie })).isDelayed).toBe(true)
+    const { cookie: newer } = await deviceOf(after.url, changed)
+    expect((await attempt(after.url, changed, { ...headers, cookie: newer })).status).toBe(true)
+  })
+})
+
+describe('What acts', () => {
+  const acting = routes.filter((route) => methodsOf(route).includes('POST')).map(({ path }) => path)
+
+  /** Everything that any of the forms has, to what is not there. */
+  const postTo = (path: string, cookie: string, headers: Record<string, string>) =>
+    fetch(web.url + path, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie, ...headers },
+      body: new URLSearchParams({ act: 'purge', spool: 'none', all: '1', password: PASSWORD }),
+    })
+
+  it('is the spool’s acts, deleting from the inbox, signing in and signing out', () => {
+    expect(acting.toSorted()).toEqual([
+      '/console/inbox/1/delete',
+      '/console/session',
+      '/console/sign-out',
+      '/console/spool/act',
+    ])
+  })
+
+  it.each(ELSEWHERE)('does nothing for %s, whoever is signed in here', async (_, headers) => {
+    const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
+    for (const path of acting)
+      expect([path, (await postTo(path, cookie, headers)).status]).toEqual([path, 403])
+    expect((await get(`${web.url}/console/session`, cookie)).status).toBe(204)
+  })
+
+  it('does it for a page of this site', async () => {
+    const ours = { origin: web.url, 'sec-fetch-site': 'same-origin' }
+    for (const path of acting) {
+      const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
+      expect([path, (await postTo(path, cookie, ours)).status]).toEqual([path, 303])
+    }
+  })
+})
+
+describe('A link to the console', () => {
+  it.each([
+    '/console/feed?fate=refused&reason=dsn-unknown',
+    '/console/spool/7?spool=abc',
+    '/console/spool?project=sentry.example%2F1&category=error&order=oldest&after=abc%3D12',
+    '/console/inbox?type=event&after=http%253A%252F%252Ftunnel%3D7',
+    '/console/inbox/7?from=a+chat',
+  ])('leads there as a whole once signed in, as %s does', async (path) => {
+    const asked = await get(web.url + path)
+    const signInPage = new URL(asked.headers.get('location') ?? '', web.url)
+    const to = signInPage.searchParams.get('to') ?? ''
+    expect((await signIn(web.url, { to, headers: fromElsewhere() })).location).toBe(path)
+  })
+})
+
+describe('A session', () => {
+  it('ends with signing out, for a kept copy of its cookie too', async () => {
+    const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
+    const feed = await get(`${web.url}/console/receipts`, cookie)
+    expect(feed.status).toBe(200)
+    const out = await fetch(`${web.url}/console/sign-out`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie, origin: web.url },
+    })
+    expect([out.status, out.headers.get('location')]).toEqual([303, '/console/sign-in'])
+    expect((await get(`${web.url}/console/session`, cookie)).status).toBe(401)
+    expect((await get(`${web.url}/console`, cookie)).status).toBe(307)
+    await feed.body?.cancel()
+  })
+
+  it('ends for a stolen copy of its cookie as well, in the middle of what it reads', async () => {
+    const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
+    const stolen = await get(`${web.url}/console/live`, cookie)
+    expect(stolen.status).toBe(200)
+    await fetch(`${web.url}/console/sign-out`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie, origin: web.url },
+    })
+    await stolen.text() // it ends: more would come for as long as it is read
+    for (const path of ['/console/live', '/console/receipts', '/console/session'])
+      expect((await get(web.url + path, cookie)).status).toBe(401)
+    expect((await signIn(web.url, { headers: fromElsewhere() })).cookie).not.toBe(cookie)
+  })
+
+  it('ends with the password: its cookie is refused once another one is set', async () => {
+    await using before = await startWeb({ OPERATOR_PASSWORD: PASSWORD })
+    const { cookie = '' } = await signIn(before.url)
+    expect((await get(`${before.url}/console/session`, cookie)).status).toBe(204)
+    await before.stop()
+    const changed = `${PASSWORD}-changed`
+    await using after = await startWeb({ OPERATOR_PASSWORD: changed })
+    expect((await get(`${after.url}/console/session`, cookie)).status).toBe(401)
+    expect((await signIn(after.url)).cookie).toBeUndefined()
+    expect((await signIn(after.url, { password: changed })).cookie).toBeDefined()
+  })
+
+  it('cannot be made by whoever knows how a cookie is sealed, but not with what', async () => {
+    const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
+    const sealed = async (key: string) =>
+      `culvert_console=${await sealData({ id: 'mine' }, { password: key })}`
+    const changed = cookie.slice(0, 60) + (cookie[60] === 'a' ? 'b' : 'a') + cookie.slice(61)
+    for (const forged of [
+      await sealed('0'.repeat(64)),
+      await sealed(PASSWORD.repeat(3)),
+      cookie.slice(0, -3),
+      changed,
+    ])
+      expect((await get(`${web.url}/console/session`, forged)).status).toBe(401)
+  })
+})
+
+describe('Without a password', () => {
+  it('there is no console, and a page that says how to switch it on', async () => {
+    await using closed = await startWeb({})
+    for (const path of ['/console', '/console/feed', '/console/inbox/1'])
+      expect((await get(closed.url + path)).status).toBe(307)
+    const page = await (await fetch(`${closed.url}/console/feed`)).text()
+    expect(page).toContain('It is off: no password is set.')
+    expect(page).toContain('OPERATOR_PASSWORD=')
+    expect(page).not.toContain('type="password"')
+    expect((await signIn(closed.url, { password: '' })).cookie).toBeUndefined()
+  })
+})
+
+describe('With a hash in place of the password', () => {
+  it('the password opens it, and the hash does not', async () => {
+    const hash = await hashPassword(PASSWORD)
+    expect(hash).not.toContain('$')
+    await using hashed = await startWeb({ OPERATOR_PASSWORD: hash })
+    expect((await signIn(hashed.url, { password: hash })).cookie).toBeUndefined()
+    expect((await signIn(hashed.url)).cookie).toBeDefined()
+  })
+})

@@ -1,0 +1,134 @@
+/** The inbox in the console, whatever a stranger has sent: every envelope can be listed, opened, downloaded and deleted. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
+import { envelopeOf, type Part } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { get, signIn, startWebOver } from '../../support/web/operator.ts'
+import type { Web } from '../../support/web/web.ts'
+
+const NO_WORD = { toString: 1, valueOf: 1 }
+const DEEP = 20_000 // levels
+
+const of = (type: unknown, payload: string, more = {}): Part => ({
+  header: { type, length: Buffer.byteLength(payload), ...more },
+  payload,
+})
+const deep = `${'['.repeat(DEEP)}${']'.repeat(DEEP)}`
+const many = (count: number, each = '{}') => `[${Array(count).fill(each).join()}]`
+const spans = `{"start_timestamp":1,"timestamp":2,"spans":${many(300_000)}}`
+
+describe('The inbox of the console', () => {
+  const started = new AsyncDisposableStack()
+  let tunnel: Tunnel
+  let web: Web
+  let cookie: string | undefined
+
+  beforeAll(async () => {
+    tunnel = started.use(await startTunnel())
+    web = started.use(await startWebOver(tunnel))
+    cookie = (await signIn(web.url)).cookie
+  }, 300_000)
+
+  afterAll(() => started.disposeAsync())
+
+  it.each<[what: string, parts: Part[]]>([
+    ['an attachment whose name is no word', [of('attachment', 'x', { filename: NO_WORD })]],
+    ['hundreds of thousands of spans in an item of their own', [of('span', `{"items":${many(300_000)}}`)]],
+    [
+      'an event that is nested too deep',
+      [of('event', `{"contexts":{"a":${deep}},"tags":{"a":${deep}},"user":{"a":${deep}}}`)],
+    ],
+    ['breadcrumbs that are nested too deep', [of('event', `{"breadcrumbs":[{"data":{"a":${deep}}}]}`)]],
+    ['hundreds of thousands of exceptions', [of('event', `{"exception":{"values":${many(300_000)}}}`)]],
+    ['hundreds of thousands of spans', [of('transaction', spans)]],
+  ])('opens %s, and lets go of it', async (_, parts) => {
+    await opens(envelopeOf({ dsn: INBOX_DSN }, parts), parts[0]?.payload)
+  })
+
+  it('shows an event as a person reads it: the app’s own frames first, what happened before, tags, user and contexts', async () => {
+    const frame = (name: string, file: string, own: boolean) => ({
+      ...{ function: name, filename: file, lineno: 7, in_app: own },
+    })
+    const frames = [
+      ...[frame('started', 'app.js', true), frame('scheduled', 'lib.js', false)],
+      ...[frame('paid', 'app.js', true), frame('called', 'lib.js', false)],
+    ]
+    const payload = JSON.stringify({
+      timestamp: 1_700_000_010,
+      exception: { values: [{ type: 'TypeError', value: 'no basket', stacktrace: { frames } }] },
+      breadcrumbs: [{ timestamp: 1_700_000_007.5, category: 'ui.click', message: 'button#pay' }],
+      tags: { shop: 'Bern' },
+      user: { id: 'u-7' },
+      contexts: { device: { family: 'Phone 3' } },
+      release: 'shop@2.0.0',
+    })
+    expect(
+      (await post(tunnel.url, { body: envelopeOf({ dsn: INBOX_DSN }, [of('event', payload)]) })).status,
+    ).toBe(200)
+    const text = wordsOf(await (await get(`${web.url}/console/inbox/${await newest()}`, cookie)).text())
+    const paragraphs = [
+      'TypeError: no basket',
+      'paid in app.js:7',
+      'started in app.js:7',
+      '2 in libraries',
+      'called in lib.js:7',
+      'scheduled in lib.js:7',
+      'What happened before',
+      '1 breadcrumb',
+      '−2.5 s ui.click button#pay',
+      'Release shop@2.0.0',
+      'Tags shop Bern',
+      'User id u-7',
+      'Contexts device',
+      '"family": "Phone 3"',
+    ]
+    const places = paragraphs.map((words) => [words, text.indexOf(words) >= 0])
+    expect(places).toEqual(paragraphs.map((words) => [words, true]))
+    const order = paragraphs.slice(0, 6).map((words) => text.indexOf(words))
+    expect(order).toEqual(order.toSorted((a, b) => a - b))
+  })
+
+  /** What a page says, without how it says it. */
+  function wordsOf(html: string): string {
+    return html
+      .replaceAll(/<!-- -->|<script.*?<\/script>/gs, '')
+      .replaceAll(/<[^>]+>/g, ' ')
+      .replaceAll('&quot;', '"')
+      .replaceAll(/\s+/g, ' ')
+  }
+
+  async function newest(): Promise<string> {
+    const list = await get(`${web.url}/console/inbox`, cookie)
+    expect(list.status).toBe(200)
+    return /href="\/console\/inbox\/([^"?]+)"/.exec(await list.text())?.[1] ?? ''
+  }
+
+  it('opens an item header that is nested too deep, and lets go of it', () =>
+    opens(Buffer.from(`{"dsn":"${INBOX_DSN}"}\n{"type":"event","length":2,"more":${deep}}\n{}\n`), '{}'))
+
+  async function opens(body: Buffer, payload: Part['payload'] | undefined): Promise<void> {
+    expect((await post(tunnel.url, { body })).status).toBe(200)
+    const id = await newest()
+    const page = await get(`${web.url}/console/inbox/${id}`, cookie)
+    expect(page.status).toBe(200)
+    const text = await page.text()
+    expect(text).toContain('>Delete</button>')
+    expect(text.length).toBeLessThan(3_000_000)
+    const raw = await get(`${web.url}/console/inbox/${id}/envelope`, cookie)
+    expect(raw.headers.get('content-security-policy')).toBe("default-src 'none'; sandbox")
+    expect(raw.headers.get('content-disposition')).toBe(`attachment; filename="${id}.envelope"`)
+    expect(Buffer.from(await raw.arrayBuffer())).toEqual(body)
+    const item = await get(`${web.url}/console/inbox/${id}/items/0`, cookie)
+    expect(item.headers.get('content-security-policy')).toBe("default-src 'none'; sandbox")
+    expect(await item.text()).toBe(payload)
+    const deleted = await fetch(`${web.url}/console/inbox/${id}/delete`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie: cookie ?? '', origin: web.url },
+    })
+    expect(deleted.status).toBe(303)
+    expect((await get(`${web.url}/console/inbox/${id}`, cookie)).status).toBe(404)
+  }
+})

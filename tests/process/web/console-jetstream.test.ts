@@ -1,0 +1,71 @@
+/** The console while JetStream is away: every replica goes on to answer, and what cannot be known is said to be. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Glance } from '../../../web/lib/console/glance.ts'
+import { errorOf } from '../../support/envelopes.ts'
+import { type Nats, startNats } from '../../support/nats/nats.ts'
+import { post } from '../../support/post.ts'
+import { requires } from '../../support/requirements.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { get, lookUntil, signIn, startWebOver } from '../../support/web/operator.ts'
+import type { Web } from '../../support/web/web.ts'
+
+const PAGES = ['', '/feed', '/refusals', '/projects', '/spool', '/inbox', '/replicas']
+
+describe('While JetStream is away, the console', requires('nats'), () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let nats: Nats
+  let tunnels: Tunnel[]
+  let web: Web
+  let cookie: string | undefined
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry())
+    nats = started.use(await startNats())
+    const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: nats.url }
+    tunnels = await Promise.all([1, 2].map(async () => started.use(await startTunnel({ env }))))
+    web = started.use(await startWebOver(...tunnels))
+    cookie = (await signIn(web.url)).cookie
+  }, 300_000)
+
+  afterAll(() => started.disposeAsync())
+
+  const send = async (n: number) =>
+    (await post(tunnels[n % 2]?.url ?? '', { body: errorOf(sentry.dsn(), { event_id: undefined, n }) }))
+      .status
+  const look = (holds: (glance: Glance) => boolean) => lookUntil(web.url, cookie, holds, 40_000)
+  const states = ({ replicas }: Glance) => replicas.map(({ state }) => state)
+
+  it('says that what waits is not known, and that nothing more can wait, and keeps counting', async () => {
+    const before = await look(({ spools: [spool] }) => spool?.envelopes === 0)
+    expect(before.spools).toHaveLength(1)
+    expect(before.spools[0]?.writable).toBe(true)
+
+    await nats.kill()
+    expect([await send(1), await send(2)]).toEqual([200, 200]) // Sentry is there: nobody needs the spool
+    await sentry.away()
+    expect(await Promise.all([send(3), send(4)])).toEqual([503, 503])
+    const away = await look(
+      ({ spools: [spool], point: { answers } }) =>
+        spool?.writable === false && Object.values(answers).reduce((sum, count) => sum + count, 0) === 4,
+    )
+    expect(states(away)).toEqual(['answering', 'answering'])
+    expect(away.spools[0]?.envelopes).toBeUndefined()
+    expect(away.spools[0]?.problem).toBeTruthy()
+    expect(away.changes.map(({ text }) => text)).toContain('the spool takes no envelopes')
+    expect(away.point.answers).toEqual({ delivered: 2, refused: 2 })
+    const pages = PAGES.map(async (page) => [page, (await get(`${web.url}/console${page}`, cookie)).status])
+    expect(await Promise.all(pages)).toEqual(PAGES.map((page) => [page, 200]))
+  }, 120_000)
+
+  it('says so when it takes envelopes again, and how many wait', async () => {
+    await nats.start()
+    let n = 10
+    await expect.poll(() => send(n++), { timeout: 40_000, interval: 500 }).toBe(202)
+    const back = await look(({ spools: [spool] }) => spool?.writable === true && (spool.envelopes ?? 0) > 0)
+    expect(back.changes.map(({ text }) => text)).toContain('the spool takes envelopes again')
+    await sentry.back()
+  })
+})

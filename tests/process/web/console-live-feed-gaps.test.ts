@@ -1,0 +1,144 @@
+/** What the feed says where something is missing, and that it tells nothing twice. */
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { EventSourceParserStream } from 'eventsource-parser/stream'
+import { describe, expect, it } from 'vitest'
+import type { Receipt } from '../../../tunnel/src/contract.ts'
+import { readCursor } from '../../../web/lib/console/cursor.ts'
+import { type Mark, streamFeed, type Told } from '../../../web/lib/console/feed.ts'
+import { createRows, MOST_ROWS } from '../../../web/lib/console/rows.ts'
+import { freePort } from '../../support/ports.ts'
+import { startFakeTunnel } from '../../support/tunnel/fake-admin-port.ts'
+
+const receiptOf = (id: string, time: number): Receipt => ({
+  ...{ id, time, items: [], bytes: 1, answer: 'delivered', status: 200, took: 1, replica: 'live' },
+})
+
+/** Answers with these events and goes on for as long as it is read. */
+function streams(...events: string[]) {
+  return (_: IncomingMessage, response: ServerResponse) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(`: welcome\n\n${events.join('')}`)
+  }
+}
+
+const sayReceipt = (replica: string, number: number, time = number) =>
+  `event: receipt\ndata: ${JSON.stringify(receiptOf(`${replica}-${number}`, time))}\nid: ${replica}:${number}\n\n`
+
+/** What the feed tells from a cursor on, one event after the other. */
+async function* read(after: string, origins: () => string[]): AsyncGenerator<Told & { cursor: string }> {
+  const stream = streamFeed(
+    {
+      origins: async () => origins(),
+      nameOf: async (origin) => (await (await fetch(`${origin}/status`)).json()).replica,
+      ask: fetch,
+      isWelcome: () => true,
+      now: Date.now,
+    },
+    readCursor(after),
+  ) as ReadableStream<BufferSource>
+  const events = stream.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
+  for await (const { id = '', data } of events) yield { ...JSON.parse(data), cursor: id }
+}
+
+const kindsOf = (marks: Mark[]) => marks.map(({ kind, replica }) => `${kind} ${replica}`)
+
+describe('The feed', () => {
+  it('says of a replica that died while nobody read that it is silent, and when another is there in its place, that it has ended', async () => {
+    await using live = await startFakeTunnel('live', { 'GET /receipts': streams() })
+    const port = await freePort()
+    const marks: Mark[] = []
+    let other: AsyncDisposable | undefined
+    for await (const told of read('live:1,dead:7', () => [live.adminUrl, `http://127.0.0.1:${port}`])) {
+      marks.push(...told.marks)
+      if (marks.length === 2) break
+      other ??= await startFakeTunnel('other', { 'GET /receipts': streams() }, { port })
+    }
+    await other?.[Symbol.asyncDispose]()
+    expect(kindsOf(marks)).toEqual(['silent dead', 'ended dead'])
+  })
+
+  it('says when such a replica answers again, and goes on with it where the reader stood', async () => {
+    const port = await freePort()
+    const marks: Mark[] = []
+    const lastIds: unknown[] = []
+    let cursor: string | undefined
+    let late: AsyncDisposable | undefined
+    for await (const told of read('late:7', () => [`http://127.0.0.1:${port}`])) {
+      marks.push(...told.marks)
+      cursor = told.cursor
+      if (told.receipts.length > 0) break
+      late ??= await startFakeTunnel(
+        'late',
+        {
+          'GET /receipts': (request, response) => {
+            lastIds.push(request.headers['last-event-id'])
+            streams(sayReceipt('late', 8))(request, response)
+          },
+        },
+        { port },
+      )
+    }
+    await late?.[Symbol.asyncDispose]()
+    expect(kindsOf(marks)).toEqual(['silent late', 'back late'])
+    expect(lastIds).toEqual(['late:7'])
+    expect(cursor).toBe('late:8')
+  })
+
+  it('tells nothing twice though for a moment no tunnel is found', async () => {
+    const urls: (string | undefined)[] = []
+    await using live = await startFakeTunnel('live', {
+      'GET /receipts': (request, response) => {
+        const last = request.headers['last-event-id']
+        urls.push(`${request.url} ${last ?? ''}`)
+        const answer = last === 'live:2' ? [sayReceipt('live', 3)] : [1, 2].map((n) => sayReceipt('live', n))
+        streams(...answer)(request, response)
+      },
+    })
+    let found = [live.adminUrl]
+    const [ids, marks, cursors]: [string[], Mark[], string[]] = [[], [], []]
+    for await (const told of read('', () => found)) {
+      ids.push(...told.receipts.map(({ id }) => id))
+      marks.push(...told.marks)
+      cursors.push(told.cursor)
+      if (ids.length > 2) break
+      found = ids.length === 2 && marks.length === 0 ? [] : [live.adminUrl]
+    }
+    expect(ids).toEqual(['live-1', 'live-2', 'live-3'])
+    expect(kindsOf(marks)).toEqual(['ended live', 'back live'])
+    expect(urls).toEqual([`/receipts?newest=${MOST_ROWS} `, '/receipts live:2'])
+    expect(cursors).toContain('') // while it is thought to have ended, no reader waits for it
+    expect(cursors.at(-1)).toBe('live:3')
+  })
+
+  it('dates a gap by the receipt that comes after it, and shows it below that one', async () => {
+    const gap = `event: gap\ndata: ${JSON.stringify({ missed: 5, replica: 'live' })}\n\n`
+    await using live = await startFakeTunnel('live', {
+      'GET /receipts': streams(gap, sayReceipt('live', 7, 7_000), sayReceipt('live', 8, 8_000)),
+    })
+    const rows = createRows()
+    for await (const told of read('live:1', () => [live.adminUrl])) {
+      rows.takeIn(told)
+      if (rows.all().length === 3) break
+    }
+    expect(rows.all().map((row) => ('mark' in row ? row.mark : row.receipt.id))).toEqual([
+      'live-8',
+      'live-7',
+      { kind: 'missed', replica: 'live', missed: 5, time: 7_000 },
+    ])
+  })
+
+  it('begins with as many of the newest as are shown, shared out among the tunnels', async () => {
+    await using one = await startFakeTunnel('one', { 'GET /receipts': streams(sayReceipt('one', 1)) })
+    await using other = await startFakeTunnel('other', { 'GET /receipts': streams(sayReceipt('other', 1)) })
+    let many = 0
+    for await (const told of read('', () => [one.adminUrl, other.adminUrl])) {
+      many += told.receipts.length
+      if (many === 2) break
+    }
+    for (const { asked } of [one, other])
+      expect(asked.filter((path) => path.includes('receipts'))).toEqual([
+        `GET /receipts?newest=${MOST_ROWS / 2}`,
+      ])
+  })
+})

@@ -1,0 +1,177 @@
+/** The feed of the console: the receipts of all replicas, resumed where its reader stood. */
+
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { EventSourceParserStream } from 'eventsource-parser/stream'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Receipt, SpoolEnd } from '../../../tunnel/src/contract.ts'
+import { readCursor } from '../../../web/lib/console/cursor.ts'
+import { type Mark, streamFeed } from '../../../web/lib/console/feed.ts'
+import { errorOf } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import { startSentry } from '../../support/sentry/sentry.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+
+const DSN = 'https://culvert@inbox.invalid/1'
+const started = new AsyncDisposableStack()
+let tunnels: Tunnel[]
+
+beforeAll(async () => {
+  tunnels = await Promise.all([1, 2, 3].map(async () => started.use(await startTunnel())))
+}, 60_000)
+
+afterAll(() => started.disposeAsync())
+
+/** Posts so many to each of the tunnels, and gives their event ids. */
+async function send(many: number, to = tunnels): Promise<string[]> {
+  const ids = Array.from({ length: many * to.length }, () => randomUUID().replaceAll('-', ''))
+  for (const [index, id] of ids.entries()) {
+    const { status } = await post(to[index % to.length]?.url ?? '', { body: errorOf(DSN, { event_id: id }) })
+    expect(status).toBe(200)
+  }
+  return ids.sort()
+}
+
+const newError = (dsn: string) => errorOf(dsn, { event_id: randomUUID().replaceAll('-', '') })
+
+/** Reads from a cursor until `enough`; what it read, and where it stands then. */
+async function read(
+  after: string,
+  enough: (receipts: Receipt[], marks: Mark[], ends: SpoolEnd[]) => boolean,
+  { isWelcome = (): boolean => true, from = tunnels } = {},
+) {
+  const stream = streamFeed(
+    {
+      origins: async () => from.map(({ adminUrl }) => adminUrl),
+      nameOf: async (origin) => (await (await ask(origin, '/status')).json()).replica,
+      ask: (url, init) => ask(url, '', init),
+      isWelcome,
+      now: Date.now,
+    },
+    readCursor(after),
+  )
+  const texts = stream as ReadableStream<BufferSource>
+  const events = texts.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
+  const [receipts, marks, ends]: [Receipt[], Mark[], SpoolEnd[]] = [[], [], []]
+  let cursor = after
+  for await (const { id, data } of events) {
+    const told = JSON.parse(data)
+    receipts.push(...told.receipts)
+    marks.push(...told.marks)
+    ends.push(...told.ends)
+    cursor = id ?? cursor
+    if (enough(receipts, marks, ends)) break
+  }
+  return { receipts, marks, ends, cursor }
+}
+
+function ask(origin: string, path: string, init: RequestInit = {}): Promise<Response> {
+  const headers = {
+    authorization: `Bearer ${tunnels[0]?.token}`,
+    ...(init.headers as Record<string, string>),
+  }
+  return fetch(origin + path, { ...init, headers })
+}
+
+const idsOf = (receipts: Receipt[]) => receipts.map(({ eventId }) => eventId).sort()
+
+describe('The feed of the console', () => {
+  it('tells what all replicas still keep, then what comes, each once and none left out, over any number of breaks', async () => {
+    const sent = await send(4)
+    let { receipts, cursor } = await read('', (all) => all.length >= 12)
+    expect(idsOf(receipts)).toEqual(sent)
+    for (let breaks = 0; breaks < 3; breaks++) {
+      const meanwhile = await send(2)
+      const next = await read(cursor, (all) => all.length >= 6)
+      expect(idsOf(next.receipts)).toEqual(meanwhile)
+      expect(next.marks).toEqual([])
+      cursor = next.cursor
+      receipts = [...receipts, ...next.receipts]
+    }
+    expect(new Set(receipts.map(({ id }) => id)).size).toBe(30)
+    const again = read(cursor, (all) => all.length > 0)
+    const last = await send(1, tunnels.slice(0, 1))
+    expect(idsOf((await again).receipts)).toEqual(last)
+  })
+
+  it('marks a replica that is killed as silent, and tells all that others settle meanwhile', async () => {
+    const { cursor } = await read('', (all) => all.length >= 31)
+    const third = tunnels[2] as Tunnel
+    let isRead = () => {}
+    const beingRead = new Promise<void>((resolve) => {
+      isRead = resolve
+    })
+    const reading = read(cursor, (all, marks) => {
+      if (all.length > 0) isRead()
+      return all.length >= 3 && marks.length > 0
+    })
+    const before = await send(1, [third])
+    await beingRead
+    await third.kill()
+    const sent = await send(1, tunnels.slice(0, 2))
+    const { receipts, marks } = await reading
+    expect(idsOf(receipts)).toEqual([...before, ...sent].sort())
+    expect(marks).toEqual([
+      { kind: 'silent', replica: expect.stringMatching(/-[0-9a-f]{6}$/), time: expect.any(Number) },
+    ])
+  })
+
+  it('marks a replica that has ended while nobody read', async () => {
+    tunnels = tunnels.slice(0, 2)
+    const { marks } = await read('gone-abc123:7', (_, all) => all.length > 0)
+    expect(marks).toEqual([{ kind: 'ended', replica: 'gone-abc123', time: expect.any(Number) }])
+  })
+
+  it('tells nothing more to a reader who has signed out, and ends', async () => {
+    let isWelcome = true
+    let told = 0
+    const { receipts } = await read(
+      '',
+      (all) => {
+        if (isWelcome) void send(2)
+        isWelcome = false
+        told = all.length
+        return false
+      },
+      { isWelcome: () => isWelcome },
+    )
+    expect(receipts.length).toBe(told)
+    expect(told).toBeGreaterThan(0)
+  })
+
+  it('tells how each spooled envelope ended, whichever replica delivered it, again and once over a break', async () => {
+    await using folder = await makeFolder()
+    await using sentry = await startSentry()
+    const env = {
+      SENTRY_DSN: sentry.dsn(),
+      SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
+    }
+    await using one = await startTunnel({ env })
+    await using other = await startTunnel({ env })
+    const from = [one, other]
+    await sentry.away()
+    for (let n = 0; n < 6; n++)
+      expect((await post(from[n % 2]?.url ?? '', { body: newError(sentry.dsn()) })).status).toBe(202)
+    const before = await read('', (all) => all.length >= 6, { from })
+    expect(before.receipts.map(({ answer }) => answer)).toEqual(Array(6).fill('spooled'))
+    expect(before.ends).toEqual([])
+    await sentry.back()
+    const spooled = new Set(before.receipts.map(({ id }) => id))
+    const endsOfThem = (told: SpoolEnd[]) => told.filter(({ receipt }) => spooled.has(receipt))
+    const first = await read(before.cursor, (_, __, told) => told.length >= 3, { from })
+    await post(one.url, { body: newError(sentry.dsn()) }) // something is told even where all ends have been; it may be spooled too
+    const rest = await read(
+      first.cursor,
+      (all, _, told) => all.length > 0 && endsOfThem(told).length >= 6 - first.ends.length,
+      { from },
+    )
+    const ends = endsOfThem([...first.ends, ...rest.ends])
+    expect(ends.map(({ receipt }) => receipt).sort()).toEqual([...spooled].sort())
+    expect(ends.map(({ end }) => end)).toEqual(Array(6).fill('delivered'))
+    const again = await read(before.cursor, (_, __, all) => all.length >= 6, { from })
+    expect(again.ends).toEqual(expect.arrayContaining(ends))
+    expect([...first.marks, ...rest.marks, ...again.marks]).toEqual([])
+  })
+})

@@ -1,0 +1,81 @@
+/** Many projects in the console: a page of them at a time, each with its own figures. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorOf } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { get, lookUntil, signIn, startWebOver } from '../../support/web/operator.ts'
+import type { Web } from '../../support/web/web.ts'
+
+const MANY = 60
+const IDS = Array.from({ length: MANY }, (_, n) => `${n + 1}`)
+
+describe('The projects page of the console, with many projects', () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let tunnel: Tunnel
+  let web: Web
+  let cookie: string | undefined
+
+  beforeAll(async () => {
+    sentry = started.use(
+      await startSentry({ projects: Object.fromEntries(IDS.map((id) => [id, id.padStart(32, 'a')])) }),
+    )
+    const dsns = IDS.map((id) => sentry.dsn(id)).join(' ')
+    tunnel = started.use(await startTunnel({ env: { SENTRY_DSN: dsns } }))
+    web = started.use(await startWebOver(tunnel))
+    cookie = (await signIn(web.url)).cookie
+  }, 300_000)
+
+  afterAll(() => started.disposeAsync())
+
+  async function read(path: string) {
+    const response = await get(web.url + path, cookie)
+    expect(response.status).toBe(200)
+    const text = (await response.text()).replaceAll('<!-- -->', '')
+    return {
+      panels: [...text.matchAll(/<h2[^>]*>127\.0\.0\.1:\d+\/(\d+)<\/h2>/g)].map(([, id]) => id),
+      idle: [...text.matchAll(/<summary[^>]*>127\.0\.0\.1:\d+\/(\d+)<\/summary>/g)].map(([, id]) => id),
+      tables: [...text.matchAll(/aria-label="Envelopes of [^"]*\/(\d+) by category and fate"/g)].map(
+        ([, id]) => id,
+      ),
+      place: />(\d+–\d+ of \d+)</.exec(text)?.[1],
+      links: [...text.matchAll(/href="([^"]*)"[^>]*>(Projects before|Further projects)</g)].map(
+        ([, href = '', word = '']) => ({ href, word }),
+      ),
+    }
+  }
+
+  const without = (id: string, ids: string[]) => ids.filter((each) => each !== id)
+
+  it('shows fifty, those that nothing has come for in a line each, and the others on a page of their own', async () => {
+    for (const id of ['2', '55'])
+      expect((await post(tunnel.url, { body: errorOf(sentry.dsn(id)) })).status).toBe(200)
+    await lookUntil(web.url, cookie, ({ point }) => point.answers.delivered === 2)
+    const first = await read('/console/projects')
+    expect(first).toMatchObject({ panels: ['2'], tables: ['2'], idle: without('2', IDS.slice(0, 50)) })
+    expect(first.place).toBe('1–50 of 60')
+    expect(first.links).toEqual([{ href: '/console/projects?from=50', word: 'Further projects' }])
+    const second = await read('/console/projects?from=50')
+    expect(second).toMatchObject({ panels: ['55'], tables: ['55'], idle: without('55', IDS.slice(50)) })
+    expect(second.place).toBe('51–60 of 60')
+    expect(second.links).toEqual([{ href: '/console/projects', word: 'Projects before' }])
+  })
+
+  it('lists what waits of fifty on the page of the spool, and the others on a page of their own', async () => {
+    await sentry.away()
+    for (const id of IDS) expect((await post(tunnel.url, { body: errorOf(sentry.dsn(id)) })).status).toBe(202)
+    await lookUntil(web.url, cookie, ({ spools: [spool] }) => spool?.envelopes === MANY)
+    const lanesOf = async (path: string) => {
+      const text = await (await get(web.url + path, cookie)).text()
+      return [...text.matchAll(/project=127\.0\.0\.1%3A\d+%2F(\d+)&amp;category=error"/g)].map(([, id]) => id)
+    }
+    const [first, second] = [await lanesOf('/console/spool'), await lanesOf('/console/spool?lanes=50')]
+    expect([first.length, second.length]).toEqual([50, MANY - 50])
+    expect(new Set([...first, ...second])).toEqual(new Set(IDS))
+    const page = await (await get(`${web.url}/console/spool`, cookie)).text()
+    expect(page).toMatch(/href="\/console\/spool\?lanes=50"[^>]*>Further ones</)
+    await sentry.back()
+  })
+})

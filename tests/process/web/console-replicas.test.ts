@@ -1,0 +1,132 @@
+/** What the console asks of replicas that share what they have, hang, or break off: each act once, and nothing twice over the wire. */
+
+import type { ServerResponse } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { InboxPage, SpoolPurged, SpoolStatus } from '../../../tunnel/src/contract.ts'
+import { type Answers, type FakeTunnel, startFakeTunnel } from '../../support/tunnel/fake-admin-port.ts'
+import { get, signIn, startWebOver } from '../../support/web/operator.ts'
+import type { Web } from '../../support/web/web.ts'
+
+const SPOOL: SpoolStatus = {
+  ...{ id: 'shared-spool', writable: true, since: 0, attempts: [], envelopes: 3, bytes: 3, byProject: [] },
+  ...{ paused: [], boundBytes: 1_000, projectBoundBytes: 1_000, boundMs: 1_000 },
+}
+const LISTED = 20
+const AT_ONCE = 5
+const BIG = Buffer.alloc(30_000_000, 'x') // far more than the kernel holds of an answer that nobody reads
+const json = (value: unknown) => (_: unknown, response: ServerResponse) => response.end(JSON.stringify(value))
+const envelopeOf = (type: string, payload: Buffer) =>
+  Buffer.concat([Buffer.from(`{}\n{"type":"${type}","length":${payload.length}}\n`), payload])
+
+describe('Of replicas that share a spool and an inbox, the console', () => {
+  const started = new AsyncDisposableStack()
+  let tunnels: FakeTunnel[]
+  let hung: FakeTunnel
+  let web: Web
+  let cookie = ''
+  let mostOpen = 0
+  const firstSent = Promise.withResolvers<void>()
+  const secondEnded = Promise.withResolvers<'sent' | 'cut off'>()
+
+  const purge: Answers = {
+    'DELETE /spool': ({ url, socket }, response) =>
+      url?.includes('project=')
+        ? json({ purged: 10_000, left: 2_500 } satisfies SpoolPurged)(undefined, response)
+        : socket.destroy(),
+  }
+
+  /** Twenty errors, and how many of them were asked for at the same time. */
+  function keeps(): Answers {
+    let open = 0
+    const ids = Array.from({ length: LISTED }, (_, n) => `e${n}`)
+    const page: InboxPage = {
+      entries: ids.map((id, n) => ({ id, time: n, eventId: null, bytes: 100, types: ['event'] })),
+    }
+    const titles = ids.map((id): [string, Answers[string]] => [
+      `GET /inbox/${id}`,
+      (_, response) => {
+        mostOpen = Math.max(mostOpen, ++open)
+        const error = envelopeOf('event', Buffer.from(`{"message":"error ${id}"}`))
+        setTimeout(() => {
+          open--
+          response.end(error)
+        }, 50)
+      },
+    ])
+    return { 'GET /inbox': json(page), ...Object.fromEntries(titles) }
+  }
+
+  beforeAll(async () => {
+    const first = await startFakeTunnel(
+      'first',
+      {
+        ...purge,
+        ...keeps(),
+        'GET /inbox/big': (_, response) =>
+          response.end(envelopeOf('attachment', BIG)).once('finish', firstSent.resolve),
+      },
+      { status: { spool: SPOOL } },
+    )
+    started.use(first)
+    const second = await startFakeTunnel(
+      'second',
+      {
+        ...purge,
+        'GET /inbox/big': (_, response) => {
+          response.once('close', () => secondEnded.resolve(response.writableFinished ? 'sent' : 'cut off'))
+          void firstSent.promise.then(() => response.end(envelopeOf('attachment', BIG)))
+        },
+      },
+      { status: { spool: SPOOL } },
+    )
+    started.use(second)
+    tunnels = [first, second]
+    hung = started.use(await startFakeTunnel('hung', { 'GET /status': () => {} }))
+    web = started.use(await startWebOver(...tunnels, hung))
+    cookie = (await signIn(web.url)).cookie ?? ''
+  }, 600_000)
+
+  afterAll(() => started.disposeAsync())
+
+  async function act(form: Record<string, string>): Promise<URL> {
+    const response = await fetch(`${web.url}/console/spool/act`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie, origin: web.url },
+      body: new URLSearchParams({ spool: SPOOL.id, ...form }),
+    })
+    expect(response.status).toBe(303)
+    return new URL(response.headers.get('location') ?? '', web.url)
+  }
+
+  const purges = () =>
+    tunnels.flatMap(({ asked }) => asked.filter((each) => each.startsWith('DELETE /spool')))
+
+  it('asks one to purge, and no other when no answer comes: what came since would go with it', async () => {
+    const page = await act({ act: 'purge', all: '1' })
+    expect(page.searchParams.get('did')).toBe('unheard')
+    expect(purges()).toEqual(['DELETE /spool?all=1'])
+    expect(await (await get(page.href, cookie)).text()).toContain('No answer came')
+  })
+
+  it('says how many still wait after one act has taken as many as it may', async () => {
+    const page = await act({ act: 'purge', project: 'p/1' })
+    expect(Object.fromEntries(page.searchParams)).toEqual({ did: 'purge', many: '10000', left: '2500' })
+    const text = await (await get(page.href, cookie)).text()
+    expect(text).toContain('10,000 were purged. 2,500 more still wait')
+  })
+
+  it('lists the inbox of those that answer, asks nothing of one that hangs, and looks into few envelopes at once', async () => {
+    const text = await (await get(`${web.url}/console/inbox`, cookie)).text()
+    for (let n = 0; n < LISTED; n++) expect(text).toContain(`error e${n}`)
+    expect(mostOpen).toBeGreaterThan(0)
+    expect(mostOpen).toBeLessThanOrEqual(AT_ONCE)
+    expect(hung.asked.filter((each) => !/^GET \/(status|metrics|refusals)$/.test(each))).toEqual([])
+  })
+
+  it('reads an envelope from the first that hands it out, and from no other', async () => {
+    const response = await get(`${web.url}/console/inbox/big/items/0`, cookie)
+    expect((await response.arrayBuffer()).byteLength).toBe(BIG.length)
+    expect(await secondEnded.promise).toBe('cut off')
+  })
+})

@@ -1,0 +1,72 @@
+/** What waits, as the console lists it: in pages, each spool with a place of its own, and everything in the address. */
+
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorOf } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import { startSentry } from '../../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { get, signIn, startWebOver } from '../../support/web/operator.ts'
+import type { Web } from '../../support/web/web.ts'
+
+const PAGE = 50 // envelopes
+
+describe('The spool page of the console, over two spools', () => {
+  const started = new AsyncDisposableStack()
+  let tunnels: Tunnel[]
+  let web: Web
+  let cookie: string | undefined
+
+  beforeAll(async () => {
+    const sentry = started.use(await startSentry())
+    await sentry.away()
+    tunnels = await Promise.all([1, 2].map(() => startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })))
+    for (const tunnel of tunnels) started.use(tunnel)
+    web = started.use(await startWebOver(...tunnels))
+    for (const { url } of tunnels)
+      for (let n = 0; n < PAGE + 3; n++) {
+        const body = errorOf(sentry.dsn(), { event_id: randomUUID().replaceAll('-', '') })
+        expect((await post(url, { body })).status).toBe(202)
+      }
+    cookie = (await signIn(web.url)).cookie
+  }, 300_000)
+
+  afterAll(() => started.disposeAsync())
+
+  /** The rows of each spool, and where its next page is. */
+  async function read(path: string) {
+    const response = await get(web.url + path, cookie)
+    expect(response.status).toBe(200)
+    const text = (await response.text()).replaceAll('&amp;', '&')
+    const rows = [...text.matchAll(/href="\/console\/spool\/([^"?]+)\?spool=([^"]+)"/g)]
+    const links = [...text.matchAll(/href="(\/console\/spool\?[^"]*after=[^"]*)"[^>]*>(Older|Newer)</g)]
+    const bySpool = Map.groupBy(rows, ([, , spool = '']) => spool)
+    return {
+      rows: new Map([...bySpool].map(([spool, its]) => [spool, its.map(([, id = '']) => id)])),
+      links: links.map(([, href = '', word = '']) => ({ href, word })),
+    }
+  }
+
+  it('goes on in one of them while the other stays where it is, in the order that was asked for', async () => {
+    for (const [path, word] of [
+      ['/console/spool', 'Older'],
+      ['/console/spool?order=oldest', 'Newer'],
+    ] as const) {
+      const first = await read(path)
+      const [one = '', two = ''] = first.rows.keys()
+      expect([...first.rows.values()].map(({ length }) => length)).toEqual([PAGE, PAGE])
+      expect(first.links.map((link) => link.word)).toEqual([word, word])
+      const second = await read(first.links[0]?.href ?? '')
+      expect(second.rows.get(two)).toEqual(first.rows.get(two))
+      expect(second.rows.get(one)).toHaveLength(3)
+      expect(new Set([...(first.rows.get(one) ?? []), ...(second.rows.get(one) ?? [])]).size).toBe(PAGE + 3)
+      const third = await read(second.links[0]?.href ?? '') // of the other
+      expect([third.rows.get(one), third.rows.get(two)?.length]).toEqual([second.rows.get(one), 3])
+    }
+    const newest = await read('/console/spool')
+    const oldest = await read('/console/spool?order=oldest')
+    const [spool = ''] = newest.rows.keys()
+    const rest = (await read(newest.links[0]?.href ?? '')).rows.get(spool)
+    expect(oldest.rows.get(spool)?.slice(0, 3)).toEqual(rest?.toReversed())
+  })
+})

@@ -1,0 +1,327 @@
+/** What the console says of three tunnels: each figure is what was sent, through a replica's death and through an outage. */
+
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Glance } from '../../../web/lib/console/glance.ts'
+import { createWatch, type Snapshot, type Watch } from '../../../web/lib/console/watch.ts'
+import { errorOf } from '../../support/envelopes.ts'
+import { freePort } from '../../support/ports.ts'
+import { post } from '../../support/post.ts'
+import { captureFor } from '../../support/sdk-captures.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { until } from '../../support/until.ts'
+import { get, lookUntil, signIn, startWebOver } from '../../support/web/operator.ts'
+import { envelopesIn } from '../../support/web/project-tables.ts'
+import type { Web } from '../../support/web/web.ts'
+
+/** What real SDKs sent, and the category that each envelope counts under. */
+const REAL: [capture: string, category: string][] = [
+  ['browser-11.12.0-error-unhandled', 'error'],
+  ['browser-11.12.0-attachment', 'error'],
+  ['browser-11.12.0-feedback-attach', 'feedback'],
+  ['browser-11.12.0-session-1', 'session'],
+  ['browser-11.12.0-replay-2', 'replay'],
+  ['browser-11.12.0-logs', 'log_item'],
+  ['browser-11.12.0-metrics', 'trace_metric'],
+  ['browser-11.12.0-clientreport', 'none'],
+  ['browser-10.78.0-pageload', 'transaction'],
+  ['browser-10.78.0-error-handled', 'error'],
+]
+
+/** Words of the name of an entry. */
+const [CATEGORY, FATE] = [1, 2]
+
+const UNREAD = 0 // bytes of what is refused before it has come whole
+
+/** `project category answer`, with envelopes and bytes. */
+type Books = Record<string, [envelopes: number, bytes: number]>
+
+describe('The figures of the console', () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let tunnels: Tunnel[]
+  let web: Web
+  /** Adds up as the web's own does, and tells it to the byte, where pages round. */
+  let watch: Watch
+  let cookie: string | undefined
+  let lateAdminPort: number
+  let env: Record<string, string>
+  const sent: Books = {}
+  const project = (id: string) => `127.0.0.1:${sentry.port}/${id}`
+
+  beforeAll(async () => {
+    const folder = started.use(await makeFolder())
+    sentry = started.use(await startSentry({ projects: { 1: 'a'.repeat(32), 2: 'b'.repeat(32) } }))
+    sentry.allowUnexpected() // envelopes of captures are of other projects
+    env = {
+      SENTRY_DSN: `${sentry.dsn('1')} ${sentry.dsn('2')}`,
+      SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
+      MAX_ITEMS: '5',
+    }
+    tunnels = await Promise.all([1, 2, 3].map(async () => started.use(await startTunnel({ env }))))
+    lateAdminPort = await freePort()
+    const all = [...tunnels, { adminUrl: `http://127.0.0.1:${lateAdminPort}` }]
+    watch = createWatch({
+      origins: async () => all.map(({ adminUrl }) => adminUrl),
+      ask: async (origin) => {
+        const init = { headers: { authorization: `Bearer ${tunnels[0]?.token}` } }
+        const [status, metrics] = await Promise.all(
+          ['/status', '/metrics'].map((path) => fetch(origin + path, init)),
+        )
+        return { status: await status?.json(), metrics: (await metrics?.text()) ?? '' }
+      },
+      now: Date.now,
+    })
+    web = started.use(await startWebOver(...all))
+    cookie = (await signIn(web.url)).cookie
+  }, 300_000)
+
+  afterAll(() => started.disposeAsync())
+
+  let next = 0
+
+  /** To one tunnel after the other, and into our own books. */
+  async function send(
+    body: Buffer,
+    status: number,
+    [id, category, answer]: [id: string, category: string, answer: string],
+    bytes = body.length,
+  ) {
+    const { url } = living()[next++ % living().length] as Tunnel
+    expect((await post(url, { body })).status).toBe(status)
+    note(`${id && project(id)} ${category} ${answer}`, bytes)
+  }
+
+  function note(name: string, bytes: number): void {
+    const [envelopes, all] = sent[name] ?? [0, 0]
+    sent[name] = [envelopes + 1, all + bytes]
+  }
+
+  const living = () => tunnels.filter(({ pid }) => pid !== killed)
+
+  let killed: number | undefined
+
+  const newError = (id: string) => errorOf(sentry.dsn(id), { event_id: randomUUID().replaceAll('-', '') })
+
+  function booksOf({ totals }: Snapshot): Books {
+    const books: Books = {}
+    const at = (each: { project: string; category: string; answer: string }) => {
+      const name = `${each.project} ${each.category} ${each.answer}`
+      books[name] ??= [0, 0]
+      return books[name]
+    }
+    for (const each of totals.answers) at(each)[0] += each.count
+    for (const each of totals.bytes) at(each)[1] += each.count
+    return books
+  }
+
+  /** As Prometheus is told, of all that live. */
+  async function metricsBooks(): Promise<Books> {
+    const books: Books = {}
+    for (const tunnel of living()) {
+      const text = await (await fetch(`${tunnel.adminUrl}/metrics`)).text()
+      for (const [, metric, labels = '', value] of text.matchAll(
+        /^culvert_(envelopes|envelope_bytes)_total\{(.*)\} (\d+)$/gm,
+      )) {
+        const label = (name: string) => new RegExp(`${name}="([^"]*)"`).exec(labels)?.[1] ?? ''
+        const name = `${label('project')} ${label('category')} ${label('answer')}`
+        books[name] ??= [0, 0]
+        books[name][metric === 'envelopes' ? 0 : 1] += Number(value)
+      }
+    }
+    return books
+  }
+
+  const all = (books: Books) => Object.values(books).reduce((sum, [envelopes]) => sum + envelopes, 0)
+  /** By one of the words that name what is in the books. */
+  const sumsBy = (word: number): Record<string, number> => {
+    const sums: Record<string, number> = {}
+    for (const [name, [envelopes]] of Object.entries(sent)) {
+      const key = name.split(' ')[word] ?? ''
+      sums[key] = (sums[key] ?? 0) + envelopes
+    }
+    return sums
+  }
+
+  /** Waits until web has heard of all that was sent: on the overview and by project it is just that. */
+  async function lookForAll(): Promise<Snapshot> {
+    const { point } = await lookUntil(web.url, cookie, hasAll)
+    expect([point.categories, point.answers]).toEqual([sumsBy(CATEGORY), sumsBy(FATE)])
+    expect(point.bytes).toBe(Object.values(sent).reduce((sum, [, bytes]) => sum + bytes, 0))
+    const byProject = Object.entries(sent).filter(([name]) => !name.startsWith(' '))
+    expect(envelopesIn(await pageText('/console/projects'))).toEqual(
+      Object.fromEntries(byProject.map(([name, [envelopes]]) => [name, envelopes])),
+    )
+    return watch.lookAnew()
+  }
+
+  const hasAll = ({ point }: Glance) =>
+    Object.values(point.answers).reduce((sum, count) => sum + count, 0) >= all(sent)
+  const changesOf = ({ changes }: Pick<Glance, 'changes'>) => changes.map(({ text }) => text).join('\n')
+
+  it('are what real SDKs sent, by project, category and fate, in envelopes and bytes, and equal /metrics', async () => {
+    for (const [name, category] of REAL)
+      for (const id of ['1', '2'])
+        await send(captureFor(sentry.dsn(id), name), 200, [id, category, 'delivered'])
+    sentry.once({ status: 400, body: { detail: 'bad' } })
+    await send(newError('1'), 400, ['1', 'error', 'declined'])
+    for (let n = 0; n < 4; n++)
+      await send(errorOf('https://abc@elsewhere.example/9'), 403, ['', 'error', 'refused'])
+    for (let n = 0; n < 3; n++) await send(Buffer.from('not an envelope'), 400, ['', 'none', 'refused'])
+    const snapshot = await lookForAll()
+    expect(booksOf(snapshot)).toEqual(sent)
+    expect(await metricsBooks()).toEqual(sent)
+    expect(snapshot.projects).toEqual([project('1'), project('2')])
+  })
+
+  it('tell of each upstream what it has taken, and how long that took', async () => {
+    const host = `127.0.0.1:${sentry.port}`
+    const { totals } = await watch.lookAnew()
+    expect(totals.upstreams[host]?.['+Inf']).toBe(REAL.length * 2 + 1) // and the one that it has declined
+    const { point } = await lookUntil(web.url, cookie, hasAll)
+    expect(Object.keys(point.upstreams)).toEqual([host])
+    expect(point.upstreams[host]?.delivered).toBe(REAL.length * 2)
+  })
+
+  it('tell who sent to each project: SDKs and releases, and how much of the spool may be its', async () => {
+    const page = await pageText('/console/projects')
+    for (const word of [
+      'sentry.javascript.browser/11.12.0',
+      'sentry.javascript.browser/10.78.0',
+      'shop@1.0.0',
+      'Nothing of it waits',
+      `dsn: '${sentry.dsn('2')}'`,
+    ])
+      expect([word, page.includes(word)]).toEqual([word, true])
+  })
+
+  it('explain a refusal by the setting that would have let it pass, with the value it has', async () => {
+    const items = '{"type":"client_report"}\n{}\n'.repeat(6)
+    await send(Buffer.from(`{"dsn":"${sentry.dsn('1')}"}\n${items}`), 413, ['', 'none', 'refused'], UNREAD)
+    await lookForAll()
+    const page = await pageText('/console/refusals')
+    const shown = Object.fromEntries(
+      [...page.matchAll(/<dt>([A-Z_]+)<\/dt><dd[^>]*>([^<]*)</g)].map(([, name, value]) => [name, value]),
+    )
+    expect(shown).toEqual({ MAX_ITEMS: '5', SENTRY_DSN: env.SENTRY_DSN })
+    expect(page).toMatch(/declined.*Sentry answered that it does not take it.*401 or 403/s)
+  })
+
+  it('show a limit that Sentry asks for until when it is in force, and what is held back by it', async () => {
+    sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '600:replay:key' } })
+    const before = Date.now()
+    await send(captureFor(sentry.dsn('2'), 'browser-11.12.0-replay-2'), 429, ['2', 'replay', 'limited'])
+    const glance = await lookUntil(web.url, cookie, ({ limits }) => limits.all > 0)
+    const { first: limits } = glance.limits
+    expect(limits).toEqual([{ project: project('2'), category: 'replay', until: expect.any(Number) }])
+    expect((limits[0]?.until ?? 0) - before).toBeGreaterThanOrEqual(600_000 - 1_000)
+    expect(changesOf(glance)).toContain(`Sentry holds back ${project('2')} replay`)
+    const page = await pageText('/console/projects')
+    expect(page.includes('replay, free again')).toBe(true)
+  })
+
+  it('say of each fate that is not a good one how many met it, since when, and when the last did', async () => {
+    const page = await pageText('/console/refusals')
+    const cards = page
+      .replaceAll(/<script.*?<\/script>/gs, '')
+      .split('<li class="min-w-0 rounded-card')
+      .slice(1)
+    const known = cards.map((card) => {
+      const [, fate] = /fate=(\w+)/.exec(card) ?? []
+      const [, reason = ''] = /reason=([\w-]+)/.exec(card) ?? []
+      const [, count] = /tabular-nums">(\d+) envelopes?<\/span>/.exec(card) ?? []
+      const times = /First <time dateTime="([^"]+)".*last <time dateTime="([^"]+)"/.exec(card)?.slice(1)
+      const isPast = times?.every((time) => Date.parse(time) <= Date.now())
+      return [`${fate} ${reason}`, Number(count), isPast]
+    })
+    expect(known.sort()).toEqual([
+      ['declined ', 1, true],
+      ['limited ', 1, true],
+      ['refused dsn-unknown', 4, true],
+      ['refused not-an-envelope', 3, true],
+      ['refused too-many-items', 1, true],
+    ])
+  })
+
+  it('go on being what was sent when a replica is killed, which is said, and so is one that joins', async () => {
+    const third = tunnels[2] as Tunnel
+    const { replica } = await (await third.admin('/status')).json()
+    expect(booksOf(await lookForAll())).toEqual(sent)
+    killed = third.pid
+    await third.kill()
+    const silent = await lookUntil(web.url, cookie, ({ replicas }) =>
+      replicas.some(({ name, state }) => name === replica && state === 'silent'),
+    )
+    expect([silent.point.categories, silent.point.answers]).toEqual([sumsBy(CATEGORY), sumsBy(FATE)])
+    expect(booksOf(await watch.lookAnew())).toEqual(sent)
+    expect(changesOf(silent)).toContain(`${replica} does not answer`)
+    const page = await pageText('/console/refusals')
+    for (const code of ['dsn-unknown', 'not-an-envelope', 'too-many-items'])
+      expect([code, page.split(code)[1]?.includes('The last such request')]).toEqual([code, true])
+
+    const late = started.use(await startTunnel({ env: { ...env, ADMIN_PORT: String(lateAdminPort) } }))
+    tunnels.push(late)
+    const { replica: name } = await (await late.admin('/status')).json()
+    const joined = await lookUntil(web.url, cookie, ({ changes }) =>
+      changes.some(({ text }) => text === `${name} is there`),
+    )
+    expect(joined.replicas.filter(({ state }) => state === 'answering')).toHaveLength(3)
+    for (let n = 0; n < 9; n++) await send(newError('1'), 200, ['1', 'error', 'delivered'])
+    expect(booksOf(await lookForAll())).toEqual(sent)
+  })
+
+  it('say which upstream is not asked, since when, and when it is tried; and when it is asked again', async () => {
+    await sentry.away()
+    const before = Date.now()
+    for (let n = 0; n < 18; n++) await send(newError('1'), 202, ['1', 'error', 'spooled'])
+    const open = await lookUntil(web.url, cookie, ({ notAsked }) => notAsked.first[0]?.by === 3)
+    const [upstream] = open.notAsked.first
+    expect(upstream).toMatchObject({ origin: sentry.url, of: 3 })
+    expect(open.ways).toMatchObject([
+      {
+        name: `127.0.0.1:${sentry.port}`,
+        hosts: 1,
+        open: { first: [`127.0.0.1:${sentry.port}`], all: 1 },
+      },
+    ])
+    expect(upstream?.since).toBeGreaterThanOrEqual(before - 1_000)
+    expect(upstream?.nextProbe).toBeGreaterThan(upstream?.since ?? 0)
+    expect(changesOf(open)).toContain(`does not ask ${sentry.url}`)
+    const isWhole = ({ spools: [spool, ...others] }: Glance) => spool?.envelopes === 18 && others.length === 0
+    await lookUntil(web.url, cookie, isWhole) // once, though three tell of it
+    const page = await pageText('/console/projects')
+    expect(/18 error: [^<]{1,30} % of its share of the spool/.exec(page)?.length).toBe(1)
+
+    await sentry.back()
+    await until(async () => {
+      for (const tunnel of living()) await sendEither(tunnel) // who has nothing to send tries nothing
+      const states = await Promise.all(living().map(async (tunnel) => (await tunnel.admin('/status')).json()))
+      return states.every(({ upstreams: [its] }) => !its.breaker.open)
+    })
+    const back = await lookUntil(
+      web.url,
+      cookie,
+      (glance) => glance.notAsked.all === 0 && glance.spools[0]?.envelopes === 0 && hasAll(glance),
+    )
+    expect(changesOf(back)).toContain(`asks again ${sentry.url}`)
+    expect(back.point.ends.delivered).toBe(sent[`${project('1')} error spooled`]?.[0])
+    expect(booksOf(await lookForAll())).toEqual(sent)
+  }, 120_000)
+
+  /** Delivered, or spooled while its tunnel does not know yet that Sentry is back. */
+  async function sendEither(tunnel: Tunnel): Promise<void> {
+    const body = newError('1')
+    const { status } = await post(tunnel.url, { body })
+    note(`${project('1')} error ${status === 200 ? 'delivered' : 'spooled'}`, body.length)
+  }
+
+  async function pageText(path: string): Promise<string> {
+    const response = await get(web.url + path, cookie)
+    expect(response.status).toBe(200)
+    return (await response.text()).replaceAll('<!-- -->', '').replaceAll('&#x27;', "'")
+  }
+})

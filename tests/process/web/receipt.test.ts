@@ -1,0 +1,61 @@
+/** A visitor's receipt is looked up by its token, and forgotten. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Receipt } from '../../../tunnel/src/contract.ts'
+import { createReceipts } from '../../../tunnel/src/telemetry/receipts.ts'
+import { startUpstream, type Upstream } from '../../support/recording-server.ts'
+import { startWeb, type Web } from '../../support/web/web.ts'
+
+const MINUTE = 60_000
+
+const SETTLED: Receipt = {
+  id: 'e1',
+  time: 0,
+  items: [],
+  bytes: 1,
+  answer: 'delivered',
+  status: 200,
+  took: 1,
+  replica: 'r',
+}
+
+describe('A receipt', () => {
+  const started = new AsyncDisposableStack()
+  const metrics = { count: () => {}, countEnd: () => {}, expose: async () => '' }
+  let now = 0
+  const receipts = createReceipts(metrics, { tell: () => {} }, () => now)
+  let admin: Upstream
+  let web: Web
+
+  beforeAll(async () => {
+    admin = started.use(
+      await startUpstream('tunnel', ({ url }, response) => {
+        const receipt = receipts.find(url.replace('/receipts/', ''))
+        response.statusCode = receipt ? 200 : 404
+        response.end(JSON.stringify(receipt ?? {}))
+      }),
+    )
+    web = started.use(await startWeb({ TUNNEL_ADMIN: admin.address, ADMIN_TOKEN: 'x'.repeat(32) }))
+  }, 180_000)
+
+  afterAll(() => started.disposeAsync())
+
+  it('is told to who has its token for ten minutes, and forgotten then by web too', async () => {
+    const token = receipts.settle(SETTLED)
+    const ask = () => fetch(`${web.url}/receipt.json?token=${token}`)
+
+    now = 10 * MINUTE - 1
+    const told = await ask()
+    expect(told.headers.get('cache-control')).toBe('no-store')
+    const { id: _, replica: __, ...forVisitors } = SETTLED
+    expect(await told.json()).toEqual(forVisitors)
+
+    now = 10 * MINUTE
+    const forgotten = await ask()
+    expect(forgotten.status).toBe(404)
+    expect(await forgotten.json()).toEqual({
+      detail: 'No receipt has this token, or not any more: it is kept for 10 minutes at most.',
+    })
+    expect(admin.asked).toHaveLength(2)
+  })
+})

@@ -1,0 +1,83 @@
+/** What breaks on web's own server is reported by the way that browsers' reports take, from the inside. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { requires } from '../../support/requirements.ts'
+import { eventOf, hasItem, type Received } from '../../support/sentry/received-request.ts'
+import { readCertificate, type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { cloud, type Site, startSite } from '../../support/site.ts'
+import { until } from '../../support/until.ts'
+import { BREAKABLE } from '../../support/web/web.ts'
+
+describe('An error of web’s own server', requires('nginx'), () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let site: Site
+  let url: string
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry({ tls: readCertificate() }))
+    const { env, reroute } = cloud(sentry)
+    const settings = {
+      ...env,
+      NODE_OPTIONS: BREAKABLE,
+      SENTRY_ENVIRONMENT: 'staging',
+      SENTRY_RELEASE: 'shop@1.2.3',
+      SENTRY_TRACES_SAMPLE_RATE: '1',
+      SENTRY_LOGS: 'on',
+    }
+    site = started.use(await startSite({ env: settings, reroute }))
+    url = `http://127.0.0.1:${site.port}`
+  }, 180_000)
+
+  afterAll(() => started.disposeAsync())
+
+  /** Has the server fail on one page, which the number tells from others. */
+  async function breakServer(number: number): Promise<void> {
+    const response = await fetch(`${url}/?break&number=${number}`, { headers: { cookie: 'session=secret' } })
+    expect(response.status).toBe(500)
+    await response.text()
+  }
+
+  it('arrives at Sentry, from nobody’s address and without what the visitor’s headers say', async () => {
+    await breakServer(1)
+    const received = await sentry.next(hasItem('event'))
+    expect(eventOf(received)).toMatchObject({
+      environment: 'staging',
+      release: 'shop@1.2.3',
+      contexts: { nextjs: { request_path: '/?break=&number=1', route_type: 'render' } },
+      exception: { values: [{ value: 'broken for a test' }] },
+    })
+    expect(received.headers['user-agent']).toMatch(/^sentry\.javascript\.nextjs\//)
+    expect(Object.keys(received.headers).filter((name) => name.includes('forwarded'))).toEqual([])
+    expect(String(received.decoded)).not.toContain('secret')
+  })
+
+  it('is never lost, be there ever so many, when one of two tunnels is killed meanwhile', async () => {
+    const numbers = Array.from({ length: 120 }, (_, index) => 1000 + index)
+    const killed = breakServer(999).then(() => site.tunnel.kill())
+    for (let first = 0; first < numbers.length; first += 12)
+      await Promise.all(numbers.slice(first, first + 12).map(breakServer))
+    await killed
+    const arrived = () => sentry.requests.filter(hasItem('event')).map(numberOf)
+    await until(async () => new Set(arrived()).size >= numbers.length + 2)
+    expect(arrived()).toEqual(expect.arrayContaining(numbers))
+  })
+
+  it('is not lost when web is stopped right after it, nor is the last line of its log', async () => {
+    await breakServer(2000)
+    await site.web.stop()
+    await sentry.next((received) => hasItem('event')(received) && numberOf(received) === 2000)
+    const told = sentry.requests.filter(hasItem('log')).map(itemsOf)
+    const logged = new Set(told) // what the killed tunnel had in hand comes a second time
+    expect([...logged].join().match(/"body":"⨯[^}]*broken for a test/g)).toHaveLength(1 + 1 + 120 + 1)
+  })
+})
+
+/** All but its header, which says when it was sent. */
+function itemsOf({ decoded }: Received): string {
+  return String(decoded.subarray(decoded.indexOf('\n')))
+}
+
+function numberOf(received: Received): number {
+  return Number(/number=(\d+)/.exec(eventOf(received).contexts.nextjs.request_path)?.[1])
+}

@@ -1,0 +1,41 @@
+/** How the web server begins and ends. */
+
+import { describe, expect, it } from 'vitest'
+import { refuseWeb, startWeb } from '../../support/web/web.ts'
+
+describe('A web server with wrong settings', { timeout: 180_000 }, () => {
+  it('tells every problem and ends with 1', async () => {
+    const exit = await refuseWeb({
+      SENTRY_DSN: 'https://abc:secret@sentry.example',
+      TUNNEL_PATHS: '/monitoring/|/_next/reports',
+      TRUSTED_PROXIES: '10.0.0.0/33',
+      MAX_ENVELOPE_BYTES: '1MB',
+      SENTRY_TRACES_SAMPLE_RATE: '2',
+    })
+    expect(exit.code).toBe(1)
+    expect(exit.stderr).toBe(`culvert web: cannot start, 6 problem(s):
+TUNNEL_PATHS: "/monitoring/" is not a path; write one like /monitoring (letters, digits, - and _ between slashes), several separated by |
+TUNNEL_PATHS: "/_next/reports" is served by the web app; choose one outside /_next, /console, /healthz and /lab
+TRUSTED_PROXIES: "10.0.0.0/33" is not a network; write addresses or CIDRs like 10.0.0.0/8, separated by commas or spaces
+MAX_ENVELOPE_BYTES: "1MB" is not a number of bytes; write a whole number from 1024 to 1073741824
+SENTRY_DSN: "https://abc:…@sentry.example" is not a DSN; write it as Sentry shows it, like https://key@o1.ingest.us.sentry.io/2, several separated by spaces or commas
+SENTRY_TRACES_SAMPLE_RATE: "2" is not a share; write a number from 0 to 1, like 0.2
+`)
+  })
+})
+
+describe('A running web server', { timeout: 180_000 }, () => {
+  it('tells that it is well, and no one what it is made with', async () => {
+    await using web = await startWeb()
+    const response = await fetch(`${web.url}/healthz`)
+    expect(response.status).toBe(200)
+    expect(await response.text()).toBe('ok')
+    expect(response.headers.get('x-powered-by')).toBeNull()
+  })
+
+  it.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 when it gets %s', async (signal) => {
+    const web = await startWeb()
+    await (await fetch(web.url)).text()
+    expect(await web.stop(signal)).toMatchObject({ code: 0, stderr: '' })
+  })
+})

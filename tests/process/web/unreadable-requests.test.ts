@@ -1,0 +1,66 @@
+/** What a stranger sends that Next cannot read is no error of the site, and costs its operator nothing. */
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ROOT } from '../../support/node.ts'
+import { requires } from '../../support/requirements.ts'
+import { hasItem } from '../../support/sentry/received-request.ts'
+import { readCertificate, type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { cloud, type Site, startSite } from '../../support/site.ts'
+import { BREAKABLE } from '../../support/web/web.ts'
+
+const TEXT = { 'content-type': 'text/plain;charset=UTF-8' }
+const FORM = { 'content-type': 'multipart/form-data; boundary=x' }
+
+/** What a page of the lab calls its action by, as anyone can read there. */
+function actionId(): string {
+  const manifest = join(ROOT, 'web/.next/server/server-reference-manifest.json')
+  const [id = ''] = Object.keys(JSON.parse(readFileSync(manifest, 'utf8')).node)
+  return id
+}
+
+function unreadable(): RequestInit[] {
+  const call = { ...TEXT, 'next-action': actionId() }
+  return [
+    { method: 'POST', headers: call, body: 'garbled' },
+    { method: 'POST', headers: call },
+    { method: 'POST', headers: call, body: JSON.stringify(Array(2000).fill(0)) },
+    { method: 'POST', headers: call, body: '["$Fff","$1:2:3"]' },
+    { method: 'POST', headers: { ...call, origin: 'https://elsewhere.example' }, body: '[]' },
+    { method: 'POST', headers: { ...call, origin: 'garbled' }, body: '[]' },
+    { method: 'POST', headers: { ...call, ...FORM }, body: 'garbled' },
+    { method: 'POST', headers: FORM, body: 'garbled' },
+    { headers: { rsc: '1', 'next-router-state-tree': 'garbled' } },
+  ]
+}
+
+describe('A request that Next cannot read', requires('nginx'), () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let site: Site
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry({ tls: readCertificate() }))
+    const { env, reroute } = cloud(sentry)
+    site = started.use(await startSite({ env: { ...env, NODE_OPTIONS: BREAKABLE }, reroute }))
+  }, 180_000)
+
+  afterAll(() => started.disposeAsync())
+
+  it('is told to nobody, whatever page it asks for; what breaks after it is', async () => {
+    const url = `http://127.0.0.1:${site.port}`
+    for (const path of ['/', '/lab', '/lab/server-component', '/no-such-page'])
+      for (const request of unreadable()) await (await fetch(url + path, request)).text()
+    const failures = site.web.said.stderr.match(/^⨯ /gm) ?? []
+    expect(failures.length).toBeGreaterThan(20) // Next has failed over them
+    await (await fetch(`${url}/?break`)).text()
+    await sentry.next(hasItem('event')) // what was raised before it would have come before it
+    const events = sentry.requests
+      .flatMap(({ items }) => items)
+      .filter(({ header }) => header.type === 'event')
+    expect(events.map(({ payload }) => JSON.parse(String(payload)).exception.values[0].value)).toEqual([
+      'broken for a test',
+    ])
+  })
+})

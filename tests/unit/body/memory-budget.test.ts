@@ -1,0 +1,123 @@
+/** The memory for bodies: counted, and lent in turn to who can wait. */
+
+import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { createMemory, NoRoom } from '../../../tunnel/src/body/memory-budget.ts'
+import { readConfig } from '../../../tunnel/src/config/config.ts'
+import { openWayToSentry } from '../../../tunnel/src/forwarding.ts'
+import { createLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { createProjects } from '../../../tunnel/src/projects.ts'
+import { withinMemory } from '../../../tunnel/src/spool/memory-limited.ts'
+import type { Spool } from '../../../tunnel/src/spool/spool.ts'
+import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
+import { inOne, LONG_MS, PLENTY, PROJECT, waitingOf } from '../../support/spool/entries.ts'
+import { inPieces } from '../../support/spool/operations.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+
+describe('The memory for bodies', () => {
+  afterEach(() => vi.useRealTimers())
+
+  it('lends what is free to whoever waited longest among those that fit, and the rest when there is room again', async () => {
+    const memory = createMemory(100, 0)
+    memory.take(40)
+    const lent: string[] = []
+    const borrow = async (name: string, bytes: number) => {
+      const giveBack = await memory.borrow(bytes, LONG_MS)
+      lent.push(name)
+      return giveBack
+    }
+    const first = borrow('first', 50)
+    const second = borrow('second', 20)
+    void borrow('third', 5)
+    await nextTurn()
+    expect(lent).toEqual(['first', 'third'])
+    expect(memory.taken()).toBe(95)
+    memory.giveBack(40)
+    await nextTurn()
+    expect(lent).toEqual(['first', 'third', 'second'])
+    for (const giveBack of await Promise.all([first, second])) giveBack()
+    expect(memory.taken()).toBe(5)
+  })
+
+  it('lends little, or to one alone, when there is no room at all: somebody always gets on', async () => {
+    const memory = createMemory(10, 100)
+    memory.take(1_000)
+    expect(memory.isOver()).toBe(true)
+    const small = await Promise.all([memory.borrow(50, LONG_MS), memory.borrow(50, LONG_MS)])
+    let isLent = false
+    const large = memory.borrow(500, LONG_MS).then(() => {
+      isLent = true
+    })
+    small[0]()
+    await nextTurn()
+    expect(isLent).toBe(false)
+    small[1]()
+    await large
+    expect(memory.taken()).toBe(1_500)
+  })
+
+  it('lets nobody wait for ever, and lends to the next one then', async () => {
+    const memory = createMemory(100, 0)
+    const giveBack = await memory.borrow(60, LONG_MS)
+    const large = memory.borrow(50, 10)
+    const small = memory.borrow(40, LONG_MS)
+    await expect(large).rejects.toThrow('too many bodies wait for memory')
+    const giveSmallBack = await small
+    expect(memory.taken()).toBe(100)
+    giveBack()
+    giveSmallBack()
+    expect(memory.taken()).toBe(0)
+  })
+
+  it('holds all that is put into a spool at once, however much that is', async () => {
+    const BYTES = 500_000
+    const ROOM = 4 * BYTES
+    await using folder = await makeFolder()
+    const memory = createMemory(ROOM, BYTES)
+    const stored = await openSqliteSpool(join(folder.path, 'spool.db'), PLENTY)
+    let [putting, most] = [0, 0]
+    const watched: Spool = {
+      ...stored,
+      put(...args) {
+        most = Math.max(most, ++putting)
+        return stored.put(...args).finally(() => putting--)
+      },
+    }
+    const spool = withinMemory(watched, memory)
+    const put = async (n: number) => {
+      const body = Buffer.alloc(BYTES, n)
+      return spool.put(await waitingOf(body), inPieces(body), 0)
+    }
+    const results = await Promise.all(Array.from({ length: 40 }, (_, n) => put(n)))
+    expect(results.filter(({ kind }) => kind === 'stored')).toHaveLength(40)
+    expect(most * BYTES).toBe(ROOM)
+    expect(memory.taken()).toBe(0)
+    await stored.close()
+  })
+
+  it('is waited for in front of the spool, which is not called ill when there is none in ten seconds', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    await using folder = await makeFolder()
+    const config = readConfig({ SENTRY_DSN: PROJECT, SPOOL_URL: `file://${folder.path}/spool.db` })
+    const memory = createMemory(0, 0)
+    const giveBack = await memory.borrow(1, LONG_MS)
+    const { spool } = await openWayToSentry({
+      config,
+      projects: createProjects(config.dsns),
+      limits: createLimits(Date.now),
+      memory,
+      clock: () => performance.now(),
+      now: Date.now,
+      onNotice: expect.unreachable,
+    })
+    const body = Buffer.from('an envelope')
+    const refused = expect(spool.put(await waitingOf(body), inOne(body), 0)).rejects.toThrow(NoRoom)
+    await vi.advanceTimersByTimeAsync(10_000)
+    await refused
+    expect(spool.health()).toMatchObject({ writable: true })
+    giveBack()
+    expect(await spool.put(await waitingOf(body), inOne(body), 0)).toMatchObject({ kind: 'stored' })
+    await spool.close()
+  })
+})

@@ -1,0 +1,97 @@
+/** The settings that nginx, web and the tunnel share: what is taken, and in which words the rest is refused. */
+
+import { describe, expect, it } from 'vitest'
+import { type Environment, readSharedSettings } from '../../../tunnel/src/config/settings.ts'
+
+describe('The shared settings', () => {
+  it.each([{}, { TUNNEL_PATHS: '', DERIVED_PATHS: ' ', TRUSTED_PROXIES: '', MAX_ENVELOPE_BYTES: '' }])(
+    'have defaults, also where %j is set to nothing',
+    (env) => {
+      expect(read(env)).toEqual({
+        settings: {
+          tunnelPaths: ['/monitoring'],
+          derivedPaths: false,
+          trustedProxies: [],
+          maxEnvelopeBytes: 100 * 1024 * 1024,
+        },
+        problems: [],
+      })
+    },
+  )
+
+  it.each<[Environment, object]>([
+    [{ TUNNEL_PATHS: '/a' }, { tunnelPaths: ['/a'] }],
+    [{ TUNNEL_PATHS: '/a|/b_c/d-e|/a' }, { tunnelPaths: ['/a', '/b_c/d-e'] }],
+    [{ TUNNEL_PATHS: '/labs|/consoles' }, { tunnelPaths: ['/labs', '/consoles'] }],
+    [{ DERIVED_PATHS: 'on' }, { derivedPaths: true }],
+    [{ DERIVED_PATHS: 'off' }, { derivedPaths: false }],
+    [
+      { TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.1\n2001:db8::/32' },
+      { trustedProxies: ['10.0.0.0/8', '192.0.2.1', '2001:db8::/32'] },
+    ],
+    [{ TRUSTED_PROXIES: '0.0.0.0/0' }, { trustedProxies: ['0.0.0.0/0'] }],
+    [{ MAX_ENVELOPE_BYTES: '1024' }, { maxEnvelopeBytes: 1024 }],
+    [{ MAX_ENVELOPE_BYTES: ' 1073741824 ' }, { maxEnvelopeBytes: 1024 ** 3 }],
+  ])('take %j', (env, settings) => {
+    expect(read(env)).toMatchObject({ settings, problems: [] })
+  })
+
+  it.each([
+    ['TUNNEL_PATHS', 'monitoring', 'is not a path; write one like /monitoring'],
+    ['TUNNEL_PATHS', '/', 'is not a path'],
+    ['TUNNEL_PATHS', '/monitoring/', 'is not a path'],
+    ['TUNNEL_PATHS', '/a//b', 'is not a path'],
+    ['TUNNEL_PATHS', '/a b', 'is not a path'],
+    ['TUNNEL_PATHS', '/a.b', 'is not a path'],
+    ['TUNNEL_PATHS', '/../a', 'is not a path'],
+    ['TUNNEL_PATHS', '/a;b', 'is not a path'],
+    ['TUNNEL_PATHS', '/%61', 'is not a path'],
+    ['TUNNEL_PATHS', '/ä', 'is not a path'],
+    ['TUNNEL_PATHS', '/_next', 'is served by the web app; choose one outside'],
+    ['TUNNEL_PATHS', '/console/x', 'is served by the web app'],
+    ['TUNNEL_PATHS', '/lab', 'is served by the web app'],
+    ['DERIVED_PATHS', 'yes', 'is neither on nor off; write one of the two'],
+    ['DERIVED_PATHS', 'ON', 'is neither on nor off'],
+    ['TRUSTED_PROXIES', 'localhost', 'is not a network; write addresses or CIDRs'],
+    ['TRUSTED_PROXIES', '10.0.0.0/33', 'is not a network'],
+    ['TRUSTED_PROXIES', '10.0.0.0/', 'is not a network'],
+    ['TRUSTED_PROXIES', '10.0.0.0/08', 'is not a network'],
+    ['TRUSTED_PROXIES', '10.0.0/8', 'is not a network'],
+    ['TRUSTED_PROXIES', '2001:db8::/129', 'is not a network'],
+    ['TRUSTED_PROXIES', 'fe80::1%eth0', 'is not a network'],
+    ['TRUSTED_PROXIES', '10.0.0.0/8/8', 'is not a network'],
+    ['TRUSTED_PROXIES', '10.0.0.0/8;', 'is not a network'],
+    ['MAX_ENVELOPE_BYTES', '100m', 'is not a number of bytes; write a whole number from 1024 to 1073741824'],
+    ['MAX_ENVELOPE_BYTES', '1e6', 'is not a number of bytes'],
+    ['MAX_ENVELOPE_BYTES', '0x400', 'is not a number of bytes'],
+    ['MAX_ENVELOPE_BYTES', '-1', 'is not a number of bytes'],
+    ['MAX_ENVELOPE_BYTES', '2048.5', 'is not a number of bytes'],
+    ['MAX_ENVELOPE_BYTES', '02048', 'is not a number of bytes'],
+    ['MAX_ENVELOPE_BYTES', '1023', 'is not a number of bytes'],
+    ['MAX_ENVELOPE_BYTES', '1073741825', 'is not a number of bytes'],
+  ])('refuse %s=%s and say what to write', (name, value, words) => {
+    const { problems } = read({ [name]: value })
+    expect(problems).toHaveLength(1)
+    expect(problems[0]?.startsWith(`${name}: "${value}" ${words}`)).toBe(true)
+  })
+
+  it('tell of every problem, one for each bad part of a list', () => {
+    const { problems } = read({
+      TUNNEL_PATHS: '/ok|x|/lab',
+      TRUSTED_PROXIES: 'a,10.0.0.1,b',
+      DERIVED_PATHS: '1',
+    })
+    expect(problems.map((problem) => problem.split('" ')[0])).toEqual([
+      'TUNNEL_PATHS: "x',
+      'TUNNEL_PATHS: "/lab',
+      'DERIVED_PATHS: "1',
+      'TRUSTED_PROXIES: "a',
+      'TRUSTED_PROXIES: "b',
+    ])
+  })
+})
+
+function read(env: Environment) {
+  const problems: string[] = []
+  return { settings: readSharedSettings(env, problems), problems }
+}

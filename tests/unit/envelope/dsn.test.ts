@@ -1,0 +1,137 @@
+/** DSNs: what is one, how it is written, and the paths and identifiers that follow from it. */
+
+import { describe, expect, it } from 'vitest'
+import {
+  derivedPath,
+  formatDsn,
+  identifiersOf,
+  originOf,
+  parseDsn,
+  readDsns,
+  tunnelUrl,
+} from '../../../tunnel/src/envelope/dsn.ts'
+
+describe('A DSN', () => {
+  it.each([
+    [
+      "Sentry's cloud",
+      'https://key@o1.ingest.us.sentry.io/2',
+      { host: 'o1.ingest.us.sentry.io', projectId: '2' },
+    ],
+    ['a port', 'http://key@sentry.example:9000/2', { protocol: 'http', port: '9000' }],
+    ['a path before the project', 'https://key@sentry.example/a/b/7', { path: 'a/b', projectId: '7' }],
+    ['an IPv4 address', 'http://key@10.0.0.1/7', { host: '10.0.0.1' }],
+    ['an IPv6 address', 'http://key@[::1]:9000/7', { host: '[::1]', port: '9000' }],
+    [
+      'a host in capitals, which do not count',
+      'HTTPS://Key@Sentry.Example/7',
+      { publicKey: 'Key', host: 'sentry.example' },
+    ],
+    ["the protocol's own port, which does not count", 'https://key@sentry.example:443/7', { port: '' }],
+  ])('may name %s', (_, text, parts) => {
+    expect(parseDsn(text)).toMatchObject(parts)
+  })
+
+  it('may hold a secret of old, which is forgotten', () => {
+    const dsn = parseDsn('https://key:secret@sentry.example/7')
+    expect(JSON.stringify(dsn)).not.toContain('secret')
+    expect(dsn && formatDsn(dsn)).toBe('https://key@sentry.example/7')
+    expect(parseDsn('https://key:@sentry.example/7')).toEqual(dsn)
+  })
+
+  it.each([
+    ['nothing', ''],
+    ['text', 'hello'],
+    ['an address without a key', 'https://sentry.example/7'],
+    ['another scheme', 'ftp://key@sentry.example/7'],
+    ['no project', 'https://key@sentry.example/'],
+    ['a project of letters', 'https://key@sentry.example/seven'],
+    ['digits of another script', 'https://key@sentry.example/７'],
+    ['a query behind it', 'https://key@sentry.example/7?x=y'],
+    ['a fragment behind it', 'https://key@sentry.example/7#x'],
+    ['a slash behind it', 'https://key@sentry.example/7/'],
+    ['a line behind it', 'https://key@sentry.example/7\n'],
+    ['a blank before it', ' https://key@sentry.example/7'],
+    ['a second @', 'https://key@sentry.example@evil.example/7'],
+    ['a port that is none', 'https://key@sentry.example:99999/7'],
+    ['a port of letters', 'https://key@sentry.example:x/7'],
+    ['a way up in its path', 'https://key@sentry.example/a/../7'],
+    ['a dot in its path', 'https://key@sentry.example/./7'],
+    ['an escape in its path', 'https://key@sentry.example/%2e%2e/7'],
+    ['an escape in its host', 'https://key@sentry%2eexample/7'],
+    ['a key with a dash', 'https://ke-y@sentry.example/7'],
+    ['a backslash', 'https://key@sentry.example\\7'],
+  ])('is not %s', (_, text) => {
+    expect(parseDsn(text)).toBeUndefined()
+  })
+
+  it.each([
+    'https://key@o1.ingest.us.sentry.io/2',
+    'http://key@sentry.example:9000/a/b/7',
+    'http://key@[::1]:9000/7',
+    'https://key@sentry.example/12345678901234567890',
+  ])('%s is written as it was read', (text) => {
+    const dsn = parseDsn(text)
+    expect(dsn && formatDsn(dsn)).toBe(text)
+  })
+
+  it.each([
+    ['https://key@o1.ingest.us.sentry.io/2', 'https://o1.ingest.us.sentry.io', '/monitoring?p=2&o=1&r=us'],
+    ['https://key@o1.ingest.sentry.io/2', 'https://o1.ingest.sentry.io', '/monitoring?p=2&o=1'],
+    ['http://key@sentry.example:9000/a/7', 'http://sentry.example:9000', '/monitoring?p=7'],
+    [
+      'https://key@o1.ingest.us.sentry.io.evil.example/2',
+      'https://o1.ingest.us.sentry.io.evil.example',
+      '/monitoring?p=2',
+    ],
+    ['https://key@o1.ingest.usa.sentry.io/2', 'https://o1.ingest.usa.sentry.io', '/monitoring?p=2'],
+  ])('%s gives its origin, and a URL with the project first', (text, origin, url) => {
+    const dsn = parse(text)
+    expect(originOf(dsn)).toBe(origin)
+    expect(tunnelUrl('/monitoring', dsn)).toBe(url)
+    expect(url).toContain(`p=${identifiersOf(dsn).p}`)
+  })
+
+  it.each([
+    ['https://public@o1.ingest.us.sentry.io/2', '/7y54ph'],
+    ['https://examplePublicKey@o0.ingest.sentry.io/0', '/r9bok1'],
+    ['https://public:secret@o1.ingest.us.sentry.io/2', '/7y54ph'],
+  ])('%s gives the path that SDKs derive: %s', (text, path) => {
+    expect(derivedPath(parse(text))).toBe(path)
+  })
+})
+
+describe('SENTRY_DSN', () => {
+  it.each([
+    ['nothing', undefined, []],
+    ['blanks', '  \n', []],
+    ['one', 'https://a@b.example/1', ['https://a@b.example/1']],
+    [
+      'several, however separated',
+      ' https://a@b.example/1,https://c@d.example/2\n https://e@f.example/3 ,',
+      ['https://a@b.example/1', 'https://c@d.example/2', 'https://e@f.example/3'],
+    ],
+  ])('may hold %s', (_, given, written) => {
+    const problems: string[] = []
+    expect(readDsns(given, problems).map(formatDsn)).toEqual(written)
+    expect(problems).toEqual([])
+  })
+
+  it('tells of every DSN that is none, without its secret', () => {
+    const problems: string[] = []
+    const dsns = readDsns('https://key:hush@b.example/x https://a@b.example/1 hello', problems)
+    expect(dsns.map(formatDsn)).toEqual(['https://a@b.example/1'])
+    expect(problems).toEqual([
+      expect.stringMatching(
+        /^SENTRY_DSN: "https:\/\/key:…@b\.example\/x" is not a DSN; write it as Sentry shows it/,
+      ),
+      expect.stringMatching(/^SENTRY_DSN: "hello" is not a DSN; write it as Sentry shows it/),
+    ])
+  })
+})
+
+function parse(text: string) {
+  const dsn = parseDsn(text)
+  if (!dsn) throw new Error(`${text} is no DSN`)
+  return dsn
+}

@@ -1,0 +1,237 @@
+/** Item types: what they count as, how many and how large Relay takes them, and what hangs on what. */
+
+import { describe, expect, it } from 'vitest'
+import {
+  addDependants,
+  categoriesOf,
+  checkItems,
+  ITEM_TYPES,
+  limitNameOf,
+  quantitiesOf,
+} from '../../../tunnel/src/envelope/items.ts'
+import type { Item } from '../../../tunnel/src/envelope/reader.ts'
+import { Rejection } from '../../../tunnel/src/rejections.ts'
+import { attempt, codeOf } from '../../support/rejection.ts'
+
+const KIB = 1024
+const MIB = 1024 * KIB
+
+function itemOf(type: string, bytes = 2, header: Record<string, unknown> = {}): Item {
+  return { type, header: { type, ...header }, range: [0, bytes], bytes, payload: [] }
+}
+
+const times = (count: number, item: Item) => Array.from({ length: count }, () => ({ ...item }))
+
+describe('The categories of an item', () => {
+  it.each([
+    ['event', ['error']],
+    ['transaction', ['transaction']],
+    ['attachment', ['attachment', 'attachment_item']],
+    ['feedback', ['feedback']],
+    ['user_report', ['feedback']],
+    ['session', ['session']],
+    ['sessions', ['session']],
+    ['replay_event', ['replay']],
+    ['replay_recording', ['replay']],
+    ['replay_video', ['replay']],
+    ['profile', ['profile', 'transaction']],
+    ['profile_chunk', ['profile_chunk']],
+    ['check_in', ['monitor']],
+    ['span', ['span']],
+    ['log', ['log_item', 'log_byte']],
+    ['trace_metric', ['trace_metric', 'trace_metric_byte']],
+    ['raw_security', ['security']],
+    ['statsd', ['metric_bucket']],
+  ])('of %s are Relay’s', (type, categories) => {
+    expect(categoriesOf(itemOf(type))).toEqual(categories)
+  })
+
+  it.each(['client_report', 'nel', 'form_data', 'invented', '', 'constructor', '__proto__', 'toString'])(
+    'are none for %j, which is never limited',
+    (type) => {
+      expect(categoriesOf(itemOf(type))).toEqual([])
+    },
+  )
+
+  it('of a profile chunk depend on its platform', () => {
+    expect(categoriesOf(itemOf('profile_chunk', 2, { platform: 'javascript' }))).toEqual(['profile_chunk_ui'])
+    expect(categoriesOf(itemOf('profile_chunk', 2, { platform: 'python' }))).toEqual(['profile_chunk'])
+  })
+})
+
+describe('The quantity of an item', () => {
+  it.each([
+    ['an attachment', itemOf('attachment', 700), 700],
+    ['an empty attachment', itemOf('attachment', 0), 1],
+    ['a container of logs', itemOf('log', 700, { item_count: 12 }), 12],
+    ['an event', itemOf('event', 700), 1],
+  ])('of %s is what Relay counts', (_, item, quantity) => {
+    expect(quantitiesOf(item)[0]?.quantity).toBe(quantity)
+  })
+
+  it('is believed of containers only', () => {
+    const [counted] = quantitiesOf(itemOf('event', 700, { item_count: 300 }))
+    expect(counted).toEqual({ category: 'error', quantity: 1 })
+  })
+
+  it('is told by every category that Sentry counts it under, and of sessions not at all', () => {
+    expect(quantitiesOf(itemOf('attachment', 700)).map(({ category }) => category)).toEqual([
+      'attachment',
+      'attachment_item',
+    ])
+    expect(quantitiesOf(itemOf('log', 700, { item_count: 3 }))).toContainEqual({
+      category: 'log_byte',
+      quantity: 700,
+    })
+    expect(quantitiesOf(itemOf('session'))).toEqual([])
+  })
+
+  it.each([0, -3, 1.5, '12', null, true])('is one where item_count is %j', (item_count) => {
+    expect(quantitiesOf(itemOf('log', 700, { item_count }))[0]?.quantity).toBe(1)
+  })
+})
+
+describe('An item may be as large as Relay takes it, and not a byte larger:', () => {
+  it.each([
+    ['event', MIB, {}],
+    ['transaction', MIB, {}],
+    ['feedback', MIB, {}],
+    ['replay_event', MIB, {}],
+    ['raw_security', MIB, {}],
+    ['form_data', MIB, {}],
+    ['replay_recording', 10 * MIB, {}],
+    ['replay_video', 10 * MIB, {}],
+    ['session', 10 * MIB, {}],
+    ['sessions', 10 * MIB, {}],
+    ['client_report', 100 * KIB, {}],
+    ['check_in', 100 * KIB, {}],
+    ['profile', 50 * MIB, {}],
+    ['profile_chunk', 50 * MIB, {}],
+    ['attachment', 200 * MIB, {}],
+    ['user_report', 200 * MIB, {}],
+    ['log', 2 * MIB, { item_count: 1 }],
+    ['log', 12 * MIB, { item_count: 100 }],
+    ['trace_metric', MIB, { item_count: 1 }],
+    ['trace_metric', 12 * MIB, { item_count: 100 }],
+    ['span', 10 * MIB, { item_count: 1 }],
+    ['span', 12 * MIB, { item_count: 100 }],
+    ['span', 10 * MIB, {}],
+    ['statsd', MIB, {}],
+  ])('%s of %i bytes %j', (type, bytes, header) => {
+    expect(codeOf(() => checkItems([itemOf(type, bytes, header)]))).toBe('taken')
+    expect(codeOf(() => checkItems([itemOf(type, bytes + 1, header)]))).toBe('item-too-large')
+  })
+
+  it('a container’s entries count on average, and a count below one is one', () => {
+    for (const item_count of [0, -5, undefined, '100'])
+      expect(codeOf(() => checkItems([itemOf('log', 2 * MIB + 1, { item_count })]))).toBe('item-too-large')
+  })
+
+  it('those of one kind count together', () => {
+    const session = itemOf('session', 5 * MIB)
+    expect(codeOf(() => checkItems(times(2, session)))).toBe('taken')
+    expect(codeOf(() => checkItems([...times(2, session), itemOf('sessions', 1)]))).toBe('item-too-large')
+    const attachment = itemOf('attachment', 100 * MIB)
+    expect(codeOf(() => checkItems([...times(2, attachment), itemOf('attachment', 1)]))).toBe(
+      'item-too-large',
+    )
+  })
+
+  it('those of a type that nobody knows have no limit of their own', () => {
+    expect(codeOf(() => checkItems([itemOf('invented', 500 * MIB), itemOf('nel', 500 * MIB)]))).toBe('taken')
+  })
+})
+
+describe('As many items may travel together as Relay takes, and not one more:', () => {
+  it.each([
+    ['event', 1],
+    ['transaction', 1],
+    ['feedback', 1],
+    ['replay_event', 1],
+    ['replay_recording', 1],
+    ['attachment', 30],
+    ['session', 100],
+    ['client_report', 100],
+    ['profile', 1],
+    ['check_in', 1],
+    ['log', 1],
+    ['trace_metric', 1],
+    ['span', 25],
+    ['statsd', 1],
+  ])('%s %i times', (type, count) => {
+    expect(codeOf(() => checkItems(times(count, itemOf(type))))).toBe('taken')
+    expect(codeOf(() => checkItems(times(count + 1, itemOf(type))))).toBe('item-too-many')
+  })
+
+  it('only one container of spans', () => {
+    const container = itemOf('span', 2, { item_count: 1 })
+    expect(codeOf(() => checkItems(times(2, container)))).toBe('item-too-many')
+  })
+
+  it.each([
+    ['event', 'transaction'],
+    ['feedback', 'transaction'],
+    ['replay_recording', 'replay_video'],
+    ['profile', 'profile_chunk'],
+  ])('not %s beside %s', (one, other) => {
+    expect(codeOf(() => checkItems([itemOf(one), itemOf(other)]))).toBe('item-too-many')
+  })
+
+  it('one of every kind is fine, and any number of unknown ones', () => {
+    const kinds = ['event', 'replay_recording', 'session', 'client_report', 'profile', 'check_in', 'log']
+    expect(codeOf(() => checkItems(kinds.map((type) => itemOf(type))))).toBe('taken')
+    expect(codeOf(() => checkItems(times(1000, itemOf('invented'))))).toBe('taken')
+  })
+
+  it('and the refusal says which, and how many may', () => {
+    const refusal = attempt(() => checkItems(times(101, itemOf('session'))))
+    if (!(refusal instanceof Rejection)) throw new Error('it was taken')
+    expect(refusal).toMatchObject({ status: 413 })
+    expect(refusal.causes.join()).toBe('It has 101 sessions; 100 may travel together.')
+  })
+})
+
+describe('When an item goes, there goes with it', () => {
+  it.each([
+    ['event', ['event', 'attachment', 'attachment'], ['event', 'attachment', 'attachment']],
+    ['feedback', ['feedback', 'attachment'], ['feedback', 'attachment']],
+    ['transaction', ['transaction', 'profile', 'attachment'], ['transaction', 'profile', 'attachment']],
+    ['replay_event', ['replay_event', 'replay_recording'], ['replay_event', 'replay_recording']],
+    ['replay_recording', ['replay_event', 'replay_recording'], ['replay_event', 'replay_recording']],
+    ['event', ['event', 'session', 'client_report', 'check_in', 'invented'], ['event']],
+    ['attachment', ['event', 'attachment'], ['attachment']],
+    ['profile', ['transaction', 'profile'], ['profile']],
+    ['session', ['session', 'attachment'], ['session']],
+    ['replay_event', ['replay_event', 'event', 'attachment'], ['replay_event']],
+  ])('of %s among %j just %j', (gone, types, expected) => {
+    const items = types.map((type) => itemOf(type))
+    const dropped = new Set(items.filter(({ type }) => type === gone))
+    addDependants(items, dropped)
+    expect(items.filter((item) => dropped.has(item)).map(({ type }) => type)).toEqual(expected)
+  })
+
+  it('nothing when nothing goes', () => {
+    const dropped = new Set<Item>()
+    addDependants([itemOf('event'), itemOf('attachment'), itemOf('replay_event')], dropped)
+    expect(dropped.size).toBe(0)
+  })
+})
+
+describe('What an item is called in a limit of our own', () => {
+  it.each([
+    ['event', 'error'],
+    ['log', 'log_item'],
+    ['client_report', 'internal'],
+    ['invented', 'default'],
+    ['constructor', 'default'],
+  ])('is never nothing: %s is %s', (type, name) => {
+    expect(limitNameOf(itemOf(type))).toBe(name)
+  })
+})
+
+describe('The item types we know', () => {
+  it('are a closed set', () => {
+    expect(ITEM_TYPES.has('event')).toBe(true)
+    for (const type of ['invented', 'constructor', '__proto__']) expect(ITEM_TYPES.has(type)).toBe(false)
+  })
+})

@@ -1,0 +1,120 @@
+/** Which posts are ours by where their page comes from. */
+
+import type { IncomingHttpHeaders } from 'node:http'
+import { describe, expect, it } from 'vitest'
+import { checkOrigin, corsHeaders } from '../../../tunnel/src/http/origin.ts'
+import { Rejection } from '../../../tunnel/src/rejections.ts'
+import { attempt } from '../../support/rejection.ts'
+
+const NOBODY = new Set<string>()
+const FRIENDS = new Set(['https://friend.example', 'null'])
+
+describe('A post', () => {
+  it.each<[string, IncomingHttpHeaders]>([
+    [
+      'of the same origin, says the browser',
+      { 'sec-fetch-site': 'same-origin', origin: 'https://site.example', host: 'site.example' },
+    ],
+    [
+      'of the same origin, whatever host the proxy names',
+      { 'sec-fetch-site': 'same-origin', origin: 'https://site.example', host: 'tunnel:9090' },
+    ],
+    [
+      "of the host's own origin, where the browser says nothing",
+      { origin: 'https://site.example', host: 'site.example' },
+    ],
+    ['the same with a port', { origin: 'http://site.example:8080', host: 'site.example:8080' }],
+    ['the same in another scheme', { origin: 'http://site.example', host: 'site.example' }],
+    ['the same in capitals', { origin: 'https://Site.Example', host: 'SITE.example' }],
+    ['the same on an IPv6 address', { origin: 'http://[::1]:8080', host: '[::1]:8080' }],
+    ['of a server, which names no origin', { host: 'site.example' }],
+  ])('%s is ours and needs no CORS', (_, headers) => {
+    expect(corsHeaders(checkOrigin(headers, NOBODY))).toEqual({})
+  })
+
+  it.each<[string, IncomingHttpHeaders, string]>([
+    [
+      'of the same site only',
+      { 'sec-fetch-site': 'same-site', origin: 'https://a.site.example', host: 'site.example' },
+      'https://a.site.example',
+    ],
+    [
+      'of another site',
+      { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example', host: 'site.example' },
+      'https://evil.example',
+    ],
+    [
+      'that claims our origin but not our site',
+      { 'sec-fetch-site': 'cross-site', origin: 'https://site.example', host: 'site.example' },
+      'https://site.example',
+    ],
+    ['of no page', { 'sec-fetch-site': 'none', host: 'site.example' }, 'not told'],
+    [
+      'of another site, without an origin',
+      { 'sec-fetch-site': 'cross-site', host: 'site.example' },
+      'not told',
+    ],
+    ['of an origin that is null', { origin: 'null', host: 'site.example' }, 'null'],
+    ['of another host', { origin: 'https://evil.example', host: 'site.example' }, 'https://evil.example'],
+    [
+      'of another port',
+      { origin: 'https://site.example:8443', host: 'site.example' },
+      'https://site.example:8443',
+    ],
+    [
+      'of a host that begins like ours',
+      { origin: 'https://site.example.evil.example', host: 'site.example' },
+      'https://site.example.evil.example',
+    ],
+    [
+      'of an origin with a path',
+      { origin: 'https://site.example/', host: 'site.example' },
+      'https://site.example/',
+    ],
+    [
+      'of an extension',
+      { origin: 'chrome-extension://site.example', host: 'site.example' },
+      'chrome-extension://site.example',
+    ],
+    ['of an empty origin', { origin: '', host: 'site.example' }, ''],
+    ['to no host', { origin: 'https://site.example' }, 'https://site.example'],
+  ])('%s is refused, and the refusal names the origin to add', (_, headers, name) => {
+    const refusal = attempt(() => checkOrigin(headers, NOBODY))
+    expect(refusal).toMatchObject({ code: 'origin-foreign', causes: [`Its origin is ${name}.`] })
+  })
+
+  it.each<[string, IncomingHttpHeaders]>([
+    ['same-site', { 'sec-fetch-site': 'same-site', origin: 'https://friend.example', host: 'site.example' }],
+    [
+      'cross-site',
+      { 'sec-fetch-site': 'cross-site', origin: 'https://friend.example', host: 'site.example' },
+    ],
+    ['where the browser says nothing', { origin: 'https://friend.example', host: 'site.example' }],
+  ])('of an allowed foreign origin is taken: %s', (_, headers) => {
+    expect(corsHeaders(checkOrigin(headers, FRIENDS))).toEqual({
+      'access-control-allow-origin': 'https://friend.example',
+      'access-control-expose-headers': 'x-sentry-error, x-sentry-rate-limits, retry-after',
+      vary: 'origin',
+    })
+  })
+
+  it('of the origin null is taken where that is allowed', () => {
+    expect(checkOrigin({ 'sec-fetch-site': 'cross-site', origin: 'null' }, FRIENDS)).toEqual({
+      foreign: 'null',
+    })
+  })
+
+  it.each([
+    'http://friend.example',
+    'https://friend.example:8443',
+    'https://www.friend.example',
+    'https://friend.example.evil.example',
+  ])('of %s is not of the friend it looks like', (origin) => {
+    expect(() => checkOrigin({ origin, host: 'site.example' }, FRIENDS)).toThrow(Rejection)
+  })
+
+  it('of an endless origin is refused in few words', () => {
+    const refusal = attempt(() => checkOrigin({ origin: `https://${'x'.repeat(10_000)}`, host: 'a' }, NOBODY))
+    expect(JSON.stringify(refusal).length).toBeLessThan(400)
+  })
+})

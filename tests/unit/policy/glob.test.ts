@@ -1,0 +1,72 @@
+/** Globs match as Relay's do. */
+
+import { describe, expect, it } from 'vitest'
+import { compileGlobs } from '../../../tunnel/src/policy/glob.ts'
+
+const matches = (glob: string, text: string) => compileGlobs([glob])?.(text)
+
+describe('A glob', () => {
+  it.each([
+    ['plain', 'plain'],
+    ['Plain', 'pLAIN'],
+    ['*', ''],
+    ['*', 'any\nthing'],
+    ['a*', 'a'],
+    ['a*c', 'abbc'],
+    ['*/health', 'GET /api/health'],
+    ['a?c', 'abc'],
+    ['a?c', 'a\nc'],
+    ['[abc]x', 'bx'],
+    ['[a-c]x', 'bx'],
+    ['[!abc]x', 'dx'],
+    ['{one,two}!', 'two!'],
+    ['v{1,2}.*', 'v2.3.4'],
+    ['{a*,b?}c', 'azzc'],
+    ['\\*', '*'],
+    ['\\{a\\}', '{a}'],
+    ['a.b', 'a.b'],
+    ['(a|b)+$^', '(a|b)+$^'],
+    ['[_health', '[_health'],
+    ['{half', '{half'],
+    [
+      '*Uncaught *: ChunkLoadError: Loading chunk *',
+      'x Uncaught (in promise): ChunkLoadError: Loading chunk 7',
+    ],
+    ['**', 'anything'],
+    ['ünï*', 'ÜNÏcode'],
+  ])('%j matches %j', (glob, text) => {
+    expect(matches(glob, text)).toBe(true)
+  })
+
+  it.each([
+    ['plain', 'plainly'],
+    ['plain', 'so plain'],
+    ['', 'x'],
+    ['a?c', 'ac'],
+    ['a?c', 'abbc'],
+    ['[abc]x', 'dx'],
+    ['[!abc]x', 'ax'],
+    ['{one,two}', 'three'],
+    ['{one,two}', 'one,two'],
+    ['\\*', 'a'],
+    ['a.b', 'axb'],
+    ['[^a]', 'b'],
+  ])('%j does not match %j', (glob, text) => {
+    expect(matches(glob, text)).toBe(false)
+  })
+
+  it('of several matches when one of them does, from end to end', () => {
+    const globs = compileGlobs(['a*', '*z'])
+    expect(['apple', 'fizz', 'middle'].map((text) => globs?.(text))).toEqual([true, true, false])
+    expect(compileGlobs(['a', 'b'])?.('ab')).toBe(false)
+  })
+
+  it('is none where there are none', () => {
+    expect(compileGlobs([])).toBeUndefined()
+  })
+
+  it('takes no longer for a text that was made to slow it down', { timeout: 2_000 }, () => {
+    const glob = compileGlobs(['*Uncaught *: ChunkLoadError: Loading chunk *'])
+    expect(glob?.('Uncaught '.repeat(100_000))).toBe(false)
+  })
+})

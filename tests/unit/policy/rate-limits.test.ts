@@ -1,0 +1,110 @@
+/** How Sentry asks to hold back, read by the rules that every SDK follows. */
+
+import { describe, expect, it } from 'vitest'
+import { type AskedBy, formatRateLimits, readRateLimits } from '../../../tunnel/src/policy/rate-limits.ts'
+
+const NOW = Date.parse('2026-06-01T12:00:00Z')
+const DAY = 86_400
+
+const read = (asked: Partial<AskedBy>) =>
+  readRateLimits({ status: 200, rateLimits: undefined, retryAfter: undefined, ...asked }, NOW)
+
+describe('X-Sentry-Rate-Limits', () => {
+  it.each<[string, string, ReturnType<typeof read>]>([
+    ['names a category', '60:error:key', [{ seconds: 60, categories: ['error'] }]],
+    [
+      'names several',
+      '60:error;transaction:organization',
+      [{ seconds: 60, categories: ['error', 'transaction'] }],
+    ],
+    [
+      'lists several limits',
+      '60:error:key, 2700:session:organization',
+      [
+        { seconds: 60, categories: ['error'] },
+        { seconds: 2700, categories: ['session'] },
+      ],
+    ],
+    ['names none, which means all', '60::organization', [{ seconds: 60, categories: [] }]],
+    ['holds the seconds alone, which means all', '60', [{ seconds: 60, categories: [] }]],
+    [
+      'has a reason and more fields',
+      '60:error:key:quota::more:fields',
+      [{ seconds: 60, categories: ['error'] }],
+    ],
+    ['has an unknown scope', '60:error:galaxy', [{ seconds: 60, categories: ['error'] }]],
+    ['holds blanks', ' 60 : error ; session : key ', [{ seconds: 60, categories: ['error', 'session'] }]],
+    ['names some unknown categories', '60:error;shoes:key', [{ seconds: 60, categories: ['error'] }]],
+    ['names unknown categories only', '60:shoes;socks:key', []],
+    ['names the categories of an object’s parents', '60:constructor;__proto__:key', []],
+    ['has a fraction of a second', '0.1:error:key', [{ seconds: 1, categories: ['error'] }]],
+    ['has seconds and a fraction', '2.5:error:key', [{ seconds: 3, categories: ['error'] }]],
+    ['says none any more', '0:error:key', [{ seconds: 0, categories: ['error'] }]],
+    ['goes back in time', '-5:error:key', [{ seconds: 0, categories: ['error'] }]],
+    ['has no number: a minute', 'soon:error:key', [{ seconds: 60, categories: ['error'] }]],
+    ['never ends: a minute', 'Infinity:error:key', [{ seconds: 60, categories: ['error'] }]],
+    ['lasts for years: a day', '999999999:error:key', [{ seconds: DAY, categories: ['error'] }]],
+    ['has gaps', ', ,60:error:key,,', [{ seconds: 60, categories: ['error'] }]],
+    ['is empty', '', []],
+    ['limits metrics', '60:metric_bucket:key', [{ seconds: 60, categories: ['metric_bucket'] }]],
+    [
+      'limits metrics of our namespace',
+      '60:metric_bucket:key:quota:spans;custom',
+      [{ seconds: 60, categories: ['metric_bucket'] }],
+    ],
+    ['limits metrics of other namespaces', '60:metric_bucket:key:quota:spans', []],
+    [
+      'limits errors beside metrics of other namespaces',
+      '60:metric_bucket;error:key:quota:spans',
+      [{ seconds: 60, categories: ['error'] }],
+    ],
+  ])('that %s', (_, rateLimits, expected) => {
+    expect(read({ rateLimits })).toEqual(expected)
+    expect(read({ status: 429, rateLimits })).toEqual(expected)
+  })
+
+  it('speaks alone: Retry-After beside it says nothing', () => {
+    const both = { status: 429, rateLimits: '60:error:key', retryAfter: '900' }
+    expect(read(both)).toEqual([{ seconds: 60, categories: ['error'] }])
+    expect(read({ ...both, rateLimits: '60:shoes:key' })).toEqual([])
+  })
+})
+
+describe('Retry-After', () => {
+  it.each([
+    ['seconds', '120', 120],
+    ['a part of a second', '0.5', 1],
+    ['a date', 'Mon, 01 Jun 2026 12:00:30 GMT', 30],
+    ['a date gone by', 'Mon, 01 Jun 2026 11:00:00 GMT', 0],
+    ['nothing that can be read: a minute', 'later', 60],
+    ['a year: a day', '31536000', DAY],
+  ])('of a 429 holds %s, for everything', (_, retryAfter, seconds) => {
+    expect(read({ status: 429, retryAfter })).toEqual([{ seconds, categories: [] }])
+  })
+
+  it.each([200, 202, 400, 413])('says nothing on a %i', (status) => {
+    expect(read({ status, retryAfter: '120' })).toEqual([])
+  })
+})
+
+describe('An answer with neither', () => {
+  it('holds everything back for a minute when it is a 429', () => {
+    expect(read({ status: 429 })).toEqual([{ seconds: 60, categories: [] }])
+  })
+
+  it('asks for nothing otherwise', () => {
+    expect(read({ status: 200 })).toEqual([])
+  })
+})
+
+describe('The header we write', () => {
+  it('is in Relay’s form, of scope key, and is read back as it was', () => {
+    const limits = [
+      { seconds: 60, categories: ['error', 'attachment'] },
+      { seconds: 10, categories: ['replay'] },
+    ]
+    const header = formatRateLimits(limits, 'tunnel')
+    expect(header).toBe('60:error;attachment:key:tunnel, 10:replay:key:tunnel')
+    expect(read({ rateLimits: header })).toEqual(limits)
+  })
+})

@@ -1,0 +1,215 @@
+/** Our own limits: how much one address and one project may send, and what is given up first. */
+
+import { beforeEach, describe, expect, it } from 'vitest'
+import { createThrottle, type Throttle, type ThrottleSettings } from '../../../tunnel/src/policy/throttle.ts'
+import { envelopeWith, typesOf } from '../../support/read-envelope.ts'
+
+const VISITOR = '203.0.113.7'
+const PROJECT = 'sentry.example/1'
+const SETTINGS: ThrottleSettings = {
+  addressRate: 1,
+  addressBurst: 100,
+  addressBytes: 0,
+  projectRate: 0,
+  projectBurst: 100,
+}
+
+/** From the least important to the most; those in one line go together. */
+const ORDER = [
+  ['replay_event', 'replay_recording', 'replay_video'],
+  ['profile', 'profile_chunk'],
+  ['transaction', 'span'],
+  ['log', 'trace_metric', 'statsd'],
+  ['session', 'sessions'],
+  ['event', 'feedback', 'user_report', 'check_in', 'raw_security'],
+]
+
+describe('The throttle', () => {
+  let time: number
+  let throttle: Throttle
+
+  const set = (settings: Partial<ThrottleSettings>) => {
+    throttle = createThrottle({ ...SETTINGS, ...settings }, () => time)
+  }
+
+  beforeEach(() => {
+    time = 5_000
+    set({})
+  })
+
+  const shed = (types: string[] = ['event'], address: string | undefined = VISITOR, bytes = 100) =>
+    typesOf(throttle.shed(throttle.charge(address, bytes, 'shop.example'), PROJECT, envelopeWith(...types)))
+
+  /** Sends errors until the bucket has `left` of its hundred. */
+  const drainTo = (left: number) => {
+    for (let i = 0; i < 100 - left; i++) shed()
+  }
+
+  it('lets everything through while the bucket is more than half full', () => {
+    for (let i = 0; i < 50; i++) expect(shed(ORDER.flat())).toEqual([])
+  })
+
+  it.each([
+    [50, []],
+    [49, ORDER.slice(0, 1)],
+    [39, ORDER.slice(0, 2)],
+    [29, ORDER.slice(0, 3)],
+    [19, ORDER.slice(0, 4)],
+    [9, ORDER.slice(0, 5)],
+    [0, ORDER.slice(0, 5)],
+  ])(
+    'gives up replays, profiles, transactions, logs and sessions in this order: with %i of a hundred left, %j',
+    (left, gone) => {
+      drainTo(left + 1)
+      expect(shed(ORDER.flat())).toEqual(gone.flat())
+    },
+  )
+
+  it('gives up errors, feedback and check-ins only when nothing is left', () => {
+    drainTo(0)
+    for (const type of ORDER.flat()) expect(shed([type])).toEqual([type])
+  })
+
+  it('gives up dependants with what they hang on', () => {
+    drainTo(20)
+    expect(shed(['transaction', 'attachment', 'session'])).toEqual(['transaction', 'attachment'])
+  })
+
+  it('fills again with time, and never beyond its size', () => {
+    drainTo(0)
+    expect(shed()).toEqual(['event'])
+    time += 1_000
+    expect(shed()).toEqual([])
+    expect(shed()).toEqual(['event'])
+    time += 1_000_000
+    for (let i = 0; i < 100; i++) expect(shed()).toEqual([])
+    expect(shed()).toEqual(['event'])
+  })
+
+  it('keeps one bucket for each address', () => {
+    drainTo(0)
+    expect(shed(['event'], '203.0.113.8')).toEqual([])
+    expect(shed()).toEqual(['event'])
+  })
+
+  it('takes a whole /64 of IPv6 as one subscriber', () => {
+    set({ addressBurst: 1 })
+    expect(shed(['event'], '2001:db8:1:2::1')).toEqual([])
+    expect(shed(['event'], '2001:db8:1:2:ffff::9')).toEqual(['event'])
+    expect(shed(['event'], '2001:db8:1:2:a:b:c:d')).toEqual(['event'])
+    expect(shed(['event'], '2001:db8:1:3::1')).toEqual([])
+    expect(shed(['event'], '2001:db8::1')).toEqual([])
+    expect(shed(['event'], '2001:db8:0:0:1::')).toEqual(['event'])
+  })
+
+  it('remembers 50,000 addresses at most, and forgets the ones seen longest ago', () => {
+    set({ addressBurst: 1 })
+    const address = (i: number) => `${200 + (i >> 16)}.${(i >> 8) & 255}.${i & 255}.1`
+    for (let i = 0; i < 50_000; i++) shed(['event'], address(i))
+    expect(throttle.addresses()).toBe(50_000)
+    expect(shed(['event'], address(0))).toEqual(['event']) // seen again just now
+    for (let i = 50_000; i < 60_000; i++) shed(['event'], address(i))
+    expect(throttle.addresses()).toBeLessThanOrEqual(50_000)
+    expect(shed(['event'], address(0))).toEqual(['event'])
+    expect(shed(['event'], address(1))).toEqual([])
+  })
+
+  it.each([
+    '10.1.2.3',
+    '127.0.0.1',
+    '172.16.0.1',
+    '172.31.255.1',
+    '192.168.1.1',
+    '169.254.1.1',
+    '::1',
+    'fd00::1',
+    'fe80::1',
+  ])('does not limit %s, and tells that it looks like a proxy', (address) => {
+    set({ addressBurst: 1 })
+    for (let i = 0; i < 5; i++) expect(shed(['event'], address)).toEqual([])
+    expect(throttle.addresses()).toBe(0)
+    expect(throttle.proxyAddress()).toBe(address)
+  })
+
+  it.each(['172.15.0.1', '172.32.0.1', '11.0.0.1', '192.169.0.1', '2001:db8::1', '8.8.8.8'])(
+    'does not take %s for a proxy',
+    (address) => {
+      set({ addressBurst: 1 })
+      expect([shed(['event'], address), shed(['event'], address)]).toEqual([[], ['event']])
+      expect(throttle.proxyAddress()).toBeUndefined()
+    },
+  )
+
+  it('does not limit whom nobody has told the address of', () => {
+    set({ addressBurst: 1 })
+    for (let i = 0; i < 5; i++)
+      expect(typesOf(throttle.shed(throttle.charge(undefined, 1), PROJECT, envelopeWith('event')))).toEqual(
+        [],
+      )
+    expect(throttle.proxyAddress()).toBeUndefined()
+  })
+
+  it('is off for addresses at rates of 0', () => {
+    set({ addressRate: 0, addressBytes: 0, addressBurst: 1 })
+    for (let i = 0; i < 5; i++) expect(shed(['replay_event'])).toEqual([])
+    expect(throttle.addresses()).toBe(0)
+  })
+
+  it('limits the bytes of an address too: ten seconds’ worth at once', () => {
+    set({ addressBytes: 1_000 })
+    expect(shed(['event'], VISITOR, 10_000)).toEqual([])
+    expect(shed(['event'], VISITOR, 1)).toEqual(['event'])
+    expect(shed(['event'], '203.0.113.8', 1)).toEqual([])
+    time += 1_000
+    expect(shed(['event'], VISITOR, 1)).toEqual([])
+  })
+
+  it('limits bytes by themselves, without a limit on envelopes', () => {
+    set({ addressRate: 0, addressBytes: 1_000 })
+    expect(shed(['event'], VISITOR, 15_000)).toEqual([])
+    expect(shed(['event'], VISITOR, 1)).toEqual(['event'])
+  })
+
+  it('lets one large envelope overdraw, and has it paid back', () => {
+    set({ addressBytes: 1_000 })
+    expect(shed(['event'], VISITOR, 15_000)).toEqual([])
+    time += 5_000
+    expect(shed(['event'], VISITOR, 1)).toEqual(['event'])
+    time += 1_000
+    expect(shed(['event'], VISITOR, 1)).toEqual([])
+  })
+
+  it('charges what a body holds unpacked, and lets an address overdraw its limit by one body', () => {
+    set({ addressRate: 0, addressBytes: 1_000 })
+    expect(throttle.charge(VISITOR, 100)).toBeGreaterThan(0)
+    expect(throttle.chargeUnpacked(VISITOR, 15_000, 10_000)).toBe(true)
+    expect(throttle.charge(VISITOR, 1)).toBe(-1)
+    expect(throttle.chargeUnpacked(VISITOR, 15_000, 10_000)).toBe(false)
+    expect(throttle.chargeUnpacked('203.0.113.8', 5_000, 10_000)).toBe(true)
+    expect(throttle.chargeUnpacked('10.0.0.1', 1_000_000, 10_000)).toBe(true)
+  })
+
+  it('limits a project over all addresses, each project by itself', () => {
+    set({ addressRate: 0, projectRate: 1, projectBurst: 2 })
+    expect(shed(['event'], '203.0.113.1')).toEqual([])
+    expect(shed(['event'], '203.0.113.2')).toEqual([])
+    expect(shed(['event'], '203.0.113.3')).toEqual(['event'])
+    expect(
+      typesOf(throttle.shed(throttle.charge(VISITOR, 1), 'sentry.example/2', envelopeWith('event'))),
+    ).toEqual([])
+    time += 1_000
+    expect(shed(['event'], '203.0.113.3')).toEqual([])
+  })
+
+  it('of a project gives up in the same order', () => {
+    set({ addressRate: 0, projectRate: 1 })
+    drainTo(30)
+    expect(shed(['replay_event', 'transaction', 'log', 'event'])).toEqual(['replay_event', 'transaction'])
+  })
+
+  it('lets an address over its own limit not spend what the project has', () => {
+    set({ addressBurst: 1, projectRate: 1, projectBurst: 3 })
+    for (let i = 0; i < 10; i++) shed(['event'], '203.0.113.1')
+    expect(shed(['event'], '203.0.113.2')).toEqual([])
+  })
+})

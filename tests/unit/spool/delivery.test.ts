@@ -1,0 +1,453 @@
+/** How what waits gets to Sentry: patiently, in its turn, and to one end. Time is the test's own. */
+
+import { Readable } from 'node:stream'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createMemory } from '../../../tunnel/src/body/memory-budget.ts'
+import type { Pieces } from '../../../tunnel/src/body/receive.ts'
+import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import { createClientReports } from '../../../tunnel/src/policy/client-reports.ts'
+import { createLimits, type Limits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { createProjects, type Project } from '../../../tunnel/src/projects.ts'
+import { createDeliverer, type Deliverer } from '../../../tunnel/src/spool/delivery.ts'
+import { createEnds } from '../../../tunnel/src/spool/final-outcomes.ts'
+import type { Lease, Waiting } from '../../../tunnel/src/spool/spool.ts'
+import { createBreaker } from '../../../tunnel/src/upstream/breaker.ts'
+import type { Upstreams } from '../../../tunnel/src/upstream/client.ts'
+import { type Delivery, UNREADABLE } from '../../../tunnel/src/upstream/request.ts'
+import { envelopeOf } from '../../support/envelopes.ts'
+import { parseEnvelope } from '../../support/sentry/received-request.ts'
+import { inOne, OTHER_PROJECT, PROJECT, waitingOf } from '../../support/spool/entries.ts'
+import { createMemorySpool, type MemorySpool } from '../../support/spool/memory-spool.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const MAX_AGE = 60 * MINUTE
+const OVER_THE_TICK = 200 // the deliverer looks every 100 ms
+
+type Attempt = { at: number; body: Buffer; headers: string[]; project: string }
+type End = { key: string; end: string; status: number | undefined }
+
+describe('The deliverer', () => {
+  let spool: MemorySpool
+  let deliverer: Deliverer
+  let limits: Limits
+  let attempts: Attempt[]
+  let ends: End[]
+  let faults: unknown[]
+  let answer: (attempt: Attempt) => Delivery | Promise<Delivery>
+  let isOpen: () => boolean
+  let mayProbe: () => boolean
+  let spendProbe: () => void
+  let random: number
+
+  const projects = createProjects([PROJECT, OTHER_PROJECT].flatMap((text) => parseDsn(text) ?? []))
+
+  beforeEach(() => {
+    vi.useFakeTimers({ now: Date.UTC(2026, 7, 14, 12) })
+    spool = createMemorySpool(Date.now)
+    limits = createLimits(Date.now)
+    attempts = []
+    ends = []
+    faults = []
+    answer = () => answered(200)
+    isOpen = () => false
+    mayProbe = () => false
+    spendProbe = () => {}
+    random = 1
+    deliverer = createDeliverer({
+      ...{ spool, projects, limits, upstreams: upstreams(), maxAgeMs: MAX_AGE },
+      memory: createMemory(64 * 1024 * 1024, 0),
+      ...{ now: Date.now, clock: () => performance.now(), random: () => random },
+    })
+  })
+
+  afterEach(async () => {
+    const stopped = deliverer.stop()
+    await vi.runAllTimersAsync()
+    await stopped
+    vi.useRealTimers()
+    expect(faults).toEqual([])
+  })
+
+  /** Answers as the test says; limits are learned as from any answer. */
+  function upstreams(): Upstreams {
+    const probe: Upstreams['probe'] = (project, parcel, headers) => {
+      const attempt = { at: Date.now(), body: bytesOf(parcel.content()), headers, project: project.key }
+      attempts.push(attempt)
+      const final = Promise.resolve(answer(attempt)).then((delivery) => learn(project, delivery))
+      return { soon: final, final }
+    }
+    const state = () => []
+    return {
+      post: probe,
+      probe,
+      attemptMs: () => 10 * SECOND,
+      isOpen: () => isOpen(),
+      mayProbe: () => mayProbe(),
+      spendProbe: () => spendProbe(),
+      state,
+      close: async () => {},
+    }
+  }
+
+  function learn(project: Project, delivery: Delivery): Delivery {
+    if (delivery.kind === 'answered') limits.learn(project, delivery.reply)
+    return delivery
+  }
+
+  const start = () =>
+    deliverer.start({
+      onEnd: ({ key }, end, status) => ends.push({ key, end, status }),
+      onFault: (error) => faults.push(error),
+    })
+  const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
+  /** Milliseconds between the attempts. */
+  const gaps = () => attempts.slice(1).map(({ at }, i) => at - (attempts[i]?.at ?? 0))
+
+  it('brings what waits, byte by byte but for its sent_at, with the headers of its sender', async () => {
+    const sent = '2026-08-14T11:59:58.000Z'
+    const body = (sentAt: string) =>
+      envelopeOf({ sent_at: sentAt }, [{ header: { type: 'x' }, payload: '\0\xff' }])
+    const waiting = await spool.add(body(sent))
+    await pass(10 * MINUTE)
+    start()
+    await pass(SECOND)
+    expect(attempts).toHaveLength(1)
+    const late = (attempts[0]?.at ?? 0) - waiting.received
+    expect(attempts[0]?.body).toEqual(body(new Date(Date.parse(sent) + late).toISOString()))
+    expect(attempts[0]?.headers).toEqual(waiting.headers)
+    expect(ends).toEqual([{ key: waiting.key, end: 'delivered', status: 200 }])
+    expect(spool.waiting()).toEqual([])
+  })
+
+  it.each([400, 403, 413])(
+    'settles one that Sentry declines with %i, and does not try it again',
+    async (status) => {
+      answer = () => answered(status)
+      const { key } = await spool.add()
+      start()
+      await pass(MINUTE)
+      expect(attempts).toHaveLength(1)
+      expect(ends).toEqual([{ key, end: 'declined', status }])
+      expect(spool.waiting()).toEqual([])
+    },
+  )
+
+  it.each([
+    ['at most', 1, [2, 4, 8, 10, 10]],
+    ['at least half of that', 0, [1, 2, 4, 5, 5]],
+  ])('tries again after %s a second, doubled each time, up to ten', async (_, at, seconds) => {
+    random = at
+    answer = () => undecided(503)
+    await spool.add()
+    start()
+    await pass(2 * MINUTE)
+    for (const [i, second] of seconds.entries()) {
+      expect(gaps()[i]).toBeGreaterThanOrEqual(second * SECOND)
+      expect(gaps()[i]).toBeLessThanOrEqual(second * SECOND + OVER_THE_TICK)
+    }
+  })
+
+  it('waits as long as the Retry-After of a 503 asks for', async () => {
+    answer = () => ({ ...undecided(503), retryAfterMs: 45 * SECOND })
+    await spool.add()
+    start()
+    await pass(40 * SECOND)
+    expect(attempts).toHaveLength(1)
+    await pass(10 * SECOND)
+    expect(attempts).toHaveLength(2)
+  })
+
+  it('tries one that Sentry answers 500 eight times, and not for a day', async () => {
+    answer = () => undecided(500)
+    const { key } = await spool.add()
+    start()
+    await pass(30 * MINUTE)
+    expect(attempts).toHaveLength(8)
+    expect(ends).toEqual([{ key, end: 'declined', status: 500 }])
+  })
+
+  it.each([502, 503, undefined])(
+    'tries one that is answered %s for as long as it may wait',
+    async (status) => {
+      answer = () => undecided(status)
+      const { key } = await spool.add()
+      start()
+      await pass(MAX_AGE - MINUTE)
+      expect(attempts.length).toBeGreaterThan(300)
+      expect(ends).toEqual([])
+      await pass(2 * MINUTE)
+      expect(ends).toEqual([{ key, end: 'expired', status: undefined }])
+      const tried = attempts.length
+      await pass(MINUTE)
+      expect(attempts).toHaveLength(tried)
+    },
+  )
+
+  it('holds what Sentry has limited back until the limit ends, and brings the rest meanwhile', async () => {
+    const limited = answered(429, '60:error:key')
+    answer = ({ body }) => (body.includes('error') ? limited : answered(200))
+    for (const i of [1, 2, 3]) await spool.add(Buffer.from(`error ${i}`))
+    const [first] = spool.waiting()
+    start()
+    await pass(100)
+    const tried = attempts.length // those that were under way with the first
+    for (const i of [1, 2, 3]) await spool.add(Buffer.from(`session ${i}`), { category: 'session' })
+    await pass(58 * SECOND)
+    expect(attempts.slice(tried).map(({ body }) => String(body))).toEqual([
+      'session 1',
+      'session 2',
+      'session 3',
+    ])
+    answer = () => answered(200)
+    await pass(5 * SECOND)
+    expect(attempts.map(({ body }) => String(body)).filter((body) => body === 'error 1')).toHaveLength(2)
+    expect(ends).toContainEqual({ key: first?.key, end: 'delivered', status: 200 })
+    expect(spool.waiting()).toEqual([])
+  })
+
+  it('goes on for one project while another of the same Sentry is limited', async () => {
+    answer = ({ project }) => (project === PROJECT ? answered(429, '3600::key') : answered(200))
+    await spool.add()
+    start()
+    await pass(SECOND)
+    const other = await spool.add(undefined, { project: OTHER_PROJECT })
+    await pass(SECOND)
+    expect(ends).toEqual([{ key: other.key, end: 'delivered', status: 200 }])
+    await pass(30 * MINUTE)
+    expect(attempts.filter(({ project }) => project === PROJECT)).toHaveLength(1)
+  })
+
+  it('begins with few and doubles while the answers are good', async () => {
+    for (let i = 0; i < 500; i++) await spool.add()
+    start()
+    await pass(SECOND)
+    const first = attempts.length
+    expect(first).toBeGreaterThan(10)
+    expect(first).toBeLessThan(45)
+    await pass(6 * SECOND)
+    expect(ends).toHaveLength(500)
+  })
+
+  it('goes no slower for what cannot be read, which says nothing of Sentry', async () => {
+    for (let i = 0; i < 500; i++) await spool.add()
+    answer = () => (attempts.length % 5 === 0 ? { ...undecided(undefined), why: UNREADABLE } : answered(200))
+    start()
+    await pass(15 * SECOND)
+    expect(ends.length).toBeGreaterThan(450) // 300 at the pace of the beginning
+  })
+
+  it('has no more than 64 attempts under way', async () => {
+    const gates: (() => void)[] = []
+    for (let i = 0; i < 300; i++) await spool.add()
+    start()
+    await pass(2 * SECOND)
+    answer = () => new Promise((resolve) => gates.push(() => resolve(answered(200))))
+    await pass(MINUTE / 4)
+    expect(gates.length).toBeGreaterThan(32)
+    expect(gates.length).toBeLessThanOrEqual(64)
+    answer = () => answered(200)
+    for (const open of gates) open()
+    await pass(MINUTE)
+    expect(spool.waiting()).toEqual([])
+  })
+
+  it('asks a Sentry that is away once in five seconds, and at once brings all when it is back', async () => {
+    const breaker = createBreaker(() => performance.now())
+    for (let i = 0; i < 5; i++) breaker.note('failed')
+    isOpen = breaker.isOpen
+    mayProbe = breaker.mayProbe
+    spendProbe = breaker.spendProbe
+    answer = () => undecided(undefined)
+    for (let i = 0; i < 20; i++) await spool.add()
+    start()
+    await pass(30 * SECOND)
+    expect(attempts.length).toBeGreaterThanOrEqual(5)
+    for (const gap of gaps()) expect(gap).toBeGreaterThanOrEqual(5 * SECOND)
+    answer = () => {
+      breaker.note('prompt')
+      return answered(200)
+    }
+    await pass(15 * SECOND)
+    expect(spool.waiting()).toEqual([])
+  })
+
+  it('tells Sentry in a client report what it had to give up, and nobody twice', async () => {
+    const posted: Buffer[] = []
+    const reports = createClientReports(async (_, envelope) => posted.push(envelope) > 0, Date.now)
+    const receipts = { end: (end: unknown) => told.push(end) } as never
+    const told: unknown[] = []
+    const onEnd = createEnds({ projects, receipts, reports, replica: 'r1', now: Date.now })
+    answer = () => undecided(undefined)
+    for (const category of ['error', 'error', 'replay', '']) await spool.add(undefined, { category })
+    deliverer.start({ onEnd, onFault: (error) => faults.push(error) })
+    await pass(MAX_AGE + 2 * MINUTE)
+    await reports.flush()
+    await reports.flush()
+    expect(posted).toHaveLength(1)
+    const [item] = parseEnvelope(posted[0] ?? Buffer.alloc(0)).items
+    expect(item?.header).toMatchObject({ type: 'client_report' })
+    expect(JSON.parse(String(item?.payload)).discarded_events).toEqual([
+      { reason: 'cache_overflow', category: 'error', quantity: 2 },
+      { reason: 'cache_overflow', category: 'replay', quantity: 1 },
+    ])
+    expect(told).toHaveLength(4)
+    expect(told[0]).toMatchObject({ end: 'expired', project: 'sentry.example/456', replica: 'r1' })
+  })
+
+  it('tells what made room for another as expired', async () => {
+    const victim = await waitingOf(Buffer.from('x'))
+    start()
+    deliverer.evicted(victim)
+    expect(ends).toEqual([{ key: victim.key, end: 'expired', status: undefined }])
+  })
+
+  describe('follows an attempt that was late for its sender: it', () => {
+    const follow = async (delivery: Delivery, parts: Partial<Waiting> = {}) => {
+      const body = Buffer.from('late')
+      const waiting = await waitingOf(body, { received: Date.now(), ...parts })
+      const result = await spool.put(waiting, inOne(body), 30 * SECOND)
+      const [project] = projects.all
+      if (result.kind !== 'stored' || !project) throw new Error('not stored')
+      start()
+      deliverer.follow(
+        result.lease,
+        project,
+        wait(5 * SECOND).then(() => learn(project, delivery)),
+      )
+      return waiting.key
+    }
+
+    it('settles the envelope by its answer, and does not send it again', async () => {
+      const key = await follow(answered(200))
+      await pass(MINUTE)
+      expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
+      expect(attempts).toEqual([])
+    })
+
+    it('leaves it to be tried again when there is none', async () => {
+      const key = await follow(undecided(undefined))
+      await pass(4 * SECOND)
+      expect(attempts).toEqual([])
+      await pass(4 * SECOND)
+      expect(attempts).toHaveLength(1)
+      expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
+    })
+  })
+
+  it('tells of a body that cannot be read, goes on with the others, and tries it again when its lease has ended', async () => {
+    const { key } = await spool.add()
+    const other = await spool.add()
+    spool.unreadable.add(key)
+    start()
+    await pass(5 * SECOND)
+    expect(ends.map((end) => end.key)).toEqual([other.key])
+    expect(faults.splice(0)).toEqual([new Error('it cannot be read')])
+    spool.unreadable.clear()
+    await pass(MINUTE)
+    expect(ends.map((end) => end.key)).toEqual([other.key, key])
+  })
+
+  it('finds no fault in one that is purged before it could be read', async () => {
+    await spool.add()
+    const { read } = spool
+    spool.read = async (lease) => {
+      await spool.finish(lease as Lease)
+      return read(lease)
+    }
+    start()
+    await pass(5 * SECOND)
+    expect(spool.waiting()).toEqual([])
+    expect(attempts).toEqual([]) // and no fault was told
+  })
+
+  it('tells the end of one that it has removed, though the spool could not say so', async () => {
+    const { key } = await spool.add()
+    const { finish } = spool
+    spool.finish = async (lease) => {
+      await finish(lease)
+      throw new Error('the answer was lost')
+    }
+    start()
+    await pass(5 * SECOND)
+    expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
+  })
+
+  it('tells of one that it could not remove, and its end when it could', async () => {
+    const { key } = await spool.add()
+    const { finish } = spool
+    spool.finish = () => Promise.reject(new Error('the disk fails'))
+    start()
+    await pass(5 * SECOND)
+    expect(faults.splice(0)).toEqual([new Error('the disk fails')])
+    expect(ends).toEqual([])
+    spool.finish = finish
+    await pass(MINUTE)
+    expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
+  })
+
+  it('tells one end of an envelope that expires while it is under way, however that goes', async () => {
+    const { key } = await spool.add()
+    await pass(MAX_AGE - 5 * SECOND)
+    answer = () => wait(20 * SECOND).then(() => answered(200))
+    start()
+    await pass(MINUTE)
+    expect(ends).toHaveLength(1)
+    expect(ends[0]?.key).toBe(key)
+  })
+
+  it('does not burn a probe of a Sentry that is away while nothing is due', async () => {
+    const breaker = createBreaker(() => performance.now())
+    for (let i = 0; i < 5; i++) breaker.note('failed')
+    isOpen = breaker.isOpen
+    mayProbe = breaker.mayProbe
+    spendProbe = breaker.spendProbe
+    start()
+    await pass(11 * SECOND) // twice nobody was there to probe with
+    await spool.add()
+    await pass(SECOND)
+    expect(attempts).toHaveLength(1)
+  })
+
+  it('stops when what is under way has come to something, and takes nothing more', async () => {
+    answer = () => wait(3 * SECOND).then(() => answered(200))
+    const { key } = await spool.add()
+    start()
+    await pass(SECOND)
+    let stopped = false
+    const stopping = deliverer.stop().then(() => {
+      stopped = true
+    })
+    await spool.add()
+    await pass(SECOND)
+    expect(stopped).toBe(false)
+    await pass(2 * SECOND)
+    await stopping
+    expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
+    expect(attempts).toHaveLength(1)
+    const takes = spool.takes
+    await pass(MINUTE)
+    expect(spool.takes).toBe(takes)
+  })
+})
+
+function answered(status: number, rateLimits?: string): Delivery {
+  const body = Buffer.from('{}')
+  return {
+    kind: 'answered',
+    reply: { status, body, contentType: 'application/json', retryAfter: undefined, rateLimits },
+  }
+}
+
+function undecided(status: number | undefined): Delivery & { kind: 'undecided' } {
+  return { kind: 'undecided', why: status ? `status-${status}` : 'ECONNREFUSED', status }
+}
+
+function wait(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+function bytesOf(content: Pieces | Readable): Buffer {
+  if (content instanceof Readable) throw new Error('not in memory')
+  return Buffer.concat(content)
+}

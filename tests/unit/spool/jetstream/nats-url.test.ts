@@ -1,0 +1,86 @@
+/** How `SPOOL_URL` names a NATS server, and what is said of one that does not. */
+
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { BadSettings, readConfig } from '../../../../tunnel/src/config/config.ts'
+import {
+  describeNats,
+  parseNatsCredentials,
+  parseNatsUrl,
+} from '../../../../tunnel/src/spool/jetstream/nats-url.ts'
+import { makeFolder } from '../../../support/temporary-folder.ts'
+
+const PLAIN = { tls: false, replicas: 1, credentials: undefined }
+
+describe('SPOOL_URL', () => {
+  it.each([
+    ['nats://nats', { ...PLAIN, servers: ['nats:4222'] }],
+    ['nats://a:4222,b:4223,[::1]/', { ...PLAIN, servers: ['a:4222', 'b:4223', '[::1]:4222'] }],
+    ['tls://a?replicas=3', { ...PLAIN, servers: ['a:4222'], tls: true, replicas: 3 }],
+    [
+      'nats://spool:p%40ss@a,b',
+      { ...PLAIN, servers: ['a:4222', 'b:4222'], credentials: { user: 'spool', pass: 'p@ss' } },
+    ],
+    ['nats://t0ken@a', { ...PLAIN, servers: ['a:4222'], credentials: { token: 't0ken' } }],
+  ])('names servers and credentials: %s', (url, address) => expect(parseNatsUrl(url)).toEqual(address))
+
+  it.each([
+    'nats://',
+    'nats://a:0',
+    'nats://a:99999',
+    'nats://a,,b',
+    'http://a',
+    'nats://a?replicas=2',
+    'nats://%@a',
+  ])('is refused when it is none: %s', (url) => expect(parseNatsUrl(url)).toBeUndefined())
+
+  it('is refused in words that tell no password', () => {
+    const refusal = problemsOf('nats://spool:secret@a:b:c')
+    expect(refusal).toMatch(
+      /^SPOOL_URL: "nats:\/\/…@a:b:c" is not a spool; write file:\/\/\/spool\/spool\.db /,
+    )
+  })
+
+  it('is shown without its credentials', () => {
+    const address = parseNatsUrl('tls://spool:secret@a,b?replicas=3')
+    expect(address && describeNats(address)).toBe('tls://a:4222,b:4222?replicas=3')
+  })
+})
+
+describe('SPOOL_CREDENTIALS_FILE', () => {
+  it.each([
+    ['culvert:s3:cr@t\n', { user: 'culvert', pass: 's3:cr@t' }],
+    ['culvert', undefined],
+    ['culvert:', undefined],
+    ['culvert:one\nculvert:two\n', undefined],
+  ])('holds one line user:password: %j', (text, credentials) =>
+    expect(parseNatsCredentials(text)).toEqual(credentials),
+  )
+
+  it('is refused in words that tell no password', async () => {
+    await using folder = await makeFolder()
+    const file = join(folder.path, 'credentials')
+    await writeFile(file, 'secret')
+    expect(problemsOf('nats://a', file)).toBe(
+      `SPOOL_CREDENTIALS_FILE: "${file}" does not hold credentials; write one line user:password`,
+    )
+    expect(problemsOf('nats://a', folder.path)).toMatch(/^SPOOL_CREDENTIALS_FILE: ".+" cannot be read; /)
+  })
+
+  it('may be missing, and is not read where SPOOL_URL has credentials or names a file', () => {
+    expect(problemsOf('nats://a', '/nowhere/credentials')).toBe('')
+    expect(problemsOf('nats://user:password@a', '/')).toBe('')
+    expect(problemsOf('file:///spool/spool.db', '/')).toBe('')
+  })
+})
+
+function problemsOf(url: string, file?: string): string {
+  try {
+    readConfig({ SPOOL_URL: url, SPOOL_CREDENTIALS_FILE: file })
+  } catch (error) {
+    if (error instanceof BadSettings) return error.problems.join('\n')
+    throw error
+  }
+  return ''
+}

@@ -1,0 +1,166 @@
+/** Each envelope is settled once: counted, logged, and kept for a while to look at. */
+
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { Receipt, SpoolEnd } from '../../../tunnel/src/contract.ts'
+import { describeHeader } from '../../../tunnel/src/envelope/summary.ts'
+import { createReceipts, type Receipts } from '../../../tunnel/src/telemetry/receipts.ts'
+import { heldBytes } from '../../support/heap-usage.ts'
+import { readEnvelope } from '../../support/read-envelope.ts'
+
+const MINUTE = 60_000
+
+function receiptOf(id: string, time = 0): Receipt {
+  return { id, time, items: [], bytes: 1, answer: 'delivered', status: 200, took: 1, replica: 'r' }
+}
+
+function endOf(receipt: string): SpoolEnd {
+  const about = { project: 'p', category: 'error', replica: 'r' }
+  return { receipt, end: 'delivered', time: 0, waited: 1, ...about }
+}
+
+describe('Receipts', () => {
+  let now: number
+  let counted: Receipt[]
+  let lines: { name: string; told: Receipt }[]
+  let receipts: Receipts
+
+  beforeEach(() => {
+    now = 0
+    counted = []
+    lines = []
+    const metrics = {
+      count: (receipt: Receipt) => void counted.push(receipt),
+      countEnd: () => {},
+      expose: async () => '',
+    }
+    const log = { tell: (name: string, json: string) => void lines.push({ name, told: JSON.parse(json) }) }
+    receipts = createReceipts(metrics, log, () => now)
+  })
+
+  const settle = (count: number) => {
+    for (let i = 0; i < count; i++) receipts.settle(receiptOf(`e${receipts.newest() + 1}`, now))
+  }
+  const toldAfter = (seq: number) => receipts.after(seq, 50_000)
+  const idsAfter = (seq: number, most = 50_000) =>
+    receipts.after(seq, most).told.map(({ event, json }) => {
+      const told = JSON.parse(json)
+      return event === 'receipt' ? told.id : told.receipt
+    })
+
+  it('are counted once, logged once, and numbered from 1', () => {
+    settle(3)
+    expect(counted.map(({ id }) => id)).toEqual(['e1', 'e2', 'e3'])
+    expect(lines.map(({ name, told }) => [name, told.id])).toEqual(counted.map(({ id }) => ['receipt', id]))
+    expect(receipts.newest()).toBe(3)
+    expect(toldAfter(0).first).toBe(1)
+    expect(idsAfter(0)).toEqual(['e1', 'e2', 'e3'])
+  })
+
+  it('tell when each fate that is not a good one was first met and last, at once or after waiting, and why', () => {
+    const refused: Partial<Receipt> = { answer: 'refused', reason: 'dsn-unknown' }
+    settle(1)
+    for (now of [1, 2, 3]) receipts.settle({ ...receiptOf('e'), ...refused })
+    receipts.settle({ ...receiptOf('e'), answer: 'limited' })
+    receipts.settle({ ...receiptOf('e'), answer: 'spooled' })
+    for (now of [4, 5]) receipts.end({ ...endOf('e'), end: 'expired' })
+    receipts.end(endOf('e'))
+    expect(receipts.times()).toEqual([
+      { stage: 'answered', fate: 'refused', reason: 'dsn-unknown', first: 1, last: 3 },
+      { stage: 'answered', fate: 'limited', reason: '', first: 3, last: 3 },
+      { stage: 'waited', fate: 'expired', reason: '', first: 4, last: 5 },
+    ])
+  })
+
+  it('are given from any number on', () => {
+    settle(5)
+    expect(idsAfter(3)).toEqual(['e4', 'e5'])
+    expect(idsAfter(5)).toEqual([])
+    expect(idsAfter(1, 2)).toEqual(['e2', 'e3'])
+  })
+
+  it('are told together with the ends of those that waited, in one order', async () => {
+    settle(2)
+    const wait = receipts.next(new AbortController().signal)
+    receipts.end(endOf('e1'))
+    await wait
+    settle(1)
+    expect(idsAfter(0)).toEqual(['e1', 'e2', 'e1', 'e4'])
+    expect(toldAfter(2).told[0]).toEqual({ event: 'end', json: JSON.stringify(endOf('e1')) })
+    expect(receipts.newest()).toBe(4)
+  })
+
+  it('stay to be found by their tokens, however many ends are told', () => {
+    const token = receipts.settle(receiptOf('e1'))
+    for (let n = 0; n < 39_999; n++) receipts.end(endOf('e0'))
+    expect(receipts.find(token)?.id).toBe('e1')
+  })
+
+  it('are kept to 40,000; what is older is a gap', () => {
+    settle(40_345)
+    const kept = idsAfter(0)
+    expect([toldAfter(0).first, kept.length, kept[0], kept.at(-1)]).toEqual([346, 40_000, 'e346', 'e40345'])
+    expect(toldAfter(345).first).toBe(346)
+    expect(idsAfter(40_344)).toEqual(['e40345'])
+  })
+
+  it('are found by a token that nobody can guess', () => {
+    const tokens = Array.from({ length: 1_000 }, (_, i) => receipts.settle(receiptOf(`e${i}`)))
+    expect(new Set(tokens).size).toBe(1_000)
+    for (const token of tokens) expect(token).toMatch(/^[0-9a-f]{32}$/)
+    expect(receipts.find(tokens[7] ?? '')?.id).toBe('e7')
+    receipts.end(endOf('e7')) // it has no token, not even one of zeros
+    for (const none of ['', 'e7', '0'.repeat(32), '\0'.repeat(32), '__proto__'])
+      expect(receipts.find(none)).toBeUndefined()
+  })
+
+  it('are found for ten minutes', () => {
+    const token = receipts.settle(receiptOf('e1'))
+    now = 10 * MINUTE - 1
+    expect(receipts.find(token)?.id).toBe('e1')
+    now = 10 * MINUTE
+    expect(receipts.find(token)).toBeUndefined()
+  })
+
+  it('are found among the last 40,000', () => {
+    const first = receipts.settle(receiptOf('first'))
+    const second = receipts.settle(receiptOf('second'))
+    settle(39_999)
+    expect(receipts.find(first)).toBeUndefined()
+    expect(receipts.find(second)?.id).toBe('second')
+  })
+
+  it('wake everybody who waits, and nobody twice', async () => {
+    const waits = [1, 2, 3].map(() => receipts.next(new AbortController().signal))
+    settle(1)
+    await Promise.all(waits)
+    let woken = false
+    const wait = receipts.next(new AbortController().signal).then(() => {
+      woken = true
+    })
+    await Promise.resolve()
+    expect(woken).toBe(false)
+    settle(1)
+    await wait
+  })
+
+  it('keep nobody waiting who leaves', async () => {
+    const leaving = new AbortController()
+    const wait = receipts.next(leaving.signal)
+    leaving.abort()
+    await wait
+    await receipts.next(leaving.signal)
+  })
+
+  it('hold no more in memory of a name of an SDK than they show', () => {
+    const name = 'x'.repeat(60_000)
+    const described: Pick<Receipt, 'sdk'>[] = []
+    const before = heldBytes()
+    for (let n = 0; n < 500; n++) {
+      const receipt: Pick<Receipt, 'sdk'> = {}
+      describeHeader(receipt, readEnvelope(Buffer.from(`{"sdk":{"name":"${n}${name}"}}\n`)).header)
+      described.push(receipt)
+    }
+    expect(heldBytes() - before).toBeLessThan((500 * name.length) / 4)
+    expect(described[7]?.sdk).toBe(`7${name}`.slice(0, 64))
+  })
+})

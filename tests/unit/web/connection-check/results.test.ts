@@ -1,0 +1,53 @@
+/** What the self-check says of each pair of findings. */
+
+import { describe, expect, it } from 'vitest'
+import { describeTunnel, type Findings, judge } from '../../../../web/lib/findings.ts'
+import type { Try } from '../../../../web/lib/self-check.ts'
+
+const plan = { dsn: '', tunnel: '/monitoring', direct: 'https://o1.ingest.sentry.io/api/2/envelope/' }
+const answered = (status: number): Try => ({ outcome: 'answered', status, took: 1 })
+const stopped: Try = { outcome: 'stopped', took: 1 }
+const unreadable: Try = { outcome: 'unreadable', took: 1 }
+const forbidden: Try = { outcome: 'forbidden', took: 1 }
+const late: Try = { outcome: 'late', took: 1 }
+
+describe('The verdict', () => {
+  it('waits until both ways are tried', () => {
+    expect(judge(plan, { tunnel: answered(200) })).toBeUndefined()
+    expect(judge(plan, { direct: stopped })).toBeUndefined()
+  })
+
+  it.each([
+    [answered(200), answered(202), 'Reports are kept by this site, and delivered later.'],
+    [stopped, answered(202), 'Nothing reaches Sentry just now, neither from here nor by this site.'],
+    [answered(200), answered(503), 'Reports from this browser do not get through.'],
+    [unreadable, answered(202), 'Reports are kept by this site, and delivered later.'],
+    [forbidden, answered(202), 'Reports are kept by this site, and delivered later.'],
+    [answered(200), answered(200), 'Reports get through from this browser, both ways.'],
+    [
+      answered(429),
+      answered(200),
+      'Reports get through by way of this site. Directly, Sentry answered but took none.',
+    ],
+    [late, answered(200), 'Reports get through, but only by way of this site.'],
+    [
+      unreadable,
+      answered(200),
+      'Reports get through by way of this site. This page cannot judge the direct way.',
+    ],
+    [late, late, 'Reports from this browser do not get through.'],
+  ])('of %o straight and %o through this site is: %s', (direct, tunnel, headline) => {
+    expect(judge(plan, { direct, tunnel })?.headline).toBe(headline)
+  })
+
+  it('believes the receipt rather than the status', () => {
+    const found: Findings = { direct: answered(200), tunnel: answered(202), receipt: { answer: 'filtered' } }
+    expect(judge(plan, found)?.headline).toBe('Reports get through from this browser, both ways.')
+  })
+
+  it('tells Sentry’s own refusal from one of this site', () => {
+    const found: Findings = { direct: stopped, tunnel: answered(403), receipt: { answer: 'declined' } }
+    expect(judge(plan, found)?.text).toMatch(/^Sentry declined it\./)
+    expect(describeTunnel(plan, found).text).toBe('This site handed it on, and Sentry declined it (403).')
+  })
+})

@@ -1,0 +1,71 @@
+/** Events as real SDKs send them, read for a person: nothing of what is shown gets lost on the way. */
+
+import { describe, expect, it } from 'vitest'
+import { readLogs, readMetrics, readSpans } from '../../../../../web/lib/console/batch.ts'
+import { readEvent } from '../../../../../web/lib/console/event.ts'
+import { parseJson, readKept } from '../../../../../web/lib/console/kept-envelope.ts'
+import { captures } from '../../../../support/sdk-captures.ts'
+
+/** As SDKs write them. */
+type Written = {
+  exception?: { values: { type: string; value: string; stacktrace?: { frames: unknown[] } }[] }
+  breadcrumbs?: unknown[]
+  spans?: unknown[]
+  tags?: Record<string, unknown>
+  user?: unknown
+  items?: unknown[]
+}
+
+const BATCHES: Record<string, (value: unknown) => unknown[]> = {
+  span: readSpans,
+  log: readLogs,
+  trace_metric: readMetrics,
+}
+
+const ITEMS = captures().flatMap(({ name, body }) =>
+  readKept(body).items.map(({ type, payload }) => ({
+    ...{ name, type, json: parseJson(payload.toString('utf8')) as Written },
+  })),
+)
+const EVENTS = ITEMS.filter(({ type }) => ['event', 'transaction', 'feedback'].includes(type))
+
+const countsOf = ({ exception, breadcrumbs = [], spans = [], tags = {}, user }: Written) => ({
+  exceptions: (exception?.values ?? []).map(({ type, value, stacktrace }) => [
+    type,
+    value,
+    stacktrace?.frames.length,
+  ]),
+  ...{ breadcrumbs: breadcrumbs.length, spans: spans.length, tags: Object.keys(tags).length },
+  ...{ user: user !== undefined },
+})
+
+describe('What real SDKs have sent', () => {
+  it('is of every kind', () => {
+    const some = (member: keyof Written) => EVENTS.some(({ json }) => json[member] !== undefined)
+    expect(['exception', 'breadcrumbs', 'spans'].filter((member) => !some(member as keyof Written))).toEqual(
+      [],
+    )
+    for (const type of Object.keys(BATCHES)) expect(ITEMS.map((item) => item.type)).toContain(type)
+  })
+
+  it('is read with every exception, frame, breadcrumb, span and tag', () => {
+    for (const { name, json } of EVENTS) {
+      const read = readEvent(json)
+      const exceptions = read?.exception.map(({ type, value, stacktrace }) => [
+        type,
+        value,
+        stacktrace?.frames.length,
+      ])
+      const { breadcrumbs, spans, tags, user } = read ?? {}
+      const counts = { breadcrumbs: breadcrumbs?.length, spans: spans?.length, tags: tags?.length }
+      expect([name, { exceptions, ...counts, user: user !== undefined }]).toEqual([name, countsOf(json)])
+    }
+  })
+
+  it('is read with every span, log line and metric of a batch', () => {
+    for (const { name, type, json } of ITEMS) {
+      const read = BATCHES[type]
+      if (read && json.items) expect([name, read(json).length]).toEqual([name, json.items.length])
+    }
+  })
+})

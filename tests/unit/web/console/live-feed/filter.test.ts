@@ -1,0 +1,49 @@
+/** Which receipts the feed shows, by what stands in its address. */
+
+import { describe, expect, it } from 'vitest'
+import type { Receipt, SpoolEnd } from '../../../../../tunnel/src/contract.ts'
+import { type FeedFilter, passes, readFilter, writeView } from '../../../../../web/lib/console/feed-filter.ts'
+
+const common = { time: 0, bytes: 1, status: 200, took: 1, replica: 'r1' }
+const RECEIPTS: Receipt[] = [
+  {
+    ...{ ...common, id: 'r1-1', answer: 'delivered', project: 'o1.sentry.example/1', sdk: 'js/11.12.0' },
+    ...{ eventId: 'aaaa', items: [{ type: 'event', bytes: 1 }] },
+  },
+  {
+    ...{ ...common, id: 'r1-2', answer: 'spooled', project: 'o1.sentry.example/2', sdk: 'node/10.0.0' },
+    ...{ eventId: 'bbbb', items: [{ type: 'session', bytes: 1 }] },
+  },
+  {
+    ...{ ...common, id: 'r2-1', answer: 'refused', reason: 'dsn-unknown', replica: 'r2', items: [] },
+  },
+]
+const EXPIRED: SpoolEnd = {
+  ...{ receipt: 'r1-2', end: 'expired', time: 1, waited: 1, project: 'o1.sentry.example/2' },
+  ...{ category: 'session', replica: 'r1' },
+}
+
+const idsBy = (filter: FeedFilter) =>
+  RECEIPTS.filter((receipt) =>
+    passes(receipt, receipt.id === EXPIRED.receipt ? EXPIRED : undefined, filter),
+  ).map(({ id }) => id)
+
+describe('The filter of the feed', () => {
+  it.each<[filter: FeedFilter, ids: string[]]>([
+    [{}, ['r1-1', 'r1-2', 'r2-1']],
+    [{ project: 'o1.sentry.example/1' }, ['r1-1']],
+    [{ fate: 'refused' }, ['r2-1']],
+    [{ fate: 'spooled' }, ['r1-2']],
+    [{ fate: 'expired' }, ['r1-2']],
+    [{ reason: 'dsn-unknown' }, ['r2-1']],
+    [{ type: 'session' }, ['r1-2']],
+    [{ sdk: 'js/11.12.0' }, ['r1-1']],
+    [{ text: 'BBB' }, ['r1-2']],
+    [{ text: 'r2' }, ['r2-1']],
+    [{ text: 'o1.sentry', type: 'event' }, ['r1-1']],
+    [{ type: 'event', sdk: 'node/10.0.0' }, []],
+  ])('%o leaves %o', (filter, ids) => {
+    expect(idsBy(filter)).toEqual(ids)
+    expect(readFilter(new URLSearchParams(writeView(filter, 'r1-1')))).toEqual(filter)
+  })
+})

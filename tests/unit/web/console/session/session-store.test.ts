@@ -1,0 +1,164 @@
+/** How long somebody stays signed in, and how guesses are slowed down, by a clock of our own. */
+
+import { beforeEach, describe, expect, it } from 'vitest'
+import { createDevices } from '../../../../../web/lib/console/devices.ts'
+import { createSessions } from '../../../../../web/lib/console/sessions.ts'
+import { createAttempts, createTries } from '../../../../../web/lib/console/tries.ts'
+import { createQueue } from '../../../../../web/lib/one-at-a-time.ts'
+
+const SECOND = 1_000
+const HOUR = 60 * 60 * SECOND
+
+let time: number
+
+beforeEach(() => {
+  time = 1_000_000
+})
+
+describe('A session', () => {
+  it('ends after twelve hours, however often it is used', () => {
+    const sessions = createSessions(() => time)
+    const id = sessions.open()
+    for (let hour = 0; hour < 12; hour++) {
+      expect(sessions.isOpen(id)).toBe(true)
+      time += HOUR
+    }
+    expect(sessions.isOpen(id)).toBe(false)
+  })
+
+  it('ends at once when it is closed, and no other does', () => {
+    const sessions = createSessions(() => time)
+    const [mine, other] = [sessions.open(), sessions.open()]
+    sessions.close(mine)
+    expect([mine, other].map(sessions.isOpen)).toEqual([false, true])
+  })
+
+  it('is one of a thousand at most: the one more ends the oldest', () => {
+    const sessions = createSessions(() => time)
+    const ids = Array.from({ length: 1_003 }, () => sessions.open())
+    expect(ids.map(sessions.isOpen).filter(Boolean)).toHaveLength(1_000)
+    expect(ids.slice(0, 4).map(sessions.isOpen)).toEqual([false, false, false, true])
+  })
+
+  it('has an id that nobody guesses, and none of an object’s own words is one', () => {
+    const sessions = createSessions(() => time)
+    const ids = Array.from({ length: 100 }, () => sessions.open())
+    expect(new Set(ids).size).toBe(100)
+    for (const id of ids) expect(Buffer.from(id, 'base64url')).toHaveLength(32)
+    for (const id of ['', '__proto__', 'constructor', 'undefined']) expect(sessions.isOpen(id)).toBe(false)
+  })
+})
+
+describe('Guessing the password', () => {
+  it('is free five times from one network, and then takes twice as long each time, up to a quarter of an hour', () => {
+    const tries = createTries(() => time)
+    expect(Array.from({ length: 5 }, () => tries.take('a'))).toEqual([0, 0, 0, 0, 0])
+    const waits: number[] = []
+    for (let n = 0; n < 13; n++) {
+      const wait = tries.take('a')
+      waits.push(wait)
+      time += wait * SECOND - 1
+      expect(tries.take('a')).toBe(1) // a moment too early, and it does not count
+      time += 1
+      expect(tries.take('a')).toBe(0)
+    }
+    expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900])
+  })
+
+  it('slows nobody else down, and is forgiven with the right password', () => {
+    const tries = createTries(() => time)
+    for (let n = 0; n < 5; n++) tries.take('a')
+    expect([tries.take('a'), tries.take('b')]).toEqual([1, 0])
+    tries.forgive('a')
+    expect(Array.from({ length: 5 }, () => tries.take('a'))).toEqual([0, 0, 0, 0, 0])
+  })
+
+  it('is remembered of ten thousand networks, the one longest quiet forgotten first', () => {
+    const tries = createTries(() => time)
+    for (let n = 0; n < 5; n++) for (const network of ['first', 'second']) tries.take(network)
+    for (let n = 0; n < 9_999; n++) tries.take(`other-${n}`)
+    expect([tries.take('second'), tries.take('first')]).toEqual([1, 0])
+  })
+})
+
+describe('createAttempts', () => {
+  const failUntilDelayed = (begin: () => { wait: number }) => {
+    for (let n = 0; n < 50 && begin().wait === 0; n++);
+    return begin().wait
+  }
+
+  it('does not delay a known device whose network has used up its attempts', () => {
+    const attempts = createAttempts(() => time)
+    expect(failUntilDelayed(() => attempts.begin('a', undefined))).toBeGreaterThan(0)
+    expect(attempts.begin('a', 'laptop').wait).toBe(0)
+  })
+
+  it('puts a device with too many failures on hold, and no other device and no network', () => {
+    const attempts = createAttempts(() => time)
+    for (let n = 0; n < 5; n++) expect(attempts.begin('a', 'stolen').wait).toBe(0)
+    expect(failUntilDelayed(() => attempts.begin('a', 'stolen'))).toBeGreaterThan(0) // as its network
+    expect(attempts.begin('a', 'laptop').wait).toBe(0)
+    expect(attempts.begin('b', undefined).wait).toBe(0)
+  })
+
+  it('counts the attempts of a device on hold for its network', () => {
+    const attempts = createAttempts(() => time)
+    for (let n = 0; n < 10; n++) expect(attempts.begin('a', 'stolen').wait).toBe(0)
+    expect(attempts.begin('a', undefined).wait).toBeGreaterThan(0)
+  })
+
+  it('leaves the delay of a network as it is when a known device there signs in', () => {
+    const attempts = createAttempts(() => time)
+    const wait = failUntilDelayed(() => attempts.begin('a', undefined))
+    attempts.begin('a', 'laptop').succeed()
+    expect(attempts.begin('a', undefined).wait).toBe(wait)
+  })
+})
+
+describe('createDevices', () => {
+  const DAY = 24 * HOUR
+  const devices = createDevices('key', () => time)
+
+  it('identifies a cookie of its own for 180 days', () => {
+    const cookie = devices.issue()
+    const id = devices.identify(cookie)
+    expect(id).toMatch(/^[\w-]{22}$/)
+    time += 180 * DAY - 1
+    expect(devices.identify(cookie)).toBe(id)
+    time += 1
+    expect(devices.identify(cookie)).toBeUndefined()
+  })
+
+  it('identifies no cookie that is forged, changed or signed with another key', () => {
+    const cookie = devices.issue()
+    const [id, expires, signature] = cookie.split('.')
+    const later = `${id}.${Number(expires) + DAY}.${signature}`
+    const other = `${'A'.repeat(22)}.${expires}.${signature}`
+    const another = createDevices('another', () => time).issue()
+    for (const forged of [undefined, '', 'x', later, other, another, `${cookie}x`, cookie.slice(0, -1)])
+      expect(devices.identify(forged)).toBeUndefined()
+  })
+
+  it('gives each cookie another id', () => {
+    const ids = Array.from({ length: 100 }, () => devices.identify(devices.issue()))
+    expect(new Set(ids).size).toBe(100)
+  })
+})
+
+describe('createQueue', () => {
+  it('runs one task at a time, in order, also after one that fails', async () => {
+    const inTurn = createQueue()
+    let running = 0
+    const most: number[] = []
+    const task = (n: number) =>
+      inTurn(async () => {
+        most.push(++running)
+        await new Promise(setImmediate)
+        running--
+        if (n === 1) throw new Error('failed')
+        return n
+      }).catch(() => 'failed')
+    expect(await Promise.all([0, 1, 2, 3].map(task))).toEqual([0, 'failed', 2, 3])
+    expect(most).toEqual([1, 1, 1, 1])
+  })
+})

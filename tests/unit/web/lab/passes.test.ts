@@ -1,0 +1,60 @@
+/** What stands before the code that throws on purpose. */
+
+import { beforeEach, describe, expect, it } from 'vitest'
+import { createPasses, type Passes } from '../../../../web/lib/passes.ts'
+import { networkOf } from '../../../../web/lib/visitor.ts'
+
+const MINUTE = 60_000
+
+describe('A pass of the lab', () => {
+  let time: number
+  let passes: Passes
+
+  beforeEach(() => {
+    time = 1_000_000
+    passes = createPasses(() => time)
+  })
+
+  it('is good once', () => {
+    const pass = passes.issue()
+    expect(passes.take(pass, '192.0.2.1')).toBeUndefined()
+    expect(passes.take(pass, '192.0.2.1')).toBe('used')
+  })
+
+  it('is good for ten minutes', () => {
+    const pass = passes.issue()
+    time += 10 * MINUTE
+    expect(passes.take(pass, '192.0.2.1')).toBe('expired')
+  })
+
+  it('of another maker, changed or made up is refused', () => {
+    const pass = passes.issue()
+    const longer = pass.replace(/^\d+/, (expires) => String(Number(expires) + MINUTE))
+    for (const forged of ['', 'x', longer, createPasses(() => time).issue(), `${pass}0`])
+      expect(passes.take(forged, '192.0.2.1')).toBe('forged')
+  })
+
+  it('lets one address through ten times a minute', () => {
+    const take = () => passes.take(passes.issue(), '192.0.2.1')
+    expect(Array.from({ length: 12 }, take)).toEqual([...Array(10).fill(undefined), 'limited', 'limited'])
+    expect(passes.take(passes.issue(), '192.0.2.2')).toBeUndefined()
+    time += MINUTE
+    expect(take()).toBeUndefined()
+  })
+
+  it('lets all together through sixty times a minute', () => {
+    const taken = Array.from({ length: 100 }, (_, index) => passes.take(passes.issue(), `192.0.2.${index}`))
+    expect(taken.filter((refusal) => refusal === undefined)).toHaveLength(60)
+    expect(taken.at(-1)).toBe('limited')
+  })
+})
+
+describe('The network of a visitor', () => {
+  const of = (address: string) => networkOf(new Headers({ 'x-forwarded-for': address }))
+
+  it('is an IPv4 address, or half an IPv6 one', () => {
+    expect(of('192.0.2.1')).toBe('192.0.2.1')
+    expect(of('2001:db8::1')).toBe(of('2001:db8:0:0:ffff::'))
+    expect(of('2001:db8:0:1::1')).not.toBe(of('2001:db8::1'))
+  })
+})

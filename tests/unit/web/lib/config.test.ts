@@ -1,0 +1,128 @@
+/** What web takes for its settings, and what it refuses to start with. */
+
+import { describe, expect, it } from 'vitest'
+import { readConfig } from '../../../../web/lib/config.ts'
+
+const CLOUD_DSN = 'https://abc@o123.ingest.us.sentry.io/456'
+
+function read(env: Record<string, string>) {
+  const problems: string[] = []
+  return { ...readConfig(env, problems), problems }
+}
+
+describe('The settings of web', () => {
+  it('are complete when nothing is set: inbox mode', () => {
+    expect(read({})).toEqual({
+      browser: {
+        dsn: 'https://culvert@inbox.invalid/1',
+        tunnel: '/monitoring?p=1',
+        environment: 'production',
+        sampleRate: 1,
+        replays: { session: 0, onError: 0 },
+        feedback: false,
+        logs: false,
+        metrics: false,
+        traceparent: false,
+      },
+      privacySignal: 'errors',
+      tunnelPath: '/monitoring',
+      lab: true,
+      tunnelAdmins: [],
+      problems: [],
+    })
+  })
+
+  it('hand the first DSN and the first path to browsers, the project before the organisation', () => {
+    const { browser, sentryHost } = read({
+      SENTRY_DSN: `${CLOUD_DSN}, https://def@sentry.example:9000/sub/7`,
+      TUNNEL_PATHS: '/reports|/monitoring',
+    })
+    expect(browser).toMatchObject({ dsn: CLOUD_DSN, tunnel: '/reports?p=456&o=123&r=us' })
+    expect(sentryHost).toBe('o123.ingest.us.sentry.io')
+  })
+
+  it('close the lab where a Sentry is configured, unless it is asked for', () => {
+    expect(read({ SENTRY_DSN: CLOUD_DSN }).lab).toBe(false)
+    expect(read({ SENTRY_DSN: CLOUD_DSN, LAB: 'on' }).lab).toBe(true)
+  })
+
+  it.each([
+    ['eleven char', 'it is too short; write 12 characters or more'],
+    ['scrypt:1:2', 'it is not a hash; write what "npm run hash-password" prints'],
+  ])('refuse the operator’s password %s, without saying it', (password, why) => {
+    const { problems } = read({ OPERATOR_PASSWORD: password })
+    expect(problems).toEqual([expect.stringContaining(`OPERATOR_PASSWORD: ${why}`)])
+    expect(problems.join()).not.toContain(password)
+  })
+
+  it('hand no secret of an old DSN to browsers', () => {
+    expect(read({ SENTRY_DSN: 'https://abc:secret@sentry.example/7' }).browser.dsn).toBe(
+      'https://abc@sentry.example/7',
+    )
+  })
+
+  it('name the environment, the release and the share of traces', () => {
+    const { browser, problems } = read({
+      SENTRY_ENVIRONMENT: 'staging',
+      SENTRY_RELEASE: 'shop@1.2.3+4',
+      SENTRY_TRACES_SAMPLE_RATE: '0.25',
+    })
+    expect(browser).toMatchObject({ environment: 'staging', release: 'shop@1.2.3+4', tracesSampleRate: 0.25 })
+    expect(problems).toEqual([])
+  })
+
+  it('give the server the way that browsers have, from the inside', () => {
+    expect(read({ SENTRY_DSN: CLOUD_DSN, TUNNEL_ORIGIN: 'http://nginx:8081' })).toMatchObject({
+      serverTunnel: 'http://nginx:8081/monitoring?p=456&o=123&r=us',
+      problems: [],
+    })
+  })
+
+  it('switch on replays, feedback, logs, metrics and traceparent', () => {
+    const { browser, problems } = read({
+      SENTRY_REPLAYS_SESSION_SAMPLE_RATE: '0.1',
+      SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE: '1',
+      SENTRY_FEEDBACK: 'on',
+      SENTRY_LOGS: 'on',
+      SENTRY_METRICS: 'on',
+      SENTRY_TRACEPARENT: 'on',
+    })
+    const on = { feedback: true, logs: true, metrics: true, traceparent: true }
+    expect(browser).toMatchObject({ replays: { session: 0.1, onError: 1 }, ...on })
+    expect(problems).toEqual([])
+  })
+
+  it.each(['0', '1', '0.5', '.5', '1.0'])('take %s for a share of traces', (rate) => {
+    expect(read({ SENTRY_TRACES_SAMPLE_RATE: rate })).toMatchObject({
+      browser: { tracesSampleRate: Number(rate) },
+      problems: [],
+    })
+  })
+
+  it.each([
+    ['SENTRY_TRACES_SAMPLE_RATE', '1.5', 'is not a share'],
+    ['SENTRY_TRACES_SAMPLE_RATE', '20%', 'is not a share'],
+    ['SENTRY_TRACES_SAMPLE_RATE', '1e-1', 'is not a share'],
+    ['SENTRY_SAMPLE_RATE', '-1', 'is not a share'],
+    ['SENTRY_REPLAYS_SESSION_SAMPLE_RATE', 'all', 'is not a share'],
+    ['SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE', '2', 'is not a share'],
+    ['SENTRY_FEEDBACK', 'yes', 'is neither on nor off'],
+    ['PRIVACY_SIGNAL', 'on', 'is not known'],
+    ['TUNNEL_ADMIN', 'tunnel-admin', 'is not a host with a port'],
+    ['TUNNEL_ORIGIN', 'nginx:8081', 'is not an origin'],
+    ['TUNNEL_ORIGIN', 'http://nginx:8081/monitoring', 'is not an origin'],
+    ['SENTRY_ENVIRONMENT', 'None', 'is not an environment'],
+    ['SENTRY_ENVIRONMENT', 'my shop', 'is not an environment'],
+    ['SENTRY_ENVIRONMENT', 'e'.repeat(65), 'is not an environment'],
+    ['SENTRY_RELEASE', 'feature/one', 'is not a release'],
+    ['SENTRY_RELEASE', '..', 'is not a release'],
+    ['SENTRY_RELEASE', 'r'.repeat(201), 'is not a release'],
+    ['PORT', '0', 'is not a port'],
+    ['PORT', 'http', 'is not a port'],
+    ['PORT', '65536', 'is not a port'],
+    ['TUNNEL_PATHS', '/lab/reports', 'is served by the web app'],
+    ['SENTRY_DSN', 'https://abc@sentry.example', 'is not a DSN'],
+  ])('refuse %s=%s', (name, value, why) => {
+    expect(read({ [name]: value }).problems).toEqual([expect.stringContaining(`${name}: "${value}" ${why}`)])
+  })
+})
