@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseHTML } from 'linkedom'
 import { describe, expect, it } from 'vitest'
-import type { Results } from '../../../bench/delivery/results.ts'
-import { sumOf } from '../../../bench/delivery/sums.ts'
+import type { Results } from '../../../../bench/delivery/results.ts'
+import { sumOf } from '../../../../bench/delivery/sums.ts'
 import { NODE } from '../../../support/node.ts'
 import { startProgram } from '../../../support/program.ts'
 import { requires } from '../../../support/requirements.ts'
@@ -18,7 +18,7 @@ const FAILING = 'Sentry failing, one 500 in three'
 describe('the benchmark of delivery', requires('chromium', 'nginx'), () => {
   it('counts in the page what happened and at Sentry what arrived, and all of it arrives by Culvert, while others lose what Sentry fails to take', async () => {
     await using folder = await makeFolder()
-    const args = ['tests/bench/delivery/delivery.ts', '--quick', '--out', folder.path]
+    const args = ['bench/delivery/delivery.ts', '--quick', '--out', folder.path]
     const bench = startProgram('The benchmark', NODE, args, {})
     const { code } = await bench.exited
     expect({ code, said: code === 0 ? [] : bench.stderr }).toEqual({ code: 0, said: [] })

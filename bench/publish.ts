@@ -2,7 +2,7 @@
 
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ROOT } from '../support/node.ts'
+import { ROOT } from '../tests/support/node.ts'
 
 /** Where tables, figures and pictures lie that README shows. */
 export const PUBLISHED = 'docs/bench'

@@ -1,7 +1,7 @@
 /** The app that serves the page. */
 
-import { NODE } from '../../support/node.ts'
-import { startProgram } from '../../support/program.ts'
+import { NODE } from '../../tests/support/node.ts'
+import { startProgram } from '../../tests/support/program.ts'
 import type { PageKind } from './pages.ts'
 import { asDockerStops, type Running, rerouted } from './replica.ts'
 

@@ -1,7 +1,7 @@
 /** How quickly a real tunnel delivers what waits in its spool, while it carries live envelopes too. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startTunnel } from '../support/tunnel/tunnel.ts'
+import { startTunnel } from '../tests/support/tunnel/tunnel.ts'
 import { postSteadily } from './load.ts'
 import { buildRequests } from './requests.ts'
 import { openSink } from './sink.ts'

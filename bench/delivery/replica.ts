@@ -1,8 +1,8 @@
 /** A process that is killed, or stopped, and started again where it was. */
 
 import { resolve } from 'node:path'
-import { ROOT } from '../../support/node.ts'
-import type { Program } from '../../support/program.ts'
+import { ROOT } from '../../tests/support/node.ts'
+import type { Program } from '../../tests/support/program.ts'
 
 export type Running = {
   /** At once, without a chance to tidy up. */
@@ -48,7 +48,7 @@ export function asDockerStops(program: Program): Running {
   }
 }
 
-const PRELOAD = new URL('../../support/tunnel/reroute-preload.ts', import.meta.url).href
+const PRELOAD = new URL('../../tests/support/tunnel/reroute-preload.ts', import.meta.url).href
 const CERTIFICATE = resolve(ROOT, 'tests/fixtures/tls/cert.pem')
 
 /** What makes a Node process take our Sentry for the cloud's. */

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path'
 import { withSentryConfig } from '@sentry/nextjs/config'
 
-const root = resolve(import.meta.dirname, '../../../..') // whose Next.js it is
+const root = resolve(import.meta.dirname, '../../..') // whose Next.js it is
 const rewritten = process.env.REWRITE === 'on'
 
 /** @type {import('next').NextConfig} */

@@ -1,7 +1,7 @@
 /** Everything one lane needs, and shares with no other: a Sentry, the ways to it, and a Chromium with visitors. */
 
-import { startChromium } from '../../support/browser/chromium.ts'
-import { freePort } from '../../support/ports.ts'
+import { startChromium } from '../../tests/support/browser/chromium.ts'
+import { freePort } from '../../tests/support/ports.ts'
 import type { App } from './app.ts'
 import { type Recorder, startRecorder } from './recorder.ts'
 import { letIn, type Visit } from './visits.ts'

@@ -1,10 +1,10 @@
 /** Culvert as shipped: its defaults, an empty folder, JSON on a pipe that is read; alone, or some replicas behind its nginx. */
 
 import { join } from 'node:path'
-import { startNginx } from '../support/nginx/nginx.ts'
-import { NODE, ROOT } from '../support/node.ts'
-import { freePort } from '../support/ports.ts'
-import { makeFolder } from '../support/temporary-folder.ts'
+import { startNginx } from '../tests/support/nginx/nginx.ts'
+import { NODE, ROOT } from '../tests/support/node.ts'
+import { freePort } from '../tests/support/ports.ts'
+import { makeFolder } from '../tests/support/temporary-folder.ts'
 import type { Cores } from './cores.ts'
 import { childrenOf } from './process-cost.ts'
 import { type Server, type ServerStart, startProcess } from './server.ts'

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { ROOT } from '../../support/node.ts'
+import { ROOT } from '../../tests/support/node.ts'
 import { PUBLISHED } from '../publish.ts'
 
 export type Plan = {

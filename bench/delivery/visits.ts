@@ -2,9 +2,9 @@
 
 import type { FiltersEngine } from '@ghostery/adblocker'
 import type { Page } from 'playwright-core'
-import { blockAds } from '../../support/browser/adblock.ts'
-import type { Chromium } from '../../support/browser/chromium.ts'
-import { until } from '../../support/until.ts'
+import { blockAds } from '../../tests/support/browser/adblock.ts'
+import type { Chromium } from '../../tests/support/browser/chromium.ts'
+import { until } from '../../tests/support/until.ts'
 import type { PageKind } from './pages.ts'
 import type { Counts } from './peers/in-page.ts'
 import { reportIdOf } from './peers/report-id.ts'

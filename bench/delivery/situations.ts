@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
-import { readLists } from '../../support/browser/adblock.ts'
-import { type Requirement, unmet } from '../../support/requirements.ts'
+import { readLists } from '../../tests/support/browser/adblock.ts'
+import { type Requirement, unmet } from '../../tests/support/requirements.ts'
 import type { Leaving } from './peers/in-page.ts'
 import type { Plan } from './plan.ts'
 import { type Manner, NEARBY, WELL } from './recorder.ts'

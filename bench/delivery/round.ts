@@ -1,6 +1,6 @@
 /** One situation, once: all ways of it side by side, and the books of both ends held against each other. */
 
-import { until } from '../../support/until.ts'
+import { until } from '../../tests/support/until.ts'
 import { Invalid } from '../run.ts'
 import { type PageTimes, timePages } from './page-times.ts'
 import type { PageKind } from './pages.ts'

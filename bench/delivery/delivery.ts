@@ -4,8 +4,8 @@
  * folder, and into README what it shows of them.
  */
 
-import { unmet } from '../../support/requirements.ts'
-import { makeFolder } from '../../support/temporary-folder.ts'
+import { unmet } from '../../tests/support/requirements.ts'
+import { makeFolder } from '../../tests/support/temporary-folder.ts'
 import { describeLoad, describeMachine } from '../machine.ts'
 import { putIntoReadme } from '../publish.ts'
 import { runInWords, tellSince, writeFound } from '../run.ts'

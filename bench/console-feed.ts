@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
-import { type ConsoleSite, startConsole } from '../support/browser/console.ts'
+import { type ConsoleSite, startConsole } from '../tests/support/browser/console.ts'
 import { quantile } from './figures.ts'
 
 const RATE = 200 // envelopes a second

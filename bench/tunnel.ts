@@ -4,7 +4,7 @@
  * into README what it shows of them.
  */
 
-import { unmet } from '../support/requirements.ts'
+import { unmet } from '../tests/support/requirements.ts'
 import { measureAlone } from './alone.ts'
 import { drawChart } from './chart.ts'
 import { type Cores, takeCores } from './cores.ts'

@@ -2,8 +2,8 @@
 
 import { pathToFileURL } from 'node:url'
 import type { Request } from 'playwright-core'
-import { type Chromium, startChromium } from '../support/browser/chromium.ts'
-import { type Site, startSite } from '../support/site.ts'
+import { type Chromium, startChromium } from '../tests/support/browser/chromium.ts'
+import { type Site, startSite } from '../tests/support/site.ts'
 import { spreadOf } from './figures.ts'
 
 /** Bytes of the JavaScript that a visit fetches until the page is up and idle, as they come over the wire, and the files. */

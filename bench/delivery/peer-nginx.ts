@@ -2,11 +2,11 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../../support/ports.ts'
-import { startProgram } from '../../support/program.ts'
-import { NGINX_PROGRAM } from '../../support/requirements.ts'
-import { makeFolder } from '../../support/temporary-folder.ts'
-import { until } from '../../support/until.ts'
+import { freePort } from '../../tests/support/ports.ts'
+import { startProgram } from '../../tests/support/program.ts'
+import { NGINX_PROGRAM } from '../../tests/support/requirements.ts'
+import { makeFolder } from '../../tests/support/temporary-folder.ts'
+import { until } from '../../tests/support/until.ts'
 
 export type PeerNginxOptions = {
   /** Ports of the app's processes, and of those that take `/monitoring`, where the app does not. */

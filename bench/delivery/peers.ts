@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto'
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
-import { runStep } from '../../../scripts/step.mjs'
-import { NODE, ROOT } from '../../support/node.ts'
+import { runStep } from '../../scripts/step.mjs'
+import { NODE, ROOT } from '../../tests/support/node.ts'
 import { type App, startNext } from './app.ts'
 import { bundlePage, type PageKind } from './pages.ts'
 

@@ -5,12 +5,20 @@
 
 import { randomBytes } from 'node:crypto'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { parseNatsUrl } from '../../tunnel/src/spool/jetstream/nats-url.ts'
-import { openJetStreamSpool } from '../../tunnel/src/spool/jetstream/store.ts'
-import type { Spool } from '../../tunnel/src/spool/spool.ts'
-import { openSqliteSpool } from '../../tunnel/src/spool/sqlite/client.ts'
-import { envelopeOf } from '../support/envelopes.ts'
-import { ALL, ENVELOPE_BYTES, inOne, LONG_MS, PLENTY, PROJECT, waitingOf } from '../support/spool/entries.ts'
+import { envelopeOf } from '../tests/support/envelopes.ts'
+import {
+  ALL,
+  ENVELOPE_BYTES,
+  inOne,
+  LONG_MS,
+  PLENTY,
+  PROJECT,
+  waitingOf,
+} from '../tests/support/spool/entries.ts'
+import { parseNatsUrl } from '../tunnel/src/spool/jetstream/nats-url.ts'
+import { openJetStreamSpool } from '../tunnel/src/spool/jetstream/store.ts'
+import type { Spool } from '../tunnel/src/spool/spool.ts'
+import { openSqliteSpool } from '../tunnel/src/spool/sqlite/client.ts'
 import { quantile } from './figures.ts'
 
 /** Times in milliseconds, since 1970 where they are of the clock. */

@@ -1,7 +1,7 @@
 /** Requests as nginx hands them to a tunnel, written out before the clock starts. */
 
 import { createCipheriv } from 'node:crypto'
-import { capture } from '../support/sdk-captures.ts'
+import { capture } from '../tests/support/sdk-captures.ts'
 
 export type BodyKind =
   | '1 KB session'

@@ -1,9 +1,9 @@
 /** The Sentry of one scene: it takes what comes, answers as the situation has it, and keeps the books of each way. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freePort } from '../../support/ports.ts'
-import type { Received } from '../../support/sentry/received-request.ts'
-import { readCertificate, startSentry } from '../../support/sentry/sentry.ts'
+import { freePort } from '../../tests/support/ports.ts'
+import type { Received } from '../../tests/support/sentry/received-request.ts'
+import { readCertificate, startSentry } from '../../tests/support/sentry/sentry.ts'
 import { reportIdOf } from './peers/report-id.ts'
 
 export type Recorder = Awaited<ReturnType<typeof startRecorder>>
