@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Result } from '../../../scripts/doctor/check.ts'
+import type { Result } from '../../../doctor/check.ts'
 import { deriveAdminToken } from '../../../tunnel/src/config/admin-token.ts'
 import { askDoctor } from '../../support/doctor/doctor.ts'
 import { startOpenRelay, startTextProxy } from '../../support/doctor/misconfigured-servers.ts'
@@ -381,7 +381,7 @@ describe('npm run doctor', requires('nginx'), () => {
       /opens admin ports: name each tunnel's with --admin/,
     ],
   ])('refuses %s, with status 2', async (_, args, words) => {
-    const failed = await promisify(execFile)(NODE, ['scripts/doctor.ts', ...args], { cwd: ROOT }).catch(
+    const failed = await promisify(execFile)(NODE, ['doctor/main.ts', ...args], { cwd: ROOT }).catch(
       (error) => error,
     )
     expect([failed.code, failed.stderr]).toEqual([2, expect.stringMatching(words)])

@@ -190,8 +190,9 @@ describe('The list of settings', () => {
 
 describe('A command that is asked what it does', () => {
   it.each(['start', 'config', 'deploy', 'doctor', 'spool', 'inbox'])('says so: npm run %s', async (name) => {
+    const file = name === 'doctor' ? 'doctor/main.ts' : `scripts/${name}.ts`
     for (const flag of ['--help', '-h']) {
-      const { code, stdout, stderr } = await command(`scripts/${name}.ts`, { LOG_LEVEL: 'x' }, flag)
+      const { code, stdout, stderr } = await command(file, { LOG_LEVEL: 'x' }, flag)
       expect({ code, stderr }).toEqual({ code: undefined, stderr: '' })
       expect(stdout).toMatch(
         name === 'start' ? /^npm start -- \[flags\]\n/ : new RegExp(`^npm run ${name}\\b`),

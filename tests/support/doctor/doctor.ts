@@ -2,7 +2,7 @@
 
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import type { Result } from '../../../scripts/doctor/check.ts'
+import type { Result } from '../../../doctor/check.ts'
 import { NODE, ROOT } from '../node.ts'
 
 export type Told = { name: string; result: Result; says: string; proves: string; remedy: string }
@@ -11,7 +11,7 @@ export type Told = { name: string; result: Result; says: string; proves: string;
 export type Diagnosis = { code: number; text: string; checks: Told[] }
 
 export async function askDoctor(...args: string[]): Promise<Diagnosis> {
-  const run = promisify(execFile)(NODE, ['scripts/doctor.ts', ...args], {
+  const run = promisify(execFile)(NODE, ['doctor/main.ts', ...args], {
     cwd: ROOT,
     env: { PATH: process.env.PATH },
   })

@@ -2,10 +2,10 @@
 
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import type { Receipt, SpoolStatus } from '../../tunnel/src/contract.ts'
-import { Refusal } from '../refusal.ts'
-import { ask, jsonOf, NoAnswer } from './ask.ts'
-import type { Inside } from './orders.ts'
+import { Refusal } from '../scripts/refusal.ts'
+import type { Receipt, SpoolStatus } from '../tunnel/src/contract.ts'
+import type { Inside } from './options.ts'
+import { ask, jsonOf, NoAnswer } from './request.ts'
 
 /** The part of `/status` that the doctor reads. */
 export type ReplicaStatus = {

@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { gunzipSync } from 'node:zlib'
-import { deriveAdminToken } from '../../tunnel/src/config/admin-token.ts'
-import { type Dsn, parseDsn } from '../../tunnel/src/envelope/dsn.ts'
-import { Refusal } from '../refusal.ts'
+import { Refusal } from '../scripts/refusal.ts'
+import { deriveAdminToken } from '../tunnel/src/config/admin-token.ts'
+import { type Dsn, parseDsn } from '../tunnel/src/envelope/dsn.ts'
 
 export type Orders = {
   /** The public address: scheme, host and port. */

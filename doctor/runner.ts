@@ -1,8 +1,8 @@
 /** Makes the checks, one after the other: they are few, and a deployment is not to be hurried. */
 
-import { NoAnswer } from './ask.ts'
 import { type Check, type Finding, fail, unknown } from './check.ts'
 import type { Deployment } from './deployment.ts'
+import { NoAnswer } from './request.ts'
 
 /** `cause` names the check that failed before, where one was not made for it. */
 export type Diagnosis = (Omit<Check, 'examine' | 'after'> & Finding & { cause?: string })[]

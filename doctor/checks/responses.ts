@@ -1,8 +1,8 @@
 /** What the tunnel's answers do to a page, and what they give away. */
 
-import type { Answer } from '../ask.ts'
 import { type Check, type Finding, fail, pass, warn } from '../check.ts'
-import { answersProbe, PROBE } from './way.ts'
+import type { Answer } from '../request.ts'
+import { answersProbe, PROBE } from './routes.ts'
 
 const LOOKS = 9
 const SLOW = 1_000 // ms; after twice that a tunnel would not wait for Sentry itself

@@ -1,10 +1,10 @@
 /** Whether the tunnel carries for this site and for nobody else. */
 
-import { type Answer, jsonOf, nameOf } from '../ask.ts'
 import { type Check, type Finding, fail, pass, warn } from '../check.ts'
 import { dsnText } from '../deployment.ts'
 import { reportEnvelope } from '../envelopes.ts'
-import { withDsn } from '../examine.ts'
+import { type Answer, jsonOf, nameOf } from '../request.ts'
+import { withDsn } from '../runner.ts'
 
 const ELSEWHERE = 'https://culvert-doctor.invalid'
 

@@ -1,11 +1,11 @@
 /** Whether what browsers send comes through whole, and what is too large is refused in words that help. */
 
 import { gzipSync } from 'node:zlib'
-import { type Answer, ask, jsonOf, NoAnswer, nameOf } from '../ask.ts'
 import { type Check, type Finding, fail, pass, unknown, warn } from '../check.ts'
 import { type Deployment, dsnText, receiptToken } from '../deployment.ts'
 import { errorEnvelope, replayEnvelope, reportEnvelope } from '../envelopes.ts'
-import { withDsn } from '../examine.ts'
+import { type Answer, ask, jsonOf, NoAnswer, nameOf } from '../request.ts'
+import { withDsn } from '../runner.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB

@@ -2,12 +2,12 @@
 
 import type { Check } from './check.ts'
 import { adblock } from './checks/adblock.ts'
-import { burst, headers, silence, time } from './checks/answers.ts'
 import { bodyTooLarge, compression, error, keepalive, largeBody, replay } from './checks/bodies.ts'
-import { addresses, arrival, replicas, secrets, state } from './checks/inside.ts'
+import { foreignDsn, foreignOrigin, otherQuery } from './checks/foreign-requests.ts'
 import { adminPort } from './checks/ports.ts'
-import { foreignDsn, foreignOrigin, otherQuery } from './checks/strangers.ts'
-import { page, tunnel } from './checks/way.ts'
+import { addresses, arrival, replicas, secrets, state } from './checks/replicas.ts'
+import { burst, headers, silence, time } from './checks/responses.ts'
+import { page, tunnel } from './checks/routes.ts'
 
 export const CHECKS: readonly Check[] = [
   page,

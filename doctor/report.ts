@@ -1,7 +1,7 @@
 /** What was found, for people and for scripts. */
 
 import type { Result } from './check.ts'
-import type { Diagnosis } from './examine.ts'
+import type { Diagnosis } from './runner.ts'
 
 const WORDS: Record<Result, string> = {
   pass: 'pass',

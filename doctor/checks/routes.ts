@@ -1,7 +1,7 @@
 /** Whether the two ways through the front lead where they should. */
 
-import { type Answer, jsonOf, nameOf } from '../ask.ts'
 import { type Check, fail, pass } from '../check.ts'
+import { type Answer, jsonOf, nameOf } from '../request.ts'
 
 export const page: Check = {
   name: 'page',

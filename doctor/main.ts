@@ -1,12 +1,12 @@
 /** Tries a deployment through its public address, and says what is right, what is wrong and what to do about it. */
 
-import { CHECKS } from './doctor/checks.ts'
-import { meet } from './doctor/deployment.ts'
-import { tell, tellJson, verdictOf } from './doctor/diagnosis.ts'
-import { examineAll } from './doctor/examine.ts'
-import { readArguments, USAGE } from './doctor/orders.ts'
-import { wantsHelp } from './help.ts'
-import { Refusal } from './refusal.ts'
+import { wantsHelp } from '../scripts/help.ts'
+import { Refusal } from '../scripts/refusal.ts'
+import { CHECKS } from './checks.ts'
+import { meet } from './deployment.ts'
+import { readArguments, USAGE } from './options.ts'
+import { tell, tellJson, verdictOf } from './report.ts'
+import { examineAll } from './runner.ts'
 
 try {
   if (wantsHelp(process.argv)) console.log(USAGE)

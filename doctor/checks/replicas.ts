@@ -1,11 +1,11 @@
 /** What only the tunnels know, asked of them by the receipts of the doctor's own posts. */
 
-import type { Receipt, Remark } from '../../../tunnel/src/contract.ts'
+import type { Receipt, Remark } from '../../tunnel/src/contract.ts'
+import type { AdminPorts } from '../admin-client.ts'
 import { type Check, type Finding, fail, pass, type Result, unknown, warn } from '../check.ts'
 import { type Deployment, dsnText, receiptToken } from '../deployment.ts'
 import { reportEnvelope } from '../envelopes.ts'
-import { withDsn, withInside } from '../examine.ts'
-import type { AdminPorts } from '../inside.ts'
+import { withDsn, withInside } from '../runner.ts'
 
 // One that nobody has (RFC 5737), and secrets that open nothing.
 const SPOOFED = '192.0.2.77'

@@ -1,11 +1,11 @@
 /** The deployment that is looked at: what it told of itself, and every answer that its tunnel gave. */
 
 import { randomBytes } from 'node:crypto'
-import { type Dsn, formatDsn, parseDsn, tunnelUrl } from '../../tunnel/src/envelope/dsn.ts'
-import { type Answer, type Asking, ask, jsonOf, NoAnswer } from './ask.ts'
+import { type Dsn, formatDsn, parseDsn, tunnelUrl } from '../tunnel/src/envelope/dsn.ts'
+import { type AdminPorts, openAdminPorts } from './admin-client.ts'
 import type { Run } from './envelopes.ts'
-import { type AdminPorts, openAdminPorts } from './inside.ts'
-import type { Orders } from './orders.ts'
+import type { Orders } from './options.ts'
+import { type Answer, type Asking, ask, jsonOf, NoAnswer } from './request.ts'
 
 export type Deployment = {
   site: string

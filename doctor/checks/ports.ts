@@ -1,7 +1,7 @@
 /** Whether what is for operators can be reached from where the doctor stands. */
 
-import { type Answer, ask, NoAnswer } from '../ask.ts'
 import { type Check, fail, pass } from '../check.ts'
+import { type Answer, ask, NoAnswer } from '../request.ts'
 
 const WITHIN = 3_000 // ms: a firewall that drops says nothing
 
