@@ -2,7 +2,7 @@
 
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { StepFailed } from '../scripts/step.mjs'
+import { StepFailed } from '../scripts/progress.mjs'
 
 /** Somebody counted otherwise, or what was counted cannot be right: no table may be made of it. */
 export class Invalid extends Error {}

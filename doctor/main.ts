@@ -1,7 +1,7 @@
 /** Tries a deployment through its public address, and says what is right, what is wrong and what to do about it. */
 
 import { wantsHelp } from '../scripts/help.ts'
-import { Refusal } from '../scripts/refusal.ts'
+import { Refusal } from '../scripts/user-error.ts'
 import { CHECKS } from './checks.ts'
 import { meet } from './deployment.ts'
 import { readArguments, USAGE } from './options.ts'

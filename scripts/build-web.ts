@@ -5,7 +5,7 @@ import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:
 import { join, relative } from 'node:path'
 import type { Environment } from '../tunnel/src/config/settings.ts'
 import { withLock } from './lock.mjs'
-import { runStep } from './step.mjs'
+import { runStep } from './progress.mjs'
 
 /** The built server, below the root. */
 export const WEB_SERVER = 'web/.next/standalone/web/server.js'

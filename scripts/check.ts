@@ -1,7 +1,7 @@
 /** Looks over the code without running it: style, and the types of both halves. */
 
 import { join, resolve } from 'node:path'
-import { runStep, type StepFailed } from './step.mjs'
+import { runStep, type StepFailed } from './progress.mjs'
 
 const root = resolve(import.meta.dirname, '..')
 

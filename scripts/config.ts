@@ -5,11 +5,11 @@ import { readConfig as readTunnelConfig } from '../tunnel/src/config/config.ts'
 import { findMisspelt } from '../tunnel/src/config/setting-names.ts'
 import type { Environment } from '../tunnel/src/config/settings.ts'
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
+import { showSettings } from './effective-settings.ts'
 import { readEnvironment, readSite, refuseWrong } from './environment.ts'
 import { wantsHelp } from './help.ts'
 import { ownPassword } from './operator-password.ts'
-import { Refusal } from './refusal.ts'
-import { showSettings } from './shown-settings.ts'
+import { Refusal } from './user-error.ts'
 
 const USAGE = `npm run config
   prints every setting of nginx, web and the tunnels by its name, as npm start would start them, without secrets, and names

@@ -2,8 +2,8 @@
 
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import type { Environment } from '../tunnel/src/config/settings.ts'
-import { findProgram } from './programs.ts'
-import { runStep } from './step.mjs'
+import { findProgram } from './find-program.ts'
+import { runStep } from './progress.mjs'
 
 // Debian's own way to forbid it: invoke-rc.d(8) asks this script, and 101 means no.
 const POLICY = '/usr/sbin/policy-rc.d'

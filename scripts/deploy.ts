@@ -5,14 +5,14 @@ import { join, resolve } from 'node:path'
 import { findMisspelt } from '../tunnel/src/config/setting-names.ts'
 import type { Environment } from '../tunnel/src/config/settings.ts'
 import { wallClock } from './clock.ts'
-import { engineProblem } from './engine.ts'
+import { engineProblem } from './docker-engine.ts'
 import { readEnvironment, refuseWrong } from './environment.ts'
 import { wantsHelp } from './help.ts'
 import { withLock } from './lock.mjs'
-import { lostSettings } from './lost-settings.ts'
+import { lostSettings } from './missing-settings.ts'
 import { keptPassword } from './operator-password.ts'
-import { Refusal } from './refusal.ts'
-import { runStep } from './step.mjs'
+import { runStep } from './progress.mjs'
+import { Refusal } from './user-error.ts'
 
 const SERVICES = ['tunnel', 'web']
 const HEALTHY_WITHIN = 120 // s

@@ -11,7 +11,7 @@ import {
   readSharedSettings,
 } from '../tunnel/src/config/settings.ts'
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
-import { Refusal } from './refusal.ts'
+import { Refusal } from './user-error.ts'
 
 export type Config = {
   /** The work tree. */

@@ -1,5 +1,5 @@
 /** Lists what the inbox holds, of the containers when they run, else of the plain way. */
 
-import { runInTunnel } from './in-tunnel.ts'
+import { runInTunnel } from './tunnel-command.ts'
 
 process.exitCode = runInTunnel('tunnel/src/inbox/show-inbox.ts')

@@ -1,7 +1,7 @@
 /** What the processes log, as a person wants to read it: one line per envelope, and whatever went wrong. */
 
 import type { Receipt } from '../tunnel/src/contract.ts'
-import type { Stream } from './run.ts'
+import type { Stream } from './child-process.ts'
 
 type Entry = { level?: string; msg?: string; receipt?: Receipt }
 

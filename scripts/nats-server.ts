@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { findProgram } from './programs.ts'
+import { findProgram } from './find-program.ts'
 
 const IMAGE = 'nats:2'
 

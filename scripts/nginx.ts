@@ -5,8 +5,8 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { canInstall, install } from './debian-packages.ts'
 import type { Config } from './environment.ts'
-import { findProgram } from './programs.ts'
-import { Refusal } from './refusal.ts'
+import { findProgram } from './find-program.ts'
+import { Refusal } from './user-error.ts'
 
 export type Addresses = {
   /** Where the site listens. */

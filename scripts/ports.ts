@@ -2,7 +2,7 @@
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { Refusal } from './refusal.ts'
+import { Refusal } from './user-error.ts'
 
 /** `count` different ports of 127.0.0.1 that nobody listens on now. */
 export async function freePorts(count: number): Promise<number[]> {

@@ -3,14 +3,14 @@
 import { join, resolve } from 'node:path'
 import { findMisspelt } from '../tunnel/src/config/setting-names.ts'
 import { wallClock } from './clock.ts'
-import { runDocker } from './docker.ts'
 import { readConfig, readEnvironment, USAGE } from './environment.ts'
+import { siteOf } from './healthcheck.ts'
 import { wantsHelp } from './help.ts'
 import { ownPassword } from './operator-password.ts'
-import { runPlain } from './plain.ts'
-import { createReport, welcome } from './report.ts'
-import { siteOf } from './site.ts'
-import { chooseWay } from './way.ts'
+import { createReport, welcome } from './output.ts'
+import { chooseWay } from './run-mode.ts'
+import { runDocker } from './start-docker.ts'
+import { runPlain } from './start-processes.ts'
 
 const stop = new AbortController()
 const stopped = stop.signal

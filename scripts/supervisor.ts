@@ -1,9 +1,9 @@
 /** Keeps a process running: starts it again when it dies, later each time. */
 
+import { type Program, type Run, startRun } from './child-process.ts'
 import type { Clock } from './clock.ts'
-import { Refusal } from './refusal.ts'
-import type { Report } from './report.ts'
-import { type Program, type Run, startRun } from './run.ts'
+import type { Report } from './output.ts'
+import { Refusal } from './user-error.ts'
 
 export type Part = Program & {
   name: string

@@ -5,11 +5,11 @@ import { parseCLI, startVitest } from 'vitest/node'
 import { buildWeb } from './build-web.ts'
 import { canInstall, install } from './debian-packages.ts'
 import { readEnvironment } from './environment.ts'
+import { CHROMIUM, findProgram } from './find-program.ts'
 import { bringNatsServer } from './nats-server.ts'
-import { CHROMIUM, findProgram } from './programs.ts'
-import { readLeave, tellSkips } from './skips.ts'
-import type { StepFailed } from './step.mjs'
-import { createTally, type Tally } from './tally.ts'
+import type { StepFailed } from './progress.mjs'
+import { createTally, type Tally } from './test-reporter.ts'
+import { readLeave, tellSkips } from './test-skips.ts'
 
 const root = resolve(import.meta.dirname, '..')
 const env = readEnvironment(root)

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
-import { runStep } from '../../scripts/step.mjs'
+import { runStep } from '../../scripts/progress.mjs'
 import { NODE, ROOT } from '../../tests/support/node.ts'
 import { type App, startNext } from './app.ts'
 import { bundlePage, type PageKind } from './pages.ts'

@@ -8,7 +8,7 @@ import { type Command, processesIn, runCommand } from '../support/command.ts'
 import { freePort } from '../support/ports.ts'
 import { requires } from '../support/requirements.ts'
 
-const COMMAND = ['node', 'scripts/ready.mjs', 'scripts/start.ts', '--docker']
+const COMMAND = ['node', 'scripts/bootstrap.mjs', 'scripts/start.ts', '--docker']
 
 describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 600_000 }, () => {
   // Beside whatever else of Culvert runs on this engine.

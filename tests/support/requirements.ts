@@ -3,9 +3,9 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { engineProblem, missingImages } from '../../scripts/engine.ts'
+import { engineProblem, missingImages } from '../../scripts/docker-engine.ts'
+import { CHROMIUM, findProgram } from '../../scripts/find-program.ts'
 import { natsFolder } from '../../scripts/nats-server.ts'
-import { CHROMIUM, findProgram } from '../../scripts/programs.ts'
 
 declare module 'vitest' {
   interface TaskMeta {

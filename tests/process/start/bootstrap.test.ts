@@ -33,7 +33,7 @@ describe('Before every command', () => {
 
   beforeEach(async () => {
     folder = await makeFolder()
-    for (const file of ['ready.mjs', 'lock.mjs', 'step.mjs'])
+    for (const file of ['bootstrap.mjs', 'lock.mjs', 'progress.mjs'])
       write(`scripts/${file}`, readFileSync(join(ROOT, 'scripts', file)))
     write('scripts/hello.ts', SCRIPT)
     write('npm-cli.js', NPM)
@@ -51,7 +51,7 @@ describe('Before every command', () => {
   }
 
   function run(args: string[] = [], env: Record<string, string> = {}): Command {
-    const command = [NODE, 'scripts/ready.mjs', 'scripts/hello.ts', ...args]
+    const command = [NODE, 'scripts/bootstrap.mjs', 'scripts/hello.ts', ...args]
     return runCommand(folder.path, command, { npm_execpath: join(folder.path, 'npm-cli.js'), ...env })
   }
 

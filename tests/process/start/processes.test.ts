@@ -4,7 +4,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { buildWeb } from '../../../scripts/build-web.ts'
-import { lifeline } from '../../../scripts/lifeline.ts'
+import { lifeline } from '../../../scripts/parent-watch.ts'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
 import { type Clone, makeClone } from '../../support/clone.ts'
 import { type Command, processesIn, runCommand, until } from '../../support/command.ts'
@@ -12,7 +12,7 @@ import { ROOT } from '../../support/node.ts'
 import { freePort } from '../../support/ports.ts'
 import { requires } from '../../support/requirements.ts'
 
-const COMMAND = ['node', 'scripts/ready.mjs', 'scripts/start.ts', '--plain']
+const COMMAND = ['node', 'scripts/bootstrap.mjs', 'scripts/start.ts', '--plain']
 const ENVELOPE = `{"dsn":"${INBOX_DSN}"}\n{"type":"event"}\n{"message":"broken"}`
 
 describe('npm start as plain processes', requires('nginx', 'proc'), () => {

@@ -3,7 +3,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { readLeave, tellSkips } from '../../../scripts/skips.ts'
+import { readLeave, tellSkips } from '../../../scripts/test-skips.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
 const SKIPS = new Map([

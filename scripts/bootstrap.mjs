@@ -5,7 +5,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { withLock } from './lock.mjs'
-import { runStep } from './step.mjs'
+import { runStep } from './progress.mjs'
 
 const NEEDED = 24 // major version of Node.js
 const BRINGS_NODE = ['linux-x64', 'linux-arm64'] // where the package `node-<platform>` is a dependency of the root

@@ -1,7 +1,7 @@
 /** What a way of running is handed beside the settings. */
 
 import type { Clock } from './clock.ts'
-import type { Report } from './report.ts'
+import type { Report } from './output.ts'
 
 export type Session = {
   clock: Clock

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Environment } from '../tunnel/src/config/settings.ts'
 import { type Clock, within } from './clock.ts'
-import { keepTail } from './step.mjs'
+import { keepTail } from './progress.mjs'
 
 export type Program = { command: string[]; cwd: string; env: Environment }
 

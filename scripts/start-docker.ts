@@ -3,15 +3,15 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { stripVTControlCharacters } from 'node:util'
+import { type Stream, startRun } from './child-process.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './environment.ts'
-import { lifeline } from './lifeline.ts'
+import { siteOf, untilAnswers } from './healthcheck.ts'
+import { lifeline } from './parent-watch.ts'
 import { checkPort } from './ports.ts'
-import { Refusal } from './refusal.ts'
-import { type Stream, startRun } from './run.ts'
-import type { Session } from './session.ts'
-import { siteOf, untilAnswers } from './site.ts'
-import { runStep, showProgress } from './step.mjs'
+import { runStep, showProgress } from './progress.mjs'
+import type { Session } from './run-context.ts'
+import { Refusal } from './user-error.ts'
 
 const START_TIMEOUT = 20 * 60 * 1000 // 20 min: the first time, images are built
 const STOP_TIMEOUT = 60 * 1000 // 1 min; Compose itself gives each container its `stop_grace_period`

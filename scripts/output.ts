@@ -1,8 +1,8 @@
 /** What `npm start` shows: its own sentences at once, the lines of the processes when the site is up. */
 
+import type { Stream } from './child-process.ts'
 import type { Config } from './environment.ts'
 import { tellLine } from './log-lines.ts'
-import type { Stream } from './run.ts'
 
 export type Report = {
   /** A sentence of ours. */

@@ -1,4 +1,4 @@
-/** Types of `step.mjs`, which is plain JavaScript so that any Node can run it before the packages are there. */
+/** Types of `progress.mjs`, which is plain JavaScript so that any Node can run it before the packages are there. */
 
 export class StepFailed extends Error {
   constructor(message: string, output: string)

@@ -1,9 +1,9 @@
 /** Which way to run: in containers where Docker can, else as plain processes. */
 
-import { engineProblem, missingImages } from './engine.ts'
+import { engineProblem, missingImages } from './docker-engine.ts'
 import type { Config } from './environment.ts'
-import { Refusal } from './refusal.ts'
-import { runStep, type StepFailed } from './step.mjs'
+import { runStep, type StepFailed } from './progress.mjs'
+import { Refusal } from './user-error.ts'
 
 export type Choice = {
   way: 'docker' | 'plain'

@@ -2,7 +2,7 @@
 
 import type { Clock } from './clock.ts'
 import type { Config } from './environment.ts'
-import { Refusal } from './refusal.ts'
+import { Refusal } from './user-error.ts'
 
 export type Site = {
   /** As a browser is given it, without a slash at its end. */

@@ -3,10 +3,10 @@
 import { join } from 'node:path'
 import { WEB_SERVER } from './build-web.ts'
 import type { Config } from './environment.ts'
-import { lifeline } from './lifeline.ts'
+import { authorityOf, isOk, isUp } from './healthcheck.ts'
 import type { Addresses } from './nginx.ts'
+import { lifeline } from './parent-watch.ts'
 import { freePorts } from './ports.ts'
-import { authorityOf, isOk, isUp } from './site.ts'
 import type { Part } from './supervisor.ts'
 
 const LOOPBACK = '127.0.0.1'
