@@ -1,9 +1,9 @@
 /** Starts the browser's Sentry SDK, before anything of the page runs. */
 
-import { startBrowserSdk } from './lib/browser-sdk.ts'
-import { readBrowserSettings, settingsAt } from './lib/browser-settings.ts'
+import { startBrowserSdk } from './lib/sentry/browser.ts'
+import { readBrowserSettings, settingsAt } from './lib/sentry/browser-config.ts'
 
 const settings = readBrowserSettings(document)
 if (settings) startBrowserSdk(settingsAt(location.pathname, settings))
 
-export { onRouterTransitionStart } from './lib/late-integrations.ts'
+export { onRouterTransitionStart } from './lib/sentry/lazy-integrations.ts'

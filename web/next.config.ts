@@ -3,8 +3,8 @@
 import { join } from 'node:path'
 import { withSentryConfig } from '@sentry/nextjs/config'
 import type { NextConfig } from 'next'
-import { SAFETY_HEADERS } from './lib/safety.ts'
-import { sourceMapOptions } from './lib/source-maps.ts'
+import { SAFETY_HEADERS } from './lib/security-headers.ts'
+import { sourceMapOptions } from './lib/sentry/source-maps.ts'
 
 /** Every browser over https does; nginx knows gzip alone. The files are made by `compress-static.ts`. */
 const TAKES_BROTLI = { type: 'header', key: 'accept-encoding', value: '(?:|.*[ ,])br(?:[ ,;].*|)' } as const

@@ -2,7 +2,7 @@
 
 import { type NextRequest, NextResponse } from 'next/server'
 import { config as settings } from './lib/config.ts'
-import { contentSecurityPolicy, DATA_POLICY, isData, transportSecurity } from './lib/safety.ts'
+import { contentSecurityPolicy, DATA_POLICY, isData, transportSecurity } from './lib/security-headers.ts'
 
 export function proxy(request: NextRequest): NextResponse {
   const nonce = crypto.randomUUID()

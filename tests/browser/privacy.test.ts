@@ -2,7 +2,7 @@
 
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSampler } from '../../web/lib/sampling.ts'
+import { createSampler } from '../../web/lib/sentry/sampling.ts'
 import { type Chromium, startChromium } from '../support/browser/chromium.ts'
 import { startUpstream } from '../support/recording-server.ts'
 import { requires } from '../support/requirements.ts'

@@ -3,9 +3,9 @@
 import type { Metadata } from 'next'
 import { headers } from 'next/headers'
 import type { ReactNode } from 'react'
-import { settingsAttribute } from '../lib/browser-settings.ts'
 import { config } from '../lib/config.ts'
-import { settingsFor } from '../lib/privacy.ts'
+import { settingsAttribute } from '../lib/sentry/browser-config.ts'
+import { settingsFor } from '../lib/sentry/privacy.ts'
 import './global.css'
 
 export const metadata: Metadata = {

@@ -2,7 +2,7 @@
 
 import type { Metadata } from 'next'
 import { ButtonLink } from '../ui/button.tsx'
-import { Shell } from '../ui/shell.tsx'
+import { Shell } from '../ui/page-shell.tsx'
 
 export const metadata: Metadata = { title: 'Not found' }
 

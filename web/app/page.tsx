@@ -2,9 +2,9 @@
 
 import type { ReactNode } from 'react'
 import { config } from '../lib/config.ts'
+import { Shell } from '../ui/page-shell.tsx'
 import { PrivacyNote } from '../ui/privacy-note.tsx'
 import { SelfCheck } from '../ui/self-check.tsx'
-import { Shell } from '../ui/shell.tsx'
 
 export default function Home() {
   const { browser, sentryHost, directUrl, tunnelPath } = config()

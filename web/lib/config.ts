@@ -19,9 +19,9 @@ import {
   readSharedSettings,
   readSwitch,
 } from 'tunnel/settings'
-import type { BrowserSettings } from './browser-settings.ts'
-import { passwordProblem } from './console/password.ts'
-import { PRIVACY_SIGNALS, type PrivacySignal } from './privacy.ts'
+import { passwordProblem } from './password.ts'
+import type { BrowserSettings } from './sentry/browser-config.ts'
+import { PRIVACY_SIGNALS, type PrivacySignal } from './sentry/privacy.ts'
 
 export type Config = {
   /** What every document hands to the browser, for a visitor who asks for nothing. */

@@ -1,9 +1,9 @@
 /** The server's half of the error lab: who may raise an error, and which. */
 
+import { networkOf } from './client-address.ts'
 import { config } from './config.ts'
-import { held } from './held.ts'
 import { createPasses, type Refusal } from './passes.ts'
-import { networkOf } from './visitor.ts'
+import { held } from './process-singleton.ts'
 
 const passes = () => held('lab passes', () => createPasses(Date.now))
 

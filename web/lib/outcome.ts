@@ -1,8 +1,8 @@
 /** What became of a report that the lab raised, in words. */
 
-import type { Answered } from './heard.ts'
+import type { State } from '../ui/status.ts'
 import type { Receipt } from './self-check.ts'
-import type { State } from './state.ts'
+import type { Answered } from './sentry/response-events.ts'
 
 export type Outcome =
   | { is: 'sending' }

@@ -1,10 +1,10 @@
 /** The document around the page that Next falls back to, with what every document of the app has. */
 
 import NextDocument, { type DocumentContext, Head, Html, Main, NextScript } from 'next/document'
-import { settingsAttribute } from '../lib/browser-settings.ts'
 import { config } from '../lib/config.ts'
-import { settingsFor } from '../lib/privacy.ts'
-import { nonceOf } from '../lib/safety.ts'
+import { nonceOf } from '../lib/security-headers.ts'
+import { settingsAttribute } from '../lib/sentry/browser-config.ts'
+import { settingsFor } from '../lib/sentry/privacy.ts'
 
 type Props = { nonce: string; settings: ReturnType<typeof settingsAttribute> }
 

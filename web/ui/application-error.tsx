@@ -1,7 +1,7 @@
 /** What a visitor reads in place of a page that broke, and two ways on. */
 
 import { Button, ButtonLink } from './button.tsx'
-import { Mark } from './mark.tsx'
+import { Mark } from './logo.tsx'
 
 type Props = {
   side: 'client' | 'server'

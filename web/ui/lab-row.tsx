@@ -5,7 +5,7 @@ import type { ReactNode } from 'react'
 import { describeOutcome, type Outcome } from '../lib/outcome.ts'
 import { useOutcome } from '../lib/use-outcome.ts'
 import { Button } from './button.tsx'
-import { StateMark } from './state.tsx'
+import { StateMark } from './status-badge.tsx'
 
 type Props = {
   name: string

@@ -2,7 +2,7 @@
 
 import { headers } from 'next/headers'
 import { config } from '../lib/config.ts'
-import { asksForPrivacy, type PrivacySignal } from '../lib/privacy.ts'
+import { asksForPrivacy, type PrivacySignal } from '../lib/sentry/privacy.ts'
 
 const WHAT_FOLLOWS: Record<PrivacySignal, string> = {
   off: 'So nothing is reported of you: this site does not notice when a page fails for you.',

@@ -7,9 +7,9 @@ import { attempt, fetchReceipt, type Plan, type Receipt, type Try } from '../lib
 import { Button } from './button.tsx'
 import { Card } from './card.tsx'
 import { CodeBlock } from './code-block.tsx'
-import { FateBadge } from './fate.tsx'
 import { Lanes } from './lanes.tsx'
-import { StateMark } from './state.tsx'
+import { FateBadge } from './outcome-badge.tsx'
+import { StateMark } from './status-badge.tsx'
 import { StatusRow } from './status-row.tsx'
 
 /** `children` stand under what came of it, and do not change with it. */

@@ -97,7 +97,7 @@ describe('Without a session', () => {
         /^import (?!type)[^']*'[^']*\/lib\/console\/(watching|watch|feed)\.ts'/m.test(source),
       ]).toEqual([file, false])
       if (file !== 'receipt.json/route.ts')
-        expect([file, source.includes('/tunnels.ts')]).toEqual([file, false])
+        expect([file, source.includes('/admin-client.ts')]).toEqual([file, false])
     }
   })
 })

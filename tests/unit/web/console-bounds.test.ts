@@ -5,7 +5,7 @@ import { PAGE_CHARACTERS, READ_BYTES, ROWS } from '../../../web/lib/console/boun
 import { type EnvelopeModel, modelEnvelope } from '../../../web/lib/console/envelope-model.ts'
 import { findItem, parseJson, readKept, readKeptFrom } from '../../../web/lib/console/kept-envelope.ts'
 import { nameOf } from '../../../web/lib/console/naming.ts'
-import { sayJson, sayJsonShort } from '../../../web/lib/console/say-json.ts'
+import { sayJson, sayJsonShort } from '../../../web/lib/format-json.ts'
 import { envelopeOf, type Part } from '../../support/envelopes.ts'
 import { captures } from '../../support/sdk-captures.ts'
 

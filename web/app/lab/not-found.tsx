@@ -1,7 +1,7 @@
 /** In place of the error lab where it is off. */
 
 import { Card } from '../../ui/card.tsx'
-import { Shell } from '../../ui/shell.tsx'
+import { Shell } from '../../ui/page-shell.tsx'
 
 export default function LabIsOff() {
   return (

@@ -6,8 +6,8 @@ import { connection } from 'next/server'
 import { config } from '../../lib/config.ts'
 import { issuePass } from '../../lib/lab.ts'
 import { Lab } from '../../ui/lab.tsx'
+import { Shell } from '../../ui/page-shell.tsx'
 import { PrivacyNote } from '../../ui/privacy-note.tsx'
-import { Shell } from '../../ui/shell.tsx'
 
 export const metadata: Metadata = { title: 'Error lab' }
 

@@ -1,7 +1,7 @@
 /** What a page of the lab says to who has no pass. */
 
 import { Card } from '../../ui/card.tsx'
-import { Shell } from '../../ui/shell.tsx'
+import { Shell } from '../../ui/page-shell.tsx'
 
 export function Refused({ why }: { why: string }) {
   return (

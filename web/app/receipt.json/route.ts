@@ -1,10 +1,10 @@
 /** Tells a visitor what became of what they sent, by the token they were answered with and by nothing else. */
 
 import type { Receipt } from 'tunnel/contract'
-import { createAllowance } from '../../lib/allowance.ts'
+import { findReceipt } from '../../lib/admin-client.ts'
+import { networkOf } from '../../lib/client-address.ts'
 import { config } from '../../lib/config.ts'
-import { findReceipt } from '../../lib/tunnels.ts'
-import { networkOf } from '../../lib/visitor.ts'
+import { createAllowance } from '../../lib/rate-limiter.ts'
 
 const TOKEN = /^[0-9a-f]{32}$/
 

@@ -1,7 +1,7 @@
 /** The browser's settings, for a document that does not carry them itself. */
 
 import { config } from '../../lib/config.ts'
-import { settingsFor } from '../../lib/privacy.ts'
+import { settingsFor } from '../../lib/sentry/privacy.ts'
 
 export const dynamic = 'force-dynamic'
 

@@ -13,8 +13,8 @@ import type {
   SpoolPurged,
   SpoolRetried,
 } from 'tunnel/contract'
+import { ask, originsOf } from '../admin-client.ts'
 import { type Config, config } from '../config.ts'
-import { ask, originsOf } from '../tunnels.ts'
 import { READ_BYTES } from './bounds.ts'
 import type { Cursor } from './cursor.ts'
 import { streamFeed } from './feed.ts'

@@ -1,5 +1,7 @@
 /** A kept envelope as its page shows it. Reading and showing are bounded (`bounds.ts`): the model says what is left out. */
 
+import { sayBytes } from '../format.ts'
+import { sayJson } from '../format-json.ts'
 import { type LogLine, type Metric, readLogs, readMetrics, readSpans } from './batch.ts'
 import { Budget, type Listed, PAGE_CHARACTERS, READ_BYTES, ROWS, TEXT } from './bounds.ts'
 import { type Span, sizeOf } from './event.ts'
@@ -7,8 +9,6 @@ import { type EventModel, modelEvent, shownSpans } from './event-model.ts'
 import { imageType } from './image.ts'
 import { type KeptEnvelope, type KeptItem, parseJson, readKeptFrom } from './kept-envelope.ts'
 import { nameOf } from './naming.ts'
-import { sayJson } from './say-json.ts'
-import { sayBytes } from './words.ts'
 
 export type ShownItem = {
   number: number

@@ -1,5 +1,6 @@
 /** An event as its page shows it: every list and text bounded, whatever a stranger has sent. */
 
+import { firstEntries, sayJson, sayJsonShort } from '../format-json.ts'
 import { type Budget, type Listed, ROWS, TEXT } from './bounds.ts'
 import {
   type Breadcrumb,
@@ -14,7 +15,6 @@ import {
   sizeOf,
   traceOf,
 } from './event.ts'
-import { firstEntries, sayJson, sayJsonShort } from './say-json.ts'
 
 export type Fact = [name: string, value: string]
 

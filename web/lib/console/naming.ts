@@ -1,11 +1,11 @@
 /** What an envelope is called in the inbox: of which kind it is, and a line that tells it from others. */
 
 import { z } from 'zod'
+import { sayMany } from '../format.ts'
 import { readLogs, readMetrics, readSpans } from './batch.ts'
 import { cutText, TEXT } from './bounds.ts'
 import { readEvent, sayRead, titleOf } from './event.ts'
 import { type KeptItem, parseJson } from './kept-envelope.ts'
-import { sayMany } from './words.ts'
 
 export type Name = { kind: string; title: string; isError: boolean }
 

@@ -5,7 +5,7 @@ import { scryptSync } from 'node:crypto'
 import { sealData, unsealData } from 'iron-session'
 import { cookies, headers } from 'next/headers'
 import type { Config } from '../config.ts'
-import { held } from '../held.ts'
+import { held } from '../process-singleton.ts'
 import { createDevices, DEVICE_MS, type Devices } from './devices.ts'
 import { createSessions, SESSION_MS, type Sessions } from './sessions.ts'
 

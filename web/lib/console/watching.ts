@@ -1,8 +1,8 @@
 /** The one watch of this process: it looks at the replicas whether or not anybody is signed in, so that there is a past to show. */
 
 import type { Refusals, ReplicaStatus } from 'tunnel/contract'
-import { held } from '../held.ts'
-import { ask, type Door, originsOf } from '../tunnels.ts'
+import { ask, type Door, originsOf } from '../admin-client.ts'
+import { held } from '../process-singleton.ts'
 import { createRefusalBook, type RefusalBook } from './refusal-book.ts'
 import { createWatch, type Watch } from './watch.ts'
 

@@ -2,9 +2,9 @@
 
 import type { LogLine, Metric } from '../../lib/console/batch.ts'
 import type { Listed } from '../../lib/console/bounds.ts'
-import { sayMany } from '../../lib/console/words.ts'
-import { Exactly } from './ago.tsx'
-import { Panel, Showing } from './panel.tsx'
+import { sayMany } from '../../lib/format.ts'
+import { Panel, Showing } from '../panel.tsx'
+import { Exactly } from '../relative-time.tsx'
 
 export function Logs({ lines: { shown, total } }: { lines: Listed<LogLine> }) {
   if (total === 0) return null

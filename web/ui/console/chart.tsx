@@ -5,7 +5,7 @@ import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { shownFrom } from '../../lib/console/past.ts'
-import { sayClock, sayMinute } from '../../lib/console/words.ts'
+import { sayClock, sayMinute } from '../../lib/format.ts'
 import { FiguresTable, type MinuteRow } from './figures-table.tsx'
 
 /** What a line is about: a fate in its own colour, or a measure that is none. */

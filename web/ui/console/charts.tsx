@@ -4,9 +4,9 @@
 import { ANSWERS } from '../../lib/console/fates.ts'
 import { growthOf, minutesOf, rateNow, ratesOf } from '../../lib/console/past.ts'
 import type { Point } from '../../lib/console/watch.ts'
-import { rateUnit, sayCount, sayDuration, sayFigure } from '../../lib/console/words.ts'
+import { rateUnit, sayCount, sayDuration, sayFigure } from '../../lib/format.ts'
+import { Empty, Panel } from '../panel.tsx'
 import { Chart, type Line } from './chart.tsx'
-import { Empty, Panel } from './panel.tsx'
 import { Sparkline } from './sparkline.tsx'
 
 type Props = { points: Point[] }

@@ -3,8 +3,8 @@
 import type { ReactNode } from 'react'
 import type { Listed } from '../../lib/console/bounds.ts'
 import type { ShownItem } from '../../lib/console/envelope-model.ts'
-import { sayBytes } from '../../lib/console/words.ts'
-import { Panel, Showing } from './panel.tsx'
+import { sayBytes } from '../../lib/format.ts'
+import { Panel, Showing } from '../panel.tsx'
 
 export function Attachments({ id, items: { shown, total } }: { id: string; items: Listed<ShownItem> }) {
   if (shown.length === 0) return null

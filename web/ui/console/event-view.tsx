@@ -10,9 +10,9 @@ import type {
   ShownException,
   ShownFrame,
 } from '../../lib/console/event-model.ts'
-import { sayDuration, sayMany } from '../../lib/console/words.ts'
-import { Moment } from './ago.tsx'
-import { Panel, Showing } from './panel.tsx'
+import { sayDuration, sayMany } from '../../lib/format.ts'
+import { Panel, Showing } from '../panel.tsx'
+import { Moment } from '../relative-time.tsx'
 import { Waterfall } from './waterfall.tsx'
 
 type Props = {

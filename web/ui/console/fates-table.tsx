@@ -2,9 +2,9 @@
 
 import { ANSWERS, ENDS, MEANINGS } from '../../lib/console/fates.ts'
 import type { Glance } from '../../lib/console/glance.ts'
-import { sayCount, sayShare } from '../../lib/console/words.ts'
-import { Fate } from '../fate.tsx'
-import { Panel } from './panel.tsx'
+import { sayCount, sayShare } from '../../lib/format.ts'
+import { Fate } from '../outcome-badge.tsx'
+import { Panel } from '../panel.tsx'
 
 export function FatesTable({ glance: { point, spools } }: { glance: Glance }) {
   const { answers, ends } = point

@@ -6,10 +6,10 @@ import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from
 import type { Receipt, SpoolEnd } from 'tunnel/contract'
 import type { Mark } from '../../lib/console/feed.ts'
 import { keyOf, type Row } from '../../lib/console/rows.ts'
-import { sayBytes, sayClock, sayCount, sayDuration } from '../../lib/console/words.ts'
-import { Fate } from '../fate.tsx'
-import { StateMark } from '../state.tsx'
-import { Empty } from './panel.tsx'
+import { sayBytes, sayClock, sayCount, sayDuration } from '../../lib/format.ts'
+import { Fate } from '../outcome-badge.tsx'
+import { Empty } from '../panel.tsx'
+import { StateMark } from '../status-badge.tsx'
 
 const MOST_ABOVE = 1_000 // rows that come between two renders
 const ROW_PX = 40

@@ -1,7 +1,7 @@
 /** The figures behind a chart, minute by minute, for who reads rather than looks. */
 
 import { useState } from 'react'
-import { sayMinute } from '../../lib/console/words.ts'
+import { sayMinute } from '../../lib/format.ts'
 
 /** `time` in milliseconds since 1970; a cell for each column. */
 export type MinuteRow = { time: number; cells: string[] }

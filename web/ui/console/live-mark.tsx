@@ -1,8 +1,8 @@
 /** Whether what is shown is live. */
 
 import type { StreamState } from '../../lib/console/use-event-stream.ts'
-import type { State } from '../../lib/state.ts'
-import { Badge } from '../state.tsx'
+import type { State } from '../status.ts'
+import { Badge } from '../status-badge.tsx'
 
 const SHOWN: Record<StreamState, { state: State; word: string }> = {
   opening: { state: 'busy', word: 'connecting' },

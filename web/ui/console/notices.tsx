@@ -3,8 +3,8 @@
 import type { ReactNode } from 'react'
 import { hostOf } from '../../lib/console/figures.ts'
 import type { Glance } from '../../lib/console/glance.ts'
-import type { State } from '../../lib/state.ts'
-import { StateMark } from '../state.tsx'
+import type { State } from '../status.ts'
+import { StateMark } from '../status-badge.tsx'
 
 export function Notices({ replicas }: Pick<Glance, 'replicas'>) {
   const silent = replicas

@@ -4,12 +4,12 @@ import type { ReactNode } from 'react'
 import type { SeenName } from 'tunnel/contract'
 import { parseDsn, tunnelUrl } from 'tunnel/dsn'
 import type { Amount, ProjectView, SpoolShare } from '../../lib/console/projects.ts'
-import { sayBytes, sayCount, sayShare } from '../../lib/console/words.ts'
+import { sayBytes, sayCount, sayShare } from '../../lib/format.ts'
 import { CodeBlock } from '../code-block.tsx'
-import { Fate } from '../fate.tsx'
-import { Badge } from '../state.tsx'
-import { Ago, In } from './ago.tsx'
-import { Empty, Panel } from './panel.tsx'
+import { Fate } from '../outcome-badge.tsx'
+import { Empty, Panel } from '../panel.tsx'
+import { Ago, In } from '../relative-time.tsx'
+import { Badge } from '../status-badge.tsx'
 
 type Props = { project: ProjectView; tunnelPath: string }
 

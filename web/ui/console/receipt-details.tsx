@@ -4,9 +4,9 @@ import { useEffect, useRef } from 'react'
 import type { Receipt, SpoolEnd } from 'tunnel/contract'
 import { MEANINGS } from '../../lib/console/fates.ts'
 import { explain } from '../../lib/console/reasons.ts'
-import { sayBytes, sayClock, sayDuration, sayExactly, sayMoment } from '../../lib/console/words.ts'
+import { sayBytes, sayClock, sayDuration, sayExactly, sayMoment } from '../../lib/format.ts'
 import { Button } from '../button.tsx'
-import { FateBadge } from '../fate.tsx'
+import { FateBadge } from '../outcome-badge.tsx'
 
 type Props = {
   receipt: Receipt

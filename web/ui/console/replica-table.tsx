@@ -4,13 +4,13 @@
 import { hostOf } from '../../lib/console/figures.ts'
 import type { Glance, ReplicaGlance } from '../../lib/console/glance.ts'
 import { useLive } from '../../lib/console/use-live.ts'
-import { sayBytes, sayCount, sayDuration, sayRate, sayShare } from '../../lib/console/words.ts'
-import type { State } from '../../lib/state.ts'
-import { Badge } from '../state.tsx'
-import { Ago } from './ago.tsx'
+import { sayBytes, sayCount, sayDuration, sayRate, sayShare } from '../../lib/format.ts'
+import { Tools } from '../panel.tsx'
+import { Ago } from '../relative-time.tsx'
+import type { State } from '../status.ts'
+import { Badge } from '../status-badge.tsx'
 import { LiveMark } from './live-mark.tsx'
 import { Notices } from './notices.tsx'
-import { Tools } from './panel.tsx'
 
 export function ReplicaTable({ first }: { first: Glance }) {
   const { glance, state } = useLive(first)

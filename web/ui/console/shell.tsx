@@ -2,7 +2,7 @@
 
 import type { ReactNode } from 'react'
 import { PLACES, type Place } from '../../lib/console/places.ts'
-import { Mark } from '../mark.tsx'
+import { Mark } from '../logo.tsx'
 
 export function ConsoleShell({ at, title, children }: { at: Place; title: ReactNode; children: ReactNode }) {
   return (

@@ -2,8 +2,8 @@
 
 import type { ReactNode } from 'react'
 import type { SpoolGlance } from '../../lib/console/glance.ts'
-import { sayBytes, sayCount, sayDuration, sayShare } from '../../lib/console/words.ts'
-import { Ago } from './ago.tsx'
+import { sayBytes, sayCount, sayDuration, sayShare } from '../../lib/format.ts'
+import { Ago } from '../relative-time.tsx'
 
 export function SpoolFacts({ spool }: { spool: SpoolGlance }) {
   const { boundMs, writable, since, problem, paused } = spool

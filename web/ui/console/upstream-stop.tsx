@@ -4,8 +4,8 @@ import type { Few, WayGlance } from '../../lib/console/glance.ts'
 import { rateNow } from '../../lib/console/past.ts'
 import { OTHERS } from '../../lib/console/upstreams.ts'
 import type { Point } from '../../lib/console/watch.ts'
-import { sayCount, sayDuration, sayMany } from '../../lib/console/words.ts'
-import { StateMark } from '../state.tsx'
+import { sayCount, sayDuration, sayMany } from '../../lib/format.ts'
+import { StateMark } from '../status-badge.tsx'
 import { Edge, FateRate, type Say, Stop } from './way-parts.tsx'
 
 type UpstreamProps = { way: WayGlance; points: Point[]; say: Say }

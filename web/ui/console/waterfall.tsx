@@ -2,8 +2,8 @@
 
 import type { Listed } from '../../lib/console/bounds.ts'
 import type { Span } from '../../lib/console/event.ts'
-import { sayDuration } from '../../lib/console/words.ts'
-import { Panel, Showing } from './panel.tsx'
+import { sayDuration } from '../../lib/format.ts'
+import { Panel, Showing } from '../panel.tsx'
 
 const MOST_DEEP = 8
 

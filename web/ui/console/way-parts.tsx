@@ -2,7 +2,7 @@
 
 import type { ReactNode } from 'react'
 import type { Answer } from 'tunnel/contract'
-import { Fate } from '../fate.tsx'
+import { Fate } from '../outcome-badge.tsx'
 
 /** A rate in words, in the unit that suits all of the picture. */
 export type Say = (perSecond: number) => string

@@ -1,7 +1,7 @@
 /** Where web looks for the tunnels, by their names. */
 
 import { describe, expect, it } from 'vitest'
-import { createAddresses, type Resolve } from '../../../../web/lib/addresses.ts'
+import { createAddresses, type Resolve } from '../../../../web/lib/replica-addresses.ts'
 
 const failWith = (code: string) => Promise.reject(Object.assign(new Error(code), { code }))
 

@@ -7,11 +7,11 @@ import { type Console, consoleFor } from '../../../lib/console/console.ts'
 import { readKept } from '../../../lib/console/kept-envelope.ts'
 import { isTelling, KINDS, type Name, nameOf, nameOfTypes } from '../../../lib/console/naming.ts'
 import { type Query, withQuery } from '../../../lib/console/places.ts'
-import { sayBytes } from '../../../lib/console/words.ts'
-import { Ago } from '../../../ui/console/ago.tsx'
-import { Empty } from '../../../ui/console/panel.tsx'
+import { sayBytes } from '../../../lib/format.ts'
 import { ConsoleShell } from '../../../ui/console/shell.tsx'
-import { StateMark } from '../../../ui/state.tsx'
+import { Empty } from '../../../ui/panel.tsx'
+import { Ago } from '../../../ui/relative-time.tsx'
+import { StateMark } from '../../../ui/status-badge.tsx'
 
 export const metadata = { title: 'Inbox · Console' }
 

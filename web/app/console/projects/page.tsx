@@ -3,10 +3,10 @@
 import { consoleFor } from '../../../lib/console/console.ts'
 import { type Query, readPlace, withQuery } from '../../../lib/console/places.ts'
 import { type ProjectView, projectsIn } from '../../../lib/console/projects.ts'
-import { Pages } from '../../../ui/console/pages.tsx'
-import { Unheard } from '../../../ui/console/panel.tsx'
 import { IdleProjects, ProjectPanel } from '../../../ui/console/project-panel.tsx'
 import { ConsoleShell } from '../../../ui/console/shell.tsx'
+import { Pages } from '../../../ui/pagination.tsx'
+import { Unheard } from '../../../ui/panel.tsx'
 
 export const metadata = { title: 'Projects · Console' }
 

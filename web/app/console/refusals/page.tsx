@@ -7,12 +7,12 @@ import { consoleFor } from '../../../lib/console/console.ts'
 import { MEANINGS } from '../../../lib/console/fates.ts'
 import { explain } from '../../../lib/console/reasons.ts'
 import { type Refused, refusalsIn, whyOf } from '../../../lib/console/refused.ts'
-import { sayCount, sayMany } from '../../../lib/console/words.ts'
-import { Ago } from '../../../ui/console/ago.tsx'
+import { sayCount, sayMany } from '../../../lib/format.ts'
 import { Fresh } from '../../../ui/console/fresh.tsx'
-import { Empty, Unheard } from '../../../ui/console/panel.tsx'
 import { ConsoleShell } from '../../../ui/console/shell.tsx'
-import { FateBadge } from '../../../ui/fate.tsx'
+import { FateBadge } from '../../../ui/outcome-badge.tsx'
+import { Empty, Unheard } from '../../../ui/panel.tsx'
+import { Ago } from '../../../ui/relative-time.tsx'
 
 export const metadata = { title: 'Refusals · Console' }
 

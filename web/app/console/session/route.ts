@@ -1,15 +1,15 @@
 /** Signs the operator in, and tells a page whether they still are. */
 
+import { networkOf } from '../../../lib/client-address.ts'
 import { config } from '../../../lib/config.ts'
 import { notSignedIn } from '../../../lib/console/answers.ts'
 import { openConsole } from '../../../lib/console/console.ts'
-import { isPassword } from '../../../lib/console/password.ts'
 import { returnPath, SIGN_IN } from '../../../lib/console/places.ts'
 import { isOurs } from '../../../lib/console/same-site.ts'
 import { currentDevice, startSession } from '../../../lib/console/session.ts'
 import { createAttempts } from '../../../lib/console/tries.ts'
-import { held } from '../../../lib/held.ts'
-import { networkOf } from '../../../lib/visitor.ts'
+import { isPassword } from '../../../lib/password.ts'
+import { held } from '../../../lib/process-singleton.ts'
 
 const LONGEST = 1_024 // characters that anybody would have in a password
 

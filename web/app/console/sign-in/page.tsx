@@ -3,12 +3,12 @@
 import { redirect } from 'next/navigation'
 import { config } from '../../../lib/config.ts'
 import { openConsole } from '../../../lib/console/console.ts'
-import { SHORTEST_PASSWORD } from '../../../lib/console/password.ts'
 import { returnPath } from '../../../lib/console/places.ts'
+import { SHORTEST_PASSWORD } from '../../../lib/password.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Card } from '../../../ui/card.tsx'
 import { CodeBlock } from '../../../ui/code-block.tsx'
-import { Shell } from '../../../ui/shell.tsx'
+import { Shell } from '../../../ui/page-shell.tsx'
 
 export const metadata = { title: 'Sign in to the console', robots: { index: false } }
 

@@ -1,7 +1,7 @@
 /** Tells the lab's page what became of a report that the server raised for it. */
 
 import { config } from '../../../lib/config.ts'
-import { findLabReport } from '../../../lib/lab-reports.ts'
+import { findLabReport } from '../../../lib/sentry/lab-reports.ts'
 
 export function GET(request: Request): Response {
   if (!config().lab) return new Response(null, { status: 404 })

@@ -5,14 +5,14 @@ import { ROWS } from '../../../../lib/console/bounds.ts'
 import { consoleFor } from '../../../../lib/console/console.ts'
 import { type EnvelopeModel, modelEnvelope } from '../../../../lib/console/envelope-model.ts'
 import { type Query, readPlace, withQuery } from '../../../../lib/console/places.ts'
-import { sayBytes } from '../../../../lib/console/words.ts'
+import { sayBytes } from '../../../../lib/format.ts'
 import { Logs, Metrics } from '../../../../ui/console/batch-panels.tsx'
 import { Attachments, RawItems } from '../../../../ui/console/envelope-items.tsx'
 import { EventView } from '../../../../ui/console/event-view.tsx'
-import { Pages } from '../../../../ui/console/pages.tsx'
 import { RemoveEnvelope } from '../../../../ui/console/remove-envelope.tsx'
 import { ConsoleShell } from '../../../../ui/console/shell.tsx'
 import { Waterfall } from '../../../../ui/console/waterfall.tsx'
+import { Pages } from '../../../../ui/pagination.tsx'
 
 export const metadata = { title: 'Envelope · Console' }
 

@@ -4,12 +4,12 @@ import { notFound } from 'next/navigation'
 import { ROWS, TEXT } from '../../../../lib/console/bounds.ts'
 import { consoleFor } from '../../../../lib/console/console.ts'
 import { type Query, withQuery } from '../../../../lib/console/places.ts'
-import { sayJson, sayJsonShort } from '../../../../lib/console/say-json.ts'
-import { sayBytes, sayCount, sayMany } from '../../../../lib/console/words.ts'
-import { Moment } from '../../../../ui/console/ago.tsx'
-import { Panel } from '../../../../ui/console/panel.tsx'
+import { sayBytes, sayCount, sayMany } from '../../../../lib/format.ts'
+import { sayJson, sayJsonShort } from '../../../../lib/format-json.ts'
 import { ConsoleShell } from '../../../../ui/console/shell.tsx'
 import { SpoolAct } from '../../../../ui/console/spool-act.tsx'
+import { Panel } from '../../../../ui/panel.tsx'
+import { Moment } from '../../../../ui/relative-time.tsx'
 
 export const metadata = { title: 'Waiting envelope · Console' }
 

@@ -8,11 +8,11 @@ import {
   propagationContextFromHeaders,
 } from '@sentry/core'
 import * as Sentry from '@sentry/react'
-import type { BrowserSettings } from './browser-settings.ts'
-import { heardFetch } from './heard.ts'
-import { addConsoleLogs, addFeedback, addReplay, addTracing } from './late-integrations.ts'
+import type { BrowserSettings } from './browser-config.ts'
+import { addConsoleLogs, addFeedback, addReplay, addTracing } from './lazy-integrations.ts'
 import { PRIVACY_TAG } from './privacy.ts'
-import { DATA_COLLECTION, signalOptions } from './reporting.ts'
+import { heardFetch } from './response-events.ts'
+import { DATA_COLLECTION, signalOptions } from './shared-options.ts'
 
 /**
  * `init` of `@sentry/nextjs` would bring browser tracing and Next's other router into the first load of every page, and that of

@@ -1,7 +1,7 @@
 /** What stands around every page that people browse. */
 
 import type { ReactNode } from 'react'
-import { Mark } from './mark.tsx'
+import { Mark } from './logo.tsx'
 
 type Place = 'check' | 'lab'
 

@@ -1,8 +1,8 @@
 /** A time as so long ago, with the clock's own time in the reader's zone beside it. */
 'use client'
 
-import { useNow } from '../../lib/console/use-now.ts'
-import { sayDuration, sayExactly, sayMoment } from '../../lib/console/words.ts'
+import { sayDuration, sayExactly, sayMoment } from '../lib/format.ts'
+import { useNow } from '../lib/use-now.ts'
 
 export function Ago({ time }: { time: number }) {
   const now = useNow()

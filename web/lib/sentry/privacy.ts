@@ -1,6 +1,6 @@
 /** What becomes of reports where a visitor's browser asks for privacy, with `Sec-GPC` (Global Privacy Control). */
 
-import type { BrowserSettings } from './browser-settings.ts'
+import type { BrowserSettings } from './browser-config.ts'
 
 /** Nothing is reported, or errors alone are, or all of it is and says that they asked. */
 export type PrivacySignal = 'off' | 'errors' | 'mark'

@@ -1,7 +1,7 @@
 /** Reports that the lab raises on the server: told apart from real ones, and followed. */
 
 import { type Client, type Event, getIsolationScope } from '@sentry/core'
-import { held } from './held.ts'
+import { held } from '../process-singleton.ts'
 import { isOfLab, LAB_ENVIRONMENT } from './lab-environment.ts'
 
 /** Stands in the message of each, in the browser too. */

@@ -2,11 +2,11 @@
 
 import { getDefaultIsolationScope } from '@sentry/core'
 import * as Sentry from '@sentry/nextjs'
-import type { Config } from './config.ts'
+import type { Config } from '../config.ts'
 import { followLab } from './lab-reports.ts'
 import { asksForPrivacy, PRIVACY_TAG, type PrivacySignal } from './privacy.ts'
-import { DATA_COLLECTION, signalOptions } from './reporting.ts'
 import { createSampler } from './sampling.ts'
+import { DATA_COLLECTION, signalOptions } from './shared-options.ts'
 
 /** Reports that may wait to be sent; the SDK's own 64 are fewer than a burst of errors. */
 const WAITING = 1024

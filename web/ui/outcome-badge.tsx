@@ -1,8 +1,8 @@
 /** A fate in its colour, shape and word: how an envelope was answered, and how it ended where it had to wait. */
 
 import type { Answer, SpoolEnd } from 'tunnel/contract'
-import type { State } from '../lib/state.ts'
-import { Badge, STATE_TEXT, StateMark } from './state.tsx'
+import type { State } from './status.ts'
+import { Badge, STATE_TEXT, StateMark } from './status-badge.tsx'
 
 export type FateName = Answer | SpoolEnd['end']
 

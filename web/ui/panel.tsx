@@ -1,8 +1,8 @@
 /** A titled part of a page of the console. */
 
 import { type ReactNode, useId } from 'react'
-import type { Listed } from '../../lib/console/bounds.ts'
-import { sayCount } from '../../lib/console/words.ts'
+import type { Listed } from '../lib/console/bounds.ts'
+import { sayCount } from '../lib/format.ts'
 
 type Props = {
   title: string

@@ -1,8 +1,8 @@
 /** Refuses to start with wrong settings, starts to report, and makes stopping a success that loses no report. */
 
-import { config } from './config.ts'
-import { keepWatching } from './console/watching.ts'
-import { flushReports, startServerSdk } from './server-sdk.ts'
+import { config } from './lib/config.ts'
+import { keepWatching } from './lib/console/watching.ts'
+import { flushReports, startServerSdk } from './lib/sentry/server.ts'
 
 export function start(): void {
   const problems: string[] = []

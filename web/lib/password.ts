@@ -2,7 +2,7 @@
 
 import { createHash, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import { createQueue } from '../one-at-a-time.ts'
+import { createQueue } from './one-at-a-time.ts'
 
 export const SHORTEST_PASSWORD = 12
 

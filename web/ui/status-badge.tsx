@@ -1,7 +1,7 @@
 /** A state as a shape and a colour that never come without a word beside them. */
 
 import type { ReactNode } from 'react'
-import type { State } from '../lib/state.ts'
+import type { State } from './status.ts'
 
 export const STATE_TEXT: Record<State, string> = {
   idle: 'text-quiet',

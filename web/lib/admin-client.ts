@@ -4,9 +4,9 @@ import 'server-only'
 import { lookup } from 'node:dns/promises'
 import { suppressTracing } from '@sentry/nextjs'
 import type { Receipt } from 'tunnel/contract'
-import { createAddresses } from './addresses.ts'
 import type { Config } from './config.ts'
-import { held } from './held.ts'
+import { held } from './process-singleton.ts'
+import { createAddresses } from './replica-addresses.ts'
 
 export type Door = Pick<Config, 'tunnelAdmins' | 'adminToken'>
 

@@ -1,6 +1,6 @@
 /** The way from one page of a long list to those before and after it. */
 
-import { sayCount } from '../../lib/console/words.ts'
+import { sayCount } from '../lib/format.ts'
 
 type Props = {
   label: string
