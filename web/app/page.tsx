@@ -1,10 +1,10 @@
 /** The self-check: tells visitors whether their errors are noticed, and how. */
 
 import type { ReactNode } from 'react'
+import { SelfCheck } from '../features/connection-check/connection-check.tsx'
+import { PrivacyNote } from '../features/privacy-note.tsx'
 import { config } from '../lib/config.ts'
 import { Shell } from '../ui/page-shell.tsx'
-import { PrivacyNote } from '../ui/privacy-note.tsx'
-import { SelfCheck } from '../ui/self-check.tsx'
 
 export default function Home() {
   const { browser, sentryHost, directUrl, tunnelPath } = config()

@@ -1,7 +1,7 @@
 /** What became of a report that the lab raised, in words. */
 
+import type { Receipt } from '../features/connection-check/probe.ts'
 import type { State } from '../ui/status.ts'
-import type { Receipt } from './self-check.ts'
 import type { Answered } from './sentry/response-events.ts'
 
 export type Outcome =

@@ -3,11 +3,11 @@
 import type { Metadata } from 'next'
 import { notFound } from 'next/navigation'
 import { connection } from 'next/server'
+import { PrivacyNote } from '../../features/privacy-note.tsx'
 import { config } from '../../lib/config.ts'
 import { issuePass } from '../../lib/lab.ts'
 import { Lab } from '../../ui/lab.tsx'
 import { Shell } from '../../ui/page-shell.tsx'
-import { PrivacyNote } from '../../ui/privacy-note.tsx'
 
 export const metadata: Metadata = { title: 'Error lab' }
 

@@ -1,8 +1,8 @@
 /** What the self-check says of each pair of findings. */
 
 import { describe, expect, it } from 'vitest'
-import { describeTunnel, type Findings, judge } from '../../../../web/lib/findings.ts'
-import type { Try } from '../../../../web/lib/self-check.ts'
+import type { Try } from '../../../../web/features/connection-check/probe.ts'
+import { describeTunnel, type Findings, judge } from '../../../../web/features/connection-check/results.ts'
 
 const plan = { dsn: '', tunnel: '/monitoring', direct: 'https://o1.ingest.sentry.io/api/2/envelope/' }
 const answered = (status: number): Try => ({ outcome: 'answered', status, took: 1 })

@@ -1,7 +1,7 @@
 /** Two ways for one report, drawn: the road to Sentry above, the pipe through this site below. */
 
-import type { State } from './status.ts'
-import { STATE_TEXT } from './status-badge.tsx'
+import type { State } from '../../ui/status.ts'
+import { STATE_TEXT } from '../../ui/status-badge.tsx'
 
 type Props = { road: State; pipe: State; end: string }
 

@@ -1,7 +1,7 @@
 /** What the self-check found, in plain words that claim no more than a page can know. */
 
-import type { State } from '../ui/status.ts'
-import type { Plan, Receipt, Try } from './self-check.ts'
+import type { State } from '../../ui/status.ts'
+import type { Plan, Receipt, Try } from './probe.ts'
 
 export type Findings = {
   direct?: Try

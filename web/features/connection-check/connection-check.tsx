@@ -2,15 +2,15 @@
 'use client'
 
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
-import { describeDirect, describeTunnel, type Findings, judge, summarise } from '../lib/findings.ts'
-import { attempt, fetchReceipt, type Plan, type Receipt, type Try } from '../lib/self-check.ts'
-import { Button } from './button.tsx'
-import { Card } from './card.tsx'
-import { CodeBlock } from './code-block.tsx'
-import { Lanes } from './lanes.tsx'
-import { FateBadge } from './outcome-badge.tsx'
-import { StateMark } from './status-badge.tsx'
-import { StatusRow } from './status-row.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Card } from '../../ui/card.tsx'
+import { CodeBlock } from '../../ui/code-block.tsx'
+import { FateBadge } from '../../ui/outcome-badge.tsx'
+import { StateMark } from '../../ui/status-badge.tsx'
+import { StatusRow } from '../../ui/status-row.tsx'
+import { attempt, fetchReceipt, type Plan, type Receipt, type Try } from './probe.ts'
+import { describeDirect, describeTunnel, type Findings, judge, summarise } from './results.ts'
+import { Lanes } from './routes-diagram.tsx'
 
 /** `children` stand under what came of it, and do not change with it. */
 type Props = { plan: Plan; end: string; children: ReactNode }
