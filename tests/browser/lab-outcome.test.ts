@@ -1,7 +1,7 @@
 /** What the lab says became of what it raised, by the answer that its post got. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { isMarked } from '../../web/lib/outcome.ts'
+import { isMarked } from '../../web/features/lab/outcome.ts'
 import { startChromium, type Visitor } from '../support/browser/chromium.ts'
 import { requires } from '../support/requirements.ts'
 import { startWeb, type Web } from '../support/web/web.ts'

@@ -3,10 +3,10 @@
 import type { Metadata } from 'next'
 import { notFound } from 'next/navigation'
 import { connection } from 'next/server'
+import { issuePass } from '../../features/lab/access.ts'
+import { Lab } from '../../features/lab/lab.tsx'
 import { PrivacyNote } from '../../features/privacy-note.tsx'
 import { config } from '../../lib/config.ts'
-import { issuePass } from '../../lib/lab.ts'
-import { Lab } from '../../ui/lab.tsx'
 import { Shell } from '../../ui/page-shell.tsx'
 
 export const metadata: Metadata = { title: 'Error lab' }

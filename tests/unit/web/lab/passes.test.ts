@@ -1,8 +1,8 @@
 /** What stands before the code that throws on purpose. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
+import { createPasses, type Passes } from '../../../../web/features/lab/passes.ts'
 import { networkOf } from '../../../../web/lib/client-address.ts'
-import { createPasses, type Passes } from '../../../../web/lib/passes.ts'
 
 const MINUTE = 60_000
 

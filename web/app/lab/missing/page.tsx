@@ -2,8 +2,8 @@
 
 import { headers } from 'next/headers'
 import { notFound } from 'next/navigation'
-import { type Asked, refusalOf } from '../../../lib/lab.ts'
-import { Refused } from '../refused.tsx'
+import { type Asked, refusalOf } from '../../../features/lab/access.ts'
+import { Refused } from '../../../features/lab/access-denied.tsx'
 
 export default async function Missing({ searchParams }: { searchParams: Promise<Asked> }) {
   const asked = await searchParams

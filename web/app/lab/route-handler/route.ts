@@ -1,6 +1,6 @@
 /** A route handler that fails on purpose. */
 
-import { labError, refusalOf } from '../../../lib/lab.ts'
+import { labError, refusalOf } from '../../../features/lab/access.ts'
 
 const STATUS = { off: 404, forged: 403, expired: 403, used: 403, limited: 429 }
 

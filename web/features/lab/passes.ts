@@ -1,7 +1,7 @@
 /** What stands before code that throws on purpose: a signed pass of the page, good once and for ten minutes, and limits. */
 
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { createAllowance } from './rate-limiter.ts'
+import { createAllowance } from '../../lib/rate-limiter.ts'
 
 export type Refusal = 'forged' | 'expired' | 'used' | 'limited'
 

@@ -1,9 +1,9 @@
 /** The server's half of the error lab: who may raise an error, and which. */
 
-import { networkOf } from './client-address.ts'
-import { config } from './config.ts'
+import { networkOf } from '../../lib/client-address.ts'
+import { config } from '../../lib/config.ts'
+import { held } from '../../lib/process-singleton.ts'
 import { createPasses, type Refusal } from './passes.ts'
-import { held } from './process-singleton.ts'
 
 const passes = () => held('lab passes', () => createPasses(Date.now))
 

@@ -3,10 +3,10 @@
 
 import { ErrorBoundary } from '@sentry/nextjs'
 import { useState } from 'react'
-import { thrown } from '../lib/raise.ts'
-import { useOutcome } from '../lib/use-outcome.ts'
-import { Button } from './button.tsx'
-import { newReference, Row } from './lab-row.tsx'
+import { Button } from '../../ui/button.tsx'
+import { newReference, Row } from './action-row.tsx'
+import { thrown } from './browser-errors.ts'
+import { useOutcome } from './use-outcome.ts'
 
 export function RenderRow() {
   const [reference, setReference] = useState<string>()

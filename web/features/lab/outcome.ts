@@ -1,8 +1,8 @@
 /** What became of a report that the lab raised, in words. */
 
-import type { Receipt } from '../features/connection-check/probe.ts'
-import type { State } from '../ui/status.ts'
-import type { Answered } from './sentry/response-events.ts'
+import type { Answered } from '../../lib/sentry/response-events.ts'
+import type { State } from '../../ui/status.ts'
+import type { Receipt } from '../connection-check/probe.ts'
 
 export type Outcome =
   | { is: 'sending' }

@@ -2,10 +2,10 @@
 'use client'
 
 import type { ReactNode } from 'react'
-import { describeOutcome, type Outcome } from '../lib/outcome.ts'
-import { useOutcome } from '../lib/use-outcome.ts'
-import { Button } from './button.tsx'
-import { StateMark } from './status-badge.tsx'
+import { Button } from '../../ui/button.tsx'
+import { StateMark } from '../../ui/status-badge.tsx'
+import { describeOutcome, type Outcome } from './outcome.ts'
+import { useOutcome } from './use-outcome.ts'
 
 type Props = {
   name: string

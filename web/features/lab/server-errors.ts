@@ -1,8 +1,8 @@
 /** What the lab has the server raise, and how its page hears of it. */
 
-import { fail } from '../app/lab/actions.ts'
+import type { LabReport } from '../../lib/sentry/lab-reports.ts'
+import { fail } from './actions.ts'
 import type { Outcome } from './outcome.ts'
-import type { LabReport } from './sentry/lab-reports.ts'
 
 export type Asked = { pass: string; reference: string }
 

@@ -2,10 +2,10 @@
 'use client'
 
 import { useEffect, useState } from 'react'
-import type { Outcome } from '../lib/outcome.ts'
-import { lastMoment, takeLastMoment } from '../lib/raise.ts'
-import { Button } from './button.tsx'
-import { newReference, Row } from './lab-row.tsx'
+import { Button } from '../../ui/button.tsx'
+import { newReference, Row } from './action-row.tsx'
+import { lastMoment, takeLastMoment } from './browser-errors.ts'
+import type { Outcome } from './outcome.ts'
 
 const NAME = 'Fail as the page closes'
 

@@ -1,9 +1,9 @@
 /** Follows what one press of a button has raised. */
 
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { fetchReceipt } from '../features/connection-check/probe.ts'
+import { hear } from '../../lib/sentry/response-events.ts'
+import { fetchReceipt } from '../connection-check/probe.ts'
 import { eventIdOf, isMarked, LONGEST_WAIT, type Outcome } from './outcome.ts'
-import { hear } from './sentry/response-events.ts'
 
 /** Gives the outcome so far, a way to tell it, and one to follow envelopes with `mark` in them. */
 export function useOutcome() {

@@ -9,8 +9,8 @@ import {
   uuid4,
 } from '@sentry/core'
 import * as Sentry from '@sentry/nextjs'
-import { LAB_ENVIRONMENT } from './sentry/lab-environment.ts'
-import { addReplay, addTracing } from './sentry/lazy-integrations.ts'
+import { LAB_ENVIRONMENT } from '../../lib/sentry/lab-environment.ts'
+import { addReplay, addTracing } from '../../lib/sentry/lazy-integrations.ts'
 
 export const thrown = (how: string, reference: string) => new Error(`${how} on purpose (lab ${reference})`)
 

@@ -3,7 +3,7 @@
 
 import { captureException } from '@sentry/nextjs'
 import { headers } from 'next/headers'
-import { type Asked, labError, refusalOf } from '../../lib/lab.ts'
+import { type Asked, labError, refusalOf } from './access.ts'
 
 /** Gives why nothing was raised. */
 export async function fail(asked: Asked): Promise<{ refused: string }> {
