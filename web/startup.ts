@@ -1,7 +1,7 @@
 /** Refuses to start with wrong settings, starts to report, and makes stopping a success that loses no report. */
 
+import { keepWatching } from './features/console/shared-monitor.ts'
 import { config } from './lib/config.ts'
-import { keepWatching } from './lib/console/watching.ts'
 import { flushReports, startServerSdk } from './lib/sentry/server.ts'
 
 export function start(): void {

@@ -1,4 +1,4 @@
-/** How web asks the tunnels, each on its admin port. Pages of the console go through `console/console.ts`, which asks who is there. */
+/** How web asks the tunnels, each on its admin port. Pages of the console go through `web/features/console/data-access.ts`, which asks who is there. */
 
 import 'server-only'
 import { lookup } from 'node:dns/promises'

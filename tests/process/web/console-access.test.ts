@@ -94,7 +94,9 @@ describe('Without a session', () => {
       const source = readFileSync(join(APP, file), 'utf8')
       expect([
         file,
-        /^import (?!type)[^']*'[^']*\/lib\/console\/(watching|watch|feed)\.ts'/m.test(source),
+        /^import (?!type)[^']*'[^']*\/features\/console\/(shared-monitor|replica-monitor|live-feed\/feed)\.ts'/m.test(
+          source,
+        ),
       ]).toEqual([file, false])
       if (file !== 'receipt.json/route.ts')
         expect([file, source.includes('/admin-client.ts')]).toEqual([file, false])

@@ -1,10 +1,10 @@
 /** What the console reads and shows of an envelope is bounded, whatever a stranger has sent. */
 
 import { describe, expect, it } from 'vitest'
+import { findItem, parseJson, readKept, readKeptFrom } from '../../../web/features/console/inbox/envelope.ts'
+import { nameOf } from '../../../web/features/console/inbox/title.ts'
 import { PAGE_CHARACTERS, READ_BYTES, ROWS } from '../../../web/lib/console/bounds.ts'
 import { type EnvelopeModel, modelEnvelope } from '../../../web/lib/console/envelope-model.ts'
-import { findItem, parseJson, readKept, readKeptFrom } from '../../../web/lib/console/kept-envelope.ts'
-import { nameOf } from '../../../web/lib/console/naming.ts'
 import { sayJson, sayJsonShort } from '../../../web/lib/format-json.ts'
 import { envelopeOf, type Part } from '../../support/envelopes.ts'
 import { captures } from '../../support/sdk-captures.ts'

@@ -1,10 +1,10 @@
 /** What is happening, at a glance. */
 
-import { consoleFor } from '../../lib/console/console.ts'
-import { glanceAt } from '../../lib/console/glance.ts'
-import { CONSOLE } from '../../lib/console/places.ts'
-import { Overview } from '../../ui/console/overview.tsx'
-import { ConsoleShell } from '../../ui/console/shell.tsx'
+import { ConsoleShell } from '../../features/console/console-shell.tsx'
+import { consoleFor } from '../../features/console/data-access.ts'
+import { Overview } from '../../features/console/overview/overview.tsx'
+import { glanceAt } from '../../features/console/overview/snapshot.ts'
+import { CONSOLE } from '../../features/console/routes.ts'
 
 export const metadata = { title: 'Overview · Console' }
 

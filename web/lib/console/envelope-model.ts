@@ -1,14 +1,25 @@
 /** A kept envelope as its page shows it. Reading and showing are bounded (`bounds.ts`): the model says what is left out. */
 
+import {
+  type LogLine,
+  type Metric,
+  readLogs,
+  readMetrics,
+  readSpans,
+} from '../../features/console/inbox/batch-items.ts'
+import {
+  type KeptEnvelope,
+  type KeptItem,
+  parseJson,
+  readKeptFrom,
+} from '../../features/console/inbox/envelope.ts'
+import { type Span, sizeOf } from '../../features/console/inbox/event.ts'
+import { imageType } from '../../features/console/inbox/image.ts'
+import { nameOf } from '../../features/console/inbox/title.ts'
 import { sayBytes } from '../format.ts'
 import { sayJson } from '../format-json.ts'
-import { type LogLine, type Metric, readLogs, readMetrics, readSpans } from './batch.ts'
 import { Budget, type Listed, PAGE_CHARACTERS, READ_BYTES, ROWS, TEXT } from './bounds.ts'
-import { type Span, sizeOf } from './event.ts'
 import { type EventModel, modelEvent, shownSpans } from './event-model.ts'
-import { imageType } from './image.ts'
-import { type KeptEnvelope, type KeptItem, parseJson, readKeptFrom } from './kept-envelope.ts'
-import { nameOf } from './naming.ts'
 
 export type ShownItem = {
   number: number

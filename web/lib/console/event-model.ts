@@ -1,7 +1,5 @@
 /** An event as its page shows it: every list and text bounded, whatever a stranger has sent. */
 
-import { firstEntries, sayJson, sayJsonShort } from '../format-json.ts'
-import { type Budget, type Listed, ROWS, TEXT } from './bounds.ts'
 import {
   type Breadcrumb,
   type Exception,
@@ -14,7 +12,9 @@ import {
   sayValue,
   sizeOf,
   traceOf,
-} from './event.ts'
+} from '../../features/console/inbox/event.ts'
+import { firstEntries, sayJson, sayJsonShort } from '../format-json.ts'
+import { type Budget, type Listed, ROWS, TEXT } from './bounds.ts'
 
 export type Fact = [name: string, value: string]
 

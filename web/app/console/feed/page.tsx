@@ -1,10 +1,10 @@
 /** Every envelope's receipt, as it is settled. */
 
 import { Suspense } from 'react'
-import { consoleFor } from '../../../lib/console/console.ts'
-import { type Query, withQuery } from '../../../lib/console/places.ts'
-import { Feed } from '../../../ui/console/feed.tsx'
-import { ConsoleShell } from '../../../ui/console/shell.tsx'
+import { ConsoleShell } from '../../../features/console/console-shell.tsx'
+import { consoleFor } from '../../../features/console/data-access.ts'
+import { Feed } from '../../../features/console/live-feed/live-feed.tsx'
+import { type Query, withQuery } from '../../../features/console/routes.ts'
 
 export const metadata = { title: 'Feed · Console' }
 

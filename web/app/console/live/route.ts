@@ -1,9 +1,9 @@
 /** All replicas added up, told again and again for as long as somebody looks. */
 
 import { setTimeout as wait } from 'node:timers/promises'
-import { events, notSignedIn } from '../../../lib/console/answers.ts'
-import { type Console, openConsole } from '../../../lib/console/console.ts'
-import { glanceAt } from '../../../lib/console/glance.ts'
+import { type Console, openConsole } from '../../../features/console/data-access.ts'
+import { glanceAt } from '../../../features/console/overview/snapshot.ts'
+import { events, notSignedIn } from '../../../features/console/responses.ts'
 
 const EVERY_MS = 2_000
 

@@ -1,10 +1,10 @@
 /** Each project that is carried for: what came of it, and how to send to it. */
 
-import { consoleFor } from '../../../lib/console/console.ts'
-import { type Query, readPlace, withQuery } from '../../../lib/console/places.ts'
-import { type ProjectView, projectsIn } from '../../../lib/console/projects.ts'
-import { IdleProjects, ProjectPanel } from '../../../ui/console/project-panel.tsx'
-import { ConsoleShell } from '../../../ui/console/shell.tsx'
+import { ConsoleShell } from '../../../features/console/console-shell.tsx'
+import { consoleFor } from '../../../features/console/data-access.ts'
+import { IdleProjects, ProjectPanel } from '../../../features/console/projects/project-panel.tsx'
+import { type ProjectView, projectsIn } from '../../../features/console/projects/projects.ts'
+import { type Query, readPlace, withQuery } from '../../../features/console/routes.ts'
 import { Pages } from '../../../ui/pagination.tsx'
 import { Unheard } from '../../../ui/panel.tsx'
 

@@ -1,8 +1,8 @@
 /** Every envelope's receipt, of all replicas, as it is settled. */
 
-import { events, notSignedIn } from '../../../lib/console/answers.ts'
-import { openConsole } from '../../../lib/console/console.ts'
-import { readCursor } from '../../../lib/console/cursor.ts'
+import { openConsole } from '../../../features/console/data-access.ts'
+import { readCursor } from '../../../features/console/live-feed/cursor.ts'
+import { events, notSignedIn } from '../../../features/console/responses.ts'
 
 /** From where `Last-Event-ID` or `?after=` says; without either, all that replicas still keep. */
 export async function GET(request: Request): Promise<Response> {

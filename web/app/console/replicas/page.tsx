@@ -1,9 +1,9 @@
 /** The processes that carry it. */
 
-import { consoleFor } from '../../../lib/console/console.ts'
-import { glanceAt } from '../../../lib/console/glance.ts'
-import { ReplicaTable } from '../../../ui/console/replica-table.tsx'
-import { ConsoleShell } from '../../../ui/console/shell.tsx'
+import { ConsoleShell } from '../../../features/console/console-shell.tsx'
+import { consoleFor } from '../../../features/console/data-access.ts'
+import { glanceAt } from '../../../features/console/overview/snapshot.ts'
+import { ReplicaTable } from '../../../features/console/replicas/replica-table.tsx'
 
 export const metadata = { title: 'Replicas · Console' }
 

@@ -1,13 +1,13 @@
 /** Signs the operator in, and tells a page whether they still are. */
 
+import { openConsole } from '../../../features/console/data-access.ts'
+import { notSignedIn } from '../../../features/console/responses.ts'
+import { returnPath, SIGN_IN } from '../../../features/console/routes.ts'
+import { isOurs } from '../../../features/console/session/same-site.ts'
+import { currentDevice, startSession } from '../../../features/console/session/session.ts'
+import { createAttempts } from '../../../features/console/session/sign-in-throttle.ts'
 import { networkOf } from '../../../lib/client-address.ts'
 import { config } from '../../../lib/config.ts'
-import { notSignedIn } from '../../../lib/console/answers.ts'
-import { openConsole } from '../../../lib/console/console.ts'
-import { returnPath, SIGN_IN } from '../../../lib/console/places.ts'
-import { isOurs } from '../../../lib/console/same-site.ts'
-import { currentDevice, startSession } from '../../../lib/console/session.ts'
-import { createAttempts } from '../../../lib/console/tries.ts'
 import { isPassword } from '../../../lib/password.ts'
 import { held } from '../../../lib/process-singleton.ts'
 

@@ -1,9 +1,9 @@
 /** Where the operator signs in, or reads how to switch the console on. */
 
 import { redirect } from 'next/navigation'
+import { openConsole } from '../../../features/console/data-access.ts'
+import { returnPath } from '../../../features/console/routes.ts'
 import { config } from '../../../lib/config.ts'
-import { openConsole } from '../../../lib/console/console.ts'
-import { returnPath } from '../../../lib/console/places.ts'
 import { SHORTEST_PASSWORD } from '../../../lib/password.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Card } from '../../../ui/card.tsx'

@@ -1,9 +1,9 @@
 /** Events as real SDKs send them, read for a person: nothing of what is shown gets lost on the way. */
 
 import { describe, expect, it } from 'vitest'
-import { readLogs, readMetrics, readSpans } from '../../../../../web/lib/console/batch.ts'
-import { readEvent } from '../../../../../web/lib/console/event.ts'
-import { parseJson, readKept } from '../../../../../web/lib/console/kept-envelope.ts'
+import { readLogs, readMetrics, readSpans } from '../../../../../web/features/console/inbox/batch-items.ts'
+import { parseJson, readKept } from '../../../../../web/features/console/inbox/envelope.ts'
+import { readEvent } from '../../../../../web/features/console/inbox/event.ts'
 import { captures } from '../../../../support/sdk-captures.ts'
 
 /** As SDKs write them. */

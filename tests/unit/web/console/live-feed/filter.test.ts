@@ -2,7 +2,12 @@
 
 import { describe, expect, it } from 'vitest'
 import type { Receipt, SpoolEnd } from '../../../../../tunnel/src/contract.ts'
-import { type FeedFilter, passes, readFilter, writeView } from '../../../../../web/lib/console/feed-filter.ts'
+import {
+  type FeedFilter,
+  passes,
+  readFilter,
+  writeView,
+} from '../../../../../web/features/console/live-feed/filter.ts'
 
 const common = { time: 0, bytes: 1, status: 200, took: 1, replica: 'r1' }
 const RECEIPTS: Receipt[] = [

@@ -2,9 +2,9 @@
 
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ReplicaStatus } from '../../../../../tunnel/src/contract.ts'
-import { glanceAt } from '../../../../../web/lib/console/glance.ts'
-import { OTHERS } from '../../../../../web/lib/console/upstreams.ts'
-import { createWatch } from '../../../../../web/lib/console/watch.ts'
+import { glanceAt } from '../../../../../web/features/console/overview/snapshot.ts'
+import { OTHERS } from '../../../../../web/features/console/overview/upstreams.ts'
+import { createWatch } from '../../../../../web/features/console/replica-monitor.ts'
 
 const KINDS = ['error', 'transaction', 'session']
 const FATES = ['delivered', 'spooled', 'limited', 'refused']

@@ -1,17 +1,17 @@
 /** One kept envelope, as a person reads it. */
 
 import { notFound } from 'next/navigation'
+import { ConsoleShell } from '../../../../features/console/console-shell.tsx'
+import { consoleFor } from '../../../../features/console/data-access.ts'
+import { Logs, Metrics } from '../../../../features/console/inbox/batch-panels.tsx'
+import { RemoveEnvelope } from '../../../../features/console/inbox/delete-button.tsx'
+import { Attachments, RawItems } from '../../../../features/console/inbox/envelope-items.tsx'
+import { EventView } from '../../../../features/console/inbox/event-view.tsx'
+import { Waterfall } from '../../../../features/console/inbox/waterfall.tsx'
+import { type Query, readPlace, withQuery } from '../../../../features/console/routes.ts'
 import { ROWS } from '../../../../lib/console/bounds.ts'
-import { consoleFor } from '../../../../lib/console/console.ts'
 import { type EnvelopeModel, modelEnvelope } from '../../../../lib/console/envelope-model.ts'
-import { type Query, readPlace, withQuery } from '../../../../lib/console/places.ts'
 import { sayBytes } from '../../../../lib/format.ts'
-import { Logs, Metrics } from '../../../../ui/console/batch-panels.tsx'
-import { Attachments, RawItems } from '../../../../ui/console/envelope-items.tsx'
-import { EventView } from '../../../../ui/console/event-view.tsx'
-import { RemoveEnvelope } from '../../../../ui/console/remove-envelope.tsx'
-import { ConsoleShell } from '../../../../ui/console/shell.tsx'
-import { Waterfall } from '../../../../ui/console/waterfall.tsx'
 import { Pages } from '../../../../ui/pagination.tsx'
 
 export const metadata = { title: 'Envelope · Console' }

@@ -1,8 +1,8 @@
 /** Does to what waits what the operator has confirmed. */
 
-import { notSignedIn, seeOther } from '../../../../lib/console/answers.ts'
-import { openConsole, type SpoolDone, type SpoolOrder } from '../../../../lib/console/console.ts'
-import { isOurs } from '../../../../lib/console/same-site.ts'
+import { openConsole, type SpoolDone, type SpoolOrder } from '../../../../features/console/data-access.ts'
+import { notSignedIn, seeOther } from '../../../../features/console/responses.ts'
+import { isOurs } from '../../../../features/console/session/same-site.ts'
 
 const ACTS = ['retry', 'pause', 'resume', 'purge'] as const
 

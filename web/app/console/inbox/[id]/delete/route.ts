@@ -1,8 +1,8 @@
 /** Takes one envelope out of the inbox. */
 
-import { notSignedIn, seeOther } from '../../../../../lib/console/answers.ts'
-import { openConsole } from '../../../../../lib/console/console.ts'
-import { isOurs } from '../../../../../lib/console/same-site.ts'
+import { openConsole } from '../../../../../features/console/data-access.ts'
+import { notSignedIn, seeOther } from '../../../../../features/console/responses.ts'
+import { isOurs } from '../../../../../features/console/session/same-site.ts'
 
 export async function POST(
   request: Request,

@@ -1,7 +1,7 @@
 /** A kept envelope, unmodified, as a download that nothing may run. Its policy is set where all are, in `proxy.ts`. */
 
-import { envelopeFile, notSignedIn } from '../../../../../lib/console/answers.ts'
-import { openConsole } from '../../../../../lib/console/console.ts'
+import { openConsole } from '../../../../../features/console/data-access.ts'
+import { envelopeFile, notSignedIn } from '../../../../../features/console/responses.ts'
 
 export async function GET(
   _request: Request,

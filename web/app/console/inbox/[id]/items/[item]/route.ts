@@ -1,9 +1,9 @@
 /** One item of a kept envelope, as a download that nothing may run; with `?show`, a picture. Its policy is set where all are, in `proxy.ts`. */
 
-import { notSignedIn } from '../../../../../../lib/console/answers.ts'
-import { openConsole } from '../../../../../../lib/console/console.ts'
-import { imageType } from '../../../../../../lib/console/image.ts'
-import { fileNameIn, findItem, type ItemStart } from '../../../../../../lib/console/kept-envelope.ts'
+import { openConsole } from '../../../../../../features/console/data-access.ts'
+import { fileNameIn, findItem, type ItemStart } from '../../../../../../features/console/inbox/envelope.ts'
+import { imageType } from '../../../../../../features/console/inbox/image.ts'
+import { notSignedIn } from '../../../../../../features/console/responses.ts'
 import { streamOf } from '../../../../../../lib/console/stream-of.ts'
 
 type Context = { params: Promise<{ id: string; item: string }> }

@@ -1,0 +1,88 @@
+/** The items of an envelope as they are: attachments to download, pictures to see, and each item raw. */
+
+import type { ReactNode } from 'react'
+import type { Listed } from '../../../lib/console/bounds.ts'
+import type { ShownItem } from '../../../lib/console/envelope-model.ts'
+import { sayBytes } from '../../../lib/format.ts'
+import { Panel, Showing } from '../../../ui/panel.tsx'
+
+export function Attachments({ id, items: { shown, total } }: { id: string; items: Listed<ShownItem> }) {
+  if (shown.length === 0) return null
+  return (
+    <Panel title="Attachments">
+      <ul className="grid grid-cols-1 gap-4">
+        {shown.map(({ number, filename, bytes, isImage }) => (
+          <li key={number} className="grid justify-items-start gap-2">
+            <a href={urlOf(id, number)} download className="link text-note wrap-anywhere">
+              {filename ?? `attachment ${number}`}
+            </a>
+            <span className="-mt-2 text-note text-quiet">{sayBytes(bytes)}</span>
+            {isImage && (
+              // biome-ignore lint/performance/noImgElement: a stranger's bytes are not to be worked on by an image library
+              <img
+                src={`${urlOf(id, number)}?show`}
+                alt={`Attached: ${filename ?? 'a picture'}`}
+                loading="lazy"
+                className="max-h-128 max-w-full rounded-part border border-line"
+              />
+            )}
+          </li>
+        ))}
+      </ul>
+      <Showing {...{ shown, total }} of="attachments" />
+    </Panel>
+  )
+}
+
+type RawProps = {
+  id: string
+  header: string
+  items: ShownItem[]
+  /** The way to further items. */
+  children: ReactNode
+}
+
+export function RawItems({ id, header, items, children }: RawProps) {
+  return (
+    <Panel title="As it came">
+      <details className="mb-2 text-note">
+        <summary className="min-h-7">Envelope header</summary>
+        <Raw text={header} />
+      </details>
+      {items.map(({ number, type, header: itemHeader, bytes, text, part }) => (
+        <details key={number} className="border-t border-line py-1 text-note">
+          <summary className="min-h-7">
+            {type || 'no type'} <span className="text-note text-quiet">{sayBytes(bytes)}</span>
+          </summary>
+          <Raw text={itemHeader} />
+          {text === undefined ? (
+            <p className="my-2 text-note text-quiet">It is no text.</p>
+          ) : (
+            <Raw text={text} />
+          )}
+          <a href={urlOf(id, number)} download className="link text-note">
+            Download the item
+          </a>
+          {part && <span className="text-quiet"> {part}</span>}
+        </details>
+      ))}
+      {children}
+    </Panel>
+  )
+}
+
+function urlOf(id: string, number: number): string {
+  return `/console/inbox/${id}/items/${number}`
+}
+
+function Raw({ text }: { text: string }) {
+  return (
+    <pre
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+      tabIndex={0}
+      className="my-2 max-h-96 overflow-auto rounded-part bg-sunken p-3 font-mono text-note whitespace-pre-wrap"
+    >
+      {text}
+    </pre>
+  )
+}

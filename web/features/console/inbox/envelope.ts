@@ -1,0 +1,231 @@
+/** Takes a kept envelope apart as it is read, leniently: a tunnel has let it in, and whatever it says is data. Only a bounded part is held. */
+
+import { cutText, READ_BYTES, TEXT } from '../../../lib/console/bounds.ts'
+import { sayJsonShort } from '../../../lib/format-json.ts'
+
+export type KeptItem = {
+  /** Its place among the items, from 0. */
+  number: number
+  type: string
+  filename: string | undefined
+  /** Its header as JSON, cut: parsed, that of a stranger may take megabytes. */
+  header: string
+  /** The payload, or the beginning of it. */
+  payload: Buffer
+  /** Size of the whole payload. */
+  bytes: number
+}
+
+export type KeptEnvelope = {
+  header: Record<string, unknown>
+  /** Items that were to be held. */
+  items: KeptItem[]
+  /** Number of all items, and size of the whole envelope. */
+  itemCount: number
+  bytes: number
+}
+
+/** Header of an item, before its payload is read; `length` is absent where the payload ends with its line. */
+export type ItemStart = { number: number; type: string; header: Record<string, unknown>; length?: number }
+
+/** Returns the name that an attachment's header gives it. */
+export function fileNameIn({ filename }: Record<string, unknown>): string | undefined {
+  return typeof filename === 'string' && filename !== '' ? filename : undefined
+}
+
+/** Returns how many bytes of an item's payload to hold; `undefined` for an item that is not needed. `before` are those held already. */
+export type Keep = (item: ItemStart, before: number) => number | undefined
+
+type Piece = { header: Record<string, unknown> } | { item: ItemStart } | { payload: Buffer }
+
+/** Reads an envelope that is in memory, and holds all of it. A payload that ends early is shorter than its `bytes`. */
+export function readKept(bytes: Buffer): KeptEnvelope {
+  const splitter = new Splitter()
+  const collector = new Collector(() => Number.POSITIVE_INFINITY)
+  collector.add(splitter.push(bytes))
+  collector.add(splitter.end())
+  return collector.envelope(bytes.length)
+}
+
+/** Reads an envelope from a stream to its end, and holds what `keep` wants. */
+export async function readKeptFrom(stream: AsyncIterable<Uint8Array>, keep: Keep): Promise<KeptEnvelope> {
+  const splitter = new Splitter()
+  const collector = new Collector(keep)
+  let bytes = 0
+  for await (const chunk of stream) {
+    bytes += chunk.length
+    collector.add(splitter.push(viewOf(chunk)))
+  }
+  collector.add(splitter.end())
+  return collector.envelope(bytes)
+}
+
+/** Finds one item in a stream. Its payload is to be read to its end or cancelled. `undefined` when there is no such item. */
+export async function findItem(
+  stream: AsyncIterable<Uint8Array>,
+  number: number,
+): Promise<{ item: ItemStart; payload: AsyncGenerator<Buffer> } | undefined> {
+  const pieces = piecesOf(stream)
+  for (let next = await pieces.next(); !next.done; next = await pieces.next())
+    if ('item' in next.value && next.value.item.number === number)
+      return { item: next.value.item, payload: payloadOf(pieces) }
+  return undefined
+}
+
+async function* payloadOf(pieces: AsyncGenerator<Piece>): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) {
+    if (!('payload' in piece)) return
+    yield piece.payload
+  }
+}
+
+async function* piecesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Piece> {
+  const splitter = new Splitter()
+  for await (const chunk of stream) yield* splitter.push(viewOf(chunk))
+  yield* splitter.end()
+}
+
+function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength)
+}
+
+const NEWLINE = 0x0a
+
+/** Splits an envelope that arrives in chunks. Pieces of payload are views of a chunk. */
+class Splitter {
+  #reads: 'envelope header' | 'gap' | 'item header' | 'payload' | 'line' | 'nothing' = 'envelope header'
+  #line: Buffer[] = []
+  #lineBytes = 0
+  /** Bytes of the payload that are still to come. */
+  #left = 0
+  #items = 0;
+
+  *push(chunk: Buffer): Generator<Piece> {
+    for (let at = 0; at < chunk.length && this.#reads !== 'nothing'; ) {
+      if (this.#reads === 'gap') {
+        if (chunk[at] === NEWLINE) at++
+        else this.#reads = 'item header'
+        continue
+      }
+      if (this.#reads === 'payload') {
+        const payload = chunk.subarray(at, at + this.#left)
+        at += payload.length
+        this.#left -= payload.length
+        if (this.#left === 0) this.#reads = 'gap'
+        yield { payload }
+        continue
+      }
+      const newline = chunk.indexOf(NEWLINE, at)
+      const part = chunk.subarray(at, newline < 0 ? chunk.length : newline)
+      at += part.length + 1
+      if (this.#reads === 'line') {
+        if (newline >= 0) this.#reads = 'gap'
+        yield { payload: part }
+        continue
+      }
+      this.#lineBytes += part.length
+      if (this.#lineBytes > READ_BYTES.header) this.#reads = 'nothing'
+      else this.#line.push(part)
+      if (newline >= 0) yield* this.#endLine()
+    }
+  }
+
+  *end(): Generator<Piece> {
+    if (this.#reads === 'envelope header' || this.#reads === 'item header') yield* this.#endLine()
+  }
+
+  *#endLine(): Generator<Piece> {
+    if (this.#reads === 'nothing') return
+    const header = parseObject(Buffer.concat(this.#line).toString('utf8'))
+    this.#line = []
+    this.#lineBytes = 0
+    if (this.#reads === 'envelope header') {
+      this.#reads = 'gap'
+      return yield { header }
+    }
+    const type = typeof header.type === 'string' ? header.type : ''
+    const number = this.#items++
+    const { length } = header
+    if (Number.isSafeInteger(length) && Number(length) >= 0) {
+      this.#left = Number(length)
+      this.#reads = this.#left > 0 ? 'payload' : 'gap'
+      yield { item: { number, type, header, length: this.#left } }
+    } else {
+      this.#reads = 'line'
+      yield { item: { number, type, header } }
+    }
+  }
+}
+
+/** Gathers the pieces of an envelope. */
+class Collector {
+  readonly #keep: Keep
+  #header: Record<string, unknown> = {}
+  #items: (Omit<KeptItem, 'payload'> & { most: number; parts: Buffer[]; held: number; length?: number })[] =
+    []
+  #itemCount = 0
+  #held = 0
+  #isKept = false
+
+  constructor(keep: Keep) {
+    this.#keep = keep
+  }
+
+  add(pieces: Iterable<Piece>): void {
+    for (const piece of pieces)
+      if ('header' in piece) this.#header = piece.header
+      else if ('item' in piece) this.#start(piece.item)
+      else if (this.#isKept) this.#hold(piece.payload)
+  }
+
+  #start(item: ItemStart): void {
+    this.#itemCount++
+    const most = this.#keep(item, this.#held)
+    this.#isKept = most !== undefined
+    if (most === undefined) return
+    const { header, ...start } = item
+    const filename = fileNameIn(header)
+    this.#items.push({
+      ...{
+        ...start,
+        type: cutText(start.type, TEXT.name),
+        filename: filename && cutText(filename, TEXT.name),
+      },
+      ...{ header: sayJsonShort(header, TEXT.line), most, parts: [], held: 0, bytes: 0 },
+    })
+  }
+
+  #hold(payload: Buffer): void {
+    const last = this.#items.at(-1)
+    if (!last) return
+    last.bytes += payload.length
+    const part = payload.subarray(0, Math.max(0, last.most - last.held))
+    if (part.length === 0) return
+    last.held += part.length
+    this.#held += part.length
+    last.parts.push(Buffer.from(part)) // a copy: a view would hold the whole chunk
+  }
+
+  envelope(bytes: number): KeptEnvelope {
+    const items = this.#items.map(({ number, type, filename, header, length, parts, bytes: read }) => ({
+      ...{ number, type, filename, header },
+      payload: Buffer.concat(parts),
+      bytes: length ?? read,
+    }))
+    return { header: this.#header, items, itemCount: this.#itemCount, bytes }
+  }
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  const value = parseJson(text)
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+}
+
+/** `undefined` for what is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,200 @@
+/** An event to read: what went wrong, where in the code, what happened before, who met it. */
+
+import type { ReactNode } from 'react'
+import type { Listed } from '../../../lib/console/bounds.ts'
+import type {
+  EventModel,
+  Fact,
+  ShownBreadcrumb,
+  ShownException,
+  ShownFrame,
+} from '../../../lib/console/event-model.ts'
+import { sayDuration, sayMany } from '../../../lib/format.ts'
+import { Panel, Showing } from '../../../ui/panel.tsx'
+import { Moment } from '../../../ui/relative-time.tsx'
+import type { Feedback } from './event.ts'
+import { Waterfall } from './waterfall.tsx'
+
+type Props = {
+  event: EventModel
+  /** What came with it. */
+  children?: ReactNode
+}
+
+export function EventView({ event, children }: Props) {
+  const { id, time, feedback, exceptions, spans, breadcrumbs, facts, tags, user, contexts } = event
+  return (
+    <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,5fr)_minmax(0,3fr)] desk:items-start">
+      <div className="grid grid-cols-1 min-w-0 gap-4">
+        {feedback && <FeedbackPanel feedback={feedback} />}
+        {exceptions.shown.map((exception, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a chain of causes, in its order
+          <ExceptionPanel key={index} exception={exception} />
+        ))}
+        <Showing {...exceptions} of="exceptions" />
+        {spans && <Waterfall spans={spans} />}
+        {breadcrumbs.total > 0 && <Breadcrumbs crumbs={breadcrumbs} end={time} />}
+        {children}
+      </div>
+      <div className="grid grid-cols-1 min-w-0 gap-4">
+        <Panel title="About it">
+          <Facts facts={{ shown: facts, total: facts.length }} of="facts" />
+          {time !== undefined && (
+            <p className="mt-2 text-note text-quiet">
+              <Moment time={time} />
+            </p>
+          )}
+          {id && (
+            <p className="mt-2 text-note">
+              <a href={`/console/feed?text=${encodeURIComponent(id)}`} className="link">
+                Its receipts in the feed
+              </a>
+            </p>
+          )}
+        </Panel>
+        {tags.total > 0 && (
+          <Panel title="Tags">
+            <Facts facts={tags} of="tags" />
+          </Panel>
+        )}
+        {user.total > 0 && (
+          <Panel title="User">
+            <Facts facts={user} of="values" />
+          </Panel>
+        )}
+        {contexts.total > 0 && (
+          <Panel title="Contexts">
+            <div>
+              {contexts.shown.map(([name, value]) => (
+                <details key={name} className="border-t border-line py-1 text-note first:border-t-0">
+                  <summary className="min-h-7 wrap-anywhere">{name}</summary>
+                  <pre className="my-2 overflow-x-auto font-mono text-note whitespace-pre-wrap">{value}</pre>
+                </details>
+              ))}
+            </div>
+            <Showing {...contexts} of="contexts" />
+          </Panel>
+        )}
+      </div>
+    </div>
+  )
+}
+
+function Facts({ facts, of }: { facts: Listed<Fact>; of: string }) {
+  return (
+    <>
+      <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
+        {facts.shown.map(([name, value], index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: names may be cut to the same text
+          <div key={index} className="contents">
+            <dt className="max-w-48 text-quiet wrap-anywhere">{name}</dt>
+            <dd className="min-w-0 wrap-anywhere">{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <Showing {...facts} of={of} />
+    </>
+  )
+}
+
+function FeedbackPanel({ feedback: { message, name, email, url } }: { feedback: Feedback }) {
+  const from = [name, email].filter(Boolean).join(', ')
+  return (
+    <Panel title="A visitor wrote" {...(from && { note: from })}>
+      <blockquote className="border-l-4 border-accent pl-4 whitespace-pre-wrap wrap-anywhere">
+        {message}
+      </blockquote>
+      {url && <p className="mt-2 text-note text-quiet wrap-anywhere">on {url}</p>}
+    </Panel>
+  )
+}
+
+/** Frames of the app first and open; those of libraries can be opened. The last call stands on top. */
+function ExceptionPanel({ exception: { type, value, note, frames } }: { exception: ShownException }) {
+  const own = frames.shown.filter(({ isOwn }) => isOwn)
+  const others = frames.shown.filter(({ isOwn }) => !isOwn)
+  return (
+    <Panel title={type ?? 'Exception'} note={note}>
+      <p className="mb-3 wrap-anywhere">{value}</p>
+      {frames.total === 0 && <p className="text-note text-quiet">It came without a stack trace.</p>}
+      <ol className="grid grid-cols-1 gap-1" aria-label="Stack trace, the last call first">
+        {own.map((frame, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the order of calls is what a stack trace is
+          <FrameLine key={index} frame={frame} />
+        ))}
+      </ol>
+      {others.length > 0 && (
+        <details className="mt-2">
+          <summary className="min-h-8 text-note text-quiet">{others.length} in libraries</summary>
+          <ol className="grid grid-cols-1 gap-1">
+            {others.map((frame, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: as above
+              <FrameLine key={index} frame={frame} />
+            ))}
+          </ol>
+        </details>
+      )}
+      <Showing {...frames} of="frames" />
+    </Panel>
+  )
+}
+
+function FrameLine({ frame: { name, place, code } }: { frame: ShownFrame }) {
+  return (
+    <li className="min-w-0 text-note">
+      <code className="font-semibold wrap-anywhere">{name}</code> <span className="text-quiet">in</span>{' '}
+      <code className="wrap-anywhere">{place}</code>
+      {code && (
+        <pre className="mt-1 overflow-x-auto rounded-part bg-sunken p-2 font-mono">
+          {code.before.join('\n')}
+          <strong className="block">{code.line}</strong>
+          {code.after.join('\n')}
+        </pre>
+      )}
+    </li>
+  )
+}
+
+type BreadcrumbsProps = { crumbs: Listed<ShownBreadcrumb>; end: number | undefined }
+
+/** On a line of time, each by how long before the end it was. */
+function Breadcrumbs({ crumbs, end }: BreadcrumbsProps) {
+  return (
+    <Panel title="What happened before" note={sayMany(crumbs.total, 'breadcrumb')}>
+      <ol
+        className="grid grid-cols-[auto_auto_minmax(0,1fr)] text-note"
+        aria-label="Breadcrumbs, oldest first"
+      >
+        {crumbs.shown.map(({ timestamp, category, level, text }, index) => (
+          <li
+            // biome-ignore lint/suspicious/noArrayIndexKey: they have no name, and never move
+            key={index}
+            className="relative col-span-3 ml-1.5 grid grid-cols-subgrid gap-x-4 border-l-2 border-line py-1.5 pl-4"
+          >
+            <span
+              aria-hidden="true"
+              className={`absolute top-3 -left-[0.3125rem] size-2 rounded-full ${isError(level) ? 'bg-bad' : 'bg-quiet'}`}
+            />
+            <span className="text-right text-quiet tabular-nums">
+              {timestamp !== undefined &&
+                end !== undefined &&
+                `−${sayDuration(Math.max(0, end - timestamp))}`}
+            </span>
+            <span className={`max-w-48 wrap-anywhere ${isError(level) ? 'text-bad' : 'text-quiet'}`}>
+              {category ?? 'default'}
+            </span>
+            <span className="col-span-3 min-w-0 wrap-anywhere wide:col-span-1">
+              {isError(level) && <strong className="font-semibold text-bad">{level} </strong>}
+              {text}
+            </span>
+          </li>
+        ))}
+      </ol>
+      <Showing {...crumbs} of="breadcrumbs, the latest" />
+    </Panel>
+  )
+}
+
+function isError(level: string | undefined): boolean {
+  return level === 'error' || level === 'fatal'
+}

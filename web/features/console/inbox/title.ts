@@ -1,0 +1,93 @@
+/** What an envelope is called in the inbox: of which kind it is, and a line that tells it from others. */
+
+import { z } from 'zod'
+import { cutText, TEXT } from '../../../lib/console/bounds.ts'
+import { sayMany } from '../../../lib/format.ts'
+import { readLogs, readMetrics, readSpans } from './batch-items.ts'
+import { type KeptItem, parseJson } from './envelope.ts'
+import { readEvent, sayRead, titleOf } from './event.ts'
+
+export type Name = { kind: string; title: string; isError: boolean }
+
+/** Kinds that the list is filtered by, each by the type of item that says so. */
+export const KINDS = [
+  { type: 'event', name: 'Errors' },
+  { type: 'feedback', name: 'Feedback' },
+  { type: 'span', name: 'Spans' },
+  { type: 'transaction', name: 'Transactions' },
+  { type: 'replay_event', name: 'Replays' },
+  { type: 'log', name: 'Logs' },
+] as const
+
+/** Types whose payload says more than the type does, by how much they tell. */
+const TELLING = ['event', 'feedback', 'transaction', 'span', 'replay_event', 'log', 'trace_metric', 'session']
+
+export function isTelling(types: readonly string[]): boolean {
+  return types.some((type) => TELLING.includes(type))
+}
+
+/** `types` stand for items that are not among those given. */
+export function nameOf(
+  items: readonly KeptItem[],
+  types = items.map(({ type }) => type),
+  jsonOf: (item: KeptItem) => unknown = ({ payload }) => parseJson(payload.toString('utf8')),
+): Name {
+  for (const type of TELLING) {
+    const item = items.find((each) => each.type === type && each.payload.length === each.bytes)
+    if (item) return cutName(nameOfItem(type, jsonOf(item)))
+  }
+  return nameOfTypes(types)
+}
+
+function cutName({ kind, title, isError }: Name): Name {
+  return { kind, title: cutText(title, TEXT.title), isError }
+}
+
+/** Where nobody looks into it. */
+export function nameOfTypes(types: readonly string[]): Name {
+  const counts = Map.groupBy(types, (type) => type)
+  const title = [...counts]
+    .map(([type, all]) => (all.length > 1 ? `${type} ×${all.length}` : type))
+    .join(', ')
+  return cutName({ kind: types[0] ?? 'empty', title: title || 'nothing in it', isError: false })
+}
+
+const replay = z.object({
+  segment_id: z.number().optional().catch(undefined),
+  urls: z.array(z.string()).catch([]),
+})
+const session = z.object({ status: z.string().catch('of unknown state'), errors: z.number().catch(0) })
+
+function nameOfItem(type: string, payload: unknown): Name {
+  const calm = (kind: string, title: string | undefined) => ({ kind, title: title || kind, isError: false })
+  switch (type) {
+    case 'span': {
+      const spans = readSpans(payload)
+      const named = spans.find(({ isSegment }) => isSegment) ?? spans[0]
+      return calm(
+        'trace',
+        `${named?.description ?? 'spans'}${spans.length > 1 ? `, ${sayRead(spans, 'span')}` : ''}`,
+      )
+    }
+    case 'log':
+      return calm('log', readLogs(payload)[0]?.body)
+    case 'trace_metric':
+      return calm('metrics', readMetrics(payload)[0]?.name)
+    case 'replay_event': {
+      const { segment_id: segment = 0, urls } = replay.catch({ segment_id: 0, urls: [] }).parse(payload)
+      return calm('replay', `Segment ${segment}${urls[0] ? ` on ${urls[0]}` : ''}`)
+    }
+    case 'session': {
+      const { status, errors } = session.catch({ status: 'of unknown state', errors: 0 }).parse(payload)
+      return calm('session', `${status}, ${sayMany(errors, 'error')}`)
+    }
+    default: {
+      const event = readEvent(payload)
+      if (!event) return calm(type, undefined)
+      const title = titleOf(event)
+      if (type !== 'event') return calm(type === 'transaction' ? 'trace' : type, title)
+      const isError = event.exception.length > 0 || event.level === 'error' || event.level === 'fatal'
+      return { kind: isError ? 'error' : 'message', title, isError }
+    }
+  }
+}

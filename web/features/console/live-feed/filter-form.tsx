@@ -1,0 +1,83 @@
+/** By what the feed is filtered: choices are what has come. On a phone it is opened first. */
+'use client'
+
+import { memo, useState } from 'react'
+import { Button } from '../../../ui/button.tsx'
+import { ANSWERS, ENDS } from '../outcomes.ts'
+import type { FeedFilter, FilterName } from './filter.ts'
+import type { Choices } from './filter-options.ts'
+
+type Props = { filter: FeedFilter; choices: Choices; onChange: (filter: FeedFilter) => void }
+
+const FATES = [...new Set<string>([...ANSWERS, ...ENDS])]
+
+const CONTROL = 'min-h-10 w-full rounded-part border border-quiet/60 bg-surface px-2 text-note text-ink'
+
+export const FeedFilterForm = memo(function FeedFilterForm({ filter, choices, onChange }: Props) {
+  const [isShown, show] = useState(false)
+  const onSet = (name: FilterName, value: string) => onChange({ ...filter, [name]: value })
+  const set = Object.values(filter)
+  const common = { filter, onSet }
+  return (
+    <form
+      className="grid grid-cols-2 items-end gap-x-3 gap-y-2 text-note wide:grid-cols-6"
+      aria-label="Filter"
+      onSubmit={(event) => event.preventDefault()}
+      onReset={() => onChange({})}
+    >
+      <span className="col-span-2 flex gap-3 wide:hidden">
+        <Button weight="quiet" aria-expanded={isShown} onClick={() => show(!isShown)}>
+          {set.length > 0 ? `Filter: ${set.join(', ')}` : 'Filter'}
+        </Button>
+      </span>
+      <div className={`${isShown ? 'contents' : 'hidden'} wide:contents`}>
+        <Choice name="fate" label="Fate" choices={FATES} {...common} />
+        <Choice name="reason" label="Reason" choices={choices.reason} {...common} />
+        <Choice name="project" label="Project" choices={choices.project} {...common} />
+        <Choice name="type" label="Item" choices={choices.type} {...common} />
+        <Choice name="sdk" label="SDK" choices={choices.sdk} {...common} />
+        <label className="grid grid-cols-1 gap-1 text-quiet">
+          Text
+          <input
+            type="search"
+            defaultValue={filter.text ?? ''}
+            onChange={(event) => onSet('text', event.target.value)}
+            placeholder="id, event id, replica"
+            className={CONTROL}
+          />
+        </label>
+        {set.length > 0 && (
+          <span className="col-span-2 wide:col-span-6">
+            <button type="reset" className="link min-h-8 cursor-pointer">
+              Show all
+            </button>
+          </span>
+        )}
+      </div>
+    </form>
+  )
+})
+
+type ChoiceProps = {
+  name: FilterName
+  label: string
+  filter: FeedFilter
+  choices: readonly string[]
+  onSet: (name: FilterName, value: string) => void
+}
+
+function Choice({ name, label, filter, choices, onSet }: ChoiceProps) {
+  const chosen = filter[name] ?? ''
+  const all = chosen && !choices.includes(chosen) ? [chosen, ...choices] : choices
+  return (
+    <label className="grid grid-cols-1 gap-1 text-quiet">
+      {label}
+      <select value={chosen} onChange={(event) => onSet(name, event.target.value)} className={CONTROL}>
+        <option value="">all</option>
+        {all.map((choice) => (
+          <option key={choice}>{choice}</option>
+        ))}
+      </select>
+    </label>
+  )
+}

@@ -1,0 +1,146 @@
+/** The feed: a list of receipts as they are settled, its filter, and one receipt in full. */
+'use client'
+
+import { useSearchParams } from 'next/navigation'
+import { useEffect, useMemo, useRef, useState } from 'react'
+import type { Receipt, SpoolEnd } from 'tunnel/contract'
+import { sayCount, sayMany } from '../../../lib/format.ts'
+import { Button } from '../../../ui/button.tsx'
+import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
+import { LiveMark } from '../live-indicator.tsx'
+import { type FeedFilter, OPENED, passes, readFilter, writeView } from './filter.ts'
+import { FeedFilterForm } from './filter-form.tsx'
+import { ReceiptDetails } from './receipt-details.tsx'
+import { FeedList, focusReceipt } from './receipt-list.tsx'
+import { MOST_ROWS, type Row } from './rows.ts'
+import { useFeed } from './use-feed.ts'
+
+const NO_QUERY = new URLSearchParams()
+
+export function Feed() {
+  const [isPaused, setPaused] = useState(false)
+  const { rows, choices, state } = useFeed({ isPaused })
+  const query = useSearchParams() ?? NO_QUERY
+  const filter = useMemo(() => readFilter(query), [query])
+  const isFiltered = Object.keys(filter).length > 0
+  const shown = useMemo(
+    () => (isFiltered ? rows.filter((row) => 'mark' in row || passes(row.receipt, row.end, filter)) : rows),
+    [rows, filter, isFiltered],
+  )
+  const openedId = query.get(OPENED) ?? undefined
+  const opened = useOpened(openedId, rows)
+  const isWide = useRef(true)
+  useEffect(() => {
+    isWide.current = matchMedia('(min-width: 64rem)').matches
+  })
+
+  const open = (receipt: Receipt) => goTo(filter, receipt.id)
+  const close = () => {
+    goTo(filter, undefined)
+    if (openedId) focusReceipt(openedId)
+  }
+
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes from wherever the focus is
+    <div
+      className="grid grid-cols-1 gap-3"
+      onKeyDown={(event) => event.key === 'Escape' && openedId && close()}
+    >
+      <Tools>
+        <p className="text-quiet tabular-nums">{sayHowMany(shown, rows, isFiltered)}</p>
+        <LiveMark state={state} />
+        <Button weight="quiet" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
+          {isPaused ? 'Go on' : 'Pause'}
+        </Button>
+      </Tools>
+      <FeedFilterForm filter={filter} choices={choices} onChange={setFilter} />
+      <div
+        className={
+          openedId
+            ? 'grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,3fr)_minmax(0,2fr)] desk:items-start'
+            : ''
+        }
+      >
+        <FeedList
+          rows={shown}
+          opened={openedId}
+          onOpen={open}
+          nothing={
+            isFiltered
+              ? 'No envelope that has come is like this.'
+              : 'No envelope has come yet. Open the site’s start page: its self-check sends one.'
+          }
+        />
+        {opened && (
+          <ReceiptDetails
+            key={opened.id}
+            receipt={opened}
+            end={endOf(opened, rows)}
+            siblings={siblingsOf(opened, rows)}
+            takesFocus={!isWide.current}
+            onOpen={open}
+            onClose={close}
+          />
+        )}
+        {openedId && !opened && state === 'open' && rows.length > 0 && (
+          <Panel title="Receipt">
+            <Empty>
+              {openedId} is not among the newest {sayCount(MOST_ROWS)} that this page shows, nor told anew: a
+              replica keeps its last 16 MiB of receipts, some 40,000.
+            </Empty>
+            <p className="mt-3 text-note">
+              <Button weight="quiet" onClick={close}>
+                Close
+              </Button>
+            </p>
+          </Panel>
+        )}
+      </div>
+    </div>
+  )
+}
+
+/** The server need not know. */
+function goTo(filter: FeedFilter, opened: string | undefined): void {
+  history.replaceState(null, '', location.pathname + writeView(filter, opened))
+}
+
+function setFilter(filter: FeedFilter): void {
+  goTo(filter, new URLSearchParams(location.search).get(OPENED) ?? undefined)
+}
+
+/** The receipt of that id, once it has come; it stays when its row has gone. */
+function useOpened(id: string | undefined, rows: readonly Row[]): Receipt | undefined {
+  const kept = useRef<Receipt>(undefined)
+  if (id === undefined) return undefined
+  const row = rows.find((each) => 'receipt' in each && each.receipt.id === id)
+  if (row && 'receipt' in row) kept.current = row.receipt
+  return kept.current?.id === id ? kept.current : undefined
+}
+
+function sayHowMany(shown: readonly Row[], rows: readonly Row[], isFiltered: boolean): string {
+  const many = countReceipts(shown)
+  const all = countReceipts(rows)
+  if (isFiltered) return `${sayMany(many, 'envelope')} of ${sayCount(all)}`
+  return rows.length >= MOST_ROWS ? `the newest ${sayCount(many)} envelopes` : sayMany(many, 'envelope')
+}
+
+function countReceipts(rows: readonly Row[]): number {
+  return rows.reduce((sum, row) => sum + ('receipt' in row ? 1 : 0), 0)
+}
+
+function endOf({ id }: Receipt, rows: readonly Row[]): SpoolEnd | undefined {
+  const row = rows.find((each) => 'receipt' in each && each.receipt.id === id)
+  return row && 'end' in row ? row.end : undefined
+}
+
+const MOST_SIBLINGS = 20
+
+function siblingsOf({ id, eventId }: Receipt, rows: readonly Row[]): Receipt[] {
+  if (eventId === undefined) return []
+  return rows
+    .flatMap((row) =>
+      'receipt' in row && row.receipt.eventId === eventId && row.receipt.id !== id ? row.receipt : [],
+    )
+    .slice(0, MOST_SIBLINGS)
+}

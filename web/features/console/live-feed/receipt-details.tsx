@@ -1,0 +1,192 @@
+/** One receipt in full: what became of the envelope, how long each part took, and what to do about it. */
+
+import { useEffect, useRef } from 'react'
+import type { Receipt, SpoolEnd } from 'tunnel/contract'
+import { sayBytes, sayClock, sayDuration, sayExactly, sayMoment } from '../../../lib/format.ts'
+import { Button } from '../../../ui/button.tsx'
+import { FateBadge } from '../../../ui/outcome-badge.tsx'
+import { MEANINGS } from '../outcomes.ts'
+import { explain } from '../rejections/reasons.ts'
+
+type Props = {
+  receipt: Receipt
+  /** How its waiting ended, where it was spooled and waits no more. */
+  end: SpoolEnd | undefined
+  /** Others of the same event id. */
+  siblings: Receipt[]
+  /** Where it stands below the list, and would not be seen. */
+  takesFocus: boolean
+  onOpen: (receipt: Receipt) => void
+  onClose: () => void
+}
+
+export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onClose }: Props) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, as it is opened
+  useEffect(() => {
+    if (takesFocus) heading.current?.focus()
+  }, [])
+  const { answer, reason, items, eventId } = receipt
+  const explained = explain(answer, reason)
+  const isSomeOut = items.some(({ out }) => out)
+  return (
+    <section
+      aria-label="Receipt"
+      className="mt-0 min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5"
+    >
+      <div className="flex items-start justify-between gap-3 text-note">
+        <h2
+          ref={heading}
+          tabIndex={-1}
+          className="flex min-h-11 flex-wrap items-center gap-2 text-body font-semibold"
+        >
+          <FateBadge fate={answer} /> {items.map(({ type }) => type).join(', ') || 'unread'}
+        </h2>
+        <Button weight="quiet" onClick={onClose}>
+          Close
+        </Button>
+      </div>
+      <p className="mt-3 text-note">{MEANINGS[answer]}</p>
+      {explained && (
+        <p className="mt-2 text-note">
+          {reason && <code>{reason}: </code>}
+          {explained.sentence} <strong>{explained.fix}</strong>
+        </p>
+      )}
+      {end && <End end={end} />}
+      <Timeline receipt={receipt} />
+      <table className="mt-4 w-full text-note" aria-label="Items">
+        <thead>
+          <tr className="text-left text-quiet">
+            <th className="font-normal">Item</th>
+            <th className="text-right font-normal">How many</th>
+            <th className="text-right font-normal">Size</th>
+            {isSomeOut && <th className="pl-3 font-normal">Taken out</th>}
+          </tr>
+        </thead>
+        <tbody>
+          {items.map(({ type, count = 1, bytes, out }) => (
+            <tr key={`${type} ${out}`} className="border-t border-line tabular-nums">
+              <td className="py-1">{type}</td>
+              <td className="text-right">{count}</td>
+              <td className="text-right">{sayBytes(bytes)}</td>
+              {isSomeOut && <td className="pl-3">{out ?? ''}</td>}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <dl className="mt-4 grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note wrap-anywhere">
+        {factsOf(receipt).map(([name, value]) => (
+          <Fact key={name} name={name} value={value} />
+        ))}
+      </dl>
+      {eventId && (
+        <p className="mt-3 text-note">
+          <a href={`/console/feed?text=${eventId}`} className="link">
+            All envelopes of this event id
+          </a>
+        </p>
+      )}
+      {siblings.length > 0 && (
+        <ul className="mt-2 grid gap-1 text-note" aria-label="Others of the same event id">
+          {siblings.map((sibling) => (
+            <li key={sibling.id}>
+              <button type="button" className="link cursor-pointer" onClick={() => onOpen(sibling)}>
+                {sayClock(sibling.time)} {sibling.items.map(({ type }) => type).join(', ')}
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  )
+}
+
+/** What became of one that had to wait. */
+function End({ end: { end, time, waited, upstreamStatus, replica } }: { end: SpoolEnd }) {
+  return (
+    <p className="mt-3 text-note">
+      <FateBadge fate={end} /> {sayMoment(time)}, after it had waited for {sayDuration(waited)}, by {replica}
+      {upstreamStatus !== undefined && `; Sentry answered ${upstreamStatus}`}. {MEANINGS[end]}
+    </p>
+  )
+}
+
+function factsOf(receipt: Receipt): [string, string][] {
+  const { project, sdk, status, upstreamStatus, bytes, replica, reason, remarks, id, eventId } = receipt
+  const facts: [string, string | number | undefined][] = [
+    ['Project', project ?? 'not proven'],
+    ['SDK', sdk],
+    ['Answered', status === 0 ? 'nobody: the sender had gone' : status],
+    ['Sentry answered', upstreamStatus],
+    ['Reason', reason],
+    ['On the wire', sayBytes(bytes)],
+    ['Replica', replica],
+    ['Stood out', remarks?.join(', ')],
+    ['Receipt', id],
+    ['Event id', eventId],
+  ]
+  return facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
+}
+
+function Fact({ name, value }: { name: string; value: string }) {
+  return (
+    <>
+      <dt className="text-quiet">{name}</dt>
+      <dd>{value}</dd>
+    </>
+  )
+}
+
+/** What happened to it when, and how long each part took. */
+function Timeline({ receipt }: { receipt: Receipt }) {
+  const { time, took } = receipt
+  const parts = partsOf(receipt)
+  let from = 0
+  return (
+    <div className="mt-4">
+      {parts.length > 0 && (
+        <svg
+          viewBox="0 0 100 6"
+          preserveAspectRatio="none"
+          aria-hidden="true"
+          className="h-3 w-full border border-quiet"
+        >
+          {parts.map(({ ms, words, fill }) => {
+            const x = from
+            from += took > 0 ? (100 * ms) / took : 0
+            return <rect key={words} x={x} width={from - x} height="6" className={fill} />
+          })}
+        </svg>
+      )}
+      <ol className="mt-2 grid gap-0.5 text-note tabular-nums" aria-label="Timings">
+        <li>{sayExactly(time)} received</li>
+        {parts.map(({ ms, words, fill }) => (
+          <li key={words} className="flex items-center gap-2 text-quiet">
+            <svg viewBox="0 0 8 8" aria-hidden="true" className="size-2.5 shrink-0 border border-quiet">
+              <rect width="8" height="8" className={fill} />
+            </svg>
+            + {sayDuration(ms)} {words}
+          </li>
+        ))}
+        <li>
+          {sayExactly(time + took)} answered, {sayDuration(took)} in all
+        </li>
+      </ol>
+    </div>
+  )
+}
+
+type Part = { ms: number; words: string; fill: string }
+
+/** None of one that went no further than the tunnel. */
+function partsOf({ answer, took, admittedAfter, upstreamTook, upstreamStatus }: Receipt): Part[] {
+  if (admittedAfter === undefined || upstreamTook === undefined) return []
+  const asked = upstreamStatus === undefined ? 'without an answer of Sentry' : 'until Sentry answered'
+  const then = answer === 'spooled' ? 'until it was on disk, synced' : 'until the sender was answered'
+  return [
+    { ms: admittedAfter, words: 'until it was admitted, and sent on', fill: 'fill-ink' },
+    { ms: upstreamTook, words: asked, fill: 'fill-sunken' },
+    { ms: Math.max(0, took - admittedAfter - upstreamTook), words: then, fill: 'fill-quiet' },
+  ]
+}

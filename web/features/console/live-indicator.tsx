@@ -1,0 +1,21 @@
+/** Whether what is shown is live. */
+
+import type { State } from '../../ui/status.ts'
+import { Badge } from '../../ui/status-badge.tsx'
+import type { StreamState } from './use-event-stream.ts'
+
+const SHOWN: Record<StreamState, { state: State; word: string }> = {
+  opening: { state: 'busy', word: 'connecting' },
+  open: { state: 'good', word: 'live' },
+  broken: { state: 'bad', word: 'connection lost, trying again' },
+  paused: { state: 'hold', word: 'paused' },
+}
+
+export function LiveMark({ state }: { state: StreamState }) {
+  const { state: shape, word } = SHOWN[state]
+  return (
+    <span role="status">
+      <Badge state={shape}>{word}</Badge>
+    </span>
+  )
+}

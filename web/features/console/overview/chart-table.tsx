@@ -1,0 +1,58 @@
+/** The figures behind a chart, minute by minute, for who reads rather than looks. */
+
+import { useState } from 'react'
+import { sayMinute } from '../../../lib/format.ts'
+
+/** `time` in milliseconds since 1970; a cell for each column. */
+export type MinuteRow = { time: number; cells: string[] }
+
+type Props = { title: string; columns: string[]; rows: MinuteRow[] }
+
+/** Made only while it is open: it grows with every look. */
+export function FiguresTable({ title, columns, rows }: Props) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <details className="text-note" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary className="inline-block min-h-6 text-quiet hover:text-accent">
+        Figures, minute by minute
+      </summary>
+      {isOpen && (
+        <div
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+          tabIndex={0}
+          className="max-h-64 overflow-auto"
+        >
+          <table aria-label={`${title}, minute by minute`} className="w-full text-right tabular-nums">
+            <thead>
+              <tr className="text-quiet">
+                <th scope="col" className="py-1 text-left font-normal">
+                  from
+                </th>
+                {columns.map((column) => (
+                  <th key={column} scope="col" className="pl-3 font-normal">
+                    {column}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map(({ time, cells }) => (
+                <tr key={time} className="border-t border-line">
+                  <th scope="row" className="py-1 text-left font-normal">
+                    {sayMinute(time)}
+                  </th>
+                  {cells.map((cell, index) => (
+                    // biome-ignore lint/suspicious/noArrayIndexKey: cells stand in the order of the columns
+                    <td key={index} className="pl-3">
+                      {cell}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </details>
+  )
+}

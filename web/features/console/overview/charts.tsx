@@ -1,0 +1,200 @@
+/** The last quarter of an hour: how many met which fate, how fast, what waited, and what came in them. */
+'use client'
+
+import { rateUnit, sayCount, sayDuration, sayFigure } from '../../../lib/format.ts'
+import { Empty, Panel } from '../../../ui/panel.tsx'
+import { ANSWERS } from '../outcomes.ts'
+import type { Point } from '../replica-monitor.ts'
+import { Chart, type Line } from './chart.tsx'
+import { growthOf, minutesOf, rateNow, ratesOf } from './history.ts'
+import { Sparkline } from './sparkline.tsx'
+
+type Props = { points: Point[] }
+
+const LOOKS: Record<string, Pick<Line, 'tone' | 'dash'>> = {
+  delivered: { tone: 'good' },
+  spooled: { tone: 'wait', dash: [8, 4] },
+  limited: { tone: 'hold', dash: [4, 4] },
+  filtered: { tone: 'drop', dash: [2, 3] },
+  refused: { tone: 'bad' },
+  declined: { tone: 'bad', dash: [8, 4] },
+  aborted: { tone: 'bad', dash: [2, 3] },
+}
+
+/** Fates that were met in this time, and the good one in any case. */
+export function FateChart({ points }: Props) {
+  const kinds = ANSWERS.map((fate) => ({
+    label: fate,
+    ...(LOOKS[fate] ?? { tone: 'quiet' as const }),
+    totalOf: ({ answers }: Point) => answers[fate] ?? 0,
+  })).filter(({ label, totalOf }) => label === 'delivered' || growthOf(points, totalOf) > 0)
+  return <RateChart title="Envelopes by fate" points={points} kinds={kinds} />
+}
+
+/** Which line is which is told by its strokes: colours mean fates. */
+const STROKES: Pick<Line, 'tone' | 'dash'>[] = [
+  { tone: 'ink' },
+  { tone: 'quiet' },
+  { tone: 'ink', dash: [8, 4] },
+  { tone: 'quiet', dash: [8, 4] },
+  { tone: 'ink', dash: [2, 3] },
+]
+
+/** The busiest categories of this time, as Sentry counts them, and all others together. */
+export function CategoryChart({ points }: Props) {
+  const all = Object.keys(points.at(-1)?.categories ?? {})
+    .map((name) => ({ name, many: growthOf(points, ({ categories }) => categories[name] ?? 0) }))
+    .filter(({ many }) => many > 0)
+    .sort((a, b) => b.many - a.many)
+    .map(({ name }) => name)
+  const others = all.length > STROKES.length ? all.splice(STROKES.length - 1) : []
+  const groups = [
+    ...all.map((name) => ({ label: name === 'none' ? 'uncounted' : name, names: [name] })),
+    ...(others.length > 0 ? [{ label: 'others', names: others }] : []),
+  ]
+  const kinds = groups.map(({ label, names }, index) => ({
+    label,
+    ...(STROKES[index] ?? { tone: 'quiet' as const }),
+    totalOf: ({ categories }: Point) => names.reduce((sum, name) => sum + (categories[name] ?? 0), 0),
+  }))
+  return <RateChart title="Envelopes by category" points={points} kinds={kinds} />
+}
+
+type RateChartProps = Props & {
+  title: string
+  kinds: (Omit<Line, 'values'> & { totalOf: (point: Point) => number })[]
+}
+
+/** How fast each kind of envelope came, all in one unit, and how many of it in each minute. */
+function RateChart({ title, points, kinds }: RateChartProps) {
+  const rates = kinds.map(({ totalOf }) => ratesOf(points, totalOf))
+  const { unit, per, seconds } = rateUnit(Math.max(0, ...rates.flat()))
+  const lines = kinds.map(({ totalOf: _, ...line }, index) => ({
+    ...line,
+    values: rates[index]?.map((rate) => rate * seconds) ?? [],
+  }))
+  const minutes = minutesOf(points).map(({ time, points: its }) => ({
+    time,
+    cells: kinds.map(({ totalOf }) => sayCount(growthOf(its, totalOf))),
+  }))
+  return (
+    <Chart
+      title={title}
+      unit={`a ${unit}`}
+      times={timesOf(points)}
+      lines={lines}
+      say={(value) => `${sayFigure(value)}${per}`}
+      sayTick={sayFigure}
+      nothing="No envelope has come in these 15 minutes."
+      minutes={minutes}
+    />
+  )
+}
+
+const TIMES: (Omit<Line, 'values'> & { secondsOf: (point: Point) => number | undefined })[] = [
+  { label: 'half within', tone: 'ink', secondsOf: ({ half }) => half },
+  { label: '95 % within', tone: 'quiet', dash: [8, 4], secondsOf: ({ most }) => most },
+]
+
+export function AnswerTimeChart({ points }: Props) {
+  const isLong = points.some(({ most = 0 }) => most >= 1)
+  const lines = TIMES.map(({ secondsOf, ...line }) => ({
+    ...line,
+    values: points.slice(1).map((point) => {
+      const seconds = secondsOf(point)
+      return seconds === undefined ? null : isLong ? seconds : seconds * 1000
+    }),
+  }))
+  const minutes = minutesOf(points).map(({ time, points: its }) => ({
+    time,
+    cells: TIMES.map(({ secondsOf }) => {
+      const values = its.slice(1).flatMap((point) => secondsOf(point) ?? [])
+      return values.length > 0 ? sayDuration(Math.max(...values) * 1000) : '–'
+    }),
+  }))
+  return (
+    <Chart
+      title="Time to answer"
+      unit={isLong ? 'in seconds' : 'in milliseconds'}
+      times={timesOf(points)}
+      lines={lines}
+      say={(value) => sayDuration(isLong ? value * 1000 : value)}
+      sayTick={sayFigure}
+      nothing="Nothing was answered in these 15 minutes."
+      minutes={minutes}
+    />
+  )
+}
+
+export function WaitingChart({ points }: Props) {
+  const values = points.slice(1).map(({ waiting }) => waiting)
+  const minutes = minutesOf(points).map(({ time, points: its }) => ({
+    time,
+    cells: [sayCount(its.at(-1)?.waiting ?? 0)],
+  }))
+  return (
+    <Chart
+      title="Waiting in the spool"
+      unit="envelopes"
+      times={timesOf(points)}
+      lines={[{ label: 'waiting', tone: 'wait', values }]}
+      say={sayCount}
+      sayTick={(value) => (Number.isInteger(value) ? sayCount(value) : '')}
+      nothing="Nothing has waited in these 15 minutes."
+      minutes={minutes}
+    />
+  )
+}
+
+/** Of each type of item how many came, the most frequent first: a line each, and no colour that means a fate elsewhere. */
+export function ItemTypes({ points }: Props) {
+  const types = Object.keys(points.at(-1)?.items ?? {})
+    .map((type) => ({ type, many: growthOf(points, ({ items }) => items[type] ?? 0) }))
+    .filter(({ many }) => many > 0)
+    .sort((a, b) => b.many - a.many)
+  const rates = new Map(types.map(({ type }) => [type, rateNow(points, ({ items }) => items[type] ?? 0)]))
+  const { per, seconds } = rateUnit(Math.max(0, ...rates.values()))
+  return (
+    <Panel title="Items by type" note="the last 15 minutes">
+      {types.length === 0 && <Empty>No item has come in these 15 minutes.</Empty>}
+      {types.length > 0 && (
+        <table aria-label="Items by type" className="w-full text-note tabular-nums">
+          <thead>
+            <tr className="text-right text-quiet">
+              <th className="text-left font-normal">type</th>
+              <th className="sr-only">over time</th>
+              <th className="font-normal">now</th>
+              <th className="pl-4 font-normal">in all</th>
+            </tr>
+          </thead>
+          <tbody>
+            {types.map(({ type, many }) => (
+              <tr key={type} className="border-t border-line text-right">
+                <th scope="row" className="py-1.5 text-left font-normal">
+                  <a href={`/console/feed?type=${type}`} className="text-ink no-underline hover:underline">
+                    {type}
+                  </a>
+                </th>
+                <td className="w-1/2 px-3">
+                  <Sparkline
+                    times={timesOf(points)}
+                    values={ratesOf(points, ({ items }) => items[type] ?? 0)}
+                  />
+                </td>
+                <td className="whitespace-nowrap text-quiet">
+                  {sayFigure((rates.get(type) ?? 0) * seconds)}
+                  {per}
+                </td>
+                <td className="pl-4">{sayCount(many)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </Panel>
+  )
+}
+
+function timesOf(points: Point[]): number[] {
+  return points.slice(1).map(({ time }) => time)
+}

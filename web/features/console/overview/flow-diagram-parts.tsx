@@ -1,0 +1,62 @@
+/** What the picture of an envelope's way is drawn of: its stops, the arrows between them, and how much of a fate passes. */
+
+import type { ReactNode } from 'react'
+import type { Answer } from 'tunnel/contract'
+import { Fate } from '../../../ui/outcome-badge.tsx'
+
+/** A rate in words, in the unit that suits all of the picture. */
+export type Say = (perSecond: number) => string
+
+/** `isForked`: as tall as all the ways that begin at it. */
+export function Stop({ isForked, children }: { isForked?: true; children: ReactNode }) {
+  return (
+    <li
+      className={`flex min-w-0 flex-col justify-center rounded-part border border-line bg-ground px-3 py-2 leading-snug desk:min-h-14 ${isForked ? '' : 'desk:self-center'}`}
+    >
+      {children}
+    </li>
+  )
+}
+
+type EdgeProps = { rate: number; tone: string; above: ReactNode; isFork?: true; children?: ReactNode }
+
+/** An arrow with what passes over it, the broader the more: down on a phone, across where there is room. */
+export function Edge({ rate, tone, above, isFork, children }: EdgeProps) {
+  const colour = rate > 0 ? tone : 'text-quiet/50'
+  return (
+    <li className="flex min-w-0 flex-wrap items-center gap-x-3 px-3 py-1.5 text-note tabular-nums desk:flex-col desk:flex-nowrap desk:items-stretch desk:justify-center desk:gap-0.5 desk:px-2 desk:py-0">
+      <svg
+        viewBox="0 0 28 12"
+        aria-hidden="true"
+        className={`h-3 w-7 shrink-0 desk:hidden ${isFork ? '-ml-3.5' : '-mx-2 rotate-90'} ${colour}`}
+      >
+        <path d="M0 6h21" stroke="currentColor" strokeWidth={widthFor(rate)} />
+        <path d="M19 1v10l8-5z" fill="currentColor" />
+      </svg>
+      <div className="min-w-0 desk:text-center">{above}</div>
+      <span className={`hidden items-center desk:flex ${colour}`}>
+        <svg aria-hidden="true" className="h-2 min-w-0 flex-1">
+          <line x2="100%" y1="4" y2="4" stroke="currentColor" strokeWidth={widthFor(rate)} />
+        </svg>
+        <svg viewBox="0 0 9 12" aria-hidden="true" className="h-3 w-2.25">
+          <path d="M0 0v12l9-6z" fill="currentColor" />
+        </svg>
+      </span>
+      <div className="min-w-0 text-quiet desk:min-h-[1.3em] desk:text-center">{children}</div>
+    </li>
+  )
+}
+
+/** A tenfold rate is a little broader. */
+function widthFor(perSecond: number): number {
+  if (perSecond === 0) return 1
+  return Math.max(1.5, Math.min(6, 2.5 + Math.log10(perSecond)))
+}
+
+export function FateRate({ fate, rate, say }: { fate: Answer; rate: number; say: Say }) {
+  return (
+    <span className="inline-flex items-center gap-2 whitespace-nowrap">
+      <Fate fate={fate} /> {rate > 0 ? say(rate) : 'none'}
+    </span>
+  )
+}

@@ -1,0 +1,71 @@
+/** The end of the way at one Sentry, or at several that there is no room for one by one: what goes there, and how it does. */
+
+import { sayCount, sayDuration, sayMany } from '../../../lib/format.ts'
+import { StateMark } from '../../../ui/status-badge.tsx'
+import type { Point } from '../replica-monitor.ts'
+import { Edge, FateRate, type Say, Stop } from './flow-diagram-parts.tsx'
+import { rateNow } from './history.ts'
+import type { Few, WayGlance } from './snapshot.ts'
+import { OTHERS } from './upstreams.ts'
+
+type UpstreamProps = { way: WayGlance; points: Point[]; say: Say }
+
+export function UpstreamStop({ way: { name, hosts, open, held }, points, say }: UpstreamProps) {
+  const rate = rateNow(points, ({ upstreams }) => upstreams[name]?.delivered ?? 0)
+  const took = points.slice(-8).findLast(({ upstreams }) => upstreams[name]?.half !== undefined)?.upstreams[
+    name
+  ]
+  return (
+    <>
+      <Edge isFork rate={rate} tone="text-good" above={<FateRate fate="delivered" rate={rate} say={say} />}>
+        {took?.half !== undefined && (
+          <>
+            <span className="whitespace-nowrap">half in {sayDuration(took.half * 1000)}</span>
+            {took.most !== undefined && (
+              <>
+                , <span className="whitespace-nowrap">95 % in {sayDuration(took.most * 1000)}</span>
+              </>
+            )}
+          </>
+        )}
+      </Edge>
+      <Stop>
+        <strong>{name === OTHERS ? `${sayCount(hosts)} more Sentry servers` : 'Sentry'}</strong>
+        <ul className="text-note">
+          {name !== OTHERS && open.all === 0 && <HostLine host={name} />}
+          <NotAskedLines open={open} />
+          {held > 0 && (
+            <li className="flex items-center gap-1.5">
+              <StateMark state="hold" className="size-3.5" />
+              <a href="#held-back" className="link">
+                holds {sayMany(held, 'kind')} back
+              </a>
+            </li>
+          )}
+        </ul>
+      </Stop>
+    </>
+  )
+}
+
+function NotAskedLines({ open: { first, all } }: { open: Few<string> }) {
+  if (all <= MOST_HOSTS)
+    return first.map((host) => (
+      <HostLine key={host} host={host} trouble="is not asked: it fails or is slow" />
+    ))
+  return <HostLine host={sayCount(all)} trouble="of them are not asked: they fail or are slow" />
+}
+
+const MOST_HOSTS = 4
+
+function HostLine({ host, trouble }: { host: string; trouble?: string }) {
+  return (
+    <li className="flex items-center gap-1.5">
+      <StateMark state={trouble ? 'bad' : 'good'} className="size-3.5" />
+      <span className="min-w-0 wrap-anywhere">
+        {host}
+        {trouble && <span className="text-bad"> {trouble}</span>}
+      </span>
+    </li>
+  )
+}

@@ -1,0 +1,190 @@
+/** The way of an envelope, drawn with what passes on it just now: to nginx, to the replicas, and from there to one of three ends. */
+
+import type { Answer } from 'tunnel/contract'
+import { rateUnit, sayBytes, sayCount, sayDuration, sayFigure, sayMany } from '../../../lib/format.ts'
+import { StateMark } from '../../../ui/status-badge.tsx'
+import { ANSWERS } from '../outcomes.ts'
+import { hostOf } from '../replica-metrics.ts'
+import type { Point } from '../replica-monitor.ts'
+import { Edge, FateRate, type Say, Stop } from './flow-diagram-parts.tsx'
+import { UpstreamStop } from './flow-diagram-upstream.tsx'
+import { rateNow } from './history.ts'
+import type { Glance, ReplicaGlance } from './snapshot.ts'
+
+/** Answers with which an envelope goes no further. */
+const STOPPED: readonly Answer[] = ['limited', 'filtered', 'refused', 'declined', 'aborted']
+
+export function LiveWay({ glance, points }: { glance: Glance; points: Point[] }) {
+  const { replicas, ways, spools, point } = glance
+  const rates = ratesNow(points)
+  const { per, seconds } = rateUnit(rates.envelopes)
+  const say: Say = (perSecond) => `${sayFigure(perSecond * seconds)}${per}`
+  const took = points.slice(-8).findLast(({ half }) => half !== undefined)
+  const isAnswered = replicas.some(({ state }) => state === 'answering')
+  const isInbox = isAnswered && ways.length === 0 && spools.length === 0
+  return (
+    <section
+      aria-label="The way of an envelope, just now"
+      className="mt-0 rounded-card border border-line bg-surface p-4 wide:p-5"
+    >
+      <ol className="grid grid-cols-1 desk:grid-cols-[auto_minmax(6rem,1fr)_auto_minmax(8rem,1fr)_minmax(12rem,auto)_minmax(23rem,2.4fr)] desk:items-stretch">
+        <Stop>
+          <strong>Browsers</strong>
+        </Stop>
+        <Edge rate={rates.envelopes} tone="text-ink" above={<strong>{say(rates.envelopes)}</strong>}>
+          {sayBytes(rates.bytes)}/s
+        </Edge>
+        <Stop>
+          <strong>nginx</strong>
+        </Stop>
+        <Edge
+          rate={rates.envelopes}
+          tone="text-ink"
+          above={
+            took?.half === undefined ? (
+              <span className="text-quiet">nothing to answer</span>
+            ) : (
+              `half in ${sayDuration(took.half * 1000)}`
+            )
+          }
+        >
+          {took?.most !== undefined && `95 % in ${sayDuration(took.most * 1000)}`}
+        </Edge>
+        <Replicas replicas={replicas} say={say} />
+        <li className="desk:self-stretch">
+          <ol className="ml-2 grid grid-cols-1 border-l-2 border-line pt-2 desk:m-0 desk:h-full desk:border-0 desk:p-0 desk:grid-cols-[minmax(9rem,1fr)_minmax(13rem,1.2fr)] desk:gap-y-2">
+            {isInbox && (
+              <>
+                <Edge
+                  isFork
+                  rate={rates.answers.delivered ?? 0}
+                  tone="text-good"
+                  above={<FateRate fate="delivered" rate={rates.answers.delivered ?? 0} say={say} />}
+                />
+                <Stop>
+                  <strong>The inbox</strong>
+                  <p className="text-note text-quiet">No SENTRY_DSN is set.</p>
+                </Stop>
+              </>
+            )}
+            {ways.map((way) => (
+              <UpstreamStop key={way.name} way={way} points={points} say={say} />
+            ))}
+            {spools.length > 0 && (
+              <>
+                <Edge
+                  isFork
+                  rate={rates.answers.spooled ?? 0}
+                  tone="text-wait"
+                  above={<FateRate fate="spooled" rate={rates.answers.spooled ?? 0} say={say} />}
+                />
+                <SpoolStop spools={spools} later={rates.later} say={say} />
+              </>
+            )}
+            <Edge
+              isFork
+              rate={STOPPED.reduce((sum, fate) => sum + (rates.answers[fate] ?? 0), 0)}
+              tone="text-drop"
+              above={<StoppedRates rates={rates.answers} say={say} />}
+            />
+            <Stop>
+              <strong>No further</strong>
+              <p className="text-note text-quiet">
+                <a href="/console/refusals" className="link">
+                  {sayCount(stoppedIn(point.answers))} in all, and why
+                </a>
+              </p>
+            </Stop>
+          </ol>
+        </li>
+      </ol>
+    </section>
+  )
+}
+
+function StoppedRates({ rates, say }: { rates: Rates['answers']; say: Say }) {
+  const some = STOPPED.filter((fate) => (rates[fate] ?? 0) > 0)
+  if (some.length === 0) return <span className="text-quiet">nothing is stopped</span>
+  return (
+    <span className="inline-grid justify-items-start">
+      {some.map((fate) => (
+        <FateRate key={fate} fate={fate} rate={rates[fate] ?? 0} say={say} />
+      ))}
+    </span>
+  )
+}
+
+const MOST_REPLICAS = 6
+
+function Replicas({ replicas, say }: { replicas: ReplicaGlance[]; say: Say }) {
+  const present = replicas.filter(({ state }) => state !== 'ended')
+  const more = present.length - MOST_REPLICAS
+  return (
+    <Stop isForked>
+      <strong>{sayMany(present.length, 'replica')}</strong>
+      <ul className="mt-1 grid gap-0.5 text-note">
+        {present.slice(0, MOST_REPLICAS).map(({ name, origin, state, rate }) => (
+          <li key={name ?? origin} className="flex items-center gap-1.5">
+            <StateMark state={state === 'answering' ? 'good' : 'bad'} className="size-3.5" />
+            <span className="wrap-anywhere">{name ?? hostOf(origin)}</span>
+            <span className="ml-auto pl-2 whitespace-nowrap text-quiet tabular-nums">
+              {state === 'answering' ? say(rate) : 'does not answer'}
+            </span>
+          </li>
+        ))}
+        {more > 0 && (
+          <li>
+            <a href="/console/replicas" className="link">
+              and {more} more
+            </a>
+          </li>
+        )}
+      </ul>
+    </Stop>
+  )
+}
+
+function SpoolStop({ spools, later, say }: { spools: Glance['spools']; later: number; say: Say }) {
+  return (
+    <Stop>
+      <a href="/console/spool" className="font-semibold text-ink no-underline hover:underline">
+        Spool
+      </a>
+      <ul className="text-note">
+        {spools.map(({ id, envelopes = 0, writable, paused }) => (
+          <li key={id} className="flex items-center gap-1.5 text-quiet tabular-nums">
+            <StateMark state={writable ? (envelopes > 0 ? 'wait' : 'good') : 'bad'} className="size-3.5" />
+            {writable ? (
+              <span>
+                {envelopes > 0 ? `${sayCount(envelopes)} wait` : 'nothing waits'}
+                {paused.all > 0 && ', delivery is paused'}
+                {later > 0 && `, ${say(later)} go on to Sentry`}
+              </span>
+            ) : (
+              <span className="text-bad">takes nothing</span>
+            )}
+          </li>
+        ))}
+      </ul>
+    </Stop>
+  )
+}
+
+type Rates = ReturnType<typeof ratesNow>
+
+/** What passes a second. */
+function ratesNow(points: Point[]) {
+  const answers: Partial<Record<Answer, number>> = Object.fromEntries(
+    ANSWERS.map((answer) => [answer, rateNow(points, (point) => point.answers[answer] ?? 0)]),
+  )
+  return {
+    answers,
+    envelopes: Object.values(answers).reduce((sum, rate) => sum + rate, 0),
+    bytes: rateNow(points, ({ bytes }) => bytes),
+    later: rateNow(points, ({ ends }) => ends.delivered ?? 0),
+  }
+}
+
+function stoppedIn(answers: Point['answers']): number {
+  return STOPPED.reduce((sum, answer) => sum + (answers[answer] ?? 0), 0)
+}

@@ -1,0 +1,60 @@
+/** How many envelopes met which fate since the replicas started, and how waiting in the spool ended. */
+
+import { sayCount, sayShare } from '../../../lib/format.ts'
+import { Fate } from '../../../ui/outcome-badge.tsx'
+import { Panel } from '../../../ui/panel.tsx'
+import { ANSWERS, ENDS, MEANINGS } from '../outcomes.ts'
+import type { Glance } from './snapshot.ts'
+
+export function FatesTable({ glance: { point, spools } }: { glance: Glance }) {
+  const { answers, ends } = point
+  const all = Object.values(answers).reduce((sum, count) => sum + count, 0)
+  return (
+    <Panel title="Fates" note="since the replicas started">
+      <table aria-label="Envelopes by fate" className="w-full text-note">
+        <tbody>
+          {ANSWERS.map((answer) => (
+            <tr key={answer} className="border-t border-line first:border-t-0">
+              <th scope="row" className="py-1.5 text-left font-normal" title={MEANINGS[answer]}>
+                <a href={`/console/feed?fate=${answer}`} className="no-underline hover:underline">
+                  <Fate fate={answer} />
+                </a>
+              </th>
+              <td className="text-right tabular-nums">{sayCount(answers[answer] ?? 0)}</td>
+              <td className="w-20 text-right text-quiet tabular-nums">
+                {(answers[answer] ?? 0) > 0 && sayShare((answers[answer] ?? 0) / all)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+        <tfoot>
+          <tr className="border-t-2 border-line font-semibold">
+            <th scope="row" className="py-1.5 text-left">
+              all envelopes
+            </th>
+            <td className="text-right tabular-nums">{sayCount(all)}</td>
+            <td />
+          </tr>
+        </tfoot>
+      </table>
+      {(spools.length > 0 || Object.keys(ends).length > 0) && (
+        <>
+          <h3 className="mt-5 mb-1 text-note font-semibold">What had waited in the spool was then</h3>
+          <table aria-label="Spooled envelopes by end" className="w-full text-note">
+            <tbody>
+              {ENDS.map((end) => (
+                <tr key={end} className="border-t border-line first:border-t-0">
+                  <th scope="row" className="py-1 text-left font-normal" title={MEANINGS[end]}>
+                    <Fate fate={end} />
+                  </th>
+                  <td className="text-right tabular-nums">{sayCount(ends[end] ?? 0)}</td>
+                  <td className="w-20" />
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </>
+      )}
+    </Panel>
+  )
+}

@@ -1,0 +1,164 @@
+/** The way of an envelope as it is just now, what the last quarter of an hour was like, and what stands in the way. */
+'use client'
+
+import type { LimitInForce } from 'tunnel/contract'
+import { sayClock, sayCount } from '../../../lib/format.ts'
+import { useNow } from '../../../lib/use-now.ts'
+import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
+import { Ago, In } from '../../../ui/relative-time.tsx'
+import { Badge } from '../../../ui/status-badge.tsx'
+import { LiveMark } from '../live-indicator.tsx'
+import { Notices } from '../notices.tsx'
+import type { Change, Point } from '../replica-monitor.ts'
+import { SpoolFacts } from '../spool/spool-summary.tsx'
+import { AnswerTimeChart, CategoryChart, FateChart, ItemTypes, WaitingChart } from './charts.tsx'
+import { LiveWay } from './flow-diagram.tsx'
+import { FatesTable } from './outcomes-table.tsx'
+import type { Few, Glance, NotAsked } from './snapshot.ts'
+import { useLive } from './use-snapshot.ts'
+
+export function Overview({ first, past }: { first: Glance; past: Point[] }) {
+  const { glance, points, state } = useLive(first, past)
+  const hasSpool = glance.spools.length > 0
+  return (
+    <div className="grid grid-cols-1 gap-4">
+      <Tools>
+        <LiveMark state={state} />
+      </Tools>
+      <Notices replicas={glance.replicas} />
+      <LiveWay glance={glance} points={points} />
+      <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] desk:items-start">
+        <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
+          <Panel title="The last 15 minutes">
+            <div className="grid grid-cols-1 gap-x-8 gap-y-5 wide:grid-cols-2">
+              <div className="min-w-0 wide:col-span-2">
+                <FateChart points={points} />
+              </div>
+              <div className="min-w-0 wide:col-span-2">
+                <CategoryChart points={points} />
+              </div>
+              <div className={hasSpool ? 'min-w-0' : 'min-w-0 wide:col-span-2'}>
+                <AnswerTimeChart points={points} />
+              </div>
+              {hasSpool && <WaitingChart points={points} />}
+            </div>
+          </Panel>
+          <div className="order-last desk:order-none">
+            <ItemTypes points={points} />
+          </div>
+        </div>
+        <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
+          <FatesTable glance={glance} />
+          {glance.ways.length > 0 && <HeldBack glance={glance} />}
+          {hasSpool && <Spools spools={glance.spools} />}
+          <Changes changes={glance.changes} />
+        </div>
+      </div>
+    </div>
+  )
+}
+
+function Spools({ spools }: Pick<Glance, 'spools'>) {
+  return (
+    <Panel
+      title="Spool"
+      note={
+        <a href="/console/spool" className="link">
+          What waits
+        </a>
+      }
+    >
+      {spools.map((spool) => (
+        <SpoolFacts key={spool.id} spool={spool} />
+      ))}
+    </Panel>
+  )
+}
+
+function HeldBack({ glance: { limits, notAsked } }: { glance: Glance }) {
+  return (
+    <Panel title="Held back" id="held-back">
+      {limits.all === 0 && notAsked.all === 0 && (
+        <Empty>Nothing: Sentry asks for no limit, and every upstream is asked.</Empty>
+      )}
+      <ul className="grid gap-2 text-note">
+        {notAsked.first.map((upstream) => (
+          <NotAskedLine key={upstream.origin} upstream={upstream} />
+        ))}
+        <More of={notAsked} what="not asked" />
+        {limits.first.map((limit) => (
+          <LimitLine key={`${limit.project} ${limit.category}`} limit={limit} />
+        ))}
+        <More of={limits} what="limited" />
+      </ul>
+    </Panel>
+  )
+}
+
+function NotAskedLine({ upstream: { origin, by, of, since, nextProbe } }: { upstream: NotAsked }) {
+  return (
+    <li>
+      <Badge state="bad">not asked</Badge>{' '}
+      <span className="wrap-anywhere">
+        {origin}: it fails or is slow, by {by} of {of} replicas
+        {since !== undefined && (
+          <>
+            , since <Ago time={since} />
+          </>
+        )}
+        . Envelopes go to the spool
+        {nextProbe !== undefined && (
+          <>
+            ; it is tried again <In time={nextProbe} />
+          </>
+        )}
+        .
+      </span>
+    </li>
+  )
+}
+
+function More({ of, what }: { of: Few<unknown>; what: string }) {
+  const more = of.all - of.first.length
+  if (more === 0) return null
+  return (
+    <li>
+      <a href="/console/projects" className="link">
+        and {sayCount(more)} more {what}
+      </a>
+    </li>
+  )
+}
+
+function LimitLine({ limit: { project, category, until } }: { limit: LimitInForce }) {
+  return (
+    <li>
+      <Badge state="hold">limited</Badge> <span className="wrap-anywhere">{category}</span> of{' '}
+      <span className="wrap-anywhere">{project}</span>, free again <In time={until} />
+    </li>
+  )
+}
+
+function Changes({ changes }: { changes: Change[] }) {
+  const isThere = useNow() !== undefined
+  return (
+    <Panel title="What changed">
+      {changes.length === 0 && <Empty>Nothing yet.</Empty>}
+      <ol
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+        tabIndex={0}
+        className="grid max-h-64 gap-1 overflow-y-auto text-note"
+        aria-label="Changes, newest first"
+      >
+        {changes.map(({ time, text }) => (
+          <li key={`${time} ${text}`} className="grid grid-cols-[4.5rem_1fr] gap-2">
+            <time dateTime={new Date(time).toISOString()} className="text-quiet tabular-nums">
+              {isThere && sayClock(time)}
+            </time>
+            <span className="wrap-anywhere">{text}</span>
+          </li>
+        ))}
+      </ol>
+    </Panel>
+  )
+}

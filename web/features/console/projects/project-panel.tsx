@@ -1,0 +1,194 @@
+/** One project: its envelopes and bytes by category and fate, what of it waits or is held back, who sends, and how one sends. */
+
+import type { ReactNode } from 'react'
+import type { SeenName } from 'tunnel/contract'
+import { parseDsn, tunnelUrl } from 'tunnel/dsn'
+import { sayBytes, sayCount, sayShare } from '../../../lib/format.ts'
+import { CodeBlock } from '../../../ui/code-block.tsx'
+import { Fate } from '../../../ui/outcome-badge.tsx'
+import { Empty, Panel } from '../../../ui/panel.tsx'
+import { Ago, In } from '../../../ui/relative-time.tsx'
+import { Badge } from '../../../ui/status-badge.tsx'
+import type { Amount, ProjectView, SpoolShare } from './projects.ts'
+
+type Props = { project: ProjectView; tunnelPath: string }
+
+export function ProjectPanel({ project, tunnelPath }: Props) {
+  const { name, traffic, ends, shares, limits, sdks, releases } = project
+  return (
+    <Panel title={name}>
+      {traffic.length > 0 ? (
+        <Traffic project={project} />
+      ) : (
+        <Empty>Nothing has come since the replicas started.</Empty>
+      )}
+      <ul className="mt-3 grid gap-1 text-note">
+        {ends.length > 0 && (
+          <li>
+            Waiting in the spool ended: {ends.map(({ end, count }) => `${end} ${sayCount(count)}`).join(', ')}
+          </li>
+        )}
+        {shares.map((share) => (
+          <Share key={share.spool} share={share} />
+        ))}
+        {limits.map(({ category, until }) => (
+          <li key={category}>
+            <Badge state="hold">limited</Badge> {category}, free again <In time={until} />
+          </li>
+        ))}
+      </ul>
+      <Names title="SDKs seen last" names={sdks} none="No envelope has named its SDK yet." />
+      <Names
+        title="Releases seen last"
+        names={releases}
+        none="None yet. The header of an envelope names the release where the SDK is given one and traces are on."
+      />
+      <details className="mt-3 text-note">
+        <summary className="min-h-8">How an SDK sends to it</summary>
+        <Snippets project={project} tunnelPath={tunnelPath} />
+      </details>
+    </Panel>
+  )
+}
+
+/** Projects that nothing has come for, a line each, which opens to how an SDK sends there. */
+export function IdleProjects({ projects, tunnelPath }: { projects: ProjectView[]; tunnelPath: string }) {
+  return (
+    <Panel title="Nothing has come yet" note="each opens to how an SDK sends to it">
+      <ul className="grid grid-cols-1 gap-x-8 text-note desk:grid-cols-2 desk:items-start">
+        {projects.map((project) => (
+          <li key={project.name} className="min-w-0">
+            <details className="border-t border-line py-1">
+              <summary className="min-h-7 wrap-anywhere">{project.name}</summary>
+              <Snippets project={project} tunnelPath={tunnelPath} />
+            </details>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  )
+}
+
+function Snippets({ project: { name, dsns }, tunnelPath }: Props) {
+  return dsns.map((dsn) => (
+    <div key={dsn} className="my-2">
+      <CodeBlock
+        label={`How an SDK sends to ${name}`}
+        text={snippet(dsn, tunnelPath)}
+        copy="Copy Sentry.init"
+      />
+    </div>
+  ))
+}
+
+function Traffic({ project: { name, answers, traffic, totals } }: { project: ProjectView }) {
+  return (
+    <section
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+      tabIndex={0}
+      aria-label={`Traffic of ${name}`}
+      className="mt-0 overflow-x-auto"
+    >
+      <table aria-label={`Envelopes of ${name} by category and fate`} className="w-full text-note">
+        <thead>
+          <tr className="text-right">
+            <th className="pr-4 text-left font-normal text-quiet">Category</th>
+            {answers.map((answer) => (
+              <th key={answer} className="pb-1 pl-3 font-normal">
+                <a
+                  href={`/console/feed?${new URLSearchParams({ project: name, fate: answer })}`}
+                  className="no-underline hover:underline"
+                >
+                  <Fate fate={answer} />
+                </a>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {traffic.map(({ category, amounts }) => (
+            <tr key={category} className="border-t border-line">
+              <th scope="row" className="py-1 pr-4 text-left font-normal">
+                {category}
+              </th>
+              {answers.map((answer) => (
+                <Cell key={answer} amount={amounts[answer]} />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+        <tfoot>
+          <tr className="border-t-2 border-line font-semibold">
+            <th scope="row" className="py-1 pr-4 text-left">
+              all
+            </th>
+            {answers.map((answer) => (
+              <Cell key={answer} amount={totals[answer]} />
+            ))}
+          </tr>
+        </tfoot>
+      </table>
+    </section>
+  )
+}
+
+function Cell({ amount }: { amount: Amount | undefined }) {
+  if (!amount) return <td />
+  return (
+    <td className="py-1 pl-3 text-right align-top whitespace-nowrap tabular-nums">
+      {sayCount(amount.envelopes)}
+      <span className="block font-normal text-quiet">{sayBytes(amount.bytes)}</span>
+    </td>
+  )
+}
+
+function Share({ share: { lanes, bytes, boundBytes } }: { share: SpoolShare }): ReactNode {
+  if (lanes.length === 0) return <li>Nothing of it waits; {sayBytes(boundBytes)} of the spool may be its.</li>
+  return (
+    <li>
+      <Badge state="wait">waits</Badge>{' '}
+      {lanes.map(({ category, envelopes }) => `${sayCount(envelopes)} ${category}`).join(', ')}:{' '}
+      {sayBytes(bytes)}, {sayShare(bytes / boundBytes)} of its share of the spool
+    </li>
+  )
+}
+
+const SHOWN_AT_ONCE = 5
+
+function Names({ title, names, none }: { title: string; names: SeenName[]; none: string }) {
+  const more = names.slice(SHOWN_AT_ONCE)
+  return (
+    <>
+      <h3 className="mt-4 mb-1 text-note font-semibold">{title}</h3>
+      {names.length === 0 && <Empty>{none}</Empty>}
+      <NameList names={names.slice(0, SHOWN_AT_ONCE)} />
+      {more.length > 0 && (
+        <details className="text-note">
+          <summary className="min-h-8">{more.length} more</summary>
+          <NameList names={more} />
+        </details>
+      )}
+    </>
+  )
+}
+
+function NameList({ names }: { names: SeenName[] }) {
+  return (
+    <ul className="grid gap-0.5 text-note">
+      {names.map(({ name, last }) => (
+        <li key={name} className="flex flex-wrap justify-between gap-x-3">
+          <span className="min-w-0 wrap-anywhere">{name}</span>
+          <span className="text-quiet">
+            <Ago time={last} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function snippet(dsn: string, tunnelPath: string): string {
+  const parsed = parseDsn(dsn)
+  const tunnel = parsed ? tunnelUrl(tunnelPath, parsed) : tunnelPath
+  return `Sentry.init({\n  dsn: '${dsn}',\n  tunnel: '${tunnel}',\n})`
+}

@@ -1,0 +1,92 @@
+/** Each tunnel process and how it does. */
+'use client'
+
+import { sayBytes, sayCount, sayDuration, sayRate, sayShare } from '../../../lib/format.ts'
+import { Tools } from '../../../ui/panel.tsx'
+import { Ago } from '../../../ui/relative-time.tsx'
+import type { State } from '../../../ui/status.ts'
+import { Badge } from '../../../ui/status-badge.tsx'
+import { LiveMark } from '../live-indicator.tsx'
+import { Notices } from '../notices.tsx'
+import type { Glance, ReplicaGlance } from '../overview/snapshot.ts'
+import { useLive } from '../overview/use-snapshot.ts'
+import { hostOf } from '../replica-metrics.ts'
+
+export function ReplicaTable({ first }: { first: Glance }) {
+  const { glance, state } = useLive(first)
+  return (
+    <>
+      <Tools>
+        <LiveMark state={state} />
+      </Tools>
+      <div className="mt-4 mb-4 wide:mt-0">
+        <Notices replicas={glance.replicas} />
+      </div>
+      <ul className="grid grid-cols-1 gap-4 wide:grid-cols-2 desk:grid-cols-3">
+        {glance.replicas.map((replica) => (
+          <ReplicaCard key={replica.name ?? replica.origin} replica={replica} />
+        ))}
+      </ul>
+    </>
+  )
+}
+
+const BADGES: Record<ReplicaGlance['state'], { state: State; word: string }> = {
+  answering: { state: 'good', word: 'answers' },
+  silent: { state: 'bad', word: 'does not answer' },
+  ended: { state: 'drop', word: 'ended' },
+}
+
+function ReplicaCard({ replica }: { replica: ReplicaGlance }) {
+  const { name, origin, state, seen, silentSince, version, since, vitals, cpu, rate, envelopes } = replica
+  return (
+    <li className="min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5">
+      <div className="mb-3 flex flex-wrap items-center justify-between gap-2">
+        <h2 className="text-body font-semibold wrap-anywhere">{name ?? hostOf(origin)}</h2>
+        <Badge state={BADGES[state].state}>{BADGES[state].word}</Badge>
+      </div>
+      <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
+        <Row name="Envelopes">
+          {sayCount(envelopes)}
+          {state === 'answering' && `, now ${sayRate(rate)}`}
+        </Row>
+        {state !== 'answering' && silentSince !== undefined && (
+          <Row name="Went silent">
+            <Ago time={silentSince} />
+          </Row>
+        )}
+        {seen !== undefined && (
+          <Row name="Last heard">
+            <Ago time={seen} />
+          </Row>
+        )}
+        {version !== undefined && <Row name="Version">{version}</Row>}
+        {since !== undefined && (
+          <Row name="Started">
+            <Ago time={since} />
+          </Row>
+        )}
+        {vitals && state === 'answering' && (
+          <>
+            <Row name="In flight">{sayCount(vitals.inFlight)}</Row>
+            <Row name="CPU">
+              {cpu === undefined ? 'measured with the next look' : `${sayShare(cpu)} of a core`}
+            </Row>
+            <Row name="Memory">{sayBytes(vitals.rss)}</Row>
+            <Row name="Event-loop delay">{sayDuration(vitals.loopDelay * 1000)} (99 %)</Row>
+          </>
+        )}
+        <Row name="Admin port">{hostOf(origin)}</Row>
+      </dl>
+    </li>
+  )
+}
+
+function Row({ name, children }: { name: string; children: React.ReactNode }) {
+  return (
+    <>
+      <dt className="text-quiet">{name}</dt>
+      <dd className="min-w-0 wrap-anywhere tabular-nums">{children}</dd>
+    </>
+  )
+}

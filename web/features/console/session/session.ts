@@ -1,0 +1,75 @@
+/** The operator's cookie: sealed, and nothing in it but the id of a session held here. */
+
+import 'server-only'
+import { scryptSync } from 'node:crypto'
+import { sealData, unsealData } from 'iron-session'
+import { cookies, headers } from 'next/headers'
+import type { Config } from '../../../lib/config.ts'
+import { createDevices, DEVICE_MS, type Devices } from '../../../lib/console/devices.ts'
+import { held } from '../../../lib/process-singleton.ts'
+import { createSessions, SESSION_MS, type Sessions } from './session-store.ts'
+
+const COOKIE = 'culvert_console'
+const DEVICE_COOKIE = 'culvert_device'
+
+const sessions = (): Sessions => held('sessions', () => createSessions(Date.now))
+
+/** Whether the id still stands for somebody who is signed in. */
+export function isSessionOpen(id: string): boolean {
+  return sessions().isOpen(id)
+}
+
+/** The id of the session that the request's cookie stands for, if it is open. */
+export async function currentSession({ operatorPassword }: Config): Promise<string | undefined> {
+  const seal = (await cookies()).get(COOKIE)?.value
+  if (!seal || !operatorPassword) return undefined
+  const options = { password: cookieKey(operatorPassword), ttl: SESSION_MS / 1000 }
+  const content = await unsealData<{ id?: unknown }>(seal, options).catch(() => undefined)
+  const id = content?.id
+  return typeof id === 'string' && sessions().isOpen(id) ? id : undefined
+}
+
+export async function startSession(operatorPassword: string): Promise<void> {
+  const id = sessions().open()
+  const seal = await sealData({ id }, { password: cookieKey(operatorPassword), ttl: SESSION_MS / 1000 })
+  const jar = await cookies()
+  const secure = (await headers()).get('x-forwarded-proto') === 'https'
+  jar.set(COOKIE, seal, {
+    httpOnly: true,
+    sameSite: 'lax', // a link to the console, from a chat or a ticket, opens it; what acts asks for more (`same-site.ts`)
+    secure,
+    path: '/console',
+    maxAge: SESSION_MS / 1000,
+  })
+  jar.set(DEVICE_COOKIE, devicesOf(operatorPassword).issue(), {
+    httpOnly: true,
+    sameSite: 'strict',
+    secure,
+    path: '/console/session',
+    maxAge: DEVICE_MS / 1000,
+  })
+}
+
+/** Returns the id of the browser, if it has signed in before with this password. */
+export async function currentDevice(operatorPassword: string): Promise<string | undefined> {
+  return devicesOf(operatorPassword).identify((await cookies()).get(DEVICE_COOKIE)?.value)
+}
+
+function devicesOf(operatorPassword: string): Devices {
+  return createDevices(deriveKey(operatorPassword, 'culvert device key'), Date.now)
+}
+
+export async function endSession(settings: Config): Promise<void> {
+  const id = await currentSession(settings)
+  if (id) sessions().close(id)
+  ;(await cookies()).delete({ name: COOKIE, path: '/console' })
+}
+
+function cookieKey(password: string): string {
+  return deriveKey(password, 'culvert cookie key')
+}
+
+/** Follows from the password, so that changing it ends every session and forgets every device; remembered, since it is slow on purpose. */
+function deriveKey(password: string, purpose: string): string {
+  return held(purpose, () => scryptSync(password, purpose, 32).toString('hex'))
+}

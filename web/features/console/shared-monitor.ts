@@ -1,0 +1,61 @@
+/** The one watch of this process: it looks at the replicas whether or not anybody is signed in, so that there is a past to show. */
+
+import type { Refusals, ReplicaStatus } from 'tunnel/contract'
+import { ask, type Door, originsOf } from '../../lib/admin-client.ts'
+import { held } from '../../lib/process-singleton.ts'
+import { createRefusalBook, type RefusalBook } from './rejections/rejection-history.ts'
+import { createWatch, type Watch } from './replica-monitor.ts'
+
+const EVERY_MS = 10_000
+
+export function watchOf(door: Door): Watch {
+  return held('watch', () =>
+    createWatch({
+      origins: () => originsOf(door),
+      ask: async (origin) => {
+        const [status, metrics] = await Promise.all([statusOf(door, origin), metricsOf(door, origin)])
+        return { status, metrics }
+      },
+      now: Date.now,
+    }),
+  )
+}
+
+/** One small question to each replica at once and every 10 s, for as long as web runs. */
+export function keepWatching(door: Door): void {
+  const look = () => {
+    void watchOf(door).look(EVERY_MS / 2)
+    void noteRefusals(door)
+  }
+  look()
+  setInterval(look, EVERY_MS).unref()
+}
+
+/** The one of this process. */
+export function refusalBook(): RefusalBook {
+  return held('refusals', createRefusalBook)
+}
+
+/** While who refused it is still there to tell. */
+async function noteRefusals(door: Door): Promise<void> {
+  const origins = await originsOf(door).catch(() => [])
+  const tell = async (origin: string) => {
+    const response = await askPlainly(door, `${origin}/refusals`)
+    refusalBook().note([(await response.json()) as Refusals])
+  }
+  await Promise.allSettled(origins.map(tell))
+}
+
+export async function statusOf(door: Door, origin: string): Promise<ReplicaStatus> {
+  return (await askPlainly(door, `${origin}/status`)).json() as Promise<ReplicaStatus>
+}
+
+async function metricsOf(door: Door, origin: string): Promise<string> {
+  return (await askPlainly(door, `${origin}/metrics`)).text()
+}
+
+async function askPlainly(door: Door, url: string): Promise<Response> {
+  const response = await ask(door, url)
+  if (!response.ok) throw new Error(`${url} answered ${response.status}`)
+  return response
+}

@@ -1,0 +1,49 @@
+/** One thing to do to what waits, done after a second click. */
+'use client'
+
+import { useState } from 'react'
+import { Button } from '../../../ui/button.tsx'
+
+type Act = 'retry' | 'pause' | 'resume' | 'purge'
+
+type Props = {
+  spool: string
+  act: Act
+  what: Partial<Record<'id' | 'project' | 'category' | 'all', string>>
+  label: string
+  /** Quiet unless given. */
+  weight?: 'quiet' | 'light'
+}
+
+const QUESTIONS: Record<Act, string> = {
+  retry: 'Try it now, without waiting?',
+  pause: 'Stop delivering it for now?',
+  resume: 'Deliver it again?',
+  purge: 'Forget it for good? Sentry will never get it.',
+}
+
+export function SpoolAct({ spool, act, what, label, weight = 'quiet' }: Props) {
+  const [isAsked, ask] = useState(false)
+  if (!isAsked)
+    return (
+      <Button weight={weight} onClick={() => ask(true)}>
+        {label}
+      </Button>
+    )
+  return (
+    <form method="post" action="/console/spool/act" className="flex flex-wrap items-center gap-2">
+      {Object.entries({ spool, act, ...what }).map(([name, value]) => (
+        <input key={name} type="hidden" name={name} value={value} />
+      ))}
+      <span role="status" className="text-note">
+        {QUESTIONS[act]}
+      </span>
+      <Button type="submit" weight={act === 'purge' ? 'final' : 'primary'}>
+        {`Yes, ${label.toLowerCase()}`}
+      </Button>
+      <Button weight="quiet" onClick={() => ask(false)}>
+        No
+      </Button>
+    </form>
+  )
+}

@@ -1,0 +1,64 @@
+/** Server-sent events of the console that outlive a dropped connection, a restart of web and a laptop's sleep. */
+'use client'
+
+import { useEffect, useEffectEvent, useRef, useState } from 'react'
+import { SIGN_IN } from './routes.ts'
+
+/** `paused`: on purpose. `broken`: tried again in a moment. */
+export type StreamState = 'opening' | 'open' | 'broken' | 'paused'
+
+const AGAIN_MS = 2_000
+
+/** Opens `url` anew after each break, with `?after=` the id of the last event; who has been signed out meanwhile is led to sign in. */
+export function useEventStream<T>(
+  url: string,
+  onData: (data: T) => void,
+  { isPaused }: { isPaused: boolean } = { isPaused: false },
+): StreamState {
+  const [state, setState] = useState<StreamState>('opening')
+  const lastId = useRef('')
+  const take = useEffectEvent(onData)
+
+  useEffect(() => {
+    if (isPaused) {
+      setState('paused')
+      return
+    }
+    let source: EventSource | undefined
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let isLeft = false
+    open()
+
+    function open(): void {
+      source = new EventSource(lastId.current ? `${url}?after=${encodeURIComponent(lastId.current)}` : url)
+      source.onopen = () => setState('open')
+      source.onmessage = ({ data, lastEventId }) => {
+        lastId.current = lastEventId
+        take(JSON.parse(data))
+      }
+      source.onerror = () => {
+        source?.close()
+        setState('broken')
+        timer = setTimeout(openIfWelcome, AGAIN_MS)
+      }
+    }
+
+    /** An EventSource does not tell why it was refused. */
+    async function openIfWelcome(): Promise<void> {
+      const response = await fetch('/console/session', { cache: 'no-store' }).catch(() => undefined)
+      if (isLeft) return
+      if (response?.status === 401)
+        location.assign(`${SIGN_IN}?to=${encodeURIComponent(location.pathname + location.search)}`)
+      else if (response?.ok) open()
+      else timer = setTimeout(openIfWelcome, AGAIN_MS)
+    }
+
+    return () => {
+      isLeft = true
+      source?.close()
+      clearTimeout(timer)
+    }
+  }, [url, isPaused])
+
+  return state
+}
