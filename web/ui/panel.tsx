@@ -1,7 +1,7 @@
 /** A titled part of a page of the console. */
 
 import { type ReactNode, useId } from 'react'
-import type { Listed } from '../lib/console/bounds.ts'
+import type { Listed } from '../features/console/bounds.ts'
 import { sayCount } from '../lib/format.ts'
 
 type Props = {

@@ -1,11 +1,11 @@
 /** The parts of an envelope we judge by; payloads stay bytes. */
 
 import type { Range } from '../body/ranges.ts'
-import { mostValues } from '../json-values.ts'
 import { Rejection } from '../rejections.ts'
 import { type EnvelopeHeader, type ItemHeader, keepEnvelopeHeader, keepItemHeader } from './header-keys.ts'
 import { cutMembers, type HeaderLine, parseHeaderLine, rawValue } from './header-parser.ts'
 import { ITEM_TYPES } from './items.ts'
+import { mostValues } from './json-values.ts'
 
 export type Item = {
   type: string

@@ -2,8 +2,8 @@
 
 import type { FilterReason } from '../contract.ts'
 import { addDependants } from '../envelope/items.ts'
+import { mostValues } from '../envelope/json-values.ts'
 import type { Envelope, Item } from '../envelope/reader.ts'
-import { mostValues } from '../json-values.ts'
 import {
   BROWSER_EXTENSION_FRAME,
   BROWSER_EXTENSION_VALUE,

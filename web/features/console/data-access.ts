@@ -15,7 +15,7 @@ import type {
 } from 'tunnel/contract'
 import { ask, originsOf } from '../../lib/admin-client.ts'
 import { type Config, config } from '../../lib/config.ts'
-import { READ_BYTES } from '../../lib/console/bounds.ts'
+import { READ_BYTES } from './bounds.ts'
 import type { Cursor } from './live-feed/cursor.ts'
 import { streamFeed } from './live-feed/feed.ts'
 import { mergeSeen } from './projects/projects.ts'

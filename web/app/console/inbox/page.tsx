@@ -2,12 +2,12 @@
 
 import { Readable } from 'node:stream'
 import type { InboxEntry } from 'tunnel/contract'
+import { cutText, TEXT } from '../../../features/console/bounds.ts'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { type Console, consoleFor } from '../../../features/console/data-access.ts'
 import { readKept } from '../../../features/console/inbox/envelope.ts'
 import { isTelling, KINDS, type Name, nameOf, nameOfTypes } from '../../../features/console/inbox/title.ts'
 import { type Query, withQuery } from '../../../features/console/routes.ts'
-import { cutText, TEXT } from '../../../lib/console/bounds.ts'
 import { sayBytes } from '../../../lib/format.ts'
 import { Empty } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'

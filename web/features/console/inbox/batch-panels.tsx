@@ -1,9 +1,9 @@
 /** Log lines and metrics as they came together. */
 
-import type { Listed } from '../../../lib/console/bounds.ts'
 import { sayMany } from '../../../lib/format.ts'
 import { Panel, Showing } from '../../../ui/panel.tsx'
 import { Exactly } from '../../../ui/relative-time.tsx'
+import type { Listed } from '../bounds.ts'
 import type { LogLine, Metric } from './batch-items.ts'
 
 export function Logs({ lines: { shown, total } }: { lines: Listed<LogLine> }) {

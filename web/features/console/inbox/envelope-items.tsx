@@ -1,10 +1,10 @@
 /** The items of an envelope as they are: attachments to download, pictures to see, and each item raw. */
 
 import type { ReactNode } from 'react'
-import type { Listed } from '../../../lib/console/bounds.ts'
-import type { ShownItem } from '../../../lib/console/envelope-model.ts'
 import { sayBytes } from '../../../lib/format.ts'
 import { Panel, Showing } from '../../../ui/panel.tsx'
+import type { Listed } from '../bounds.ts'
+import type { ShownItem } from './envelope-model.ts'
 
 export function Attachments({ id, items: { shown, total } }: { id: string; items: Listed<ShownItem> }) {
   if (shown.length === 0) return null

@@ -1,7 +1,7 @@
 /** Takes a kept envelope apart as it is read, leniently: a tunnel has let it in, and whatever it says is data. Only a bounded part is held. */
 
-import { cutText, READ_BYTES, TEXT } from '../../../lib/console/bounds.ts'
 import { sayJsonShort } from '../../../lib/format-json.ts'
+import { cutText, READ_BYTES, TEXT } from '../bounds.ts'
 
 export type KeptItem = {
   /** Its place among the items, from 0. */

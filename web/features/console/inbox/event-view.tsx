@@ -1,18 +1,12 @@
 /** An event to read: what went wrong, where in the code, what happened before, who met it. */
 
 import type { ReactNode } from 'react'
-import type { Listed } from '../../../lib/console/bounds.ts'
-import type {
-  EventModel,
-  Fact,
-  ShownBreadcrumb,
-  ShownException,
-  ShownFrame,
-} from '../../../lib/console/event-model.ts'
 import { sayDuration, sayMany } from '../../../lib/format.ts'
 import { Panel, Showing } from '../../../ui/panel.tsx'
 import { Moment } from '../../../ui/relative-time.tsx'
+import type { Listed } from '../bounds.ts'
 import type { Feedback } from './event.ts'
+import type { EventModel, Fact, ShownBreadcrumb, ShownException, ShownFrame } from './event-model.ts'
 import { Waterfall } from './waterfall.tsx'
 
 type Props = {

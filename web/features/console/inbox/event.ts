@@ -1,9 +1,9 @@
 /** An event, a transaction or feedback as a person reads it. Every part of it may be missing or of any kind: what is not as expected is left out. */
 
 import { z } from 'zod'
-import { ROWS, TEXT } from '../../../lib/console/bounds.ts'
 import { sayCount, sayMany } from '../../../lib/format.ts'
 import { firstEntries, sayJsonShort } from '../../../lib/format-json.ts'
+import { ROWS, TEXT } from '../bounds.ts'
 
 const text = z.union([z.string(), z.number(), z.boolean()]).transform(String)
 export const words = text.optional().catch(undefined)

@@ -1,8 +1,8 @@
 /** What an envelope is called in the inbox: of which kind it is, and a line that tells it from others. */
 
 import { z } from 'zod'
-import { cutText, TEXT } from '../../../lib/console/bounds.ts'
 import { sayMany } from '../../../lib/format.ts'
+import { cutText, TEXT } from '../bounds.ts'
 import { readLogs, readMetrics, readSpans } from './batch-items.ts'
 import { type KeptItem, parseJson } from './envelope.ts'
 import { readEvent, sayRead, titleOf } from './event.ts'

@@ -1,8 +1,8 @@
 /** Spans as bars where they lie in the whole, each under the one that it was part of. */
 
-import type { Listed } from '../../../lib/console/bounds.ts'
 import { sayDuration } from '../../../lib/format.ts'
 import { Panel, Showing } from '../../../ui/panel.tsx'
+import type { Listed } from '../bounds.ts'
 import type { Span } from './event.ts'
 
 const MOST_DEEP = 8

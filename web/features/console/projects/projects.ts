@@ -2,7 +2,7 @@
 
 import type { Answer, LimitInForce, SeenByProject, SeenName, SpoolEnd, SpoolLane } from 'tunnel/contract'
 import { formatDsn, parseDsn } from 'tunnel/dsn'
-import { ROWS } from '../../../lib/console/bounds.ts'
+import { ROWS } from '../bounds.ts'
 import { ANSWERS, ENDS } from '../outcomes.ts'
 import { type AnswerCount, type ByteCount, countBy, type Figures } from '../replica-metrics.ts'
 import type { Snapshot } from '../replica-monitor.ts'

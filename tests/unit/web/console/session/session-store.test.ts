@@ -1,9 +1,9 @@
 /** How long somebody stays signed in, and how guesses are slowed down, by a clock of our own. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
+import { createDevices } from '../../../../../web/features/console/session/device-cookie.ts'
 import { createSessions } from '../../../../../web/features/console/session/session-store.ts'
 import { createAttempts, createTries } from '../../../../../web/features/console/session/sign-in-throttle.ts'
-import { createDevices } from '../../../../../web/lib/console/devices.ts'
 import { createQueue } from '../../../../../web/lib/one-at-a-time.ts'
 
 const SECOND = 1_000

@@ -1,16 +1,16 @@
 /** One kept envelope, as a person reads it. */
 
 import { notFound } from 'next/navigation'
+import { ROWS } from '../../../../features/console/bounds.ts'
 import { ConsoleShell } from '../../../../features/console/console-shell.tsx'
 import { consoleFor } from '../../../../features/console/data-access.ts'
 import { Logs, Metrics } from '../../../../features/console/inbox/batch-panels.tsx'
 import { RemoveEnvelope } from '../../../../features/console/inbox/delete-button.tsx'
 import { Attachments, RawItems } from '../../../../features/console/inbox/envelope-items.tsx'
+import { type EnvelopeModel, modelEnvelope } from '../../../../features/console/inbox/envelope-model.ts'
 import { EventView } from '../../../../features/console/inbox/event-view.tsx'
 import { Waterfall } from '../../../../features/console/inbox/waterfall.tsx'
 import { type Query, readPlace, withQuery } from '../../../../features/console/routes.ts'
-import { ROWS } from '../../../../lib/console/bounds.ts'
-import { type EnvelopeModel, modelEnvelope } from '../../../../lib/console/envelope-model.ts'
 import { sayBytes } from '../../../../lib/format.ts'
 import { Pages } from '../../../../ui/pagination.tsx'
 

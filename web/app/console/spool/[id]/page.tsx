@@ -1,11 +1,11 @@
 /** One envelope that waits: what it is, and what can be done with it. Its payload is a further click away. */
 
 import { notFound } from 'next/navigation'
+import { ROWS, TEXT } from '../../../../features/console/bounds.ts'
 import { ConsoleShell } from '../../../../features/console/console-shell.tsx'
 import { consoleFor } from '../../../../features/console/data-access.ts'
 import { type Query, withQuery } from '../../../../features/console/routes.ts'
 import { SpoolAct } from '../../../../features/console/spool/action-button.tsx'
-import { ROWS, TEXT } from '../../../../lib/console/bounds.ts'
 import { sayBytes, sayCount, sayMany } from '../../../../lib/format.ts'
 import { sayJson, sayJsonShort } from '../../../../lib/format-json.ts'
 import { Panel } from '../../../../ui/panel.tsx'

@@ -3,8 +3,8 @@
 import { openConsole } from '../../../../../../features/console/data-access.ts'
 import { fileNameIn, findItem, type ItemStart } from '../../../../../../features/console/inbox/envelope.ts'
 import { imageType } from '../../../../../../features/console/inbox/image.ts'
+import { streamOf } from '../../../../../../features/console/inbox/stream-of.ts'
 import { notSignedIn } from '../../../../../../features/console/responses.ts'
-import { streamOf } from '../../../../../../lib/console/stream-of.ts'
 
 type Context = { params: Promise<{ id: string; item: string }> }
 

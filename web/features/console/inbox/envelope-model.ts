@@ -1,25 +1,14 @@
-/** A kept envelope as its page shows it. Reading and showing are bounded (`bounds.ts`): the model says what is left out. */
+/** A kept envelope as its page shows it. Reading and showing are bounded (`web/features/console/bounds.ts`): the model says what is left out. */
 
-import {
-  type LogLine,
-  type Metric,
-  readLogs,
-  readMetrics,
-  readSpans,
-} from '../../features/console/inbox/batch-items.ts'
-import {
-  type KeptEnvelope,
-  type KeptItem,
-  parseJson,
-  readKeptFrom,
-} from '../../features/console/inbox/envelope.ts'
-import { type Span, sizeOf } from '../../features/console/inbox/event.ts'
-import { imageType } from '../../features/console/inbox/image.ts'
-import { nameOf } from '../../features/console/inbox/title.ts'
-import { sayBytes } from '../format.ts'
-import { sayJson } from '../format-json.ts'
-import { Budget, type Listed, PAGE_CHARACTERS, READ_BYTES, ROWS, TEXT } from './bounds.ts'
+import { sayBytes } from '../../../lib/format.ts'
+import { sayJson } from '../../../lib/format-json.ts'
+import { Budget, type Listed, PAGE_CHARACTERS, READ_BYTES, ROWS, TEXT } from '../bounds.ts'
+import { type LogLine, type Metric, readLogs, readMetrics, readSpans } from './batch-items.ts'
+import { type KeptEnvelope, type KeptItem, parseJson, readKeptFrom } from './envelope.ts'
+import { type Span, sizeOf } from './event.ts'
 import { type EventModel, modelEvent, shownSpans } from './event-model.ts'
+import { imageType } from './image.ts'
+import { nameOf } from './title.ts'
 
 export type ShownItem = {
   number: number

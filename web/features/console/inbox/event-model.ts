@@ -1,5 +1,7 @@
 /** An event as its page shows it: every list and text bounded, whatever a stranger has sent. */
 
+import { firstEntries, sayJson, sayJsonShort } from '../../../lib/format-json.ts'
+import { type Budget, type Listed, ROWS, TEXT } from '../bounds.ts'
 import {
   type Breadcrumb,
   type Exception,
@@ -12,9 +14,7 @@ import {
   sayValue,
   sizeOf,
   traceOf,
-} from '../../features/console/inbox/event.ts'
-import { firstEntries, sayJson, sayJsonShort } from '../format-json.ts'
-import { type Budget, type Listed, ROWS, TEXT } from './bounds.ts'
+} from './event.ts'
 
 export type Fact = [name: string, value: string]
 

@@ -1,13 +1,18 @@
 /** What the console reads and shows of an envelope is bounded, whatever a stranger has sent. */
 
 import { describe, expect, it } from 'vitest'
-import { findItem, parseJson, readKept, readKeptFrom } from '../../../web/features/console/inbox/envelope.ts'
-import { nameOf } from '../../../web/features/console/inbox/title.ts'
-import { PAGE_CHARACTERS, READ_BYTES, ROWS } from '../../../web/lib/console/bounds.ts'
-import { type EnvelopeModel, modelEnvelope } from '../../../web/lib/console/envelope-model.ts'
-import { sayJson, sayJsonShort } from '../../../web/lib/format-json.ts'
-import { envelopeOf, type Part } from '../../support/envelopes.ts'
-import { captures } from '../../support/sdk-captures.ts'
+import { PAGE_CHARACTERS, READ_BYTES, ROWS } from '../../../../web/features/console/bounds.ts'
+import {
+  findItem,
+  parseJson,
+  readKept,
+  readKeptFrom,
+} from '../../../../web/features/console/inbox/envelope.ts'
+import { type EnvelopeModel, modelEnvelope } from '../../../../web/features/console/inbox/envelope-model.ts'
+import { nameOf } from '../../../../web/features/console/inbox/title.ts'
+import { sayJson, sayJsonShort } from '../../../../web/lib/format-json.ts'
+import { envelopeOf, type Part } from '../../../support/envelopes.ts'
+import { captures } from '../../../support/sdk-captures.ts'
 
 const of = (type: string, payload: string | Buffer, more = {}): Part => ({
   header: { type, length: Buffer.byteLength(payload), ...more },
