@@ -20,7 +20,7 @@ import { makeFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
 const TOGETHER = 32
-const HALF_OPEN = 2_000
+const HALF_OPEN = 500 // straight at one tunnel; nginx, which holds a body until it is whole, gets 2,000 in through-nginx.test.ts
 
 const CORPUS = createCorpus()
 
@@ -95,7 +95,7 @@ describe('The tunnel in its container', requires('docker', 'proc'), () => {
     expect(record(await attackTogether(await target(), attack, TOGETHER))).toEqual([])
   })
 
-  it('survives 2,000 half-open uploads, while honest envelopes are answered', async () => {
+  it('survives 500 half-open uploads, while honest envelopes are answered', async () => {
     const attack = await findEntry('half-open upload').build(dsns())
     expect(record(await attackTogether(await target(), attack, HALF_OPEN))).toEqual([])
   })

@@ -16,7 +16,7 @@ import {
 import { until } from '../../support/until.ts'
 
 const TOGETHER = 32
-const HALF_OPEN = 2_000
+const HALF_OPEN = 500 // straight at one tunnel; nginx, which holds a body until it is whole, gets 2,000 in through-nginx.test.ts
 
 const DEADLINE_MS = 10_000
 const MOST_BOMBS = 12 // of 104 MB, each within a second: far more than ten seconds' worth of ADDRESS_BYTES
@@ -58,7 +58,7 @@ describe('The tunnel process with the heap of the image', requires('proc'), () =
     expect(record(await attackTogether(targetOf(tunnel), await build(dsns()), TOGETHER))).toEqual([])
   })
 
-  it('survives 2,000 half-open uploads, while honest envelopes are answered', async () => {
+  it('survives 500 half-open uploads, while honest envelopes are answered', async () => {
     await using tunnel = await start()
     const attack = await findEntry('half-open upload').build(dsns())
     expect(record(await attackTogether(targetOf(tunnel), attack, HALF_OPEN))).toEqual([])
