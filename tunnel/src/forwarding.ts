@@ -3,6 +3,7 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Memory } from './body/memory-budget.ts'
+import type { Bodies } from './body/receive.ts'
 import type { Config, SpoolSettings } from './config/config.ts'
 import type { Limits } from './policy/upstream-limits.ts'
 import type { Projects } from './projects.ts'
@@ -31,6 +32,7 @@ export type WayParts = {
   projects: Projects
   limits: Limits
   memory: Memory
+  bodies: Bodies
   /** A monotonic clock in milliseconds, and milliseconds since 1970. */
   clock: () => number
   now: () => number
@@ -47,6 +49,7 @@ export async function openWayToSentry({
   projects,
   limits,
   memory,
+  bodies,
   clock,
   now,
   onNotice,
@@ -64,7 +67,7 @@ export async function openWayToSentry({
     projects,
     upstreams,
     limits,
-    memory,
+    bodies,
     maxAgeMs: config.spool.ageMs,
     now,
     clock,

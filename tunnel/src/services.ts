@@ -59,10 +59,6 @@ export async function openParts(config: Config): Promise<Parts> {
   const projects = createProjects(config.dsns)
   const limits = createLimits(now)
   const memory = createMemory(config.memoryBytes, SPARE_BYTES)
-  const sentry = config.forward
-    ? await openWay({ config, projects, limits, memory, clock, now, log })
-    : undefined
-  const inbox = await openKept(config, now)
   const settings = {
     maxBytes: config.maxEnvelopeBytes,
     shareBytes: SHARE_BYTES,
@@ -70,6 +66,10 @@ export async function openParts(config: Config): Promise<Parts> {
     timeoutMs: config.bodyMs,
   }
   const bodies = createBodies(settings, memory)
+  const sentry = config.forward
+    ? await openWay({ config, projects, limits, memory, bodies, clock, now, log })
+    : undefined
+  const inbox = await openKept(config, now)
   const metrics = createMetrics({
     inFlight: () => intake.inFlight(),
     bodyBytes: memory.taken,

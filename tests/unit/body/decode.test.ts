@@ -1,10 +1,12 @@
 /** Compressed bodies are unpacked in pieces, never beyond a bound. */
 
 import { randomBytes } from 'node:crypto'
+import { buffer } from 'node:stream/consumers'
 import {
   brotliCompressSync,
   brotliDecompressSync,
   constants,
+  createZstdCompress,
   deflateRawSync,
   deflateSync,
   gzipSync,
@@ -13,11 +15,12 @@ import {
 } from 'node:zlib'
 import { describe, expect, it, vi } from 'vitest'
 import {
-  compress,
+  type Encoded,
   type Encoding,
   encodingOf,
+  type Method,
   readEncoding,
-  recompress,
+  rewrite,
   unpack as unpackInPieces,
 } from '../../../tunnel/src/body/decode.ts'
 import { createMemory } from '../../../tunnel/src/body/memory-budget.ts'
@@ -28,6 +31,18 @@ const MIB = 1024 * 1024
 const TEXT = Buffer.from('hello world '.repeat(20_000))
 const PACK = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync }
 const PACKED = Object.entries(PACK) as ['gzip' | 'deflate' | 'br' | 'zstd', (bytes: Buffer) => Buffer][]
+
+const REWRITING = {
+  change: async function* unchanged(chunks: AsyncIterable<Buffer>) {
+    yield* chunks
+  },
+  unpackedBytes: TEXT.length,
+  waitMs: 1_000,
+}
+const WIDEST_BR = brotliCompressSync(Buffer.alloc(20_000_000, 'x'), {
+  params: { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 5 },
+})
+const WIDEST_ZSTD = await zstdStream({ [constants.ZSTD_c_windowLog]: 23 })
 
 describe('Content-Encoding', () => {
   it.each<[string | undefined, Encoding]>([
@@ -94,16 +109,39 @@ describe('The memory of decoders', () => {
     await expect(unpack(wide, 'zstd')).rejects.toMatchObject({ code: 'encoding-broken' })
   })
 
-  it.each(['br', 'zstd'] as const)('lets no more %s decoders run than the budget holds', async (encoding) => {
+  it.each([
+    ['br', WIDEST_BR],
+    ['zstd', WIDEST_ZSTD],
+  ] as const)('lets no more %s decoders run than the budget holds', async (encoding, bytes) => {
     const memory = createMemory(40 * MIB, 0)
-    const bytes = PACK[encoding](TEXT)
-    const running = [0, 1, 2, 3, 4, 5].map(() => unpackInPieces([bytes], encoding, memory))
+    const running = [0, 1, 2, 3, 4, 5].map(() => unpackInPieces(encodedOf(bytes, encoding), memory))
     const begun = running.map((pieces) => pieces.next())
     await Promise.race(begun)
+    expect(memory.taken()).toBeGreaterThan(30 * MIB)
     expect(memory.taken()).toBeLessThanOrEqual(40 * MIB)
     for (const pieces of running) await pieces.return(undefined)
     await Promise.allSettled(begun)
     expect(memory.taken()).toBe(0)
+  })
+
+  it('takes as much as the window that the body names', async () => {
+    const windowOf = async (bytes: Buffer, encoding: Encoding) => {
+      const memory = createMemory(64 * MIB, 0)
+      const pieces = unpackInPieces(encodedOf(bytes, encoding), memory)
+      await pieces.next()
+      const taken = memory.taken()
+      await pieces.return(undefined)
+      return taken / MIB - 0.25
+    }
+    const brotli = (log: number) =>
+      brotliCompressSync(TEXT, { params: { [constants.BROTLI_PARAM_LGWIN]: log } })
+    const zstd = (log: number) => zstdStream({ [constants.ZSTD_c_windowLog]: log })
+    for (const log of [16, 17, 18, 20, 22, 24])
+      expect(await windowOf(brotli(log), 'br')).toBeGreaterThanOrEqual(2 ** (log - 20))
+    expect(await windowOf(brotli(22), 'br')).toBe(4)
+    expect(await windowOf(await zstd(20), 'zstd')).toBe(2)
+    expect(await windowOf(await zstd(23), 'zstd')).toBe(8)
+    expect(await windowOf(PACK.gzip(TEXT), 'gzip')).toBe(0)
   })
 
   it('rejects with tunnel-busy after 1 s without memory, and gives everything back', async () => {
@@ -134,29 +172,51 @@ describe('A body that is compressed again', () => {
       first = false
     }
     const small = gzipSync(Buffer.from('hello world'))
-    const again = Buffer.concat(await Array.fromAsync(recompress([small], 'gzip', drop, method, memory)))
+    const again = Buffer.concat(
+      await Array.fromAsync(
+        rewrite(encodedOf(small, 'gzip'), { ...REWRITING, change: drop, method }, memory),
+      ),
+    )
     const unpacked = encodingOf(method) === 'br' ? brotliDecompressSync(again) : zstdDecompressSync(again)
     expect(String(unpacked)).toBe('world')
     expect(memory.taken()).toBe(0)
   })
 
   it('is about as small as it came, whatever it unpacks to', async () => {
-    const memory = createMemory(64 * MIB, 0)
     const pieces = Array.from({ length: 104 }, () => Buffer.alloc(1_000_000))
-    const again = await Array.fromAsync(compress(pieces, 'runs', memory))
+    const again = await compressAll(pieces, 'runs')
     expect(Buffer.concat(again).length).toBeLessThan(1024)
   })
 
   it('is about as small as it came, however far apart its repeats are', async () => {
-    const memory = createMemory(64 * MIB, 0)
     const noise = randomBytes(6_000_000)
-    const again = await Array.fromAsync(compress([noise, noise, noise], 'repeats', memory))
+    const again = await compressAll([noise, noise, noise], 'repeats')
     expect(Buffer.concat(again).length).toBeLessThan(noise.length * 1.01)
   })
 })
 
 async function unpack(wire: Buffer, encoding: Encoding, memory = createMemory(64 * MIB, 0)): Promise<Buffer> {
-  return Buffer.concat(await Array.fromAsync(unpackInPieces([wire], encoding, memory)))
+  return Buffer.concat(await Array.fromAsync(unpackInPieces(encodedOf(wire, encoding), memory)))
+}
+
+function encodedOf(bytes: Buffer, encoding: Encoding): Encoded {
+  return { content: () => [bytes], encoding, head: bytes.subarray(0, 16) }
+}
+
+async function compressAll(pieces: Buffer[], method: Method): Promise<Buffer[]> {
+  const memory = createMemory(64 * MIB, 0)
+  const encoded: Encoded = { content: () => pieces, encoding: 'identity', head: Buffer.alloc(0) }
+  const unpackedBytes = pieces.reduce((sum, { length }) => sum + length, 0)
+  const compressed = rewrite(encoded, { ...REWRITING, method, unpackedBytes }, memory)
+  return Array.fromAsync(compressed)
+}
+
+/** A zstd frame of unknown length, which names its window. */
+function zstdStream(params: Record<number, number>): Promise<Buffer> {
+  const compressor = createZstdCompress({ params })
+  compressor.write(TEXT)
+  compressor.end()
+  return buffer(compressor)
 }
 
 /** Reads the window of a zstd frame from its descriptor (RFC 8878 §3.1.1.1.2). */

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createMemory, NoRoom } from '../../../tunnel/src/body/memory-budget.ts'
+import { createBodies } from '../../../tunnel/src/body/receive.ts'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
 import { openWayToSentry } from '../../../tunnel/src/forwarding.ts'
 import { createLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
@@ -107,6 +108,7 @@ describe('The memory for bodies', () => {
       projects: createProjects(config.dsns),
       limits: createLimits(Date.now),
       memory,
+      bodies: createBodies({ maxBytes: 1, shareBytes: 1, dir: folder.path, timeoutMs: LONG_MS }, memory),
       clock: () => performance.now(),
       now: Date.now,
       onNotice: expect.unreachable,

@@ -207,7 +207,9 @@ describe('The reader of envelopes', () => {
   it('holds the bytes of headers and of the payload that was asked for, and of no other', () => {
     const reader = createEnvelopeReader({ ...LIMITS, keep: (type) => type === 'event' })
     reader.push(Buffer.from('{}\n{"type":"event"}\n12345\n{"type":"a"}\n1234567890\n'))
-    expect(reader.heldBytes()).toBe(2 + 16 + 5 + 12 + 2 * 160)
+    expect([reader.parsedBytes(), reader.keptBytes()]).toEqual([2 + 16 + 12 + 2 * 160, 5])
+    reader.dropPayload()
+    expect(reader.keptBytes()).toBe(0)
   })
 
   it('tells the event_id, the header keys in use and where each item stands', () => {

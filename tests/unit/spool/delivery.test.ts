@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createMemory } from '../../../tunnel/src/body/memory-budget.ts'
 import type { Pieces } from '../../../tunnel/src/body/receive.ts'
+import { createBodies } from '../../../tunnel/src/body/receive.ts'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { createClientReports } from '../../../tunnel/src/policy/client-reports.ts'
 import { createLimits, type Limits } from '../../../tunnel/src/policy/upstream-limits.ts'
@@ -56,7 +57,10 @@ describe('The deliverer', () => {
     random = 1
     deliverer = createDeliverer({
       ...{ spool, projects, limits, upstreams: upstreams(), maxAgeMs: MAX_AGE },
-      memory: createMemory(64 * 1024 * 1024, 0),
+      bodies: createBodies(
+        { maxBytes: 1, shareBytes: 1024 * 1024, dir: '/nonexistent', timeoutMs: 1 },
+        createMemory(64 * 1024 * 1024, 0),
+      ),
       ...{ now: Date.now, clock: () => performance.now(), random: () => random },
     })
   })

@@ -30,6 +30,8 @@ const ENCODINGS: ReadonlyMap<string, Encoding> = new Map([
 const KIB = 1024
 const MIB = 1024 * KIB
 
+export const BROWSER_WAIT_MS = 1_000 // for memory, while a browser waits
+
 // A second stream behind the first would go on to Sentry without having been looked at.
 const WHOLE = { rejectGarbageAfterEnd: true, chunkSize: 64 * KIB }
 
@@ -39,18 +41,46 @@ type Decoder = {
   create: () => Transform
 }
 
-// Windows: RFC 1951 (32 KiB), RFC 7932 (16 MiB), RFC 9659 (8 MiB, above which a zstd frame is an error).
-const DECODERS: Readonly<Record<Exclude<Encoding, 'identity'>, Decoder>> = {
-  gzip: { bytes: 256 * KIB, create: () => createGunzip(WHOLE) },
-  deflate: { bytes: 256 * KIB, create: () => createInflate(WHOLE) },
-  br: { bytes: 17 * MIB, create: () => createBrotliDecompress(WHOLE) },
-  zstd: {
-    bytes: 9 * MIB,
-    create: () => createZstdDecompress({ ...WHOLE, params: { [constants.ZSTD_d_windowLogMax]: 23 } }),
-  },
+const BASE_BYTES = 256 * KIB // of any of them, beside its window
+const MAX_BROTLI_WINDOW = 16 * MIB // RFC 7932 §9.1
+const MAX_ZSTD_WINDOW_LOG = 23 // RFC 9659: 8 MiB, above which a frame is an error
+const LIKELY_ZSTD_WINDOW_LOG = 21 // of the level that encoders choose; frames behind the first may have it
+
+/** Chooses a decoder for a body that begins with `head`, which says how large its window is. */
+function decoderFor(encoding: Exclude<Encoding, 'identity'>, head: Buffer): Decoder {
+  if (encoding === 'gzip') return { bytes: BASE_BYTES, create: () => createGunzip(WHOLE) }
+  if (encoding === 'deflate') return { bytes: BASE_BYTES, create: () => createInflate(WHOLE) }
+  if (encoding === 'br')
+    return { bytes: BASE_BYTES + brotliWindow(head), create: () => createBrotliDecompress(WHOLE) }
+  const windowLog = Math.max(LIKELY_ZSTD_WINDOW_LOG, zstdWindowLog(head))
+  return {
+    bytes: BASE_BYTES + 2 ** windowLog,
+    create: () => createZstdDecompress({ ...WHOLE, params: { [constants.ZSTD_d_windowLogMax]: windowLog } }),
+  }
 }
-const ENCODER_BYTES = 28 * MIB // measured: of zstd with a window of 8 MiB, the largest
-const WAIT_MS = 1_000 // for memory; a browser should not wait longer
+
+/** Reads the window of a brotli stream, in bytes, from its first byte (RFC 7932 §9.1). */
+function brotliWindow([first]: Buffer): number {
+  if (first === undefined) return MAX_BROTLI_WINDOW
+  if ((first & 1) === 0) return 2 ** 16
+  const high = (first >> 1) & 7
+  if (high !== 0) return 2 ** (17 + high)
+  const low = (first >> 4) & 7
+  return low === 0 ? 2 ** 17 : low === 1 ? MAX_BROTLI_WINDOW : 2 ** (8 + low)
+}
+
+/** Reads the logarithm of the window of a zstd frame, or the bound where it cannot be told (RFC 8878 §3.1.1.1). */
+function zstdWindowLog(head: Buffer): number {
+  const [descriptor, window] = [head[4], head[5]]
+  if (descriptor === undefined || window === undefined || (descriptor & 0x20) !== 0)
+    return MAX_ZSTD_WINDOW_LOG
+  return Math.min(MAX_ZSTD_WINDOW_LOG, 10 + (window >> 3) + ((window & 7) === 0 ? 0 : 1))
+}
+
+/** The most memory that compressing a body of so many bytes takes. */
+function encoderBytes(bytes: number): number {
+  return 4 * MIB + 3 * Math.min(8 * MIB, 2 ** Math.ceil(Math.log2(bytes + 1)))
+}
 
 /** Reads a Content-Encoding header. Throws a `Rejection` for what Relay does not take. */
 export function readEncoding(header: string | undefined): Encoding {
@@ -59,25 +89,30 @@ export function readEncoding(header: string | undefined): Encoding {
   return encoding
 }
 
+/** Bytes in an encoding: `content` opens them, and may do so again. */
+export type Encoded = {
+  content: () => Iterable<Buffer> | Readable
+  encoding: Encoding
+  /** Its first bytes, by which a decoder is chosen. */
+  head: Buffer
+}
+
 /** Unpacks a body in pieces. Throws a `Rejection` when it does not unpack, or there is no memory for a decoder within 1 s. */
-export async function* unpack(
-  content: Iterable<Buffer> | Readable,
-  encoding: Encoding,
-  memory: Memory,
-): AsyncGenerator<Buffer> {
-  if (encoding === 'identity') return yield* content
-  const giveBack = await borrow(memory, DECODERS[encoding].bytes)
+export async function* unpack(encoded: Encoded, memory: Memory): AsyncGenerator<Buffer> {
+  const { content, encoding, head } = encoded
+  if (encoding === 'identity') return yield* content()
+  const decoder = decoderFor(encoding, head)
+  const giveBack = await borrow(memory, decoder.bytes, BROWSER_WAIT_MS)
   try {
-    yield* decode(content, encoding)
+    yield* decode(content(), decoder)
   } finally {
     giveBack()
   }
 }
 
-async function* decode(content: Iterable<Buffer> | Readable, encoding: Encoding): AsyncGenerator<Buffer> {
-  if (encoding === 'identity') return yield* content
+async function* decode(content: Iterable<Buffer> | Readable, { create }: Decoder): AsyncGenerator<Buffer> {
   const source = Readable.from(content)
-  const decoder = DECODERS[encoding].create()
+  const decoder = create()
   source.on('error', (error) => decoder.destroy(error))
   try {
     yield* source.pipe(decoder)
@@ -121,32 +156,33 @@ export function encodingOf(method: Method): Encoding {
   return METHODS[method].encoding
 }
 
-/** Unpacks a body, changes it, and compresses it again, in pieces. Throws as `unpack` does. */
-export async function* recompress(
-  content: Iterable<Buffer> | Readable,
-  encoding: Encoding,
-  change: (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>,
-  method: Method,
-  memory: Memory,
-): AsyncGenerator<Buffer> {
-  const decoderBytes = encoding === 'identity' ? 0 : DECODERS[encoding].bytes
-  const giveBack = await borrow(memory, decoderBytes + ENCODER_BYTES) // two that had one half each would wait for each other
-  try {
-    yield* encode(change(decode(content, encoding)), method)
-  } finally {
-    giveBack()
-  }
+export type Change = (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>
+
+/** How a body is written anew. */
+export type Rewriting = {
+  change: Change
+  /** `plain` leaves it unpacked. */
+  method: Method | 'plain'
+  /** Bytes of it unpacked. */
+  unpackedBytes: number
+  /** Milliseconds that it may wait for memory. */
+  waitMs: number
 }
 
-/** Compresses in pieces. Throws a `Rejection` when there is no memory for an encoder within 1 s. */
-export async function* compress(
-  content: Iterable<Buffer> | Readable,
-  method: Method,
+/** Unpacks a body, changes it, and compresses it again, in pieces. Nothing is opened before there is memory for all of it. */
+export async function* rewrite(
+  encoded: Encoded,
+  rewriting: Rewriting,
   memory: Memory,
 ): AsyncGenerator<Buffer> {
-  const giveBack = await borrow(memory, ENCODER_BYTES)
+  const { content, encoding, head } = encoded
+  const { change, method, unpackedBytes, waitMs } = rewriting
+  const decoder = encoding === 'identity' ? undefined : decoderFor(encoding, head)
+  const encoder = method === 'plain' ? 0 : encoderBytes(unpackedBytes)
+  const giveBack = await borrow(memory, (decoder?.bytes ?? 0) + encoder, waitMs) // two that had one half each would wait for each other
   try {
-    yield* encode(content, method)
+    const plain = decoder ? decode(content(), decoder) : Readable.from(content())
+    yield* method === 'plain' ? change(plain) : encode(change(plain), method)
   } finally {
     giveBack()
   }
@@ -167,9 +203,9 @@ async function* encode(
   }
 }
 
-async function borrow(memory: Memory, bytes: number): Promise<() => void> {
+async function borrow(memory: Memory, bytes: number, waitMs: number): Promise<() => void> {
   try {
-    return await memory.borrow(bytes, WAIT_MS)
+    return await memory.borrow(bytes, waitMs)
   } catch (error) {
     throw error instanceof NoRoom ? new Rejection('tunnel-busy') : error
   }

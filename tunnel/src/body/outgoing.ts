@@ -2,8 +2,14 @@
 
 import { Readable } from 'node:stream'
 import { Rejection } from '../rejections.ts'
-import { compress, type Encoding, encodingOf, type Method } from './decode.ts'
-import type { Memory } from './memory-budget.ts'
+import {
+  BROWSER_WAIT_MS,
+  type Change,
+  type Encoded,
+  type Encoding,
+  type Method,
+  type Rewriting,
+} from './decode.ts'
 import type { Range } from './ranges.ts'
 import { type Bodies, type Body, type Pieces, wireContent } from './receive.ts'
 
@@ -12,8 +18,6 @@ export type Parcel = {
   content: () => Pieces | Readable
   bytes: number
   encoding: Encoding
-  /** It is compressed while it is sent: `bytes` are those before that. */
-  isLengthUnknown?: true
   /** The file that holds just these bytes, if one does. */
   file?: string | undefined
 }
@@ -31,23 +35,23 @@ export function packParcel(body: Body, unpackedBytes: number, cuts: readonly Ran
 }
 
 const SLACK_BYTES = 1024
-const SMALL_BYTES = 256 * 1024 // for which a sender can wait until the best is made of them
-const WHOLE_BYTES = 1024 * 1024
+const SMALL_BYTES = 256 * 1024 // for which a browser can wait until the least is made of them
 const RATIO_OF_RUNS = 100 // what shrinks more than so holds long runs of a byte
+const SPOOL_WAIT_MS = 10_000 // for memory
 
-/** The most bytes that leave for a body of so many: its own and a tenth, and 1 KiB for what is tiny. */
+/** The most bytes that should leave for a body of so many: its own and a tenth, and 1 KiB for what is tiny. */
 export function mostOutgoing(wireBytes: number): number {
   return Math.floor(wireBytes * 1.1) + SLACK_BYTES
 }
 
-function methodsFor(bytes: number, wireBytes: number, mostSmall: number): Method[] {
-  const methods: Method[] = bytes > RATIO_OF_RUNS * wireBytes ? ['runs', 'repeats'] : ['repeats', 'runs']
-  return bytes <= mostSmall ? [...methods, 'small'] : methods
+/** Past these a body does not leave: no honest sender compresses so much better than we do. */
+function mostTolerated(wireBytes: number): number {
+  return Math.floor(wireBytes * 1.25) + SLACK_BYTES
 }
 
 /**
  * A compressed body without the ranges in `cuts`, compressed again: a few bytes that unpack to many must not leave as many. Throws a
- * `Rejection` when it cannot be made about as small as it came.
+ * `Rejection` when it cannot be made about as small as it came, and `tunnel-busy` without memory for it.
  */
 export async function cutCompressed(
   bodies: Bodies,
@@ -55,63 +59,114 @@ export async function cutCompressed(
   unpackedBytes: number,
   cuts: readonly Range[],
 ): Promise<Body> {
-  const most = mostOutgoing(body.wireBytes)
-  for (const method of methodsFor(unpackedBytes, body.wireBytes, SMALL_BYTES)) {
-    const cut = await bodies.rewrite(body, (chunks) => without(chunks, cuts), method, most)
-    if (cut) return cut
-  }
+  const { wireBytes } = body
+  const rewriting = { change: without(cuts), unpackedBytes, waitMs: BROWSER_WAIT_MS }
+  const cut = await smallest(
+    bodies,
+    encodedOf(body),
+    rewriting,
+    methodsFor(unpackedBytes, wireBytes),
+    wireBytes,
+  )
+  if (cut.wireBytes <= mostTolerated(wireBytes)) return cut
+  await cut.release()
   throw new Rejection(
     'envelope-too-large',
     'Without what is taken out of it, it cannot be compressed as well.',
   )
 }
 
-/** A parcel that came compressed, of `wireBytes`, compressed again. A large one is compressed while it is sent. */
-export async function compressed(parcel: Parcel, wireBytes: number, memory: Memory): Promise<Parcel> {
-  const { content, bytes } = parcel
-  const most = mostOutgoing(wireBytes)
-  if (bytes <= most) return parcel
-  const [likely = 'runs', ...others] = methodsFor(bytes, wireBytes, WHOLE_BYTES)
-  if (bytes > WHOLE_BYTES)
-    return {
-      content: () => Readable.from(compress(content(), likely, memory), { objectMode: false }),
-      bytes,
-      encoding: encodingOf(likely),
-      isLengthUnknown: true,
-    }
-  let smallest = await compressWhole(content, likely, memory)
-  for (const method of others) {
-    if (smallest.bytes <= most) break
-    const next = await compressWhole(content, method, memory)
-    if (next.bytes < smallest.bytes) smallest = next
+/** A body as the spool keeps it: unpacked, without the ranges in `cuts`. */
+export async function unpackForSpool(
+  bodies: Bodies,
+  body: Body,
+  unpackedBytes: number,
+  cuts: readonly Range[],
+): Promise<Body> {
+  const rewriting = { change: without(cuts), method: 'plain', unpackedBytes, waitMs: SPOOL_WAIT_MS } as const
+  const plain = await bodies.rewrite(encodedOf(body), rewriting, Infinity)
+  if (!plain) throw new Error('a body without a bound exceeds it')
+  return plain
+}
+
+/** What came compressed, of `wireBytes`, compressed again after it was spooled. */
+export function compressSpooled(
+  bodies: Bodies,
+  { content, bytes }: Parcel,
+  wireBytes: number,
+): Promise<Body> {
+  const encoded = { content, encoding: 'identity', head: Buffer.alloc(0) } as const
+  const rewriting = { change: unchanged, unpackedBytes: bytes, waitMs: SPOOL_WAIT_MS }
+  return smallest(bodies, encoded, rewriting, methodsFor(bytes, wireBytes), wireBytes)
+}
+
+function methodsFor(bytes: number, wireBytes: number): Method[] {
+  const methods: Method[] = bytes > RATIO_OF_RUNS * wireBytes ? ['runs', 'repeats'] : ['repeats', 'runs']
+  return bytes <= SMALL_BYTES ? [...methods, 'small'] : methods
+}
+
+/** Tries methods until one makes a body about as small as it came, and gives the smallest. */
+async function smallest(
+  bodies: Bodies,
+  encoded: Encoded,
+  rewriting: Omit<Rewriting, 'method'>,
+  methods: readonly Method[],
+  wireBytes: number,
+): Promise<Body> {
+  let best: Body | undefined
+  for (const method of methods) {
+    const next = await rewriteBelow(bodies, encoded, { ...rewriting, method }, best)
+    if (next && best) await best.release()
+    best = next ?? best
+    if (best && best.wireBytes <= mostOutgoing(wireBytes)) break
   }
-  return smallest
+  if (!best) throw new Error('no method was tried')
+  return best
 }
 
-async function compressWhole(content: Parcel['content'], method: Method, memory: Memory): Promise<Parcel> {
-  const pieces = await Array.fromAsync(compress(content(), method, memory))
-  const bytes = pieces.reduce((sum, { length }) => sum + length, 0)
-  return { content: () => pieces, bytes, encoding: encodingOf(method) }
+async function rewriteBelow(
+  bodies: Bodies,
+  encoded: Encoded,
+  rewriting: Rewriting,
+  best: Body | undefined,
+): Promise<Body | undefined> {
+  try {
+    return await bodies.rewrite(encoded, rewriting, best ? best.wireBytes - 1 : Infinity)
+  } catch (error) {
+    await best?.release()
+    throw error
+  }
 }
 
-/** The same, never compressed: what waits may have to be changed before it leaves. */
+function encodedOf({ wire, encoding, head }: Body): Encoded {
+  return { content: () => wireContent({ wire }), encoding, head }
+}
+
+async function* unchanged(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  yield* chunks
+}
+
+/** A body that is not compressed, without the ranges in `cuts`. */
 export function packPlain(body: Body, unpackedBytes: number, cuts: readonly Range[]): Parcel {
   const { wire, encoding } = body
-  if (cuts.length === 0 && encoding === 'identity') return packParcel(body, unpackedBytes, cuts)
+  if (cuts.length === 0) return packParcel(body, unpackedBytes, cuts)
+  if (encoding !== 'identity') throw new Error('a compressed body is cut by cutCompressed')
   const bytes = unpackedBytes - cuts.reduce((sum, [start, end]) => sum + end - start, 0)
-  if ('handle' in wire || encoding !== 'identity')
+  if ('handle' in wire)
     return {
-      content: () => Readable.from(without(body.unpacked(), cuts), { objectMode: false }),
+      content: () => Readable.from(without(cuts)(body.unpacked()), { objectMode: false }),
       bytes,
-      encoding: 'identity',
+      encoding,
     }
   const kept = wire.flatMap(createCutter(cuts))
   return { content: () => kept, bytes, encoding }
 }
 
-async function* without(chunks: AsyncIterable<Buffer>, cuts: readonly Range[]): AsyncGenerator<Buffer> {
-  const cut = createCutter(cuts)
-  for await (const chunk of chunks) yield* cut(chunk)
+function without(cuts: readonly Range[]): Change {
+  return async function* cutOut(chunks) {
+    const cut = createCutter(cuts)
+    for await (const chunk of chunks) yield* cut(chunk)
+  }
 }
 
 /** Gives what of each chunk, in turn from the first, lies outside every cut. */

@@ -8,7 +8,15 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { Rejection } from '../rejections.ts'
 import { createTimeouts, type Timeouts } from '../timer-queue.ts'
-import { type Encoding, encodingOf, type Method, readEncoding, recompress, unpack } from './decode.ts'
+import {
+  type Encoded,
+  type Encoding,
+  encodingOf,
+  type Rewriting,
+  readEncoding,
+  rewrite,
+  unpack,
+} from './decode.ts'
 import type { Memory } from './memory-budget.ts'
 
 export type Body = {
@@ -16,6 +24,8 @@ export type Body = {
   wire: Pieces | WaitingFile
   wireBytes: number
   encoding: Encoding
+  /** Its first bytes, when it is compressed. */
+  head: Buffer
   /** Its bytes without their encoding, in pieces. Throws a `Rejection` when they do not unpack, or there is no memory for it. */
   unpacked(): AsyncGenerator<Buffer>
   /** Gives its memory back and removes its file. */
@@ -48,17 +58,16 @@ export type Bodies = {
    * is refused before it is whole. Throws `Aborted`, a `Rejection`, or what `look` throws.
    */
   receive(incoming: IncomingMessage, look: (chunk: Buffer) => void): Promise<Body>
-  /** Makes a body of its own, compressed again, of what `change` leaves of another. `undefined` when it is larger than `maxBytes`. */
-  rewrite(body: Body, change: Change, method: Method, maxBytes: number): Promise<Body | undefined>
+  /** Makes a body of its own of what is left of another. `undefined` when it is larger than `maxBytes`; throws as `rewrite` of the decoders does. */
+  rewrite(encoded: Encoded, rewriting: Rewriting, maxBytes: number): Promise<Body | undefined>
 }
 
-export type Change = (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>
-
+const HEAD_BYTES = 16 // which say how large a window is
 const WRITTEN_AT_ONCE = 512 * 1024 // a write for each 64 KiB that a socket gives would be mostly overhead
 
 export function createBodies(settings: BodySettings, memory: Memory): Bodies {
   const timeouts = createTimeouts(settings.timeoutMs)
-  return { receive, rewrite }
+  return { receive, rewrite: rewriteWithin }
 
   function receive(incoming: IncomingMessage, look: (chunk: Buffer) => void): Promise<Body> {
     return new Promise((resolve, reject) => {
@@ -80,15 +89,15 @@ export function createBodies(settings: BodySettings, memory: Memory): Bodies {
     }
   }
 
-  async function rewrite(
-    { wire, encoding }: Body,
-    change: Change,
-    method: Method,
+  async function rewriteWithin(
+    encoded: Encoded,
+    rewriting: Rewriting,
     maxBytes: number,
   ): Promise<Body | undefined> {
-    const store = createStore(encodingOf(method), 0)
+    const { method } = rewriting
+    const store = createStore(method === 'plain' ? 'identity' : encodingOf(method), 0)
     try {
-      for await (const chunk of recompress(wireContent({ wire }), encoding, change, method, memory)) {
+      for await (const chunk of rewrite(encoded, rewriting, memory)) {
         if (store.bytes() + chunk.length > maxBytes) {
           await store.release()
           return undefined
@@ -106,11 +115,13 @@ export function createBodies(settings: BodySettings, memory: Memory): Bodies {
   function createStore(encoding: Encoding, announced: number): Store {
     let chunks: Buffer[] = []
     let [bytes, mine] = [0, 0]
+    let head: Buffer = Buffer.alloc(0)
     let file: WaitingFile | undefined
     let released = false
     return { bytes: () => bytes, add, finish, release }
 
     function add(chunk: Buffer): Promise<void> | undefined {
+      if (bytes === 0 && encoding !== 'identity') head = Buffer.from(chunk.subarray(0, HEAD_BYTES))
       bytes += chunk.length
       chunks.push(chunk)
       mine += chunk.length
@@ -131,7 +142,8 @@ export function createBodies(settings: BodySettings, memory: Memory): Bodies {
         wire,
         wireBytes: bytes,
         encoding,
-        unpacked: () => unpack(wireContent({ wire }), encoding, memory),
+        head,
+        unpacked: () => unpack({ content: () => wireContent({ wire }), encoding, head }, memory),
         release,
       }
     }

@@ -81,8 +81,12 @@ export type OnHeader = (header: EnvelopeHeader) => void
 export type EnvelopeReader = {
   /** Throws a `Rejection` at the first byte that no envelope has there. */
   push(chunk: Buffer): void
-  /** Bytes of headers and payload that are held in memory. */
-  heldBytes(): number
+  /** Bytes that headers and items hold in memory. */
+  parsedBytes(): number
+  /** Bytes of the payload that is kept. */
+  keptBytes(): number
+  /** Forgets that payload. */
+  dropPayload(): void
   /** Ends the body. Throws a `Rejection` when it must not end here. */
   end(): Envelope
 }
@@ -145,7 +149,13 @@ export function createEnvelopeReader(limits: ReaderLimits, onHeader?: OnHeader):
   const items: Item[] = []
   const cuts: Range[] = []
 
-  return { push, end, heldBytes: () => headerBytes + keptBytes + items.length * ITEM_BYTES }
+  return {
+    push,
+    end,
+    parsedBytes: () => headerBytes + items.length * ITEM_BYTES,
+    keptBytes: () => keptBytes,
+    dropPayload,
+  }
 
   function push(chunk: Buffer): void {
     let at = 0
@@ -275,6 +285,12 @@ export function createEnvelopeReader(limits: ReaderLimits, onHeader?: OnHeader):
     if (item !== kept || item.bytes > KEPT_BYTES) return
     keptPayload.push(chunk.subarray(start, end))
     keptBytes += end - start
+  }
+
+  function dropPayload(): void {
+    keptPayload.length = 0
+    keptBytes = 0
+    if (kept) kept.payload = NO_PAYLOAD
   }
 
   function takeTerminator(chunk: Buffer, at: number): number {

@@ -2,7 +2,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import { type Memory, NoRoom } from '../body/memory-budget.ts'
-import { cutCompressed, type Parcel, packParcel, packPlain } from '../body/outgoing.ts'
+import { cutCompressed, type Parcel, packParcel, packPlain, unpackForSpool } from '../body/outgoing.ts'
 import { mergeRanges, type Range } from '../body/ranges.ts'
 import type { Bodies, Body } from '../body/receive.ts'
 import type { SiftReason } from '../contract.ts'
@@ -12,7 +12,6 @@ import {
   type Envelope,
   halveHeaderLimits,
   type Item,
-  NO_PAYLOAD,
   type ReaderLimits,
 } from '../envelope/reader.ts'
 import { describe, describeHeader, summarise } from '../envelope/summary.ts'
@@ -27,6 +26,7 @@ import type { Project, Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
 import { LEASE_MS } from '../spool/delivery.ts'
 import { prepareToWait } from '../spool/entry.ts'
+import type { PutResult } from '../spool/spool.ts'
 import type { Seen } from '../telemetry/sdk-inventory.ts'
 import { senderHeaders } from '../upstream/client.ts'
 import type { Delivery } from '../upstream/request.ts'
@@ -71,6 +71,8 @@ type Arrival = {
   end(): Envelope
   /** `undefined` until the first line is known. */
   project(): Project | undefined
+  /** Forgets the payload that filters have looked into. */
+  dropPayload(): void
   /** Gives back the memory of what was read. */
   release(): void
 }
@@ -87,9 +89,10 @@ type Carried = {
   holds: Promise<unknown>[]
   /** Bodies made of this one, to be released with it. */
   made: Body[]
+  dropPayload(): void
 }
 
-const LIGHT_BYTES = 32 * 1024 // what an envelope may hold parsed, however little memory is left: 200 items, or a long header
+const LIGHT_BYTES = 32 * 1024 // of headers and items, however little memory is left: 200 items, or a long header
 
 export function createIntake(parts: IntakeParts): Intake {
   const { edge, projects, bodies, filters, limits, throttle, reports, sentry, inbox, memory, now, clock } =
@@ -124,7 +127,7 @@ export function createIntake(parts: IntakeParts): Intake {
     const reader = createEnvelopeReader(caller.isRetry ? limitsOfRetry : parts.reader, onHeader)
     let project: Project | undefined
     let held = 0
-    return { look, end: reader.end, project: () => project, release: () => hold(0) }
+    return { look, end: reader.end, project: () => project, dropPayload, release: () => hold(0) }
 
     function onHeader(header: Envelope['header']): void {
       describeHeader(receipt, header)
@@ -134,8 +137,13 @@ export function createIntake(parts: IntakeParts): Intake {
 
     function look(chunk: Buffer): void {
       reader.push(chunk)
-      hold(reader.heldBytes())
-      if (held > LIGHT_BYTES && memory.isOver()) throw new Rejection('tunnel-busy')
+      hold(reader.parsedBytes() + reader.keptBytes())
+      if (reader.parsedBytes() > LIGHT_BYTES && memory.isOver()) throw new Rejection('tunnel-busy')
+    }
+
+    function dropPayload(): void {
+      reader.dropPayload()
+      hold(reader.parsedBytes())
     }
 
     function hold(bytes: number): void {
@@ -178,7 +186,8 @@ export function createIntake(parts: IntakeParts): Intake {
           reason: 'empty' satisfies SiftReason,
           status: 200,
         })
-      return await admit(visit, { project, envelope, body, left, out: new Map(), holds, made })
+      const { dropPayload } = arrival
+      return await admit(visit, { project, envelope, body, left, out: new Map(), holds, made, dropPayload })
     } finally {
       if (holds.length > 0) void Promise.allSettled(holds).then(() => releaseAll([body, ...made]))
       else if (made.length > 0) await releaseAll([body, ...made])
@@ -207,7 +216,7 @@ export function createIntake(parts: IntakeParts): Intake {
   function admit(visit: Visit, carried: Carried): Response | Promise<Response> {
     const { project, envelope, out } = carried
     const filtered = filters.sift(envelope, visit.incoming.headers['user-agent'])
-    for (const item of envelope.items) item.payload = NO_PAYLOAD // nobody looks into it any more
+    carried.dropPayload()
     if (filtered) takeOut(carried, filtered.dropped, 'filtered_events', filtered.reason)
     const held = limits.hold(project, remainder(carried))
     takeOut(carried, held, 'rate_limited_events', 'limited')
@@ -247,7 +256,9 @@ export function createIntake(parts: IntakeParts): Intake {
     const entry = { id, time, eventId: envelope.eventId ?? null, types, bytes: envelope.bytes }
     if (sentry) {
       const answer = await forward(sentry, visit, carried, cuts)
-      await keep(entry, caller.address, body).catch((error) => parts.onBug(error, caller.requestId))
+      await keep(entry, caller.address, body).catch((error) => {
+        if (!(error instanceof Rejection)) parts.onBug(error, caller.requestId)
+      })
       return answer
     }
     await keep(entry, caller.address, body)
@@ -261,6 +272,7 @@ export function createIntake(parts: IntakeParts): Intake {
     visit.receipt.admittedAfter = toMicroseconds(sent - visit.started)
     const headers = senderHeaders(visit.incoming.headers, visit.caller.address)
     const parcel = await packForNow(carried, cuts)
+    if (!parcel) return store(to, visit, carried, cuts, headers, undefined)
     const attempt = to.upstreams.post(project, parcel, headers)
     const soon = await attempt.soon
     visit.receipt.upstreamTook = toMicroseconds(clock() - sent)
@@ -269,9 +281,14 @@ export function createIntake(parts: IntakeParts): Intake {
     return store(to, visit, carried, cuts, headers, soon === 'late' ? attempt.final : undefined)
   }
 
-  async function packForNow({ body, envelope, made }: Carried, cuts: Range[]): Promise<Parcel> {
+  /** `undefined` without the memory to compress it: it is sent later. */
+  async function packForNow({ body, envelope, made }: Carried, cuts: Range[]): Promise<Parcel | undefined> {
     if (cuts.length === 0 || body.encoding === 'identity') return packParcel(body, envelope.bytes, cuts)
-    const cut = await cutCompressed(bodies, body, envelope.bytes, cuts)
+    const cut = await cutCompressed(bodies, body, envelope.bytes, cuts).catch((error) => {
+      if (error instanceof Rejection && error.code === 'tunnel-busy') return undefined
+      throw error
+    })
+    if (!cut) return undefined
     made.push(cut)
     return packParcel(cut, envelope.bytes, [])
   }
@@ -287,16 +304,9 @@ export function createIntake(parts: IntakeParts): Intake {
   ): Promise<Response> {
     const { project, envelope, holds } = carried
     if (underWay) holds.push(underWay)
-    const parcel = packPlain(carried.body, envelope.bytes, cuts)
     const { items } = remainder(carried)
-    const { address } = visit.caller
-    const { receipt } = visit
-    const wireBytes = carried.body.encoding === 'identity' ? undefined : carried.body.wireBytes
-    const wait = { project, items, parcel, wireBytes, headers, address, receipt }
-    const { waiting, body } = await prepareToWait(wait)
-    const result = await to.spool
-      .put(waiting, body, underWay ? to.upstreams.attemptMs(parcel.bytes) + LEASE_MS : 0)
-      .catch((error: Error) => error)
+    const leaseMs = underWay ? to.upstreams.attemptMs(envelope.bytes) + LEASE_MS : 0
+    const result = await put(to, visit, carried, cuts, headers, leaseMs).catch((error: Error) => error)
     if (result instanceof Error || result.kind === 'full') {
       const final = await underWay
       if (final?.kind === 'answered') return pass(visit, final.reply)
@@ -309,6 +319,30 @@ export function createIntake(parts: IntakeParts): Intake {
     if (underWay) to.deliverer.follow(result.lease, project, underWay)
     return settleKept(visit, envelope, { answer: 'spooled', status: 202 })
   }
+
+  async function put(
+    to: WayToSentry,
+    visit: Visit,
+    carried: Carried,
+    cuts: Range[],
+    headers: string[],
+    leaseMs: number,
+  ): Promise<PutResult> {
+    const { project, envelope, made } = carried
+    const { encoding, wireBytes } = carried.body
+    const { items } = remainder(carried)
+    const about = { project, items, headers, address: visit.caller.address, receipt: visit.receipt }
+    if (encoding === 'identity') {
+      const parcel = packPlain(carried.body, envelope.bytes, cuts)
+      const { waiting, body } = await prepareToWait({ ...about, parcel, wireBytes: undefined })
+      return to.spool.put(waiting, body, leaseMs)
+    }
+    const plain = await unpackForSpool(bodies, carried.body, envelope.bytes, cuts)
+    made.push(plain)
+    const parcel = packPlain(plain, plain.wireBytes, [])
+    const { waiting, body } = await prepareToWait({ ...about, parcel, wireBytes })
+    return to.spool.put(waiting, body, leaseMs)
+  }
 }
 
 /** The envelope as far as nothing of it has been taken out. */
@@ -318,6 +352,7 @@ function remainder({ envelope, out }: Carried): Envelope {
 
 function notKept(result: Error | { why: string }): Rejection {
   if (!(result instanceof Error)) return new Rejection('spool-full', result.why)
+  if (result instanceof Rejection) return result
   if (!(result instanceof NoRoom)) return new Rejection('spool-unwritable')
   return new Rejection(
     'spool-unwritable',

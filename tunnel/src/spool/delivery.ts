@@ -2,13 +2,13 @@
 
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
-import type { Memory } from '../body/memory-budget.ts'
-import { compressed, type Parcel } from '../body/outgoing.ts'
-import type { Pieces } from '../body/receive.ts'
+import { compressSpooled, type Parcel, packParcel } from '../body/outgoing.ts'
+import type { Bodies, Body, Pieces } from '../body/receive.ts'
 import type { AttemptResult, SpoolAttempts, SpoolEnd } from '../contract.ts'
 import { moveSentAt } from '../envelope/sent-at.ts'
 import type { Limits } from '../policy/upstream-limits.ts'
 import type { Project, Projects } from '../projects.ts'
+import { Rejection } from '../rejections.ts'
 import type { Upstreams } from '../upstream/client.ts'
 import { type Delivery, UNREADABLE } from '../upstream/request.ts'
 import type { OnEnd } from './final-outcomes.ts'
@@ -20,7 +20,7 @@ export type DeliveryParts = {
   projects: Projects
   upstreams: Upstreams
   limits: Limits
-  memory: Memory
+  bodies: Bodies
   /** Milliseconds that an envelope may wait. */
   maxAgeMs: number
   /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
@@ -50,6 +50,7 @@ export type Deliverer = {
 
 export const LEASE_MS = 30_000 // longer than most attempts; a large one asks for more
 const LEASE_SPARE_MS = 10_000
+const COMPRESSION_LEASE_MS = 120_000 // for all that wait for their turn
 const TICK_MS = 100
 const IDLE_TICK_MS = 1000
 const IDLE_AFTER_MS = 15_000 // longer than a try is put off while Sentry is away
@@ -68,6 +69,7 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
   const underWay = new Set<Promise<void>>()
   const stopping = new AbortController()
   let draining: Promise<void> | undefined
+  let compressing: Promise<void> = Promise.resolve()
   let expiryDue = 0
   const tallies = new Map<string, SpoolAttempts>()
   return {
@@ -145,6 +147,31 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
     if (!project) return spool.postpone(lease, now() + MAX_DELAY_MS)
     const parcel = await pack(lease)
     if (!parcel) return
+    if (lease.wireBytes === undefined) return send(lease, project, parcel)
+    const held = await spool.extend(lease, COMPRESSION_LEASE_MS)
+    const compressed = await compress(parcel, lease.wireBytes).catch((error) => {
+      if (error instanceof Rejection) return undefined // no memory for it now
+      throw error
+    })
+    if (!compressed) return spool.postpone(held, now() + FIRST_DELAY_MS)
+    try {
+      await send(held, project, packParcel(compressed, compressed.wireBytes, []))
+    } finally {
+      await compressed.release()
+    }
+  }
+
+  /** One at a time: live traffic has the rest of the memory. */
+  function compress(parcel: Parcel, wireBytes: number): Promise<Body> {
+    const compressed = compressing.then(() => compressSpooled(parts.bodies, parcel, wireBytes))
+    compressing = compressed.then(
+      () => undefined,
+      () => undefined,
+    )
+    return compressed
+  }
+
+  async function send(lease: Lease, project: Project, parcel: Parcel): Promise<void> {
     const needed = upstreams.attemptMs(parcel.bytes) + LEASE_SPARE_MS
     const held = needed > LEASE_MS ? await spool.extend(lease, needed) : lease
     const { final } = upstreams.probe(project, parcel, lease.headers)
@@ -156,8 +183,7 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
   /** `undefined` when a purge has ended it before it could be read, and told that. */
   async function pack(lease: Lease): Promise<Parcel | undefined> {
     try {
-      const parcel = await packKept(await spool.read(lease), lease.bytes, now() - lease.received)
-      return lease.wireBytes === undefined ? parcel : await compressed(parcel, lease.wireBytes, parts.memory)
+      return await packKept(await spool.read(lease), lease.bytes, now() - lease.received)
     } catch (error) {
       if (await mayWait(lease)) throw error
       return undefined
@@ -244,7 +270,7 @@ async function packKept(kept: KeptBody, bytes: number, waitedMs: number): Promis
   const moved = moveSentAt(head, waitedMs)
   const grown = bytesIn(moved) - head.length
   return {
-    content: () => Readable.from(replaceHead(kept.open(), head.length, moved), { objectMode: false }),
+    content: () => Readable.from(replaceHead(kept.open, head.length, moved), { objectMode: false }),
     bytes: bytes + grown,
     encoding: 'identity',
   }
@@ -263,13 +289,13 @@ async function firstChunk(stream: Readable): Promise<Buffer> {
 }
 
 async function* replaceHead(
-  stream: Readable,
+  open: () => Readable,
   headBytes: number,
   pieces: readonly Buffer[],
 ): AsyncGenerator<Buffer> {
   yield* pieces
   let skip = headBytes
-  for await (const chunk of stream) {
+  for await (const chunk of open()) {
     if (chunk.length > skip) yield chunk.subarray(skip)
     skip = Math.max(0, skip - chunk.length)
   }

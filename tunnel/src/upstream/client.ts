@@ -213,9 +213,8 @@ export function senderHeaders(headers: IncomingHttpHeaders, address: string | un
   return list
 }
 
-function parcelHeaders({ bytes, encoding, isLengthUnknown }: Parcel): string[] {
-  const list = ['content-type', 'application/x-sentry-envelope']
-  if (!isLengthUnknown) list.push('content-length', String(bytes))
+function parcelHeaders({ bytes, encoding }: Parcel): string[] {
+  const list = ['content-type', 'application/x-sentry-envelope', 'content-length', String(bytes)]
   if (encoding !== 'identity') list.push('content-encoding', encoding)
   return list
 }
