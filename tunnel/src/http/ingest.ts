@@ -92,6 +92,7 @@ type Carried = {
   dropPayload(): void
 }
 
+const MIB = 1024 * 1024
 const LIGHT_BYTES = 32 * 1024 // of headers and items, however little memory is left: 200 items, or a long header
 
 export function createIntake(parts: IntakeParts): Intake {
@@ -281,11 +282,12 @@ export function createIntake(parts: IntakeParts): Intake {
     return store(to, visit, carried, cuts, headers, soon === 'late' ? attempt.final : undefined)
   }
 
-  /** `undefined` without the memory to compress it: it is sent later. */
+  /** `undefined` without the memory to compress it: it is spooled. A bomb is not, which would fill the disk. */
   async function packForNow({ body, envelope, made }: Carried, cuts: Range[]): Promise<Parcel | undefined> {
     if (cuts.length === 0 || body.encoding === 'identity') return packParcel(body, envelope.bytes, cuts)
     const cut = await cutCompressed(bodies, body, envelope.bytes, cuts).catch((error) => {
-      if (error instanceof Rejection && error.code === 'tunnel-busy') return undefined
+      const isBusy = error instanceof Rejection && error.code === 'tunnel-busy'
+      if (isBusy && envelope.bytes <= Math.max(MIB, 20 * body.wireBytes)) return undefined
       throw error
     })
     if (!cut) return undefined
