@@ -77,7 +77,7 @@ export async function openWayToSentry({
 }
 
 /** Rejects in words when it cannot be opened. */
-export async function openSpool(
+async function openSpool(
   { place, bytes, ageMs }: SpoolSettings,
   shares: Omit<SpoolBounds, 'bytes'>,
   now: () => number,

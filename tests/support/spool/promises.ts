@@ -284,19 +284,6 @@ export function spoolPromises(name: string, open: OpenStore): void {
         expect(keysOf(await takeAll(spool, errors.length))).toEqual(keysOf(errors))
       })
 
-      it('gives up nothing at all where it is told to keep all', async () => {
-        const keeping: SpoolBounds = { ...bounds, addressShare: 1, projectShare: 1, keepsAll: true }
-        await reopen(keeping)
-        const replays = await fill({ category: 'replay' })
-        expect((await putOne(spool, { bytes: SIZE })).result).toEqual({ kind: 'full', why: 'bound' })
-        expect((await spool.totals()).envelopes).toBe(replays.length)
-        const [lease] = await takeAll(spool, 1)
-        if (lease) await spool.finish(lease)
-        expect(await putOne(spool, { bytes: SIZE })).toMatchObject({
-          result: { kind: 'stored', evicted: [] },
-        })
-      })
-
       it('gives up nothing for one that does not fit at all', async () => {
         await reopen({ ...bounds, addressShare: 1, projectShare: 1 })
         const replays = await fill({ category: 'replay' })

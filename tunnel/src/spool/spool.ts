@@ -149,6 +149,4 @@ export type SpoolBounds = {
   /** The part of the bytes that one address, and one project where there are several, may fill. */
   addressShare: number
   projectShare: number
-  /** What waits makes no room, however unimportant: who puts can wait until there is some. */
-  keepsAll?: true
 }

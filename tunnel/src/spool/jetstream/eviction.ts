@@ -65,7 +65,6 @@ export function openRoom({ jsm, bounds, shares, messages, lanes, weigh, removeAl
   /** None as important as the newcomer, and nothing in vain. */
   async function giveUp(priority: number, many: number, project: string | undefined): Promise<boolean> {
     let left = many
-    if (left > 0 && bounds.keepsAll) return false
     const victims: Stored[] = []
     for (const lower of PRIORITIES_DOWN.filter((rank) => rank > priority))
       for await (const victim of messages.walk(subjectsRanked(lower, project))) {

@@ -115,7 +115,6 @@ export function openSqliteStore(
     const ids = new Set(victims.map(({ id }) => id))
     let left = victims.reduce((sum, victim) => sum - weightOf(victim), bytes)
     if (left <= 0) return victims
-    if (bounds.keepsAll) return undefined
     for (const row of candidates) {
       const victim = readWaiting(row)
       if (ids.has(victim.id)) continue
