@@ -189,7 +189,7 @@ describe('The list of settings', () => {
 })
 
 describe('A command that is asked what it does', () => {
-  it.each(['start', 'config', 'deploy', 'doctor', 'inbox'])('says so: npm run %s', async (name) => {
+  it.each(['start', 'config', 'deploy', 'doctor'])('says so: npm run %s', async (name) => {
     const file = name === 'doctor' ? 'doctor/main.ts' : `scripts/${name}.ts`
     for (const flag of ['--help', '-h']) {
       const { code, stdout, stderr } = await command(file, { LOG_LEVEL: 'x' }, flag)

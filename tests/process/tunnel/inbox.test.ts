@@ -1,6 +1,5 @@
 /** What the inbox keeps, and what becomes of an envelope that it cannot keep. */
 
-import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -8,7 +7,6 @@ import type { InboxEntry } from '../../../tunnel/src/contract.ts'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
 import { INBOX_BOUNDS, type InboxBounds, openInbox } from '../../../tunnel/src/inbox/inbox.ts'
 import { attachmentOf, envelopeOf, errorOf } from '../../support/envelopes.ts'
-import { NODE, ROOT } from '../../support/node.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
@@ -33,14 +31,6 @@ describe('The inbox', () => {
     return started.adopt(openInbox(file, all, now), (inbox) => inbox.close())
   }
 
-  /** What `npm run inbox` does. */
-  const show = (...args: string[]) =>
-    spawnSync(NODE, ['tunnel/src/inbox/show-inbox.ts', ...args], {
-      cwd: ROOT,
-      env: { INBOX_FILE: file },
-      encoding: 'utf8',
-    })
-
   const entry = (id: string, time = 0, bytes = 10) => ({ id, time, eventId: null, bytes, types: ['event'] })
 
   it('keeps the newest, so many of them', () => {
@@ -59,55 +49,6 @@ describe('The inbox', () => {
       '0123456789',
       '0123456789',
     ])
-  })
-
-  it('is listed by npm run inbox in a line each, with the error as it was raised, and nothing that a terminal would obey', () => {
-    const inbox = open({})
-    const event = { exception: { values: [{ type: 'TypeError', value: 'no "x"\n\u001b[2J here' }] } }
-    inbox.keep(entry('a', Date.now()), '', Buffer.from(`{}\n{"type":"event"}\n${JSON.stringify(event)}`))
-    const { stdout, status } = show()
-    expect(stdout).toMatch(/^\S+Z {2}a {2}event {2}10 bytes {2}TypeError: no "x" \\u\{1b\}\[2J here\n$/)
-    expect(status).toBe(0)
-  })
-
-  it('is printed by npm run inbox without a character that a terminal obeys or that reorders text', () => {
-    const inbox = open({})
-    const hostile = [
-      '\u001b]0;title\u0007',
-      '\u009b2J',
-      '\r',
-      '\u007f',
-      '\u202e',
-      '\u2066',
-      '\u200b',
-      '\u2028',
-    ]
-    const value = hostile.join('')
-    const event = JSON.stringify({ exception: { values: [{ type: value, value }] } })
-    const envelope = `{"x":"${value}"}\n{"type":"event"}\n${event}\n`
-    inbox.keep({ ...entry('a', Date.now()), types: [value, 'event'] }, '', Buffer.from(envelope))
-    for (const printed of [show().stdout, show('a').stdout]) {
-      expect(printed).not.toMatch(/[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/u)
-      expect(printed).toContain('\\u{1b}]0;title\\u{7}\\u{9b}2J\\u{d}\\u{7f}\\u{202e}\\u{2066}')
-    }
-    expect(show('a', '--raw').stdout).toBe(envelope)
-  })
-
-  it('is listed by npm run inbox in lines that are short, whatever their sender calls things', () => {
-    const inbox = open({ bytes: 10_000_000 })
-    const event = { exception: { values: [{ type: 'T', value: 'x'.repeat(200_000) }] } }
-    const types = Array.from({ length: 100 }, () => 'y'.repeat(64))
-    inbox.keep({ ...entry('a'), types }, '', Buffer.from(`{}\n{"type":"event"}\n${JSON.stringify(event)}`))
-    expect(show().stdout.length).toBeLessThan(2_000)
-  })
-
-  it('is not listed by npm run inbox to whoever asks for what there is not', () => {
-    expect(show('b')).toMatchObject({
-      status: 1,
-      stderr: 'No envelope of this id is in the inbox (any more).\n',
-    })
-    expect(show('--all')).toMatchObject({ status: 1, stderr: expect.stringContaining('npm run inbox -- ID') })
-    expect(show()).toMatchObject({ status: 0, stdout: expect.stringContaining(`The inbox ${file} is empty`) })
   })
 
   it('keeps so many bytes', () => {
