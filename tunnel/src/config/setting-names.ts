@@ -1,5 +1,6 @@
 /** The names of all settings, and what in an environment looks like one of them misspelt. */
 
+import { distance } from 'fastest-levenshtein'
 import type { Environment } from './settings.ts'
 
 /** As README lists them. */
@@ -43,24 +44,14 @@ function meantBy(name: string): string | undefined {
   return near.sort((a, b) => a.slips - b.slips)[0]?.known
 }
 
-/** How many letters are wrong, missing, too many or the wrong way round (the optimal string alignment distance). */
+/** Returns the Levenshtein distance; a letter in a wrong place counts as one slip, not two. */
 function slipsBetween(a: string, b: string): number {
-  if (Math.abs(a.length - b.length) > 2) return Infinity
-  let [before, last]: [number[], number[]] = [[], Array.from({ length: b.length + 1 }, (_, j) => j)]
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const wrong = Number(a[i - 1] !== b[j - 1])
-      const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(before, j - 2) + 1 : Infinity
-      row.push(Math.min(at(last, j) + 1, at(row, j - 1) + 1, at(last, j - 1) + wrong, swapped))
-    }
-    ;[before, last] = [last, row]
-  }
-  return at(last, b.length)
+  const slips = distance(a, b)
+  return slips === 2 && sorted(a) === sorted(b) ? 1 : slips
 }
 
-function at(row: readonly number[], index: number): number {
-  return row[index] ?? Infinity
+function sorted(text: string): string {
+  return [...text].sort().join('')
 }
 
 function wordsOf(text: string): string[] {
