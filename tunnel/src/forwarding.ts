@@ -10,18 +10,15 @@ import type { Projects } from './projects.ts'
 import { awaitSpool } from './spool/deferred.ts'
 import { createDeliverer, type Deliverer } from './spool/delivery.ts'
 import { defaultBound } from './spool/free-space.ts'
-import { type GrowingSpool, watchGrowth } from './spool/growth.ts'
-import { type Watched, watchHealth } from './spool/health.ts'
 import { NatsAway } from './spool/jetstream/unavailable.ts'
-import { withinMemory } from './spool/memory-limited.ts'
+import { MonitoredSpool } from './spool/monitored.ts'
 import type { Spool, SpoolBounds } from './spool/spool.ts'
 import { openSqliteSpool } from './spool/sqlite/client.ts'
-import { type Prompt, tellSoon } from './spool/totals-timeout.ts'
 import { createUpstreams, type Upstreams } from './upstream/client.ts'
 
 export type WayToSentry = {
   upstreams: Upstreams
-  spool: Prompt<Watched<GrowingSpool>>
+  spool: MonitoredSpool
   /** The part of the spool's bytes that one project may fill. */
   projectShare: number
   deliverer: Deliverer
@@ -56,14 +53,14 @@ export async function openWayToSentry({
 }: WayParts): Promise<WayToSentry> {
   const projectShare = projects.all.length > 1 ? PROJECT_SHARE : 1
   const open = () => openSpool(config.spool, { addressShare: ADDRESS_SHARE, projectShare }, now, onNotice)
-  const opened = await open().catch((problem) => {
+  const store = await open().catch((problem) => {
     if (problem instanceof NatsAway) return awaitSpool({ open, problem, onNotice })
     throw problem
   })
-  const spool = withinMemory(tellSoon(watchHealth(watchGrowth(opened, clock), now)), memory) // outermost: to wait for memory is no ill health
+  const spool = new MonitoredSpool({ store, memory, clock, now })
   const upstreams = createUpstreams(projects.all, config.upstream, limits, clock)
   const deliverer = createDeliverer({
-    spool,
+    spool: store,
     projects,
     upstreams,
     limits,

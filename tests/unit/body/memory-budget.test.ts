@@ -9,7 +9,7 @@ import { readConfig } from '../../../tunnel/src/config/config.ts'
 import { openWayToSentry } from '../../../tunnel/src/forwarding.ts'
 import { createLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
-import { withinMemory } from '../../../tunnel/src/spool/memory-limited.ts'
+import { MonitoredSpool } from '../../../tunnel/src/spool/monitored.ts'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
 import { inOne, LONG_MS, PLENTY, PROJECT, waitingOf } from '../../support/spool/entries.ts'
@@ -85,7 +85,12 @@ describe('The memory for bodies', () => {
         return stored.put(...args).finally(() => putting--)
       },
     }
-    const spool = withinMemory(watched, memory)
+    const spool = new MonitoredSpool({
+      store: watched,
+      memory,
+      clock: () => performance.now(),
+      now: Date.now,
+    })
     const put = async (n: number) => {
       const body = Buffer.alloc(BYTES, n)
       return spool.put(await waitingOf(body), inPieces(body), 0)
@@ -94,7 +99,7 @@ describe('The memory for bodies', () => {
     expect(results.filter(({ kind }) => kind === 'stored')).toHaveLength(40)
     expect(most * BYTES).toBe(ROOM)
     expect(memory.taken()).toBe(0)
-    await stored.close()
+    await spool.close()
   })
 
   it('is waited for in front of the spool, which is not called ill when there is none in ten seconds', async () => {

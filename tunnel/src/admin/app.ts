@@ -86,7 +86,7 @@ export function createAdmin({
   app.route(
     '/spool',
     sentry
-      ? createSpoolAdmin({ spool: sentry.spool, projects, acts, onEnd, limits: reader })
+      ? createSpoolAdmin({ spool: sentry.spool.store, projects, acts, onEnd, limits: reader })
       : absent('There is no spool in inbox mode. Set SENTRY_DSN.'),
   )
   app.all('*', (c) => c.json({ detail: 'There is nothing at this path.' }, 404))

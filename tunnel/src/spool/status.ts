@@ -14,8 +14,8 @@ export async function describeSpool(
   ageMs: number,
 ): Promise<SpoolStatus> {
   const known = {
-    ...{ id: spool.id, ...spool.health(), boundBytes: spool.boundBytes, boundMs: ageMs },
-    projectBoundBytes: Math.floor(spool.boundBytes * projectShare),
+    ...{ id: spool.store.id, ...spool.health(), boundBytes: spool.store.boundBytes, boundMs: ageMs },
+    projectBoundBytes: Math.floor(spool.store.boundBytes * projectShare),
     attempts: deliverer.attempts(),
   }
   try {
@@ -26,8 +26,8 @@ export async function describeSpool(
 }
 
 async function describeDepth(spool: WayToSentry['spool'], projects: Projects): Promise<SpoolDepth> {
-  const { byProject, paused, ...all } = await spool.totalsSoon()
-  const seconds = spool.fullIn(all.bytes)
+  const { byProject, paused, ...all } = await spool.totals()
+  const seconds = spool.secondsUntilFull(all.bytes)
   return {
     ...all,
     ...(seconds !== undefined && { fullInSeconds: Math.round(seconds) }),

@@ -1,0 +1,115 @@
+/** Health, growth and totals of a spool. Its memory is tested in `tests/unit/body/memory-budget.test.ts`. */
+
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createMemory } from '../../../tunnel/src/body/memory-budget.ts'
+import { MonitoredSpool, SAMPLE_MS } from '../../../tunnel/src/spool/monitored.ts'
+import type { Spool, SpoolTotals } from '../../../tunnel/src/spool/spool.ts'
+import { inOne, waitingOf } from '../../support/spool/entries.ts'
+import { createMemorySpool } from '../../support/spool/memory-spool.ts'
+
+const BOUND = 1_000_000
+
+function monitor(store: Spool, now = Date.now): MonitoredSpool {
+  return new MonitoredSpool({ store, memory: createMemory(BOUND, 0), clock: () => performance.now(), now })
+}
+
+describe('secondsUntilFull', () => {
+  let bytes: number
+  let spool: MonitoredSpool
+
+  beforeEach(() => {
+    vi.useFakeTimers()
+    bytes = 0
+    const totals = async () => ({ envelopes: 0, bytes, byProject: [], paused: [] })
+    spool = monitor({ ...createMemorySpool(Date.now), boundBytes: BOUND, totals })
+  })
+
+  afterEach(async () => {
+    await spool.close()
+    vi.useRealTimers()
+  })
+
+  const grow = async (perSecond: number, seconds: number) => {
+    for (let passed = 0; passed < seconds * 1_000; passed += SAMPLE_MS) {
+      bytes += (perSecond * SAMPLE_MS) / 1_000
+      await vi.advanceTimersByTimeAsync(SAMPLE_MS)
+    }
+  }
+
+  it('divides the remaining bytes by the growth rate', async () => {
+    await grow(1_000, 60)
+    expect(spool.secondsUntilFull(bytes)).toBeCloseTo((BOUND - bytes) / 1_000)
+    expect(spool.secondsUntilFull(BOUND + 1)).toBe(0)
+  })
+
+  it('uses the rate of the last two minutes', async () => {
+    await grow(1_000, 60)
+    await grow(3_000, 180)
+    expect(spool.secondsUntilFull(bytes)).toBeCloseTo((BOUND - bytes) / 3_000)
+  })
+
+  it('returns undefined when the spool does not grow, shrinks, or has just been opened', async () => {
+    expect(spool.secondsUntilFull(bytes)).toBeUndefined()
+    await grow(0, 60)
+    expect(spool.secondsUntilFull(bytes)).toBeUndefined()
+    bytes = 600_000
+    await grow(-1_000, 300)
+    expect(spool.secondsUntilFull(bytes)).toBeUndefined()
+  })
+})
+
+describe('totals', () => {
+  it('rejects after a second, and asks the store again only when all late answers have come', async () => {
+    const store = createMemorySpool(Date.now)
+    const told = await store.totals()
+    const asked: PromiseWithResolvers<SpoolTotals>[] = []
+    const slow: Spool = {
+      ...store,
+      totals() {
+        const answer = Promise.withResolvers<SpoolTotals>()
+        asked.push(answer)
+        return answer.promise
+      },
+    }
+    const spool = monitor(slow)
+    const looks = await Promise.allSettled([spool.totals(), spool.totals()])
+    expect(looks.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    asked[0]?.resolve(told)
+    await asked[0]?.promise
+    await expect(spool.totals()).rejects.toThrow('it does not answer')
+    expect(asked).toHaveLength(2)
+    asked[1]?.resolve(told)
+    await asked[1]?.promise
+    const again = spool.totals()
+    asked[2]?.resolve(told)
+    expect(await again).toEqual(told)
+    await spool.close()
+  })
+})
+
+describe('health', () => {
+  it('is not writable from the first failed put until a put succeeds', async () => {
+    const store = createMemorySpool(Date.now)
+    const failures = [new Error('disk full'), new Error('disk gone')]
+    let time = 1
+    const put: Spool['put'] = async (...args) => {
+      const failure = failures.shift()
+      if (failure) throw failure
+      return store.put(...args)
+    }
+    const spool = monitor({ ...store, put }, () => time)
+    const body = Buffer.from('an envelope')
+    const putOne = async () => spool.put(await waitingOf(body), inOne(body), 0)
+    expect(spool.health()).toEqual({ writable: true, since: 1 })
+    time = 2
+    await expect(putOne()).rejects.toThrow('disk full')
+    expect(spool.health()).toEqual({ writable: false, since: 2, problem: 'disk full' })
+    time = 3
+    await expect(putOne()).rejects.toThrow('disk gone')
+    expect(spool.health()).toEqual({ writable: false, since: 2, problem: 'disk gone' })
+    time = 4
+    await putOne()
+    expect(spool.health()).toEqual({ writable: true, since: 4 })
+    await spool.close()
+  })
+})

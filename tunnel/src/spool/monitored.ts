@@ -1,0 +1,108 @@
+/** Spool that borrows memory before each put, and knows its health, its growth and its totals within a second. */
+
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Memory } from '../body/memory-budget.ts'
+import type { Spool, SpoolTotals } from './spool.ts'
+
+export type SpoolHealth = {
+  /** Result of the last put. */
+  writable: boolean
+  /** When that began, in milliseconds since 1970. */
+  since: number
+  /** Error of the disk or the server. */
+  problem?: string
+}
+
+export type MonitorParts = {
+  store: Spool
+  memory: Memory
+  /** A monotonic clock in milliseconds, and milliseconds since 1970. */
+  clock: () => number
+  now: () => number
+}
+
+type Put = Spool['put']
+
+export const SAMPLE_MS = 10_000
+const WINDOW_MS = 2 * 60_000
+const WHOLE_BYTES = 1024 * 1024 // the most that a store holds of one body: a small one, or a few pieces of a large one
+const BORROW_MS = 10_000
+const TOTALS_MS = 1_000 // the console waits 2 s for a replica
+
+export class MonitoredSpool {
+  /** Its put bypasses the memory budget and the health. */
+  readonly store: Spool
+  readonly #memory: Memory
+  readonly #clock: () => number
+  readonly #now: () => number
+  readonly #timer: NodeJS.Timeout
+  #health: SpoolHealth
+  #samples: { at: number; bytes: number }[] = []
+  #lateTotals = 0
+
+  constructor({ store, memory, clock, now }: MonitorParts) {
+    this.store = store
+    this.#memory = memory
+    this.#clock = clock
+    this.#now = now
+    this.#health = { writable: true, since: now() }
+    this.#timer = setInterval(() => void this.#sample().catch(() => undefined), SAMPLE_MS) // a failed sample is left out
+    this.#timer.unref()
+  }
+
+  /** Rejects with `NoRoom` when there is no memory within 10 s, which does not count as ill health. */
+  async put(...args: Parameters<Put>): ReturnType<Put> {
+    const [{ bytes }] = args
+    const giveBack = await this.#memory.borrow(Math.min(bytes, WHOLE_BYTES), BORROW_MS)
+    return this.#putIntoStore(...args).finally(giveBack)
+  }
+
+  health(): SpoolHealth {
+    return this.#health
+  }
+
+  /** Returns the seconds until `bytes` have grown to the bound at the rate of the last two minutes; `undefined` when they do not grow. */
+  secondsUntilFull(bytes: number): number | undefined {
+    const [first] = this.#samples
+    const last = this.#samples.at(-1)
+    if (!first || !last || last.at === first.at) return undefined
+    const perMs = (last.bytes - first.bytes) / (last.at - first.at)
+    return perMs > 0 ? Math.max(0, this.store.boundBytes - bytes) / perMs / 1000 : undefined
+  }
+
+  /** Rejects after a second. From then on it rejects at once and asks the store nothing, until all late answers have come. */
+  async totals(): Promise<SpoolTotals> {
+    if (this.#lateTotals > 0) throw new Error('it does not answer')
+    const asked = this.store.totals()
+    const totals = await Promise.race([asked, wait(TOTALS_MS, undefined, { ref: false })])
+    if (totals) return totals
+    this.#lateTotals++
+    const answered = () => void this.#lateTotals--
+    void asked.then(answered, answered)
+    throw new Error('it does not answer')
+  }
+
+  close(): Promise<void> {
+    clearInterval(this.#timer)
+    return this.store.close()
+  }
+
+  async #putIntoStore(...args: Parameters<Put>): ReturnType<Put> {
+    try {
+      const result = await this.store.put(...args)
+      if (!this.#health.writable) this.#health = { writable: true, since: this.#now() }
+      return result
+    } catch (error) {
+      const problem = error instanceof Error ? error.message : 'unknown'
+      const since = this.#health.writable ? this.#now() : this.#health.since
+      this.#health = { writable: false, since, problem }
+      throw error
+    }
+  }
+
+  async #sample(): Promise<void> {
+    const { bytes } = await this.store.totals()
+    const at = this.#clock()
+    this.#samples = [...this.#samples.filter((old) => old.at > at - WINDOW_MS), { at, bytes }]
+  }
+}
