@@ -6,7 +6,6 @@ import { categoryOf } from '../envelope/summary.ts'
 import type { LimitInForce } from '../policy/upstream-limits.ts'
 import type { Projects } from '../projects.ts'
 import type { UpstreamState } from '../upstream/client.ts'
-import { createTally } from './buffered-counter.ts'
 import { createSpoolMetrics } from './spool-metrics.ts'
 
 export type Metrics = {
@@ -36,28 +35,28 @@ export function createMetrics(gauges: Gauges): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry, prefix: 'culvert_' })
-  const envelopes = createTally({
+  const envelopes = new Counter({
     name: 'culvert_envelopes_total',
     help: 'Envelopes by how they were answered.',
-    labelNames: ['answer', 'reason', 'project', 'category'],
+    labelNames: ['answer', 'reason', 'project', 'category'] as const,
     registers,
   })
-  const items = createTally({
+  const items = new Counter({
     name: 'culvert_items_total',
     help: 'Items, by type and how their envelope was answered, or why they were taken out of it.',
-    labelNames: ['type', 'answer'],
+    labelNames: ['type', 'answer'] as const,
     registers,
   })
-  const bytes = createTally({
+  const bytes = new Counter({
     name: 'culvert_envelope_bytes_total',
     help: 'Body bytes of envelopes as they came over the wire.',
-    labelNames: ['answer', 'project', 'category'],
+    labelNames: ['answer', 'project', 'category'] as const,
     registers,
   })
-  const upstreamAnswers = createTally({
+  const upstreamAnswers = new Counter({
     name: 'culvert_upstream_answers_total',
     help: 'Answers of Sentry, by status class.',
-    labelNames: ['status'],
+    labelNames: ['status'] as const,
     registers,
   })
   const seconds = new Histogram({
@@ -131,14 +130,14 @@ export function createMetrics(gauges: Gauges): Metrics {
     upstreamStatus,
   }: Receipt): void {
     const category = categoryOf(parts)
-    envelopes.add(1, answer, reason ?? '', project, category)
-    for (const { type, count: many = 1, out } of parts) items.add(many, type, out ?? answer)
-    bytes.add(size, answer, project, category)
+    envelopes.inc({ answer, reason: reason ?? '', project, category })
+    for (const { type, count: many = 1, out } of parts) items.inc({ type, answer: out ?? answer }, many)
+    bytes.inc({ answer, project, category }, size)
     seconds.observe({ answer }, took / 1000)
     const upstream = origins.get(project)
     if (upstream && upstreamStatus && upstreamTook !== undefined)
       upstreamSeconds.observe({ upstream }, upstreamTook / 1000)
-    if (upstreamStatus) upstreamAnswers.add(1, `${Math.floor(upstreamStatus / 100)}xx`)
+    if (upstreamStatus) upstreamAnswers.inc({ status: `${Math.floor(upstreamStatus / 100)}xx` })
   }
 }
 
