@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { BlockList, isIP, type Socket } from 'node:net'
 import type { Remark } from '../contract.ts'
-import { createRandomHex } from '../telemetry/random-hex.ts'
+import { randomHex } from '../telemetry/random-hex.ts'
 
 export type Caller = {
   /** The visitor's address; `undefined` when nobody we believe has told it. */
@@ -24,7 +24,6 @@ export type Edge = (incoming: IncomingMessage) => Caller
 export function createEdge(networks: readonly string[]): Edge {
   const trusted = blockList(networks)
   const verdicts = new WeakMap<Socket, boolean>()
-  const newRequestId = createRandomHex()
 
   return function meet(incoming) {
     const { socket, headers } = incoming
@@ -32,7 +31,7 @@ export function createEdge(networks: readonly string[]): Edge {
     if (!isTrusted(socket, peer))
       return {
         address: peer || undefined,
-        requestId: newRequestId(),
+        requestId: randomHex(),
         isRetry: false,
         remarks: remarksOn(headers, 'peer-unknown', false),
       }
@@ -41,7 +40,7 @@ export function createEdge(networks: readonly string[]): Edge {
     const isRetry = headers['x-culvert-retry'] !== undefined
     return {
       address,
-      requestId: givenRequestId(headers['x-request-id']) ?? newRequestId(),
+      requestId: givenRequestId(headers['x-request-id']) ?? randomHex(),
       isRetry,
       remarks: remarksOn(headers, remarkOn(told, address), isRetry),
     }

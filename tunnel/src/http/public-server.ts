@@ -4,7 +4,7 @@ import { createServer, type Server, type ServerOptions, STATUS_CODES } from 'nod
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
 import { Rejection, refusalBody } from '../rejections.ts'
-import { createRandomHex } from '../telemetry/random-hex.ts'
+import { randomHex } from '../telemetry/random-hex.ts'
 import type { App } from './app.ts'
 import type { Edge } from './client-address.ts'
 
@@ -17,7 +17,6 @@ const MAX_HEADER_BYTES = 64 * 1024 // above the 32 KiB that nginx accepts and th
 const LINGER_MS = 2_000 // for reading the rest of a rejected request; closing at once could destroy the response on its way
 
 export function createPublicServer({ app, edge }: PublicServerParts, options: ServerOptions): Server {
-  const newRequestId = createRandomHex()
   const listener = getRequestListener(app.fetch, { errorHandler: leaveUnanswered })
   const server = createServer(
     { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false, ...options },
@@ -39,7 +38,7 @@ export function createPublicServer({ app, edge }: PublicServerParts, options: Se
     if (!socket.writable) return
     const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
     const rejection = new Rejection(isLate ? 'body-timeout' : 'request-malformed')
-    const { body, headers } = describe(rejection, givenRequestId(error.rawPacket) ?? newRequestId())
+    const { body, headers } = describe(rejection, givenRequestId(error.rawPacket) ?? randomHex())
     const lines = Object.entries({ ...headers, connection: 'close' }).map(
       ([name, value]) => `${name}: ${value}`,
     )

@@ -4,7 +4,7 @@ import type { FateTime, Receipt, SpoolEnd } from '../contract.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { createFateTimes } from './outcome-times.ts'
-import { createRandomHex, HEX_LENGTH } from './random-hex.ts'
+import { HEX_LENGTH, randomHex } from './random-hex.ts'
 import { createJournal } from './ring-buffer.ts'
 
 export type Receipts = {
@@ -36,7 +36,6 @@ const TOKEN_MS = 10 * 60 * 1000
 export function createReceipts(metrics: Metrics, { tell }: Pick<Log, 'tell'>, now: () => number): Receipts {
   const journal = createJournal(KEPT)
   const tokens = Buffer.alloc(KEPT.entries * HEX_LENGTH) // of receipts; ends have none
-  const newToken = createRandomHex()
   const waiting = new Set<() => void>()
   const times = createFateTimes(now)
   return { settle, end, find, newest: journal.newest, after, next, times: times.all }
@@ -46,7 +45,7 @@ export function createReceipts(metrics: Metrics, { tell }: Pick<Log, 'tell'>, no
     times.note('answered', receipt.answer, receipt.reason)
     const json = JSON.stringify(receipt)
     tell('receipt', json)
-    const token = newToken()
+    const token = randomHex()
     tokens.write(token, placeOf(journal.add(json)), 'latin1')
     wake()
     return token
