@@ -2,8 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
-import type { PostedQuery } from '../../tunnel/src/http/query.ts'
-import { createProjects, type Projects } from '../../tunnel/src/projects.ts'
+import { createProjects, type PostedQuery, type Projects } from '../../tunnel/src/projects.ts'
 import { attempt, codeOf } from '../support/rejection.ts'
 
 const CLOUD = 'https://key@o1.ingest.us.sentry.io/2'

@@ -1,7 +1,6 @@
 /** The projects this tunnel carries for: a table made from configuration, in which every envelope's DSN is looked up. */
 
 import { type Dsn, formatDsn, identifiersOf, originOf, parseDsn } from './envelope/dsn.ts'
-import type { PostedQuery } from './http/query.ts'
 import { Rejection } from './rejections.ts'
 
 export type Project = {
@@ -15,6 +14,9 @@ export type Project = {
   /** Path and query of its envelope endpoint. No part of it comes from a request. */
   endpoint: string
 }
+
+/** Identifiers in a tunnel's query: `p` project, `o` organisation, `r` region. */
+export type PostedQuery = { p?: string; o?: string; r?: string }
 
 export type Projects = {
   all: readonly Project[]

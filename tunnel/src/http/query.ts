@@ -1,8 +1,7 @@
 /** The identifiers in a tunnel's query: `p` project, `o` organisation, `r` region. */
 
+import type { PostedQuery } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
-
-export type PostedQuery = { p?: string; o?: string; r?: string }
 
 const NOTHING: PostedQuery = {}
 const SHAPES = { p: /^(0|[1-9][0-9]{0,19})$/, o: /^(0|[1-9][0-9]{0,19})$/, r: /^[a-z]{1,16}$/ }
