@@ -1,15 +1,24 @@
 /** The spool as operators see it: what waits of each project and category, what bounds it, and what became of trying. */
 
 import type { SpoolDepth, SpoolLane, SpoolPause, SpoolStatus } from '../contract.ts'
-import type { WayToSentry } from '../forwarding.ts'
 import type { Projects } from '../projects.ts'
+import type { Deliverer } from './delivery.ts'
+import type { MonitoredSpool } from './monitored.ts'
 import type { LaneTotals, Pause } from './spool.ts'
+
+/** State that the status of a spool is read from. */
+export type SpoolState = {
+  spool: MonitoredSpool
+  /** The part of the spool's bytes that one project may fill. */
+  projectShare: number
+  deliverer: Deliverer
+}
 
 const NO_CATEGORY = 'none'
 
 /** What cannot be asked for, since a disk or a server does not answer soon, is left out, and why is told. */
 export async function describeSpool(
-  { spool, projectShare, deliverer }: WayToSentry,
+  { spool, projectShare, deliverer }: SpoolState,
   projects: Projects,
   ageMs: number,
 ): Promise<SpoolStatus> {
@@ -25,7 +34,7 @@ export async function describeSpool(
   }
 }
 
-async function describeDepth(spool: WayToSentry['spool'], projects: Projects): Promise<SpoolDepth> {
+async function describeDepth(spool: MonitoredSpool, projects: Projects): Promise<SpoolDepth> {
   const { byProject, paused, ...all } = await spool.totals()
   const seconds = spool.secondsUntilFull(all.bytes)
   return {
