@@ -6,10 +6,10 @@ import {
   categoriesOf,
   checkItems,
   ITEM_TYPES,
+  type Item,
   limitNameOf,
   quantitiesOf,
 } from '../../../tunnel/src/envelope/items.ts'
-import type { Item } from '../../../tunnel/src/envelope/reader.ts'
 import { Rejection } from '../../../tunnel/src/rejections.ts'
 import { attempt, codeOf } from '../../support/rejection.ts'
 

@@ -1,7 +1,19 @@
 /** What Sentry knows of item types: their data categories, the sizes it takes, and what hangs on what. */
 
+import type { Range } from '../body/ranges.ts'
 import { Rejection } from '../rejections.ts'
-import type { Item } from './reader.ts'
+import type { ItemHeader } from './header-keys.ts'
+
+export type Item = {
+  type: string
+  header: ItemHeader
+  /** The whole item, from blank space before its header to after the newline that ends it, if one does. */
+  range: Range
+  /** Payload bytes. */
+  bytes: number
+  /** Chunks of the payload, when the reader was asked to keep it. */
+  payload: readonly Buffer[]
+}
 
 /**
  * Data categories that a limit can name and that hold an item back, by item type (PROTOCOL §2, from `quantities` in

@@ -2,21 +2,12 @@
 
 import type { Range } from '../body/ranges.ts'
 import { Rejection } from '../rejections.ts'
-import { type EnvelopeHeader, type ItemHeader, keepEnvelopeHeader, keepItemHeader } from './header-keys.ts'
+import { type EnvelopeHeader, keepEnvelopeHeader, keepItemHeader } from './header-keys.ts'
 import { cutMembers, type HeaderLine, parseHeaderLine, rawValue } from './header-parser.ts'
-import { ITEM_TYPES } from './items.ts'
+import { ITEM_TYPES, type Item } from './items.ts'
 import { mostValues } from './json-values.ts'
 
-export type Item = {
-  type: string
-  header: ItemHeader
-  /** The whole item, from blank space before its header to after the newline that ends it, if one does. */
-  range: Range
-  /** Payload bytes. */
-  bytes: number
-  /** Chunks of the payload, when the reader was asked to keep it. */
-  payload: readonly Buffer[]
-}
+export type { Item } from './items.ts'
 
 /** The payload of an item that is not looked into. One array for all of them: an envelope may have a thousand. */
 export const NO_PAYLOAD: readonly Buffer[] = []

@@ -2,9 +2,9 @@
 
 import type { Receipt, ReceiptItem } from '../contract.ts'
 import type { EnvelopeHeader } from './header-keys.ts'
-import { categoryOfType, ITEM_TYPES } from './items.ts'
+import { categoryOfType, ITEM_TYPES, type Item } from './items.ts'
 import { mostImportant } from './priorities.ts'
-import type { Envelope, Item } from './reader.ts'
+import type { Envelope } from './reader.ts'
 
 const LABEL_LENGTH = 64
 const NO_CATEGORY = 'none'
