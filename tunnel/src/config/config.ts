@@ -11,7 +11,6 @@ import { type NatsAddress, parseNatsCredentials, parseNatsUrl } from '../spool/j
 import { LOG_LEVELS, type LogLevel } from '../telemetry/log.ts'
 import type { ProxySettings, UpstreamSettings } from '../upstream/client.ts'
 import { readAdminToken } from './admin-token.ts'
-import { withoutLogin } from './public-config.ts'
 import {
   type Environment,
   readChoice,
@@ -22,6 +21,7 @@ import {
   readSwitch,
   readWords,
   type SharedSettings,
+  withoutLogin,
 } from './settings.ts'
 
 export type Config = SharedSettings & {

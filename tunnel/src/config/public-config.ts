@@ -3,6 +3,7 @@
 import { formatDsn } from '../envelope/dsn.ts'
 import { describeNats } from '../spool/jetstream/nats-url.ts'
 import type { Config } from './config.ts'
+import { withoutLogin } from './settings.ts'
 
 /** A value stands for what nobody has set, too. */
 export type Setting = string | number | boolean | undefined
@@ -66,11 +67,6 @@ function defaultBytes({ spool }: Config): string {
   return 'nats' in spool.place
     ? 'as its stream has it, 5 GiB for a new one'
     : '5 GiB or half of the free disk'
-}
-
-/** Up to the last `@`: a password may hold what it should not. */
-export function withoutLogin(url: string): string {
-  return url.replace(/^([a-z]+:\/\/)?.*@/is, '$1…@')
 }
 
 function filtersOn({ filters }: Config): string {

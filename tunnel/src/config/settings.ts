@@ -157,3 +157,8 @@ export function readSecret(env: Environment, name: string, problems: string[]): 
     return undefined
   }
 }
+
+/** Up to the last `@`: a password may hold what it should not. */
+export function withoutLogin(url: string): string {
+  return url.replace(/^([a-z]+:\/\/)?.*@/is, '$1…@')
+}
