@@ -1,0 +1,122 @@
+/** Imports point one way: down the order of subjects, and never in a circle. */
+
+import { describe, expect, it } from 'vitest'
+import {
+  findCycles,
+  findOrderViolations,
+  importsOf,
+  type Order,
+  readImports,
+} from '../../support/architecture/imports.ts'
+
+/** Top to bottom. A module imports from its own subject and from lines below; subjects of one line do not import each other. */
+const TUNNEL: Order = [
+  ['main', 'move-spool'],
+  ['run'],
+  ['tunnel'],
+  ['services'],
+  ['admin'],
+  ['http'],
+  ['forwarding'], // opens the spool and the upstreams from the settings: above `config`, and below those that use it
+  ['config'], // uses the parsers of the subjects below; none of them imports it
+  ['inbox'],
+  ['spool'],
+  ['telemetry'],
+  ['upstream'],
+  ['policy'],
+  ['projects'],
+  ['envelope'],
+  ['body'],
+  ['contract', 'rejections', 'timer-queue'],
+]
+
+describe('The modules of tunnel/src', () => {
+  const imports = readImports('tunnel/src')
+
+  it('import only from their own subject and from subjects below', () => {
+    expect(findOrderViolations(imports, TUNNEL)).toEqual([])
+  })
+
+  it('do not import each other in a circle', () => {
+    expect(findCycles(imports)).toEqual([])
+  })
+})
+
+describe('importsOf', () => {
+  it.each([
+    ["import { a } from './a.ts'", 'an import'],
+    ["import type { A } from './a.ts'", 'a type-only import'],
+    ["import {\n  a,\n  type B,\n} from './a.ts'", 'an import over several lines'],
+    ["import './a.ts'", 'an import for its effects'],
+    ["export * from './a.ts'", 'an export of another module'],
+    ["const { a } = await import('./a.ts')", 'a dynamic import'],
+    ["let a: import('./a.ts').A", 'an imported type'],
+    ["new Worker(new URL('./a.ts', import.meta.url))", 'the entry file of a worker thread'],
+  ])('%j holds %s', (text) => {
+    expect(importsOf('folder/b.ts', text)).toEqual(['folder/a.ts'])
+  })
+
+  it('leaves packages out', () => {
+    expect(importsOf('b.ts', "import { join } from 'node:path'\nimport { Hono } from 'hono'")).toEqual([])
+  })
+})
+
+describe('findOrderViolations', () => {
+  const order: Order = [['top'], ['left', 'right'], ['right/shared'], ['.']]
+  const violations = (file: string, imported: string) =>
+    findOrderViolations(
+      new Map([
+        [file, [imported]],
+        [imported, []],
+      ]),
+      order,
+    )
+
+  it.each([
+    ['top/a.ts', 'left/a.ts'],
+    ['left/a.ts', 'left/b.ts'],
+    ['left/a.ts', 'right/shared/a.ts'],
+    ['right/a.ts', 'right/shared.ts'],
+    ['left/a.ts', 'other.ts'],
+  ])('lets %s import %s', (file, imported) => {
+    expect(violations(file, imported)).toEqual([])
+  })
+
+  it.each([
+    ['left/a.ts', 'top.ts', 'top is above left'],
+    ['left/a.ts', 'right/a.ts', 'right is beside left'],
+    ['right/shared.ts', 'right/a.ts', 'right is above right/shared'],
+    ['other.ts', 'left/a.tsx', 'left is above .'],
+  ])('names %s when it imports %s', (file, imported, why) => {
+    const [sentence, ...others] = violations(file, imported)
+    expect(others).toEqual([])
+    expect(sentence).toContain(`${file} imports ${imported}, but ${why} in the order: move`)
+  })
+
+  it('names a module that no subject holds', () => {
+    expect(findOrderViolations(new Map([['new.ts', []]]), [['top']])).toEqual([
+      expect.stringContaining('new.ts belongs to no subject'),
+    ])
+  })
+})
+
+describe('findCycles', () => {
+  it('names the modules of a cycle in order', () => {
+    const imports = new Map([
+      ['a.ts', ['b.ts']],
+      ['b.ts', ['c.ts']],
+      ['c.ts', ['b.ts']],
+    ])
+    expect(findCycles(imports)).toEqual([expect.stringContaining('b.ts → c.ts → b.ts is an import cycle')])
+  })
+
+  it('takes two ways to one module for no cycle', () => {
+    const imports = new Map([
+      ['a.ts', ['b.ts', 'c.ts']],
+      ['b.ts', ['d.ts']],
+      ['c.ts', ['d.ts']],
+      ['d.ts', []],
+    ])
+    expect(findCycles(imports)).toEqual([])
+  })
+})
