@@ -1,7 +1,7 @@
 /** The console in containers: one name stands for all tunnels, however many there are. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Glance } from '../../web/features/console/overview/snapshot.ts'
+import type { Glance } from '../../web/features/console/monitor/snapshot.ts'
 import { type Compose, PASSWORD, startCompose } from '../support/docker/compose.ts'
 import { requires } from '../support/requirements.ts'
 import { lookUntil, signIn } from '../support/web/operator.ts'

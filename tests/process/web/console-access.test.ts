@@ -94,7 +94,7 @@ describe('Without a session', () => {
       const source = readFileSync(join(APP, file), 'utf8')
       expect([
         file,
-        /^import (?!type)[^']*'[^']*\/features\/console\/(shared-monitor|replica-monitor|live-feed\/feed)\.ts'/m.test(
+        /^import (?!type)[^']*'[^']*\/features\/console\/(shared-monitor|monitor\/replica-monitor|live-feed\/feed)\.ts'/m.test(
           source,
         ),
       ]).toEqual([file, false])

@@ -1,7 +1,7 @@
 /** The console while JetStream is away: every replica goes on to answer, and what cannot be known is said to be. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Glance } from '../../../web/features/console/overview/snapshot.ts'
+import type { Glance } from '../../../web/features/console/monitor/snapshot.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { type Nats, startNats } from '../../support/nats/nats.ts'
 import { post } from '../../support/post.ts'

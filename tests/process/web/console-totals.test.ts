@@ -4,8 +4,12 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Glance } from '../../../web/features/console/overview/snapshot.ts'
-import { createWatch, type Snapshot, type Watch } from '../../../web/features/console/replica-monitor.ts'
+import {
+  createWatch,
+  type Snapshot,
+  type Watch,
+} from '../../../web/features/console/monitor/replica-monitor.ts'
+import type { Glance } from '../../../web/features/console/monitor/snapshot.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { freePort } from '../../support/ports.ts'
 import { post } from '../../support/post.ts'

@@ -1,7 +1,7 @@
 /** An operator of the tests, the web that has a console for them, and how they sign in, as a browser's form would. */
 
 import { EventSourceParserStream } from 'eventsource-parser/stream'
-import type { Glance } from '../../../web/features/console/overview/snapshot.ts'
+import type { Glance } from '../../../web/features/console/monitor/snapshot.ts'
 import { TOKEN } from '../tunnel/tunnel.ts'
 import { startWeb, type Web } from './web.ts'
 

@@ -2,8 +2,8 @@
 
 import { ConsoleShell } from '../../features/console/console-shell.tsx'
 import { consoleFor } from '../../features/console/data-access.ts'
+import { glanceAt } from '../../features/console/monitor/snapshot.ts'
 import { Overview } from '../../features/console/overview/overview.tsx'
-import { glanceAt } from '../../features/console/overview/snapshot.ts'
 import { CONSOLE } from '../../features/console/routes.ts'
 
 export const metadata = { title: 'Overview · Console' }

@@ -3,8 +3,8 @@
 import type { ReactNode } from 'react'
 import type { State } from '../../ui/status.ts'
 import { StateMark } from '../../ui/status-badge.tsx'
-import type { Glance } from './overview/snapshot.ts'
-import { hostOf } from './replica-metrics.ts'
+import { hostOf } from './monitor/replica-metrics.ts'
+import type { Glance } from './monitor/snapshot.ts'
 
 export function Notices({ replicas }: Pick<Glance, 'replicas'>) {
   const silent = replicas

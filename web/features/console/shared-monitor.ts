@@ -3,8 +3,8 @@
 import type { Refusals, ReplicaStatus } from 'tunnel/contract'
 import { ask, type Door, originsOf } from '../../lib/admin-client.ts'
 import { held } from '../../lib/process-singleton.ts'
+import { createWatch, type Watch } from './monitor/replica-monitor.ts'
 import { createRefusalBook, type RefusalBook } from './rejections/rejection-history.ts'
-import { createWatch, type Watch } from './replica-monitor.ts'
 
 const EVERY_MS = 10_000
 

@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Console, openConsole } from '../../../features/console/data-access.ts'
-import { glanceAt } from '../../../features/console/overview/snapshot.ts'
+import { glanceAt } from '../../../features/console/monitor/snapshot.ts'
 import { events, notSignedIn } from '../../../features/console/responses.ts'
 
 const EVERY_MS = 2_000

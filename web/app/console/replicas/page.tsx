@@ -2,7 +2,7 @@
 
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { consoleFor } from '../../../features/console/data-access.ts'
-import { glanceAt } from '../../../features/console/overview/snapshot.ts'
+import { glanceAt } from '../../../features/console/monitor/snapshot.ts'
 import { ReplicaTable } from '../../../features/console/replicas/replica-table.tsx'
 
 export const metadata = { title: 'Replicas · Console' }

@@ -6,7 +6,7 @@ import { sayBytes, sayClock, sayDuration, sayExactly, sayMoment } from '../../..
 import { Button } from '../../../ui/button.tsx'
 import { FateBadge } from '../../../ui/outcome-badge.tsx'
 import { MEANINGS } from '../outcomes.ts'
-import { explain } from '../rejections/reasons.ts'
+import { explain } from '../reasons.ts'
 
 type Props = {
   receipt: Receipt

@@ -3,8 +3,8 @@
 
 import { rateUnit, sayCount, sayDuration, sayFigure } from '../../../lib/format.ts'
 import { Empty, Panel } from '../../../ui/panel.tsx'
+import type { Point } from '../monitor/replica-monitor.ts'
 import { ANSWERS } from '../outcomes.ts'
-import type { Point } from '../replica-monitor.ts'
 import { Chart, type Line } from './chart.tsx'
 import { growthOf, minutesOf, rateNow, ratesOf } from './history.ts'
 import { Sparkline } from './sparkline.tsx'

@@ -1,6 +1,6 @@
 /** The last quarter of an hour: from totals at one time and another, rates to draw and whole minutes to read. */
 
-import type { Point } from '../replica-monitor.ts'
+import type { Point } from '../monitor/replica-monitor.ts'
 
 type Timed = { time: number }
 

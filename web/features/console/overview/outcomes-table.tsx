@@ -3,8 +3,8 @@
 import { sayCount, sayShare } from '../../../lib/format.ts'
 import { Fate } from '../../../ui/outcome-badge.tsx'
 import { Panel } from '../../../ui/panel.tsx'
+import type { Glance } from '../monitor/snapshot.ts'
 import { ANSWERS, ENDS, MEANINGS } from '../outcomes.ts'
-import type { Glance } from './snapshot.ts'
 
 export function FatesTable({ glance: { point, spools } }: { glance: Glance }) {
   const { answers, ends } = point

@@ -8,14 +8,14 @@ import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
 import { LiveMark } from '../live-indicator.tsx'
+import type { Change, Point } from '../monitor/replica-monitor.ts'
+import type { Few, Glance, NotAsked } from '../monitor/snapshot.ts'
+import { useLive } from '../monitor/use-snapshot.ts'
 import { Notices } from '../notices.tsx'
-import type { Change, Point } from '../replica-monitor.ts'
 import { SpoolFacts } from '../spool/spool-summary.tsx'
 import { AnswerTimeChart, CategoryChart, FateChart, ItemTypes, WaitingChart } from './charts.tsx'
 import { LiveWay } from './flow-diagram.tsx'
 import { FatesTable } from './outcomes-table.tsx'
-import type { Few, Glance, NotAsked } from './snapshot.ts'
-import { useLive } from './use-snapshot.ts'
 
 export function Overview({ first, past }: { first: Glance; past: Point[] }) {
   const { glance, points, state } = useLive(first, past)

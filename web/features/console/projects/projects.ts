@@ -3,9 +3,9 @@
 import type { Answer, LimitInForce, SeenByProject, SeenName, SpoolEnd, SpoolLane } from 'tunnel/contract'
 import { formatDsn, parseDsn } from 'tunnel/dsn'
 import { ROWS } from '../bounds.ts'
+import { type AnswerCount, type ByteCount, countBy, type Figures } from '../monitor/replica-metrics.ts'
+import type { Snapshot } from '../monitor/replica-monitor.ts'
 import { ANSWERS, ENDS } from '../outcomes.ts'
-import { type AnswerCount, type ByteCount, countBy, type Figures } from '../replica-metrics.ts'
-import type { Snapshot } from '../replica-monitor.ts'
 
 export type Amount = { envelopes: number; bytes: number }
 

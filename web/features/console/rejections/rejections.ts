@@ -1,7 +1,7 @@
 /** What did not go through, by why. */
 
 import type { FateTime, RefusalSample, Refusals, SettingInForce } from 'tunnel/contract'
-import type { Figures } from '../replica-metrics.ts'
+import type { Figures } from '../monitor/replica-metrics.ts'
 
 export type Refused = Pick<FateTime, 'stage' | 'fate' | 'reason'> & { count: number; projects: string[] }
 

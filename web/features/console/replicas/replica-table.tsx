@@ -7,10 +7,10 @@ import { Ago } from '../../../ui/relative-time.tsx'
 import type { State } from '../../../ui/status.ts'
 import { Badge } from '../../../ui/status-badge.tsx'
 import { LiveMark } from '../live-indicator.tsx'
+import { hostOf } from '../monitor/replica-metrics.ts'
+import type { Glance, ReplicaGlance } from '../monitor/snapshot.ts'
+import { useLive } from '../monitor/use-snapshot.ts'
 import { Notices } from '../notices.tsx'
-import type { Glance, ReplicaGlance } from '../overview/snapshot.ts'
-import { useLive } from '../overview/use-snapshot.ts'
-import { hostOf } from '../replica-metrics.ts'
 
 export function ReplicaTable({ first }: { first: Glance }) {
   const { glance, state } = useLive(first)

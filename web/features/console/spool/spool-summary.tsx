@@ -3,7 +3,7 @@
 import type { ReactNode } from 'react'
 import { sayBytes, sayCount, sayDuration, sayShare } from '../../../lib/format.ts'
 import { Ago } from '../../../ui/relative-time.tsx'
-import type { SpoolGlance } from '../overview/snapshot.ts'
+import type { SpoolGlance } from '../monitor/snapshot.ts'
 
 export function SpoolFacts({ spool }: { spool: SpoolGlance }) {
   const { boundMs, writable, since, problem, paused } = spool

@@ -2,10 +2,10 @@
 
 import { describe, expect, it } from 'vitest'
 import type { FateTime, Refusals } from '../../../../../tunnel/src/contract.ts'
-import { explain } from '../../../../../web/features/console/rejections/reasons.ts'
+import { NO_FIGURES } from '../../../../../web/features/console/monitor/replica-metrics.ts'
+import { explain } from '../../../../../web/features/console/reasons.ts'
 import { createRefusalBook } from '../../../../../web/features/console/rejections/rejection-history.ts'
 import { refusalsIn } from '../../../../../web/features/console/rejections/rejections.ts'
-import { NO_FIGURES } from '../../../../../web/features/console/replica-metrics.ts'
 
 describe('What did not go through', () => {
   it.each([

@@ -2,9 +2,9 @@
 
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ReplicaStatus } from '../../../../../tunnel/src/contract.ts'
-import { glanceAt } from '../../../../../web/features/console/overview/snapshot.ts'
-import { OTHERS } from '../../../../../web/features/console/overview/upstreams.ts'
-import { createWatch } from '../../../../../web/features/console/replica-monitor.ts'
+import { createWatch } from '../../../../../web/features/console/monitor/replica-monitor.ts'
+import { glanceAt } from '../../../../../web/features/console/monitor/snapshot.ts'
+import { OTHERS } from '../../../../../web/features/console/monitor/upstreams.ts'
 
 const KINDS = ['error', 'transaction', 'session']
 const FATES = ['delivered', 'spooled', 'limited', 'refused']

@@ -2,8 +2,8 @@
 'use client'
 
 import { useState } from 'react'
-import type { Point } from '../replica-monitor.ts'
 import { type StreamState, useEventStream } from '../use-event-stream.ts'
+import type { Point } from './replica-monitor.ts'
 import type { Glance } from './snapshot.ts'
 
 const SHOWN_MS = 15 * 60 * 1000 // 15 min

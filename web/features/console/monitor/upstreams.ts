@@ -1,7 +1,7 @@
 /** The Sentry servers behind all replicas: which are asked, what each has taken and how fast. Those too many for a picture are one. */
 
 import type { ReplicaStatus } from 'tunnel/contract'
-import { countBy, type Figures, hostOf, type Speed, speedOf } from '../replica-metrics.ts'
+import { countBy, type Figures, hostOf, type Speed, speedOf } from './replica-metrics.ts'
 
 /** Which replicas do not ask it and which do; since when the first does not, and when the next one tries. */
 export type UpstreamView = {

@@ -1,9 +1,9 @@
 /** The watch over the replicas, by a clock and answers of our own: what it adds up stays true, whoever comes, goes and comes back. */
 
 import { describe, expect, it } from 'vitest'
-import type { ReplicaStatus } from '../../../../tunnel/src/contract.ts'
-import { rateNow } from '../../../../web/features/console/overview/history.ts'
-import { createWatch } from '../../../../web/features/console/replica-monitor.ts'
+import type { ReplicaStatus } from '../../../../../tunnel/src/contract.ts'
+import { createWatch } from '../../../../../web/features/console/monitor/replica-monitor.ts'
+import { rateNow } from '../../../../../web/features/console/overview/history.ts'
 
 const statusOf = (replica: string): ReplicaStatus => ({
   ...{ version: '0.0.0', replica, since: 0, settings: {}, projects: [], inFlight: 0, limits: [] },

@@ -1,15 +1,7 @@
 /** Looks at every replica now and then, adds up what they say, and remembers the last quarter of an hour. */
 
 import type { LimitInForce, ReplicaStatus, SpoolStatus } from 'tunnel/contract'
-import { LOOKS_FOR_RATE, rateNow } from './overview/history.ts'
-import {
-  type UpstreamPoint,
-  type UpstreamView,
-  upstreamPoints,
-  upstreamsOf,
-  type Way,
-  waysTo,
-} from './overview/upstreams.ts'
+import { LOOKS_FOR_RATE, rateNow } from '../overview/history.ts'
 import {
   addUp,
   countBy,
@@ -22,6 +14,14 @@ import {
   type Vitals,
   vitalsOf,
 } from './replica-metrics.ts'
+import {
+  type UpstreamPoint,
+  type UpstreamView,
+  upstreamPoints,
+  upstreamsOf,
+  type Way,
+  waysTo,
+} from './upstreams.ts'
 
 /** `silent`: it does not answer just now. `ended`: another took its place, or it has been silent for long. */
 export type ReplicaState = 'answering' | 'silent' | 'ended'

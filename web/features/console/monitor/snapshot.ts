@@ -1,8 +1,8 @@
 /** All replicas at a glance: what the overview and the list of replicas show, told every two seconds. However many projects there are, it stays small. */
 
 import type { LimitInForce, ReplicaStatus, SpoolPause, SpoolStatus } from 'tunnel/contract'
-import { hostOf } from '../replica-metrics.ts'
-import type { Change, Point, ReplicaView, Snapshot } from '../replica-monitor.ts'
+import { hostOf } from './replica-metrics.ts'
+import type { Change, Point, ReplicaView, Snapshot } from './replica-monitor.ts'
 import type { UpstreamView, Way } from './upstreams.ts'
 
 /** The first of many, and how many there are. */
