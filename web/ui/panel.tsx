@@ -1,7 +1,6 @@
 /** A titled part of a page of the console. */
 
 import { type ReactNode, useId } from 'react'
-import type { Listed } from '../features/console/bounds.ts'
 import { sayCount } from '../lib/format.ts'
 
 type Props = {
@@ -36,19 +35,6 @@ export function Empty({ children }: { children: ReactNode }) {
   return <p className="max-w-prose text-note text-quiet">{children}</p>
 }
 
-/** What stands where only replicas could tell, and none does. */
-export function Unheard() {
-  return (
-    <Empty>
-      No replica answers, so nothing is known of it.{' '}
-      <a href="/console/replicas" className="link">
-        Replicas
-      </a>{' '}
-      says which are silent, and since when.
-    </Empty>
-  )
-}
-
 /** What is said of, or done to, the whole page: beside its title where there is room. */
 export function Tools({ children }: { children: ReactNode }) {
   return (
@@ -59,7 +45,7 @@ export function Tools({ children }: { children: ReactNode }) {
 }
 
 /** Says how much of a list is shown; nothing when it is all of it. */
-export function Showing({ shown, total, of }: Listed<unknown> & { of: string }) {
+export function Showing({ shown, total, of }: { shown: readonly unknown[]; total: number; of: string }) {
   if (shown.length >= total) return null
   return (
     <p className="mt-2 text-note text-quiet">

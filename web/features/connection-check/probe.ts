@@ -1,7 +1,5 @@
 /** What this browser can reach, tried with a report that says nothing: an empty client report costs nobody anything. */
 
-import type { Answer } from 'tunnel/contract'
-
 /** Where to try. Made by the server, which knows the DSN. */
 export type Plan = {
   dsn: string
@@ -20,9 +18,6 @@ export type Try =
   /** Something answered, and does not let a page of another origin read what. */
   | { outcome: 'unreadable'; took: number }
   | { outcome: 'late'; took: number }
-
-/** What became of the envelope, as the tunnel that took it says. */
-export type Receipt = { answer: Answer; reason?: string; upstreamStatus?: number; upstreamTook?: number }
 
 const LONGEST = 10_000 // ms
 const VIOLATION_GRACE = 100 // ms within which the browser tells that a policy was the reason
@@ -66,16 +61,6 @@ async function answersAnyone(url: string): Promise<boolean> {
     () => true,
     () => false,
   )
-}
-
-/** Asks this site for the receipt; `undefined` when it has none to show. */
-export async function fetchReceipt(token: string): Promise<Receipt | undefined> {
-  try {
-    const response = await fetch(`/receipt.json?token=${token}`, { signal: AbortSignal.timeout(LONGEST) })
-    return response.ok ? await response.json() : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** An envelope as an SDK writes it, with one client report that has nothing to tell. */

@@ -1,7 +1,8 @@
 /** What the self-check found, in plain words that claim no more than a page can know. */
 
 import type { State } from '../../ui/status.ts'
-import type { Plan, Receipt, Try } from './probe.ts'
+import type { Receipt } from '../receipt.ts'
+import type { Plan, Try } from './probe.ts'
 
 export type Findings = {
   direct?: Try

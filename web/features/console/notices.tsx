@@ -1,6 +1,7 @@
 /** What an operator has to know before they believe the figures, or has to set right. Nothing, as a rule. */
 
 import type { ReactNode } from 'react'
+import { Empty } from '../../ui/panel.tsx'
 import type { State } from '../../ui/status.ts'
 import { StateMark } from '../../ui/status-badge.tsx'
 import { hostOf } from './monitor/replica-metrics.ts'
@@ -40,5 +41,18 @@ function Notice({ state, children }: { state: State; children: ReactNode }) {
       <StateMark state={state} className="mt-0.5 size-4" />
       <span className="min-w-0 wrap-anywhere">{children}</span>
     </p>
+  )
+}
+
+/** What stands where only replicas could tell, and none does. */
+export function Unheard() {
+  return (
+    <Empty>
+      No replica answers, so nothing is known of it.{' '}
+      <a href="/console/replicas" className="link">
+        Replicas
+      </a>{' '}
+      says which are silent, and since when.
+    </Empty>
   )
 }

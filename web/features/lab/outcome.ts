@@ -2,7 +2,7 @@
 
 import type { Answered } from '../../lib/sentry/response-events.ts'
 import type { State } from '../../ui/status.ts'
-import type { Receipt } from '../connection-check/probe.ts'
+import type { Receipt } from '../receipt.ts'
 
 export type Outcome =
   | { is: 'sending' }

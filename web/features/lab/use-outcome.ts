@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { hear } from '../../lib/sentry/response-events.ts'
-import { fetchReceipt } from '../connection-check/probe.ts'
+import { fetchReceipt } from '../receipt.ts'
 import { eventIdOf, isMarked, LONGEST_WAIT, type Outcome } from './outcome.ts'
 
 /** Gives the outcome so far, a way to tell it, and one to follow envelopes with `mark` in them. */

@@ -2,11 +2,11 @@
 
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { consoleFor } from '../../../features/console/data-access.ts'
+import { Unheard } from '../../../features/console/notices.tsx'
 import { IdleProjects, ProjectPanel } from '../../../features/console/projects/project-panel.tsx'
 import { type ProjectView, projectsIn } from '../../../features/console/projects/projects.ts'
 import { type Query, readPlace, withQuery } from '../../../features/console/routes.ts'
 import { Pages } from '../../../ui/pagination.tsx'
-import { Unheard } from '../../../ui/panel.tsx'
 
 export const metadata = { title: 'Projects · Console' }
 

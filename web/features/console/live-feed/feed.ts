@@ -4,18 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { Receipt, SpoolEnd } from 'tunnel/contract'
 import { type Cursor, writeCursor } from './cursor.ts'
-import { MOST_ROWS } from './rows.ts'
-
-/** One event of the stream. An end may come before its receipt: another replica may have told it. */
-export type Told = { receipts: Receipt[]; ends: SpoolEnd[]; marks: Mark[] }
-
-/**
- * What is missing or may be: receipts and ends that a replica no longer kept, at the time of the next that it did; what one that ended
- * had not told yet; and that one does not answer, or does again with nothing lost.
- */
-export type Mark =
-  | { kind: 'missed'; replica: string; missed: number; time: number }
-  | { kind: 'ended' | 'silent' | 'back'; replica: string; time: number }
+import { type Mark, MOST_ROWS, type Told } from './rows.ts'
 
 export type FeedParts = {
   origins: () => Promise<string[]>

@@ -8,8 +8,7 @@ import { sayBytes, sayClock, sayCount, sayDuration } from '../../../lib/format.t
 import { Fate } from '../../../ui/outcome-badge.tsx'
 import { Empty } from '../../../ui/panel.tsx'
 import { StateMark } from '../../../ui/status-badge.tsx'
-import type { Mark } from './feed.ts'
-import { keyOf, type Row } from './rows.ts'
+import { keyOf, type Mark, type Row } from './rows.ts'
 
 const MOST_ABOVE = 1_000 // rows that come between two renders
 const ROW_PX = 40

@@ -1,8 +1,18 @@
 /** What the feed shows: receipts, newest first, each once, with how their waiting ended, and with what is missing marked among them. */
 
 import type { Receipt, SpoolEnd } from 'tunnel/contract'
-import type { Mark, Told } from './feed.ts'
 import { type Choices, createChoiceBook } from './filter-options.ts'
+
+/** One event of the stream. An end may come before its receipt: another replica may have told it. */
+export type Told = { receipts: Receipt[]; ends: SpoolEnd[]; marks: Mark[] }
+
+/**
+ * What is missing or may be: receipts and ends that a replica no longer kept, at the time of the next that it did; what one that ended
+ * had not told yet; and that one does not answer, or does again with nothing lost.
+ */
+export type Mark =
+  | { kind: 'missed'; replica: string; missed: number; time: number }
+  | { kind: 'ended' | 'silent' | 'back'; replica: string; time: number }
 
 /** `end`: of one that was spooled and waits no more. */
 export type Row = { receipt: Receipt; end?: SpoolEnd } | { mark: Mark }

@@ -3,9 +3,8 @@
 
 import { useRef, useState } from 'react'
 import { type StreamState, useEventStream } from '../use-event-stream.ts'
-import type { Told } from './feed.ts'
 import type { Choices } from './filter-options.ts'
-import { createRows, type Row, type Rows } from './rows.ts'
+import { createRows, type Row, type Rows, type Told } from './rows.ts'
 
 const SHOWN_EVERY_MS = 100 // nobody reads faster
 

@@ -1,7 +1,7 @@
 /** Looks at every replica now and then, adds up what they say, and remembers the last quarter of an hour. */
 
 import type { LimitInForce, ReplicaStatus, SpoolStatus } from 'tunnel/contract'
-import { LOOKS_FOR_RATE, rateNow } from '../overview/history.ts'
+import { LOOKS_FOR_RATE, rateNow } from './rates.ts'
 import {
   addUp,
   countBy,

@@ -3,10 +3,11 @@
 
 import { rateUnit, sayCount, sayDuration, sayFigure } from '../../../lib/format.ts'
 import { Empty, Panel } from '../../../ui/panel.tsx'
+import { rateNow, ratesOf } from '../monitor/rates.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
 import { ANSWERS } from '../outcomes.ts'
 import { Chart, type Line } from './chart.tsx'
-import { growthOf, minutesOf, rateNow, ratesOf } from './history.ts'
+import { growthOf, minutesOf } from './history.ts'
 import { Sparkline } from './sparkline.tsx'
 
 type Props = { points: Point[] }

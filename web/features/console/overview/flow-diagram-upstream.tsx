@@ -2,11 +2,11 @@
 
 import { sayCount, sayDuration, sayMany } from '../../../lib/format.ts'
 import { StateMark } from '../../../ui/status-badge.tsx'
+import { rateNow } from '../monitor/rates.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
 import type { Few, WayGlance } from '../monitor/snapshot.ts'
 import { OTHERS } from '../monitor/upstreams.ts'
 import { Edge, FateRate, type Say, Stop } from './flow-diagram-parts.tsx'
-import { rateNow } from './history.ts'
 
 type UpstreamProps = { way: WayGlance; points: Point[]; say: Say }
 

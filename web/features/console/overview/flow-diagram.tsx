@@ -3,13 +3,13 @@
 import type { Answer } from 'tunnel/contract'
 import { rateUnit, sayBytes, sayCount, sayDuration, sayFigure, sayMany } from '../../../lib/format.ts'
 import { StateMark } from '../../../ui/status-badge.tsx'
+import { rateNow } from '../monitor/rates.ts'
 import { hostOf } from '../monitor/replica-metrics.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
 import type { Glance, ReplicaGlance } from '../monitor/snapshot.ts'
 import { ANSWERS } from '../outcomes.ts'
 import { Edge, FateRate, type Say, Stop } from './flow-diagram-parts.tsx'
 import { UpstreamStop } from './flow-diagram-upstream.tsx'
-import { rateNow } from './history.ts'
 
 /** Answers with which an envelope goes no further. */
 const STOPPED: readonly Answer[] = ['limited', 'filtered', 'refused', 'declined', 'aborted']

@@ -2,8 +2,13 @@
 
 import { describe, expect, it } from 'vitest'
 import type { Receipt, SpoolEnd } from '../../../../../tunnel/src/contract.ts'
-import type { Mark, Told } from '../../../../../web/features/console/live-feed/feed.ts'
-import { createRows, MOST_ROWS, type Rows } from '../../../../../web/features/console/live-feed/rows.ts'
+import {
+  createRows,
+  type Mark,
+  MOST_ROWS,
+  type Rows,
+  type Told,
+} from '../../../../../web/features/console/live-feed/rows.ts'
 
 const receiptOf = (id: string, time: number): Receipt => ({
   ...{ id, time, items: [], bytes: 1, answer: 'delivered', status: 200, took: 1, replica: 'live' },

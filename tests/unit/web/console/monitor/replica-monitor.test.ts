@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest'
 import type { ReplicaStatus } from '../../../../../tunnel/src/contract.ts'
+import { rateNow } from '../../../../../web/features/console/monitor/rates.ts'
 import { createWatch } from '../../../../../web/features/console/monitor/replica-monitor.ts'
-import { rateNow } from '../../../../../web/features/console/overview/history.ts'
 
 const statusOf = (replica: string): ReplicaStatus => ({
   ...{ version: '0.0.0', replica, since: 0, settings: {}, projects: [], inFlight: 0, limits: [] },
