@@ -30,11 +30,32 @@ const TUNNEL: Order = [
   ['contract', 'rejections', 'timer-queue'],
 ]
 
-describe('The modules of tunnel/src', () => {
-  const imports = readImports('tunnel/src')
+const WEB: Order = [
+  ['instrumentation', 'instrumentation-client', 'next.config', 'proxy', 'compress-static', 'app', 'pages'],
+  ['startup'],
+  ['features/console', 'features/lab', 'features/connection-check'],
+  ['features'], // what several features show
+  ['ui'],
+  ['lib'],
+]
+
+const CONSOLE: Order = [
+  ['data-access'], // loads what each page shows
+  ['shared-monitor'], // also keeps the history of rejections
+  ['overview'], // sums up the other pages
+  ['live-feed', 'rejections', 'projects', 'spool', 'inbox', 'replicas'],
+  ['.'], // what several pages show, and the session
+]
+
+describe.each([
+  ['tunnel/src', TUNNEL],
+  ['web', WEB],
+  ['web/features/console', CONSOLE],
+])('The modules of %s', (root, order) => {
+  const imports = readImports(root)
 
   it('import only from their own subject and from subjects below', () => {
-    expect(findOrderViolations(imports, TUNNEL)).toEqual([])
+    expect(findOrderViolations(imports, order)).toEqual([])
   })
 
   it('do not import each other in a circle', () => {
