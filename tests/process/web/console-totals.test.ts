@@ -174,7 +174,7 @@ describe('The figures of the console', () => {
     sentry.once({ status: 400, body: { detail: 'bad' } })
     await send(newError('1'), 400, ['1', 'error', 'declined'])
     for (let n = 0; n < 4; n++)
-      await send(errorOf('https://abc@elsewhere.example/9'), 403, ['', 'error', 'refused'])
+      await send(errorOf('https://abc@elsewhere.example/9'), 403, ['', 'none', 'refused'], UNREAD)
     for (let n = 0; n < 3; n++) await send(Buffer.from('not an envelope'), 400, ['', 'none', 'refused'])
     const snapshot = await lookForAll()
     expect(booksOf(snapshot)).toEqual(sent)
@@ -205,7 +205,7 @@ describe('The figures of the console', () => {
 
   it('explain a refusal by the setting that would have let it pass, with the value it has', async () => {
     const items = '{"type":"client_report"}\n{}\n'.repeat(6)
-    await send(Buffer.from(`{"dsn":"${sentry.dsn('1')}"}\n${items}`), 413, ['', 'none', 'refused'], UNREAD)
+    await send(Buffer.from(`{"dsn":"${sentry.dsn('1')}"}\n${items}`), 413, ['1', 'none', 'refused'], UNREAD)
     await lookForAll()
     const page = await pageText('/console/refusals')
     const shown = Object.fromEntries(
