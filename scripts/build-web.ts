@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import type { Environment } from '../tunnel/src/config/settings.ts'
 import { withLock } from './lock.mjs'
 import { runStep } from './progress.mjs'
@@ -52,10 +52,18 @@ function hashSources(root: string): string {
   return hash.digest('hex')
 }
 
-/** What the build reads: web, what the tunnel exports to it, the packages, the settings of the compiler. */
-function sourcesOf(root: string): string[] {
+/** Returns the files of the tunnel that web imports: what the tunnel exports, and what that imports. */
+export function sharedSources(root: string): string[] {
   const { exports } = JSON.parse(readFileSync(join(root, 'tunnel/package.json'), 'utf8'))
-  const shared = Object.values<string>(exports).map((file) => join('tunnel', file))
+  const files = new Set(Object.values<string>(exports).map((file) => join('tunnel', file)))
+  for (const file of files) // grows meanwhile
+    for (const [, path = ''] of readFileSync(join(root, file), 'utf8').matchAll(/ from '(\.[^']+)'/g))
+      files.add(join(dirname(file), path))
+  return [...files]
+}
+
+/** Returns the files that the build reads: web, what it imports of the tunnel, the packages, the compiler's settings. */
+function sourcesOf(root: string): string[] {
   const entries = globSync('web/**/*', {
     cwd: root,
     withFileTypes: true,
@@ -64,5 +72,5 @@ function sourcesOf(root: string): string[] {
   const own = entries
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => relative(root, join(parentPath, name)))
-  return [...own, ...shared, 'package-lock.json', 'tsconfig.json']
+  return [...own, ...sharedSources(root), 'package-lock.json', 'tsconfig.json']
 }

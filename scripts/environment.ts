@@ -4,12 +4,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { BadSettings, readConfig as readTunnelConfig } from '../tunnel/src/config/config.ts'
-import {
-  type Environment,
-  readInteger,
-  readNetworks,
-  readSharedSettings,
-} from '../tunnel/src/config/settings.ts'
+import { type Environment, rowOf, SETTING_NAMES, type SettingName } from '../tunnel/src/config/settings.ts'
+import { SettingsReader } from '../tunnel/src/config/settings-reader.ts'
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
 import { Refusal } from './user-error.ts'
 
@@ -30,7 +26,6 @@ export type Config = {
   env: Environment
 }
 
-const DEFAULT_HTTP_PORT = 8080
 const WAYS = ['docker', 'plain'] as const
 
 export const USAGE = `npm start -- [flags]
@@ -48,13 +43,13 @@ export function readEnvironment(root: string): Environment {
 export function readConfig(root: string, flags: string[], env: Environment): Config {
   const asked = readFlags(flags, env)
   refuseWrong(env, 'cannot start')
-  const { tunnelPaths } = readSharedSettings(env, [])
+  const settings = new SettingsReader(env, [])
   return {
     ...asked,
     root,
     stateFolder: join(root, '.culvert'),
-    ...readSite(env, []),
-    tunnelPath: tunnelPaths[0] ?? '',
+    ...readSite(settings),
+    tunnelPath: settings.read('TUNNEL_PATHS')[0] ?? '',
     env,
   }
 }
@@ -62,26 +57,21 @@ export function readConfig(root: string, flags: string[], env: Environment): Con
 /** Throws a `Refusal` that names every problem with the settings, before anything is built from them; `what` cannot be done then. */
 export function refuseWrong(env: Environment, what: string): void {
   const problems: string[] = []
-  readSite(env, problems)
-  readComposed(env, problems)
+  const settings = new SettingsReader(env, problems)
+  for (const name of SETTING_NAMES.filter(isOfCompose)) settings.read(name)
   problems.push(...new Set([...tunnelProblems(env), ...webProblems(env)])) // some settings concern both
   if (problems.length > 0)
     throw new Refusal(`${what}, ${problems.length} problem(s):\n${problems.join('\n')}`)
 }
 
-/** Where the site is published. */
-export function readSite(env: Environment, problems: string[]): Pick<Config, 'httpHost' | 'httpPort'> {
-  return {
-    httpHost: env.HTTP_HOST?.trim() || '127.0.0.1',
-    httpPort: readInteger(env, 'HTTP_PORT', 'port', DEFAULT_HTTP_PORT, [1, 65535], problems),
-  }
+/** Settings that only the compose files read: Docker would refuse them after it has built all. */
+function isOfCompose(name: SettingName): boolean {
+  return rowOf(name).readBy.join() === 'compose'
 }
 
-/** What only the compose files read, and Docker would refuse after it has built all. */
-function readComposed(env: Environment, problems: string[]): void {
-  readNetworks(env, 'INGEST_SUBNET', [], problems)
-  for (const name of ['HTTPS_PORT', 'HTTP_PORT_2', 'GRAFANA_PORT'])
-    readInteger(env, name, 'port', 0, [1, 65535], problems)
+/** Returns where the site is published. */
+function readSite(settings: SettingsReader): Pick<Config, 'httpHost' | 'httpPort'> {
+  return { httpHost: settings.read('HTTP_HOST'), httpPort: settings.read('HTTP_PORT') }
 }
 
 /** What the tunnel would refuse, told before anything is built. */

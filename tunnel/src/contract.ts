@@ -203,8 +203,10 @@ export type ReplicaStatus = {
   replica: string
   /** When it started, in milliseconds since 1970. */
   since: number
-  /** In force, without secrets. */
-  settings: Record<string, unknown>
+  /** Settings in force by name, as an operator writes them and without secrets. */
+  settings: { readonly [name: string]: string }
+  /** DSNs of the projects, without secrets. In inbox mode the built-in one. */
+  dsns: readonly string[]
   /** `host/project` of each. */
   projects: string[]
   inFlight: number

@@ -1,27 +1,12 @@
 /** The settings of web, read from the environment: the only file that looks there. */
 
 import { readAdminToken } from 'tunnel/admin-token'
-import {
-  type Dsn,
-  envelopeUrl,
-  formatDsn,
-  INBOX_DSN,
-  originOf,
-  parseDsn,
-  readDsns,
-  tunnelUrl,
-} from 'tunnel/dsn'
-import {
-  type Environment,
-  readChoice,
-  readInteger,
-  readSecret,
-  readSharedSettings,
-  readSwitch,
-} from 'tunnel/settings'
+import { type Dsn, envelopeUrl, formatDsn, INBOX_DSN, originOf, parseDsn, tunnelUrl } from 'tunnel/dsn'
+import type { Environment } from 'tunnel/settings'
+import { SettingsReader } from 'tunnel/settings-reader'
 import { passwordProblem } from './password.ts'
 import type { BrowserSettings } from './sentry/browser-config.ts'
-import { PRIVACY_SIGNALS, type PrivacySignal } from './sentry/privacy.ts'
+import type { PrivacySignal } from './sentry/privacy.ts'
 
 export type Config = {
   /** What every document hands to the browser, for a visitor who asks for nothing. */
@@ -45,49 +30,47 @@ export type Config = {
   operatorPassword?: string
 }
 
-const DEFAULT_PORT = 3000
-const DEFAULT_ENVIRONMENT = 'production' // Sentry's own default
-
 /** The settings of this process. What is wrong with them is appended to `problems`, and told at start (`instrumentation.ts`). */
 export function config(problems: string[] = []): Config {
   return readConfig(process.env, problems)
 }
 
 /** Reads every setting of web. Each problem is appended to `problems`, and a default takes its place. */
-export function readConfig(env: Environment, problems: string[]): Config {
-  const { tunnelPaths } = readSharedSettings(env, problems)
-  const [tunnelPath = ''] = tunnelPaths
-  const [configured] = readDsns(readSecret(env, 'SENTRY_DSN', problems), problems)
+export function readConfig(
+  env: Environment,
+  problems: string[],
+  settings = new SettingsReader(env, problems),
+): Config {
+  const [tunnelPath = ''] = settings.read('TUNNEL_PATHS')
+  const [configured] = settings.read('SENTRY_DSN')
   const dsn = configured ?? inboxDsn()
-  // Next's standalone server reads PORT itself, and takes 3000 in silence for what it cannot read.
-  readInteger(env, 'PORT', 'port', DEFAULT_PORT, [1, 65535], problems)
-  const environment = readEnvironment(env, problems)
-  const release = readRelease(env, problems)
-  const share = (name: string) => readShare(env, name, problems)
-  const isOn = (name: string) => readSwitch(env, name, false, problems)
-  const tracesSampleRate = share('SENTRY_TRACES_SAMPLE_RATE')
+  // nginx and the tunnel read these; Next's standalone server reads PORT, and takes 3000 where it cannot. A bad value is reported by all.
+  for (const name of ['DERIVED_PATHS', 'TRUSTED_PROXIES', 'MAX_ENVELOPE_BYTES', 'PORT'] as const)
+    settings.read(name)
+  const release = settings.read('SENTRY_RELEASE')
+  const tracesSampleRate = settings.read('SENTRY_TRACES_SAMPLE_RATE')
   const tunnel = tunnelUrl(tunnelPath, dsn)
-  const tunnelOrigin = readTunnelOrigin(env, problems)
-  const adminToken = readAdminToken(env, problems)
-  const operatorPassword = readOperatorPassword(env, problems)
+  const tunnelOrigin = settings.read('TUNNEL_ORIGIN')
+  const adminToken = readAdminToken(settings)
+  const operatorPassword = readOperatorPassword(settings)
   return {
     browser: {
       dsn: formatDsn(dsn),
       tunnel,
-      environment,
+      environment: settings.read('SENTRY_ENVIRONMENT'),
       ...(release && { release }),
-      sampleRate: share('SENTRY_SAMPLE_RATE') ?? 1,
+      sampleRate: settings.read('SENTRY_SAMPLE_RATE'),
       ...(tracesSampleRate !== undefined && { tracesSampleRate }),
       replays: {
-        session: share('SENTRY_REPLAYS_SESSION_SAMPLE_RATE') ?? 0,
-        onError: share('SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE') ?? 0,
+        session: settings.read('SENTRY_REPLAYS_SESSION_SAMPLE_RATE'),
+        onError: settings.read('SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE'),
       },
-      feedback: isOn('SENTRY_FEEDBACK'),
-      logs: isOn('SENTRY_LOGS'),
-      metrics: isOn('SENTRY_METRICS'),
-      traceparent: isOn('SENTRY_TRACEPARENT'),
+      feedback: settings.read('SENTRY_FEEDBACK'),
+      logs: settings.read('SENTRY_LOGS'),
+      metrics: settings.read('SENTRY_METRICS'),
+      traceparent: settings.read('SENTRY_TRACEPARENT'),
     },
-    privacySignal: readChoice(env, 'PRIVACY_SIGNAL', PRIVACY_SIGNALS, 'errors', problems),
+    privacySignal: settings.read('PRIVACY_SIGNAL'),
     ...(tunnelOrigin && { serverTunnel: tunnelOrigin + tunnel }),
     tunnelPath,
     ...(configured && {
@@ -95,8 +78,8 @@ export function readConfig(env: Environment, problems: string[]): Config {
       sentryOrigin: originOf(configured),
       directUrl: envelopeUrl(configured),
     }),
-    lab: readSwitch(env, 'LAB', configured === undefined, problems),
-    tunnelAdmins: readTunnelAdmins(env, problems),
+    lab: settings.read('LAB', configured === undefined),
+    tunnelAdmins: settings.read('TUNNEL_ADMIN'),
     ...(adminToken && { adminToken }),
     ...(operatorPassword && { operatorPassword }),
   }
@@ -108,69 +91,10 @@ function inboxDsn(): Dsn {
   return dsn
 }
 
-// What Sentry takes for an environment: docs.sentry.io/concepts/key-terms/environments
-const ENVIRONMENT = /^(?!None$)[^\s/]{1,64}$/
-
-function readEnvironment(env: Environment, problems: string[]): string {
-  const given = env.SENTRY_ENVIRONMENT?.trim()
-  if (!given) return DEFAULT_ENVIRONMENT
-  if (!ENVIRONMENT.test(given))
-    problems.push(
-      `SENTRY_ENVIRONMENT: "${given}" is not an environment; write up to 64 characters without spaces and slashes, other than None`,
-    )
-  return given
-}
-
-// What Sentry takes for a release: docs.sentry.io/product/releases/naming-releases
-const RELEASE = /^(?!\.{1,2}$)[^\n\t/\\]{1,200}$/
-
-function readRelease(env: Environment, problems: string[]): string | undefined {
-  const given = env.SENTRY_RELEASE?.trim()
-  if (!given) return undefined
-  if (!RELEASE.test(given))
-    problems.push(
-      `SENTRY_RELEASE: "${given}" is not a release; write up to 200 characters without slashes, tabs and line breaks, other than . and ..`,
-    )
-  return given
-}
-
-/**
- * A share from 0 to 1. Unset is not 0 for traces: with 0 the browser tells whoever it calls that the trace is not to be kept, unset
- * leaves that to them. Either way it sends none, which would come off the operator's quota unasked.
- */
-function readShare(env: Environment, name: string, problems: string[]): number | undefined {
-  const given = env[name]?.trim()
-  if (!given) return undefined
-  if (/^(0|1|0?\.\d{1,9}|1\.0{1,9})$/.test(given)) return Number(given)
-  problems.push(`${name}: "${given}" is not a share; write a number from 0 to 1, like 0.2`)
-  return undefined
-}
-
-function readTunnelOrigin(env: Environment, problems: string[]): string | undefined {
-  const given = env.TUNNEL_ORIGIN?.trim()
-  if (!given) return undefined
-  if (URL.canParse(given) && /^https?:\/\/[^/?#@]+$/.test(given)) return given
-  problems.push(
-    `TUNNEL_ORIGIN: "${given}" is not an origin; write that of nginx's inner listener, like http://nginx:8081`,
-  )
-  return undefined
-}
-
-/** Said without the password itself: problems stand in the log. */
-function readOperatorPassword(env: Environment, problems: string[]): string | undefined {
-  const given = readSecret(env, 'OPERATOR_PASSWORD', problems)
-  if (given === undefined) return undefined
-  const problem = passwordProblem(given)
-  if (problem) problems.push(`OPERATOR_PASSWORD: it ${problem}`)
-  return given
-}
-
-function readTunnelAdmins(env: Environment, problems: string[]): string[] {
-  const given = (env.TUNNEL_ADMIN ?? '').split(/[\s,]+/).filter(Boolean)
-  for (const authority of given)
-    if (!/^([\w.-]+|\[[\da-f:]+\]):\d{1,5}$/i.test(authority))
-      problems.push(
-        `TUNNEL_ADMIN: "${authority}" is not a host with a port; write one like tunnel-admin:9091, several separated by commas or spaces`,
-      )
-  return given
+/** Reports a problem without the password itself: problems are logged. */
+function readOperatorPassword(settings: SettingsReader): string | undefined {
+  const password = settings.read('OPERATOR_PASSWORD')
+  const problem = password && passwordProblem(password)
+  if (problem) settings.problems.push(`OPERATOR_PASSWORD: it ${problem}`)
+  return password
 }

@@ -4,7 +4,8 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { BadSettings, readConfig as readTunnelConfig } from '../../../tunnel/src/config/config.ts'
-import { type Environment, readSharedSettings } from '../../../tunnel/src/config/settings.ts'
+import type { Environment } from '../../../tunnel/src/config/settings.ts'
+import { readSharedSettings, SettingsReader } from '../../../tunnel/src/config/settings-reader.ts'
 import { readDsns } from '../../../tunnel/src/envelope/dsn.ts'
 import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
 import { render } from '../../support/nginx/renderer.ts'
@@ -82,7 +83,7 @@ const BAD_LIMITS: Record<string, string>[] = [
 function expectedLines(env: Environment): string[] {
   const problems: string[] = []
   readDsns(env.SENTRY_DSN, problems)
-  readSharedSettings(env, problems)
+  readSharedSettings(new SettingsReader(env, problems))
   return inLines(problems)
 }
 

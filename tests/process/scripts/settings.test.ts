@@ -1,21 +1,15 @@
 /** The commands that have to do with settings: what they print, refuse and warn of before anything is begun. */
 
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { parse } from 'yaml'
 import { lostSettings } from '../../../scripts/missing-settings.ts'
-import { readConfig } from '../../../tunnel/src/config/config.ts'
-import { findMisspelt, SETTING_NAMES } from '../../../tunnel/src/config/setting-names.ts'
-import type { Environment } from '../../../tunnel/src/config/settings.ts'
-import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
+import { findMisspelt } from '../../../tunnel/src/config/setting-names.ts'
+import { SETTING_NAMES } from '../../../tunnel/src/config/settings.ts'
 import { NODE, ROOT } from '../../support/node.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
 const run = promisify(execFile)
-const read = (file: string) => readFileSync(resolve(ROOT, file), 'utf8')
 
 type Outcome = { code?: number; stdout: string; stderr: string }
 
@@ -155,36 +149,6 @@ describe('A name that looks like a misspelt setting', () => {
       )
     await using tunnel = await startTunnel({ env: misspelt })
     expect(await tunnel.log(({ msg }) => msg === sentence)).toMatchObject({ level: 'warn' })
-  })
-})
-
-describe('The list of settings', () => {
-  it('is README’s table', () => {
-    const table = read('README.md').match(/^\| setting \|[\s\S]*?\n\n/m)?.[0] ?? ''
-    const firsts = [...table.matchAll(/^\| ((?:`[A-Z0-9_]+`(?:, )?)+) \|/gm)].map(([, cell = '']) => cell)
-    const names = firsts.flatMap((cell) => [...cell.matchAll(/`([A-Z0-9_]+)`/g)].map(([, name]) => name))
-    expect(names.sort()).toEqual([...SETTING_NAMES].sort())
-  })
-
-  it('has all that web and the tunnel read', () => {
-    const known = new Set(SETTING_NAMES.flatMap((name) => [name, `${name}_FILE`, name.toLowerCase()]))
-    const names = new Set<string>()
-    const env = new Proxy<Environment>({}, { get: (_, name) => void names.add(String(name)) })
-    readConfig(env)
-    readWebConfig(env, [])
-    expect([...names].filter((name) => !known.has(name))).toEqual([])
-    expect(names).toContain('SPOOL_HOURS')
-  })
-
-  it('is passed on by compose, but for what it chooses itself', () => {
-    const { services } = parse(read('docker-compose.yml'), { merge: true })
-    const names = new Set<string>()
-    const env = new Proxy<Environment>({}, { get: (_, name) => void names.add(String(name)) })
-    readConfig(env)
-    const chosen = ['HOST', 'PORT', 'ADMIN_PORT'] // of the image, and of a container of its own
-    const passed = Object.keys(services.tunnel.environment)
-    const silent = [...names].filter((name) => name === name.toUpperCase() && !passed.includes(name))
-    expect(silent.sort()).toEqual(chosen.sort())
   })
 })
 

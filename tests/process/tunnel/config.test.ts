@@ -3,7 +3,6 @@
 import { describe, expect, it } from 'vitest'
 import { deriveAdminToken } from '../../../tunnel/src/config/admin-token.ts'
 import { BadSettings, readConfig } from '../../../tunnel/src/config/config.ts'
-import { tunnelSettings } from '../../../tunnel/src/config/public-config.ts'
 import type { Environment } from '../../../tunnel/src/config/settings.ts'
 import { formatDsn, INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
@@ -117,7 +116,7 @@ describe('The configuration', () => {
 
 describe('The bound of a spool on NATS', () => {
   it('is shown as what its stream has, where nobody has set one', () => {
-    const { SPOOL_BYTES } = tunnelSettings(readConfig({ SPOOL_URL: 'nats://nats.example' }))
+    const { SPOOL_BYTES } = readConfig({ SPOOL_URL: 'nats://nats.example' }).shown
     expect(SPOOL_BYTES).toBe('as its stream has it, 5 GiB for a new one')
   })
 })
@@ -136,7 +135,7 @@ describe('A proxy on the way out', () => {
   it.each(['http://me:p@ss@proxy:3128', 'http://me:pass@proxy:3128'])(
     'is shown without its login, though that holds what it should not: %s',
     (given) => {
-      const { HTTPS_PROXY } = tunnelSettings(readConfig({ HTTPS_PROXY: given }))
+      const { HTTPS_PROXY } = readConfig({ HTTPS_PROXY: given }).shown
       expect(HTTPS_PROXY).toBe('http://…@proxy:3128')
     },
   )

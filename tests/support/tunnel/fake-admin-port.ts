@@ -49,6 +49,7 @@ const QUIET: Omit<ReplicaStatus, 'replica'> = {
   version: '0.0.0',
   since: 0,
   settings: {},
+  dsns: [],
   projects: [],
   inFlight: 0,
   limits: [],

@@ -1,7 +1,8 @@
 /** The settings that nginx, web and the tunnel share: what is taken, and in which words the rest is refused. */
 
 import { describe, expect, it } from 'vitest'
-import { type Environment, readSharedSettings } from '../../../tunnel/src/config/settings.ts'
+import type { Environment } from '../../../tunnel/src/config/settings.ts'
+import { readSharedSettings, SettingsReader } from '../../../tunnel/src/config/settings-reader.ts'
 
 describe('The shared settings', () => {
   it.each([{}, { TUNNEL_PATHS: '', DERIVED_PATHS: ' ', TRUSTED_PROXIES: '', MAX_ENVELOPE_BYTES: '' }])(
@@ -93,5 +94,5 @@ describe('The shared settings', () => {
 
 function read(env: Environment) {
   const problems: string[] = []
-  return { settings: readSharedSettings(env, problems), problems }
+  return { settings: readSharedSettings(new SettingsReader(env, problems)), problems }
 }

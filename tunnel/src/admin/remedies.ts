@@ -1,14 +1,15 @@
 /** The settings that would have let pass what did not, by why it did not, with the values they have. */
 
 import type { Config } from '../config/config.ts'
-import { sharedSettings, tunnelSettings, writeSetting } from '../config/public-config.ts'
+import type { SettingName } from '../config/settings.ts'
+import { NONE } from '../config/settings-reader.ts'
 import type { FilterReason, SettingInForce, SpoolEnd } from '../contract.ts'
 import type { Code } from '../rejections.ts'
 
-type Name = keyof ReturnType<typeof sharedSettings> | keyof ReturnType<typeof tunnelSettings>
-
 /** What is left out here no setting lets pass. `shed`: our own limits; Sentry's are set at Sentry. */
-const SETTINGS: { readonly [why in Code | FilterReason | 'shed' | SpoolEnd['end']]?: readonly Name[] } = {
+const SETTINGS: {
+  readonly [why in Code | FilterReason | 'shed' | SpoolEnd['end']]?: readonly SettingName[]
+} = {
   'header-too-large': ['HEADER_BYTES'],
   'headers-too-large': ['TOTAL_HEADER_BYTES'],
   'tunnel-busy': ['MEMORY_BYTES'],
@@ -30,11 +31,10 @@ const SETTINGS: { readonly [why in Code | FilterReason | 'shed' | SpoolEnd['end'
   'release-version': ['FILTER_RELEASES'],
 }
 
-export function findRemedies(config: Config): Record<string, SettingInForce[]> {
-  const values = { ...sharedSettings(config), ...tunnelSettings(config) }
+export function findRemedies({ shown }: Pick<Config, 'shown'>): Record<string, SettingInForce[]> {
   const remedies = Object.entries(SETTINGS).map(([why, names]) => [
     why,
-    names.map((name) => ({ name, value: writeSetting(values[name]) })),
+    names.map((name) => ({ name, value: shown[name] ?? NONE })),
   ])
   return Object.fromEntries(remedies)
 }

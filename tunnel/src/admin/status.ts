@@ -8,7 +8,6 @@ import type { Intake } from '../http/ingest.ts'
 import type { Throttle } from '../policy/throttle.ts'
 import type { Limits } from '../policy/upstream-limits.ts'
 import type { Projects } from '../projects.ts'
-import { describeNats } from '../spool/jetstream/nats-url.ts'
 import { describeSpool } from '../spool/status.ts'
 import type { Upstreams } from '../upstream/client.ts'
 
@@ -36,7 +35,8 @@ export async function describeStatus(parts: StatusParts): Promise<Status> {
     version,
     replica,
     since,
-    settings: showConfig(config),
+    settings: config.shown,
+    dsns: config.dsns.map(formatDsn),
     projects: projects.all.map(({ name }) => name),
     inFlight: intake.inFlight(),
     limits: limits.inForce(),
@@ -64,23 +64,4 @@ function warnings(throttle: Throttle): string[] {
   return [
     `Visitors come from ${address}, which no visitor from the internet has: a proxy in front of nginx hides theirs, so that limits by address hold for none and Sentry is told this one. Name the proxy's network in TRUSTED_PROXIES. Where your visitors are on this network themselves, all is well.`,
   ]
-}
-
-/** The settings in force, secrets left out: a DSN's key is public, the admin token is only told to be there. */
-export function showConfig({
-  adminToken,
-  dsns,
-  allowedOrigins,
-  upstream,
-  spool: { place, ...bounds },
-  ...plain
-}: Config): Record<string, unknown> {
-  return {
-    ...plain,
-    adminToken: adminToken === undefined ? 'none: the admin port is closed' : 'set',
-    dsns: dsns.map(formatDsn),
-    allowedOrigins: [...allowedOrigins],
-    spool: { place: 'nats' in place ? describeNats(place.nats) : place.file, ...bounds },
-    upstream: { ...upstream, proxies: upstream.proxies ? 'set' : 'none' },
-  }
 }

@@ -1,15 +1,15 @@
 /** The token that opens the admin port: known to the tunnel, to web and to scripts, since all derive it from one password. */
 
 import { scryptSync } from 'node:crypto'
-import { type Environment, readSecret } from './settings.ts'
+import type { SettingsReader } from './settings-reader.ts'
 
-/** One secret is enough: the token follows from the operator's password, unless it is set itself. */
-export function readAdminToken(env: Environment, problems: string[]): string | undefined {
-  const password = readSecret(env, 'OPERATOR_PASSWORD', problems)
-  return (
-    readSecret(env, 'ADMIN_TOKEN', problems) ??
-    (password === undefined ? undefined : deriveAdminToken(password))
-  )
+/** Reads the admin token, or derives it from the operator's password. */
+export function readAdminToken(settings: SettingsReader): string | undefined {
+  const password = settings.read('OPERATOR_PASSWORD')
+  const token = settings.read('ADMIN_TOKEN')
+  if (token !== undefined || password === undefined) return token
+  settings.shown.ADMIN_TOKEN = 'derived from OPERATOR_PASSWORD'
+  return deriveAdminToken(password)
 }
 
 let last: { password: string; token: string } | undefined

@@ -1,28 +1,24 @@
 /** Settings of the tunnel, read once from the environment, or a refusal to start that lists every problem. */
 
 import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { type Dsn, INBOX_DSN, parseDsn, readDsns } from '../envelope/dsn.ts'
+import { type Dsn, INBOX_DSN, parseDsn } from '../envelope/dsn.ts'
 import { DEFAULT_HEADER_LIMITS, type HeaderLimits } from '../envelope/reader.ts'
 import type { FilterSettings } from '../policy/filters.ts'
 import { compileGlobs } from '../policy/glob.ts'
 import type { ThrottleSettings } from '../policy/throttle.ts'
-import { type NatsAddress, parseNatsCredentials, parseNatsUrl } from '../spool/jetstream/nats-url.ts'
-import { LOG_LEVELS, type LogLevel } from '../telemetry/log.ts'
+import { type NatsAddress, parseNatsCredentials } from '../spool/jetstream/nats-url.ts'
+import type { LogLevel } from '../telemetry/log.ts'
 import type { ProxySettings, UpstreamSettings } from '../upstream/client.ts'
 import { readAdminToken } from './admin-token.ts'
+import type { SpoolPlace } from './parsers.ts'
+import type { Environment } from './settings.ts'
 import {
-  type Environment,
-  readChoice,
-  readInteger,
-  readNetworks,
-  readSecret,
+  NONE,
   readSharedSettings,
-  readSwitch,
-  readWords,
+  SettingsReader,
   type SharedSettings,
-  withoutLogin,
-} from './settings.ts'
+  type ShownSettings,
+} from './settings-reader.ts'
 
 export type Config = SharedSettings & {
   /** Where browsers' posts are taken. */
@@ -56,11 +52,13 @@ export type Config = SharedSettings & {
   /** Milliseconds that a body may take to arrive. */
   bodyMs: number
   logLevel: LogLevel
+  /** All of these as an operator writes them, without secrets. */
+  shown: ShownSettings
 }
 
 export type SpoolSettings = {
   /** A file of this machine, or a server that machines share. */
-  place: { file: string } | { nats: NatsAddress }
+  place: SpoolPlace
   /**
    * The most that may wait, in bytes; `undefined` for 5 GiB or half of the free disk, whichever is smaller, and on NATS for what the stream
    * says, 5 GiB when it is made.
@@ -80,70 +78,55 @@ export class BadSettings extends Error {
   }
 }
 
-const DEFAULT_SPOOL = '.culvert/spool.db'
-const MIB = 1024 * 1024
-const PORTS: [number, number] = [1, 65535]
-const RATES: [number, number] = [0, 1_000_000]
-const MILLISECONDS: [number, number] = [10, 600_000]
-const LOOPBACK = ['127.0.0.0/8', '::1']
-const FILTERS = ['browser-extensions', 'web-crawlers', 'localhost', 'health-checks'] as const
+const HOUR_MS = 60 * 60 * 1000
 
 /** Throws `BadSettings`. */
 export function readConfig(env: Environment): Config {
-  const problems: string[] = []
-  const integer = (name: string, kind: string, byDefault: number, range: [number, number]) =>
-    readInteger(env, name, kind, byDefault, range, problems)
-  const dsns = readDsns(readSecret(env, 'SENTRY_DSN', problems), problems)
+  const settings = new SettingsReader(env, [])
+  const dsns = settings.read('SENTRY_DSN')
   const forward = dsns.length > 0
-  const inboxed = readSwitch(env, 'INBOX', !forward, problems) || !forward
+  const host = settings.read('HOST')
   const config: Config = {
-    ...readSharedSettings(env, problems),
-    host: env.HOST || '127.0.0.1',
-    port: integer('PORT', 'port', 9090, PORTS),
-    adminHost: env.ADMIN_HOST || env.HOST || '127.0.0.1',
-    adminPort: integer('ADMIN_PORT', 'port', 9091, PORTS),
-    adminToken: readAdminToken(env, problems),
+    ...readSharedSettings(settings),
+    host,
+    port: settings.read('PORT'),
+    adminHost: settings.read('ADMIN_HOST', host) ?? host,
+    adminPort: settings.read('ADMIN_PORT'),
+    adminToken: readAdminToken(settings),
     dsns: forward ? dsns : [inboxDsn()],
     forward,
-    inboxFile: inboxed ? env.INBOX_FILE || '.culvert/inbox.db' : undefined,
-    spool: {
-      place: readSpoolPlace(readSecret(env, 'SPOOL_URL', problems), env.SPOOL_CREDENTIALS_FILE, problems),
-      bytes: env.SPOOL_BYTES ? integer('SPOOL_BYTES', 'number of bytes', MIB, [MIB, MIB * MIB]) : undefined,
-      ageMs: integer('SPOOL_HOURS', 'number of hours', 24, [1, 24 * 30]) * 60 * 60 * 1000,
-    },
-    edge: readNetworks(env, 'EDGE', LOOPBACK, problems),
-    allowedOrigins: readOrigins(env.ALLOWED_ORIGINS, problems),
-    filters: readFilters(env, problems),
+    inboxFile: readInboxFile(settings, forward),
+    spool: readSpool(settings),
+    edge: settings.read('EDGE'),
+    allowedOrigins: new Set(settings.read('ALLOWED_ORIGINS')),
+    filters: readFilters(settings),
     throttle: {
-      addressRate: integer('ADDRESS_RATE', 'number of envelopes a second', 200, RATES),
-      addressBurst: integer('ADDRESS_BURST', 'number of envelopes', 2_000, [1, 1_000_000]),
-      addressBytes: integer('ADDRESS_BYTES', 'number of bytes a second', 20_000_000, [0, 1_000_000_000]),
-      projectRate: integer('PROJECT_RATE', 'number of envelopes a second', 0, RATES),
-      projectBurst: integer('PROJECT_BURST', 'number of envelopes', 10_000, [1, 1_000_000]),
+      addressRate: settings.read('ADDRESS_RATE'),
+      addressBurst: settings.read('ADDRESS_BURST'),
+      addressBytes: settings.read('ADDRESS_BYTES'),
+      projectRate: settings.read('PROJECT_RATE'),
+      projectBurst: settings.read('PROJECT_BURST'),
     },
     upstream: {
-      connectMs: integer('UPSTREAM_CONNECT_MS', 'number of milliseconds', 1_000, MILLISECONDS),
-      answerMs: integer('UPSTREAM_ANSWER_MS', 'number of milliseconds', 10_000, MILLISECONDS),
-      lateMs: integer('UPSTREAM_LATE_MS', 'number of milliseconds', 2_000, MILLISECONDS),
-      connections: integer('UPSTREAM_CONNECTIONS', 'number of connections', 64, [1, 1_000]),
-      proxies: readProxies(env, problems),
+      connectMs: settings.read('UPSTREAM_CONNECT_MS'),
+      answerMs: settings.read('UPSTREAM_ANSWER_MS'),
+      lateMs: settings.read('UPSTREAM_LATE_MS'),
+      connections: settings.read('UPSTREAM_CONNECTIONS'),
+      proxies: readProxies(settings),
     },
     headers: {
       ...DEFAULT_HEADER_LIMITS,
-      headerBytes: integer('HEADER_BYTES', 'number of bytes', DEFAULT_HEADER_LIMITS.headerBytes, [1024, MIB]),
-      totalHeaderBytes: integer(
-        'TOTAL_HEADER_BYTES',
-        'number of bytes',
-        DEFAULT_HEADER_LIMITS.totalHeaderBytes,
-        [1024, 64 * MIB],
-      ),
+      headerBytes: settings.read('HEADER_BYTES'),
+      totalHeaderBytes: settings.read('TOTAL_HEADER_BYTES'),
     },
-    items: integer('MAX_ITEMS', 'number of items', 1_000, [1, 100_000]),
-    memoryBytes: integer('MEMORY_BYTES', 'number of bytes', 64 * MIB, [MIB, 4096 * MIB]),
-    bodyMs: integer('BODY_TIMEOUT_MS', 'number of milliseconds', 60_000, MILLISECONDS),
-    bodyDir: env.BODY_DIR || '.culvert/bodies',
-    logLevel: readChoice(env, 'LOG_LEVEL', LOG_LEVELS, 'info', problems),
+    items: settings.read('MAX_ITEMS'),
+    memoryBytes: settings.read('MEMORY_BYTES'),
+    bodyMs: settings.read('BODY_TIMEOUT_MS'),
+    bodyDir: settings.read('BODY_DIR'),
+    logLevel: settings.read('LOG_LEVEL'),
+    shown: settings.shown,
   }
+  const { problems } = settings
   if (clashes(config))
     problems.push(`ADMIN_PORT: "${config.adminPort}" is PORT already; write another one for the admin port`)
   if (problems.length > 0) throw new BadSettings(problems)
@@ -164,23 +147,28 @@ function inboxDsn(): Dsn {
   return dsn
 }
 
-function readSpoolPlace(
-  given: string | undefined,
-  credentialsFile: string | undefined,
-  problems: string[],
-): SpoolSettings['place'] {
-  const url = given?.trim()
-  if (!url) return { file: DEFAULT_SPOOL }
-  if (/^file:\/\/\/[^?#]+$/.test(url)) return { file: fileURLToPath(url) }
-  const nats = parseNatsUrl(url)
-  if (nats) {
-    const credentials = nats.credentials ?? readSpoolCredentials(credentialsFile, problems)
-    return { nats: { ...nats, credentials } }
+/** Returns the file of the inbox; without a DSN there is always an inbox. */
+function readInboxFile(settings: SettingsReader, forward: boolean): string | undefined {
+  const isOn = settings.read('INBOX', !forward) || !forward
+  const file = settings.read('INBOX_FILE')
+  settings.shown.INBOX = isOn ? 'on' : 'off'
+  if (!isOn) settings.shown.INBOX_FILE = NONE
+  return isOn ? file : undefined
+}
+
+function readSpool(settings: SettingsReader): SpoolSettings {
+  const place = settings.read('SPOOL_URL')
+  const credentialsFile = settings.read('SPOOL_CREDENTIALS_FILE')
+  const bytes = settings.read('SPOOL_BYTES')
+  if (bytes === undefined)
+    settings.shown.SPOOL_BYTES =
+      'nats' in place ? 'as its stream has it, 5 GiB for a new one' : '5 GiB or half of the free disk'
+  return { place: withCredentials(place), bytes, ageMs: settings.read('SPOOL_HOURS') * HOUR_MS }
+
+  function withCredentials(known: SpoolPlace): SpoolPlace {
+    if (!('nats' in known) || known.nats.credentials) return known
+    return { nats: { ...known.nats, credentials: readSpoolCredentials(credentialsFile, settings.problems) } }
   }
-  problems.push(
-    `SPOOL_URL: "${url.replace(/[^/@]*@/g, '…@')}" is not a spool; write file:///spool/spool.db with the path of the file, or nats://user:password@host:4222, several hosts separated by commas (tls:// for TLS)`,
-  )
-  return { file: DEFAULT_SPOOL }
 }
 
 /** Reads the credentials that SPOOL_URL leaves out. A missing file means none: compose names it also where nothing has generated it. */
@@ -198,41 +186,24 @@ function readSpoolCredentials(file: string | undefined, problems: string[]): Nat
   }
 }
 
-function readOrigins(given: string | undefined, problems: string[]): Set<string> {
-  const origins = (given ?? '').split(/[\s,]+/).filter(Boolean)
-  for (const origin of origins)
-    if (
-      origin !== 'null' &&
-      (/^http:.*:80$|^https:.*:443$/.test(origin) ||
-        !/^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/.test(origin))
-    )
-      problems.push(
-        `ALLOWED_ORIGINS: "${origin}" is not an origin; write https://other.example as browsers do, without a path and without the scheme's own port, several separated by spaces or commas`,
-      )
-  return new Set(origins)
-}
-
-function readFilters(env: Environment, problems: string[]): FilterSettings {
-  const on = readWords(env, 'FILTERS', FILTERS, problems)
+function readFilters(settings: SettingsReader): FilterSettings {
+  const on = settings.read('FILTERS')
   return {
-    nextNoise: readSwitch(env, 'DROP_NEXT_NOISE', true, problems),
+    nextNoise: settings.read('DROP_NEXT_NOISE'),
     browserExtensions: on.includes('browser-extensions'),
     webCrawlers: on.includes('web-crawlers'),
     localhost: on.includes('localhost'),
     healthChecks: on.includes('health-checks'),
-    errorMessages: readGlobs(env, 'FILTER_ERROR_MESSAGES', problems),
-    releases: readGlobs(env, 'FILTER_RELEASES', problems),
+    errorMessages: readGlobs(settings, 'FILTER_ERROR_MESSAGES'),
+    releases: readGlobs(settings, 'FILTER_RELEASES'),
   }
 }
 
-/** One glob a line, or separated by `|` (a message may hold spaces and commas). */
-function readGlobs(env: Environment, name: string, problems: string[]): string[] {
-  const globs = (env[name] ?? '')
-    .split(/[\n|]/)
-    .map((glob) => glob.trim())
-    .filter(Boolean)
+function readGlobs(settings: SettingsReader, name: 'FILTER_ERROR_MESSAGES' | 'FILTER_RELEASES'): string[] {
+  const globs = settings.read(name)
   for (const glob of globs)
-    if (!compiles(glob)) problems.push(`${name}: "${glob}" is not a glob; write one like *ChunkLoadError*`)
+    if (!compiles(glob))
+      settings.problems.push(`${name}: "${glob}" is not a glob; write one like *ChunkLoadError*`)
   return globs
 }
 
@@ -244,19 +215,9 @@ function compiles(glob: string): boolean {
   }
 }
 
-/** The usual variables, in either case; `host:port` without a scheme is taken for http. */
-function readProxies(env: Environment, problems: string[]): ProxySettings | undefined {
-  const httpProxy = readProxy(env, 'HTTP_PROXY', problems)
-  const httpsProxy = readProxy(env, 'HTTPS_PROXY', problems)
-  if (!httpProxy && !httpsProxy) return undefined
-  return { httpProxy, httpsProxy, noProxy: env.no_proxy ?? env.NO_PROXY }
-}
-
-function readProxy(env: Environment, name: string, problems: string[]): string | undefined {
-  const given = (env[name.toLowerCase()] ?? env[name])?.trim()
-  if (!given) return undefined
-  const url = /^[^/]+:\d+$/.test(given) && !given.includes('://') ? `http://${given}` : given
-  if (URL.canParse(url) && /^https?:\/\/[^/]+\/?$/i.test(url)) return url
-  problems.push(`${name}: "${withoutLogin(given)}" is not a proxy; write it like http://proxy.example:3128`)
-  return undefined
+function readProxies(settings: SettingsReader): ProxySettings | undefined {
+  const httpProxy = settings.read('HTTP_PROXY')
+  const httpsProxy = settings.read('HTTPS_PROXY')
+  const noProxy = settings.read('NO_PROXY')
+  return httpProxy || httpsProxy ? { httpProxy, httpsProxy, noProxy } : undefined
 }

@@ -1,164 +1,407 @@
-/** The settings that nginx, web and the tunnel share, read and refused in the same words by all three. */
+/**
+ * Table of all settings. Parsing, `npm run config`, the hints for misspelt names, the settings of `/status` and
+ * `docs/configuration.md` derive from it.
+ */
 
-import { readFileSync } from 'node:fs'
-import { isIP } from 'node:net'
+import * as is from './parsers.ts'
 
-/** A process environment: what `process.env` is, handed in. */
+/** Process environment. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-export type SharedSettings = {
-  /** Paths that browsers post to, the one handed to new pages first. Each begins with `/` and ends without one. */
-  tunnelPaths: string[]
-  /** Whether the path that v11 SDKs derive from a DSN is answered too. */
-  derivedPaths: boolean
-  /** Networks whose `X-Forwarded-For` nginx believes, as CIDRs or single addresses. */
-  trustedProxies: string[]
-  /** The largest envelope taken, in bytes, on the wire and unpacked alike. */
-  maxEnvelopeBytes: number
+/** Process that reads a setting: `compose` is Docker Compose (and `npm start`), `build` the build of the images. */
+export type Process = 'nginx' | 'tunnel' | 'web' | 'compose' | 'build'
+
+type Options = {
+  /** Default as the documentation states it, where it depends on other settings. */
+  defaultText?: string
+  /** Not shown anywhere. */
+  secret?: true
+  /** `NAME_FILE` may name a file that holds the value. */
+  hasFile?: true
+  /** A variable that other programs read too, in upper or lower case. */
+  isProxy?: true
 }
 
-const DEFAULT_TUNNEL_PATH = '/monitoring'
-const DEFAULT_MAX_ENVELOPE_BYTES = 100 * 1024 * 1024 // 100 MiB
-const MIN_ENVELOPE_BYTES = 1024
-const MAX_ENVELOPE_BYTES = 1024 * 1024 * 1024 // 1 GiB
+type Row<T, D> = is.Kind<T> & Options & { default: D; help: string }
 
-/** What web serves itself; a tunnel path must be none of these, nor below one. `scripts/render-nginx.awk` holds the same list. */
-const WEB_PATH = /^\/(_next|console|healthz|lab)(\/|$)/
+export type Setting<T = unknown, D = unknown> = Row<T, D> & {
+  section: string
+  readBy: readonly Process[]
+}
 
-/**
- * Reads the shared settings. Each problem found is appended to `problems` as `NAME: "value" what is wrong; what to write`,
- * and a default takes its place, so that one start lists every problem.
- */
-export function readSharedSettings(env: Environment, problems: string[]): SharedSettings {
-  return {
-    tunnelPaths: readTunnelPaths(env, problems),
-    derivedPaths: readSwitch(env, 'DERIVED_PATHS', false, problems),
-    trustedProxies: readNetworks(env, 'TRUSTED_PROXIES', [], problems),
-    maxEnvelopeBytes: readInteger(
-      env,
-      'MAX_ENVELOPE_BYTES',
-      'number of bytes',
-      DEFAULT_MAX_ENVELOPE_BYTES,
-      [MIN_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES],
-      problems,
+/** Declares a setting by its kind of value, its default and one line of help in Markdown. */
+function setting<T, D extends T | undefined>(
+  kind: is.Kind<T>,
+  byDefault: D,
+  help: string,
+  options: Options = {},
+): Row<T, D> {
+  return { ...kind, ...options, default: byDefault, help }
+}
+
+type Section<Rows> = { [Name in keyof Rows]: Rows[Name] & { section: string; readBy: readonly Process[] } }
+
+/** Declares settings that the same processes read. */
+function section<Rows extends Record<string, Row<unknown, unknown>>>(
+  title: string,
+  readBy: readonly Process[],
+  rows: Rows,
+): Section<Rows> {
+  const entries = Object.entries(rows).map(([name, row]) => [name, { ...row, section: title, readBy }])
+  return Object.fromEntries(entries) as Section<Rows> // the same names
+}
+
+const KIB = 1024
+const MIB = 1024 * KIB
+const GIB = 1024 * MIB
+const MILLION = 1_000_000
+const LOOPBACK = ['127.0.0.0/8', '::1']
+
+const SECRET = { secret: true, hasFile: true } as const
+const port = is.integer('port', 1, 65535)
+const milliseconds = is.integer('number of milliseconds', 10, 600_000)
+const rate = is.integer('number of envelopes a second', 0, MILLION)
+const burst = is.integer('number of envelopes', 1, MILLION)
+const bytes = (min: number, max: number) => is.integer('number of bytes', min, max)
+
+/** Titles, in the order of `npm run config` and `docs/configuration.md`. */
+const PROJECTS = 'Projects and paths'
+const CONSOLE = 'Console and pages'
+const REPORTS = 'Error reports of the site itself'
+const FILTERS = 'Origins and filters'
+const LIMITS = 'Limits'
+const STORAGE = 'Spool and inbox'
+const UPSTREAM = 'Connections to Sentry'
+const COMPOSE = 'Ports and images of the containers'
+const BUILD = 'Build of the images'
+const PROCESSES = 'Processes'
+
+export const SETTINGS = {
+  ...section(PROJECTS, ['nginx', 'tunnel', 'web'], {
+    SENTRY_DSN: setting(
+      is.dsns,
+      [],
+      'DSNs of the Sentry projects, separated by spaces or commas. Browsers get the first one. Without a DSN Culvert keeps envelopes in the inbox.',
+      { defaultText: 'none: inbox mode', hasFile: true },
     ),
-  }
+    TUNNEL_PATHS: setting(
+      is.tunnelPaths,
+      ['/monitoring'],
+      'Paths that accept envelopes, separated by `|`. Browsers get the first one; the others stay available.',
+    ),
+    DERIVED_PATHS: setting(
+      is.onOff,
+      false,
+      'Also accepts envelopes on the path that v11 SDKs derive from the DSN with `tunnel: true`.',
+    ),
+    TRUSTED_PROXIES: setting(
+      is.networks,
+      [],
+      'Networks of the proxies in front of nginx whose `X-Forwarded-For` is trusted. Behind a CDN that is not listed, all visitors share one rate limit.',
+    ),
+    MAX_ENVELOPE_BYTES: setting(
+      bytes(KIB, GIB),
+      100 * MIB,
+      'Size of the largest envelope, compressed and unpacked.',
+    ),
+  }),
+  ...section(CONSOLE, ['tunnel', 'web', 'compose'], {
+    OPERATOR_PASSWORD: setting(
+      is.text,
+      undefined,
+      'Password of the console: 12 characters or more, or a hash printed by `npm run hash-password`. The token of the admin port is derived from it (scrypt).',
+      { ...SECRET, defaultText: 'generated by `npm start`; else none: no console' },
+    ),
+  }),
+  ...section(CONSOLE, ['tunnel', 'web'], {
+    ADMIN_TOKEN: setting(is.text, undefined, 'Token of the admin port.', {
+      ...SECRET,
+      defaultText: 'derived from `OPERATOR_PASSWORD`',
+    }),
+  }),
+  ...section(CONSOLE, ['web'], {
+    LAB: setting(
+      is.onOff,
+      true,
+      'Opens the error lab at `/lab`, where any visitor can trigger test errors.',
+      {
+        defaultText: '`on` without `SENTRY_DSN`',
+      },
+    ),
+    PRIVACY_SIGNAL: setting(
+      is.oneOf('off', 'errors', 'mark'),
+      'errors',
+      'Reports about visitors whose browser sends `Sec-GPC`: none (`off`), errors without replays and traces (`errors`), or all, with a tag (`mark`).',
+    ),
+  }),
+  ...section(REPORTS, ['web'], {
+    SENTRY_ENVIRONMENT: setting(
+      // docs.sentry.io/concepts/key-terms/environments
+      is.textWhere(
+        (name) => /^(?!None$)[^\s/]{1,64}$/.test(name),
+        'is not an environment; write up to 64 characters without spaces and slashes, other than None',
+      ),
+      'production',
+      'Environment of the reports of browsers and of the server.',
+    ),
+    SENTRY_SAMPLE_RATE: setting(is.share, 1, 'Share of errors that are sent.'),
+    // Unset is not 0: with 0 the browser tells the servers that it calls to drop the trace too, unset leaves the decision to them.
+    SENTRY_TRACES_SAMPLE_RATE: setting(is.share, undefined, 'Share of page loads that are traced.', {
+      defaultText: 'none: no traces',
+    }),
+    SENTRY_REPLAYS_SESSION_SAMPLE_RATE: setting(
+      is.share,
+      0,
+      'Share of visits that are recorded from the start.',
+    ),
+    SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE: setting(
+      is.share,
+      0,
+      'Share of visits with an error whose last minute is recorded.',
+    ),
+    SENTRY_FEEDBACK: setting(is.onOff, false, 'Shows visitors a feedback button.'),
+    SENTRY_LOGS: setting(is.onOff, false, "Sends the lines of the browser's console as logs."),
+    SENTRY_METRICS: setting(is.onOff, false, 'Sends metrics.'),
+    SENTRY_TRACEPARENT: setting(
+      is.onOff,
+      false,
+      "Sends the W3C's `traceparent` beside Sentry's trace headers.",
+    ),
+  }),
+  ...section(REPORTS, ['web', 'build'], {
+    SENTRY_RELEASE: setting(
+      // docs.sentry.io/product/releases/naming-releases
+      is.textWhere(
+        (name) => /^(?!\.{1,2}$)[^\n\t/\\]{1,200}$/.test(name),
+        'is not a release; write up to 200 characters without slashes, tabs and line breaks, other than . and ..',
+      ),
+      undefined,
+      'Release of the reports of browsers and of the server, and of the uploaded source maps.',
+    ),
+  }),
+  ...section(FILTERS, ['tunnel'], {
+    ALLOWED_ORIGINS: setting(
+      is.origins,
+      [],
+      'Other origins whose pages may post envelopes, like `https://shop.example`, separated by spaces or commas.',
+    ),
+    DROP_NEXT_NOISE: setting(
+      is.onOff,
+      true,
+      "Drops Next.js's not-found and incomplete transactions and its redirect signals.",
+    ),
+    FILTERS: setting(
+      is.someOf('browser-extensions', 'web-crawlers', 'localhost', 'health-checks'),
+      [],
+      "Sentry's inbound filters that the tunnel applies, separated by spaces or commas.",
+    ),
+    FILTER_ERROR_MESSAGES: setting(
+      is.lines,
+      [],
+      'Globs of error messages to drop, separated by `|` or newlines.',
+    ),
+    FILTER_RELEASES: setting(is.lines, [], 'Globs of releases to drop, separated by `|` or newlines.'),
+  }),
+  ...section(LIMITS, ['nginx', 'tunnel'], {
+    ADDRESS_RATE: setting(
+      rate,
+      200,
+      'Envelopes that a tunnel accepts from one client address (IPv6: one /64). nginx accepts four times as many, and 20 concurrent requests. 0: no limit.',
+    ),
+    ADDRESS_BURST: setting(
+      burst,
+      2000,
+      'Envelopes from one client address that may exceed the rate at once.',
+    ),
+  }),
+  ...section(LIMITS, ['tunnel'], {
+    ADDRESS_BYTES: setting(
+      is.integer('number of bytes a second', 0, 1000 * MILLION),
+      20 * MILLION,
+      'Bytes that a tunnel accepts from one client address. 0: no limit.',
+    ),
+    PROJECT_RATE: setting(rate, 0, 'Envelopes that a tunnel accepts for one project. 0: no limit.'),
+    PROJECT_BURST: setting(burst, 10_000, 'Envelopes for one project that may exceed the rate at once.'),
+    HEADER_BYTES: setting(bytes(KIB, MIB), 64 * KIB, 'Size of the longest header line of an envelope.'),
+    TOTAL_HEADER_BYTES: setting(
+      bytes(KIB, 64 * MIB),
+      MIB,
+      'Size of all header lines of an envelope together.',
+    ),
+    MAX_ITEMS: setting(is.integer('number of items', 1, 100_000), 1000, 'Items of one envelope.'),
+    MEMORY_BYTES: setting(
+      bytes(MIB, 4 * GIB),
+      64 * MIB,
+      'Memory for request bodies, all together. Bodies on their way to the spool may hold 8 MiB more.',
+    ),
+    BODY_TIMEOUT_MS: setting(milliseconds, 60_000, 'Time until the whole body has to arrive.'),
+  }),
+  ...section(STORAGE, ['tunnel'], {
+    SPOOL_URL: setting(
+      is.spoolPlace,
+      { file: '.culvert/spool.db' },
+      'Spool: a SQLite file like `file:///spool/spool.db`, which replicas on one machine share, or NATS JetStream like `nats://nats:4222`, for several machines.',
+      { hasFile: true },
+    ),
+    SPOOL_BYTES: setting(
+      bytes(MIB, MIB * MIB),
+      undefined,
+      "Disk space for spool entries, headers included. SQLite's log adds 64 MiB as a rule, and up to 300 MB under heavy load. When the spool is full, less important entries are discarded; if none are left, the answer is 503.",
+      { defaultText: '5 GiB or half of the free disk; on NATS the size of the stream' },
+    ),
+    SPOOL_HOURS: setting(
+      is.integer('number of hours', 1, 24 * 30),
+      24,
+      'Time until a spool entry expires. Sentry is told in a client report.',
+    ),
+    INBOX: setting(is.onOff, true, 'Keeps envelopes in the inbox, in addition to forwarding them.', {
+      defaultText: '`on` without `SENTRY_DSN`',
+    }),
+    INBOX_FILE: setting(
+      is.text,
+      '.culvert/inbox.db',
+      'SQLite file of the inbox. It holds the newest 10,000 envelopes, up to 256 MiB, for 7 days; one client address may use a twentieth of that.',
+    ),
+    BODY_DIR: setting(
+      is.text,
+      '.culvert/bodies',
+      'Folder on a disk for bodies that are too large for memory.',
+    ),
+  }),
+  ...section(UPSTREAM, ['tunnel'], {
+    UPSTREAM_CONNECT_MS: setting(milliseconds, 1000, 'Time to connect to Sentry.'),
+    UPSTREAM_ANSWER_MS: setting(milliseconds, 10_000, "Time until Sentry's response has to arrive."),
+    UPSTREAM_LATE_MS: setting(
+      milliseconds,
+      2000,
+      'A later response counts as slow. When over half of the responses are slow, the circuit breaker opens.',
+    ),
+    UPSTREAM_CONNECTIONS: setting(
+      is.integer('number of connections', 1, 1000),
+      64,
+      'Connections to one upstream.',
+    ),
+    HTTPS_PROXY: setting(
+      is.proxy,
+      undefined,
+      'Proxy for `https` upstreams, like `http://proxy.example:3128`.',
+      {
+        isProxy: true,
+      },
+    ),
+    HTTP_PROXY: setting(is.proxy, undefined, 'Proxy for `http` upstreams.', { isProxy: true }),
+    NO_PROXY: setting(is.text, undefined, 'Hosts that are reached without a proxy.', { isProxy: true }),
+    NODE_EXTRA_CA_CERTS: setting(
+      is.text,
+      undefined,
+      'File with additional certificate authorities, read by Node.js. A container needs the file mounted.',
+    ),
+    LOG_LEVEL: setting(
+      is.oneOf('debug', 'info', 'warn', 'error'),
+      'info',
+      'Lowest level that is logged. `PUT /log-level?level=` on the admin port changes it at run time.',
+    ),
+  }),
+  ...section(COMPOSE, ['compose'], {
+    HTTP_HOST: setting(
+      is.text,
+      '127.0.0.1',
+      'Address at which the site is published. `npm start` reads it too.',
+    ),
+    HTTP_PORT: setting(port, 8080, 'Port at which the site is published. `npm start` reads it too.'),
+    INGEST_SUBNET: setting(
+      is.networks,
+      ['10.203.113.0/24'],
+      'Subnet of the network `ingest`, which only nginx and the tunnels join. The tunnels trust client addresses from it (`EDGE`). A second stack on one engine needs another subnet.',
+    ),
+    TLS_FOLDER: setting(
+      is.text,
+      undefined,
+      'Folder with `fullchain.pem` and `privkey.pem`, with `deploy/tls.yml`.',
+    ),
+    HTTPS_PORT: setting(port, 8443, 'Port of HTTPS, with `deploy/tls.yml`.'),
+    HTTP_PORT_2: setting(port, 8082, 'Port of the second nginx, with `deploy/two-nginx.yml`.'),
+    NGINX_IMAGE: setting(is.text, 'nginx:1.30', 'Image of nginx.'),
+    NATS_IMAGE: setting(is.text, 'nats:2', 'Image of NATS, with the profile `cluster`.'),
+    PROMETHEUS_IMAGE: setting(
+      is.text,
+      'prom/prometheus:v3.5.0',
+      'Image of Prometheus, with the profile `metrics`.',
+    ),
+    GRAFANA_IMAGE: setting(
+      is.text,
+      'grafana/grafana:12.1.0',
+      'Image of Grafana, with the profile `metrics`.',
+    ),
+    GRAFANA_PORT: setting(port, 3001, 'Port of Grafana on 127.0.0.1.'),
+  }),
+  ...section(BUILD, ['build'], {
+    NODE_IMAGE: setting(is.text, 'node:24-slim', 'Base image of tunnel and web.'),
+    REVISION: setting(is.text, undefined, "Revision in the images' labels."),
+    SENTRY_AUTH_TOKEN: setting(is.text, undefined, 'Token for the upload of source maps.', { secret: true }),
+    SENTRY_ORG: setting(is.text, undefined, 'Organisation for the upload of source maps.'),
+    SENTRY_PROJECT: setting(is.text, undefined, 'Project for the upload of source maps.'),
+    SENTRY_URL: setting(is.text, undefined, 'URL of a self-hosted Sentry for the upload of source maps.'),
+  }),
+  ...section(PROCESSES, ['tunnel'], {
+    HOST: setting(is.text, '127.0.0.1', 'Address on which the tunnel listens. Web reads `HOSTNAME`.'),
+  }),
+  ...section(PROCESSES, ['tunnel', 'web'], {
+    PORT: setting(port, 9090, 'Port on which the process listens.', { defaultText: '9090; web: 3000' }),
+  }),
+  ...section(PROCESSES, ['tunnel'], {
+    ADMIN_HOST: setting(
+      is.text,
+      undefined,
+      'Address on which the admin port listens. A name means the address of this machine that it resolves to.',
+      { defaultText: '`HOST`' },
+    ),
+    ADMIN_PORT: setting(port, 9091, 'Admin port of the tunnel.'),
+    EDGE: setting(
+      is.networks,
+      LOOPBACK,
+      'Networks of the peers of the tunnel (nginx) whose `X-Forwarded-For` is trusted.',
+    ),
+    SPOOL_CREDENTIALS_FILE: setting(
+      is.text,
+      undefined,
+      'File with `user:password` for the NATS server, where `SPOOL_URL` has none.',
+    ),
+  }),
+  ...section(PROCESSES, ['web'], {
+    TUNNEL_ADMIN: setting(
+      is.listOf(
+        (authority) => /^([\w.-]+|\[[\da-f:]+\]):\d{1,5}$/i.test(authority),
+        'is not a host with a port; write one like tunnel-admin:9091, several separated by commas or spaces',
+      ),
+      [],
+      'Admin ports of the tunnels as `host:port`. A name means all its addresses.',
+      { defaultText: 'none: no receipts for visitors, an empty console' },
+    ),
+    TUNNEL_ORIGIN: setting(
+      is.textWhere(
+        (origin) => URL.canParse(origin) && /^https?:\/\/[^/?#@]+$/.test(origin),
+        "is not an origin; write that of nginx's inner listener, like http://nginx:8081",
+      ),
+      undefined,
+      "Origin of nginx's inner listener, to which web's server posts its reports.",
+      { defaultText: 'none: the server reports nothing' },
+    ),
+  }),
 }
 
-function readTunnelPaths(env: Environment, problems: string[]): string[] {
-  const given = env.TUNNEL_PATHS?.trim()
-  if (!given) return [DEFAULT_TUNNEL_PATH]
-  const paths = given.split('|')
-  for (const path of paths) {
-    if (!/^\/[A-Za-z0-9_-]+(\/[A-Za-z0-9_-]+)*$/.test(path))
-      problems.push(
-        `TUNNEL_PATHS: "${path}" is not a path; write one like /monitoring (letters, digits, - and _ between slashes), several separated by |`,
-      )
-    else if (WEB_PATH.test(path))
-      problems.push(
-        `TUNNEL_PATHS: "${path}" is served by the web app; choose one outside /_next, /console, /healthz and /lab`,
-      )
-  }
-  return [...new Set(paths)]
+export type SettingName = keyof typeof SETTINGS
+
+/** Returns the row of a setting, without its types. */
+export function rowOf(name: SettingName): Setting {
+  return SETTINGS[name]
 }
 
-/** Reads `on` or `off`. */
-export function readSwitch(env: Environment, name: string, byDefault: boolean, problems: string[]): boolean {
-  const given = env[name]?.trim()
-  if (!given) return byDefault
-  if (given !== 'on' && given !== 'off')
-    problems.push(`${name}: "${given}" is neither on nor off; write one of the two`)
-  return given === 'on'
-}
+/** Parsed value of a setting, or its default. */
+export type SettingValue<Name extends SettingName> =
+  (typeof SETTINGS)[Name] extends Row<infer T, infer D> ? (undefined extends D ? T | undefined : T) : never
 
-/** Reads CIDRs and single addresses, separated by commas or white space. */
-export function readNetworks(
-  env: Environment,
-  name: string,
-  byDefault: string[],
-  problems: string[],
-): string[] {
-  const given = env[name]?.trim()
-  if (!given) return byDefault
-  const networks = given.split(/[\s,]+/).filter(Boolean)
-  for (const network of networks)
-    if (!isNetwork(network))
-      problems.push(
-        `${name}: "${network}" is not a network; write addresses or CIDRs like 10.0.0.0/8, separated by commas or spaces`,
-      )
-  return networks
-}
+export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[]
 
-function isNetwork(text: string): boolean {
-  const [address = '', bits, ...rest] = text.split('/')
-  const family = isIP(address)
-  if (family === 0 || address.includes('%') || rest.length > 0) return false
-  return bits === undefined || (/^(0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
-}
-
-/** Reads a whole number within `[min, max]`; `kind` names it in the refusal ("port", "number of bytes"). */
-export function readInteger(
-  env: Environment,
-  name: string,
-  kind: string,
-  byDefault: number,
-  [min, max]: [number, number],
-  problems: string[],
-): number {
-  const given = env[name]?.trim()
-  if (!given) return byDefault
-  const value = Number(given)
-  if (/^(0|[1-9]\d{0,15})$/.test(given) && value >= min && value <= max) return value
-  problems.push(`${name}: "${given}" is not a ${kind}; write a whole number from ${min} to ${max}`)
-  return byDefault
-}
-
-/** Reads words from a closed set, separated by commas or white space. */
-export function readWords<Word extends string>(
-  env: Environment,
-  name: string,
-  known: readonly Word[],
-  problems: string[],
-): Word[] {
-  const given = (env[name] ?? '').split(/[\s,]+/).filter(Boolean)
-  return given.flatMap((word) => {
-    const match = known.find((candidate) => candidate === word)
-    if (!match) problems.push(`${name}: "${word}" is not known; write some of ${known.join(', ')}`)
-    return match ? [match] : []
-  })
-}
-
-/** Reads one of a closed set of words. */
-export function readChoice<Word extends string>(
-  env: Environment,
-  name: string,
-  known: readonly Word[],
-  byDefault: Word,
-  problems: string[],
-): Word {
-  const given = env[name]?.trim()
-  if (!given) return byDefault
-  const match = known.find((candidate) => candidate === given)
-  if (!match) problems.push(`${name}: "${given}" is not known; write one of ${known.join(', ')}`)
-  return match ?? byDefault
-}
-
-/** A secret from its variable, or from the file that `NAME_FILE` names, as Docker's secrets are handed over. */
-export function readSecret(env: Environment, name: string, problems: string[]): string | undefined {
-  const file = env[`${name}_FILE`]
-  if (env[name] && file) problems.push(`${name}: it is set twice; write either ${name} or ${name}_FILE`)
-  if (env[name] || !file) return env[name] || undefined
-  try {
-    return readFileSync(file, 'utf8').trim() || undefined
-  } catch {
-    problems.push(
-      `${name}_FILE: "${file}" cannot be read; write the path of a file that this process may read`,
-    )
-    return undefined
-  }
-}
-
-/** Up to the last `@`: a password may hold what it should not. */
-export function withoutLogin(url: string): string {
-  return url.replace(/^([a-z]+:\/\/)?.*@/is, '$1…@')
-}
+/** Names of the settings in the last section, which the images, Compose and `npm start` set themselves. */
+export const CHOSEN_NAMES = SETTING_NAMES.filter((name) => SETTINGS[name].section === PROCESSES)

@@ -5,8 +5,6 @@ import type { BrowserSettings } from './browser-config.ts'
 /** Nothing is reported, or errors alone are, or all of it is and says that they asked. */
 export type PrivacySignal = 'off' | 'errors' | 'mark'
 
-export const PRIVACY_SIGNALS: readonly PrivacySignal[] = ['off', 'errors', 'mark']
-
 /** The tag of a report that says that its visitor asked. */
 export const PRIVACY_TAG = { gpc: true }
 

@@ -111,9 +111,9 @@ function sharesOf({ spools }: Snapshot, name: string): SpoolShare[] {
 
 /** As replicas have them, without secrets. */
 function dsnsOf({ replicas }: Snapshot): { dsn: string; project: string }[] {
-  const all = new Set(replicas.flatMap(({ status }) => status?.settings.dsns ?? []))
+  const all = new Set(replicas.flatMap(({ status }) => status?.dsns ?? []))
   return [...all].flatMap((text) => {
-    const parsed = typeof text === 'string' ? parseDsn(text) : undefined
+    const parsed = parseDsn(text)
     if (!parsed) return []
     const { host, port, projectId } = parsed
     return [{ dsn: formatDsn(parsed), project: `${host}${port && `:${port}`}/${projectId}` }]

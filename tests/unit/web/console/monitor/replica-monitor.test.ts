@@ -6,7 +6,7 @@ import { rateNow } from '../../../../../web/features/console/monitor/rates.ts'
 import { createWatch } from '../../../../../web/features/console/monitor/replica-monitor.ts'
 
 const statusOf = (replica: string): ReplicaStatus => ({
-  ...{ version: '0.0.0', replica, since: 0, settings: {}, projects: [], inFlight: 0, limits: [] },
+  ...{ version: '0.0.0', replica, since: 0, settings: {}, dsns: [], projects: [], inFlight: 0, limits: [] },
   ...{ upstreams: [], addresses: 0, warnings: [] },
 })
 

@@ -22,7 +22,8 @@ async function lookAt(projects: number) {
   )
   const statusOf = (replica: string): ReplicaStatus => ({
     ...{ version: '0.0.0', replica, since: 0, projects: names, inFlight: 0, addresses: 0, warnings: [] },
-    settings: { dsns: names.map((name) => `https://key@${name}`) },
+    settings: {},
+    dsns: names.map((name) => `https://key@${name}`),
     limits: lanes.map((lane, n) => ({ ...lane, until: lanes.length - n })),
     upstreams: names.map((name) => ({
       origin: `https://${name.split('/')[0]}`,

@@ -1,0 +1,133 @@
+/** The table of settings agrees with the processes, the compose files, the Kubernetes manifests and the documentation. */
+
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { sharedSources } from '../../../scripts/build-web.ts'
+import { configurationPage } from '../../../scripts/configuration-page.ts'
+import { readConfig } from '../../../tunnel/src/config/config.ts'
+import {
+  CHOSEN_NAMES,
+  type Environment,
+  type Process,
+  rowOf,
+  SETTING_NAMES,
+} from '../../../tunnel/src/config/settings.ts'
+import { formatSetting } from '../../../tunnel/src/config/settings-reader.ts'
+import { DEFAULT_HEADER_LIMITS } from '../../../tunnel/src/envelope/reader.ts'
+import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
+import { configOf, containersOf, readManifests, workloadsOf } from '../../support/kubernetes/manifests.ts'
+import { ROOT } from '../../support/node.ts'
+
+const read = (file: string) => readFileSync(resolve(ROOT, file), 'utf8')
+
+/** Variables that a process reads by the table, those of secret files included. */
+function namesFor(process: Process): string[] {
+  return SETTING_NAMES.filter((name) => rowOf(name).readBy.includes(process)).flatMap((name) =>
+    rowOf(name).hasFile ? [name, `${name}_FILE`] : [name],
+  )
+}
+
+/** Values that Compose and Kubernetes set for nginx's template, and for programs of others. */
+const INTERNAL = new Set(
+  'LISTEN INNER_LISTEN TUNNELS WEB RESOLVER IDLE_AT_LEAST NGINX_TEMP ACCESS_LOG HOSTNAME NATS_USER NATS_PASSWORD'.split(
+    ' ',
+  ),
+)
+
+describe('The table of settings', () => {
+  it.each<[Process, (env: Environment) => void]>([
+    ['tunnel', (env) => void readConfig(env)],
+    ['web', (env) => void readWebConfig(env, [])],
+  ])('names every variable that the %s reads, and no other', (process, readAll) => {
+    const names = new Set<string>()
+    readAll(new Proxy<Environment>({}, { get: (_, name) => void names.add(String(name)) }))
+    const upper = [...names].filter((name) => name === name.toUpperCase())
+    const byNode = process === 'tunnel' ? ['NODE_EXTRA_CA_CERTS'] : []
+    expect([...upper, ...byNode].sort()).toEqual(namesFor(process).sort())
+    const lower = [...names].filter((name) => name !== name.toUpperCase()).map((name) => name.toUpperCase())
+    expect(
+      lower.filter((name) => !SETTING_NAMES.some((known) => known === name && rowOf(known).isProxy)),
+    ).toEqual([])
+  })
+
+  it('has the defaults of the envelope reader', () => {
+    expect(readConfig({}).headers).toEqual(DEFAULT_HEADER_LIMITS)
+  })
+
+  it('is what docs/configuration.md says; npm run config -- --docs writes it', () => {
+    expect(read('docs/configuration.md')).toBe(configurationPage())
+  })
+})
+
+describe('The compose files', () => {
+  const { services, secrets } = parse(read('docker-compose.yml'), { merge: true })
+
+  // Set by the images, each in a container of its own; the file of NODE_EXTRA_CA_CERTS would have to be mounted.
+  it.each<[Process, string[]]>([
+    ['nginx', []],
+    ['tunnel', ['HOST', 'PORT', 'ADMIN_PORT', 'NODE_EXTRA_CA_CERTS']],
+    ['web', ['PORT']],
+  ])('pass to %s each setting that it reads, and no other', (process, left) => {
+    const { environment } = services[process]
+    const passed = Object.keys(environment).filter((name) => !INTERNAL.has(name))
+    expect([...passed, ...left].sort()).toEqual(namesFor(process).sort())
+    const fixed = passed.filter((name) => environment[name] !== null)
+    expect(
+      fixed.filter((name) => !environment[name].includes(`\${${name}:`) && !isChosen(name)),
+      'passed with a fixed value',
+    ).toEqual([])
+  })
+
+  it('pass to the build of the images each setting that it reads', () => {
+    const args = [services.tunnel, services.web].flatMap(({ build }) => Object.keys(build.args))
+    const names = new Set([...args, secrets.sentry_auth_token.environment])
+    expect([...names].sort()).toEqual(namesFor('build').sort())
+  })
+
+  it('read the settings of Compose, with the defaults of the table', () => {
+    const text = ['docker-compose.yml', 'deploy/tls.yml', 'deploy/two-nginx.yml'].map(read).join('\n')
+    const uses = [...text.matchAll(/(?<!\$)\$\{([A-Z0-9_]+)(?::-([^}]*))?/g)]
+    const plain = uses.filter(([, name = '']) => !name.endsWith('_FILE'))
+    const ofBuild = ['NODE_IMAGE', 'REVISION']
+    const ofCompose = namesFor('compose').filter((name) => !name.endsWith('_FILE'))
+    expect([...new Set(plain.map(([, name]) => name))].sort()).toEqual([...ofCompose, ...ofBuild].sort())
+    for (const [use, name, fallback] of plain) {
+      const known = SETTING_NAMES.find((each) => each === name)
+      if (known && fallback) expect(fallback, use).toBe(formatSetting(rowOf(known), rowOf(known).default))
+    }
+  })
+})
+
+describe('The Kubernetes manifests', () => {
+  const manifests = readManifests()
+
+  it.each<Process>(['nginx', 'tunnel', 'web'])('pass to %s each setting that it reads', (process) => {
+    const workload = workloadsOf(manifests).find(({ metadata }) => metadata.name === process)
+    const [container] = workload ? containersOf(workload) : []
+    expect(container?.envFrom).toContainEqual({ configMapRef: { name: 'culvert-settings' } }) // what is no secret
+    const given = container?.env?.map(({ name }) => name).filter((name) => !INTERNAL.has(name)) ?? []
+    const known = namesFor(process)
+    expect(given.filter((name) => !known.includes(name))).toEqual([])
+    const secret = SETTING_NAMES.filter((name) => known.includes(name) && rowOf(name).hasFile)
+    const derived = ['ADMIN_TOKEN'] // from the password
+    expect(secret.filter((name) => !given.includes(name) && !derived.includes(name))).toEqual([])
+  })
+
+  it('set only settings that exist', () => {
+    const names = Object.keys(configOf(manifests, 'culvert-settings'))
+    expect(names.filter((name) => !SETTING_NAMES.some((known) => known === name))).toEqual([])
+  })
+})
+
+describe('The image of web', () => {
+  it('copies each file of the tunnel that web imports', () => {
+    const copied = [...read('Dockerfile.web').matchAll(/^COPY (tunnel\/src.*) \S+$/gm)]
+    expect(copied.flatMap(([, files = '']) => files.split(' ')).sort()).toEqual(sharedSources(ROOT).sort())
+  })
+})
+
+function isChosen(name: string): boolean {
+  return CHOSEN_NAMES.some((chosen) => chosen === name)
+}

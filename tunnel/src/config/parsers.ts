@@ -1,0 +1,201 @@
+/** Parsers of settings, one for each kind of value. */
+
+import { isIP } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { type Dsn, formatDsn, readDsns } from '../envelope/dsn.ts'
+import { describeNats, type NatsAddress, parseNatsUrl } from '../spool/jetstream/nats-url.ts'
+
+/** Kind of value. */
+export type Kind<T> = {
+  /**
+   * Parses a value that is not empty. Appends each problem as `NAME: "value" problem; remedy`; `undefined` stands for the default.
+   */
+  parse(text: string, name: string, problems: string[]): T | undefined
+  /** Formats a value as an operator writes it, without secrets. */
+  format?(value: T): string
+  unit?: string
+  /** Accepted values, in Markdown. */
+  values?: string
+}
+
+export type SpoolPlace = { file: string } | { nats: NatsAddress }
+
+const FORMAT_LIST = { format: (values: readonly string[]) => values.join(' ') }
+
+/** Paths that web serves. `scripts/render-nginx.awk` holds the same list. */
+const WEB_PATH = /^\/(_next|console|healthz|lab)(\/|$)/
+
+export const text: Kind<string> = { parse: (given) => given }
+
+export const onOff: Kind<boolean> = {
+  values: '`on`, `off`',
+  format: (value) => (value ? 'on' : 'off'),
+  parse(given, name, problems) {
+    if (given !== 'on' && given !== 'off')
+      problems.push(`${name}: "${given}" is neither on nor off; write one of the two`)
+    return given === 'on'
+  },
+}
+
+/** Whole numbers within `[min, max]`. The refusal names the kind: "port", "number of bytes". */
+export function integer(kind: string, min: number, max: number): Kind<number> {
+  return {
+    values: `${min} to ${max}`,
+    unit: kind.replace(/^number of /, ''),
+    parse(given, name, problems) {
+      const value = Number(given)
+      if (/^(0|[1-9]\d{0,15})$/.test(given) && value >= min && value <= max) return value
+      problems.push(`${name}: "${given}" is not a ${kind}; write a whole number from ${min} to ${max}`)
+      return undefined
+    },
+  }
+}
+
+/** Share from 0 to 1. */
+export const share: Kind<number> = {
+  values: '0 to 1',
+  parse(given, name, problems) {
+    if (/^(0|1|0?\.\d{1,9}|1\.0{1,9})$/.test(given)) return Number(given)
+    problems.push(`${name}: "${given}" is not a share; write a number from 0 to 1, like 0.2`)
+    return undefined
+  },
+}
+
+/** One of a closed set of words. */
+export function oneOf<Word extends string>(...known: Word[]): Kind<Word> {
+  return {
+    values: known.map((word) => `\`${word}\``).join(', '),
+    parse(given, name, problems) {
+      const match = known.find((candidate) => candidate === given)
+      if (!match) problems.push(`${name}: "${given}" is not known; write one of ${known.join(', ')}`)
+      return match
+    },
+  }
+}
+
+/** Some of a closed set of words. */
+export function someOf<Word extends string>(...known: Word[]): Kind<Word[]> {
+  return {
+    ...FORMAT_LIST,
+    values: known.map((word) => `\`${word}\``).join(', '),
+    parse(given, name, problems) {
+      const words = splitList(given)
+      for (const word of words)
+        if (!known.some((candidate) => candidate === word))
+          problems.push(`${name}: "${word}" is not known; write some of ${known.join(', ')}`)
+      return known.filter((word) => words.includes(word))
+    },
+  }
+}
+
+/** Text that passes a check. `remedy` says what is wrong and what to write. */
+export function textWhere(isValid: (given: string) => boolean, remedy: string): Kind<string> {
+  return {
+    parse(given, name, problems) {
+      if (isValid(given)) return given
+      problems.push(`${name}: "${given}" ${remedy}`)
+      return undefined
+    },
+  }
+}
+
+/** List of words, each of which matches. */
+export function listOf(isValid: (word: string) => boolean, remedy: string): Kind<string[]> {
+  return {
+    ...FORMAT_LIST,
+    parse(given, name, problems) {
+      const words = splitList(given)
+      for (const word of words) if (!isValid(word)) problems.push(`${name}: "${word}" ${remedy}`)
+      return words
+    },
+  }
+}
+
+export const networks = listOf(
+  isNetwork,
+  'is not a network; write addresses or CIDRs like 10.0.0.0/8, separated by commas or spaces',
+)
+
+/** Origins as browsers write them. */
+export const origins = listOf(
+  (origin) =>
+    origin === 'null' ||
+    (!/^http:.*:80$|^https:.*:443$/.test(origin) &&
+      /^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/.test(origin)),
+  "is not an origin; write https://other.example as browsers do, without a path and without the scheme's own port, several separated by spaces or commas",
+)
+
+export const dsns: Kind<Dsn[]> = {
+  parse: (given, _, problems) => readDsns(given, problems),
+  format: (value) => value.map(formatDsn).join(' '),
+}
+
+export const tunnelPaths: Kind<string[]> = {
+  format: (paths) => paths.join('|'),
+  parse(given, name, problems) {
+    const paths = given.split('|')
+    for (const path of paths) {
+      if (!/^\/[A-Za-z0-9_-]+(\/[A-Za-z0-9_-]+)*$/.test(path))
+        problems.push(
+          `${name}: "${path}" is not a path; write one like /monitoring (letters, digits, - and _ between slashes), several separated by |`,
+        )
+      else if (WEB_PATH.test(path))
+        problems.push(
+          `${name}: "${path}" is served by the web app; choose one outside /_next, /console, /healthz and /lab`,
+        )
+    }
+    return [...new Set(paths)]
+  },
+}
+
+/** Values one per line, or separated by `|`: they may hold spaces and commas. */
+export const lines: Kind<string[]> = {
+  format: (values) => values.join('|'),
+  parse: (given) =>
+    given
+      .split(/[\n|]/)
+      .map((value) => value.trim())
+      .filter(Boolean),
+}
+
+/** Proxy on the way to Sentry; `host:port` without a scheme means http. */
+export const proxy: Kind<string> = {
+  format: withoutLogin,
+  parse(given, name, problems) {
+    const url = /^[^/]+:\d+$/.test(given) && !given.includes('://') ? `http://${given}` : given
+    if (URL.canParse(url) && /^https?:\/\/[^/]+\/?$/i.test(url)) return url
+    problems.push(`${name}: "${withoutLogin(given)}" is not a proxy; write it like http://proxy.example:3128`)
+    return undefined
+  },
+}
+
+export const spoolPlace: Kind<SpoolPlace> = {
+  format: (place) => ('nats' in place ? describeNats(place.nats) : place.file),
+  parse(given, name, problems) {
+    const url = given.trim()
+    if (!url) return undefined
+    if (/^file:\/\/\/[^?#]+$/.test(url)) return { file: fileURLToPath(url) }
+    const nats = parseNatsUrl(url)
+    if (nats) return { nats }
+    problems.push(
+      `${name}: "${url.replace(/[^/@]*@/g, '…@')}" is not a spool; write file:///spool/spool.db with the path of the file, or nats://user:password@host:4222, several hosts separated by commas (tls:// for TLS)`,
+    )
+    return undefined
+  },
+}
+
+function splitList(given: string): string[] {
+  return given.split(/[\s,]+/).filter(Boolean)
+}
+
+function isNetwork(word: string): boolean {
+  const [address = '', bits, ...rest] = word.split('/')
+  const family = isIP(address)
+  if (family === 0 || address.includes('%') || rest.length > 0) return false
+  return bits === undefined || (/^(0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+}
+
+/** Removes everything up to the last `@`: a password may hold characters that it should not. */
+function withoutLogin(url: string): string {
+  return url.replace(/^([a-z]+:\/\/)?.*@/is, '$1…@')
+}

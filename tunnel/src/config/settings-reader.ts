@@ -1,0 +1,83 @@
+/** Reads settings from an environment by the table in `settings.ts`. */
+
+import { readFileSync } from 'node:fs'
+import { type Environment, rowOf, type Setting, type SettingName, type SettingValue } from './settings.ts'
+
+/** Settings in force by name, as an operator writes them and without secrets. */
+export type ShownSettings = { readonly [name in SettingName]?: string }
+
+/** Stands for a setting that has no value. */
+export const NONE = '–'
+
+/**
+ * Reads settings by name. Appends each problem to `problems` as `NAME: "value" problem; remedy`, and a default takes its place, so that
+ * one start lists every problem. Keeps what it has read, for display.
+ */
+export class SettingsReader {
+  readonly problems: string[]
+  readonly shown: { [name in SettingName]?: string } = {}
+  readonly #env: Environment
+
+  constructor(env: Environment, problems: string[]) {
+    this.#env = env
+    this.problems = problems
+  }
+
+  /** `byDefault` takes the place of the table's default where that depends on other settings. */
+  read<Name extends SettingName>(name: Name, byDefault?: SettingValue<Name>): SettingValue<Name> {
+    const setting = rowOf(name)
+    const given = this.#text(name, setting)
+    const parsed = given ? setting.parse(given, name, this.problems) : undefined
+    const value = parsed ?? byDefault ?? setting.default
+    this.shown[name] = formatSetting(setting, value)
+    return value as SettingValue<Name> // the table pairs each name with a parser of this type
+  }
+
+  #text(name: SettingName, { hasFile, isProxy }: Setting): string | undefined {
+    if (hasFile) return readSecret(this.#env, name, this.problems)
+    return (isProxy ? (this.#env[name.toLowerCase()] ?? this.#env[name]) : this.#env[name])?.trim()
+  }
+}
+
+/** Formats a value as in the environment; a dash stands for none. */
+export function formatSetting({ secret, format }: Setting, value: unknown): string {
+  if (value === undefined || value === '') return NONE
+  if (secret) return '…'
+  return (format ? format(value) : String(value)) || NONE
+}
+
+export type SharedSettings = {
+  /** Paths that browsers post to, the one for new pages first. Each begins with `/` and ends without one. */
+  tunnelPaths: string[]
+  /** Answers the paths that v11 SDKs derive from a DSN too. */
+  derivedPaths: boolean
+  /** Networks whose `X-Forwarded-For` nginx trusts, as CIDRs or single addresses. */
+  trustedProxies: string[]
+  /** Size of the largest envelope in bytes, compressed and unpacked. */
+  maxEnvelopeBytes: number
+}
+
+/** Reads the settings that nginx, web and the tunnel share. */
+export function readSharedSettings(settings: SettingsReader): SharedSettings {
+  return {
+    tunnelPaths: settings.read('TUNNEL_PATHS'),
+    derivedPaths: settings.read('DERIVED_PATHS'),
+    trustedProxies: settings.read('TRUSTED_PROXIES'),
+    maxEnvelopeBytes: settings.read('MAX_ENVELOPE_BYTES'),
+  }
+}
+
+/** Reads a secret from its variable, or from the file that `NAME_FILE` names, as Docker hands over secrets. */
+function readSecret(env: Environment, name: string, problems: string[]): string | undefined {
+  const file = env[`${name}_FILE`]
+  if (env[name] && file) problems.push(`${name}: it is set twice; write either ${name} or ${name}_FILE`)
+  if (env[name] || !file) return env[name] || undefined
+  try {
+    return readFileSync(file, 'utf8').trim() || undefined
+  } catch {
+    problems.push(
+      `${name}_FILE: "${file}" cannot be read; write the path of a file that this process may read`,
+    )
+    return undefined
+  }
+}
