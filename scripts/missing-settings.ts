@@ -1,4 +1,4 @@
-/** Which settings the containers that run have and new ones would not, since the environment here does not name them. */
+/** Finds settings that the running containers have and new ones would not, since this environment does not name them. */
 
 import {
   CHOSEN_NAMES,
@@ -10,7 +10,7 @@ import {
 
 const OWN = new Set<string>(SETTING_NAMES.filter((name) => !CHOSEN_NAMES.includes(name) && !isOfEngine(name)))
 
-/** `held` are lines like `NAME=value`. What is named here and empty is to go, and not lost. */
+/** `held` are lines like `NAME=value`. A setting that is named here and empty is removed on purpose. */
 export function lostSettings(held: readonly string[], env: Environment): string[] {
   const names = held.filter((line) => /=./s.test(line)).map((line) => settingOf(line.split('=')[0] ?? ''))
   const lost = names.filter(
