@@ -1,20 +1,28 @@
-/** The ways an envelope may go to Sentry: at once, or later from the spool. */
+/** Forwards envelopes to Sentry: at once, or later from the spool. */
 
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Memory } from './body/memory-budget.ts'
+import { type Memory, NoRoom } from './body/memory-budget.ts'
+import { cutCompressed, type Parcel, packParcel, packPlain, unpackForSpool } from './body/outgoing.ts'
+import { mergeRanges, type Range } from './body/ranges.ts'
 import type { Bodies } from './body/receive.ts'
 import type { Config, SpoolSettings } from './config/config.ts'
+import { accepted, type Context, type Outcome, type Stage, toMicroseconds } from './pipeline.ts'
+import type { ClientReports } from './policy/client-reports.ts'
 import type { Limits } from './policy/upstream-limits.ts'
 import type { Projects } from './projects.ts'
+import { Rejection } from './rejections.ts'
 import { awaitSpool } from './spool/deferred.ts'
-import { createDeliverer, type Deliverer } from './spool/delivery.ts'
+import { createDeliverer, type Deliverer, LEASE_MS } from './spool/delivery.ts'
+import { prepareToWait } from './spool/entry.ts'
 import { defaultBound } from './spool/free-space.ts'
 import { NatsAway } from './spool/jetstream/unavailable.ts'
 import { MonitoredSpool } from './spool/monitored.ts'
-import type { Spool, SpoolBounds } from './spool/spool.ts'
+import type { PutResult, Spool, SpoolBounds } from './spool/spool.ts'
 import { openSqliteSpool } from './spool/sqlite/client.ts'
-import { createUpstreams, type Upstreams } from './upstream/client.ts'
+import { createUpstreams, senderHeaders, type Upstreams } from './upstream/client.ts'
+import { outcomeOf } from './upstream/reply.ts'
+import type { Delivery, Reply } from './upstream/request.ts'
 
 export type WayToSentry = {
   upstreams: Upstreams
@@ -37,6 +45,7 @@ export type WayParts = {
   onNotice: (notice: string) => void
 }
 
+const MIB = 1024 * 1024
 const ADDRESS_SHARE = 0.05
 const PROJECT_SHARE = 0.5
 
@@ -87,4 +96,119 @@ async function openSpool(
   mkdirSync(dirname(place.file), { recursive: true })
   const bound = bytes ?? (await defaultBound(dirname(place.file)))
   return openSqliteSpool(place.file, { ...shares, bytes: bound }, onNotice)
+}
+
+export type ForwardServices = {
+  sentry: WayToSentry
+  bodies: Bodies
+  reports: ClientReports
+  /** Monotonic, in milliseconds. */
+  clock: () => number
+}
+
+/** Sends the envelope to Sentry. Spools it when Sentry has not accepted or declined it by the time a browser should wait no longer. */
+export function forwardStage(services: ForwardServices): Stage {
+  return (ctx) => forward(ctx, services)
+}
+
+async function forward(ctx: Context, services: ForwardServices): Promise<Outcome> {
+  const { sentry, bodies, clock } = services
+  const { receipt, envelope, client } = ctx
+  const sentAt = clock()
+  receipt.admittedAfter = toMicroseconds(sentAt - ctx.startedAt)
+  const removed = mergeRanges([...envelope.cuts, ...Array.from(ctx.removed.keys(), ({ range }) => range)])
+  const headers = senderHeaders(ctx.incoming.headers, client.address)
+  const packed = packForNow(ctx, removed, bodies)
+  const parcel = packed instanceof Promise ? await packed : packed
+  if (!parcel) return spool(ctx, services, removed, headers, undefined)
+  const attempt = sentry.upstreams.post(ctx.project, parcel, headers)
+  const result = await attempt.soon
+  receipt.upstreamTook = toMicroseconds(clock() - sentAt)
+  if (result === 'late') return spool(ctx, services, removed, headers, attempt.final)
+  if (result.kind === 'answered') return answered(ctx, result.reply)
+  if (result.status !== undefined) receipt.upstreamStatus = result.status
+  return spool(ctx, services, removed, headers, undefined)
+}
+
+/** Builds the outgoing body; `undefined` without the memory to compress it again, but for a bomb, which would fill the disk. */
+function packForNow(ctx: Context, removed: Range[], bodies: Bodies): Parcel | Promise<Parcel | undefined> {
+  const { body, envelope } = ctx
+  if (removed.length > 0 && body.encoding !== 'identity') return recompress(ctx, removed, bodies)
+  return packParcel(body, envelope.bytes, removed)
+}
+
+async function recompress(ctx: Context, removed: Range[], bodies: Bodies): Promise<Parcel | undefined> {
+  const { body, envelope } = ctx
+  try {
+    const smaller = await cutCompressed(bodies, body, envelope.bytes, removed)
+    ctx.derivedBodies.push(smaller)
+    return packParcel(smaller, envelope.bytes, [])
+  } catch (error) {
+    const isBusy = error instanceof Rejection && error.code === 'tunnel-busy'
+    if (isBusy && envelope.bytes <= Math.max(MIB, 20 * body.wireBytes)) return undefined
+    throw error
+  }
+}
+
+/** Answers 202 once the envelope is on disk, synced. An attempt that is still pending settles the entry when it ends. */
+async function spool(
+  ctx: Context,
+  services: ForwardServices,
+  removed: Range[],
+  headers: string[],
+  pending: Promise<Delivery> | undefined,
+): Promise<Outcome> {
+  const { sentry, reports } = services
+  const { project, envelope } = ctx
+  if (pending) ctx.pendingAttempts.push(pending)
+  const leaseMs = pending ? sentry.upstreams.attemptMs(envelope.bytes) + LEASE_MS : 0
+  const result = await putIntoSpool(ctx, services, removed, headers, leaseMs).catch((error: Error) => error)
+  if (result instanceof Error || result.kind === 'full') {
+    const final = await pending
+    if (final?.kind === 'answered') return answered(ctx, final.reply)
+    reports.note(project, 'discarded_events', 'queue_overflow', ctx.remaining().items)
+    throw notSpooled(result)
+  }
+  if (result.kind === 'known') return accepted(ctx, { answer: 'filtered', reason: 'duplicate', status: 202 })
+  for (const victim of result.evicted) sentry.deliverer.evicted(victim)
+  if (pending) sentry.deliverer.follow(result.lease, project, pending)
+  return accepted(ctx, { answer: 'spooled', status: 202 })
+}
+
+/** The spool holds bodies decoded and without the removed ranges. */
+async function putIntoSpool(
+  ctx: Context,
+  { sentry, bodies }: ForwardServices,
+  removed: Range[],
+  headers: string[],
+  leaseMs: number,
+): Promise<PutResult> {
+  const { project, envelope, body, receipt, client } = ctx
+  const isCompressed = body.encoding !== 'identity'
+  const plain = isCompressed ? await unpackForSpool(bodies, body, envelope.bytes, removed) : body
+  if (isCompressed) ctx.derivedBodies.push(plain)
+  const parcel = isCompressed
+    ? packPlain(plain, plain.wireBytes, [])
+    : packPlain(body, envelope.bytes, removed)
+  const wireBytes = isCompressed ? body.wireBytes : undefined
+  const { items } = ctx.remaining()
+  const entry = { project, items, parcel, wireBytes, headers, address: client.address, receipt }
+  const { waiting, body: spooledBody } = await prepareToWait(entry)
+  return sentry.spool.put(waiting, spooledBody, leaseMs)
+}
+
+/** Passes Sentry's response on. */
+function answered(ctx: Context, reply: Reply): Outcome {
+  ctx.receipt.upstreamStatus = reply.status
+  return outcomeOf(reply)
+}
+
+function notSpooled(result: Error | { why: string }): Rejection {
+  if (!(result instanceof Error)) return new Rejection('spool-full', result.why)
+  if (result instanceof Rejection) return result
+  if (!(result instanceof NoRoom)) return new Rejection('spool-unwritable')
+  return new Rejection(
+    'spool-unwritable',
+    'Too many bodies wait for it: raise MEMORY_BYTES, or add a tunnel.',
+  )
 }

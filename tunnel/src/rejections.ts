@@ -179,7 +179,7 @@ export const REFUSALS = {
 
 export type Code = keyof typeof REFUSALS
 
-/** An envelope refused: thrown anywhere below `intake`, answered there. */
+/** Rejection of an envelope: thrown by any stage of the pipeline, answered at its end (`http/outcome.ts`). */
 export class Rejection extends Error {
   readonly code: Code
   /** What in this envelope it was; never a piece of the payload. */

@@ -6,7 +6,7 @@ import type { Config } from './config/config.ts'
 import { orRefuse } from './config/startup-errors.ts'
 import { openWayToSentry, type WayParts, type WayToSentry } from './forwarding.ts'
 import { createEdge, type Edge } from './http/client-address.ts'
-import { createIntake, type Intake } from './http/ingest.ts'
+import { Ingest } from './http/ingest.ts'
 import { nameReplica } from './http/server.ts'
 import { INBOX_BOUNDS, type Inbox, openInbox } from './inbox/inbox.ts'
 import { type ClientReports, createClientReports } from './policy/client-reports.ts'
@@ -43,7 +43,7 @@ export type Parts = {
   receipts: Receipts
   samples: Samples
   seen: Seen
-  intake: Intake
+  ingest: Ingest
 }
 
 const SHARE_BYTES = 16 * 1024 * 1024 // what one body may hold in memory
@@ -71,7 +71,7 @@ export async function openParts(config: Config): Promise<Parts> {
     : undefined
   const inbox = await openKept(config, now)
   const metrics = createMetrics({
-    inFlight: () => intake.inFlight(),
+    inFlight: () => ingest.inFlight(),
     bodyBytes: memory.taken,
     limits: limits.inForce,
     upstreams: () => sentry?.upstreams.state() ?? [],
@@ -94,7 +94,7 @@ export async function openParts(config: Config): Promise<Parts> {
     throttle: createThrottle(config.throttle, clock),
   }
   const parts = { config, replica, now, clock, log, bodies, sentry, inbox, ...settled, ...judges }
-  const intake = createIntake({
+  const ingest = new Ingest({
     ...parts,
     memory,
     allowedOrigins: config.allowedOrigins,
@@ -102,7 +102,7 @@ export async function openParts(config: Config): Promise<Parts> {
     maxBytes: config.maxEnvelopeBytes,
     onBug: (err, requestId) => log.logger.error({ err, requestId }, 'a bug'),
   })
-  return { ...parts, intake }
+  return { ...parts, ingest }
 }
 
 function openFolder({ bodyDir }: Config, time: number): Promise<void> {

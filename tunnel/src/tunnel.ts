@@ -27,7 +27,7 @@ const DELIVER_MS = 3_000 // for deliveries under way
 const LAST_MS = 1_000 // for the last report, and again for giving back what was not delivered by then
 
 export function createTunnel(parts: Parts): Tunnel {
-  const { config, replica, now, log, sentry, inbox, reports, intake } = parts
+  const { config, replica, now, log, sentry, inbox, reports, ingest } = parts
   const since = now()
   const app = createApp({ ...config, ...parts })
   const onEnd = createEnds(parts)
@@ -76,7 +76,7 @@ export function createTunnel(parts: Parts): Tunnel {
   async function stop(): Promise<void> {
     stopping = true
     await stopTaking(publicServer, FINISH_MS)
-    await intake.idle() // a connection that was cut is settled a moment later
+    await ingest.idle() // a connection that was cut is settled a moment later
     clearInterval(reporting)
     const delivered = sentry?.deliverer.stop()
     await Promise.race([delivered, wait(DELIVER_MS)])

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts'
 import type { ReplicaStatus, UpstreamState } from '../contract.ts'
 import { formatDsn } from '../envelope/dsn.ts'
 import type { WayToSentry } from '../forwarding.ts'
-import type { Intake } from '../http/ingest.ts'
+import type { Ingest } from '../http/ingest.ts'
 import type { Throttle } from '../policy/throttle.ts'
 import type { Limits } from '../policy/upstream-limits.ts'
 import type { Projects } from '../projects.ts'
@@ -17,7 +17,7 @@ export type StatusParts = {
   replica: string
   /** Milliseconds since 1970. */
   since: number
-  intake: Intake
+  ingest: Ingest
   limits: Limits
   projects: Projects
   throttle: Throttle
@@ -30,7 +30,7 @@ export type StatusParts = {
 export type Status = ReplicaStatus
 
 export async function describeStatus(parts: StatusParts): Promise<Status> {
-  const { config, version, replica, since, intake, limits, projects, throttle, sentry, now, clock } = parts
+  const { config, version, replica, since, ingest, limits, projects, throttle, sentry, now, clock } = parts
   return {
     version,
     replica,
@@ -38,7 +38,7 @@ export async function describeStatus(parts: StatusParts): Promise<Status> {
     settings: config.shown,
     dsns: config.dsns.map(formatDsn),
     projects: projects.all.map(({ name }) => name),
-    inFlight: intake.inFlight(),
+    inFlight: ingest.inFlight(),
     limits: limits.inForce(),
     upstreams: sentry ? describeUpstreams(sentry.upstreams, now() - clock()) : [],
     ...(sentry && { spool: await describeSpool(sentry, projects, config.spool.ageMs) }),

@@ -7,11 +7,11 @@ import { derivedPath } from '../envelope/dsn.ts'
 import type { Projects } from '../projects.ts'
 import { type Code, Rejection, refusalBody } from '../rejections.ts'
 import type { Edge } from './client-address.ts'
-import type { Intake } from './ingest.ts'
+import type { Ingest } from './ingest.ts'
 import { checkOrigin, corsHeaders, PREFLIGHT_HEADERS } from './origin.ts'
 
 export type AppParts = {
-  intake: Intake
+  ingest: Ingest
   edge: Edge
   projects: Projects
   tunnelPaths: readonly string[]
@@ -27,7 +27,7 @@ export type App = Hono<{ Bindings: HttpBindings }>
 export function createApp(parts: AppParts): App {
   const app: App = new Hono({ strict: true })
   for (const path of servedPaths(parts)) {
-    app.post(path, (c) => parts.intake.take(c.env.incoming))
+    app.post(path, (c) => parts.ingest.handle(c.env.incoming))
     app.options(path, preflight)
     app.on(OTHER_METHODS, path, (c) => refuse(c, 'method-unknown', { allow: 'POST, OPTIONS' }))
   }

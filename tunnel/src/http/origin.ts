@@ -1,12 +1,21 @@
 /** Whether a post comes from a page of this site. */
 
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Stage } from '../pipeline.ts'
 import { Rejection } from '../rejections.ts'
 
 /** The answer of `checkOrigin`: ours needs no word to the browser, an allowed foreign one needs CORS. */
 export type Sender = { foreign: string | undefined }
 
 const OURS: Sender = { foreign: undefined }
+
+/** Rejects requests of pages of other sites. */
+export function checkOriginStage(allowed: ReadonlySet<string>): Stage {
+  return function checkOriginOf(ctx) {
+    ctx.foreignOrigin = checkOrigin(ctx.incoming.headers, allowed).foreign
+    return undefined
+  }
+}
 
 /**
  * A post is ours when the browser says same-origin; or it says nothing and the Origin's host and port are the Host's (the scheme is

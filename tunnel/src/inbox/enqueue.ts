@@ -1,40 +1,75 @@
-/** Puts envelopes into the inbox as they came, one at a time: each is held as a whole for a moment. */
+/** Stores envelopes in the inbox, unmodified and one at a time, since each is in memory as a whole meanwhile. */
 
 import type { Memory } from '../body/memory-budget.ts'
 import type { Body } from '../body/receive.ts'
 import type { InboxEntry } from '../contract.ts'
+import type { Context, Stage } from '../pipeline.ts'
 import { networkOf } from '../policy/throttle.ts'
 import { Rejection } from '../rejections.ts'
 import type { Inbox } from './inbox.ts'
 
-/** Rejects with a `Rejection` when it cannot be kept. `entry.bytes` are those of the unpacked body. */
-export type Keep = (entry: InboxEntry, address: string | undefined, body: Body) => Promise<void>
-
 const ENTRY_BYTES = 32 * 1024 * 1024 // an entry is one value of a row, and held in memory with SQLite's copy of it
 
-export function createKeep(inbox: Inbox, memory: Memory): Keep {
-  let last: Promise<void> = Promise.resolve()
-  return async function keep(entry, address, body) {
-    if (entry.bytes > ENTRY_BYTES)
-      throw new Rejection('envelope-too-large', `The inbox takes ${ENTRY_BYTES} bytes at most, unpacked.`)
-    const kept = last.then(() => put(entry, address, body))
-    last = kept.catch(() => undefined)
-    return kept
+/** Stores the envelope in the inbox. Rejects it when the inbox cannot store it. */
+export function storeInInboxStage(inbox: Inbox, memory: Memory): Stage {
+  const queue = new InboxQueue(inbox, memory)
+  return async function storeInInbox(ctx) {
+    await queue.add(ctx)
+    return undefined
+  }
+}
+
+/** Stores a copy of a forwarded envelope once its outcome is known, which a failure does not change. */
+export function copyToInboxStage(inbox: Inbox, memory: Memory, onBug: OnBug): Stage {
+  const queue = new InboxQueue(inbox, memory)
+  return function copyToInbox(ctx) {
+    ctx.afterOutcome = () =>
+      queue.add(ctx).catch((error) => {
+        if (!(error instanceof Rejection)) onBug(error, ctx.client.requestId)
+      })
+    return undefined
+  }
+}
+
+type OnBug = (error: unknown, requestId: string) => void
+
+/** Stores one envelope at a time. */
+class InboxQueue {
+  readonly #inbox: Inbox
+  readonly #memory: Memory
+  #last: Promise<void> = Promise.resolve()
+
+  constructor(inbox: Inbox, memory: Memory) {
+    this.#inbox = inbox
+    this.#memory = memory
   }
 
-  async function put(entry: InboxEntry, address: string | undefined, body: Body): Promise<void> {
-    memory.take(2 * entry.bytes)
+  /** Rejects with a `Rejection` when the envelope cannot be stored. */
+  async add({ envelope, receipt, client, body }: Context): Promise<void> {
+    const { bytes } = envelope
+    if (bytes > ENTRY_BYTES)
+      throw new Rejection('envelope-too-large', `The inbox takes ${ENTRY_BYTES} bytes at most, unpacked.`)
+    const types = envelope.items.map(({ type }) => type)
+    const { id, time } = receipt
+    const entry = { id, time, eventId: envelope.eventId ?? null, types, bytes }
+    const stored = this.#last.then(() => this.#store(entry, client.address, body))
+    this.#last = stored.catch(() => undefined)
+    return stored
+  }
+
+  async #store(entry: InboxEntry, address: string | undefined, body: Body): Promise<void> {
+    this.#memory.take(2 * entry.bytes)
     try {
       const envelope = await wholeOf(body, entry.bytes)
-      write(entry, networkOf(address), envelope)
+      this.#write(entry, networkOf(address), envelope)
     } finally {
-      memory.giveBack(2 * entry.bytes)
+      this.#memory.giveBack(2 * entry.bytes)
     }
   }
 
-  function write(entry: InboxEntry, network: string, envelope: Buffer): void {
+  #write(entry: InboxEntry, network: string, envelope: Buffer): void {
     try {
-      inbox.keep(entry, network, envelope)
+      this.#inbox.keep(entry, network, envelope)
     } catch (error) {
       throw new Rejection('inbox-full', error instanceof Error ? error.message : 'unknown')
     }

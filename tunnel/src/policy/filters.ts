@@ -4,6 +4,7 @@ import type { FilterReason } from '../contract.ts'
 import { addDependants } from '../envelope/items.ts'
 import { mostValues } from '../envelope/json-values.ts'
 import type { Envelope, Item } from '../envelope/reader.ts'
+import type { Stage } from '../pipeline.ts'
 import {
   BROWSER_EXTENSION_FRAME,
   BROWSER_EXTENSION_VALUE,
@@ -58,6 +59,16 @@ type Filter = {
 }
 
 const READ = new Set(['event', 'transaction'])
+
+/** Removes the items that a filter matches, and drops the payload, which no later stage needs. */
+export function filterStage(filters: Filters): Stage {
+  return function filter(ctx) {
+    const filtered = filters.sift(ctx.envelope, ctx.incoming.headers['user-agent'])
+    ctx.parser?.dropPayload()
+    if (filtered) ctx.remove(filtered.dropped, filtered.reason)
+    return undefined
+  }
+}
 
 export function createFilters(settings: FilterSettings): Filters {
   const filters = chosenFilters(settings)

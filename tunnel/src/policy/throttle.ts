@@ -1,9 +1,12 @@
 /** Our own limits: how much one client address and one project may send, the least important kinds of items given up first. */
 
 import { isIPv4 } from 'node:net'
-import { addDependants, categoriesOf } from '../envelope/items.ts'
+import type { HoldReason } from '../contract.ts'
+import { addDependants, CATEGORY_NAMES, categoriesOf } from '../envelope/items.ts'
 import type { Envelope, Item } from '../envelope/reader.ts'
+import type { Context, Outcome, Stage } from '../pipeline.ts'
 import { createHiddenVisitors, isPrivate } from './proxy-detection.ts'
+import { rateLimited } from './rate-limits.ts'
 
 export type ThrottleSettings = {
   /** Envelopes a second that one client address, and one project, may keep up; 0 for no limit. */
@@ -37,6 +40,31 @@ export type Throttle = {
 
 /** Told to senders with what was shed: soon, since a bucket fills quickly. */
 export const SHED_SECONDS = 10
+
+/** Charges the bytes on the wire to the client address. Ends the pipeline when its limit was used up. */
+export function chargeAddressStage(throttle: Throttle): Stage {
+  return function chargeAddress(ctx) {
+    const { body, client, incoming } = ctx
+    ctx.receipt.bytes = body.wireBytes
+    ctx.addressBudget = throttle.charge(client.address, body.wireBytes, incoming.headers.host)
+    return ctx.addressBudget < 0 ? addressLimited(ctx) : undefined
+  }
+}
+
+/** Charges the envelope to its project, and removes the items that exceed the limits. */
+export function throttleStage(throttle: Throttle): Stage {
+  return function throttleItems(ctx) {
+    const shed = throttle.shed(ctx.addressBudget, ctx.project.name, ctx.remaining())
+    ctx.remove(shed, 'shed' satisfies HoldReason)
+    return undefined
+  }
+}
+
+/** Builds the outcome for a client address whose limit is used up. It names every category, since a limit that names none holds back all. */
+export function addressLimited(ctx: Context): Outcome {
+  const all = { seconds: SHED_SECONDS, categories: [...CATEGORY_NAMES] }
+  return rateLimited(ctx, 'shed', 'Its sender has sent too much.', [all])
+}
 
 const MAX_ADDRESSES = 50_000
 const NOTHING: Set<Item> = new Set()

@@ -1,7 +1,9 @@
 /** What Sentry has asked us to hold back, and until when. */
 
+import type { HoldReason } from '../contract.ts'
 import { addDependants, CATEGORY_NAMES, categoriesOf } from '../envelope/items.ts'
 import type { Envelope, Item } from '../envelope/reader.ts'
+import type { Stage } from '../pipeline.ts'
 import type { Project } from '../projects.ts'
 import { type AskedBy, type RateLimit, readRateLimits } from './rate-limits.ts'
 
@@ -19,6 +21,14 @@ export type Limits = {
   /** When a category is free again, in milliseconds since 1970; 0 when it is now. */
   until(project: Project, category: string): number
   inForce(): LimitInForce[]
+}
+
+/** Removes the items that Sentry's rate limits hold back. */
+export function upstreamLimitsStage(limits: Limits): Stage {
+  return function applyUpstreamLimits(ctx) {
+    ctx.remove(limits.hold(ctx.project, ctx.remaining()), 'limited' satisfies HoldReason)
+    return undefined
+  }
 }
 
 const ALL = '*'

@@ -1,0 +1,151 @@
+/** Types of the ingest pipeline: the context of one request, its outcome, and a stage. `http/ingest.ts` lists the stages. */
+
+import type { IncomingMessage } from 'node:http'
+import type { Body } from './body/receive.ts'
+import type { Receipt } from './contract.ts'
+import type { Envelope, Item } from './envelope/reader.ts'
+import type { Project } from './projects.ts'
+
+/**
+ * One step of the pipeline. It returns `undefined` to continue with the next stage, or the outcome, which ends the pipeline. It may throw
+ * a `Rejection` instead. A stage that has nothing to wait for returns no promise, so that the next stage runs at once.
+ */
+export type Stage = (ctx: Context) => Outcome | undefined | Promise<Outcome | undefined>
+
+/** Outcome of an envelope, and the response to its sender. */
+export type Outcome = Partial<Pick<Receipt, 'answer' | 'reason'>> & {
+  /** Status of the response; 0 when the sender has left. */
+  status: number
+  body: BodyInit | null
+  /** Headers of the response; may be changed by whoever sends it. */
+  headers: Record<string, string>
+}
+
+/** Outcome, status and reason as they stand in the receipt. */
+export type Verdict = Pick<Receipt, 'answer' | 'status'> & Partial<Pick<Receipt, 'reason'>>
+
+/** Receipt of an envelope that has no outcome yet. */
+export type PendingReceipt = Omit<Receipt, 'answer' | 'status' | 'took'>
+
+/** Parser that reads an envelope while its body arrives. */
+export type IncomingParser = {
+  /** Parses the next decoded bytes. Throws a `Rejection`, also as soon as the first line names no known project. */
+  push(chunk: Buffer): void
+  end(): Envelope
+  /** Drops the payload that was kept for the filters, and gives back its memory. */
+  dropPayload(): void
+  /** Gives back the memory of the parsed headers and the kept payload. */
+  release(): void
+}
+
+/** Who sends a request. */
+export type Client = {
+  /** Client address; `undefined` when no trusted proxy has named it. */
+  address: string | undefined
+  requestId: string
+  /** nginx sends the request for the second time, since a replica was lost. */
+  isRetry: boolean
+}
+
+/** State of one request. Reading a part before its stage has set it throws. */
+export class Context {
+  readonly incoming: IncomingMessage
+  readonly client: Client
+  /** Start of the request, in milliseconds of the monotonic clock. */
+  readonly startedAt: number
+  readonly receipt: PendingReceipt
+  /** Allowed origin of another site, for CORS headers. */
+  foreignOrigin: string | undefined
+  /** Share of the client address's rate limit that is left, from 0 to 1; below 0 when it was used up. */
+  addressBudget = 1
+  /** Items that policies have removed, with the reason. */
+  readonly removed = new Map<Item, string>()
+  /** Runs after the outcome is recorded and before the response is sent, unless the envelope was rejected. */
+  afterOutcome: (() => Promise<void>) | undefined
+  /** Attempts that may still read the body after the response. */
+  readonly pendingAttempts: Promise<unknown>[] = []
+  /** Bodies made of the received one, released with it. */
+  readonly derivedBodies: Body[] = []
+  parser: IncomingParser | undefined
+  #body: Body | undefined
+  #envelope: Envelope | undefined
+  #project: Project | undefined
+
+  constructor(incoming: IncomingMessage, client: Client, startedAt: number, receipt: PendingReceipt) {
+    this.incoming = incoming
+    this.client = client
+    this.startedAt = startedAt
+    this.receipt = receipt
+  }
+
+  get body(): Body {
+    return this.#body ?? notSet('body')
+  }
+
+  set body(body: Body) {
+    this.#body = body
+  }
+
+  get envelope(): Envelope {
+    return this.#envelope ?? notSet('envelope')
+  }
+
+  set envelope(envelope: Envelope) {
+    this.#envelope = envelope
+  }
+
+  get project(): Project {
+    return this.#project ?? notSet('project')
+  }
+
+  set project(project: Project) {
+    this.#project = project
+  }
+
+  hasProject(): boolean {
+    return this.#project !== undefined
+  }
+
+  /** Removes items before the envelope is forwarded. The reason goes into the receipt and into a client report to Sentry. */
+  remove(items: Iterable<Item>, reason: string): void {
+    for (const item of items) this.removed.set(item, reason)
+  }
+
+  /** The envelope with the items that no policy has removed. */
+  remaining(): Envelope {
+    const { envelope, removed } = this
+    if (removed.size === 0) return envelope
+    return { ...envelope, items: envelope.items.filter((item) => !removed.has(item)) }
+  }
+
+  /** Releases the bodies, or lets the pending attempts do so when they end. */
+  releaseBodies(): Promise<unknown> | undefined {
+    if (this.pendingAttempts.length > 0) {
+      void Promise.allSettled(this.pendingAttempts).then(() => this.#releaseAll())
+      return undefined
+    }
+    return this.derivedBodies.length > 0 ? this.#releaseAll() : this.#body?.release()
+  }
+
+  #releaseAll(): Promise<unknown> {
+    return Promise.all([this.#body, ...this.derivedBodies].map((body) => body?.release()))
+  }
+}
+
+function notSet(name: string): never {
+  throw new Error(`the stage that sets the ${name} has not run`)
+}
+
+export function jsonHeaders(): Record<string, string> {
+  return { 'content-type': 'application/json' }
+}
+
+/** Builds the outcome with the response that Sentry sends for an accepted envelope. */
+export function accepted({ envelope: { eventId } }: Context, verdict: Verdict): Outcome {
+  return { ...verdict, body: JSON.stringify(eventId ? { id: eventId } : {}), headers: jsonHeaders() }
+}
+
+/** Rounds milliseconds to three digits. */
+export function toMicroseconds(ms: number): number {
+  return Math.round(ms * 1000) / 1000
+}

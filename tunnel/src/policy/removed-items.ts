@@ -1,0 +1,45 @@
+/** Accounts for the items that policies removed: in the receipt, to Sentry, and to the sender when no item is left. */
+
+import type { HoldReason } from '../contract.ts'
+import { limitNameOf } from '../envelope/items.ts'
+import type { Item } from '../envelope/reader.ts'
+import { summarise } from '../envelope/summary.ts'
+import { accepted, type Context, type Outcome, type Stage } from '../pipeline.ts'
+import type { ClientReports } from './client-reports.ts'
+import { type RateLimit, rateLimited } from './rate-limits.ts'
+import { SHED_SECONDS } from './throttle.ts'
+import type { Limits } from './upstream-limits.ts'
+
+/** Ends the pipeline when no item is left. Runs after every stage that removes items. Without `reports` Sentry hears nothing of them. */
+export function removedItemsStage(limits: Limits, reports: ClientReports | undefined): Stage {
+  return function accountForRemovedItems(ctx) {
+    const { envelope, project, removed } = ctx
+    if (removed.size === 0) return undefined
+    const byReason = Map.groupBy(removed.keys(), (item) => removed.get(item) ?? '')
+    for (const [reason, items] of byReason)
+      reports?.note(project, isRateLimit(reason) ? 'rate_limited_events' : 'filtered_events', reason, items)
+    ctx.receipt.items = summarise(envelope.items, removed)
+    if (removed.size < envelope.items.length) return undefined
+    const [limited = [], shed = []] = [byReason.get('limited'), byReason.get('shed')]
+    if (limited.length + shed.length > 0) return allRateLimited(ctx, limits.remaining(project, limited), shed)
+    const [reason = ''] = byReason.keys()
+    return accepted(ctx, { answer: 'filtered', reason, status: 200 })
+  }
+}
+
+function isRateLimit(reason: string): reason is HoldReason {
+  return reason === 'limited' || reason === 'shed'
+}
+
+/** `asked` are Sentry's limits that are still in force, `shed` the items that exceed our own limits. */
+function allRateLimited(ctx: Context, asked: RateLimit[], shed: readonly Item[]): Outcome {
+  const limits = [...asked]
+  if (shed.length > 0) limits.push({ seconds: SHED_SECONDS, categories: limitNamesOf(shed) })
+  if (limits.length === 0) limits.push({ seconds: 1, categories: limitNamesOf(ctx.removed.keys()) }) // it ended at this moment
+  const reasons = [...new Set(ctx.removed.values())].join(', ')
+  return rateLimited(ctx, shed.length > 0 ? 'shed' : 'limited', `Held back: ${reasons}.`, limits)
+}
+
+function limitNamesOf(items: Iterable<Item>): string[] {
+  return [...new Set(Array.from(items, limitNameOf))]
+}
