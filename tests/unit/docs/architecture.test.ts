@@ -1,0 +1,132 @@
+/** `docs/architecture.md` describes the code as it is, and its example stage works. */
+
+import { globSync, readFileSync } from 'node:fs'
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import { resolve } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import { Context, type Outcome } from '../../../tunnel/src/pipeline.ts'
+import { type ClientReports, createClientReports } from '../../../tunnel/src/policy/client-reports.ts'
+import { removedItemsStage } from '../../../tunnel/src/policy/removed-items.ts'
+import { createLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { createProjects } from '../../../tunnel/src/projects.ts'
+import { EVENT_ID, envelopeOf } from '../../support/envelopes.ts'
+import { ROOT } from '../../support/node.ts'
+import { readEnvelope, typesOf } from '../../support/read-envelope.ts'
+import { samplingStage } from './sampling-stage.ts'
+
+const read = (file: string) => readFileSync(resolve(ROOT, file), 'utf8')
+const page = read('docs/architecture.md')
+
+describe('docs/architecture.md', () => {
+  it('shows the example stage that the tests below run', () => {
+    const [, shown] = /```ts\n\/\/ tunnel\/src\/policy\/sampling\.ts\n(.*?)```/s.exec(page) ?? []
+    const example = read('tests/unit/docs/sampling-stage.ts')
+    expect(shown).toBe(example.replaceAll('../../../tunnel/src/', '../'))
+  })
+
+  it('names every stage of the pipeline, in order', () => {
+    const [, list = ''] =
+      /function listStages.*?return \[\n(.*?)\n {2}\]/s.exec(read('tunnel/src/http/ingest.ts')) ?? []
+    const stages = [...list.matchAll(/^ {4}(?:\.\.\.|sentry \? )?(\w+)/gm)].map(([, name = '']) => name)
+    expect(stages.length).toBeGreaterThan(10)
+    const documented = [...page.matchAll(/^\| \d+ \| [^|]+ \| `(\w+)`/gm)].map(([, name = '']) => name)
+    expect(documented).toEqual(stages)
+  })
+
+  it('names no file or folder that does not exist', () => {
+    const quoted = [...page.matchAll(/`([\w./-]+(?:\/|\.(?:ts|md|conf|test\.ts)))`/g)].map(
+      ([, path = '']) => path,
+    )
+    const roots = ['', 'tunnel/src/', 'web/', 'web/features/console/']
+    const missing = quoted.filter(
+      (path) =>
+        path !== 'tunnel/src/policy/sampling.ts' &&
+        roots.every((root) => globSync(`${root}${path}`, { cwd: ROOT }).length === 0),
+    )
+    expect(quoted.length).toBeGreaterThan(30)
+    expect(missing).toEqual([])
+  })
+})
+
+describe('The example stage', () => {
+  const [project] = createProjects([parseDsn('https://a@sentry.example/1')].flatMap((dsn) => dsn ?? [])).all
+
+  function contextOf(types: string[], traceId?: string): Context {
+    const client = { address: undefined, requestId: 'f'.repeat(32), isRetry: false }
+    const receipt = { id: 'r-1', time: 0, items: [], bytes: 0, replica: 'r' }
+    const ctx = new Context(new IncomingMessage(new Socket()), client, 0, receipt)
+    const trace = traceId === undefined ? {} : { trace: { trace_id: traceId } }
+    const header = { event_id: EVENT_ID, ...trace }
+    ctx.envelope = readEnvelope(
+      envelopeOf(
+        header,
+        types.map((type) => ({ header: { type }, payload: '{}' })),
+      ),
+    )
+    if (project) ctx.project = project
+    return ctx
+  }
+
+  function run(ctx: Context, rate: number, reports?: ClientReports): Outcome | undefined {
+    expect(samplingStage(rate)(ctx)).toBeUndefined()
+    const outcome = removedItemsStage(
+      createLimits(() => 0),
+      reports,
+    )(ctx)
+    if (outcome instanceof Promise) throw new Error('removedItemsStage waits for something')
+    return outcome
+  }
+
+  const LOW = '00000001'.padEnd(32, '0')
+  const HIGH = 'fffffff0'.padEnd(32, '0')
+
+  it('keeps transactions of a trace below the rate, and those without a trace', () => {
+    for (const traceId of [LOW, undefined]) {
+      const ctx = contextOf(['transaction', 'profile'], traceId)
+      expect(run(ctx, 0.5)).toBeUndefined()
+      expect(typesOf(ctx.remaining().items)).toEqual(['transaction', 'profile'])
+    }
+  })
+
+  it('removes transactions of a trace above the rate with their dependants, and keeps other items', () => {
+    const ctx = contextOf(['transaction', 'profile', 'session'], HIGH)
+    expect(run(ctx, 0.5)).toBeUndefined()
+    expect(typesOf(ctx.remaining().items)).toEqual(['session'])
+    expect(ctx.receipt.items).toEqual([
+      { type: 'transaction', bytes: 2, out: 'sampled' },
+      { type: 'profile', bytes: 2, out: 'sampled' },
+      { type: 'session', bytes: 2 },
+    ])
+  })
+
+  it('answers like Sentry and reports to Sentry when nothing is left', async () => {
+    const posted: string[] = []
+    const reports = createClientReports(
+      async (_, envelope) => posted.push(envelope.toString()) > 0,
+      () => 0,
+    )
+    expect(run(contextOf(['transaction'], HIGH), 0.5, reports)).toMatchObject({
+      answer: 'filtered',
+      reason: 'sampled',
+      status: 200,
+      body: JSON.stringify({ id: EVENT_ID }),
+    })
+    await reports.flush()
+    expect(posted).toEqual([
+      expect.stringContaining(
+        '"filtered_events":[{"reason":"sampled","category":"transaction","quantity":1}]',
+      ),
+    ])
+  })
+})
+
+describe('A context', () => {
+  it('throws when a stage reads a part that no earlier stage has set', () => {
+    const receipt = { id: 'r-1', time: 0, items: [], bytes: 0, replica: 'r' }
+    const client = { address: undefined, requestId: '', isRetry: false }
+    const ctx = new Context(new IncomingMessage(new Socket()), client, 0, receipt)
+    expect(() => ctx.envelope).toThrow('the stage that sets the envelope has not run')
+  })
+})

@@ -1,0 +1,22 @@
+/** Keeps a share of the transactions. The traces that are kept are the same on every replica. */
+
+import { addDependants } from '../../../tunnel/src/envelope/items.ts'
+import type { Stage } from '../../../tunnel/src/pipeline.ts'
+
+/** `rate` is the share of traces to keep, from 0 to 1. */
+export function samplingStage(rate: number): Stage {
+  return function sampleTransactions(ctx) {
+    const { header, items } = ctx.envelope
+    const transactions = items.filter(({ type }) => type === 'transaction')
+    if (transactions.length === 0 || positionOf(header.trace?.trace_id) < rate) return undefined
+    const dropped = new Set(transactions)
+    addDependants(items, dropped) // profiles and attachments
+    ctx.remove(dropped, 'sampled')
+    return undefined
+  }
+}
+
+/** Maps a trace ID to a number from 0 up to 1; without one, to 0. */
+function positionOf(traceId: unknown): number {
+  return typeof traceId === 'string' ? Number.parseInt(traceId.slice(0, 8), 16) / 2 ** 32 : 0
+}
