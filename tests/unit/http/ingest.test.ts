@@ -1,0 +1,136 @@
+/** The pipeline gives back all memory and records one outcome, wherever it ends. */
+
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { createMemory } from '../../../tunnel/src/body/memory-budget.ts'
+import { createBodies } from '../../../tunnel/src/body/receive.ts'
+import type { Receipt } from '../../../tunnel/src/contract.ts'
+import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import { DEFAULT_HEADER_LIMITS } from '../../../tunnel/src/envelope/reader.ts'
+import { createEdge } from '../../../tunnel/src/http/client-address.ts'
+import { Ingest } from '../../../tunnel/src/http/ingest.ts'
+import { createClientReports } from '../../../tunnel/src/policy/client-reports.ts'
+import { createFilters } from '../../../tunnel/src/policy/filters.ts'
+import { createThrottle } from '../../../tunnel/src/policy/throttle.ts'
+import { createLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { createProjects } from '../../../tunnel/src/projects.ts'
+import { createSamples } from '../../../tunnel/src/telemetry/rejection-samples.ts'
+import { createSeen } from '../../../tunnel/src/telemetry/sdk-inventory.ts'
+import { envelopeOf, errorOf } from '../../support/envelopes.ts'
+
+const DSN = 'https://a@sentry.example/1'
+const LONG_HEADER = { sdk: { name: 'x', packages: 'y'.repeat(10_000) } }
+
+/** A request of which the whole body has arrived, or only a part, when `isCut`. */
+function requestOf(body: Buffer, headers: IncomingMessage['headers'] = {}, isCut = false): IncomingMessage {
+  const incoming = new IncomingMessage(new Socket())
+  incoming.url = '/monitoring'
+  incoming.headers = headers
+  incoming.push(body)
+  if (isCut) incoming.destroy()
+  else incoming.push(null)
+  return incoming
+}
+
+function createIngest() {
+  const projects = createProjects([parseDsn(DSN)].flatMap((dsn) => dsn ?? []))
+  const memory = createMemory(1024 * 1024, 1024)
+  const recorded: Receipt[] = []
+  const bugs: unknown[] = []
+  const off = { nextNoise: true, browserExtensions: false, webCrawlers: false, localhost: false }
+  const filters = createFilters({ ...off, healthChecks: false, errorMessages: [], releases: [] })
+  const noRates = { addressRate: 0, projectRate: 1e-9, addressBurst: 1, projectBurst: 1, addressBytes: 0 }
+  const limits = { maxBytes: 1024 * 1024, shareBytes: 1024 * 1024, dir: '/nonexistent', timeoutMs: 10_000 }
+  const ingest = new Ingest({
+    edge: createEdge([]),
+    projects,
+    bodies: createBodies(limits, memory),
+    memory,
+    filters,
+    limits: createLimits(Date.now),
+    throttle: createThrottle(noRates, () => performance.now()),
+    reports: createClientReports(async () => true, Date.now),
+    sentry: undefined,
+    inbox: undefined,
+    seen: createSeen(projects),
+    allowedOrigins: new Set(),
+    reader: { ...DEFAULT_HEADER_LIMITS, items: 100, keep: filters.reads },
+    maxBytes: limits.maxBytes,
+    replica: 'tunnel-1',
+    receipts: {
+      settle: (receipt) => `token-${recorded.push(receipt)}`,
+      end: () => {},
+      find: () => undefined,
+      newest: () => 0,
+      after: () => ({ first: 1, told: [] }),
+      next: async () => {},
+      times: () => [],
+    },
+    samples: createSamples(Date.now),
+    now: Date.now,
+    clock: () => performance.now(),
+    onBug: (error) => bugs.push(error),
+  })
+  return { ingest, memory, recorded, bugs }
+}
+
+const noise = envelopeOf({ dsn: DSN, ...LONG_HEADER }, [
+  { header: { type: 'transaction' }, payload: '{"transaction":"/404"}' },
+])
+const twoEvents = envelopeOf({ dsn: DSN }, [
+  { header: { type: 'event' }, payload: '{}' },
+  { header: { type: 'event' }, payload: '{}' },
+])
+
+describe('Ingest', () => {
+  it.each<[outcome: string, reason: string | undefined, status: number, request: () => IncomingMessage]>([
+    ['delivered', undefined, 200, () => requestOf(errorOf(DSN, LONG_HEADER))],
+    ['delivered', undefined, 200, () => requestOf(gzipSync(errorOf(DSN)), { 'content-encoding': 'gzip' })],
+    ['filtered', 'next-noise', 200, () => requestOf(noise)],
+    ['filtered', 'empty', 200, () => requestOf(envelopeOf({ dsn: DSN }, []))],
+    ['refused', 'origin-foreign', 403, () => requestOf(errorOf(DSN), { 'sec-fetch-site': 'cross-site' })],
+    ['refused', 'dsn-unknown', 403, () => requestOf(errorOf('https://b@sentry.example/1', LONG_HEADER))],
+    ['refused', 'item-too-many', 413, () => requestOf(twoEvents)],
+    ['refused', 'empty-body', 400, () => requestOf(Buffer.alloc(0))],
+    ['aborted', undefined, 400, () => requestOf(errorOf(DSN, LONG_HEADER), {}, true)],
+  ])('records %s (%s) once and gives back all memory', async (answer, reason, status, request) => {
+    const { ingest, memory, recorded, bugs } = createIngest()
+    const handled = ingest.handle(request())
+    await ingest.idle()
+    const response = await handled
+    expect(bugs).toEqual([])
+    expect(response.status).toBe(status)
+    expect(recorded).toHaveLength(1)
+    expect(recorded[0]).toMatchObject({ answer, ...(reason && { reason }) })
+    expect(response.headers.get('x-culvert-receipt')).toBe('token-1')
+    expect(ingest.inFlight()).toBe(0)
+    expect(memory.taken()).toBe(0)
+  })
+
+  it('records rate_limited once the limit of the project is used up, and gives back all memory', async () => {
+    const { ingest, memory, recorded } = createIngest()
+    await ingest.handle(requestOf(errorOf(DSN)))
+    const response = await ingest.handle(requestOf(errorOf(DSN)))
+    expect(response.status).toBe(429)
+    expect(response.headers.get('x-sentry-rate-limits')).toBe('10:error:key:tunnel')
+    expect(recorded[1]).toMatchObject({ answer: 'limited', reason: 'shed' })
+    expect(memory.taken()).toBe(0)
+  })
+
+  it('charges the project also for an envelope that a filter removes as a whole', async () => {
+    const { ingest, recorded } = createIngest()
+    await ingest.handle(requestOf(noise))
+    await ingest.handle(requestOf(errorOf(DSN)))
+    expect(recorded.map(({ answer }) => answer)).toEqual(['filtered', 'limited'])
+  })
+
+  it('answers a connectivity probe and records nothing', async () => {
+    const { ingest, memory, recorded } = createIngest()
+    const response = await ingest.handle(requestOf(Buffer.from('{}\n')))
+    expect([response.status, await response.text()]).toEqual([200, '{}'])
+    expect(recorded).toEqual([])
+    expect(memory.taken()).toBe(0)
+  })
+})
