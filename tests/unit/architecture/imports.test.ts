@@ -11,7 +11,7 @@ import {
 
 /** Top to bottom. A module imports from its own subject and from lines below; subjects of one line do not import each other. */
 const TUNNEL: Order = [
-  ['main', 'move-spool'],
+  ['main'],
   ['run'],
   ['tunnel'],
   ['services'],
@@ -24,6 +24,7 @@ const TUNNEL: Order = [
   ['telemetry'],
   ['upstream'],
   ['policy'],
+  ['pipeline'], // the context and the outcome that every stage has
   ['projects'],
   ['envelope'],
   ['body'],
