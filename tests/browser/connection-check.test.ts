@@ -11,7 +11,7 @@ import { type Site, startSite } from '../support/site.ts'
 
 const CORS = { 'access-control-allow-origin': '*' }
 
-describe('The self-check', requires('chromium', 'nginx'), () => {
+describe('Connection check', requires('chromium', 'nginx'), () => {
   const started = new AsyncDisposableStack()
   let sentry: Sentry
   let site: Site
@@ -32,7 +32,7 @@ describe('The self-check', requires('chromium', 'nginx'), () => {
     const before = sentry.requests.length
     const tunnelled = visitor.page.waitForResponse((response) => response.url().includes('/monitoring?'))
     await visitor.page.goto(site.url)
-    await verdict(visitor.page, 'Reports get through from this browser, both ways.')
+    await verdict(visitor.page, 'Reports from this browser arrive on both routes.')
 
     const token = (await tunnelled).headers()['x-culvert-receipt'] ?? ''
     await visitor.page.getByText(token, { exact: true }).waitFor()
@@ -58,10 +58,10 @@ describe('The self-check', requires('chromium', 'nginx'), () => {
     const before = sentry.requests.length
     await visitor.page.route(isDirectUrl, (route) => route.abort('blockedbyclient'))
     await visitor.page.goto(site.url)
-    await verdict(visitor.page, 'Reports get through, but only by way of this site.')
+    await verdict(visitor.page, 'Reports arrive, but only through this site.')
     await visitor.page
       .getByRole('listitem')
-      .filter({ hasText: 'It was stopped in this browser or network before it reached Sentry.' })
+      .filter({ hasText: 'The request failed in this browser or network before it reached Sentry.' })
       .waitFor()
     expect(sentry.requests.slice(before).map(isDirect)).toEqual([false])
   })
@@ -72,11 +72,11 @@ describe('The self-check', requires('chromium', 'nginx'), () => {
     visitor.allowTrouble(/ERR_FAILED/)
     sentry.answer({})
     await visitor.page.goto(site.url)
-    await verdict(visitor.page, 'This page cannot judge the direct way.')
+    await verdict(visitor.page, 'This page cannot judge the direct route.')
     sentry.answer({ headers: CORS })
     await visitor.page
       .getByRole('listitem')
-      .filter({ hasText: 'does not let a page read whether it took the report' })
+      .filter({ hasText: 'this page may not read whether the report was accepted' })
       .waitFor()
   })
 
@@ -92,10 +92,15 @@ describe('The self-check', requires('chromium', 'nginx'), () => {
       }).observe(document, { childList: true, subtree: true })
     })
     await visitor.page.goto(site.url)
-    await verdict(visitor.page, 'Reports arrive by way of this site. Our direct try failed by our own fault.')
+    await verdict(
+      visitor.page,
+      'Reports arrive through this site. The direct request failed by a fault of this site.',
+    )
     await visitor.page
       .getByRole('listitem')
-      .filter({ hasText: 'Our own fault: the security policy of this page stopped it.' })
+      .filter({
+        hasText: 'Fault of this site: the Content-Security-Policy of this page blocked the request.',
+      })
       .waitFor()
   })
 
@@ -104,7 +109,7 @@ describe('The self-check', requires('chromium', 'nginx'), () => {
     visitor.expectTrouble(/ERR_/)
     await visitor.page.route(/sentry_key=|\/monitoring\?/, (route) => route.abort('internetdisconnected'))
     await visitor.page.goto(site.url)
-    await verdict(visitor.page, 'Reports from this browser do not get through.')
+    await verdict(visitor.page, 'Reports from this browser do not arrive.')
   })
 
   it('gives a short result to copy', async () => {
@@ -112,18 +117,18 @@ describe('The self-check', requires('chromium', 'nginx'), () => {
     await visitor.page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     const url = `http://127.0.0.1:${site.port}/`
     await visitor.page.goto(url)
-    await verdict(visitor.page, 'both ways')
+    await verdict(visitor.page, 'on both routes')
     await visitor.page.getByText('Result to copy for support').press('Enter')
-    await visitor.page.getByText('Self-check of').waitFor() // it stands when the receipt does
+    await visitor.page.getByText('Connection check of').waitFor() // it stands when the receipt does
     await visitor.page.getByRole('button', { name: 'Copy the result' }).click()
     await visitor.page.getByRole('button', { name: 'Copied' }).waitFor()
     const lines = (await visitor.page.evaluate(() => navigator.clipboard.readText())).split('\n')
     expect(lines).toEqual([
-      expect.stringMatching(`^Self-check of ${url} at \\d{4}-\\d\\d-\\d\\dT`),
-      'Reports get through from this browser, both ways.',
-      expect.stringMatching(/^Straight to Sentry: Sentry answered this browser itself\. \(\d+ ms\)$/),
+      expect.stringMatching(`^Connection check of ${url} at \\d{4}-\\d\\d-\\d\\dT`),
+      'Reports from this browser arrive on both routes.',
+      expect.stringMatching(/^Directly to Sentry: Sentry responded to this browser directly\. \(\d+ ms\)$/),
       expect.stringMatching(
-        /^Through this site: This site took it and handed it on; Sentry answered\. \(\d+ ms\)$/,
+        /^Through this site: This site forwarded the report, and Sentry responded\. \(\d+ ms\)$/,
       ),
       expect.stringMatching(/^Receipt: [0-9a-f]{32}, delivered$/),
       expect.stringMatching(/^Browser: .*Chrom/),
@@ -145,7 +150,7 @@ describe('The self-check', requires('chromium', 'nginx'), () => {
         }).observe({ type: 'layout-shift', buffered: true })
       })
       await visitor.page.goto(site.url)
-      await verdict(visitor.page, 'both ways')
+      await verdict(visitor.page, 'on both routes')
       await visitor.page.getByText('delivered', { exact: true }).waitFor()
       const shifts = await visitor.page.evaluate(() => (globalThis as unknown as { shifts: number[] }).shifts)
       expect(shifts.reduce((sum, shift) => sum + shift, 0)).toBeLessThan(0.02)
@@ -166,7 +171,7 @@ describe('The self-check', requires('chromium', 'nginx'), () => {
   it('shuts nobody out, by what axe finds, in either theme', async () => {
     await using visitor = await chromium.visitor()
     await visitor.page.goto(site.url)
-    await verdict(visitor.page, 'both ways')
+    await verdict(visitor.page, 'on both routes')
     await visitor.page.getByText('Result to copy for support').click()
     expect(await findingsInBothThemes(visitor.page)).toEqual([])
   })
@@ -184,19 +189,19 @@ describe('The self-check', requires('chromium', 'nginx'), () => {
   })
 })
 
-describe('The self-check, where Sentry’s host does not resolve', requires('chromium', 'nginx'), () => {
+describe('Connection check, where Sentry’s host does not resolve', requires('chromium', 'nginx'), () => {
   it('says that neither this browser nor this site reaches it, and that the site keeps what it is told', async () => {
     await using site = await startSite({ env: { SENTRY_DSN: 'https://abc@sentry.invalid/7' } })
     await using chromium = await startChromium()
     await using visitor = await chromium.visitor()
     visitor.expectTrouble(/ERR_NAME_NOT_RESOLVED/)
     await visitor.page.goto(site.url)
-    await verdict(visitor.page, 'Nothing reaches Sentry just now, neither from here nor by this site.')
+    await verdict(visitor.page, 'Sentry is unreachable, both from this browser and from this site.')
     await visitor.page.getByText('spooled', { exact: true }).waitFor()
   })
 })
 
-describe('The self-check, with no Sentry configured', requires('chromium', 'nginx'), () => {
+describe('Connection check, with no Sentry configured', requires('chromium', 'nginx'), () => {
   it('tries no direct way, says why, and finds its own report in the inbox', async () => {
     await using site = await startSite()
     await using chromium = await startChromium()
@@ -205,7 +210,7 @@ describe('The self-check, with no Sentry configured', requires('chromium', 'ngin
     await verdict(visitor.page, 'Reports from this browser arrive.')
     await visitor.page
       .getByRole('listitem')
-      .filter({ hasText: 'Not tried: no Sentry is configured here.' })
+      .filter({ hasText: 'Not tested: no Sentry is configured.' })
       .waitFor()
     expect(visitor.posts.map((post) => new URL(post.url()).pathname)).toEqual(['/monitoring'])
     const { entries } = await (await site.tunnel.admin('/inbox')).json()

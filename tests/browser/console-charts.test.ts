@@ -38,7 +38,7 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     const body = `data: ${JSON.stringify({ glance, history })}\n\n`
     await page.route('**/console/live', (route) => route.fulfill({ contentType: 'text/event-stream', body }))
     await page.goto(`${desk.site.url}/console`)
-    const chart = page.getByRole('figure').filter({ hasText: 'Envelopes by fate' })
+    const chart = page.getByRole('figure').filter({ hasText: 'Envelopes by outcome' })
     await expect
       .poll(() => chart.getByRole('slider').getAttribute('aria-valuemax'), SOON)
       .toBe(`${past.length - 2}`)
@@ -86,7 +86,7 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
       { after: 10, answers: { delivered: 100 } },
       { after: 20, answers: { delivered: 100 } },
     ])
-    await chart.getByText('No envelope has come in these 15 minutes.').waitFor()
+    await chart.getByText('No envelopes in the last 15 minutes.').waitFor()
     await chart.getByRole('listitem').filter({ hasText: 'delivered 0/min' }).waitFor()
   })
 
@@ -98,14 +98,14 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
       { after: 10, answers: { delivered: 40, refused: 0 } },
       { after: 20, answers: { delivered: 100, refused: 2 } },
     ])
-    await chart.getByText('a second').waitFor()
+    await chart.getByText('per second').waitFor()
     const lines = () => chart.getByRole('list').getByRole('listitem').allTextContents()
-    expect(await lines()).toEqual(['delivered 6/s', 'refused 0.2/s'])
+    expect(await lines()).toEqual(['delivered 6/s', 'rejected 0.2/s'])
     await chart.getByRole('slider').focus()
     await page.keyboard.press('ArrowLeft')
-    await expect.poll(lines, SOON).toEqual(['delivered 4/s', 'refused 0/s'])
+    await expect.poll(lines, SOON).toEqual(['delivered 4/s', 'rejected 0/s'])
     expect(await chart.getByRole('slider').getAttribute('aria-valuetext')).toMatch(
-      /^\d\d:\d\d:10: delivered 4\/s, refused 0\/s$/,
+      /^\d\d:\d\d:10: delivered 4\/s, rejected 0\/s$/,
     )
   })
 
@@ -117,7 +117,7 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
       { after: 61, answers: { delivered: 1_309, declined: 2 } },
       { after: 110, answers: { delivered: 1_310, declined: 2 } },
     ])
-    await chart.getByText('Figures, minute by minute').click()
+    await chart.getByText('Values by minute').click()
     const figures = async () => {
       const rows = await chart.getByRole('row').all()
       const cells = await Promise.all(rows.map((row) => row.locator('th, td').allTextContents()))

@@ -11,7 +11,7 @@ import { capture, captureFor } from '../support/sdk-captures.ts'
 import { hasItem } from '../support/sentry/received-request.ts'
 
 const SOON = { timeout: 40_000 }
-const PAGES = ['', '/feed', '/refusals', '/projects', '/spool', '/inbox', '/replicas']
+const PAGES = ['', '/feed', '/rejections', '/projects', '/spool', '/inbox', '/replicas']
 
 describe('The console', requires('chromium', 'nginx'), () => {
   let desk: ConsoleSite
@@ -27,7 +27,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     Number(
       (
         await page
-          .getByRole('table', { name: 'Envelopes by fate' })
+          .getByRole('table', { name: 'Envelopes by outcome' })
           .getByRole('row', { name: fate })
           .getByRole('cell')
           .first()
@@ -45,20 +45,22 @@ describe('The console', requires('chromium', 'nginx'), () => {
     desk.sentry.answer({ status: 400, body: { detail: 'bad' } })
     await desk.sendMany(2, desk.newError, 400)
     desk.sentry.answer({})
-    const sent = { delivered: 20, refused: 7, declined: 2 }
-    expect(await desk.counted()).toEqual(sent)
+    const sent = { delivered: 20, rejected: 7, declined: 2 }
+    expect(await desk.counted()).toEqual({ delivered: 20, refused: 7, declined: 2 })
 
     const figures = async () => ({
       delivered: await told(page, 'delivered'),
-      refused: await told(page, 'refused'),
+      rejected: await told(page, 'rejected'),
       declined: await told(page, 'declined'),
     })
     await expect.poll(figures, SOON).toEqual(sent)
     expect(await told(page, 'all envelopes')).toBe(29)
     await page.getByRole('listitem').filter({ hasText: '3 replicas' }).first().waitFor()
 
-    await expect.poll(() => sumsOf(page, 'Envelopes by fate'), SOON).toEqual(sent)
-    await expect.poll(() => sumsOf(page, 'Envelopes by category'), SOON).toEqual({ error: 26, uncounted: 3 })
+    await expect.poll(() => sumsOf(page, 'Envelopes by outcome'), SOON).toEqual(sent)
+    await expect
+      .poll(() => sumsOf(page, 'Envelopes by category'), SOON)
+      .toEqual({ error: 26, 'no category': 3 })
     const types = page.getByRole('table', { name: 'Items by type' })
     await types.getByRole('row', { name: /^event .* 26$/ }).waitFor()
     await page
@@ -67,14 +69,14 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .waitFor()
 
     await page.goto(`${desk.site.url}/console/projects`)
-    const table = page.getByRole('table', { name: /^Envelopes of .* by category and fate$/ })
+    const table = page.getByRole('table', { name: /^Envelopes of .* by category and outcome$/ })
     const cells = await table
       .getByRole('row', { name: /^error / })
       .getByRole('cell')
       .allInnerTexts()
     expect(cells.map((cell) => Number(/^\d+/.exec(cell)?.[0]))).toEqual([20, 2])
 
-    await page.goto(`${desk.site.url}/console/refusals`)
+    await page.goto(`${desk.site.url}/console/rejections`)
     const many = async (reason: string) =>
       page.getByRole('listitem').filter({ hasText: reason }).locator('h2 + span').textContent()
     expect([await many('dsn-unknown'), await many('not-an-envelope'), await many('no reason given')]).toEqual(
@@ -95,23 +97,23 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .toEqual(Array(3).fill(expect.stringMatching(/^[<\d.]+ % of a core$/)))
     expect(await factsOf('Memory')).toEqual(Array(3).fill(expect.stringMatching(/^[\d.]+ MB$/)))
     expect(await factsOf('Event-loop delay')).toEqual(
-      Array(3).fill(expect.stringMatching(/^[\d.]+ (ms|s) \(99 %\)$/)),
+      Array(3).fill(expect.stringMatching(/^p99 [\d.]+ (ms|s)$/)),
     )
   })
 
   it('explains each refusal with what to do and which setting, and gives each project its snippet', async () => {
-    await using visitor = await desk.operator('/refusals')
+    await using visitor = await desk.operator('/rejections')
     const { page } = visitor
     const unknown = page.getByRole('listitem').filter({ hasText: 'dsn-unknown' })
     await unknown.getByText('Add it to SENTRY_DSN').waitFor()
     await unknown.getByText('SENTRY_DSN', { exact: true }).waitFor()
-    await unknown.getByText('The last such request').click()
+    await unknown.getByText('Last rejected request').click()
     await unknown.getByText(/^POST \/monitoring.*\ncontent-length: \d+/s).waitFor()
     const settings = unknown.locator('dl')
     expect(await settings.getByRole('term').allTextContents()).toEqual(['SENTRY_DSN'])
     expect(await settings.getByRole('definition').allTextContents()).toEqual([desk.sentry.dsn()])
     await page.getByRole('link', { name: 'Projects' }).click()
-    await page.getByText('How an SDK sends to it').click()
+    await page.getByText('SDK configuration').click()
     await page.getByText(`dsn: '${desk.sentry.dsn()}'`).waitFor()
     await page.getByText("tunnel: '/monitoring?p=456'").waitFor()
   })
@@ -121,14 +123,14 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await desk.sendMany(4, desk.newError, 202)
     await using visitor = await desk.operator('/spool')
     const { page } = visitor
-    const depth = page.getByRole('region', { name: 'What waits' })
+    const depth = page.getByRole('region', { name: 'Pending' })
     await expect
       .poll(async () => {
         await page.reload() // what is shown may be a moment old
         return (await depth.getByRole('definition').first().textContent())?.trim()
       }, SOON)
       .toBe('4')
-    const rows = page.getByRole('region', { name: 'One by one' }).getByRole('row')
+    const rows = page.getByRole('region', { name: 'Spool entries' }).getByRole('row')
     expect(await rows.count()).toBe(5)
 
     await rows.nth(1).getByRole('link').click()
@@ -150,14 +152,14 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await desk.sentry.back()
     await page.getByRole('button', { name: 'Resume all' }).click()
     await page.getByRole('button', { name: 'Yes, resume all' }).click()
-    await page.getByText('Delivery goes on.').waitFor()
+    await page.getByText('Delivery is resumed.').waitFor()
     await page.goto(`${desk.site.url}/console`)
-    const ends = page.getByRole('table', { name: 'Spooled envelopes by end' })
+    const ends = page.getByRole('table', { name: 'Spooled envelopes by final outcome' })
     await ends.getByRole('row', { name: 'delivered 3' }).waitFor({ timeout: 60_000 })
     await ends.getByRole('row', { name: 'purged 1' }).waitFor()
 
-    await page.goto(`${desk.site.url}/console/refusals`)
-    const lost = page.getByRole('listitem').filter({ hasText: 'after it had waited' })
+    await page.goto(`${desk.site.url}/console/rejections`)
+    const lost = page.getByRole('listitem').filter({ hasText: 'after spooling' })
     expect(await lost.locator('h2 + span').textContent()).toBe('1 envelope')
     await lost.getByText(/^First .+ ago|just now, last .+(ago|just now)\.$/).waitFor()
     await page.goto(`${desk.site.url}/console/feed?fate=purged`)
@@ -165,15 +167,15 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('button', { name: /purged.*spooled for/ }).click()
     await page
       .getByRole('region', { name: 'Receipt' })
-      .getByText(/An operator took it out/)
+      .getByText(/An operator purged it/)
       .waitFor()
     const timings = page.getByRole('list', { name: 'Timings' }).getByRole('listitem')
     expect(await timings.allTextContents()).toEqual([
       expect.stringMatching(/received$/),
-      expect.stringMatching(/until it was admitted, and sent on$/),
-      expect.stringMatching(/without an answer of Sentry$/),
-      expect.stringMatching(/until it was on disk, synced$/),
-      expect.stringMatching(/in all$/),
+      expect.stringMatching(/until accepted and forwarded$/),
+      expect.stringMatching(/without a response from Sentry$/),
+      expect.stringMatching(/until spooled, synced to disk$/),
+      expect.stringMatching(/in total$/),
     ])
   })
 
@@ -190,15 +192,15 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .click()
     await page.getByRole('heading', { level: 1, name: value }).waitFor()
     await page
-      .getByRole('list', { name: 'Stack trace, the last call first' })
+      .getByRole('list', { name: 'Stack trace, most recent call first' })
       .getByRole('listitem')
       .first()
       .waitFor()
-    await page.getByRole('region', { name: 'About it' }).waitFor()
+    await page.getByRole('region', { name: 'Details' }).waitFor()
     await page.goBack()
     const written = eventIn('browser-11.12.0-feedback-attach').contexts.feedback.message
     await page.getByRole('link', { name: written }).first().click()
-    await page.getByRole('region', { name: 'A visitor wrote' }).getByText(written).waitFor()
+    await page.getByRole('region', { name: 'Feedback' }).getByText(written).waitFor()
     await page.getByRole('region', { name: 'Attachments' }).waitFor()
   })
 
@@ -213,7 +215,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.waitForURL('**/inbox?type=span')
     expect(await entries.count()).toBe(1)
     await entries.filter({ hasText: 'Pageload, ' }).click()
-    const spans = page.getByRole('list', { name: 'Spans, by when they began' }).getByRole('listitem')
+    const spans = page.getByRole('list', { name: 'Spans by start time' }).getByRole('listitem')
     expect(await spans.count()).toBe(itemsIn('browser-11.12.0-pageload-1').length)
     await spans.first().filter({ hasText: 'Pageload' }).waitFor()
     await page.goBack()
@@ -293,7 +295,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     expect(await page.evaluate(() => self.origin)).toBe('null') // and so without a cookie, whatever it were
     await page.goto(url)
     await page.getByRole('button', { name: 'Delete' }).click()
-    await page.getByRole('button', { name: 'Delete it' }).click()
+    await page.getByRole('button', { name: 'Yes, delete' }).click()
     await page.waitForURL('**/console/inbox')
     visitor.expectTrouble(/404/)
     expect((await page.goto(url))?.status()).toBe(404)
@@ -353,7 +355,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const { pathname, search } = new URL(page.url())
     const paths: [path: string, title: RegExp][] = [
       [envelope, /./],
-      [waiting, /^Waiting: error of /],
+      [waiting, /^Spool entry: error of /],
       [pathname + search, /spooled/],
     ]
     return { paths, [Symbol.asyncDispose]: () => desk.sentry.back() }
@@ -417,11 +419,11 @@ describe('The console', requires('chromium', 'nginx'), () => {
       await page.getByRole('status').filter({ hasText: done }).waitFor()
     }
     await act('Pause', lane, /^Delivery is paused\./)
-    await act('Resume', lane, /^Delivery goes on\./)
-    await act('Retry', lane, /^\d will be tried at once\.$/)
-    await act('Retry all now', page, /^\d will be tried at once\.$/)
+    await act('Resume', lane, /^Delivery is resumed\./)
+    await act('Retry', lane, /^\d will be retried now\.$/)
+    await act('Retry all now', page, /^\d will be retried now\.$/)
     await page.locator('main table a').first().click()
-    await act('Retry now', page, /^\d will be tried at once\.$/)
+    await act('Retry now', page, /^\d will be retried now\.$/)
     await act('Purge', lane, /(was|were) purged\.$/)
     expect(await lane.getByText(/, error$/).count()).toBe(0)
     await desk.sendMany(2, desk.newError, 202)
@@ -449,18 +451,18 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await expect.poll(async () => (await desk.send(replay)).status, SOON).toBe(429) // 202 as long as Sentry is not asked
     await using visitor = await desk.operator()
     const { page } = visitor
-    const held = page.getByRole('region', { name: 'Held back' })
-    const limit = held.getByRole('listitem').filter({ hasText: 'limited' })
-    await limit.filter({ hasText: /replay of 127\.0\.0\.1:\d+\/\d+, free again in \d+ min/ }).waitFor(SOON)
-    await page.getByRole('link', { name: 'holds 1 kind back' }).waitFor()
+    const held = page.getByRole('region', { name: 'Rate limits and circuit breakers' })
+    const limit = held.getByRole('listitem').filter({ hasText: 'rate-limited' })
+    await limit.filter({ hasText: /replay of 127\.0\.0\.1:\d+\/\d+, ends in \d+ min/ }).waitFor(SOON)
+    await page.getByRole('link', { name: '1 category rate-limited' }).waitFor()
 
     await desk.sentry.away()
     await desk.sendMany(18, desk.newError, 202)
-    const upstream = held.getByRole('listitem').filter({ hasText: 'not asked' })
-    await upstream.filter({ hasText: /by [1-3] of 3 replicas, since .+; it is tried again/ }).waitFor(SOON)
+    const upstream = held.getByRole('listitem').filter({ hasText: 'breaker open' })
+    await upstream.filter({ hasText: /on [1-3] of 3 replicas, since .+; next attempt/ }).waitFor(SOON)
     await page
       .getByRole('listitem')
-      .filter({ hasText: 'is not asked: it fails or is slow' })
+      .filter({ hasText: 'circuit breaker open: it fails or is slow' })
       .first()
       .waitFor()
     await desk.sentry.back()
@@ -469,7 +471,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
   it('leads who signs out back to the sign-in page, and keeps them out', async () => {
     await using visitor = await desk.operator('/replicas')
     const { page } = visitor
-    await page.getByText('answers', { exact: true }).first().waitFor()
+    await page.getByText('responding', { exact: true }).first().waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.waitForURL('**/console/sign-in')
     await page.goto(`${desk.site.url}/console/feed`)
@@ -484,12 +486,12 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('listitem').filter({ hasText: '3 replicas' }).first().waitFor()
     await expect.poll(() => told(page, 'delivered'), SOON).toBe(9)
     await other.site.tunnels[2]?.kill()
-    await page.getByText(/does not answer; counted as last heard/).waitFor()
+    await page.getByText(/does not respond; its last known counts are shown/).waitFor()
     expect(await told(page, 'delivered')).toBe(9)
     await other.sendMany(5, other.newError, 200)
     await expect.poll(() => told(page, 'delivered'), SOON).toBe(14)
     for (const tunnel of other.site.tunnels.slice(0, 2)) await tunnel.kill()
-    await page.getByText('3 replicas do not answer; counted as last heard').waitFor(SOON)
+    await page.getByText('3 replicas do not respond; their last known counts are shown').waitFor(SOON)
     expect(await told(page, 'delivered')).toBe(14)
     expect(await page.getByText('No SENTRY_DSN is set.').count()).toBe(0) // nobody says so
   }, 300_000)
@@ -497,8 +499,8 @@ describe('The console', requires('chromium', 'nginx'), () => {
   /** What a chart's figures, minute by minute, add up to. */
   async function sumsOf(page: Page, title: string): Promise<Record<string, number>> {
     const drawn = page.getByRole('figure').filter({ hasText: title })
-    const minutes = drawn.getByRole('table', { name: `${title}, minute by minute` })
-    if ((await minutes.count()) === 0) await drawn.getByText('Figures, minute by minute').click()
+    const minutes = drawn.getByRole('table', { name: `${title}, by minute` })
+    if ((await minutes.count()) === 0) await drawn.getByText('Values by minute').click()
     const rows = await minutes.getByRole('row').all()
     const [names = [], ...figures] = await Promise.all(
       rows.map(async (row) => (await row.locator('th, td').allTextContents()).slice(1)),

@@ -38,7 +38,7 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
     expect(await findingsInBothThemes(page)).toEqual([])
 
     await page.getByRole('link', { name: 'Go to the start page' }).click()
-    await page.getByRole('heading', { name: 'Does this site notice when it breaks for you?' }).waitFor()
+    await page.getByRole('heading', { name: 'Connection check' }).waitFor()
   })
 
   it('whose server component failed stands the same', async () => {
@@ -71,7 +71,7 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
     expect(await findingsInBothThemes(page)).toEqual([])
     await Promise.all([page.waitForEvent('load'), page.getByRole('button', { name: 'Reload' }).click()])
     await page.getByRole('link', { name: 'Go to the start page' }).click()
-    await page.getByRole('heading', { name: 'Does this site notice when it breaks for you?' }).waitFor()
+    await page.getByRole('heading', { name: 'Connection check' }).waitFor()
   })
 
   it('that broke in the browser stands the host; the error is reported once and a reload helps', async () => {
@@ -101,7 +101,7 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
     expect(await findingsInBothThemes(page)).toEqual([])
 
     await page.getByRole('button', { name: 'Reload' }).click()
-    await page.getByRole('heading', { name: 'Does this site notice when it breaks for you?' }).waitFor()
+    await page.getByRole('heading', { name: 'Connection check' }).waitFor()
     const bodies = posts.map((post) => post.postData() ?? '')
     expect(bodies.filter((body) => /"value":"broken while it renders"/.test(body))).toHaveLength(1)
   })
@@ -114,7 +114,7 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
     await page.getByRole('heading', { name: 'This page could not be found.' }).waitFor()
     expect(await findingsInBothThemes(page)).toEqual([])
     await page.getByRole('link', { name: 'Go to the start page' }).click()
-    await page.getByRole('heading', { name: 'Does this site notice when it breaks for you?' }).waitFor()
+    await page.getByRole('heading', { name: 'Connection check' }).waitFor()
   })
 
   it('stands, while web is away, nginx’s own with the request’s number and two ways on', async () => {

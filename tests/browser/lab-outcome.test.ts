@@ -67,10 +67,10 @@ describe('The lab', requires('chromium'), () => {
   })
 
   it.each([
-    ['kept by this site, and delivered later (202)', { status: 202 }],
-    ['not taken by this site (403)', { status: 403 }],
-    ['not taken by this site (503)', { status: 503 }],
-    ['not taken: no answer, or this browser was asked to hold reports back', 'none'],
+    ['spooled by this site, delivered later (202)', { status: 202 }],
+    ['not accepted by this site (403)', { status: 403 }],
+    ['not accepted by this site (503)', { status: 503 }],
+    ['not delivered: no response, or this browser is rate-limited', 'none'],
   ] as [string, Answer][])('tells when a report was %s', async (fate, answer) => {
     await using visitor = await chromium.visitor()
     visitor.expectTrouble(/uncaught Error: Thrown on purpose/)

@@ -70,7 +70,7 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     const outcome = page.getByRole('listitem', { name }).getByRole('status').filter({ hasText: says })
     await outcome.waitFor()
     await page
-      .locator('button[aria-disabled=false]', { hasText: /^(Fail|Ask|Be)/ })
+      .locator('button[aria-disabled=false]', { hasText: /^(Fail|Request|Follow)/ })
       .nth(4)
       .waitFor() // the page has its next pass
     return outcome.innerText()
@@ -166,11 +166,11 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
   })
 
   it.each([
-    ['Ask for what is not there', 'not reported, on purpose: a page that is not there is no error'],
-    ['Be led elsewhere', 'not reported, on purpose: Next leads elsewhere by an error of its own'],
+    ['Request a missing page', 'not reported, on purpose: a missing page is not an error'],
+    ['Follow a redirect', 'not reported, on purpose: Next.js throws an error to redirect'],
   ])('“%s” reaches nobody', async (name, says) => {
     await using visitor = await chromium.visitor()
-    if (name.startsWith('Ask')) visitor.expectTrouble(/status of 404/)
+    if (name.startsWith('Request')) visitor.expectTrouble(/status of 404/)
     const before = sentry.requests.length
     await press(visitor, name, says)
     await sentry.idle()
@@ -187,7 +187,7 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
       const { page } = visitor
       visitor.expectTrouble(/uncaught Error: Thrown/)
       visitor.allowTrouble(/failed: GET \S+\/lab\S* net::ERR_ABORTED/) // Next lets go of an answer when it has what it wants of it
-      const { pathname, search } = new URL(await labUrl(page, site.url, 'Be led elsewhere', '/lab/redirect'))
+      const { pathname, search } = new URL(await labUrl(page, site.url, 'Follow a redirect', '/lab/redirect'))
       const before = sentry.requests.length
       await page.evaluate(follow, pathname + search)
       await page.waitForURL('**/lab?redirected', { waitUntil: 'networkidle' }) // its buttons work
@@ -207,7 +207,7 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     const answer = visitor.page.waitForResponse(
       (response) => response.request().postData()?.includes('"type":"transaction"') ?? false,
     )
-    await press(visitor, 'Send an unfinished trace', 'dropped on purpose by this site')
+    await press(visitor, 'Send an unfinished trace', 'filtered by this site')
     const token = (await answer).headers()['x-culvert-receipt']
     const receipt = await (await fetch(`http://127.0.0.1:${site.port}/receipt.json?token=${token}`)).json()
     expect(receipt).toMatchObject({ answer: 'filtered', items: [{ type: 'transaction' }] })

@@ -38,7 +38,7 @@ describe('With Sentry away', requires('chromium', 'nginx'), () => {
       visitor.expectTrouble(/uncaught Error: (Thrown|Rejected) on purpose/) // and no other: no failed request
       await visitor.page.goto(`http://${SITE_HOST}:${site.port}/lab`)
       await visitor.page.getByRole('button', { name: button }).click()
-      await visitor.page.getByText('kept by this site, and delivered later (202)').waitFor()
+      await visitor.page.getByText('spooled by this site, delivered later (202)').waitFor()
       const posted = visitor.posts.find((each) => value.test(raisedIn(each.postDataBuffer()) ?? ''))
       const answer = await posted?.response()
       if (!posted || !answer) throw new Error('nothing was posted')

@@ -33,9 +33,9 @@ describe('Of a visitor who asks for privacy', requires('chromium'), () => {
   afterAll(() => chromium?.close())
 
   it.each([
-    ['off', [], 'So nothing is reported of you'],
-    ['errors', ['event of one who asked'], 'So of you errors alone are reported'],
-    ['mark', ['event of one who asked', 'replay_event', 'span'], 'Your reports are marked with that'],
+    ['off', [], 'Nothing is reported about you'],
+    ['errors', ['event of one who asked'], 'Only errors are reported'],
+    ['mark', ['event of one who asked', 'replay_event', 'span'], 'Your reports carry a tag that says so'],
   ])(
     'the browser reports, with PRIVACY_SIGNAL=%s, %j, and the page says: %s',
     { timeout: 180_000 },

@@ -34,7 +34,7 @@ describe('The console of a site in containers', requires('docker'), () => {
     )
     expect(added).toHaveLength(2)
     const changes = more.changes.map(({ text }) => text)
-    for (const { name } of added) expect(changes).toContain(`${name} is there`)
+    for (const { name } of added) expect(changes).toContain(`${name} started responding`)
 
     const [victim = ''] = await stack.containers('tunnel')
     await stack.docker('kill', victim)
@@ -42,7 +42,7 @@ describe('The console of a site in containers', requires('docker'), () => {
     const gone = fewer.replicas.filter(({ state }) => state !== 'answering')
     expect(gone).toHaveLength(1)
     expect(fewer.changes.map(({ text }) => text)).toContainEqual(
-      expect.stringMatching(new RegExp(`^${gone[0]?.name} (has ended|does not answer)$`)),
+      expect.stringMatching(new RegExp(`^${gone[0]?.name} (stopped|does not respond)$`)),
     )
   })
 })

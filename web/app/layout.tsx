@@ -1,4 +1,4 @@
-/** The document around every page. */
+/** Document around every page. */
 
 import type { Metadata } from 'next'
 import { headers } from 'next/headers'
@@ -10,7 +10,7 @@ import './global.css'
 
 export const metadata: Metadata = {
   title: { default: 'Culvert', template: '%s · Culvert' },
-  description: 'This site carries its own error reports: they go through its own address and nowhere else.',
+  description: 'This site sends its error reports through its own address.',
 }
 
 export default async function Layout({ children }: { children: ReactNode }) {

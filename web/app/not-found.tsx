@@ -1,4 +1,4 @@
-/** The page for an address that leads nowhere. */
+/** Page for an unknown address. */
 
 import type { Metadata } from 'next'
 import { ButtonLink } from '../ui/button.tsx'
@@ -12,7 +12,7 @@ export default function NotFound() {
       <p className="eyebrow">404</p>
       <h1 className="mt-2 text-hero">This page could not be found.</h1>
       <p className="mt-5 max-w-2xl text-lead text-quiet">
-        Nothing is at this address. It may have moved, or the link may be wrong.
+        There is no page at this address. It may have moved, or the link may be wrong.
       </p>
       <p className="mt-8">
         <ButtonLink href="/">Go to the start page</ButtonLink>

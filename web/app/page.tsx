@@ -1,4 +1,4 @@
-/** The self-check: tells visitors whether their errors are noticed, and how. */
+/** Connection check: shows visitors whether error reports from their browser arrive, and on which route. */
 
 import type { ReactNode } from 'react'
 import { SelfCheck } from '../features/connection-check/connection-check.tsx'
@@ -12,48 +12,48 @@ export default function Home() {
   return (
     <Shell at="check">
       <header className="max-w-3xl">
-        <h1 className="text-hero">Does this site notice when it breaks for you?</h1>
+        <h1 className="text-hero">Connection check</h1>
         <p className="mt-5 text-lead text-quiet">
-          When a page fails, your browser can tell the people who run it. Ad blockers and networks often cut
-          that off. This site carries such reports through its own address,{' '}
-          <code className="text-ink">{tunnelPath}</code>, and checks here, from your browser, whether they
-          arrive.
+          When a page fails, your browser sends an error report to the people who run this site. Ad blockers
+          and networks often block such reports. This site accepts them at its own address,{' '}
+          <code className="text-ink">{tunnelPath}</code>. This page checks whether they arrive from your
+          browser.
         </p>
       </header>
       <PrivacyNote />
       <div className="mt-10">
         <noscript>
           <p className="mb-6 rounded-card border border-line bg-surface p-5">
-            The check needs JavaScript, which is off in this browser. Without it a page here cannot report an
-            error either: nothing is sent, and nothing but your request for this page is known.
+            The check needs JavaScript, which is off in this browser. Without JavaScript, pages cannot report
+            errors either: the browser sends nothing except its request for this page.
           </p>
         </noscript>
         <div className="noscript:hidden">
-          <SelfCheck plan={plan} end={sentryHost ? 'Sentry' : 'Its inbox'}>
+          <SelfCheck plan={plan} end={sentryHost ? 'Sentry' : 'Inbox'}>
             {sentryHost && <HowToRead />}
           </SelfCheck>
         </div>
       </div>
       <div className="mt-14 grid gap-x-12 gap-y-10 desk:grid-cols-3">
-        <Fact title="What the check sends">
-          One empty message for each way, when you open this page and when you press the button. It names no
-          error, and says nothing about you.
+        <Fact title="Data sent by the check">
+          One empty client report per route, when you open this page and when you press the button. It
+          contains no error and no data about you.
         </Fact>
-        <Fact title="What a real report says">
-          What went wrong and where in the code, the address of the page, which browser you use, and the last
-          things clicked here.{' '}
+        <Fact title="Contents of an error report">
+          The error and its place in the code, the address of the page, your browser, and your last clicks on
+          this site.{' '}
           {sentryHost
-            ? 'Your network address goes with it, your cookies do not.'
-            : 'Neither your network address nor your cookies are sent on.'}
+            ? 'Your IP address is included, your cookies are not.'
+            : 'Neither your IP address nor your cookies are included.'}
         </Fact>
-        <Fact title="Where it goes">
+        <Fact title="Destination">
           {sentryHost ? (
             <>
-              To this site, which hands it on to <code>{sentryHost}</code>. If that cannot be reached, this
-              site keeps it until it can.
+              This site forwards reports to <code>{sentryHost}</code>. When that server is unreachable, this
+              site stores them and delivers them later.
             </>
           ) : (
-            'To this site and no further: no Sentry is configured here, so it stays in the site’s own inbox for a week at most.'
+            'This site only: no Sentry is configured, so reports stay in the site’s own inbox for at most a week.'
           )}
         </Fact>
       </div>
@@ -64,23 +64,23 @@ export default function Home() {
 function HowToRead() {
   return (
     <details>
-      <summary className="min-h-11 content-center font-semibold">How to read this</summary>
+      <summary className="min-h-11 content-center font-semibold">How to read the results</summary>
       <ul className="mt-1 grid max-w-3xl gap-3 text-quiet">
         <li>
-          <strong className="text-ink">Stopped:</strong> an ad blocker does that, and so does a filter or a
-          fault of the network. A page cannot tell which.
+          <strong className="text-ink">Request failed:</strong> an ad blocker, a filter or a network fault can
+          cause this. A page cannot tell which.
         </li>
         <li>
-          <strong className="text-ink">Answered, and not to be read:</strong> by a Sentry that sends no CORS
-          headers, or by a filter in its place.
+          <strong className="text-ink">Response not readable:</strong> Sentry sent no CORS headers, or a
+          filter answered in its place.
         </li>
         <li>
-          <strong className="text-ink">Our own fault:</strong> the browser has told this page that its
-          Content-Security-Policy forbade the try. It says nothing about your browser or network.
+          <strong className="text-ink">Fault of this site:</strong> the Content-Security-Policy of this page
+          blocked the request. Your browser and network are not the cause.
         </li>
         <li>
-          <strong className="text-ink">The time</strong> is that from the request to the answer, as this
-          browser saw it.
+          <strong className="text-ink">Time:</strong> from the request to the response, as measured by this
+          browser.
         </li>
       </ul>
     </details>

@@ -1,13 +1,13 @@
-/** What a visitor reads whose browser asks for privacy: that it was heard, and what follows. */
+/** Note for visitors whose browser sends Global Privacy Control: what the site reports about them. */
 
 import { headers } from 'next/headers'
 import { config } from '../lib/config.ts'
 import { asksForPrivacy, type PrivacySignal } from '../lib/sentry/privacy.ts'
 
 const WHAT_FOLLOWS: Record<PrivacySignal, string> = {
-  off: 'So nothing is reported of you: this site does not notice when a page fails for you.',
-  errors: 'So of you errors alone are reported: no recording of your visit, and no timing of its steps.',
-  mark: 'Your reports are marked with that, and are otherwise those of everyone.',
+  off: 'Nothing is reported about you: this site does not learn when a page fails for you.',
+  errors: 'Only errors are reported: no session replay and no performance traces.',
+  mark: 'Your reports carry a tag that says so, and are otherwise unchanged.',
 }
 
 export async function PrivacyNote() {

@@ -1,6 +1,7 @@
-/** A fate in its colour, shape and word: how an envelope was answered, and how it ended where it had to wait. */
+/** Outcome of an envelope, or final outcome of a spooled one, as colour, shape and word. */
 
 import type { Answer, SpoolEnd } from 'tunnel/contract'
+import { outcomeLabel } from './outcome-labels.ts'
 import type { State } from './status.ts'
 import { Badge, STATE_TEXT, StateMark } from './status-badge.tsx'
 
@@ -18,19 +19,19 @@ const STATES: Record<FateName, State> = {
   purged: 'drop',
 }
 
-/** Beside a heading, on its own. */
+/** Badge beside a heading. */
 export function FateBadge({ fate }: { fate: FateName }) {
-  return <Badge state={STATES[fate]}>{fate}</Badge>
+  return <Badge state={STATES[fate]}>{outcomeLabel(fate)}</Badge>
 }
 
-/** In a line or a table, where there are many. */
+/** Inline form, for lines and tables. */
 export function Fate({ fate }: { fate: FateName }) {
   return (
     <span
       className={`inline-flex items-center gap-1.5 align-middle whitespace-nowrap ${STATE_TEXT[STATES[fate]]}`}
     >
       <StateMark state={STATES[fate]} className="size-3.5" />
-      {fate}
+      {outcomeLabel(fate)}
     </span>
   )
 }

@@ -1,4 +1,4 @@
-/** What stands around every page that people browse. */
+/** Layout of the public pages: header, navigation and footer. */
 
 import type { ReactNode } from 'react'
 import { Mark } from './logo.tsx'
@@ -6,7 +6,7 @@ import { Mark } from './logo.tsx'
 type Place = 'check' | 'lab'
 
 const PLACES: { place: Place; href: string; name: string }[] = [
-  { place: 'check', href: '/', name: 'Self-check' },
+  { place: 'check', href: '/', name: 'Connection check' },
   { place: 'lab', href: '/lab', name: 'Error lab' },
 ]
 
@@ -36,7 +36,7 @@ export function Shell({ at, children }: { at?: Place; children: ReactNode }) {
       </header>
       <main className="flex-1 pt-8 pb-16 wide:pt-14">{children}</main>
       <footer className="border-t border-line py-6 text-note text-quiet">
-        Error reports of this site travel through its own address.
+        Error reports from this site are sent through its own address.
       </footer>
     </div>
   )

@@ -1,4 +1,4 @@
-/** A titled part of a page of the console. */
+/** Titled section of a console page. */
 
 import { type ReactNode, useId } from 'react'
 import { sayCount } from '../lib/format.ts'
@@ -6,7 +6,7 @@ import { sayCount } from '../lib/format.ts'
 type Props = {
   title: string
   note?: ReactNode
-  /** Where a link leads to it. */
+  /** Anchor for links to the section. */
   id?: string
   children: ReactNode
 }
@@ -30,12 +30,12 @@ export function Panel({ title, note, id: place, children }: Props) {
   )
 }
 
-/** What stands where there is nothing yet, with what to do about it. */
+/** Empty state of a list, with a hint. */
 export function Empty({ children }: { children: ReactNode }) {
   return <p className="max-w-prose text-note text-quiet">{children}</p>
 }
 
-/** What is said of, or done to, the whole page: beside its title where there is room. */
+/** Status and controls of the whole page, beside its title on wide screens. */
 export function Tools({ children }: { children: ReactNode }) {
   return (
     <div className="flex flex-wrap items-center gap-x-4 gap-y-2 text-note wide:absolute wide:top-5 wide:right-0">
@@ -44,7 +44,7 @@ export function Tools({ children }: { children: ReactNode }) {
   )
 }
 
-/** Says how much of a list is shown; nothing when it is all of it. */
+/** States how much of a list is shown; renders nothing when the list is complete. */
 export function Showing({ shown, total, of }: { shown: readonly unknown[]; total: number; of: string }) {
   if (shown.length >= total) return null
   return (

@@ -131,7 +131,7 @@ describe('Signing in', () => {
       expect([status, location, setCookie]).toEqual([303, '/console/sign-in?wrong=1&to=%2Fconsole', null])
     }
     const page = await (await fetch(`${web.url}/console/sign-in?wrong=1`)).text()
-    expect(page).toContain('That is not the password.')
+    expect(page).toContain('Wrong password.')
   })
 
   it('slows down whoever guesses, and nobody else', async () => {
@@ -381,7 +381,7 @@ describe('Without a password', () => {
     for (const path of ['/console', '/console/feed', '/console/inbox/1'])
       expect((await get(closed.url + path)).status).toBe(307)
     const page = await (await fetch(`${closed.url}/console/feed`)).text()
-    expect(page).toContain('It is off: no password is set.')
+    expect(page).toContain('The console is off: no password is set.')
     expect(page).toContain('OPERATOR_PASSWORD=')
     expect(page).not.toContain('type="password"')
     expect((await signIn(closed.url, { password: '' })).cookie).toBeUndefined()

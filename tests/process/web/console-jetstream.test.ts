@@ -11,7 +11,7 @@ import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 import { get, lookUntil, signIn, startWebOver } from '../../support/web/operator.ts'
 import type { Web } from '../../support/web/web.ts'
 
-const PAGES = ['', '/feed', '/refusals', '/projects', '/spool', '/inbox', '/replicas']
+const PAGES = ['', '/feed', '/rejections', '/projects', '/spool', '/inbox', '/replicas']
 
 describe('While JetStream is away, the console', requires('nats'), () => {
   const started = new AsyncDisposableStack()
@@ -54,7 +54,7 @@ describe('While JetStream is away, the console', requires('nats'), () => {
     expect(states(away)).toEqual(['answering', 'answering'])
     expect(away.spools[0]?.envelopes).toBeUndefined()
     expect(away.spools[0]?.problem).toBeTruthy()
-    expect(away.changes.map(({ text }) => text)).toContain('the spool takes no envelopes')
+    expect(away.changes.map(({ text }) => text)).toContain('the spool accepts no envelopes')
     expect(away.point.answers).toEqual({ delivered: 2, refused: 2 })
     const pages = PAGES.map(async (page) => [page, (await get(`${web.url}/console${page}`, cookie)).status])
     expect(await Promise.all(pages)).toEqual(PAGES.map((page) => [page, 200]))
@@ -65,7 +65,7 @@ describe('While JetStream is away, the console', requires('nats'), () => {
     let n = 10
     await expect.poll(() => send(n++), { timeout: 40_000, interval: 500 }).toBe(202)
     const back = await look(({ spools: [spool] }) => spool?.writable === true && (spool.envelopes ?? 0) > 0)
-    expect(back.changes.map(({ text }) => text)).toContain('the spool takes envelopes again')
+    expect(back.changes.map(({ text }) => text)).toContain('the spool accepts envelopes again')
     await sentry.back()
   })
 })

@@ -37,11 +37,11 @@ describe('The projects page of the console, with many projects', () => {
     return {
       panels: [...text.matchAll(/<h2[^>]*>127\.0\.0\.1:\d+\/(\d+)<\/h2>/g)].map(([, id]) => id),
       idle: [...text.matchAll(/<summary[^>]*>127\.0\.0\.1:\d+\/(\d+)<\/summary>/g)].map(([, id]) => id),
-      tables: [...text.matchAll(/aria-label="Envelopes of [^"]*\/(\d+) by category and fate"/g)].map(
+      tables: [...text.matchAll(/aria-label="Envelopes of [^"]*\/(\d+) by category and outcome"/g)].map(
         ([, id]) => id,
       ),
       place: />(\d+–\d+ of \d+)</.exec(text)?.[1],
-      links: [...text.matchAll(/href="([^"]*)"[^>]*>(Projects before|Further projects)</g)].map(
+      links: [...text.matchAll(/href="([^"]*)"[^>]*>(Previous projects|More projects)</g)].map(
         ([, href = '', word = '']) => ({ href, word }),
       ),
     }
@@ -56,11 +56,11 @@ describe('The projects page of the console, with many projects', () => {
     const first = await read('/console/projects')
     expect(first).toMatchObject({ panels: ['2'], tables: ['2'], idle: without('2', IDS.slice(0, 50)) })
     expect(first.place).toBe('1–50 of 60')
-    expect(first.links).toEqual([{ href: '/console/projects?from=50', word: 'Further projects' }])
+    expect(first.links).toEqual([{ href: '/console/projects?from=50', word: 'More projects' }])
     const second = await read('/console/projects?from=50')
     expect(second).toMatchObject({ panels: ['55'], tables: ['55'], idle: without('55', IDS.slice(50)) })
     expect(second.place).toBe('51–60 of 60')
-    expect(second.links).toEqual([{ href: '/console/projects', word: 'Projects before' }])
+    expect(second.links).toEqual([{ href: '/console/projects', word: 'Previous projects' }])
   })
 
   it('lists what waits of fifty on the page of the spool, and the others on a page of their own', async () => {
@@ -75,7 +75,7 @@ describe('The projects page of the console, with many projects', () => {
     expect([first.length, second.length]).toEqual([50, MANY - 50])
     expect(new Set([...first, ...second])).toEqual(new Set(IDS))
     const page = await (await get(`${web.url}/console/spool`, cookie)).text()
-    expect(page).toMatch(/href="\/console\/spool\?lanes=50"[^>]*>Further ones</)
+    expect(page).toMatch(/href="\/console\/spool\?lanes=50"[^>]*>More projects</)
     await sentry.back()
   })
 })

@@ -106,14 +106,14 @@ describe('Of replicas that share a spool and an inbox, the console', () => {
     const page = await act({ act: 'purge', all: '1' })
     expect(page.searchParams.get('did')).toBe('unheard')
     expect(purges()).toEqual(['DELETE /spool?all=1'])
-    expect(await (await get(page.href, cookie)).text()).toContain('No answer came')
+    expect(await (await get(page.href, cookie)).text()).toContain('No response:')
   })
 
   it('says how many still wait after one act has taken as many as it may', async () => {
     const page = await act({ act: 'purge', project: 'p/1' })
     expect(Object.fromEntries(page.searchParams)).toEqual({ did: 'purge', many: '10000', left: '2500' })
     const text = await (await get(page.href, cookie)).text()
-    expect(text).toContain('10,000 were purged. 2,500 more still wait')
+    expect(text).toContain('10,000 were purged. 2,500 more are pending')
   })
 
   it('lists the inbox of those that answer, asks nothing of one that hangs, and looks into few envelopes at once', async () => {

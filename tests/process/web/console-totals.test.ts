@@ -197,7 +197,7 @@ describe('The figures of the console', () => {
       'sentry.javascript.browser/11.12.0',
       'sentry.javascript.browser/10.78.0',
       'shop@1.0.0',
-      'Nothing of it waits',
+      'No pending envelopes',
       `dsn: '${sentry.dsn('2')}'`,
     ])
       expect([word, page.includes(word)]).toEqual([word, true])
@@ -207,12 +207,12 @@ describe('The figures of the console', () => {
     const items = '{"type":"client_report"}\n{}\n'.repeat(6)
     await send(Buffer.from(`{"dsn":"${sentry.dsn('1')}"}\n${items}`), 413, ['1', 'none', 'refused'], UNREAD)
     await lookForAll()
-    const page = await pageText('/console/refusals')
+    const page = await pageText('/console/rejections')
     const shown = Object.fromEntries(
       [...page.matchAll(/<dt>([A-Z_]+)<\/dt><dd[^>]*>([^<]*)</g)].map(([, name, value]) => [name, value]),
     )
     expect(shown).toEqual({ MAX_ITEMS: '5', SENTRY_DSN: env.SENTRY_DSN })
-    expect(page).toMatch(/declined.*Sentry answered that it does not take it.*401 or 403/s)
+    expect(page).toMatch(/declined.*Sentry declined it\..*401 or 403/s)
   })
 
   it('show a limit that Sentry asks for until when it is in force, and what is held back by it', async () => {
@@ -223,13 +223,13 @@ describe('The figures of the console', () => {
     const { first: limits } = glance.limits
     expect(limits).toEqual([{ project: project('2'), category: 'replay', until: expect.any(Number) }])
     expect((limits[0]?.until ?? 0) - before).toBeGreaterThanOrEqual(600_000 - 1_000)
-    expect(changesOf(glance)).toContain(`Sentry holds back ${project('2')} replay`)
+    expect(changesOf(glance)).toContain(`Sentry rate-limits ${project('2')} replay`)
     const page = await pageText('/console/projects')
-    expect(page.includes('replay, free again')).toBe(true)
+    expect(page.includes('replay, ends')).toBe(true)
   })
 
   it('say of each fate that is not a good one how many met it, since when, and when the last did', async () => {
-    const page = await pageText('/console/refusals')
+    const page = await pageText('/console/rejections')
     const cards = page
       .replaceAll(/<script.*?<\/script>/gs, '')
       .split('<li class="min-w-0 rounded-card')
@@ -262,16 +262,16 @@ describe('The figures of the console', () => {
     )
     expect([silent.point.categories, silent.point.answers]).toEqual([sumsBy(CATEGORY), sumsBy(FATE)])
     expect(booksOf(await watch.lookAnew())).toEqual(sent)
-    expect(changesOf(silent)).toContain(`${replica} does not answer`)
-    const page = await pageText('/console/refusals')
+    expect(changesOf(silent)).toContain(`${replica} does not respond`)
+    const page = await pageText('/console/rejections')
     for (const code of ['dsn-unknown', 'not-an-envelope', 'too-many-items'])
-      expect([code, page.split(code)[1]?.includes('The last such request')]).toEqual([code, true])
+      expect([code, page.split(code)[1]?.includes('Last rejected request')]).toEqual([code, true])
 
     const late = started.use(await startTunnel({ env: { ...env, ADMIN_PORT: String(lateAdminPort) } }))
     tunnels.push(late)
     const { replica: name } = await (await late.admin('/status')).json()
     const joined = await lookUntil(web.url, cookie, ({ changes }) =>
-      changes.some(({ text }) => text === `${name} is there`),
+      changes.some(({ text }) => text === `${name} started responding`),
     )
     expect(joined.replicas.filter(({ state }) => state === 'answering')).toHaveLength(3)
     for (let n = 0; n < 9; n++) await send(newError('1'), 200, ['1', 'error', 'delivered'])
@@ -294,7 +294,7 @@ describe('The figures of the console', () => {
     ])
     expect(upstream?.since).toBeGreaterThanOrEqual(before - 1_000)
     expect(upstream?.nextProbe).toBeGreaterThan(upstream?.since ?? 0)
-    expect(changesOf(open)).toContain(`does not ask ${sentry.url}`)
+    expect(changesOf(open)).toContain(`opened the circuit breaker of ${sentry.url}`)
     const isWhole = ({ spools: [spool, ...others] }: Glance) => spool?.envelopes === 18 && others.length === 0
     await lookUntil(web.url, cookie, isWhole) // once, though three tell of it
     const page = await pageText('/console/projects')
@@ -311,7 +311,7 @@ describe('The figures of the console', () => {
       cookie,
       (glance) => glance.notAsked.all === 0 && glance.spools[0]?.envelopes === 0 && hasAll(glance),
     )
-    expect(changesOf(back)).toContain(`asks again ${sentry.url}`)
+    expect(changesOf(back)).toContain(`closed the circuit breaker of ${sentry.url}`)
     expect(back.point.ends.delivered).toBe(sent[`${project('1')} error spooled`]?.[0])
     expect(booksOf(await lookForAll())).toEqual(sent)
   }, 120_000)

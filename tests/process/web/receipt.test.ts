@@ -54,7 +54,7 @@ describe('A receipt', () => {
     const forgotten = await ask()
     expect(forgotten.status).toBe(404)
     expect(await forgotten.json()).toEqual({
-      detail: 'No receipt has this token, or not any more: it is kept for 10 minutes at most.',
+      detail: 'No receipt has this token. Receipts are kept for at most 10 minutes.',
     })
     expect(admin.asked).toHaveLength(2)
   })

@@ -100,7 +100,7 @@ describe.each([
     await until(async () => ticks() > before)
     const { cookie } = await signIn(web.url)
     await (await fetch(`${web.url}/receipt.json?token=${TOKENS.early}`)).text()
-    for (const path of ['', '/refusals', '/projects', '/inbox'])
+    for (const path of ['', '/rejections', '/projects', '/inbox'])
       await (await get(`${web.url}/console${path}`, cookie)).text()
     const feed = await get(`${web.url}/console/receipts`, cookie)
     await feed.body?.getReader().read()

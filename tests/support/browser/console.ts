@@ -48,7 +48,7 @@ export async function startConsole() {
       const visitor = await chromium.visitor(options)
       const { page } = visitor
       await page.goto(`${url}/console${path}`)
-      await page.getByLabel('Operator’s password').fill(PASSWORD)
+      await page.getByLabel('Operator password').fill(PASSWORD)
       await page.getByRole('button', { name: 'Sign in' }).click()
       await page.getByRole('navigation', { name: 'Console' }).waitFor()
       visitor.allowTrouble(/^failed: GET .*ERR_ABORTED/) // a page that is left cuts its live feed, and what it still loads

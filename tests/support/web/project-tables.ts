@@ -1,6 +1,6 @@
 /** The tables of the console's projects page, read from its HTML. */
 
-const TABLE = /<table aria-label="Envelopes of (\S+) by category and fate".*?<\/table>/gs
+const TABLE = /<table aria-label="Envelopes of (\S+) by category and outcome".*?<\/table>/gs
 const ROW = /<th scope="row"[^>]*>([^<]*)<\/th>(.*?)<\/tr>/gs
 
 /** How many envelopes it says, by `project category fate`. */

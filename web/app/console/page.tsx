@@ -1,4 +1,4 @@
-/** What is happening, at a glance. */
+/** Overview page of the console. */
 
 import { ConsoleShell } from '../../features/console/console-shell.tsx'
 import { consoleFor } from '../../features/console/data-access.ts'

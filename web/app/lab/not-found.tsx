@@ -1,4 +1,4 @@
-/** In place of the error lab where it is off. */
+/** Page shown instead of the error lab when the lab is off. */
 
 import { Card } from '../../ui/card.tsx'
 import { Shell } from '../../ui/page-shell.tsx'
@@ -10,12 +10,12 @@ export default function LabIsOff() {
       <h1 className="text-hero">The error lab is off.</h1>
       <Card className="mt-8 max-w-2xl">
         <p>
-          Here anyone could raise real errors, and each would count against this site’s Sentry plan. So it is
-          closed while a Sentry is configured.
+          Anyone can trigger real errors in the lab, and each counts against this site’s Sentry quota. The lab
+          is therefore off while a Sentry DSN is configured.
         </p>
         <p className="mt-4">
           If you run this site, set <code className="font-semibold">LAB=on</code> beside{' '}
-          <code>SENTRY_DSN</code> and start it again. Its reports then carry <code>environment: lab</code>.
+          <code>SENTRY_DSN</code> and restart it. Reports from the lab carry <code>environment: lab</code>.
         </p>
       </Card>
     </Shell>

@@ -1,4 +1,4 @@
-/** The error lab: breaks for real, in every way that is reported, and follows what becomes of it. */
+/** Error lab: triggers real errors of each kind that is reported, and shows their outcomes. */
 
 import type { Metadata } from 'next'
 import { notFound } from 'next/navigation'
@@ -18,17 +18,17 @@ export default async function LabPage() {
   return (
     <Shell at="lab">
       <header className="max-w-3xl">
-        <h1 className="text-hero">Break it on purpose</h1>
+        <h1 className="text-hero">Error lab: trigger test errors</h1>
         <p className="mt-5 text-lead text-quiet">
-          Each button raises something real, of one kind. What became of it appears beside the button.{' '}
-          {sentryHost ? 'It arrives in Sentry' : 'It arrives in this site’s inbox'} with{' '}
+          Each button triggers one kind of real error or report. The outcome appears beside the button.{' '}
+          {sentryHost ? 'Reports arrive in Sentry' : 'Reports arrive in this site’s inbox'} with{' '}
           <code className="text-ink">environment: lab</code>.
         </p>
       </header>
       <PrivacyNote />
       <noscript>
         <p className="mt-8 rounded-card border border-line bg-surface p-5">
-          The lab needs JavaScript, which is off in this browser: its buttons do nothing, and nothing is
+          The error lab needs JavaScript, which is off in this browser. Its buttons do nothing, and nothing is
           reported.
         </p>
       </noscript>

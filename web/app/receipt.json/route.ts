@@ -1,4 +1,4 @@
-/** Tells a visitor what became of what they sent, by the token they were answered with and by nothing else. */
+/** Returns the outcome of an envelope to its sender, by the receipt token of the response and by nothing else. */
 
 import type { Receipt } from 'tunnel/contract'
 import { findReceipt } from '../../lib/admin-client.ts'
@@ -12,18 +12,18 @@ const mayAsk = createAllowance({ perAddress: 60, inAll: 600, windowMs: 60_000 },
 
 export async function GET(request: Request): Promise<Response> {
   const token = new URL(request.url).searchParams.get('token') ?? ''
-  if (!TOKEN.test(token)) return refuse(400, 'Write ?token= with the token of an answer.')
+  if (!TOKEN.test(token)) return refuse(400, 'Pass ?token= with the receipt token of a response.')
   const settings = config()
   if (!settings.adminToken || settings.tunnelAdmins.length === 0)
     return refuse(503, 'This site shows no receipts: set OPERATOR_PASSWORD, and TUNNEL_ADMIN for web.')
-  if (!mayAsk(networkOf(request.headers))) return refuse(429, 'Too much is asked at once; wait a minute.')
+  if (!mayAsk(networkOf(request.headers))) return refuse(429, 'Too many requests; wait a minute.')
   const receipt = await findReceipt(settings, token)
   return receipt
     ? Response.json(forVisitors(receipt), { headers: { 'Cache-Control': 'no-store' } })
-    : refuse(404, 'No receipt has this token, or not any more: it is kept for 10 minutes at most.')
+    : refuse(404, 'No receipt has this token. Receipts are kept for at most 10 minutes.')
 }
 
-/** What concerns operators alone stays here: which replica, which project, which SDK. */
+/** Removes the fields for operators only: replica, project and SDK. */
 function forVisitors({
   time,
   items,

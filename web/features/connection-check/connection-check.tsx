@@ -1,4 +1,4 @@
-/** The self-check: runs once when the page is seen and once for each click, and says what came of it. */
+/** Connection check: runs when the page opens and on each click, and shows the results. */
 'use client'
 
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
@@ -13,7 +13,7 @@ import { attempt, type Plan, type Try } from './probe.ts'
 import { describeDirect, describeTunnel, type Findings, judge, summarise } from './results.ts'
 import { Lanes } from './routes-diagram.tsx'
 
-/** `children` stand under what came of it, and do not change with it. */
+/** `children` are shown below the results. */
 type Props = { plan: Plan; end: string; children: ReactNode }
 
 export function SelfCheck({ plan, end, children }: Props) {
@@ -37,8 +37,8 @@ export function SelfCheck({ plan, end, children }: Props) {
       <div className="mx-auto mt-4 mb-6 max-w-2xl">
         <Lanes road={direct.state} pipe={tunnel.state} end={end} />
       </div>
-      <ul aria-label="What was tried">
-        <StatusRow state={direct.state} title="Straight to Sentry" figure={direct.figure}>
+      <ul aria-label="Routes tested">
+        <StatusRow state={direct.state} title="Directly to Sentry" figure={direct.figure}>
           <p>{direct.text}</p>
         </StatusRow>
         <StatusRow state={tunnel.state} title="Through this site" figure={tunnel.figure}>
@@ -46,7 +46,7 @@ export function SelfCheck({ plan, end, children }: Props) {
         </StatusRow>
         <StatusRow
           state={receipt === undefined ? 'busy' : receipt === 'none' ? 'idle' : 'good'}
-          title="Its receipt"
+          title="Receipt"
         >
           <ReceiptText tried={findings.tunnel} receipt={receipt} />
         </StatusRow>
@@ -60,7 +60,7 @@ export function SelfCheck({ plan, end, children }: Props) {
         <details>
           <summary className="min-h-11 content-center font-semibold">Result to copy for support</summary>
           <div className="mt-1 mb-4">
-            <CodeBlock text={result} label="Result of the self-check" copy="Copy the result" />
+            <CodeBlock text={result} label="Result of the connection check" copy="Copy the result" />
           </div>
         </details>
         {children}
@@ -74,9 +74,8 @@ function ReceiptText({ tried, receipt }: { tried: Try | undefined; receipt: Rece
   return (
     <>
       <p className="flex min-h-14 flex-wrap content-start items-center gap-x-3 gap-y-1 wide:min-h-7">
-        {receipt === undefined && 'Asking for it …'}
-        {receipt === 'none' &&
-          (token ? 'There is none to show: this site keeps it to itself.' : 'There is none to show.')}
+        {receipt === undefined && 'Looking it up …'}
+        {receipt === 'none' && (token ? 'The receipt is not available.' : 'There is no receipt.')}
         {token && receipt && receipt !== 'none' && (
           <>
             <FateBadge fate={receipt.answer} />
@@ -87,16 +86,16 @@ function ReceiptText({ tried, receipt }: { tried: Try | undefined; receipt: Rece
         )}
       </p>
       <p className="text-quiet">
-        By its token this site tells what became of a report, for 10 minutes at most.
+        A receipt shows the outcome of a report. It is available by its token for at most 10 minutes.
       </p>
     </>
   )
 }
 
-/** `run` does nothing while a check is under way. */
+/** `run` does nothing while a check is running. */
 function useSelfCheck(plan: Plan) {
   const [findings, setFindings] = useState<Findings>({})
-  const [result, setResult] = useState('The check is under way.')
+  const [result, setResult] = useState('The check is running.')
   const running = useRef(false)
 
   const run = useCallback(async () => {

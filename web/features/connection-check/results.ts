@@ -1,5 +1,6 @@
-/** What the self-check found, in plain words that claim no more than a page can know. */
+/** Results of the connection check in plain words, limited to what a page can know. */
 
+import { outcomeLabel } from '../../ui/outcome-labels.ts'
 import type { State } from '../../ui/status.ts'
 import type { Receipt } from '../receipt.ts'
 import type { Plan, Try } from './probe.ts'
@@ -19,147 +20,148 @@ export function describeDirect(plan: Plan, tried: Try | undefined): Finding {
   if (!plan.direct)
     return {
       state: 'idle',
-      text: 'Not tried: no Sentry is configured here. Reports stay with this site, so there is no other place to reach.',
+      text: 'Not tested: no Sentry is configured. Reports stay on this site.',
     }
-  if (!tried) return { state: 'busy', text: 'Trying …' }
+  if (!tried) return { state: 'busy', text: 'Testing …' }
   return { ...directly(tried), figure: inMs(tried) }
 }
+
+const FORBIDDEN = 'Fault of this site: the Content-Security-Policy of this page blocked the request.'
 
 function directly(tried: Try): Finding {
   if (tried.outcome === 'forbidden')
     return {
       state: 'bad',
-      text: 'Our own fault: the security policy of this page stopped it.',
+      text: FORBIDDEN,
     }
   if (tried.outcome === 'stopped')
     return {
       state: 'bad',
-      text: 'It was stopped in this browser or network before it reached Sentry.',
+      text: 'The request failed in this browser or network before it reached Sentry.',
     }
   if (tried.outcome === 'unreadable')
     return {
       state: 'hold',
-      text: 'Something answered there, and does not let a page read whether it took the report.',
+      text: 'There was a response, but this page may not read whether the report was accepted.',
     }
-  if (tried.outcome === 'late') return { state: 'bad', text: 'There was no answer within 10 seconds.' }
+  if (tried.outcome === 'late') return { state: 'bad', text: 'There was no response within 10 s.' }
   return isTaken(tried)
-    ? { state: 'good', text: 'Sentry answered this browser itself.' }
-    : { state: 'hold', text: `Sentry was reached, and answered with ${tried.status}.` }
+    ? { state: 'good', text: 'Sentry responded to this browser directly.' }
+    : { state: 'hold', text: `Sentry was reached, and responded with ${tried.status}.` }
 }
 
 export function describeTunnel(plan: Plan, { tunnel, receipt }: Findings): Finding {
-  if (!tunnel) return { state: 'busy', text: 'Trying …' }
+  if (!tunnel) return { state: 'busy', text: 'Testing …' }
   return { ...byTunnel(plan, tunnel, receipt), figure: inMs(tunnel) }
 }
 
 function byTunnel(plan: Plan, tried: Try, receipt: Findings['receipt']): Finding {
-  if (tried.outcome === 'forbidden')
-    return { state: 'bad', text: 'Our own fault: the security policy of this page stopped it.' }
+  if (tried.outcome === 'forbidden') return { state: 'bad', text: FORBIDDEN }
   if (tried.outcome === 'stopped' || tried.outcome === 'unreadable')
     return {
       state: 'bad',
-      text: 'It was stopped before this site answered: by this browser, the network, or a fault of this site.',
+      text: 'The request failed before this site responded: in this browser, in the network or on this site.',
     }
-  if (tried.outcome === 'late') return { state: 'bad', text: 'This site did not answer within 10 seconds.' }
+  if (tried.outcome === 'late') return { state: 'bad', text: 'This site did not respond within 10 s.' }
   if (isKept(tried, receipt))
     return {
       state: 'wait',
-      text: 'This site took it and keeps it: Sentry did not take it just now, and gets it later.',
+      text: 'This site stored the report and delivers it later: Sentry did not accept it just now.',
     }
   if (isTaken(tried))
     return {
       state: 'good',
       text: plan.direct
-        ? 'This site took it and handed it on; Sentry answered.'
-        : 'This site took it and keeps it in its own inbox.',
+        ? 'This site forwarded the report, and Sentry responded.'
+        : 'This site stored the report in its own inbox.',
     }
   if (isDeclined(receipt))
-    return { state: 'bad', text: `This site handed it on, and Sentry declined it (${tried.status}).` }
+    return { state: 'bad', text: `This site forwarded the report, and Sentry declined it (${tried.status}).` }
   if (tried.status === 429)
-    return { state: 'hold', text: 'This site was reached, and holds such reports back for the moment.' }
-  return { state: 'bad', text: `This site was reached, but did not take it (${tried.status}).` }
+    return { state: 'hold', text: 'This site was reached, and rate-limits such reports at the moment.' }
+  return { state: 'bad', text: `This site was reached, but did not accept the report (${tried.status}).` }
 }
 
-/** All of it in one sentence, and what follows from it; `undefined` until both are tried. */
+/** Summarises both results in a headline and a sentence; `undefined` until both routes are tested. */
 export function judge(plan: Plan, { direct, tunnel, receipt }: Findings): Verdict | undefined {
   if (!tunnel || (plan.direct && !direct)) return undefined
   if (direct && isKept(tunnel, receipt)) return keptVerdict(direct)
   if (isTaken(tunnel)) return direct ? throughVerdict(direct) : INBOX
   if (isDeclined(receipt))
-    return notThrough('Sentry declined it. Send the result below to whoever runs this site.')
-  if (!direct) return notThrough('Whoever runs this site should look at it: send them the result below.')
+    return notThrough('Sentry declined the report. Send the result below to the people who run this site.')
+  if (!direct) return notThrough('Send the result below to the people who run this site.')
   return notThrough(
     direct.outcome === 'answered'
-      ? 'Sentry itself was reached, so it is this site that should be looked at: send the result below to whoever runs it.'
-      : 'If other pages work in this browser, send the result below to whoever runs this site.',
+      ? 'Sentry was reached directly, so the fault is on this site. Send the result below to the people who run it.'
+      : 'If other pages work in this browser, send the result below to the people who run this site.',
   )
 }
 
 const INBOX: Verdict = {
   state: 'good',
   headline: 'Reports from this browser arrive.',
-  text: 'This site keeps them in its own inbox.',
+  text: 'This site stores them in its own inbox.',
 }
 
 function keptVerdict(direct: Try): Verdict {
   if (direct.outcome === 'stopped' || direct.outcome === 'late')
     return {
       state: 'wait',
-      headline: 'Nothing reaches Sentry just now, neither from here nor by this site.',
-      text: 'So it is probably not your browser. This site delivers reports later.',
+      headline: 'Sentry is unreachable, both from this browser and from this site.',
+      text: 'Your browser is probably not the cause. This site stores reports and delivers them later.',
     }
   return {
     state: 'wait',
-    headline: 'Reports are kept by this site, and delivered later.',
+    headline: 'This site stores reports and delivers them later.',
     text:
       direct.outcome === 'answered'
-        ? 'Your browser reached Sentry by itself; this site got no good answer, and tries again.'
-        : 'Sentry took none from this site just now. Whether your browser reaches it, this page cannot tell.',
+        ? 'Your browser reached Sentry directly. This site did not reach it, and retries.'
+        : 'Sentry accepted no report from this site just now. This page cannot tell whether your browser reaches Sentry.',
   }
 }
 
-const NOTICED = 'Errors here can be noticed all the same.'
+const NOTICED = 'Error reports arrive nevertheless.'
 
 function throughVerdict(direct: Try): Verdict {
   if (direct.outcome === 'forbidden')
     return {
       state: 'hold',
-      headline: 'Reports arrive by way of this site. Our direct try failed by our own fault.',
-      text: 'Whoever runs this site should look at its Content-Security-Policy.',
+      headline: 'Reports arrive through this site. The direct request failed by a fault of this site.',
+      text: 'The people who run this site should check its Content-Security-Policy.',
     }
   if (direct.outcome === 'unreadable')
     return {
       state: 'good',
-      headline: 'Reports get through by way of this site. This page cannot judge the direct way.',
-      text: `An answer came that no page may read. ${NOTICED}`,
+      headline: 'Reports arrive through this site. This page cannot judge the direct route.',
+      text: `A page may not read the direct response. ${NOTICED}`,
     }
   if (isTaken(direct))
     return {
       state: 'good',
-      headline: 'Reports get through from this browser, both ways.',
-      text: 'Nothing here stands between you and Sentry. This site carries them all the same.',
+      headline: 'Reports from this browser arrive on both routes.',
+      text: 'Nothing blocks the direct route to Sentry. This site forwards reports in any case.',
     }
   if (direct.outcome === 'answered')
     return {
       state: 'good',
-      headline: 'Reports get through by way of this site. Directly, Sentry answered but took none.',
-      text: `Nothing here stands in between. ${NOTICED}`,
+      headline: 'Reports arrive through this site. On the direct route, Sentry responded but accepted none.',
+      text: `Nothing blocks the direct route. ${NOTICED}`,
     }
   return {
     state: 'good',
-    headline: 'Reports get through, but only by way of this site.',
+    headline: 'Reports arrive, but only through this site.',
     text:
       direct.outcome === 'late'
-        ? `The direct way gave no answer in time. ${NOTICED}`
-        : `The direct way is stopped in this browser or network. ${NOTICED}`,
+        ? `The direct request got no response in time. ${NOTICED}`
+        : `The direct request failed in this browser or network. ${NOTICED}`,
   }
 }
 
 function notThrough(text: string): Verdict {
-  return { state: 'bad', headline: 'Reports from this browser do not get through.', text }
+  return { state: 'bad', headline: 'Reports from this browser do not arrive.', text }
 }
 
-/** A few lines that a support person can read. */
+/** Writes the results as a few lines for support. */
 export function summarise(
   plan: Plan,
   findings: Findings,
@@ -169,11 +171,11 @@ export function summarise(
   const token = tunnel?.outcome === 'answered' ? tunnel.token : undefined
   const line = ({ text, figure }: Finding) => (figure ? `${text} (${figure})` : text)
   return [
-    `Self-check of ${place.url} at ${place.time.toISOString()}`,
+    `Connection check of ${place.url} at ${place.time.toISOString()}`,
     judge(plan, findings)?.headline ?? '',
-    `Straight to Sentry: ${line(describeDirect(plan, findings.direct))}`,
+    `Directly to Sentry: ${line(describeDirect(plan, findings.direct))}`,
     `Through this site: ${line(describeTunnel(plan, findings))}`,
-    `Receipt: ${token ?? 'none'}${receipt && receipt !== 'none' ? `, ${receipt.answer}${receipt.reason ? ` (${receipt.reason})` : ''}` : ''}`,
+    `Receipt: ${token ?? 'none'}${receipt && receipt !== 'none' ? `, ${outcomeLabel(receipt.answer)}${receipt.reason ? ` (${receipt.reason})` : ''}` : ''}`,
     `Browser: ${place.agent}`,
   ].join('\n')
 }
@@ -182,13 +184,13 @@ function isTaken(tried: Try): boolean {
   return tried.outcome === 'answered' && tried.status >= 200 && tried.status < 300
 }
 
-/** 202 is what the tunnel answers for what it keeps. */
+/** Status 202 is the tunnel's response for a spooled envelope. */
 function isKept(tried: Try, receipt: Findings['receipt']): boolean {
   if (receipt && receipt !== 'none') return receipt.answer === 'spooled'
   return tried.outcome === 'answered' && tried.status === 202
 }
 
-/** By Sentry, which had it from this site. */
+/** Sentry declined the envelope that this site forwarded. */
 function isDeclined(receipt: Findings['receipt']): boolean {
   return receipt !== undefined && receipt !== 'none' && receipt.answer === 'declined'
 }

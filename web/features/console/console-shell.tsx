@@ -1,4 +1,4 @@
-/** What stands around every page of the console. */
+/** Layout of the console pages. */
 
 import type { ReactNode } from 'react'
 import { Mark } from '../../ui/logo.tsx'
@@ -11,7 +11,7 @@ export function ConsoleShell({ at, title, children }: { at: Place; title: ReactN
         href="#content"
         className="sr-only focus:not-sr-only focus:absolute focus:z-10 focus:rounded-part focus:bg-surface focus:p-3"
       >
-        To the content
+        Skip to content
       </a>
       <header className="flex flex-wrap items-center justify-between gap-x-6 gap-y-1 border-b border-line py-3">
         <a

@@ -1,4 +1,4 @@
-/** Whether what is shown is live. */
+/** Badge for the state of a live connection. */
 
 import type { State } from '../../ui/status.ts'
 import { Badge } from '../../ui/status-badge.tsx'
@@ -7,7 +7,7 @@ import type { StreamState } from './use-event-stream.ts'
 const SHOWN: Record<StreamState, { state: State; word: string }> = {
   opening: { state: 'busy', word: 'connecting' },
   open: { state: 'good', word: 'live' },
-  broken: { state: 'bad', word: 'connection lost, trying again' },
+  broken: { state: 'bad', word: 'connection lost, reconnecting' },
   paused: { state: 'hold', word: 'paused' },
 }
 

@@ -1,4 +1,4 @@
-/** What an operator has to know before they believe the figures, or has to set right. Nothing, as a rule. */
+/** Problems that affect the figures or need an operator's action. */
 
 import type { ReactNode } from 'react'
 import { Empty } from '../../ui/panel.tsx'
@@ -16,14 +16,15 @@ export function Notices({ replicas }: Pick<Glance, 'replicas'>) {
     <div role="status" className="grid grid-cols-1 gap-2 empty:hidden">
       {replicas.length === 0 && (
         <Notice state="bad">
-          No tunnel is known. Set TUNNEL_ADMIN for web to where their admin ports are, like tunnel-admin:9091,
-          and start it again.
+          No replica found. Set TUNNEL_ADMIN for web to the address of the replicas’ admin ports, for example
+          tunnel-admin:9091, and restart it.
         </Notice>
       )}
       {silent.length > 0 && (
         <Notice state="bad">
-          {silent.length === 1 ? `${silent[0]} does` : `${silent.length} replicas do`} not answer; counted as
-          last heard. Look at its log, and whether it runs.
+          {silent.length === 1
+            ? `${silent[0]} does not respond; its last known counts are shown. Check its log, and that it is running.`
+            : `${silent.length} replicas do not respond; their last known counts are shown. Check their logs, and that they are running.`}
         </Notice>
       )}
       {warnings.map((warning) => (
@@ -44,15 +45,15 @@ function Notice({ state, children }: { state: State; children: ReactNode }) {
   )
 }
 
-/** What stands where only replicas could tell, and none does. */
+/** Empty state shown when no replica responds. */
 export function Unheard() {
   return (
     <Empty>
-      No replica answers, so nothing is known of it.{' '}
+      No replica is responding, so there is no data. See{' '}
       <a href="/console/replicas" className="link">
         Replicas
-      </a>{' '}
-      says which are silent, and since when.
+      </a>
+      .
     </Empty>
   )
 }

@@ -1,4 +1,4 @@
-/** The fates in the order in which they are shown, and what each means. */
+/** Outcomes in the order in which they are shown, and their meanings. */
 
 import type { Answer, SpoolEnd } from 'tunnel/contract'
 
@@ -15,13 +15,14 @@ export const ANSWERS: readonly Answer[] = [
 export const ENDS: readonly SpoolEnd['end'][] = ['delivered', 'declined', 'expired', 'purged']
 
 export const MEANINGS: Record<Answer | SpoolEnd['end'], string> = {
-  delivered: 'Sentry has it, or the inbox where there is no Sentry.',
-  spooled: 'Sentry did not take it in time: it is on disk, synced, and is delivered later.',
-  limited: 'Sentry has asked to hold this kind back, or its sender sends too much.',
-  filtered: 'Left out on purpose: a filter that is on, or the same bytes wait already.',
-  refused: 'This tunnel did not accept it.',
-  declined: 'Sentry answered that it does not take it.',
-  aborted: 'The sender left before it had arrived whole.',
-  expired: 'It waited too long, or made room for what is more important. Sentry was told.',
-  purged: 'An operator took it out of the spool.',
+  delivered: 'Accepted by Sentry, or stored in the inbox when no Sentry is configured.',
+  spooled: 'Sentry did not accept it in time. It is stored on disk, synced, and delivered later.',
+  limited: 'Sentry rate-limits this category, or the sender exceeded a rate limit of Culvert.',
+  filtered: 'Discarded by an active filter, or a duplicate of a pending envelope.',
+  refused: 'Rejected by Culvert.',
+  declined: 'Declined by Sentry.',
+  aborted: 'The sender disconnected before the upload was complete.',
+  expired:
+    'It exceeded its age limit in the spool, or made room for more important envelopes. Sentry was notified.',
+  purged: 'An operator purged it from the spool.',
 }

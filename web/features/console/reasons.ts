@@ -1,4 +1,4 @@
-/** Why an envelope did not go through as it came, in a sentence, and what to do about it. */
+/** Explanation of each reason in a sentence, with what to do about it. */
 
 import type { FateTime, HoldReason, SiftReason } from 'tunnel/contract'
 import { type Code, REFUSALS } from 'tunnel/rejections'
@@ -7,78 +7,77 @@ export type Explanation = { sentence: string; fix: string }
 
 const REASONS: Record<HoldReason | SiftReason, Explanation> = {
   limited: {
-    sentence: 'Sentry had asked before to hold this kind back, so it was not sent.',
-    fix: 'The overview says until when. Raise the quota at Sentry, or lower the SDK’s sample rates.',
+    sentence: 'Sentry had set a rate limit for this category, so the envelope was not sent.',
+    fix: 'The overview shows when the limit ends. Raise the quota in Sentry, or lower the SDK’s sample rates.',
   },
   shed: {
-    sentence: 'Its address, or its project, sent more than this tunnel takes of one.',
-    fix: 'Look in the feed for a page that reports in a loop. If many visitors share one address, set TRUSTED_PROXIES; else raise the limits.',
+    sentence: 'Its client address or its project exceeded a rate limit of this tunnel.',
+    fix: 'Look in the live feed for a page that reports in a loop. If many visitors share one address, set TRUSTED_PROXIES; otherwise raise the limits.',
   },
   empty: {
-    sentence: 'There was no item in it.',
-    fix: 'Nothing is lost. An SDK sends such an envelope when its own filters leave nothing of it.',
+    sentence: 'It contained no items.',
+    fix: 'Nothing is lost. An SDK sends such an envelope when its own filters remove every item.',
   },
   duplicate: {
-    sentence: 'The same bytes wait in the spool already: a browser has sent them twice.',
-    fix: 'Nothing: it is delivered once.',
+    sentence: 'The same bytes are already pending in the spool: a browser sent them twice.',
+    fix: 'No action needed: the envelope is delivered once.',
   },
   'next-noise': {
-    sentence:
-      'Next.js had raised it for itself: a redirect, a page that is not there, an unfinished transaction.',
-    fix: 'Nothing, unless you want to see them: then switch the filter off.',
+    sentence: 'Next.js raised it internally: a redirect, a missing page or an unfinished transaction.',
+    fix: 'No action needed. To receive such events, switch the filter off.',
   },
   'browser-extensions': {
-    sentence: 'An extension of the visitor’s browser failed, and not the site.',
-    fix: 'Take browser-extensions out of FILTERS to have them all the same.',
+    sentence: 'An extension of the visitor’s browser failed, not the site.',
+    fix: 'Remove browser-extensions from FILTERS to receive such events.',
   },
   'web-crawlers': {
-    sentence: 'A crawler sent it, by its User-Agent.',
-    fix: 'Take web-crawlers out of FILTERS to have them all the same.',
+    sentence: 'A crawler sent it, according to its User-Agent.',
+    fix: 'Remove web-crawlers from FILTERS to receive such events.',
   },
   localhost: {
-    sentence: 'It comes from a page at localhost.',
-    fix: 'Take localhost out of FILTERS to have it all the same.',
+    sentence: 'It was sent from a page on localhost.',
+    fix: 'Remove localhost from FILTERS to receive such events.',
   },
   'filtered-transaction': {
     sentence: 'The transaction is a health check.',
-    fix: 'Take health-checks out of FILTERS to have it all the same.',
+    fix: 'Remove health-checks from FILTERS to receive such transactions.',
   },
   'error-message': {
-    sentence: 'Its message is one of those that are to be dropped.',
-    fix: 'Narrow the patterns if they catch too much.',
+    sentence: 'Its message matches a pattern of the filter.',
+    fix: 'Narrow the patterns if they match too much.',
   },
   'release-version': {
-    sentence: 'Its release is one of those that are to be dropped.',
-    fix: 'Narrow the patterns if they catch too much.',
+    sentence: 'Its release matches a pattern of the filter.',
+    fix: 'Narrow the patterns if they match too much.',
   },
 }
 
-/** Where no reason stands beside the fate. */
+/** Explanations of the outcomes that have no reason. */
 const WITHOUT_REASON: { readonly [fate in FateTime['fate']]?: Explanation } = {
   limited: {
-    sentence: 'Sentry answered that it holds this kind back for now.',
-    fix: 'The overview says until when. Raise the quota at Sentry, or lower the SDK’s sample rates.',
+    sentence: 'Sentry responded with a rate limit for this category.',
+    fix: 'The overview shows when the limit ends. Raise the quota in Sentry, or lower the SDK’s sample rates.',
   },
   declined: {
-    sentence: 'Sentry answered that it does not take it.',
-    fix: 'Open one in the feed for Sentry’s status: 400 is an envelope that it cannot read, 401 or 403 a key or a project that is not active, 413 one that is too large.',
+    sentence: 'Sentry declined it.',
+    fix: 'Open one in the live feed to see Sentry’s status: 400 means that Sentry cannot read the envelope, 401 or 403 that the key or the project is not active, 413 that the envelope is too large.',
   },
   aborted: {
-    sentence: 'The sender left before it had arrived whole.',
-    fix: 'Nothing while they are few: visitors leave pages. If they are many, look for a proxy in front that cuts uploads off.',
+    sentence: 'The sender disconnected before the upload was complete.',
+    fix: 'No action needed for a few: visitors leave pages. If there are many, look for a proxy in front that cuts uploads off.',
   },
   expired: {
     sentence:
-      'It waited in the spool for longer than it may, or made room there for what is more important. Sentry was told.',
-    fix: 'See on the overview why Sentry did not take envelopes for so long, and give the spool more time or room if it has to last.',
+      'It exceeded its age limit in the spool, or made room for more important envelopes. Sentry was notified.',
+    fix: 'Check on the overview why Sentry did not accept envelopes for so long. Raise the age limit or the size of the spool if it has to last longer.',
   },
   purged: {
-    sentence: 'An operator took it out of the spool. Sentry was told.',
-    fix: 'Nothing: the tunnel’s log has who, and when.',
+    sentence: 'An operator purged it from the spool. Sentry was notified.',
+    fix: 'No action needed: the tunnel’s log shows who purged it, and when.',
   },
 }
 
-/** `undefined` for what went through, and for a reason that a newer replica gives. */
+/** Returns the explanation; `undefined` for accepted envelopes and for reasons that only a newer replica knows. */
 export function explain(fate: FateTime['fate'], reason: string | undefined): Explanation | undefined {
   if (!reason) return WITHOUT_REASON[fate]
   if (Object.hasOwn(REFUSALS, reason)) return REFUSALS[reason as Code]

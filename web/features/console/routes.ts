@@ -1,4 +1,4 @@
-/** Where the pages of the console are. */
+/** Routes of the console. */
 
 export const CONSOLE = '/console'
 export const SIGN_IN = '/console/sign-in'
@@ -7,18 +7,18 @@ export type Place = 'overview' | 'feed' | 'refusals' | 'projects' | 'spool' | 'i
 
 export const PLACES: { place: Place; href: string; name: string }[] = [
   { place: 'overview', href: CONSOLE, name: 'Overview' },
-  { place: 'feed', href: `${CONSOLE}/feed`, name: 'Feed' },
-  { place: 'refusals', href: `${CONSOLE}/refusals`, name: 'Refusals' },
+  { place: 'feed', href: `${CONSOLE}/feed`, name: 'Live feed' },
+  { place: 'refusals', href: `${CONSOLE}/rejections`, name: 'Rejections' },
   { place: 'projects', href: `${CONSOLE}/projects`, name: 'Projects' },
   { place: 'spool', href: `${CONSOLE}/spool`, name: 'Spool' },
   { place: 'inbox', href: `${CONSOLE}/inbox`, name: 'Inbox' },
   { place: 'replicas', href: `${CONSOLE}/replicas`, name: 'Replicas' },
 ]
 
-/** What a page is asked for by, in the order in which it stands in the address. */
+/** Query parameters of a page, in the order of its address. */
 export type Query = Record<string, string | string[] | undefined>
 
-/** A page of the console with all that it was asked for by, so that a link leads there through the sign-in too. */
+/** Returns the address of a page with its query, so that it survives the sign-in. */
 export function withQuery(path: string, query: Query): string {
   const given = Object.entries(query).flatMap(([name, value]) =>
     value === undefined ? [] : [value].flat().map((each) => [name, each]),
@@ -26,12 +26,12 @@ export function withQuery(path: string, query: Query): string {
   return given.length > 0 ? `${path}?${new URLSearchParams(given)}` : path
 }
 
-/** How many of a list stand before the page that is asked for. */
+/** Reads the offset of the requested page of a list. */
 export function readPlace(given: Query[string]): number {
   return typeof given === 'string' && /^\d{1,6}$/.test(given) ? Number(given) : 0
 }
 
-/** Where to go after signing in: what was asked for if it is a page of the console, and nowhere else. */
+/** Returns the page to open after sign-in: the requested one if it belongs to the console, else the overview. */
 export function returnPath(given: string | null | undefined): string {
   const here = 'http://console.invalid'
   if (!given || !URL.canParse(given, here)) return CONSOLE

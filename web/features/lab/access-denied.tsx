@@ -1,4 +1,4 @@
-/** What a page of the lab says to who has no pass. */
+/** Page of the lab for a request without a valid pass. */
 
 import { Card } from '../../ui/card.tsx'
 import { Shell } from '../../ui/page-shell.tsx'
@@ -7,9 +7,9 @@ export function Refused({ why }: { why: string }) {
   return (
     <Shell at="lab">
       <Card data-refused={why} className="max-w-2xl">
-        <h1 className="text-title">Nothing was raised.</h1>
+        <h1 className="text-title">No error was triggered.</h1>
         <p className="mt-2 text-quiet">
-          This address works once, from a button of the{' '}
+          This address works once, and only from a button of the{' '}
           <a href="/lab" className="link">
             error lab
           </a>

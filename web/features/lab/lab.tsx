@@ -1,4 +1,4 @@
-/** The buttons of the error lab, and beside each what became of what it raised. */
+/** Buttons of the error lab, each with the outcome of what it triggered. */
 'use client'
 
 import { useRouter } from 'next/navigation'
@@ -12,8 +12,8 @@ import { RenderRow } from './render-error-row.tsx'
 import { type Asked, ask, askQuietly, callAction } from './server-errors.ts'
 import { useLabClient } from './use-lab-client.ts'
 
-const NOT_FOUND = 'a page that is not there is no error'
-const REDIRECT = 'Next leads elsewhere by an error of its own, and it is none'
+const NOT_FOUND = 'a missing page is not an error'
+const REDIRECT = 'Next.js throws an error to redirect, which is not a failure'
 
 export function Lab({ pass }: { pass: string }) {
   useLabClient()
@@ -27,16 +27,16 @@ export function Lab({ pass }: { pass: string }) {
             throw raise.thrown('Thrown', reference)
           }}
         >
-          Nothing catches it: the SDK notices by itself.
+          Nothing catches the error: the SDK’s global handler reports it.
         </LabRow>
         <LabRow
           name="Reject a promise"
           onPress={(reference) => void Promise.reject(raise.thrown('Rejected', reference))}
         >
-          Nobody waits for it to fail.
+          Nothing handles the rejection: the SDK’s global handler reports it.
         </LabRow>
         <LabRow name="Catch and report" onPress={raise.handled}>
-          The code caught it, and reports it all the same.
+          The code catches the error and reports it.
         </LabRow>
         <RenderRow />
         <CloseRow />
@@ -46,21 +46,21 @@ export function Lab({ pass }: { pass: string }) {
           name="Fail in a server component"
           {...server((asked) => ask('/lab/server-component', 'GET', asked))}
         >
-          A page fails while the server makes it.
+          A page fails while the server renders it.
         </LabRow>
         <LabRow
           name="Fail in a route handler"
           {...server((asked) => ask('/lab/route-handler', 'POST', asked))}
         >
-          An interface of this site fails.
+          An API route of this site fails.
         </LabRow>
         <LabRow name="Fail in a server action" {...server(callAction)}>
-          What a form or a button calls on the server fails.
+          A function that a form calls on the server fails.
         </LabRow>
       </Group>
-      <Group title="More than errors">
+      <Group title="Other reports">
         <LabRow name="Trace slow work" onPress={raise.slow}>
-          A trace of work that takes a second, with its steps.
+          A trace of work that takes a second, with its spans.
         </LabRow>
         <LabRow name="Write logs" onPress={raise.logs}>
           One line to the console and one to the SDK’s logger.
@@ -69,24 +69,24 @@ export function Lab({ pass }: { pass: string }) {
           A counter and a distribution.
         </LabRow>
         <LabRow name="Send feedback" onPress={raise.feedback}>
-          What a visitor has to say, with a screenshot.
+          A message from a visitor, with a screenshot.
         </LabRow>
         <LabRow name="Record a replay" onPress={raise.replay} mark='"type":"replay_event"'>
-          Five seconds of this page as a film, all text masked.
+          A replay of five seconds of this page, all text masked.
         </LabRow>
       </Group>
-      <Group title="Dropped on purpose">
+      <Group title="Discarded on purpose">
         <LabRow
-          name="Ask for what is not there"
+          name="Request a missing page"
           {...server((asked) => askQuietly('/lab/missing', NOT_FOUND, asked))}
         >
           The code calls <code>notFound()</code>.
         </LabRow>
-        <LabRow name="Be led elsewhere" {...server((asked) => askQuietly('/lab/redirect', REDIRECT, asked))}>
+        <LabRow name="Follow a redirect" {...server((asked) => askQuietly('/lab/redirect', REDIRECT, asked))}>
           The code calls <code>redirect()</code>.
         </LabRow>
         <LabRow name="Send an unfinished trace" onPress={raise.unfinished}>
-          Older SDKs send it when a visitor moves on too soon. It says nothing.
+          Older SDKs send one when a visitor leaves a page early. It contains no useful data.
         </LabRow>
       </Group>
     </div>
@@ -102,7 +102,7 @@ function Group({ title, children }: { title: string; children: ReactNode }) {
   )
 }
 
-/** The server raises for a pass that it takes once: after each, the page asks for the next. */
+/** Tracks the single-use pass that the server requires: requests the next one after each use. */
 function usePass(pass: string) {
   const { refresh } = useRouter()
   const [spent, setSpent] = useState('')

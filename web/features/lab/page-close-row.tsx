@@ -1,4 +1,4 @@
-/** The row of the lab that fails as its page closes; the page that comes then tells of it. */
+/** Row of the lab that fails while its page closes; the next page shows the outcome. */
 'use client'
 
 import { useEffect, useState } from 'react'
@@ -18,7 +18,7 @@ export function CloseRow() {
   return (
     <Row
       name={NAME}
-      about="Thrown when this page is all but gone; the next one tells its id."
+      about="Thrown while this page unloads; the next page shows the event ID."
       outcome={outcome}
     >
       <Button weight="quiet" onClick={() => lastMoment(newReference())}>

@@ -1,4 +1,4 @@
-/** The row of the lab that fails while React renders it, and the boundary that catches it. */
+/** Row of the lab that fails while React renders it, with the error boundary that catches it. */
 'use client'
 
 import { ErrorBoundary } from '@sentry/nextjs'
@@ -19,7 +19,7 @@ export function RenderRow() {
   return (
     <Row
       name="Fail while rendering"
-      about="A part of this page cannot be drawn; a boundary puts another in its place."
+      about="A component fails to render; an error boundary shows a fallback."
       outcome={outcome}
     >
       <Button weight="quiet" onClick={press}>
@@ -28,7 +28,7 @@ export function RenderRow() {
       {reference && (
         <ErrorBoundary
           key={reference}
-          fallback={<p className="mt-2 text-note text-quiet">Drawn in place of what broke.</p>}
+          fallback={<p className="mt-2 text-note text-quiet">Fallback of the error boundary.</p>}
         >
           <Broken reference={reference} />
         </ErrorBoundary>

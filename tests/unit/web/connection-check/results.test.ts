@@ -20,34 +20,32 @@ describe('The verdict', () => {
   it.each([
     [answered(200), answered(202), 'Reports are kept by this site, and delivered later.'],
     [stopped, answered(202), 'Nothing reaches Sentry just now, neither from here nor by this site.'],
-    [answered(200), answered(503), 'Reports from this browser do not get through.'],
+    [answered(200), answered(503), 'Reports from this browser do not arrive.'],
     [unreadable, answered(202), 'Reports are kept by this site, and delivered later.'],
     [forbidden, answered(202), 'Reports are kept by this site, and delivered later.'],
-    [answered(200), answered(200), 'Reports get through from this browser, both ways.'],
+    [answered(200), answered(200), 'Reports from this browser arrive on both routes.'],
     [
       answered(429),
       answered(200),
-      'Reports get through by way of this site. Directly, Sentry answered but took none.',
+      'Reports arrive through this site. On the direct route, Sentry responded but accepted none.',
     ],
-    [late, answered(200), 'Reports get through, but only by way of this site.'],
-    [
-      unreadable,
-      answered(200),
-      'Reports get through by way of this site. This page cannot judge the direct way.',
-    ],
-    [late, late, 'Reports from this browser do not get through.'],
+    [late, answered(200), 'Reports arrive, but only through this site.'],
+    [unreadable, answered(200), 'Reports arrive through this site. This page cannot judge the direct route.'],
+    [late, late, 'Reports from this browser do not arrive.'],
   ])('of %o straight and %o through this site is: %s', (direct, tunnel, headline) => {
     expect(judge(plan, { direct, tunnel })?.headline).toBe(headline)
   })
 
   it('believes the receipt rather than the status', () => {
     const found: Findings = { direct: answered(200), tunnel: answered(202), receipt: { answer: 'filtered' } }
-    expect(judge(plan, found)?.headline).toBe('Reports get through from this browser, both ways.')
+    expect(judge(plan, found)?.headline).toBe('Reports from this browser arrive on both routes.')
   })
 
   it('tells Sentry’s own refusal from one of this site', () => {
     const found: Findings = { direct: stopped, tunnel: answered(403), receipt: { answer: 'declined' } }
     expect(judge(plan, found)?.text).toMatch(/^Sentry declined it\./)
-    expect(describeTunnel(plan, found).text).toBe('This site handed it on, and Sentry declined it (403).')
+    expect(describeTunnel(plan, found).text).toBe(
+      'This site forwarded the report, and Sentry declined it (403).',
+    )
   })
 })

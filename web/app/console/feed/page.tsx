@@ -1,4 +1,4 @@
-/** Every envelope's receipt, as it is settled. */
+/** Live feed: the receipt of each envelope. */
 
 import { Suspense } from 'react'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
@@ -6,14 +6,14 @@ import { consoleFor } from '../../../features/console/data-access.ts'
 import { Feed } from '../../../features/console/live-feed/live-feed.tsx'
 import { type Query, withQuery } from '../../../features/console/routes.ts'
 
-export const metadata = { title: 'Feed · Console' }
+export const metadata = { title: 'Live feed · Console' }
 
 type Props = { searchParams: Promise<Query> }
 
 export default async function FeedPage({ searchParams }: Props) {
   await consoleFor(withQuery('/console/feed', await searchParams))
   return (
-    <ConsoleShell at="feed" title="Feed">
+    <ConsoleShell at="feed" title="Live feed">
       <Suspense>
         <Feed />
       </Suspense>

@@ -1,4 +1,4 @@
-/** What has been kept to look at, newest first, all of it or of one kind. */
+/** Inbox: stored envelopes, newest first, all or of one kind. */
 
 import { Readable } from 'node:stream'
 import type { InboxEntry } from 'tunnel/contract'
@@ -37,24 +37,24 @@ export default async function InboxPage({ searchParams }: Props) {
     <ConsoleShell at="inbox" title="Inbox">
       {entries === undefined && (
         <Empty>
-          No replica tells of an inbox. It is on where no SENTRY_DSN is set; INBOX=on keeps envelopes beside a
-          real one.
+          No replica has an inbox. The inbox is on when SENTRY_DSN is not set; with SENTRY_DSN, INBOX=on turns
+          it on.
         </Empty>
       )}
       {entries && <Kinds chosen={kind?.type} />}
       {entries?.length === 0 && (
         <Empty>
-          Nothing {kind && 'of this kind '}has arrived yet.{' '}
+          No envelopes {kind && 'of this kind '}yet.{' '}
           {door.settings.lab ? (
             <>
               Open the{' '}
               <a href="/lab" className="link">
                 error lab
               </a>{' '}
-              and break something.
+              and trigger an error.
             </>
           ) : (
-            'Set LAB=on for web, and its error lab at /lab raises real ones.'
+            'To trigger errors, set LAB=on for web and open the error lab at /lab.'
           )}
         </Empty>
       )}

@@ -1,4 +1,4 @@
-/** Each project that is carried for: what came of it, and how to send to it. */
+/** Projects: traffic, limits and SDK configuration of each. */
 
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { consoleFor } from '../../../features/console/data-access.ts'
@@ -40,14 +40,14 @@ export default async function ProjectsPage({ searchParams }: Props) {
         label="Pages of projects"
         {...{ from, page: PAGE, all: snapshot.projects.length }}
         hrefOf={(place) => withQuery(PROJECTS, { from: place })}
-        before="Projects before"
-        further="Further projects"
+        before="Previous projects"
+        further="More projects"
       />
     </ConsoleShell>
   )
 }
 
-/** Nothing has come for it, and nothing of it waits, ended or is held back from before. */
+/** Reports whether a project has no traffic, no pending or ended spool entries and no limits. */
 function isIdle({ traffic, ends, shares, limits, sdks }: ProjectView): boolean {
   return [traffic, ends, limits, sdks, shares.flatMap(({ lanes }) => lanes)].every(
     ({ length }) => length === 0,

@@ -1,4 +1,4 @@
-/** The processes that carry it. */
+/** Replicas: each tunnel process and its state. */
 
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { consoleFor } from '../../../features/console/data-access.ts'

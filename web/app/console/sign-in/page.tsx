@@ -1,4 +1,4 @@
-/** Where the operator signs in, or reads how to switch the console on. */
+/** Sign-in page, or instructions to switch the console on. */
 
 import { redirect } from 'next/navigation'
 import { openConsole } from '../../../features/console/data-access.ts'
@@ -21,7 +21,7 @@ export default async function SignIn({ searchParams }: Props) {
   return (
     <Shell>
       <div className="mx-auto max-w-md">
-        <h1 className="text-hero">The console</h1>
+        <h1 className="text-hero">Console</h1>
         {config().operatorPassword ? (
           <SignInForm target={target} trouble={troubleOf(wrong, wait)} />
         ) : (
@@ -34,8 +34,8 @@ export default async function SignIn({ searchParams }: Props) {
 
 function troubleOf(wrong: unknown, wait: unknown): string | undefined {
   if (typeof wait === 'string' && /^\d{1,4}$/.test(wait))
-    return `Too many wrong tries from your network. Wait ${wait} s, then try again.`
-  return wrong === undefined ? undefined : 'That is not the password.'
+    return `Too many wrong passwords from your network. Wait ${wait} s, then try again.`
+  return wrong === undefined ? undefined : 'Wrong password.'
 }
 
 function SignInForm({ target, trouble }: { target: string; trouble: string | undefined }) {
@@ -46,7 +46,7 @@ function SignInForm({ target, trouble }: { target: string; trouble: string | und
         {/* Password managers keep a password by a name. */}
         <input type="text" name="username" value="operator" autoComplete="username" readOnly hidden />
         <label className="grid gap-2 font-semibold">
-          Operator’s password
+          Operator password
           <input
             type="password"
             name="password"
@@ -67,8 +67,8 @@ function SignInForm({ target, trouble }: { target: string; trouble: string | und
         <Button type="submit">Sign in</Button>
       </form>
       <p className="mt-5 text-note text-quiet">
-        It is <code>OPERATOR_PASSWORD</code> of this site. Where you have set none, <code>npm start</code>{' '}
-        keeps one in <code>.culvert/operator-password</code>.
+        The password is <code>OPERATOR_PASSWORD</code> of this site. If it is not set, <code>npm start</code>{' '}
+        generates one in <code>.culvert/operator-password</code>.
       </p>
     </Card>
   )
@@ -78,13 +78,16 @@ function HowToSwitchOn() {
   return (
     <Card className="mt-8 grid gap-4">
       <p>
-        It is off: no password is set. Give web and the tunnels the same one, of {SHORTEST_PASSWORD}{' '}
-        characters or more, and start them again.
+        The console is off: no password is set. Set the same OPERATOR_PASSWORD for web and the tunnels,{' '}
+        {SHORTEST_PASSWORD} characters or more, and restart them.
       </p>
-      <CodeBlock label="How to set it" text="OPERATOR_PASSWORD='…' docker compose up --detach" />
+      <CodeBlock
+        label="Command to set the password"
+        text="OPERATOR_PASSWORD='…' docker compose up --detach"
+      />
       <p className="text-note text-quiet">
-        <code>npm start</code> makes one by itself. <code>npm run hash-password</code> writes a hash to set in
-        its place, so that the password stands nowhere.
+        <code>npm start</code> generates a password. <code>npm run hash-password</code> prints a hash to set
+        instead, so that the password itself is not stored.
       </p>
     </Card>
   )

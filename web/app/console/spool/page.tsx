@@ -1,4 +1,4 @@
-/** What waits for Sentry, and the operator's hand on it. */
+/** Spool: pending envelopes, and the operator's actions on them. */
 
 import type { SpoolRow, SpoolStatus } from 'tunnel/contract'
 import { Fresh } from '../../../features/console/auto-refresh.tsx'
@@ -16,7 +16,7 @@ import { Badge } from '../../../ui/status-badge.tsx'
 
 export const metadata = { title: 'Spool · Console' }
 
-/** `after` has a place of its own for each spool; `lanes` is how many projects stand before those listed. */
+/** Query of the page. `after` holds a position for each spool; `lanes` is the offset in the list of projects. */
 type Chosen = Partial<
   Record<'project' | 'category' | 'order' | 'after' | 'lanes' | 'did' | 'many' | 'left', string>
 >
@@ -37,8 +37,8 @@ export default async function SpoolPage({ searchParams }: Props) {
         <Done query={query} />
         {spools.length === 0 && (
           <Empty>
-            There is no spool: without SENTRY_DSN envelopes go to the inbox, and nothing waits. If a DSN is
-            set, no replica answers just now.
+            There is no spool. Without SENTRY_DSN, envelopes go to the inbox. If SENTRY_DSN is set, no replica
+            is responding.
           </Empty>
         )}
         {spools.map((spool, index) => (
@@ -63,7 +63,7 @@ function pageQuery(spool: string, { project, category, order, after }: Chosen): 
   return new URLSearchParams(given.filter((entry): entry is [string, string] => entry[1] !== undefined))
 }
 
-/** The page that follows of one spool; others stay where they are. */
+/** Returns the path of the next page of one spool; other spools keep their positions. */
 function pathOfNext(spool: string, next: string, { project, category, order, after, lanes }: Chosen): string {
   const places = new URLSearchParams(after)
   places.set(spool, next)
@@ -71,19 +71,20 @@ function pathOfNext(spool: string, next: string, { project, category, order, aft
 }
 
 const DONE: Record<string, (many: string, left: number) => string> = {
-  retry: (many) => `${many} will be tried at once.`,
+  retry: (many) => `${many} will be retried now.`,
   purge: (many, left) =>
     [
       `${many} ${many === '1' ? 'was' : 'were'} purged.`,
-      left === 1 && 'One more still waits: purge again.',
-      left > 1 && `${sayCount(left)} more still wait: purge again.`,
+      left === 1 && 'One more is pending: purge again.',
+      left > 1 && `${sayCount(left)} more are pending: purge again.`,
     ]
       .filter(Boolean)
       .join(' '),
-  pause: () => 'Delivery is paused. What comes in still waits here, safely.',
-  resume: () => 'Delivery goes on.',
-  failed: () => 'That could not be done: it no longer waits, or no replica answered. Look again.',
-  unheard: () => 'No answer came: it may have been done, or is under way. Look again before you repeat it.',
+  pause: () => 'Delivery is paused. New envelopes stay in the spool until delivery is resumed.',
+  resume: () => 'Delivery is resumed.',
+  failed: () => 'The action failed: the entry is no longer pending, or no replica responded. Check the list.',
+  unheard: () =>
+    'No response: the action may be complete or still running. Check the list before you repeat it.',
 }
 
 function Done({ query: { did, many, left } }: { query: Chosen }) {
@@ -105,7 +106,7 @@ function Depth({ spool }: { spool: SpoolStatus }) {
   const { id, envelopes = 0, paused = [] } = spool
   const isPaused = paused.some(({ project }) => project === undefined)
   return (
-    <Panel title={isPaused ? 'Paused' : 'What waits'} note={`spool ${id.slice(0, 8)}`}>
+    <Panel title={isPaused ? 'Paused' : 'Pending'} note={`spool ${id.slice(0, 8)}`}>
       <SpoolFacts spool={spoolAt(spool)} />
       <div className="mt-4 flex flex-wrap gap-3 text-note">
         <SpoolAct
@@ -174,11 +175,11 @@ function Lanes({ spool, query }: { spool: SpoolStatus; query: Chosen }) {
         })}
       </ul>
       <Pages
-        label="Pages of what waits by project"
+        label="Pages of pending envelopes by project"
         {...{ from, page: LANES, all: byProject.length }}
         hrefOf={(place) => withQuery(SPOOL, { project: of, category: kind, order, after, lanes: place })}
-        before="Those before"
-        further="Further ones"
+        before="Previous projects"
+        further="More projects"
       />
     </Panel>
   )
@@ -197,7 +198,7 @@ function Rows({ spool, rows, next, query }: RowsProps) {
   const of = [project, category].filter(Boolean).join(', ')
   return (
     <Panel
-      title="One by one"
+      title="Spool entries"
       note={
         <span className="flex flex-wrap gap-x-4">
           {ORDERS.map((each) => (
@@ -221,14 +222,14 @@ function Rows({ spool, rows, next, query }: RowsProps) {
           </a>
         </p>
       )}
-      {rows === undefined && <Empty>It cannot be listed just now: no replica answers.</Empty>}
-      {rows?.length === 0 && <Empty>Nothing waits: Sentry takes what comes.</Empty>}
+      {rows === undefined && <Empty>The list is not available: no replica is responding.</Empty>}
+      {rows?.length === 0 && <Empty>No pending envelopes.</Empty>}
       {rows && rows.length > 0 && (
         <div className="overflow-x-auto">
           <table className="w-full text-note">
             <thead>
               <tr className="text-left text-quiet">
-                {['Arrived', 'Project', 'Category', 'Size', 'Tried', 'Next try'].map((name) => (
+                {['Arrived', 'Project', 'Category', 'Size', 'Attempts', 'Next attempt'].map((name) => (
                   <th key={name} className={`pr-4 pb-1 font-normal ${UNLESS_NARROW[name] ?? ''}`}>
                     {name}
                   </th>
@@ -249,7 +250,7 @@ function Rows({ spool, rows, next, query }: RowsProps) {
                   <td className={`pr-4 ${UNLESS_NARROW.Project}`}>{row.project}</td>
                   <td className="pr-4">{row.category}</td>
                   <td className="pr-4 whitespace-nowrap">{sayBytes(row.bytes)}</td>
-                  <td className={`pr-4 ${UNLESS_NARROW.Tried}`}>{row.attempts}</td>
+                  <td className={`pr-4 ${UNLESS_NARROW.Attempts}`}>{row.attempts}</td>
                   <td>
                     <NextTry row={row} />
                   </td>
@@ -271,13 +272,13 @@ function Rows({ spool, rows, next, query }: RowsProps) {
   )
 }
 
-/** Columns that a phone has no room for; what is opened tells them. */
+/** Columns hidden on a phone; the page of the entry shows them. */
 const UNLESS_NARROW: Record<string, string> = {
   Project: 'hidden wide:table-cell',
-  Tried: 'hidden wide:table-cell',
+  Attempts: 'hidden wide:table-cell',
 }
 
 function NextTry({ row: { leased, due } }: { row: SpoolRow }) {
-  if (leased) return 'is being tried'
-  return due === undefined ? 'as soon as Sentry is asked' : <In time={due} />
+  if (leased) return 'in progress'
+  return due === undefined ? 'due now' : <In time={due} />
 }

@@ -1,4 +1,4 @@
-/** A page that says on purpose that it is not there. */
+/** Page that calls `notFound()`. */
 
 import { headers } from 'next/headers'
 import { notFound } from 'next/navigation'

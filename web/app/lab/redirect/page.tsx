@@ -1,4 +1,4 @@
-/** A page that leads elsewhere, which Next does by an error of its own. */
+/** Page that calls `redirect()`, which Next.js implements by throwing an error. */
 
 import { headers } from 'next/headers'
 import { notFound, redirect } from 'next/navigation'

@@ -1,4 +1,4 @@
-/** Log lines and metrics as they came together. */
+/** Panels for log lines and metrics of an envelope. */
 
 import { sayMany } from '../../../lib/format.ts'
 import { Panel, Showing } from '../../../ui/panel.tsx'
@@ -9,8 +9,8 @@ import type { LogLine, Metric } from './batch-items.ts'
 export function Logs({ lines: { shown, total } }: { lines: Listed<LogLine> }) {
   if (total === 0) return null
   return (
-    <Panel title="Log" note={sayMany(total, 'line')}>
-      <ol className="grid grid-cols-1 text-note" aria-label="Log lines, as they came">
+    <Panel title="Logs" note={sayMany(total, 'line')}>
+      <ol className="grid grid-cols-1 text-note" aria-label="Log lines, in order of arrival">
         {shown.map(({ timestamp, level, body }, index) => (
           <li
             // biome-ignore lint/suspicious/noArrayIndexKey: lines never move
@@ -33,7 +33,7 @@ export function Logs({ lines: { shown, total } }: { lines: Listed<LogLine> }) {
 export function Metrics({ metrics: { shown, total } }: { metrics: Listed<Metric> }) {
   if (total === 0) return null
   return (
-    <Panel title="Metrics" note={sayMany(total, 'figure')}>
+    <Panel title="Metrics" note={sayMany(total, 'metric')}>
       <table className="w-full text-note" aria-label="Metrics">
         <tbody>
           {shown.map(({ name, type, value, unit }, index) => (
@@ -50,7 +50,7 @@ export function Metrics({ metrics: { shown, total } }: { metrics: Listed<Metric>
           ))}
         </tbody>
       </table>
-      <Showing {...{ shown, total }} of="figures" />
+      <Showing {...{ shown, total }} of="metrics" />
     </Panel>
   )
 }

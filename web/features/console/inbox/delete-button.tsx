@@ -1,4 +1,4 @@
-/** Takes an envelope out of the inbox, after a second click. */
+/** Button that deletes an envelope from the inbox, with a confirmation. */
 'use client'
 
 import { useState } from 'react'
@@ -14,12 +14,12 @@ export function RemoveEnvelope({ id }: { id: string }) {
     >
       {isAsked ? (
         <>
-          <span>It cannot be brought back.</span>
+          <span>This cannot be undone.</span>
           <Button type="submit" weight="final">
-            Delete it
+            Yes, delete
           </Button>
           <Button weight="quiet" onClick={() => ask(false)}>
-            Keep it
+            No
           </Button>
         </>
       ) : (

@@ -1,4 +1,4 @@
-/** The items of an envelope as they are: attachments to download, pictures to see, and each item raw. */
+/** Items of an envelope: attachments to download, images, and each item raw. */
 
 import type { ReactNode } from 'react'
 import { sayBytes } from '../../../lib/format.ts'
@@ -21,7 +21,7 @@ export function Attachments({ id, items: { shown, total } }: { id: string; items
               // biome-ignore lint/performance/noImgElement: a stranger's bytes are not to be worked on by an image library
               <img
                 src={`${urlOf(id, number)}?show`}
-                alt={`Attached: ${filename ?? 'a picture'}`}
+                alt={`Attachment: ${filename ?? 'image'}`}
                 loading="lazy"
                 className="max-h-128 max-w-full rounded-part border border-line"
               />
@@ -38,13 +38,13 @@ type RawProps = {
   id: string
   header: string
   items: ShownItem[]
-  /** The way to further items. */
+  /** Links to further items. */
   children: ReactNode
 }
 
 export function RawItems({ id, header, items, children }: RawProps) {
   return (
-    <Panel title="As it came">
+    <Panel title="Raw items">
       <details className="mb-2 text-note">
         <summary className="min-h-7">Envelope header</summary>
         <Raw text={header} />
@@ -56,7 +56,7 @@ export function RawItems({ id, header, items, children }: RawProps) {
           </summary>
           <Raw text={itemHeader} />
           {text === undefined ? (
-            <p className="my-2 text-note text-quiet">It is no text.</p>
+            <p className="my-2 text-note text-quiet">Binary data, not shown.</p>
           ) : (
             <Raw text={text} />
           )}

@@ -1,4 +1,4 @@
-/** An event as its page shows it: every list and text bounded, whatever a stranger has sent. */
+/** View model of an event, with every list and text bounded. */
 
 import { firstEntries, sayJson, sayJsonShort } from '../../../lib/format-json.ts'
 import { type Budget, type Listed, ROWS, TEXT } from '../bounds.ts'
@@ -139,7 +139,7 @@ function exceptionIn(budget: Budget) {
   return ({ type, value, mechanism, stacktrace }: Exception): ShownException => ({
     type: budget.optional(type, TEXT.name),
     value: budget.optional(value, TEXT.message),
-    note: mechanism?.handled === false ? 'not caught' : budget.optional(mechanism?.type, TEXT.name),
+    note: mechanism?.handled === false ? 'unhandled' : budget.optional(mechanism?.type, TEXT.name),
     frames: budget.rows(
       stacktrace?.frames.toReversed() ?? [],
       ROWS.frames,
@@ -209,7 +209,7 @@ function factsOf(event: SentryEvent): Fact[] {
     ['Release', release],
     ['Platform', platform],
     ['SDK', sdk && `${sdk.name ?? ''} ${sdk.version ?? ''}`],
-    ['Event id', id],
+    ['Event ID', id],
   ]
   return facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
 }

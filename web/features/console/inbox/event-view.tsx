@@ -1,4 +1,4 @@
-/** An event to read: what went wrong, where in the code, what happened before, who met it. */
+/** Readable view of an event: exceptions, breadcrumbs, details, tags and contexts. */
 
 import type { ReactNode } from 'react'
 import { sayDuration, sayMany } from '../../../lib/format.ts'
@@ -11,7 +11,7 @@ import { Waterfall } from './waterfall.tsx'
 
 type Props = {
   event: EventModel
-  /** What came with it. */
+  /** Other items of the envelope. */
   children?: ReactNode
 }
 
@@ -31,7 +31,7 @@ export function EventView({ event, children }: Props) {
         {children}
       </div>
       <div className="grid grid-cols-1 min-w-0 gap-4">
-        <Panel title="About it">
+        <Panel title="Details">
           <Facts facts={{ shown: facts, total: facts.length }} of="facts" />
           {time !== undefined && (
             <p className="mt-2 text-note text-quiet">
@@ -41,7 +41,7 @@ export function EventView({ event, children }: Props) {
           {id && (
             <p className="mt-2 text-note">
               <a href={`/console/feed?text=${encodeURIComponent(id)}`} className="link">
-                Its receipts in the feed
+                Receipts in the live feed
               </a>
             </p>
           )}
@@ -94,7 +94,7 @@ function Facts({ facts, of }: { facts: Listed<Fact>; of: string }) {
 function FeedbackPanel({ feedback: { message, name, email, url } }: { feedback: Feedback }) {
   const from = [name, email].filter(Boolean).join(', ')
   return (
-    <Panel title="A visitor wrote" {...(from && { note: from })}>
+    <Panel title="Feedback" {...(from && { note: from })}>
       <blockquote className="border-l-4 border-accent pl-4 whitespace-pre-wrap wrap-anywhere">
         {message}
       </blockquote>
@@ -103,15 +103,15 @@ function FeedbackPanel({ feedback: { message, name, email, url } }: { feedback: 
   )
 }
 
-/** Frames of the app first and open; those of libraries can be opened. The last call stands on top. */
+/** Stack trace, most recent call first. Frames of libraries are collapsed. */
 function ExceptionPanel({ exception: { type, value, note, frames } }: { exception: ShownException }) {
   const own = frames.shown.filter(({ isOwn }) => isOwn)
   const others = frames.shown.filter(({ isOwn }) => !isOwn)
   return (
     <Panel title={type ?? 'Exception'} note={note}>
       <p className="mb-3 wrap-anywhere">{value}</p>
-      {frames.total === 0 && <p className="text-note text-quiet">It came without a stack trace.</p>}
-      <ol className="grid grid-cols-1 gap-1" aria-label="Stack trace, the last call first">
+      {frames.total === 0 && <p className="text-note text-quiet">No stack trace.</p>}
+      <ol className="grid grid-cols-1 gap-1" aria-label="Stack trace, most recent call first">
         {own.map((frame, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the order of calls is what a stack trace is
           <FrameLine key={index} frame={frame} />
@@ -119,7 +119,9 @@ function ExceptionPanel({ exception: { type, value, note, frames } }: { exceptio
       </ol>
       {others.length > 0 && (
         <details className="mt-2">
-          <summary className="min-h-8 text-note text-quiet">{others.length} in libraries</summary>
+          <summary className="min-h-8 text-note text-quiet">
+            {sayMany(others.length, 'library frame')}
+          </summary>
           <ol className="grid grid-cols-1 gap-1">
             {others.map((frame, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: as above
@@ -151,10 +153,10 @@ function FrameLine({ frame: { name, place, code } }: { frame: ShownFrame }) {
 
 type BreadcrumbsProps = { crumbs: Listed<ShownBreadcrumb>; end: number | undefined }
 
-/** On a line of time, each by how long before the end it was. */
+/** Timeline of breadcrumbs, each with its time before the event. */
 function Breadcrumbs({ crumbs, end }: BreadcrumbsProps) {
   return (
-    <Panel title="What happened before" note={sayMany(crumbs.total, 'breadcrumb')}>
+    <Panel title="Breadcrumbs" note={sayMany(crumbs.total, 'breadcrumb')}>
       <ol
         className="grid grid-cols-[auto_auto_minmax(0,1fr)] text-note"
         aria-label="Breadcrumbs, oldest first"
@@ -184,7 +186,7 @@ function Breadcrumbs({ crumbs, end }: BreadcrumbsProps) {
           </li>
         ))}
       </ol>
-      <Showing {...crumbs} of="breadcrumbs, the latest" />
+      <Showing {...crumbs} of="breadcrumbs, the most recent" />
     </Panel>
   )
 }

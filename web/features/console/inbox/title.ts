@@ -1,4 +1,4 @@
-/** What an envelope is called in the inbox: of which kind it is, and a line that tells it from others. */
+/** Kind and title of an envelope in the inbox. */
 
 import { z } from 'zod'
 import { sayMany } from '../../../lib/format.ts'
@@ -9,7 +9,7 @@ import { readEvent, sayRead, titleOf } from './event.ts'
 
 export type Name = { kind: string; title: string; isError: boolean }
 
-/** Kinds that the list is filtered by, each by the type of item that says so. */
+/** Filters of the list, each by an item type. */
 export const KINDS = [
   { type: 'event', name: 'Errors' },
   { type: 'feedback', name: 'Feedback' },
@@ -19,7 +19,7 @@ export const KINDS = [
   { type: 'log', name: 'Logs' },
 ] as const
 
-/** Types whose payload says more than the type does, by how much they tell. */
+/** Item types whose payload gives a title, the most informative first. */
 const TELLING = ['event', 'feedback', 'transaction', 'span', 'replay_event', 'log', 'trace_metric', 'session']
 
 export function isTelling(types: readonly string[]): boolean {
@@ -43,20 +43,20 @@ function cutName({ kind, title, isError }: Name): Name {
   return { kind, title: cutText(title, TEXT.title), isError }
 }
 
-/** Where nobody looks into it. */
+/** Names an envelope by its item types alone. */
 export function nameOfTypes(types: readonly string[]): Name {
   const counts = Map.groupBy(types, (type) => type)
   const title = [...counts]
     .map(([type, all]) => (all.length > 1 ? `${type} ×${all.length}` : type))
     .join(', ')
-  return cutName({ kind: types[0] ?? 'empty', title: title || 'nothing in it', isError: false })
+  return cutName({ kind: types[0] ?? 'empty', title: title || 'no items', isError: false })
 }
 
 const replay = z.object({
   segment_id: z.number().optional().catch(undefined),
   urls: z.array(z.string()).catch([]),
 })
-const session = z.object({ status: z.string().catch('of unknown state'), errors: z.number().catch(0) })
+const session = z.object({ status: z.string().catch('unknown status'), errors: z.number().catch(0) })
 
 function nameOfItem(type: string, payload: unknown): Name {
   const calm = (kind: string, title: string | undefined) => ({ kind, title: title || kind, isError: false })
@@ -78,7 +78,7 @@ function nameOfItem(type: string, payload: unknown): Name {
       return calm('replay', `Segment ${segment}${urls[0] ? ` on ${urls[0]}` : ''}`)
     }
     case 'session': {
-      const { status, errors } = session.catch({ status: 'of unknown state', errors: 0 }).parse(payload)
+      const { status, errors } = session.catch({ status: 'unknown status', errors: 0 }).parse(payload)
       return calm('session', `${status}, ${sayMany(errors, 'error')}`)
     }
     default: {

@@ -1,4 +1,4 @@
-/** Spans as bars where they lie in the whole, each under the one that it was part of. */
+/** Waterfall of spans, each below its parent. */
 
 import { sayDuration } from '../../../lib/format.ts'
 import { Panel, Showing } from '../../../ui/panel.tsx'
@@ -15,7 +15,7 @@ export function Waterfall({ spans: { shown: spans, total } }: { spans: Listed<Sp
   const whole = Math.max(0.001, end - start)
   return (
     <Panel title="Trace" note={sayDuration(whole)}>
-      <ol className="grid grid-cols-1 gap-1 text-note" aria-label="Spans, by when they began">
+      <ol className="grid grid-cols-1 gap-1 text-note" aria-label="Spans by start time">
         {rows.map(
           ({ depth, span: { op, description, status, start_timestamp: from, timestamp: to } }, index) => {
             const left = Math.min(100, Math.max(0, (100 * ((from ?? start) - start)) / whole))
@@ -59,7 +59,7 @@ const INDENTS = ['', 'pl-3', 'pl-6', 'pl-9', 'pl-12', 'pl-15', 'pl-18', 'pl-21',
 
 type Placed = { span: Span; depth: number }
 
-/** Those whose parent is not among them begin a tree; each span once, whatever a payload says of who is whose parent. */
+/** Orders spans as trees; each span appears once, even if a payload claims cyclic parents. */
 function inOrder(spans: readonly Span[]): Placed[] {
   const sorted = spans.toSorted((a, b) => (a.start_timestamp ?? 0) - (b.start_timestamp ?? 0))
   const ids = new Set(sorted.flatMap((span) => span.span_id ?? []))

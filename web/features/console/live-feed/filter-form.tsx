@@ -1,8 +1,9 @@
-/** By what the feed is filtered: choices are what has come. On a phone it is opened first. */
+/** Filter of the live feed. Its choices are the values received so far. On a phone it is collapsed. */
 'use client'
 
 import { memo, useState } from 'react'
 import { Button } from '../../../ui/button.tsx'
+import { outcomeLabel } from '../../../ui/outcome-labels.ts'
 import { ANSWERS, ENDS } from '../outcomes.ts'
 import type { FeedFilter, FilterName } from './filter.ts'
 import type { Choices } from './filter-options.ts'
@@ -16,7 +17,7 @@ const CONTROL = 'min-h-10 w-full rounded-part border border-quiet/60 bg-surface 
 export const FeedFilterForm = memo(function FeedFilterForm({ filter, choices, onChange }: Props) {
   const [isShown, show] = useState(false)
   const onSet = (name: FilterName, value: string) => onChange({ ...filter, [name]: value })
-  const set = Object.values(filter)
+  const set = Object.entries(filter).map(([name, value]) => (name === 'fate' ? outcomeLabel(value) : value))
   const common = { filter, onSet }
   return (
     <form
@@ -31,7 +32,7 @@ export const FeedFilterForm = memo(function FeedFilterForm({ filter, choices, on
         </Button>
       </span>
       <div className={`${isShown ? 'contents' : 'hidden'} wide:contents`}>
-        <Choice name="fate" label="Fate" choices={FATES} {...common} />
+        <Choice name="fate" label="Outcome" choices={FATES} labelOf={outcomeLabel} {...common} />
         <Choice name="reason" label="Reason" choices={choices.reason} {...common} />
         <Choice name="project" label="Project" choices={choices.project} {...common} />
         <Choice name="type" label="Item" choices={choices.type} {...common} />
@@ -42,7 +43,7 @@ export const FeedFilterForm = memo(function FeedFilterForm({ filter, choices, on
             type="search"
             defaultValue={filter.text ?? ''}
             onChange={(event) => onSet('text', event.target.value)}
-            placeholder="id, event id, replica"
+            placeholder="ID, event ID, replica"
             className={CONTROL}
           />
         </label>
@@ -63,10 +64,11 @@ type ChoiceProps = {
   label: string
   filter: FeedFilter
   choices: readonly string[]
+  labelOf?: (choice: string) => string
   onSet: (name: FilterName, value: string) => void
 }
 
-function Choice({ name, label, filter, choices, onSet }: ChoiceProps) {
+function Choice({ name, label, filter, choices, labelOf = (choice) => choice, onSet }: ChoiceProps) {
   const chosen = filter[name] ?? ''
   const all = chosen && !choices.includes(chosen) ? [chosen, ...choices] : choices
   return (
@@ -75,7 +77,9 @@ function Choice({ name, label, filter, choices, onSet }: ChoiceProps) {
       <select value={chosen} onChange={(event) => onSet(name, event.target.value)} className={CONTROL}>
         <option value="">all</option>
         {all.map((choice) => (
-          <option key={choice}>{choice}</option>
+          <option key={choice} value={choice}>
+            {labelOf(choice)}
+          </option>
         ))}
       </select>
     </label>

@@ -1,6 +1,7 @@
-/** Which receipts are shown, and which one in full: both stand in the URL. The fate is how it was answered, or how its waiting ended. */
+/** Filter of the live feed and the opened receipt, both kept in the URL. The fate is the outcome or the final outcome. */
 
 import type { Receipt, SpoolEnd } from 'tunnel/contract'
+import { outcomeLabel } from '../../../ui/outcome-labels.ts'
 
 export const FILTERS = ['fate', 'project', 'reason', 'type', 'sdk', 'text'] as const
 
@@ -12,7 +13,7 @@ export function readFilter(query: Pick<URLSearchParams, 'get'>): FeedFilter {
   return Object.fromEntries(FILTERS.flatMap((name) => (query.get(name) ? [[name, query.get(name)]] : [])))
 }
 
-/** Names the receipt that is shown in full. */
+/** Query parameter of the opened receipt. */
 export const OPENED = 'receipt'
 
 export function writeView(filter: FeedFilter, opened: string | undefined): string {
@@ -38,7 +39,6 @@ export function passes(
 
 function describes(receipt: Receipt, text: string): boolean {
   const { id, eventId, project, sdk, reason, answer, replica, items } = receipt
-  return [id, eventId, project, sdk, reason, answer, replica, ...items.map(({ type }) => type)].some((each) =>
-    each?.toLowerCase().includes(text),
-  )
+  const texts = [id, eventId, project, sdk, reason, outcomeLabel(answer), replica]
+  return [...texts, ...items.map(({ type }) => type)].some((each) => each?.toLowerCase().includes(text))
 }

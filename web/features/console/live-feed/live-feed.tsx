@@ -1,4 +1,4 @@
-/** The feed: a list of receipts as they are settled, its filter, and one receipt in full. */
+/** Live feed: list of receipts, filter, and details of one receipt. */
 'use client'
 
 import { useSearchParams } from 'next/navigation'
@@ -50,7 +50,7 @@ export function Feed() {
         <p className="text-quiet tabular-nums">{sayHowMany(shown, rows, isFiltered)}</p>
         <LiveMark state={state} />
         <Button weight="quiet" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
-          {isPaused ? 'Go on' : 'Pause'}
+          {isPaused ? 'Resume' : 'Pause'}
         </Button>
       </Tools>
       <FeedFilterForm filter={filter} choices={choices} onChange={setFilter} />
@@ -67,8 +67,8 @@ export function Feed() {
           onOpen={open}
           nothing={
             isFiltered
-              ? 'No envelope that has come is like this.'
-              : 'No envelope has come yet. Open the site’s start page: its self-check sends one.'
+              ? 'No envelope matches the filter.'
+              : 'No envelopes yet. Open the site’s start page: the connection check sends one.'
           }
         />
         {opened && (
@@ -85,8 +85,8 @@ export function Feed() {
         {openedId && !opened && state === 'open' && rows.length > 0 && (
           <Panel title="Receipt">
             <Empty>
-              {openedId} is not among the newest {sayCount(MOST_ROWS)} that this page shows, nor told anew: a
-              replica keeps its last 16 MiB of receipts, some 40,000.
+              Receipt {openedId} is not among the newest {sayCount(MOST_ROWS)} on this page. A replica keeps
+              its most recent 16 MiB of receipts, about 40,000.
             </Empty>
             <p className="mt-3 text-note">
               <Button weight="quiet" onClick={close}>
@@ -100,7 +100,7 @@ export function Feed() {
   )
 }
 
-/** The server need not know. */
+/** Updates the URL without a request to the server. */
 function goTo(filter: FeedFilter, opened: string | undefined): void {
   history.replaceState(null, '', location.pathname + writeView(filter, opened))
 }
@@ -109,7 +109,7 @@ function setFilter(filter: FeedFilter): void {
   goTo(filter, new URLSearchParams(location.search).get(OPENED) ?? undefined)
 }
 
-/** The receipt of that id, once it has come; it stays when its row has gone. */
+/** Returns the opened receipt once it has arrived, and keeps it after its row is dropped. */
 function useOpened(id: string | undefined, rows: readonly Row[]): Receipt | undefined {
   const kept = useRef<Receipt>(undefined)
   if (id === undefined) return undefined

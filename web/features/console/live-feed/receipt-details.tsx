@@ -1,4 +1,4 @@
-/** One receipt in full: what became of the envelope, how long each part took, and what to do about it. */
+/** Details of a receipt: outcome, timings, and what to do about it. */
 
 import { useEffect, useRef } from 'react'
 import type { Receipt, SpoolEnd } from 'tunnel/contract'
@@ -10,11 +10,11 @@ import { explain } from '../reasons.ts'
 
 type Props = {
   receipt: Receipt
-  /** How its waiting ended, where it was spooled and waits no more. */
+  /** Final outcome of a spooled envelope, once known. */
   end: SpoolEnd | undefined
-  /** Others of the same event id. */
+  /** Other receipts with the same event ID. */
   siblings: Receipt[]
-  /** Where it stands below the list, and would not be seen. */
+  /** Set when the details are below the list, out of sight. */
   takesFocus: boolean
   onOpen: (receipt: Receipt) => void
   onClose: () => void
@@ -40,7 +40,7 @@ export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onC
           tabIndex={-1}
           className="flex min-h-11 flex-wrap items-center gap-2 text-body font-semibold"
         >
-          <FateBadge fate={answer} /> {items.map(({ type }) => type).join(', ') || 'unread'}
+          <FateBadge fate={answer} /> {items.map(({ type }) => type).join(', ') || 'not parsed'}
         </h2>
         <Button weight="quiet" onClick={onClose}>
           Close
@@ -59,9 +59,9 @@ export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onC
         <thead>
           <tr className="text-left text-quiet">
             <th className="font-normal">Item</th>
-            <th className="text-right font-normal">How many</th>
+            <th className="text-right font-normal">Count</th>
             <th className="text-right font-normal">Size</th>
-            {isSomeOut && <th className="pl-3 font-normal">Taken out</th>}
+            {isSomeOut && <th className="pl-3 font-normal">Removed</th>}
           </tr>
         </thead>
         <tbody>
@@ -83,12 +83,12 @@ export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onC
       {eventId && (
         <p className="mt-3 text-note">
           <a href={`/console/feed?text=${eventId}`} className="link">
-            All envelopes of this event id
+            All envelopes with this event ID
           </a>
         </p>
       )}
       {siblings.length > 0 && (
-        <ul className="mt-2 grid gap-1 text-note" aria-label="Others of the same event id">
+        <ul className="mt-2 grid gap-1 text-note" aria-label="Other envelopes with the same event ID">
           {siblings.map((sibling) => (
             <li key={sibling.id}>
               <button type="button" className="link cursor-pointer" onClick={() => onOpen(sibling)}>
@@ -102,12 +102,12 @@ export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onC
   )
 }
 
-/** What became of one that had to wait. */
+/** Final outcome of a spooled envelope. */
 function End({ end: { end, time, waited, upstreamStatus, replica } }: { end: SpoolEnd }) {
   return (
     <p className="mt-3 text-note">
-      <FateBadge fate={end} /> {sayMoment(time)}, after it had waited for {sayDuration(waited)}, by {replica}
-      {upstreamStatus !== undefined && `; Sentry answered ${upstreamStatus}`}. {MEANINGS[end]}
+      <FateBadge fate={end} /> {sayMoment(time)}, after {sayDuration(waited)} in the spool, by {replica}
+      {upstreamStatus !== undefined && `; Sentry responded with ${upstreamStatus}`}. {MEANINGS[end]}
     </p>
   )
 }
@@ -115,16 +115,16 @@ function End({ end: { end, time, waited, upstreamStatus, replica } }: { end: Spo
 function factsOf(receipt: Receipt): [string, string][] {
   const { project, sdk, status, upstreamStatus, bytes, replica, reason, remarks, id, eventId } = receipt
   const facts: [string, string | number | undefined][] = [
-    ['Project', project ?? 'not proven'],
+    ['Project', project ?? 'not verified'],
     ['SDK', sdk],
-    ['Answered', status === 0 ? 'nobody: the sender had gone' : status],
-    ['Sentry answered', upstreamStatus],
+    ['Response', status === 0 ? 'none: the sender disconnected' : status],
+    ['Sentry’s response', upstreamStatus],
     ['Reason', reason],
-    ['On the wire', sayBytes(bytes)],
+    ['Size on the wire', sayBytes(bytes)],
     ['Replica', replica],
-    ['Stood out', remarks?.join(', ')],
+    ['Notes', remarks?.join(', ')],
     ['Receipt', id],
-    ['Event id', eventId],
+    ['Event ID', eventId],
   ]
   return facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
 }
@@ -138,7 +138,7 @@ function Fact({ name, value }: { name: string; value: string }) {
   )
 }
 
-/** What happened to it when, and how long each part took. */
+/** Timeline of the request, with the duration of each part. */
 function Timeline({ receipt }: { receipt: Receipt }) {
   const { time, took } = receipt
   const parts = partsOf(receipt)
@@ -170,7 +170,7 @@ function Timeline({ receipt }: { receipt: Receipt }) {
           </li>
         ))}
         <li>
-          {sayExactly(time + took)} answered, {sayDuration(took)} in all
+          {sayExactly(time + took)} response sent, {sayDuration(took)} in total
         </li>
       </ol>
     </div>
@@ -179,13 +179,13 @@ function Timeline({ receipt }: { receipt: Receipt }) {
 
 type Part = { ms: number; words: string; fill: string }
 
-/** None of one that went no further than the tunnel. */
+/** Returns the parts of the request's duration; none for an envelope that was not forwarded. */
 function partsOf({ answer, took, admittedAfter, upstreamTook, upstreamStatus }: Receipt): Part[] {
   if (admittedAfter === undefined || upstreamTook === undefined) return []
-  const asked = upstreamStatus === undefined ? 'without an answer of Sentry' : 'until Sentry answered'
-  const then = answer === 'spooled' ? 'until it was on disk, synced' : 'until the sender was answered'
+  const asked = upstreamStatus === undefined ? 'without a response from Sentry' : 'until Sentry responded'
+  const then = answer === 'spooled' ? 'until spooled, synced to disk' : 'until the response was sent'
   return [
-    { ms: admittedAfter, words: 'until it was admitted, and sent on', fill: 'fill-ink' },
+    { ms: admittedAfter, words: 'until accepted and forwarded', fill: 'fill-ink' },
     { ms: upstreamTook, words: asked, fill: 'fill-sunken' },
     { ms: Math.max(0, took - admittedAfter - upstreamTook), words: then, fill: 'fill-quiet' },
   ]

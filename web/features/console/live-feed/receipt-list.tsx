@@ -1,4 +1,4 @@
-/** Thousands of receipts in a list that stays smooth: rows beyond what is seen are not there. */
+/** Virtualised list of receipts: only the visible rows are rendered. */
 'use client'
 
 import { useVirtualizer } from '@tanstack/react-virtual'
@@ -72,11 +72,11 @@ export function FeedList({ rows, opened, onOpen, nothing }: Props) {
     <div className="relative min-w-0 overflow-hidden rounded-card border border-line bg-surface">
       <p aria-hidden="true" className={`${COLUMNS} border-b border-line py-1 text-note text-quiet`}>
         <span>Time</span>
-        <span>Fate</span>
-        <span>Items, and why</span>
+        <span>Outcome</span>
+        <span>Items and reason</span>
         <span className="hidden desk:block">Project</span>
         <span className="hidden text-right wide:block">Size</span>
-        <span className="hidden text-right wide:block">Took</span>
+        <span className="hidden text-right wide:block">Duration</span>
       </p>
       <section ref={scroller} aria-label="Envelopes" className="mt-0 h-[68dvh] overflow-y-auto">
         <ol
@@ -127,7 +127,7 @@ export function FeedList({ rows, opened, onOpen, nothing }: Props) {
   )
 }
 
-/** Whether its row is there to be focused. */
+/** Focuses the row of a receipt; returns whether the row exists. */
 export function focusReceipt(id: string): boolean {
   const button = document.querySelector<HTMLElement>(`[data-receipt="${CSS.escape(id)}"]`)
   button?.focus({ preventScroll: true })
@@ -182,7 +182,7 @@ function ReceiptRow({ receipt, end, isOpen, isStop, onOpen }: ReceiptRowProps) {
       <span className="text-quiet tabular-nums">{sayClock(time)}</span>
       <Fate fate={end?.end ?? answer} />
       <span className="truncate">
-        {items.map(({ type, count }) => (count ? `${type} ×${count}` : type)).join(', ') || 'unread'}
+        {items.map(({ type, count }) => (count ? `${type} ×${count}` : type)).join(', ') || 'not parsed'}
         {reason && <span className="text-quiet"> · {reason}</span>}
         {end && <span className="text-quiet"> · spooled for {sayDuration(end.waited)}</span>}
       </span>
@@ -193,7 +193,7 @@ function ReceiptRow({ receipt, end, isOpen, isStop, onOpen }: ReceiptRowProps) {
   )
 }
 
-/** What tells projects apart first: what is cut off is their common host. */
+/** Writes the project ID first, since long texts are cut at the end. */
 function sayProject(project: string): string {
   const at = project.lastIndexOf('/')
   return `${project.slice(at + 1)} at ${project.slice(0, at)}`
@@ -214,12 +214,12 @@ function MarkRow({ mark }: { mark: Mark }) {
 function sayMark(mark: Mark): string {
   switch (mark.kind) {
     case 'missed':
-      return `Gap: ${sayCount(mark.missed)} receipts of ${mark.replica} are not shown, they came while nobody read. The figures count them.`
+      return `Gap: ${sayCount(mark.missed)} receipts of ${mark.replica} are missing here. The totals include them.`
     case 'ended':
-      return `Gap: ${mark.replica} has ended. What it settled last may not be shown.`
+      return `Gap: ${mark.replica} stopped. Its last receipts may be missing here.`
     case 'silent':
-      return `${mark.replica} does not answer.`
+      return `${mark.replica} does not respond.`
     case 'back':
-      return `${mark.replica} answers again; nothing is missing.`
+      return `${mark.replica} responds again; nothing is missing.`
   }
 }

@@ -156,8 +156,8 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
     const vitals = vitalsOf(series)
     const before = known.get(name)
     const seconds = before ? (time - before.time) / 1000 : 0
-    if (!before) note(time, `${name} is there`)
-    else if (before.state !== 'answering') note(time, `${name} answers again`)
+    if (!before) note(time, `${name} started responding`)
+    else if (before.state !== 'answering') note(time, `${name} responds again`)
     if (before?.status) noteDifferences(before.status, status, time)
     const looks = [...(before?.looks ?? []), { time, envelopes }].slice(-LOOKS_FOR_RATE)
     known.set(name, {
@@ -174,14 +174,14 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
       return
     }
     if (its.state === 'answering') {
-      note(time, `${its.name} does not answer`)
+      note(time, `${its.name} does not respond`)
       known.set(its.name, { ...its, state: 'silent', silentSince: time, rate: 0 })
     } else if (time - (its.silentSince ?? time) > ENDED_AFTER_MS) end(its, time)
   }
 
   function end(its: Known, time: number): void {
     if (its.state === 'ended') return
-    note(time, `${its.name} has ended`)
+    note(time, `${its.name} stopped`)
     known.set(its.name, { ...its, state: 'ended', silentSince: its.silentSince ?? time, rate: 0 })
   }
 
@@ -208,16 +208,16 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
     for (const { origin, breaker } of after.upstreams) {
       const was = before.upstreams.find((each) => each.origin === origin)?.breaker.open ?? false
       if (was === breaker.open) continue
-      const what = breaker.open ? 'does not ask' : 'asks again'
-      note(time, `${after.replica} ${what} ${origin}`)
+      const change = breaker.open ? 'opened' : 'closed'
+      note(time, `${after.replica} ${change} the circuit breaker of ${origin}`)
     }
     const names = (status: ReplicaStatus) =>
       new Set(status.limits.map(({ project, category }) => `${project} ${category}`))
     const known = names(before)
     for (const name of names(after))
-      if (!known.has(name)) note(time, `Sentry holds back ${name} (${after.replica})`)
+      if (!known.has(name)) note(time, `Sentry rate-limits ${name} (${after.replica})`)
     if (before.spool && after.spool && before.spool.writable !== after.spool.writable)
-      note(time, `the spool ${after.spool.writable ? 'takes envelopes again' : 'takes no envelopes'}`)
+      note(time, `the spool ${after.spool.writable ? 'accepts envelopes again' : 'accepts no envelopes'}`)
   }
 
   function note(time: number, text: string): void {

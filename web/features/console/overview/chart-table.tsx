@@ -1,4 +1,4 @@
-/** The figures behind a chart, minute by minute, for who reads rather than looks. */
+/** Table of a chart's values by minute. */
 
 import { useState } from 'react'
 import { sayMinute } from '../../../lib/format.ts'
@@ -8,21 +8,19 @@ export type MinuteRow = { time: number; cells: string[] }
 
 type Props = { title: string; columns: string[]; rows: MinuteRow[] }
 
-/** Made only while it is open: it grows with every look. */
+/** Renders the table only while it is open: it grows with every refresh. */
 export function FiguresTable({ title, columns, rows }: Props) {
   const [isOpen, setOpen] = useState(false)
   return (
     <details className="text-note" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary className="inline-block min-h-6 text-quiet hover:text-accent">
-        Figures, minute by minute
-      </summary>
+      <summary className="inline-block min-h-6 text-quiet hover:text-accent">Values by minute</summary>
       {isOpen && (
         <div
           // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
           tabIndex={0}
           className="max-h-64 overflow-auto"
         >
-          <table aria-label={`${title}, minute by minute`} className="w-full text-right tabular-nums">
+          <table aria-label={`${title}, by minute`} className="w-full text-right tabular-nums">
             <thead>
               <tr className="text-quiet">
                 <th scope="col" className="py-1 text-left font-normal">

@@ -1,4 +1,4 @@
-/** Lines over the last quarter of an hour. What is under the pointer, or where the arrow keys have gone, stands in the legend. */
+/** Line chart of the last 15 minutes. The legend shows the values under the pointer, or at the position of the arrow keys. */
 'use client'
 
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
@@ -8,7 +8,7 @@ import { sayClock, sayMinute } from '../../../lib/format.ts'
 import { FiguresTable, type MinuteRow } from './chart-table.tsx'
 import { shownFrom } from './history.ts'
 
-/** What a line is about: a fate in its own colour, or a measure that is none. */
+/** Colour of a line: that of an outcome, or a neutral one. */
 export type Tone = 'good' | 'wait' | 'hold' | 'drop' | 'bad' | 'ink' | 'quiet'
 
 /** `dash` tells lines apart without their colour. */
@@ -21,16 +21,16 @@ export type Line = {
 
 type Props = {
   title: string
-  /** In what the lines are measured, in words. */
+  /** Unit of the values, in words. */
   unit: string
   /** Milliseconds since 1970. */
   times: number[]
   lines: Line[]
-  /** A value with its unit. */
+  /** Formats a value with its unit. */
   say: (value: number) => string
-  /** A value where the unit stands already. */
+  /** Formats a value without its unit. */
   sayTick: (value: number) => string
-  /** What stands instead while there is nothing to draw. */
+  /** Text shown while there is no data. */
   nothing: string
   minutes: MinuteRow[]
 }
@@ -98,7 +98,7 @@ export function Chart({ title, unit, times, lines, say, sayTick, nothing, minute
           {index === undefined ? 'now' : sayClock(times[index] ?? 0)}
         </span>
       </figcaption>
-      <ul className="flex min-h-6 flex-wrap gap-x-4 text-note" aria-label={`Lines of ${title}`}>
+      <ul className="flex min-h-6 flex-wrap gap-x-4 text-note" aria-label={`Legend of ${title}`}>
         {lines.map(({ label, tone, dash, values }) => (
           <li key={label} className="inline-flex items-center gap-1.5">
             <svg viewBox="0 0 20 4" aria-hidden="true" className={`h-1 w-5 ${TEXT[tone]}`}>
@@ -162,7 +162,7 @@ function sayOrNone(value: number | null | undefined, say: Props['say']): string 
 }
 
 function sayAll(time: number | undefined, lines: Line[], at: number, say: Props['say']): string {
-  if (time === undefined) return 'nothing yet'
+  if (time === undefined) return 'no data yet'
   const words = lines.map(({ label, values }) => `${label} ${sayOrNone(values[at], say)}`)
   return `${sayClock(time)}: ${words.join(', ')}`
 }
@@ -217,27 +217,27 @@ function optionsFor(
   }
 }
 
-/** No line is drawn to a value with none beside it: it is a dot. */
+/** Returns the indexes of values without neighbours, which are drawn as dots. */
 function alone(plot: uPlot, series: number): number[] {
   const values = plot.data[series] ?? []
   const isThere = (at: number) => values[at] !== null && values[at] !== undefined
   return Array.from(values.keys()).filter((at) => isThere(at) && !isThere(at - 1) && !isThere(at + 1))
 }
 
-/** In seconds, with room for a dot at its end. Of a single sample uPlot itself would make a day. */
+/** Returns the time range in seconds, with room for a dot at its end. For a single sample, uPlot would show a day. */
 function rangeOf({ data: [times] }: uPlot): [number, number] {
   const [first = 0, last = 0] = [times[0], times.at(-1)]
   const from = shownFrom(first * 1000, last * 1000) / 1000
   return [from, last + (last - from) / 100]
 }
 
-/** A scale of nothing but zeros says no more than its zero. */
+/** Keeps only the zero of a scale when all values are zero. */
 function justZero({ data: [, ...lines] }: uPlot, splits: number[]): (number | null)[] {
   const isFlat = lines.every((values) => Array.from(values).every((value) => !value))
   return isFlat ? splits.map((at) => (at === 0 ? 0 : null)) : splits
 }
 
-/** What a class of the page's own colours looks like in the reader's scheme: a canvas knows no classes. */
+/** Resolves a colour class in the current colour scheme, since a canvas knows no classes. */
 function colourOf(element: HTMLElement, name: string): string {
   const probe = element.appendChild(document.createElement('span'))
   probe.className = name

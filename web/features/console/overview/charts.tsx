@@ -1,7 +1,8 @@
-/** The last quarter of an hour: how many met which fate, how fast, what waited, and what came in them. */
+/** Charts of the last 15 minutes: outcomes, categories, response times, pending envelopes and item types. */
 'use client'
 
 import { rateUnit, sayCount, sayDuration, sayFigure } from '../../../lib/format.ts'
+import { outcomeLabel } from '../../../ui/outcome-labels.ts'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { rateNow, ratesOf } from '../monitor/rates.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
@@ -22,17 +23,17 @@ const LOOKS: Record<string, Pick<Line, 'tone' | 'dash'>> = {
   aborted: { tone: 'bad', dash: [2, 3] },
 }
 
-/** Fates that were met in this time, and the good one in any case. */
+/** Rates of the outcomes of this time; always includes `delivered`. */
 export function FateChart({ points }: Props) {
   const kinds = ANSWERS.map((fate) => ({
-    label: fate,
+    label: outcomeLabel(fate),
     ...(LOOKS[fate] ?? { tone: 'quiet' as const }),
     totalOf: ({ answers }: Point) => answers[fate] ?? 0,
   })).filter(({ label, totalOf }) => label === 'delivered' || growthOf(points, totalOf) > 0)
-  return <RateChart title="Envelopes by fate" points={points} kinds={kinds} />
+  return <RateChart title="Envelopes by outcome" points={points} kinds={kinds} />
 }
 
-/** Which line is which is told by its strokes: colours mean fates. */
+/** Strokes that tell lines apart, since colours stand for outcomes. */
 const STROKES: Pick<Line, 'tone' | 'dash'>[] = [
   { tone: 'ink' },
   { tone: 'quiet' },
@@ -41,7 +42,7 @@ const STROKES: Pick<Line, 'tone' | 'dash'>[] = [
   { tone: 'ink', dash: [2, 3] },
 ]
 
-/** The busiest categories of this time, as Sentry counts them, and all others together. */
+/** Rates of the busiest data categories of this time, and of all others together. */
 export function CategoryChart({ points }: Props) {
   const all = Object.keys(points.at(-1)?.categories ?? {})
     .map((name) => ({ name, many: growthOf(points, ({ categories }) => categories[name] ?? 0) }))
@@ -50,7 +51,7 @@ export function CategoryChart({ points }: Props) {
     .map(({ name }) => name)
   const others = all.length > STROKES.length ? all.splice(STROKES.length - 1) : []
   const groups = [
-    ...all.map((name) => ({ label: name === 'none' ? 'uncounted' : name, names: [name] })),
+    ...all.map((name) => ({ label: name === 'none' ? 'no category' : name, names: [name] })),
     ...(others.length > 0 ? [{ label: 'others', names: others }] : []),
   ]
   const kinds = groups.map(({ label, names }, index) => ({
@@ -66,7 +67,7 @@ type RateChartProps = Props & {
   kinds: (Omit<Line, 'values'> & { totalOf: (point: Point) => number })[]
 }
 
-/** How fast each kind of envelope came, all in one unit, and how many of it in each minute. */
+/** Rate of each kind of envelope in one unit, with the count of each minute. */
 function RateChart({ title, points, kinds }: RateChartProps) {
   const rates = kinds.map(({ totalOf }) => ratesOf(points, totalOf))
   const { unit, per, seconds } = rateUnit(Math.max(0, ...rates.flat()))
@@ -81,20 +82,20 @@ function RateChart({ title, points, kinds }: RateChartProps) {
   return (
     <Chart
       title={title}
-      unit={`a ${unit}`}
+      unit={`per ${unit}`}
       times={timesOf(points)}
       lines={lines}
       say={(value) => `${sayFigure(value)}${per}`}
       sayTick={sayFigure}
-      nothing="No envelope has come in these 15 minutes."
+      nothing="No envelopes in the last 15 minutes."
       minutes={minutes}
     />
   )
 }
 
 const TIMES: (Omit<Line, 'values'> & { secondsOf: (point: Point) => number | undefined })[] = [
-  { label: 'half within', tone: 'ink', secondsOf: ({ half }) => half },
-  { label: '95 % within', tone: 'quiet', dash: [8, 4], secondsOf: ({ most }) => most },
+  { label: 'p50', tone: 'ink', secondsOf: ({ half }) => half },
+  { label: 'p95', tone: 'quiet', dash: [8, 4], secondsOf: ({ most }) => most },
 ]
 
 export function AnswerTimeChart({ points }: Props) {
@@ -115,13 +116,13 @@ export function AnswerTimeChart({ points }: Props) {
   }))
   return (
     <Chart
-      title="Time to answer"
+      title="Response time"
       unit={isLong ? 'in seconds' : 'in milliseconds'}
       times={timesOf(points)}
       lines={lines}
       say={(value) => sayDuration(isLong ? value * 1000 : value)}
       sayTick={sayFigure}
-      nothing="Nothing was answered in these 15 minutes."
+      nothing="No responses in the last 15 minutes."
       minutes={minutes}
     />
   )
@@ -135,19 +136,19 @@ export function WaitingChart({ points }: Props) {
   }))
   return (
     <Chart
-      title="Waiting in the spool"
+      title="Pending in the spool"
       unit="envelopes"
       times={timesOf(points)}
-      lines={[{ label: 'waiting', tone: 'wait', values }]}
+      lines={[{ label: 'pending', tone: 'wait', values }]}
       say={sayCount}
       sayTick={(value) => (Number.isInteger(value) ? sayCount(value) : '')}
-      nothing="Nothing has waited in these 15 minutes."
+      nothing="Nothing pending in the last 15 minutes."
       minutes={minutes}
     />
   )
 }
 
-/** Of each type of item how many came, the most frequent first: a line each, and no colour that means a fate elsewhere. */
+/** Table of item types, most frequent first. */
 export function ItemTypes({ points }: Props) {
   const types = Object.keys(points.at(-1)?.items ?? {})
     .map((type) => ({ type, many: growthOf(points, ({ items }) => items[type] ?? 0) }))
@@ -156,8 +157,8 @@ export function ItemTypes({ points }: Props) {
   const rates = new Map(types.map(({ type }) => [type, rateNow(points, ({ items }) => items[type] ?? 0)]))
   const { per, seconds } = rateUnit(Math.max(0, ...rates.values()))
   return (
-    <Panel title="Items by type" note="the last 15 minutes">
-      {types.length === 0 && <Empty>No item has come in these 15 minutes.</Empty>}
+    <Panel title="Items by type" note="last 15 minutes">
+      {types.length === 0 && <Empty>No items in the last 15 minutes.</Empty>}
       {types.length > 0 && (
         <table aria-label="Items by type" className="w-full text-note tabular-nums">
           <thead>
@@ -165,7 +166,7 @@ export function ItemTypes({ points }: Props) {
               <th className="text-left font-normal">type</th>
               <th className="sr-only">over time</th>
               <th className="font-normal">now</th>
-              <th className="pl-4 font-normal">in all</th>
+              <th className="pl-4 font-normal">total</th>
             </tr>
           </thead>
           <tbody>

@@ -1,13 +1,13 @@
-/** What the picture of an envelope's way is drawn of: its stops, the arrows between them, and how much of a fate passes. */
+/** Parts of the flow diagram: stops, arrows between them, and rates by outcome. */
 
 import type { ReactNode } from 'react'
 import type { Answer } from 'tunnel/contract'
 import { Fate } from '../../../ui/outcome-badge.tsx'
 
-/** A rate in words, in the unit that suits all of the picture. */
+/** Formats a rate in the unit that the whole diagram uses. */
 export type Say = (perSecond: number) => string
 
-/** `isForked`: as tall as all the ways that begin at it. */
+/** `isForked`: as tall as all the branches that begin at it. */
 export function Stop({ isForked, children }: { isForked?: true; children: ReactNode }) {
   return (
     <li
@@ -20,7 +20,7 @@ export function Stop({ isForked, children }: { isForked?: true; children: ReactN
 
 type EdgeProps = { rate: number; tone: string; above: ReactNode; isFork?: true; children?: ReactNode }
 
-/** An arrow with what passes over it, the broader the more: down on a phone, across where there is room. */
+/** Arrow with a rate, wider for a higher one; vertical on a phone, horizontal on wide screens. */
 export function Edge({ rate, tone, above, isFork, children }: EdgeProps) {
   const colour = rate > 0 ? tone : 'text-quiet/50'
   return (
@@ -47,7 +47,7 @@ export function Edge({ rate, tone, above, isFork, children }: EdgeProps) {
   )
 }
 
-/** A tenfold rate is a little broader. */
+/** Returns the stroke width for a rate, on a logarithmic scale. */
 function widthFor(perSecond: number): number {
   if (perSecond === 0) return 1
   return Math.max(1.5, Math.min(6, 2.5 + Math.log10(perSecond)))

@@ -1,6 +1,6 @@
-/** The end of the way at one Sentry, or at several that there is no room for one by one: what goes there, and how it does. */
+/** Branch of the flow diagram for one Sentry server, or for several together: rate, response times and problems. */
 
-import { sayCount, sayDuration, sayMany } from '../../../lib/format.ts'
+import { sayCount, sayDuration } from '../../../lib/format.ts'
 import { StateMark } from '../../../ui/status-badge.tsx'
 import { rateNow } from '../monitor/rates.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
@@ -20,10 +20,11 @@ export function UpstreamStop({ way: { name, hosts, open, held }, points, say }: 
       <Edge isFork rate={rate} tone="text-good" above={<FateRate fate="delivered" rate={rate} say={say} />}>
         {took?.half !== undefined && (
           <>
-            <span className="whitespace-nowrap">half in {sayDuration(took.half * 1000)}</span>
+            <span className="whitespace-nowrap">p50 {sayDuration(took.half * 1000)}</span>
             {took.most !== undefined && (
               <>
-                , <span className="whitespace-nowrap">95 % in {sayDuration(took.most * 1000)}</span>
+                {' '}
+                · <span className="whitespace-nowrap">p95 {sayDuration(took.most * 1000)}</span>
               </>
             )}
           </>
@@ -38,7 +39,7 @@ export function UpstreamStop({ way: { name, hosts, open, held }, points, say }: 
             <li className="flex items-center gap-1.5">
               <StateMark state="hold" className="size-3.5" />
               <a href="#held-back" className="link">
-                holds {sayMany(held, 'kind')} back
+                {sayCount(held)} {held === 1 ? 'category' : 'categories'} rate-limited
               </a>
             </li>
           )}
@@ -51,9 +52,9 @@ export function UpstreamStop({ way: { name, hosts, open, held }, points, say }: 
 function NotAskedLines({ open: { first, all } }: { open: Few<string> }) {
   if (all <= MOST_HOSTS)
     return first.map((host) => (
-      <HostLine key={host} host={host} trouble="is not asked: it fails or is slow" />
+      <HostLine key={host} host={host} trouble="circuit breaker open: it fails or is slow" />
     ))
-  return <HostLine host={sayCount(all)} trouble="of them are not asked: they fail or are slow" />
+  return <HostLine host={sayCount(all)} trouble="circuit breakers open: they fail or are slow" />
 }
 
 const MOST_HOSTS = 4

@@ -1,4 +1,4 @@
-/** The way of an envelope, drawn with what passes on it just now: to nginx, to the replicas, and from there to one of three ends. */
+/** Flow diagram with current rates: from browsers through nginx and the replicas to Sentry, the spool or a rejection. */
 
 import type { Answer } from 'tunnel/contract'
 import { rateUnit, sayBytes, sayCount, sayDuration, sayFigure, sayMany } from '../../../lib/format.ts'
@@ -11,7 +11,7 @@ import { ANSWERS } from '../outcomes.ts'
 import { Edge, FateRate, type Say, Stop } from './flow-diagram-parts.tsx'
 import { UpstreamStop } from './flow-diagram-upstream.tsx'
 
-/** Answers with which an envelope goes no further. */
+/** Outcomes without delivery. */
 const STOPPED: readonly Answer[] = ['limited', 'filtered', 'refused', 'declined', 'aborted']
 
 export function LiveWay({ glance, points }: { glance: Glance; points: Point[] }) {
@@ -24,7 +24,7 @@ export function LiveWay({ glance, points }: { glance: Glance; points: Point[] })
   const isInbox = isAnswered && ways.length === 0 && spools.length === 0
   return (
     <section
-      aria-label="The way of an envelope, just now"
+      aria-label="Envelope flow"
       className="mt-0 rounded-card border border-line bg-surface p-4 wide:p-5"
     >
       <ol className="grid grid-cols-1 desk:grid-cols-[auto_minmax(6rem,1fr)_auto_minmax(8rem,1fr)_minmax(12rem,auto)_minmax(23rem,2.4fr)] desk:items-stretch">
@@ -42,13 +42,13 @@ export function LiveWay({ glance, points }: { glance: Glance; points: Point[] })
           tone="text-ink"
           above={
             took?.half === undefined ? (
-              <span className="text-quiet">nothing to answer</span>
+              <span className="text-quiet">no traffic</span>
             ) : (
-              `half in ${sayDuration(took.half * 1000)}`
+              `p50 ${sayDuration(took.half * 1000)}`
             )
           }
         >
-          {took?.most !== undefined && `95 % in ${sayDuration(took.most * 1000)}`}
+          {took?.most !== undefined && `p95 ${sayDuration(took.most * 1000)}`}
         </Edge>
         <Replicas replicas={replicas} say={say} />
         <li className="desk:self-stretch">
@@ -62,7 +62,7 @@ export function LiveWay({ glance, points }: { glance: Glance; points: Point[] })
                   above={<FateRate fate="delivered" rate={rates.answers.delivered ?? 0} say={say} />}
                 />
                 <Stop>
-                  <strong>The inbox</strong>
+                  <strong>Inbox</strong>
                   <p className="text-note text-quiet">No SENTRY_DSN is set.</p>
                 </Stop>
               </>
@@ -88,10 +88,11 @@ export function LiveWay({ glance, points }: { glance: Glance; points: Point[] })
               above={<StoppedRates rates={rates.answers} say={say} />}
             />
             <Stop>
-              <strong>No further</strong>
+              <strong>Not delivered</strong>
               <p className="text-note text-quiet">
-                <a href="/console/refusals" className="link">
-                  {sayCount(stoppedIn(point.answers))} in all, and why
+                {sayCount(stoppedIn(point.answers))} rejected or filtered ·{' '}
+                <a href="/console/rejections" className="link">
+                  View reasons
                 </a>
               </p>
             </Stop>
@@ -104,7 +105,7 @@ export function LiveWay({ glance, points }: { glance: Glance; points: Point[] })
 
 function StoppedRates({ rates, say }: { rates: Rates['answers']; say: Say }) {
   const some = STOPPED.filter((fate) => (rates[fate] ?? 0) > 0)
-  if (some.length === 0) return <span className="text-quiet">nothing is stopped</span>
+  if (some.length === 0) return <span className="text-quiet">none</span>
   return (
     <span className="inline-grid justify-items-start">
       {some.map((fate) => (
@@ -128,7 +129,7 @@ function Replicas({ replicas, say }: { replicas: ReplicaGlance[]; say: Say }) {
             <StateMark state={state === 'answering' ? 'good' : 'bad'} className="size-3.5" />
             <span className="wrap-anywhere">{name ?? hostOf(origin)}</span>
             <span className="ml-auto pl-2 whitespace-nowrap text-quiet tabular-nums">
-              {state === 'answering' ? say(rate) : 'does not answer'}
+              {state === 'answering' ? say(rate) : 'not responding'}
             </span>
           </li>
         ))}
@@ -156,12 +157,12 @@ function SpoolStop({ spools, later, say }: { spools: Glance['spools']; later: nu
             <StateMark state={writable ? (envelopes > 0 ? 'wait' : 'good') : 'bad'} className="size-3.5" />
             {writable ? (
               <span>
-                {envelopes > 0 ? `${sayCount(envelopes)} wait` : 'nothing waits'}
-                {paused.all > 0 && ', delivery is paused'}
-                {later > 0 && `, ${say(later)} go on to Sentry`}
+                {envelopes > 0 ? `${sayCount(envelopes)} pending` : 'none pending'}
+                {paused.all > 0 && ', delivery paused'}
+                {later > 0 && `, ${say(later)} delivered`}
               </span>
             ) : (
-              <span className="text-bad">takes nothing</span>
+              <span className="text-bad">accepts no envelopes</span>
             )}
           </li>
         ))}
@@ -172,7 +173,7 @@ function SpoolStop({ spools, later, say }: { spools: Glance['spools']; later: nu
 
 type Rates = ReturnType<typeof ratesNow>
 
-/** What passes a second. */
+/** Returns the current rates per second. */
 function ratesNow(points: Point[]) {
   const answers: Partial<Record<Answer, number>> = Object.fromEntries(
     ANSWERS.map((answer) => [answer, rateNow(points, (point) => point.answers[answer] ?? 0)]),

@@ -1,4 +1,4 @@
-/** How many envelopes met which fate since the replicas started, and how waiting in the spool ended. */
+/** Counts of envelopes by outcome and of spooled envelopes by final outcome since the replicas started. */
 
 import { sayCount, sayShare } from '../../../lib/format.ts'
 import { Fate } from '../../../ui/outcome-badge.tsx'
@@ -10,8 +10,8 @@ export function FatesTable({ glance: { point, spools } }: { glance: Glance }) {
   const { answers, ends } = point
   const all = Object.values(answers).reduce((sum, count) => sum + count, 0)
   return (
-    <Panel title="Fates" note="since the replicas started">
-      <table aria-label="Envelopes by fate" className="w-full text-note">
+    <Panel title="Outcomes" note="since the replicas started">
+      <table aria-label="Envelopes by outcome" className="w-full text-note">
         <tbody>
           {ANSWERS.map((answer) => (
             <tr key={answer} className="border-t border-line first:border-t-0">
@@ -39,8 +39,8 @@ export function FatesTable({ glance: { point, spools } }: { glance: Glance }) {
       </table>
       {(spools.length > 0 || Object.keys(ends).length > 0) && (
         <>
-          <h3 className="mt-5 mb-1 text-note font-semibold">What had waited in the spool was then</h3>
-          <table aria-label="Spooled envelopes by end" className="w-full text-note">
+          <h3 className="mt-5 mb-1 text-note font-semibold">Spooled envelopes: final outcome</h3>
+          <table aria-label="Spooled envelopes by final outcome" className="w-full text-note">
             <tbody>
               {ENDS.map((end) => (
                 <tr key={end} className="border-t border-line first:border-t-0">

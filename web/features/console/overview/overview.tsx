@@ -1,4 +1,4 @@
-/** The way of an envelope as it is just now, what the last quarter of an hour was like, and what stands in the way. */
+/** Overview: current flow, charts of the last 15 minutes, outcomes, rate limits, spool and recent changes. */
 'use client'
 
 import type { LimitInForce } from 'tunnel/contract'
@@ -29,7 +29,7 @@ export function Overview({ first, past }: { first: Glance; past: Point[] }) {
       <LiveWay glance={glance} points={points} />
       <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] desk:items-start">
         <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
-          <Panel title="The last 15 minutes">
+          <Panel title="Last 15 minutes">
             <div className="grid grid-cols-1 gap-x-8 gap-y-5 wide:grid-cols-2">
               <div className="min-w-0 wide:col-span-2">
                 <FateChart points={points} />
@@ -64,7 +64,7 @@ function Spools({ spools }: Pick<Glance, 'spools'>) {
       title="Spool"
       note={
         <a href="/console/spool" className="link">
-          What waits
+          Pending envelopes
         </a>
       }
     >
@@ -77,19 +77,19 @@ function Spools({ spools }: Pick<Glance, 'spools'>) {
 
 function HeldBack({ glance: { limits, notAsked } }: { glance: Glance }) {
   return (
-    <Panel title="Held back" id="held-back">
+    <Panel title="Rate limits and circuit breakers" id="held-back">
       {limits.all === 0 && notAsked.all === 0 && (
-        <Empty>Nothing: Sentry asks for no limit, and every upstream is asked.</Empty>
+        <Empty>No rate limits, and all circuit breakers are closed.</Empty>
       )}
       <ul className="grid gap-2 text-note">
         {notAsked.first.map((upstream) => (
           <NotAskedLine key={upstream.origin} upstream={upstream} />
         ))}
-        <More of={notAsked} what="not asked" />
+        <More of={notAsked} what="open" />
         {limits.first.map((limit) => (
           <LimitLine key={`${limit.project} ${limit.category}`} limit={limit} />
         ))}
-        <More of={limits} what="limited" />
+        <More of={limits} what="rate-limited" />
       </ul>
     </Panel>
   )
@@ -98,9 +98,9 @@ function HeldBack({ glance: { limits, notAsked } }: { glance: Glance }) {
 function NotAskedLine({ upstream: { origin, by, of, since, nextProbe } }: { upstream: NotAsked }) {
   return (
     <li>
-      <Badge state="bad">not asked</Badge>{' '}
+      <Badge state="bad">breaker open</Badge>{' '}
       <span className="wrap-anywhere">
-        {origin}: it fails or is slow, by {by} of {of} replicas
+        {origin}: it fails or is slow, on {by} of {of} replicas
         {since !== undefined && (
           <>
             , since <Ago time={since} />
@@ -109,7 +109,7 @@ function NotAskedLine({ upstream: { origin, by, of, since, nextProbe } }: { upst
         . Envelopes go to the spool
         {nextProbe !== undefined && (
           <>
-            ; it is tried again <In time={nextProbe} />
+            ; next attempt <In time={nextProbe} />
           </>
         )}
         .
@@ -133,8 +133,8 @@ function More({ of, what }: { of: Few<unknown>; what: string }) {
 function LimitLine({ limit: { project, category, until } }: { limit: LimitInForce }) {
   return (
     <li>
-      <Badge state="hold">limited</Badge> <span className="wrap-anywhere">{category}</span> of{' '}
-      <span className="wrap-anywhere">{project}</span>, free again <In time={until} />
+      <Badge state="hold">rate-limited</Badge> <span className="wrap-anywhere">{category}</span> of{' '}
+      <span className="wrap-anywhere">{project}</span>, ends <In time={until} />
     </li>
   )
 }
@@ -142,8 +142,8 @@ function LimitLine({ limit: { project, category, until } }: { limit: LimitInForc
 function Changes({ changes }: { changes: Change[] }) {
   const isThere = useNow() !== undefined
   return (
-    <Panel title="What changed">
-      {changes.length === 0 && <Empty>Nothing yet.</Empty>}
+    <Panel title="Recent changes">
+      {changes.length === 0 && <Empty>No changes yet.</Empty>}
       <ol
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
         tabIndex={0}

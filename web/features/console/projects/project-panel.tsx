@@ -1,4 +1,4 @@
-/** One project: its envelopes and bytes by category and fate, what of it waits or is held back, who sends, and how one sends. */
+/** Panel of a project: traffic by category and outcome, spool share, limits, senders and SDK configuration. */
 
 import type { ReactNode } from 'react'
 import type { SeenName } from 'tunnel/contract'
@@ -20,12 +20,13 @@ export function ProjectPanel({ project, tunnelPath }: Props) {
       {traffic.length > 0 ? (
         <Traffic project={project} />
       ) : (
-        <Empty>Nothing has come since the replicas started.</Empty>
+        <Empty>No envelopes since the replicas started.</Empty>
       )}
       <ul className="mt-3 grid gap-1 text-note">
         {ends.length > 0 && (
           <li>
-            Waiting in the spool ended: {ends.map(({ end, count }) => `${end} ${sayCount(count)}`).join(', ')}
+            Spooled envelopes, final outcome:{' '}
+            {ends.map(({ end, count }) => `${end} ${sayCount(count)}`).join(', ')}
           </li>
         )}
         {shares.map((share) => (
@@ -33,28 +34,28 @@ export function ProjectPanel({ project, tunnelPath }: Props) {
         ))}
         {limits.map(({ category, until }) => (
           <li key={category}>
-            <Badge state="hold">limited</Badge> {category}, free again <In time={until} />
+            <Badge state="hold">rate-limited</Badge> {category}, ends <In time={until} />
           </li>
         ))}
       </ul>
-      <Names title="SDKs seen last" names={sdks} none="No envelope has named its SDK yet." />
+      <Names title="Recent SDKs" names={sdks} none="No envelope has named an SDK yet." />
       <Names
-        title="Releases seen last"
+        title="Recent releases"
         names={releases}
-        none="None yet. The header of an envelope names the release where the SDK is given one and traces are on."
+        none="None yet. An envelope header names the release when the SDK is configured with one and tracing is on."
       />
       <details className="mt-3 text-note">
-        <summary className="min-h-8">How an SDK sends to it</summary>
+        <summary className="min-h-8">SDK configuration</summary>
         <Snippets project={project} tunnelPath={tunnelPath} />
       </details>
     </Panel>
   )
 }
 
-/** Projects that nothing has come for, a line each, which opens to how an SDK sends there. */
+/** List of projects without traffic, each with its SDK configuration. */
 export function IdleProjects({ projects, tunnelPath }: { projects: ProjectView[]; tunnelPath: string }) {
   return (
-    <Panel title="Nothing has come yet" note="each opens to how an SDK sends to it">
+    <Panel title="No envelopes yet" note="open a project to see its SDK configuration">
       <ul className="grid grid-cols-1 gap-x-8 text-note desk:grid-cols-2 desk:items-start">
         {projects.map((project) => (
           <li key={project.name} className="min-w-0">
@@ -73,7 +74,7 @@ function Snippets({ project: { name, dsns }, tunnelPath }: Props) {
   return dsns.map((dsn) => (
     <div key={dsn} className="my-2">
       <CodeBlock
-        label={`How an SDK sends to ${name}`}
+        label={`SDK configuration of ${name}`}
         text={snippet(dsn, tunnelPath)}
         copy="Copy Sentry.init"
       />
@@ -89,7 +90,7 @@ function Traffic({ project: { name, answers, traffic, totals } }: { project: Pro
       aria-label={`Traffic of ${name}`}
       className="mt-0 overflow-x-auto"
     >
-      <table aria-label={`Envelopes of ${name} by category and fate`} className="w-full text-note">
+      <table aria-label={`Envelopes of ${name} by category and outcome`} className="w-full text-note">
         <thead>
           <tr className="text-right">
             <th className="pr-4 text-left font-normal text-quiet">Category</th>
@@ -143,10 +144,11 @@ function Cell({ amount }: { amount: Amount | undefined }) {
 }
 
 function Share({ share: { lanes, bytes, boundBytes } }: { share: SpoolShare }): ReactNode {
-  if (lanes.length === 0) return <li>Nothing of it waits; {sayBytes(boundBytes)} of the spool may be its.</li>
+  if (lanes.length === 0)
+    return <li>No pending envelopes; the project may use {sayBytes(boundBytes)} of the spool.</li>
   return (
     <li>
-      <Badge state="wait">waits</Badge>{' '}
+      <Badge state="wait">pending</Badge>{' '}
       {lanes.map(({ category, envelopes }) => `${sayCount(envelopes)} ${category}`).join(', ')}:{' '}
       {sayBytes(bytes)}, {sayShare(bytes / boundBytes)} of its share of the spool
     </li>

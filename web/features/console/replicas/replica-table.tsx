@@ -1,4 +1,4 @@
-/** Each tunnel process and how it does. */
+/** Cards of the replicas, each with its state and vital figures. */
 'use client'
 
 import { sayBytes, sayCount, sayDuration, sayRate, sayShare } from '../../../lib/format.ts'
@@ -32,9 +32,9 @@ export function ReplicaTable({ first }: { first: Glance }) {
 }
 
 const BADGES: Record<ReplicaGlance['state'], { state: State; word: string }> = {
-  answering: { state: 'good', word: 'answers' },
-  silent: { state: 'bad', word: 'does not answer' },
-  ended: { state: 'drop', word: 'ended' },
+  answering: { state: 'good', word: 'responding' },
+  silent: { state: 'bad', word: 'not responding' },
+  ended: { state: 'drop', word: 'stopped' },
 }
 
 function ReplicaCard({ replica }: { replica: ReplicaGlance }) {
@@ -51,12 +51,12 @@ function ReplicaCard({ replica }: { replica: ReplicaGlance }) {
           {state === 'answering' && `, now ${sayRate(rate)}`}
         </Row>
         {state !== 'answering' && silentSince !== undefined && (
-          <Row name="Went silent">
+          <Row name="Not responding since">
             <Ago time={silentSince} />
           </Row>
         )}
         {seen !== undefined && (
-          <Row name="Last heard">
+          <Row name="Last response">
             <Ago time={seen} />
           </Row>
         )}
@@ -70,10 +70,10 @@ function ReplicaCard({ replica }: { replica: ReplicaGlance }) {
           <>
             <Row name="In flight">{sayCount(vitals.inFlight)}</Row>
             <Row name="CPU">
-              {cpu === undefined ? 'measured with the next look' : `${sayShare(cpu)} of a core`}
+              {cpu === undefined ? 'measured at the next refresh' : `${sayShare(cpu)} of a core`}
             </Row>
             <Row name="Memory">{sayBytes(vitals.rss)}</Row>
-            <Row name="Event-loop delay">{sayDuration(vitals.loopDelay * 1000)} (99 %)</Row>
+            <Row name="Event-loop delay">p99 {sayDuration(vitals.loopDelay * 1000)}</Row>
           </>
         )}
         <Row name="Admin port">{hostOf(origin)}</Row>

@@ -1,4 +1,4 @@
-/** One thing to do to what waits, done after a second click. */
+/** Button for an action on spool entries, with a confirmation. */
 'use client'
 
 import { useState } from 'react'
@@ -11,15 +11,15 @@ type Props = {
   act: Act
   what: Partial<Record<'id' | 'project' | 'category' | 'all', string>>
   label: string
-  /** Quiet unless given. */
+  /** Default: `quiet`. */
   weight?: 'quiet' | 'light'
 }
 
 const QUESTIONS: Record<Act, string> = {
-  retry: 'Try it now, without waiting?',
-  pause: 'Stop delivering it for now?',
-  resume: 'Deliver it again?',
-  purge: 'Forget it for good? Sentry will never get it.',
+  retry: 'Retry now?',
+  pause: 'Pause delivery?',
+  resume: 'Resume delivery?',
+  purge: 'Purge permanently? Sentry will never receive it.',
 }
 
 export function SpoolAct({ spool, act, what, label, weight = 'quiet' }: Props) {

@@ -1,4 +1,4 @@
-/** A spool in figures: how much waits and since when, how much room is left, and whether it takes more. */
+/** Facts about a spool: pending envelopes, age, size, and whether it accepts envelopes. */
 
 import type { ReactNode } from 'react'
 import { sayBytes, sayCount, sayDuration, sayShare } from '../../../lib/format.ts'
@@ -10,8 +10,8 @@ export function SpoolFacts({ spool }: { spool: SpoolGlance }) {
   return (
     <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
       <Depth spool={spool} />
-      <Fact name="Given up after">{sayDuration(boundMs)}, and Sentry is told</Fact>
-      <Fact name="Takes more">
+      <Fact name="Expires after">{sayDuration(boundMs)}, and Sentry is notified</Fact>
+      <Fact name="Accepts envelopes">
         {writable ? (
           'yes'
         ) : (
@@ -22,7 +22,7 @@ export function SpoolFacts({ spool }: { spool: SpoolGlance }) {
       </Fact>
       {paused.all > 0 && (
         <Fact name="Paused">
-          {paused.first.map(({ project }) => project ?? 'all delivery').join(', ')}
+          {paused.first.map(({ project }) => project ?? 'all projects').join(', ')}
           {paused.all > paused.first.length &&
             ` and ${sayCount(paused.all - paused.first.length)} more projects`}
         </Fact>
@@ -31,20 +31,20 @@ export function SpoolFacts({ spool }: { spool: SpoolGlance }) {
   )
 }
 
-/** Not known while the disk or the server that holds it does not answer. */
+/** Size and age of the spool; unknown while its disk or server does not respond. */
 function Depth({ spool }: { spool: SpoolGlance }) {
   const { envelopes, bytes, oldest, fullInSeconds, boundBytes, problem } = spool
   if (envelopes === undefined || bytes === undefined)
-    return <Fact name="Waiting">not known: {problem ?? 'it does not answer'}</Fact>
+    return <Fact name="Pending">unknown: {problem ?? 'no response'}</Fact>
   return (
     <>
-      <Fact name="Waiting">{sayCount(envelopes)}</Fact>
+      <Fact name="Pending">{sayCount(envelopes)}</Fact>
       <Fact name="On disk">
         {sayBytes(bytes)}, {sayShare(bytes / boundBytes)} of {sayBytes(boundBytes)}
       </Fact>
-      <Fact name="Oldest">{oldest ? <Ago time={oldest} /> : 'nothing waits'}</Fact>
+      <Fact name="Oldest">{oldest ? <Ago time={oldest} /> : 'none'}</Fact>
       <Fact name="Full in">
-        {fullInSeconds === undefined ? 'it does not grow' : sayDuration(fullInSeconds * 1000)}
+        {fullInSeconds === undefined ? 'not growing' : sayDuration(fullInSeconds * 1000)}
       </Fact>
     </>
   )

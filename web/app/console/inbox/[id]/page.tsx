@@ -1,4 +1,4 @@
-/** One kept envelope, as a person reads it. */
+/** Inbox envelope in readable form. */
 
 import { notFound } from 'next/navigation'
 import { ROWS } from '../../../../features/console/bounds.ts'
@@ -76,7 +76,7 @@ export default async function EnvelopePage({ params, searchParams }: Props) {
 function LeftOut({ model: { unread, bytes, bytesRead } }: { model: EnvelopeModel }) {
   return (
     <p role="note" className="rounded-part border border-line bg-sunken px-4 py-3 text-note">
-      This page shows a part of the envelope. The raw envelope has all of it.
+      This page shows a part of the envelope. Download the raw envelope to see all of it.
       {bytesRead < bytes && (
         <>
           {' '}

@@ -1,4 +1,4 @@
-/** One envelope that waits: what it is, and what can be done with it. Its payload is a further click away. */
+/** Spool entry: details and actions. The payload is only downloaded on request. */
 
 import { notFound } from 'next/navigation'
 import { ROWS, TEXT } from '../../../../features/console/bounds.ts'
@@ -11,7 +11,7 @@ import { sayJson, sayJsonShort } from '../../../../lib/format-json.ts'
 import { Panel } from '../../../../ui/panel.tsx'
 import { Moment } from '../../../../ui/relative-time.tsx'
 
-export const metadata = { title: 'Waiting envelope · Console' }
+export const metadata = { title: 'Spool entry · Console' }
 
 type Props = { params: Promise<{ id: string }>; searchParams: Promise<Query> }
 
@@ -24,12 +24,12 @@ export default async function WaitingPage({ params, searchParams }: Props) {
   if (found === 'too large') return <TooLarge id={id} spool={spool} />
   const { project, category, bytes, received, attempts, receipt, header, items, itemCount } = found
   return (
-    <ConsoleShell at="spool" title={`Waiting: ${category} of ${project}`}>
+    <ConsoleShell at="spool" title={`Spool entry: ${category} of ${project}`}>
       <div className="grid grid-cols-1 gap-4">
         <div className="flex flex-wrap items-center gap-3 text-note">
           <Acts id={id} spool={found.spool} />
         </div>
-        <Panel title="About it">
+        <Panel title="Details">
           <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
             <dt className="text-quiet">Arrived</dt>
             <dd>
@@ -37,8 +37,8 @@ export default async function WaitingPage({ params, searchParams }: Props) {
             </dd>
             <dt className="text-quiet">Size</dt>
             <dd>{sayBytes(bytes)}</dd>
-            <dt className="text-quiet">Tried</dt>
-            <dd>{attempts === 0 ? 'not yet' : attempts === 1 ? 'once' : sayMany(attempts, 'time')}</dd>
+            <dt className="text-quiet">Attempts</dt>
+            <dd>{sayCount(attempts)}</dd>
             <dt className="text-quiet">Receipt</dt>
             <dd className="wrap-anywhere">
               <a href={`/console/feed?text=${receipt}`} className="link">
@@ -91,9 +91,9 @@ function Acts({ id, spool }: EntryProps) {
 function Payload({ id, spool }: EntryProps) {
   return (
     <details className="mt-4 text-note">
-      <summary className="min-h-8">The payload</summary>
+      <summary className="min-h-8">Payload</summary>
       <p className="my-2 text-quiet">
-        It holds whatever the page put into its report. That you read it is written to the tunnel’s log.
+        It contains whatever the page put into its report. Each download is recorded in the tunnel’s log.
       </p>
       <a href={`/console/spool/${id}/envelope?${new URLSearchParams({ spool })}`} download className="link">
         Download the envelope
@@ -104,13 +104,13 @@ function Payload({ id, spool }: EntryProps) {
 
 function TooLarge({ id, spool }: EntryProps) {
   return (
-    <ConsoleShell at="spool" title="Pending envelope">
+    <ConsoleShell at="spool" title="Spool entry">
       <div className="grid grid-cols-1 gap-4">
         <div className="flex flex-wrap items-center gap-3 text-note">
           <Acts id={id} spool={spool} />
         </div>
         <Panel title="Headers">
-          <p className="text-note">The headers of its items are too large to be shown here.</p>
+          <p className="text-note">The item headers are too large to show here.</p>
           <Payload id={id} spool={spool} />
         </Panel>
       </div>

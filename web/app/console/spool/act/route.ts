@@ -1,4 +1,4 @@
-/** Does to what waits what the operator has confirmed. */
+/** Performs a confirmed action on spool entries. */
 
 import { openConsole, type SpoolDone, type SpoolOrder } from '../../../../features/console/data-access.ts'
 import { notSignedIn, seeOther } from '../../../../features/console/responses.ts'
@@ -9,9 +9,11 @@ const ACTS = ['retry', 'pause', 'resume', 'purge'] as const
 export async function POST(request: Request): Promise<Response> {
   const door = await openConsole()
   if (!door) return notSignedIn()
-  if (!isOurs(request)) return Response.json({ detail: 'Do this on a page of this site.' }, { status: 403 })
+  if (!isOurs(request))
+    return Response.json({ detail: 'Send this request from a page of this site.' }, { status: 403 })
   const order = readOrder(await request.formData().catch(() => new FormData()))
-  if (!order) return Response.json({ detail: 'Say what to do, and to what.' }, { status: 400 })
+  if (!order)
+    return Response.json({ detail: 'The action or the spool is missing or unknown.' }, { status: 400 })
   return seeOther(pageAfter(await door.actOnSpool(order)))
 }
 

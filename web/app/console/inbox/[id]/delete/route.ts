@@ -1,4 +1,4 @@
-/** Takes one envelope out of the inbox. */
+/** Deletes one envelope from the inbox. */
 
 import { openConsole } from '../../../../../features/console/data-access.ts'
 import { notSignedIn, seeOther } from '../../../../../features/console/responses.ts'
@@ -10,7 +10,8 @@ export async function POST(
 ): Promise<Response> {
   const door = await openConsole()
   if (!door) return notSignedIn()
-  if (!isOurs(request)) return Response.json({ detail: 'Do this on a page of this site.' }, { status: 403 })
+  if (!isOurs(request))
+    return Response.json({ detail: 'Send this request from a page of this site.' }, { status: 403 })
   await door.removeEnvelope((await params).id)
   return seeOther('/console/inbox')
 }

@@ -1,4 +1,4 @@
-/** A kept envelope, unmodified, as a download that nothing may run. Its policy is set where all are, in `proxy.ts`. */
+/** Downloads an inbox envelope unmodified, which the browser must not run. `proxy.ts` sets its policy. */
 
 import { openConsole } from '../../../../../features/console/data-access.ts'
 import { envelopeFile, notSignedIn } from '../../../../../features/console/responses.ts'
@@ -11,6 +11,6 @@ export async function GET(
   if (!door) return notSignedIn()
   const { id } = await params
   const envelope = await door.envelopeDownload(id)
-  if (!envelope) return Response.json({ detail: 'It is no longer in the inbox.' }, { status: 404 })
+  if (!envelope) return Response.json({ detail: 'The envelope is no longer in the inbox.' }, { status: 404 })
   return envelopeFile(id, envelope)
 }

@@ -1,4 +1,4 @@
-/** One item of a kept envelope, as a download that nothing may run; with `?show`, a picture. Its policy is set where all are, in `proxy.ts`. */
+/** Downloads one item of an inbox envelope, which the browser must not run; with `?show`, an image. `proxy.ts` sets its policy. */
 
 import { openConsole } from '../../../../../../features/console/data-access.ts'
 import { fileNameIn, findItem, type ItemStart } from '../../../../../../features/console/inbox/envelope.ts'
@@ -14,7 +14,11 @@ export async function GET(request: Request, { params }: Context): Promise<Respon
   const { id, item } = await params
   const envelope = /^\d{1,6}$/.test(item) ? await door.envelopeDownload(id) : undefined
   const found = envelope && (await findItem(envelope, Number(item)))
-  if (!found) return Response.json({ detail: 'There is no such item (any more).' }, { status: 404 })
+  if (!found)
+    return Response.json(
+      { detail: 'The envelope has no such item, or is no longer in the inbox.' },
+      { status: 404 },
+    )
   const first = await found.payload.next()
   const isShown = new URL(request.url).searchParams.has('show') && !first.done
   const shown = isShown ? imageType(first.value) : undefined
@@ -28,7 +32,7 @@ export async function GET(request: Request, { params }: Context): Promise<Respon
   })
 }
 
-/** Letters, digits and dots: what a stranger called it is not to be trusted with a path or a header. */
+/** Reduces a name to letters, digits and dots: a stranger's name must not reach a path or a header. */
 function fileName({ number, type, header }: ItemStart): string {
   const given = fileNameIn(header) ?? `item-${number}-${type}`
   return (

@@ -1,4 +1,4 @@
-/** What was refused, why, and what would have let it pass. */
+/** Rejections: envelopes that were not delivered by reason, with what to do and the settings concerned. */
 
 import { Fragment } from 'react'
 import type { FateTime, RefusalSample, Refusals, SettingInForce } from 'tunnel/contract'
@@ -15,32 +15,29 @@ import { FateBadge } from '../../../ui/outcome-badge.tsx'
 import { Empty } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 
-export const metadata = { title: 'Refusals · Console' }
+export const metadata = { title: 'Rejections · Console' }
 
 export default async function RefusalsPage() {
-  const door = await consoleFor('/console/refusals')
+  const door = await consoleFor('/console/rejections')
   const [{ totals, replicas }, told] = await Promise.all([door.look(), door.refusals()])
   const refusals = refusalsIn(totals)
   const since = Math.min(...replicas.flatMap(({ status }) => status?.since ?? []))
   return (
-    <ConsoleShell at="refusals" title="Refusals">
+    <ConsoleShell at="refusals" title="Rejections">
       <Fresh />
       <p className="mb-4 max-w-prose text-note text-quiet">
-        All that did not go through as it came
+        Envelopes that were rejected, filtered, rate-limited, declined, aborted or lost from the spool
         {Number.isFinite(since) && (
           <>
-            , since the first of the replicas started, <Ago time={since} />
+            {' '}
+            since the first replica started, <Ago time={since} />
           </>
         )}
-        , and what was lost after it had waited in the spool. What nginx refuses by itself, too large a body
-        for one, reaches no tunnel: its log has it.
+        . Requests that nginx rejects, such as bodies that are too large, do not reach a replica: see nginx’s
+        log.
       </p>
       {refusals.length === 0 &&
-        (Number.isFinite(since) ? (
-          <Empty>Nothing was refused: whatever came was accepted.</Empty>
-        ) : (
-          <Unheard />
-        ))}
+        (Number.isFinite(since) ? <Empty>No rejections: every envelope was accepted.</Empty> : <Unheard />)}
       <ul className="grid grid-cols-1 gap-4 desk:grid-cols-2 desk:items-start">
         {refusals.map((refused) => (
           <li
@@ -64,7 +61,7 @@ function Why({ refused, told }: { refused: Refused; told: Refusals }) {
       <div className="flex flex-wrap items-center gap-3">
         <FateBadge fate={fate} />
         <h2 className="min-w-0 text-body font-semibold wrap-anywhere">
-          {stage === 'waited' ? 'after it had waited' : <code>{reason || 'no reason given'}</code>}
+          {stage === 'waited' ? 'after spooling' : <code>{reason || 'no reason given'}</code>}
         </h2>
         <span className="ml-auto font-semibold tabular-nums">{sayMany(count, 'envelope')}</span>
       </div>
@@ -78,19 +75,19 @@ function Why({ refused, told }: { refused: Refused; told: Refusals }) {
       <Since time={told.times.find((time) => whyOf(time) === whyOf(refused))} />
       {sample && <Sample sample={sample} />}
       {projects.length > 0 && (
-        <p className="mt-2 text-note text-quiet wrap-anywhere">of {sayProjects(projects)}</p>
+        <p className="mt-2 text-note text-quiet wrap-anywhere">Projects: {sayProjects(projects)}</p>
       )}
       <a
         href={`/console/feed?${new URLSearchParams({ fate, ...(reason && { reason }) })}`}
         className="link mt-3 inline-flex min-h-11 items-center text-note"
       >
-        See them in the feed
+        View in the live feed
       </a>
     </>
   )
 }
 
-/** Not known of what a replica counted that ended before it could tell. */
+/** First and last time; unknown for counts of a replica that stopped before it reported them. */
 function Since({ time }: { time: FateTime | undefined }) {
   if (!time) return null
   return (
@@ -108,18 +105,18 @@ function sayProjects(projects: readonly string[]): string {
   return more > 0 ? `${first} and ${sayCount(more)} more` : first
 }
 
-/** A request that was refused so; values that may be somebody's secret never left the tunnel. */
+/** Last rejected request; the tunnel removed values that may be secret. */
 function Sample({ sample: { causes, request, headers } }: { sample: RefusalSample }) {
   return (
     <>
       {causes.length > 0 && (
-        <p className="mt-1 text-note wrap-anywhere">More exactly: {cutText(causes.join(' '), TEXT.sample)}</p>
+        <p className="mt-1 text-note wrap-anywhere">Details: {cutText(causes.join(' '), TEXT.sample)}</p>
       )}
       <details className="mt-2 text-note">
-        <summary className="min-h-8">The last such request</summary>
+        <summary className="min-h-8">Last rejected request</summary>
         <pre className="my-2 rounded-part bg-sunken p-3 font-mono whitespace-pre-wrap wrap-anywhere">
           {cutText(
-            [request, ...headers.map(([name, value]) => `${name}: ${value ?? '(left out)'}`)].join('\n'),
+            [request, ...headers.map(([name, value]) => `${name}: ${value ?? '(redacted)'}`)].join('\n'),
             TEXT.sample,
           )}
         </pre>
@@ -128,14 +125,12 @@ function Sample({ sample: { causes, request, headers } }: { sample: RefusalSampl
   )
 }
 
-/** What would have let it pass, as it is set now. */
+/** Settings that caused the rejection, with their current values. */
 function Settings({ settings }: { settings: SettingInForce[] }) {
   if (settings.length === 0) return null
   return (
     <div className="mt-3 text-note">
-      <h3 className="font-semibold">
-        {settings.length === 1 ? 'The setting, as it is' : 'The settings, as they are'}
-      </h3>
+      <h3 className="font-semibold">{settings.length === 1 ? 'Current setting' : 'Current settings'}</h3>
       <dl className="mt-1 grid grid-cols-[auto_1fr] gap-x-4 gap-y-0.5 font-mono">
         {settings.map(({ name, value }) => (
           <Fragment key={`${name} ${value}`}>
@@ -152,7 +147,7 @@ function Settings({ settings }: { settings: SettingInForce[] }) {
 
 const LONGEST_VALUE = 300 // characters
 
-/** A thousand DSNs are opened first. */
+/** Value of a setting; collapsed when it is long, such as a list of a thousand DSNs. */
 function Value({ value }: { value: string }) {
   if (value.length <= LONGEST_VALUE) return value
   return (
