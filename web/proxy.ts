@@ -1,4 +1,4 @@
-/** What every document carries for the visitor's safety. */
+/** Sets the security headers of every document. */
 
 import { type NextRequest, NextResponse } from 'next/server'
 import { config as settings } from './lib/config.ts'
@@ -18,15 +18,15 @@ export function proxy(request: NextRequest): NextResponse {
   return response
 }
 
-/** Where the not-found page is. */
+/** Path of the not-found page. */
 const NOWHERE = '/_not-found'
 
-/** A page that Next made for itself: whoever asks for it by its name would have the server fail. */
+/** Reports whether a request names an internal page of Next.js, on which the server would fail. */
 function isOfNext({ nextUrl }: NextRequest): boolean {
   return nextUrl.pathname === '/_global-error'
 }
 
-/** The self-check tries whether this browser reaches Sentry by itself; no other page has business there. */
+/** Returns the origins that a page may reach: the connection check sends a request directly to Sentry, no other page does. */
 function reachable(path: string): string[] {
   const { sentryOrigin } = settings()
   return path === '/' && sentryOrigin ? [sentryOrigin] : []

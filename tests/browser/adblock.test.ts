@@ -48,7 +48,7 @@ describe('An error behind an ad blocker', requires('chromium', 'nginx', 'lists')
     expect(sentry.requests.slice(before).filter(hasItem('event'))).toEqual([])
   })
 
-  it('does not arrive straight at Sentry: the self-check says so, and that this site’s way is free', async () => {
+  it('does not arrive straight at Sentry: the connection check says so, and that this site’s way is free', async () => {
     await using visitor = await chromium.visitor()
     visitor.expectTrouble(/ERR_BLOCKED_BY_CLIENT/)
     const blocked = await blockAds(visitor.page, lists)

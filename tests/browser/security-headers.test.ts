@@ -75,7 +75,7 @@ describe.each(DOCUMENTS)('The document of %s', (_, path, status) => {
   })
 })
 
-it('Sentry’s own origin may be tried from the self-check, and from no other page', async () => {
+it('Sentry’s own origin may be tried from the connection check, and from no other page', async () => {
   const connect = async (path: string) => policyOf(await fetch(web.url + path))['connect-src']
   expect(await connect('/')).toBe("'self' https://o123.ingest.us.sentry.io")
   expect(await connect('/no-such-page')).toBe("'self'")

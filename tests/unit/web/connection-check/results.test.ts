@@ -1,4 +1,4 @@
-/** What the self-check says of each pair of findings. */
+/** Results of the connection check for each pair of findings. */
 
 import { describe, expect, it } from 'vitest'
 import type { Try } from '../../../../web/features/connection-check/probe.ts'
@@ -12,17 +12,17 @@ const forbidden: Try = { outcome: 'forbidden', took: 1 }
 const late: Try = { outcome: 'late', took: 1 }
 
 describe('The verdict', () => {
-  it('waits until both ways are tried', () => {
+  it('is undefined until both routes are tested', () => {
     expect(judge(plan, { tunnel: answered(200) })).toBeUndefined()
     expect(judge(plan, { direct: stopped })).toBeUndefined()
   })
 
   it.each([
-    [answered(200), answered(202), 'Reports are kept by this site, and delivered later.'],
-    [stopped, answered(202), 'Nothing reaches Sentry just now, neither from here nor by this site.'],
+    [answered(200), answered(202), 'This site stores reports and delivers them later.'],
+    [stopped, answered(202), 'Sentry is unreachable, both from this browser and from this site.'],
     [answered(200), answered(503), 'Reports from this browser do not arrive.'],
-    [unreadable, answered(202), 'Reports are kept by this site, and delivered later.'],
-    [forbidden, answered(202), 'Reports are kept by this site, and delivered later.'],
+    [unreadable, answered(202), 'This site stores reports and delivers them later.'],
+    [forbidden, answered(202), 'This site stores reports and delivers them later.'],
     [answered(200), answered(200), 'Reports from this browser arrive on both routes.'],
     [
       answered(429),
@@ -32,7 +32,7 @@ describe('The verdict', () => {
     [late, answered(200), 'Reports arrive, but only through this site.'],
     [unreadable, answered(200), 'Reports arrive through this site. This page cannot judge the direct route.'],
     [late, late, 'Reports from this browser do not arrive.'],
-  ])('of %o straight and %o through this site is: %s', (direct, tunnel, headline) => {
+  ])('of %o directly and %o through this site is: %s', (direct, tunnel, headline) => {
     expect(judge(plan, { direct, tunnel })?.headline).toBe(headline)
   })
 
@@ -43,7 +43,7 @@ describe('The verdict', () => {
 
   it('tells Sentry’s own refusal from one of this site', () => {
     const found: Findings = { direct: stopped, tunnel: answered(403), receipt: { answer: 'declined' } }
-    expect(judge(plan, found)?.text).toMatch(/^Sentry declined it\./)
+    expect(judge(plan, found)?.text).toMatch(/^Sentry declined the report\./)
     expect(describeTunnel(plan, found).text).toBe(
       'This site forwarded the report, and Sentry declined it (403).',
     )
