@@ -152,7 +152,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await desk.sentry.back()
     await page.getByRole('button', { name: 'Resume all' }).click()
     await page.getByRole('button', { name: 'Yes, resume all' }).click()
-    await page.getByText('Delivery is resumed.').waitFor()
+    await page.getByText(/^Delivery is resumed\./).waitFor()
     await page.goto(`${desk.site.url}/console`)
     const ends = page.getByRole('table', { name: 'Spooled envelopes by final outcome' })
     await ends.getByRole('row', { name: 'delivered 3' }).waitFor({ timeout: 60_000 })
