@@ -2,8 +2,14 @@
 
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Memory, NoRoom } from './body/memory-budget.ts'
-import { cutCompressed, type Parcel, packParcel, packPlain, unpackForSpool } from './body/outgoing.ts'
+import { type MemoryBudget, OutOfMemoryBudget } from './body/memory-budget.ts'
+import {
+  buildBody,
+  buildUncompressedBody,
+  type OutgoingBody,
+  recompressWithoutRanges,
+  unpackForSpool,
+} from './body/outgoing.ts'
 import { mergeRanges, type Range } from './body/ranges.ts'
 import type { Bodies } from './body/receive.ts'
 import type { Config, SpoolSettings } from './config/config.ts'
@@ -36,7 +42,7 @@ export type WayParts = {
   config: Config
   projects: Projects
   limits: Limits
-  memory: Memory
+  memory: MemoryBudget
   bodies: Bodies
   /** A monotonic clock in milliseconds, and milliseconds since 1970. */
   clock: () => number
@@ -116,12 +122,15 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
   const { receipt, envelope, client } = ctx
   const sentAt = clock()
   receipt.admittedAfter = toMicroseconds(sentAt - ctx.startedAt)
-  const removed = mergeRanges([...envelope.cuts, ...Array.from(ctx.removed.keys(), ({ range }) => range)])
+  const removed = mergeRanges([
+    ...envelope.removedRanges,
+    ...Array.from(ctx.removed.keys(), ({ range }) => range),
+  ])
   const headers = senderHeaders(ctx.incoming.headers, client.address)
   const packed = packForNow(ctx, removed, bodies)
-  const parcel = packed instanceof Promise ? await packed : packed
-  if (!parcel) return spool(ctx, services, removed, headers, undefined)
-  const attempt = sentry.upstreams.post(ctx.project, parcel, headers)
+  const outgoing = packed instanceof Promise ? await packed : packed
+  if (!outgoing) return spool(ctx, services, removed, headers, undefined)
+  const attempt = sentry.upstreams.post(ctx.project, outgoing, headers)
   const result = await attempt.soon
   receipt.upstreamTook = toMicroseconds(clock() - sentAt)
   if (result === 'late') return spool(ctx, services, removed, headers, attempt.final)
@@ -131,18 +140,22 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
 }
 
 /** Builds the outgoing body; `undefined` without the memory to compress it again, but for a bomb, which would fill the disk. */
-function packForNow(ctx: Context, removed: Range[], bodies: Bodies): Parcel | Promise<Parcel | undefined> {
+function packForNow(
+  ctx: Context,
+  removed: Range[],
+  bodies: Bodies,
+): OutgoingBody | Promise<OutgoingBody | undefined> {
   const { body, envelope } = ctx
   if (removed.length > 0 && body.encoding !== 'identity') return recompress(ctx, removed, bodies)
-  return packParcel(body, envelope.bytes, removed)
+  return buildBody(body, envelope.bytes, removed)
 }
 
-async function recompress(ctx: Context, removed: Range[], bodies: Bodies): Promise<Parcel | undefined> {
+async function recompress(ctx: Context, removed: Range[], bodies: Bodies): Promise<OutgoingBody | undefined> {
   const { body, envelope } = ctx
   try {
-    const smaller = await cutCompressed(bodies, body, envelope.bytes, removed)
+    const smaller = await recompressWithoutRanges(bodies, body, envelope.bytes, removed)
     ctx.derivedBodies.push(smaller)
-    return packParcel(smaller, envelope.bytes, [])
+    return buildBody(smaller, envelope.bytes, [])
   } catch (error) {
     const isBusy = error instanceof Rejection && error.code === 'tunnel-busy'
     if (isBusy && envelope.bytes <= Math.max(MIB, 20 * body.wireBytes)) return undefined
@@ -187,12 +200,12 @@ async function putIntoSpool(
   const isCompressed = body.encoding !== 'identity'
   const plain = isCompressed ? await unpackForSpool(bodies, body, envelope.bytes, removed) : body
   if (isCompressed) ctx.derivedBodies.push(plain)
-  const parcel = isCompressed
-    ? packPlain(plain, plain.wireBytes, [])
-    : packPlain(body, envelope.bytes, removed)
+  const outgoing = isCompressed
+    ? buildUncompressedBody(plain, plain.wireBytes, [])
+    : buildUncompressedBody(body, envelope.bytes, removed)
   const wireBytes = isCompressed ? body.wireBytes : undefined
   const { items } = ctx.remaining()
-  const entry = { project, items, parcel, wireBytes, headers, address: client.address, receipt }
+  const entry = { project, items, outgoing, wireBytes, headers, address: client.address, receipt }
   const { waiting, body: spooledBody } = await prepareToWait(entry)
   return sentry.spool.put(waiting, spooledBody, leaseMs)
 }
@@ -206,7 +219,7 @@ function answered(ctx: Context, reply: Reply): Outcome {
 function notSpooled(result: Error | { why: string }): Rejection {
   if (!(result instanceof Error)) return new Rejection('spool-full', result.why)
   if (result instanceof Rejection) return result
-  if (!(result instanceof NoRoom)) return new Rejection('spool-unwritable')
+  if (!(result instanceof OutOfMemoryBudget)) return new Rejection('spool-unwritable')
   return new Rejection(
     'spool-unwritable',
     'Too many bodies wait for it: raise MEMORY_BYTES, or add a tunnel.',

@@ -1,6 +1,6 @@
 /** Every part of a tunnel, made from its settings. */
 
-import { createMemory } from './body/memory-budget.ts'
+import { createMemoryBudget } from './body/memory-budget.ts'
 import { type Bodies, createBodies, prepareFolder } from './body/receive.ts'
 import type { Config } from './config/config.ts'
 import { orRefuse } from './config/startup-errors.ts'
@@ -58,7 +58,7 @@ export async function openParts(config: Config): Promise<Parts> {
   const log = createLog(config.logLevel)
   const projects = createProjects(config.dsns)
   const limits = createLimits(now)
-  const memory = createMemory(config.memoryBytes, SPARE_BYTES)
+  const memory = createMemoryBudget(config.memoryBytes, SPARE_BYTES)
   const settings = {
     maxBytes: config.maxEnvelopeBytes,
     shareBytes: SHARE_BYTES,
@@ -72,7 +72,7 @@ export async function openParts(config: Config): Promise<Parts> {
   const inbox = await openKept(config, now)
   const metrics = createMetrics({
     inFlight: () => ingest.inFlight(),
-    bodyBytes: memory.taken,
+    bodyBytes: memory.usedBytes,
     limits: limits.inForce,
     upstreams: () => sentry?.upstreams.state() ?? [],
     spool: sentry && (() => describeSpool(sentry, projects, config.spool.ageMs)),

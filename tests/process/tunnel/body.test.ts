@@ -18,8 +18,8 @@ import {
 } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { unpack } from '../../../tunnel/src/body/decode.ts'
-import { createMemory } from '../../../tunnel/src/body/memory-budget.ts'
-import { packParcel } from '../../../tunnel/src/body/outgoing.ts'
+import { createMemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
+import { buildBody } from '../../../tunnel/src/body/outgoing.ts'
 import {
   Aborted,
   type Bodies,
@@ -53,9 +53,9 @@ describe('A body', () => {
       expect(isInMemory(body)).toBe(true)
       expect((await contentOf(body)).equals(sent)).toBe(true)
       expect(body.wireBytes).toBe(bytes)
-      expect(door.memory.taken()).toBe(bytes)
+      expect(door.memory.usedBytes()).toBe(bytes)
       await body.release()
-      expect(door.memory.taken()).toBe(0)
+      expect(door.memory.usedBytes()).toBe(0)
     }
   })
 
@@ -64,7 +64,7 @@ describe('A body', () => {
     const sent = randomBytes(3 * MIB)
     const body = await door.take(inPieces(sent))
     expect(isInMemory(body)).toBe(false)
-    expect(door.memory.taken()).toBe(0)
+    expect(door.memory.usedBytes()).toBe(0)
     expect(readdirSync(door.folder)).toHaveLength(1)
     expect(openFiles(door.folder)).toBe(1)
     expect((await contentOf(body)).equals(sent)).toBe(true)
@@ -86,7 +86,7 @@ describe('A body', () => {
       expect((await contentOf(body)).equals(sent)).toBe(true)
       await body.release()
     }
-    expect(door.memory.taken()).toBe(0)
+    expect(door.memory.usedBytes()).toBe(0)
   })
 
   it.each([
@@ -96,7 +96,7 @@ describe('A body', () => {
     await using door = await openDoor()
     const refusal = door.take(way(randomBytes(4 * MIB + 1)))
     await expect(refusal).rejects.toMatchObject({ code: 'envelope-too-large' })
-    expect(door.memory.taken()).toBe(0)
+    expect(door.memory.usedBytes()).toBe(0)
     expect(openFiles(door.folder)).toBe(0)
   })
 
@@ -110,7 +110,7 @@ describe('A body', () => {
   it('that does not arrive in time is refused', async () => {
     await using door = await openDoor({ timeoutMs: 50 })
     await expect(door.take(unending(randomBytes(10)))).rejects.toMatchObject({ code: 'body-timeout' })
-    expect(door.memory.taken()).toBe(0)
+    expect(door.memory.usedBytes()).toBe(0)
   })
 
   it('that does not arrive in time leaves no file behind', async () => {
@@ -126,7 +126,7 @@ describe('A body', () => {
       for (let turn = 0; turn < 10; turn++)
         await expect(door.takeAndLeave(randomBytes(bytes))).rejects.toBeInstanceOf(Aborted)
       await expect.poll(() => openFiles(door.folder)).toBe(0)
-      expect(door.memory.taken()).toBe(0)
+      expect(door.memory.usedBytes()).toBe(0)
     },
   )
 })
@@ -147,9 +147,9 @@ describe('What of a body goes on', () => {
 
   it('is the very bytes that came, where nothing is cut', async () => {
     const body = bodyOf(bytes, 'gzip')
-    const { content, ...parcel } = packParcel(body, 1, [])
+    const { content, ...outgoing } = buildBody(body, 1, [])
     expect(content()).toBe(body.wire)
-    expect(parcel).toEqual({ bytes: bytes.length, encoding: 'gzip' })
+    expect(outgoing).toEqual({ bytes: bytes.length, encoding: 'gzip' })
   })
 
   it.each<[string, number, Buffer, Body['encoding']]>([
@@ -158,9 +158,9 @@ describe('What of a body goes on', () => {
   ])('is all that is not cut, of one %s', async (_, shareBytes, sent, encoding) => {
     await using door = await openDoor({ shareBytes })
     const body = await door.take(inPieces(sent), encoding)
-    const parcel = packParcel(body, bytes.length, cuts)
-    expect(parcel).toMatchObject({ bytes: left.length, encoding: 'identity' })
-    expect((await bytesOf(parcel.content())).equals(left)).toBe(true)
+    const outgoing = buildBody(body, bytes.length, cuts)
+    expect(outgoing).toMatchObject({ bytes: left.length, encoding: 'identity' })
+    expect((await bytesOf(outgoing.content())).equals(left)).toBe(true)
     await body.release()
   })
 })
@@ -321,7 +321,7 @@ async function openDoor({
   ...settings
 }: Partial<BodySettings & { memoryBytes: number }> = {}) {
   const folder = await makeFolder()
-  const memory = createMemory(memoryBytes, 0)
+  const memory = createMemoryBudget(memoryBytes, 0)
   const bodies: Bodies = createBodies({ ...SETTINGS, dir: folder.path, ...settings }, memory)
   const outcomes: PromiseWithResolvers<Body>[] = []
   const server = createServer((incoming, response) => {
@@ -390,7 +390,7 @@ function unending(bytes: Buffer): Readable {
 }
 
 async function contentOf(body: Body): Promise<Buffer> {
-  return bytesOf(packParcel(body, body.wireBytes, []).content())
+  return bytesOf(buildBody(body, body.wireBytes, []).content())
 }
 
 async function bytesOf(content: Pieces | Readable): Promise<Buffer> {
@@ -402,7 +402,7 @@ function isInMemory({ wire }: Body): boolean {
 }
 
 function bodyOf(wire: Buffer, encoding: Body['encoding']): Body {
-  const memory = createMemory(64 * 1024 * KIB, 0)
+  const memory = createMemoryBudget(64 * 1024 * KIB, 0)
   const head = wire.subarray(0, 16)
   const unpacked = () => unpack({ content: () => [wire], encoding, head }, memory)
   return { wire: [wire], wireBytes: wire.length, encoding, head, unpacked, release: async () => {} }

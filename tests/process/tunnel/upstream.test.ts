@@ -14,7 +14,7 @@ import {
 import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Parcel } from '../../../tunnel/src/body/outgoing.ts'
+import type { OutgoingBody } from '../../../tunnel/src/body/outgoing.ts'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { createLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects, type Project } from '../../../tunnel/src/projects.ts'
@@ -65,7 +65,7 @@ describe('Sentry', () => {
     return { upstreams, limits, project: all[0] as Project }
   }
 
-  const parcelOf = (...pieces: Buffer[]): Parcel => ({
+  const parcelOf = (...pieces: Buffer[]): OutgoingBody => ({
     content: () => pieces,
     bytes: Buffer.concat(pieces).length,
     encoding: 'identity',
@@ -139,9 +139,9 @@ describe('Sentry', () => {
       yield Buffer.from('{}\n')
       throw new Error('ENOENT: purged')
     }
-    const parcel = { ...parcelOf(Buffer.alloc(1_000)), content: () => Readable.from(brokenOff()) }
+    const outgoing = { ...parcelOf(Buffer.alloc(1_000)), content: () => Readable.from(brokenOff()) }
     for (let i = 0; i < 10; i++)
-      expect(await place.upstreams.probe(place.project, parcel, []).final).toMatchObject({
+      expect(await place.upstreams.probe(place.project, outgoing, []).final).toMatchObject({
         kind: 'undecided',
         why: 'body-unreadable',
       })

@@ -23,7 +23,7 @@ import {
   rewrite,
   unpack as unpackInPieces,
 } from '../../../tunnel/src/body/decode.ts'
-import { createMemory } from '../../../tunnel/src/body/memory-budget.ts'
+import { createMemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
 import { Rejection } from '../../../tunnel/src/rejections.ts'
 import { codeOf } from '../../support/rejection.ts'
 
@@ -113,23 +113,23 @@ describe('The memory of decoders', () => {
     ['br', WIDEST_BR],
     ['zstd', WIDEST_ZSTD],
   ] as const)('lets no more %s decoders run than the budget holds', async (encoding, bytes) => {
-    const memory = createMemory(40 * MIB, 0)
+    const memory = createMemoryBudget(40 * MIB, 0)
     const running = [0, 1, 2, 3, 4, 5].map(() => unpackInPieces(encodedOf(bytes, encoding), memory))
     const begun = running.map((pieces) => pieces.next())
     await Promise.race(begun)
-    expect(memory.taken()).toBeGreaterThan(30 * MIB)
-    expect(memory.taken()).toBeLessThanOrEqual(40 * MIB)
+    expect(memory.usedBytes()).toBeGreaterThan(30 * MIB)
+    expect(memory.usedBytes()).toBeLessThanOrEqual(40 * MIB)
     for (const pieces of running) await pieces.return(undefined)
     await Promise.allSettled(begun)
-    expect(memory.taken()).toBe(0)
+    expect(memory.usedBytes()).toBe(0)
   })
 
   it('takes as much as the window that the body names', async () => {
     const windowOf = async (bytes: Buffer, encoding: Encoding) => {
-      const memory = createMemory(64 * MIB, 0)
+      const memory = createMemoryBudget(64 * MIB, 0)
       const pieces = unpackInPieces(encodedOf(bytes, encoding), memory)
       await pieces.next()
-      const taken = memory.taken()
+      const taken = memory.usedBytes()
       await pieces.return(undefined)
       return taken / MIB - 0.25
     }
@@ -146,26 +146,26 @@ describe('The memory of decoders', () => {
 
   it('rejects with tunnel-busy after 1 s without memory, and gives everything back', async () => {
     vi.useFakeTimers()
-    const memory = createMemory(MIB, 0)
-    const giveBack = await memory.borrow(MIB, 1)
+    const memory = createMemoryBudget(MIB, 0)
+    const giveBack = await memory.acquire(MIB, 1)
     const refused = expect(unpack(PACK.br(TEXT), 'br', memory)).rejects.toMatchObject({ code: 'tunnel-busy' })
     await vi.advanceTimersByTimeAsync(1_000)
     await refused
     giveBack()
-    expect(memory.taken()).toBe(0)
+    expect(memory.usedBytes()).toBe(0)
     vi.useRealTimers()
   })
 
   it('is given back when the bytes do not unpack', async () => {
-    const memory = createMemory(64 * MIB, 0)
+    const memory = createMemoryBudget(64 * MIB, 0)
     await expect(unpack(Buffer.from('no'), 'br', memory)).rejects.toMatchObject({ code: 'encoding-broken' })
-    expect(memory.taken()).toBe(0)
+    expect(memory.usedBytes()).toBe(0)
   })
 })
 
 describe('A body that is compressed again', () => {
   it.each(['runs', 'repeats', 'small'] as const)('unpacks to what was left of it, by %s', async (method) => {
-    const memory = createMemory(64 * MIB, 0)
+    const memory = createMemoryBudget(64 * MIB, 0)
     const drop = async function* (chunks: AsyncIterable<Buffer>) {
       let first = true
       for await (const chunk of chunks) yield first ? chunk.subarray(6) : chunk
@@ -179,7 +179,7 @@ describe('A body that is compressed again', () => {
     )
     const unpacked = encodingOf(method) === 'br' ? brotliDecompressSync(again) : zstdDecompressSync(again)
     expect(String(unpacked)).toBe('world')
-    expect(memory.taken()).toBe(0)
+    expect(memory.usedBytes()).toBe(0)
   })
 
   it('is about as small as it came, whatever it unpacks to', async () => {
@@ -195,7 +195,11 @@ describe('A body that is compressed again', () => {
   })
 })
 
-async function unpack(wire: Buffer, encoding: Encoding, memory = createMemory(64 * MIB, 0)): Promise<Buffer> {
+async function unpack(
+  wire: Buffer,
+  encoding: Encoding,
+  memory = createMemoryBudget(64 * MIB, 0),
+): Promise<Buffer> {
   return Buffer.concat(await Array.fromAsync(unpackInPieces(encodedOf(wire, encoding), memory)))
 }
 
@@ -204,7 +208,7 @@ function encodedOf(bytes: Buffer, encoding: Encoding): Encoded {
 }
 
 async function compressAll(pieces: Buffer[], method: Method): Promise<Buffer[]> {
-  const memory = createMemory(64 * MIB, 0)
+  const memory = createMemoryBudget(64 * MIB, 0)
   const encoded: Encoded = { content: () => pieces, encoding: 'identity', head: Buffer.alloc(0) }
   const unpackedBytes = pieces.reduce((sum, { length }) => sum + length, 0)
   const compressed = rewrite(encoded, { ...REWRITING, method, unpackedBytes }, memory)

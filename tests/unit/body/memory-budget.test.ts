@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { createMemory, NoRoom } from '../../../tunnel/src/body/memory-budget.ts'
+import { createMemoryBudget, OutOfMemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
 import { createBodies } from '../../../tunnel/src/body/receive.ts'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
 import { openWayToSentry } from '../../../tunnel/src/forwarding.ts'
@@ -20,11 +20,11 @@ describe('The memory for bodies', () => {
   afterEach(() => vi.useRealTimers())
 
   it('lends what is free to whoever waited longest among those that fit, and the rest when there is room again', async () => {
-    const memory = createMemory(100, 0)
-    memory.take(40)
+    const memory = createMemoryBudget(100, 0)
+    memory.reserve(40)
     const lent: string[] = []
     const borrow = async (name: string, bytes: number) => {
-      const giveBack = await memory.borrow(bytes, LONG_MS)
+      const giveBack = await memory.acquire(bytes, LONG_MS)
       lent.push(name)
       return giveBack
     }
@@ -33,21 +33,21 @@ describe('The memory for bodies', () => {
     void borrow('third', 5)
     await nextTurn()
     expect(lent).toEqual(['first', 'third'])
-    expect(memory.taken()).toBe(95)
-    memory.giveBack(40)
+    expect(memory.usedBytes()).toBe(95)
+    memory.release(40)
     await nextTurn()
     expect(lent).toEqual(['first', 'third', 'second'])
     for (const giveBack of await Promise.all([first, second])) giveBack()
-    expect(memory.taken()).toBe(5)
+    expect(memory.usedBytes()).toBe(5)
   })
 
   it('lends little, or to one alone, when there is no room at all: somebody always gets on', async () => {
-    const memory = createMemory(10, 100)
-    memory.take(1_000)
-    expect(memory.isOver()).toBe(true)
-    const small = await Promise.all([memory.borrow(50, LONG_MS), memory.borrow(50, LONG_MS)])
+    const memory = createMemoryBudget(10, 100)
+    memory.reserve(1_000)
+    expect(memory.isExceeded()).toBe(true)
+    const small = await Promise.all([memory.acquire(50, LONG_MS), memory.acquire(50, LONG_MS)])
     let isLent = false
-    const large = memory.borrow(500, LONG_MS).then(() => {
+    const large = memory.acquire(500, LONG_MS).then(() => {
       isLent = true
     })
     small[0]()
@@ -55,27 +55,27 @@ describe('The memory for bodies', () => {
     expect(isLent).toBe(false)
     small[1]()
     await large
-    expect(memory.taken()).toBe(1_500)
+    expect(memory.usedBytes()).toBe(1_500)
   })
 
   it('lets nobody wait for ever, and lends to the next one then', async () => {
-    const memory = createMemory(100, 0)
-    const giveBack = await memory.borrow(60, LONG_MS)
-    const large = memory.borrow(50, 10)
-    const small = memory.borrow(40, LONG_MS)
+    const memory = createMemoryBudget(100, 0)
+    const giveBack = await memory.acquire(60, LONG_MS)
+    const large = memory.acquire(50, 10)
+    const small = memory.acquire(40, LONG_MS)
     await expect(large).rejects.toThrow('too many bodies wait for memory')
     const giveSmallBack = await small
-    expect(memory.taken()).toBe(100)
+    expect(memory.usedBytes()).toBe(100)
     giveBack()
     giveSmallBack()
-    expect(memory.taken()).toBe(0)
+    expect(memory.usedBytes()).toBe(0)
   })
 
   it('holds all that is put into a spool at once, however much that is', async () => {
     const BYTES = 500_000
     const ROOM = 4 * BYTES
     await using folder = await makeFolder()
-    const memory = createMemory(ROOM, BYTES)
+    const memory = createMemoryBudget(ROOM, BYTES)
     const stored = await openSqliteSpool(join(folder.path, 'spool.db'), PLENTY)
     let [putting, most] = [0, 0]
     const watched: Spool = {
@@ -98,7 +98,7 @@ describe('The memory for bodies', () => {
     const results = await Promise.all(Array.from({ length: 40 }, (_, n) => put(n)))
     expect(results.filter(({ kind }) => kind === 'stored')).toHaveLength(40)
     expect(most * BYTES).toBe(ROOM)
-    expect(memory.taken()).toBe(0)
+    expect(memory.usedBytes()).toBe(0)
     await spool.close()
   })
 
@@ -106,8 +106,8 @@ describe('The memory for bodies', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     await using folder = await makeFolder()
     const config = readConfig({ SENTRY_DSN: PROJECT, SPOOL_URL: `file://${folder.path}/spool.db` })
-    const memory = createMemory(0, 0)
-    const giveBack = await memory.borrow(1, LONG_MS)
+    const memory = createMemoryBudget(0, 0)
+    const giveBack = await memory.acquire(1, LONG_MS)
     const { spool } = await openWayToSentry({
       config,
       projects: createProjects(config.dsns),
@@ -119,7 +119,9 @@ describe('The memory for bodies', () => {
       onNotice: expect.unreachable,
     })
     const body = Buffer.from('an envelope')
-    const refused = expect(spool.put(await waitingOf(body), inOne(body), 0)).rejects.toThrow(NoRoom)
+    const refused = expect(spool.put(await waitingOf(body), inOne(body), 0)).rejects.toThrow(
+      OutOfMemoryBudget,
+    )
     await vi.advanceTimersByTimeAsync(10_000)
     await refused
     expect(spool.health()).toMatchObject({ writable: true })

@@ -142,10 +142,12 @@ function parse(text: string): HeaderLine | undefined {
   return parseHeaderLine(Buffer.from(text))
 }
 
-function without(text: string, cuts: Range[]): string {
+function without(text: string, removedRanges: Range[]): string {
   const bytes = Buffer.from(text)
-  const ends = cuts.map(([, end]) => end)
-  const kept = [0, ...ends].map((from, index) => bytes.subarray(from, cuts[index]?.[0] ?? bytes.length))
+  const ends = removedRanges.map(([, end]) => end)
+  const kept = [0, ...ends].map((from, index) =>
+    bytes.subarray(from, removedRanges[index]?.[0] ?? bytes.length),
+  )
   return Buffer.concat(kept).toString()
 }
 

@@ -384,13 +384,18 @@ function spellings(key: string): string[] {
 /** The text that is left of an envelope, the same for every way it is cut into chunks. */
 function cut(text: string): string {
   const bytes = Buffer.from(text)
-  const left = readEveryWay(bytes).map(({ cuts }) => String(joined(bytes, complement(cuts, bytes.length))))
+  const left = readEveryWay(bytes).map(({ removedRanges }) =>
+    String(joined(bytes, complement(removedRanges, bytes.length))),
+  )
   expect(new Set(left).size).toBe(1)
   return left[0] ?? ''
 }
 
-function complement(cuts: Range[], length: number): Range[] {
-  return [0, ...cuts.map(([, end]) => end)].map((from, index) => [from, cuts[index]?.[0] ?? length])
+function complement(removedRanges: Range[], length: number): Range[] {
+  return [0, ...removedRanges.map(([, end]) => end)].map((from, index) => [
+    from,
+    removedRanges[index]?.[0] ?? length,
+  ])
 }
 
 function joined(bytes: Buffer, ranges: Range[]): Buffer {

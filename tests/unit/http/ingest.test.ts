@@ -4,7 +4,7 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { createMemory } from '../../../tunnel/src/body/memory-budget.ts'
+import { createMemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
 import { createBodies } from '../../../tunnel/src/body/receive.ts'
 import type { Receipt } from '../../../tunnel/src/contract.ts'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
@@ -36,7 +36,7 @@ function requestOf(body: Buffer, headers: IncomingMessage['headers'] = {}, isCut
 
 function createIngest() {
   const projects = createProjects([parseDsn(DSN)].flatMap((dsn) => dsn ?? []))
-  const memory = createMemory(1024 * 1024, 1024)
+  const memory = createMemoryBudget(1024 * 1024, 1024)
   const recorded: Receipt[] = []
   const bugs: unknown[] = []
   const off = { nextNoise: true, browserExtensions: false, webCrawlers: false, localhost: false }
@@ -106,7 +106,7 @@ describe('Ingest', () => {
     expect(recorded[0]).toMatchObject({ answer, ...(reason && { reason }) })
     expect(response.headers.get('x-culvert-receipt')).toBe('token-1')
     expect(ingest.inFlight()).toBe(0)
-    expect(memory.taken()).toBe(0)
+    expect(memory.usedBytes()).toBe(0)
   })
 
   it('records rate_limited once the limit of the project is used up, and gives back all memory', async () => {
@@ -116,7 +116,7 @@ describe('Ingest', () => {
     expect(response.status).toBe(429)
     expect(response.headers.get('x-sentry-rate-limits')).toBe('10:error:key:tunnel')
     expect(recorded[1]).toMatchObject({ answer: 'limited', reason: 'shed' })
-    expect(memory.taken()).toBe(0)
+    expect(memory.usedBytes()).toBe(0)
   })
 
   it('charges the project also for an envelope that a filter removes as a whole', async () => {
@@ -131,6 +131,6 @@ describe('Ingest', () => {
     const response = await ingest.handle(requestOf(Buffer.from('{}\n')))
     expect([response.status, await response.text()]).toEqual([200, '{}'])
     expect(recorded).toEqual([])
-    expect(memory.taken()).toBe(0)
+    expect(memory.usedBytes()).toBe(0)
   })
 })

@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createMemory } from '../../../tunnel/src/body/memory-budget.ts'
+import { createMemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
 import type { Pieces } from '../../../tunnel/src/body/receive.ts'
 import { createBodies } from '../../../tunnel/src/body/receive.ts'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
@@ -59,7 +59,7 @@ describe('The deliverer', () => {
       ...{ spool, projects, limits, upstreams: upstreams(), maxAgeMs: MAX_AGE },
       bodies: createBodies(
         { maxBytes: 1, shareBytes: 1024 * 1024, dir: '/nonexistent', timeoutMs: 1 },
-        createMemory(64 * 1024 * 1024, 0),
+        createMemoryBudget(64 * 1024 * 1024, 0),
       ),
       ...{ now: Date.now, clock: () => performance.now(), random: () => random },
     })
@@ -75,8 +75,8 @@ describe('The deliverer', () => {
 
   /** Answers as the test says; limits are learned as from any answer. */
   function upstreams(): Upstreams {
-    const probe: Upstreams['probe'] = (project, parcel, headers) => {
-      const attempt = { at: Date.now(), body: bytesOf(parcel.content()), headers, project: project.key }
+    const probe: Upstreams['probe'] = (project, outgoing, headers) => {
+      const attempt = { at: Date.now(), body: bytesOf(outgoing.content()), headers, project: project.key }
       attempts.push(attempt)
       const final = Promise.resolve(answer(attempt)).then((delivery) => learn(project, delivery))
       return { soon: final, final }

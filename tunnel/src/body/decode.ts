@@ -11,7 +11,7 @@ import {
   createZstdDecompress,
 } from 'node:zlib'
 import { Rejection } from '../rejections.ts'
-import { type Memory, NoRoom } from './memory-budget.ts'
+import { type MemoryBudget, OutOfMemoryBudget } from './memory-budget.ts'
 
 export type Encoding = 'identity' | 'gzip' | 'deflate' | 'br' | 'zstd'
 
@@ -98,7 +98,7 @@ export type Encoded = {
 }
 
 /** Unpacks a body in pieces. Throws a `Rejection` when it does not unpack, or there is no memory for a decoder within 1 s. */
-export async function* unpack(encoded: Encoded, memory: Memory): AsyncGenerator<Buffer> {
+export async function* unpack(encoded: Encoded, memory: MemoryBudget): AsyncGenerator<Buffer> {
   const { content, encoding, head } = encoded
   if (encoding === 'identity') return yield* content()
   const decoder = decoderFor(encoding, head)
@@ -173,7 +173,7 @@ export type Rewriting = {
 export async function* rewrite(
   encoded: Encoded,
   rewriting: Rewriting,
-  memory: Memory,
+  memory: MemoryBudget,
 ): AsyncGenerator<Buffer> {
   const { content, encoding, head } = encoded
   const { change, method, unpackedBytes, waitMs } = rewriting
@@ -203,10 +203,10 @@ async function* encode(
   }
 }
 
-async function borrow(memory: Memory, bytes: number, waitMs: number): Promise<() => void> {
+async function borrow(memory: MemoryBudget, bytes: number, waitMs: number): Promise<() => void> {
   try {
-    return await memory.borrow(bytes, waitMs)
+    return await memory.acquire(bytes, waitMs)
   } catch (error) {
-    throw error instanceof NoRoom ? new Rejection('tunnel-busy') : error
+    throw error instanceof OutOfMemoryBudget ? new Rejection('tunnel-busy') : error
   }
 }

@@ -14,7 +14,7 @@ import type { Range } from './ranges.ts'
 import { type Bodies, type Body, type Pieces, wireContent } from './receive.ts'
 
 /** What goes to Sentry: bytes to send, how many, and their Content-Encoding if they are compressed. */
-export type Parcel = {
+export type OutgoingBody = {
   content: () => Pieces | Readable
   bytes: number
   encoding: Encoding
@@ -23,9 +23,9 @@ export type Parcel = {
 }
 
 /** The body without the ranges in `cuts` (of its unpacked bytes, in order); as it came when there are none. */
-export function packParcel(body: Body, unpackedBytes: number, cuts: readonly Range[]): Parcel {
+export function buildBody(body: Body, unpackedBytes: number, removedRanges: readonly Range[]): OutgoingBody {
   const { wire, wireBytes, encoding } = body
-  if (cuts.length > 0) return packPlain(body, unpackedBytes, cuts)
+  if (removedRanges.length > 0) return buildUncompressedBody(body, unpackedBytes, removedRanges)
   return {
     file: 'handle' in wire ? wire.path : undefined,
     content: () => wireContent(body),
@@ -40,7 +40,7 @@ const RATIO_OF_RUNS = 100 // what shrinks more than so holds long runs of a byte
 const SPOOL_WAIT_MS = 10_000 // for memory
 
 /** The most bytes that should leave for a body of so many: its own and a tenth, and 1 KiB for what is tiny. */
-export function mostOutgoing(wireBytes: number): number {
+export function maxOutgoingBytes(wireBytes: number): number {
   return Math.floor(wireBytes * 1.1) + SLACK_BYTES
 }
 
@@ -53,14 +53,14 @@ function mostTolerated(wireBytes: number): number {
  * A compressed body without the ranges in `cuts`, compressed again: a few bytes that unpack to many must not leave as many. Throws a
  * `Rejection` when it cannot be made about as small as it came, and `tunnel-busy` without memory for it.
  */
-export async function cutCompressed(
+export async function recompressWithoutRanges(
   bodies: Bodies,
   body: Body,
   unpackedBytes: number,
-  cuts: readonly Range[],
+  removedRanges: readonly Range[],
 ): Promise<Body> {
   const { wireBytes } = body
-  const rewriting = { change: without(cuts), unpackedBytes, waitMs: BROWSER_WAIT_MS }
+  const rewriting = { change: withoutRanges(removedRanges), unpackedBytes, waitMs: BROWSER_WAIT_MS }
   const cut = await smallest(
     bodies,
     encodedOf(body),
@@ -81,9 +81,14 @@ export async function unpackForSpool(
   bodies: Bodies,
   body: Body,
   unpackedBytes: number,
-  cuts: readonly Range[],
+  removedRanges: readonly Range[],
 ): Promise<Body> {
-  const rewriting = { change: without(cuts), method: 'plain', unpackedBytes, waitMs: SPOOL_WAIT_MS } as const
+  const rewriting = {
+    change: withoutRanges(removedRanges),
+    method: 'plain',
+    unpackedBytes,
+    waitMs: SPOOL_WAIT_MS,
+  } as const
   const plain = await bodies.rewrite(encodedOf(body), rewriting, Infinity)
   if (!plain) throw new Error('a body without a bound exceeds it')
   return plain
@@ -92,7 +97,7 @@ export async function unpackForSpool(
 /** What came compressed, of `wireBytes`, compressed again after it was spooled. */
 export function compressSpooled(
   bodies: Bodies,
-  { content, bytes }: Parcel,
+  { content, bytes }: OutgoingBody,
   wireBytes: number,
 ): Promise<Body> {
   const encoded = { content, encoding: 'identity', head: Buffer.alloc(0) } as const
@@ -118,7 +123,7 @@ async function smallest(
     const next = await rewriteBelow(bodies, encoded, { ...rewriting, method }, best)
     if (next && best) await best.release()
     best = next ?? best
-    if (best && best.wireBytes <= mostOutgoing(wireBytes)) break
+    if (best && best.wireBytes <= maxOutgoingBytes(wireBytes)) break
   }
   if (!best) throw new Error('no method was tried')
   return best
@@ -147,35 +152,39 @@ async function* unchanged(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer>
 }
 
 /** A body that is not compressed, without the ranges in `cuts`. */
-export function packPlain(body: Body, unpackedBytes: number, cuts: readonly Range[]): Parcel {
+export function buildUncompressedBody(
+  body: Body,
+  unpackedBytes: number,
+  removedRanges: readonly Range[],
+): OutgoingBody {
   const { wire, encoding } = body
-  if (cuts.length === 0) return packParcel(body, unpackedBytes, cuts)
+  if (removedRanges.length === 0) return buildBody(body, unpackedBytes, removedRanges)
   if (encoding !== 'identity') throw new Error('a compressed body is cut by cutCompressed')
-  const bytes = unpackedBytes - cuts.reduce((sum, [start, end]) => sum + end - start, 0)
+  const bytes = unpackedBytes - removedRanges.reduce((sum, [start, end]) => sum + end - start, 0)
   if ('handle' in wire)
     return {
-      content: () => Readable.from(without(cuts)(body.unpacked()), { objectMode: false }),
+      content: () => Readable.from(withoutRanges(removedRanges)(body.unpacked()), { objectMode: false }),
       bytes,
       encoding,
     }
-  const kept = wire.flatMap(createCutter(cuts))
+  const kept = wire.flatMap(createRangeRemover(removedRanges))
   return { content: () => kept, bytes, encoding }
 }
 
-function without(cuts: readonly Range[]): Change {
+function withoutRanges(removedRanges: readonly Range[]): Change {
   return async function* cutOut(chunks) {
-    const cut = createCutter(cuts)
+    const cut = createRangeRemover(removedRanges)
     for await (const chunk of chunks) yield* cut(chunk)
   }
 }
 
 /** Gives what of each chunk, in turn from the first, lies outside every cut. */
-function createCutter(cuts: readonly Range[]): (chunk: Buffer) => Buffer[] {
+function createRangeRemover(removedRanges: readonly Range[]): (chunk: Buffer) => Buffer[] {
   let offset = 0
   return function cut(chunk) {
     const kept: Buffer[] = []
     let from = 0
-    for (const [start, end] of cuts) {
+    for (const [start, end] of removedRanges) {
       if (end <= offset + from || start >= offset + chunk.length) continue
       if (start > offset + from) kept.push(chunk.subarray(from, start - offset))
       from = Math.min(chunk.length, end - offset)

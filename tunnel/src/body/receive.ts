@@ -17,7 +17,7 @@ import {
   rewrite,
   unpack,
 } from './decode.ts'
-import type { Memory } from './memory-budget.ts'
+import type { MemoryBudget } from './memory-budget.ts'
 
 export type Body = {
   /** As it came, compressed or not: the pieces in memory, or the file that holds them. */
@@ -65,7 +65,7 @@ export type Bodies = {
 const HEAD_BYTES = 16 // which say how large a window is
 const WRITTEN_AT_ONCE = 512 * 1024 // a write for each 64 KiB that a socket gives would be mostly overhead
 
-export function createBodies(settings: BodySettings, memory: Memory): Bodies {
+export function createBodies(settings: BodySettings, memory: MemoryBudget): Bodies {
   const timeouts = createTimeouts(settings.timeoutMs)
   return { receive, rewrite: rewriteWithin }
 
@@ -125,9 +125,9 @@ export function createBodies(settings: BodySettings, memory: Memory): Bodies {
       bytes += chunk.length
       chunks.push(chunk)
       mine += chunk.length
-      memory.take(chunk.length)
+      memory.reserve(chunk.length)
       if (file) return mine > WRITTEN_AT_ONCE ? writeOut(file) : undefined
-      return Math.max(bytes, announced) > settings.shareBytes || memory.isOver() ? spill() : undefined
+      return Math.max(bytes, announced) > settings.shareBytes || memory.isExceeded() ? spill() : undefined
     }
 
     function finish(): Body | Promise<Body> {
@@ -157,13 +157,13 @@ export function createBodies(settings: BodySettings, memory: Memory): Bodies {
 
     async function writeOut({ handle }: WaitingFile): Promise<void> {
       if (chunks.length > 0) await handle.writev(chunks.splice(0))
-      memory.giveBack(mine)
+      memory.release(mine)
       mine = 0
     }
 
     function release(): Promise<void> | undefined {
       released = true
-      memory.giveBack(mine)
+      memory.release(mine)
       mine = 0
       return file && discard(file)
     }

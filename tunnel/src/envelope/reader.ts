@@ -19,7 +19,7 @@ export type Envelope = {
   eventId: string | undefined
   items: Item[]
   /** What must not go on: keys that only Relay may write, in the envelope's header and in the items'. */
-  cuts: Range[]
+  removedRanges: Range[]
   /** Bytes, unpacked. */
   bytes: number
 }
@@ -138,7 +138,7 @@ export function createEnvelopeReader(limits: ReaderLimits, onHeader?: OnHeader):
   let kept: Item | undefined
   const keptPayload: Buffer[] = []
   const items: Item[] = []
-  const cuts: Range[] = []
+  const removedRanges: Range[] = []
 
   return {
     push,
@@ -250,7 +250,8 @@ export function createEnvelopeReader(limits: ReaderLimits, onHeader?: OnHeader):
   }
 
   function keepCuts(parsed: HeaderLine, keys: ReadonlySet<string>): void {
-    for (const [start, end] of cutMembers(parsed, keys)) cuts.push([lineStart + start, lineStart + end])
+    for (const [start, end] of cutMembers(parsed, keys))
+      removedRanges.push([lineStart + start, lineStart + end])
   }
 
   function takeSized(chunk: Buffer, at: number): number {
@@ -313,7 +314,7 @@ export function createEnvelopeReader(limits: ReaderLimits, onHeader?: OnHeader):
       isHeaderEmpty,
       eventId: typeof eventId === 'string' ? eventId : undefined,
       items,
-      cuts,
+      removedRanges,
       bytes: offset,
     }
   }

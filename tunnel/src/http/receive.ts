@@ -1,6 +1,6 @@
 /** First stages of the pipeline: from the bytes of a request to a checked envelope of a known project. */
 
-import type { Memory } from '../body/memory-budget.ts'
+import type { MemoryBudget } from '../body/memory-budget.ts'
 import type { Bodies } from '../body/receive.ts'
 import type { SiftReason } from '../contract.ts'
 import { checkItems } from '../envelope/items.ts'
@@ -28,7 +28,7 @@ import { readQuery } from './query.ts'
 
 export type ReceiveServices = {
   bodies: Bodies
-  memory: Memory
+  memory: MemoryBudget
   projects: Projects
   throttle: Throttle
   seen: Seen
@@ -61,10 +61,10 @@ export function receiveBodyStage({ bodies, memory, projects, reader }: ReceiveSe
 /** Counts what a parser holds against the memory budget. */
 class MeteredParser implements IncomingParser {
   readonly #reader: EnvelopeReader
-  readonly #memory: Memory
+  readonly #memory: MemoryBudget
   #heldBytes = 0
 
-  constructor(reader: EnvelopeReader, memory: Memory) {
+  constructor(reader: EnvelopeReader, memory: MemoryBudget) {
     this.#reader = reader
     this.#memory = memory
   }
@@ -72,7 +72,8 @@ class MeteredParser implements IncomingParser {
   push(chunk: Buffer): void {
     this.#reader.push(chunk)
     this.#hold(this.#reader.parsedBytes() + this.#reader.keptBytes())
-    if (this.#reader.parsedBytes() > LIGHT_BYTES && this.#memory.isOver()) throw new Rejection('tunnel-busy')
+    if (this.#reader.parsedBytes() > LIGHT_BYTES && this.#memory.isExceeded())
+      throw new Rejection('tunnel-busy')
   }
 
   end(): Envelope {
@@ -89,7 +90,7 @@ class MeteredParser implements IncomingParser {
   }
 
   #hold(bytes: number): void {
-    this.#memory.take(bytes - this.#heldBytes)
+    this.#memory.reserve(bytes - this.#heldBytes)
     this.#heldBytes = bytes
   }
 }

@@ -1,6 +1,6 @@
 /** Stores envelopes in the inbox, unmodified and one at a time, since each is in memory as a whole meanwhile. */
 
-import type { Memory } from '../body/memory-budget.ts'
+import type { MemoryBudget } from '../body/memory-budget.ts'
 import type { Body } from '../body/receive.ts'
 import type { InboxEntry } from '../contract.ts'
 import type { Context, Stage } from '../pipeline.ts'
@@ -11,7 +11,7 @@ import type { Inbox } from './inbox.ts'
 const ENTRY_BYTES = 32 * 1024 * 1024 // an entry is one value of a row, and held in memory with SQLite's copy of it
 
 /** Stores the envelope in the inbox. Rejects it when the inbox cannot store it. */
-export function storeInInboxStage(inbox: Inbox, memory: Memory): Stage {
+export function storeInInboxStage(inbox: Inbox, memory: MemoryBudget): Stage {
   const queue = new InboxQueue(inbox, memory)
   return async function storeInInbox(ctx) {
     await queue.add(ctx)
@@ -20,7 +20,7 @@ export function storeInInboxStage(inbox: Inbox, memory: Memory): Stage {
 }
 
 /** Stores a copy of a forwarded envelope once its outcome is known, which a failure does not change. */
-export function copyToInboxStage(inbox: Inbox, memory: Memory, onBug: OnBug): Stage {
+export function copyToInboxStage(inbox: Inbox, memory: MemoryBudget, onBug: OnBug): Stage {
   const queue = new InboxQueue(inbox, memory)
   return function copyToInbox(ctx) {
     ctx.afterOutcome = () =>
@@ -36,10 +36,10 @@ type OnBug = (error: unknown, requestId: string) => void
 /** Stores one envelope at a time. */
 class InboxQueue {
   readonly #inbox: Inbox
-  readonly #memory: Memory
+  readonly #memory: MemoryBudget
   #last: Promise<void> = Promise.resolve()
 
-  constructor(inbox: Inbox, memory: Memory) {
+  constructor(inbox: Inbox, memory: MemoryBudget) {
     this.#inbox = inbox
     this.#memory = memory
   }
@@ -58,12 +58,12 @@ class InboxQueue {
   }
 
   async #store(entry: InboxEntry, address: string | undefined, body: Body): Promise<void> {
-    this.#memory.take(2 * entry.bytes)
+    this.#memory.reserve(2 * entry.bytes)
     try {
       const envelope = await wholeOf(body, entry.bytes)
       this.#write(entry, networkOf(address), envelope)
     } finally {
-      this.#memory.giveBack(2 * entry.bytes)
+      this.#memory.release(2 * entry.bytes)
     }
   }
 

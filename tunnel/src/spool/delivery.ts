@@ -2,7 +2,7 @@
 
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
-import { compressSpooled, type Parcel, packParcel } from '../body/outgoing.ts'
+import { buildBody, compressSpooled, type OutgoingBody } from '../body/outgoing.ts'
 import type { Bodies, Body, Pieces } from '../body/receive.ts'
 import type { AttemptResult, SpoolAttempts, SpoolEnd } from '../contract.ts'
 import { moveSentAt } from '../envelope/sent-at.ts'
@@ -145,25 +145,25 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
   async function deliver(lease: Lease): Promise<void> {
     const project = projects.byKey(lease.project)
     if (!project) return spool.postpone(lease, now() + MAX_DELAY_MS)
-    const parcel = await pack(lease)
-    if (!parcel) return
-    if (lease.wireBytes === undefined) return send(lease, project, parcel)
+    const outgoing = await pack(lease)
+    if (!outgoing) return
+    if (lease.wireBytes === undefined) return send(lease, project, outgoing)
     const held = await spool.extend(lease, COMPRESSION_LEASE_MS)
-    const compressed = await compress(parcel, lease.wireBytes).catch((error) => {
+    const compressed = await compress(outgoing, lease.wireBytes).catch((error) => {
       if (error instanceof Rejection) return undefined // no memory for it now
       throw error
     })
     if (!compressed) return spool.postpone(held, now() + FIRST_DELAY_MS)
     try {
-      await send(held, project, packParcel(compressed, compressed.wireBytes, []))
+      await send(held, project, buildBody(compressed, compressed.wireBytes, []))
     } finally {
       await compressed.release()
     }
   }
 
   /** One at a time: live traffic has the rest of the memory. */
-  function compress(parcel: Parcel, wireBytes: number): Promise<Body> {
-    const compressed = compressing.then(() => compressSpooled(parts.bodies, parcel, wireBytes))
+  function compress(outgoing: OutgoingBody, wireBytes: number): Promise<Body> {
+    const compressed = compressing.then(() => compressSpooled(parts.bodies, outgoing, wireBytes))
     compressing = compressed.then(
       () => undefined,
       () => undefined,
@@ -171,19 +171,19 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
     return compressed
   }
 
-  async function send(lease: Lease, project: Project, parcel: Parcel): Promise<void> {
-    const needed = upstreams.attemptMs(parcel.bytes) + LEASE_SPARE_MS
+  async function send(lease: Lease, project: Project, outgoing: OutgoingBody): Promise<void> {
+    const needed = upstreams.attemptMs(outgoing.bytes) + LEASE_SPARE_MS
     const held = needed > LEASE_MS ? await spool.extend(lease, needed) : lease
-    const { final } = upstreams.probe(project, parcel, lease.headers)
+    const { final } = upstreams.probe(project, outgoing, lease.headers)
     const delivery = await final
     tally(project, resultOf(delivery))
     await settle(held, project, delivery)
   }
 
   /** `undefined` when a purge has ended it before it could be read, and told that. */
-  async function pack(lease: Lease): Promise<Parcel | undefined> {
+  async function pack(lease: Lease): Promise<OutgoingBody | undefined> {
     try {
-      return await packKept(await spool.read(lease), lease.bytes, now() - lease.received)
+      return await buildStoredBody(await spool.read(lease), lease.bytes, now() - lease.received)
     } catch (error) {
       if (await mayWait(lease)) throw error
       return undefined
@@ -261,7 +261,7 @@ function resultOf(delivery: Delivery): AttemptResult {
 }
 
 /** Its `sent_at` moved by the time it waited. */
-async function packKept(kept: KeptBody, bytes: number, waitedMs: number): Promise<Parcel> {
+async function buildStoredBody(kept: KeptBody, bytes: number, waitedMs: number): Promise<OutgoingBody> {
   if (Buffer.isBuffer(kept)) {
     const moved = moveSentAt(kept, waitedMs)
     return { content: () => moved, bytes: bytesIn(moved), encoding: 'identity' }

@@ -1,6 +1,6 @@
 /** What the spool is told of an envelope that is to wait, and the bytes that it keeps of it. */
 
-import type { Parcel } from '../body/outgoing.ts'
+import type { OutgoingBody } from '../body/outgoing.ts'
 import type { Receipt } from '../contract.ts'
 import { identify } from '../envelope/dedupe-key.ts'
 import { categoriesOf } from '../envelope/items.ts'
@@ -15,7 +15,7 @@ export type ToWait = {
   project: Project
   items: readonly Item[]
   /** Not compressed: it may have to be changed before it leaves. */
-  parcel: Parcel
+  outgoing: OutgoingBody
   /** Bytes on the wire, of a body that came compressed. */
   wireBytes: number | undefined
   /** As `senderHeaders` gives them. */
@@ -25,8 +25,8 @@ export type ToWait = {
 }
 
 export async function prepareToWait(wait: ToWait): Promise<{ waiting: Waiting; body: SpoolBody }> {
-  const { project, items, parcel, wireBytes, headers, address, receipt } = wait
-  const body = { chunks: parcel.content, file: parcel.file }
+  const { project, items, outgoing, wireBytes, headers, address, receipt } = wait
+  const body = { chunks: outgoing.content, file: outgoing.file }
   const category = mostImportant(items.map((item) => categoriesOf(item)[0] ?? ''))
   const waiting = {
     key: await identify(project.key, body.chunks()),
@@ -35,7 +35,7 @@ export async function prepareToWait(wait: ToWait): Promise<{ waiting: Waiting; b
     priority: priorityOf(category),
     network: networkOf(address),
     received: receipt.time,
-    bytes: parcel.bytes,
+    bytes: outgoing.bytes,
     ...(wireBytes !== undefined && { wireBytes }),
     receipt: receipt.id,
     headers,

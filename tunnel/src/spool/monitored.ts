@@ -1,7 +1,7 @@
 /** Spool that borrows memory before each put, and knows its health, its growth and its totals within a second. */
 
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Memory } from '../body/memory-budget.ts'
+import type { MemoryBudget } from '../body/memory-budget.ts'
 import type { Spool, SpoolTotals } from './spool.ts'
 
 export type SpoolHealth = {
@@ -15,7 +15,7 @@ export type SpoolHealth = {
 
 export type MonitorParts = {
   store: Spool
-  memory: Memory
+  memory: MemoryBudget
   /** A monotonic clock in milliseconds, and milliseconds since 1970. */
   clock: () => number
   now: () => number
@@ -32,7 +32,7 @@ const TOTALS_MS = 1_000 // the console waits 2 s for a replica
 export class MonitoredSpool {
   /** Its put bypasses the memory budget and the health. */
   readonly store: Spool
-  readonly #memory: Memory
+  readonly #memory: MemoryBudget
   readonly #clock: () => number
   readonly #now: () => number
   readonly #timer: NodeJS.Timeout
@@ -53,7 +53,7 @@ export class MonitoredSpool {
   /** Rejects with `NoRoom` when there is no memory within 10 s, which does not count as ill health. */
   async put(...args: Parameters<Put>): ReturnType<Put> {
     const [{ bytes }] = args
-    const giveBack = await this.#memory.borrow(Math.min(bytes, WHOLE_BYTES), BORROW_MS)
+    const giveBack = await this.#memory.acquire(Math.min(bytes, WHOLE_BYTES), BORROW_MS)
     return this.#putIntoStore(...args).finally(giveBack)
   }
 

@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
-import type { Parcel } from '../body/outgoing.ts'
+import type { OutgoingBody } from '../body/outgoing.ts'
 import { gathered } from '../body/receive.ts'
 import type { PostReport } from '../policy/client-reports.ts'
 import type { AskedBy } from '../policy/rate-limits.ts'
@@ -25,9 +25,9 @@ export type Upstreams = {
    * Posts once, with what `senderHeaders` gives; while the breaker is open, not at all, but for one now and then to see, which is late at
    * once, when nothing from the spool is tried.
    */
-  post(project: Project, parcel: Parcel, headers: string[]): Attempt
+  post(project: Project, outgoing: OutgoingBody, headers: string[]): Attempt
   /** Posts once, whatever the breaker says. */
-  probe(project: Project, parcel: Parcel, headers: string[]): Attempt
+  probe(project: Project, outgoing: OutgoingBody, headers: string[]): Attempt
   /** How long an attempt with so many bytes may take, in milliseconds. */
   attemptMs(bytes: number): number
   isOpen(origin: string): boolean
@@ -112,21 +112,21 @@ export function createUpstreams(
     return { dispatcher, breaker, listeners: { note: breaker.note, learn } }
   }
 
-  function post(project: Project, parcel: Parcel, headers: string[]): Attempt {
+  function post(project: Project, outgoing: OutgoingBody, headers: string[]): Attempt {
     const { breaker } = find(project.origin)
-    if (!breaker.isOpen()) return probe(project, parcel, headers)
+    if (!breaker.isOpen()) return probe(project, outgoing, headers)
     if (!breaker.isOverdue()) return NOT_MADE
     breaker.spendProbe()
-    return { soon: LATE, final: probe(project, parcel, headers).final }
+    return { soon: LATE, final: probe(project, outgoing, headers).final }
   }
 
-  function probe(project: Project, parcel: Parcel, headers: string[]): Attempt {
+  function probe(project: Project, outgoing: OutgoingBody, headers: string[]): Attempt {
     const { dispatcher, listeners } = routes.get(project) ?? routeOf(project)
-    const exchange = new Exchange({ late, afterLateMs: attemptMs(parcel.bytes) - lateMs }, listeners)
+    const exchange = new Exchange({ late, afterLateMs: attemptMs(outgoing.bytes) - lateMs }, listeners)
     const { origin, endpoint: path } = project
-    const allHeaders = [...parcelHeaders(parcel), ...headers]
+    const allHeaders = [...bodyHeaders(outgoing), ...headers]
     dispatcher.dispatch(
-      { origin, method: 'POST', path, headers: allHeaders, body: contentOf(parcel) },
+      { origin, method: 'POST', path, headers: allHeaders, body: contentOf(outgoing) },
       exchange,
     )
     return exchange
@@ -146,7 +146,7 @@ export function createUpstreams(
   }
 }
 
-function contentOf({ content, bytes }: Parcel): Buffer | Readable {
+function contentOf({ content, bytes }: OutgoingBody): Buffer | Readable {
   const given = content()
   if (given instanceof Readable) return Readable.from(readable(given), { objectMode: false })
   const [first = Buffer.alloc(0), ...others] = gathered(given, bytes)
@@ -213,7 +213,7 @@ export function senderHeaders(headers: IncomingHttpHeaders, address: string | un
   return list
 }
 
-function parcelHeaders({ bytes, encoding }: Parcel): string[] {
+function bodyHeaders({ bytes, encoding }: OutgoingBody): string[] {
   const list = ['content-type', 'application/x-sentry-envelope', 'content-length', String(bytes)]
   if (encoding !== 'identity') list.push('content-encoding', encoding)
   return list
