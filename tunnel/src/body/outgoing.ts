@@ -22,7 +22,7 @@ export type OutgoingBody = {
   file?: string | undefined
 }
 
-/** The body without the ranges in `cuts` (of its unpacked bytes, in order); as it came when there are none. */
+/** The body without the ranges in `removedRanges` (of its unpacked bytes, in order); as it came when there are none. */
 export function buildBody(body: Body, unpackedBytes: number, removedRanges: readonly Range[]): OutgoingBody {
   const { wire, wireBytes, encoding } = body
   if (removedRanges.length > 0) return buildUncompressedBody(body, unpackedBytes, removedRanges)
@@ -50,7 +50,7 @@ function mostTolerated(wireBytes: number): number {
 }
 
 /**
- * A compressed body without the ranges in `cuts`, compressed again: a few bytes that unpack to many must not leave as many. Throws a
+ * A compressed body without the ranges in `removedRanges`, compressed again: a few bytes that unpack to many must not leave as many. Throws a
  * `Rejection` when it cannot be made about as small as it came, and `tunnel-busy` without memory for it.
  */
 export async function recompressWithoutRanges(
@@ -76,7 +76,7 @@ export async function recompressWithoutRanges(
   )
 }
 
-/** A body as the spool keeps it: unpacked, without the ranges in `cuts`. */
+/** A body as the spool keeps it: unpacked, without the ranges in `removedRanges`. */
 export async function unpackForSpool(
   bodies: Bodies,
   body: Body,
@@ -151,7 +151,7 @@ async function* unchanged(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer>
   yield* chunks
 }
 
-/** A body that is not compressed, without the ranges in `cuts`. */
+/** A body that is not compressed, without the ranges in `removedRanges`. */
 export function buildUncompressedBody(
   body: Body,
   unpackedBytes: number,
