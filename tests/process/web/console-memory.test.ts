@@ -14,7 +14,7 @@ const HEADER = '{"event_id":"e"}\n'
 const MOST_PAGE_BYTES = 2 * MB
 const MOST_MEMORY_MB = 300
 /** What a deployment within 512 MB starts it with. */
-const NODE_OPTIONS = '--max-old-space-size=192 --max-semi-space-size=4'
+const NODE_OPTIONS = '--max-old-space-size=192 --max-semi-space-size=1'
 
 const part = (type: string, payload: string) =>
   `{"type":"${type}","length":${Buffer.byteLength(payload)}}\n${payload}\n`

@@ -9,8 +9,8 @@ const KIB = 1024
 export const READ_BYTES = {
   /** The line of an envelope header or item header. The tunnel takes up to 64 KiB. */
   header: 128 * KIB,
-  /** The beginning of an envelope that its page shows. One client address can keep 12.8 MiB (5 % of the inbox). */
-  envelope: 16 * KIB * KIB,
+  /** Beginning of an envelope that its page shows: an event of 1 MiB with its attachments. */
+  envelope: 8 * KIB * KIB,
   /** The beginning of an envelope that is searched for its name in the list. */
   name: 256 * KIB,
   /** All items of an envelope that are parsed, so that a person can read them: events, spans, logs, metrics. Sentry takes events of 1 MiB. */
