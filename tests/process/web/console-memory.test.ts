@@ -13,7 +13,7 @@ const ENVELOPE_BYTES = 65 * MB
 const HEADER = '{"event_id":"e"}\n'
 const MOST_PAGE_BYTES = 2 * MB
 const MOST_MEMORY_MB = 300
-/** What a deployment within 512 MB starts it with. */
+/** Flags of the web image, which may use 512 MB. */
 const NODE_OPTIONS = '--max-old-space-size=192 --max-semi-space-size=1'
 
 const part = (type: string, payload: string) =>

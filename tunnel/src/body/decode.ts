@@ -158,7 +158,7 @@ export function encodingOf(method: Method): Encoding {
 
 export type Change = (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>
 
-/** How a body is written anew. */
+/** Rewriting of a body: its change, its compression and its bounds. */
 export type Rewriting = {
   change: Change
   /** `plain` leaves it unpacked. */

@@ -1,20 +1,21 @@
-/** The memory that all bodies in hand may take together. What comes in is counted; who can wait borrows, and waits for room. */
+/** Memory budget of all request bodies, decoders and parsed headers. Reserving never waits, acquiring does. */
 
 export type MemoryBudget = {
-  /** Bytes taken now, borrowed ones among them. */
+  /** Bytes reserved and acquired now. */
   usedBytes(): number
-  /** Whether that is more than there should be. */
+  /** `true` while more bytes are in use than the budget has. */
   isExceeded(): boolean
   reserve(bytes: number): void
   release(bytes: number): void
   /**
-   * Waits until there is room, or little is lent: somebody always gets on. Whoever waited longest is first among those that fit. Resolves
-   * to what gives it back; rejects with `NoRoom` after `waitMs`, or at once when too many wait already.
+   * Waits for room and resolves to a function that gives it back. The first of those waiting that fits goes first; a small part of the
+   * budget is always granted, so that progress is never blocked. Rejects with `OutOfMemoryBudget` after `waitMs`, or at once when 1,000
+   * wait already.
    */
   acquire(bytes: number, waitMs: number): Promise<() => void>
 }
 
-/** Nobody gave back enough while one could wait. */
+/** No room became free in time. */
 export class OutOfMemoryBudget extends Error {}
 
 const MAX_WAITING = 1_000

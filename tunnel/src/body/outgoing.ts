@@ -1,4 +1,4 @@
-/** What of a body goes to Sentry: as it came, or without what is cut out of it. */
+/** Outgoing bodies: unmodified, or without removed ranges. */
 
 import { Readable } from 'node:stream'
 import { Rejection } from '../rejections.ts'
