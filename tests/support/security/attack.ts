@@ -80,7 +80,7 @@ export function sendTogether(
   return Promise.all(Array.from({ length: count }, () => send(url, attack, options)))
 }
 
-/** What is wrong with an outcome, as a sentence; `undefined` when the tunnel may answer so. */
+/** Returns the fault of an outcome as a sentence; `undefined` when the tunnel may answer so. */
 export function faultOf(
   attack: Attack,
   { status, text: answer, broken, seconds }: Outcome,

@@ -13,7 +13,7 @@ import {
 import type { Range } from './ranges.ts'
 import { type Bodies, type Body, type Pieces, wireContent } from './receive.ts'
 
-/** What goes to Sentry: bytes to send, how many, and their Content-Encoding if they are compressed. */
+/** Bytes to send to Sentry, their number, and their Content-Encoding if they are compressed. */
 export type OutgoingBody = {
   content: () => Pieces | Readable
   bytes: number
@@ -94,7 +94,7 @@ export async function unpackForSpool(
   return plain
 }
 
-/** What came compressed, of `wireBytes`, compressed again after it was spooled. */
+/** Compresses a spooled body again that arrived compressed, with `wireBytes` bytes. */
 export function compressSpooled(
   bodies: Bodies,
   { content, bytes }: OutgoingBody,

@@ -1,4 +1,4 @@
-/** What the console reads and shows of an envelope is bounded, whatever a stranger has sent. */
+/** Bounds of what the console reads and shows of an envelope. */
 
 import { describe, expect, it } from 'vitest'
 import { PAGE_CHARACTERS, READ_BYTES, ROWS } from '../../../../web/features/console/bounds.ts'
