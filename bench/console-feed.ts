@@ -12,7 +12,7 @@ const SECONDS = 60
 const EVERY_MS = 50
 
 async function run(desk: ConsoleSite): Promise<void> {
-  await using visitor = await desk.operator('/feed')
+  await using visitor = await desk.operator('/live-feed')
   visitor.allowTrouble(/./)
   const { page } = visitor
   await page.getByRole('status').filter({ hasText: 'live' }).waitFor()

@@ -13,7 +13,7 @@ import {
   LONG_MS,
   PLENTY,
   PROJECT,
-  waitingOf,
+  spoolEntryOf,
 } from '../tests/support/spool/entries.ts'
 import { parseNatsUrl } from '../tunnel/src/spool/jetstream/nats-url.ts'
 import { openJetStreamSpool } from '../tunnel/src/spool/jetstream/store.ts'
@@ -83,7 +83,7 @@ async function putAll(to: Spool, count: number, lanes: number): Promise<void> {
   const putOn = async () => {
     while (left-- > 0) {
       const body = newError()
-      const waiting = await waitingOf(body, { project: dsn, network: `198.51.100.${left % 250}` })
+      const waiting = await spoolEntryOf(body, { project: dsn, network: `198.51.100.${left % 250}` })
       const since = performance.now()
       await to.put(waiting, inOne(body), 0)
       took.push(performance.now() - since)

@@ -6,17 +6,17 @@ const QUIET_MS = 100 // a feed without an end has told all it has when it falls 
 
 /** `culvert_envelopes_total`, summed over what was delivered at once. */
 export function readDelivered(adminUrl: string): Promise<number> {
-  return readTotal(adminUrl, 'culvert_envelopes_total', 'answer="delivered"')
+  return readTotal(adminUrl, 'culvert_envelopes_total', 'outcome="delivered"')
 }
 
 /** `culvert_envelopes_total`, summed over what was put into the spool. */
 export function readSpooled(adminUrl: string): Promise<number> {
-  return readTotal(adminUrl, 'culvert_envelopes_total', 'answer="spooled"')
+  return readTotal(adminUrl, 'culvert_envelopes_total', 'outcome="spooled"')
 }
 
-/** `culvert_spool_ends_total`, summed over what was delivered from the spool. */
+/** `culvert_spool_final_outcomes_total`, summed over what was delivered from the spool. */
 export function readDrained(adminUrl: string): Promise<number> {
-  return readTotal(adminUrl, 'culvert_spool_ends_total', 'end="delivered"')
+  return readTotal(adminUrl, 'culvert_spool_final_outcomes_total', 'final_outcome="delivered"')
 }
 
 async function readTotal(adminUrl: string, metric: string, label: string): Promise<number> {

@@ -2,7 +2,7 @@
 
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { Refusal } from '../scripts/user-error.ts'
+import { UserError } from '../scripts/user-error.ts'
 import type { Receipt, SpoolStatus } from '../tunnel/src/contract.ts'
 import type { Inside } from './options.ts'
 import { ask, jsonOf, NoAnswer } from './request.ts'
@@ -21,7 +21,7 @@ export type AdminPorts = {
   receipt(token: string): Promise<Receipt | undefined>
 }
 
-/** Throws a `Refusal` where one does not answer, or takes the secret for a wrong one. */
+/** Throws a `Rejection` where one does not answer, or takes the secret for a wrong one. */
 export async function openAdminPorts({ urls, token }: Inside): Promise<AdminPorts> {
   const places = [...new Set((await Promise.all(urls.map(addressesOf))).flat())]
   const headers = { authorization: `Bearer ${token}` }
@@ -30,10 +30,10 @@ export async function openAdminPorts({ urls, token }: Inside): Promise<AdminPort
 
   async function readStatus(place: string): Promise<ReplicaStatus> {
     const answer = await ask(`${place}/status`, { headers }).catch((error) => {
-      throw error instanceof NoAnswer ? new Refusal(`--admin: ${error.message}`) : error
+      throw error instanceof NoAnswer ? new UserError(`--admin: ${error.message}`) : error
     })
     if (answer.status !== 200)
-      throw new Refusal(
+      throw new UserError(
         `--admin: ${place} answers ${answer.status}: ${jsonOf(answer).detail ?? 'it is no admin port.'}`,
       )
     return jsonOf(answer) as ReplicaStatus
@@ -51,7 +51,7 @@ async function addressesOf(url: string): Promise<string[]> {
   const { protocol, hostname, port } = new URL(url)
   if (protocol === 'https:' || isIP(hostname.replace(/[[\]]/g, ''))) return [url] // a certificate is for a name
   const all = await lookup(hostname, { all: true }).catch(() => {
-    throw new Refusal(`--admin: the name ${hostname} is not known here.`)
+    throw new UserError(`--admin: the name ${hostname} is not known here.`)
   })
   return all.map(
     ({ address, family }) => `http://${family === 6 ? `[${address}]` : address}${port && `:${port}`}`,

@@ -1,7 +1,7 @@
 /** Tries a deployment through its public address, and says what is right, what is wrong and what to do about it. */
 
 import { wantsHelp } from '../scripts/help.ts'
-import { Refusal } from '../scripts/user-error.ts'
+import { UserError } from '../scripts/user-error.ts'
 import { CHECKS } from './checks.ts'
 import { meet } from './deployment.ts'
 import { readArguments, USAGE } from './options.ts'
@@ -12,7 +12,7 @@ try {
   if (wantsHelp(process.argv)) console.log(USAGE)
   else await examine()
 } catch (error) {
-  if (!(error instanceof Refusal)) throw error
+  if (!(error instanceof UserError)) throw error
   console.error(`culvert doctor: ${error.message}`)
   process.exitCode = 2
 }

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { gunzipSync } from 'node:zlib'
-import { Refusal } from '../scripts/user-error.ts'
+import { UserError } from '../scripts/user-error.ts'
 import { deriveAdminToken } from '../tunnel/src/config/admin-token.ts'
 import { type Dsn, parseDsn } from '../tunnel/src/envelope/dsn.ts'
 
@@ -34,11 +34,11 @@ export const USAGE = `npm run doctor -- https://site.example [flags]
   --token-file FILE      or the admin token, where ADMIN_TOKEN is set by itself
   --json                 for scripts. Exit status: 0 nothing failed, 1 something did, 2 it could not be tried`
 
-/** Throws a `Refusal`. */
+/** Throws a `Rejection`. */
 export async function readArguments(args: string[]): Promise<Orders> {
   const { values, positionals } = parse(args)
   const [site, ...rest] = positionals
-  if (site === undefined || rest.length > 0) throw new Refusal(`name one site.\n${USAGE}`)
+  if (site === undefined || rest.length > 0) throw new UserError(`name one site.\n${USAGE}`)
   return {
     site: readSite(site),
     path: readPath(values.path),
@@ -67,7 +67,7 @@ function parse(args: string[]) {
       },
     })
   } catch (error) {
-    throw new Refusal(`${(error as Error).message}\n${USAGE}`)
+    throw new UserError(`${(error as Error).message}\n${USAGE}`)
   }
 }
 
@@ -75,31 +75,34 @@ function readSite(given: string): string {
   const url = URL.parse(given)
   if (url && /^https?:$/.test(url.protocol) && url.pathname === '/' && !url.search && !url.username)
     return url.origin
-  throw new Refusal(`"${given}" is not a site; write its address like https://site.example, without a path.`)
+  throw new UserError(
+    `"${given}" is not a site; write its address like https://site.example, without a path.`,
+  )
 }
 
 function readPath(given: string | undefined): string | undefined {
   if (given === undefined || /^(\/[\w-]+)+$/.test(given)) return given
-  throw new Refusal(`--path: "${given}" is not a path; write one like /monitoring.`)
+  throw new UserError(`--path: "${given}" is not a path; write one like /monitoring.`)
 }
 
 function readDsn(given: string | undefined): Dsn | undefined {
   if (given === undefined) return undefined
   const dsn = parseDsn(given)
-  if (!dsn) throw new Refusal('--dsn: this is not a DSN; write it as Sentry shows it.')
+  if (!dsn) throw new UserError('--dsn: this is not a DSN; write it as Sentry shows it.')
   return dsn
 }
 
 function readPort(given: string): number {
   const port = Number(given)
   if (Number.isInteger(port) && port > 0 && port < 65536) return port
-  throw new Refusal(`--closed: "${given}" is not a port; write some like 9090,9091.`)
+  throw new UserError(`--closed: "${given}" is not a port; write some like 9090,9091.`)
 }
 
 async function readList(place: string): Promise<string> {
   if (!/^https?:\/\//.test(place)) return readFile('--list', place)
   const response = await fetch(place).catch(() => undefined)
-  if (!response?.ok) throw new Refusal(`--list: ${place} cannot be had (${response?.status ?? 'no answer'}).`)
+  if (!response?.ok)
+    throw new UserError(`--list: ${place} cannot be had (${response?.status ?? 'no answer'}).`)
   return response.text()
 }
 
@@ -112,14 +115,14 @@ function readInside(values: {
   const secret = tokenFile ?? passwordFile
   if (urls === undefined && secret === undefined) return undefined
   if (urls === undefined)
-    throw new Refusal(
+    throw new UserError(
       'a secret opens admin ports: name each tunnel\'s with --admin, like http://127.0.0.1:9091; README says where they are ("Is it deployed right?").',
     )
   if (secret === undefined || (tokenFile && passwordFile))
-    throw new Refusal('--admin goes with one of --password-file and --token-file.')
+    throw new UserError('--admin goes with one of --password-file and --token-file.')
   const wrong = urls.find((url) => !/^https?:\/\/[^/]+\/?$/.test(url) || !URL.canParse(url))
   if (wrong !== undefined)
-    throw new Refusal(`--admin: "${wrong}" is not an admin port; write one like http://127.0.0.1:9091.`)
+    throw new UserError(`--admin: "${wrong}" is not an admin port; write one like http://127.0.0.1:9091.`)
   const token = tokenFile
     ? readFile('--token-file', tokenFile)
     : deriveAdminToken(readFile('--password-file', secret))
@@ -131,6 +134,6 @@ function readFile(flag: string, file: string): string {
     const bytes = readFileSync(file)
     return String(bytes[0] === 0x1f ? gunzipSync(bytes) : bytes).trim()
   } catch {
-    throw new Refusal(`${flag}: "${file}" cannot be read.`)
+    throw new UserError(`${flag}: "${file}" cannot be read.`)
   }
 }

@@ -11,7 +11,7 @@ import { configurationPage } from './configuration-page.ts'
 import { readEnvironment, refuseWrong } from './environment.ts'
 import { wantsHelp } from './help.ts'
 import { ownPassword } from './operator-password.ts'
-import { Refusal } from './user-error.ts'
+import { UserError } from './user-error.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const USAGE = `npm run config
@@ -23,11 +23,12 @@ try {
   const flags = process.argv.slice(2)
   const unknown = flags.find((flag) => flag !== '--docs')
   if (wantsHelp(process.argv)) console.log(USAGE)
-  else if (unknown !== undefined) throw new Refusal(`"${unknown}" is not a flag of npm run config.\n${USAGE}`)
+  else if (unknown !== undefined)
+    throw new UserError(`"${unknown}" is not a flag of npm run config.\n${USAGE}`)
   else if (flags.length > 0) writeFileSync(join(ROOT, 'docs/configuration.md'), configurationPage())
   else print(environmentWithPassword())
 } catch (error) {
-  if (!(error instanceof Refusal)) throw error
+  if (!(error instanceof UserError)) throw error
   console.error(`culvert: ${error.message}`)
   process.exitCode = 1
 }

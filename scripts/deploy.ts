@@ -12,7 +12,7 @@ import { withLock } from './lock.mjs'
 import { lostSettings } from './missing-settings.ts'
 import { keptPassword } from './operator-password.ts'
 import { runStep } from './progress.mjs'
-import { Refusal } from './user-error.ts'
+import { UserError } from './user-error.ts'
 
 const SERVICES = ['tunnel', 'web']
 const HEALTHY_WITHIN = 120 // s
@@ -46,11 +46,11 @@ function deployEnvironment(): Environment {
 
 async function deployAlone(): Promise<void> {
   const [unknown] = process.argv.slice(2)
-  if (unknown !== undefined) throw new Refusal(`"${unknown}" is not a flag of npm run deploy.\n${USAGE}`)
+  if (unknown !== undefined) throw new UserError(`"${unknown}" is not a flag of npm run deploy.\n${USAGE}`)
   for (const sentence of findMisspelt(env)) console.error(sentence)
   refuseWrong(env, 'nothing was built or replaced')
   const problem = engineProblem()
-  if (problem !== undefined) throw new Refusal(`nothing was built or replaced: ${problem}.`)
+  if (problem !== undefined) throw new UserError(`nothing was built or replaced: ${problem}.`)
   await withLock(join(root, '.culvert/deploy.lock'), deploy, () =>
     console.log('Another deploy is under way …'),
   )
@@ -61,7 +61,7 @@ async function deploy(): Promise<void> {
   const old = SERVICES.map((service) => ({ service, ids: idsOf('ps', '--quiet', service) }))
   const oldIds = old.flatMap(({ ids }) => ids)
   if (oldIds.length === 0)
-    throw new Refusal(
+    throw new UserError(
       'no containers of Culvert run here; start them with docker compose up --build --detach.',
     )
   refuseLosses(oldIds)
@@ -87,13 +87,13 @@ function refuseLosses(oldIds: string[]): void {
   const held = stdout.split('\n').flatMap((line) => (line ? (JSON.parse(line) as string[]) : []))
   const [lost, ...more] = lostSettings(held, env)
   if (lost !== undefined)
-    throw new Refusal(
+    throw new UserError(
       `nothing was built or replaced: what runs has settings that are not set here, ${[lost, ...more].join(', ')}. Put them into .env; one that is to go is set to nothing (${lost}= npm run deploy).`,
     )
 }
 
 /** Leaves everything as it was, and gives the reason with what the new ones said. */
-async function removeNew(oldIds: string[], error: Error & { output?: string }): Promise<Refusal> {
+async function removeNew(oldIds: string[], error: Error & { output?: string }): Promise<UserError> {
   const newIds = idsOf('ps', '--all', '--quiet', ...SERVICES).filter((id) => !oldIds.includes(id))
   const said = newIds
     .map((id) => ask('logs', '--tail', '20', id))
@@ -102,7 +102,7 @@ async function removeNew(oldIds: string[], error: Error & { output?: string }): 
     await runStep('Removing the new ones', ['docker', 'rm', '--force', ...newIds], { env })
   const reason = stop.signal.aborted ? 'it was interrupted' : error.message
   const output = [error.output, ...said].join('\n').trim()
-  return new Refusal(`nothing was replaced, the old ones serve on: ${reason}`, output)
+  return new UserError(`nothing was replaced, the old ones serve on: ${reason}`, output)
 }
 
 function idsOf(...args: string[]): string[] {

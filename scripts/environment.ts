@@ -7,7 +7,7 @@ import { BadSettings, readConfig as readTunnelConfig } from '../tunnel/src/confi
 import { type Environment, rowOf, SETTING_NAMES, type SettingName } from '../tunnel/src/config/settings.ts'
 import { SettingsReader } from '../tunnel/src/config/settings-reader.ts'
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
-import { Refusal } from './user-error.ts'
+import { UserError } from './user-error.ts'
 
 export type Config = {
   /** The work tree. */
@@ -61,7 +61,7 @@ export function refuseWrong(env: Environment, what: string): void {
   for (const name of SETTING_NAMES.filter(isOfCompose)) settings.read(name)
   problems.push(...new Set([...tunnelProblems(env), ...webProblems(env)])) // some settings concern both
   if (problems.length > 0)
-    throw new Refusal(`${what}, ${problems.length} problem(s):\n${problems.join('\n')}`)
+    throw new UserError(`${what}, ${problems.length} problem(s):\n${problems.join('\n')}`)
 }
 
 /** Settings that only the compose files read: Docker would refuse them after it has built all. */
@@ -94,10 +94,10 @@ function webProblems(env: Environment): string[] {
 
 function readFlags(flags: string[], env: Environment): Pick<Config, 'way' | 'output'> {
   const taken = WAYS.find((way) => env[`npm_config_${way}`]) // `npm start --plain`: npm takes it for one of its own
-  if (taken) throw new Refusal(`npm has kept --${taken} to itself; write npm start -- --${taken}.`)
+  if (taken) throw new UserError(`npm has kept --${taken} to itself; write npm start -- --${taken}.`)
   const unknown = flags.find((flag) => !['--docker', '--plain', '--verbose'].includes(flag))
-  if (unknown !== undefined) throw new Refusal(`"${unknown}" is not a flag of npm start.\n${USAGE}`)
+  if (unknown !== undefined) throw new UserError(`"${unknown}" is not a flag of npm start.\n${USAGE}`)
   const ways = WAYS.filter((way) => flags.includes(`--${way}`))
-  if (ways.length > 1) throw new Refusal(`--docker and --plain exclude each other.\n${USAGE}`)
+  if (ways.length > 1) throw new UserError(`--docker and --plain exclude each other.\n${USAGE}`)
   return { way: ways[0] ?? 'any', output: flags.includes('--verbose') ? 'all' : 'told' }
 }

@@ -2,7 +2,7 @@
 
 import type { Clock } from './clock.ts'
 import type { Config } from './environment.ts'
-import { Refusal } from './user-error.ts'
+import { UserError } from './user-error.ts'
 
 export type Site = {
   /** As a browser is given it, without a slash at its end. */
@@ -68,7 +68,7 @@ export async function untilAnswers(
   while (!(await answers(site))) {
     if (signal.aborted) return
     if (clock.now() > deadline)
-      throw new Refusal(`${site.address} did not answer within ${timeout / 1000} s.`)
+      throw new UserError(`${site.address} did not answer within ${timeout / 1000} s.`)
     await clock.wait(LOOK_AGAIN, signal)
   }
 }

@@ -25,8 +25,8 @@ function parseEntry(line: string): Entry | undefined {
 }
 
 /** `delivered  event, attachment  2.1 KB in 34 ms`; what did not go through is told with its reason. */
-function tellReceipt({ answer, reason, status, items, bytes, took }: Receipt): string {
+function tellReceipt({ outcome, reason, status, items, bytes, duration_ms: durationMs }: Receipt): string {
   const types = items.map(({ type }) => type).join(', ') || 'no items'
   const why = reason ? ` (${reason}, ${status})` : ''
-  return `${answer}${why}  ${types}  ${(bytes / 1000).toFixed(1)} KB in ${Math.round(took)} ms`
+  return `${outcome}${why}  ${types}  ${(bytes / 1000).toFixed(1)} KB in ${Math.round(durationMs)} ms`
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { canInstall, install } from './debian-packages.ts'
 import type { Config } from './environment.ts'
 import { findProgram } from './find-program.ts'
-import { Refusal } from './user-error.ts'
+import { UserError } from './user-error.ts'
 
 export type Addresses = {
   /** Where the site listens. */
@@ -23,7 +23,7 @@ export async function findNginx({ env }: Config, stopped: AbortSignal): Promise<
   if (!find() && canInstall(env)) await install('nginx-light', env, stopped)
   const nginx = find()
   if (!nginx)
-    throw new Refusal(
+    throw new UserError(
       'nginx is not installed; install it (apt install nginx, brew install nginx) or start a Docker Engine.',
     )
   return nginx
@@ -46,7 +46,7 @@ export function renderNginx(config: Config, { listen, innerListen, tunnels, web 
   }
   const render = ['scripts/render-nginx.sh', 'nginx.conf', rendered]
   const { status, stderr } = spawnSync('sh', render, { cwd: root, env: { ...env, ...own }, encoding: 'utf8' })
-  if (status !== 0) throw new Refusal('nginx.conf could not be filled in.', stderr.trim())
+  if (status !== 0) throw new UserError('nginx.conf could not be filled in.', stderr.trim())
   return rendered
 }
 

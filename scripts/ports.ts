@@ -2,7 +2,7 @@
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { Refusal } from './user-error.ts'
+import { UserError } from './user-error.ts'
 
 /** `count` different ports of 127.0.0.1 that nobody listens on now. */
 export async function freePorts(count: number): Promise<number[]> {
@@ -15,7 +15,7 @@ export async function freePorts(count: number): Promise<number[]> {
 /** Throws a `Refusal` when the site cannot listen on this address. */
 export async function checkPort(host: string, port: number): Promise<void> {
   const server = await listen(host, port).catch((error: NodeJS.ErrnoException) => {
-    throw new Refusal(sayWhy(error.code, host, port))
+    throw new UserError(sayWhy(error.code, host, port))
   })
   await close(server)
 }

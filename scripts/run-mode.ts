@@ -3,7 +3,7 @@
 import { engineProblem, missingImages } from './docker-engine.ts'
 import type { Config } from './environment.ts'
 import { runStep, type StepFailed } from './progress.mjs'
-import { Refusal } from './user-error.ts'
+import { UserError } from './user-error.ts'
 
 export type Choice = {
   way: 'docker' | 'plain'
@@ -19,7 +19,7 @@ export async function chooseWay({ way, env }: Config, stopped: AbortSignal): Pro
   const problem = engineProblem() ?? (await bringImages(env, stopped))
   if (problem === undefined)
     return { way: 'docker', sentence: 'Running in containers (npm start -- --plain runs plain processes).' }
-  if (way === 'docker') throw new Refusal(`containers were asked for, but ${problem}.`)
+  if (way === 'docker') throw new UserError(`containers were asked for, but ${problem}.`)
   return { way: 'plain', sentence: `Running as plain processes: ${problem}.` }
 }
 

@@ -11,7 +11,7 @@ import { lifeline } from './parent-watch.ts'
 import { checkPort } from './ports.ts'
 import { runStep, showProgress } from './progress.mjs'
 import type { Session } from './run-context.ts'
-import { Refusal } from './user-error.ts'
+import { UserError } from './user-error.ts'
 
 const START_TIMEOUT = 20 * 60 * 1000 // 20 min: the first time, images are built
 const STOP_TIMEOUT = 60 * 1000 // 1 min; Compose itself gives each container its `stop_grace_period`
@@ -53,7 +53,7 @@ function startCompose(config: Config, { clock, report }: Session) {
   const run = startRun({ command, ...inRoot(config) }, clock, hear)
   run.ended.then(async (end) => {
     const removed = !isStarting && (await areRemoved(config, clock))
-    failure.reject(removed ? new Refusal(ENDED) : failed(end, run.tail()))
+    failure.reject(removed ? new UserError(ENDED) : failed(end, run.tail()))
   })
   failure.promise.catch(() => {}) // nobody listens once the site is being stopped
 
@@ -86,22 +86,22 @@ function startCompose(config: Config, { clock, report }: Session) {
   return { run, failed: failure.promise, endStart, giveUp }
 }
 
-function failed(end: string, output: string): Refusal {
+function failed(end: string, output: string): UserError {
   const lines = stripVTControlCharacters(output).split('\n')
   const built = lines.findLastIndex((line) => / Built\s*$/.test(line)) // a build that went well explains nothing
-  return new Refusal(`docker compose up ended (${end}).`, lines.slice(built + 1).join('\n'))
+  return new UserError(`docker compose up ended (${end}).`, lines.slice(built + 1).join('\n'))
 }
 
-function refusalOf(container: string, code: string, output: string): Refusal {
+function refusalOf(container: string, code: string, output: string): UserError {
   const words = output.split('\n').filter((line) => line.startsWith(`${container} `))
-  return new Refusal(`${container} did not start (exit code ${code}).`, words.join('\n'))
+  return new UserError(`${container} did not start (exit code ${code}).`, words.join('\n'))
 }
 
 /** Compose would take the containers of another start over, on whichever port they are, and our end would remove them. */
 function refuseIfUp(config: Config): void {
   const address = publishedAt(config)
   if (address)
-    throw new Refusal(
+    throw new UserError(
       `Culvert runs already, at http://${address}; Ctrl-C where it was started or docker compose down stops it.`,
     )
 }

@@ -3,7 +3,7 @@
 import { type Program, type Run, startRun } from './child-process.ts'
 import type { Clock } from './clock.ts'
 import type { Report } from './output.ts'
-import { Refusal } from './user-error.ts'
+import { UserError } from './user-error.ts'
 
 export type Part = Program & {
   name: string
@@ -64,9 +64,9 @@ async function untilReady({ name, isReady }: Part, run: Run, clock: Clock): Prom
   const deadline = clock.now() + START_TIMEOUT
   while (!(await isReady())) {
     if (run.state() !== 'running')
-      throw new Refusal(`${name} did not start (${await run.ended}).`, run.tail())
+      throw new UserError(`${name} did not start (${await run.ended}).`, run.tail())
     if (clock.now() > deadline)
-      throw new Refusal(`${name} did not answer within ${START_TIMEOUT / 1000} s.`, run.tail())
+      throw new UserError(`${name} did not answer within ${START_TIMEOUT / 1000} s.`, run.tail())
     await clock.wait(LOOK_AGAIN)
   }
 }

@@ -1,6 +1,6 @@
 /** Refuses to start with wrong settings, starts to report, and makes stopping a success that loses no report. */
 
-import { keepWatching } from './features/console/shared-monitor.ts'
+import { keepMonitoring } from './features/console/shared-monitor.ts'
 import { config } from './lib/config.ts'
 import { flushReports, startServerSdk } from './lib/sentry/server.ts'
 
@@ -9,7 +9,7 @@ export function start(): void {
   const settings = config(problems)
   if (problems.length > 0) refuse(problems)
   startServerSdk(settings)
-  if (settings.operatorPassword) keepWatching(settings)
+  if (settings.operatorPassword) keepMonitoring(settings)
   stopInPeace()
 }
 

@@ -17,7 +17,7 @@ export const error: Check = {
   title: 'An error is taken',
   proves: 'A report passes the front and the checks of the tunnel, and Sentry or the disk has it.',
   remedy:
-    'Read the code of the refusal in README; dsn-unknown means that web and the tunnel have different SENTRY_DSN, 202 that Sentry is away or slow: look at /status.',
+    'Read the code of the rejection in README; dsn-unknown means that web and the tunnel have different SENTRY_DSN, 202 that Sentry is away or slow: look at /status.',
   examine: withDsn(async (deployment) =>
     taken(await deployment.post(errorEnvelope(dsnText(deployment), deployment.run), { about: 'the error' })),
   ),

@@ -1,6 +1,6 @@
 /** What only the tunnels know, asked of them by the receipts of the doctor's own posts. */
 
-import type { Receipt, Remark } from '../../tunnel/src/contract.ts'
+import type { Receipt, RequestFlag } from '../../tunnel/src/contract.ts'
 import type { AdminPorts } from '../admin-client.ts'
 import { type Check, type Finding, fail, pass, type Result, unknown, warn } from '../check.ts'
 import { type Deployment, dsnText, receiptToken } from '../deployment.ts'
@@ -43,7 +43,7 @@ export const addresses: Check = {
   ),
 }
 
-const WRONG_ADDRESS: Partial<Record<Remark, string>> = {
+const WRONG_ADDRESS: Partial<Record<RequestFlag, string>> = {
   'address-made-up': `It believes ${SPOOFED}, which the doctor made up.`,
   'address-list': 'It is told several addresses, what the sender wrote among them, and can take none.',
   'address-missing': 'It is told no address: Sentry sees the tunnel’s for every visitor.',
@@ -72,13 +72,13 @@ export const secrets: Check = {
 async function remarksOnForgery(
   inside: AdminPorts,
   { posted, post, run, ...deployment }: Deployment,
-): Promise<readonly Remark[] | Finding> {
+): Promise<readonly RequestFlag[] | Finding> {
   const made = posted.find(({ about }) => about === 'the forgery')?.answer
   const body = () => reportEnvelope(dsnText(deployment), run)
   const token = receiptToken(made ?? (await post(body(), { about: 'the forgery', headers: FORGED })))
   if (token === undefined) return NO_TOKEN
   const receipt = await inside.receipt(token)
-  return receipt ? (receipt.remarks ?? []) : NOT_ASKED
+  return receipt ? (receipt.flags ?? []) : NOT_ASKED
 }
 
 export const arrival: Check = {
@@ -109,12 +109,12 @@ const WORST_FIRST: readonly Result[] = ['fail', 'warn', 'unknown']
 function judge(about: string, bytes: number, receipt: Receipt | undefined): Finding {
   if (!receipt) return NOT_ASKED
   if (receipt.bytes !== bytes) return fail(`${about} had ${bytes} bytes, and ${receipt.bytes} came.`)
-  if (receipt.answer === 'spooled') return warn(`${about} waits on disk.`)
-  if (receipt.answer !== 'delivered')
-    return fail(`${about} was ${receipt.answer} (${receipt.reason ?? receipt.upstreamStatus}).`)
+  if (receipt.outcome === 'spooled') return warn(`${about} waits on disk.`)
+  if (receipt.outcome !== 'delivered')
+    return fail(`${about} was ${receipt.outcome} (${receipt.reason ?? receipt.upstream_status}).`)
   return pass(
-    receipt.upstreamStatus
-      ? `Sentry answered ${receipt.upstreamStatus} to ${about}.`
+    receipt.upstream_status
+      ? `Sentry answered ${receipt.upstream_status} to ${about}.`
       : `The inbox has ${about}.`,
   )
 }

@@ -94,9 +94,9 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     await using visitor = await desk.operator()
     const { page } = visitor
     const chart = await tell(page, [
-      { after: 0, answers: { delivered: 0, refused: 0 } },
-      { after: 10, answers: { delivered: 40, refused: 0 } },
-      { after: 20, answers: { delivered: 100, refused: 2 } },
+      { after: 0, answers: { delivered: 0, rejected: 0 } },
+      { after: 10, answers: { delivered: 40, rejected: 0 } },
+      { after: 20, answers: { delivered: 100, rejected: 2 } },
     ])
     await chart.getByText('per second').waitFor()
     const lines = () => chart.getByRole('list').getByRole('listitem').allTextContents()

@@ -37,12 +37,12 @@ describe('The feed', requires('chromium', 'nginx'), () => {
   }
 
   it('lists every envelope once, filtered by what stands in the URL', async () => {
-    await using visitor = await desk.operator('/feed')
+    await using visitor = await desk.operator('/live-feed')
     const { page } = visitor
     await showsAll(page, 11)
     await page.getByText('11 envelopes', { exact: true }).waitFor()
-    await page.getByLabel('Outcome').selectOption('refused')
-    await page.waitForURL('**/feed?fate=refused')
+    await page.getByLabel('Outcome').selectOption('rejected')
+    await page.waitForURL('**/live-feed?outcome=rejected')
     await page.getByText('5 envelopes of 11').waitFor()
     await page.reload()
     await page.getByText('5 envelopes of 11').waitFor()
@@ -55,7 +55,7 @@ describe('The feed', requires('chromium', 'nginx'), () => {
   })
 
   it('opens an envelope to its timings, items and what to do, at an address of its own', async () => {
-    await using visitor = await desk.operator('/feed')
+    await using visitor = await desk.operator('/live-feed')
     const { page } = visitor
     await receiptsOf(page).filter({ hasText: 'dsn-unknown' }).first().click()
     const details = page.getByRole('region', { name: 'Receipt' })
@@ -67,19 +67,19 @@ describe('The feed', requires('chromium', 'nginx'), () => {
     await receiptsOf(page).filter({ hasText: 'delivered' }).first().click()
     const id = new URL(page.url()).searchParams.get('receipt')
     const receipt = desk.site.tunnels.flatMap(({ receipts }) => receipts).find((each) => each.id === id)
-    await details.getByText(`, ${Math.round((receipt?.took ?? 0) * 10) / 10} ms in total`).waitFor()
+    await details.getByText(`, ${Math.round((receipt?.duration_ms ?? 0) * 10) / 10} ms in total`).waitFor()
     await details.getByText('until Sentry responded').waitFor()
     await details
       .getByRole('table', { name: 'Items' })
       .getByRole('row', { name: /^event 1 \d+ B/ })
       .waitFor()
 
-    await page.goto(`${desk.site.url}/console/feed?receipt=nobody-1`)
+    await page.goto(`${desk.site.url}/console/live-feed?receipt=nobody-1`)
     await page.getByText(/nobody-1 is not among the newest 10,000/).waitFor()
   })
 
   it('is walked by the arrow keys, and Escape closes what is open and gives the focus back', async () => {
-    await using visitor = await desk.operator('/feed')
+    await using visitor = await desk.operator('/live-feed')
     const { page } = visitor
     await page.getByText('11 envelopes', { exact: true }).waitFor()
     const focused = () => page.evaluate(() => document.activeElement?.getAttribute('data-receipt'))
@@ -107,7 +107,7 @@ describe('The feed', requires('chromium', 'nginx'), () => {
 
   it('shows after a pause, and after a dropped connection, all that came meanwhile, each once', async () => {
     await using door = await openDoor(desk.site.port)
-    await using visitor = await desk.operator('/feed', {}, `http://${SITE_HOST}:${door.port}`)
+    await using visitor = await desk.operator('/live-feed', {}, `http://${SITE_HOST}:${door.port}`)
     const { page } = visitor
     await showsAll(page, 11)
     await page.getByRole('button', { name: 'Pause' }).click()
@@ -126,7 +126,7 @@ describe('The feed', requires('chromium', 'nginx'), () => {
   })
 
   it('marks a replica that is silent, and as a gap one that has ended', async () => {
-    await using visitor = await desk.operator('/feed')
+    await using visitor = await desk.operator('/live-feed')
     const { page } = visitor
     const all = await showsAll(page, 17)
     const gone = desk.site.tunnel
@@ -140,7 +140,7 @@ describe('The feed', requires('chromium', 'nginx'), () => {
   })
 
   it('has rows only where they are seen, of however many', async () => {
-    await using visitor = await desk.operator('/feed')
+    await using visitor = await desk.operator('/live-feed')
     const { page } = visitor
     await desk.sendMany(150, desk.newError, 200)
     await page.getByText(/^1[56]\d envelopes$/).waitFor(SOON)

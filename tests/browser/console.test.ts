@@ -11,7 +11,7 @@ import { capture, captureFor } from '../support/sdk-captures.ts'
 import { hasItem } from '../support/sentry/received-request.ts'
 
 const SOON = { timeout: 40_000 }
-const PAGES = ['', '/feed', '/rejections', '/projects', '/spool', '/inbox', '/replicas']
+const PAGES = ['', '/live-feed', '/rejections', '/projects', '/spool', '/inbox', '/replicas']
 
 describe('The console', requires('chromium', 'nginx'), () => {
   let desk: ConsoleSite
@@ -22,20 +22,20 @@ describe('The console', requires('chromium', 'nginx'), () => {
 
   afterAll(() => desk?.[Symbol.asyncDispose]())
 
-  /** What the page says of a fate. */
-  const told = async (page: Page, fate: string) =>
+  /** What the page says of an outcome. */
+  const told = async (page: Page, outcome: string) =>
     Number(
       (
         await page
           .getByRole('table', { name: 'Envelopes by outcome' })
-          .getByRole('row', { name: fate })
+          .getByRole('row', { name: outcome })
           .getByRole('cell')
           .first()
           .textContent()
       )?.replaceAll(',', ''),
     )
 
-  it('shows figures that are what was sent, by fate, on every page that has some', async () => {
+  it('shows figures that are what was sent, by outcome, on every page that has some', async () => {
     await using visitor = await desk.operator()
     const { page } = visitor
     await page.getByRole('status').filter({ hasText: 'live' }).waitFor()
@@ -46,7 +46,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await desk.sendMany(2, desk.newError, 400)
     desk.sentry.answer({})
     const sent = { delivered: 20, rejected: 7, declined: 2 }
-    expect(await desk.counted()).toEqual({ delivered: 20, refused: 7, declined: 2 })
+    expect(await desk.counted()).toEqual({ delivered: 20, rejected: 7, declined: 2 })
 
     const figures = async () => ({
       delivered: await told(page, 'delivered'),
@@ -101,7 +101,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     )
   })
 
-  it('explains each refusal with what to do and which setting, and gives each project its snippet', async () => {
+  it('explains each rejection with what to do and which setting, and gives each project its snippet', async () => {
     await using visitor = await desk.operator('/rejections')
     const { page } = visitor
     const unknown = page.getByRole('listitem').filter({ hasText: 'dsn-unknown' })
@@ -141,10 +141,10 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('button', { name: 'Yes, purge' }).click()
     await page.getByText('1 was purged.').waitFor()
     expect(await rows.count()).toBe(4)
-    const acts = () => desk.site.tunnels.flatMap(({ logs }) => logs.flatMap(({ act }) => act ?? []))
+    const acts = () => desk.site.tunnels.flatMap(({ logs }) => logs.flatMap(({ audit }) => audit ?? []))
     await expect
       .poll(acts, SOON)
-      .toContainEqual(expect.objectContaining({ act: 'spool-purge', envelopes: 1, operator: '127.0.0.1' }))
+      .toContainEqual(expect.objectContaining({ action: 'spool-purge', envelopes: 1, operator: '127.0.0.1' }))
 
     await page.getByRole('button', { name: 'Pause all' }).click()
     await page.getByRole('button', { name: 'Yes, pause all' }).click()
@@ -162,7 +162,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const lost = page.getByRole('listitem').filter({ hasText: 'after spooling' })
     expect(await lost.locator('h2 + span').textContent()).toBe('1 envelope')
     await lost.getByText(/^First .+ ago|just now, last .+(ago|just now)\.$/).waitFor()
-    await page.goto(`${desk.site.url}/console/feed?fate=purged`)
+    await page.goto(`${desk.site.url}/console/live-feed?outcome=purged`)
     await page.getByText(/^1 envelope of/).waitFor()
     await page.getByRole('button', { name: /purged.*spooled for/ }).click()
     await page
@@ -309,7 +309,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       for (const path of PAGES) {
         await page.setViewportSize({ width: 1280, height: 900 })
         await page.goto(`${desk.site.url}/console${path}`)
-        if (path === '/feed') await page.getByText(/^\d+ envelopes$/).waitFor()
+        if (path === '/live-feed') await page.getByText(/^\d+ envelopes$/).waitFor()
         await expectForAll(page, path)
       }
     },
@@ -346,7 +346,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     }
     const envelope = await firstLink('/console/inbox', /^error/)
     const waiting = await firstLink('/console/spool', /ago|now/)
-    await page.goto(`${desk.site.url}/console/feed?fate=spooled`)
+    await page.goto(`${desk.site.url}/console/live-feed?outcome=spooled`)
     await page
       .getByRole('button', { name: /spooled/ })
       .first()
@@ -437,7 +437,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await desk.sentry.back()
     const acts = () =>
       desk.site.tunnels.flatMap(({ logs }) =>
-        logs.flatMap((line) => (line.act as { act?: string })?.act ?? []),
+        logs.flatMap((line) => (line.audit as { action?: string })?.action ?? []),
       )
     await expect
       .poll(acts, SOON)
@@ -474,7 +474,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByText('responding', { exact: true }).first().waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.waitForURL('**/console/sign-in')
-    await page.goto(`${desk.site.url}/console/feed`)
+    await page.goto(`${desk.site.url}/console/live-feed`)
     await page.waitForURL('**/console/sign-in?to=%2Fconsole%2Ffeed')
   })
 

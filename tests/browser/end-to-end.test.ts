@@ -46,7 +46,7 @@ describe('With a Sentry configured', requires('chromium', 'nginx'), () => {
     async ({ button, exception, mechanism }) => {
       await using visitor = await chromium.visitor()
       await visitor.page.context().addCookies([{ ...COOKIE, url }])
-      const { post, answer } = await breakPage(visitor, url, button)
+      const { post, outcome: answer } = await breakPage(visitor, url, button)
       const received = await sentry.next(hasItem('event'))
 
       expect(post.url()).toBe(`${url}/monitoring?p=456&o=123&r=us`)
@@ -88,9 +88,9 @@ describe('With no Sentry configured', requires('chromium', 'nginx'), () => {
 
   it.each(BREAKAGES)('a $what is kept whole in the inbox', async ({ button, exception }) => {
     await using visitor = await chromium.visitor()
-    const { post, answer } = await breakPage(visitor, url, button)
+    const { post, outcome: answer } = await breakPage(visitor, url, button)
     const { entries } = await (await site.tunnel.admin('/inbox')).json()
-    const entry = entries.find((each: { eventId: string }) => each.eventId === answer.id)
+    const entry = entries.find((each: { event_id: string }) => each.event_id === answer.id)
     const kept = Buffer.from(await (await site.tunnel.admin(`/inbox/${entry.id}`)).arrayBuffer())
 
     expect(post.url()).toBe(`${url}/monitoring?p=1`)
@@ -111,7 +111,7 @@ async function breakPage(visitor: Visitor, url: string, button: string) {
   const answer = await post?.response()
   if (!post || !answer)
     throw new Error(`No event was posted, only:\n${visitor.posts.map((each) => each.url())}`)
-  return { post, answer: await answer.json() }
+  return { post, outcome: await answer.json() }
 }
 
 function hasEvent(body: Buffer | null): boolean {

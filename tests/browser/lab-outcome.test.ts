@@ -71,13 +71,13 @@ describe('The lab', requires('chromium'), () => {
     ['not accepted by this site (403)', { status: 403 }],
     ['not accepted by this site (503)', { status: 503 }],
     ['not delivered: no response, or this browser is rate-limited', 'none'],
-  ] as [string, Answer][])('tells when a report was %s', async (fate, answer) => {
+  ] as [string, Answer][])('tells when a report was %s', async (outcome, answer) => {
     await using visitor = await chromium.visitor()
     visitor.expectTrouble(/uncaught Error: Thrown on purpose/)
     if (answer === 'none') visitor.expectTrouble(/failed: POST|ERR_FAILED/)
     else if (answer.status >= 400) visitor.expectTrouble(new RegExp(`status of ${answer.status}`))
     await open(visitor, answer)
     await visitor.page.getByRole('button', { name: 'Throw an error' }).click()
-    await visitor.page.getByText(fate).waitFor()
+    await visitor.page.getByText(outcome).waitFor()
   })
 })

@@ -210,7 +210,7 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     await press(visitor, 'Send an unfinished trace', 'filtered by this site')
     const token = (await answer).headers()['x-culvert-receipt']
     const receipt = await (await fetch(`http://127.0.0.1:${site.port}/receipt.json?token=${token}`)).json()
-    expect(receipt).toMatchObject({ answer: 'filtered', items: [{ type: 'transaction' }] })
+    expect(receipt).toMatchObject({ outcome: 'filtered', items: [{ type: 'transaction' }] })
     expect(
       sentry.requests.slice(before).flatMap(({ items }) => items.map(({ header }) => header.type)),
     ).not.toContain('transaction')

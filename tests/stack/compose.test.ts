@@ -210,6 +210,6 @@ describe('The compose files', requires('docker'), () => {
 /** What the inbox holds of the envelope that was answered so. */
 async function keptOf(stack: Compose, answer: unknown): Promise<Buffer> {
   const { id } = answer as { id: string }
-  const entry = (await stack.inbox()).find(({ eventId }) => eventId === id)
+  const entry = (await stack.inbox()).find(({ event_id: eventId }) => eventId === id)
   return stack.kept(entry?.id ?? '')
 }

@@ -1,7 +1,7 @@
 /** The console in containers: one name stands for all tunnels, however many there are. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Glance } from '../../web/features/console/monitor/snapshot.ts'
+import type { OverviewSnapshot } from '../../web/features/console/monitor/snapshot.ts'
 import { type Compose, PASSWORD, startCompose } from '../support/docker/compose.ts'
 import { requires } from '../support/requirements.ts'
 import { lookUntil, signIn } from '../support/web/operator.ts'
@@ -21,7 +21,7 @@ describe('The console of a site in containers', requires('docker'), () => {
 
   afterAll(() => started.disposeAsync())
 
-  const answering = ({ replicas }: Glance) => replicas.filter(({ state }) => state === 'answering')
+  const answering = ({ replicas }: OverviewSnapshot) => replicas.filter(({ state }) => state === 'answering')
   const shows = (many: number) =>
     lookUntil(stack.url, cookie, (glance) => answering(glance).length === many, SHOWN_WITHIN)
 

@@ -1,7 +1,14 @@
 /** What the tunnel tells web and the operators. Types only: web imports these and nothing else that runs in the tunnel. */
 
 /** How a post was answered. Exactly one per envelope (`DESIGN.md` §2.4). */
-export type Answer = 'delivered' | 'spooled' | 'limited' | 'filtered' | 'refused' | 'declined' | 'aborted'
+export type Outcome =
+  | 'delivered'
+  | 'spooled'
+  | 'rate_limited'
+  | 'filtered'
+  | 'rejected'
+  | 'declined'
+  | 'aborted'
 
 /** Why an item was dropped: Relay's own filter keys (relay-filter/src/common.rs `FilterStatKey`), or ours for Next.js. */
 export type FilterReason =
@@ -14,20 +21,20 @@ export type FilterReason =
   | 'release-version'
 
 /** Why an envelope was filtered as a whole. */
-export type SiftReason = FilterReason | 'empty' | 'duplicate'
+export type FilteredReason = FilterReason | 'empty' | 'duplicate'
 
 /** Whose limit held it back: Sentry's, or our own. */
-export type HoldReason = 'limited' | 'shed'
+export type RateLimitedReason = 'limited' | 'throttled'
 
-/** Items of one type: how many, when more than one, their bytes together, and `limited`, `shed` or a filter for what was taken out. */
-export type ReceiptItem = { type: string; count?: number; bytes: number; out?: string }
+/** Items of one type: how many, when more than one, their bytes together, and `limited`, `throttled` or a filter for what was taken out. */
+export type ReceiptItem = { type: string; count?: number; bytes: number; discard_reason?: string }
 
 /**
  * What stands out in how nginx, or whoever is in front, handed a request over: secrets of the visitor that should have been kept back,
  * an address that is none, several, or one that nobody has and the sender made up, a peer that is not believed at all (`EDGE`), a request
  * that nginx sends a second time because a replica was lost while it worked on it.
  */
-export type Remark =
+export type RequestFlag =
   | 'cookie'
   | 'authorization'
   | 'address-missing'
@@ -45,28 +52,28 @@ export type Receipt = {
   /** `host/project` of the DSN it belongs to; absent while unproven. */
   project?: string
   /** The envelope's `event_id`, a label only: many envelopes have none and all segments of a replay share one. */
-  eventId?: string
+  event_id?: string
   /** SDK name and version, cut to 64 characters. */
   sdk?: string
-  /** One entry for each type that Sentry knows (`other` for the rest) and each `out`: why items were taken out. */
+  /** One entry for each type that Sentry knows (`other` for the rest) and each `discard_reason`: why items were taken out. */
   items: ReceiptItem[]
   /** Body bytes as they came over the wire. */
   bytes: number
-  answer: Answer
-  /** The code of the refusal, or why else it did not go through. */
+  outcome: Outcome
+  /** The code of the rejection, or why else it did not go through. */
   reason?: string
   /** Status the sender was answered with; 0 when it had gone. */
   status: number
   /** Status that Sentry answered with, where it did. */
-  upstreamStatus?: number
+  upstream_status?: number
   /** Milliseconds from its first byte to the answer, and, where it was meant for Sentry, until it was admitted, and then spent on Sentry. */
-  took: number
-  admittedAfter?: number
-  upstreamTook?: number
+  duration_ms: number
+  admitted_after_ms?: number
+  upstream_duration_ms?: number
   /** The process that took it. */
   replica: string
   /** Absent when nothing stood out. */
-  remarks?: readonly Remark[]
+  flags?: readonly RequestFlag[]
 }
 
 /** One envelope kept in the inbox, as the list shows it. */
@@ -74,34 +81,37 @@ export type InboxEntry = {
   id: string
   /** When it arrived, in milliseconds since 1970. */
   time: number
-  eventId: string | null
+  event_id: string | null
   bytes: number
   /** Item types in their order: of the first 100 items, cut to 64 characters. */
   types: string[]
 }
 
-/** What became of an envelope that waited in the spool (`DESIGN.md` §2.4). */
-export type SpoolEnd = {
+/** Final outcome of a spooled envelope (`DESIGN.md` §2.4). */
+export type FinalOutcome = 'delivered' | 'declined' | 'expired' | 'purged'
+
+/** Final outcome of one spooled envelope, as logged and streamed. */
+export type SpoolOutcome = {
   /** The receipt it was answered with. */
   receipt: string
-  end: 'delivered' | 'declined' | 'expired' | 'purged'
+  final_outcome: FinalOutcome
   /** When, in milliseconds since 1970, and after how many milliseconds of waiting. */
   time: number
-  waited: number
+  waited_ms: number
   project: string
   category: string
-  upstreamStatus?: number
+  upstream_status?: number
   replica: string
 }
 
 /** What became of a try to deliver one that waits; `undecided` is tried again. */
-export type AttemptResult = 'delivered' | 'declined' | 'limited' | 'undecided'
+export type AttemptResult = 'delivered' | 'declined' | 'rate_limited' | 'undecided'
 
 /** Tries of one replica since it started. */
 export type SpoolAttempts = { project: string; result: AttemptResult; attempts: number }
 
 /** What waits of one project and category (`none` for what has none). Times are in milliseconds since 1970. */
-export type SpoolLane = {
+export type SpoolPartition = {
   project: string
   category: string
   envelopes: number
@@ -118,8 +128,8 @@ export type SpoolDepth = {
   bytes: number
   oldest?: number
   /** Until it is full at the rate of the last minutes; absent when it does not grow. */
-  fullInSeconds?: number
-  byProject: SpoolLane[]
+  full_in_seconds?: number
+  partitions: SpoolPartition[]
   paused: SpoolPause[]
 }
 
@@ -130,16 +140,16 @@ export type SpoolStatus = Partial<SpoolDepth> & {
   writable: boolean
   since: number
   problem?: string
-  boundBytes: number
+  max_bytes: number
   /** The most of them that one project may fill. */
-  projectBoundBytes: number
+  project_max_bytes: number
   /** How long an envelope may wait. */
-  boundMs: number
+  max_age_ms: number
   attempts: SpoolAttempts[]
 }
 
 /** One that waits, as `GET /spool` lists it. */
-export type SpoolRow = {
+export type SpoolListEntry = {
   /** Names it on every replica that shares the spool. */
   id: string
   receipt: string
@@ -159,18 +169,18 @@ export type SpoolRow = {
 export type SpoolPage = {
   /** Which spool it is: a shared one is listed once. */
   spool: string
-  envelopes: SpoolRow[]
+  envelopes: SpoolListEntry[]
   /** For `after`, to have the page that follows; absent on the last one. */
   next?: string
 }
 
 /** One that waits, as `GET /spool/<id>` shows it: headers, and no payload. */
-export type SpoolEnvelope = SpoolRow & {
+export type SpoolEntryDetails = SpoolListEntry & {
   spool: string
   header: Readonly<Record<string, unknown>>
   /** The first 200; `bytes` are those of the payload. */
   items: { header: Readonly<Record<string, unknown>>; bytes: number }[]
-  itemCount: number
+  item_count: number
 }
 
 /** How many are due now that were not. */
@@ -194,7 +204,7 @@ export type LimitInForce = { project: string; category: string; until: number }
 /** Whether an upstream is asked, since when, and while it is not, when one envelope is tried to see. Times are in milliseconds since 1970. */
 export type UpstreamState = {
   origin: string
-  breaker: { open: false; since: number } | { open: true; since: number; nextProbe: number }
+  breaker: { open: false; since: number } | { open: true; since: number; next_probe: number }
 }
 
 /** What a replica says of itself in `/status`. */
@@ -209,7 +219,7 @@ export type ReplicaStatus = {
   dsns: readonly string[]
   /** `host/project` of each. */
   projects: string[]
-  inFlight: number
+  in_flight: number
   limits: LimitInForce[]
   upstreams: UpstreamState[]
   /** Absent in inbox mode. */
@@ -219,13 +229,13 @@ export type ReplicaStatus = {
 }
 
 /** An SDK with its version, or a release, and when it last sent, in milliseconds since 1970. */
-export type SeenName = { name: string; last: number }
+export type LastSeen = { name: string; last: number }
 
 /** Who has sent of late to a project (`host/project`), newest first and at most 50 of each, as far as envelope headers tell. */
-export type SeenByProject = { project: string; sdks: SeenName[]; releases: SeenName[] }
+export type ProjectSdks = { project: string; sdks: LastSeen[]; releases: LastSeen[] }
 
 /** Of the requests refused with one code, the last one (looked at once a second); times are in milliseconds since 1970. */
-export type RefusalSample = {
+export type RejectionSample = {
   code: string
   last: number
   causes: readonly string[]
@@ -236,12 +246,12 @@ export type RefusalSample = {
 }
 
 /**
- * When a replica first and last gave an envelope this fate, `answered` at once or after it `waited` in the spool, for this reason, `''`
+ * When a replica first and last gave an envelope this outcome, `answered` at once or after it `waited` in the spool, for this reason, `''`
  * for none; in milliseconds since 1970.
  */
-export type FateTime = {
+export type OutcomeTime = {
   stage: 'answered' | 'waited'
-  fate: Answer | SpoolEnd['end']
+  outcome: Outcome | FinalOutcome
   reason: string
   first: number
   last: number
@@ -250,11 +260,11 @@ export type FateTime = {
 /** A setting by the name that an operator writes, and its value as it is written; a dash for none. */
 export type SettingInForce = { name: string; value: string }
 
-/** What `/refusals` tells. */
-export type Refusals = {
-  refusals: RefusalSample[]
-  /** Of every fate but being delivered and spooled. */
-  times: FateTime[]
+/** Response of `GET /rejections`. */
+export type Rejections = {
+  rejections: RejectionSample[]
+  /** Of every outcome but being delivered and spooled. */
+  times: OutcomeTime[]
   /** The settings that would have let pass what did not, by the reason that its receipt tells, or by how its waiting ended. */
   settings: Record<string, SettingInForce[]>
 }

@@ -15,12 +15,12 @@ import type { Bodies } from './body/receive.ts'
 import type { Config, SpoolSettings } from './config/config.ts'
 import { accepted, type Context, type Outcome, type Stage, toMicroseconds } from './pipeline.ts'
 import type { ClientReports } from './policy/client-reports.ts'
-import type { Limits } from './policy/upstream-limits.ts'
+import type { UpstreamLimits } from './policy/upstream-limits.ts'
 import type { Projects } from './projects.ts'
 import { Rejection } from './rejections.ts'
-import { awaitSpool } from './spool/deferred.ts'
+import { openDeferred } from './spool/deferred.ts'
 import { createDeliverer, type Deliverer, LEASE_MS } from './spool/delivery.ts'
-import { prepareToWait } from './spool/entry.ts'
+import { createSpoolEntry } from './spool/entry.ts'
 import { defaultBound } from './spool/free-space.ts'
 import { NatsAway } from './spool/jetstream/unavailable.ts'
 import { MonitoredSpool } from './spool/monitored.ts'
@@ -28,9 +28,9 @@ import type { PutResult, Spool, SpoolBounds } from './spool/spool.ts'
 import { openSqliteSpool } from './spool/sqlite/client.ts'
 import { createUpstreams, senderHeaders, type Upstreams } from './upstream/client.ts'
 import { outcomeOf } from './upstream/reply.ts'
-import type { Delivery, Reply } from './upstream/request.ts'
+import type { DeliveryResult, UpstreamResponse } from './upstream/request.ts'
 
-export type WayToSentry = {
+export type Forwarding = {
   upstreams: Upstreams
   spool: MonitoredSpool
   /** The part of the spool's bytes that one project may fill. */
@@ -38,10 +38,10 @@ export type WayToSentry = {
   deliverer: Deliverer
 }
 
-export type WayParts = {
+export type ForwardingDeps = {
   config: Config
   projects: Projects
-  limits: Limits
+  limits: UpstreamLimits
   memory: MemoryBudget
   bodies: Bodies
   /** A monotonic clock in milliseconds, and milliseconds since 1970. */
@@ -56,7 +56,7 @@ const ADDRESS_SHARE = 0.05
 const PROJECT_SHARE = 0.5
 
 /** Rejects in words when the spool cannot be opened; a NATS server that is away is waited for, and the tunnel works without it. */
-export async function openWayToSentry({
+export async function openForwarding({
   config,
   projects,
   limits,
@@ -65,11 +65,11 @@ export async function openWayToSentry({
   clock,
   now,
   onNotice,
-}: WayParts): Promise<WayToSentry> {
+}: ForwardingDeps): Promise<Forwarding> {
   const projectShare = projects.all.length > 1 ? PROJECT_SHARE : 1
   const open = () => openSpool(config.spool, { addressShare: ADDRESS_SHARE, projectShare }, now, onNotice)
   const store = await open().catch((problem) => {
-    if (problem instanceof NatsAway) return awaitSpool({ open, problem, onNotice })
+    if (problem instanceof NatsAway) return openDeferred({ open, problem, onNotice })
     throw problem
   })
   const spool = new MonitoredSpool({ store, memory, clock, now })
@@ -105,7 +105,7 @@ async function openSpool(
 }
 
 export type ForwardServices = {
-  sentry: WayToSentry
+  sentry: Forwarding
   bodies: Bodies
   reports: ClientReports
   /** Monotonic, in milliseconds. */
@@ -121,7 +121,7 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
   const { sentry, bodies, clock } = services
   const { receipt, envelope, client } = ctx
   const sentAt = clock()
-  receipt.admittedAfter = toMicroseconds(sentAt - ctx.startedAt)
+  receipt.admitted_after_ms = toMicroseconds(sentAt - ctx.startedAt)
   const removed = mergeRanges([
     ...envelope.removedRanges,
     ...Array.from(ctx.removed.keys(), ({ range }) => range),
@@ -132,10 +132,10 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
   if (!outgoing) return spool(ctx, services, removed, headers, undefined)
   const attempt = sentry.upstreams.post(ctx.project, outgoing, headers)
   const result = await attempt.soon
-  receipt.upstreamTook = toMicroseconds(clock() - sentAt)
+  receipt.upstream_duration_ms = toMicroseconds(clock() - sentAt)
   if (result === 'late') return spool(ctx, services, removed, headers, attempt.final)
   if (result.kind === 'answered') return answered(ctx, result.reply)
-  if (result.status !== undefined) receipt.upstreamStatus = result.status
+  if (result.status !== undefined) receipt.upstream_status = result.status
   return spool(ctx, services, removed, headers, undefined)
 }
 
@@ -169,7 +169,7 @@ async function spool(
   services: ForwardServices,
   removed: Range[],
   headers: string[],
-  pending: Promise<Delivery> | undefined,
+  pending: Promise<DeliveryResult> | undefined,
 ): Promise<Outcome> {
   const { sentry, reports } = services
   const { project, envelope } = ctx
@@ -182,10 +182,10 @@ async function spool(
     reports.note(project, 'discarded_events', 'queue_overflow', ctx.remaining().items)
     throw notSpooled(result)
   }
-  if (result.kind === 'known') return accepted(ctx, { answer: 'filtered', reason: 'duplicate', status: 202 })
+  if (result.kind === 'known') return accepted(ctx, { outcome: 'filtered', reason: 'duplicate', status: 202 })
   for (const victim of result.evicted) sentry.deliverer.evicted(victim)
   if (pending) sentry.deliverer.follow(result.lease, project, pending)
-  return accepted(ctx, { answer: 'spooled', status: 202 })
+  return accepted(ctx, { outcome: 'spooled', status: 202 })
 }
 
 /** The spool holds bodies decoded and without the removed ranges. */
@@ -206,18 +206,18 @@ async function putIntoSpool(
   const wireBytes = isCompressed ? body.wireBytes : undefined
   const { items } = ctx.remaining()
   const entry = { project, items, outgoing, wireBytes, headers, address: client.address, receipt }
-  const { waiting, body: spooledBody } = await prepareToWait(entry)
+  const { entry: waiting, body: spooledBody } = await createSpoolEntry(entry)
   return sentry.spool.put(waiting, spooledBody, leaseMs)
 }
 
 /** Passes Sentry's response on. */
-function answered(ctx: Context, reply: Reply): Outcome {
-  ctx.receipt.upstreamStatus = reply.status
+function answered(ctx: Context, reply: UpstreamResponse): Outcome {
+  ctx.receipt.upstream_status = reply.status
   return outcomeOf(reply)
 }
 
-function notSpooled(result: Error | { why: string }): Rejection {
-  if (!(result instanceof Error)) return new Rejection('spool-full', result.why)
+function notSpooled(result: Error | { reason: string }): Rejection {
+  if (!(result instanceof Error)) return new Rejection('spool-full', result.reason)
   if (result instanceof Rejection) return result
   if (!(result instanceof OutOfMemoryBudget)) return new Rejection('spool-unwritable')
   return new Rejection(

@@ -13,7 +13,7 @@ import type { Project } from './projects.ts'
 export type Stage = (ctx: Context) => Outcome | undefined | Promise<Outcome | undefined>
 
 /** Outcome of an envelope, and the response to its sender. */
-export type Outcome = Partial<Pick<Receipt, 'answer' | 'reason'>> & {
+export type Outcome = Partial<Pick<Receipt, 'outcome' | 'reason'>> & {
   /** Status of the response; 0 when the sender has left. */
   status: number
   body: BodyInit | null
@@ -22,10 +22,10 @@ export type Outcome = Partial<Pick<Receipt, 'answer' | 'reason'>> & {
 }
 
 /** Outcome, status and reason as they stand in the receipt. */
-export type Verdict = Pick<Receipt, 'answer' | 'status'> & Partial<Pick<Receipt, 'reason'>>
+export type Verdict = Pick<Receipt, 'outcome' | 'status'> & Partial<Pick<Receipt, 'reason'>>
 
 /** Receipt of an envelope that has no outcome yet. */
-export type PendingReceipt = Omit<Receipt, 'answer' | 'status' | 'took'>
+export type PendingReceipt = Omit<Receipt, 'outcome' | 'status' | 'duration_ms'>
 
 /** Parser that reads an envelope while its body arrives. */
 export type IncomingParser = {

@@ -1,13 +1,13 @@
 /** The ways we say no, with the status each one gets, a sentence, and what to do about it. */
 
-export type Refusal = {
+export type RejectionDefinition = {
   status: 400 | 403 | 404 | 405 | 408 | 413 | 415 | 429 | 502 | 503 | 504
   sentence: string
   fix: string
 }
 
 /** The closed set of codes. README lists them; nginx answers with some of them itself. */
-export const REFUSALS = {
+export const REJECTIONS = {
   'empty-body': {
     status: 400,
     sentence: 'The request has no body.',
@@ -175,30 +175,30 @@ export const REFUSALS = {
     sentence: 'The tunnel did not answer in time.',
     fix: "Look at the tunnel's log with the request id.",
   },
-} as const satisfies Record<string, Refusal>
+} as const satisfies Record<string, RejectionDefinition>
 
-export type Code = keyof typeof REFUSALS
+export type RejectionCode = keyof typeof REJECTIONS
 
 /** Rejection of an envelope: thrown by any stage of the pipeline, answered at its end (`http/outcome.ts`). */
 export class Rejection extends Error {
-  readonly code: Code
+  readonly code: RejectionCode
   /** What in this envelope it was; never a piece of the payload. */
   readonly causes: string[]
 
-  constructor(code: Code, ...causes: string[]) {
+  constructor(code: RejectionCode, ...causes: string[]) {
     super(code)
     this.name = 'Rejection'
     this.code = code
     this.causes = causes
   }
 
-  get status(): Refusal['status'] {
-    return REFUSALS[this.code].status
+  get status(): RejectionDefinition['status'] {
+    return REJECTIONS[this.code].status
   }
 }
 
-/** The body of a refusal, in the shape of Relay's `ApiErrorResponse` with our code and the request's id. */
-export function refusalBody({ code, causes }: Rejection, requestId: string): string {
-  const { sentence, fix } = REFUSALS[code]
+/** The body of a rejection, in the shape of Relay's `ApiErrorResponse` with our code and the request's id. */
+export function rejectionBody({ code, causes }: Rejection, requestId: string): string {
+  const { sentence, fix } = REJECTIONS[code]
   return JSON.stringify({ detail: `${sentence} ${fix}`, code, causes, request_id: requestId })
 }

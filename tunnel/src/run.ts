@@ -4,14 +4,14 @@ import closeWithGrace from 'close-with-grace'
 import { findMisspelt } from './config/setting-names.ts'
 import type { Environment } from './config/settings.ts'
 import { readConfigOrExit } from './config/startup-errors.ts'
-import { openParts } from './services.ts'
+import { openServices } from './services.ts'
 import { createTunnel } from './tunnel.ts'
 
 const STOP_MS = 15_000 // shorter than compose's stop_grace_period
 
 export async function run(env: Environment): Promise<void> {
   process.umask(0o077) // what lies on disk are reports of errors and visitors' addresses
-  const parts = await openParts(readConfigOrExit(env))
+  const parts = await openServices(readConfigOrExit(env))
   for (const sentence of findMisspelt(env)) parts.log.logger.warn(sentence)
   const tunnel = createTunnel(parts)
   const { logger } = parts.log

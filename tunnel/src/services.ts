@@ -3,46 +3,46 @@
 import { createMemoryBudget } from './body/memory-budget.ts'
 import { type Bodies, createBodies, prepareFolder } from './body/receive.ts'
 import type { Config } from './config/config.ts'
-import { orRefuse } from './config/startup-errors.ts'
-import { openWayToSentry, type WayParts, type WayToSentry } from './forwarding.ts'
-import { createEdge, type Edge } from './http/client-address.ts'
+import { orExit } from './config/startup-errors.ts'
+import { type Forwarding, type ForwardingDeps, openForwarding } from './forwarding.ts'
+import { type ClientResolver, createClientResolver } from './http/client-address.ts'
 import { Ingest } from './http/ingest.ts'
 import { nameReplica } from './http/server.ts'
 import { INBOX_BOUNDS, type Inbox, openInbox } from './inbox/inbox.ts'
 import { type ClientReports, createClientReports } from './policy/client-reports.ts'
 import { createFilters, type Filters } from './policy/filters.ts'
 import { createThrottle, type Throttle } from './policy/throttle.ts'
-import { createLimits, type Limits } from './policy/upstream-limits.ts'
+import { createUpstreamLimits, type UpstreamLimits } from './policy/upstream-limits.ts'
 import { createProjects, type Projects } from './projects.ts'
 import { describeSpool } from './spool/status.ts'
 import { createLog, type Log } from './telemetry/log.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
 import { createReceipts, type Receipts } from './telemetry/receipts.ts'
-import { createSamples, type Samples } from './telemetry/rejection-samples.ts'
-import { createSeen, type Seen } from './telemetry/sdk-inventory.ts'
+import { createRejectionSamples, type RejectionSamples } from './telemetry/rejection-samples.ts'
+import { createSdkInventory, type SdkInventory } from './telemetry/sdk-inventory.ts'
 import { postReport } from './upstream/client.ts'
 
-export type Parts = {
+export type Services = {
   config: Config
   replica: string
   /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
   now: () => number
   clock: () => number
   log: Log
-  edge: Edge
+  resolveClient: ClientResolver
   projects: Projects
   bodies: Bodies
   filters: Filters
-  limits: Limits
+  limits: UpstreamLimits
   throttle: Throttle
   /** Absent in inbox mode: nothing is forwarded. */
-  sentry: WayToSentry | undefined
+  sentry: Forwarding | undefined
   inbox: Inbox | undefined
   reports: ClientReports
   metrics: Metrics
   receipts: Receipts
-  samples: Samples
-  seen: Seen
+  rejectionSamples: RejectionSamples
+  sdkInventory: SdkInventory
   ingest: Ingest
 }
 
@@ -50,14 +50,14 @@ const SHARE_BYTES = 16 * 1024 * 1024 // what one body may hold in memory
 const SPARE_BYTES = 8 * 1024 * 1024 // copies on their way into the spool, however much is in hand
 
 /** Ends the process, in words, where the system does not let it have a folder, a file or a server that a setting names. */
-export async function openParts(config: Config): Promise<Parts> {
+export async function openServices(config: Config): Promise<Services> {
   const now = Date.now
   const clock = () => performance.now()
   const replica = nameReplica()
-  await openFolder(config, now())
+  await openBodyDirOrExit(config, now())
   const log = createLog(config.logLevel)
   const projects = createProjects(config.dsns)
-  const limits = createLimits(now)
+  const limits = createUpstreamLimits(now)
   const memory = createMemoryBudget(config.memoryBytes, SPARE_BYTES)
   const settings = {
     maxBytes: config.maxEnvelopeBytes,
@@ -67,9 +67,9 @@ export async function openParts(config: Config): Promise<Parts> {
   }
   const bodies = createBodies(settings, memory)
   const sentry = config.forward
-    ? await openWay({ config, projects, limits, memory, bodies, clock, now, log })
+    ? await openForwardingOrExit({ config, projects, limits, memory, bodies, clock, now, log })
     : undefined
-  const inbox = await openKept(config, now)
+  const inbox = await openInboxOrExit(config, now)
   const metrics = createMetrics({
     inFlight: () => ingest.inFlight(),
     bodyBytes: memory.usedBytes,
@@ -82,12 +82,12 @@ export async function openParts(config: Config): Promise<Parts> {
   const settled = {
     metrics,
     receipts: createReceipts(metrics, log, now),
-    samples: createSamples(now),
-    seen: createSeen(projects),
+    rejectionSamples: createRejectionSamples(now),
+    sdkInventory: createSdkInventory(projects),
     reports: createClientReports(sentry ? postReport(sentry.upstreams) : async () => true, now),
   }
   const judges = {
-    edge: createEdge(config.edge),
+    resolveClient: createClientResolver(config.edge),
     projects,
     filters: createFilters(config.filters),
     limits,
@@ -105,20 +105,23 @@ export async function openParts(config: Config): Promise<Parts> {
   return { ...parts, ingest }
 }
 
-function openFolder({ bodyDir }: Config, time: number): Promise<void> {
-  return orRefuse(`BODY_DIR: "${bodyDir}" cannot be written to; write a folder on a disk`, () =>
+function openBodyDirOrExit({ bodyDir }: Config, time: number): Promise<void> {
+  return orExit(`BODY_DIR: "${bodyDir}" cannot be written to; write a folder on a disk`, () =>
     prepareFolder(bodyDir, time),
   )
 }
 
-function openWay({ log, ...parts }: Omit<WayParts, 'onNotice'> & Pick<Parts, 'log'>): Promise<WayToSentry> {
-  return orRefuse('SPOOL_URL: the spool cannot be opened; look at the disk or the server it names', () =>
-    openWayToSentry({ ...parts, onNotice: (notice) => log.logger.warn(notice) }),
+function openForwardingOrExit({
+  log,
+  ...parts
+}: Omit<ForwardingDeps, 'onNotice'> & Pick<Services, 'log'>): Promise<Forwarding> {
+  return orExit('SPOOL_URL: the spool cannot be opened; look at the disk or the server it names', () =>
+    openForwarding({ ...parts, onNotice: (notice) => log.logger.warn(notice) }),
   )
 }
 
-function openKept({ inboxFile }: Config, now: () => number): Promise<Inbox | undefined> {
-  return orRefuse(`INBOX_FILE: "${inboxFile}" cannot be opened; write the path of a file on a disk`, () =>
+function openInboxOrExit({ inboxFile }: Config, now: () => number): Promise<Inbox | undefined> {
+  return orExit(`INBOX_FILE: "${inboxFile}" cannot be opened; write the path of a file on a disk`, () =>
     inboxFile ? openInbox(inboxFile, INBOX_BOUNDS, now) : undefined,
   )
 }

@@ -6,12 +6,12 @@ import manifest from '../package.json' with { type: 'json' }
 import { createAdmin } from './admin/app.ts'
 import { findRemedies } from './admin/remedies.ts'
 import { describeStatus } from './admin/status.ts'
-import { orRefuse } from './config/startup-errors.ts'
+import { orExit } from './config/startup-errors.ts'
 import { createApp } from './http/app.ts'
 import { createPublicServer } from './http/public-server.ts'
 import { listen, ownAddress, stopNow, stopTaking } from './http/server.ts'
-import type { Parts } from './services.ts'
-import { createEnds } from './spool/final-outcomes.ts'
+import type { Services } from './services.ts'
+import { createFinalOutcomes } from './spool/final-outcomes.ts'
 
 export type Tunnel = {
   /** Ends the process, in words, where a port cannot be had. */
@@ -26,14 +26,14 @@ const FINISH_MS = 9_000 // for what is in hand; it is answered within 2 s, or is
 const DELIVER_MS = 3_000 // for deliveries under way
 const LAST_MS = 1_000 // for the last report, and again for giving back what was not delivered by then
 
-export function createTunnel(parts: Parts): Tunnel {
+export function createTunnel(parts: Services): Tunnel {
   const { config, replica, now, log, sentry, inbox, reports, ingest } = parts
   const since = now()
   const app = createApp({ ...config, ...parts })
-  const onEnd = createEnds(parts)
+  const onFinalOutcome = createFinalOutcomes(parts)
   const admin = createAdmin({
     ...parts,
-    onEnd,
+    onFinalOutcome,
     remedies: findRemedies(config),
     reader: { ...config.headers, items: config.items },
     logger: log.logger,
@@ -41,7 +41,10 @@ export function createTunnel(parts: Parts): Tunnel {
     isReady: () => publicServer.listening && !stopping,
     status: () => describeStatus({ ...parts, version: manifest.version, since }),
   })
-  const publicServer = createPublicServer({ app, edge: parts.edge }, { keepAliveTimeout: IDLE_MS })
+  const publicServer = createPublicServer(
+    { app, resolveClient: parts.resolveClient },
+    { keepAliveTimeout: IDLE_MS },
+  )
   const adminServer = createAdaptorServer({ fetch: admin.fetch })
   let reporting: NodeJS.Timeout | undefined
   let stopping = false
@@ -50,8 +53,8 @@ export function createTunnel(parts: Parts): Tunnel {
   async function start(): Promise<void> {
     await listenToOperators()
     sentry?.deliverer.start({
-      onEnd,
-      onFault: (err) => log.logger.error({ err }, 'the spool failed'),
+      onFinalOutcome,
+      onError: (err) => log.logger.error({ err }, 'the spool failed'),
     })
     reporting = setInterval(() => void reports.flush(), REPORT_MS).unref()
     await listenToBrowsers()
@@ -60,14 +63,13 @@ export function createTunnel(parts: Parts): Tunnel {
   }
 
   function listenToOperators(): Promise<void> {
-    return orRefuse(
-      `ADMIN_PORT: ${config.adminPort} cannot be listened at; write one that is free`,
-      async () => listen(adminServer, await ownAddress(config.adminHost), config.adminPort),
+    return orExit(`ADMIN_PORT: ${config.adminPort} cannot be listened at; write one that is free`, async () =>
+      listen(adminServer, await ownAddress(config.adminHost), config.adminPort),
     )
   }
 
   function listenToBrowsers(): Promise<void> {
-    return orRefuse(
+    return orExit(
       `PORT: ${config.port} cannot be listened at; write one that is free, and in HOST an address of this machine`,
       () => listen(publicServer, config.host, config.port),
     )

@@ -1,7 +1,7 @@
 /** Connection check: shows visitors whether error reports from their browser arrive, and on which route. */
 
 import type { ReactNode } from 'react'
-import { SelfCheck } from '../features/connection-check/connection-check.tsx'
+import { ConnectionCheck } from '../features/connection-check/connection-check.tsx'
 import { PrivacyNote } from '../features/privacy-note.tsx'
 import { config } from '../lib/config.ts'
 import { Shell } from '../ui/page-shell.tsx'
@@ -29,9 +29,9 @@ export default function Home() {
           </p>
         </noscript>
         <div className="noscript:hidden">
-          <SelfCheck plan={plan} end={sentryHost ? 'Sentry' : 'Inbox'}>
+          <ConnectionCheck plan={plan} end={sentryHost ? 'Sentry' : 'Inbox'}>
             {sentryHost && <HowToRead />}
-          </SelfCheck>
+          </ConnectionCheck>
         </div>
       </div>
       <div className="mt-14 grid gap-x-12 gap-y-10 desk:grid-cols-3">

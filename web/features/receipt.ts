@@ -1,9 +1,9 @@
 /** Receipt of an envelope that this browser sent. */
 
-import type { Answer } from 'tunnel/contract'
+import type { Outcome } from 'tunnel/contract'
 
 /** What became of the envelope, as the tunnel that took it says. */
-export type Receipt = { answer: Answer; reason?: string; upstreamStatus?: number; upstreamTook?: number }
+export type Receipt = { answer: Outcome; reason?: string; upstreamStatus?: number; upstreamTook?: number }
 
 const TIMEOUT_MS = 10_000
 

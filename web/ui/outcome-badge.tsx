@@ -1,18 +1,18 @@
 /** Outcome of an envelope, or final outcome of a spooled one, as colour, shape and word. */
 
-import type { Answer, SpoolEnd } from 'tunnel/contract'
+import type { FinalOutcome, Outcome } from 'tunnel/contract'
 import { outcomeLabel } from './outcome-labels.ts'
 import type { State } from './status.ts'
 import { Badge, STATE_TEXT, StateMark } from './status-badge.tsx'
 
-export type FateName = Answer | SpoolEnd['end']
+export type OutcomeName = Outcome | FinalOutcome
 
-const STATES: Record<FateName, State> = {
+const STATES: Record<OutcomeName, State> = {
   delivered: 'good',
   spooled: 'wait',
-  limited: 'hold',
+  rate_limited: 'hold',
   filtered: 'drop',
-  refused: 'bad',
+  rejected: 'bad',
   declined: 'bad',
   aborted: 'bad',
   expired: 'bad',
@@ -20,18 +20,18 @@ const STATES: Record<FateName, State> = {
 }
 
 /** Badge beside a heading. */
-export function FateBadge({ fate }: { fate: FateName }) {
-  return <Badge state={STATES[fate]}>{outcomeLabel(fate)}</Badge>
+export function OutcomeBadge({ outcome }: { outcome: OutcomeName }) {
+  return <Badge state={STATES[outcome]}>{outcomeLabel(outcome)}</Badge>
 }
 
 /** Inline form, for lines and tables. */
-export function Fate({ fate }: { fate: FateName }) {
+export function OutcomeLabel({ outcome }: { outcome: OutcomeName }) {
   return (
     <span
-      className={`inline-flex items-center gap-1.5 align-middle whitespace-nowrap ${STATE_TEXT[STATES[fate]]}`}
+      className={`inline-flex items-center gap-1.5 align-middle whitespace-nowrap ${STATE_TEXT[STATES[outcome]]}`}
     >
-      <StateMark state={STATES[fate]} className="size-3.5" />
-      {outcomeLabel(fate)}
+      <StateMark state={STATES[outcome]} className="size-3.5" />
+      {outcomeLabel(outcome)}
     </span>
   )
 }

@@ -30,7 +30,7 @@ describe('The spool on three NATS servers', { ...requires('nats-server'), timeou
     const putOn = async (spool: Spool) => {
       while (putting) {
         const put = await putOne(spool, { bytes: 3_300 }).catch(() => undefined) // it was not acknowledged
-        if (put?.result.kind === 'stored') acknowledged.add(put.waiting.key)
+        if (put?.result.kind === 'stored') acknowledged.add(put.entry.key)
       }
     }
     const puts = Array.from({ length: PUTTERS }, (_, i) => putOn(spools[i % 2] as Spool))

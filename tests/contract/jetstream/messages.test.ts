@@ -3,8 +3,8 @@
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openDesk } from '../../../tunnel/src/spool/jetstream/admin.ts'
-import { waitingOf as plainOf } from '../../../tunnel/src/spool/jetstream/codec.ts'
+import { openEntryAdmin } from '../../../tunnel/src/spool/jetstream/admin.ts'
+import { entryOf as plainOf } from '../../../tunnel/src/spool/jetstream/codec.ts'
 import { openMessages } from '../../../tunnel/src/spool/jetstream/messages.ts'
 import { openPauses } from '../../../tunnel/src/spool/jetstream/pauses.ts'
 import { openPublish } from '../../../tunnel/src/spool/jetstream/publish.ts'
@@ -12,7 +12,7 @@ import { openPutAgain } from '../../../tunnel/src/spool/jetstream/reschedule.ts'
 import { openShares } from '../../../tunnel/src/spool/jetstream/usage.ts'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import { requires } from '../../support/requirements.ts'
-import { inOne, LONG_MS, waitingOf } from '../../support/spool/entries.ts'
+import { inOne, LONG_MS, spoolEntryOf } from '../../support/spool/entries.ts'
 import { type NatsStore, openStore } from '../../support/spool/jetstream-spool.ts'
 import { bytesOf, keysOf, putOne, store, takeAll } from '../../support/spool/operations.ts'
 
@@ -60,7 +60,7 @@ describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
 
   it('one that is put again stands there once, though the answer of the server is lost', async () => {
     const spool = await opened.spool()
-    const waiting = await store(spool)
+    const entry = await store(spool)
     const nc = await connection()
     const js = jetstream(nc)
     const { publish } = js
@@ -74,7 +74,7 @@ describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
     const [before] = await spool.list({ order: 'oldest', limit: 2 })
     const again = await putAgain(before?.place ?? 0, Date.now() + 60_000, 1)
     const found = await spool.list({ order: 'oldest', limit: 2 })
-    expect(found).toMatchObject([{ key: waiting.key, id: before?.id, place: again, leased: false }])
+    expect(found).toMatchObject([{ key: entry.key, id: before?.id, place: again, leased: false }])
     expect(lost).toBe(2)
   })
 
@@ -117,10 +117,10 @@ describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
       ...{ partBytes: MIB, now: Date.now },
     })
     const body = Buffer.from('the same')
-    const waiting = await waitingOf(body)
+    const entry = await spoolEntryOf(body)
     for (let n = 0; n < 20; n++) {
       asked = 0
-      const seq = await publish({ ...waiting, mark: `put ${n}` }, inOne(body))
+      const seq = await publish({ ...entry, mark: `put ${n}` }, inOne(body))
       expect(seq && (await messages.remove(seq))).toBe(true)
       expect(asked).toBeLessThan(10)
     }
@@ -129,7 +129,7 @@ describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
   describe('one that could not be removed when it was put again', () => {
     /** Both stand in the stream, due in so many milliseconds. */
     const standBeside = async (spool: Spool, bytes: number, firstDueMs: number, copyDueMs: number) => {
-      const { waiting } = await putOne(spool, { bytes })
+      const { entry } = await putOne(spool, { bytes })
       for (const lease of await takeAll(spool, 1)) await spool.postpone(lease, Date.now() + firstDueMs)
       const nc = await connection()
       const messages = openMessages(jetstream(nc), await jetstreamManager(nc))
@@ -138,7 +138,7 @@ describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
       const copy = await openPutAgain({ ...messages, remove })(first?.place ?? 0, Date.now() + copyDueMs, 1)
       expect(copy).toBeGreaterThan(first?.place ?? 0)
       expect((await spool.totals()).envelopes).toBe(2)
-      return waiting
+      return entry
     }
     const left = async () => {
       const nc = await connection()
@@ -173,7 +173,7 @@ describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
     it('is tried once when an operator hastens it', async () => {
       const spool = await opened.spool()
       const { key } = await standBeside(spool, 100, LONG_MS, LONG_MS)
-      expect(await spool.hasten({})).toBe(1)
+      expect(await spool.retry({})).toBe(1)
       expect(keysOf(await spool.list({ order: 'oldest', limit: 2 }))).toEqual([key])
     })
   })
@@ -184,8 +184,8 @@ describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
     if (!spool) throw new Error('there is no spool')
     const { key } = await store(spool)
     for (const lease of await takeAll(spool, 1)) await spool.postpone(lease, Date.now() + 60_000)
-    const hastened = await Promise.all(spools.map((each) => each.hasten({})))
-    expect(hastened.reduce((sum, many) => sum + many)).toBe(1)
+    const retried = await Promise.all(spools.map((each) => each.retry({})))
+    expect(retried.reduce((sum, many) => sum + many)).toBe(1)
     expect(await spool.list({ order: 'oldest', limit: 2 })).toMatchObject([{ key }])
   })
 
@@ -196,7 +196,7 @@ describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
     const jsm = await jetstreamManager(nc)
     const messages = openMessages(jetstream(nc), jsm)
     let rounds = 0
-    const desk = openDesk({
+    const entryAdmin = openEntryAdmin({
       ...{ messages, now: Date.now, progress: async () => new Map() },
       putAgain: openPutAgain(messages),
       pauses: await openPauses(jetstream(nc), jsm, 1),
@@ -206,15 +206,15 @@ describe('On NATS JetStream', { ...requires('nats'), timeout: 60_000 }, () => {
         return all.map(({ entry }) => plainOf(entry))
       },
     })
-    const purged = await desk.purge({})
+    const purged = await entryAdmin.purge({})
     expect(purged.length + (await spool.totals()).envelopes).toBe(600)
-    await expect(desk.purge({})).rejects.toThrow('the server is away')
+    await expect(entryAdmin.purge({})).rejects.toThrow('the server is away')
   })
 
   it('a replica learns who fills the spool most from another that knows more addresses than a message holds', async () => {
     const [first, second] = [await connection(), await connection()]
     const [one, flood] = await Promise.all(
-      ['203.0.113.7', '198.51.100.8'].map((network, n) => waitingOf(Buffer.from(String(n)), { network })),
+      ['203.0.113.7', '198.51.100.8'].map((network, n) => spoolEntryOf(Buffer.from(String(n)), { network })),
     )
     const weigh = ({ network }: { network: string }) => (network === flood?.network ? 1_000_000 : 1)
     async function* found() {

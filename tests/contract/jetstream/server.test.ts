@@ -25,7 +25,7 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     const puts = Array.from({ length: 16 }, async () => {
       while (putting) {
         const put = await putOne(putter, { bytes: 3_300 }).catch(() => undefined)
-        if (put?.result.kind === 'stored') acknowledged.add(put.waiting.key)
+        if (put?.result.kind === 'stored') acknowledged.add(put.entry.key)
       }
     })
     const drained = drain(taker, taken, () => putting || taken.length === 0)

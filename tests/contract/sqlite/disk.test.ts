@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Spool, SpoolBounds } from '../../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
-import { inOne, LARGE_BYTES, PLENTY, waitingOf } from '../../support/spool/entries.ts'
+import { inOne, LARGE_BYTES, PLENTY, spoolEntryOf } from '../../support/spool/entries.ts'
 import { putOne, store, takeAll } from '../../support/spool/operations.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 import { until } from '../../support/until.ts'
@@ -105,9 +105,9 @@ describe('On the disk', () => {
   })
 
   it('nothing is left of a body that turns out to have another length', async () => {
-    const waiting = await waitingOf(Buffer.alloc(1_000))
+    const entry = await spoolEntryOf(Buffer.alloc(1_000))
     for (const bytes of [999, 1_001])
-      await expect(spool.put(waiting, inOne(Buffer.alloc(bytes)), 0)).rejects.toThrow(
+      await expect(spool.put(entry, inOne(Buffer.alloc(bytes)), 0)).rejects.toThrow(
         `turned out to have ${bytes}`,
       )
     expect(await spool.totals()).toMatchObject({ envelopes: 0 })
@@ -122,8 +122,8 @@ describe('On the disk', () => {
   })
 
   it('nothing is left of what expires, is known already, is refused, or makes room', async () => {
-    const { waiting, body } = await putOne(spool, { bytes: LARGE_BYTES, category: 'replay' })
-    expect(await spool.put(waiting, inOne(body), 0)).toEqual({ kind: 'known' })
+    const { entry, body } = await putOne(spool, { bytes: LARGE_BYTES, category: 'replay' })
+    expect(await spool.put(entry, inOne(body), 0)).toEqual({ kind: 'known' })
     const small = await open({ ...PLENTY, bytes: 2 * LARGE_BYTES })
     await store(small, { bytes: LARGE_BYTES - 5_000 })
     await store(small, { bytes: LARGE_BYTES - 10_000 })
@@ -139,8 +139,8 @@ describe('On the disk', () => {
       yield Buffer.alloc(LARGE_BYTES)
       throw new Error('it does not unpack')
     }
-    const waiting = await waitingOf(Buffer.alloc(2 * LARGE_BYTES))
-    await expect(spool.put(waiting, { chunks }, 0)).rejects.toThrow('it does not unpack')
+    const entry = await spoolEntryOf(Buffer.alloc(2 * LARGE_BYTES))
+    await expect(spool.put(entry, { chunks }, 0)).rejects.toThrow('it does not unpack')
     expect(bodies()).toEqual([])
     expect(await spool.totals()).toMatchObject({ envelopes: 0 })
   })

@@ -44,7 +44,9 @@ describe('The figures that rules and dashboard name', () => {
       exposed = await (await fetch(`${tunnel.adminUrl}/metrics`)).text()
       return exposed
     }
-    await until(async () => (await look()).includes('culvert_spool_ends_total{end="delivered"'))
+    await until(async () =>
+      (await look()).includes('culvert_spool_final_outcomes_total{final_outcome="delivered"'),
+    )
   })
 
   afterAll(() => started.disposeAsync())

@@ -101,8 +101,8 @@ describe('A bad value', () => {
     expect(problems).not.toEqual([])
 
     const nginx = render(folder.path, env)
-    expect(nginx.refusal.slice(1)).toEqual(problems)
-    expect(nginx.refusal[0]).toMatch(/^culvert nginx: cannot start, \d+ problem\(s\):$/)
+    expect(nginx.rejection.slice(1)).toEqual(problems)
+    expect(nginx.rejection[0]).toMatch(/^culvert nginx: cannot start, \d+ problem\(s\):$/)
     expect(nginx.status).toBe(1)
 
     expect(tunnelProblems(env)).toEqual(problems)
@@ -119,7 +119,7 @@ describe('A bad value', () => {
   ])('of a secret’s file is told by all three in the same words: %j', (env) => {
     const problems = tunnelProblems(env)
     expect(problems).not.toEqual([])
-    expect(render(folder.path, env).refusal.slice(1)).toEqual(problems)
+    expect(render(folder.path, env).rejection.slice(1)).toEqual(problems)
     const web: string[] = []
     readWebConfig(env, web)
     expect(inLines(web)).toEqual(problems)
@@ -128,7 +128,7 @@ describe('A bad value', () => {
   it.each(BAD_LIMITS)('of a limit is told by nginx and the tunnel in the same words: %j', (env) => {
     const problems = tunnelProblems(env)
     expect(problems).toHaveLength(Object.keys(env).length)
-    expect(render(folder.path, env).refusal.slice(1)).toEqual(problems)
+    expect(render(folder.path, env).rejection.slice(1)).toEqual(problems)
   })
 
   it.each(BAD.slice(-1))('keeps the tunnel from starting, every problem told at once: %j', (env) => {

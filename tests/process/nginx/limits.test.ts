@@ -7,8 +7,8 @@ import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CATEGORY_NAMES } from '../../../tunnel/src/envelope/items.ts'
 import { formatRateLimits } from '../../../tunnel/src/policy/rate-limits.ts'
-import { SHED_SECONDS } from '../../../tunnel/src/policy/throttle.ts'
-import { expectRefusal } from '../../support/nginx/expected-rejection.ts'
+import { THROTTLE_SECONDS } from '../../../tunnel/src/policy/throttle.ts'
+import { expectRejection } from '../../support/nginx/expected-rejection.ts'
 import { type Nginx, startNginx } from '../../support/nginx/nginx.ts'
 import { type Answered, post } from '../../support/post.ts'
 import { startUpstream, type Upstream } from '../../support/recording-server.ts'
@@ -19,7 +19,7 @@ const CONNECTIONS = 20
 const CAUSES = ['Its sender has sent far too much, or has too many requests open.']
 
 // Every kind is named, as the tunnel does who has not read the envelope: a 429 that names none silences an SDK altogether.
-const SCOPED = formatRateLimits([{ seconds: SHED_SECONDS, categories: [...CATEGORY_NAMES] }], 'nginx')
+const SCOPED = formatRateLimits([{ seconds: THROTTLE_SECONDS, categories: [...CATEGORY_NAMES] }], 'nginx')
 
 describe('On the tunnel paths nginx', requires('nginx'), () => {
   const started = new AsyncDisposableStack()
@@ -45,7 +45,7 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
     post(nginx.url, { path, headers: { 'x-forwarded-for': address }, body: 'envelope' })
 
   /** Sends until it is refused; more than `most` times over is no limit any more. */
-  async function untilRefused(address: string, most = 20): Promise<{ passed: number; answer: Answered }> {
+  async function untilRejected(address: string, most = 20): Promise<{ passed: number; answer: Answered }> {
     for (let passed = 0; passed < 4 * BURST * most; passed++) {
       const answer = await send(address, `/monitoring?p=${passed}`)
       if (answer.status !== 200) return { passed, answer }
@@ -54,15 +54,15 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
   }
 
   it('takes four bursts of the tunnel’s from one address, then refuses in JSON for named kinds, whatever the query', async () => {
-    const { passed, answer } = await untilRefused('203.0.113.1')
+    const { passed, answer } = await untilRejected('203.0.113.1')
     expect(passed).toBeGreaterThanOrEqual(4 * BURST)
-    expectRefusal(answer, 'rate-limited', CAUSES)
+    expectRejection(answer, 'rate-limited', CAUSES)
     expect(answer.headers['x-sentry-rate-limits']).toBe(SCOPED)
     expect((await send('203.0.113.2')).status).toBe(200)
   })
 
   it('does not count who asks web', async () => {
-    await untilRefused('203.0.113.3')
+    await untilRejected('203.0.113.3')
     const page = { path: '/', method: 'GET', headers: { 'x-forwarded-for': '203.0.113.3' } } as const
     for (let i = 0; i < 4 * BURST; i++) expect((await post(nginx.url, page)).status).toBe(200)
   })
@@ -80,7 +80,7 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
   it('takes 20 requests at once from one address, and refuses one more in JSON for named kinds', async () => {
     await using _all = await hold('203.0.113.6', CONNECTIONS)
     const answer = await send('203.0.113.6')
-    expectRefusal(answer, 'rate-limited', CAUSES)
+    expectRejection(answer, 'rate-limited', CAUSES)
     expect(answer.headers['x-sentry-rate-limits']).toBe(SCOPED)
   })
 
@@ -89,7 +89,7 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
     const envelope = randomBytes(100_000)
     expect((await post(nginx.url, { body: envelope })).status).toBe(200)
     expect(tunnel.asked.at(-1)?.body.equals(envelope)).toBe(true)
-    expectRefusal((await untilRefused('203.0.113.8')).answer, 'rate-limited', CAUSES)
+    expectRejection((await untilRejected('203.0.113.8')).answer, 'rate-limited', CAUSES)
   })
 
   it.each(['10.1.2.3', '100.64.1.1', '169.254.1.1', '172.31.1.1', '192.168.1.1', 'fd00::1', 'fe80::1'])(

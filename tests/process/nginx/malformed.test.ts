@@ -1,7 +1,7 @@
 /** Requests that nginx accepts and Node would not: with a real tunnel behind nginx, each gets the JSON of a rejection. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { expectRefusal } from '../../support/nginx/expected-rejection.ts'
+import { expectRejection } from '../../support/nginx/expected-rejection.ts'
 import { type Nginx, startNginx } from '../../support/nginx/nginx.ts'
 import { sendRaw } from '../../support/raw-request.ts'
 import { requires } from '../../support/requirements.ts'
@@ -31,7 +31,7 @@ describe('On the tunnel paths nginx and the tunnel', requires('nginx'), () => {
       `${POST.replace('2', String(8 * MIB))}Host: x\r\nUser-Agent: a\x01b\r\n\r\n${'x'.repeat(8 * MIB)}`,
     ],
   ])('return request-malformed for %s', async (_, bytes) => {
-    expectRefusal(await sendRaw(nginx.port, bytes), 'request-malformed')
+    expectRejection(await sendRaw(nginx.port, bytes), 'request-malformed')
   })
 
   // Both together have to leave no gap between "accepted" and "rejected in JSON".
@@ -41,7 +41,7 @@ describe('On the tunnel paths nginx and the tunnel', requires('nginx'), () => {
       const headers = `X: ${'x'.repeat(994)}\r\n`.repeat(kilobytes)
       const answer = await sendRaw(nginx.port, `${POST}Host: x\r\n${headers}\r\n{}`)
       if (kilobytes <= 28) expect([answer.status, answer.text]).toEqual([200, '{}'])
-      else if (answer.status !== 200) expectRefusal(answer, 'request-malformed')
+      else if (answer.status !== 200) expectRejection(answer, 'request-malformed')
     },
   )
 

@@ -26,8 +26,8 @@ afterAll(() => folder[Symbol.asyncDispose]())
 
 /** The rendered lines that hold `words`, without their indentation. */
 function lines(env: Record<string, string>, words: string): string[] {
-  const { refusal, text } = render(folder.path, env)
-  expect(refusal).toEqual([])
+  const { rejection, text } = render(folder.path, env)
+  expect(rejection).toEqual([])
   return text
     .split('\n')
     .map((line) => line.trim())
@@ -183,9 +183,9 @@ describe('A value', () => {
   })
 
   it.each(['LISTEN', 'INNER_LISTEN', 'TUNNELS', 'WEB'])('is asked for where %s has none', (name) => {
-    const { status, refusal } = render(folder.path, { [name]: '' })
+    const { status, rejection } = render(folder.path, { [name]: '' })
     expect(status).not.toBe(0)
-    expect(refusal.join()).toContain(name)
+    expect(rejection.join()).toContain(name)
   })
 })
 
@@ -197,8 +197,8 @@ describe('The rendered file', requires('nginx'), () => {
     ['no limits', { ADDRESS_RATE: '0' }],
     ['a certificate', { ...TLS, LISTEN_TLS: '127.0.0.1:8443' }],
   ])('is accepted by the nginx that is installed, with %s', (_, env) => {
-    const { refusal } = render(folder.path, env)
-    expect(refusal).toEqual([])
+    const { rejection } = render(folder.path, env)
+    expect(rejection).toEqual([])
     const file = join(folder.path, 'rendered.conf')
     const { stderr } = spawnSync(NGINX_PROGRAM ?? '', ['-t', '-e', 'stderr', '-c', file], {
       encoding: 'utf8',

@@ -1,7 +1,7 @@
 /** Retries on tunnel paths: every replica while nothing was sent, and one more replica after one has died. */
 
 import { afterEach, describe, expect, it } from 'vitest'
-import { expectRefusal } from '../../support/nginx/expected-rejection.ts'
+import { expectRejection } from '../../support/nginx/expected-rejection.ts'
 import { startNginx } from '../../support/nginx/nginx.ts'
 import { post } from '../../support/post.ts'
 import { startUpstream, type Upstream } from '../../support/recording-server.ts'
@@ -44,7 +44,7 @@ describe('An envelope that kills each replica it reaches', requires('nginx'), ()
     ['on disk', POISON.padEnd(ON_DISK, '.')],
   ])('kills two of four and is answered with tunnel-away (%s)', async (_, body) => {
     const { replicas, nginx } = await startReplicas()
-    expectRefusal(await post(nginx.url, { body }), 'tunnel-away')
+    expectRejection(await post(nginx.url, { body }), 'tunnel-away')
     const dead = replicas.filter(({ server }) => !server.listening)
     expect(dead).toHaveLength(2)
     expect(replicas.flatMap(({ asked }) => asked).map((one) => one.body.length)).toEqual([

@@ -31,7 +31,14 @@ it(
     const other = await startUpstream('other')
     await using nginx = await startNginx({ tunnels: ['127.0.0.1:9'], web: `${one.address} ${other.address}` })
 
-    const kept = ['/console', '/console/session', '/console/feed?fate=refused', '/console/', '/lab', '/lab/x']
+    const kept = [
+      '/console',
+      '/console/session',
+      '/console/live-feed?outcome=rejected',
+      '/console/',
+      '/lab',
+      '/lab/x',
+    ]
     const elsewhere = ['/', '/a', '/b', '/consolation', '/labour', '/c', '/d', '/e']
     const chosen: string[] = []
     for (const address of ADDRESSES) {

@@ -5,7 +5,7 @@ import { request } from 'node:http'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startLoad } from '../../support/load.ts'
-import { expectRefusal } from '../../support/nginx/expected-rejection.ts'
+import { expectRejection } from '../../support/nginx/expected-rejection.ts'
 import { type Nginx, startNginx } from '../../support/nginx/nginx.ts'
 import { startSilent } from '../../support/nginx/unresponsive-server.ts'
 import { freePort } from '../../support/ports.ts'
@@ -30,7 +30,7 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
   afterAll(() => started.disposeAsync())
 
   it('says in JSON that no tunnel could be reached', async () => {
-    expectRefusal(await post(nginx.url, { body: 'envelope' }), 'tunnel-away')
+    expectRejection(await post(nginx.url, { body: 'envelope' }), 'tunnel-away')
   })
 
   it('shows visitors a page that asks for patience', async () => {
@@ -48,7 +48,7 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
   })
 
   it('refuses an envelope that is too large before it has come', async () => {
-    expectRefusal(await announce(nginx.port, MAX + 1), 'envelope-too-large')
+    expectRejection(await announce(nginx.port, MAX + 1), 'envelope-too-large')
   })
 
   it.each([
@@ -62,7 +62,7 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
     ['an HTTP that is yet to come', 'POST /monitoring HTTP/4.0\r\nHost: x\r\n\r\n'],
     ['what is no HTTP', 'EHLO mail.example\r\n\r\n'],
   ])('refuses %s', async (_, bytes) => {
-    expectRefusal(await sendRaw(nginx.port, bytes), 'request-malformed')
+    expectRejection(await sendRaw(nginx.port, bytes), 'request-malformed')
   })
 
   it('refuses a method of its own in JSON too', async () => {
@@ -70,7 +70,7 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
       nginx.port,
       'TRACE /monitoring HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
     )
-    expectRefusal(answer, 'method-unknown')
+    expectRejection(answer, 'method-unknown')
     expect(answer.headers.allow).toBe('POST, OPTIONS')
   })
 
@@ -93,7 +93,7 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
 
   it('refuses an envelope that turns out too large while it comes', async () => {
     const body = Readable.from([Buffer.alloc(MAX), Buffer.alloc(1)])
-    expectRefusal(await post(nginx.url, { body }), 'envelope-too-large')
+    expectRejection(await post(nginx.url, { body }), 'envelope-too-large')
   })
 })
 
@@ -109,7 +109,7 @@ describe('A tunnel', requires('nginx'), () => {
       post(nginx.url, { body: 'envelope' }),
       post(nginx.url, { path: '/', method: 'GET' }),
     ])
-    expectRefusal(envelope, 'tunnel-slow')
+    expectRejection(envelope, 'tunnel-slow')
     expect(slow.asked.length + other.asked.length).toBe(1)
     expect(page.status).toBe(502)
     expect(page.text).toContain('<h1>Back in a moment</h1>')
@@ -127,7 +127,7 @@ describe('A tunnel', requires('nginx'), () => {
       post(nginx.url, { body: 'envelope' }),
       post(nginx.url, { path: '/', method: 'GET' }),
     ])
-    expectRefusal(envelope, 'tunnel-slow')
+    expectRejection(envelope, 'tunnel-slow')
     expect(page.text).toContain('<h1>Back in a moment</h1>')
     await vi.waitFor(() => expect(nginx.logged()).toHaveLength(2))
     const [tunnels, bothWebs] = nginx.logged().map(({ upstream }) => String(upstream))
@@ -144,7 +144,7 @@ describe('A tunnel', requires('nginx'), () => {
     expect(rude.asked).not.toEqual([])
   })
 
-  it('whose own refusal has a body of its own keeps it', async () => {
+  it('whose own rejection has a body of its own keeps it', async () => {
     await using tunnel = await startUpstream(
       'tunnel',
       (_, response) => void response.writeHead(413).end('mine'),

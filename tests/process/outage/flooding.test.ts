@@ -69,8 +69,8 @@ function flooding(name: string, needs: ReturnType<typeof requires>, place: Place
       const flooded = await flood.end()
 
       expect(honest.map(({ status }) => status)).toEqual(honest.map(() => 202))
-      const refusals = flooded.filter(({ status }) => status === 503)
-      for (const { json } of refusals)
+      const rejections = flooded.filter(({ status }) => status === 503)
+      for (const { json } of rejections)
         expect(json).toMatchObject({ code: 'spool-full', causes: ['address-share'] })
       const taken = flooded.filter(({ status }) => status === 202)
       const bytes = taken.reduce((sum, { body }) => sum + body.length, 0)

@@ -49,7 +49,7 @@ describe('Two tunnels on one NATS server', { ...requires('nats'), timeout: 60_00
     const metrics = await tunnel.admin('/metrics')
     expect(metrics.status).toBe(200)
     const text = await metrics.text()
-    expect(text).toContain('culvert_spool_bound_bytes{')
+    expect(text).toContain('culvert_spool_max_bytes{')
     expect(text).not.toContain('culvert_spool_envelopes{')
     const page = await tunnel.admin('/spool')
     expect(page.status).toBe(503)

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { SpoolPage, SpoolRow } from '../../../tunnel/src/contract.ts'
+import type { SpoolListEntry, SpoolPage } from '../../../tunnel/src/contract.ts'
 import { envelopeOf, errorOf } from '../../support/envelopes.ts'
 import { startNats } from '../../support/nats/nats.ts'
 import { checkQuietBooks, depthOf } from '../../support/outage/accounting.ts'
@@ -60,7 +60,7 @@ function handInHand(
       expect({ path, status }).toEqual({ path, status: 200 })
       return json as never
     }
-    const list = async (query = ''): Promise<SpoolRow[]> =>
+    const list = async (query = ''): Promise<SpoolListEntry[]> =>
       ((await json(`/spool?limit=200${query}`)) as SpoolPage).envelopes
     const metrics = async () => (await tunnels[1].admin('/metrics')).text()
     const errorIn = (project: string) =>
@@ -103,9 +103,9 @@ function handInHand(
         category: 'session',
         attempts: expect.any(Number),
       })
-      const { receipt, bytes, received } = rows[0] as SpoolRow
+      const { receipt, bytes, received } = rows[0] as SpoolListEntry
       const told = await tunnels[0].log((line) => (line.receipt as { id?: string })?.id === receipt)
-      expect(told).toMatchObject({ receipt: { answer: 'spooled', time: received } })
+      expect(told).toMatchObject({ receipt: { outcome: 'spooled', time: received } })
       expect(bytes).toBeGreaterThan(SECRET_WORD.length)
       expect((await list('&order=oldest')).map(({ id }) => id)).toEqual(rows.map(({ id }) => id).reverse())
       expect(await list(`&project=${nameOf('1')}`)).toHaveLength(3)
@@ -118,7 +118,7 @@ function handInHand(
       const [row] = await list()
       const shown = await ask(`/spool/${row?.id}`)
       expect(shown.json).toMatchObject({
-        ...{ id: row?.id, receipt: row?.receipt, category: 'session', itemCount: 1 },
+        ...{ id: row?.id, receipt: row?.receipt, category: 'session', item_count: 1 },
         header: { dsn: sentry.dsn('1') },
         items: [{ header: { type: 'session' }, bytes: JSON.stringify({ word: SECRET_WORD }).length }],
       })
@@ -127,8 +127,13 @@ function handInHand(
       expect(Buffer.from(await handed.arrayBuffer())).toEqual(body)
       expect(handed.headers.get('content-disposition')).toBe('attachment')
       expect(handed.headers.get('x-content-type-options')).toBe('nosniff')
-      const { act } = await tunnels[1].log(({ msg }) => msg === 'act')
-      expect(act).toMatchObject({ act: 'spool-read', id: row?.id, receipt: row?.receipt, from: '127.0.0.1' })
+      const { audit: act } = await tunnels[1].log(({ msg }) => msg === 'audit')
+      expect(act).toMatchObject({
+        action: 'spool-read',
+        id: row?.id,
+        receipt: row?.receipt,
+        client_address: '127.0.0.1',
+      })
       expect(JSON.stringify(tunnels[1].logs)).not.toContain(SECRET_WORD)
     })
 
@@ -176,17 +181,20 @@ function handInHand(
     })
 
     it('counts in its status and figures what waits, what bounds it, what was tried, and what is paused', async () => {
-      await until(async () => /spool_attempts_total\{result="undecided"/.test(await metrics()), 20_000)
+      await until(
+        async () => /spool_delivery_attempts_total\{result="undecided"/.test(await metrics()),
+        20_000,
+      )
       await json(`/spool/pause?project=${nameOf('2')}`, 'POST')
       const { spool: told } = (await json('/status')) as { spool: Record<string, unknown> }
       expect(told).toMatchObject({
-        ...{ writable: true, envelopes: 7, boundMs: 24 * 3_600_000, boundBytes: expect.any(Number) },
+        ...{ writable: true, envelopes: 7, max_age_ms: 24 * 3_600_000, max_bytes: expect.any(Number) },
         ...{ oldest: expect.any(Number), paused: [{ project: nameOf('2'), since: expect.any(Number) }] },
         attempts: expect.arrayContaining([
           { project: expect.any(String), result: 'undecided', attempts: expect.any(Number) },
         ]),
       })
-      expect(told.byProject).toContainEqual({
+      expect(told.partitions).toContainEqual({
         ...{ project: nameOf('1'), category: 'error', envelopes: 2 },
         ...{ bytes: expect.any(Number), oldest: told.oldest },
       })
@@ -195,10 +203,10 @@ function handInHand(
         `{spool_id="${told.id}",project="${nameOf(project)}",category="${category}"}`
       expect(figures).toContain(`culvert_spool_project_envelopes${labels('1', 'session')} 2\n`)
       expect(figures).toContain(`culvert_spool_project_bytes${labels('2', 'error')} `)
-      expect(figures).toContain(`culvert_spool_project_oldest_seconds${labels('2', 'error')} `)
+      expect(figures).toContain(`culvert_spool_project_oldest_entry_age_seconds${labels('2', 'error')} `)
       expect(figures).toContain(`culvert_spool_paused{spool_id="${told.id}",project="${nameOf('2')}"} 1\n`)
       expect(figures).toContain(`culvert_spool_paused{spool_id="${told.id}",project="${nameOf('1')}"} 0\n`)
-      expect(figures).toContain(`culvert_spool_bound_bytes{spool_id="${told.id}"} ${told.boundBytes}\n`)
+      expect(figures).toContain(`culvert_spool_max_bytes{spool_id="${told.id}"} ${told.max_bytes}\n`)
       await json(`/spool/resume?project=${nameOf('2')}`, 'POST')
     })
 
@@ -207,14 +215,19 @@ function handInHand(
       const [row] = await list(`&project=${nameOf('1')}&category=session`)
       expect(await act(`/spool/${row?.id}`)).toEqual({ purged: 1, left: 0 })
       expect((await ask(`/spool/${row?.id}`)).status).toBe(404)
-      await tunnels[1].log(({ end }) => {
-        const { end: how, receipt } = (end ?? {}) as { end?: string; receipt?: string }
+      await tunnels[1].log(({ final_outcome }) => {
+        const { final_outcome: how, receipt } = (final_outcome ?? {}) as {
+          final_outcome?: string
+          receipt?: string
+        }
         return how === 'purged' && receipt === row?.receipt
       })
       expect(await act('/spool?category=session')).toEqual({ purged: 2, left: 0 })
       expect(await act(`/spool?project=${nameOf('2')}`)).toEqual({ purged: 2, left: 0 })
       expect(await list()).toHaveLength(2)
-      expect(await metrics()).toContain(`culvert_spool_ends_total{end="purged",project="${nameOf('2')}"} 3\n`)
+      expect(await metrics()).toContain(
+        `culvert_spool_final_outcomes_total{final_outcome="purged",project="${nameOf('2')}"} 3\n`,
+      )
       await checkQuietBooks(tunnels)
     })
 
@@ -222,14 +235,16 @@ function handInHand(
       const headers = { authorization: `Bearer ${tunnels[1].token}` }
       await tunnels[1].admin('/log-level?level=error', { method: 'PUT', headers })
       await json('/spool/retry?category=replay', 'POST')
-      const { act, at } = await tunnels[1].log(({ act }) => (act as { act?: string })?.act === 'spool-retry')
+      const { audit: act, at } = await tunnels[1].log(
+        ({ audit: act }) => (act as { action?: string })?.action === 'spool-retry',
+      )
       expect(act).toEqual({
-        ...{ act: 'spool-retry', category: 'replay', envelopes: 0 },
-        ...{ from: '127.0.0.1', operator: '192.0.2.7', replica: expect.any(String) },
+        ...{ action: 'spool-retry', category: 'replay', envelopes: 0 },
+        ...{ client_address: '127.0.0.1', operator: '192.0.2.7', replica: expect.any(String) },
       })
       expect(at).toEqual(expect.any(Number))
       await tunnels[1].admin('/log-level?level=info', { method: 'PUT', headers })
-      const acts = tunnels[1].logs.flatMap(({ act }) => (act as { act: string })?.act ?? [])
+      const acts = tunnels[1].logs.flatMap(({ audit: act }) => (act as { action: string })?.action ?? [])
       expect(new Set(acts)).toEqual(
         new Set(['spool-read', 'spool-pause', 'spool-resume', 'spool-purge', 'spool-retry']),
       )
@@ -241,9 +256,11 @@ function handInHand(
       const [row] = await list('&category=error')
       await json(`/spool/${row?.id}`)
       const looked = (act: string) =>
-        tunnels[1].log((line) => line.level === 'debug' && (line.act as { act?: string })?.act === act)
-      expect(await looked('spool-list')).toMatchObject({ act: { category: 'error', envelopes: 2 } })
-      expect(await looked('spool-inspect')).toMatchObject({ act: { id: row?.id, operator: '192.0.2.7' } })
+        tunnels[1].log(
+          (line) => line.level === 'debug' && (line.audit as { action?: string })?.action === act,
+        )
+      expect(await looked('spool-list')).toMatchObject({ audit: { category: 'error', envelopes: 2 } })
+      expect(await looked('spool-inspect')).toMatchObject({ audit: { id: row?.id, operator: '192.0.2.7' } })
       await tunnels[1].admin('/log-level?level=info', { method: 'PUT', headers })
     })
 
@@ -281,7 +298,7 @@ function handInHand(
       await spool(sessionIn('1'))
       await sentry.back()
       await json('/spool/resume', 'POST')
-      const isLong = ({ due = 0 }: SpoolRow) => due > Date.now() + 60_000
+      const isLong = ({ due = 0 }: SpoolListEntry) => due > Date.now() + 60_000
       await until(async () => (await list()).some(isLong), 30_000)
       const [row] = await list()
       expect(row).toMatchObject({ leased: false })

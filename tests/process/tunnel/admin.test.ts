@@ -17,7 +17,7 @@ const CLOSED = [
   '/spool/pause',
   '/status',
   '/projects',
-  '/refusals',
+  '/rejections',
   '/receipts',
   '/receipts/x',
   '/',
@@ -91,9 +91,9 @@ describe('The admin port', () => {
 
     const { entries } = await (await tunnel.admin('/inbox')).json()
     expect(entries).toMatchObject([
-      { eventId: null, types: ['event'] },
+      { event_id: null, types: ['event'] },
       {
-        eventId: EVENT_ID,
+        event_id: EVENT_ID,
         bytes: first?.length,
         types: ['event'],
         time: expect.any(Number),
@@ -118,7 +118,7 @@ describe('The admin port', () => {
     await post(tunnel.url, { body: `{"dsn":"${INBOX_DSN}"}\n{"type":"invented"}\nx` })
     await post(tunnel.url, { body: 'hello' })
     const metrics = await (await fetch(`${tunnel.adminUrl}/metrics`)).text()
-    expect(metrics).toMatch(/^culvert_envelopes_total\{.*answer="refused",reason="not-an-envelope".*\} 1$/m)
+    expect(metrics).toMatch(/^culvert_envelopes_total\{.*outcome="rejected",reason="not-an-envelope".*\} 1$/m)
     expect(metrics).toMatch(/^culvert_items_total\{type="other".*\} 1$/m)
     expect(metrics).not.toContain('invented')
   })

@@ -94,8 +94,8 @@ describe('A body', () => {
     ['that turns out too large', inPieces],
   ])('%s is refused and leaves nothing behind', async (_, way) => {
     await using door = await openDoor()
-    const refusal = door.take(way(randomBytes(4 * MIB + 1)))
-    await expect(refusal).rejects.toMatchObject({ code: 'envelope-too-large' })
+    const rejection = door.take(way(randomBytes(4 * MIB + 1)))
+    await expect(rejection).rejects.toMatchObject({ code: 'envelope-too-large' })
     expect(door.memory.usedBytes()).toBe(0)
     expect(openFiles(door.folder)).toBe(0)
   })
@@ -310,7 +310,10 @@ describe('Through the tunnel, a body', () => {
     })
     leaving.on('error', () => {})
     leaving.write(body.subarray(0, 40), () => leaving.destroy())
-    expect(await tunnel.receipt(({ answer }) => answer === 'aborted')).toMatchObject({ status: 0, items: [] })
+    expect(await tunnel.receipt(({ outcome: answer }) => answer === 'aborted')).toMatchObject({
+      status: 0,
+      items: [],
+    })
     expect(sentry.requests).toHaveLength(arrived)
   })
 })

@@ -70,7 +70,7 @@ describe('The feed', () => {
     for (const { event, data } of told)
       expect({ event, data }).toMatchObject({
         event: 'receipt',
-        data: { answer: 'delivered', status: 200, items: [{ type: 'event' }], replica: expect.any(String) },
+        data: { outcome: 'delivered', status: 200, items: [{ type: 'event' }], replica: expect.any(String) },
       })
     expect(new Set(told.map(({ data }) => data.id)).size).toBe(3)
   })
@@ -122,7 +122,7 @@ describe('The feed', () => {
 
   it('tells a reader who was away too long how many are missing', async () => {
     const receipts = createReceipts(NO_METRICS, { tell: () => {} }, Date.now)
-    for (let n = 1; n <= 40_101; n++) receipts.settle({ ...longReceipt(n), reason: 'short' })
+    for (let n = 1; n <= 40_101; n++) receipts.record({ ...longReceipt(n), reason: 'short' })
     const app = new Hono().get('/receipts', createFeed(receipts, 'r'))
     const response = await app.request('/receipts', { headers: { 'last-event-id': 'r:1' } })
     const told = eventsOf(response.body ?? [])
@@ -140,13 +140,13 @@ describe('The feed', () => {
       await told.return(undefined)
       return [value?.event, value?.id]
     }
-    for (let n = 1; n <= 5; n++) receipts.settle({ ...longReceipt(n), reason: 'short' })
+    for (let n = 1; n <= 5; n++) receipts.record({ ...longReceipt(n), reason: 'short' })
     expect([await firstOf(2), await firstOf(5), await firstOf(9)]).toEqual([
       ['receipt', 'r:4'],
       ['receipt', 'r:1'],
       ['receipt', 'r:1'],
     ])
-    for (let n = 6; n <= 40_101; n++) receipts.settle({ ...longReceipt(n), reason: 'short' })
+    for (let n = 6; n <= 40_101; n++) receipts.record({ ...longReceipt(n), reason: 'short' })
     expect(await firstOf(50_000)).toEqual(['receipt', 'r:102'])
     for (const newest of ['-1', 'x', '1e3', ''])
       expect((await app.request(`/receipts?newest=${newest}`)).status).toBe(400)
@@ -155,7 +155,7 @@ describe('The feed', () => {
   it('lets a visitor look up the one receipt of a token, and nothing by an unknown one', async () => {
     const { headers } = await send()
     const found = await tunnel.admin(`/receipts/${headers['x-culvert-receipt']}`)
-    expect(await found.json()).toMatchObject({ answer: 'delivered', status: 200 })
+    expect(await found.json()).toMatchObject({ outcome: 'delivered', status: 200 })
     for (const token of ['0'.repeat(32), 'x', '__proto__', '%00'])
       expect((await tunnel.admin(`/receipts/${token}`)).status).toBe(404)
   })
@@ -168,14 +168,14 @@ describe('The feed', () => {
     const { headers } = await post(own.url, { body: errorOf(sentry.dsn()) })
     const { id } = await (await own.admin(`/receipts/${headers['x-culvert-receipt']}`)).json()
     const [spooled] = await newest.take(1)
-    expect(spooled).toMatchObject({ event: 'receipt', data: { id, answer: 'spooled' } })
+    expect(spooled).toMatchObject({ event: 'receipt', data: { id, outcome: 'spooled' } })
     await newest[Symbol.asyncDispose]()
     await sentry.back()
     await using later = await read(spooled?.id, own)
     const [end] = await later.take(1)
     expect(end).toMatchObject({
-      event: 'end',
-      data: { receipt: id, end: 'delivered', upstreamStatus: 200, waited: expect.any(Number) },
+      event: 'final_outcome',
+      data: { receipt: id, final_outcome: 'delivered', upstream_status: 200, waited_ms: expect.any(Number) },
     })
     await using again = await read(spooled?.id, own)
     expect(await again.take(1)).toEqual([end])
@@ -218,7 +218,7 @@ describe('The feed', () => {
     const before = heldBytes()
     let settled = 0
     for (let step = 0; step < 20; step++) {
-      for (let n = 0; n < 500; n++) receipts.settle(longReceipt(++settled))
+      for (let n = 0; n < 500; n++) receipts.record(longReceipt(++settled))
       await wait(120) // longer than the feed gathers: it writes in between, as long as anybody takes it
     }
     expect(heldBytes() - before).toBeLessThan(20_000_000) // of 100 MB
@@ -248,12 +248,12 @@ describe('The feed', () => {
   const replica = async (): Promise<string> => (await (await tunnel.admin('/status')).json()).replica
 })
 
-const NO_METRICS = { count: () => {}, countEnd: () => {}, expose: async () => '' }
+const NO_METRICS = { count: () => {}, countFinalOutcome: () => {}, expose: async () => '' }
 const LONG = 'x'.repeat(10_000)
 
 function longReceipt(number: number): Receipt {
-  const verdict = { answer: 'refused', reason: LONG, status: 400 } as const
-  return { id: `e${number}`, time: 0, items: [], bytes: 1, took: 1, replica: 'r', ...verdict }
+  const verdict = { outcome: 'rejected', reason: LONG, status: 400 } as const
+  return { id: `e${number}`, time: 0, items: [], bytes: 1, duration_ms: 1, replica: 'r', ...verdict }
 }
 
 async function readUntil(body: AsyncIterable<Uint8Array>, isLast: (told: Told) => boolean): Promise<Told[]> {

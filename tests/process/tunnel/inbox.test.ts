@@ -31,7 +31,7 @@ describe('The inbox', () => {
     return started.adopt(openInbox(file, all, now), (inbox) => inbox.close())
   }
 
-  const entry = (id: string, time = 0, bytes = 10) => ({ id, time, eventId: null, bytes, types: ['event'] })
+  const entry = (id: string, time = 0, bytes = 10) => ({ id, time, event_id: null, bytes, types: ['event'] })
 
   it('keeps the newest, so many of them', () => {
     const inbox = open({ envelopes: 2 })
@@ -165,11 +165,11 @@ describe('The inbox', () => {
     expect(await ask('DELETE', '/inbox')).toMatchObject({ status: 400 })
     expect(await ask('PUT', path)).toMatchObject({ status: 405, headers: { allow: 'GET, DELETE' } })
     expect(await ask('DELETE', '/inbox?all')).toMatchObject({ status: 200, json: { deleted: 2, left: 0 } })
-    await tunnel.log(({ act }) => (act as { envelopes?: number })?.envelopes === 2)
-    expect(tunnel.logs.flatMap(({ act }) => act ?? [])).toMatchObject([
-      { act: 'inbox-read', id: entries[0]?.id, from: '127.0.0.1' },
-      { act: 'inbox-delete', id: entries[0]?.id, envelopes: 1, from: '127.0.0.1' },
-      { act: 'inbox-delete', envelopes: 2, from: '127.0.0.1' },
+    await tunnel.log(({ audit: act }) => (act as { envelopes?: number })?.envelopes === 2)
+    expect(tunnel.logs.flatMap(({ audit: act }) => act ?? [])).toMatchObject([
+      { action: 'inbox-read', id: entries[0]?.id, client_address: '127.0.0.1' },
+      { action: 'inbox-delete', id: entries[0]?.id, envelopes: 1, client_address: '127.0.0.1' },
+      { action: 'inbox-delete', envelopes: 2, client_address: '127.0.0.1' },
     ])
   })
 

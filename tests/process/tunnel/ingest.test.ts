@@ -190,7 +190,7 @@ describe('The tunnel', () => {
       expect(last().path).toBe('/api/456/envelope/')
     })
 
-    it("the request id of the edge into its answer, and into the refusal's body", async () => {
+    it("the request id of the edge into its answer, and into the rejection's body", async () => {
       const headers = { 'x-request-id': '0123456789abcdef0123456789abcdef' }
       expect(await send({ headers })).toMatchObject({ headers })
       expect(await send({ headers, body: 'hello' })).toMatchObject({
@@ -302,7 +302,7 @@ describe('The tunnel', () => {
     expect(await send({ body: '{"dsn":"https://other@sentry.example/1"}' })).toMatchObject({ status: 403 })
     expect(await send({ body: '{}' })).toMatchObject({ status: 200, text: '{}' })
     const after = await counts(tunnel)
-    const settled = ['filtered', 'refused'].map((answer) => (after[answer] ?? 0) - (before[answer] ?? 0))
+    const settled = ['filtered', 'rejected'].map((answer) => (after[answer] ?? 0) - (before[answer] ?? 0))
     expect(settled).toEqual([1, 1])
   })
 
@@ -320,7 +320,7 @@ describe('The tunnel', () => {
     sentry.once({ status: 400 })
     for (const body of [...Array(3).fill(errorOf(sentry.dsn())), 'hello']) await send({ body })
     const after = await counts(tunnel)
-    const settled = ['delivered', 'declined', 'refused'].map(
+    const settled = ['delivered', 'declined', 'rejected'].map(
       (answer) => (after[answer] ?? 0) - (before[answer] ?? 0),
     )
     expect(settled).toEqual([2, 1, 1])
@@ -332,7 +332,7 @@ async function counts({ adminUrl }: Tunnel): Promise<Record<string, number>> {
   const metrics = await (await fetch(`${adminUrl}/metrics`)).text()
   const sums: Record<string, number> = {}
   for (const [, answer = '', count] of metrics.matchAll(
-    /^culvert_envelopes_total\{answer="(\w+)".*\} (\d+)$/gm,
+    /^culvert_envelopes_total\{outcome="(\w+)".*\} (\d+)$/gm,
   ))
     sums[answer] = (sums[answer] ?? 0) + Number(count)
   return sums

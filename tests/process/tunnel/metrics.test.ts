@@ -48,7 +48,7 @@ describe('The figures', () => {
     const after = await seriesOf(tunnel)
     expect(after.size - before.size).toBeLessThanOrEqual(60)
     expect([...after.keys()].join('\n')).not.toMatch(/invented|sdk-\d|path-\d|host\d|o\d+\.example/)
-    expect(after.get('culvert_items_total{type="other",answer="delivered"}')).toBe(10_000)
+    expect(after.get('culvert_items_total{type="other",outcome="delivered"}')).toBe(10_000)
   })
 
   it('tell how long each upstream takes to answer, and receipts what of it was whose', async () => {
@@ -59,13 +59,17 @@ describe('The figures', () => {
     await two.away()
     await post(tunnel.url, { body: errorOf(two.dsn()) })
     await until(async () => tunnel.receipts.length === 4)
-    for (const { took, admittedAfter = 0, upstreamTook = 0 } of tunnel.receipts) {
+    for (const {
+      duration_ms: took,
+      admitted_after_ms: admittedAfter = 0,
+      upstream_duration_ms: upstreamTook = 0,
+    } of tunnel.receipts) {
       expect([admittedAfter > 0, upstreamTook > 0]).toEqual([true, true])
       expect(admittedAfter + upstreamTook).toBeLessThanOrEqual(took + 0.002) // each is rounded to the microsecond
     }
     const series = await seriesOf(tunnel)
     const answered = (upstream: string) =>
-      series.get(`culvert_upstream_seconds_count{upstream="${upstream}"}`)
+      series.get(`culvert_upstream_request_duration_seconds_count{upstream="${upstream}"}`)
     expect([answered(one.url), answered(two.url)]).toEqual([2, 1]) // who was away has not answered
   })
 
@@ -87,26 +91,26 @@ describe('The figures', () => {
     await send(errorOf(dsn)) // declined
     await leaveEarly(tunnel.port) // aborted
 
-    const expected = { delivered: 3, limited: 3, filtered: 1, refused: 2, declined: 1, aborted: 1 }
+    const expected = { delivered: 3, rate_limited: 3, filtered: 1, rejected: 2, declined: 1, aborted: 1 }
     const logged = () => tunnel.receipts
     await until(async () => logged().length >= 11)
-    expect(countBy(logged().map(({ answer }) => answer))).toEqual(expected)
+    expect(countBy(logged().map(({ outcome }) => outcome))).toEqual(expected)
     expect(new Set(logged().map(({ id }) => id)).size).toBe(11)
 
     const envelopes = [...(await seriesOf(tunnel))].filter(([name]) =>
       name.startsWith('culvert_envelopes_total{'),
     )
     const counted = envelopes.flatMap(([name, count]) =>
-      Array<string>(count).fill(/answer="(\w+)"/.exec(name)?.[1] ?? ''),
+      Array<string>(count).fill(/outcome="(\w+)"/.exec(name)?.[1] ?? ''),
     )
     expect(countBy(counted)).toEqual(expected)
 
     const receipts = await takeReceipts(feed, 11)
-    expect(countBy(receipts.map(({ answer }) => answer))).toEqual(expected)
+    expect(countBy(receipts.map(({ outcome }) => outcome))).toEqual(expected)
     expect(receipts.map(({ id }) => id)).toEqual(logged().map(({ id }) => id))
   })
 
-  it('tell envelopes and bytes by project, category and fate, each envelope under its most important category', async () => {
+  it('tell envelopes and bytes by project, category and outcome, each envelope under its most important category', async () => {
     await using sentry = await startSentry()
     const dsn = sentry.dsn()
     await using tunnel = await startTunnel({ env: { SENTRY_DSN: dsn } })
@@ -125,11 +129,11 @@ describe('The figures', () => {
     const project = `127.0.0.1:${sentry.port}/456`
     for (const [category, bodies] of Map.groupBy(sent, ([name]) => name)) {
       const labels = `project="${project}",category="${category}"`
-      expect(series.get(`culvert_envelopes_total{answer="delivered",reason="",${labels}}`)).toBe(
+      expect(series.get(`culvert_envelopes_total{outcome="delivered",reason="",${labels}}`)).toBe(
         bodies.length,
       )
       const bytes = bodies.reduce((sum, [, body]) => sum + body.length, 0)
-      expect(series.get(`culvert_envelope_bytes_total{answer="delivered",${labels}}`)).toBe(bytes)
+      expect(series.get(`culvert_envelope_bytes_total{outcome="delivered",${labels}}`)).toBe(bytes)
     }
   })
 
@@ -163,8 +167,8 @@ async function leaveEarly(port: number): Promise<void> {
   await new Promise<void>((resolve) => socket.once('close', resolve).destroySoon())
 }
 
-async function takeReceipts(feed: Response, count: number): Promise<{ id: string; answer: string }[]> {
-  const receipts: { id: string; answer: string }[] = []
+async function takeReceipts(feed: Response, count: number): Promise<{ id: string; outcome: string }[]> {
+  const receipts: { id: string; outcome: string }[] = []
   let text = ''
   for await (const chunk of feed.body ?? []) {
     text += Buffer.from(chunk)

@@ -6,9 +6,9 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { App } from '../../../tunnel/src/http/app.ts'
-import { createEdge } from '../../../tunnel/src/http/client-address.ts'
+import { createClientResolver } from '../../../tunnel/src/http/client-address.ts'
 import { createPublicServer } from '../../../tunnel/src/http/public-server.ts'
-import { type Code, REFUSALS } from '../../../tunnel/src/rejections.ts'
+import { REJECTIONS, type RejectionCode } from '../../../tunnel/src/rejections.ts'
 import { type Answered, post } from '../../support/post.ts'
 import { sendRaw } from '../../support/raw-request.ts'
 import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
@@ -16,8 +16,8 @@ import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 const POST = 'POST /monitoring HTTP/1.1\r\nContent-Length: 2\r\nConnection: close\r\n'
 const MIB = 1024 * 1024
 
-function expectRejection({ status, headers, json }: Answered, code: Code): void {
-  const { sentence, fix, ...rejection } = REFUSALS[code]
+function expectRejection({ status, headers, json }: Answered, code: RejectionCode): void {
+  const { sentence, fix, ...rejection } = REJECTIONS[code]
   expect({ status, json }).toEqual({
     status: rejection.status,
     json: { detail: `${sentence} ${fix}`, code, causes: [], request_id: headers['x-request-id'] },
@@ -121,7 +121,10 @@ describe('createPublicServer', () => {
 async function startServer(options: ServerOptions) {
   const app: App = new Hono()
   app.post('/monitoring', () => new Promise<Response>(() => {}))
-  const server = createPublicServer({ app, edge: createEdge([]) }, options).listen(0, '127.0.0.1')
+  const server = createPublicServer({ app, resolveClient: createClientResolver([]) }, options).listen(
+    0,
+    '127.0.0.1',
+  )
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return {

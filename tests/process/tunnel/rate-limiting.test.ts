@@ -148,7 +148,7 @@ describe('What Sentry asks to hold back', () => {
     const { limits } = await (await tunnel.admin('/status')).json()
     expect(limits).toContainEqual({ project: name, category: 'error', until: expect.any(Number) })
     const metrics = await (await tunnel.admin('/metrics')).text()
-    expect(metrics).toContain(`culvert_rate_limits{project="${name}",category="error"} 1`)
+    expect(metrics).toContain(`culvert_upstream_rate_limits{project="${name}",category="error"} 1`)
   })
 
   it('and was dropped by us is told to Sentry in a client report', async () => {
@@ -288,7 +288,7 @@ describe('Noise', () => {
     const { status, json, headers } = await send([noise])
     expect([status, json]).toEqual([200, { id: EVENT_ID }])
     const receipt = await (await tunnel.admin(`/receipts/${headers['x-culvert-receipt']}`)).json()
-    expect(receipt).toMatchObject({ answer: 'filtered', reason, items: [{ out: reason }] })
+    expect(receipt).toMatchObject({ outcome: 'filtered', reason, items: [{ out: reason }] })
     expect(sentry.requests).toHaveLength(arrived)
   })
 

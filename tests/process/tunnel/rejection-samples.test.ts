@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { SETTING_NAMES } from '../../../tunnel/src/config/settings.ts'
-import type { Refusals } from '../../../tunnel/src/contract.ts'
+import type { Rejections } from '../../../tunnel/src/contract.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
@@ -20,12 +20,12 @@ describe('The last request refused with each code', () => {
     const path = '/monitoring?p=9&sentry_key=secret-4'
     await post(tunnel.url, { path: '/monitoring', headers, body: errorOf('https://abc@elsewhere.example/9') })
     await post(tunnel.url, { path, headers, body: 'no envelope, secret-5' })
-    const text = await (await tunnel.admin('/refusals')).text()
+    const text = await (await tunnel.admin('/rejections')).text()
     expect(text).not.toMatch(/secret-\d/)
-    const { refusals } = JSON.parse(text)
-    expect(refusals.map(({ code }: { code: string }) => code)).toEqual(['dsn-unknown', 'not-an-envelope'])
-    const unknown = refusals.find(({ code }: { code: string }) => code === 'dsn-unknown')
-    expect(refusals[1].request).toBe('POST /monitoring?p=9&sentry_key=…')
+    const { rejections } = JSON.parse(text)
+    expect(rejections.map(({ code }: { code: string }) => code)).toEqual(['dsn-unknown', 'not-an-envelope'])
+    const unknown = rejections.find(({ code }: { code: string }) => code === 'dsn-unknown')
+    expect(rejections[1].request).toBe('POST /monitoring?p=9&sentry_key=…')
     expect(unknown).toMatchObject({ request: 'POST /monitoring', last: expect.any(Number) })
     expect(Object.fromEntries(unknown.headers)).toMatchObject({
       'content-type': 'text/plain',
@@ -34,7 +34,7 @@ describe('The last request refused with each code', () => {
       authorization: null,
       'x-custom': null,
     })
-    expect((await fetch(`${tunnel.adminUrl}/refusals`)).status).toBe(401)
+    expect((await fetch(`${tunnel.adminUrl}/rejections`)).status).toBe(401)
   })
 })
 
@@ -49,9 +49,9 @@ describe('The settings that would have let pass what did not', () => {
         MAX_ITEMS: '7',
       },
     })
-    const text = await (await tunnel.admin('/refusals')).text()
+    const text = await (await tunnel.admin('/rejections')).text()
     expect(text).not.toContain('hush')
-    const { settings }: Refusals = JSON.parse(text)
+    const { settings }: Rejections = JSON.parse(text)
     expect(settings).toMatchObject({
       'too-many-items': [{ name: 'MAX_ITEMS', value: '7' }],
       'dsn-unknown': [{ name: 'SENTRY_DSN', value: 'https://key@127.0.0.1/2' }],

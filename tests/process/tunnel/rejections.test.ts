@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Code, REFUSALS } from '../../../tunnel/src/rejections.ts'
+import { REJECTIONS, type RejectionCode } from '../../../tunnel/src/rejections.ts'
 import { attachmentOf, errorOf } from '../../support/envelopes.ts'
 import { type Posting, post } from '../../support/post.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
@@ -22,7 +22,7 @@ type Provocation = Posting & {
 }
 type Place = { sentry: Sentry; tunnel: Tunnel; bodies: string }
 
-const PROVOCATIONS: Partial<Record<Code, (dsn: string) => Provocation>> = {
+const PROVOCATIONS: Partial<Record<RejectionCode, (dsn: string) => Provocation>> = {
   'empty-body': () => ({ body: '' }),
   'not-an-envelope': () => ({ body: `${MARK}\n${item}` }),
   'header-invalid': () => ({ body: `{"event_id":"${MARK}"}\n${item}` }),
@@ -65,12 +65,12 @@ const PROVOCATIONS: Partial<Record<Code, (dsn: string) => Provocation>> = {
 }
 
 /** Provoked where a Sentry is asked, or where limits are the subject. */
-const ELSEWHERE: Code[] = ['inbox-full', 'spool-full', 'spool-unwritable', 'tunnel-busy']
+const ELSEWHERE: RejectionCode[] = ['inbox-full', 'spool-full', 'spool-unwritable', 'tunnel-busy']
 
 /** nginx gives these for the tunnel. */
-const OF_NGINX: Code[] = ['tunnel-away', 'tunnel-slow']
+const OF_NGINX: RejectionCode[] = ['tunnel-away', 'tunnel-slow']
 
-describe('A refusal', () => {
+describe('A rejection', () => {
   const started = new AsyncDisposableStack()
   let place: Place
 
@@ -93,7 +93,10 @@ describe('A refusal', () => {
 
   afterAll(() => started.disposeAsync())
 
-  const cases = Object.entries(PROVOCATIONS).map(([code, provoke]) => ({ code: code as Code, provoke }))
+  const cases = Object.entries(PROVOCATIONS).map(([code, provoke]) => ({
+    code: code as RejectionCode,
+    provoke,
+  }))
 
   it.each(cases)(
     '$code says what was wrong and nothing of the payload, and nothing goes on',
@@ -105,9 +108,9 @@ describe('A refusal', () => {
       const { status, json, text, headers } = await post(tunnel.url, posting)
       after?.(place)
 
-      const { sentence, fix, ...refusal } = REFUSALS[code]
+      const { sentence, fix, ...rejection } = REJECTIONS[code]
       expect({ status, json }).toMatchObject({
-        status: refusal.status,
+        status: rejection.status,
         json: {
           detail: `${sentence} ${fix}`,
           code,
@@ -126,7 +129,7 @@ describe('A refusal', () => {
 
   it('of each code is provoked here, or elsewhere, or is one that only nginx gives', () => {
     const covered = [...Object.keys(PROVOCATIONS), ...ELSEWHERE, ...OF_NGINX]
-    expect(covered.sort()).toEqual(Object.keys(REFUSALS).sort())
+    expect(covered.sort()).toEqual(Object.keys(REJECTIONS).sort())
   })
 })
 

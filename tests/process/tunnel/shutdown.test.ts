@@ -26,7 +26,7 @@ describe('A tunnel that is told to stop', () => {
 
     for (const answered of await Promise.all(posts)) expect(answered.status).toBe(200)
     expect(await tunnel.exited).toEqual({ code: 0, signal: null })
-    expect(tunnel.receipts.filter(({ answer }) => answer === 'delivered')).toHaveLength(50)
+    expect(tunnel.receipts.filter(({ outcome: answer }) => answer === 'delivered')).toHaveLength(50)
     expect(tunnel.stderr).toEqual([])
   })
 
@@ -74,7 +74,7 @@ describe('A tunnel that is told to stop', () => {
     process.kill(Number(tunnel.pid), 'SIGTERM')
     await cut
     expect(await tunnel.exited).toEqual({ code: 1, signal: null })
-    expect(tunnel.receipts.map(({ answer }) => answer)).toEqual(['delivered'])
+    expect(tunnel.receipts.map(({ outcome: answer }) => answer)).toEqual(['delivered'])
     expect(tunnel.logs.at(-1)).toMatchObject({
       level: 'fatal',
       signal: 'SIGTERM',
@@ -107,7 +107,7 @@ describe('A tunnel that is told to stop', () => {
     process.kill(Number(tunnel.pid), 'SIGTERM')
     await cut
     expect(await tunnel.exited).toEqual({ code: 0, signal: null })
-    expect(await tunnel.receipt(({ answer }) => answer === 'aborted')).toMatchObject({ status: 0 })
+    expect(await tunnel.receipt(({ outcome: answer }) => answer === 'aborted')).toMatchObject({ status: 0 })
   })
 })
 

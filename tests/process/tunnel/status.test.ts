@@ -43,7 +43,7 @@ describe('The status', () => {
       settings: { TUNNEL_PATHS: '/t', SENTRY_DSN: sentry.dsn(), ADMIN_TOKEN: '…' },
       dsns: [sentry.dsn()],
       projects: [`127.0.0.1:${sentry.port}/456`],
-      inFlight: 0,
+      in_flight: 0,
       limits: [],
       upstreams: [{ origin: sentry.url, breaker: { open: false } }],
       warnings: [],
@@ -60,7 +60,7 @@ describe('The status', () => {
     await sentry.away()
     for (let i = 0; i < 5; i++) await post(tunnel.url, { path: '/t', body: errorOf(sentry.dsn()) })
     await until(async () => (await status()).upstreams[0].breaker.open)
-    const { since, nextProbe } = (await status()).upstreams[0].breaker
+    const { since, next_probe: nextProbe } = (await status()).upstreams[0].breaker
     expect(since).toBeGreaterThanOrEqual(before - CLOCKS_DRIFT)
     expect(since).toBeLessThanOrEqual(Date.now() + CLOCKS_DRIFT)
     expect(nextProbe).toBeGreaterThan(since)

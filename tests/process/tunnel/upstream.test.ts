@@ -16,7 +16,7 @@ import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { OutgoingBody } from '../../../tunnel/src/body/outgoing.ts'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
-import { createLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { createUpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects, type Project } from '../../../tunnel/src/projects.ts'
 import {
   createUpstreams,
@@ -59,7 +59,7 @@ describe('Sentry', () => {
 
   function open(dsn = sentry.dsn(), settings: Partial<UpstreamSettings> = {}) {
     const { all } = createProjects([parseDsn(dsn)].flatMap((parsed) => parsed ?? []))
-    const limits = createLimits(() => time)
+    const limits = createUpstreamLimits(() => time)
     const upstreams = createUpstreams(all, { ...SETTINGS, ...settings }, limits, () => time)
     scope.defer(upstreams.close)
     return { upstreams, limits, project: all[0] as Project }
@@ -143,7 +143,7 @@ describe('Sentry', () => {
     for (let i = 0; i < 10; i++)
       expect(await place.upstreams.probe(place.project, outgoing, []).final).toMatchObject({
         kind: 'undecided',
-        why: 'body-unreadable',
+        reason: 'body-unreadable',
       })
     expect(place.upstreams.isOpen(sentry.url)).toBe(false)
     expect(await send(place).final).toMatchObject({ kind: 'answered' })
@@ -151,26 +151,38 @@ describe('Sentry', () => {
 
   describe('has not decided when it', () => {
     it.each<[string, Answering, object]>([
-      ['fails', { status: 500 }, { why: 'status-500', status: 500 }],
-      ['is behind a gateway that fails', { status: 502, headers: HTML, body: '<h1>' }, { why: 'status-502' }],
-      ['is busy', { status: 503 }, { why: 'status-503' }],
-      ['redirects, which is not followed', 'redirecting', { why: 'status-302', status: 302 }],
-      ['redirects with the method kept', { status: 307, headers: { location: '/' } }, { why: 'status-307' }],
-      ['says 408', { status: 408 }, { why: 'status-408' }],
-      ['says 421', { status: 421 }, { why: 'status-421' }],
-      ['says 425', { status: 425 }, { why: 'status-425' }],
-      ['says 401 in HTML', { status: 401, headers: HTML, body: '<h1>' }, { why: 'status-401' }],
-      ['says 403 in HTML', { status: 403, headers: HTML, body: '<h1>' }, { why: 'status-403' }],
-      ['says 404 in HTML', { status: 404, headers: HTML, body: '<h1>' }, { why: 'status-404' }],
-      ['says 404 in JSON of somebody else', { status: 404, body: { error: 'x' } }, { why: 'status-404' }],
+      ['fails', { status: 500 }, { reason: 'status-500', status: 500 }],
+      [
+        'is behind a gateway that fails',
+        { status: 502, headers: HTML, body: '<h1>' },
+        { reason: 'status-502' },
+      ],
+      ['is busy', { status: 503 }, { reason: 'status-503' }],
+      ['redirects, which is not followed', 'redirecting', { reason: 'status-302', status: 302 }],
+      [
+        'redirects with the method kept',
+        { status: 307, headers: { location: '/' } },
+        { reason: 'status-307' },
+      ],
+      ['says 408', { status: 408 }, { reason: 'status-408' }],
+      ['says 421', { status: 421 }, { reason: 'status-421' }],
+      ['says 425', { status: 425 }, { reason: 'status-425' }],
+      ['says 401 in HTML', { status: 401, headers: HTML, body: '<h1>' }, { reason: 'status-401' }],
+      ['says 403 in HTML', { status: 403, headers: HTML, body: '<h1>' }, { reason: 'status-403' }],
+      ['says 404 in HTML', { status: 404, headers: HTML, body: '<h1>' }, { reason: 'status-404' }],
+      ['says 404 in JSON of somebody else', { status: 404, body: { error: 'x' } }, { reason: 'status-404' }],
       [
         'says 404 in what only claims to be JSON',
         { status: 404, headers: { 'content-type': 'application/json' }, body: 'x' },
-        { why: 'status-404' },
+        { reason: 'status-404' },
       ],
-      ['hangs up', 'hanging-up', { why: 'UND_ERR_SOCKET' }],
-      ['hangs up early', 'hanging-up-early', { why: expect.any(String) }],
-      ['answers without end', { body: 'x'.repeat(64 * 1024 + 1) }, { why: 'reply-too-large', status: 200 }],
+      ['hangs up', 'hanging-up', { reason: 'UND_ERR_SOCKET' }],
+      ['hangs up early', 'hanging-up-early', { reason: expect.any(String) }],
+      [
+        'answers without end',
+        { body: 'x'.repeat(64 * 1024 + 1) },
+        { reason: 'reply-too-large', status: 200 },
+      ],
     ])('%s', async (_, answer, outcome) => {
       sentry.once(answer)
       expect(await send(open()).final).toMatchObject({ kind: 'undecided', ...outcome })
@@ -179,17 +191,17 @@ describe('Sentry', () => {
     it('is silent', async () => {
       sentry.once('silent')
       const { final } = send(open(sentry.dsn(), SHORT))
-      expect(await final).toMatchObject({ kind: 'undecided', why: 'deadline' })
+      expect(await final).toMatchObject({ kind: 'undecided', reason: 'deadline' })
     })
 
     it('is not there', async () => {
       await sentry.away()
-      expect(await send(open()).final).toMatchObject({ kind: 'undecided', why: 'ECONNREFUSED' })
+      expect(await send(open()).final).toMatchObject({ kind: 'undecided', reason: 'ECONNREFUSED' })
     })
 
     it('has a name that leads nowhere', async () => {
       const { final } = send(open(`http://${KEY}@sentry.invalid/456`))
-      expect(await final).toMatchObject({ kind: 'undecided', why: expect.stringMatching(/^E/) })
+      expect(await final).toMatchObject({ kind: 'undecided', reason: expect.stringMatching(/^E/) })
     })
 
     it.each([
@@ -253,7 +265,7 @@ describe('Sentry', () => {
     await sentry.away()
     for (let i = 0; i < 5; i++) await send(place).final
     await sentry.back()
-    expect(await send(place).final).toMatchObject({ kind: 'undecided', why: 'breaker-open' })
+    expect(await send(place).final).toMatchObject({ kind: 'undecided', reason: 'breaker-open' })
     expect(sentry.requests).toHaveLength(0)
     expect([upstreams.isOpen(project.origin), upstreams.mayProbe(project.origin)]).toEqual([true, false])
 
@@ -268,7 +280,7 @@ describe('Sentry', () => {
     sentry.answer('silent')
     const place = open(sentry.dsn(), { lateMs: 20, answerMs: 40 })
     await Promise.all(Array.from({ length: 10 }, () => send(place).final))
-    expect(await send(place).final).toMatchObject({ why: 'breaker-open' })
+    expect(await send(place).final).toMatchObject({ reason: 'breaker-open' })
     expect(sentry.requests.length).toBeLessThanOrEqual(10)
   })
 

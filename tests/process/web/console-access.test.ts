@@ -107,10 +107,10 @@ describe('Without a session', () => {
 describe('Signing in', () => {
   it('with the password leads to what was asked for, with a cookie for the console alone', async () => {
     const { status, location, setCookie, cookie } = await signIn(web.url, {
-      to: '/console/feed?fate=refused',
+      to: '/console/live-feed?outcome=rejected',
       headers: fromElsewhere(),
     })
-    expect([status, location]).toEqual([303, '/console/feed?fate=refused'])
+    expect([status, location]).toEqual([303, '/console/live-feed?outcome=rejected'])
     expect(setCookie).toMatch(/; Path=\/console;/)
     expect(setCookie).toMatch(/; HttpOnly; SameSite=lax/i)
     expect(setCookie).not.toMatch(/Secure/)
@@ -304,7 +304,7 @@ describe('What acts', () => {
 
 describe('A link to the console', () => {
   it.each([
-    '/console/feed?fate=refused&reason=dsn-unknown',
+    '/console/live-feed?outcome=rejected&reason=dsn-unknown',
     '/console/spool/7?spool=abc',
     '/console/spool?project=sentry.example%2F1&category=error&order=oldest&after=abc%3D12',
     '/console/inbox?type=event&after=http%253A%252F%252Ftunnel%3D7',
@@ -378,9 +378,9 @@ describe('A session', () => {
 describe('Without a password', () => {
   it('there is no console, and a page that says how to switch it on', async () => {
     await using closed = await startWeb({})
-    for (const path of ['/console', '/console/feed', '/console/inbox/1'])
+    for (const path of ['/console', '/console/live-feed', '/console/inbox/1'])
       expect((await get(closed.url + path)).status).toBe(307)
-    const page = await (await fetch(`${closed.url}/console/feed`)).text()
+    const page = await (await fetch(`${closed.url}/console/live-feed`)).text()
     expect(page).toContain('The console is off: no password is set.')
     expect(page).toContain('OPERATOR_PASSWORD=')
     expect(page).not.toContain('type="password"')

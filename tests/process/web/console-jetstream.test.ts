@@ -1,7 +1,7 @@
 /** The console while JetStream is away: every replica goes on to answer, and what cannot be known is said to be. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Glance } from '../../../web/features/console/monitor/snapshot.ts'
+import type { OverviewSnapshot } from '../../../web/features/console/monitor/snapshot.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { type Nats, startNats } from '../../support/nats/nats.ts'
 import { post } from '../../support/post.ts'
@@ -11,7 +11,7 @@ import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 import { get, lookUntil, signIn, startWebOver } from '../../support/web/operator.ts'
 import type { Web } from '../../support/web/web.ts'
 
-const PAGES = ['', '/feed', '/rejections', '/projects', '/spool', '/inbox', '/replicas']
+const PAGES = ['', '/live-feed', '/rejections', '/projects', '/spool', '/inbox', '/replicas']
 
 describe('While JetStream is away, the console', requires('nats'), () => {
   const started = new AsyncDisposableStack()
@@ -35,8 +35,8 @@ describe('While JetStream is away, the console', requires('nats'), () => {
   const send = async (n: number) =>
     (await post(tunnels[n % 2]?.url ?? '', { body: errorOf(sentry.dsn(), { event_id: undefined, n }) }))
       .status
-  const look = (holds: (glance: Glance) => boolean) => lookUntil(web.url, cookie, holds, 40_000)
-  const states = ({ replicas }: Glance) => replicas.map(({ state }) => state)
+  const look = (holds: (glance: OverviewSnapshot) => boolean) => lookUntil(web.url, cookie, holds, 40_000)
+  const states = ({ replicas }: OverviewSnapshot) => replicas.map(({ state }) => state)
 
   it('says that what waits is not known, and that nothing more can wait, and keeps counting', async () => {
     const before = await look(({ spools: [spool] }) => spool?.envelopes === 0)
@@ -55,7 +55,7 @@ describe('While JetStream is away, the console', requires('nats'), () => {
     expect(away.spools[0]?.envelopes).toBeUndefined()
     expect(away.spools[0]?.problem).toBeTruthy()
     expect(away.changes.map(({ text }) => text)).toContain('the spool accepts no envelopes')
-    expect(away.point.answers).toEqual({ delivered: 2, refused: 2 })
+    expect(away.point.answers).toEqual({ delivered: 2, rejected: 2 })
     const pages = PAGES.map(async (page) => [page, (await get(`${web.url}/console${page}`, cookie)).status])
     expect(await Promise.all(pages)).toEqual(PAGES.map((page) => [page, 200]))
   }, 120_000)

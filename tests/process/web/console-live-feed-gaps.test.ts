@@ -11,7 +11,7 @@ import { freePort } from '../../support/ports.ts'
 import { startFakeTunnel } from '../../support/tunnel/fake-admin-port.ts'
 
 const receiptOf = (id: string, time: number): Receipt => ({
-  ...{ id, time, items: [], bytes: 1, answer: 'delivered', status: 200, took: 1, replica: 'live' },
+  ...{ id, time, items: [], bytes: 1, outcome: 'delivered', status: 200, duration_ms: 1, replica: 'live' },
 })
 
 /** Answers with these events and goes on for as long as it is read. */

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Receipt, SpoolEnd } from '../../../tunnel/src/contract.ts'
+import type { Receipt, SpoolOutcome } from '../../../tunnel/src/contract.ts'
 import { readCursor } from '../../../web/features/console/live-feed/cursor.ts'
 import { streamFeed } from '../../../web/features/console/live-feed/feed.ts'
 import type { Mark } from '../../../web/features/console/live-feed/rows.ts'
@@ -40,7 +40,7 @@ const newError = (dsn: string) => errorOf(dsn, { event_id: randomUUID().replaceA
 /** Reads from a cursor until `enough`; what it read, and where it stands then. */
 async function read(
   after: string,
-  enough: (receipts: Receipt[], marks: Mark[], ends: SpoolEnd[]) => boolean,
+  enough: (receipts: Receipt[], marks: Mark[], ends: SpoolOutcome[]) => boolean,
   { isWelcome = (): boolean => true, from = tunnels } = {},
 ) {
   const stream = streamFeed(
@@ -55,7 +55,7 @@ async function read(
   )
   const texts = stream as ReadableStream<BufferSource>
   const events = texts.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
-  const [receipts, marks, ends]: [Receipt[], Mark[], SpoolEnd[]] = [[], [], []]
+  const [receipts, marks, ends]: [Receipt[], Mark[], SpoolOutcome[]] = [[], [], []]
   let cursor = after
   for await (const { id, data } of events) {
     const told = JSON.parse(data)
@@ -76,7 +76,7 @@ function ask(origin: string, path: string, init: RequestInit = {}): Promise<Resp
   return fetch(origin + path, { ...init, headers })
 }
 
-const idsOf = (receipts: Receipt[]) => receipts.map(({ eventId }) => eventId).sort()
+const idsOf = (receipts: Receipt[]) => receipts.map(({ event_id: eventId }) => eventId).sort()
 
 describe('The feed of the console', () => {
   it('tells what all replicas still keep, then what comes, each once and none left out, over any number of breaks', async () => {
@@ -156,11 +156,11 @@ describe('The feed of the console', () => {
     for (let n = 0; n < 6; n++)
       expect((await post(from[n % 2]?.url ?? '', { body: newError(sentry.dsn()) })).status).toBe(202)
     const before = await read('', (all) => all.length >= 6, { from })
-    expect(before.receipts.map(({ answer }) => answer)).toEqual(Array(6).fill('spooled'))
+    expect(before.receipts.map(({ outcome: answer }) => answer)).toEqual(Array(6).fill('spooled'))
     expect(before.ends).toEqual([])
     await sentry.back()
     const spooled = new Set(before.receipts.map(({ id }) => id))
-    const endsOfThem = (told: SpoolEnd[]) => told.filter(({ receipt }) => spooled.has(receipt))
+    const endsOfThem = (told: SpoolOutcome[]) => told.filter(({ receipt }) => spooled.has(receipt))
     const first = await read(before.cursor, (_, __, told) => told.length >= 3, { from })
     await post(one.url, { body: newError(sentry.dsn()) }) // something is told even where all ends have been; it may be spooled too
     const rest = await read(
@@ -170,7 +170,7 @@ describe('The feed of the console', () => {
     )
     const ends = endsOfThem([...first.ends, ...rest.ends])
     expect(ends.map(({ receipt }) => receipt).sort()).toEqual([...spooled].sort())
-    expect(ends.map(({ end }) => end)).toEqual(Array(6).fill('delivered'))
+    expect(ends.map(({ final_outcome: end }) => end)).toEqual(Array(6).fill('delivered'))
     const again = await read(before.cursor, (_, __, all) => all.length >= 6, { from })
     expect(again.ends).toEqual(expect.arrayContaining(ends))
     expect([...first.marks, ...rest.marks, ...again.marks]).toEqual([])

@@ -54,7 +54,7 @@ describe('web', () => {
   beforeAll(async () => {
     const names = Object.keys(HOSTILE)
     const entries = Array.from({ length: 50 }, (_, n) => ({
-      ...{ id: names[n % names.length], time: n, eventId: null, bytes: ENVELOPE_BYTES },
+      ...{ id: names[n % names.length], time: n, event_id: null, bytes: ENVELOPE_BYTES },
       types: ['event', ...Array(99).fill('"'.repeat(64))],
     }))
     const tunnel = await startFakeTunnel('one', {

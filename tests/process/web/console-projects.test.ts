@@ -67,15 +67,18 @@ describe('The projects page of the console, with many projects', () => {
     await sentry.away()
     for (const id of IDS) expect((await post(tunnel.url, { body: errorOf(sentry.dsn(id)) })).status).toBe(202)
     await lookUntil(web.url, cookie, ({ spools: [spool] }) => spool?.envelopes === MANY)
-    const lanesOf = async (path: string) => {
+    const partitionsOf = async (path: string) => {
       const text = await (await get(web.url + path, cookie)).text()
       return [...text.matchAll(/project=127\.0\.0\.1%3A\d+%2F(\d+)&amp;category=error"/g)].map(([, id]) => id)
     }
-    const [first, second] = [await lanesOf('/console/spool'), await lanesOf('/console/spool?lanes=50')]
+    const [first, second] = [
+      await partitionsOf('/console/spool'),
+      await partitionsOf('/console/spool?partitions=50'),
+    ]
     expect([first.length, second.length]).toEqual([50, MANY - 50])
     expect(new Set([...first, ...second])).toEqual(new Set(IDS))
     const page = await (await get(`${web.url}/console/spool`, cookie)).text()
-    expect(page).toMatch(/href="\/console\/spool\?lanes=50"[^>]*>More projects</)
+    expect(page).toMatch(/href="\/console\/spool\?partitions=50"[^>]*>More projects</)
     await sentry.back()
   })
 })

@@ -8,8 +8,8 @@ import { get, signIn, startWebOver } from '../../support/web/operator.ts'
 import type { Web } from '../../support/web/web.ts'
 
 const SPOOL: SpoolStatus = {
-  ...{ id: 'shared-spool', writable: true, since: 0, attempts: [], envelopes: 3, bytes: 3, byProject: [] },
-  ...{ paused: [], boundBytes: 1_000, projectBoundBytes: 1_000, boundMs: 1_000 },
+  ...{ id: 'shared-spool', writable: true, since: 0, attempts: [], envelopes: 3, bytes: 3, partitions: [] },
+  ...{ paused: [], max_bytes: 1_000, project_max_bytes: 1_000, max_age_ms: 1_000 },
 }
 const LISTED = 20
 const AT_ONCE = 5
@@ -40,7 +40,7 @@ describe('Of replicas that share a spool and an inbox, the console', () => {
     let open = 0
     const ids = Array.from({ length: LISTED }, (_, n) => `e${n}`)
     const page: InboxPage = {
-      entries: ids.map((id, n) => ({ id, time: n, eventId: null, bytes: 100, types: ['event'] })),
+      entries: ids.map((id, n) => ({ id, time: n, event_id: null, bytes: 100, types: ['event'] })),
     }
     const titles = ids.map((id): [string, Answers[string]] => [
       `GET /inbox/${id}`,
@@ -121,7 +121,7 @@ describe('Of replicas that share a spool and an inbox, the console', () => {
     for (let n = 0; n < LISTED; n++) expect(text).toContain(`error e${n}`)
     expect(mostOpen).toBeGreaterThan(0)
     expect(mostOpen).toBeLessThanOrEqual(AT_ONCE)
-    expect(hung.asked.filter((each) => !/^GET \/(status|metrics|refusals)$/.test(each))).toEqual([])
+    expect(hung.asked.filter((each) => !/^GET \/(status|metrics|rejections)$/.test(each))).toEqual([])
   })
 
   it('reads an envelope from the first that hands it out, and from no other', async () => {

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
-  createWatch,
+  createMonitor,
+  type Monitor,
   type Snapshot,
-  type Watch,
 } from '../../../web/features/console/monitor/replica-monitor.ts'
-import type { Glance } from '../../../web/features/console/monitor/snapshot.ts'
+import type { OverviewSnapshot } from '../../../web/features/console/monitor/snapshot.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { freePort } from '../../support/ports.ts'
 import { post } from '../../support/post.ts'
@@ -50,7 +50,7 @@ describe('The figures of the console', () => {
   let tunnels: Tunnel[]
   let web: Web
   /** Adds up as the web's own does, and tells it to the byte, where pages round. */
-  let watch: Watch
+  let watch: Monitor
   let cookie: string | undefined
   let lateAdminPort: number
   let env: Record<string, string>
@@ -69,7 +69,7 @@ describe('The figures of the console', () => {
     tunnels = await Promise.all([1, 2, 3].map(async () => started.use(await startTunnel({ env }))))
     lateAdminPort = await freePort()
     const all = [...tunnels, { adminUrl: `http://127.0.0.1:${lateAdminPort}` }]
-    watch = createWatch({
+    watch = createMonitor({
       origins: async () => all.map(({ adminUrl }) => adminUrl),
       ask: async (origin) => {
         const init = { headers: { authorization: `Bearer ${tunnels[0]?.token}` } }
@@ -92,12 +92,12 @@ describe('The figures of the console', () => {
   async function send(
     body: Buffer,
     status: number,
-    [id, category, answer]: [id: string, category: string, answer: string],
+    [id, category, outcome]: [id: string, category: string, answer: string],
     bytes = body.length,
   ) {
     const { url } = living()[next++ % living().length] as Tunnel
     expect((await post(url, { body })).status).toBe(status)
-    note(`${id && project(id)} ${category} ${answer}`, bytes)
+    note(`${id && project(id)} ${category} ${outcome}`, bytes)
   }
 
   function note(name: string, bytes: number): void {
@@ -113,12 +113,12 @@ describe('The figures of the console', () => {
 
   function booksOf({ totals }: Snapshot): Books {
     const books: Books = {}
-    const at = (each: { project: string; category: string; answer: string }) => {
-      const name = `${each.project} ${each.category} ${each.answer}`
+    const at = (each: { project: string; category: string; outcome: string }) => {
+      const name = `${each.project} ${each.category} ${each.outcome}`
       books[name] ??= [0, 0]
       return books[name]
     }
-    for (const each of totals.answers) at(each)[0] += each.count
+    for (const each of totals.outcomes) at(each)[0] += each.count
     for (const each of totals.bytes) at(each)[1] += each.count
     return books
   }
@@ -163,19 +163,20 @@ describe('The figures of the console', () => {
     return watch.lookAnew()
   }
 
-  const hasAll = ({ point }: Glance) =>
+  const hasAll = ({ point }: OverviewSnapshot) =>
     Object.values(point.answers).reduce((sum, count) => sum + count, 0) >= all(sent)
-  const changesOf = ({ changes }: Pick<Glance, 'changes'>) => changes.map(({ text }) => text).join('\n')
+  const changesOf = ({ changes }: Pick<OverviewSnapshot, 'changes'>) =>
+    changes.map(({ text }) => text).join('\n')
 
-  it('are what real SDKs sent, by project, category and fate, in envelopes and bytes, and equal /metrics', async () => {
+  it('are what real SDKs sent, by project, category and outcome, in envelopes and bytes, and equal /metrics', async () => {
     for (const [name, category] of REAL)
       for (const id of ['1', '2'])
         await send(captureFor(sentry.dsn(id), name), 200, [id, category, 'delivered'])
     sentry.once({ status: 400, body: { detail: 'bad' } })
     await send(newError('1'), 400, ['1', 'error', 'declined'])
     for (let n = 0; n < 4; n++)
-      await send(errorOf('https://abc@elsewhere.example/9'), 403, ['', 'none', 'refused'], UNREAD)
-    for (let n = 0; n < 3; n++) await send(Buffer.from('not an envelope'), 400, ['', 'none', 'refused'])
+      await send(errorOf('https://abc@elsewhere.example/9'), 403, ['', 'none', 'rejected'], UNREAD)
+    for (let n = 0; n < 3; n++) await send(Buffer.from('not an envelope'), 400, ['', 'none', 'rejected'])
     const snapshot = await lookForAll()
     expect(booksOf(snapshot)).toEqual(sent)
     expect(await metricsBooks()).toEqual(sent)
@@ -203,9 +204,9 @@ describe('The figures of the console', () => {
       expect([word, page.includes(word)]).toEqual([word, true])
   })
 
-  it('explain a refusal by the setting that would have let it pass, with the value it has', async () => {
+  it('explain a rejection by the setting that would have let it pass, with the value it has', async () => {
     const items = '{"type":"client_report"}\n{}\n'.repeat(6)
-    await send(Buffer.from(`{"dsn":"${sentry.dsn('1')}"}\n${items}`), 413, ['1', 'none', 'refused'], UNREAD)
+    await send(Buffer.from(`{"dsn":"${sentry.dsn('1')}"}\n${items}`), 413, ['1', 'none', 'rejected'], UNREAD)
     await lookForAll()
     const page = await pageText('/console/rejections')
     const shown = Object.fromEntries(
@@ -218,7 +219,7 @@ describe('The figures of the console', () => {
   it('show a limit that Sentry asks for until when it is in force, and what is held back by it', async () => {
     sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '600:replay:key' } })
     const before = Date.now()
-    await send(captureFor(sentry.dsn('2'), 'browser-11.12.0-replay-2'), 429, ['2', 'replay', 'limited'])
+    await send(captureFor(sentry.dsn('2'), 'browser-11.12.0-replay-2'), 429, ['2', 'replay', 'rate_limited'])
     const glance = await lookUntil(web.url, cookie, ({ limits }) => limits.all > 0)
     const { first: limits } = glance.limits
     expect(limits).toEqual([{ project: project('2'), category: 'replay', until: expect.any(Number) }])
@@ -228,19 +229,19 @@ describe('The figures of the console', () => {
     expect(page.includes('replay, ends')).toBe(true)
   })
 
-  it('say of each fate that is not a good one how many met it, since when, and when the last did', async () => {
+  it('say of each outcome that is not a good one how many met it, since when, and when the last did', async () => {
     const page = await pageText('/console/rejections')
     const cards = page
       .replaceAll(/<script.*?<\/script>/gs, '')
       .split('<li class="min-w-0 rounded-card')
       .slice(1)
     const known = cards.map((card) => {
-      const [, fate] = /fate=(\w+)/.exec(card) ?? []
+      const [, outcome] = /outcome=(\w+)/.exec(card) ?? []
       const [, reason = ''] = /reason=([\w-]+)/.exec(card) ?? []
       const [, count] = /tabular-nums">(\d+) envelopes?<\/span>/.exec(card) ?? []
       const times = /First <time dateTime="([^"]+)".*last <time dateTime="([^"]+)"/.exec(card)?.slice(1)
       const isPast = times?.every((time) => Date.parse(time) <= Date.now())
-      return [`${fate} ${reason}`, Number(count), isPast]
+      return [`${outcome} ${reason}`, Number(count), isPast]
     })
     expect(known.sort()).toEqual([
       ['declined ', 1, true],
@@ -295,7 +296,8 @@ describe('The figures of the console', () => {
     expect(upstream?.since).toBeGreaterThanOrEqual(before - 1_000)
     expect(upstream?.nextProbe).toBeGreaterThan(upstream?.since ?? 0)
     expect(changesOf(open)).toContain(`opened the circuit breaker of ${sentry.url}`)
-    const isWhole = ({ spools: [spool, ...others] }: Glance) => spool?.envelopes === 18 && others.length === 0
+    const isWhole = ({ spools: [spool, ...others] }: OverviewSnapshot) =>
+      spool?.envelopes === 18 && others.length === 0
     await lookUntil(web.url, cookie, isWhole) // once, though three tell of it
     const page = await pageText('/console/projects')
     expect(/18 error: [^<]{1,30} % of its share of the spool/.exec(page)?.length).toBe(1)

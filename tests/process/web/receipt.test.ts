@@ -13,15 +13,15 @@ const SETTLED: Receipt = {
   time: 0,
   items: [],
   bytes: 1,
-  answer: 'delivered',
+  outcome: 'delivered',
   status: 200,
-  took: 1,
+  duration_ms: 1,
   replica: 'r',
 }
 
 describe('A receipt', () => {
   const started = new AsyncDisposableStack()
-  const metrics = { count: () => {}, countEnd: () => {}, expose: async () => '' }
+  const metrics = { count: () => {}, countFinalOutcome: () => {}, expose: async () => '' }
   let now = 0
   const receipts = createReceipts(metrics, { tell: () => {} }, () => now)
   let admin: Upstream
@@ -41,7 +41,7 @@ describe('A receipt', () => {
   afterAll(() => started.disposeAsync())
 
   it('is told to who has its token for ten minutes, and forgotten then by web too', async () => {
-    const token = receipts.settle(SETTLED)
+    const token = receipts.record(SETTLED)
     const ask = () => fetch(`${web.url}/receipt.json?token=${token}`)
 
     now = 10 * MINUTE - 1

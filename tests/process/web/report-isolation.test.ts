@@ -59,7 +59,7 @@ describe.each([
     recorder = started.use(await startRecorder())
     tunnel = started.use(
       await startFakeTunnel('one', {
-        'GET /refusals': (_request, response) => response.end('{"refusals":[],"times":[],"settings":{}}'),
+        'GET /rejections': (_request, response) => response.end('{"rejections":[],"times":[],"settings":{}}'),
         'GET /projects': (_request, response) => response.end('{"projects":[]}'),
         'GET /inbox': (_request, response) => response.end('{"entries":[]}'),
         'GET /receipts': (_request, response) => {

@@ -54,7 +54,7 @@ export async function startConsole() {
       visitor.allowTrouble(/^failed: GET .*ERR_ABORTED/) // a page that is left cuts its live feed, and what it still loads
       return visitor
     },
-    /** What all tunnels that live have counted, by fate, as Prometheus is told. */
+    /** What all tunnels that live have counted, by outcome, as Prometheus is told. */
     async counted(): Promise<Record<string, number>> {
       const sums: Record<string, number> = {}
       for (const { adminUrl } of site.tunnels) {
@@ -63,7 +63,7 @@ export async function startConsole() {
           () => '',
         )
         for (const [, answer = '', count] of text.matchAll(
-          /^culvert_envelopes_total\{answer="(\w+)".*\} (\d+)$/gm,
+          /^culvert_envelopes_total\{outcome="(\w+)".*\} (\d+)$/gm,
         ))
           sums[answer] = (sums[answer] ?? 0) + Number(count)
       }

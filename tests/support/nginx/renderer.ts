@@ -8,7 +8,7 @@ import { ROOT } from '../node.ts'
 export type Rendering = {
   status: number | null
   /** Lines on stderr: empty where it went well. */
-  refusal: string[]
+  rejection: string[]
   /** The rendered text; empty where it refused. */
   text: string
 }
@@ -30,5 +30,5 @@ export function render(folder: string, env: Record<string, string>, template = '
     encoding: 'utf8',
   })
   const text = status === 0 ? readFileSync(file, 'utf8') : ''
-  return { status, refusal: stderr === '' ? [] : stderr.replace(/\n$/, '').split('\n'), text }
+  return { status, rejection: stderr === '' ? [] : stderr.replace(/\n$/, '').split('\n'), text }
 }

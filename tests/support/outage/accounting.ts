@@ -51,8 +51,8 @@ export async function areOpen(tunnels: readonly Tunnel[]): Promise<boolean> {
 async function sumsOf(tunnels: readonly Tunnel[]): Promise<Sums> {
   const all = (await Promise.all(tunnels.map(metricsOf))).join('\n')
   return {
-    spooled: sum(all, /^culvert_envelopes_total\{.*answer="spooled"/),
-    ends: sum(all, /^culvert_spool_ends_total\{/),
+    spooled: sum(all, /^culvert_envelopes_total\{.*outcome="spooled"/),
+    ends: sum(all, /^culvert_spool_final_outcomes_total\{/),
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { REFUSALS } from '../../../tunnel/src/rejections.ts'
+import { REJECTIONS } from '../../../tunnel/src/rejections.ts'
 import type { Attack } from './corpus.ts'
 
 export type Outcome = {
@@ -92,7 +92,7 @@ export function faultOf(
   const json = parse(answer)
   if (json === undefined) return `status ${status} without a JSON object`
   if (status < 300) return attack.isValid ? undefined : `status ${status} for an invalid envelope`
-  const rejection: { status: number } | undefined = Object.entries(REFUSALS).find(
+  const rejection: { status: number } | undefined = Object.entries(REJECTIONS).find(
     ([code]) => code === json.code,
   )?.[1]
   return rejection?.status === status ? undefined : `status ${status} with the code ${json.code}`

@@ -2,7 +2,7 @@
 
 import { identify } from '../../../tunnel/src/envelope/dedupe-key.ts'
 import { priorityOf } from '../../../tunnel/src/envelope/priorities.ts'
-import type { SpoolBody, SpoolBounds, Waiting, Wanted } from '../../../tunnel/src/spool/spool.ts'
+import type { ProjectDemand, SpoolBody, SpoolBounds, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
 
 export const PROJECT = 'https://0123456789abcdef0123456789abcdef@sentry.example/456'
 export const OTHER_PROJECT = 'https://0123456789abcdef0123456789abcdef@sentry.example/457'
@@ -12,13 +12,16 @@ export const ENVELOPE_BYTES = 3_300 // an ordinary error
 export const LARGE_BYTES = 1_200_000 // one that is kept as a file
 export const LARGE_EVERY = 50 // one in so many
 export const LONG_MS = 60_000 // a lease that no test outlives
-export const ALL: readonly Wanted[] = [PROJECT, OTHER_PROJECT].map((project) => ({ project, heldBack: [] }))
+export const ALL: readonly ProjectDemand[] = [PROJECT, OTHER_PROJECT].map((project) => ({
+  project,
+  rateLimitedCategories: [],
+}))
 
 const RECENT = Date.now() - 60_000
 let made = 0
 
 /** One that arrived a millisecond after the one before it, an error unless `parts` say otherwise. */
-export async function waitingOf(body: Buffer, parts: Partial<Waiting> = {}): Promise<Waiting> {
+export async function spoolEntryOf(body: Buffer, parts: Partial<SpoolEntry> = {}): Promise<SpoolEntry> {
   const { project = PROJECT, category = 'error' } = parts
   return {
     key: await identify(project, body),

@@ -27,7 +27,7 @@ export async function openStore(bounds: SpoolBounds = PLENTY, options?: NatsOpti
       return spool
     },
     closeAll,
-    weigh: (waiting) => storedBytes(waiting, PART_BYTES),
+    weigh: (entry) => storedBytes(entry, PART_BYTES),
     async [Symbol.asyncDispose]() {
       await closeAll()
       await nats[Symbol.asyncDispose]()

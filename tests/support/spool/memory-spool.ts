@@ -1,15 +1,15 @@
 /** A spool in memory, by the test's own clock: for what works on spools, not for what they promise. */
 
 import { randomBytes } from 'node:crypto'
-import type { KeptBody, Lease, Spool, Waiting } from '../../../tunnel/src/spool/spool.ts'
-import { inOne, waitingOf } from './entries.ts'
+import type { Lease, Spool, SpoolEntry, StoredBody } from '../../../tunnel/src/spool/spool.ts'
+import { inOne, spoolEntryOf } from './entries.ts'
 
-type Row = { waiting: Waiting; id: number; body: KeptBody; attempts: number; due: number }
+type Row = { entry: SpoolEntry; id: number; body: StoredBody; attempts: number; due: number }
 
 export type MemorySpool = Spool & {
   /** Puts one that arrived now, and gives what it was. */
-  add(body?: Buffer, parts?: Partial<Waiting>): Promise<Waiting>
-  waiting(): Waiting[]
+  add(body?: Buffer, parts?: Partial<SpoolEntry>): Promise<SpoolEntry>
+  entry(): SpoolEntry[]
   /** Bodies that cannot be read. */
   unreadable: Set<string>
   /** How often `take` was asked. */
@@ -19,29 +19,30 @@ export type MemorySpool = Spool & {
 export function createMemorySpool(now: () => number): MemorySpool {
   const rows = new Map<number, Row>()
   let ids = 0
-  const leaseOf = ({ waiting, id, attempts, due }: Row): Lease => ({ ...waiting, id, attempts, until: due })
+  const leaseOf = ({ entry, id, attempts, due }: Row): Lease => ({ ...entry, id, attempts, until: due })
   const spool: MemorySpool = {
     id: 'in memory',
-    boundBytes: Number.MAX_SAFE_INTEGER,
+    maxBytes: Number.MAX_SAFE_INTEGER,
     unreadable: new Set(),
     takes: 0,
-    waiting: () => [...rows.values()].map(({ waiting }) => waiting),
+    entry: () => [...rows.values()].map(({ entry }) => entry),
     async add(body = randomBytes(20), parts = {}) {
-      const waiting = await waitingOf(body, { received: now(), ...parts })
-      await spool.put(waiting, inOne(body), 0)
-      return waiting
+      const entry = await spoolEntryOf(body, { received: now(), ...parts })
+      await spool.put(entry, inOne(body), 0)
+      return entry
     },
-    async put(waiting, { chunks }, leaseMs) {
+    async put(entry, { chunks }, leaseMs) {
       const body = Buffer.concat(await Array.fromAsync(chunks()))
-      const row = { waiting, id: ++ids, body, attempts: 0, due: now() + leaseMs }
+      const row = { entry, id: ++ids, body, attempts: 0, due: now() + leaseMs }
       rows.set(row.id, row)
       return { kind: 'stored', lease: leaseOf(row), evicted: [] }
     },
     async take(limit, leaseMs, wanted) {
       spool.takes++
       const time = now()
-      const isWanted = ({ waiting: { project, category }, due }: Row) =>
-        due <= time && wanted.some((each) => each.project === project && !each.heldBack.includes(category))
+      const isWanted = ({ entry: { project, category }, due }: Row) =>
+        due <= time &&
+        wanted.some((each) => each.project === project && !each.rateLimitedCategories.includes(category))
       const taken = [...rows.values()].filter(isWanted).slice(0, limit)
       for (const row of taken) Object.assign(row, { due: time + leaseMs, attempts: row.attempts + 1 })
       return taken.map(leaseOf)
@@ -64,20 +65,20 @@ export function createMemorySpool(now: () => number): MemorySpool {
       if (row?.due === until) row.due = at
     },
     async expire(before) {
-      const old = [...rows.values()].filter(({ waiting }) => waiting.received < before)
+      const old = [...rows.values()].filter(({ entry }) => entry.received < before)
       for (const { id } of old) rows.delete(id)
-      return old.map(({ waiting }) => waiting)
+      return old.map(({ entry }) => entry)
     },
     async totals() {
-      return { envelopes: rows.size, bytes: 0, byProject: [], paused: [] }
+      return { envelopes: rows.size, bytes: 0, partitions: [], paused: [] }
     },
     list: notHere,
     async find({ id, key }) {
       const row = rows.get(id)
-      if (row?.waiting.key !== key) return undefined
-      return { ...row.waiting, id, place: id, attempts: row.attempts, leased: row.due > now() }
+      if (row?.entry.key !== key) return undefined
+      return { ...row.entry, id, place: id, attempts: row.attempts, leased: row.due > now() }
     },
-    hasten: notHere,
+    retry: notHere,
     purge: notHere,
     pause: notHere,
     resume: notHere,

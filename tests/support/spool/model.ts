@@ -2,8 +2,8 @@
 
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { Lease, Spool, SpoolBounds, Waiting, Wanted } from '../../../tunnel/src/spool/spool.ts'
-import { inOne, LONG_MS, OTHER_PROJECT, PROJECT, waitingOf } from './entries.ts'
+import type { Lease, ProjectDemand, Spool, SpoolBounds, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
+import { inOne, LONG_MS, OTHER_PROJECT, PROJECT, spoolEntryOf } from './entries.ts'
 import { keysOf } from './operations.ts'
 import type { OpenStore, Store } from './promises.ts'
 
@@ -14,7 +14,7 @@ const PROJECTS = [PROJECT, OTHER_PROJECT]
 
 type Step =
   | { act: 'put'; nth: number; category: string; project: string; bytes: number; leased: boolean }
-  | { act: 'take'; limit: number; project: string | undefined; heldBack: string[] }
+  | { act: 'take'; limit: number; project: string | undefined; rateLimitedCategories: string[] }
   | { act: 'finish' | 'postpone' | 'release' | 'expire' | 'purge' | 'hasten'; nth: number }
 
 const nth = fc.nat({ max: 30 })
@@ -36,7 +36,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       act: fc.constant('take' as const),
       limit: fc.integer({ min: 1, max: 6 }),
       project: fc.option(fc.constantFrom(...PROJECTS), { nil: undefined }),
-      heldBack: fc.subarray(CATEGORIES, { maxLength: 2 }),
+      rateLimitedCategories: fc.subarray(CATEGORIES, { maxLength: 2 }),
     }),
   },
   {
@@ -62,7 +62,7 @@ export function modelPromise(open: OpenStore): void {
 }
 
 type State = 'due' | 'leased' | 'later'
-type Kept = { waiting: Waiting; weight: number; state: State; lease?: Lease; fresh: boolean }
+type Kept = { entry: SpoolEntry; weight: number; state: State; lease?: Lease; fresh: boolean }
 
 /** Does each step to the replicas in turn, and expects of the answer what the model knows. */
 function compare(replicas: readonly Spool[], weigh: Store['weigh']): (step: Step) => Promise<void> {
@@ -75,7 +75,7 @@ function compare(replicas: readonly Spool[], weigh: Store['weigh']): (step: Step
     else if (step.act === 'take') await take(spool, model, step)
     else if (step.act === 'expire') await expire(spool, model, step.nth)
     else if (step.act === 'purge') await purge(spool, model, step.nth)
-    else if (step.act === 'hasten') await hasten(spool, model, step.nth)
+    else if (step.act === 'hasten') await retry(spool, model, step.nth)
     else await endLease(spool, model, step.act, step.nth)
     await expect.poll(() => totalsOf(spool, model), { interval: 5 }).toEqual(totalsIn(model))
   }
@@ -89,79 +89,78 @@ async function put(
 ): Promise<void> {
   const { project, category } = step
   const body = Buffer.alloc(step.bytes, `${step.nth} `)
-  const waiting = await waitingOf(body, { project, category })
-  const weight = weigh(waiting)
-  const result = await spool.put(waiting, inOne(body), step.leased ? LONG_MS : 0)
-  const known = model.has(waiting.key)
+  const entry = await spoolEntryOf(body, { project, category })
+  const weight = weigh(entry)
+  const result = await spool.put(entry, inOne(body), step.leased ? LONG_MS : 0)
+  const known = model.has(entry.key)
   expect(result.kind === 'known').toBe(known)
-  if (result.kind === 'full')
-    expect(free(model) + weightOf(lessImportant(model, waiting))).toBeLessThan(weight)
+  if (result.kind === 'full') expect(free(model) + weightOf(lessImportant(model, entry))).toBeLessThan(weight)
   if (result.kind !== 'stored') return
-  expectFairEviction(model, waiting, weight, result.evicted)
+  expectFairEviction(model, entry, weight, result.evicted)
   for (const { key } of result.evicted) model.delete(key)
-  const kept: Kept = { waiting, weight, state: step.leased ? 'leased' : 'due', fresh: true }
-  model.set(waiting.key, step.leased ? { ...kept, lease: result.lease } : kept)
+  const kept: Kept = { entry, weight, state: step.leased ? 'leased' : 'due', fresh: true }
+  model.set(entry.key, step.leased ? { ...kept, lease: result.lease } : kept)
   expect(sizeOf([...model.values()])).toBeLessThanOrEqual(BOUNDS.bytes)
 }
 
 /** What is not under way makes room, by rank and age, and only when room is short. */
 function expectFairEviction(
   model: Map<string, Kept>,
-  newcomer: Waiting,
+  newcomer: SpoolEntry,
   weight: number,
-  evicted: readonly Waiting[],
+  evicted: readonly SpoolEntry[],
 ): void {
   if (free(model) >= weight) expect(evicted).toEqual([])
   const gone = new Set(keysOf(evicted))
-  const left = lessImportant(model, newcomer).filter(({ waiting }) => !gone.has(waiting.key))
+  const left = lessImportant(model, newcomer).filter(({ entry }) => !gone.has(entry.key))
   for (const victim of evicted) {
     expect(model.has(victim.key)).toBe(true)
     expect(victim.priority).toBeGreaterThan(newcomer.priority)
-    for (const spared of left) expect(isBefore(spared.waiting, victim)).toBe(false)
+    for (const spared of left) expect(isBefore(spared.entry, victim)).toBe(false)
   }
 }
 
-function isBefore(a: Waiting, b: Waiting): boolean {
+function isBefore(a: SpoolEntry, b: SpoolEntry): boolean {
   return a.priority > b.priority || (a.priority === b.priority && a.received < b.received)
 }
 
-function lessImportant(model: Map<string, Kept>, { priority }: Waiting): Kept[] {
-  return [...model.values()].filter(({ waiting, state }) => state !== 'leased' && waiting.priority > priority)
+function lessImportant(model: Map<string, Kept>, { priority }: SpoolEntry): Kept[] {
+  return [...model.values()].filter(({ entry, state }) => state !== 'leased' && entry.priority > priority)
 }
 
 async function take(spool: Spool, model: Map<string, Kept>, step: Step & { act: 'take' }): Promise<void> {
-  const wanted: Wanted[] = PROJECTS.filter((project) => project !== step.project).map((project) => ({
+  const wanted: ProjectDemand[] = PROJECTS.filter((project) => project !== step.project).map((project) => ({
     project,
-    heldBack: step.heldBack,
+    rateLimitedCategories: step.rateLimitedCategories,
   }))
   const dueNow = [...model.values()].filter(
-    ({ waiting, state }) => state === 'due' && wanted.some((each) => wants(each, waiting)),
+    ({ entry, state }) => state === 'due' && wanted.some((each) => wants(each, entry)),
   )
   const taken = await spool.take(step.limit, LONG_MS, wanted)
-  for (const { key } of taken) expect(keysOf(dueNow.map(({ waiting }) => waiting))).toContain(key)
+  for (const { key } of taken) expect(keysOf(dueNow.map(({ entry }) => entry))).toContain(key)
   expect(taken).toHaveLength(Math.min(step.limit, dueNow.length))
   const keys = new Set(keysOf(taken))
   expect(keys.size).toBe(taken.length)
   expectOrder(
     taken,
-    dueNow.filter(({ waiting }) => !keys.has(waiting.key)),
+    dueNow.filter(({ entry }) => !keys.has(entry.key)),
     model,
   )
   for (const lease of taken) update(model, lease.key, { state: 'leased', lease, fresh: false })
 }
 
-function wants({ project, heldBack }: Wanted, waiting: Waiting): boolean {
-  return project === waiting.project && !heldBack.includes(waiting.category)
+function wants({ project, rateLimitedCategories: heldBack }: ProjectDemand, entry: SpoolEntry): boolean {
+  return project === entry.project && !heldBack.includes(entry.category)
 }
 
 /** By rank; of one project and category those that were never taken by age. */
 function expectOrder(taken: readonly Lease[], left: readonly Kept[], model: Map<string, Kept>): void {
   const ranks = taken.map(({ priority }) => priority)
   expect(ranks).toEqual(ranks.toSorted((a, b) => a - b))
-  for (const { waiting } of left) expect(waiting.priority).toBeGreaterThanOrEqual(ranks.at(-1) ?? 0)
+  for (const { entry } of left) expect(entry.priority).toBeGreaterThanOrEqual(ranks.at(-1) ?? 0)
   const fresh = taken.filter(({ key }) => model.get(key)?.fresh)
-  for (const [, lane] of Map.groupBy(fresh, ({ project, category }) => `${project} ${category}`))
-    expect(keysOf(lane)).toEqual(keysOf(lane.toSorted((a, b) => a.received - b.received)))
+  for (const [, partition] of Map.groupBy(fresh, ({ project, category }) => `${project} ${category}`))
+    expect(keysOf(partition)).toEqual(keysOf(partition.toSorted((a, b) => a.received - b.received)))
 }
 
 async function endLease(
@@ -187,12 +186,12 @@ async function endLease(
 /** Whether what is under way goes too is the spool's own affair, as long as it tells. */
 async function expire(spool: Spool, model: Map<string, Kept>, nth: number): Promise<void> {
   const kept = [...model.values()]
-  const before = kept[nth % Math.max(1, kept.length)]?.waiting.received ?? Date.now()
-  const old = kept.filter(({ waiting }) => waiting.received < before)
+  const before = kept[nth % Math.max(1, kept.length)]?.entry.received ?? Date.now()
+  const old = kept.filter(({ entry }) => entry.received < before)
   const told = keysOf(await spool.expire(before))
-  expect(keysOf(old.map(({ waiting }) => waiting))).toEqual(expect.arrayContaining(told))
+  expect(keysOf(old.map(({ entry }) => entry))).toEqual(expect.arrayContaining(told))
   const mustGo = old.filter(({ state }) => state !== 'leased')
-  expect(told).toEqual(expect.arrayContaining(keysOf(mustGo.map(({ waiting }) => waiting))))
+  expect(told).toEqual(expect.arrayContaining(keysOf(mustGo.map(({ entry }) => entry))))
   for (const key of told) model.delete(key)
 }
 
@@ -201,29 +200,27 @@ async function purge(spool: Spool, model: Map<string, Kept>, nth: number): Promi
   const same = likeNth(model, nth)
   const [first] = same
   if (!first) return
-  const { project, category } = first.waiting
+  const { project, category } = first.entry
   const told = keysOf(await spool.purge({ projects: [project], category }))
-  expect(told.sort()).toEqual(keysOf(same.map(({ waiting }) => waiting)).sort())
+  expect(told.sort()).toEqual(keysOf(same.map(({ entry }) => entry)).sort())
   for (const key of told) model.delete(key)
 }
 
 /** What was put off of one project and category is due, and nothing else is. */
-async function hasten(spool: Spool, model: Map<string, Kept>, nth: number): Promise<void> {
+async function retry(spool: Spool, model: Map<string, Kept>, nth: number): Promise<void> {
   const same = likeNth(model, nth)
   const [first] = same
   if (!first) return
-  const { project, category } = first.waiting
+  const { project, category } = first.entry
   const later = same.filter(({ state }) => state === 'later')
-  expect(await spool.hasten({ projects: [project], category })).toBe(later.length)
-  for (const { waiting } of later) update(model, waiting.key, { state: 'due' })
+  expect(await spool.retry({ projects: [project], category })).toBe(later.length)
+  for (const { entry } of later) update(model, entry.key, { state: 'due' })
 }
 
 function likeNth(model: Map<string, Kept>, nth: number): Kept[] {
   const kept = [...model.values()]
-  const first = kept[nth % Math.max(1, kept.length)]?.waiting
-  return kept.filter(
-    ({ waiting }) => waiting.project === first?.project && waiting.category === first.category,
-  )
+  const first = kept[nth % Math.max(1, kept.length)]?.entry
+  return kept.filter(({ entry }) => entry.project === first?.project && entry.category === first.category)
 }
 
 function update(model: Map<string, Kept>, key: string, change: Partial<Kept>): void {
@@ -236,7 +233,7 @@ function free(model: Map<string, Kept>): number {
 }
 
 function sizeOf(kept: readonly Kept[]): number {
-  return kept.reduce((sum, { waiting }) => sum + waiting.bytes, 0)
+  return kept.reduce((sum, { entry }) => sum + entry.bytes, 0)
 }
 
 function weightOf(kept: readonly Kept[]): number {
@@ -245,26 +242,28 @@ function weightOf(kept: readonly Kept[]): number {
 
 function totalsIn(model: Map<string, Kept>) {
   const all = [...model.values()]
-  const lanes = Map.groupBy(all, ({ waiting }) => `${waiting.project} ${waiting.category}`)
+  const partitions = Map.groupBy(all, ({ entry }) => `${entry.project} ${entry.category}`)
   return {
     envelopes: all.length,
     bytes: 'more than the bodies, and no more than they weigh',
-    oldest: all.length > 0 ? Math.min(...all.map(({ waiting }) => waiting.received)) : undefined,
-    lanes: Object.fromEntries([...lanes].map(([lane, its]) => [lane, [its.length, weightOf(its)]])),
+    oldest: all.length > 0 ? Math.min(...all.map(({ entry }) => entry.received)) : undefined,
+    lanes: Object.fromEntries(
+      [...partitions].map(([partition, its]) => [partition, [its.length, weightOf(its)]]),
+    ),
   }
 }
 
 async function totalsOf(spool: Spool, model: Map<string, Kept>) {
-  const { byProject, oldest, envelopes, bytes } = await spool.totals()
+  const { partitions: byProject, oldest, envelopes, bytes } = await spool.totals()
   const all = [...model.values()]
   const right = bytes >= sizeOf(all) && bytes <= weightOf(all)
-  const lanes = byProject.map(({ project, category, envelopes, bytes }) => [
+  const partitions = byProject.map(({ project, category, envelopes, bytes }) => [
     ...[`${project} ${category}`, [envelopes, bytes]],
   ])
   return {
     envelopes,
     bytes: right ? 'more than the bodies, and no more than they weigh' : bytes,
     oldest,
-    lanes: Object.fromEntries(lanes),
+    lanes: Object.fromEntries(partitions),
   }
 }

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
-import { inOne, PLENTY, waitingOf } from './entries.ts'
+import { inOne, PLENTY, spoolEntryOf } from './entries.ts'
 
 process.on('message', (file: string) => {
   openAndPut(file).then(
@@ -15,7 +15,7 @@ process.send?.('ready')
 async function openAndPut(file: string): Promise<string> {
   const spool = await openSqliteSpool(file, PLENTY)
   const body = randomBytes(1_000)
-  const { kind } = await spool.put(await waitingOf(body), inOne(body), 0)
+  const { kind } = await spool.put(await spoolEntryOf(body), inOne(body), 0)
   await spool.close()
   return kind
 }

@@ -4,32 +4,32 @@ import { randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { expect } from 'vitest'
 import type {
-  KeptBody,
   Lease,
+  ProjectDemand,
   PutResult,
   Spool,
   SpoolBody,
-  Waiting,
-  Wanted,
+  SpoolEntry,
+  StoredBody,
 } from '../../../tunnel/src/spool/spool.ts'
-import { ALL, inOne, LONG_MS, waitingOf } from './entries.ts'
+import { ALL, inOne, LONG_MS, spoolEntryOf } from './entries.ts'
 
 /** Puts one of `bytes` random bytes, and gives what it was. */
 export async function putOne(
   spool: Spool,
-  { bytes = 100, ...parts }: Partial<Waiting> = {},
+  { bytes = 100, ...parts }: Partial<SpoolEntry> = {},
   leaseMs = 0,
-): Promise<{ waiting: Waiting; body: Buffer; result: PutResult }> {
+): Promise<{ entry: SpoolEntry; body: Buffer; result: PutResult }> {
   const body = randomBytes(bytes)
-  const waiting = await waitingOf(body, parts)
-  return { waiting, body, result: await spool.put(waiting, inOne(body), leaseMs) }
+  const entry = await spoolEntryOf(body, parts)
+  return { entry, body, result: await spool.put(entry, inOne(body), leaseMs) }
 }
 
 /** Puts one that must be stored. */
-export async function store(spool: Spool, parts: Partial<Waiting> = {}, leaseMs = 0): Promise<Waiting> {
-  const { waiting, result } = await putOne(spool, parts, leaseMs)
+export async function store(spool: Spool, parts: Partial<SpoolEntry> = {}, leaseMs = 0): Promise<SpoolEntry> {
+  const { entry, result } = await putOne(spool, parts, leaseMs)
   expect(result.kind).toBe('stored')
-  return waiting
+  return entry
 }
 
 /** The bytes in pieces, as often as asked, as a body that lies in a file would give them. */
@@ -45,7 +45,7 @@ export async function takeAll(
   spool: Spool,
   many: number,
   leaseMs = LONG_MS,
-  wanted: readonly Wanted[] = ALL,
+  wanted: readonly ProjectDemand[] = ALL,
 ): Promise<Lease[]> {
   const taken: Lease[] = []
   await expect
@@ -61,15 +61,15 @@ export async function takeAll(
 }
 
 /** Nothing is due. */
-export async function expectNothing(spool: Spool, wanted: readonly Wanted[] = ALL): Promise<void> {
+export async function expectNothing(spool: Spool, wanted: readonly ProjectDemand[] = ALL): Promise<void> {
   expect(await spool.take(100, LONG_MS, wanted)).toEqual([])
 }
 
-export function bytesOf(kept: KeptBody): Promise<Buffer> | Buffer {
+export function bytesOf(kept: StoredBody): Promise<Buffer> | Buffer {
   return Buffer.isBuffer(kept) ? kept : buffer(kept.open())
 }
 
-export function keysOf(envelopes: readonly Waiting[]): string[] {
+export function keysOf(envelopes: readonly SpoolEntry[]): string[] {
   return envelopes.map(({ key }) => key)
 }
 
@@ -84,6 +84,6 @@ export function plain({
   bytes,
   receipt,
   headers,
-}: Waiting): Waiting {
+}: SpoolEntry): SpoolEntry {
   return { key, project, category, priority, network, received, bytes, receipt, headers }
 }

@@ -2,8 +2,8 @@
 
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { Found, PageQuery, Ref, Spool, Waiting } from '../../../tunnel/src/spool/spool.ts'
-import { ALL, inOne, LONG_MS, OTHER_PROJECT, PROJECT, waitingOf } from './entries.ts'
+import type { EntryRef, ListedEntry, PageQuery, Spool, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
+import { ALL, inOne, LONG_MS, OTHER_PROJECT, PROJECT, spoolEntryOf } from './entries.ts'
 import { bytesOf, expectNothing, keysOf, plain, putOne, store, takeAll } from './operations.ts'
 import type { Store } from './promises.ts'
 
@@ -69,12 +69,12 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
     })
 
     it.each([1_000, 2 * MIB])('one of %i bytes with all of it, and only while it waits', async (bytes) => {
-      const { waiting, body } = await putOne(spool(), { bytes })
+      const { entry, body } = await putOne(spool(), { bytes })
       const other = await another()
       const [row] = await other.list({ order: 'newest', limit: 1 })
       if (!row) throw new Error('it is not listed')
       const found = await other.find(row)
-      expect(found && plain(found)).toEqual(waiting)
+      expect(found && plain(found)).toEqual(entry)
       expect(found && body.equals(await bytesOf(await other.read(found)))).toBe(true)
       expect(await other.find({ ...row, key: 'another' })).toBeUndefined()
       const [lease] = await takeAll(spool(), 1)
@@ -85,7 +85,7 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
 
   describe('lets an operator', () => {
     it('try at once what was put off: one, a category, a project, or all', async () => {
-      const put: Waiting[] = []
+      const put: SpoolEntry[] = []
       for (const category of ['error', 'error', 'session'])
         put.push(
           await store(spool(), { category }),
@@ -97,13 +97,13 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       const other = await another()
       const taken = async (many: number) => keysOf(await takeAll(other, many)).sort()
 
-      expect(await other.hasten({ one: await refOf(other, put[0]) })).toBe(1)
+      expect(await other.retry({ entry: await refOf(other, put[0]) })).toBe(1)
       expect(await taken(1)).toEqual(keysOf(put.slice(0, 1)))
-      expect(await other.hasten({ category: 'session', projects: [PROJECT] })).toBe(1)
+      expect(await other.retry({ category: 'session', projects: [PROJECT] })).toBe(1)
       expect(await taken(1)).toEqual(keysOf(put.slice(4, 5)))
-      expect(await other.hasten({ projects: [OTHER_PROJECT] })).toBe(3)
+      expect(await other.retry({ projects: [OTHER_PROJECT] })).toBe(3)
       expect(await taken(3)).toEqual(keysOf([1, 3, 5].flatMap((n) => put[n] ?? [])).sort())
-      expect(await other.hasten({})).toBe(1)
+      expect(await other.retry({})).toBe(1)
       expect(await taken(1)).toEqual(keysOf(put.slice(2, 3)))
       expect((await other.totals()).envelopes).toBe(put.length)
     })
@@ -113,40 +113,40 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       const under = await store(spool(), {}, LONG_MS)
       const [lease] = await takeAll(spool(), 1)
       const other = await another()
-      expect(await other.hasten({})).toBe(0)
-      expect(await other.hasten({ one: await refOf(other, under) })).toBe(0)
+      expect(await other.retry({})).toBe(0)
+      expect(await other.retry({ entry: await refOf(other, under) })).toBe(0)
       await expectNothing(other)
       expect(lease && (await spool().finish(lease))).toBe(true)
     })
 
     it('name one by the same id, however often it is put off and hastened on', async () => {
-      const { waiting, body } = await putOne(spool())
+      const { entry, body } = await putOne(spool())
       const other = await another()
-      const one = await refOf(other, waiting)
+      const one = await refOf(other, entry)
       const ref = { id: one.id, key: one.key } // as an operator has noted it
       for (let tries = 1; tries <= 3; tries++) {
         const [lease] = await takeAll(spool(), 1)
         if (lease) await spool().postpone(lease, Date.now() + LATER_MS)
-        expect(await other.hasten({ one: ref })).toBe(1)
-        expect((await refOf(spool(), waiting)).id).toBe(one.id)
+        expect(await other.retry({ entry: ref })).toBe(1)
+        expect((await refOf(spool(), entry)).id).toBe(one.id)
         const found = await other.find(ref)
-        expect(found && plain(found)).toEqual(waiting)
+        expect(found && plain(found)).toEqual(entry)
         expect(found && body.equals(await bytesOf(await other.read(found)))).toBe(true)
-        expect(body.equals(await bytesOf(await other.read({ ...waiting, ...ref })))).toBe(true)
+        expect(body.equals(await bytesOf(await other.read({ ...entry, ...ref })))).toBe(true)
       }
-      expect(keysOf(await other.purge({ one: ref }))).toEqual([waiting.key])
+      expect(keysOf(await other.purge({ entry: ref }))).toEqual([entry.key])
       expect(await other.find(ref)).toBeUndefined()
     })
 
     it('name one by the same id when the attempt under way has failed that it was put with', async () => {
       const body = randomBytes(100)
-      const waiting = await waitingOf(body)
-      const result = await spool().put(waiting, inOne(body), LONG_MS)
+      const entry = await spoolEntryOf(body)
+      const result = await spool().put(entry, inOne(body), LONG_MS)
       if (result.kind !== 'stored') throw new Error('it is not stored')
-      const { id } = await refOf(spool(), waiting)
+      const { id } = await refOf(spool(), entry)
       await spool().postpone(await spool().extend(result.lease, LONG_MS * 2), Date.now() + LATER_MS)
-      expect((await refOf(spool(), waiting)).id).toBe(id)
-      expect(await (await another()).find({ id, key: waiting.key })).toMatchObject({ id, leased: false })
+      expect((await refOf(spool(), entry)).id).toBe(id)
+      expect(await (await another()).find({ id, key: entry.key })).toMatchObject({ id, leased: false })
     })
 
     it('count the tries of one that was hastened on', async () => {
@@ -155,13 +155,13 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
         const [lease] = await takeAll(spool(), 1)
         expect(lease?.attempts).toBe(tries)
         if (lease) await spool().postpone(lease, Date.now() + LATER_MS)
-        expect(await (await another()).hasten({})).toBe(1)
+        expect(await (await another()).retry({})).toBe(1)
       }
       expect((await spool().totals()).envelopes).toBe(1)
     })
 
     it('purge one, a category, a project, or all, each told once', async () => {
-      const put: Waiting[] = []
+      const put: SpoolEntry[] = []
       for (const category of ['error', 'error', 'session'])
         put.push(
           await store(spool(), { category }),
@@ -172,13 +172,13 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       const purge = async (which: Parameters<Spool['purge']>[0]) => keysOf(await other.purge(which)).sort()
 
       const one = await refOf(spool(), put[0])
-      expect((await other.purge({ one })).map(plain)).toEqual([put[0]])
-      expect(await spool().purge({ one })).toEqual([])
+      expect((await other.purge({ entry: one })).map(plain)).toEqual([put[0]])
+      expect(await spool().purge({ entry: one })).toEqual([])
       expect(await purge({ category: 'session', projects: [OTHER_PROJECT] })).toEqual(keys(5))
       expect(await purge({ projects: [OTHER_PROJECT] })).toEqual(keys(1, 3))
       expect((await spool().totals()).envelopes).toBe(2)
       expect(await purge({})).toEqual(keys(2, 4))
-      expect(await spool().totals()).toMatchObject({ envelopes: 0, byProject: [] })
+      expect(await spool().totals()).toMatchObject({ envelopes: 0, partitions: [] })
       await expectNothing(spool())
       await store(spool())
     })
@@ -252,8 +252,8 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
   })
 }
 
-async function everyPage(spool: Spool, query: PageQuery): Promise<Found[]> {
-  const all: Found[] = []
+async function everyPage(spool: Spool, query: PageQuery): Promise<ListedEntry[]> {
+  const all: ListedEntry[] = []
   for (let after = query.after; ; after = all.at(-1)) {
     const page = await spool.list({ ...query, ...(after && { after }) })
     all.push(...page)
@@ -261,7 +261,7 @@ async function everyPage(spool: Spool, query: PageQuery): Promise<Found[]> {
   }
 }
 
-async function refOf(spool: Spool, wanted: { key: string } | undefined): Promise<Ref> {
+async function refOf(spool: Spool, wanted: { key: string } | undefined): Promise<EntryRef> {
   const found = (await everyPage(spool, { order: 'oldest', limit: 50 })).find(
     ({ key }) => key === wanted?.key,
   )

@@ -2,9 +2,9 @@
 
 import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Lease, Spool, SpoolBounds, Waiting } from '../../../tunnel/src/spool/spool.ts'
+import type { Lease, Spool, SpoolBounds, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
 import { EVENT_ID, errorOf } from '../envelopes.ts'
-import { ALL, inOne, LONG_MS, OTHER_PROJECT, PROJECT, waitingOf } from './entries.ts'
+import { ALL, inOne, LONG_MS, OTHER_PROJECT, PROJECT, spoolEntryOf } from './entries.ts'
 import { bytesOf, expectNothing, inPieces, keysOf, plain, putOne, store, takeAll } from './operations.ts'
 import { operatorPromises } from './operator-promises.ts'
 
@@ -14,7 +14,7 @@ export type Store = AsyncDisposable & {
   /** Closes every replica; the next `spool` finds the store as they left it. */
   closeAll(): Promise<void>
   /** What an envelope takes of the bound: its body, and what is kept beside it. */
-  weigh(waiting: Waiting): number
+  weigh(entry: SpoolEntry): number
 }
 
 export type OpenStore = (bounds: SpoolBounds) => Promise<Store>
@@ -54,21 +54,21 @@ export function spoolPromises(name: string, open: OpenStore): void {
     describe('keeps', () => {
       it('what is put for every replica from the moment it resolves', async () => {
         const other = await opened.spool()
-        const { waiting, body } = await putOne(spool)
+        const { entry, body } = await putOne(spool)
         const [lease] = await takeAll(other, 1)
-        expect(lease && plain(lease)).toEqual(waiting)
+        expect(lease && plain(lease)).toEqual(entry)
         expect(lease?.attempts).toBe(1)
         expect(lease && (await bytesOf(await other.read(lease)))).toEqual(body)
       })
 
       it('what is put when all of it is closed and opened again', async () => {
-        const { waiting, body } = await putOne(spool)
+        const { entry, body } = await putOne(spool)
         const id = spool.id
         await opened.closeAll()
         const again = await opened.spool()
         expect(again.id).toBe(id)
         const [lease] = await takeAll(again, 1)
-        expect(lease && plain(lease)).toEqual(waiting)
+        expect(lease && plain(lease)).toEqual(entry)
         expect(lease && (await bytesOf(await again.read(lease)))).toEqual(body)
         expect(await again.totals()).toMatchObject({ envelopes: 1, bytes: expect.any(Number) })
       })
@@ -83,8 +83,8 @@ export function spoolPromises(name: string, open: OpenStore): void {
         'a body of %i bytes that comes in pieces intact, to be read as often as needed',
         async (bytes) => {
           const body = randomBytes(bytes)
-          const waiting = await waitingOf(body)
-          expect(await spool.put(waiting, inPieces(body), 0)).toMatchObject({ kind: 'stored' })
+          const entry = await spoolEntryOf(body)
+          expect(await spool.put(entry, inPieces(body), 0)).toMatchObject({ kind: 'stored' })
           const other = await opened.spool()
           const [lease] = await takeAll(other, 1)
           for (let i = 0; lease && i < 2; i++)
@@ -94,7 +94,11 @@ export function spoolPromises(name: string, open: OpenStore): void {
 
       it('an envelope whose bytes are of any value', async () => {
         const body = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
-        await spool.put(await waitingOf(body, { headers: ['x', 'ü "quoted" \\ \u{1f600}'] }), inOne(body), 0)
+        await spool.put(
+          await spoolEntryOf(body, { headers: ['x', 'ü "quoted" \\ \u{1f600}'] }),
+          inOne(body),
+          0,
+        )
         const [lease] = await takeAll(spool, 1)
         expect(lease?.headers).toEqual(['x', 'ü "quoted" \\ \u{1f600}'])
         expect(lease && (await bytesOf(await spool.read(lease)))).toEqual(body)
@@ -103,11 +107,11 @@ export function spoolPromises(name: string, open: OpenStore): void {
 
     describe('stores once', () => {
       it('the same bytes for the same upstream, whoever puts them', async () => {
-        const { waiting, body } = await putOne(spool)
-        const again = { ...waiting, receipt: 'another' }
+        const { entry, body } = await putOne(spool)
+        const again = { ...entry, receipt: 'another' }
         expect(await spool.put(again, inOne(body), 0)).toEqual({ kind: 'known' })
         expect(await (await opened.spool()).put(again, inOne(body), 0)).toEqual({ kind: 'known' })
-        expect(keysOf(await takeAll(spool, 1))).toEqual([waiting.key])
+        expect(keysOf(await takeAll(spool, 1))).toEqual([entry.key])
         await expectNothing(spool)
       })
 
@@ -115,9 +119,9 @@ export function spoolPromises(name: string, open: OpenStore): void {
         const other = await opened.spool()
         for (const bytes of [100, 2 * MIB]) {
           const body = randomBytes(bytes)
-          const waiting = await waitingOf(body)
+          const entry = await spoolEntryOf(body)
           const results = await Promise.all(
-            [spool, other, spool, other].map((each) => each.put(waiting, inOne(body), LONG_MS)),
+            [spool, other, spool, other].map((each) => each.put(entry, inOne(body), LONG_MS)),
           )
           expect(results.map(({ kind }) => kind).sort()).toEqual(['known', 'known', 'known', 'stored'])
           const stored = results.find((result) => result.kind === 'stored')
@@ -130,14 +134,14 @@ export function spoolPromises(name: string, open: OpenStore): void {
           errorOf(PROJECT, { event_id: EVENT_ID, segment: i }),
         )
         for (const body of bodies)
-          expect(await spool.put(await waitingOf(body), inOne(body), 0)).toMatchObject({ kind: 'stored' })
+          expect(await spool.put(await spoolEntryOf(body), inOne(body), 0)).toMatchObject({ kind: 'stored' })
         expect(await takeAll(spool, 5)).toHaveLength(5)
       })
 
       it('and the same bytes for two upstreams as two', async () => {
         const body = randomBytes(100)
         for (const project of [PROJECT, OTHER_PROJECT])
-          expect(await spool.put(await waitingOf(body, { project }), inOne(body), 0)).toMatchObject({
+          expect(await spool.put(await spoolEntryOf(body, { project }), inOne(body), 0)).toMatchObject({
             kind: 'stored',
           })
         expect(await takeAll(spool, 2)).toHaveLength(2)
@@ -146,7 +150,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
 
     describe('leases', () => {
       it('the most important first, then the oldest', async () => {
-        const put: Waiting[] = []
+        const put: SpoolEntry[] = []
         for (const category of ['replay', 'transaction', 'session', 'error', 'replay', 'session', 'error'])
           put.push(await store(spool, { category }))
         const expected = put.toSorted((a, b) => a.priority - b.priority || a.received - b.received)
@@ -227,8 +231,8 @@ export function spoolPromises(name: string, open: OpenStore): void {
         const free = await store(spool, { category: 'session' })
         const other = await store(spool, { project: OTHER_PROJECT })
         const wanted = [
-          { project: PROJECT, heldBack: ['error', 'replay'] },
-          { project: OTHER_PROJECT, heldBack: [] },
+          { project: PROJECT, rateLimitedCategories: ['error', 'replay'] },
+          { project: OTHER_PROJECT, rateLimitedCategories: [] },
         ]
         expect(keysOf(await takeAll(spool, 2, LONG_MS, wanted)).sort()).toEqual([free.key, other.key].sort())
         await expectNothing(spool, wanted)
@@ -238,7 +242,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
       it('nothing of a project that is not asked for', async () => {
         await store(spool, { project: OTHER_PROJECT })
         const mine = await store(spool)
-        const wanted = [{ project: PROJECT, heldBack: [] }]
+        const wanted = [{ project: PROJECT, rateLimitedCategories: [] }]
         expect(keysOf(await takeAll(spool, 1, LONG_MS, wanted))).toEqual([mine.key])
         await expectNothing(spool, wanted)
         await expectNothing(spool, [])
@@ -250,13 +254,13 @@ export function spoolPromises(name: string, open: OpenStore): void {
       const bounds: SpoolBounds = { bytes: 100_000, addressShare: 0.4, projectShare: 0.7 }
       const SIZE = 9_000 // eleven with all that a store may count beside a body, and no more
 
-      const fill = async (parts: Partial<Waiting>): Promise<Waiting[]> => {
-        const stored: Waiting[] = []
+      const fill = async (parts: Partial<SpoolEntry>): Promise<SpoolEntry[]> => {
+        const stored: SpoolEntry[] = []
         for (;;) {
-          const { waiting, result } = await putOne(spool, { bytes: SIZE, ...parts })
+          const { entry, result } = await putOne(spool, { bytes: SIZE, ...parts })
           if (result.kind !== 'stored') return stored
           expect(result.evicted).toEqual([])
-          stored.push(waiting)
+          stored.push(entry)
         }
       }
 
@@ -279,7 +283,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         for (const category of ['error', 'feedback', 'session', 'replay'])
           expect((await putOne(spool, { bytes: SIZE, category })).result).toEqual({
             kind: 'full',
-            why: 'bound',
+            reason: 'bound',
           })
         expect(keysOf(await takeAll(spool, errors.length))).toEqual(keysOf(errors))
       })
@@ -288,7 +292,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         await reopen({ ...bounds, addressShare: 1, projectShare: 1 })
         const replays = await fill({ category: 'replay' })
         const body = randomBytes(100_001)
-        const huge = await waitingOf(body)
+        const huge = await spoolEntryOf(body)
         expect((await spool.put(huge, inOne(body), 0)).kind).toBe('full')
         expect((await spool.totals()).envelopes).toBe(replays.length)
       })
@@ -307,7 +311,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         const flood = { network: '203.0.113.7', bytes: SIZE }
         const results = []
         for (let i = 0; i < 12; i++) results.push((await putOne(i % 2 ? spool : other, flood)).result)
-        expect(results.at(-1)).toEqual({ kind: 'full', why: 'address-share' })
+        expect(results.at(-1)).toEqual({ kind: 'full', reason: 'address-share' })
         const stored = results.filter(({ kind }) => kind === 'stored').length
         expect(stored).toBeLessThanOrEqual(4)
         expect(stored).toBeGreaterThan(0)
@@ -320,7 +324,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         const flood = { network: '203.0.113.7', bytes: 10, headers: ['referer', 'x'.repeat(SIZE)] }
         const results = []
         for (let i = 0; i < 12; i++) results.push((await putOne(spool, flood)).result)
-        expect(results.at(-1)).toEqual({ kind: 'full', why: 'address-share' })
+        expect(results.at(-1)).toEqual({ kind: 'full', reason: 'address-share' })
         expect(results.filter(({ kind }) => kind === 'stored').length).toBeLessThanOrEqual(4)
       })
 
@@ -328,7 +332,10 @@ export function spoolPromises(name: string, open: OpenStore): void {
         await reopen(bounds)
         const stored = await fill({})
         expect(stored.length).toBeLessThanOrEqual(7)
-        expect((await putOne(spool, { bytes: SIZE })).result).toEqual({ kind: 'full', why: 'project-share' })
+        expect((await putOne(spool, { bytes: SIZE })).result).toEqual({
+          kind: 'full',
+          reason: 'project-share',
+        })
         await store(spool, { project: OTHER_PROJECT, bytes: SIZE })
       })
     })
@@ -338,13 +345,13 @@ export function spoolPromises(name: string, open: OpenStore): void {
       const replays = []
       for (let n = 0; n < 3; n++) replays.push(await store(spool, { bytes: 9_000, category: 'replay' }))
       await store(spool, { bytes: 9_000, category: 'replay', project: OTHER_PROJECT })
-      const evicted: Waiting[] = []
+      const evicted: SpoolEntry[] = []
       for (let n = 0; n < 5; n++) {
         const { result } = await putOne(spool, { bytes: 9_000 })
         if (result.kind === 'stored') evicted.push(...result.evicted)
       }
       expect(evicted.map(plain)).toEqual(replays)
-      const left = (await spool.totals()).byProject.map(({ project, category }) => [project, category])
+      const left = (await spool.totals()).partitions.map(({ project, category }) => [project, category])
       expect(left.sort()).toEqual([
         [PROJECT, 'error'],
         [OTHER_PROJECT, 'replay'],
@@ -363,11 +370,11 @@ export function spoolPromises(name: string, open: OpenStore): void {
 
       it('however many there are, each once between two that do it at one time', async () => {
         const other = await opened.spool()
-        const old: Waiting[] = []
+        const old: SpoolEntry[] = []
         while (old.length < 1_200)
           old.push(...(await Promise.all(Array.from({ length: 100 }, () => store(spool)))))
         const young = await store(spool)
-        const told: Waiting[] = []
+        const told: SpoolEntry[] = []
         for (let some = [young]; some.length > 0; told.push(...some))
           some = (await Promise.all([spool, other].map((each) => each.expire(young.received)))).flat()
         expect(keysOf(told).sort()).toEqual(keysOf(old).sort())
@@ -377,7 +384,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
 
     describe('counts', () => {
       it('nothing when nothing waits', async () => {
-        expect(await spool.totals()).toEqual({ envelopes: 0, bytes: 0, byProject: [], paused: [] })
+        expect(await spool.totals()).toEqual({ envelopes: 0, bytes: 0, partitions: [], paused: [] })
       })
 
       it('by project and category, with the age of the oldest, whatever has gone', async () => {
@@ -385,10 +392,12 @@ export function spoolPromises(name: string, open: OpenStore): void {
         const oldest = await store(spool, { category: 'session', bytes: 50 })
         const young = await store(spool, { category: 'session', bytes: 70 })
         const large = await store(spool, { project: OTHER_PROJECT, bytes: 2 * MIB })
-        const [lease] = await takeAll(spool, 1, LONG_MS, [{ project: PROJECT, heldBack: ['session'] }])
+        const [lease] = await takeAll(spool, 1, LONG_MS, [
+          { project: PROJECT, rateLimitedCategories: ['session'] },
+        ])
         expect(lease?.key).toBe(gone.key)
         if (lease) await spool.finish(lease)
-        const { byProject, ...all } = await (await opened.spool()).totals()
+        const { partitions: byProject, ...all } = await (await opened.spool()).totals()
         const sessions = opened.weigh(oldest) + opened.weigh(young)
         expect(all).toEqual({
           ...{ envelopes: 3, bytes: expect.any(Number), oldest: oldest.received, paused: [] },
@@ -414,6 +423,6 @@ export function spoolPromises(name: string, open: OpenStore): void {
   })
 }
 
-function byAge(a: Waiting, b: Waiting): number {
+function byAge(a: SpoolEntry, b: SpoolEntry): number {
   return a.received - b.received
 }

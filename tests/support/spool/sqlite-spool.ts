@@ -23,7 +23,7 @@ export const openStore: OpenStore = async (bounds) => {
       return spool
     },
     closeAll,
-    weigh: (waiting) => weightOf(waiting.bytes > FILE_BYTES ? { ...waiting, file: 'large' } : waiting),
+    weigh: (entry) => weightOf(entry.bytes > FILE_BYTES ? { ...entry, file: 'large' } : entry),
     async [Symbol.asyncDispose]() {
       await closeAll()
       await folder[Symbol.asyncDispose]()

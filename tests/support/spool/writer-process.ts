@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { writeSync } from 'node:fs'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
-import { ENVELOPE_BYTES, inOne, LARGE_BYTES, LARGE_EVERY, PLENTY, waitingOf } from './entries.ts'
+import { ENVELOPE_BYTES, inOne, LARGE_BYTES, LARGE_EVERY, PLENTY, spoolEntryOf } from './entries.ts'
 
 const [file = '', many = '1', atATime = '1'] = process.argv.slice(2)
 const spool = await openSqliteSpool(file, PLENTY)
@@ -19,8 +19,8 @@ await spool.close()
 async function putOn(): Promise<void> {
   while (left-- > 0) {
     const body = randomBytes(left % LARGE_EVERY === 0 ? LARGE_BYTES : ENVELOPE_BYTES)
-    const waiting = await waitingOf(body)
-    const { kind } = await spool.put(waiting, inOne(body), 0)
-    writeSync(1, `${kind} ${waiting.key}\n`)
+    const entry = await spoolEntryOf(body)
+    const { kind } = await spool.put(entry, inOne(body), 0)
+    writeSync(1, `${kind} ${entry.key}\n`)
   }
 }

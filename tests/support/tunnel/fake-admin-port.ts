@@ -51,7 +51,7 @@ const QUIET: Omit<ReplicaStatus, 'replica'> = {
   settings: {},
   dsns: [],
   projects: [],
-  inFlight: 0,
+  in_flight: 0,
   limits: [],
   upstreams: [],
   addresses: 0,

@@ -1,7 +1,7 @@
 /** An operator of the tests, the web that has a console for them, and how they sign in, as a browser's form would. */
 
 import { EventSourceParserStream } from 'eventsource-parser/stream'
-import type { Glance } from '../../../web/features/console/monitor/snapshot.ts'
+import type { OverviewSnapshot } from '../../../web/features/console/monitor/snapshot.ts'
 import { TOKEN } from '../tunnel/tunnel.ts'
 import { startWeb, type Web } from './web.ts'
 
@@ -57,18 +57,18 @@ export function get(url: string, cookie?: string): Promise<Response> {
 export async function lookUntil(
   url: string,
   cookie: string | undefined,
-  holds: (glance: Glance) => boolean,
+  holds: (glance: OverviewSnapshot) => boolean,
   timeout = 30_000,
-): Promise<Glance> {
+): Promise<OverviewSnapshot> {
   const signal = AbortSignal.timeout(timeout)
   const response = await fetch(`${url}/console/live`, { headers: cookie ? { cookie } : {}, signal })
   if (!response.ok || !response.body) throw new Error(`/console/live answered ${response.status}`)
   const texts = response.body as ReadableStream<BufferSource>
   const events = texts.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
-  let last: Glance | undefined
+  let last: OverviewSnapshot | undefined
   try {
     for await (const { data } of events) {
-      last = JSON.parse(data).glance as Glance
+      last = JSON.parse(data).glance as OverviewSnapshot
       if (holds(last)) return last
     }
   } catch (error) {

@@ -6,13 +6,13 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createMemoryBudget, OutOfMemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
 import { createBodies } from '../../../tunnel/src/body/receive.ts'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
-import { openWayToSentry } from '../../../tunnel/src/forwarding.ts'
-import { createLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { openForwarding } from '../../../tunnel/src/forwarding.ts'
+import { createUpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import { MonitoredSpool } from '../../../tunnel/src/spool/monitored.ts'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
-import { inOne, LONG_MS, PLENTY, PROJECT, waitingOf } from '../../support/spool/entries.ts'
+import { inOne, LONG_MS, PLENTY, PROJECT, spoolEntryOf } from '../../support/spool/entries.ts'
 import { inPieces } from '../../support/spool/operations.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
@@ -93,7 +93,7 @@ describe('The memory for bodies', () => {
     })
     const put = async (n: number) => {
       const body = Buffer.alloc(BYTES, n)
-      return spool.put(await waitingOf(body), inPieces(body), 0)
+      return spool.put(await spoolEntryOf(body), inPieces(body), 0)
     }
     const results = await Promise.all(Array.from({ length: 40 }, (_, n) => put(n)))
     expect(results.filter(({ kind }) => kind === 'stored')).toHaveLength(40)
@@ -108,10 +108,10 @@ describe('The memory for bodies', () => {
     const config = readConfig({ SENTRY_DSN: PROJECT, SPOOL_URL: `file://${folder.path}/spool.db` })
     const memory = createMemoryBudget(0, 0)
     const giveBack = await memory.acquire(1, LONG_MS)
-    const { spool } = await openWayToSentry({
+    const { spool } = await openForwarding({
       config,
       projects: createProjects(config.dsns),
-      limits: createLimits(Date.now),
+      limits: createUpstreamLimits(Date.now),
       memory,
       bodies: createBodies({ maxBytes: 1, shareBytes: 1, dir: folder.path, timeoutMs: LONG_MS }, memory),
       clock: () => performance.now(),
@@ -119,14 +119,14 @@ describe('The memory for bodies', () => {
       onNotice: expect.unreachable,
     })
     const body = Buffer.from('an envelope')
-    const refused = expect(spool.put(await waitingOf(body), inOne(body), 0)).rejects.toThrow(
+    const refused = expect(spool.put(await spoolEntryOf(body), inOne(body), 0)).rejects.toThrow(
       OutOfMemoryBudget,
     )
     await vi.advanceTimersByTimeAsync(10_000)
     await refused
     expect(spool.health()).toMatchObject({ writable: true })
     giveBack()
-    expect(await spool.put(await waitingOf(body), inOne(body), 0)).toMatchObject({ kind: 'stored' })
+    expect(await spool.put(await spoolEntryOf(body), inOne(body), 0)).toMatchObject({ kind: 'stored' })
     await spool.close()
   })
 })

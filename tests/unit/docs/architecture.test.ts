@@ -9,7 +9,7 @@ import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { Context, type Outcome } from '../../../tunnel/src/pipeline.ts'
 import { type ClientReports, createClientReports } from '../../../tunnel/src/policy/client-reports.ts'
 import { removedItemsStage } from '../../../tunnel/src/policy/removed-items.ts'
-import { createLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { createUpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import { EVENT_ID, envelopeOf } from '../../support/envelopes.ts'
 import { ROOT } from '../../support/node.ts'
@@ -72,7 +72,7 @@ describe('The example stage', () => {
   function run(ctx: Context, rate: number, reports?: ClientReports): Outcome | undefined {
     expect(samplingStage(rate)(ctx)).toBeUndefined()
     const outcome = removedItemsStage(
-      createLimits(() => 0),
+      createUpstreamLimits(() => 0),
       reports,
     )(ctx)
     if (outcome instanceof Promise) throw new Error('removedItemsStage waits for something')
@@ -95,8 +95,8 @@ describe('The example stage', () => {
     expect(run(ctx, 0.5)).toBeUndefined()
     expect(typesOf(ctx.remaining().items)).toEqual(['session'])
     expect(ctx.receipt.items).toEqual([
-      { type: 'transaction', bytes: 2, out: 'sampled' },
-      { type: 'profile', bytes: 2, out: 'sampled' },
+      { type: 'transaction', bytes: 2, discard_reason: 'sampled' },
+      { type: 'profile', bytes: 2, discard_reason: 'sampled' },
       { type: 'session', bytes: 2 },
     ])
   })
@@ -108,7 +108,7 @@ describe('The example stage', () => {
       () => 0,
     )
     expect(run(contextOf(['transaction'], HIGH), 0.5, reports)).toMatchObject({
-      answer: 'filtered',
+      outcome: 'filtered',
       reason: 'sampled',
       status: 200,
       body: JSON.stringify({ id: EVENT_ID }),

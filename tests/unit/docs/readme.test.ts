@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { SETTING_NAMES } from '../../../tunnel/src/config/settings.ts'
-import { REFUSALS } from '../../../tunnel/src/rejections.ts'
+import { REJECTIONS } from '../../../tunnel/src/rejections.ts'
 import { ROOT } from '../../support/node.ts'
 
 const read = (file: string) => readFileSync(resolve(ROOT, file), 'utf8')
@@ -12,14 +12,14 @@ const read = (file: string) => readFileSync(resolve(ROOT, file), 'utf8')
 describe('README', () => {
   const readme = read('README.md')
 
-  it('lists every refusal with its status, its sentence and its fix', () => {
-    for (const [code, { status, sentence, fix }] of Object.entries(REFUSALS))
+  it('lists every rejection with its status, its sentence and its fix', () => {
+    for (const [code, { status, sentence, fix }] of Object.entries(REJECTIONS))
       expect(readme).toContain(`| \`${code}\` | ${status} | ${sentence} | ${fix} |`)
   })
 
-  it('lists no refusal that there is not', () => {
+  it('lists no rejection that there is not', () => {
     const listed = [...readme.matchAll(/^\| `([a-z-]+)` \| \d{3} \|/gm)].map(([, code]) => code)
-    expect(listed.sort()).toEqual(Object.keys(REFUSALS).sort())
+    expect(listed.sort()).toEqual(Object.keys(REJECTIONS).sort())
   })
 
   it('lists settings that exist', () => {

@@ -183,11 +183,11 @@ describe('As many items may travel together as Relay takes, and not one more:', 
     expect(codeOf(() => checkItems(times(1000, itemOf('invented'))))).toBe('taken')
   })
 
-  it('and the refusal says which, and how many may', () => {
-    const refusal = attempt(() => checkItems(times(101, itemOf('session'))))
-    if (!(refusal instanceof Rejection)) throw new Error('it was taken')
-    expect(refusal).toMatchObject({ status: 413 })
-    expect(refusal.causes.join()).toBe('It has 101 sessions; 100 may travel together.')
+  it('and the rejection says which, and how many may', () => {
+    const rejection = attempt(() => checkItems(times(101, itemOf('session'))))
+    if (!(rejection instanceof Rejection)) throw new Error('it was taken')
+    expect(rejection).toMatchObject({ status: 413 })
+    expect(rejection.causes.join()).toBe('It has 101 sessions; 100 may travel together.')
   })
 })
 

@@ -118,13 +118,13 @@ describe('The reader of envelopes', () => {
     '[]',
     '{}',
   ])('refuses a length of %s', (length) => {
-    const refusal = codeOf(() => read([Buffer.from(`{}\n{"type":"a","length":${length}}\n0123456789\n`)]))
-    expect(refusal).toMatch(/^(item-header-invalid)$/)
+    const rejection = codeOf(() => read([Buffer.from(`{}\n{"type":"a","length":${length}}\n0123456789\n`)]))
+    expect(rejection).toMatch(/^(item-header-invalid)$/)
   })
 
   it('takes the longest length there is, and waits for its bytes', () => {
-    const refusal = codeOf(() => read([Buffer.from('{}\n{"type":"a","length":4294967295}\n01')]))
-    expect(refusal).toBe('item-malformed')
+    const rejection = codeOf(() => read([Buffer.from('{}\n{"type":"a","length":4294967295}\n01')]))
+    expect(rejection).toBe('item-malformed')
   })
 
   it('takes a header line of 64 KiB and not a byte more, nor waits for its end', () => {
@@ -310,7 +310,7 @@ describe('Whatever an envelope holds', () => {
     )
   })
 
-  it('a byte changed, added or lost makes it another envelope or a refusal, never a crash', () => {
+  it('a byte changed, added or lost makes it another envelope or a rejection, never a crash', () => {
     fc.assert(
       fc.property(
         built(),

@@ -2,7 +2,7 @@
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { createEdge } from '../../../tunnel/src/http/client-address.ts'
+import { createClientResolver } from '../../../tunnel/src/http/client-address.ts'
 
 const EDGE = ['10.0.0.0/8', '192.0.2.1', 'fd00::/8']
 const ID = '0123456789abcdef0123456789abcdef'
@@ -63,16 +63,16 @@ describe('The address of the sender', () => {
   )
 
   it('is judged for each connection by itself', () => {
-    const edge = createEdge(EDGE)
+    const edge = createClientResolver(EDGE)
     const headers = { 'x-forwarded-for': '203.0.113.7' }
     expect(edge(incoming('10.1.2.3', headers)).address).toBe('203.0.113.7')
     expect(edge(incoming('203.0.113.9', headers)).address).toBe('203.0.113.9')
   })
 
   it('is believed from nobody when EDGE is empty', () => {
-    expect(createEdge([])(incoming('127.0.0.1', { 'x-forwarded-for': '203.0.113.7' })).address).toBe(
-      '127.0.0.1',
-    )
+    expect(
+      createClientResolver([])(incoming('127.0.0.1', { 'x-forwarded-for': '203.0.113.7' })).address,
+    ).toBe('127.0.0.1')
   })
 })
 
@@ -98,7 +98,7 @@ describe('What stands out in how a request was handed over', () => {
   const told = { 'x-forwarded-for': '9.9.9.9' }
 
   it('is nothing when nginx tells one address and no secrets', () => {
-    expect(meet('10.1.2.3', told).remarks).toEqual([])
+    expect(meet('10.1.2.3', told).flags).toEqual([])
   })
 
   it.each([
@@ -109,23 +109,23 @@ describe('What stands out in how a request was handed over', () => {
     ['address-made-up', { 'x-forwarded-for': '203.0.113.7' }],
     ['address-made-up', { 'x-forwarded-for': '2001:DB8::7' }],
   ])('is told as %s', (remark, headers) => {
-    expect(meet('10.1.2.3', headers).remarks).toEqual([remark])
+    expect(meet('10.1.2.3', headers).flags).toEqual([remark])
   })
 
   it('is told as retried of what nginx sends again, and believed from nobody else', () => {
     const again = { ...told, 'x-culvert-retry': '1' }
-    expect(meet('10.1.2.3', again)).toMatchObject({ isRetry: true, remarks: ['retried'] })
-    expect(meet('10.1.2.3', told)).toMatchObject({ isRetry: false, remarks: [] })
-    expect(meet('9.9.9.9', again)).toMatchObject({ isRetry: false, remarks: ['peer-unknown'] })
+    expect(meet('10.1.2.3', again)).toMatchObject({ isRetry: true, flags: ['retried'] })
+    expect(meet('10.1.2.3', told)).toMatchObject({ isRetry: false, flags: [] })
+    expect(meet('9.9.9.9', again)).toMatchObject({ isRetry: false, flags: ['peer-unknown'] })
   })
 
   it('is told as peer-unknown of somebody who is not believed, whatever it says', () => {
-    expect(meet('9.9.9.9', { ...told, cookie: 'session=1' }).remarks).toEqual(['peer-unknown', 'cookie'])
+    expect(meet('9.9.9.9', { ...told, cookie: 'session=1' }).flags).toEqual(['peer-unknown', 'cookie'])
   })
 })
 
 function meet(peer: string, headers: IncomingHttpHeaders) {
-  return createEdge(EDGE)(incoming(peer, headers))
+  return createClientResolver(EDGE)(incoming(peer, headers))
 }
 
 function incoming(remoteAddress: string, headers: IncomingHttpHeaders): IncomingMessage {

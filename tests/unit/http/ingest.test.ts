@@ -9,15 +9,15 @@ import { createBodies } from '../../../tunnel/src/body/receive.ts'
 import type { Receipt } from '../../../tunnel/src/contract.ts'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { DEFAULT_HEADER_LIMITS } from '../../../tunnel/src/envelope/reader.ts'
-import { createEdge } from '../../../tunnel/src/http/client-address.ts'
+import { createClientResolver } from '../../../tunnel/src/http/client-address.ts'
 import { Ingest } from '../../../tunnel/src/http/ingest.ts'
 import { createClientReports } from '../../../tunnel/src/policy/client-reports.ts'
 import { createFilters } from '../../../tunnel/src/policy/filters.ts'
 import { createThrottle } from '../../../tunnel/src/policy/throttle.ts'
-import { createLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { createUpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
-import { createSamples } from '../../../tunnel/src/telemetry/rejection-samples.ts'
-import { createSeen } from '../../../tunnel/src/telemetry/sdk-inventory.ts'
+import { createRejectionSamples } from '../../../tunnel/src/telemetry/rejection-samples.ts'
+import { createSdkInventory } from '../../../tunnel/src/telemetry/sdk-inventory.ts'
 import { envelopeOf, errorOf } from '../../support/envelopes.ts'
 
 const DSN = 'https://a@sentry.example/1'
@@ -44,31 +44,31 @@ function createIngest() {
   const noRates = { addressRate: 0, projectRate: 1e-9, addressBurst: 1, projectBurst: 1, addressBytes: 0 }
   const limits = { maxBytes: 1024 * 1024, shareBytes: 1024 * 1024, dir: '/nonexistent', timeoutMs: 10_000 }
   const ingest = new Ingest({
-    edge: createEdge([]),
+    resolveClient: createClientResolver([]),
     projects,
     bodies: createBodies(limits, memory),
     memory,
     filters,
-    limits: createLimits(Date.now),
+    limits: createUpstreamLimits(Date.now),
     throttle: createThrottle(noRates, () => performance.now()),
     reports: createClientReports(async () => true, Date.now),
     sentry: undefined,
     inbox: undefined,
-    seen: createSeen(projects),
+    sdkInventory: createSdkInventory(projects),
     allowedOrigins: new Set(),
     reader: { ...DEFAULT_HEADER_LIMITS, items: 100, keep: filters.reads },
     maxBytes: limits.maxBytes,
     replica: 'tunnel-1',
     receipts: {
-      settle: (receipt) => `token-${recorded.push(receipt)}`,
-      end: () => {},
+      record: (receipt) => `token-${recorded.push(receipt)}`,
+      recordFinalOutcome: () => {},
       find: () => undefined,
       newest: () => 0,
       after: () => ({ first: 1, told: [] }),
       next: async () => {},
       times: () => [],
     },
-    samples: createSamples(Date.now),
+    rejectionSamples: createRejectionSamples(Date.now),
     now: Date.now,
     clock: () => performance.now(),
     onBug: (error) => bugs.push(error),
@@ -90,10 +90,10 @@ describe('Ingest', () => {
     ['delivered', undefined, 200, () => requestOf(gzipSync(errorOf(DSN)), { 'content-encoding': 'gzip' })],
     ['filtered', 'next-noise', 200, () => requestOf(noise)],
     ['filtered', 'empty', 200, () => requestOf(envelopeOf({ dsn: DSN }, []))],
-    ['refused', 'origin-foreign', 403, () => requestOf(errorOf(DSN), { 'sec-fetch-site': 'cross-site' })],
-    ['refused', 'dsn-unknown', 403, () => requestOf(errorOf('https://b@sentry.example/1', LONG_HEADER))],
-    ['refused', 'item-too-many', 413, () => requestOf(twoEvents)],
-    ['refused', 'empty-body', 400, () => requestOf(Buffer.alloc(0))],
+    ['rejected', 'origin-foreign', 403, () => requestOf(errorOf(DSN), { 'sec-fetch-site': 'cross-site' })],
+    ['rejected', 'dsn-unknown', 403, () => requestOf(errorOf('https://b@sentry.example/1', LONG_HEADER))],
+    ['rejected', 'item-too-many', 413, () => requestOf(twoEvents)],
+    ['rejected', 'empty-body', 400, () => requestOf(Buffer.alloc(0))],
     ['aborted', undefined, 400, () => requestOf(errorOf(DSN, LONG_HEADER), {}, true)],
   ])('records %s (%s) once and gives back all memory', async (answer, reason, status, request) => {
     const { ingest, memory, recorded, bugs } = createIngest()
@@ -103,7 +103,7 @@ describe('Ingest', () => {
     expect(bugs).toEqual([])
     expect(response.status).toBe(status)
     expect(recorded).toHaveLength(1)
-    expect(recorded[0]).toMatchObject({ answer, ...(reason && { reason }) })
+    expect(recorded[0]).toMatchObject({ outcome: answer, ...(reason && { reason }) })
     expect(response.headers.get('x-culvert-receipt')).toBe('token-1')
     expect(ingest.inFlight()).toBe(0)
     expect(memory.usedBytes()).toBe(0)
@@ -115,7 +115,7 @@ describe('Ingest', () => {
     const response = await ingest.handle(requestOf(errorOf(DSN)))
     expect(response.status).toBe(429)
     expect(response.headers.get('x-sentry-rate-limits')).toBe('10:error:key:tunnel')
-    expect(recorded[1]).toMatchObject({ answer: 'limited', reason: 'shed' })
+    expect(recorded[1]).toMatchObject({ outcome: 'rate_limited', reason: 'throttled' })
     expect(memory.usedBytes()).toBe(0)
   })
 
@@ -123,7 +123,7 @@ describe('Ingest', () => {
     const { ingest, recorded } = createIngest()
     await ingest.handle(requestOf(noise))
     await ingest.handle(requestOf(errorOf(DSN)))
-    expect(recorded.map(({ answer }) => answer)).toEqual(['filtered', 'limited'])
+    expect(recorded.map(({ outcome: answer }) => answer)).toEqual(['filtered', 'rate_limited'])
   })
 
   it('answers a connectivity probe and records nothing', async () => {

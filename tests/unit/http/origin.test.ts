@@ -78,9 +78,9 @@ describe('A post', () => {
     ],
     ['of an empty origin', { origin: '', host: 'site.example' }, ''],
     ['to no host', { origin: 'https://site.example' }, 'https://site.example'],
-  ])('%s is refused, and the refusal names the origin to add', (_, headers, name) => {
-    const refusal = attempt(() => checkOrigin(headers, NOBODY))
-    expect(refusal).toMatchObject({ code: 'origin-foreign', causes: [`Its origin is ${name}.`] })
+  ])('%s is refused, and the rejection names the origin to add', (_, headers, name) => {
+    const rejection = attempt(() => checkOrigin(headers, NOBODY))
+    expect(rejection).toMatchObject({ code: 'origin-foreign', causes: [`Its origin is ${name}.`] })
   })
 
   it.each<[string, IncomingHttpHeaders]>([
@@ -114,7 +114,9 @@ describe('A post', () => {
   })
 
   it('of an endless origin is refused in few words', () => {
-    const refusal = attempt(() => checkOrigin({ origin: `https://${'x'.repeat(10_000)}`, host: 'a' }, NOBODY))
-    expect(JSON.stringify(refusal).length).toBeLessThan(400)
+    const rejection = attempt(() =>
+      checkOrigin({ origin: `https://${'x'.repeat(10_000)}`, host: 'a' }, NOBODY),
+    )
+    expect(JSON.stringify(rejection).length).toBeLessThan(400)
   })
 })

@@ -56,7 +56,7 @@ describe('A client report of ours', () => {
   it('adds up by list, reason and category', async () => {
     for (let i = 0; i < 500; i++)
       reports.note(one, 'rate_limited_events', 'limited', items('event', 'feedback'))
-    reports.note(one, 'rate_limited_events', 'shed', items('event'))
+    reports.note(one, 'rate_limited_events', 'throttled', items('event'))
     reports.note(one, 'filtered_events', 'localhost', items('event', 'transaction'))
     await reports.flush()
     expect(payloads()).toMatchObject([
@@ -64,7 +64,7 @@ describe('A client report of ours', () => {
         rate_limited_events: [
           { reason: 'limited', category: 'error', quantity: 500 },
           { reason: 'limited', category: 'feedback', quantity: 500 },
-          { reason: 'shed', category: 'error', quantity: 1 },
+          { reason: 'throttled', category: 'error', quantity: 1 },
         ],
         filtered_events: [
           { reason: 'localhost', category: 'error', quantity: 1 },
@@ -96,7 +96,7 @@ describe('A client report of ours', () => {
   })
 
   it('says nothing of items without a category', async () => {
-    reports.note(one, 'rate_limited_events', 'shed', items('client_report', 'invented', 'nel'))
+    reports.note(one, 'rate_limited_events', 'throttled', items('client_report', 'invented', 'nel'))
     await reports.flush()
     expect(posted).toEqual([])
   })

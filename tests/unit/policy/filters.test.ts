@@ -38,7 +38,7 @@ const frame = (abs_path: string) => ({ abs_path, function: 'f', lineno: 1 })
 
 function sift(settings: Partial<FilterSettings>, parts: Part[], userAgent?: string) {
   const filters = createFilters({ ...OFF, ...settings })
-  const found = filters.sift(readEnvelope(envelopeOf({}, parts), filters.reads), userAgent)
+  const found = filters.filter(readEnvelope(envelopeOf({}, parts), filters.reads), userAgent)
   return found && { dropped: typesOf(found.dropped), reason: found.reason }
 }
 
@@ -322,7 +322,7 @@ describe('A payload', () => {
   })
 
   it('that arrives in pieces is matched as one', () => {
-    const { reads, sift: siftPieces } = createFilters({ ...OFF, nextNoise: true })
+    const { reads, filter: siftPieces } = createFilters({ ...OFF, nextNoise: true })
     const whole = readEnvelope(envelopeOf({}, [thrown('NEXT_REDIRECT')]), reads)
     const [item] = whole.items
     const [payload = Buffer.alloc(0)] = item?.payload ?? []

@@ -38,7 +38,9 @@ describe('The throttle', () => {
   })
 
   const shed = (types: string[] = ['event'], address: string | undefined = VISITOR, bytes = 100) =>
-    typesOf(throttle.shed(throttle.charge(address, bytes, 'shop.example'), PROJECT, envelopeWith(...types)))
+    typesOf(
+      throttle.throttle(throttle.charge(address, bytes, 'shop.example'), PROJECT, envelopeWith(...types)),
+    )
 
   /** Sends errors until the bucket has `left` of its hundred. */
   const drainTo = (left: number) => {
@@ -143,9 +145,9 @@ describe('The throttle', () => {
   it('does not limit whom nobody has told the address of', () => {
     set({ addressBurst: 1 })
     for (let i = 0; i < 5; i++)
-      expect(typesOf(throttle.shed(throttle.charge(undefined, 1), PROJECT, envelopeWith('event')))).toEqual(
-        [],
-      )
+      expect(
+        typesOf(throttle.throttle(throttle.charge(undefined, 1), PROJECT, envelopeWith('event'))),
+      ).toEqual([])
     expect(throttle.proxyAddress()).toBeUndefined()
   })
 
@@ -195,7 +197,7 @@ describe('The throttle', () => {
     expect(shed(['event'], '203.0.113.2')).toEqual([])
     expect(shed(['event'], '203.0.113.3')).toEqual(['event'])
     expect(
-      typesOf(throttle.shed(throttle.charge(VISITOR, 1), 'sentry.example/2', envelopeWith('event'))),
+      typesOf(throttle.throttle(throttle.charge(VISITOR, 1), 'sentry.example/2', envelopeWith('event'))),
     ).toEqual([])
     time += 1_000
     expect(shed(['event'], '203.0.113.3')).toEqual([])

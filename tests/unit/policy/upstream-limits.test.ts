@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
-import { createLimits, type Limits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { createUpstreamLimits, type UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects, type Project } from '../../../tunnel/src/projects.ts'
 import { envelopeWith, typesOf } from '../../support/read-envelope.ts'
 
@@ -10,12 +10,12 @@ const DSNS = ['https://a@sentry.example/1', 'https://b@sentry.example/1', 'https
 
 describe('A limit', () => {
   let now: number
-  let limits: Limits
+  let limits: UpstreamLimits
   let projects: Project[]
 
   beforeEach(() => {
     now = 1_000_000
-    limits = createLimits(() => now)
+    limits = createUpstreamLimits(() => now)
     projects = [...createProjects(DSNS.flatMap((text) => parseDsn(text) ?? [])).all]
   })
 
@@ -26,7 +26,7 @@ describe('A limit', () => {
   }
   const learn = (rateLimits: string | undefined, status = 429, index = 0) =>
     limits.learn(project(index), { status, rateLimits, retryAfter: undefined })
-  const held = (types: string[], index = 0) => typesOf(limits.hold(project(index), envelopeWith(...types)))
+  const held = (types: string[], index = 0) => typesOf(limits.limit(project(index), envelopeWith(...types)))
   const remaining = (types: string[]) => limits.remaining(project(), envelopeWith(...types).items)
 
   it('holds nothing back before Sentry asks', () => {

@@ -11,9 +11,9 @@ const RECEIPT = {
     { type: 'attachment', bytes: 900 },
   ],
   bytes: 2140,
-  answer: 'delivered',
+  outcome: 'delivered',
   status: 200,
-  took: 33.7,
+  duration_ms: 33.7,
   replica: 'a',
 }
 
@@ -25,9 +25,9 @@ it('an envelope is told as what became of it, what was in it, how large it was a
 })
 
 it('an envelope that was refused is told with the reason and the status', () => {
-  const refused = { ...RECEIPT, answer: 'refused', reason: 'query-mismatch', status: 400, items: [] }
+  const refused = { ...RECEIPT, outcome: 'rejected', reason: 'query-mismatch', status: 400, items: [] }
   const told = tellLine('tunnel-1', lineOf(refused), 'stdout')
-  expect(told).toBe('tunnel-1  refused (query-mismatch, 400)  no items  2.1 KB in 34 ms')
+  expect(told).toBe('tunnel-1  rejected (query-mismatch, 400)  no items  2.1 KB in 34 ms')
 })
 
 it('of other log lines only warnings and errors are shown', () => {

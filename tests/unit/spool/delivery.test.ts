@@ -7,17 +7,17 @@ import type { Pieces } from '../../../tunnel/src/body/receive.ts'
 import { createBodies } from '../../../tunnel/src/body/receive.ts'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { createClientReports } from '../../../tunnel/src/policy/client-reports.ts'
-import { createLimits, type Limits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { createUpstreamLimits, type UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects, type Project } from '../../../tunnel/src/projects.ts'
 import { createDeliverer, type Deliverer } from '../../../tunnel/src/spool/delivery.ts'
-import { createEnds } from '../../../tunnel/src/spool/final-outcomes.ts'
-import type { Lease, Waiting } from '../../../tunnel/src/spool/spool.ts'
+import { createFinalOutcomes } from '../../../tunnel/src/spool/final-outcomes.ts'
+import type { Lease, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
 import { createBreaker } from '../../../tunnel/src/upstream/breaker.ts'
 import type { Upstreams } from '../../../tunnel/src/upstream/client.ts'
-import { type Delivery, UNREADABLE } from '../../../tunnel/src/upstream/request.ts'
+import { type DeliveryResult, UNREADABLE } from '../../../tunnel/src/upstream/request.ts'
 import { envelopeOf } from '../../support/envelopes.ts'
 import { parseEnvelope } from '../../support/sentry/received-request.ts'
-import { inOne, OTHER_PROJECT, PROJECT, waitingOf } from '../../support/spool/entries.ts'
+import { inOne, OTHER_PROJECT, PROJECT, spoolEntryOf } from '../../support/spool/entries.ts'
 import { createMemorySpool, type MemorySpool } from '../../support/spool/memory-spool.ts'
 
 const SECOND = 1_000
@@ -31,11 +31,11 @@ type End = { key: string; end: string; status: number | undefined }
 describe('The deliverer', () => {
   let spool: MemorySpool
   let deliverer: Deliverer
-  let limits: Limits
+  let limits: UpstreamLimits
   let attempts: Attempt[]
   let ends: End[]
   let faults: unknown[]
-  let answer: (attempt: Attempt) => Delivery | Promise<Delivery>
+  let answer: (attempt: Attempt) => DeliveryResult | Promise<DeliveryResult>
   let isOpen: () => boolean
   let mayProbe: () => boolean
   let spendProbe: () => void
@@ -46,7 +46,7 @@ describe('The deliverer', () => {
   beforeEach(() => {
     vi.useFakeTimers({ now: Date.UTC(2026, 7, 14, 12) })
     spool = createMemorySpool(Date.now)
-    limits = createLimits(Date.now)
+    limits = createUpstreamLimits(Date.now)
     attempts = []
     ends = []
     faults = []
@@ -94,15 +94,15 @@ describe('The deliverer', () => {
     }
   }
 
-  function learn(project: Project, delivery: Delivery): Delivery {
+  function learn(project: Project, delivery: DeliveryResult): DeliveryResult {
     if (delivery.kind === 'answered') limits.learn(project, delivery.reply)
     return delivery
   }
 
   const start = () =>
     deliverer.start({
-      onEnd: ({ key }, end, status) => ends.push({ key, end, status }),
-      onFault: (error) => faults.push(error),
+      onFinalOutcome: ({ key }, end, status) => ends.push({ key, end, status }),
+      onError: (error) => faults.push(error),
     })
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
   /** Milliseconds between the attempts. */
@@ -112,16 +112,16 @@ describe('The deliverer', () => {
     const sent = '2026-08-14T11:59:58.000Z'
     const body = (sentAt: string) =>
       envelopeOf({ sent_at: sentAt }, [{ header: { type: 'x' }, payload: '\0\xff' }])
-    const waiting = await spool.add(body(sent))
+    const entry = await spool.add(body(sent))
     await pass(10 * MINUTE)
     start()
     await pass(SECOND)
     expect(attempts).toHaveLength(1)
-    const late = (attempts[0]?.at ?? 0) - waiting.received
+    const late = (attempts[0]?.at ?? 0) - entry.received
     expect(attempts[0]?.body).toEqual(body(new Date(Date.parse(sent) + late).toISOString()))
-    expect(attempts[0]?.headers).toEqual(waiting.headers)
-    expect(ends).toEqual([{ key: waiting.key, end: 'delivered', status: 200 }])
-    expect(spool.waiting()).toEqual([])
+    expect(attempts[0]?.headers).toEqual(entry.headers)
+    expect(ends).toEqual([{ key: entry.key, end: 'delivered', status: 200 }])
+    expect(spool.entry()).toEqual([])
   })
 
   it.each([400, 403, 413])(
@@ -133,7 +133,7 @@ describe('The deliverer', () => {
       await pass(MINUTE)
       expect(attempts).toHaveLength(1)
       expect(ends).toEqual([{ key, end: 'declined', status }])
-      expect(spool.waiting()).toEqual([])
+      expect(spool.entry()).toEqual([])
     },
   )
 
@@ -192,7 +192,7 @@ describe('The deliverer', () => {
     const limited = answered(429, '60:error:key')
     answer = ({ body }) => (body.includes('error') ? limited : answered(200))
     for (const i of [1, 2, 3]) await spool.add(Buffer.from(`error ${i}`))
-    const [first] = spool.waiting()
+    const [first] = spool.entry()
     start()
     await pass(100)
     const tried = attempts.length // those that were under way with the first
@@ -207,7 +207,7 @@ describe('The deliverer', () => {
     await pass(5 * SECOND)
     expect(attempts.map(({ body }) => String(body)).filter((body) => body === 'error 1')).toHaveLength(2)
     expect(ends).toContainEqual({ key: first?.key, end: 'delivered', status: 200 })
-    expect(spool.waiting()).toEqual([])
+    expect(spool.entry()).toEqual([])
   })
 
   it('goes on for one project while another of the same Sentry is limited', async () => {
@@ -235,7 +235,8 @@ describe('The deliverer', () => {
 
   it('goes no slower for what cannot be read, which says nothing of Sentry', async () => {
     for (let i = 0; i < 500; i++) await spool.add()
-    answer = () => (attempts.length % 5 === 0 ? { ...undecided(undefined), why: UNREADABLE } : answered(200))
+    answer = () =>
+      attempts.length % 5 === 0 ? { ...undecided(undefined), reason: UNREADABLE } : answered(200)
     start()
     await pass(15 * SECOND)
     expect(ends.length).toBeGreaterThan(450) // 300 at the pace of the beginning
@@ -253,7 +254,7 @@ describe('The deliverer', () => {
     answer = () => answered(200)
     for (const open of gates) open()
     await pass(MINUTE)
-    expect(spool.waiting()).toEqual([])
+    expect(spool.entry()).toEqual([])
   })
 
   it('asks a Sentry that is away once in five seconds, and at once brings all when it is back', async () => {
@@ -273,18 +274,18 @@ describe('The deliverer', () => {
       return answered(200)
     }
     await pass(15 * SECOND)
-    expect(spool.waiting()).toEqual([])
+    expect(spool.entry()).toEqual([])
   })
 
   it('tells Sentry in a client report what it had to give up, and nobody twice', async () => {
     const posted: Buffer[] = []
     const reports = createClientReports(async (_, envelope) => posted.push(envelope) > 0, Date.now)
-    const receipts = { end: (end: unknown) => told.push(end) } as never
+    const receipts = { recordFinalOutcome: (end: unknown) => told.push(end) } as never
     const told: unknown[] = []
-    const onEnd = createEnds({ projects, receipts, reports, replica: 'r1', now: Date.now })
+    const onFinalOutcome = createFinalOutcomes({ projects, receipts, reports, replica: 'r1', now: Date.now })
     answer = () => undecided(undefined)
     for (const category of ['error', 'error', 'replay', '']) await spool.add(undefined, { category })
-    deliverer.start({ onEnd, onFault: (error) => faults.push(error) })
+    deliverer.start({ onFinalOutcome, onError: (error) => faults.push(error) })
     await pass(MAX_AGE + 2 * MINUTE)
     await reports.flush()
     await reports.flush()
@@ -296,21 +297,21 @@ describe('The deliverer', () => {
       { reason: 'cache_overflow', category: 'replay', quantity: 1 },
     ])
     expect(told).toHaveLength(4)
-    expect(told[0]).toMatchObject({ end: 'expired', project: 'sentry.example/456', replica: 'r1' })
+    expect(told[0]).toMatchObject({ final_outcome: 'expired', project: 'sentry.example/456', replica: 'r1' })
   })
 
   it('tells what made room for another as expired', async () => {
-    const victim = await waitingOf(Buffer.from('x'))
+    const victim = await spoolEntryOf(Buffer.from('x'))
     start()
     deliverer.evicted(victim)
     expect(ends).toEqual([{ key: victim.key, end: 'expired', status: undefined }])
   })
 
   describe('follows an attempt that was late for its sender: it', () => {
-    const follow = async (delivery: Delivery, parts: Partial<Waiting> = {}) => {
+    const follow = async (delivery: DeliveryResult, parts: Partial<SpoolEntry> = {}) => {
       const body = Buffer.from('late')
-      const waiting = await waitingOf(body, { received: Date.now(), ...parts })
-      const result = await spool.put(waiting, inOne(body), 30 * SECOND)
+      const entry = await spoolEntryOf(body, { received: Date.now(), ...parts })
+      const result = await spool.put(entry, inOne(body), 30 * SECOND)
       const [project] = projects.all
       if (result.kind !== 'stored' || !project) throw new Error('not stored')
       start()
@@ -319,7 +320,7 @@ describe('The deliverer', () => {
         project,
         wait(5 * SECOND).then(() => learn(project, delivery)),
       )
-      return waiting.key
+      return entry.key
     }
 
     it('settles the envelope by its answer, and does not send it again', async () => {
@@ -361,7 +362,7 @@ describe('The deliverer', () => {
     }
     start()
     await pass(5 * SECOND)
-    expect(spool.waiting()).toEqual([])
+    expect(spool.entry()).toEqual([])
     expect(attempts).toEqual([]) // and no fault was told
   })
 
@@ -435,7 +436,7 @@ describe('The deliverer', () => {
   })
 })
 
-function answered(status: number, rateLimits?: string): Delivery {
+function answered(status: number, rateLimits?: string): DeliveryResult {
   const body = Buffer.from('{}')
   return {
     kind: 'answered',
@@ -443,8 +444,8 @@ function answered(status: number, rateLimits?: string): Delivery {
   }
 }
 
-function undecided(status: number | undefined): Delivery & { kind: 'undecided' } {
-  return { kind: 'undecided', why: status ? `status-${status}` : 'ECONNREFUSED', status }
+function undecided(status: number | undefined): DeliveryResult & { kind: 'undecided' } {
+  return { kind: 'undecided', reason: status ? `status-${status}` : 'ECONNREFUSED', status }
 }
 
 function wait(ms: number): Promise<void> {

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createMemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
 import { MonitoredSpool, SAMPLE_MS } from '../../../tunnel/src/spool/monitored.ts'
 import type { Spool, SpoolTotals } from '../../../tunnel/src/spool/spool.ts'
-import { inOne, waitingOf } from '../../support/spool/entries.ts'
+import { inOne, spoolEntryOf } from '../../support/spool/entries.ts'
 import { createMemorySpool } from '../../support/spool/memory-spool.ts'
 
 const BOUND = 1_000_000
@@ -25,8 +25,8 @@ describe('secondsUntilFull', () => {
   beforeEach(() => {
     vi.useFakeTimers()
     bytes = 0
-    const totals = async () => ({ envelopes: 0, bytes, byProject: [], paused: [] })
-    spool = monitor({ ...createMemorySpool(Date.now), boundBytes: BOUND, totals })
+    const totals = async () => ({ envelopes: 0, bytes, partitions: [], paused: [] })
+    spool = monitor({ ...createMemorySpool(Date.now), maxBytes: BOUND, totals })
   })
 
   afterEach(async () => {
@@ -68,7 +68,7 @@ describe('totals', () => {
     const store = createMemorySpool(Date.now)
     const told = await store.totals()
     const asked: PromiseWithResolvers<SpoolTotals>[] = []
-    const slow: Spool = {
+    const decrease: Spool = {
       ...store,
       totals() {
         const answer = Promise.withResolvers<SpoolTotals>()
@@ -76,7 +76,7 @@ describe('totals', () => {
         return answer.promise
       },
     }
-    const spool = monitor(slow)
+    const spool = monitor(decrease)
     const looks = await Promise.allSettled([spool.totals(), spool.totals()])
     expect(looks.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
     asked[0]?.resolve(told)
@@ -104,7 +104,7 @@ describe('health', () => {
     }
     const spool = monitor({ ...store, put }, () => time)
     const body = Buffer.from('an envelope')
-    const putOne = async () => spool.put(await waitingOf(body), inOne(body), 0)
+    const putOne = async () => spool.put(await spoolEntryOf(body), inOne(body), 0)
     expect(spool.health()).toEqual({ writable: true, since: 1 })
     time = 2
     await expect(putOne()).rejects.toThrow('disk full')

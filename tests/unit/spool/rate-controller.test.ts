@@ -1,23 +1,23 @@
 /** How many late envelopes a second a Sentry gets that has just come back. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { createPace, type Pace } from '../../../tunnel/src/spool/rate-controller.ts'
+import { createRateController, type RateController } from '../../../tunnel/src/spool/rate-controller.ts'
 
 describe('The pace', () => {
   let time: number
-  let pace: Pace
+  let rateController: RateController
 
   beforeEach(() => {
     time = 50_000
-    pace = createPace(() => time)
+    rateController = createRateController(() => time)
   })
 
   /** Begins all that it may for `seconds`, looking every 10 ms, and gives how many that were. */
   const begin = (seconds: number, after: () => void = () => {}) => {
     let begun = 0
     for (const end = time + seconds * 1000; time < end; time += 10) {
-      const many = pace.allowance()
-      pace.spend(many)
+      const many = rateController.allowance()
+      rateController.spend(many)
       begun += many
       if (many > 0) after()
     }
@@ -27,24 +27,24 @@ describe('The pace', () => {
   it('is 20 a second at first, and stays so when nobody says how it goes', () => {
     expect(begin(1)).toBeGreaterThanOrEqual(19)
     expect(begin(10)).toBeLessThanOrEqual(201)
-    expect(pace.perSecond()).toBe(20)
+    expect(rateController.perSecond()).toBe(20)
   })
 
   it('doubles with each second of good answers, however many there are', () => {
     const rates: number[] = []
     for (let second = 0; second < 5; second++) {
-      rates.push(pace.perSecond())
+      rates.push(rateController.perSecond())
       time += 999
-      for (let i = 0; i < 100; i++) pace.quicken()
-      expect(pace.perSecond()).toBe(rates.at(-1))
+      for (let i = 0; i < 100; i++) rateController.increase()
+      expect(rateController.perSecond()).toBe(rates.at(-1))
       time += 1
-      for (let i = 0; i < 100; i++) pace.quicken()
+      for (let i = 0; i < 100; i++) rateController.increase()
     }
     expect(rates).toEqual([20, 40, 80, 160, 320])
   })
 
   it('lets as many begin as it says', () => {
-    const begun = Array.from({ length: 6 }, () => begin(1, pace.quicken))
+    const begun = Array.from({ length: 6 }, () => begin(1, rateController.increase))
     const expected = [20, 40, 80, 160, 320, 640]
     for (const [i, many] of begun.entries()) {
       expect(many).toBeGreaterThan((expected[i] ?? 0) * 0.7)
@@ -55,42 +55,42 @@ describe('The pace', () => {
   it('ends at 10,000 a second', () => {
     for (let second = 0; second < 30; second++) {
       time += 1_000
-      pace.quicken()
+      rateController.increase()
     }
-    expect(pace.perSecond()).toBe(10_000)
+    expect(rateController.perSecond()).toBe(10_000)
   })
 
   it('halves with each bad answer, and never falls below 20', () => {
     for (let second = 0; second < 4; second++) {
       time += 1_000
-      pace.quicken()
+      rateController.increase()
     }
     const rates = Array.from({ length: 6 }, () => {
-      pace.slow()
-      return pace.perSecond()
+      rateController.decrease()
+      return rateController.perSecond()
     })
     expect(rates).toEqual([160, 80, 40, 20, 20, 20])
   })
 
   it('does not double within the second after a bad answer', () => {
     time += 1_000
-    pace.slow()
+    rateController.decrease()
     time += 999
-    pace.quicken()
-    expect(pace.perSecond()).toBe(20)
+    rateController.increase()
+    expect(rateController.perSecond()).toBe(20)
     time += 1
-    pace.quicken()
-    expect(pace.perSecond()).toBe(40)
+    rateController.increase()
+    expect(rateController.perSecond()).toBe(40)
   })
 
   it('saves up nothing: after an hour of silence no more begin than in a quarter of a second', () => {
     time += 3_600_000
-    expect(pace.allowance()).toBeLessThanOrEqual(5)
+    expect(rateController.allowance()).toBeLessThanOrEqual(5)
   })
 
   it('lets nothing begin when its clock stands still, and nothing twice', () => {
     time += 1_000
-    pace.spend(pace.allowance())
-    expect(pace.allowance()).toBe(0)
+    rateController.spend(rateController.allowance())
+    expect(rateController.allowance()).toBe(0)
   })
 })

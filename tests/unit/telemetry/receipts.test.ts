@@ -1,7 +1,7 @@
 /** Each envelope is settled once: counted, logged, and kept for a while to look at. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Receipt, SpoolEnd } from '../../../tunnel/src/contract.ts'
+import type { Receipt, SpoolOutcome } from '../../../tunnel/src/contract.ts'
 import { describeHeader } from '../../../tunnel/src/envelope/summary.ts'
 import { createReceipts, type Receipts } from '../../../tunnel/src/telemetry/receipts.ts'
 import { heldBytes } from '../../support/heap-usage.ts'
@@ -10,12 +10,12 @@ import { readEnvelope } from '../../support/read-envelope.ts'
 const MINUTE = 60_000
 
 function receiptOf(id: string, time = 0): Receipt {
-  return { id, time, items: [], bytes: 1, answer: 'delivered', status: 200, took: 1, replica: 'r' }
+  return { id, time, items: [], bytes: 1, outcome: 'delivered', status: 200, duration_ms: 1, replica: 'r' }
 }
 
-function endOf(receipt: string): SpoolEnd {
+function endOf(receipt: string): SpoolOutcome {
   const about = { project: 'p', category: 'error', replica: 'r' }
-  return { receipt, end: 'delivered', time: 0, waited: 1, ...about }
+  return { receipt, final_outcome: 'delivered', time: 0, waited_ms: 1, ...about }
 }
 
 describe('Receipts', () => {
@@ -30,7 +30,7 @@ describe('Receipts', () => {
     lines = []
     const metrics = {
       count: (receipt: Receipt) => void counted.push(receipt),
-      countEnd: () => {},
+      countFinalOutcome: () => {},
       expose: async () => '',
     }
     const log = { tell: (name: string, json: string) => void lines.push({ name, told: JSON.parse(json) }) }
@@ -38,7 +38,7 @@ describe('Receipts', () => {
   })
 
   const settle = (count: number) => {
-    for (let i = 0; i < count; i++) receipts.settle(receiptOf(`e${receipts.newest() + 1}`, now))
+    for (let i = 0; i < count; i++) receipts.record(receiptOf(`e${receipts.newest() + 1}`, now))
   }
   const toldAfter = (seq: number) => receipts.after(seq, 50_000)
   const idsAfter = (seq: number, most = 50_000) =>
@@ -56,18 +56,18 @@ describe('Receipts', () => {
     expect(idsAfter(0)).toEqual(['e1', 'e2', 'e3'])
   })
 
-  it('tell when each fate that is not a good one was first met and last, at once or after waiting, and why', () => {
-    const refused: Partial<Receipt> = { answer: 'refused', reason: 'dsn-unknown' }
+  it('tell when each outcome that is not a good one was first met and last, at once or after waiting, and why', () => {
+    const refused: Partial<Receipt> = { outcome: 'rejected', reason: 'dsn-unknown' }
     settle(1)
-    for (now of [1, 2, 3]) receipts.settle({ ...receiptOf('e'), ...refused })
-    receipts.settle({ ...receiptOf('e'), answer: 'limited' })
-    receipts.settle({ ...receiptOf('e'), answer: 'spooled' })
-    for (now of [4, 5]) receipts.end({ ...endOf('e'), end: 'expired' })
-    receipts.end(endOf('e'))
+    for (now of [1, 2, 3]) receipts.record({ ...receiptOf('e'), ...refused })
+    receipts.record({ ...receiptOf('e'), outcome: 'rate_limited' })
+    receipts.record({ ...receiptOf('e'), outcome: 'spooled' })
+    for (now of [4, 5]) receipts.recordFinalOutcome({ ...endOf('e'), final_outcome: 'expired' })
+    receipts.recordFinalOutcome(endOf('e'))
     expect(receipts.times()).toEqual([
-      { stage: 'answered', fate: 'refused', reason: 'dsn-unknown', first: 1, last: 3 },
-      { stage: 'answered', fate: 'limited', reason: '', first: 3, last: 3 },
-      { stage: 'waited', fate: 'expired', reason: '', first: 4, last: 5 },
+      { stage: 'answered', outcome: 'rejected', reason: 'dsn-unknown', first: 1, last: 3 },
+      { stage: 'answered', outcome: 'rate_limited', reason: '', first: 3, last: 3 },
+      { stage: 'waited', outcome: 'expired', reason: '', first: 4, last: 5 },
     ])
   })
 
@@ -81,17 +81,17 @@ describe('Receipts', () => {
   it('are told together with the ends of those that waited, in one order', async () => {
     settle(2)
     const wait = receipts.next(new AbortController().signal)
-    receipts.end(endOf('e1'))
+    receipts.recordFinalOutcome(endOf('e1'))
     await wait
     settle(1)
     expect(idsAfter(0)).toEqual(['e1', 'e2', 'e1', 'e4'])
-    expect(toldAfter(2).told[0]).toEqual({ event: 'end', json: JSON.stringify(endOf('e1')) })
+    expect(toldAfter(2).told[0]).toEqual({ event: 'final_outcome', json: JSON.stringify(endOf('e1')) })
     expect(receipts.newest()).toBe(4)
   })
 
   it('stay to be found by their tokens, however many ends are told', () => {
-    const token = receipts.settle(receiptOf('e1'))
-    for (let n = 0; n < 39_999; n++) receipts.end(endOf('e0'))
+    const token = receipts.record(receiptOf('e1'))
+    for (let n = 0; n < 39_999; n++) receipts.recordFinalOutcome(endOf('e0'))
     expect(receipts.find(token)?.id).toBe('e1')
   })
 
@@ -104,17 +104,17 @@ describe('Receipts', () => {
   })
 
   it('are found by a token that nobody can guess', () => {
-    const tokens = Array.from({ length: 1_000 }, (_, i) => receipts.settle(receiptOf(`e${i}`)))
+    const tokens = Array.from({ length: 1_000 }, (_, i) => receipts.record(receiptOf(`e${i}`)))
     expect(new Set(tokens).size).toBe(1_000)
     for (const token of tokens) expect(token).toMatch(/^[0-9a-f]{32}$/)
     expect(receipts.find(tokens[7] ?? '')?.id).toBe('e7')
-    receipts.end(endOf('e7')) // it has no token, not even one of zeros
+    receipts.recordFinalOutcome(endOf('e7')) // it has no token, not even one of zeros
     for (const none of ['', 'e7', '0'.repeat(32), '\0'.repeat(32), '__proto__'])
       expect(receipts.find(none)).toBeUndefined()
   })
 
   it('are found for ten minutes', () => {
-    const token = receipts.settle(receiptOf('e1'))
+    const token = receipts.record(receiptOf('e1'))
     now = 10 * MINUTE - 1
     expect(receipts.find(token)?.id).toBe('e1')
     now = 10 * MINUTE
@@ -122,8 +122,8 @@ describe('Receipts', () => {
   })
 
   it('are found among the last 40,000', () => {
-    const first = receipts.settle(receiptOf('first'))
-    const second = receipts.settle(receiptOf('second'))
+    const first = receipts.record(receiptOf('first'))
+    const second = receipts.record(receiptOf('second'))
     settle(39_999)
     expect(receipts.find(first)).toBeUndefined()
     expect(receipts.find(second)?.id).toBe('second')

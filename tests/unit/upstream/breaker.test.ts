@@ -1,7 +1,7 @@
 /** Whether an upstream is worth asking, by how its last answers went. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type Breaker, createBreaker, type Verdict } from '../../../tunnel/src/upstream/breaker.ts'
+import { type Breaker, createBreaker, type RequestResult } from '../../../tunnel/src/upstream/breaker.ts'
 
 describe('A breaker', () => {
   let time: number
@@ -12,7 +12,7 @@ describe('A breaker', () => {
     breaker = createBreaker(() => time)
   })
 
-  const note = (verdict: Verdict, times = 1) => {
+  const note = (verdict: RequestResult, times = 1) => {
     for (let i = 0; i < times; i++) breaker.note(verdict)
   }
   const isOpen = () => breaker.isOpen()
@@ -52,12 +52,15 @@ describe('A breaker', () => {
     expect([isOpen(), breaker.isOverdue()]).toEqual([false, false])
   })
 
-  it.each<Verdict>(['prompt', 'late'])('counts failures from anew after an answer that was %s', (verdict) => {
-    note('failed', 4)
-    note(verdict)
-    note('failed', 4)
-    expect(isOpen()).toBe(false)
-  })
+  it.each<RequestResult>(['prompt', 'late'])(
+    'counts failures from anew after an answer that was %s',
+    (verdict) => {
+      note('failed', 4)
+      note(verdict)
+      note('failed', 4)
+      expect(isOpen()).toBe(false)
+    },
+  )
 
   it('opens when more than half of ten answers or more are late or failures', () => {
     note('prompt', 5)
@@ -102,7 +105,7 @@ describe('A breaker', () => {
     expect([ask(), ask()]).toEqual([true, false])
   })
 
-  it.each<Verdict>(['failed', 'late'])('stays open when the probe was %s', (verdict) => {
+  it.each<RequestResult>(['failed', 'late'])('stays open when the probe was %s', (verdict) => {
     note('failed', 5)
     time += 5_000
     ask()

@@ -3,38 +3,38 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { type Context, Hono, type Next } from 'hono'
 import type { Logger } from 'pino'
-import type { Refusals } from '../contract.ts'
-import type { WayToSentry } from '../forwarding.ts'
+import type { Rejections } from '../contract.ts'
+import type { Forwarding } from '../forwarding.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import type { Projects } from '../projects.ts'
-import type { OnEnd } from '../spool/final-outcomes.ts'
+import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
 import { createFeed } from '../telemetry/feed.ts'
 import { LOG_LEVELS } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Receipts } from '../telemetry/receipts.ts'
-import type { Samples } from '../telemetry/rejection-samples.ts'
-import type { Seen } from '../telemetry/sdk-inventory.ts'
-import { createActs } from './audit-log.ts'
+import type { RejectionSamples } from '../telemetry/rejection-samples.ts'
+import type { SdkInventory } from '../telemetry/sdk-inventory.ts'
+import { createAuditLog } from './audit-log.ts'
 import { createInboxAdmin } from './inbox.ts'
 import { onlySaying } from './responses.ts'
-import { createSpoolAdmin, type SpoolAdminParts } from './spool.ts'
+import { createSpoolAdmin, type SpoolAdminDeps } from './spool.ts'
 import type { Status } from './status.ts'
 
-export type AdminParts = {
+export type AdminDeps = {
   metrics: Metrics
   inbox: Inbox | undefined
   /** Absent in inbox mode. */
-  sentry: WayToSentry | undefined
+  sentry: Forwarding | undefined
   projects: Projects
   /** Told of what is purged. */
-  onEnd: OnEnd
+  onFinalOutcome: OnFinalOutcome
   /** Bounds of header lines and items. */
-  reader: SpoolAdminParts['limits']
+  reader: SpoolAdminDeps['limits']
   receipts: Receipts
-  samples: Samples
-  seen: Seen
+  rejectionSamples: RejectionSamples
+  sdkInventory: SdkInventory
   /** Settings that would let pass what does not, by why. */
-  remedies: Refusals['settings']
+  remedies: Rejections['settings']
   replica: string
   logger: Logger
   status: () => Promise<Status>
@@ -49,20 +49,20 @@ export function createAdmin({
   inbox,
   sentry,
   projects,
-  onEnd,
+  onFinalOutcome,
   reader,
   receipts,
-  samples,
-  seen,
+  rejectionSamples,
+  sdkInventory,
   remedies,
   replica,
   logger,
   status,
   token,
   isReady,
-}: AdminParts): Hono {
+}: AdminDeps): Hono {
   const app = new Hono()
-  const acts = createActs(logger, replica)
+  const auditLog = createAuditLog(logger, replica)
   app.get('/livez', (c) => c.text('ok'))
   app.get('/readyz', (c) => (isReady() ? c.text('ok') : c.text('stopping', 503)))
   app.get('/metrics', async (c) =>
@@ -72,21 +72,25 @@ export function createAdmin({
   app.get('/status', async (c) => c.json(await status()))
   app.get('/receipts', createFeed(receipts, replica))
   app.get('/receipts/:token', (c) => findReceipt(c, receipts))
-  app.get('/refusals', (c) =>
-    c.json({ refusals: samples.all(), times: receipts.times(), settings: remedies } satisfies Refusals),
+  app.get('/rejections', (c) =>
+    c.json({
+      rejections: rejectionSamples.all(),
+      times: receipts.times(),
+      settings: remedies,
+    } satisfies Rejections),
   )
-  app.get('/projects', (c) => c.json({ projects: seen.all() }))
+  app.get('/projects', (c) => c.json({ projects: sdkInventory.all() }))
   app.put('/log-level', onlySaying('level'), (c) => setLogLevel(c, logger))
   app.route(
     '/inbox',
     inbox
-      ? createInboxAdmin(inbox, acts)
+      ? createInboxAdmin(inbox, auditLog)
       : absent('The inbox is off. Set INBOX=on to keep envelopes beside a real DSN.'),
   )
   app.route(
     '/spool',
     sentry
-      ? createSpoolAdmin({ spool: sentry.spool.store, projects, acts, onEnd, limits: reader })
+      ? createSpoolAdmin({ spool: sentry.spool.store, projects, auditLog, onFinalOutcome, limits: reader })
       : absent('There is no spool in inbox mode. Set SENTRY_DSN.'),
   )
   app.all('*', (c) => c.json({ detail: 'There is nothing at this path.' }, 404))

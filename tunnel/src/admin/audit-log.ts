@@ -8,20 +8,20 @@ import { getConnInfo } from '@hono/node-server/conninfo'
 import type { Context } from 'hono'
 import type { Logger } from 'pino'
 
-type Tell = (c: Context, act: string, about: Record<string, unknown>) => void
+type Tell = (c: Context, action: string, about: Record<string, unknown>) => void
 
-export type Acts = { tell: Tell; look: Tell }
+export type AuditLog = { record: Tell; recordRead: Tell }
 
-export function createActs(logger: Logger, replica: string): Acts {
+export function createAuditLog(logger: Logger, replica: string): AuditLog {
   const always = logger.child({})
   always.level = 'info' // its own: a child that is made with the level of its parent follows that
   return {
-    tell: (c, act, about) => always.info({ act: describe(c, act, about) }, 'act'),
-    look: (c, act, about) => logger.debug({ act: describe(c, act, about) }, 'act'),
+    record: (c, action, about) => always.info({ audit: describe(c, action, about) }, 'audit'),
+    recordRead: (c, action, about) => logger.debug({ audit: describe(c, action, about) }, 'audit'),
   }
 
-  function describe(c: Context, act: string, about: Record<string, unknown>): Record<string, unknown> {
-    return { act, ...about, from: getConnInfo(c).remote.address, ...operatorOf(c), replica }
+  function describe(c: Context, action: string, about: Record<string, unknown>): Record<string, unknown> {
+    return { action, ...about, client_address: getConnInfo(c).remote.address, ...operatorOf(c), replica }
   }
 }
 

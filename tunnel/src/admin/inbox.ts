@@ -2,13 +2,13 @@
 
 import { type Context, Hono } from 'hono'
 import type { Inbox } from '../inbox/inbox.ts'
-import type { Acts } from './audit-log.ts'
+import type { AuditLog } from './audit-log.ts'
 import { download, onlySaying, onlyWith } from './responses.ts'
 
 const MOST_LISTED = 200
 const MOST_FIRST = 16 * 1024 * 1024 // bytes, 16 MiB
 
-export function createInboxAdmin(inbox: Inbox, acts: Acts): Hono {
+export function createInboxAdmin(inbox: Inbox, auditLog: AuditLog): Hono {
   const app = new Hono()
   app.get('/', onlySaying('limit', 'after', 'type'), list)
   app.delete('/', onlySaying('all'), deleteAll)
@@ -27,7 +27,7 @@ export function createInboxAdmin(inbox: Inbox, acts: Acts): Hono {
     if (type !== undefined && !/^[a-z_]{1,64}$/.test(type))
       return c.json({ detail: 'type is a type of item, like event or feedback.' }, 400)
     const page = inbox.list(Number(limit), after === undefined ? undefined : Number(after), type)
-    acts.look(c, 'inbox-list', { envelopes: page.entries.length })
+    auditLog.recordRead(c, 'inbox-list', { envelopes: page.entries.length })
     return c.json(page)
   }
 
@@ -42,14 +42,14 @@ export function createInboxAdmin(inbox: Inbox, acts: Acts): Hono {
     const envelope = inbox.read(id, first === undefined ? undefined : Number(first))
     if (!envelope) return gone(c)
     if (first !== undefined) c.header('x-envelope-bytes', String(inbox.size(id)))
-    acts.tell(c, 'inbox-read', { id })
+    auditLog.record(c, 'inbox-read', { id })
     return download(c, envelope)
   }
 
   function deleteOne(c: Context): Response {
     const id = c.req.param('id') ?? ''
     if (!inbox.delete(id)) return gone(c)
-    acts.tell(c, 'inbox-delete', { id, envelopes: 1 })
+    auditLog.record(c, 'inbox-delete', { id, envelopes: 1 })
     return c.json({ deleted: 1, left: inbox.count() })
   }
 
@@ -61,7 +61,7 @@ export function createInboxAdmin(inbox: Inbox, acts: Acts): Hono {
         400,
       )
     const deleted = await inbox.deleteAll()
-    acts.tell(c, 'inbox-delete', { envelopes: deleted })
+    auditLog.record(c, 'inbox-delete', { envelopes: deleted })
     return c.json({ deleted, left: inbox.count() })
   }
 }

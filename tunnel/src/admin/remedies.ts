@@ -3,12 +3,12 @@
 import type { Config } from '../config/config.ts'
 import type { SettingName } from '../config/settings.ts'
 import { NONE } from '../config/settings-reader.ts'
-import type { FilterReason, SettingInForce, SpoolEnd } from '../contract.ts'
-import type { Code } from '../rejections.ts'
+import type { FilterReason, FinalOutcome, SettingInForce } from '../contract.ts'
+import type { RejectionCode } from '../rejections.ts'
 
 /** What is left out here no setting lets pass. `shed`: our own limits; Sentry's are set at Sentry. */
 const SETTINGS: {
-  readonly [why in Code | FilterReason | 'shed' | SpoolEnd['end']]?: readonly SettingName[]
+  readonly [why in RejectionCode | FilterReason | 'throttled' | FinalOutcome]?: readonly SettingName[]
 } = {
   'header-too-large': ['HEADER_BYTES'],
   'headers-too-large': ['TOTAL_HEADER_BYTES'],
@@ -21,7 +21,7 @@ const SETTINGS: {
   'spool-full': ['SPOOL_BYTES'],
   'spool-unwritable': ['SPOOL_URL'],
   expired: ['SPOOL_HOURS', 'SPOOL_BYTES'],
-  shed: ['ADDRESS_RATE', 'ADDRESS_BURST', 'ADDRESS_BYTES', 'PROJECT_RATE', 'PROJECT_BURST'],
+  throttled: ['ADDRESS_RATE', 'ADDRESS_BURST', 'ADDRESS_BYTES', 'PROJECT_RATE', 'PROJECT_BURST'],
   'next-noise': ['DROP_NEXT_NOISE'],
   'browser-extensions': ['FILTERS'],
   'web-crawlers': ['FILTERS'],

@@ -4,27 +4,35 @@ import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Context, Hono } from 'hono'
 import type {
-  SpoolEnvelope,
+  SpoolEntryDetails,
+  SpoolListEntry,
   SpoolPage,
   SpoolPaused,
   SpoolPurged,
   SpoolRetried,
-  SpoolRow,
 } from '../contract.ts'
 import { CATEGORY_NAMES } from '../envelope/items.ts'
 import { createEnvelopeReader, type Envelope, type ReaderLimits } from '../envelope/reader.ts'
 import type { Projects } from '../projects.ts'
-import type { OnEnd } from '../spool/final-outcomes.ts'
-import type { Found, KeptBody, PageQuery, Position, Ref, Spool, Which } from '../spool/spool.ts'
+import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
+import type {
+  EntryFilter,
+  EntryRef,
+  ListedEntry,
+  PageQuery,
+  Position,
+  Spool,
+  StoredBody,
+} from '../spool/spool.ts'
 import { readCategory, showCategory, showPauses } from '../spool/status.ts'
-import type { Acts } from './audit-log.ts'
+import type { AuditLog } from './audit-log.ts'
 import { download, onlySaying, onlyWith, strayIn } from './responses.ts'
 
-export type SpoolAdminParts = {
+export type SpoolAdminDeps = {
   spool: Spool
   projects: Projects
-  acts: Acts
-  onEnd: OnEnd
+  auditLog: AuditLog
+  onFinalOutcome: OnFinalOutcome
   /** Bounds of header lines and items, as for what is let in. */
   limits: Omit<ReaderLimits, 'keep'>
 }
@@ -39,7 +47,7 @@ class Unanswerable extends Error {
   }
 }
 
-type Chosen = Omit<Which, 'one'> & { named: { project?: string; category?: string } }
+type Chosen = Omit<EntryFilter, 'entry'> & { named: { project?: string; category?: string } }
 
 const LISTED = 50
 const MOST_LISTED = 200
@@ -48,7 +56,13 @@ const TOLD_AT_A_TIME = 100 // ends in one turn of the event loop, which live tra
 const ID = /^(\d{1,15})-([0-9a-f]{32})$/
 const CURSOR = /^(\d{1,15})-(\d{1,15})$/
 
-export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: SpoolAdminParts): Hono {
+export function createSpoolAdmin({
+  spool,
+  projects,
+  auditLog,
+  onFinalOutcome,
+  limits,
+}: SpoolAdminDeps): Hono {
   const app = new Hono()
   app.get('/', async (c) => c.json(await list(c)))
   app.delete('/', async (c) => c.json(await purgeMany(c)))
@@ -76,7 +90,7 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
   async function list(c: Context): Promise<SpoolPage> {
     const { named, ...query } = await readPageQuery(c)
     const found = await spool.list(query)
-    acts.look(c, 'spool-list', { ...named, envelopes: found.length })
+    auditLog.recordRead(c, 'spool-list', { ...named, envelopes: found.length })
     const last = found.length === query.limit ? found.at(-1) : undefined
     return {
       spool: spool.id,
@@ -97,7 +111,7 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
     return { ...chosen, order, limit: Number(limit), ...(after && { after }) }
   }
 
-  function rowOf({ project, category, leased, due, ...found }: Found): SpoolRow {
+  function rowOf({ project, category, leased, due, ...found }: ListedEntry): SpoolListEntry {
     const { id, key, receipt, bytes, received, attempts } = found
     return {
       ...{ id: `${id}-${key}`, receipt, project: projects.nameOf(project), category: showCategory(category) },
@@ -105,22 +119,22 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
     }
   }
 
-  async function find(c: Context): Promise<Found> {
+  async function find(c: Context): Promise<ListedEntry> {
     const found = await spool.find(readRef(c.req.param('id') ?? ''))
     if (!found) throw new Unanswerable(404, 'It no longer waits. GET /spool lists what does.')
     return found
   }
 
-  async function inspect(c: Context): Promise<SpoolEnvelope> {
+  async function inspect(c: Context): Promise<SpoolEntryDetails> {
     const found = await find(c)
-    acts.look(c, 'spool-inspect', aboutOne(found))
+    auditLog.recordRead(c, 'spool-inspect', aboutOne(found))
     const row = { spool: spool.id, ...rowOf(found) }
     try {
       const { header, items } = await readHeaders(await spool.read(found), limits)
       const shown = items
         .slice(0, ITEMS_SHOWN)
         .map(({ type, header, bytes }) => ({ header: { type, ...header }, bytes }))
-      return { ...row, header, items: shown, itemCount: items.length }
+      return { ...row, header, items: shown, item_count: items.length }
     } catch (error) {
       if (await spool.find(found)) throw error
       throw new Unanswerable(404, 'It no longer waits: it has just come to its end.')
@@ -131,7 +145,7 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
   async function handOut(c: Context): Promise<Response> {
     const found = await find(c)
     const kept = await spool.read(found)
-    acts.tell(c, 'spool-read', aboutOne(found))
+    auditLog.record(c, 'spool-read', aboutOne(found))
     return download(
       c,
       Buffer.isBuffer(kept) ? new Uint8Array(kept) : (Readable.toWeb(kept.open()) as ReadableStream),
@@ -141,8 +155,8 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
   async function retryOne(c: Context): Promise<SpoolRetried> {
     const found = await find(c)
     if (found.leased) throw new Unanswerable(409, 'A replica is trying it at this moment.')
-    const retried = found.due === undefined ? 1 : await spool.hasten({ one: found })
-    acts.tell(c, 'spool-retry', { ...aboutOne(found), envelopes: retried })
+    const retried = found.due === undefined ? 1 : await spool.retry({ entry: found })
+    auditLog.record(c, 'spool-retry', { ...aboutOne(found), envelopes: retried })
     if (retried === 0)
       throw new Unanswerable(409, 'It was taken at this moment, or the spool is too full to move it.')
     return { retried }
@@ -150,15 +164,15 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
 
   async function retryMany(c: Context): Promise<SpoolRetried> {
     const { named, ...which } = await chooseForAct(c)
-    const retried = await spool.hasten(which)
-    acts.tell(c, 'spool-retry', { ...named, envelopes: retried })
+    const retried = await spool.retry(which)
+    auditLog.record(c, 'spool-retry', { ...named, envelopes: retried })
     return { retried }
   }
 
   async function purgeOne(c: Context): Promise<SpoolPurged> {
     const found = await find(c)
-    const purged = await purge({ one: found })
-    acts.tell(c, 'spool-purge', { ...aboutOne(found), envelopes: purged })
+    const purged = await purge({ entry: found })
+    auditLog.record(c, 'spool-purge', { ...aboutOne(found), envelopes: purged })
     if (purged === 0) throw new Unanswerable(404, 'It no longer waits: it has just come to its end.')
     return { purged, left: 0 }
   }
@@ -166,24 +180,24 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
   async function purgeMany(c: Context): Promise<SpoolPurged> {
     const { named, ...which } = await chooseForAct(c)
     const purged = await purge(which)
-    acts.tell(c, 'spool-purge', { ...named, envelopes: purged })
+    auditLog.record(c, 'spool-purge', { ...named, envelopes: purged })
     return { purged, left: await count(which) }
   }
 
-  async function purge(which: Which): Promise<number> {
+  async function purge(which: EntryFilter): Promise<number> {
     const gone = await spool.purge(which)
-    for (const [n, waiting] of gone.entries()) {
+    for (const [n, entry] of gone.entries()) {
       if (n % TOLD_AT_A_TIME === 0) await nextTurn()
-      onEnd(waiting, 'purged', undefined)
+      onFinalOutcome(entry, 'purged', undefined)
     }
     return gone.length
   }
 
-  async function count({ projects: keys, category }: Which): Promise<number> {
-    const { byProject } = await spool.totals()
+  async function count({ projects: keys, category }: EntryFilter): Promise<number> {
+    const { partitions: byProject } = await spool.totals()
     return byProject
-      .filter((lane) => keys?.includes(lane.project) ?? true)
-      .filter((lane) => category === undefined || lane.category === category)
+      .filter((partition) => keys?.includes(partition.project) ?? true)
+      .filter((partition) => category === undefined || partition.category === category)
       .reduce((sum, { envelopes }) => sum + envelopes, 0)
   }
 
@@ -192,7 +206,7 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
       throw new Unanswerable(400, 'A project can be paused, or everything; a category cannot.')
     const { named, projects: keys } = await choose(c, [])
     for (const key of keys ?? [undefined]) await spool[how](key)
-    acts.tell(c, `spool-${how}`, named)
+    auditLog.record(c, `spool-${how}`, named)
     const { paused } = await spool.totals()
     return { paused: showPauses(paused, projects) }
   }
@@ -222,8 +236,8 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
 
   /** Of what waits too: it may be of a project that is configured no more. */
   async function keysOf(name: string): Promise<string[]> {
-    const waiting = (await spool.totals()).byProject.map(({ project }) => project)
-    const keys = new Set([...projects.all.map(({ key }) => key), ...waiting])
+    const entry = (await spool.totals()).partitions.map(({ project }) => project)
+    const keys = new Set([...projects.all.map(({ key }) => key), ...entry])
     const its = [...keys].filter((key) => projects.nameOf(key) === name)
     if (its.length === 0)
       throw new Unanswerable(
@@ -237,7 +251,8 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
   async function categoryOf(shown: string): Promise<string> {
     const category = readCategory(shown)
     if (category === '' || CATEGORY_NAMES.has(category)) return category
-    if ((await spool.totals()).byProject.some((lane) => lane.category === category)) return category
+    if ((await spool.totals()).partitions.some((partition) => partition.category === category))
+      return category
     const known = [...CATEGORY_NAMES].sort().join(', ')
     throw new Unanswerable(
       400,
@@ -245,13 +260,13 @@ export function createSpoolAdmin({ spool, projects, acts, onEnd, limits }: Spool
     )
   }
 
-  function aboutOne(found: Found): Record<string, unknown> {
+  function aboutOne(found: ListedEntry): Record<string, unknown> {
     const { id, receipt, project, category } = rowOf(found)
     return { id, receipt, project, category }
   }
 }
 
-function readRef(id: string): Ref {
+function readRef(id: string): EntryRef {
   const [, number, key] = ID.exec(id) ?? []
   if (number === undefined || key === undefined)
     throw new Unanswerable(
@@ -270,7 +285,7 @@ function readCursor(after: string | undefined): Position | undefined {
 }
 
 /** Payloads are passed over. */
-async function readHeaders(kept: KeptBody, limits: Omit<ReaderLimits, 'keep'>): Promise<Envelope> {
+async function readHeaders(kept: StoredBody, limits: Omit<ReaderLimits, 'keep'>): Promise<Envelope> {
   const reader = createEnvelopeReader({ ...limits, keep: () => false })
   if (Buffer.isBuffer(kept)) reader.push(kept)
   else for await (const chunk of kept.open()) reader.push(chunk)

@@ -3,25 +3,25 @@
 import type { Config } from '../config/config.ts'
 import type { ReplicaStatus, UpstreamState } from '../contract.ts'
 import { formatDsn } from '../envelope/dsn.ts'
-import type { WayToSentry } from '../forwarding.ts'
+import type { Forwarding } from '../forwarding.ts'
 import type { Ingest } from '../http/ingest.ts'
 import type { Throttle } from '../policy/throttle.ts'
-import type { Limits } from '../policy/upstream-limits.ts'
+import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Projects } from '../projects.ts'
 import { describeSpool } from '../spool/status.ts'
 import type { Upstreams } from '../upstream/client.ts'
 
-export type StatusParts = {
+export type StatusDeps = {
   config: Config
   version: string
   replica: string
   /** Milliseconds since 1970. */
   since: number
   ingest: Ingest
-  limits: Limits
+  limits: UpstreamLimits
   projects: Projects
   throttle: Throttle
-  sentry: WayToSentry | undefined
+  sentry: Forwarding | undefined
   /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
   now: () => number
   clock: () => number
@@ -29,7 +29,7 @@ export type StatusParts = {
 
 export type Status = ReplicaStatus
 
-export async function describeStatus(parts: StatusParts): Promise<Status> {
+export async function describeStatus(parts: StatusDeps): Promise<Status> {
   const { config, version, replica, since, ingest, limits, projects, throttle, sentry, now, clock } = parts
   return {
     version,
@@ -38,7 +38,7 @@ export async function describeStatus(parts: StatusParts): Promise<Status> {
     settings: config.shown,
     dsns: config.dsns.map(formatDsn),
     projects: projects.all.map(({ name }) => name),
-    inFlight: ingest.inFlight(),
+    in_flight: ingest.inFlight(),
     limits: limits.inForce(),
     upstreams: sentry ? describeUpstreams(sentry.upstreams, now() - clock()) : [],
     ...(sentry && { spool: await describeSpool(sentry, projects, config.spool.ageMs) }),
@@ -53,7 +53,7 @@ function describeUpstreams(upstreams: Upstreams, offset: number): UpstreamState[
     origin,
     breaker: {
       since: Math.round(since + offset),
-      ...(open ? { open, nextProbe: Math.round(nextProbe + offset) } : { open }),
+      ...(open ? { open, next_probe: Math.round(nextProbe + offset) } : { open }),
     },
   }))
 }

@@ -235,7 +235,7 @@ function read<T>(
   let over = false
   const timeout = timeouts.begin(() => fail(new Rejection('body-timeout')))
   incoming.on('data', onData)
-  incoming.on('end', onEnd)
+  incoming.on('end', onFinalOutcome)
   incoming.on('error', onGone)
   incoming.on('close', onGone)
 
@@ -251,7 +251,7 @@ function read<T>(
     incoming.pause()
     working.then(() => incoming.resume(), fail)
   }
-  function onEnd(): void {
+  function onFinalOutcome(): void {
     whole = true // though the last of it may still be on its way to the disk
     if (working) working.then(succeed, fail)
     else succeed()

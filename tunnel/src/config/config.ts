@@ -1,4 +1,4 @@
-/** Settings of the tunnel, read once from the environment, or a refusal to start that lists every problem. */
+/** Settings of the tunnel, read once from the environment, or a rejection to start that lists every problem. */
 
 import { readFileSync } from 'node:fs'
 import { type Dsn, INBOX_DSN, parseDsn } from '../envelope/dsn.ts'

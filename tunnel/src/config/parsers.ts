@@ -37,7 +37,7 @@ export const onOff: Kind<boolean> = {
   },
 }
 
-/** Whole numbers within `[min, max]`. The refusal names the kind: "port", "number of bytes". */
+/** Whole numbers within `[min, max]`. The rejection names the kind: "port", "number of bytes". */
 export function integer(kind: string, min: number, max: number): Kind<number> {
   return {
     values: `${min} to ${max}`,

@@ -16,7 +16,7 @@ export function readConfigOrExit(env: Environment): Config {
  * What `work` gives. When the system does not let it, or it says itself which setting is wrong, the process ends: `problem` names the
  * setting, says what is wrong with it and what to write. A bug goes on as one.
  */
-export async function orRefuse<T>(problem: string, work: () => T | Promise<T>): Promise<T> {
+export async function orExit<T>(problem: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

@@ -13,8 +13,8 @@ export function describe(receipt: Pick<Receipt, 'items'>, { items }: Envelope): 
   receipt.items = summarise(items, NOTHING_OUT)
 }
 
-export function describeHeader(receipt: Pick<Receipt, 'eventId' | 'sdk'>, header: EnvelopeHeader): void {
-  if (typeof header.event_id === 'string') receipt.eventId = header.event_id
+export function describeHeader(receipt: Pick<Receipt, 'event_id' | 'sdk'>, header: EnvelopeHeader): void {
+  if (typeof header.event_id === 'string') receipt.event_id = header.event_id
   const sdk = nameSdk(header.sdk)
   if (sdk) receipt.sdk = sdk
 }
@@ -42,7 +42,7 @@ export function summarise(items: readonly Item[], out: ReadonlyMap<Item, string>
 export function categoryOf(items: readonly ReceiptItem[]): string {
   const [only, ...others] = items
   if (only && others.length === 0) return categoryOfType(only.type) ?? NO_CATEGORY
-  const left = items.filter(({ out }) => out === undefined)
+  const left = items.filter(({ discard_reason: out }) => out === undefined)
   const counted = left.length > 0 ? left : items
   return mostImportant(counted.map(({ type }) => categoryOfType(type) ?? '')) || NO_CATEGORY
 }
@@ -52,7 +52,7 @@ function nameType({ type }: Item): string {
 }
 
 function newKind(type: string, bytes: number, why: string | undefined): ReceiptItem {
-  return why === undefined ? { type, bytes } : { type, bytes, out: why }
+  return why === undefined ? { type, bytes } : { type, bytes, discard_reason: why }
 }
 
 function nameSdk(sdk: EnvelopeHeader['sdk']): string | undefined {

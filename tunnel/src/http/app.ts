@@ -5,14 +5,14 @@ import type { HttpBindings } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
 import { derivedPath } from '../envelope/dsn.ts'
 import type { Projects } from '../projects.ts'
-import { type Code, Rejection, refusalBody } from '../rejections.ts'
-import type { Edge } from './client-address.ts'
+import { Rejection, type RejectionCode, rejectionBody } from '../rejections.ts'
+import type { ClientResolver } from './client-address.ts'
 import type { Ingest } from './ingest.ts'
 import { checkOrigin, corsHeaders, PREFLIGHT_HEADERS } from './origin.ts'
 
-export type AppParts = {
+export type AppDeps = {
   ingest: Ingest
-  edge: Edge
+  resolveClient: ClientResolver
   projects: Projects
   tunnelPaths: readonly string[]
   derivedPaths: boolean
@@ -24,14 +24,14 @@ const OTHER_METHODS = METHODS.filter((method) => method !== 'POST' && method !==
 
 export type App = Hono<{ Bindings: HttpBindings }>
 
-export function createApp(parts: AppParts): App {
+export function createApp(parts: AppDeps): App {
   const app: App = new Hono({ strict: true })
   for (const path of servedPaths(parts)) {
     app.post(path, (c) => parts.ingest.handle(c.env.incoming))
     app.options(path, preflight)
-    app.on(OTHER_METHODS, path, (c) => refuse(c, 'method-unknown', { allow: 'POST, OPTIONS' }))
+    app.on(OTHER_METHODS, path, (c) => reject(c, 'method-unknown', { allow: 'POST, OPTIONS' }))
   }
-  app.notFound((c) => refuse(c, 'path-unknown', {}))
+  app.notFound((c) => reject(c, 'path-unknown', {}))
   return app
 
   function preflight(c: Context<{ Bindings: HttpBindings }>): Response {
@@ -43,14 +43,14 @@ export function createApp(parts: AppParts): App {
     }
   }
 
-  function refuse(
+  function reject(
     c: Context<{ Bindings: HttpBindings }>,
-    code: Code,
+    code: RejectionCode,
     headers: Record<string, string>,
   ): Response {
     const rejection = new Rejection(code)
-    const { requestId } = parts.edge(c.env.incoming)
-    return c.body(refusalBody(rejection, requestId), rejection.status, {
+    const { requestId } = parts.resolveClient(c.env.incoming)
+    return c.body(rejectionBody(rejection, requestId), rejection.status, {
       'content-type': 'application/json',
       'x-request-id': requestId,
       ...headers,
@@ -59,7 +59,7 @@ export function createApp(parts: AppParts): App {
 }
 
 /** Each path with and without a slash at its end: SDKs compare the whole URL, so none may be redirected to the other. */
-function servedPaths({ tunnelPaths, derivedPaths, projects }: AppParts): string[] {
+function servedPaths({ tunnelPaths, derivedPaths, projects }: AppDeps): string[] {
   const derived = derivedPaths ? projects.all.map(({ dsn }) => derivedPath(dsn)) : []
   return [...new Set([...tunnelPaths, ...derived])].flatMap((path) => [path, `${path}/`])
 }

@@ -2,30 +2,30 @@
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { BlockList, isIP, type Socket } from 'node:net'
-import type { Remark } from '../contract.ts'
+import type { RequestFlag } from '../contract.ts'
 import { randomHex } from '../telemetry/random-hex.ts'
 
-export type Caller = {
+export type Client = {
   /** The visitor's address; `undefined` when nobody we believe has told it. */
   address: string | undefined
   requestId: string
   /** Sent again by nginx, after a replica that had got it was lost. */
   isRetry: boolean
   /** What stood out in how it was handed over; for most nothing. */
-  remarks: readonly Remark[]
+  flags: readonly RequestFlag[]
 }
 
-export type Edge = (incoming: IncomingMessage) => Caller
+export type ClientResolver = (incoming: IncomingMessage) => Client
 
 /**
  * Believes `X-Forwarded-For` and `X-Request-Id` only from peers within `networks` (nginx), and from these takes exactly one address:
  * a list would be the browser's own text with ours behind it. Any other peer is the sender itself.
  */
-export function createEdge(networks: readonly string[]): Edge {
+export function createClientResolver(networks: readonly string[]): ClientResolver {
   const trusted = blockList(networks)
   const verdicts = new WeakMap<Socket, boolean>()
 
-  return function meet(incoming) {
+  return function resolveClient(incoming) {
     const { socket, headers } = incoming
     const peer = plainAddress(socket.remoteAddress ?? '')
     if (!isTrusted(socket, peer))
@@ -33,7 +33,7 @@ export function createEdge(networks: readonly string[]): Edge {
         address: peer || undefined,
         requestId: randomHex(),
         isRetry: false,
-        remarks: remarksOn(headers, 'peer-unknown', false),
+        flags: flagsOf(headers, 'peer-unknown', false),
       }
     const told = headers['x-forwarded-for']
     const address = oneAddress(told)
@@ -42,7 +42,7 @@ export function createEdge(networks: readonly string[]): Edge {
       address,
       requestId: givenRequestId(headers['x-request-id']) ?? randomHex(),
       isRetry,
-      remarks: remarksOn(headers, remarkOn(told, address), isRetry),
+      flags: flagsOf(headers, addressFlag(told, address), isRetry),
     }
   }
 
@@ -80,25 +80,28 @@ function oneAddress(header: string | string[] | undefined): string | undefined {
 // RFC 5737 and RFC 3849: for documentation, so that no visitor has one. Who believes such an address believes the sender.
 const MADE_UP = /^(192\.0\.2|198\.51\.100|203\.0\.113)\.|^2001:db8:/i
 
-function remarkOn(told: string | string[] | undefined, address: string | undefined): Remark | undefined {
+function addressFlag(
+  told: string | string[] | undefined,
+  address: string | undefined,
+): RequestFlag | undefined {
   if (told === undefined) return 'address-missing'
   if (address === undefined) return 'address-list'
   return MADE_UP.test(address) ? 'address-made-up' : undefined
 }
 
-const NOTHING: readonly Remark[] = []
+const NOTHING: readonly RequestFlag[] = []
 
-function remarksOn(
+function flagsOf(
   { cookie, authorization }: IncomingHttpHeaders,
-  about: Remark | undefined,
+  about: RequestFlag | undefined,
   isRetry: boolean,
-): readonly Remark[] {
+): readonly RequestFlag[] {
   if (!isRetry && about === undefined && cookie === undefined && authorization === undefined) return NOTHING
-  const remarks: Remark[] = about === undefined ? [] : [about]
-  if (isRetry) remarks.push('retried')
-  if (cookie !== undefined) remarks.push('cookie')
-  if (authorization !== undefined) remarks.push('authorization')
-  return remarks
+  const flags: RequestFlag[] = about === undefined ? [] : [about]
+  if (isRetry) flags.push('retried')
+  if (cookie !== undefined) flags.push('cookie')
+  if (authorization !== undefined) flags.push('authorization')
+  return flags
 }
 
 function givenRequestId(header: string | string[] | undefined): string | undefined {

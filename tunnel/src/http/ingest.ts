@@ -9,8 +9,8 @@ import type { ClientReports } from '../policy/client-reports.ts'
 import { type Filters, filterStage } from '../policy/filters.ts'
 import { removedItemsStage } from '../policy/removed-items.ts'
 import { chargeAddressStage, throttleStage } from '../policy/throttle.ts'
-import { type Limits, upstreamLimitsStage } from '../policy/upstream-limits.ts'
-import type { Edge } from './client-address.ts'
+import { type UpstreamLimits, upstreamLimitsStage } from '../policy/upstream-limits.ts'
+import type { ClientResolver } from './client-address.ts'
 import { checkOriginStage } from './origin.ts'
 import { type OutcomeServices, rejected, respond } from './outcome.ts'
 import {
@@ -24,9 +24,9 @@ import {
 
 export type IngestServices = OutcomeServices &
   ReceiveServices & {
-    edge: Edge
+    resolveClient: ClientResolver
     filters: Filters
-    limits: Limits
+    limits: UpstreamLimits
     reports: ClientReports
     /** Absent in inbox mode: nothing is forwarded. */
     sentry: ForwardServices['sentry'] | undefined
@@ -63,7 +63,7 @@ function listInboxStages({ inbox, memory, sentry, onBug }: IngestServices): Stag
 }
 
 function acceptInInboxMode(ctx: Context): Outcome {
-  return accepted(ctx, { answer: 'delivered', status: 200 })
+  return accepted(ctx, { outcome: 'delivered', status: 200 })
 }
 
 /** Handles requests on tunnel paths by running the stages. */
@@ -108,11 +108,11 @@ export class Ingest {
   }
 
   #createContext(incoming: IncomingMessage): Context {
-    const { replica, edge, now, clock } = this.#services
+    const { replica, resolveClient, now, clock } = this.#services
     const id = `${replica}-${(++this.#requests).toString(36)}`
-    const client = edge(incoming)
+    const client = resolveClient(incoming)
     const receipt: PendingReceipt = { id, time: now(), items: [], bytes: 0, replica }
-    if (client.remarks.length > 0) receipt.remarks = client.remarks
+    if (client.flags.length > 0) receipt.flags = client.flags
     return new Context(incoming, client, clock(), receipt)
   }
 

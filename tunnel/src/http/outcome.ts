@@ -3,14 +3,14 @@
 import { Aborted } from '../body/receive.ts'
 import type { Receipt } from '../contract.ts'
 import { type Context, jsonHeaders, type Outcome, toMicroseconds } from '../pipeline.ts'
-import { Rejection, refusalBody } from '../rejections.ts'
+import { Rejection, rejectionBody } from '../rejections.ts'
 import type { Receipts } from '../telemetry/receipts.ts'
-import type { Samples } from '../telemetry/rejection-samples.ts'
+import type { RejectionSamples } from '../telemetry/rejection-samples.ts'
 import { corsHeaders } from './origin.ts'
 
 export type OutcomeServices = {
   receipts: Receipts
-  samples: Samples
+  rejectionSamples: RejectionSamples
   /** Monotonic, in milliseconds. */
   clock: () => number
   /** Called with errors that are bugs. */
@@ -24,12 +24,12 @@ const BODILESS = new Set([204, 205])
  * request.
  */
 export function respond(ctx: Context, outcome: Outcome, { receipts, clock }: OutcomeServices): Response {
-  const { answer, reason, status, body, headers } = outcome
-  if (answer !== undefined) {
+  const { outcome: name, reason, status, body, headers } = outcome
+  if (name !== undefined) {
     const durationMs = toMicroseconds(clock() - ctx.startedAt)
-    const receipt: Receipt = Object.assign(ctx.receipt, { answer, status, took: durationMs })
+    const receipt: Receipt = Object.assign(ctx.receipt, { outcome: name, status, duration_ms: durationMs })
     if (reason !== undefined) receipt.reason = reason
-    headers['x-culvert-receipt'] = receipts.settle(receipt)
+    headers['x-culvert-receipt'] = receipts.record(receipt)
   }
   headers['x-request-id'] = ctx.client.requestId
   if (ctx.foreignOrigin !== undefined) Object.assign(headers, corsHeaders({ foreign: ctx.foreignOrigin }))
@@ -37,19 +37,23 @@ export function respond(ctx: Context, outcome: Outcome, { receipts, clock }: Out
 }
 
 /** Builds the outcome of an envelope on which a stage has thrown. */
-export function rejected(ctx: Context, error: unknown, { samples, onBug }: OutcomeServices): Outcome {
-  if (error instanceof Aborted) return { answer: 'aborted', status: 0, body: null, headers: {} }
+export function rejected(
+  ctx: Context,
+  error: unknown,
+  { rejectionSamples, onBug }: OutcomeServices,
+): Outcome {
+  if (error instanceof Aborted) return { outcome: 'aborted', status: 0, body: null, headers: {} }
   const { requestId } = ctx.client
   const isRejection = error instanceof Rejection
   if (!isRejection) onBug(error, requestId)
   const rejection = isRejection ? error : new Rejection('tunnel-failed')
   const { code, status } = rejection
-  samples.note(rejection, ctx.incoming)
+  rejectionSamples.note(rejection, ctx.incoming)
   return {
-    answer: 'refused',
+    outcome: 'rejected',
     reason: code,
     status,
-    body: refusalBody(rejection, requestId),
+    body: rejectionBody(rejection, requestId),
     headers: jsonHeaders(),
   }
 }

@@ -3,20 +3,20 @@
 import { createServer, type Server, type ServerOptions, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
-import { Rejection, refusalBody } from '../rejections.ts'
+import { Rejection, rejectionBody } from '../rejections.ts'
 import { randomHex } from '../telemetry/random-hex.ts'
 import type { App } from './app.ts'
-import type { Edge } from './client-address.ts'
+import type { ClientResolver } from './client-address.ts'
 
-export type PublicServerParts = {
+export type PublicServerDeps = {
   app: App
-  edge: Edge
+  resolveClient: ClientResolver
 }
 
 const MAX_HEADER_BYTES = 64 * 1024 // above the 32 KiB that nginx accepts and the headers that it adds
 const LINGER_MS = 2_000 // for reading the rest of a rejected request; closing at once could destroy the response on its way
 
-export function createPublicServer({ app, edge }: PublicServerParts, options: ServerOptions): Server {
+export function createPublicServer({ app, resolveClient }: PublicServerDeps, options: ServerOptions): Server {
   const listener = getRequestListener(app.fetch, { errorHandler: leaveUnanswered })
   const server = createServer(
     { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false, ...options },
@@ -24,7 +24,7 @@ export function createPublicServer({ app, edge }: PublicServerParts, options: Se
       await listener(incoming, outgoing)
       if (!outgoing.headersSent) {
         const rejection = new Rejection('request-malformed')
-        const { body, headers } = describe(rejection, edge(incoming).requestId)
+        const { body, headers } = describe(rejection, resolveClient(incoming).requestId)
         outgoing.writeHead(rejection.status, headers).end(body)
       }
     },
@@ -53,7 +53,7 @@ export function createPublicServer({ app, edge }: PublicServerParts, options: Se
 function leaveUnanswered(): void {}
 
 function describe(rejection: Rejection, requestId: string) {
-  const body = refusalBody(rejection, requestId)
+  const body = rejectionBody(rejection, requestId)
   const headers = {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(body),

@@ -2,7 +2,7 @@
 
 import type { MemoryBudget } from '../body/memory-budget.ts'
 import type { Bodies } from '../body/receive.ts'
-import type { SiftReason } from '../contract.ts'
+import type { FilteredReason } from '../contract.ts'
 import { checkItems } from '../envelope/items.ts'
 import {
   createEnvelopeReader,
@@ -23,7 +23,7 @@ import {
 import { addressLimited, type Throttle } from '../policy/throttle.ts'
 import type { Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
-import type { Seen } from '../telemetry/sdk-inventory.ts'
+import type { SdkInventory } from '../telemetry/sdk-inventory.ts'
 import { readQuery } from './query.ts'
 
 export type ReceiveServices = {
@@ -31,7 +31,7 @@ export type ReceiveServices = {
   memory: MemoryBudget
   projects: Projects
   throttle: Throttle
-  seen: Seen
+  sdkInventory: SdkInventory
   reader: ReaderLimits
   /** Bytes of a decoded body. */
   maxBytes: number
@@ -131,11 +131,11 @@ function isProbe({ isHeaderEmpty, items }: Envelope): boolean {
 }
 
 /** Makes sure that the envelope has a project; as a rule the first line has named it while the body arrived. */
-export function resolveProjectStage({ projects, seen }: ReceiveServices): Stage {
+export function resolveProjectStage({ projects, sdkInventory }: ReceiveServices): Stage {
   return function resolveProject(ctx) {
     const { header } = ctx.envelope
     if (!ctx.hasProject()) ctx.project = projects.resolve(header.dsn, {})
-    seen.note(ctx.project.name, ctx.receipt.sdk, header.trace?.release, ctx.receipt.time)
+    sdkInventory.note(ctx.project.name, ctx.receipt.sdk, header.trace?.release, ctx.receipt.time)
     return undefined
   }
 }
@@ -145,5 +145,5 @@ export function checkEnvelopeItems(ctx: Context): Outcome | undefined {
   const { items } = ctx.envelope
   checkItems(items)
   if (items.length > 0) return undefined
-  return accepted(ctx, { answer: 'filtered', reason: 'empty' satisfies SiftReason, status: 200 })
+  return accepted(ctx, { outcome: 'filtered', reason: 'empty' satisfies FilteredReason, status: 200 })
 }

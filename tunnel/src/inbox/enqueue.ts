@@ -51,7 +51,7 @@ class InboxQueue {
       throw new Rejection('envelope-too-large', `The inbox takes ${ENTRY_BYTES} bytes at most, unpacked.`)
     const types = envelope.items.map(({ type }) => type)
     const { id, time } = receipt
-    const entry = { id, time, eventId: envelope.eventId ?? null, types, bytes }
+    const entry = { id, time, event_id: envelope.eventId ?? null, types, bytes }
     const stored = this.#last.then(() => this.#store(entry, client.address, body))
     this.#last = stored.catch(() => undefined)
     return stored

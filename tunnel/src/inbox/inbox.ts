@@ -71,10 +71,10 @@ export function openInbox(file: string, bounds: InboxBounds, now: () => number):
     'INSERT INTO inbox (id, time, event_id, bytes, types, network, envelope) VALUES (?, ?, ?, ?, ?, ?, ?)',
   )
   const newest = db.prepare(
-    'SELECT seq, id, time, event_id AS eventId, bytes, types FROM inbox WHERE seq < ? ORDER BY seq DESC LIMIT ?',
+    'SELECT seq, id, time, event_id, bytes, types FROM inbox WHERE seq < ? ORDER BY seq DESC LIMIT ?',
   )
   const newestWith = db.prepare(
-    'SELECT seq, id, time, event_id AS eventId, bytes, types FROM inbox WHERE seq < ? AND instr(types, ?) > 0 ORDER BY seq DESC LIMIT ?',
+    'SELECT seq, id, time, event_id, bytes, types FROM inbox WHERE seq < ? AND instr(types, ?) > 0 ORDER BY seq DESC LIMIT ?',
   )
   const one = db.prepare('SELECT envelope FROM inbox WHERE id = ?')
   const beginning = db.prepare('SELECT substr(envelope, 1, ?) AS envelope FROM inbox WHERE id = ?')
@@ -105,7 +105,7 @@ export function openInbox(file: string, bounds: InboxBounds, now: () => number):
   }
 
   function keep(entry: InboxEntry, network: string, envelope: Buffer): void {
-    const { id, time, eventId, bytes, types } = entry
+    const { id, time, event_id: eventId, bytes, types } = entry
     if (bytes > bounds.bytes * shareOf(network)) throw new Error('It is larger than its share of the inbox.')
     db.exec('BEGIN IMMEDIATE')
     try {
@@ -164,11 +164,11 @@ export function openInbox(file: string, bounds: InboxBounds, now: () => number):
   }
 }
 
-function readEntry({ id, time, eventId, bytes, types }: Row): InboxEntry {
+function readEntry({ id, time, event_id: eventId, bytes, types }: Row): InboxEntry {
   return {
     id: String(id),
     time: Number(time),
-    eventId: eventId === null || eventId === undefined ? null : String(eventId),
+    event_id: eventId === null || eventId === undefined ? null : String(eventId),
     bytes: Number(bytes),
     types: JSON.parse(String(types)),
   }

@@ -30,7 +30,7 @@ export type Filters = {
   /** Item types whose payload a filter may have to read; none when all are off. */
   reads: (type: string) => boolean
   /** The items to drop, dependants with them, and why; `undefined` when nothing is dropped. */
-  sift(
+  filter(
     envelope: Envelope,
     userAgent: string | undefined,
   ): { dropped: Set<Item>; reason: FilterReason } | undefined
@@ -63,7 +63,7 @@ const READ = new Set(['event', 'transaction'])
 /** Removes the items that a filter matches, and drops the payload, which no later stage needs. */
 export function filterStage(filters: Filters): Stage {
   return function filter(ctx) {
-    const filtered = filters.sift(ctx.envelope, ctx.incoming.headers['user-agent'])
+    const filtered = filters.filter(ctx.envelope, ctx.incoming.headers['user-agent'])
     ctx.parser?.dropPayload()
     if (filtered) ctx.remove(filtered.dropped, filtered.reason)
     return undefined
@@ -73,9 +73,9 @@ export function filterStage(filters: Filters): Stage {
 export function createFilters(settings: FilterSettings): Filters {
   const filters = chosenFilters(settings)
   const reads = filters.length > 0 ? (type: string) => READ.has(type) : () => false
-  return { reads, sift }
+  return { reads, filter }
 
-  function sift({ items }: Envelope, userAgent: string | undefined) {
+  function filter({ items }: Envelope, userAgent: string | undefined) {
     const parent = items.find(({ type }) => READ.has(type))
     if (!parent) return undefined
     const reason = settings.webCrawlers && isWebCrawler(userAgent) ? 'web-crawlers' : judge(parent)

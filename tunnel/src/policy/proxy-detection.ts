@@ -2,7 +2,7 @@
 
 import { isIP } from 'node:net'
 
-export type HiddenVisitors = {
+export type ProxyDetection = {
   /** Somebody asked for `host`, from an address of the internet. */
   seen(): void
   /** Somebody asked for `host`, from an address that nobody on the internet has. */
@@ -15,7 +15,7 @@ export type HiddenVisitors = {
  * A site that is asked for by a public name is visited from the internet; whoever tries it on their own machine or network asks for
  * `localhost` or a private address, and comes from one. A look at the site from its own machine now and then is no sign either.
  */
-export function createHiddenVisitors(): HiddenVisitors {
+export function createProxyDetection(): ProxyDetection {
   let shown = 0
   let hidden = 0
   let proxy: string | undefined

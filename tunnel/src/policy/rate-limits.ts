@@ -1,9 +1,9 @@
 /** How Sentry asks to hold back: `X-Sentry-Rate-Limits` and `Retry-After`, read and written. */
 
-import type { HoldReason } from '../contract.ts'
+import type { RateLimitedReason } from '../contract.ts'
 import { CATEGORY_NAMES } from '../envelope/items.ts'
 import { type Context, jsonHeaders, type Outcome } from '../pipeline.ts'
-import { Rejection, refusalBody } from '../rejections.ts'
+import { Rejection, rejectionBody } from '../rejections.ts'
 
 /** For how many seconds which categories are held back; none named means all of them. */
 export type RateLimit = { seconds: number; categories: string[] }
@@ -58,16 +58,16 @@ export function formatRateLimits(limits: readonly RateLimit[], reason: string): 
 /** Builds the outcome of an envelope of which nothing may go on: 429 with the limits that the SDK has to keep. */
 export function rateLimited(
   { client }: Context,
-  reason: HoldReason,
+  reason: RateLimitedReason,
   cause: string,
   limits: readonly RateLimit[],
 ): Outcome {
   const rejection = new Rejection('rate-limited', cause)
   return {
-    answer: 'limited',
+    outcome: 'rate_limited',
     reason,
     status: rejection.status,
-    body: refusalBody(rejection, client.requestId),
+    body: rejectionBody(rejection, client.requestId),
     headers: { ...jsonHeaders(), 'x-sentry-rate-limits': formatRateLimits(limits, 'tunnel') },
   }
 }

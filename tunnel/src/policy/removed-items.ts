@@ -1,17 +1,17 @@
 /** Accounts for the items that policies removed: in the receipt, to Sentry, and to the sender when no item is left. */
 
-import type { HoldReason } from '../contract.ts'
+import type { RateLimitedReason } from '../contract.ts'
 import { limitNameOf } from '../envelope/items.ts'
 import type { Item } from '../envelope/reader.ts'
 import { summarise } from '../envelope/summary.ts'
 import { accepted, type Context, type Outcome, type Stage } from '../pipeline.ts'
 import type { ClientReports } from './client-reports.ts'
 import { type RateLimit, rateLimited } from './rate-limits.ts'
-import { SHED_SECONDS } from './throttle.ts'
-import type { Limits } from './upstream-limits.ts'
+import { THROTTLE_SECONDS } from './throttle.ts'
+import type { UpstreamLimits } from './upstream-limits.ts'
 
 /** Ends the pipeline when no item is left. Runs after every stage that removes items. Without `reports` Sentry hears nothing of them. */
-export function removedItemsStage(limits: Limits, reports: ClientReports | undefined): Stage {
+export function removedItemsStage(limits: UpstreamLimits, reports: ClientReports | undefined): Stage {
   return function accountForRemovedItems(ctx) {
     const { envelope, project, removed } = ctx
     if (removed.size === 0) return undefined
@@ -20,24 +20,25 @@ export function removedItemsStage(limits: Limits, reports: ClientReports | undef
       reports?.note(project, isRateLimit(reason) ? 'rate_limited_events' : 'filtered_events', reason, items)
     ctx.receipt.items = summarise(envelope.items, removed)
     if (removed.size < envelope.items.length) return undefined
-    const [limited = [], shed = []] = [byReason.get('limited'), byReason.get('shed')]
-    if (limited.length + shed.length > 0) return allRateLimited(ctx, limits.remaining(project, limited), shed)
+    const [limited = [], throttled = []] = [byReason.get('limited'), byReason.get('throttled')]
+    if (limited.length + throttled.length > 0)
+      return allRateLimited(ctx, limits.remaining(project, limited), throttled)
     const [reason = ''] = byReason.keys()
-    return accepted(ctx, { answer: 'filtered', reason, status: 200 })
+    return accepted(ctx, { outcome: 'filtered', reason, status: 200 })
   }
 }
 
-function isRateLimit(reason: string): reason is HoldReason {
-  return reason === 'limited' || reason === 'shed'
+function isRateLimit(reason: string): reason is RateLimitedReason {
+  return reason === 'limited' || reason === 'throttled'
 }
 
-/** `asked` are Sentry's limits that are still in force, `shed` the items that exceed our own limits. */
-function allRateLimited(ctx: Context, asked: RateLimit[], shed: readonly Item[]): Outcome {
+/** `asked` are Sentry's limits that are still in force, `throttled` the items that exceed our own limits. */
+function allRateLimited(ctx: Context, asked: RateLimit[], throttled: readonly Item[]): Outcome {
   const limits = [...asked]
-  if (shed.length > 0) limits.push({ seconds: SHED_SECONDS, categories: limitNamesOf(shed) })
+  if (throttled.length > 0) limits.push({ seconds: THROTTLE_SECONDS, categories: limitNamesOf(throttled) })
   if (limits.length === 0) limits.push({ seconds: 1, categories: limitNamesOf(ctx.removed.keys()) }) // it ended at this moment
   const reasons = [...new Set(ctx.removed.values())].join(', ')
-  return rateLimited(ctx, shed.length > 0 ? 'shed' : 'limited', `Held back: ${reasons}.`, limits)
+  return rateLimited(ctx, throttled.length > 0 ? 'throttled' : 'limited', `Held back: ${reasons}.`, limits)
 }
 
 function limitNamesOf(items: Iterable<Item>): string[] {

@@ -1,11 +1,11 @@
 /** Our own limits: how much one client address and one project may send, the least important kinds of items given up first. */
 
 import { isIPv4 } from 'node:net'
-import type { HoldReason } from '../contract.ts'
+import type { RateLimitedReason } from '../contract.ts'
 import { addDependants, CATEGORY_NAMES, categoriesOf } from '../envelope/items.ts'
 import type { Envelope, Item } from '../envelope/reader.ts'
 import type { Context, Outcome, Stage } from '../pipeline.ts'
-import { createHiddenVisitors, isPrivate } from './proxy-detection.ts'
+import { createProxyDetection, isPrivate } from './proxy-detection.ts'
 import { rateLimited } from './rate-limits.ts'
 
 export type ThrottleSettings = {
@@ -31,7 +31,7 @@ export type Throttle = {
    */
   chargeUnpacked(address: string | undefined, bytes: number, overdraftBytes: number): boolean
   /** Takes an envelope of a proven project into account, and gives the items to shed; `left` is what `charge` gave. */
-  shed(left: number, project: string, envelope: Envelope): Set<Item>
+  throttle(left: number, project: string, envelope: Envelope): Set<Item>
   /** Client addresses remembered now. */
   addresses(): number
   /** An address that is a proxy's, not a visitor's: the sign of a missing `TRUSTED_PROXIES`. */
@@ -39,7 +39,7 @@ export type Throttle = {
 }
 
 /** Told to senders with what was shed: soon, since a bucket fills quickly. */
-export const SHED_SECONDS = 10
+export const THROTTLE_SECONDS = 10
 
 /** Charges the bytes on the wire to the client address. Ends the pipeline when its limit was used up. */
 export function chargeAddressStage(throttle: Throttle): Stage {
@@ -54,16 +54,16 @@ export function chargeAddressStage(throttle: Throttle): Stage {
 /** Charges the envelope to its project, and removes the items that exceed the limits. */
 export function throttleStage(throttle: Throttle): Stage {
   return function throttleItems(ctx) {
-    const shed = throttle.shed(ctx.addressBudget, ctx.project.name, ctx.remaining())
-    ctx.remove(shed, 'shed' satisfies HoldReason)
+    const shed = throttle.throttle(ctx.addressBudget, ctx.project.name, ctx.remaining())
+    ctx.remove(shed, 'throttled' satisfies RateLimitedReason)
     return undefined
   }
 }
 
 /** Builds the outcome for a client address whose limit is used up. It names every category, since a limit that names none holds back all. */
 export function addressLimited(ctx: Context): Outcome {
-  const all = { seconds: SHED_SECONDS, categories: [...CATEGORY_NAMES] }
-  return rateLimited(ctx, 'shed', 'Its sender has sent too much.', [all])
+  const all = { seconds: THROTTLE_SECONDS, categories: [...CATEGORY_NAMES] }
+  return rateLimited(ctx, 'throttled', 'Its sender has sent too much.', [all])
 }
 
 const MAX_ADDRESSES = 50_000
@@ -93,21 +93,21 @@ export function createThrottle(settings: ThrottleSettings, clock: () => number):
   let young = new Map<string, Bucket>()
   let old = new Map<string, Bucket>()
   const byProject = new Map<string, Bucket>()
-  const visitors = createHiddenVisitors()
+  const visitors = createProxyDetection()
   return {
     charge,
     chargeUnpacked,
-    shed,
+    throttle,
     addresses: () => young.size + old.size,
     proxyAddress: visitors.behind,
   }
 
-  function shed(mine: number, project: string, { items }: Envelope): Set<Item> {
+  function throttle(mine: number, project: string, { items }: Envelope): Set<Item> {
     const left = mine < 0 ? mine : Math.min(mine, leftForProject(project)) // who is over their own limit takes nothing from others
     if (left >= 0.5) return NOTHING
-    const shedded = new Set(items.filter((item) => !passes(item, left)))
-    addDependants(items, shedded)
-    return shedded
+    const throttled = new Set(items.filter((item) => !passes(item, left)))
+    addDependants(items, throttled)
+    return throttled
   }
 
   function charge(address: string | undefined, wireBytes: number, host?: string): number {

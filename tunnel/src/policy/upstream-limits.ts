@@ -1,6 +1,6 @@
 /** What Sentry has asked us to hold back, and until when. */
 
-import type { HoldReason } from '../contract.ts'
+import type { RateLimitedReason } from '../contract.ts'
 import { addDependants, CATEGORY_NAMES, categoriesOf } from '../envelope/items.ts'
 import type { Envelope, Item } from '../envelope/reader.ts'
 import type { Stage } from '../pipeline.ts'
@@ -9,24 +9,24 @@ import { type AskedBy, type RateLimit, readRateLimits } from './rate-limits.ts'
 
 export type LimitInForce = { project: string; category: string; until: number }
 
-export type Limits = {
+export type UpstreamLimits = {
   /** Takes note of what an answer to an envelope of this project asks for; of two limits the longer stands. */
   learn(project: Project, answer: AskedBy): void
   /** The items to hold back now, dependants with them. */
-  hold(project: Project, envelope: Envelope): Set<Item>
+  limit(project: Project, envelope: Envelope): Set<Item>
   /** For the sender: how much longer the categories of these items are held back. */
   remaining(project: Project, items: Iterable<Item>): RateLimit[]
   /** The categories of a project that are held back now. */
-  heldCategories(project: Project): string[]
+  limitedCategories(project: Project): string[]
   /** When a category is free again, in milliseconds since 1970; 0 when it is now. */
   until(project: Project, category: string): number
   inForce(): LimitInForce[]
 }
 
 /** Removes the items that Sentry's rate limits hold back. */
-export function upstreamLimitsStage(limits: Limits): Stage {
+export function upstreamLimitsStage(limits: UpstreamLimits): Stage {
   return function applyUpstreamLimits(ctx) {
-    ctx.remove(limits.hold(ctx.project, ctx.remaining()), 'limited' satisfies HoldReason)
+    ctx.remove(limits.limit(ctx.project, ctx.remaining()), 'limited' satisfies RateLimitedReason)
     return undefined
   }
 }
@@ -35,9 +35,9 @@ const ALL = '*'
 const NOTHING: Set<Item> = new Set()
 
 /** Bounded by the projects in the table times Sentry's categories. Times are in milliseconds since 1970. */
-export function createLimits(now: () => number): Limits {
+export function createUpstreamLimits(now: () => number): UpstreamLimits {
   const byProject = new Map<Project, Map<string, number>>()
-  return { learn, hold, remaining, heldCategories, until, inForce }
+  return { learn, limit, remaining, limitedCategories, until, inForce }
 
   function learn(project: Project, answer: AskedBy): void {
     const time = now()
@@ -52,7 +52,7 @@ export function createLimits(now: () => number): Limits {
     if (until > Math.max(now(), limits.get(category) ?? 0)) limits.set(category, until)
   }
 
-  function hold(project: Project, { items }: Envelope): Set<Item> {
+  function limit(project: Project, { items }: Envelope): Set<Item> {
     const limits = byProject.get(project)
     if (!limits || limits.size === 0) return NOTHING
     forget(limits)
@@ -93,7 +93,7 @@ export function createLimits(now: () => number): Limits {
     }))
   }
 
-  function heldCategories(project: Project): string[] {
+  function limitedCategories(project: Project): string[] {
     const limits = byProject.get(project)
     if (!limits || limits.size === 0) return []
     forget(limits)

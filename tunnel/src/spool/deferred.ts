@@ -3,7 +3,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Spool } from './spool.ts'
 
-export type AwaitedParts = {
+export type DeferredSpoolDeps = {
   /** Tries for a while, and rejects when it cannot be opened yet. */
   open: () => Promise<Spool>
   /** Why it could not be opened at first. */
@@ -14,7 +14,7 @@ export type AwaitedParts = {
 
 const RETRY_MS = 1_000
 
-export function awaitSpool({ open, problem, onNotice }: AwaitedParts): Spool {
+export function openDeferred({ open, problem, onNotice }: DeferredSpoolDeps): Spool {
   let spool: Spool | undefined
   let why = problem
   let closed = false
@@ -25,8 +25,8 @@ export function awaitSpool({ open, problem, onNotice }: AwaitedParts): Spool {
     get id() {
       return spool?.id ?? 'none-yet'
     },
-    get boundBytes() {
-      return spool?.boundBytes ?? 0
+    get maxBytes() {
+      return spool?.maxBytes ?? 0
     },
     put: async (...args) => there().put(...args),
     take: async (...args) => spool?.take(...args) ?? [],
@@ -38,7 +38,7 @@ export function awaitSpool({ open, problem, onNotice }: AwaitedParts): Spool {
     totals: async () => there().totals(),
     list: async (...args) => there().list(...args),
     find: async (...args) => there().find(...args),
-    hasten: async (...args) => there().hasten(...args),
+    retry: async (...args) => there().retry(...args),
     purge: async (...args) => there().purge(...args),
     pause: async (...args) => there().pause(...args),
     resume: async (...args) => there().resume(...args),

@@ -4,22 +4,22 @@ import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { buildBody, compressSpooled, type OutgoingBody } from '../body/outgoing.ts'
 import type { Bodies, Body, Pieces } from '../body/receive.ts'
-import type { AttemptResult, SpoolAttempts, SpoolEnd } from '../contract.ts'
+import type { AttemptResult, FinalOutcome, SpoolAttempts } from '../contract.ts'
 import { moveSentAt } from '../envelope/sent-at.ts'
-import type { Limits } from '../policy/upstream-limits.ts'
+import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Project, Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
 import type { Upstreams } from '../upstream/client.ts'
-import { type Delivery, UNREADABLE } from '../upstream/request.ts'
-import type { OnEnd } from './final-outcomes.ts'
-import { createPace, type Pace } from './rate-controller.ts'
-import type { KeptBody, Lease, Spool, Waiting, Wanted } from './spool.ts'
+import { type DeliveryResult, UNREADABLE } from '../upstream/request.ts'
+import type { OnFinalOutcome } from './final-outcomes.ts'
+import { createRateController, type RateController } from './rate-controller.ts'
+import type { Lease, ProjectDemand, Spool, SpoolEntry, StoredBody } from './spool.ts'
 
-export type DeliveryParts = {
+export type DeliveryDeps = {
   spool: Spool
   projects: Projects
   upstreams: Upstreams
-  limits: Limits
+  limits: UpstreamLimits
   bodies: Bodies
   /** Milliseconds that an envelope may wait. */
   maxAgeMs: number
@@ -29,21 +29,21 @@ export type DeliveryParts = {
   random: () => number
 }
 
-export type Watcher = {
-  onEnd: OnEnd
+export type DeliveryListener = {
+  onFinalOutcome: OnFinalOutcome
   /** Told of what should not happen: a disk that fails, a bug. */
-  onFault: (error: unknown) => void
+  onError: (error: unknown) => void
 }
 
 export type Deliverer = {
   /** Settles an envelope, put with a lease, by the attempt on it that is still under way. */
-  follow(lease: Lease, project: Project, attempt: Promise<Delivery>): void
+  follow(lease: Lease, project: Project, attempt: Promise<DeliveryResult>): void
   /** What made room for another has come to its end. */
-  evicted(waiting: Waiting): void
+  evicted(entry: SpoolEntry): void
   /** Tries so far, by project and what became of them. */
   attempts(): SpoolAttempts[]
   /** Begins to drain, and to tell of ends. */
-  start(watcher: Watcher): void
+  start(listener: DeliveryListener): void
   /** Takes nothing more, and resolves when what is under way has come to something. */
   stop(): Promise<void>
 }
@@ -55,17 +55,18 @@ const TICK_MS = 100
 const IDLE_TICK_MS = 1000
 const IDLE_AFTER_MS = 15_000 // longer than a try is put off while Sentry is away
 const EXPIRY_MS = 10_000
-const IN_HAND = 64 // attempts at a time, all upstreams together: live traffic comes first
+const MAX_CONCURRENT_ATTEMPTS = 64 // for all upstreams: live traffic comes first
 const FIRST_DELAY_MS = 1_000
 const MAX_DELAY_MS = 10_000 // the breaker and the pace spare an upstream that is away; this spares it one bad envelope
 const MAX_FAULT_DELAY_MS = 60_000
-const FAULTS_BEFORE_GIVING_UP = 8 // of Sentry itself, on this one envelope
+const MAX_SERVER_ERRORS = 8 // of Sentry itself, on this one envelope
 
-export function createDeliverer(parts: DeliveryParts): Deliverer {
+export function createDeliverer(parts: DeliveryDeps): Deliverer {
   const { spool, projects, upstreams, limits, now, clock } = parts
-  let watcher: Watcher = { onEnd: () => {}, onFault: () => {} }
+  let listener: DeliveryListener = { onFinalOutcome: () => {}, onError: () => {} }
   const byOrigin = Map.groupBy(projects.all, ({ origin }) => origin)
-  const paces = new Map<string, Pace>([...byOrigin.keys()].map((origin) => [origin, createPace(clock)]))
+  const rateControllers = new Map<string, RateController>()
+  for (const origin of byOrigin.keys()) rateControllers.set(origin, createRateController(clock))
   const underWay = new Set<Promise<void>>()
   const stopping = new AbortController()
   let draining: Promise<void> | undefined
@@ -74,18 +75,18 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
   const tallies = new Map<string, SpoolAttempts>()
   return {
     follow,
-    evicted: (waiting) => watcher.onEnd(waiting, 'expired', undefined),
+    evicted: (entry) => listener.onFinalOutcome(entry, 'expired', undefined),
     attempts: () => [...tallies.values()],
     start,
     stop,
   }
 
-  function start(told: Watcher): void {
-    watcher = told
+  function start(told: DeliveryListener): void {
+    listener = told
     draining ??= drain()
   }
 
-  function follow(lease: Lease, project: Project, attempt: Promise<Delivery>): void {
+  function follow(lease: Lease, project: Project, attempt: Promise<DeliveryResult>): void {
     begin(attempt.then((delivery) => settle(lease, project, delivery)))
   }
 
@@ -101,13 +102,13 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
       const begun = await round().catch(failed)
       if (begun > 0) idleAfter = clock() + IDLE_AFTER_MS
       else await pause(clock() < idleAfter ? TICK_MS : IDLE_TICK_MS, stopping.signal)
-      while (underWay.size > IN_HAND / 2) await Promise.race(underWay)
+      while (underWay.size > MAX_CONCURRENT_ATTEMPTS / 2) await Promise.race(underWay)
     }
   }
 
   /** A disk that fails now may not fail later. */
   function failed(error: unknown): number {
-    watcher.onFault(error)
+    listener.onError(error)
     return 0
   }
 
@@ -120,25 +121,25 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
   }
 
   async function takeFor(origin: string, its: readonly Project[]): Promise<number> {
-    const pace = paces.get(origin)
+    const rateController = rateControllers.get(origin)
     const open = upstreams.isOpen(origin)
     const many = open
       ? Number(upstreams.mayProbe(origin))
-      : Math.min(pace?.allowance() ?? 0, IN_HAND - underWay.size)
+      : Math.min(rateController?.allowance() ?? 0, MAX_CONCURRENT_ATTEMPTS - underWay.size)
     if (many < 1) return 0
     const leases = await spool.take(many, LEASE_MS, its.map(wantedOf))
     if (open && leases.length > 0) upstreams.spendProbe(origin)
     for (const lease of leases) begin(deliver(lease))
-    pace?.spend(leases.length)
+    rateController?.spend(leases.length)
     return leases.length
   }
 
-  function wantedOf(project: Project): Wanted {
-    return { project: project.key, heldBack: limits.heldCategories(project) }
+  function wantedOf(project: Project): ProjectDemand {
+    return { project: project.key, rateLimitedCategories: limits.limitedCategories(project) }
   }
 
   function begin(work: Promise<void>): void {
-    const settled = work.catch(watcher.onFault).finally(() => underWay.delete(settled))
+    const settled = work.catch(listener.onError).finally(() => underWay.delete(settled))
     underWay.add(settled)
   }
 
@@ -203,12 +204,11 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
   }
 
   /** What came of an attempt: an end, or another try later. */
-  async function settle(lease: Lease, project: Project, delivery: Delivery): Promise<void> {
-    const pace = paces.get(project.origin)
+  async function settle(lease: Lease, project: Project, delivery: DeliveryResult): Promise<void> {
+    const rateController = rateControllers.get(project.origin)
     if (delivery.kind === 'undecided') {
-      if (delivery.why !== UNREADABLE) pace?.slow()
-      if (delivery.status === 500 && lease.attempts >= FAULTS_BEFORE_GIVING_UP)
-        return end(lease, 'declined', 500)
+      if (delivery.reason !== UNREADABLE) rateController?.decrease()
+      if (delivery.status === 500 && lease.attempts >= MAX_SERVER_ERRORS) return end(lease, 'declined', 500)
       return spool.postpone(
         lease,
         now() +
@@ -217,18 +217,18 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
     }
     const { status } = delivery.reply
     if (status !== 429) {
-      pace?.quicken()
+      rateController?.increase()
       return end(lease, status < 300 ? 'delivered' : 'declined', status)
     }
-    pace?.slow()
+    rateController?.decrease()
     return spool.postpone(
       lease,
       Math.max(limits.until(project, lease.category), now() + delayOf(lease, MAX_DELAY_MS)),
     )
   }
 
-  async function end(lease: Lease, how: SpoolEnd['end'], status: number | undefined): Promise<void> {
-    if (await finish(lease)) watcher.onEnd(lease, how, status)
+  async function end(lease: Lease, how: FinalOutcome, status: number | undefined): Promise<void> {
+    if (await finish(lease)) listener.onFinalOutcome(lease, how, status)
   }
 
   /** Whether the end is ours to tell. What is gone although this failed, it has removed: only the answer was lost. */
@@ -249,19 +249,19 @@ export function createDeliverer(parts: DeliveryParts): Deliverer {
 
   async function expire(): Promise<void> {
     expiryDue = clock() + EXPIRY_MS
-    for (const waiting of await spool.expire(now() - parts.maxAgeMs))
-      watcher.onEnd(waiting, 'expired', undefined)
+    for (const entry of await spool.expire(now() - parts.maxAgeMs))
+      listener.onFinalOutcome(entry, 'expired', undefined)
   }
 }
 
-function resultOf(delivery: Delivery): AttemptResult {
+function resultOf(delivery: DeliveryResult): AttemptResult {
   if (delivery.kind === 'undecided') return 'undecided'
   const { status } = delivery.reply
-  return status < 300 ? 'delivered' : status === 429 ? 'limited' : 'declined'
+  return status < 300 ? 'delivered' : status === 429 ? 'rate_limited' : 'declined'
 }
 
 /** Its `sent_at` moved by the time it waited. */
-async function buildStoredBody(kept: KeptBody, bytes: number, waitedMs: number): Promise<OutgoingBody> {
+async function buildStoredBody(kept: StoredBody, bytes: number, waitedMs: number): Promise<OutgoingBody> {
   if (Buffer.isBuffer(kept)) {
     const moved = moveSentAt(kept, waitedMs)
     return { content: () => moved, bytes: bytesIn(moved), encoding: 'identity' }

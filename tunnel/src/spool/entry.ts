@@ -8,10 +8,10 @@ import { mostImportant, priorityOf } from '../envelope/priorities.ts'
 import type { Item } from '../envelope/reader.ts'
 import { networkOf } from '../policy/throttle.ts'
 import type { Project } from '../projects.ts'
-import type { SpoolBody, Waiting } from './spool.ts'
+import type { SpoolBody, SpoolEntry } from './spool.ts'
 
 /** What of an envelope is to wait, and from whom it came. */
-export type ToWait = {
+export type NewEntry = {
   project: Project
   items: readonly Item[]
   /** Not compressed: it may have to be changed before it leaves. */
@@ -24,11 +24,11 @@ export type ToWait = {
   receipt: Pick<Receipt, 'id' | 'time'>
 }
 
-export async function prepareToWait(wait: ToWait): Promise<{ waiting: Waiting; body: SpoolBody }> {
+export async function createSpoolEntry(wait: NewEntry): Promise<{ entry: SpoolEntry; body: SpoolBody }> {
   const { project, items, outgoing, wireBytes, headers, address, receipt } = wait
   const body = { chunks: outgoing.content, file: outgoing.file }
   const category = mostImportant(items.map((item) => categoriesOf(item)[0] ?? ''))
-  const waiting = {
+  const entry = {
     key: await identify(project.key, body.chunks()),
     project: project.key,
     category,
@@ -40,5 +40,5 @@ export async function prepareToWait(wait: ToWait): Promise<{ waiting: Waiting; b
     receipt: receipt.id,
     headers,
   }
-  return { waiting, body }
+  return { entry, body }
 }

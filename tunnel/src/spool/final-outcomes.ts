@@ -1,12 +1,12 @@
 /** How waiting in the spool ends: told to whoever watches, and to Sentry when something was lost. */
 
-import type { SpoolEnd } from '../contract.ts'
+import type { FinalOutcome } from '../contract.ts'
 import type { ClientReports } from '../policy/client-reports.ts'
 import type { Projects } from '../projects.ts'
 import type { Receipts } from '../telemetry/receipts.ts'
-import type { Waiting } from './spool.ts'
+import type { SpoolEntry } from './spool.ts'
 
-export type EndsParts = {
+export type FinalOutcomesDeps = {
   projects: Projects
   receipts: Receipts
   reports: ClientReports
@@ -16,27 +16,36 @@ export type EndsParts = {
 }
 
 /** What was lost, in Sentry's words where it has one. */
-const LOST: { [end in SpoolEnd['end']]?: string } = { expired: 'cache_overflow', purged: 'purged' }
+const LOST: { [end in FinalOutcome]?: string } = {
+  expired: 'cache_overflow',
+  purged: 'purged',
+}
 
 /** Called once for each envelope that no longer waits. */
-export type OnEnd = (waiting: Waiting, end: SpoolEnd['end'], status: number | undefined) => void
+export type OnFinalOutcome = (entry: SpoolEntry, end: FinalOutcome, status: number | undefined) => void
 
-export function createEnds({ projects, receipts, reports, replica, now }: EndsParts): OnEnd {
-  return function onEnd(waiting, end, status) {
-    const { receipt, received, category } = waiting
-    const project = projects.byKey(waiting.project)
+export function createFinalOutcomes({
+  projects,
+  receipts,
+  reports,
+  replica,
+  now,
+}: FinalOutcomesDeps): OnFinalOutcome {
+  return function onFinalOutcome(entry, end, status) {
+    const { receipt, received, category } = entry
+    const project = projects.byKey(entry.project)
     const time = now()
-    receipts.end({
+    receipts.recordFinalOutcome({
       ...{
         receipt,
-        end,
+        final_outcome: end,
         time,
-        waited: time - received,
+        waited_ms: time - received,
         project: project?.name ?? 'unknown',
         category,
         replica,
       },
-      ...(status !== undefined && { upstreamStatus: status }),
+      ...(status !== undefined && { upstream_status: status }),
     })
     const reason = LOST[end]
     if (project && reason !== undefined) reports.noteLost(project, reason, category)

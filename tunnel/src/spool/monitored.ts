@@ -67,7 +67,7 @@ export class MonitoredSpool {
     const last = this.#samples.at(-1)
     if (!first || !last || last.at === first.at) return undefined
     const perMs = (last.bytes - first.bytes) / (last.at - first.at)
-    return perMs > 0 ? Math.max(0, this.store.boundBytes - bytes) / perMs / 1000 : undefined
+    return perMs > 0 ? Math.max(0, this.store.maxBytes - bytes) / perMs / 1000 : undefined
   }
 
   /** Rejects after a second. From then on it rejects at once and asks the store nothing, until all late answers have come. */

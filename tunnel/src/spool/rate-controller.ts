@@ -1,13 +1,13 @@
 /** How many late envelopes a second one upstream gets: few at first, and more while it answers well. */
 
-export type Pace = {
+export type RateController = {
   /** How many may begin now. */
   allowance(): number
   spend(many: number): void
   /** It answered well. */
-  quicken(): void
+  increase(): void
   /** It failed, or asked to hold back. */
-  slow(): void
+  decrease(): void
   perSecond(): number
 }
 
@@ -17,12 +17,12 @@ const DOUBLING_MS = 1_000
 const SAVED_MS = 250 // what was not used is not saved up for longer
 
 /** From 20 a second, doubling each second of good answers, halving on each bad one: a Sentry that just came back stays up. */
-export function createPace(clock: () => number): Pace {
+export function createRateController(clock: () => number): RateController {
   let rate = FIRST
   let saved = 0
   let refilled = clock()
   let doubled = clock()
-  return { allowance, spend, quicken, slow, perSecond: () => rate }
+  return { allowance, spend, increase, decrease, perSecond: () => rate }
 
   function allowance(): number {
     const time = clock()
@@ -35,13 +35,13 @@ export function createPace(clock: () => number): Pace {
     saved -= many
   }
 
-  function quicken(): void {
+  function increase(): void {
     if (clock() - doubled < DOUBLING_MS) return
     rate = Math.min(MOST, rate * 2)
     doubled = clock()
   }
 
-  function slow(): void {
+  function decrease(): void {
     rate = Math.max(FIRST, rate / 2)
     doubled = clock()
   }

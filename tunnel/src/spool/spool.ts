@@ -3,7 +3,7 @@
 import type { Readable } from 'node:stream'
 
 /** What waits, without its bytes. */
-export type Waiting = {
+export type SpoolEntry = {
   /** The first 16 bytes of SHA-256 over upstream and body, in hex: what it is known by (`DESIGN.md` §3). */
   key: string
   /** Its DSN, without a secret. */
@@ -32,14 +32,14 @@ export type Waiting = {
  * One of those that wait: its number in the store, which another may bear when it is gone, and the key that this one alone has. `place` is
  * where it stood when it was found: what is put off may be moved, and keeps its number.
  */
-export type Ref = { id: number; key: string; place?: number }
+export type EntryRef = { id: number; key: string; place?: number }
 
 /** One that a replica works on. Until `until` it is nobody else's. */
-export type Lease = Waiting & Ref & { attempts: number; until: number }
+export type Lease = SpoolEntry & EntryRef & { attempts: number; until: number }
 
 /** One as an operator finds it. */
-export type Found = Waiting &
-  Ref & {
+export type ListedEntry = SpoolEntry &
+  EntryRef & {
     place: number
     /** How often it was tried, as far as that is known. */
     attempts: number
@@ -50,15 +50,15 @@ export type Found = Waiting &
   }
 
 /** Some of what waits: what agrees with all that is named here. */
-export type Which = {
-  one?: Ref
+export type EntryFilter = {
+  entry?: EntryRef
   /** DSNs, without a secret. */
   projects?: readonly string[]
   category?: string
 }
 
 /** A part of what waits, in the order in which it arrived. */
-export type PageQuery = Omit<Which, 'one'> & {
+export type PageQuery = Omit<EntryFilter, 'entry'> & {
   order: 'newest' | 'oldest'
   limit: number
   /** The last one of the page before. */
@@ -72,20 +72,20 @@ export type Pause = { project?: string; since: number }
 
 export type PutResult =
   /** On disk, synced. What had to make room for it is told. */
-  | { kind: 'stored'; lease: Lease; evicted: Waiting[] }
+  | { kind: 'stored'; lease: Lease; evicted: SpoolEntry[] }
   /** The same bytes for the same upstream wait already. */
   | { kind: 'known' }
   /** Nothing less important was there to make room, or a share is used up. */
-  | { kind: 'full'; why: 'bound' | 'address-share' | 'project-share' }
+  | { kind: 'full'; reason: 'bound' | 'address-share' | 'project-share' }
 
 /** A project whose envelopes a taker wants now, but for some categories. */
-export type Wanted = { project: string; heldBack: readonly string[] }
+export type ProjectDemand = { project: string; rateLimitedCategories: readonly string[] }
 
 /** A body to keep: a way to read it from the first byte on as often as needed, and the file that holds it, if one does. */
 export type SpoolBody = { chunks: () => Iterable<Buffer> | AsyncIterable<Buffer>; file?: string | undefined }
 
 /** A body that was kept: bytes, or a way to read them from the first on. */
-export type KeptBody = Buffer | { open: () => Readable }
+export type StoredBody = Buffer | { open: () => Readable }
 
 export type SpoolTotals = {
   envelopes: number
@@ -93,12 +93,12 @@ export type SpoolTotals = {
   bytes: number
   /** When the oldest arrived, in milliseconds since 1970; absent when nothing waits. */
   oldest?: number
-  byProject: LaneTotals[]
+  partitions: PartitionTotals[]
   paused: Pause[]
 }
 
 /** Those of one project and category; `bytes` are near the truth where a store cannot count them exactly. */
-export type LaneTotals = {
+export type PartitionTotals = {
   project: string
   category: string
   envelopes: number
@@ -110,32 +110,32 @@ export type Spool = {
   /** The same for every replica that shares it, so that its figures are counted once. */
   id: string
   /** The most bytes that may wait. */
-  boundBytes: number
+  maxBytes: number
   /**
    * Resolves when the envelope is on disk, synced, or will not be. The caller holds its lease for `leaseMs`, for an attempt that
    * is still under way. Rejects when the disk does not take it.
    */
-  put(envelope: Waiting, body: SpoolBody, leaseMs: number): Promise<PutResult>
+  put(envelope: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult>
   /** Leases up to `limit` that are due, the most important first, then the oldest. */
-  take(limit: number, leaseMs: number, wanted: readonly Wanted[]): Promise<Lease[]>
+  take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Promise<Lease[]>
   /** The bytes of one that waits. */
-  read(waiting: Waiting & Ref): Promise<KeptBody>
+  read(entry: SpoolEntry & EntryRef): Promise<StoredBody>
   extend(lease: Lease, leaseMs: number): Promise<Lease>
   /** It has come to an end and is forgotten. `false` when that was told by somebody else: its lease was lost, or it made room. */
   finish(lease: Lease): Promise<boolean>
   /** It is tried again after `at`, by anybody. */
   postpone(lease: Lease, at: number): Promise<void>
   /** Forgets all that arrived before `before`, and tells it. */
-  expire(before: number): Promise<Waiting[]>
+  expire(before: number): Promise<SpoolEntry[]>
   totals(): Promise<SpoolTotals>
   /** As many as asked for, unless there are no more. */
-  list(query: PageQuery): Promise<Found[]>
+  list(query: PageQuery): Promise<ListedEntry[]>
   /** `undefined` when it no longer waits. */
-  find(ref: Ref): Promise<Found | undefined>
+  find(ref: EntryRef): Promise<ListedEntry | undefined>
   /** What was put off is due now, but for what a replica works on; gives how many there were, at most some thousands in one call. */
-  hasten(which: Which): Promise<number>
+  retry(which: EntryFilter): Promise<number>
   /** Forgets, and tells: under way or not, at most some thousands in one call. */
-  purge(which: Which): Promise<Waiting[]>
+  purge(which: EntryFilter): Promise<SpoolEntry[]>
   /** No replica takes any more of a project, or of all, until that is resumed. What is under way goes on, and so does putting. */
   pause(project?: string): Promise<void>
   /** Ends the pause of a project, or the one of all, which leaves those of projects. */

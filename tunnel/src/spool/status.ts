@@ -1,10 +1,10 @@
 /** The spool as operators see it: what waits of each project and category, what bounds it, and what became of trying. */
 
-import type { SpoolDepth, SpoolLane, SpoolPause, SpoolStatus } from '../contract.ts'
+import type { SpoolDepth, SpoolPartition, SpoolPause, SpoolStatus } from '../contract.ts'
 import type { Projects } from '../projects.ts'
 import type { Deliverer } from './delivery.ts'
 import type { MonitoredSpool } from './monitored.ts'
-import type { LaneTotals, Pause } from './spool.ts'
+import type { PartitionTotals, Pause } from './spool.ts'
 
 /** State that the status of a spool is read from. */
 export type SpoolState = {
@@ -23,8 +23,8 @@ export async function describeSpool(
   ageMs: number,
 ): Promise<SpoolStatus> {
   const known = {
-    ...{ id: spool.store.id, ...spool.health(), boundBytes: spool.store.boundBytes, boundMs: ageMs },
-    projectBoundBytes: Math.floor(spool.store.boundBytes * projectShare),
+    ...{ id: spool.store.id, ...spool.health(), max_bytes: spool.store.maxBytes, max_age_ms: ageMs },
+    project_max_bytes: Math.floor(spool.store.maxBytes * projectShare),
     attempts: deliverer.attempts(),
   }
   try {
@@ -35,12 +35,12 @@ export async function describeSpool(
 }
 
 async function describeDepth(spool: MonitoredSpool, projects: Projects): Promise<SpoolDepth> {
-  const { byProject, paused, ...all } = await spool.totals()
+  const { partitions: byProject, paused, ...all } = await spool.totals()
   const seconds = spool.secondsUntilFull(all.bytes)
   return {
     ...all,
-    ...(seconds !== undefined && { fullInSeconds: Math.round(seconds) }),
-    byProject: byNames(byProject, projects),
+    ...(seconds !== undefined && { full_in_seconds: Math.round(seconds) }),
+    partitions: byNames(byProject, projects),
     paused: showPauses(paused, projects),
   }
 }
@@ -56,9 +56,9 @@ export function showPauses(paused: readonly Pause[], projects: Projects): SpoolP
 }
 
 /** Two keys of one project are one project. */
-function byNames(lanes: readonly LaneTotals[], projects: Projects): SpoolLane[] {
-  const byName = new Map<string, SpoolLane>()
-  for (const { project: key, category: own, envelopes, bytes, oldest } of lanes) {
+function byNames(partitions: readonly PartitionTotals[], projects: Projects): SpoolPartition[] {
+  const byName = new Map<string, SpoolPartition>()
+  for (const { project: key, category: own, envelopes, bytes, oldest } of partitions) {
     const [project, category] = [projects.nameOf(key), showCategory(own)]
     const name = `${project} ${category}`
     const same = byName.get(name) ?? { project, category, envelopes: 0, bytes: 0 }

@@ -3,7 +3,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Context } from 'hono'
 import { type SSEStreamingApi, streamSSE } from 'hono/streaming'
-import type { Receipts, Told } from './receipts.ts'
+import type { FeedEvent, Receipts } from './receipts.ts'
 
 const HEARTBEAT_MS = 15_000
 const GATHER_MS = 100 // what comes together goes together: a write costs more than what is in it
@@ -61,7 +61,7 @@ async function follow(
   }
 }
 
-function say({ event, json }: Told, id: string): string {
+function say({ event, json }: FeedEvent, id: string): string {
   return `event: ${event}\ndata: ${json}\nid: ${id}\n\n`
 }
 

@@ -11,13 +11,13 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 const GATHER_BYTES = 64 * 1024 // as much as a pipe holds
 const MOST_BYTES = 4 * 1024 * 1024 // kept for a reader that has stalled; lines beyond are dropped
 const FLUSH_MS = 200
-const MESSAGES = { receipt: 'envelope', end: 'end' }
+const MESSAGES = { receipt: 'envelope', final_outcome: 'final outcome' }
 const MOST_UTF8_BYTES = 3 // of one of a string's characters
 
 export type Log = {
   logger: Logger
   /** Writes a line at level info about an envelope: what is told of it stands under `name`, as the JSON that it is. */
-  tell(name: 'receipt' | 'end', json: string): void
+  tell(name: 'receipt' | 'final_outcome', json: string): void
   /** Writes out what has been gathered. */
   close(): Promise<void>
   /** The same before it returns, for a process that is about to end. */
@@ -35,7 +35,7 @@ export function createLog(level: LogLevel): Log {
   return { logger, tell, close, writeOut }
 
   /** As the logger itself would write it; the text is there already, and needs not be made once more. */
-  function tell(name: 'receipt' | 'end', json: string): void {
+  function tell(name: 'receipt' | 'final_outcome', json: string): void {
     if (logger.isLevelEnabled('info'))
       write(`{"level":"info","at":${Date.now()},"${name}":${json},"msg":"${MESSAGES[name]}"}\n`)
   }

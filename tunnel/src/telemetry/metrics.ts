@@ -1,7 +1,7 @@
 /** What Prometheus is told. Everything about envelopes is counted from their receipts, nowhere else. */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Receipt, SpoolEnd, SpoolStatus } from '../contract.ts'
+import type { Receipt, SpoolOutcome, SpoolStatus } from '../contract.ts'
 import { categoryOf } from '../envelope/summary.ts'
 import type { LimitInForce } from '../policy/upstream-limits.ts'
 import type { Projects } from '../projects.ts'
@@ -12,7 +12,7 @@ export type Metrics = {
   /** Counts one envelope. Called by `receipts.settle` alone. */
   count(receipt: Receipt): void
   /** Counts how one that waited ended. Called by `receipts.end` alone. */
-  countEnd(end: SpoolEnd): void
+  countFinalOutcome(end: SpoolOutcome): void
   expose(): Promise<string>
 }
 
@@ -37,38 +37,38 @@ export function createMetrics(gauges: Gauges): Metrics {
   collectDefaultMetrics({ register: registry, prefix: 'culvert_' })
   const envelopes = new Counter({
     name: 'culvert_envelopes_total',
-    help: 'Envelopes by how they were answered.',
-    labelNames: ['answer', 'reason', 'project', 'category'] as const,
+    help: 'Envelopes by outcome.',
+    labelNames: ['outcome', 'reason', 'project', 'category'] as const,
     registers,
   })
   const items = new Counter({
     name: 'culvert_items_total',
-    help: 'Items, by type and how their envelope was answered, or why they were taken out of it.',
-    labelNames: ['type', 'answer'] as const,
+    help: 'Items by type and the outcome of their envelope, or the reason they were discarded.',
+    labelNames: ['type', 'outcome'] as const,
     registers,
   })
   const bytes = new Counter({
     name: 'culvert_envelope_bytes_total',
-    help: 'Body bytes of envelopes as they came over the wire.',
-    labelNames: ['answer', 'project', 'category'] as const,
+    help: 'Body bytes of envelopes as received.',
+    labelNames: ['outcome', 'project', 'category'] as const,
     registers,
   })
   const upstreamAnswers = new Counter({
-    name: 'culvert_upstream_answers_total',
-    help: 'Answers of Sentry, by status class.',
+    name: 'culvert_upstream_responses_total',
+    help: 'Responses of Sentry by status class.',
     labelNames: ['status'] as const,
     registers,
   })
   const seconds = new Histogram({
-    name: 'culvert_answer_seconds',
-    help: 'Seconds from the first byte of an envelope to its answer.',
-    labelNames: ['answer'] as const,
+    name: 'culvert_request_duration_seconds',
+    help: 'Seconds from the first byte of an envelope to its response.',
+    labelNames: ['outcome'] as const,
     buckets: SECONDS,
     registers,
   })
   const upstreamSeconds = new Histogram({
-    name: 'culvert_upstream_seconds',
-    help: 'Seconds until an upstream answered; without those that did not in time.',
+    name: 'culvert_upstream_request_duration_seconds',
+    help: 'Seconds until an upstream responded, without timeouts.',
     labelNames: ['upstream'] as const,
     buckets: SECONDS,
     registers,
@@ -77,7 +77,7 @@ export function createMetrics(gauges: Gauges): Metrics {
   gauge('culvert_envelopes_in_flight', 'Envelopes taken and not answered yet.', gauges.inFlight)
   gauge('culvert_body_memory_bytes', 'Bytes of bodies held in memory.', gauges.bodyBytes)
   new Gauge({
-    name: 'culvert_rate_limits',
+    name: 'culvert_upstream_rate_limits',
     help: 'Limits that Sentry has asked for and that are in force.',
     labelNames: ['project', 'category'] as const,
     registers,
@@ -97,22 +97,22 @@ export function createMetrics(gauges: Gauges): Metrics {
     },
   })
   const ends = new Counter({
-    name: 'culvert_spool_ends_total',
-    help: 'Envelopes that waited in the spool, by how that ended.',
-    labelNames: ['end', 'project'] as const,
+    name: 'culvert_spool_final_outcomes_total',
+    help: 'Spooled envelopes by final outcome.',
+    labelNames: ['final_outcome', 'project'] as const,
     registers,
   })
   const spool = gauges.spool && createSpoolMetrics(registry, gauges.spool, gauges)
 
-  return { count, countEnd, expose }
+  return { count, countFinalOutcome, expose }
 
   function expose(): Promise<string> {
     spool?.lookAgain()
     return registry.metrics()
   }
 
-  function countEnd({ end, project }: SpoolEnd): void {
-    ends.inc({ end, project })
+  function countFinalOutcome({ final_outcome: end, project }: SpoolOutcome): void {
+    ends.inc({ final_outcome: end, project })
   }
 
   function gauge(name: string, help: string, read: () => number): void {
@@ -120,23 +120,24 @@ export function createMetrics(gauges: Gauges): Metrics {
   }
 
   function count({
-    answer,
+    outcome,
     reason,
     project = '',
     items: parts,
     bytes: size,
-    took,
-    upstreamTook,
-    upstreamStatus,
+    duration_ms: durationMs,
+    upstream_duration_ms: upstreamDurationMs,
+    upstream_status: upstreamStatus,
   }: Receipt): void {
     const category = categoryOf(parts)
-    envelopes.inc({ answer, reason: reason ?? '', project, category })
-    for (const { type, count: many = 1, out } of parts) items.inc({ type, answer: out ?? answer }, many)
-    bytes.inc({ answer, project, category }, size)
-    seconds.observe({ answer }, took / 1000)
+    envelopes.inc({ outcome, reason: reason ?? '', project, category })
+    for (const { type, count: many = 1, discard_reason: discardReason } of parts)
+      items.inc({ type, outcome: discardReason ?? outcome }, many)
+    bytes.inc({ outcome, project, category }, size)
+    seconds.observe({ outcome }, durationMs / 1000)
     const upstream = origins.get(project)
-    if (upstream && upstreamStatus && upstreamTook !== undefined)
-      upstreamSeconds.observe({ upstream }, upstreamTook / 1000)
+    if (upstream && upstreamStatus && upstreamDurationMs !== undefined)
+      upstreamSeconds.observe({ upstream }, upstreamDurationMs / 1000)
     if (upstreamStatus) upstreamAnswers.inc({ status: `${Math.floor(upstreamStatus / 100)}xx` })
   }
 }

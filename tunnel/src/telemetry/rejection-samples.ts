@@ -1,13 +1,13 @@
-/** Of each refusal the last request, as far as it may be shown: what headers it had, and the values of those that tell nobody's secret. */
+/** Of each rejection the last request, as far as it may be shown: what headers it had, and the values of those that tell nobody's secret. */
 
 import type { IncomingMessage } from 'node:http'
-import type { RefusalSample } from '../contract.ts'
-import type { Code, Rejection } from '../rejections.ts'
+import type { RejectionSample } from '../contract.ts'
+import type { Rejection, RejectionCode } from '../rejections.ts'
 
-export type Samples = {
+export type RejectionSamples = {
   note(rejection: Rejection, incoming: Pick<IncomingMessage, 'method' | 'url' | 'headers'>): void
   /** One for each code that there was. */
-  all(): RefusalSample[]
+  all(): RejectionSample[]
 }
 
 const PLAIN = new Set([
@@ -24,11 +24,11 @@ const PLAIN = new Set([
 ])
 const MOST_HEADERS = 40
 const LONGEST = 200
-const EVERY_MS = 1_000 // a flood of refusals costs one sample a second
+const EVERY_MS = 1_000 // a flood of rejections costs one sample a second
 
 /** Bounded by the set of codes. `now` in milliseconds since 1970. */
-export function createSamples(now: () => number): Samples {
-  const byCode = new Map<Code, RefusalSample>()
+export function createRejectionSamples(now: () => number): RejectionSamples {
+  const byCode = new Map<RejectionCode, RejectionSample>()
   return { note, all: () => [...byCode.values()] }
 
   function note(

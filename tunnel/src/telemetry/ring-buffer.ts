@@ -1,6 +1,6 @@
 /** The last of many texts, numbered. They are kept as bytes: the garbage collector would move thousands of objects, and walk them again and again. */
 
-export type Journal = {
+export type RingBuffer = {
   /** The number of the newest; they count from 1. */
   newest(): number
   /** The number of the oldest that is kept; one more than the newest when none is. */
@@ -11,12 +11,12 @@ export type Journal = {
   read(number: number): string
 }
 
-export type JournalBounds = { entries: number; bytes: number }
+export type RingBufferBounds = { entries: number; bytes: number }
 
 const MOST_UTF8_BYTES = 3 // of one of a string's characters
 
 /** A ring of bytes, each text in one piece: one that does not fit at the end stands at the beginning. */
-export function createJournal({ entries, bytes }: JournalBounds): Journal {
+export function createRingBuffer({ entries, bytes }: RingBufferBounds): RingBuffer {
   const ring = Buffer.allocUnsafeSlow(bytes)
   const starts = new Uint32Array(entries)
   const ends = new Uint32Array(entries)

@@ -1,13 +1,13 @@
 /** Which SDKs and releases have sent of late, by project: names that senders write, so they are few and short. */
 
-import type { SeenByProject, SeenName } from '../contract.ts'
+import type { LastSeen, ProjectSdks } from '../contract.ts'
 import { cut } from '../envelope/summary.ts'
 import type { Projects } from '../projects.ts'
 
-export type Seen = {
+export type SdkInventory = {
   /** Of an envelope that is proven to be of this project; `release` is what its header says, whatever that is. */
   note(project: string, sdk: string | undefined, release: unknown, time: number): void
-  all(): SeenByProject[]
+  all(): ProjectSdks[]
 }
 
 const MOST = 50 // of each; past them goes the one not seen for longest
@@ -16,7 +16,7 @@ const RELEASE_LENGTH = 200 // as long as Sentry takes
 /** When each name was last seen, in milliseconds since 1970. */
 type Names = Map<string, { last: number }>
 
-export function createSeen(projects: Projects): Seen {
+export function createSdkInventory(projects: Projects): SdkInventory {
   const byProject = new Map(
     projects.all.map(({ name }) => [name, { sdks: new Map() as Names, releases: new Map() as Names }]),
   )
@@ -30,7 +30,7 @@ export function createSeen(projects: Projects): Seen {
       noteName(its.releases, cut(release, RELEASE_LENGTH), time)
   }
 
-  function all(): SeenByProject[] {
+  function all(): ProjectSdks[] {
     return [...byProject].map(([project, { sdks, releases }]) => ({
       ...{ project, sdks: newestFirst(sdks), releases: newestFirst(releases) },
     }))
@@ -54,6 +54,6 @@ function longestUnseen(names: Names): string {
   return oldest
 }
 
-function newestFirst(names: Names): SeenName[] {
+function newestFirst(names: Names): LastSeen[] {
   return [...names].map(([name, { last }]) => ({ name, last })).sort((a, b) => b.last - a.last)
 }

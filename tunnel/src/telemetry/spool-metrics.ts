@@ -1,7 +1,7 @@
 /** What Prometheus is told of the spool. Every replica tells of the same one: take the maximum by `spool_id`. */
 
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { SpoolLane, SpoolStatus } from '../contract.ts'
+import type { SpoolPartition, SpoolStatus } from '../contract.ts'
 import { CATEGORY_NAMES } from '../envelope/items.ts'
 import type { Projects } from '../projects.ts'
 
@@ -22,36 +22,40 @@ export function createSpoolMetrics(
   const names = new Set(projects.all.map(({ name }) => name))
   let look: Promise<SpoolStatus> | undefined
 
-  one('envelopes', 'Envelopes that wait.', ({ envelopes }) => envelopes)
-  one('bytes', 'Bytes that wait.', ({ bytes }) => bytes)
-  one('bound_bytes', 'The most bytes that may wait.', ({ boundBytes }) => boundBytes)
-  one('oldest_seconds', 'Age of the oldest envelope that waits.', ({ envelopes, oldest }) =>
+  one('envelopes', 'Pending envelopes.', ({ envelopes }) => envelopes)
+  one('bytes', 'Bytes of pending envelopes.', ({ bytes }) => bytes)
+  one('max_bytes', 'Limit of the bytes of pending envelopes.', ({ max_bytes: boundBytes }) => boundBytes)
+  one('oldest_entry_age_seconds', 'Age of the oldest pending envelope.', ({ envelopes, oldest }) =>
     envelopes === undefined ? undefined : ageOf(oldest),
   )
-  one('bound_seconds', 'How long an envelope may wait.', ({ boundMs }) => boundMs / 1000)
   one(
-    'full_seconds',
-    'Until it is full at the rate of the last minutes; absent while it does not grow.',
-    ({ fullInSeconds }) => fullInSeconds,
+    'max_age_seconds',
+    'Age at which a pending envelope expires.',
+    ({ max_age_ms: boundMs }) => boundMs / 1000,
   )
-  const lane = ['project', 'category']
+  one(
+    'full_in_seconds',
+    'Until it is full at the rate of the last minutes; absent while it does not grow.',
+    ({ full_in_seconds: fullInSeconds }) => fullInSeconds,
+  )
+  const partition = ['project', 'category']
   several(
     'project_envelopes',
-    'Envelopes that wait.',
-    lane,
-    lanes(({ envelopes }) => envelopes, add),
+    'Pending envelopes.',
+    partition,
+    partitions(({ envelopes }) => envelopes, add),
   )
   several(
     'project_bytes',
-    'Bytes that wait.',
-    lane,
-    lanes(({ bytes }) => bytes, add),
+    'Bytes of pending envelopes.',
+    partition,
+    partitions(({ bytes }) => bytes, add),
   )
   several(
-    'project_oldest_seconds',
+    'project_oldest_entry_age_seconds',
     'Age of the oldest one.',
-    lane,
-    lanes(({ oldest }) => ageOf(oldest), Math.max),
+    partition,
+    partitions(({ oldest }) => ageOf(oldest), Math.max),
   )
   several('paused', '1 while nothing of a project is delivered from the spool.', ['project'], pauses)
   new Gauge({
@@ -63,8 +67,8 @@ export function createSpoolMetrics(
     },
   })
   new Counter({
-    name: 'culvert_spool_attempts_total',
-    help: 'Tries to deliver what waits, by what became of them; undecided ones are tried again.',
+    name: 'culvert_spool_delivery_attempts_total',
+    help: 'Delivery attempts from the spool, by result; undecided ones are retried.',
     labelNames: ['result', 'project'] as const,
     registers,
     async collect() {
@@ -111,11 +115,11 @@ export function createSpoolMetrics(
   }
 
   /** Projects that are configured no more are `unknown` together. */
-  function lanes(
-    read: (lane: SpoolLane) => number,
+  function partitions(
+    read: (partition: SpoolPartition) => number,
     join: (one: number, other: number) => number,
   ): (spool: SpoolStatus) => Series[] {
-    return ({ byProject = [] }) => {
+    return ({ partitions: byProject = [] }) => {
       const byLabels = new Map<string, Series>()
       for (const each of byProject) {
         const project = names.has(each.project) ? each.project : 'unknown'

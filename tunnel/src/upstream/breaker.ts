@@ -1,6 +1,6 @@
 /** Whether an upstream is worth asking: opens when it fails or is slow, and is tried now and then. */
 
-export type Verdict = 'prompt' | 'late' | 'failed'
+export type RequestResult = 'prompt' | 'late' | 'failed'
 
 export type Breaker = {
   isOpen(): boolean
@@ -11,7 +11,7 @@ export type Breaker = {
   /** It is asked: the next time is later. */
   spendProbe(): void
   /** What came of asking. */
-  note(verdict: Verdict): void
+  note(verdict: RequestResult): void
   state(): BreakerState
 }
 
@@ -52,7 +52,7 @@ export function createBreaker(clock: () => number): Breaker {
     nextProbe = clock() + PROBE_MS
   }
 
-  function note(verdict: Verdict): void {
+  function note(verdict: RequestResult): void {
     failures = verdict === 'failed' ? failures + 1 : 0
     if (open) {
       if (verdict === 'prompt') turn(false)
@@ -70,7 +70,7 @@ export function createBreaker(clock: () => number): Breaker {
     failures = 0
   }
 
-  function tally(verdict: Verdict): void {
+  function tally(verdict: RequestResult): void {
     const second = Math.floor(clock() / 1000)
     let last = tallies.at(-1)
     if (last?.second !== second) {

@@ -7,17 +7,17 @@ import type { OutgoingBody } from '../body/outgoing.ts'
 import { gathered } from '../body/receive.ts'
 import type { PostReport } from '../policy/client-reports.ts'
 import type { AskedBy } from '../policy/rate-limits.ts'
-import type { Limits } from '../policy/upstream-limits.ts'
+import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Project } from '../projects.ts'
 import { createTimeouts } from '../timer-queue.ts'
 import { type Breaker, type BreakerState, createBreaker } from './breaker.ts'
-import { type Delivery, Exchange, type Listeners, UnreadableBody } from './request.ts'
+import { type DeliveryResult, type RequestListeners, UnreadableBody, UpstreamRequest } from './request.ts'
 
 /** One POST under way. Neither promise rejects, whatever the network or Sentry does. */
-export type Attempt = {
+export type DeliveryAttempt = {
   /** What came of it, or that it is late: by then nobody should wait any longer. */
-  soon: Promise<Delivery | 'late'>
-  final: Promise<Delivery>
+  soon: Promise<DeliveryResult | 'late'>
+  final: Promise<DeliveryResult>
 }
 
 export type Upstreams = {
@@ -25,9 +25,9 @@ export type Upstreams = {
    * Posts once, with what `senderHeaders` gives; while the breaker is open, not at all, but for one now and then to see, which is late at
    * once, when nothing from the spool is tried.
    */
-  post(project: Project, outgoing: OutgoingBody, headers: string[]): Attempt
+  post(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt
   /** Posts once, whatever the breaker says. */
-  probe(project: Project, outgoing: OutgoingBody, headers: string[]): Attempt
+  probe(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt
   /** How long an attempt with so many bytes may take, in milliseconds. */
   attemptMs(bytes: number): number
   isOpen(origin: string): boolean
@@ -59,24 +59,24 @@ export type ProxySettings = {
   noProxy: string | undefined
 }
 
-const BREAKER_OPEN: Promise<Delivery> = Promise.resolve({
+const BREAKER_OPEN: Promise<DeliveryResult> = Promise.resolve({
   kind: 'undecided',
-  why: 'breaker-open',
+  reason: 'breaker-open',
   status: undefined,
 })
 const LATE: Promise<'late'> = Promise.resolve('late')
-const NOT_MADE: Attempt = { soon: BREAKER_OPEN, final: BREAKER_OPEN }
+const NOT_MADE: DeliveryAttempt = { soon: BREAKER_OPEN, final: BREAKER_OPEN }
 
 type Upstream = { dispatcher: Dispatcher; breaker: Breaker }
 
 /** How envelopes of one project go. */
-type Route = Upstream & { listeners: Listeners }
+type Route = Upstream & { listeners: RequestListeners }
 
 /** One pool of kept-alive connections for each Sentry in the table. What answers ask to hold back, `limits` learns. `clock` in milliseconds. */
 export function createUpstreams(
   projects: readonly Project[],
   settings: UpstreamSettings,
-  limits: Limits,
+  limits: UpstreamLimits,
   clock: () => number,
 ): Upstreams {
   const origins = new Set(projects.map(({ origin }) => origin))
@@ -108,11 +108,11 @@ export function createUpstreams(
 
   function routeOf(project: Project): Route {
     const { dispatcher, breaker } = find(project.origin)
-    const learn = (delivery: Delivery) => limits.learn(project, askedBy(delivery))
+    const learn = (delivery: DeliveryResult) => limits.learn(project, askedBy(delivery))
     return { dispatcher, breaker, listeners: { note: breaker.note, learn } }
   }
 
-  function post(project: Project, outgoing: OutgoingBody, headers: string[]): Attempt {
+  function post(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt {
     const { breaker } = find(project.origin)
     if (!breaker.isOpen()) return probe(project, outgoing, headers)
     if (!breaker.isOverdue()) return NOT_MADE
@@ -120,16 +120,16 @@ export function createUpstreams(
     return { soon: LATE, final: probe(project, outgoing, headers).final }
   }
 
-  function probe(project: Project, outgoing: OutgoingBody, headers: string[]): Attempt {
+  function probe(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt {
     const { dispatcher, listeners } = routes.get(project) ?? routeOf(project)
-    const exchange = new Exchange({ late, afterLateMs: attemptMs(outgoing.bytes) - lateMs }, listeners)
+    const request = new UpstreamRequest({ late, afterLateMs: attemptMs(outgoing.bytes) - lateMs }, listeners)
     const { origin, endpoint: path } = project
     const allHeaders = [...bodyHeaders(outgoing), ...headers]
     dispatcher.dispatch(
       { origin, method: 'POST', path, headers: allHeaders, body: contentOf(outgoing) },
-      exchange,
+      request,
     )
-    return exchange
+    return request
   }
 
   /** A large envelope takes its time to be sent; the answer's time is what Sentry needs on top of that. */
@@ -179,7 +179,7 @@ function openPool(origin: string, { connections, connectMs, proxies }: UpstreamS
 }
 
 /** What an answer asks to hold back; limits may stand on any status, `Retry-After` speaks of them on Sentry's own answers only. */
-function askedBy(delivery: Delivery): AskedBy {
+function askedBy(delivery: DeliveryResult): AskedBy {
   if (delivery.kind === 'answered') return delivery.reply
   return { status: delivery.status ?? 0, rateLimits: delivery.rateLimits, retryAfter: undefined }
 }

@@ -3,10 +3,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Timeout, Timeouts } from '../timer-queue.ts'
-import type { Verdict } from './breaker.ts'
+import type { RequestResult } from './breaker.ts'
 
 /** What Sentry answered, as far as it goes on to the sender. */
-export type Reply = {
+export type UpstreamResponse = {
   status: number
   /** As it came. */
   body: Buffer<ArrayBuffer>
@@ -15,13 +15,13 @@ export type Reply = {
   rateLimits: string | undefined
 }
 
-export type Delivery =
+export type DeliveryResult =
   /** Sentry took it, declined it, or asked to hold back: its answer stands. */
-  | { kind: 'answered'; reply: Reply }
+  | { kind: 'answered'; reply: UpstreamResponse }
   /** Sentry did not decide: not reached, too slow, or an answer that is none of Sentry's (`DESIGN.md` §3). */
   | {
       kind: 'undecided'
-      why: string
+      reason: string
       status: number | undefined
       /** Sets our own back-off, and goes to no browser. */
       retryAfterMs?: number | undefined
@@ -35,23 +35,23 @@ export const UNREADABLE = 'body-unreadable'
 const MAX_REPLY_BYTES = 64 * 1024 // Sentry's answers hold a few dozen bytes
 
 /** Who hears how exchanges with one Sentry go. */
-export type Listeners = {
+export type RequestListeners = {
   /** Whether it was prompt, once for each. */
-  note: (verdict: Verdict) => void
+  note: (verdict: RequestResult) => void
   /** What came of it, once for each. */
-  learn: (delivery: Delivery) => void
+  learn: (delivery: DeliveryResult) => void
 }
 
 /** Milliseconds that an answer may take once it is late, and the clock that tells when it is. */
-export type Patience = { late: Timeouts; afterLateMs: number }
+export type RequestDeadlines = { late: Timeouts; afterLateMs: number }
 
 /** The handler that undici tells of the answer. Neither promise rejects, whatever the network or Sentry does. */
-export class Exchange implements Dispatcher.DispatchHandler {
+export class UpstreamRequest implements Dispatcher.DispatchHandler {
   /** What came of it, or that it is late: by then nobody should wait any longer. */
-  readonly soon: Promise<Delivery | 'late'>
-  #resolveSoon!: (outcome: Delivery | 'late') => void
-  #final: PromiseWithResolvers<Delivery> | undefined
-  #delivery: Delivery | undefined
+  readonly soon: Promise<DeliveryResult | 'late'>
+  #resolveSoon!: (outcome: DeliveryResult | 'late') => void
+  #final: PromiseWithResolvers<DeliveryResult> | undefined
+  #delivery: DeliveryResult | undefined
   #controller: Dispatcher.DispatchController | undefined
   #timeout: Timeout
   #deadline: NodeJS.Timeout | undefined
@@ -60,10 +60,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #chunks: Buffer[] = []
   #bytes = 0
   #noted = false
-  #patience: Patience
-  #listeners: Listeners
+  #patience: RequestDeadlines
+  #listeners: RequestListeners
 
-  constructor(patience: Patience, listeners: Listeners) {
+  constructor(patience: RequestDeadlines, listeners: RequestListeners) {
     this.#patience = patience
     this.#listeners = listeners
     this.soon = new Promise((resolve) => {
@@ -73,7 +73,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** What came of it in the end. Most are over before anybody asks. */
-  get final(): Promise<Delivery> {
+  get final(): Promise<DeliveryResult> {
     if (this.#delivery) return Promise.resolve(this.#delivery)
     this.#final ??= Promise.withResolvers()
     return this.#final.promise
@@ -95,7 +95,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       this.#chunks.push(chunk)
       return
     }
-    this.#end({ kind: 'undecided', why: 'reply-too-large', status: this.#status })
+    this.#end({ kind: 'undecided', reason: 'reply-too-large', status: this.#status })
     controller.abort(new Error('reply-too-large'))
   }
 
@@ -105,7 +105,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
     if (error instanceof UnreadableBody) this.#noted = true
-    this.#end({ kind: 'undecided', why: nameOf(error), status: this.#status || undefined })
+    this.#end({ kind: 'undecided', reason: nameOf(error), status: this.#status || undefined })
   }
 
   #onLate(): void {
@@ -116,11 +116,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   /** Also for a request that still waits for a connection: it ends here, and is not begun later. */
   #onDeadline(): void {
-    this.#end({ kind: 'undecided', why: 'deadline', status: undefined })
+    this.#end({ kind: 'undecided', reason: 'deadline', status: undefined })
     this.#controller?.abort(new Error('deadline'))
   }
 
-  #end(delivery: Delivery): void {
+  #end(delivery: DeliveryResult): void {
     if (this.#delivery) return
     this.#delivery = delivery
     this.#patience.late.forget(this.#timeout)
@@ -131,7 +131,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#final?.resolve(delivery)
   }
 
-  #tell(verdict: Verdict): void {
+  #tell(verdict: RequestResult): void {
     if (this.#noted) return
     this.#noted = true
     this.#listeners.note(verdict)
@@ -143,12 +143,12 @@ function whole(chunks: Buffer[], bytes: number): Buffer<ArrayBuffer> {
   return (chunks.length === 1 && only ? only : Buffer.concat(chunks, bytes)) as Buffer<ArrayBuffer>
 }
 
-function judge(status: number, headers: IncomingHttpHeaders, body: Buffer<ArrayBuffer>): Delivery {
+function judge(status: number, headers: IncomingHttpHeaders, body: Buffer<ArrayBuffer>): DeliveryResult {
   const contentType = one(headers['content-type'])
   if (!isDecided(status, contentType, body))
     return {
       kind: 'undecided',
-      why: `status-${status}`,
+      reason: `status-${status}`,
       status,
       retryAfterMs: readRetryAfterMs(one(headers['retry-after'])),
       rateLimits: one(headers['x-sentry-rate-limits']),

@@ -2,7 +2,7 @@
 
 import { ConsoleShell } from '../../features/console/console-shell.tsx'
 import { consoleFor } from '../../features/console/data-access.ts'
-import { glanceAt } from '../../features/console/monitor/snapshot.ts'
+import { overviewOf } from '../../features/console/monitor/snapshot.ts'
 import { Overview } from '../../features/console/overview/overview.tsx'
 import { CONSOLE } from '../../features/console/routes.ts'
 
@@ -12,7 +12,7 @@ export default async function OverviewPage() {
   const door = await consoleFor(CONSOLE)
   return (
     <ConsoleShell at="overview" title="Overview">
-      <Overview first={glanceAt(await door.look())} past={door.history()} />
+      <Overview first={overviewOf(await door.look())} past={door.history()} />
     </ConsoleShell>
   )
 }

@@ -28,12 +28,12 @@ function forVisitors({
   time,
   items,
   bytes,
-  answer,
+  outcome: answer,
   reason,
   status,
-  upstreamStatus,
-  took,
-  upstreamTook,
+  upstream_status: upstreamStatus,
+  duration_ms: took,
+  upstream_duration_ms: upstreamTook,
 }: Receipt) {
   return { time, items, bytes, answer, reason, status, upstreamStatus, took, upstreamTook }
 }

@@ -5,18 +5,18 @@ import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
 import { Button } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
-import { FateBadge } from '../../ui/outcome-badge.tsx'
+import { OutcomeBadge } from '../../ui/outcome-badge.tsx'
 import { StateMark } from '../../ui/status-badge.tsx'
 import { StatusRow } from '../../ui/status-row.tsx'
 import { fetchReceipt, type Receipt } from '../receipt.ts'
 import { attempt, type Plan, type Try } from './probe.ts'
 import { describeDirect, describeTunnel, type Findings, judge, summarise } from './results.ts'
-import { Lanes } from './routes-diagram.tsx'
+import { RoutesDiagram } from './routes-diagram.tsx'
 
 /** `children` are shown below the results. */
 type Props = { plan: Plan; end: string; children: ReactNode }
 
-export function SelfCheck({ plan, end, children }: Props) {
+export function ConnectionCheck({ plan, end, children }: Props) {
   const { findings, result, run } = useSelfCheck(plan)
   const direct = describeDirect(plan, findings.direct)
   const tunnel = describeTunnel(plan, findings)
@@ -35,7 +35,7 @@ export function SelfCheck({ plan, end, children }: Props) {
         </div>
       </div>
       <div className="mx-auto mt-4 mb-6 max-w-2xl">
-        <Lanes road={direct.state} pipe={tunnel.state} end={end} />
+        <RoutesDiagram road={direct.state} pipe={tunnel.state} end={end} />
       </div>
       <ul aria-label="Routes tested">
         <StatusRow state={direct.state} title="Directly to Sentry" figure={direct.figure}>
@@ -78,7 +78,7 @@ function ReceiptText({ tried, receipt }: { tried: Try | undefined; receipt: Rece
         {receipt === 'none' && (token ? 'The receipt is not available.' : 'There is no receipt.')}
         {token && receipt && receipt !== 'none' && (
           <>
-            <FateBadge fate={receipt.answer} />
+            <OutcomeBadge outcome={receipt.answer} />
             <span className="text-note text-quiet">
               <code>{token}</code>
             </span>

@@ -9,7 +9,7 @@ const ROAD = 'M58 62C150 18 490 18 582 62'
 const PIPE = 'M58 78c92 44 432 44 524 0'
 
 /** Says nothing that the list under it does not say in words. */
-export function Lanes({ road, pipe, end }: Props) {
+export function RoutesDiagram({ road, pipe, end }: Props) {
   return (
     <figure aria-hidden="true" className="select-none">
       <svg aria-hidden="true" viewBox="0 0 640 142" className="block aspect-[640/142] w-full" fill="none">

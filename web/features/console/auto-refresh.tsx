@@ -6,7 +6,7 @@ import { useEffect } from 'react'
 
 const EVERY_MS = 5_000
 
-export function Fresh() {
+export function AutoRefresh() {
   const router = useRouter()
   useEffect(() => {
     const timer = setInterval(() => {

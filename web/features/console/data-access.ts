@@ -6,9 +6,9 @@ import { redirect } from 'next/navigation'
 import type {
   InboxEntry,
   InboxPage,
-  Refusals,
-  SeenByProject,
-  SpoolEnvelope,
+  ProjectSdks,
+  Rejections,
+  SpoolEntryDetails,
   SpoolPage,
   SpoolPurged,
   SpoolRetried,
@@ -18,11 +18,11 @@ import { type Config, config } from '../../lib/config.ts'
 import { READ_BYTES } from './bounds.ts'
 import type { Cursor } from './live-feed/cursor.ts'
 import { streamFeed } from './live-feed/feed.ts'
-import type { ReplicaView, Snapshot, Watch } from './monitor/replica-monitor.ts'
+import type { Monitor, ReplicaView, Snapshot } from './monitor/replica-monitor.ts'
 import { mergeSeen } from './projects/projects.ts'
 import { returnPath, SIGN_IN } from './routes.ts'
 import { currentSession, isSessionOpen } from './session/session.ts'
-import { refusalBook, statusOf, watchOf } from './shared-monitor.ts'
+import { monitorOf, rejectionHistory, statusOf } from './shared-monitor.ts'
 
 export type Console = {
   settings: Config
@@ -30,13 +30,13 @@ export type Console = {
   isOpen(): boolean
   /** All replicas added up, as of now or a moment ago. */
   look(): Promise<Snapshot>
-  history: Watch['history']
+  history: Monitor['history']
   /** Server-sent events with the receipts of all replicas after `from`. */
   receipts(from: Cursor): ReadableStream<Uint8Array>
   /** The newest sample of each code, of all replicas that there were, `first` being the earliest; and every value that a setting has in one of them. */
-  refusals(): Promise<Refusals>
+  rejections(): Promise<Rejections>
   /** Who has sent of late, by project, whichever replica they came to. */
-  seen(): Promise<SeenByProject[]>
+  seen(): Promise<ProjectSdks[]>
   /**
    * Newest first, from where `after` says on, the `next` of the page before; with `type`, those that have such an item. `undefined` where
    * there is no inbox.
@@ -52,7 +52,7 @@ export type Console = {
   /** What waits in one spool, a page of it; `undefined` when no replica tells. */
   waiting(spool: string, query: URLSearchParams): Promise<SpoolPage | undefined>
   /** `too large`: its headers are more than a page can show. */
-  waitingOne(spool: string, id: string): Promise<SpoolEnvelope | 'too large' | undefined>
+  waitingOne(spool: string, id: string): Promise<SpoolEntryDetails | 'too large' | undefined>
   waitingBytes(spool: string, id: string): Promise<ReadableStream<Uint8Array> | undefined>
   actOnSpool(order: SpoolOrder): Promise<SpoolDone>
 }
@@ -88,15 +88,15 @@ const LONGEST_MS = 10_000 // of an act, or of an envelope
 
 function createConsole(settings: Config, session: string): Console {
   const origins = () => originsOf(settings)
-  const watch = watchOf(settings)
+  const monitor = monitorOf(settings)
   const isOpen = () => isSessionOpen(session)
   return {
     settings,
     isOpen,
-    look: () => watch.look(FRESH_MS),
-    history: watch.history,
+    look: () => monitor.look(FRESH_MS),
+    history: monitor.history,
     receipts,
-    refusals,
+    rejections,
     seen,
     inbox,
     envelope,
@@ -122,18 +122,18 @@ function createConsole(settings: Config, session: string): Console {
     )
   }
 
-  async function refusals(): Promise<Refusals> {
+  async function rejections(): Promise<Rejections> {
     const told = await askEach(
-      () => '/refusals',
-      async (response) => (await response.json()) as Refusals,
+      () => '/rejections',
+      async (response) => (await response.json()) as Rejections,
     )
-    return refusalBook().note(told)
+    return rejectionHistory().note(told)
   }
 
-  async function seen(): Promise<SeenByProject[]> {
+  async function seen(): Promise<ProjectSdks[]> {
     const lists = await askEach(
       () => '/projects',
-      async (response) => ((await response.json()) as { projects: SeenByProject[] }).projects,
+      async (response) => ((await response.json()) as { projects: ProjectSdks[] }).projects,
     )
     return mergeSeen(lists.flat())
   }
@@ -200,10 +200,10 @@ function createConsole(settings: Config, session: string): Console {
     return response && ((await response.json()) as SpoolPage)
   }
 
-  async function waitingOne(spool: string, id: string): Promise<SpoolEnvelope | 'too large' | undefined> {
+  async function waitingOne(spool: string, id: string): Promise<SpoolEntryDetails | 'too large' | undefined> {
     const response = await askSpool(spool, `/${encodeURIComponent(id)}`)
     const json = response && (await jsonWithin(response, READ_BYTES.spoolEntry).catch(ifTooLarge))
-    return json as SpoolEnvelope | 'too large' | undefined
+    return json as SpoolEntryDetails | 'too large' | undefined
   }
 
   async function waitingBytes(spool: string, id: string): Promise<ReadableStream<Uint8Array> | undefined> {
@@ -219,7 +219,7 @@ function createConsole(settings: Config, session: string): Console {
     if (!response) return { did: 'unheard' }
     if (!response.ok) return { did: 'failed' }
     const done: Partial<SpoolRetried & SpoolPurged> = await response.json()
-    await watch.lookAnew()
+    await monitor.lookAnew()
     return { did: order.act, many: done.retried ?? done.purged ?? 0, left: done.left ?? 0 }
   }
 
@@ -238,7 +238,7 @@ function createConsole(settings: Config, session: string): Console {
 
   /** Whoever hangs keeps nobody waiting but the watch, which says so. */
   async function answering(which: (replica: ReplicaView) => boolean = () => true): Promise<string[]> {
-    const { replicas } = await watch.look(FRESH_MS)
+    const { replicas } = await monitor.look(FRESH_MS)
     return replicas
       .filter((replica) => replica.state === 'answering' && which(replica))
       .map(({ origin }) => origin)
@@ -288,7 +288,7 @@ function createConsole(settings: Config, session: string): Console {
       const response = await ask(settings, origin + path, { ...init, headers: behalf })
       return response.ok ? [await read(response, origin)] : []
     })
-    return (await Promise.all(answers.map((answer) => answer.catch(() => [])))).flat()
+    return (await Promise.all(answers.map((outcome) => outcome.catch(() => [])))).flat()
   }
 }
 

@@ -11,7 +11,7 @@ const SHOWN: Record<StreamState, { state: State; word: string }> = {
   paused: { state: 'hold', word: 'paused' },
 }
 
-export function LiveMark({ state }: { state: StreamState }) {
+export function LiveIndicator({ state }: { state: StreamState }) {
   const { state: shape, word } = SHOWN[state]
   return (
     <span role="status">

@@ -5,9 +5,9 @@ import { Empty } from '../../ui/panel.tsx'
 import type { State } from '../../ui/status.ts'
 import { StateMark } from '../../ui/status-badge.tsx'
 import { hostOf } from './monitor/replica-metrics.ts'
-import type { Glance } from './monitor/snapshot.ts'
+import type { OverviewSnapshot } from './monitor/snapshot.ts'
 
-export function Notices({ replicas }: Pick<Glance, 'replicas'>) {
+export function Notices({ replicas }: Pick<OverviewSnapshot, 'replicas'>) {
   const silent = replicas
     .filter(({ state }) => state === 'silent')
     .map(({ name, origin }) => name ?? hostOf(origin))

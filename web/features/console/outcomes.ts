@@ -1,25 +1,25 @@
 /** Outcomes in the order in which they are shown, and their meanings. */
 
-import type { Answer, SpoolEnd } from 'tunnel/contract'
+import type { FinalOutcome, Outcome } from 'tunnel/contract'
 
-export const ANSWERS: readonly Answer[] = [
+export const OUTCOMES: readonly Outcome[] = [
   'delivered',
   'spooled',
-  'limited',
+  'rate_limited',
   'filtered',
-  'refused',
+  'rejected',
   'declined',
   'aborted',
 ]
 
-export const ENDS: readonly SpoolEnd['end'][] = ['delivered', 'declined', 'expired', 'purged']
+export const FINAL_OUTCOMES: readonly FinalOutcome[] = ['delivered', 'declined', 'expired', 'purged']
 
-export const MEANINGS: Record<Answer | SpoolEnd['end'], string> = {
+export const MEANINGS: Record<Outcome | FinalOutcome, string> = {
   delivered: 'Accepted by Sentry, or stored in the inbox when no Sentry is configured.',
   spooled: 'Sentry did not accept it in time. It is stored on disk, synced, and delivered later.',
-  limited: 'Sentry rate-limits this category, or the sender exceeded a rate limit of Culvert.',
+  rate_limited: 'Sentry rate-limits this category, or the sender exceeded a rate limit of Culvert.',
   filtered: 'Discarded by an active filter, or a duplicate of a pending envelope.',
-  refused: 'Rejected by Culvert.',
+  rejected: 'Rejected by Culvert.',
   declined: 'Declined by Sentry.',
   aborted: 'The sender disconnected before the upload was complete.',
   expired:

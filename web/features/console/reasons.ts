@@ -1,16 +1,16 @@
 /** Explanation of each reason in a sentence, with what to do about it. */
 
-import type { FateTime, HoldReason, SiftReason } from 'tunnel/contract'
-import { type Code, REFUSALS } from 'tunnel/rejections'
+import type { FilteredReason, OutcomeTime, RateLimitedReason } from 'tunnel/contract'
+import { REJECTIONS, type RejectionCode } from 'tunnel/rejections'
 
 export type Explanation = { sentence: string; fix: string }
 
-const REASONS: Record<HoldReason | SiftReason, Explanation> = {
+const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
   limited: {
     sentence: 'Sentry had set a rate limit for this category, so the envelope was not sent.',
     fix: 'The overview shows when the limit ends. Raise the quota in Sentry, or lower the SDK’s sample rates.',
   },
-  shed: {
+  throttled: {
     sentence: 'Its client address or its project exceeded a rate limit of this tunnel.',
     fix: 'Look in the live feed for a page that reports in a loop. If many visitors share one address, set TRUSTED_PROXIES; otherwise raise the limits.',
   },
@@ -53,8 +53,8 @@ const REASONS: Record<HoldReason | SiftReason, Explanation> = {
 }
 
 /** Explanations of the outcomes that have no reason. */
-const WITHOUT_REASON: { readonly [fate in FateTime['fate']]?: Explanation } = {
-  limited: {
+const WITHOUT_REASON: { readonly [outcome in OutcomeTime['outcome']]?: Explanation } = {
+  rate_limited: {
     sentence: 'Sentry responded with a rate limit for this category.',
     fix: 'The overview shows when the limit ends. Raise the quota in Sentry, or lower the SDK’s sample rates.',
   },
@@ -78,8 +78,11 @@ const WITHOUT_REASON: { readonly [fate in FateTime['fate']]?: Explanation } = {
 }
 
 /** Returns the explanation; `undefined` for accepted envelopes and for reasons that only a newer replica knows. */
-export function explain(fate: FateTime['fate'], reason: string | undefined): Explanation | undefined {
-  if (!reason) return WITHOUT_REASON[fate]
-  if (Object.hasOwn(REFUSALS, reason)) return REFUSALS[reason as Code]
+export function explain(
+  outcome: OutcomeTime['outcome'],
+  reason: string | undefined,
+): Explanation | undefined {
+  if (!reason) return WITHOUT_REASON[outcome]
+  if (Object.hasOwn(REJECTIONS, reason)) return REJECTIONS[reason as RejectionCode]
   return Object.hasOwn(REASONS, reason) ? REASONS[reason as keyof typeof REASONS] : undefined
 }

@@ -3,12 +3,12 @@
 export const CONSOLE = '/console'
 export const SIGN_IN = '/console/sign-in'
 
-export type Place = 'overview' | 'feed' | 'refusals' | 'projects' | 'spool' | 'inbox' | 'replicas'
+export type Place = 'overview' | 'feed' | 'rejections' | 'projects' | 'spool' | 'inbox' | 'replicas'
 
 export const PLACES: { place: Place; href: string; name: string }[] = [
   { place: 'overview', href: CONSOLE, name: 'Overview' },
-  { place: 'feed', href: `${CONSOLE}/feed`, name: 'Live feed' },
-  { place: 'refusals', href: `${CONSOLE}/rejections`, name: 'Rejections' },
+  { place: 'feed', href: `${CONSOLE}/live-feed`, name: 'Live feed' },
+  { place: 'rejections', href: `${CONSOLE}/rejections`, name: 'Rejections' },
   { place: 'projects', href: `${CONSOLE}/projects`, name: 'Projects' },
   { place: 'spool', href: `${CONSOLE}/spool`, name: 'Spool' },
   { place: 'inbox', href: `${CONSOLE}/inbox`, name: 'Inbox' },

@@ -1,16 +1,16 @@
 /** The one watch of this process: it looks at the replicas whether or not anybody is signed in, so that there is a past to show. */
 
-import type { Refusals, ReplicaStatus } from 'tunnel/contract'
+import type { Rejections, ReplicaStatus } from 'tunnel/contract'
 import { ask, type Door, originsOf } from '../../lib/admin-client.ts'
 import { held } from '../../lib/process-singleton.ts'
-import { createWatch, type Watch } from './monitor/replica-monitor.ts'
-import { createRefusalBook, type RefusalBook } from './rejections/rejection-history.ts'
+import { createMonitor, type Monitor } from './monitor/replica-monitor.ts'
+import { createRejectionHistory, type RejectionHistory } from './rejections/rejection-history.ts'
 
 const EVERY_MS = 10_000
 
-export function watchOf(door: Door): Watch {
+export function monitorOf(door: Door): Monitor {
   return held('watch', () =>
-    createWatch({
+    createMonitor({
       origins: () => originsOf(door),
       ask: async (origin) => {
         const [status, metrics] = await Promise.all([statusOf(door, origin), metricsOf(door, origin)])
@@ -22,9 +22,9 @@ export function watchOf(door: Door): Watch {
 }
 
 /** One small question to each replica at once and every 10 s, for as long as web runs. */
-export function keepWatching(door: Door): void {
+export function keepMonitoring(door: Door): void {
   const look = () => {
-    void watchOf(door).look(EVERY_MS / 2)
+    void monitorOf(door).look(EVERY_MS / 2)
     void noteRefusals(door)
   }
   look()
@@ -32,16 +32,16 @@ export function keepWatching(door: Door): void {
 }
 
 /** The one of this process. */
-export function refusalBook(): RefusalBook {
-  return held('refusals', createRefusalBook)
+export function rejectionHistory(): RejectionHistory {
+  return held('rejections', createRejectionHistory)
 }
 
 /** While who refused it is still there to tell. */
 async function noteRefusals(door: Door): Promise<void> {
   const origins = await originsOf(door).catch(() => [])
   const tell = async (origin: string) => {
-    const response = await askPlainly(door, `${origin}/refusals`)
-    refusalBook().note([(await response.json()) as Refusals])
+    const response = await askPlainly(door, `${origin}/rejections`)
+    rejectionHistory().note([(await response.json()) as Rejections])
   }
   await Promise.allSettled(origins.map(tell))
 }

@@ -3,7 +3,7 @@
 import { Card } from '../../ui/card.tsx'
 import { Shell } from '../../ui/page-shell.tsx'
 
-export function Refused({ why }: { why: string }) {
+export function AccessDenied({ why }: { why: string }) {
   return (
     <Shell at="lab">
       <Card data-refused={why} className="max-w-2xl">

@@ -3,17 +3,17 @@
 import { networkOf } from '../../lib/client-address.ts'
 import { config } from '../../lib/config.ts'
 import { held } from '../../lib/process-singleton.ts'
-import { createPasses, type Refusal } from './passes.ts'
+import { createPasses, type PassRejection } from './passes.ts'
 
 const passes = () => held('lab passes', () => createPasses(Date.now))
 
 export type Asked = { pass?: string; reference?: string }
 
 /** `undefined` when it may go on. Nothing that throws comes before this. */
-export function refusalOf(
+export function rejectionOf(
   { pass = '', reference = '' }: Asked,
   headers: Pick<Headers, 'get'>,
-): Refusal | 'off' | undefined {
+): PassRejection | 'off' | undefined {
   if (!config().lab) return 'off'
   if (!/^[0-9a-f]{8}$/.test(reference)) return 'forged'
   return passes().take(pass, networkOf(headers))

@@ -3,13 +3,13 @@
 
 import { captureException } from '@sentry/nextjs'
 import { headers } from 'next/headers'
-import { type Asked, labError, refusalOf } from './access.ts'
+import { type Asked, labError, rejectionOf } from './access.ts'
 
 /** Gives why nothing was raised. */
 export async function fail(asked: Asked): Promise<{ refused: string }> {
   const { pass, reference } = readAsked(asked)
-  const refusal = refusalOf({ pass, reference }, await headers())
-  if (refusal) return { refused: refusal }
+  const rejection = rejectionOf({ pass, reference }, await headers())
+  if (rejection) return { refused: rejection }
   const error = labError('in a server action', reference)
   captureException(error, { mechanism: { handled: false, type: 'auto.function.nextjs.server_action' } })
   throw error

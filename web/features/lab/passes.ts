@@ -3,12 +3,12 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createAllowance } from '../../lib/rate-limiter.ts'
 
-export type Refusal = 'forged' | 'expired' | 'used' | 'limited'
+export type PassRejection = 'forged' | 'expired' | 'used' | 'limited'
 
 export type Passes = {
   issue(): string
   /** Takes the pass of a request from `address`. `undefined` when it may go on. */
-  take(pass: string, address: string): Refusal | undefined
+  take(pass: string, address: string): PassRejection | undefined
 }
 
 const GOOD_FOR = 10 * 60_000 // ms
@@ -27,7 +27,7 @@ export function createPasses(now: () => number): Passes {
     return `${text}.${sign(text).toString('hex')}`
   }
 
-  function take(pass: string, address: string): Refusal | undefined {
+  function take(pass: string, address: string): PassRejection | undefined {
     const [, text = '', expires = '', signature = ''] =
       /^((\d+)\.[0-9a-f]{24})\.([0-9a-f]{64})$/.exec(pass) ?? []
     if (!text || !timingSafeEqual(Buffer.from(signature, 'hex'), sign(text))) return 'forged'

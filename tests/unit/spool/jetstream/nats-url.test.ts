@@ -36,8 +36,8 @@ describe('SPOOL_URL', () => {
   ])('is refused when it is none: %s', (url) => expect(parseNatsUrl(url)).toBeUndefined())
 
   it('is refused in words that tell no password', () => {
-    const refusal = problemsOf('nats://spool:secret@a:b:c')
-    expect(refusal).toMatch(
+    const rejection = problemsOf('nats://spool:secret@a:b:c')
+    expect(rejection).toMatch(
       /^SPOOL_URL: "nats:\/\/…@a:b:c" is not a spool; write file:\/\/\/spool\/spool\.db /,
     )
   })

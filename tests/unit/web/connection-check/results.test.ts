@@ -41,7 +41,7 @@ describe('The verdict', () => {
     expect(judge(plan, found)?.headline).toBe('Reports from this browser arrive on both routes.')
   })
 
-  it('tells Sentry’s own refusal from one of this site', () => {
+  it('tells Sentry’s own rejection from one of this site', () => {
     const found: Findings = { direct: stopped, tunnel: answered(403), receipt: { answer: 'declined' } }
     expect(judge(plan, found)?.text).toMatch(/^Sentry declined the report\./)
     expect(describeTunnel(plan, found).text).toBe(

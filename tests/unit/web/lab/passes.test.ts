@@ -44,7 +44,7 @@ describe('A pass of the lab', () => {
 
   it('lets all together through sixty times a minute', () => {
     const taken = Array.from({ length: 100 }, (_, index) => passes.take(passes.issue(), `192.0.2.${index}`))
-    expect(taken.filter((refusal) => refusal === undefined)).toHaveLength(60)
+    expect(taken.filter((rejection) => rejection === undefined)).toHaveLength(60)
     expect(taken.at(-1)).toBe('limited')
   })
 })

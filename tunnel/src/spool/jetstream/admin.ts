@@ -1,25 +1,25 @@
 /** What an operator asks of the stream. */
 
-import type { Found, PageQuery, Ref, Spool, Waiting, Which } from '../spool.ts'
-import { subjectsOf, subjectsWithin, waitingOf } from './codec.ts'
+import type { EntryFilter, EntryRef, ListedEntry, PageQuery, Spool, SpoolEntry } from '../spool.ts'
+import { entryOf, subjectsOf, subjectsWithin } from './codec.ts'
 import type { Progress } from './lease-status.ts'
 import type { Messages, Stored } from './messages.ts'
 import type { Pauses } from './pauses.ts'
 import { HELD_MS, type PutAgain } from './reschedule.ts'
 
-export type Desk = Pick<Spool, 'list' | 'find' | 'hasten' | 'purge' | 'pause' | 'resume'> & {
+export type EntryAdmin = Pick<Spool, 'list' | 'find' | 'retry' | 'purge' | 'pause' | 'resume'> & {
   /** Where one is now. */
-  storedAt(ref: Ref): Promise<Stored | undefined>
+  storedAt(ref: EntryRef): Promise<Stored | undefined>
 }
 
-export type DeskParts = {
+export type EntryAdminDeps = {
   pauses: Pauses
   messages: Messages
   putAgain: PutAgain
   /** Of all replicas, by message. */
   progress: () => Promise<Map<number, Progress>>
   /** Removes messages with their parts, and gives those that nobody had removed before. */
-  removeAll: (all: readonly Stored[]) => Promise<Waiting[]>
+  removeAll: (all: readonly Stored[]) => Promise<SpoolEntry[]>
   now: () => number
 }
 
@@ -27,18 +27,25 @@ const ACT_AT_MOST = 5_000 // purged, or hastened, in one call
 const AT_A_TIME = 500
 const LOOKED_THROUGH = 10_000 // of those put again, for one that is there no more
 
-export function openDesk({ pauses, messages, putAgain, progress, removeAll, now }: DeskParts): Desk {
+export function openEntryAdmin({
+  pauses,
+  messages,
+  putAgain,
+  progress,
+  removeAll,
+  now,
+}: EntryAdminDeps): EntryAdmin {
   return {
     list,
     find,
-    hasten,
+    retry,
     purge,
     storedAt,
     pause: (project) => pauses.begin(project, now()),
     resume: (project) => pauses.end(project),
   }
 
-  async function list({ order, limit, after, ...which }: PageQuery): Promise<Found[]> {
+  async function list({ order, limit, after, ...which }: PageQuery): Promise<ListedEntry[]> {
     const parts = await Promise.all(
       subjectsWithin(which).map((subject) =>
         order === 'newest'
@@ -64,13 +71,13 @@ export function openDesk({ pauses, messages, putAgain, progress, removeAll, now 
     return first
   }
 
-  async function find(ref: Ref): Promise<Found | undefined> {
+  async function find(ref: EntryRef): Promise<ListedEntry | undefined> {
     const stored = await storedAt(ref)
     return stored && foundOf(stored, (await progress()).get(stored.seq))
   }
 
   /** One that was put again since it was found is looked for among those that were: they are few, as a rule. */
-  async function storedAt({ id, key, place = id }: Ref): Promise<Stored | undefined> {
+  async function storedAt({ id, key, place = id }: EntryRef): Promise<Stored | undefined> {
     const stored = await messages.find(place)
     if (stored?.entry.key === key) return stored
     let seen = 0
@@ -82,11 +89,11 @@ export function openDesk({ pauses, messages, putAgain, progress, removeAll, now 
   }
 
   /** One that came with a lease is its putter's until that ends; one that was put again with a time was put off. */
-  function foundOf({ entry, seq, turn }: Stored, its: Progress | undefined): Found {
+  function foundOf({ entry, seq, turn }: Stored, its: Progress | undefined): ListedEntry {
     const due = Math.max(entry.due ?? 0, its?.due ?? 0)
     const later = due > now()
     return {
-      ...waitingOf(entry),
+      ...entryOf(entry),
       id: entry.first ?? seq,
       place: seq,
       attempts: its?.attempts ?? entry.attempts ?? 0,
@@ -95,22 +102,22 @@ export function openDesk({ pauses, messages, putAgain, progress, removeAll, now 
     }
   }
 
-  async function hasten(which: Which): Promise<number> {
+  async function retry(which: EntryFilter): Promise<number> {
     const known = await progress()
-    let hastened = 0
+    let retried = 0
     for await (const stored of putOff(which, known)) {
       const found = foundOf(stored, known.get(stored.seq))
       if (found.leased || found.due === undefined || found.due <= now() + HELD_MS) continue // a copy, too
-      if ((await putAgain(stored.seq, now() + HELD_MS, found.attempts)) !== undefined) hastened++
-      if (hastened === ACT_AT_MOST) break
+      if ((await putAgain(stored.seq, now() + HELD_MS, found.attempts)) !== undefined) retried++
+      if (retried === ACT_AT_MOST) break
     }
-    return hastened
+    return retried
   }
 
   /** Those that may have been put off: the server holds them back, or they were put again. */
-  async function* putOff(which: Which, known: Map<number, Progress>): AsyncGenerator<Stored> {
-    if (which.one) {
-      const stored = await storedAt(which.one)
+  async function* putOff(which: EntryFilter, known: Map<number, Progress>): AsyncGenerator<Stored> {
+    if (which.entry) {
+      const stored = await storedAt(which.entry)
       if (stored) yield stored
       return
     }
@@ -121,18 +128,18 @@ export function openDesk({ pauses, messages, putAgain, progress, removeAll, now 
     for (const subject of subjectsWithin(which, 'again')) yield* messages.walk(subject)
   }
 
-  function matches({ entry }: Stored, { projects, category }: Which): boolean {
+  function matches({ entry }: Stored, { projects, category }: EntryFilter): boolean {
     return (
       (projects?.includes(entry.project) ?? true) && (category === undefined || category === entry.category)
     )
   }
 
-  async function purge(which: Which): Promise<Waiting[]> {
-    if (which.one) {
-      const stored = await storedAt(which.one)
+  async function purge(which: EntryFilter): Promise<SpoolEntry[]> {
+    if (which.entry) {
+      const stored = await storedAt(which.entry)
       return stored ? removeAll([stored]) : []
     }
-    const gone: Waiting[] = []
+    const gone: SpoolEntry[] = []
     try {
       for (const subject of subjectsWithin(which))
         while (gone.length < ACT_AT_MOST) {

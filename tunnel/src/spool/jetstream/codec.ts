@@ -1,10 +1,10 @@
 /** How an envelope stands in the stream: its subject, and all but its body in one header. */
 
 import { type MsgHdrs, headers as newHeaders } from '@nats-io/transport-node'
-import type { Waiting, Which } from '../spool.ts'
+import type { EntryFilter, SpoolEntry } from '../spool.ts'
 
 /** One that waits, as the stream holds it. */
-export type Entry = Waiting & {
+export type Entry = SpoolEntry & {
   /** Nobody takes it before, in milliseconds since 1970: its putter's lease, or the time it was put off to. */
   due?: number
   /** The messages that hold its body, when one cannot. */
@@ -20,11 +20,11 @@ export type Entry = Waiting & {
 }
 
 /** Envelopes of one project and category, which have a consumer of their own: what is held back is not even looked at. */
-export type Lane = { priority: number; project: string; category: string }
+export type Partition = { priority: number; project: string; category: string }
 
 export type Turn = 'first' | 'again'
 
-export type NamedLane = Lane & { subject: string }
+export type NamedPartition = Partition & { subject: string }
 
 export const STREAM = 'CULVERT_SPOOL'
 /**
@@ -39,7 +39,7 @@ const HEADER = 'Culvert'
 const WHOLE = 'whole'
 const NO_CATEGORY = '-'
 
-export function laneOf({ priority, project, category }: Lane): string {
+export function partitionOf({ priority, project, category }: Partition): string {
   return `spool.${priority}.${tokenOf(project)}.${category || NO_CATEGORY}`
 }
 
@@ -52,8 +52,8 @@ export function projectOf(token: string): string {
 }
 
 /** `upload` names the parts of a body in several messages. */
-export function subjectOf(lane: Lane, turn: Turn, upload = WHOLE): string {
-  return `${laneOf(lane)}.${turn}.${upload}`
+export function subjectOf(partition: Partition, turn: Turn, upload = WHOLE): string {
+  return `${partitionOf(partition)}.${turn}.${upload}`
 }
 
 /** Those of one turn, of one priority or of all. */
@@ -67,7 +67,7 @@ export function subjectsRanked(priority: number, project?: string): string {
 }
 
 /** What together matches some of those that wait, of one turn or of both. */
-export function subjectsWithin({ projects, category }: Which, turn: Turn | '*' = '*'): string[] {
+export function subjectsWithin({ projects, category }: EntryFilter, turn: Turn | '*' = '*'): string[] {
   const tokens = projects?.map(tokenOf) ?? ['*']
   const name = category === undefined ? '*' : category || NO_CATEGORY
   return tokens.map((token) => `spool.*.${token}.${name}.${turn}.*`)
@@ -77,7 +77,7 @@ export function partSubjectOf(upload: string): string {
   return `spool-part.${upload}`
 }
 
-export function parseLane(subject: string): NamedLane {
+export function parsePartition(subject: string): NamedPartition {
   const [, priority, project = '', category = ''] = subject.split('.')
   return {
     priority: Number(priority),
@@ -117,27 +117,27 @@ export function decodeEntry(headers: MsgHdrs | undefined): Entry {
 }
 
 /** Without what only the stream knows. */
-export function waitingOf({
+export function entryOf({
   due: _due,
   parts: _parts,
   mark: _mark,
   attempts: _attempts,
   first: _first,
   previous: _previous,
-  ...waiting
-}: Entry): Waiting {
-  return waiting
+  ...entry
+}: Entry): SpoolEntry {
+  return entry
 }
 
 /** Whether one message can hold it, which has 4 KiB more than `partBytes`. */
-export function fits({ bytes, headers }: Waiting, partBytes: number): boolean {
+export function fits({ bytes, headers }: SpoolEntry, partBytes: number): boolean {
   return bytes + toText(headers).length <= partBytes
 }
 
 /** What it takes of the stream's bytes, parts and all, within a few per cent and never less; a lease on it weighs the same. */
-export function storedBytes(waiting: Waiting, partBytes: number): number {
-  const { key, project, category, priority, network, received, bytes, receipt, headers } = waiting
+export function storedBytes(entry: SpoolEntry, partBytes: number): number {
+  const { key, project, category, priority, network, received, bytes, receipt, headers } = entry
   const plain = { key, project, category, priority, network, received, bytes, receipt, headers }
-  const framing = 300 + 2 * laneOf(waiting).length // the server's own, and what an entry has beside
+  const framing = 300 + 2 * partitionOf(entry).length // the server's own, and what an entry has beside
   return bytes + toText(plain).length + framing + Math.ceil(bytes / partBytes) * 110
 }

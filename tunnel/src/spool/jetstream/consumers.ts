@@ -4,13 +4,13 @@ import { createHash } from 'node:crypto'
 import { AckPolicy, DeliverPolicy, type JetStreamManager } from '@nats-io/jetstream'
 import { createInbox, type Msg, type NatsConnection, nanos } from '@nats-io/transport-node'
 import { priorityOf } from '../../envelope/priorities.ts'
-import type { Pause, Wanted } from '../spool.ts'
+import type { Pause, ProjectDemand } from '../spool.ts'
 import {
   decodeEntry,
   ENVELOPES,
   type Entry,
-  type NamedLane,
-  parseLane,
+  type NamedPartition,
+  parsePartition,
   STREAM,
   type Turn,
   turnOf,
@@ -30,13 +30,18 @@ export type Taken = {
   until: number
 }
 
-export type CountedLane = NamedLane & { envelopes: number; turns: Turn[] }
+export type CountedPartition = NamedPartition & { envelopes: number; turns: Turn[] }
 
-export type LaneLook = { lanes: CountedLane[]; messages: number; bytes: number; paused: Pause[] }
+export type PartitionState = {
+  partitions: CountedPartition[]
+  messages: number
+  bytes: number
+  paused: Pause[]
+}
 
-export type Lanes = {
-  look(): Promise<LaneLook>
-  take(limit: number, leaseMs: number, wanted: readonly Wanted[]): Promise<Taken[]>
+export type Partitions = {
+  look(): Promise<PartitionState>
+  take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Promise<Taken[]>
   /** What a lease taken here is on, as long as it lasts. */
   held(seq: number): Taken | undefined
   /** Both say whether the lease was taken here and has not ended. */
@@ -59,55 +64,55 @@ const PULL_BYTES = 16 * 1024 * 1024 // 16 MiB in memory at a time
 const PUT_OFF_KNOWN = 10_000 // times remembered for whoever asks
 const IN_PROGRESS = '+WPI'
 
-export function openLanes(
+export function openPartitions(
   nc: NatsConnection,
   jsm: JetStreamManager,
   pauses: Pauses,
   now: () => number,
-): Lanes {
+): Partitions {
   const consumers = new Set<string>()
   const leases = new Map<number, Held>()
   const putOff = new Map<number, Progress>()
   let turns = 0
   return { look, take, held: (seq) => leases.get(seq), extend, postpone, forget, progress, close }
 
-  async function look(): Promise<LaneLook> {
+  async function look(): Promise<PartitionState> {
     const [{ state }, paused] = await Promise.all([
       jsm.streams.info(STREAM, { subjects_filter: ENVELOPES }),
       pauses.all(),
     ])
-    const bySubject = new Map<string, CountedLane>()
+    const bySubject = new Map<string, CountedPartition>()
     for (const [subject, envelopes] of Object.entries(state.subjects ?? {})) {
-      const lane = parseLane(subject)
-      const known = bySubject.get(lane.subject)
-      bySubject.set(lane.subject, {
-        ...lane,
+      const partition = parsePartition(subject)
+      const known = bySubject.get(partition.subject)
+      bySubject.set(partition.subject, {
+        ...partition,
         envelopes: envelopes + (known?.envelopes ?? 0),
         turns: [...new Set([...(known?.turns ?? []), turnOf(subject)])],
       })
     }
     const { messages, bytes } = state
-    return { lanes: [...bySubject.values()], messages, bytes, paused }
+    return { partitions: [...bySubject.values()], messages, bytes, paused }
   }
 
-  async function take(limit: number, leaseMs: number, wanted: readonly Wanted[]): Promise<Taken[]> {
+  async function take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Promise<Taken[]> {
     const taken: Taken[] = []
-    const heldBack = new Map(wanted.map((each) => [each.project, each.heldBack]))
-    const { lanes, paused } = await look()
+    const heldBack = new Map(wanted.map((each) => [each.project, each.rateLimitedCategories]))
+    const { partitions, paused } = await look()
     for (const { project } of paused) {
       if (project === undefined) return []
       heldBack.delete(project)
     }
-    for (const lane of inTurn(lanes)) {
+    for (const partition of inTurn(partitions)) {
       if (taken.length >= limit) break
-      if (heldBack.get(lane.project)?.includes(lane.category) ?? true) continue
-      taken.push(...(await takeFrom(lane, limit - taken.length, leaseMs)))
+      if (heldBack.get(partition.project)?.includes(partition.category) ?? true) continue
+      taken.push(...(await takeFrom(partition, limit - taken.length, leaseMs)))
     }
     return taken
   }
 
   /** The most important first; of equal ones another begins each time, so that no project waits for another's flood. */
-  function inTurn(all: readonly NamedLane[]): NamedLane[] {
+  function inTurn(all: readonly NamedPartition[]): NamedPartition[] {
     const start = turns++ % Math.max(1, all.length)
     return [...all.slice(start), ...all.slice(0, start)].sort(
       (a, b) => priorityOf(a.category) - priorityOf(b.category),
@@ -115,10 +120,10 @@ export function openLanes(
   }
 
   /** What is not due yet is sent back until it is, and others are asked for in its place. */
-  async function takeFrom(lane: NamedLane, limit: number, leaseMs: number): Promise<Taken[]> {
+  async function takeFrom(partition: NamedPartition, limit: number, leaseMs: number): Promise<Taken[]> {
     const taken: Taken[] = []
     for (;;) {
-      const messages = await pull(lane, limit - taken.length)
+      const messages = await pull(partition, limit - taken.length)
       for (const message of messages) {
         const lease = receive(message, now() + leaseMs)
         if (lease) taken.push(lease)
@@ -128,8 +133,8 @@ export function openLanes(
   }
 
   /** In a cluster the word that no more will come overtakes messages, whose delivery the servers agree on first: it says how many are due. */
-  async function pull(lane: NamedLane, batch: number): Promise<Msg[]> {
-    const consumer = await consumerOf(lane)
+  async function pull(partition: NamedPartition, batch: number): Promise<Msg[]> {
+    const consumer = await consumerOf(partition)
     const messages: Msg[] = []
     const sub = nc.subscribe(createInbox(), { max: batch + 1 })
     const timer = setTimeout(() => sub.unsubscribe(), PULL_MS)
@@ -150,12 +155,12 @@ export function openLanes(
     return messages
   }
 
-  async function consumerOf(lane: NamedLane): Promise<string> {
-    const name = `${lane.priority}-${lane.category || 'none'}-${createHash('sha256').update(lane.subject).digest('hex').slice(0, 16)}`
+  async function consumerOf(partition: NamedPartition): Promise<string> {
+    const name = `${partition.priority}-${partition.category || 'none'}-${createHash('sha256').update(partition.subject).digest('hex').slice(0, 16)}`
     if (consumers.has(name)) return name
     await jsm.consumers.add(STREAM, {
       durable_name: name,
-      filter_subject: `${lane.subject}.>`,
+      filter_subject: `${partition.subject}.>`,
       ack_policy: AckPolicy.Explicit,
       deliver_policy: DeliverPolicy.All,
       ack_wait: nanos(ACK_WAIT_MS),
@@ -243,7 +248,7 @@ export function openLanes(
   }
 }
 
-/** A refusal of the message, with the time after which it may be delivered again. */
+/** A rejection of the message, with the time after which it may be delivered again. */
 function sendBack(ms: number): string {
   return ms > 0 ? `-NAK {"delay": ${Math.ceil(ms) * 1_000_000}}` : '-NAK'
 }

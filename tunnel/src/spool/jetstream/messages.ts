@@ -66,12 +66,12 @@ export function openMessages(js: JetStreamClient, jsm: JetStreamManager): Messag
   async function published(subject: string, msgID: string): Promise<number | undefined> {
     const { config } = await insist(() => jsm.streams.info(STREAM))
     const expect = config.num_replicas > 1 ? { lastSequence: NO_NUMBER } : { lastMsgID: NOBODYS_ID }
-    const refusals = [OTHER_LAST_ID, OTHER_LAST_NUMBER, FULL]
+    const rejections = [OTHER_LAST_ID, OTHER_LAST_NUMBER, FULL]
     try {
       const ask = (timeout: number) => js.publish(subject, '', { msgID, expect, timeout })
-      return (await insist(ask, ...refusals)).seq
+      return (await insist(ask, ...rejections)).seq
     } catch (error) {
-      if (refusals.includes(codeOf(error) ?? 0)) return undefined
+      if (rejections.includes(codeOf(error) ?? 0)) return undefined
       throw error
     }
   }

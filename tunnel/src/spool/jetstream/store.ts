@@ -3,31 +3,31 @@
 import { randomUUID } from 'node:crypto'
 import { jetstream, type StoredMsg } from '@nats-io/jetstream'
 import type {
-  KeptBody,
-  LaneTotals,
+  EntryRef,
   Lease,
+  PartitionTotals,
   PutResult,
-  Ref,
   Spool,
   SpoolBody,
   SpoolBounds,
+  SpoolEntry,
   SpoolTotals,
-  Waiting,
+  StoredBody,
 } from '../spool.ts'
-import { openDesk } from './admin.ts'
+import { openEntryAdmin } from './admin.ts'
 import { openParts } from './chunks.ts'
 import {
   decodeEntry,
   ENVELOPES,
   type Entry,
+  entryOf,
   fits,
   STREAM,
   storedBytes,
   subjectsOf,
-  waitingOf,
 } from './codec.ts'
 import { ANSWER_MS, connectNats } from './connection.ts'
-import { type CountedLane, openLanes, type Taken } from './consumers.ts'
+import { type CountedPartition, openPartitions, type Taken } from './consumers.ts'
 import { openRoom } from './eviction.ts'
 import { openProgress } from './lease-status.ts'
 import { FULL, openMessages, type Stored } from './messages.ts'
@@ -72,16 +72,16 @@ export async function openJetStreamSpool(
   )
   const publish = openPublish({ messages, parts, partBytes, now })
   const putAgain = openPutAgain(messages)
-  const lanes = openLanes(nc, jsm, pauses, now)
-  const progress = openProgress(nc, lanes.progress)
+  const partitions = openPartitions(nc, jsm, pauses, now)
+  const progress = openProgress(nc, partitions.progress)
   const shares = await openShares(nc, found, weigh)
-  const { storedAt, ...desk } = openDesk({ pauses, messages, putAgain, progress, removeAll, now })
-  const room = openRoom({ jsm, bounds: { ...bounds, bytes }, shares, messages, lanes, weigh, removeAll })
+  const { storedAt, ...entryAdmin } = openEntryAdmin({ pauses, messages, putAgain, progress, removeAll, now })
+  const room = openRoom({ jsm, bounds: { ...bounds, bytes }, shares, messages, partitions, weigh, removeAll })
   let putting = 0
 
   return {
     id: `${STREAM}-${created}`, // one stream, whichever server tells of it
-    boundBytes: bytes,
+    maxBytes: bytes,
     put,
     take,
     read,
@@ -90,7 +90,7 @@ export async function openJetStreamSpool(
     postpone,
     expire,
     totals,
-    ...desk,
+    ...entryAdmin,
     close,
   }
 
@@ -100,31 +100,31 @@ export async function openJetStreamSpool(
     return { config, created, pauses: await openPauses(js, jsm, replicas) }
   }
 
-  async function put(waiting: Waiting, body: SpoolBody, leaseMs: number): Promise<PutResult> {
-    const { network } = waiting
-    const weight = weigh(waiting)
+  async function put(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
+    const { network } = entry
+    const weight = weigh(entry)
     if (network !== '' && shares.ofNetwork(network) + weight > bytes * bounds.addressShare)
-      return { kind: 'full', why: 'address-share' }
-    if (weight > bytes) return { kind: 'full', why: 'bound' }
-    shares.add(waiting)
+      return { kind: 'full', reason: 'address-share' }
+    if (weight > bytes) return { kind: 'full', reason: 'bound' }
+    shares.add(entry)
     putting++
     let result: PutResult | undefined
     try {
-      result = await putWithin(waiting, body, leaseMs)
+      result = await putWithin(entry, body, leaseMs)
       return result
     } finally {
       putting--
-      if (result?.kind !== 'stored') shares.remove(waiting)
+      if (result?.kind !== 'stored') shares.remove(entry)
     }
   }
 
-  function weigh(waiting: Waiting): number {
-    return storedBytes(waiting, partBytes)
+  function weigh(entry: SpoolEntry): number {
+    return storedBytes(entry, partBytes)
   }
 
   /** Again and again, as long as there is room to be made. */
-  async function putWithin(waiting: Waiting, body: SpoolBody, leaseMs: number): Promise<PutResult> {
-    if (!(await room.inShare(waiting))) return { kind: 'full', why: 'project-share' }
+  async function putWithin(waiting: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
+    if (!(await room.inShare(waiting))) return { kind: 'full', reason: 'project-share' }
     const mark = randomUUID()
     for (let round = 0; round <= ROUNDS; round++) {
       try {
@@ -139,18 +139,18 @@ export async function openJetStreamSpool(
         if (!(await room.inBound(waiting))) break
       }
     }
-    return { kind: 'full', why: 'bound' }
+    return { kind: 'full', reason: 'bound' }
   }
 
   async function take(...args: Parameters<Spool['take']>): Promise<Lease[]> {
-    const taken = await lanes.take(...args)
+    const taken = await partitions.take(...args)
     const alone = await Promise.all(taken.map((each) => standsAlone(messages, each).catch(() => false)))
-    for (const [i, { seq }] of taken.entries()) if (!alone[i]) lanes.forget(seq)
+    for (const [i, { seq }] of taken.entries()) if (!alone[i]) partitions.forget(seq)
     return taken.filter((_, i) => alone[i]).map(leaseOf)
   }
 
-  async function read({ id, key, place = id }: Waiting & Ref): Promise<KeptBody> {
-    const held = lanes.held(place)
+  async function read({ id, key, place = id }: SpoolEntry & EntryRef): Promise<StoredBody> {
+    const held = partitions.held(place)
     if (held) return held.entry.parts ? keptParts(held.entry.parts) : held.body
     const message = (await messages.get(place)) ?? (await messageOf({ id, key }))
     if (!message) throw new Error('it is gone: another replica has settled it')
@@ -158,23 +158,23 @@ export async function openJetStreamSpool(
     return numbers ? keptParts(numbers) : Buffer.from(message.data)
   }
 
-  async function messageOf(ref: Ref): Promise<StoredMsg | null> {
+  async function messageOf(ref: EntryRef): Promise<StoredMsg | null> {
     const stored = await storedAt(ref)
     return stored ? messages.get(stored.seq) : null
   }
 
-  function keptParts(numbers: readonly number[]): KeptBody {
+  function keptParts(numbers: readonly number[]): StoredBody {
     return { open: () => parts.read(numbers) }
   }
 
   async function extend(lease: Lease, leaseMs: number): Promise<Lease> {
     const until = now() + leaseMs
-    if (lanes.extend(lease.id, until)) return { ...lease, until }
+    if (partitions.extend(lease.id, until)) return { ...lease, until }
     return { ...lease, until, id: await move(lease, until) }
   }
 
   async function postpone(lease: Lease, at: number): Promise<void> {
-    if (lease.until > now() && !(await lanes.postpone(lease.id, at))) await move(lease, at)
+    if (lease.until > now() && !(await partitions.postpone(lease.id, at))) await move(lease, at)
   }
 
   /**
@@ -187,17 +187,17 @@ export async function openJetStreamSpool(
 
   async function finish(lease: Lease): Promise<boolean> {
     const upload = fits(lease, partBytes) ? undefined : await uploadAt(lease.id)
-    lanes.forget(lease.id)
+    partitions.forget(lease.id)
     return remove(lease, lease.id, upload)
   }
 
   async function uploadAt(seq: number): Promise<string | undefined> {
-    const held = lanes.held(seq)
+    const held = partitions.held(seq)
     return held ? held.upload : (await messages.find(seq))?.upload
   }
 
   /** Those put are in the order of their age; those put again are few, and looked at each. */
-  async function expire(before: number): Promise<Waiting[]> {
+  async function expire(before: number): Promise<SpoolEntry[]> {
     const old: Stored[] = []
     for await (const stored of messages.walk(subjectsOf('first'))) {
       if (stored.entry.received >= before || old.length === AT_A_TIME) break
@@ -214,14 +214,14 @@ export async function openJetStreamSpool(
   }
 
   /** Those that no other replica removed before. They are told even when the server went away before it had removed all of them. */
-  async function removeAll(some: readonly Stored[]): Promise<Waiting[]> {
+  async function removeAll(some: readonly Stored[]): Promise<SpoolEntry[]> {
     const replaced = new Set(some.map(({ entry }) => entry.previous))
     const all = some.filter(({ seq }) => !replaced.has(seq)) // it goes with its copy, and is told once
     const removed = await Promise.allSettled(all.map(({ entry, seq, upload }) => remove(entry, seq, upload)))
     const gone = all.filter((_, i) => removed[i]?.status === 'fulfilled' && removed[i].value)
     const failure = removed.find((each) => each.status === 'rejected')
     if (failure && gone.length === 0) throw failure.reason
-    return gone.map(({ entry }) => waitingOf(entry))
+    return gone.map(({ entry }) => entryOf(entry))
   }
 
   /** The messages that name the parts first: parts without them are litter, they without parts are a loss. */
@@ -238,7 +238,7 @@ export async function openJetStreamSpool(
   }
 
   /** What a replica finds that has no other to ask, up to a limit. */
-  async function* found(): AsyncGenerator<Waiting> {
+  async function* found(): AsyncGenerator<SpoolEntry> {
     let seen = 0
     for await (const { entry } of messages.walk(ENVELOPES)) {
       yield entry
@@ -247,7 +247,7 @@ export async function openJetStreamSpool(
   }
 
   async function totals(): Promise<SpoolTotals> {
-    const { lanes: all, messages: many, bytes: stored, paused } = await lanes.look()
+    const { partitions: all, messages: many, bytes: stored, paused } = await partitions.look()
     if (many === 0 && putting === 0) shares.reset()
     const byProject = await Promise.all(all.map(totalsOf))
     const ages = byProject.flatMap(({ oldest }) => oldest ?? [])
@@ -255,7 +255,7 @@ export async function openJetStreamSpool(
       envelopes: byProject.reduce((sum, { envelopes }) => sum + envelopes, 0),
       bytes: stored,
       ...(ages.length > 0 && { oldest: Math.min(...ages) }),
-      byProject,
+      partitions: byProject,
       paused,
     }
   }
@@ -266,7 +266,7 @@ export async function openJetStreamSpool(
     subject,
     envelopes,
     turns,
-  }: CountedLane): Promise<LaneTotals> {
+  }: CountedPartition): Promise<PartitionTotals> {
     const firsts = await Promise.all(
       turns.map(async (turn) => (await messages.walk(`${subject}.${turn}.*`).next()).value),
     )
@@ -279,11 +279,11 @@ export async function openJetStreamSpool(
   }
 
   async function close(): Promise<void> {
-    lanes.close()
+    partitions.close()
     await nc.close()
   }
 }
 
 function leaseOf({ entry, seq, attempts, until }: Taken): Lease {
-  return { ...waitingOf(entry), id: seq, attempts, until }
+  return { ...entryOf(entry), id: seq, attempts, until }
 }

@@ -8,25 +8,25 @@
  */
 
 import type { NatsConnection } from '@nats-io/transport-node'
-import type { Waiting } from '../spool.ts'
-import { laneOf } from './codec.ts'
+import type { SpoolEntry } from '../spool.ts'
+import { partitionOf } from './codec.ts'
 
 export type Sum = { envelopes: number; bytes: number }
 
 export type Shares = {
   /** Before it is put, so that many at one time are seen by each other. */
-  add(waiting: Waiting): void
-  remove(waiting: Waiting): void
+  add(entry: SpoolEntry): void
+  remove(entry: SpoolEntry): void
   ofNetwork(network: string): number
   ofProject(project: string): number
   /** The bytes that `envelopes` of a lane have, by the server's own count. */
-  ofLane(lane: string, envelopes: number): number
+  ofLane(partition: string, envelopes: number): number
   /** Nothing waits. */
   reset(): void
 }
 
-type Change = { network: string; lane: string } & Sum
-type Sums = { networks: [string, Sum][]; lanes: [string, Sum][] }
+type Change = { network: string; partition: string } & Sum
+type Sums = { networks: [string, Sum][]; partitions: [string, Sum][] }
 
 const CHANGES = 'culvert.spool.shares'
 const QUESTIONS = 'culvert.spool.shares.ask'
@@ -39,22 +39,22 @@ const TOLD = 5_000 // addresses in one answer, which must fit into a message; no
  */
 export async function openShares(
   nc: NatsConnection,
-  found: () => AsyncIterable<Waiting>,
-  weigh: (waiting: Waiting) => number,
+  found: () => AsyncIterable<SpoolEntry>,
+  weigh: (entry: SpoolEntry) => number,
 ): Promise<Shares> {
   const networks = new Map<string, Sum>()
-  const lanes = new Map<string, Sum>()
+  const partitions = new Map<string, Sum>()
   nc.subscribe(CHANGES, { callback: (error, message) => void (error || apply(message.json<Change>())) })
   const answer = await nc.request(QUESTIONS, '', { timeout: ASK_MS }).catch(() => undefined)
   if (answer) load(answer.json<Sums>())
-  else for await (const waiting of found()) apply(changeBy(waiting, 1))
+  else for await (const entry of found()) apply(changeBy(entry, 1))
   nc.subscribe(QUESTIONS, {
     queue: 'any',
     callback: (error, message) => void (error || message.respond(JSON.stringify(largest()))),
   })
   return {
-    add: (waiting) => tell(changeBy(waiting, 1)),
-    remove: (waiting) => tell(changeBy(waiting, -1)),
+    add: (entry) => tell(changeBy(entry, 1)),
+    remove: (entry) => tell(changeBy(entry, -1)),
     ofNetwork: (network) => networks.get(network)?.bytes ?? 0,
     ofProject,
     ofLane,
@@ -63,12 +63,12 @@ export async function openShares(
 
   function largest(): Sums {
     const byBytes = [...networks].sort(([, a], [, b]) => b.bytes - a.bytes)
-    return { networks: byBytes.slice(0, TOLD), lanes: [...lanes] }
+    return { networks: byBytes.slice(0, TOLD), partitions: [...partitions] }
   }
 
   function load(sums: Sums): void {
     for (const [network, sum] of sums.networks) grow(networks, network, sum)
-    for (const [lane, sum] of sums.lanes) grow(lanes, lane, sum)
+    for (const [partition, sum] of sums.partitions) grow(partitions, partition, sum)
   }
 
   function tell(change: Change): void {
@@ -78,31 +78,31 @@ export async function openShares(
 
   function apply(change: Change): void {
     if (change.network !== '') grow(networks, change.network, change)
-    grow(lanes, change.lane, change)
+    grow(partitions, change.partition, change)
   }
 
-  function changeBy(waiting: Waiting, sign: 1 | -1): Change {
-    const lane = laneOf(waiting)
-    return { network: waiting.network, lane, envelopes: sign, bytes: sign * weigh(waiting) }
+  function changeBy(entry: SpoolEntry, sign: 1 | -1): Change {
+    const partition = partitionOf(entry)
+    return { network: entry.network, partition, envelopes: sign, bytes: sign * weigh(entry) }
   }
 
   function ofProject(project: string): number {
     const token = Buffer.from(project).toString('base64url')
     let bytes = 0
-    for (const [lane, sum] of lanes) if (lane.split('.', 3)[2] === token) bytes += sum.bytes
+    for (const [partition, sum] of partitions) if (partition.split('.', 3)[2] === token) bytes += sum.bytes
     return bytes
   }
 
-  function ofLane(lane: string, envelopes: number): number {
-    const sum = lanes.get(lane) ?? { envelopes: 0, bytes: 0 }
+  function ofLane(partition: string, envelopes: number): number {
+    const sum = partitions.get(partition) ?? { envelopes: 0, bytes: 0 }
     if (sum.envelopes === envelopes) return sum.bytes
-    const known = sum.envelopes > 0 ? [sum] : [...lanes.values()]
+    const known = sum.envelopes > 0 ? [sum] : [...partitions.values()]
     return Math.round(envelopes * meanOf(known))
   }
 
   function reset(): void {
     networks.clear()
-    lanes.clear()
+    partitions.clear()
   }
 }
 

@@ -1,25 +1,25 @@
 /** What an operator asks of the spool's SQLite file, each in one transaction of the store. */
 
 import type { DatabaseSync } from 'node:sqlite'
-import type { Found, PageQuery, Pause, Ref, Which } from '../spool.ts'
-import { READ, type Row, readWaiting, type Victim } from './rows.ts'
-import type { Lane } from './usage.ts'
+import type { EntryFilter, EntryRef, ListedEntry, PageQuery, Pause } from '../spool.ts'
+import { READ, type Row, readEntry, type Victim } from './rows.ts'
+import type { Partition } from './usage.ts'
 
-export type Desk = {
-  list(query: PageQuery): Found[]
-  find(ref: Ref): Found | undefined
+export type EntryAdmin = {
+  list(query: PageQuery): ListedEntry[]
+  find(ref: EntryRef): ListedEntry | undefined
   /** How many are due now that were put off; not all of many, so that others get their turn: 0 when there are no more. */
-  hasten(which: Which): number
+  retry(which: EntryFilter): number
   /** Those forgotten; not all of many either. */
-  purge(which: Which): Victim[]
+  purge(which: EntryFilter): Victim[]
   pause(project: string): void
   resume(project: string): void
   paused(): Pause[]
 }
 
-export type DeskParts = {
+export type EntryAdminDeps = {
   db: DatabaseSync
-  lanes: () => Lane[]
+  partitions: () => Partition[]
   forget: (id: number) => void
   now: () => number
 }
@@ -27,11 +27,11 @@ export type DeskParts = {
 const AT_A_TIME = 500 // in one transaction
 const ALL = '' // as a pause of everything is named
 
-export function openDesk({ db, lanes, forget, now }: DeskParts): Desk {
+export function openEntryAdmin({ db, partitions, forget, now }: EntryAdminDeps): EntryAdmin {
   const statements = prepare(db)
-  return { list, find, hasten, purge, pause, resume, paused }
+  return { list, find, retry, purge, pause, resume, paused }
 
-  function list({ order, limit, after, ...which }: PageQuery): Found[] {
+  function list({ order, limit, after, ...which }: PageQuery): ListedEntry[] {
     const [statement, sign] = order === 'newest' ? [statements.newest, -1] : [statements.oldest, 1]
     const { received, place } = after ?? { received: sign * -Infinity, place: 0 }
     const rows = lanesIn(which).flatMap(({ name, category }) =>
@@ -43,50 +43,52 @@ export function openDesk({ db, lanes, forget, now }: DeskParts): Desk {
       .slice(0, limit)
   }
 
-  function find({ id, key }: Ref): Found | undefined {
+  function find({ id, key }: EntryRef): ListedEntry | undefined {
     const row = statements.one.get(id, key)
     return row && readFound(row)
   }
 
-  function readFound(row: Row): Found {
+  function readFound(row: Row): ListedEntry {
     const time = now()
     const due = Number(row.due)
     const later = due > time
-    const waiting = readWaiting(row)
+    const entry = readEntry(row)
     return {
-      ...waiting,
-      place: waiting.id,
+      ...entry,
+      place: entry.id,
       attempts: Number(row.attempts),
       leased: later && due !== Number(row.put_off),
       ...(later && { due }),
     }
   }
 
-  function hasten(which: Which): number {
+  function retry(which: EntryFilter): number {
     const time = now()
-    if (which.one) return Number(statements.hastenOne.run(time, which.one.id, which.one.key, time).changes)
+    if (which.entry)
+      return Number(statements.hastenOne.run(time, which.entry.id, which.entry.key, time).changes)
     let left = AT_A_TIME
     for (const { name, category } of lanesIn(which)) {
       if (left === 0) break
-      left -= Number(statements.hasten.run(time, name, category, time, left).changes)
+      left -= Number(statements.retry.run(time, name, category, time, left).changes)
     }
     return AT_A_TIME - left
   }
 
-  function purge(which: Which): Victim[] {
+  function purge(which: EntryFilter): Victim[] {
     const victims: Victim[] = []
-    const rows = which.one
-      ? [statements.one.get(which.one.id, which.one.key) ?? []].flat()
+    const rows = which.entry
+      ? [statements.one.get(which.entry.id, which.entry.key) ?? []].flat()
       : lanesIn(which).flatMap(({ name, category }) => statements.oldestOf.all(name, category, AT_A_TIME))
-    for (const row of rows.slice(0, AT_A_TIME)) victims.push(readWaiting(row))
+    for (const row of rows.slice(0, AT_A_TIME)) victims.push(readEntry(row))
     for (const { id } of victims) forget(id)
     return victims
   }
 
-  function lanesIn({ projects, category }: Omit<Which, 'one'>): Lane[] {
-    return lanes().filter(
-      (lane) =>
-        (projects?.includes(lane.name) ?? true) && (category === undefined || lane.category === category),
+  function lanesIn({ projects, category }: Omit<EntryFilter, 'entry'>): Partition[] {
+    return partitions().filter(
+      (partition) =>
+        (projects?.includes(partition.name) ?? true) &&
+        (category === undefined || partition.category === category),
     )
   }
 
@@ -118,7 +120,7 @@ function prepare(db: DatabaseSync) {
     oldestOf: db.prepare(`${found} ${ofLane} ORDER BY received LIMIT ?`),
     one: db.prepare(`${found} WHERE id = ? AND key = ?`),
     hastenOne: db.prepare(`UPDATE envelopes SET due = ? WHERE id = ? AND key = ? AND ${isPutOff}`),
-    hasten: db.prepare(
+    retry: db.prepare(
       `UPDATE envelopes SET due = ? WHERE id IN
          (SELECT id FROM envelopes INDEXED BY envelopes_due WHERE project = ? AND category = ? AND ${isPutOff} LIMIT ?)`,
     ),

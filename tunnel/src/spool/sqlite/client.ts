@@ -6,15 +6,15 @@ import { link, open, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type {
-  KeptBody,
+  EntryFilter,
+  EntryRef,
   Lease,
   PutResult,
-  Ref,
   Spool,
   SpoolBody,
   SpoolBounds,
-  Waiting,
-  Which,
+  SpoolEntry,
+  StoredBody,
 } from '../spool.ts'
 import { startCheckpoints } from './checkpoints.ts'
 import type { Answer, Call, Calls, Opened } from './worker.ts'
@@ -47,7 +47,7 @@ export async function openSqliteSpool(
 
   return {
     id,
-    boundBytes: bounds.bytes,
+    maxBytes: bounds.bytes,
     put,
     take: (limit, leaseMs, wanted) => call('take', limit, leaseMs, wanted),
     read,
@@ -58,14 +58,14 @@ export async function openSqliteSpool(
     totals: () => call('totals'),
     list: (query) => call('list', query),
     find: (ref) => call('find', ref),
-    hasten,
+    retry,
     purge,
     pause: (project = '') => call('pause', project),
     resume: (project = '') => call('resume', project),
     close,
   }
 
-  async function put(envelope: Waiting, body: SpoolBody, leaseMs: number): Promise<PutResult> {
+  async function put(envelope: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
     const result =
       envelope.bytes > FILE_BYTES
         ? await putFile(envelope, body, leaseMs)
@@ -74,12 +74,12 @@ export async function openSqliteSpool(
     return result
   }
 
-  async function putRow(envelope: Waiting, body: SpoolBody, leaseMs: number): Promise<PutResult> {
+  async function putRow(envelope: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
     return call('put', envelope, await copy(body, envelope.bytes), leaseMs)
   }
 
   /** The file first, under a name of its own: a row never stands without its file, nor loses it to another of the same bytes. */
-  async function putFile(envelope: Waiting, body: SpoolBody, leaseMs: number): Promise<PutResult> {
+  async function putFile(envelope: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
     const named = { ...envelope, file: `${envelope.key}.${randomUUID()}` }
     try {
       await writeSynced(folder, named.file, body)
@@ -92,7 +92,7 @@ export async function openSqliteSpool(
     }
   }
 
-  async function read({ id, file }: Waiting & Ref): Promise<KeptBody> {
+  async function read({ id, file }: SpoolEntry & EntryRef): Promise<StoredBody> {
     if (file !== undefined) return { open: () => createReadStream(join(folder, file)) }
     const row = await call('read', id)
     if (!row) throw new Error('it is gone: another replica has settled it')
@@ -112,11 +112,11 @@ export async function openSqliteSpool(
     return mine
   }
 
-  function expire(before: number): Promise<Waiting[]> {
+  function expire(before: number): Promise<SpoolEntry[]> {
     return removeAll(() => call('expire', before), Infinity)
   }
 
-  function purge(which: Which): Promise<Waiting[]> {
+  function purge(which: EntryFilter): Promise<SpoolEntry[]> {
     return removeAll(() => call('purge', which), ACT_AT_MOST)
   }
 
@@ -124,8 +124,8 @@ export async function openSqliteSpool(
    * Some in each transaction, so that others get their turn, until there are no more, or so many. Those that are gone are told even when
    * the disk takes no more by then: nobody could tell of them later.
    */
-  async function removeAll(forget: () => Promise<Waiting[]>, most: number): Promise<Waiting[]> {
-    const gone: Waiting[] = []
+  async function removeAll(forget: () => Promise<SpoolEntry[]>, most: number): Promise<SpoolEntry[]> {
+    const gone: SpoolEntry[] = []
     while (gone.length < most) {
       const some = await forget().catch((error) => {
         if (gone.length === 0) throw error
@@ -138,17 +138,17 @@ export async function openSqliteSpool(
     return gone
   }
 
-  async function hasten(which: Which): Promise<number> {
-    let hastened = 0
-    while (hastened < ACT_AT_MOST) {
-      const some = await call('hasten', which)
+  async function retry(which: EntryFilter): Promise<number> {
+    let retried = 0
+    while (retried < ACT_AT_MOST) {
+      const some = await call('retry', which)
       if (some === 0) break
-      hastened += some
+      retried += some
     }
-    return hastened
+    return retried
   }
 
-  async function remove({ file }: Waiting): Promise<void> {
+  async function remove({ file }: SpoolEntry): Promise<void> {
     if (file !== undefined) await unlink(join(folder, file)).catch(() => undefined)
   }
 
@@ -165,7 +165,7 @@ type Ask = <Name extends keyof Calls>(name: Name, ...args: Calls[Name][0]) => Pr
  * whatever is asked after that. Bytes are handed over, and nobody's here any more: as copies they would be held three times.
  */
 async function connect(worker: Worker): Promise<Opened & { call: Ask; end: () => Promise<void> }> {
-  const waiting = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>()
+  const entry = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>()
   let calls = 0
   const outbox: Call[] = []
   let ended: Error | undefined
@@ -183,7 +183,7 @@ async function connect(worker: Worker): Promise<Opened & { call: Ask; end: () =>
     return new Promise((resolve, reject) => {
       if (ended) return reject(ended)
       const number = ++calls
-      waiting.set(number, { resolve, reject })
+      entry.set(number, { resolve, reject })
       if (outbox.length === 0) setImmediate(send)
       outbox.push({ number, name, args })
     })
@@ -203,8 +203,8 @@ async function connect(worker: Worker): Promise<Opened & { call: Ask; end: () =>
   }
 
   function settle({ number, result, error }: Answer): void {
-    const promise = waiting.get(number)
-    waiting.delete(number)
+    const promise = entry.get(number)
+    entry.delete(number)
     if (error) promise?.reject(error)
     else promise?.resolve(result as never)
   }
@@ -212,8 +212,8 @@ async function connect(worker: Worker): Promise<Opened & { call: Ask; end: () =>
   function fail(error: Error): void {
     ended ??= error
     opened.reject(error)
-    for (const { reject } of waiting.values()) reject(error)
-    waiting.clear()
+    for (const { reject } of entry.values()) reject(error)
+    entry.clear()
   }
 }
 

@@ -1,6 +1,6 @@
 /** What an envelope takes of the disk in SQLite's file, or beside it, so that the bound is one on the disk. */
 
-import type { Waiting } from '../spool.ts'
+import type { SpoolEntry } from '../spool.ts'
 
 const PAGE = 4096 // SQLite's own default
 const LOCAL_MOST = PAGE - 35 // what a row has beyond goes on pages of its own: https://sqlite.org/fileformat2.html#b_tree_pages
@@ -18,7 +18,7 @@ export function weightOf({
   headers,
   bytes,
   file,
-}: Waiting): number {
+}: SpoolEntry): number {
   if (file !== undefined) return bytes
   const texts = key.length + project.length + category.length + network.length + receipt.length
   const row = texts + Buffer.byteLength(JSON.stringify(headers)) + bytes + BESIDE

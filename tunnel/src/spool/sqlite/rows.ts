@@ -1,12 +1,12 @@
 /** An envelope as a row of the spool's SQLite file. */
 
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
-import type { Waiting } from '../spool.ts'
+import type { SpoolEntry } from '../spool.ts'
 import { weightOf } from './entry-size.ts'
 
 export type Row = Record<string, SQLOutputValue>
 
-export type Victim = Waiting & { id: number }
+export type Victim = SpoolEntry & { id: number }
 
 /** What `columnsOf` writes, in its order. */
 export const COLUMNS =
@@ -15,7 +15,7 @@ export const COLUMNS =
 /** What `readWaiting` reads. In a row `bytes` is what it takes of the disk; how long a body in it is SQLite tells without reading it. */
 export const READ = `id, attempts, ${COLUMNS}, coalesce(length(body), bytes) AS body_bytes`
 
-export function columnsOf(envelope: Waiting): SQLInputValue[] {
+export function columnsOf(envelope: SpoolEntry): SQLInputValue[] {
   const { key, project, category, priority, network, received, receipt, headers, file, wireBytes } = envelope
   return [
     key,
@@ -32,7 +32,7 @@ export function columnsOf(envelope: Waiting): SQLInputValue[] {
   ]
 }
 
-export function readWaiting(row: Row): Victim {
+export function readEntry(row: Row): Victim {
   return {
     id: Number(row.id),
     key: String(row.key),

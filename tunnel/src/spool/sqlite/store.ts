@@ -2,21 +2,21 @@
 
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { priorityOf } from '../../envelope/priorities.ts'
-import type { Lease, PutResult, SpoolBounds, SpoolTotals, Waiting, Wanted } from '../spool.ts'
-import { type Desk, openDesk } from './admin.ts'
+import type { Lease, ProjectDemand, PutResult, SpoolBounds, SpoolEntry, SpoolTotals } from '../spool.ts'
+import { type EntryAdmin, openEntryAdmin } from './admin.ts'
 import { whenFree } from './busy-retry.ts'
 import { weightOf } from './entry-size.ts'
-import { COLUMNS, columnsOf, READ, type Row, readWaiting, type Victim } from './rows.ts'
+import { COLUMNS, columnsOf, READ, type Row, readEntry, type Victim } from './rows.ts'
 import { migrate } from './schema.ts'
-import { type Kind, type Lane, openTotals } from './usage.ts'
+import { type Kind, openTotals, type Partition } from './usage.ts'
 
 /** Synchronous: it lives in a worker thread, since committing blocks. */
-export type SqliteStore = Omit<Desk, 'paused'> & {
+export type SqliteStore = Omit<EntryAdmin, 'paused'> & {
   id: string
   /** Runs `work` in one transaction, which is on disk, synced, when this returns. */
   commit<T>(work: () => T): T
-  put(envelope: Waiting, body: Uint8Array | undefined, leaseMs: number): PutResult
-  take(limit: number, leaseMs: number, wanted: readonly Wanted[]): Lease[]
+  put(envelope: SpoolEntry, body: Uint8Array | undefined, leaseMs: number): PutResult
+  take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Lease[]
   /** `undefined` for one that is kept as a file, or is gone. */
   read(id: number): Uint8Array | undefined
   /** Both leave it alone when its lease, which ends at `until`, is somebody else's by now. */
@@ -46,10 +46,10 @@ export function openSqliteStore(
   migrate(db, file, newId)
   const statements = prepare(db)
   const sums = openTotals(db)
-  const { paused, ...desk } = openDesk({ db, lanes: sums.lanes, forget, now })
+  const { paused, ...entryAdmin } = openEntryAdmin({ db, partitions: sums.partitions, forget, now })
   let turns = 0
   return {
-    ...desk,
+    ...entryAdmin,
     id: String(db.prepare('SELECT id FROM spool').get()?.id),
     commit,
     put,
@@ -78,20 +78,20 @@ export function openSqliteStore(
     }
   }
 
-  function put(envelope: Waiting, body: Uint8Array | undefined, leaseMs: number): PutResult {
+  function put(envelope: SpoolEntry, body: Uint8Array | undefined, leaseMs: number): PutResult {
     if (statements.known.get(envelope.key)) return { kind: 'known' }
     const { network, project } = envelope
     const weight = weightOf(envelope)
     if (network !== '' && missing('network', network, weight, bounds.addressShare) > 0)
-      return { kind: 'full', why: 'address-share' }
+      return { kind: 'full', reason: 'address-share' }
     const ofIts = choose(
       lanesOf(project, envelope),
       missing('share', project, weight, bounds.projectShare),
       [],
     )
-    if (!ofIts) return { kind: 'full', why: 'project-share' }
+    if (!ofIts) return { kind: 'full', reason: 'project-share' }
     const evicted = choose(ranksBelow(envelope), missing('all', '', weight, 1), ofIts)
-    if (!evicted) return { kind: 'full', why: 'bound' }
+    if (!evicted) return { kind: 'full', reason: 'bound' }
     for (const { id } of evicted) forget(id)
     const until = now() + leaseMs
     const { lastInsertRowid } = statements.insert.run(...columnsOf(envelope), until, body ?? null)
@@ -116,7 +116,7 @@ export function openSqliteStore(
     let left = victims.reduce((sum, victim) => sum - weightOf(victim), bytes)
     if (left <= 0) return victims
     for (const row of candidates) {
-      const victim = readWaiting(row)
+      const victim = readEntry(row)
       if (ids.has(victim.id)) continue
       victims.push(victim)
       left -= weightOf(victim)
@@ -126,41 +126,43 @@ export function openSqliteStore(
   }
 
   /** What is less important than the newcomer, the least important and oldest first; never what is as important. */
-  function* ranksBelow({ priority }: Waiting): Generator<Row> {
+  function* ranksBelow({ priority }: SpoolEntry): Generator<Row> {
     for (const rank of PRIORITIES_DOWN) if (rank > priority) yield* statements.oldestOf.iterate(rank)
   }
 
   /** The same within one project. */
-  function* lanesOf(project: string, { priority }: Waiting): Generator<Row> {
-    const its = lanes().filter(({ name, category }) => name === project && priorityOf(category) > priority)
+  function* lanesOf(project: string, { priority }: SpoolEntry): Generator<Row> {
+    const its = partitions().filter(
+      ({ name, category }) => name === project && priorityOf(category) > priority,
+    )
     for (const { category } of its.toReversed()) yield* statements.ofLane.iterate(project, category)
   }
 
   /** Lane by lane, a lane being a project's envelopes of one category: what is held back is not even looked at. */
-  function take(limit: number, leaseMs: number, wanted: readonly Wanted[]): Lease[] {
+  function take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Lease[] {
     const time = now()
     const until = time + leaseMs
     const leases: Lease[] = []
-    const heldBack = new Map(wanted.map((each) => [each.project, each.heldBack]))
+    const heldBack = new Map(wanted.map((each) => [each.project, each.rateLimitedCategories]))
     for (const { project } of paused()) {
       if (project === undefined) return []
       heldBack.delete(project)
     }
-    for (const { name: project, category } of lanes()) {
+    for (const { name: project, category } of partitions()) {
       if (leases.length >= limit) break
       if (heldBack.get(project)?.includes(category) ?? true) continue
       for (const row of statements.due.all(project, category, time, limit - leases.length)) {
-        const waiting = readWaiting(row)
-        statements.lease.run(until, waiting.id)
-        leases.push({ ...waiting, attempts: Number(row.attempts) + 1, until })
+        const entry = readEntry(row)
+        statements.lease.run(until, entry.id)
+        leases.push({ ...entry, attempts: Number(row.attempts) + 1, until })
       }
     }
     return leases
   }
 
   /** The most important first; of equal ones another begins each time, so that no project waits for another's flood. */
-  function lanes(): Lane[] {
-    const all = sums.lanes()
+  function partitions(): Partition[] {
+    const all = sums.partitions()
     const start = turns++ % Math.max(1, all.length)
     const rotated = [...all.slice(start), ...all.slice(0, start)]
     return rotated.sort((a, b) => priorityOf(a.category) - priorityOf(b.category))
@@ -184,7 +186,7 @@ export function openSqliteStore(
   }
 
   function expire(before: number): Victim[] {
-    const old = PRIORITIES_DOWN.flatMap((rank) => statements.older.all(rank, before).map(readWaiting))
+    const old = PRIORITIES_DOWN.flatMap((rank) => statements.older.all(rank, before).map(readEntry))
     for (const { id } of old) forget(id)
     return old
   }
@@ -195,7 +197,7 @@ export function openSqliteStore(
     return {
       ...sums.of('all', ''),
       ...(ages.length > 0 && { oldest: Math.min(...ages) }),
-      byProject,
+      partitions: byProject,
       paused: paused(),
     }
   }

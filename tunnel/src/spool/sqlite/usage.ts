@@ -1,13 +1,13 @@
 /** How much waits in the spool's SQLite file: in all, by lane, by project and by network, without counting rows. */
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import type { LaneTotals, Waiting } from '../spool.ts'
+import type { PartitionTotals, SpoolEntry } from '../spool.ts'
 
 /** What is counted of an envelope; `bytes` are what it takes of the disk. */
-export type Counted = Pick<Waiting, 'project' | 'category' | 'network' | 'bytes'>
+export type Counted = Pick<SpoolEntry, 'project' | 'category' | 'network' | 'bytes'>
 
 /** A project, and one category of what waits of it. */
-export type Lane = { name: string; category: string }
+export type Partition = { name: string; category: string }
 
 /** What has a sum: `all`, a project (`share`), a `network`. */
 export type Kind = 'all' | 'share' | 'network'
@@ -22,8 +22,8 @@ export type Totals = {
   /** What is not written yet is in it. */
   of(kind: Kind, name: string): { envelopes: number; bytes: number }
   /** Those that have something waiting. */
-  lanes(): Lane[]
-  byLane(): LaneTotals[]
+  partitions(): Partition[]
+  byLane(): PartitionTotals[]
 }
 
 type Delta = { kind: string; name: string; category: string; envelopes: number; bytes: number }
@@ -37,7 +37,7 @@ export function openTotals(db: DatabaseSync): Totals {
     write,
     discard: () => deltas.clear(),
     of,
-    lanes,
+    partitions,
     byLane,
   }
 
@@ -73,13 +73,13 @@ export function openTotals(db: DatabaseSync): Totals {
     }
   }
 
-  function lanes(): Lane[] {
-    return statements.lanes
+  function partitions(): Partition[] {
+    return statements.partitions
       .all()
       .map(({ name, category }) => ({ name: String(name), category: String(category) }))
   }
 
-  function byLane(): LaneTotals[] {
+  function byLane(): PartitionTotals[] {
     return statements.byLane.all().map(({ name, category, envelopes, bytes }) => ({
       project: String(name),
       category: String(category),
@@ -100,7 +100,7 @@ function prepare(db: DatabaseSync) {
     dropEmpty: db.prepare(
       'DELETE FROM totals WHERE kind = ? AND name = ? AND category = ? AND envelopes = 0',
     ),
-    lanes: db.prepare("SELECT name, category FROM totals WHERE kind = 'lane'"),
+    partitions: db.prepare("SELECT name, category FROM totals WHERE kind = 'lane'"),
     byLane: db.prepare("SELECT name, category, envelopes, bytes FROM totals WHERE kind = 'lane'"),
     oldest: db.prepare(
       'SELECT min(received) AS received FROM envelopes INDEXED BY envelopes_age WHERE project = ? AND category = ?',

@@ -4,16 +4,16 @@ import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import type {
-  Found,
+  EntryFilter,
+  EntryRef,
   Lease,
+  ListedEntry,
   PageQuery,
+  ProjectDemand,
   PutResult,
-  Ref,
   SpoolBounds,
+  SpoolEntry,
   SpoolTotals,
-  Waiting,
-  Wanted,
-  Which,
 } from '../spool.ts'
 import { openOrSetAside } from './corruption.ts'
 import type { Victim } from './rows.ts'
@@ -23,18 +23,18 @@ export type WorkerData = { file: string; folder: string; bounds: SpoolBounds; ne
 
 /** What can be asked, and what is answered. */
 export type Calls = {
-  put: [args: [envelope: Waiting, body: Uint8Array | undefined, leaseMs: number], result: PutResult]
-  take: [args: [limit: number, leaseMs: number, wanted: readonly Wanted[]], result: Lease[]]
+  put: [args: [envelope: SpoolEntry, body: Uint8Array | undefined, leaseMs: number], result: PutResult]
+  take: [args: [limit: number, leaseMs: number, wanted: readonly ProjectDemand[]], result: Lease[]]
   read: [args: [id: number], result: Uint8Array | undefined]
   extend: [args: [id: number, until: number, longer: number], result: undefined]
   postpone: [args: [id: number, until: number, at: number], result: undefined]
   finish: [args: [id: number, until: number], result: boolean]
   expire: [args: [before: number], result: Victim[]]
   totals: [args: [], result: SpoolTotals]
-  list: [args: [query: PageQuery], result: Found[]]
-  find: [args: [ref: Ref], result: Found | undefined]
-  hasten: [args: [which: Which], result: number]
-  purge: [args: [which: Which], result: Victim[]]
+  list: [args: [query: PageQuery], result: ListedEntry[]]
+  find: [args: [ref: EntryRef], result: ListedEntry | undefined]
+  retry: [args: [which: EntryFilter], result: number]
+  purge: [args: [which: EntryFilter], result: Victim[]]
   pause: [args: [project: string], result: undefined]
   resume: [args: [project: string], result: undefined]
 }

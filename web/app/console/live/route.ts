@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Console, openConsole } from '../../../features/console/data-access.ts'
-import { glanceAt } from '../../../features/console/monitor/snapshot.ts'
+import { overviewOf } from '../../../features/console/monitor/snapshot.ts'
 import { events, notSignedIn } from '../../../features/console/responses.ts'
 
 const EVERY_MS = 2_000
@@ -23,7 +23,7 @@ function streamLooks(door: Console): ReadableStream<Uint8Array> {
         if (told++ > 0) await wait(EVERY_MS, undefined, { signal: gone.signal }).catch(() => {})
         if (gone.signal.aborted) return
         if (!door.isOpen()) return controller.close()
-        const glance = glanceAt(await door.look())
+        const glance = overviewOf(await door.look())
         if (gone.signal.aborted) return
         const data = told === 1 ? { glance, history: door.history() } : { glance }
         controller.enqueue(text.encode(`data: ${JSON.stringify(data)}\n\n`))

@@ -49,7 +49,7 @@ export default async function ProjectsPage({ searchParams }: Props) {
 
 /** Reports whether a project has no traffic, no pending or ended spool entries and no limits. */
 function isIdle({ traffic, ends, shares, limits, sdks }: ProjectView): boolean {
-  return [traffic, ends, limits, sdks, shares.flatMap(({ lanes }) => lanes)].every(
+  return [traffic, ends, limits, sdks, shares.flatMap(({ partitions }) => partitions)].every(
     ({ length }) => length === 0,
   )
 }

@@ -1,30 +1,34 @@
 /** Rejections: envelopes that were not delivered by reason, with what to do and the settings concerned. */
 
 import { Fragment } from 'react'
-import type { FateTime, RefusalSample, Refusals, SettingInForce } from 'tunnel/contract'
-import { Fresh } from '../../../features/console/auto-refresh.tsx'
+import type { OutcomeTime, RejectionSample, Rejections, SettingInForce } from 'tunnel/contract'
+import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
 import { cutText, TEXT } from '../../../features/console/bounds.ts'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { consoleFor } from '../../../features/console/data-access.ts'
 import { Unheard } from '../../../features/console/notices.tsx'
 import { MEANINGS } from '../../../features/console/outcomes.ts'
 import { explain } from '../../../features/console/reasons.ts'
-import { type Refused, refusalsIn, whyOf } from '../../../features/console/rejections/rejections.ts'
+import {
+  type RejectionCount,
+  reasonKey,
+  rejectionsIn,
+} from '../../../features/console/rejections/rejections.ts'
 import { sayCount, sayMany } from '../../../lib/format.ts'
-import { FateBadge } from '../../../ui/outcome-badge.tsx'
+import { OutcomeBadge } from '../../../ui/outcome-badge.tsx'
 import { Empty } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 
 export const metadata = { title: 'Rejections · Console' }
 
-export default async function RefusalsPage() {
+export default async function RejectionsPage() {
   const door = await consoleFor('/console/rejections')
-  const [{ totals, replicas }, told] = await Promise.all([door.look(), door.refusals()])
-  const refusals = refusalsIn(totals)
+  const [{ totals, replicas }, told] = await Promise.all([door.look(), door.rejections()])
+  const rejections = rejectionsIn(totals)
   const since = Math.min(...replicas.flatMap(({ status }) => status?.since ?? []))
   return (
-    <ConsoleShell at="refusals" title="Rejections">
-      <Fresh />
+    <ConsoleShell at="rejections" title="Rejections">
+      <AutoRefresh />
       <p className="mb-4 max-w-prose text-note text-quiet">
         Envelopes that were rejected, filtered, rate-limited, declined, aborted or lost from the spool
         {Number.isFinite(since) && (
@@ -36,12 +40,12 @@ export default async function RefusalsPage() {
         . Requests that nginx rejects, such as bodies that are too large, do not reach a replica: see nginx’s
         log.
       </p>
-      {refusals.length === 0 &&
+      {rejections.length === 0 &&
         (Number.isFinite(since) ? <Empty>No rejections: every envelope was accepted.</Empty> : <Unheard />)}
       <ul className="grid grid-cols-1 gap-4 desk:grid-cols-2 desk:items-start">
-        {refusals.map((refused) => (
+        {rejections.map((refused) => (
           <li
-            key={whyOf(refused)}
+            key={reasonKey(refused)}
             className="min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5"
           >
             <Why refused={refused} told={told} />
@@ -52,33 +56,33 @@ export default async function RefusalsPage() {
   )
 }
 
-function Why({ refused, told }: { refused: Refused; told: Refusals }) {
-  const { stage, fate, reason, count, projects } = refused
-  const explained = explain(fate, reason)
-  const sample = fate === 'refused' ? told.refusals.find(({ code }) => code === reason) : undefined
+function Why({ refused, told }: { refused: RejectionCount; told: Rejections }) {
+  const { stage, outcome, reason, count, projects } = refused
+  const explained = explain(outcome, reason)
+  const sample = outcome === 'rejected' ? told.rejections.find(({ code }) => code === reason) : undefined
   return (
     <>
       <div className="flex flex-wrap items-center gap-3">
-        <FateBadge fate={fate} />
+        <OutcomeBadge outcome={outcome} />
         <h2 className="min-w-0 text-body font-semibold wrap-anywhere">
           {stage === 'waited' ? 'after spooling' : <code>{reason || 'no reason given'}</code>}
         </h2>
         <span className="ml-auto font-semibold tabular-nums">{sayMany(count, 'envelope')}</span>
       </div>
-      <p className="mt-3 text-note">{explained?.sentence ?? MEANINGS[fate]}</p>
+      <p className="mt-3 text-note">{explained?.sentence ?? MEANINGS[outcome]}</p>
       {explained && (
         <p className="mt-2 text-note">
           <strong>What to do:</strong> {explained.fix}
         </p>
       )}
-      <Settings settings={told.settings[reason || fate] ?? []} />
-      <Since time={told.times.find((time) => whyOf(time) === whyOf(refused))} />
+      <Settings settings={told.settings[reason || outcome] ?? []} />
+      <Since time={told.times.find((time) => reasonKey(time) === reasonKey(refused))} />
       {sample && <Sample sample={sample} />}
       {projects.length > 0 && (
         <p className="mt-2 text-note text-quiet wrap-anywhere">Projects: {sayProjects(projects)}</p>
       )}
       <a
-        href={`/console/feed?${new URLSearchParams({ fate, ...(reason && { reason }) })}`}
+        href={`/console/live-feed?${new URLSearchParams({ outcome, ...(reason && { reason }) })}`}
         className="link mt-3 inline-flex min-h-11 items-center text-note"
       >
         View in the live feed
@@ -88,7 +92,7 @@ function Why({ refused, told }: { refused: Refused; told: Refusals }) {
 }
 
 /** First and last time; unknown for counts of a replica that stopped before it reported them. */
-function Since({ time }: { time: FateTime | undefined }) {
+function Since({ time }: { time: OutcomeTime | undefined }) {
   if (!time) return null
   return (
     <p className="mt-2 text-note text-quiet">
@@ -106,7 +110,7 @@ function sayProjects(projects: readonly string[]): string {
 }
 
 /** Last rejected request; the tunnel removed values that may be secret. */
-function Sample({ sample: { causes, request, headers } }: { sample: RefusalSample }) {
+function Sample({ sample: { causes, request, headers } }: { sample: RejectionSample }) {
   return (
     <>
       {causes.length > 0 && (

@@ -1,13 +1,13 @@
 /** Spool: pending envelopes, and the operator's actions on them. */
 
-import type { SpoolRow, SpoolStatus } from 'tunnel/contract'
-import { Fresh } from '../../../features/console/auto-refresh.tsx'
+import type { SpoolListEntry, SpoolStatus } from 'tunnel/contract'
+import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { consoleFor } from '../../../features/console/data-access.ts'
 import { spoolAt } from '../../../features/console/monitor/snapshot.ts'
 import { type Query, readPlace, withQuery } from '../../../features/console/routes.ts'
-import { SpoolAct } from '../../../features/console/spool/action-button.tsx'
-import { SpoolFacts } from '../../../features/console/spool/spool-summary.tsx'
+import { SpoolAction } from '../../../features/console/spool/action-button.tsx'
+import { SpoolSummary } from '../../../features/console/spool/spool-summary.tsx'
 import { sayBytes, sayCount, sayMany } from '../../../lib/format.ts'
 import { Pages } from '../../../ui/pagination.tsx'
 import { Empty, Panel } from '../../../ui/panel.tsx'
@@ -16,9 +16,9 @@ import { Badge } from '../../../ui/status-badge.tsx'
 
 export const metadata = { title: 'Spool · Console' }
 
-/** Query of the page. `after` holds a position for each spool; `lanes` is the offset in the list of projects. */
+/** Query of the page. `after` holds a position for each spool; `partitions` is the offset in the list of projects. */
 type Chosen = Partial<
-  Record<'project' | 'category' | 'order' | 'after' | 'lanes' | 'did' | 'many' | 'left', string>
+  Record<'project' | 'category' | 'order' | 'after' | 'partitions' | 'did' | 'many' | 'left', string>
 >
 type Props = { searchParams: Promise<Query> }
 
@@ -32,7 +32,7 @@ export default async function SpoolPage({ searchParams }: Props) {
   const pages = await Promise.all(spools.map((spool) => door.waiting(spool.id, pageQuery(spool.id, query))))
   return (
     <ConsoleShell at="spool" title="Spool">
-      <Fresh />
+      <AutoRefresh />
       <div className="grid grid-cols-1 gap-4">
         <Done query={query} />
         {spools.length === 0 && (
@@ -44,7 +44,7 @@ export default async function SpoolPage({ searchParams }: Props) {
         {spools.map((spool, index) => (
           <div key={spool.id} className="grid grid-cols-1 gap-4">
             <Depth spool={spool} />
-            <Lanes spool={spool} query={query} />
+            <Partitions spool={spool} query={query} />
             <Rows spool={spool.id} rows={pages[index]?.envelopes} next={pages[index]?.next} query={query} />
           </div>
         ))}
@@ -64,10 +64,14 @@ function pageQuery(spool: string, { project, category, order, after }: Chosen): 
 }
 
 /** Returns the path of the next page of one spool; other spools keep their positions. */
-function pathOfNext(spool: string, next: string, { project, category, order, after, lanes }: Chosen): string {
+function pathOfNext(
+  spool: string,
+  next: string,
+  { project, category, order, after, partitions }: Chosen,
+): string {
   const places = new URLSearchParams(after)
   places.set(spool, next)
-  return withQuery(SPOOL, { project, category, order, after: places.toString(), lanes })
+  return withQuery(SPOOL, { project, category, order, after: places.toString(), partitions })
 }
 
 const DONE: Record<string, (many: string, left: number) => string> = {
@@ -107,9 +111,9 @@ function Depth({ spool }: { spool: SpoolStatus }) {
   const isPaused = paused.some(({ project }) => project === undefined)
   return (
     <Panel title={isPaused ? 'Paused' : 'Pending'} note={`spool ${id.slice(0, 8)}`}>
-      <SpoolFacts spool={spoolAt(spool)} />
+      <SpoolSummary spool={spoolAt(spool)} />
       <div className="mt-4 flex flex-wrap gap-3 text-note">
-        <SpoolAct
+        <SpoolAction
           spool={id}
           act={isPaused ? 'resume' : 'pause'}
           what={{}}
@@ -117,8 +121,8 @@ function Depth({ spool }: { spool: SpoolStatus }) {
         />
         {envelopes > 0 && (
           <>
-            <SpoolAct spool={id} act="retry" what={{ all: '1' }} label="Retry all now" />
-            <SpoolAct spool={id} act="purge" what={{ all: '1' }} label="Purge all" />
+            <SpoolAction spool={id} act="retry" what={{ all: '1' }} label="Retry all now" />
+            <SpoolAction spool={id} act="purge" what={{ all: '1' }} label="Purge all" />
           </>
         )}
       </div>
@@ -126,17 +130,17 @@ function Depth({ spool }: { spool: SpoolStatus }) {
   )
 }
 
-const LANES = 50
+const PARTITIONS = 50
 
-function Lanes({ spool, query }: { spool: SpoolStatus; query: Chosen }) {
-  const { id, byProject = [], paused = [] } = spool
+function Partitions({ spool, query }: { spool: SpoolStatus; query: Chosen }) {
+  const { id, partitions: byProject = [], paused = [] } = spool
   if (byProject.length === 0) return null
-  const { project: of, category: kind, order, after, lanes } = query
-  const from = readPlace(lanes)
+  const { project: of, category: kind, order, after, partitions } = query
+  const from = readPlace(partitions)
   return (
     <Panel title="By project">
       <ul className="grid grid-cols-1 wide:grid-cols-[auto_auto_auto_auto_1fr] wide:gap-x-6">
-        {byProject.slice(from, from + LANES).map(({ project, category, envelopes, bytes, oldest }) => {
+        {byProject.slice(from, from + PARTITIONS).map(({ project, category, envelopes, bytes, oldest }) => {
           const isPaused = paused.some((each) => each.project === project)
           return (
             <li
@@ -160,15 +164,23 @@ function Lanes({ spool, query }: { spool: SpoolStatus; query: Chosen }) {
               </span>
               <span className="flex flex-wrap items-center wide:justify-end">
                 {isPaused && <Badge state="hold">paused</Badge>}
-                <SpoolAct
+                <SpoolAction
                   spool={id}
                   act={isPaused ? 'resume' : 'pause'}
                   what={{ project }}
                   label={isPaused ? 'Resume' : 'Pause'}
                   weight="light"
                 />
-                <SpoolAct spool={id} act="retry" what={{ project, category }} label="Retry" weight="light" />
-                <SpoolAct spool={id} act="purge" what={{ project, category }} label="Purge" weight="light" />
+                {(['retry', 'purge'] as const).map((act) => (
+                  <SpoolAction
+                    key={act}
+                    spool={id}
+                    act={act}
+                    what={{ project, category }}
+                    label={act === 'retry' ? 'Retry' : 'Purge'}
+                    weight="light"
+                  />
+                ))}
               </span>
             </li>
           )
@@ -176,8 +188,8 @@ function Lanes({ spool, query }: { spool: SpoolStatus; query: Chosen }) {
       </ul>
       <Pages
         label="Pages of pending envelopes by project"
-        {...{ from, page: LANES, all: byProject.length }}
-        hrefOf={(place) => withQuery(SPOOL, { project: of, category: kind, order, after, lanes: place })}
+        {...{ from, page: PARTITIONS, all: byProject.length }}
+        hrefOf={(place) => withQuery(SPOOL, { project: of, category: kind, order, after, partitions: place })}
         before="Previous projects"
         further="More projects"
       />
@@ -185,12 +197,12 @@ function Lanes({ spool, query }: { spool: SpoolStatus; query: Chosen }) {
   )
 }
 
-const ORDERS = [
-  { order: undefined, name: 'Newest first' },
-  { order: 'oldest', name: 'Oldest first' },
-]
-
-type RowsProps = { spool: string; rows: SpoolRow[] | undefined; next: string | undefined; query: Chosen }
+type RowsProps = {
+  spool: string
+  rows: SpoolListEntry[] | undefined
+  next: string | undefined
+  query: Chosen
+}
 
 function Rows({ spool, rows, next, query }: RowsProps) {
   const { project, category, order } = query
@@ -201,7 +213,7 @@ function Rows({ spool, rows, next, query }: RowsProps) {
       title="Spool entries"
       note={
         <span className="flex flex-wrap gap-x-4">
-          {ORDERS.map((each) => (
+          {[{ name: 'Newest first' }, { name: 'Oldest first', order: 'oldest' }].map((each) => (
             <a
               key={each.name}
               href={withQuery(SPOOL, { project, category, order: each.order })}
@@ -278,7 +290,7 @@ const UNLESS_NARROW: Record<string, string> = {
   Attempts: 'hidden wide:table-cell',
 }
 
-function NextTry({ row: { leased, due } }: { row: SpoolRow }) {
+function NextTry({ row: { leased, due } }: { row: SpoolListEntry }) {
   if (leased) return 'in progress'
   return due === undefined ? 'due now' : <In time={due} />
 }

@@ -2,13 +2,13 @@
 
 import { headers } from 'next/headers'
 import { notFound } from 'next/navigation'
-import { type Asked, refusalOf } from '../../../features/lab/access.ts'
-import { Refused } from '../../../features/lab/access-denied.tsx'
+import { type Asked, rejectionOf } from '../../../features/lab/access.ts'
+import { AccessDenied } from '../../../features/lab/access-denied.tsx'
 
 export default async function Missing({ searchParams }: { searchParams: Promise<Asked> }) {
   const asked = await searchParams
-  const refusal = refusalOf(asked, await headers())
-  if (refusal === 'off') notFound()
-  if (refusal) return <Refused why={refusal} />
+  const rejection = rejectionOf(asked, await headers())
+  if (rejection === 'off') notFound()
+  if (rejection) return <AccessDenied why={rejection} />
   notFound()
 }

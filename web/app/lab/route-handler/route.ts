@@ -1,13 +1,13 @@
 /** A route handler that fails on purpose. */
 
-import { labError, refusalOf } from '../../../features/lab/access.ts'
+import { labError, rejectionOf } from '../../../features/lab/access.ts'
 
 const STATUS = { off: 404, forged: 403, expired: 403, used: 403, limited: 429 }
 
 export async function POST(request: Request): Promise<Response> {
   const { searchParams } = new URL(request.url)
   const asked = { pass: searchParams.get('pass') ?? '', reference: searchParams.get('reference') ?? '' }
-  const refusal = refusalOf(asked, request.headers)
-  if (refusal) return Response.json({ refused: refusal }, { status: STATUS[refusal] })
+  const rejection = rejectionOf(asked, request.headers)
+  if (rejection) return Response.json({ refused: rejection }, { status: STATUS[rejection] })
   throw labError('in a route handler', asked.reference)
 }

@@ -4,7 +4,7 @@
 import { useState } from 'react'
 import { Button } from '../../../ui/button.tsx'
 
-export function RemoveEnvelope({ id }: { id: string }) {
+export function DeleteButton({ id }: { id: string }) {
   const [isAsked, ask] = useState(false)
   return (
     <form

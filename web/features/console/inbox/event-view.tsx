@@ -40,7 +40,7 @@ export function EventView({ event, children }: Props) {
           )}
           {id && (
             <p className="mt-2 text-note">
-              <a href={`/console/feed?text=${encodeURIComponent(id)}`} className="link">
+              <a href={`/console/live-feed?text=${encodeURIComponent(id)}`} className="link">
                 Receipts in the live feed
               </a>
             </p>

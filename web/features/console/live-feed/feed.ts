@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
-import type { Receipt, SpoolEnd } from 'tunnel/contract'
+import type { Receipt, SpoolOutcome } from 'tunnel/contract'
 import { type Cursor, writeCursor } from './cursor.ts'
 import { type Mark, MOST_ROWS, type Told } from './rows.ts'
 
@@ -18,7 +18,7 @@ export type FeedParts = {
 }
 
 /** Numbered as the replica that told it counts. */
-type Heard = ({ receipt: Receipt } | { end: SpoolEnd }) & { replica: string; number: number }
+type Heard = ({ receipt: Receipt } | { end: SpoolOutcome }) & { replica: string; number: number }
 type Piece = Heard | { mark: Mark }
 /** `opening`: how many of the newest it tells to a reader who has read nothing yet. */
 type Followed = { stop: AbortController; failures: number; name?: string; opening?: number }
@@ -192,12 +192,16 @@ export function streamFeed(parts: FeedParts, from: Cursor): ReadableStream<Uint8
     for await (const { id, event, data } of events) {
       if (signal.aborted) return
       if (event === 'gap') missed += JSON.parse(data).missed
-      else if (event === 'receipt' || event === 'end') {
+      else if (event === 'receipt' || event === 'final_outcome') {
         const number = Number(id?.slice(id.lastIndexOf(':') + 1))
-        const told: Receipt & SpoolEnd = JSON.parse(data)
+        const told: Receipt & SpoolOutcome = JSON.parse(data)
         if (missed > 0) await push({ mark: { kind: 'missed', replica: name, missed, time: told.time } })
         missed = 0
-        await push({ ...(event === 'end' ? { end: told } : { receipt: told }), replica: name, number })
+        await push({
+          ...(event === 'final_outcome' ? { end: told } : { receipt: told }),
+          replica: name,
+          number,
+        })
       }
     }
   }

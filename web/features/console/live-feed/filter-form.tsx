@@ -4,20 +4,22 @@
 import { memo, useState } from 'react'
 import { Button } from '../../../ui/button.tsx'
 import { outcomeLabel } from '../../../ui/outcome-labels.ts'
-import { ANSWERS, ENDS } from '../outcomes.ts'
+import { FINAL_OUTCOMES, OUTCOMES } from '../outcomes.ts'
 import type { FeedFilter, FilterName } from './filter.ts'
 import type { Choices } from './filter-options.ts'
 
 type Props = { filter: FeedFilter; choices: Choices; onChange: (filter: FeedFilter) => void }
 
-const FATES = [...new Set<string>([...ANSWERS, ...ENDS])]
+const OUTCOME_NAMES = [...new Set<string>([...OUTCOMES, ...FINAL_OUTCOMES])]
 
 const CONTROL = 'min-h-10 w-full rounded-part border border-quiet/60 bg-surface px-2 text-note text-ink'
 
 export const FeedFilterForm = memo(function FeedFilterForm({ filter, choices, onChange }: Props) {
   const [isShown, show] = useState(false)
   const onSet = (name: FilterName, value: string) => onChange({ ...filter, [name]: value })
-  const set = Object.entries(filter).map(([name, value]) => (name === 'fate' ? outcomeLabel(value) : value))
+  const set = Object.entries(filter).map(([name, value]) =>
+    name === 'outcome' ? outcomeLabel(value) : value,
+  )
   const common = { filter, onSet }
   return (
     <form
@@ -32,7 +34,7 @@ export const FeedFilterForm = memo(function FeedFilterForm({ filter, choices, on
         </Button>
       </span>
       <div className={`${isShown ? 'contents' : 'hidden'} wide:contents`}>
-        <Choice name="fate" label="Outcome" choices={FATES} labelOf={outcomeLabel} {...common} />
+        <Choice name="outcome" label="Outcome" choices={OUTCOME_NAMES} labelOf={outcomeLabel} {...common} />
         <Choice name="reason" label="Reason" choices={choices.reason} {...common} />
         <Choice name="project" label="Project" choices={choices.project} {...common} />
         <Choice name="type" label="Item" choices={choices.type} {...common} />

@@ -3,7 +3,7 @@
 import type { Receipt } from 'tunnel/contract'
 import type { FilterName } from './filter.ts'
 
-type Chosen = Exclude<FilterName, 'fate' | 'text'>
+type Chosen = Exclude<FilterName, 'outcome' | 'text'>
 
 /** Each list sorted. */
 export type Choices = Record<Chosen, readonly string[]>

@@ -1,9 +1,9 @@
-/** Filter of the live feed and the opened receipt, both kept in the URL. The fate is the outcome or the final outcome. */
+/** Filter of the live feed and the opened receipt, both kept in the URL. `outcome` matches the outcome or the final outcome. */
 
-import type { Receipt, SpoolEnd } from 'tunnel/contract'
+import type { Receipt, SpoolOutcome } from 'tunnel/contract'
 import { outcomeLabel } from '../../../ui/outcome-labels.ts'
 
-export const FILTERS = ['fate', 'project', 'reason', 'type', 'sdk', 'text'] as const
+export const FILTERS = ['outcome', 'project', 'reason', 'type', 'sdk', 'text'] as const
 
 export type FilterName = (typeof FILTERS)[number]
 
@@ -24,11 +24,11 @@ export function writeView(filter: FeedFilter, opened: string | undefined): strin
 
 export function passes(
   receipt: Receipt,
-  end: SpoolEnd | undefined,
-  { fate, project, reason, type, sdk, text }: FeedFilter,
+  end: SpoolOutcome | undefined,
+  { outcome, project, reason, type, sdk, text }: FeedFilter,
 ): boolean {
   return (
-    (!fate || receipt.answer === fate || end?.end === fate) &&
+    (!outcome || receipt.outcome === outcome || end?.final_outcome === outcome) &&
     (!project || receipt.project === project) &&
     (!reason || receipt.reason === reason) &&
     (!type || receipt.items.some((item) => item.type === type)) &&
@@ -38,7 +38,7 @@ export function passes(
 }
 
 function describes(receipt: Receipt, text: string): boolean {
-  const { id, eventId, project, sdk, reason, answer, replica, items } = receipt
-  const texts = [id, eventId, project, sdk, reason, outcomeLabel(answer), replica]
+  const { id, event_id: eventId, project, sdk, reason, outcome, replica, items } = receipt
+  const texts = [id, eventId, project, sdk, reason, outcomeLabel(outcome), replica]
   return [...texts, ...items.map(({ type }) => type)].some((each) => each?.toLowerCase().includes(text))
 }

@@ -3,21 +3,21 @@
 
 import { useSearchParams } from 'next/navigation'
 import { useEffect, useMemo, useRef, useState } from 'react'
-import type { Receipt, SpoolEnd } from 'tunnel/contract'
+import type { Receipt, SpoolOutcome } from 'tunnel/contract'
 import { sayCount, sayMany } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
-import { LiveMark } from '../live-indicator.tsx'
+import { LiveIndicator } from '../live-indicator.tsx'
 import { type FeedFilter, OPENED, passes, readFilter, writeView } from './filter.ts'
 import { FeedFilterForm } from './filter-form.tsx'
 import { ReceiptDetails } from './receipt-details.tsx'
-import { FeedList, focusReceipt } from './receipt-list.tsx'
+import { focusReceipt, ReceiptList } from './receipt-list.tsx'
 import { MOST_ROWS, type Row } from './rows.ts'
 import { useFeed } from './use-feed.ts'
 
 const NO_QUERY = new URLSearchParams()
 
-export function Feed() {
+export function LiveFeed() {
   const [isPaused, setPaused] = useState(false)
   const { rows, choices, state } = useFeed({ isPaused })
   const query = useSearchParams() ?? NO_QUERY
@@ -48,7 +48,7 @@ export function Feed() {
     >
       <Tools>
         <p className="text-quiet tabular-nums">{sayHowMany(shown, rows, isFiltered)}</p>
-        <LiveMark state={state} />
+        <LiveIndicator state={state} />
         <Button weight="quiet" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
           {isPaused ? 'Resume' : 'Pause'}
         </Button>
@@ -61,7 +61,7 @@ export function Feed() {
             : ''
         }
       >
-        <FeedList
+        <ReceiptList
           rows={shown}
           opened={openedId}
           onOpen={open}
@@ -129,18 +129,18 @@ function countReceipts(rows: readonly Row[]): number {
   return rows.reduce((sum, row) => sum + ('receipt' in row ? 1 : 0), 0)
 }
 
-function endOf({ id }: Receipt, rows: readonly Row[]): SpoolEnd | undefined {
+function endOf({ id }: Receipt, rows: readonly Row[]): SpoolOutcome | undefined {
   const row = rows.find((each) => 'receipt' in each && each.receipt.id === id)
   return row && 'end' in row ? row.end : undefined
 }
 
 const MOST_SIBLINGS = 20
 
-function siblingsOf({ id, eventId }: Receipt, rows: readonly Row[]): Receipt[] {
+function siblingsOf({ id, event_id: eventId }: Receipt, rows: readonly Row[]): Receipt[] {
   if (eventId === undefined) return []
   return rows
     .flatMap((row) =>
-      'receipt' in row && row.receipt.eventId === eventId && row.receipt.id !== id ? row.receipt : [],
+      'receipt' in row && row.receipt.event_id === eventId && row.receipt.id !== id ? row.receipt : [],
     )
     .slice(0, MOST_SIBLINGS)
 }

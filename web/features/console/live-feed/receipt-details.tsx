@@ -1,17 +1,17 @@
 /** Details of a receipt: outcome, timings, and what to do about it. */
 
 import { useEffect, useRef } from 'react'
-import type { Receipt, SpoolEnd } from 'tunnel/contract'
+import type { Receipt, SpoolOutcome } from 'tunnel/contract'
 import { sayBytes, sayClock, sayDuration, sayExactly, sayMoment } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
-import { FateBadge } from '../../../ui/outcome-badge.tsx'
+import { OutcomeBadge } from '../../../ui/outcome-badge.tsx'
 import { MEANINGS } from '../outcomes.ts'
 import { explain } from '../reasons.ts'
 
 type Props = {
   receipt: Receipt
   /** Final outcome of a spooled envelope, once known. */
-  end: SpoolEnd | undefined
+  end: SpoolOutcome | undefined
   /** Other receipts with the same event ID. */
   siblings: Receipt[]
   /** Set when the details are below the list, out of sight. */
@@ -26,9 +26,9 @@ export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onC
   useEffect(() => {
     if (takesFocus) heading.current?.focus()
   }, [])
-  const { answer, reason, items, eventId } = receipt
-  const explained = explain(answer, reason)
-  const isSomeOut = items.some(({ out }) => out)
+  const { outcome, reason, items, event_id: eventId } = receipt
+  const explained = explain(outcome, reason)
+  const isSomeOut = items.some(({ discard_reason: out }) => out)
   return (
     <section
       aria-label="Receipt"
@@ -40,13 +40,13 @@ export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onC
           tabIndex={-1}
           className="flex min-h-11 flex-wrap items-center gap-2 text-body font-semibold"
         >
-          <FateBadge fate={answer} /> {items.map(({ type }) => type).join(', ') || 'not parsed'}
+          <OutcomeBadge outcome={outcome} /> {items.map(({ type }) => type).join(', ') || 'not parsed'}
         </h2>
         <Button weight="quiet" onClick={onClose}>
           Close
         </Button>
       </div>
-      <p className="mt-3 text-note">{MEANINGS[answer]}</p>
+      <p className="mt-3 text-note">{MEANINGS[outcome]}</p>
       {explained && (
         <p className="mt-2 text-note">
           {reason && <code>{reason}: </code>}
@@ -65,7 +65,7 @@ export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onC
           </tr>
         </thead>
         <tbody>
-          {items.map(({ type, count = 1, bytes, out }) => (
+          {items.map(({ type, count = 1, bytes, discard_reason: out }) => (
             <tr key={`${type} ${out}`} className="border-t border-line tabular-nums">
               <td className="py-1">{type}</td>
               <td className="text-right">{count}</td>
@@ -82,7 +82,7 @@ export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onC
       </dl>
       {eventId && (
         <p className="mt-3 text-note">
-          <a href={`/console/feed?text=${eventId}`} className="link">
+          <a href={`/console/live-feed?text=${eventId}`} className="link">
             All envelopes with this event ID
           </a>
         </p>
@@ -103,17 +103,32 @@ export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onC
 }
 
 /** Final outcome of a spooled envelope. */
-function End({ end: { end, time, waited, upstreamStatus, replica } }: { end: SpoolEnd }) {
+function End({
+  end: { final_outcome: end, time, waited_ms: waited, upstream_status: upstreamStatus, replica },
+}: {
+  end: SpoolOutcome
+}) {
   return (
     <p className="mt-3 text-note">
-      <FateBadge fate={end} /> {sayMoment(time)}, after {sayDuration(waited)} in the spool, by {replica}
+      <OutcomeBadge outcome={end} /> {sayMoment(time)}, after {sayDuration(waited)} in the spool, by {replica}
       {upstreamStatus !== undefined && `; Sentry responded with ${upstreamStatus}`}. {MEANINGS[end]}
     </p>
   )
 }
 
 function factsOf(receipt: Receipt): [string, string][] {
-  const { project, sdk, status, upstreamStatus, bytes, replica, reason, remarks, id, eventId } = receipt
+  const {
+    project,
+    sdk,
+    status,
+    upstream_status: upstreamStatus,
+    bytes,
+    replica,
+    reason,
+    flags: remarks,
+    id,
+    event_id: eventId,
+  } = receipt
   const facts: [string, string | number | undefined][] = [
     ['Project', project ?? 'not verified'],
     ['SDK', sdk],
@@ -140,7 +155,7 @@ function Fact({ name, value }: { name: string; value: string }) {
 
 /** Timeline of the request, with the duration of each part. */
 function Timeline({ receipt }: { receipt: Receipt }) {
-  const { time, took } = receipt
+  const { time, duration_ms: took } = receipt
   const parts = partsOf(receipt)
   let from = 0
   return (
@@ -180,10 +195,16 @@ function Timeline({ receipt }: { receipt: Receipt }) {
 type Part = { ms: number; words: string; fill: string }
 
 /** Returns the parts of the request's duration; none for an envelope that was not forwarded. */
-function partsOf({ answer, took, admittedAfter, upstreamTook, upstreamStatus }: Receipt): Part[] {
+function partsOf({
+  outcome,
+  duration_ms: took,
+  admitted_after_ms: admittedAfter,
+  upstream_duration_ms: upstreamTook,
+  upstream_status: upstreamStatus,
+}: Receipt): Part[] {
   if (admittedAfter === undefined || upstreamTook === undefined) return []
   const asked = upstreamStatus === undefined ? 'without a response from Sentry' : 'until Sentry responded'
-  const then = answer === 'spooled' ? 'until spooled, synced to disk' : 'until the response was sent'
+  const then = outcome === 'spooled' ? 'until spooled, synced to disk' : 'until the response was sent'
   return [
     { ms: admittedAfter, words: 'until accepted and forwarded', fill: 'fill-ink' },
     { ms: upstreamTook, words: asked, fill: 'fill-sunken' },

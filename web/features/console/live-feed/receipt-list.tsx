@@ -3,9 +3,9 @@
 
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from 'react'
-import type { Receipt, SpoolEnd } from 'tunnel/contract'
+import type { Receipt, SpoolOutcome } from 'tunnel/contract'
 import { sayBytes, sayClock, sayCount, sayDuration } from '../../../lib/format.ts'
-import { Fate } from '../../../ui/outcome-badge.tsx'
+import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 import { Empty } from '../../../ui/panel.tsx'
 import { StateMark } from '../../../ui/status-badge.tsx'
 import { keyOf, type Mark, type Row } from './rows.ts'
@@ -24,7 +24,7 @@ type Props = {
  * One row is a stop of the Tab key, and the arrow keys go on from there. Whoever has scrolled, or has the focus in it, keeps their
  * place while others come in above.
  */
-export function FeedList({ rows, opened, onOpen, nothing }: Props) {
+export function ReceiptList({ rows, opened, onOpen, nothing }: Props) {
   const scroller = useRef<HTMLDivElement>(null)
   const virtual = useVirtualizer({
     count: rows.length,
@@ -162,14 +162,14 @@ const COLUMNS =
 
 type ReceiptRowProps = {
   receipt: Receipt
-  end: SpoolEnd | undefined
+  end: SpoolOutcome | undefined
   isOpen: boolean
   isStop: boolean
   onOpen: () => void
 }
 
 function ReceiptRow({ receipt, end, isOpen, isStop, onOpen }: ReceiptRowProps) {
-  const { id, time, answer, items, project, bytes, took, reason, sdk } = receipt
+  const { id, time, outcome, items, project, bytes, duration_ms: took, reason, sdk } = receipt
   return (
     <button
       type="button"
@@ -180,11 +180,11 @@ function ReceiptRow({ receipt, end, isOpen, isStop, onOpen }: ReceiptRowProps) {
       className={`${COLUMNS} size-full cursor-pointer text-left text-note -outline-offset-3 hover:bg-sunken aria-expanded:bg-sunken`}
     >
       <span className="text-quiet tabular-nums">{sayClock(time)}</span>
-      <Fate fate={end?.end ?? answer} />
+      <OutcomeLabel outcome={end?.final_outcome ?? outcome} />
       <span className="truncate">
         {items.map(({ type, count }) => (count ? `${type} ×${count}` : type)).join(', ') || 'not parsed'}
         {reason && <span className="text-quiet"> · {reason}</span>}
-        {end && <span className="text-quiet"> · spooled for {sayDuration(end.waited)}</span>}
+        {end && <span className="text-quiet"> · spooled for {sayDuration(end.waited_ms)}</span>}
       </span>
       <span className="hidden truncate text-quiet desk:block">{project ? sayProject(project) : sdk}</span>
       <span className="hidden text-right tabular-nums wide:block">{sayBytes(bytes)}</span>

@@ -1,10 +1,10 @@
 /** What the feed shows: receipts, newest first, each once, with how their waiting ended, and with what is missing marked among them. */
 
-import type { Receipt, SpoolEnd } from 'tunnel/contract'
+import type { Receipt, SpoolOutcome } from 'tunnel/contract'
 import { type Choices, createChoiceBook } from './filter-options.ts'
 
 /** One event of the stream. An end may come before its receipt: another replica may have told it. */
-export type Told = { receipts: Receipt[]; ends: SpoolEnd[]; marks: Mark[] }
+export type Told = { receipts: Receipt[]; ends: SpoolOutcome[]; marks: Mark[] }
 
 /**
  * What is missing or may be: receipts and ends that a replica no longer kept, at the time of the next that it did; what one that ended
@@ -15,7 +15,7 @@ export type Mark =
   | { kind: 'ended' | 'silent' | 'back'; replica: string; time: number }
 
 /** `end`: of one that was spooled and waits no more. */
-export type Row = { receipt: Receipt; end?: SpoolEnd } | { mark: Mark }
+export type Row = { receipt: Receipt; end?: SpoolOutcome } | { mark: Mark }
 
 /** Rows, and ends; the oldest go. */
 export const MOST_ROWS = 10_000
@@ -34,7 +34,7 @@ export function createRows(): Rows {
   let come: Row[] = [] // since `rows` was made, and how many ends
   let ended = 0
   const ids = new Set<string>() // of the receipts among the rows
-  const ends = new Map<string, SpoolEnd>()
+  const ends = new Map<string, SpoolOutcome>()
   const book = createChoiceBook()
   return { all, choices, takeIn }
 
@@ -84,8 +84,8 @@ export function createRows(): Rows {
 }
 
 /** The row itself where nothing has changed. */
-function withEnd(row: Row, ends: ReadonlyMap<string, SpoolEnd>): Row {
-  if ('mark' in row || row.end || row.receipt.answer !== 'spooled') return row
+function withEnd(row: Row, ends: ReadonlyMap<string, SpoolOutcome>): Row {
+  if ('mark' in row || row.end || row.receipt.outcome !== 'spooled') return row
   const end = ends.get(row.receipt.id)
   return end ? { ...row, end } : row
 }

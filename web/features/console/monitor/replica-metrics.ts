@@ -1,10 +1,10 @@
 /** What a replica has counted, read from its metrics, and how figures of several add up. */
 
-import type { Answer, SpoolEnd } from 'tunnel/contract'
+import type { FinalOutcome, Outcome } from 'tunnel/contract'
 
 /** How many envelopes were answered so, by project and reason, `''` for none, and by category. */
-export type AnswerCount = {
-  answer: Answer
+export type OutcomeCount = {
+  outcome: Outcome
   reason: string
   project: string
   category: string
@@ -12,14 +12,14 @@ export type AnswerCount = {
 }
 
 /** Bytes of their bodies. */
-export type ByteCount = Omit<AnswerCount, 'reason'>
+export type ByteCount = Omit<OutcomeCount, 'reason'>
 
 export type Figures = {
-  answers: AnswerCount[]
+  outcomes: OutcomeCount[]
   /** Items by type, and how their envelope was answered or why they were taken out of it. */
-  items: { type: string; answer: string; count: number }[]
+  items: { type: string; outcome: string; count: number }[]
   bytes: ByteCount[]
-  ends: { end: SpoolEnd['end']; project: string; count: number }[]
+  finalOutcomes: { finalOutcome: FinalOutcome; project: string; count: number }[]
   /** Envelopes answered within so many seconds (`+Inf`: all). */
   within: Record<string, number>
   /** The same of the upstreams' own answers, by `host[:port]`. */
@@ -27,7 +27,7 @@ export type Figures = {
 }
 
 /** How a process does, from the same place. */
-export type Vitals = {
+export type ProcessStats = {
   inFlight: number
   rss: number
   cpuSeconds: number
@@ -35,7 +35,14 @@ export type Vitals = {
   loopDelay: number
 }
 
-export const NO_FIGURES: Figures = { answers: [], items: [], bytes: [], ends: [], within: {}, upstreams: {} }
+export const NO_FIGURES: Figures = {
+  outcomes: [],
+  items: [],
+  bytes: [],
+  finalOutcomes: [],
+  within: {},
+  upstreams: {},
+}
 
 export type Series = { name: string; labels: Record<string, string>; value: number }
 
@@ -59,8 +66,8 @@ function unquote(text: string): string {
 export function figuresOf(series: readonly Series[]): Figures {
   const named = (name: string) => series.filter((each) => each.name === name)
   return {
-    answers: named('culvert_envelopes_total').map(({ labels, value }) => ({
-      answer: labels.answer as Answer,
+    outcomes: named('culvert_envelopes_total').map(({ labels, value }) => ({
+      outcome: labels.outcome as Outcome,
       reason: labels.reason ?? '',
       project: labels.project ?? '',
       category: labels.category ?? '',
@@ -68,24 +75,24 @@ export function figuresOf(series: readonly Series[]): Figures {
     })),
     items: named('culvert_items_total').map(({ labels, value }) => ({
       type: labels.type ?? '',
-      answer: labels.answer ?? '',
+      outcome: labels.outcome ?? '',
       count: value,
     })),
     bytes: named('culvert_envelope_bytes_total').map(({ labels, value }) => ({
-      answer: labels.answer as Answer,
+      outcome: labels.outcome as Outcome,
       project: labels.project ?? '',
       category: labels.category ?? '',
       count: value,
     })),
-    ends: named('culvert_spool_ends_total').map(({ labels, value }) => ({
-      end: labels.end as SpoolEnd['end'],
+    finalOutcomes: named('culvert_spool_final_outcomes_total').map(({ labels, value }) => ({
+      finalOutcome: labels.final_outcome as FinalOutcome,
       project: labels.project ?? '',
       count: value,
     })),
-    within: sumBy(named('culvert_answer_seconds_bucket'), ({ labels }) => labels.le ?? ''),
+    within: sumBy(named('culvert_request_duration_seconds_bucket'), ({ labels }) => labels.le ?? ''),
     upstreams: Object.fromEntries(
       [
-        ...Map.groupBy(named('culvert_upstream_seconds_bucket'), ({ labels }) =>
+        ...Map.groupBy(named('culvert_upstream_request_duration_seconds_bucket'), ({ labels }) =>
           hostOf(labels.upstream ?? ''),
         ),
       ].map(([host, its]) => [host, sumBy(its, ({ labels }) => labels.le ?? '')]),
@@ -98,7 +105,7 @@ export function hostOf(text: string): string {
   return text.replace(/^https?:\/\//, '').replace(/\/.*/, '')
 }
 
-export function vitalsOf(series: readonly Series[]): Vitals {
+export function processStatsOf(series: readonly Series[]): ProcessStats {
   const value = (name: string) => series.find((each) => each.name === name)?.value
   return {
     inFlight: value('culvert_envelopes_in_flight') ?? 0,
@@ -111,10 +118,10 @@ export function vitalsOf(series: readonly Series[]): Vitals {
 /** All of them together: what stands for the same is one, with the counts added. */
 export function addUp(all: readonly Figures[]): Figures {
   return {
-    answers: merge(all.flatMap(({ answers }) => answers)),
+    outcomes: merge(all.flatMap(({ outcomes: answers }) => answers)),
     items: merge(all.flatMap(({ items }) => items)),
     bytes: merge(all.flatMap(({ bytes }) => bytes)),
-    ends: merge(all.flatMap(({ ends }) => ends)),
+    finalOutcomes: merge(all.flatMap(({ finalOutcomes: ends }) => ends)),
     within: addRecords(all.map(({ within }) => within)),
     upstreams: addUpstreams(all.map(({ upstreams }) => upstreams)),
   }
@@ -157,12 +164,12 @@ export function countBy<T extends { count: number }>(
 }
 
 /** Seconds within which half and most of what was answered between two looks had its answer; neither when nothing was. */
-export type Speed = { half?: number; most?: number }
+export type DurationPercentiles = { p50?: number; p95?: number }
 
-export function speedOf(before: Figures['within'], after: Figures['within']): Speed {
-  const half = quantile(0.5, before, after)
-  const most = quantile(0.95, before, after)
-  return { ...(half !== undefined && { half }), ...(most !== undefined && { most }) }
+export function percentilesOf(before: Figures['within'], after: Figures['within']): DurationPercentiles {
+  const p50 = quantile(0.5, before, after)
+  const p95 = quantile(0.95, before, after)
+  return { ...(p50 !== undefined && { p50 }), ...(p95 !== undefined && { p95 }) }
 }
 
 /** Seconds within which `share` of what was answered between two looks had its answer; `undefined` when nothing was. */

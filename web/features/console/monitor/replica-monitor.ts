@@ -5,14 +5,14 @@ import { LOOKS_FOR_RATE, rateNow } from './rates.ts'
 import {
   addUp,
   countBy,
+  type DurationPercentiles,
   type Figures,
   figuresOf,
   NO_FIGURES,
+  type ProcessStats,
+  percentilesOf,
+  processStatsOf,
   readSeries,
-  type Speed,
-  speedOf,
-  type Vitals,
-  vitalsOf,
 } from './replica-metrics.ts'
 import {
   type UpstreamPoint,
@@ -35,7 +35,7 @@ export type ReplicaView = {
   seen?: number
   silentSince?: number
   status?: ReplicaStatus
-  vitals?: Vitals
+  vitals?: ProcessStats
   /** Share of one core since the look before. */
   cpu?: number
   /** Envelopes that it has answered, and how many a second just now. */
@@ -55,7 +55,7 @@ export type Point = {
   waitingBytes: number
   /** By the name of the way there. */
   upstreams: Record<string, UpstreamPoint>
-} & Speed
+} & DurationPercentiles
 
 export type Change = { time: number; text: string }
 
@@ -74,7 +74,7 @@ export type Snapshot = {
   point: Point
 }
 
-export type Watch = {
+export type Monitor = {
   /** After a fresh look when the last one is older than `maxAgeMs`. */
   look(maxAgeMs: number): Promise<Snapshot>
   /** After a look that begins now. */
@@ -83,7 +83,7 @@ export type Watch = {
   history(): Point[]
 }
 
-export type WatchParts = {
+export type MonitorDeps = {
   origins: () => Promise<string[]>
   /** Rejects when the replica does not answer. */
   ask: (origin: string) => Promise<{ status: ReplicaStatus; metrics: string }>
@@ -102,7 +102,7 @@ type Known = ReplicaView & { name: string; time: number; figures: Figures; looks
 
 type Look = { time: number; envelopes: number }
 
-export function createWatch({ origins, ask, now }: WatchParts): Watch {
+export function createMonitor({ origins, ask, now }: MonitorDeps): Monitor {
   const known = new Map<string, Known>()
   let unheard = new Map<string, number>() // origins that have not answered yet, since when
   const outOfSight = new Map<string, Figures>()
@@ -152,8 +152,8 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
     if (outOfSight.delete(name)) addUpGone()
     const series = readSeries(metrics)
     const figures = figuresOf(series)
-    const envelopes = sum(figures.answers)
-    const vitals = vitalsOf(series)
+    const envelopes = sum(figures.outcomes)
+    const vitals = processStatsOf(series)
     const before = known.get(name)
     const seconds = before ? (time - before.time) / 1000 : 0
     if (!before) note(time, `${name} started responding`)
@@ -254,14 +254,14 @@ export function createWatch({ origins, ask, now }: WatchParts): Watch {
     const isFirst = points.length === 0
     const point: Point = {
       time,
-      answers: countBy(totals.answers, ({ answer }) => answer),
-      categories: countBy(totals.answers, ({ category }) => category),
+      answers: countBy(totals.outcomes, ({ outcome }) => outcome),
+      categories: countBy(totals.outcomes, ({ category }) => category),
       items: countBy(totals.items, ({ type }) => type),
-      ends: countBy(totals.ends, ({ end }) => end),
+      ends: countBy(totals.finalOutcomes, ({ finalOutcome: end }) => end),
       bytes: sum(totals.bytes),
       waiting: spools.reduce((sum, { envelopes = 0 }) => sum + envelopes, 0),
       waitingBytes: spools.reduce((sum, { bytes = 0 }) => sum + bytes, 0),
-      ...(!isFirst && speedOf(before.within, totals.within)),
+      ...(!isFirst && percentilesOf(before.within, totals.within)),
       upstreams: upstreamPoints(ways, totals, isFirst ? totals.upstreams : before.upstreams),
     }
     if (known.size === 0) return point // nothing is known, which is not nothing: no growth begins here

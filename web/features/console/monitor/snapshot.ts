@@ -8,26 +8,26 @@ import type { UpstreamView, Way } from './upstreams.ts'
 /** The first of many, and how many there are. */
 export type Few<T> = { first: T[]; all: number }
 
-export type ReplicaGlance = Omit<ReplicaView, 'status'> &
+export type ReplicaSummary = Omit<ReplicaView, 'status'> &
   Partial<Pick<ReplicaStatus, 'version' | 'since' | 'warnings'>>
 
-export type SpoolGlance = Omit<SpoolStatus, 'byProject' | 'projectBoundBytes' | 'attempts' | 'paused'> & {
+export type SpoolOverview = Omit<SpoolStatus, 'partitions' | 'project_max_bytes' | 'attempts' | 'paused'> & {
   paused: Few<SpoolPause>
 }
 
 /** A server, or several; which of them are not asked, and how many kinds they hold back. */
-export type WayGlance = { name: string; hosts: number; open: Few<string>; held: number }
+export type UpstreamSummary = { name: string; hosts: number; open: Few<string>; held: number }
 
 /** An upstream that so many of the replicas do not ask. */
 export type NotAsked = { origin: string; by: number; of: number } & Pick<UpstreamView, 'since' | 'nextProbe'>
 
-export type Glance = {
+export type OverviewSnapshot = {
   time: number
-  replicas: ReplicaGlance[]
-  spools: SpoolGlance[]
+  replicas: ReplicaSummary[]
+  spools: SpoolOverview[]
   /** The one that is over first, first. */
   limits: Few<LimitInForce>
-  ways: WayGlance[]
+  ways: UpstreamSummary[]
   notAsked: Few<NotAsked>
   /** Newest first. */
   changes: Change[]
@@ -36,7 +36,7 @@ export type Glance = {
 
 const MOST = 20
 
-export function glanceAt(snapshot: Snapshot): Glance {
+export function overviewOf(snapshot: Snapshot): OverviewSnapshot {
   const { time, replicas, spools, limits, upstreams, ways, changes, point } = snapshot
   const notAsked = upstreams.flatMap(({ open, closed, ...rest }) =>
     open.length > 0 ? [{ ...rest, by: open.length, of: open.length + closed.length }] : [],
@@ -53,12 +53,12 @@ export function glanceAt(snapshot: Snapshot): Glance {
   }
 }
 
-export function spoolAt(spool: SpoolStatus): SpoolGlance {
-  const { byProject: _, projectBoundBytes: __, attempts: ___, paused = [], ...rest } = spool
+export function spoolAt(spool: SpoolStatus): SpoolOverview {
+  const { partitions: _, project_max_bytes: __, attempts: ___, paused = [], ...rest } = spool
   return { ...rest, paused: few(paused) }
 }
 
-function replicaAt({ status, ...view }: ReplicaView): ReplicaGlance {
+function replicaAt({ status, ...view }: ReplicaView): ReplicaSummary {
   if (!status) return view
   const { version, since, warnings } = status
   return { ...view, version, since, warnings }
@@ -68,7 +68,7 @@ function waysAt(
   ways: readonly Way[],
   notAsked: readonly NotAsked[],
   limits: readonly LimitInForce[],
-): WayGlance[] {
+): UpstreamSummary[] {
   const open = new Set(notAsked.map(({ origin }) => hostOf(origin)))
   const held = Map.groupBy(limits, ({ project }) => hostOf(project))
   return ways.map(({ name, hosts }) => ({

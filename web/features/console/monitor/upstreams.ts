@@ -1,7 +1,7 @@
 /** The Sentry servers behind all replicas: which are asked, what each has taken and how fast. Those too many for a picture are one. */
 
 import type { ReplicaStatus } from 'tunnel/contract'
-import { countBy, type Figures, hostOf, type Speed, speedOf } from './replica-metrics.ts'
+import { countBy, type DurationPercentiles, type Figures, hostOf, percentilesOf } from './replica-metrics.ts'
 
 /** Which replicas do not ask it and which do; since when the first does not, and when the next one tries. */
 export type UpstreamView = {
@@ -16,7 +16,7 @@ export type UpstreamView = {
 export type Way = { name: string; hosts: string[] }
 
 /** What has been taken of what was sent on at once; how fast, of one server alone. */
-export type UpstreamPoint = { delivered: number } & Speed
+export type UpstreamPoint = { delivered: number } & DurationPercentiles
 
 export const OTHERS = '*'
 
@@ -30,7 +30,7 @@ export function upstreamsOf(replicas: readonly { name: string; status?: ReplicaS
       view[breaker.open ? 'open' : 'closed'].push(name)
       if (breaker.open) {
         view.since = Math.min(breaker.since, view.since ?? breaker.since)
-        view.nextProbe = Math.min(breaker.nextProbe, view.nextProbe ?? breaker.nextProbe)
+        view.nextProbe = Math.min(breaker.next_probe, view.nextProbe ?? breaker.next_probe)
       }
       byOrigin.set(origin, view)
     }
@@ -50,11 +50,11 @@ export function waysTo(upstreams: readonly UpstreamView[]): Way[] {
 /** By the names of the ways. */
 export function upstreamPoints(
   ways: readonly Way[],
-  { answers, upstreams }: Figures,
+  { outcomes: answers, upstreams }: Figures,
   before: Figures['upstreams'],
 ): Record<string, UpstreamPoint> {
   const delivered = countBy(
-    answers.filter(({ answer }) => answer === 'delivered'),
+    answers.filter(({ outcome }) => outcome === 'delivered'),
     ({ project }) => hostOf(project),
   )
   return Object.fromEntries(
@@ -62,7 +62,7 @@ export function upstreamPoints(
       name,
       {
         delivered: hosts.reduce((sum, host) => sum + (delivered[host] ?? 0), 0),
-        ...(name !== OTHERS && speedOf(before[name] ?? {}, upstreams[name] ?? {})),
+        ...(name !== OTHERS && percentilesOf(before[name] ?? {}, upstreams[name] ?? {})),
       },
     ]),
   )

@@ -4,16 +4,16 @@
 import { useState } from 'react'
 import { type StreamState, useEventStream } from '../use-event-stream.ts'
 import type { Point } from './replica-monitor.ts'
-import type { Glance } from './snapshot.ts'
+import type { OverviewSnapshot } from './snapshot.ts'
 
 const SHOWN_MS = 15 * 60 * 1000 // 15 min
 
-export type Live = { glance: Glance; points: Point[]; state: StreamState }
+export type Live = { glance: OverviewSnapshot; points: Point[]; state: StreamState }
 
-export function useLive(first: Glance, past: Point[] = []): Live {
+export function useLive(first: OverviewSnapshot, past: Point[] = []): Live {
   const [glance, setGlance] = useState(first)
   const [points, setPoints] = useState(past)
-  const state = useEventStream<{ glance: Glance; history?: Point[] }>('/console/live', (told) => {
+  const state = useEventStream<{ glance: OverviewSnapshot; history?: Point[] }>('/console/live', (told) => {
     setGlance(told.glance)
     setPoints((known) => recent(told.history ?? [...known, told.glance.point]))
   })

@@ -9,7 +9,7 @@ export type MinuteRow = { time: number; cells: string[] }
 type Props = { title: string; columns: string[]; rows: MinuteRow[] }
 
 /** Renders the table only while it is open: it grows with every refresh. */
-export function FiguresTable({ title, columns, rows }: Props) {
+export function ChartTable({ title, columns, rows }: Props) {
   const [isOpen, setOpen] = useState(false)
   return (
     <details className="text-note" onToggle={(event) => setOpen(event.currentTarget.open)}>

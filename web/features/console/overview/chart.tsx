@@ -5,7 +5,7 @@ import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { sayClock, sayMinute } from '../../../lib/format.ts'
-import { FiguresTable, type MinuteRow } from './chart-table.tsx'
+import { ChartTable, type MinuteRow } from './chart-table.tsx'
 import { shownFrom } from './history.ts'
 
 /** Colour of a line: that of an outcome, or a neutral one. */
@@ -129,7 +129,7 @@ export function Chart({ title, unit, times, lines, say, sayTick, nothing, minute
           </p>
         )}
       </div>
-      <FiguresTable title={title} columns={lines.map(({ label }) => label)} rows={minutes} />
+      <ChartTable title={title} columns={lines.map(({ label }) => label)} rows={minutes} />
     </figure>
   )
 }
@@ -185,7 +185,7 @@ function optionsFor(
     },
     scales: {
       x: { range: rangeOf },
-      y: { range: (_, __, most) => [0, most > 0 ? most * 1.12 : 1] },
+      y: { range: (_, __, p95) => [0, p95 > 0 ? p95 * 1.12 : 1] },
     },
     axes: [
       {

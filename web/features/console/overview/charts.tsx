@@ -6,7 +6,7 @@ import { outcomeLabel } from '../../../ui/outcome-labels.ts'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { rateNow, ratesOf } from '../monitor/rates.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
-import { ANSWERS } from '../outcomes.ts'
+import { OUTCOMES } from '../outcomes.ts'
 import { Chart, type Line } from './chart.tsx'
 import { growthOf, minutesOf } from './history.ts'
 import { Sparkline } from './sparkline.tsx'
@@ -24,11 +24,11 @@ const LOOKS: Record<string, Pick<Line, 'tone' | 'dash'>> = {
 }
 
 /** Rates of the outcomes of this time; always includes `delivered`. */
-export function FateChart({ points }: Props) {
-  const kinds = ANSWERS.map((fate) => ({
-    label: outcomeLabel(fate),
-    ...(LOOKS[fate] ?? { tone: 'quiet' as const }),
-    totalOf: ({ answers }: Point) => answers[fate] ?? 0,
+export function OutcomeChart({ points }: Props) {
+  const kinds = OUTCOMES.map((outcome) => ({
+    label: outcomeLabel(outcome),
+    ...(LOOKS[outcome] ?? { tone: 'quiet' as const }),
+    totalOf: ({ answers }: Point) => answers[outcome] ?? 0,
   })).filter(({ label, totalOf }) => label === 'delivered' || growthOf(points, totalOf) > 0)
   return <RateChart title="Envelopes by outcome" points={points} kinds={kinds} />
 }
@@ -94,12 +94,12 @@ function RateChart({ title, points, kinds }: RateChartProps) {
 }
 
 const TIMES: (Omit<Line, 'values'> & { secondsOf: (point: Point) => number | undefined })[] = [
-  { label: 'p50', tone: 'ink', secondsOf: ({ half }) => half },
-  { label: 'p95', tone: 'quiet', dash: [8, 4], secondsOf: ({ most }) => most },
+  { label: 'p50', tone: 'ink', secondsOf: ({ p50 }) => p50 },
+  { label: 'p95', tone: 'quiet', dash: [8, 4], secondsOf: ({ p95 }) => p95 },
 ]
 
-export function AnswerTimeChart({ points }: Props) {
-  const isLong = points.some(({ most = 0 }) => most >= 1)
+export function DurationChart({ points }: Props) {
+  const isLong = points.some(({ p95 = 0 }) => p95 >= 1)
   const lines = TIMES.map(({ secondsOf, ...line }) => ({
     ...line,
     values: points.slice(1).map((point) => {
@@ -128,7 +128,7 @@ export function AnswerTimeChart({ points }: Props) {
   )
 }
 
-export function WaitingChart({ points }: Props) {
+export function PendingChart({ points }: Props) {
   const values = points.slice(1).map(({ waiting }) => waiting)
   const minutes = minutesOf(points).map(({ time, points: its }) => ({
     time,
@@ -173,7 +173,10 @@ export function ItemTypes({ points }: Props) {
             {types.map(({ type, many }) => (
               <tr key={type} className="border-t border-line text-right">
                 <th scope="row" className="py-1.5 text-left font-normal">
-                  <a href={`/console/feed?type=${type}`} className="text-ink no-underline hover:underline">
+                  <a
+                    href={`/console/live-feed?type=${type}`}
+                    className="text-ink no-underline hover:underline"
+                  >
                     {type}
                   </a>
                 </th>

@@ -1,8 +1,8 @@
 /** Parts of the flow diagram: stops, arrows between them, and rates by outcome. */
 
 import type { ReactNode } from 'react'
-import type { Answer } from 'tunnel/contract'
-import { Fate } from '../../../ui/outcome-badge.tsx'
+import type { Outcome } from 'tunnel/contract'
+import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 
 /** Formats a rate in the unit that the whole diagram uses. */
 export type Say = (perSecond: number) => string
@@ -53,10 +53,10 @@ function widthFor(perSecond: number): number {
   return Math.max(1.5, Math.min(6, 2.5 + Math.log10(perSecond)))
 }
 
-export function FateRate({ fate, rate, say }: { fate: Answer; rate: number; say: Say }) {
+export function OutcomeRate({ outcome, rate, say }: { outcome: Outcome; rate: number; say: Say }) {
   return (
     <span className="inline-flex items-center gap-2 whitespace-nowrap">
-      <Fate fate={fate} /> {rate > 0 ? say(rate) : 'none'}
+      <OutcomeLabel outcome={outcome} /> {rate > 0 ? say(rate) : 'none'}
     </span>
   )
 }

@@ -4,27 +4,32 @@ import { sayCount, sayDuration } from '../../../lib/format.ts'
 import { StateMark } from '../../../ui/status-badge.tsx'
 import { rateNow } from '../monitor/rates.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
-import type { Few, WayGlance } from '../monitor/snapshot.ts'
+import type { Few, UpstreamSummary } from '../monitor/snapshot.ts'
 import { OTHERS } from '../monitor/upstreams.ts'
-import { Edge, FateRate, type Say, Stop } from './flow-diagram-parts.tsx'
+import { Edge, OutcomeRate, type Say, Stop } from './flow-diagram-parts.tsx'
 
-type UpstreamProps = { way: WayGlance; points: Point[]; say: Say }
+type UpstreamProps = { way: UpstreamSummary; points: Point[]; say: Say }
 
 export function UpstreamStop({ way: { name, hosts, open, held }, points, say }: UpstreamProps) {
   const rate = rateNow(points, ({ upstreams }) => upstreams[name]?.delivered ?? 0)
-  const took = points.slice(-8).findLast(({ upstreams }) => upstreams[name]?.half !== undefined)?.upstreams[
+  const took = points.slice(-8).findLast(({ upstreams }) => upstreams[name]?.p50 !== undefined)?.upstreams[
     name
   ]
   return (
     <>
-      <Edge isFork rate={rate} tone="text-good" above={<FateRate fate="delivered" rate={rate} say={say} />}>
-        {took?.half !== undefined && (
+      <Edge
+        isFork
+        rate={rate}
+        tone="text-good"
+        above={<OutcomeRate outcome="delivered" rate={rate} say={say} />}
+      >
+        {took?.p50 !== undefined && (
           <>
-            <span className="whitespace-nowrap">p50 {sayDuration(took.half * 1000)}</span>
-            {took.most !== undefined && (
+            <span className="whitespace-nowrap">p50 {sayDuration(took.p50 * 1000)}</span>
+            {took.p95 !== undefined && (
               <>
                 {' '}
-                · <span className="whitespace-nowrap">p95 {sayDuration(took.most * 1000)}</span>
+                · <span className="whitespace-nowrap">p95 {sayDuration(took.p95 * 1000)}</span>
               </>
             )}
           </>

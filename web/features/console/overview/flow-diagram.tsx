@@ -1,25 +1,25 @@
 /** Flow diagram with current rates: from browsers through nginx and the replicas to Sentry, the spool or a rejection. */
 
-import type { Answer } from 'tunnel/contract'
+import type { Outcome } from 'tunnel/contract'
 import { rateUnit, sayBytes, sayCount, sayDuration, sayFigure, sayMany } from '../../../lib/format.ts'
 import { StateMark } from '../../../ui/status-badge.tsx'
 import { rateNow } from '../monitor/rates.ts'
 import { hostOf } from '../monitor/replica-metrics.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
-import type { Glance, ReplicaGlance } from '../monitor/snapshot.ts'
-import { ANSWERS } from '../outcomes.ts'
-import { Edge, FateRate, type Say, Stop } from './flow-diagram-parts.tsx'
+import type { OverviewSnapshot, ReplicaSummary } from '../monitor/snapshot.ts'
+import { OUTCOMES } from '../outcomes.ts'
+import { Edge, OutcomeRate, type Say, Stop } from './flow-diagram-parts.tsx'
 import { UpstreamStop } from './flow-diagram-upstream.tsx'
 
 /** Outcomes without delivery. */
-const STOPPED: readonly Answer[] = ['limited', 'filtered', 'refused', 'declined', 'aborted']
+const STOPPED: readonly Outcome[] = ['rate_limited', 'filtered', 'rejected', 'declined', 'aborted']
 
-export function LiveWay({ glance, points }: { glance: Glance; points: Point[] }) {
+export function FlowDiagram({ glance, points }: { glance: OverviewSnapshot; points: Point[] }) {
   const { replicas, ways, spools, point } = glance
   const rates = ratesNow(points)
   const { per, seconds } = rateUnit(rates.envelopes)
   const say: Say = (perSecond) => `${sayFigure(perSecond * seconds)}${per}`
-  const took = points.slice(-8).findLast(({ half }) => half !== undefined)
+  const took = points.slice(-8).findLast(({ p50 }) => p50 !== undefined)
   const isAnswered = replicas.some(({ state }) => state === 'answering')
   const isInbox = isAnswered && ways.length === 0 && spools.length === 0
   return (
@@ -41,14 +41,14 @@ export function LiveWay({ glance, points }: { glance: Glance; points: Point[] })
           rate={rates.envelopes}
           tone="text-ink"
           above={
-            took?.half === undefined ? (
+            took?.p50 === undefined ? (
               <span className="text-quiet">no traffic</span>
             ) : (
-              `p50 ${sayDuration(took.half * 1000)}`
+              `p50 ${sayDuration(took.p50 * 1000)}`
             )
           }
         >
-          {took?.most !== undefined && `p95 ${sayDuration(took.most * 1000)}`}
+          {took?.p95 !== undefined && `p95 ${sayDuration(took.p95 * 1000)}`}
         </Edge>
         <Replicas replicas={replicas} say={say} />
         <li className="desk:self-stretch">
@@ -59,7 +59,7 @@ export function LiveWay({ glance, points }: { glance: Glance; points: Point[] })
                   isFork
                   rate={rates.answers.delivered ?? 0}
                   tone="text-good"
-                  above={<FateRate fate="delivered" rate={rates.answers.delivered ?? 0} say={say} />}
+                  above={<OutcomeRate outcome="delivered" rate={rates.answers.delivered ?? 0} say={say} />}
                 />
                 <Stop>
                   <strong>Inbox</strong>
@@ -76,14 +76,14 @@ export function LiveWay({ glance, points }: { glance: Glance; points: Point[] })
                   isFork
                   rate={rates.answers.spooled ?? 0}
                   tone="text-wait"
-                  above={<FateRate fate="spooled" rate={rates.answers.spooled ?? 0} say={say} />}
+                  above={<OutcomeRate outcome="spooled" rate={rates.answers.spooled ?? 0} say={say} />}
                 />
                 <SpoolStop spools={spools} later={rates.later} say={say} />
               </>
             )}
             <Edge
               isFork
-              rate={STOPPED.reduce((sum, fate) => sum + (rates.answers[fate] ?? 0), 0)}
+              rate={STOPPED.reduce((sum, outcome) => sum + (rates.answers[outcome] ?? 0), 0)}
               tone="text-drop"
               above={<StoppedRates rates={rates.answers} say={say} />}
             />
@@ -104,12 +104,12 @@ export function LiveWay({ glance, points }: { glance: Glance; points: Point[] })
 }
 
 function StoppedRates({ rates, say }: { rates: Rates['answers']; say: Say }) {
-  const some = STOPPED.filter((fate) => (rates[fate] ?? 0) > 0)
+  const some = STOPPED.filter((outcome) => (rates[outcome] ?? 0) > 0)
   if (some.length === 0) return <span className="text-quiet">none</span>
   return (
     <span className="inline-grid justify-items-start">
-      {some.map((fate) => (
-        <FateRate key={fate} fate={fate} rate={rates[fate] ?? 0} say={say} />
+      {some.map((outcome) => (
+        <OutcomeRate key={outcome} outcome={outcome} rate={rates[outcome] ?? 0} say={say} />
       ))}
     </span>
   )
@@ -117,7 +117,7 @@ function StoppedRates({ rates, say }: { rates: Rates['answers']; say: Say }) {
 
 const MOST_REPLICAS = 6
 
-function Replicas({ replicas, say }: { replicas: ReplicaGlance[]; say: Say }) {
+function Replicas({ replicas, say }: { replicas: ReplicaSummary[]; say: Say }) {
   const present = replicas.filter(({ state }) => state !== 'ended')
   const more = present.length - MOST_REPLICAS
   return (
@@ -145,7 +145,7 @@ function Replicas({ replicas, say }: { replicas: ReplicaGlance[]; say: Say }) {
   )
 }
 
-function SpoolStop({ spools, later, say }: { spools: Glance['spools']; later: number; say: Say }) {
+function SpoolStop({ spools, later, say }: { spools: OverviewSnapshot['spools']; later: number; say: Say }) {
   return (
     <Stop>
       <a href="/console/spool" className="font-semibold text-ink no-underline hover:underline">
@@ -175,8 +175,8 @@ type Rates = ReturnType<typeof ratesNow>
 
 /** Returns the current rates per second. */
 function ratesNow(points: Point[]) {
-  const answers: Partial<Record<Answer, number>> = Object.fromEntries(
-    ANSWERS.map((answer) => [answer, rateNow(points, (point) => point.answers[answer] ?? 0)]),
+  const answers: Partial<Record<Outcome, number>> = Object.fromEntries(
+    OUTCOMES.map((outcome) => [outcome, rateNow(points, (point) => point.answers[outcome] ?? 0)]),
   )
   return {
     answers,
@@ -187,5 +187,5 @@ function ratesNow(points: Point[]) {
 }
 
 function stoppedIn(answers: Point['answers']): number {
-  return STOPPED.reduce((sum, answer) => sum + (answers[answer] ?? 0), 0)
+  return STOPPED.reduce((sum, outcome) => sum + (answers[outcome] ?? 0), 0)
 }

@@ -1,28 +1,28 @@
 /** Counts of envelopes by outcome and of spooled envelopes by final outcome since the replicas started. */
 
 import { sayCount, sayShare } from '../../../lib/format.ts'
-import { Fate } from '../../../ui/outcome-badge.tsx'
+import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 import { Panel } from '../../../ui/panel.tsx'
-import type { Glance } from '../monitor/snapshot.ts'
-import { ANSWERS, ENDS, MEANINGS } from '../outcomes.ts'
+import type { OverviewSnapshot } from '../monitor/snapshot.ts'
+import { FINAL_OUTCOMES, MEANINGS, OUTCOMES } from '../outcomes.ts'
 
-export function FatesTable({ glance: { point, spools } }: { glance: Glance }) {
+export function OutcomesTable({ glance: { point, spools } }: { glance: OverviewSnapshot }) {
   const { answers, ends } = point
   const all = Object.values(answers).reduce((sum, count) => sum + count, 0)
   return (
     <Panel title="Outcomes" note="since the replicas started">
       <table aria-label="Envelopes by outcome" className="w-full text-note">
         <tbody>
-          {ANSWERS.map((answer) => (
-            <tr key={answer} className="border-t border-line first:border-t-0">
-              <th scope="row" className="py-1.5 text-left font-normal" title={MEANINGS[answer]}>
-                <a href={`/console/feed?fate=${answer}`} className="no-underline hover:underline">
-                  <Fate fate={answer} />
+          {OUTCOMES.map((outcome) => (
+            <tr key={outcome} className="border-t border-line first:border-t-0">
+              <th scope="row" className="py-1.5 text-left font-normal" title={MEANINGS[outcome]}>
+                <a href={`/console/live-feed?outcome=${outcome}`} className="no-underline hover:underline">
+                  <OutcomeLabel outcome={outcome} />
                 </a>
               </th>
-              <td className="text-right tabular-nums">{sayCount(answers[answer] ?? 0)}</td>
+              <td className="text-right tabular-nums">{sayCount(answers[outcome] ?? 0)}</td>
               <td className="w-20 text-right text-quiet tabular-nums">
-                {(answers[answer] ?? 0) > 0 && sayShare((answers[answer] ?? 0) / all)}
+                {(answers[outcome] ?? 0) > 0 && sayShare((answers[outcome] ?? 0) / all)}
               </td>
             </tr>
           ))}
@@ -42,10 +42,10 @@ export function FatesTable({ glance: { point, spools } }: { glance: Glance }) {
           <h3 className="mt-5 mb-1 text-note font-semibold">Spooled envelopes: final outcome</h3>
           <table aria-label="Spooled envelopes by final outcome" className="w-full text-note">
             <tbody>
-              {ENDS.map((end) => (
+              {FINAL_OUTCOMES.map((end) => (
                 <tr key={end} className="border-t border-line first:border-t-0">
                   <th scope="row" className="py-1 text-left font-normal" title={MEANINGS[end]}>
-                    <Fate fate={end} />
+                    <OutcomeLabel outcome={end} />
                   </th>
                   <td className="text-right tabular-nums">{sayCount(ends[end] ?? 0)}</td>
                   <td className="w-20" />

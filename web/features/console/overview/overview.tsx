@@ -7,40 +7,40 @@ import { useNow } from '../../../lib/use-now.ts'
 import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
-import { LiveMark } from '../live-indicator.tsx'
+import { LiveIndicator } from '../live-indicator.tsx'
 import type { Change, Point } from '../monitor/replica-monitor.ts'
-import type { Few, Glance, NotAsked } from '../monitor/snapshot.ts'
+import type { Few, NotAsked, OverviewSnapshot } from '../monitor/snapshot.ts'
 import { useLive } from '../monitor/use-snapshot.ts'
 import { Notices } from '../notices.tsx'
-import { SpoolFacts } from '../spool/spool-summary.tsx'
-import { AnswerTimeChart, CategoryChart, FateChart, ItemTypes, WaitingChart } from './charts.tsx'
-import { LiveWay } from './flow-diagram.tsx'
-import { FatesTable } from './outcomes-table.tsx'
+import { SpoolSummary } from '../spool/spool-summary.tsx'
+import { CategoryChart, DurationChart, ItemTypes, OutcomeChart, PendingChart } from './charts.tsx'
+import { FlowDiagram } from './flow-diagram.tsx'
+import { OutcomesTable } from './outcomes-table.tsx'
 
-export function Overview({ first, past }: { first: Glance; past: Point[] }) {
+export function Overview({ first, past }: { first: OverviewSnapshot; past: Point[] }) {
   const { glance, points, state } = useLive(first, past)
   const hasSpool = glance.spools.length > 0
   return (
     <div className="grid grid-cols-1 gap-4">
       <Tools>
-        <LiveMark state={state} />
+        <LiveIndicator state={state} />
       </Tools>
       <Notices replicas={glance.replicas} />
-      <LiveWay glance={glance} points={points} />
+      <FlowDiagram glance={glance} points={points} />
       <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] desk:items-start">
         <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
           <Panel title="Last 15 minutes">
             <div className="grid grid-cols-1 gap-x-8 gap-y-5 wide:grid-cols-2">
               <div className="min-w-0 wide:col-span-2">
-                <FateChart points={points} />
+                <OutcomeChart points={points} />
               </div>
               <div className="min-w-0 wide:col-span-2">
                 <CategoryChart points={points} />
               </div>
               <div className={hasSpool ? 'min-w-0' : 'min-w-0 wide:col-span-2'}>
-                <AnswerTimeChart points={points} />
+                <DurationChart points={points} />
               </div>
-              {hasSpool && <WaitingChart points={points} />}
+              {hasSpool && <PendingChart points={points} />}
             </div>
           </Panel>
           <div className="order-last desk:order-none">
@@ -48,7 +48,7 @@ export function Overview({ first, past }: { first: Glance; past: Point[] }) {
           </div>
         </div>
         <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
-          <FatesTable glance={glance} />
+          <OutcomesTable glance={glance} />
           {glance.ways.length > 0 && <HeldBack glance={glance} />}
           {hasSpool && <Spools spools={glance.spools} />}
           <Changes changes={glance.changes} />
@@ -58,7 +58,7 @@ export function Overview({ first, past }: { first: Glance; past: Point[] }) {
   )
 }
 
-function Spools({ spools }: Pick<Glance, 'spools'>) {
+function Spools({ spools }: Pick<OverviewSnapshot, 'spools'>) {
   return (
     <Panel
       title="Spool"
@@ -69,13 +69,13 @@ function Spools({ spools }: Pick<Glance, 'spools'>) {
       }
     >
       {spools.map((spool) => (
-        <SpoolFacts key={spool.id} spool={spool} />
+        <SpoolSummary key={spool.id} spool={spool} />
       ))}
     </Panel>
   )
 }
 
-function HeldBack({ glance: { limits, notAsked } }: { glance: Glance }) {
+function HeldBack({ glance: { limits, notAsked } }: { glance: OverviewSnapshot }) {
   return (
     <Panel title="Rate limits and circuit breakers" id="held-back">
       {limits.all === 0 && notAsked.all === 0 && (

@@ -9,10 +9,10 @@ const [WIDTH, HEIGHT] = [100, 20]
 export function Sparkline({ times, values }: Props) {
   const last = times.at(-1) ?? 0
   const from = shownFrom(times[0] ?? 0, last)
-  const most = Math.max(...values, Number.MIN_VALUE)
+  const p95 = Math.max(...values, Number.MIN_VALUE)
   const places = values.map((value, index) => [
     (WIDTH * ((times[index] ?? last) - from)) / (last - from),
-    HEIGHT - 1 - ((HEIGHT - 2) * value) / most,
+    HEIGHT - 1 - ((HEIGHT - 2) * value) / p95,
   ])
   const path = places.map(([x = 0, y = 0]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join('L')
   return (

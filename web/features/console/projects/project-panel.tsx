@@ -1,11 +1,11 @@
 /** Panel of a project: traffic by category and outcome, spool share, limits, senders and SDK configuration. */
 
 import type { ReactNode } from 'react'
-import type { SeenName } from 'tunnel/contract'
+import type { LastSeen } from 'tunnel/contract'
 import { parseDsn, tunnelUrl } from 'tunnel/dsn'
 import { sayBytes, sayCount, sayShare } from '../../../lib/format.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
-import { Fate } from '../../../ui/outcome-badge.tsx'
+import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
@@ -94,13 +94,13 @@ function Traffic({ project: { name, answers, traffic, totals } }: { project: Pro
         <thead>
           <tr className="text-right">
             <th className="pr-4 text-left font-normal text-quiet">Category</th>
-            {answers.map((answer) => (
-              <th key={answer} className="pb-1 pl-3 font-normal">
+            {answers.map((outcome) => (
+              <th key={outcome} className="pb-1 pl-3 font-normal">
                 <a
-                  href={`/console/feed?${new URLSearchParams({ project: name, fate: answer })}`}
+                  href={`/console/live-feed?${new URLSearchParams({ project: name, outcome })}`}
                   className="no-underline hover:underline"
                 >
-                  <Fate fate={answer} />
+                  <OutcomeLabel outcome={outcome} />
                 </a>
               </th>
             ))}
@@ -112,8 +112,8 @@ function Traffic({ project: { name, answers, traffic, totals } }: { project: Pro
               <th scope="row" className="py-1 pr-4 text-left font-normal">
                 {category}
               </th>
-              {answers.map((answer) => (
-                <Cell key={answer} amount={amounts[answer]} />
+              {answers.map((outcome) => (
+                <Cell key={outcome} amount={amounts[outcome]} />
               ))}
             </tr>
           ))}
@@ -123,8 +123,8 @@ function Traffic({ project: { name, answers, traffic, totals } }: { project: Pro
             <th scope="row" className="py-1 pr-4 text-left">
               all
             </th>
-            {answers.map((answer) => (
-              <Cell key={answer} amount={totals[answer]} />
+            {answers.map((outcome) => (
+              <Cell key={outcome} amount={totals[outcome]} />
             ))}
           </tr>
         </tfoot>
@@ -143,21 +143,21 @@ function Cell({ amount }: { amount: Amount | undefined }) {
   )
 }
 
-function Share({ share: { lanes, bytes, boundBytes } }: { share: SpoolShare }): ReactNode {
-  if (lanes.length === 0)
-    return <li>No pending envelopes; the project may use {sayBytes(boundBytes)} of the spool.</li>
+function Share({ share: { partitions, bytes, maxBytes } }: { share: SpoolShare }): ReactNode {
+  if (partitions.length === 0)
+    return <li>No pending envelopes; the project may use {sayBytes(maxBytes)} of the spool.</li>
   return (
     <li>
       <Badge state="wait">pending</Badge>{' '}
-      {lanes.map(({ category, envelopes }) => `${sayCount(envelopes)} ${category}`).join(', ')}:{' '}
-      {sayBytes(bytes)}, {sayShare(bytes / boundBytes)} of its share of the spool
+      {partitions.map(({ category, envelopes }) => `${sayCount(envelopes)} ${category}`).join(', ')}:{' '}
+      {sayBytes(bytes)}, {sayShare(bytes / maxBytes)} of its share of the spool
     </li>
   )
 }
 
 const SHOWN_AT_ONCE = 5
 
-function Names({ title, names, none }: { title: string; names: SeenName[]; none: string }) {
+function Names({ title, names, none }: { title: string; names: LastSeen[]; none: string }) {
   const more = names.slice(SHOWN_AT_ONCE)
   return (
     <>
@@ -174,7 +174,7 @@ function Names({ title, names, none }: { title: string; names: SeenName[]; none:
   )
 }
 
-function NameList({ names }: { names: SeenName[] }) {
+function NameList({ names }: { names: LastSeen[] }) {
   return (
     <ul className="grid gap-0.5 text-note">
       {names.map(({ name, last }) => (

@@ -1,33 +1,40 @@
-/** Each project that is carried for: what came of it by category and fate, what of it waits or is held back, and who sends. */
+/** Each project that is carried for: what came of it by category and outcome, what of it waits or is held back, and who sends. */
 
-import type { Answer, LimitInForce, SeenByProject, SeenName, SpoolEnd, SpoolLane } from 'tunnel/contract'
+import type {
+  FinalOutcome,
+  LastSeen,
+  LimitInForce,
+  Outcome,
+  ProjectSdks,
+  SpoolPartition,
+} from 'tunnel/contract'
 import { formatDsn, parseDsn } from 'tunnel/dsn'
 import { ROWS } from '../bounds.ts'
-import { type AnswerCount, type ByteCount, countBy, type Figures } from '../monitor/replica-metrics.ts'
+import { type ByteCount, countBy, type Figures, type OutcomeCount } from '../monitor/replica-metrics.ts'
 import type { Snapshot } from '../monitor/replica-monitor.ts'
-import { ANSWERS, ENDS } from '../outcomes.ts'
+import { FINAL_OUTCOMES, OUTCOMES } from '../outcomes.ts'
 
 export type Amount = { envelopes: number; bytes: number }
 
 /** Envelopes of one category, by how they were answered. */
-export type Traffic = { category: string; amounts: Partial<Record<Answer, Amount>> }
+export type Traffic = { category: string; amounts: Partial<Record<Outcome, Amount>> }
 
 /** What of it waits in one spool, and how much may. */
-export type SpoolShare = { spool: string; lanes: SpoolLane[]; bytes: number; boundBytes: number }
+export type SpoolShare = { spool: string; partitions: SpoolPartition[]; bytes: number; maxBytes: number }
 
 export type ProjectView = {
   name: string
-  /** The fates that there were. */
-  answers: Answer[]
+  /** The outcomes that there were. */
+  answers: Outcome[]
   /** The busiest category first. */
   traffic: Traffic[]
-  totals: Partial<Record<Answer, Amount>>
-  ends: { end: SpoolEnd['end']; count: number }[]
+  totals: Partial<Record<Outcome, Amount>>
+  ends: { end: FinalOutcome; count: number }[]
   shares: SpoolShare[]
   limits: LimitInForce[]
   /** Newest first. */
-  sdks: SeenName[]
-  releases: SeenName[]
+  sdks: LastSeen[]
+  releases: LastSeen[]
   /** Its keys, as an SDK is given them. */
   dsns: string[]
 }
@@ -35,14 +42,14 @@ export type ProjectView = {
 /** Those that `names` says: there may be a thousand, and each has counts by the dozen. */
 export function projectsIn(
   snapshot: Snapshot,
-  seen: readonly SeenByProject[],
+  seen: readonly ProjectSdks[],
   names: readonly string[],
 ): ProjectView[] {
   const { totals } = snapshot
   const [answers, bytes, ends, limits, dsns, senders] = [
-    byProject(totals.answers),
+    byProject(totals.outcomes),
     byProject(totals.bytes),
-    byProject(totals.ends),
+    byProject(totals.finalOutcomes),
     byProject(snapshot.limits),
     byProject(dsnsOf(snapshot)),
     byProject(seen),
@@ -53,7 +60,7 @@ export function projectsIn(
     const { sdks = [], releases = [] } = senders.get(name)?.[0] ?? {}
     return {
       ...{ name, traffic, totals: sums, sdks, releases },
-      answers: ANSWERS.filter((answer) => sums[answer]),
+      answers: OUTCOMES.filter((outcome) => sums[outcome]),
       ends: endsOf(ends.get(name) ?? []),
       shares: sharesOf(snapshot, name),
       limits: limits.get(name) ?? [],
@@ -66,16 +73,16 @@ function byProject<T extends { project: string }>(all: readonly T[]): Map<string
   return Map.groupBy(all, ({ project }) => project)
 }
 
-function trafficOf(answers: readonly AnswerCount[], bytes: readonly ByteCount[]): Traffic[] {
+function trafficOf(answers: readonly OutcomeCount[], bytes: readonly ByteCount[]): Traffic[] {
   const byCategory = new Map<string, Traffic>()
-  const amountOf = (category: string, answer: Answer): Amount => {
+  const amountOf = (category: string, outcome: Outcome): Amount => {
     const traffic = byCategory.get(category) ?? { category, amounts: {} }
     byCategory.set(category, traffic)
-    traffic.amounts[answer] ??= { envelopes: 0, bytes: 0 }
-    return traffic.amounts[answer]
+    traffic.amounts[outcome] ??= { envelopes: 0, bytes: 0 }
+    return traffic.amounts[outcome]
   }
-  for (const { category, answer, count } of answers) amountOf(category, answer).envelopes += count
-  for (const { category, answer, count } of bytes) amountOf(category, answer).bytes += count
+  for (const { category, outcome, count } of answers) amountOf(category, outcome).envelopes += count
+  for (const { category, outcome, count } of bytes) amountOf(category, outcome).bytes += count
   return [...byCategory.values()].sort((a, b) => envelopesOf(b) - envelopesOf(a))
 }
 
@@ -86,26 +93,26 @@ function envelopesOf({ amounts }: Traffic): number {
 function totalOf(traffic: readonly Traffic[]): ProjectView['totals'] {
   const totals: ProjectView['totals'] = {}
   for (const { amounts } of traffic)
-    for (const answer of ANSWERS) {
-      const amount = amounts[answer]
+    for (const outcome of OUTCOMES) {
+      const amount = amounts[outcome]
       if (!amount) continue
-      const { envelopes, bytes } = totals[answer] ?? { envelopes: 0, bytes: 0 }
-      totals[answer] = { envelopes: envelopes + amount.envelopes, bytes: bytes + amount.bytes }
+      const { envelopes, bytes } = totals[outcome] ?? { envelopes: 0, bytes: 0 }
+      totals[outcome] = { envelopes: envelopes + amount.envelopes, bytes: bytes + amount.bytes }
     }
   return totals
 }
 
-function endsOf(ends: Figures['ends']): ProjectView['ends'] {
-  const counts = countBy(ends, ({ end }) => end)
-  return ENDS.flatMap((end) => (counts[end] ? [{ end, count: counts[end] }] : []))
+function endsOf(ends: Figures['finalOutcomes']): ProjectView['ends'] {
+  const counts = countBy(ends, ({ finalOutcome: end }) => end)
+  return FINAL_OUTCOMES.flatMap((end) => (counts[end] ? [{ end, count: counts[end] }] : []))
 }
 
 function sharesOf({ spools }: Snapshot, name: string): SpoolShare[] {
-  return spools.flatMap(({ id, byProject, projectBoundBytes }) => {
+  return spools.flatMap(({ id, partitions: byProject, project_max_bytes: projectMaxBytes }) => {
     if (!byProject) return [] // it cannot be asked just now
-    const lanes = byProject.filter(({ project }) => project === name)
-    const bytes = lanes.reduce((sum, lane) => sum + lane.bytes, 0)
-    return [{ spool: id, lanes, bytes, boundBytes: projectBoundBytes }]
+    const partitions = byProject.filter(({ project }) => project === name)
+    const bytes = partitions.reduce((sum, partition) => sum + partition.bytes, 0)
+    return [{ spool: id, partitions, bytes, maxBytes: projectMaxBytes }]
   })
 }
 
@@ -121,7 +128,7 @@ function dsnsOf({ replicas }: Snapshot): { dsn: string; project: string }[] {
 }
 
 /** What each replica has seen, as one: a name that several saw was last seen when the last of them saw it. */
-export function mergeSeen(lists: readonly SeenByProject[]): SeenByProject[] {
+export function mergeSeen(lists: readonly ProjectSdks[]): ProjectSdks[] {
   return [...Map.groupBy(lists, ({ project }) => project)].map(([project, its]) => ({
     project,
     sdks: mergeNames(its.flatMap(({ sdks }) => sdks)),
@@ -129,7 +136,7 @@ export function mergeSeen(lists: readonly SeenByProject[]): SeenByProject[] {
   }))
 }
 
-function mergeNames(names: readonly SeenName[]): SeenName[] {
+function mergeNames(names: readonly LastSeen[]): LastSeen[] {
   const newest = new Map<string, number>()
   for (const { name, last } of names) newest.set(name, Math.max(last, newest.get(name) ?? 0))
   return [...newest]

@@ -1,21 +1,21 @@
-/** What replicas have told of their refusals, so that it stays known when one of them has ended. */
+/** Rejection codes with their last requests, kept after the replica that reported them has ended. */
 
-import type { Refusals } from 'tunnel/contract'
-import { mergeRefusals } from './rejections.ts'
+import type { Rejections } from 'tunnel/contract'
+import { mergeRejections } from './rejections.ts'
 
-export type RefusalBook = {
+export type RejectionHistory = {
   /** Takes in what replicas tell just now, and gives it with what was told before; settings are those of now. */
-  note(told: readonly Refusals[]): Refusals
+  note(told: readonly Rejections[]): Rejections
 }
 
-/** Bounded by the fates and codes: of each the earliest and the latest time and the newest sample. */
-export function createRefusalBook(): RefusalBook {
-  let known: Omit<Refusals, 'settings'> = { refusals: [], times: [] }
+/** Bounded by the outcomes and codes: of each the earliest and the latest time and the newest sample. */
+export function createRejectionHistory(): RejectionHistory {
+  let known: Omit<Rejections, 'settings'> = { rejections: [], times: [] }
   return { note }
 
-  function note(told: readonly Refusals[]): Refusals {
-    const merged = mergeRefusals([{ ...known, settings: {} }, ...told])
-    known = { refusals: merged.refusals, times: merged.times }
+  function note(told: readonly Rejections[]): Rejections {
+    const merged = mergeRejections([{ ...known, settings: {} }, ...told])
+    known = { rejections: merged.rejections, times: merged.times }
     return merged
   }
 }

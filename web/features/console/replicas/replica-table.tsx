@@ -6,18 +6,18 @@ import { Tools } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import type { State } from '../../../ui/status.ts'
 import { Badge } from '../../../ui/status-badge.tsx'
-import { LiveMark } from '../live-indicator.tsx'
+import { LiveIndicator } from '../live-indicator.tsx'
 import { hostOf } from '../monitor/replica-metrics.ts'
-import type { Glance, ReplicaGlance } from '../monitor/snapshot.ts'
+import type { OverviewSnapshot, ReplicaSummary } from '../monitor/snapshot.ts'
 import { useLive } from '../monitor/use-snapshot.ts'
 import { Notices } from '../notices.tsx'
 
-export function ReplicaTable({ first }: { first: Glance }) {
+export function ReplicaTable({ first }: { first: OverviewSnapshot }) {
   const { glance, state } = useLive(first)
   return (
     <>
       <Tools>
-        <LiveMark state={state} />
+        <LiveIndicator state={state} />
       </Tools>
       <div className="mt-4 mb-4 wide:mt-0">
         <Notices replicas={glance.replicas} />
@@ -31,13 +31,13 @@ export function ReplicaTable({ first }: { first: Glance }) {
   )
 }
 
-const BADGES: Record<ReplicaGlance['state'], { state: State; word: string }> = {
+const BADGES: Record<ReplicaSummary['state'], { state: State; word: string }> = {
   answering: { state: 'good', word: 'responding' },
   silent: { state: 'bad', word: 'not responding' },
   ended: { state: 'drop', word: 'stopped' },
 }
 
-function ReplicaCard({ replica }: { replica: ReplicaGlance }) {
+function ReplicaCard({ replica }: { replica: ReplicaSummary }) {
   const { name, origin, state, seen, silentSince, version, since, vitals, cpu, rate, envelopes } = replica
   return (
     <li className="min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5">

@@ -1,6 +1,6 @@
 /** Slows down whoever guesses: the wait doubles with each wrong try from one network. */
 
-export type Tries = {
+export type SignInAttempts = {
   /** Seconds that this network has to wait before its next try; 0 for none. A try that may be made counts as wrong until told otherwise. */
   take(network: string): number
   /** It was right. */
@@ -25,7 +25,7 @@ export type Attempts = {
  * too many failures is on hold, and counts as its network does until that is over.
  */
 export function createAttempts(now: () => number): Attempts {
-  const [byNetwork, byDevice] = [createTries(now), createTries(now)]
+  const [byNetwork, byDevice] = [createSignInAttempts(now), createSignInAttempts(now)]
   return { begin }
 
   function begin(network: string, device: string | undefined): Attempt {
@@ -42,7 +42,7 @@ const MOST = 10_000 // networks; past them the one that has been quiet longest i
 type Record = { wrong: number; until: number }
 
 /** `now` in milliseconds. */
-export function createTries(now: () => number): Tries {
+export function createSignInAttempts(now: () => number): SignInAttempts {
   const records = new Map<string, Record>()
   return { take, forgive: (network) => void records.delete(network) }
 

@@ -22,7 +22,7 @@ const QUESTIONS: Record<Act, string> = {
   purge: 'Purge permanently? Sentry will never receive it.',
 }
 
-export function SpoolAct({ spool, act, what, label, weight = 'quiet' }: Props) {
+export function SpoolAction({ spool, act, what, label, weight = 'quiet' }: Props) {
   const [isAsked, ask] = useState(false)
   if (!isAsked)
     return (

@@ -3,10 +3,10 @@
 import type { ReactNode } from 'react'
 import { sayBytes, sayCount, sayDuration, sayShare } from '../../../lib/format.ts'
 import { Ago } from '../../../ui/relative-time.tsx'
-import type { SpoolGlance } from '../monitor/snapshot.ts'
+import type { SpoolOverview } from '../monitor/snapshot.ts'
 
-export function SpoolFacts({ spool }: { spool: SpoolGlance }) {
-  const { boundMs, writable, since, problem, paused } = spool
+export function SpoolSummary({ spool }: { spool: SpoolOverview }) {
+  const { max_age_ms: boundMs, writable, since, problem, paused } = spool
   return (
     <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
       <Depth spool={spool} />
@@ -32,8 +32,8 @@ export function SpoolFacts({ spool }: { spool: SpoolGlance }) {
 }
 
 /** Size and age of the spool; unknown while its disk or server does not respond. */
-function Depth({ spool }: { spool: SpoolGlance }) {
-  const { envelopes, bytes, oldest, fullInSeconds, boundBytes, problem } = spool
+function Depth({ spool }: { spool: SpoolOverview }) {
+  const { envelopes, bytes, oldest, full_in_seconds: fullInSeconds, max_bytes: boundBytes, problem } = spool
   if (envelopes === undefined || bytes === undefined)
     return <Fact name="Pending">unknown: {problem ?? 'no response'}</Fact>
   return (

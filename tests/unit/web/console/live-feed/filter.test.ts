@@ -1,7 +1,7 @@
 /** Which receipts the feed shows, by what stands in its address. */
 
 import { describe, expect, it } from 'vitest'
-import type { Receipt, SpoolEnd } from '../../../../../tunnel/src/contract.ts'
+import type { Receipt, SpoolOutcome } from '../../../../../tunnel/src/contract.ts'
 import {
   type FeedFilter,
   passes,
@@ -9,22 +9,22 @@ import {
   writeView,
 } from '../../../../../web/features/console/live-feed/filter.ts'
 
-const common = { time: 0, bytes: 1, status: 200, took: 1, replica: 'r1' }
+const common = { time: 0, bytes: 1, status: 200, duration_ms: 1, replica: 'r1' }
 const RECEIPTS: Receipt[] = [
   {
-    ...{ ...common, id: 'r1-1', answer: 'delivered', project: 'o1.sentry.example/1', sdk: 'js/11.12.0' },
-    ...{ eventId: 'aaaa', items: [{ type: 'event', bytes: 1 }] },
+    ...{ ...common, id: 'r1-1', outcome: 'delivered', project: 'o1.sentry.example/1', sdk: 'js/11.12.0' },
+    ...{ event_id: 'aaaa', items: [{ type: 'event', bytes: 1 }] },
   },
   {
-    ...{ ...common, id: 'r1-2', answer: 'spooled', project: 'o1.sentry.example/2', sdk: 'node/10.0.0' },
-    ...{ eventId: 'bbbb', items: [{ type: 'session', bytes: 1 }] },
+    ...{ ...common, id: 'r1-2', outcome: 'spooled', project: 'o1.sentry.example/2', sdk: 'node/10.0.0' },
+    ...{ event_id: 'bbbb', items: [{ type: 'session', bytes: 1 }] },
   },
   {
-    ...{ ...common, id: 'r2-1', answer: 'refused', reason: 'dsn-unknown', replica: 'r2', items: [] },
+    ...{ ...common, id: 'r2-1', outcome: 'rejected', reason: 'dsn-unknown', replica: 'r2', items: [] },
   },
 ]
-const EXPIRED: SpoolEnd = {
-  ...{ receipt: 'r1-2', end: 'expired', time: 1, waited: 1, project: 'o1.sentry.example/2' },
+const EXPIRED: SpoolOutcome = {
+  ...{ receipt: 'r1-2', final_outcome: 'expired', time: 1, waited_ms: 1, project: 'o1.sentry.example/2' },
   ...{ category: 'session', replica: 'r1' },
 }
 
@@ -37,9 +37,9 @@ describe('The filter of the feed', () => {
   it.each<[filter: FeedFilter, ids: string[]]>([
     [{}, ['r1-1', 'r1-2', 'r2-1']],
     [{ project: 'o1.sentry.example/1' }, ['r1-1']],
-    [{ fate: 'refused' }, ['r2-1']],
-    [{ fate: 'spooled' }, ['r1-2']],
-    [{ fate: 'expired' }, ['r1-2']],
+    [{ outcome: 'rejected' }, ['r2-1']],
+    [{ outcome: 'spooled' }, ['r1-2']],
+    [{ outcome: 'expired' }, ['r1-2']],
     [{ reason: 'dsn-unknown' }, ['r2-1']],
     [{ type: 'session' }, ['r1-2']],
     [{ sdk: 'js/11.12.0' }, ['r1-1']],

@@ -1,7 +1,7 @@
 /** The list of the feed: what it shows of all that it is told, in which order, and by what it can be filtered. */
 
 import { describe, expect, it } from 'vitest'
-import type { Receipt, SpoolEnd } from '../../../../../tunnel/src/contract.ts'
+import type { Receipt, SpoolOutcome } from '../../../../../tunnel/src/contract.ts'
 import {
   createRows,
   type Mark,
@@ -11,17 +11,25 @@ import {
 } from '../../../../../web/features/console/live-feed/rows.ts'
 
 const receiptOf = (id: string, time: number): Receipt => ({
-  ...{ id, time, items: [], bytes: 1, answer: 'delivered', status: 200, took: 1, replica: 'live' },
+  ...{ id, time, items: [], bytes: 1, outcome: 'delivered', status: 200, duration_ms: 1, replica: 'live' },
 })
-const spooledOf = (id: string, time: number): Receipt => ({ ...receiptOf(id, time), answer: 'spooled' })
-const endOf = (receipt: string): SpoolEnd => ({
-  ...{ receipt, end: 'delivered', time: 9, waited: 1, project: 'p/1', category: 'error', replica: 'live' },
+const spooledOf = (id: string, time: number): Receipt => ({ ...receiptOf(id, time), outcome: 'spooled' })
+const endOf = (receipt: string): SpoolOutcome => ({
+  ...{
+    receipt,
+    final_outcome: 'delivered',
+    time: 9,
+    waited_ms: 1,
+    project: 'p/1',
+    category: 'error',
+    replica: 'live',
+  },
 })
 const many = () => Array.from({ length: MOST_ROWS }, (_, n) => receiptOf(`n${n}`, 1_000 + n))
 
 const tell = (rows: Rows, told: Partial<Told>) => rows.takeIn({ receipts: [], ends: [], marks: [], ...told })
 const idsOf = (rows: Rows) => rows.all().map((row) => ('receipt' in row ? row.receipt.id : row.mark.kind))
-const endsOf = (rows: Rows) => rows.all().map((row) => 'receipt' in row && row.end?.end)
+const endsOf = (rows: Rows) => rows.all().map((row) => 'receipt' in row && row.end?.final_outcome)
 
 describe('The list of the feed', () => {
   it('shows a receipt that is told again once', () => {

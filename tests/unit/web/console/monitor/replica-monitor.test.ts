@@ -3,28 +3,28 @@
 import { describe, expect, it } from 'vitest'
 import type { ReplicaStatus } from '../../../../../tunnel/src/contract.ts'
 import { rateNow } from '../../../../../web/features/console/monitor/rates.ts'
-import { createWatch } from '../../../../../web/features/console/monitor/replica-monitor.ts'
+import { createMonitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
 
 const statusOf = (replica: string): ReplicaStatus => ({
-  ...{ version: '0.0.0', replica, since: 0, settings: {}, dsns: [], projects: [], inFlight: 0, limits: [] },
+  ...{ version: '0.0.0', replica, since: 0, settings: {}, dsns: [], projects: [], in_flight: 0, limits: [] },
   ...{ upstreams: [], addresses: 0, warnings: [] },
 })
 
 const metricsOf = (count: number) =>
   [
-    `culvert_envelopes_total{answer="delivered",reason="",project="p/1",category="error"} ${count}`,
-    `culvert_items_total{type="event",answer="delivered"} ${count}`,
-    `culvert_envelope_bytes_total{answer="delivered",project="p/1",category="error"} ${count * 10}`,
-    `culvert_spool_ends_total{end="delivered",project="p/1"} ${count}`,
-    `culvert_answer_seconds_bucket{le="+Inf"} ${count}`,
-    `culvert_upstream_seconds_bucket{le="+Inf",upstream="https://p"} ${count}`,
+    `culvert_envelopes_total{outcome="delivered",reason="",project="p/1",category="error"} ${count}`,
+    `culvert_items_total{type="event",outcome="delivered"} ${count}`,
+    `culvert_envelope_bytes_total{outcome="delivered",project="p/1",category="error"} ${count * 10}`,
+    `culvert_spool_final_outcomes_total{final_outcome="delivered",project="p/1"} ${count}`,
+    `culvert_request_duration_seconds_bucket{le="+Inf"} ${count}`,
+    `culvert_upstream_request_duration_seconds_bucket{le="+Inf",upstream="https://p"} ${count}`,
   ].join('\n')
 
 /** Replicas at origins of their names, and how many envelopes each has counted. */
 function startWatch() {
   const living = new Map<string, number>()
   let time = 0
-  const watch = createWatch({
+  const watch = createMonitor({
     origins: async () => [...living.keys()].map((name) => `http://${name}`),
     ask: async (origin) => {
       const name = origin.slice('http://'.length)
@@ -84,15 +84,15 @@ describe('The watch', () => {
     }
     const without = await look()
     expect(without.replicas.map(({ name }) => name)).not.toContain('first')
-    expect(without.totals.answers).toMatchObject([{ count: 130 }])
+    expect(without.totals.outcomes).toMatchObject([{ count: 130 }])
     living.set('first', 101)
     const { totals, replicas } = await look()
     expect(replicas.find(({ name }) => name === 'first')?.state).toBe('answering')
     expect(totals).toEqual({
-      answers: [{ answer: 'delivered', reason: '', project: 'p/1', category: 'error', count: 131 }],
-      items: [{ type: 'event', answer: 'delivered', count: 131 }],
-      bytes: [{ answer: 'delivered', project: 'p/1', category: 'error', count: 1_310 }],
-      ends: [{ end: 'delivered', project: 'p/1', count: 131 }],
+      outcomes: [{ outcome: 'delivered', reason: '', project: 'p/1', category: 'error', count: 131 }],
+      items: [{ type: 'event', outcome: 'delivered', count: 131 }],
+      bytes: [{ outcome: 'delivered', project: 'p/1', category: 'error', count: 1_310 }],
+      finalOutcomes: [{ finalOutcome: 'delivered', project: 'p/1', count: 131 }],
       within: { '+Inf': 131 },
       upstreams: { p: { '+Inf': 131 } },
     })
@@ -106,7 +106,7 @@ describe('The watch', () => {
       living.delete(`n${n}`)
     }
     const { totals, replicas } = await look()
-    expect(totals.answers).toMatchObject([{ count: 300 }])
+    expect(totals.outcomes).toMatchObject([{ count: 300 }])
     expect(replicas).toHaveLength(20)
   })
 })

@@ -2,49 +2,49 @@
 
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ReplicaStatus } from '../../../../../tunnel/src/contract.ts'
-import { createWatch } from '../../../../../web/features/console/monitor/replica-monitor.ts'
-import { glanceAt } from '../../../../../web/features/console/monitor/snapshot.ts'
+import { createMonitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
+import { overviewOf } from '../../../../../web/features/console/monitor/snapshot.ts'
 import { OTHERS } from '../../../../../web/features/console/monitor/upstreams.ts'
 
 const KINDS = ['error', 'transaction', 'session']
-const FATES = ['delivered', 'spooled', 'limited', 'refused']
+const OUTCOME_NAMES = ['delivered', 'spooled', 'rate_limited', 'rejected']
 const MOST_BYTES = 20_000
 
 /** Three replicas of so many projects, each of which is sent and limited everything, at a Sentry of its own, which is not asked. */
 async function lookAt(projects: number) {
   const names = Array.from({ length: projects }, (_, n) => `o${n}.ingest.sentry.example/${n}`)
-  const lanes = names.flatMap((project) => KINDS.map((category) => ({ project, category })))
-  const metrics = lanes.flatMap(({ project, category }) =>
-    FATES.map(
+  const partitions = names.flatMap((project) => KINDS.map((category) => ({ project, category })))
+  const metrics = partitions.flatMap(({ project, category }) =>
+    OUTCOME_NAMES.map(
       (answer, n) =>
-        `culvert_envelopes_total{answer="${answer}",reason="",project="${project}",category="${category}"} ${n + 1}`,
+        `culvert_envelopes_total{outcome="${answer}",reason="",project="${project}",category="${category}"} ${n + 1}`,
     ),
   )
   const statusOf = (replica: string): ReplicaStatus => ({
-    ...{ version: '0.0.0', replica, since: 0, projects: names, inFlight: 0, addresses: 0, warnings: [] },
+    ...{ version: '0.0.0', replica, since: 0, projects: names, in_flight: 0, addresses: 0, warnings: [] },
     settings: {},
     dsns: names.map((name) => `https://key@${name}`),
-    limits: lanes.map((lane, n) => ({ ...lane, until: lanes.length - n })),
+    limits: partitions.map((partition, n) => ({ ...partition, until: partitions.length - n })),
     upstreams: names.map((name) => ({
       origin: `https://${name.split('/')[0]}`,
-      breaker: { open: true, since: 1, nextProbe: 2 },
+      breaker: { open: true, since: 1, next_probe: 2 },
     })),
     spool: {
-      ...{ id: 'shared', writable: true, since: 0, boundBytes: 1, projectBoundBytes: 1, boundMs: 1 },
-      ...{ envelopes: lanes.length, bytes: 1 },
-      byProject: lanes.map((lane) => ({ ...lane, envelopes: 1, bytes: 1 })),
+      ...{ id: 'shared', writable: true, since: 0, max_bytes: 1, project_max_bytes: 1, max_age_ms: 1 },
+      ...{ envelopes: partitions.length, bytes: 1 },
+      partitions: partitions.map((partition) => ({ ...partition, envelopes: 1, bytes: 1 })),
       attempts: names.map((project) => ({ project, result: 'undecided', attempts: 1 })),
       paused: names.map((project) => ({ project, since: 0 })),
     },
   })
   let time = 0
-  const watch = createWatch({
+  const watch = createMonitor({
     origins: async () => ['http://a', 'http://b', 'http://c'],
     ask: async (origin) => ({ status: statusOf(origin), metrics: metrics.join('\n') }),
     now: () => (time += 2_000),
   })
   await watch.lookAnew()
-  return { glance: glanceAt(await watch.lookAnew()), history: watch.history() }
+  return { glance: overviewOf(await watch.lookAnew()), history: watch.history() }
 }
 
 describe('A glance at all replicas', () => {
@@ -73,7 +73,12 @@ describe('A glance at all replicas', () => {
       ['o2.ingest.sentry.example', 1, 3, 1],
       [OTHERS, 997, 997 * 3, 997],
     ])
-    expect(point.answers).toEqual({ delivered: 9_000, spooled: 18_000, limited: 27_000, refused: 36_000 })
+    expect(point.answers).toEqual({
+      delivered: 9_000,
+      spooled: 18_000,
+      rate_limited: 27_000,
+      rejected: 36_000,
+    })
     const delivered = Object.values(point.upstreams).map((upstream) => upstream.delivered)
     expect(delivered).toEqual([9, 9, 9, 997 * 9])
   })

@@ -1,17 +1,17 @@
 /** What the console says of envelopes that did not go through, and for how long it knows. */
 
 import { describe, expect, it } from 'vitest'
-import type { FateTime, Refusals } from '../../../../../tunnel/src/contract.ts'
+import type { OutcomeTime, Rejections } from '../../../../../tunnel/src/contract.ts'
 import { NO_FIGURES } from '../../../../../web/features/console/monitor/replica-metrics.ts'
 import { explain } from '../../../../../web/features/console/reasons.ts'
-import { createRefusalBook } from '../../../../../web/features/console/rejections/rejection-history.ts'
-import { refusalsIn } from '../../../../../web/features/console/rejections/rejections.ts'
+import { createRejectionHistory } from '../../../../../web/features/console/rejections/rejection-history.ts'
+import { rejectionsIn } from '../../../../../web/features/console/rejections/rejections.ts'
 
 describe('What did not go through', () => {
   it.each([
-    ['limited', undefined],
-    ['limited', 'limited'],
-    ['limited', 'shed'],
+    ['rate_limited', undefined],
+    ['rate_limited', 'limited'],
+    ['rate_limited', 'throttled'],
     ['filtered', 'empty'],
     ['filtered', 'duplicate'],
     ['filtered', 'next-noise'],
@@ -20,7 +20,7 @@ describe('What did not go through', () => {
     ['aborted', undefined],
     ['expired', undefined],
     ['purged', undefined],
-    ['refused', 'dsn-unknown'],
+    ['rejected', 'dsn-unknown'],
   ] as const)('is explained, with what to do, when it was %s (%s)', (answer, reason) => {
     const explained = explain(answer, reason)
     expect(explained?.sentence).toMatch(/\w.*\.$/)
@@ -28,56 +28,56 @@ describe('What did not go through', () => {
   })
 
   it('is not explained by what no reason is, and what went through needs none', () => {
-    expect(explain('refused', 'constructor')).toBeUndefined()
+    expect(explain('rejected', 'constructor')).toBeUndefined()
     expect(explain('delivered', undefined)).toBeUndefined()
   })
 
-  it('is counted by fate and reason over all projects, what was lost after waiting too, the most frequent first', () => {
+  it('is counted by outcome and reason over all projects, what was lost after waiting too, the most frequent first', () => {
     const category = 'error'
-    const refusals = refusalsIn({
+    const rejections = rejectionsIn({
       ...NO_FIGURES,
-      answers: [
-        { answer: 'delivered', reason: '', project: 'p/1', category, count: 9 },
-        { answer: 'limited', reason: 'shed', project: 'p/1', category, count: 1 },
-        { answer: 'limited', reason: 'shed', project: 'p/2', category, count: 2 },
-        { answer: 'declined', reason: '', project: 'p/1', category, count: 1 },
+      outcomes: [
+        { outcome: 'delivered', reason: '', project: 'p/1', category, count: 9 },
+        { outcome: 'rate_limited', reason: 'throttled', project: 'p/1', category, count: 1 },
+        { outcome: 'rate_limited', reason: 'throttled', project: 'p/2', category, count: 2 },
+        { outcome: 'declined', reason: '', project: 'p/1', category, count: 1 },
       ],
-      ends: [
-        { end: 'delivered', project: 'p/1', count: 9 },
-        { end: 'declined', project: 'p/2', count: 2 },
-        { end: 'expired', project: 'p/1', count: 7 },
+      finalOutcomes: [
+        { finalOutcome: 'delivered', project: 'p/1', count: 9 },
+        { finalOutcome: 'declined', project: 'p/2', count: 2 },
+        { finalOutcome: 'expired', project: 'p/1', count: 7 },
       ],
     })
-    expect(refusals).toEqual([
-      { stage: 'waited', fate: 'expired', reason: '', count: 7, projects: ['p/1'] },
-      { stage: 'answered', fate: 'limited', reason: 'shed', count: 3, projects: ['p/1', 'p/2'] },
-      { stage: 'waited', fate: 'declined', reason: '', count: 2, projects: ['p/2'] },
-      { stage: 'answered', fate: 'declined', reason: '', count: 1, projects: ['p/1'] },
+    expect(rejections).toEqual([
+      { stage: 'waited', outcome: 'expired', reason: '', count: 7, projects: ['p/1'] },
+      { stage: 'answered', outcome: 'rate_limited', reason: 'throttled', count: 3, projects: ['p/1', 'p/2'] },
+      { stage: 'waited', outcome: 'declined', reason: '', count: 2, projects: ['p/2'] },
+      { stage: 'answered', outcome: 'declined', reason: '', count: 1, projects: ['p/1'] },
     ])
   })
 
   it('stays known when the replica that has refused it tells no more', () => {
     const sample = { causes: [], request: 'POST /monitoring', headers: [] }
     const answered = { stage: 'answered' } as const
-    const tell = (code: string, first: number, last: number): Refusals => ({
-      refusals: [{ ...sample, code, last }],
-      times: [{ ...answered, fate: 'refused', reason: code, first, last }],
+    const tell = (code: string, first: number, last: number): Rejections => ({
+      rejections: [{ ...sample, code, last }],
+      times: [{ ...answered, outcome: 'rejected', reason: code, first, last }],
       settings: { [code]: [{ name: 'MAX_ITEMS', value: String(last) }] },
     })
-    const book = createRefusalBook()
+    const book = createRejectionHistory()
     book.note([tell('too-many-items', 10, 20)])
     book.note([])
-    const { refusals, times, settings } = book.note([
+    const { rejections, times, settings } = book.note([
       tell('too-many-items', 30, 40),
       tell('dsn-unknown', 1, 2),
     ])
-    expect(refusals).toMatchObject([
+    expect(rejections).toMatchObject([
       { code: 'too-many-items', last: 40 },
       { code: 'dsn-unknown', last: 2 },
     ])
-    expect(times).toEqual<FateTime[]>([
-      { ...answered, fate: 'refused', reason: 'too-many-items', first: 10, last: 40 },
-      { ...answered, fate: 'refused', reason: 'dsn-unknown', first: 1, last: 2 },
+    expect(times).toEqual<OutcomeTime[]>([
+      { ...answered, outcome: 'rejected', reason: 'too-many-items', first: 10, last: 40 },
+      { ...answered, outcome: 'rejected', reason: 'dsn-unknown', first: 1, last: 2 },
     ])
     expect(settings['too-many-items']).toEqual([{ name: 'MAX_ITEMS', value: '40' }]) // as it is now
   })

@@ -3,7 +3,10 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createDevices } from '../../../../../web/features/console/session/device-cookie.ts'
 import { createSessions } from '../../../../../web/features/console/session/session-store.ts'
-import { createAttempts, createTries } from '../../../../../web/features/console/session/sign-in-throttle.ts'
+import {
+  createAttempts,
+  createSignInAttempts,
+} from '../../../../../web/features/console/session/sign-in-throttle.ts'
 import { createQueue } from '../../../../../web/lib/one-at-a-time.ts'
 
 const SECOND = 1_000
@@ -51,7 +54,7 @@ describe('A session', () => {
 
 describe('Guessing the password', () => {
   it('is free five times from one network, and then takes twice as long each time, up to a quarter of an hour', () => {
-    const tries = createTries(() => time)
+    const tries = createSignInAttempts(() => time)
     expect(Array.from({ length: 5 }, () => tries.take('a'))).toEqual([0, 0, 0, 0, 0])
     const waits: number[] = []
     for (let n = 0; n < 13; n++) {
@@ -66,7 +69,7 @@ describe('Guessing the password', () => {
   })
 
   it('slows nobody else down, and is forgiven with the right password', () => {
-    const tries = createTries(() => time)
+    const tries = createSignInAttempts(() => time)
     for (let n = 0; n < 5; n++) tries.take('a')
     expect([tries.take('a'), tries.take('b')]).toEqual([1, 0])
     tries.forgive('a')
@@ -74,7 +77,7 @@ describe('Guessing the password', () => {
   })
 
   it('is remembered of ten thousand networks, the one longest quiet forgotten first', () => {
-    const tries = createTries(() => time)
+    const tries = createSignInAttempts(() => time)
     for (let n = 0; n < 5; n++) for (const network of ['first', 'second']) tries.take(network)
     for (let n = 0; n < 9_999; n++) tries.take(`other-${n}`)
     expect([tries.take('second'), tries.take('first')]).toEqual([1, 0])

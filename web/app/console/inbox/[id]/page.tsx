@@ -5,7 +5,7 @@ import { ROWS } from '../../../../features/console/bounds.ts'
 import { ConsoleShell } from '../../../../features/console/console-shell.tsx'
 import { consoleFor } from '../../../../features/console/data-access.ts'
 import { Logs, Metrics } from '../../../../features/console/inbox/batch-panels.tsx'
-import { RemoveEnvelope } from '../../../../features/console/inbox/delete-button.tsx'
+import { DeleteButton } from '../../../../features/console/inbox/delete-button.tsx'
 import { Attachments, RawItems } from '../../../../features/console/inbox/envelope-items.tsx'
 import { type EnvelopeModel, modelEnvelope } from '../../../../features/console/inbox/envelope-model.ts'
 import { EventView } from '../../../../features/console/inbox/event-view.tsx'
@@ -63,7 +63,7 @@ export default async function EnvelopePage({ params, searchParams }: Props) {
             >
               Download the raw envelope ({sayBytes(model.bytes)})
             </a>
-            <RemoveEnvelope id={id} />
+            <DeleteButton id={id} />
           </div>
         </div>
         {model.isShort && <LeftOut model={model} />}

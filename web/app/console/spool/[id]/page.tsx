@@ -5,7 +5,7 @@ import { ROWS, TEXT } from '../../../../features/console/bounds.ts'
 import { ConsoleShell } from '../../../../features/console/console-shell.tsx'
 import { consoleFor } from '../../../../features/console/data-access.ts'
 import { type Query, withQuery } from '../../../../features/console/routes.ts'
-import { SpoolAct } from '../../../../features/console/spool/action-button.tsx'
+import { SpoolAction } from '../../../../features/console/spool/action-button.tsx'
 import { sayBytes, sayCount, sayMany } from '../../../../lib/format.ts'
 import { sayJson, sayJsonShort } from '../../../../lib/format-json.ts'
 import { Panel } from '../../../../ui/panel.tsx'
@@ -15,14 +15,24 @@ export const metadata = { title: 'Spool entry · Console' }
 
 type Props = { params: Promise<{ id: string }>; searchParams: Promise<Query> }
 
-export default async function WaitingPage({ params, searchParams }: Props) {
+export default async function SpoolEntryPage({ params, searchParams }: Props) {
   const [{ id }, query] = [await params, await searchParams]
   const door = await consoleFor(withQuery(`/console/spool/${id}`, query))
   const spool = String(query.spool ?? '')
   const found = await door.waitingOne(spool, id)
   if (!found) notFound()
   if (found === 'too large') return <TooLarge id={id} spool={spool} />
-  const { project, category, bytes, received, attempts, receipt, header, items, itemCount } = found
+  const {
+    project,
+    category,
+    bytes,
+    received,
+    attempts,
+    receipt,
+    header,
+    items,
+    item_count: itemCount,
+  } = found
   return (
     <ConsoleShell at="spool" title={`Spool entry: ${category} of ${project}`}>
       <div className="grid grid-cols-1 gap-4">
@@ -41,7 +51,7 @@ export default async function WaitingPage({ params, searchParams }: Props) {
             <dd>{sayCount(attempts)}</dd>
             <dt className="text-quiet">Receipt</dt>
             <dd className="wrap-anywhere">
-              <a href={`/console/feed?text=${receipt}`} className="link">
+              <a href={`/console/live-feed?text=${receipt}`} className="link">
                 {receipt}
               </a>
             </dd>
@@ -82,8 +92,8 @@ function Acts({ id, spool }: EntryProps) {
       <a href="/console/spool" className="link inline-flex min-h-11 items-center text-note">
         Back to the spool
       </a>
-      <SpoolAct spool={spool} act="retry" what={{ id }} label="Retry now" />
-      <SpoolAct spool={spool} act="purge" what={{ id }} label="Purge" />
+      <SpoolAction spool={spool} act="retry" what={{ id }} label="Retry now" />
+      <SpoolAction spool={spool} act="purge" what={{ id }} label="Purge" />
     </>
   )
 }

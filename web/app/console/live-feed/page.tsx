@@ -3,19 +3,19 @@
 import { Suspense } from 'react'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { consoleFor } from '../../../features/console/data-access.ts'
-import { Feed } from '../../../features/console/live-feed/live-feed.tsx'
+import { LiveFeed } from '../../../features/console/live-feed/live-feed.tsx'
 import { type Query, withQuery } from '../../../features/console/routes.ts'
 
 export const metadata = { title: 'Live feed · Console' }
 
 type Props = { searchParams: Promise<Query> }
 
-export default async function FeedPage({ searchParams }: Props) {
-  await consoleFor(withQuery('/console/feed', await searchParams))
+export default async function LiveFeedPage({ searchParams }: Props) {
+  await consoleFor(withQuery('/console/live-feed', await searchParams))
   return (
     <ConsoleShell at="feed" title="Live feed">
       <Suspense>
-        <Feed />
+        <LiveFeed />
       </Suspense>
     </ConsoleShell>
   )
