@@ -21,7 +21,7 @@ describe('The configuration', () => {
       forward: false,
       inboxFile: '.culvert/inbox.db',
       tunnelPaths: ['/monitoring'],
-      resolveClient: ['127.0.0.0/8', '::1'],
+      edge: ['127.0.0.0/8', '::1'],
       allowedOrigins: new Set(),
       logLevel: 'info',
     })
@@ -50,7 +50,7 @@ describe('The configuration', () => {
       { PORT: '80', ADMIN_PORT: '81' },
       { port: 80, adminPort: 81 },
     ],
-    [{ EDGE: '10.0.0.0/8 fd00::/8' }, { resolveClient: ['10.0.0.0/8', 'fd00::/8'] }],
+    [{ EDGE: '10.0.0.0/8 fd00::/8' }, { edge: ['10.0.0.0/8', 'fd00::/8'] }],
     [
       { ALLOWED_ORIGINS: 'https://a.example,http://b.example:8080 null' },
       { allowedOrigins: new Set(['https://a.example', 'http://b.example:8080', 'null']) },

@@ -288,7 +288,7 @@ describe('Noise', () => {
     const { status, json, headers } = await send([noise])
     expect([status, json]).toEqual([200, { id: EVENT_ID }])
     const receipt = await (await tunnel.admin(`/receipts/${headers['x-culvert-receipt']}`)).json()
-    expect(receipt).toMatchObject({ outcome: 'filtered', reason, items: [{ out: reason }] })
+    expect(receipt).toMatchObject({ outcome: 'filtered', reason, items: [{ discard_reason: reason }] })
     expect(sentry.requests).toHaveLength(arrived)
   })
 

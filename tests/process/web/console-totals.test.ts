@@ -132,7 +132,7 @@ describe('The figures of the console', () => {
         /^culvert_(envelopes|envelope_bytes)_total\{(.*)\} (\d+)$/gm,
       )) {
         const label = (name: string) => new RegExp(`${name}="([^"]*)"`).exec(labels)?.[1] ?? ''
-        const name = `${label('project')} ${label('category')} ${label('answer')}`
+        const name = `${label('project')} ${label('category')} ${label('outcome')}`
         books[name] ??= [0, 0]
         books[name][metric === 'envelopes' ? 0 : 1] += Number(value)
       }
@@ -245,10 +245,10 @@ describe('The figures of the console', () => {
     })
     expect(known.sort()).toEqual([
       ['declined ', 1, true],
-      ['limited ', 1, true],
-      ['refused dsn-unknown', 4, true],
-      ['refused not-an-envelope', 3, true],
-      ['refused too-many-items', 1, true],
+      ['rate_limited ', 1, true],
+      ['rejected dsn-unknown', 4, true],
+      ['rejected not-an-envelope', 3, true],
+      ['rejected too-many-items', 1, true],
     ])
   })
 

@@ -1,6 +1,7 @@
 /** Returns the outcome of an envelope to its sender, by the receipt token of the response and by nothing else. */
 
 import type { Receipt } from 'tunnel/contract'
+import type { VisitorReceipt } from '../../features/receipt.ts'
 import { findReceipt } from '../../lib/admin-client.ts'
 import { networkOf } from '../../lib/client-address.ts'
 import { config } from '../../lib/config.ts'
@@ -23,19 +24,9 @@ export async function GET(request: Request): Promise<Response> {
     : refuse(404, 'No receipt has this token. Receipts are kept for at most 10 minutes.')
 }
 
-/** Removes the fields for operators only: replica, project and SDK. */
-function forVisitors({
-  time,
-  items,
-  bytes,
-  outcome: answer,
-  reason,
-  status,
-  upstream_status: upstreamStatus,
-  duration_ms: took,
-  upstream_duration_ms: upstreamTook,
-}: Receipt) {
-  return { time, items, bytes, answer, reason, status, upstreamStatus, took, upstreamTook }
+function forVisitors(receipt: Receipt): VisitorReceipt {
+  const { id, project, event_id, sdk, admitted_after_ms, replica, flags, ...forSender } = receipt
+  return forSender
 }
 
 function refuse(status: number, detail: string): Response {

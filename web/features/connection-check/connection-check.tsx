@@ -8,7 +8,7 @@ import { CodeBlock } from '../../ui/code-block.tsx'
 import { OutcomeBadge } from '../../ui/outcome-badge.tsx'
 import { StateMark } from '../../ui/status-badge.tsx'
 import { StatusRow } from '../../ui/status-row.tsx'
-import { fetchReceipt, type Receipt } from '../receipt.ts'
+import { fetchReceipt } from '../receipt.ts'
 import { attempt, type Plan, type Try } from './probe.ts'
 import { describeDirect, describeTunnel, type Findings, judge, summarise } from './results.ts'
 import { RoutesDiagram } from './routes-diagram.tsx'
@@ -69,7 +69,7 @@ export function ConnectionCheck({ plan, end, children }: Props) {
   )
 }
 
-function ReceiptText({ tried, receipt }: { tried: Try | undefined; receipt: Receipt | 'none' | undefined }) {
+function ReceiptText({ tried, receipt }: { tried: Try | undefined; receipt: Findings['receipt'] }) {
   const token = tried?.outcome === 'answered' ? tried.token : undefined
   return (
     <>
@@ -78,7 +78,7 @@ function ReceiptText({ tried, receipt }: { tried: Try | undefined; receipt: Rece
         {receipt === 'none' && (token ? 'The receipt is not available.' : 'There is no receipt.')}
         {token && receipt && receipt !== 'none' && (
           <>
-            <OutcomeBadge outcome={receipt.answer} />
+            <OutcomeBadge outcome={receipt.outcome} />
             <span className="text-note text-quiet">
               <code>{token}</code>
             </span>

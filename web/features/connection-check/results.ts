@@ -2,14 +2,14 @@
 
 import { outcomeLabel } from '../../ui/outcome-labels.ts'
 import type { State } from '../../ui/status.ts'
-import type { Receipt } from '../receipt.ts'
+import type { VisitorReceipt } from '../receipt.ts'
 import type { Plan, Try } from './probe.ts'
 
 export type Findings = {
   direct?: Try
   tunnel?: Try
   /** `undefined` while it is looked up, `none` when this site has none to show. */
-  receipt?: Receipt | 'none'
+  receipt?: Pick<VisitorReceipt, 'outcome' | 'reason'> | 'none'
 }
 
 export type Finding = { state: State; text: string; figure?: string }
@@ -175,7 +175,7 @@ export function summarise(
     judge(plan, findings)?.headline ?? '',
     `Directly to Sentry: ${line(describeDirect(plan, findings.direct))}`,
     `Through this site: ${line(describeTunnel(plan, findings))}`,
-    `Receipt: ${token ?? 'none'}${receipt && receipt !== 'none' ? `, ${outcomeLabel(receipt.answer)}${receipt.reason ? ` (${receipt.reason})` : ''}` : ''}`,
+    `Receipt: ${token ?? 'none'}${receipt && receipt !== 'none' ? `, ${outcomeLabel(receipt.outcome)}${receipt.reason ? ` (${receipt.reason})` : ''}` : ''}`,
     `Browser: ${place.agent}`,
   ].join('\n')
 }
@@ -186,13 +186,13 @@ function isTaken(tried: Try): boolean {
 
 /** Status 202 is the tunnel's response for a spooled envelope. */
 function isKept(tried: Try, receipt: Findings['receipt']): boolean {
-  if (receipt && receipt !== 'none') return receipt.answer === 'spooled'
+  if (receipt && receipt !== 'none') return receipt.outcome === 'spooled'
   return tried.outcome === 'answered' && tried.status === 202
 }
 
 /** Sentry declined the envelope that this site forwarded. */
 function isDeclined(receipt: Findings['receipt']): boolean {
-  return receipt !== undefined && receipt !== 'none' && receipt.answer === 'declined'
+  return receipt !== undefined && receipt !== 'none' && receipt.outcome === 'declined'
 }
 
 function inMs({ took }: Try): string {

@@ -2,11 +2,11 @@
 
 import type { Answered } from '../../lib/sentry/response-events.ts'
 import type { State } from '../../ui/status.ts'
-import type { Receipt } from '../receipt.ts'
+import type { VisitorReceipt } from '../receipt.ts'
 
 export type Outcome =
   | { is: 'sending' }
-  | { is: 'answered'; answered: Answered; eventId?: string; receipt?: Receipt }
+  | { is: 'answered'; answered: Answered; eventId?: string; receipt?: VisitorReceipt }
   /** No response, or nothing was posted within `LONGEST_WAIT`. */
   | { is: 'unanswered' }
   /** Posted while the page closed, so that the page could not read the response. */
@@ -26,7 +26,7 @@ export function describeOutcome(outcome: Outcome): { state: State; text: string 
   if (outcome.is === 'left-out') return { state: 'drop', text: `not reported, on purpose: ${outcome.why}` }
   if (outcome.is === 'refused') return { state: 'hold', text: REFUSED[outcome.why] ?? 'no error triggered' }
   const { answered, receipt } = outcome
-  if (receipt?.answer === 'filtered')
+  if (receipt?.outcome === 'filtered')
     return { state: 'drop', text: `filtered by this site: ${receipt.reason ?? 'a filter'}` }
   if (answered.status === 202) return { state: 'wait', text: 'spooled by this site, delivered later (202)' }
   return answered.status >= 200 && answered.status < 300

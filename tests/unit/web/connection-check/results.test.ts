@@ -37,12 +37,12 @@ describe('The verdict', () => {
   })
 
   it('believes the receipt rather than the status', () => {
-    const found: Findings = { direct: answered(200), tunnel: answered(202), receipt: { answer: 'filtered' } }
+    const found: Findings = { direct: answered(200), tunnel: answered(202), receipt: { outcome: 'filtered' } }
     expect(judge(plan, found)?.headline).toBe('Reports from this browser arrive on both routes.')
   })
 
   it('tells Sentry’s own rejection from one of this site', () => {
-    const found: Findings = { direct: stopped, tunnel: answered(403), receipt: { answer: 'declined' } }
+    const found: Findings = { direct: stopped, tunnel: answered(403), receipt: { outcome: 'declined' } }
     expect(judge(plan, found)?.text).toMatch(/^Sentry declined the report\./)
     expect(describeTunnel(plan, found).text).toBe(
       'This site forwarded the report, and Sentry declined it (403).',
