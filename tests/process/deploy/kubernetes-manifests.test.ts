@@ -37,6 +37,8 @@ const SECRETS = {
   NATS_USER: 'culvert',
   NATS_PASSWORD: '10k',
 }
+/** Settings whose value a pod finds out itself, or gets another way. */
+const ONLY_IN_COMPOSE = new Set(['RESOLVER', 'SPOOL_CREDENTIALS_FILE'])
 const DOMAIN = `.${kustomization.namespace}.svc.cluster.local`
 
 type Composed = {
@@ -298,6 +300,14 @@ describe('The Kubernetes manifests', () => {
     )
   })
 
+  it.each(['nginx', 'tunnel', 'web'])('give %s every setting that compose gives it a value for', (name) => {
+    const given = Object.entries(compose.services[name]?.environment ?? {})
+      .filter(([, value]) => value !== null && !String(value).startsWith('${'))
+      .map(([key]) => key)
+    const missing = given.filter((key) => !(key in environmentOf(manifests, workload(name), SECRETS)))
+    expect(missing.filter((key) => !ONLY_IN_COMPOSE.has(key))).toEqual([])
+  })
+
   it('give tunnel and web settings that they start with', () => {
     const tunnel = readConfig(environmentOf(manifests, workload('tunnel'), SECRETS))
     expect(tunnel).toMatchObject({ forward: true, adminHost: '0.0.0.0', adminToken: expect.any(String) })
@@ -312,7 +322,7 @@ describe('The Kubernetes manifests', () => {
         ...value.matchAll(/([\w-]+)\.culvert\.svc\.cluster\.local:(\d+)/g),
       ]),
     )
-    expect(places.map(([place]) => place)).toHaveLength(3)
+    expect(places.map(([place]) => place)).toHaveLength(4)
     for (const [place, name = '', port] of places)
       expect(
         named(services, name).spec?.ports?.map((each) => String(each.port)),
