@@ -4,8 +4,9 @@ import { execFile, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { BlockList, isIP } from 'node:net'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import type { IStatefulSet } from 'kubernetes-models/apps/v1'
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
 import type { IIPBlock, INetworkPolicy, INetworkPolicyPeer } from 'kubernetes-models/networking.k8s.io/v1'
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'
@@ -37,6 +38,7 @@ const SECRETS = {
   NATS_USER: 'culvert',
   NATS_PASSWORD: '10k',
 }
+const BOUNDED = { cpu: /\d/, memory: /\d/, 'ephemeral-storage': /\d/ }
 /** Settings whose value a pod finds out itself, or gets another way. */
 const ONLY_IN_COMPOSE = new Set(['RESOLVER', 'SPOOL_CREDENTIALS_FILE'])
 const DOMAIN = `.${kustomization.namespace}.svc.cluster.local`
@@ -167,13 +169,16 @@ describe('The Kubernetes manifests', () => {
           allowPrivilegeEscalation: false,
           capabilities: { drop: ['ALL'] },
         },
-        resources: { requests: { cpu: /\d/, memory: /\d/ }, limits: { cpu: /\d/, memory: /\d/ } },
+        resources: { requests: BOUNDED, limits: BOUNDED },
       })
+      // Envelopes go on while ordinary pods are evicted; web's pages may wait.
+      expect(pod.priorityClassName).toBe(name === 'web' ? undefined : 'culvert')
       const ports = (container?.ports ?? []).map(({ name }) => name)
       for (const probe of [container?.readinessProbe, container?.livenessProbe])
         expect(ports).toContain((probe?.httpGet ?? probe?.tcpSocket)?.port)
-      const [, seconds] = container?.lifecycle?.preStop?.exec?.command ?? []
-      expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(Number(seconds ?? 0) + 20) // compose's stop_grace_period
+      const [program, argument] = container?.lifecycle?.preStop?.exec?.command ?? []
+      const seconds = program === 'sleep' ? Number(argument) : 0
+      expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(seconds + 20) // compose's stop_grace_period
       for (const { name, configMap, emptyDir } of pod.volumes ?? []) {
         if (configMap)
           expect(Object.keys(configOf(manifests, configMap.name ?? '')).length).toBeGreaterThan(0)
@@ -289,10 +294,8 @@ describe('The Kubernetes manifests', () => {
     for (const { metadata } of workloads) {
       const { mem_limit = '', cpus } = compose.services[metadata.name] ?? {}
       const { limits } = containersOf(workload(metadata.name))[0]?.resources ?? {}
-      expect([metadata.name, limits]).toEqual([
-        metadata.name,
-        { memory: mem_limit.replace('m', 'Mi'), cpu: String(cpus) },
-      ])
+      const expected = { memory: mem_limit.replace('m', 'Mi'), cpu: String(cpus) }
+      expect(limits, metadata.name).toMatchObject(expected)
     }
     const lines = (script = '') => script.split('\n').filter((line) => !/^export RESOLVER|^#/.test(line))
     expect(lines(containersOf(workload('nginx'))[0]?.args?.[0])).toEqual(
@@ -345,6 +348,31 @@ describe('The Kubernetes manifests', () => {
     const { CLUSTER_ROUTES = '' } = environmentOf(manifests, nats, SECRETS)
     expect(JSON.parse(CLUSTER_ROUTES)).toEqual(names.map((name) => `nats://culvert:10k@${name}:6222`))
     expect(configOf(manifests, 'culvert-nats')['nats.conf']).toMatch(/^ {2}sync_interval: always$/m)
+  })
+
+  it('keep a tunnel in service until it has failed three probes in a row', () => {
+    const { readinessProbe } = containersOf(workload('tunnel'))[0] ?? {}
+    expect(readinessProbe).toMatchObject({ failureThreshold: 3, timeoutSeconds: 2 })
+  })
+
+  it('let a NATS server hand over its leaders before it stops, within its grace period', () => {
+    const nats = workload('nats')
+    const conf = configOf(manifests, 'culvert-nats')['nats.conf'] ?? ''
+    const value = (name: string) => new RegExp(`^ *${name}: (\\S+)`, 'm').exec(conf)?.[1] ?? ''
+    const [container] = containersOf(nats)
+    const command = ['nats-server', '--signal', `ldm=${value('pid_file')}`]
+    expect(container?.lifecycle?.preStop?.exec?.command).toEqual(command)
+    expect(container?.volumeMounts?.map(({ mountPath }) => mountPath)).toContain(dirname(value('pid_file')))
+    const seconds = Number.parseInt(value('lame_duck_duration'), 10)
+    expect(podOf(nats).terminationGracePeriodSeconds).toBeGreaterThan(seconds + 10)
+  })
+
+  it('let NATS reject messages before its volume is full', () => {
+    const conf = configOf(manifests, 'culvert-nats')['nats.conf'] ?? ''
+    const gigabytes = Number(/^ {2}max_file_store: (\d+)GB\b/m.exec(conf)?.[1])
+    const { volumeClaimTemplates } = workload('nats').spec as IStatefulSet['spec'] & object
+    const volume = volumeClaimTemplates?.[0]?.spec?.resources?.requests?.storage
+    expect(gigabytes).toBeLessThan(Number.parseInt(String(volume), 10))
   })
 
   it('hold a configuration that NATS takes, and only with credentials', requires('nats-server'), () => {
