@@ -1,14 +1,19 @@
 /** The Kubernetes manifests: valid, whole in themselves, and of one mind with compose. */
 
 import { execFile, spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { BlockList, isIP } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { IStatefulSet } from 'kubernetes-models/apps/v1'
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
-import type { IIPBlock, INetworkPolicy, INetworkPolicyPeer } from 'kubernetes-models/networking.k8s.io/v1'
+import type {
+  IIngress,
+  IIPBlock,
+  INetworkPolicy,
+  INetworkPolicyPeer,
+} from 'kubernetes-models/networking.k8s.io/v1'
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
@@ -430,6 +435,65 @@ describe('The Kubernetes manifests', () => {
     )
   })
 })
+
+describe('The optional components', () => {
+  const built = (...components: string[]) => {
+    const folder = mkdtempSync(join(ROOT, 'deploy/.kubernetes-'))
+    try {
+      const resources = ['../kubernetes']
+      writeFileSync(
+        join(folder, 'kustomization.yaml'),
+        JSON.stringify({ resources, components: components.map((name) => `../kubernetes/${name}`) }),
+      )
+      const args = ['kustomize', '--load-restrictor', 'LoadRestrictionsNone', folder]
+      const { stdout, stderr } = spawnSync('kubectl', args, { encoding: 'utf8' })
+      expect(stderr).toBe('')
+      return parseDocuments(stdout)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  }
+
+  it(
+    'send the requests of the Ingress to nginx, which leaves the load balancer',
+    requires('kubectl'),
+    async () => {
+      const all = built('ingress')
+      const [ingress] = all.filter(({ kind }) => kind === 'Ingress')
+      const { Ingress } = await import('kubernetes-models/networking.k8s.io/v1/Ingress')
+      expect(() => new Ingress(ingress as IIngress).validate()).not.toThrow()
+      const { spec } = ingress as IIngress & Manifest
+      const backend = spec?.rules?.[0]?.http?.paths[0]?.backend.service
+      const nginx = named(servicesOf(all), backend?.name ?? '')
+      expect(nginx.spec?.type).toBe('ClusterIP')
+      expect(nginx.spec?.ports?.map(({ name }) => name)).toEqual([backend?.port?.name])
+      expect(spec?.tls?.[0]?.hosts).toEqual([spec?.rules?.[0]?.host])
+    },
+  )
+
+  it('give the Prometheus operator the alerts, every tunnel and the dashboard', requires('kubectl'), () => {
+    const all = built('monitoring')
+    const of = (kind: string) => all.filter((each) => each.kind === kind)
+    const rules = parse(readFileSync(resolve(ROOT, 'deploy/prometheus/rules.yml'), 'utf8'))
+    expect(of('PrometheusRule').map(({ spec }) => spec)).toEqual([rules])
+    const [monitor] = of('ServiceMonitor') as (Manifest & { spec: ServiceMonitorSpec })[]
+    const watched = servicesOf(all).filter(({ metadata, spec }) => {
+      const { labels = {} } = metadata as { labels?: Record<string, string> }
+      const ports = spec?.ports?.map(({ name }) => name)
+      const { selector, endpoints } = monitor?.spec ?? {}
+      return matches(selector?.matchLabels, labels) && ports?.includes(endpoints?.[0]?.port)
+    })
+    expect(watched.map(({ metadata }) => metadata.name)).toEqual(['tunnel-admin'])
+    const job = monitor?.spec.endpoints[0]?.relabelings[0]?.replacement
+    expect(JSON.stringify(rules)).toContain(`up{job=\\"${job}\\"}`)
+    expect(JSON.parse(configOf(all, 'culvert-dashboard')['culvert.json'] ?? '')).toHaveProperty('panels')
+  })
+})
+
+type ServiceMonitorSpec = {
+  selector: { matchLabels: Record<string, string> }
+  endpoints: { port: string; relabelings: { replacement: string }[] }[]
+}
 
 /** Names of the ports that policies of both sides let through. */
 function portsBetween(from: string, to: string): string[] {
