@@ -1,9 +1,10 @@
 /** The Kubernetes manifests: valid, whole in themselves, and of one mind with compose. */
 
 import { execFile, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { BlockList, isIP } from 'node:net'
+import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { IStatefulSet } from 'kubernetes-models/apps/v1'
@@ -97,12 +98,7 @@ describe('The Kubernetes manifests', () => {
   })
 
   it('are what kustomize makes of them', requires('kubectl'), () => {
-    const args = ['kustomize', '--load-restrictor', 'LoadRestrictionsNone', 'deploy/kubernetes']
-    const { stdout, stderr } = spawnSync('kubectl', args, { cwd: ROOT, encoding: 'utf8' })
-    expect(stderr).toBe('')
-    const built = parseDocuments(
-      stdout.replaceAll(/(name: culvert-(?:settings|nginx|nats))-[0-9a-z]{10}\b/g, '$1'),
-    )
+    const built = build().filter(({ kind }) => kind !== 'Secret')
     const plain = (all: Manifest[]) =>
       all
         .map(({ metadata: { name, ...more }, ...rest }) => {
@@ -111,6 +107,23 @@ describe('The Kubernetes manifests', () => {
         })
         .sort((a, b) => keyOf(a).localeCompare(keyOf(b)))
     expect(plain(built)).toEqual(plain(manifests))
+  })
+
+  it('replace the pods that read a Secret when it changes', requires('kubectl'), () => {
+    const secretsOf = (all: Manifest[]) =>
+      workloadsOf(all).map((each) => [
+        each.metadata.name,
+        ...(containersOf(each)[0]?.env ?? []).flatMap(({ valueFrom }) => valueFrom?.secretKeyRef?.name ?? []),
+      ])
+    const [before, after] = [
+      {},
+      { OPERATOR_PASSWORD: 'another of twelve', SENTRY_DSN: 'https://a@b.example/1', NATS_PASSWORD: '11k' },
+    ].map((changed) => secretsOf(parseDocuments(kustomize({ secrets: { ...SECRETS, ...changed } }))))
+    for (const [index, [name, ...secrets]] of (before ?? []).entries())
+      for (const [place, secret] of secrets.entries()) {
+        expect(secret, name).toMatch(/^(?:culvert|nats)-[0-9a-z]{10}$/)
+        expect(after?.[index]?.[place + 1], name).not.toBe(secret)
+      }
   })
 
   it('select pods that there are, and lead to ports that these have', () => {
@@ -407,11 +420,6 @@ describe('The Kubernetes manifests', () => {
     const lines = (configOf(manifests, 'culvert-nats')['nats.conf'] ?? '').split('\n')
     expect(lines.filter((line) => line.startsWith(login))).toHaveLength(1) // of clients
     expect(lines.filter((line) => line.startsWith(`  ${login}`))).toHaveLength(1) // of the cluster
-    // The docs say how to create it.
-    const readme = readFileSync(resolve(ROOT, 'README.md'), 'utf8')
-    expect(readme).toMatch(
-      /^kubectl -n culvert create secret generic nats .*NATS_USER=.* .*NATS_PASSWORD="\$\(openssl rand -hex 32\)"$/m,
-    )
   })
 
   it('scale by what is in flight as well, with the component', async () => {
@@ -437,28 +445,11 @@ describe('The Kubernetes manifests', () => {
 })
 
 describe('The optional components', () => {
-  const built = (...components: string[]) => {
-    const folder = mkdtempSync(join(ROOT, 'deploy/.kubernetes-'))
-    try {
-      const resources = ['../kubernetes']
-      writeFileSync(
-        join(folder, 'kustomization.yaml'),
-        JSON.stringify({ resources, components: components.map((name) => `../kubernetes/${name}`) }),
-      )
-      const args = ['kustomize', '--load-restrictor', 'LoadRestrictionsNone', folder]
-      const { stdout, stderr } = spawnSync('kubectl', args, { encoding: 'utf8' })
-      expect(stderr).toBe('')
-      return parseDocuments(stdout)
-    } finally {
-      rmSync(folder, { recursive: true })
-    }
-  }
-
   it(
     'send the requests of the Ingress to nginx, which leaves the load balancer',
     requires('kubectl'),
     async () => {
-      const all = built('ingress')
+      const all = build('ingress')
       const [ingress] = all.filter(({ kind }) => kind === 'Ingress')
       const { Ingress } = await import('kubernetes-models/networking.k8s.io/v1/Ingress')
       expect(() => new Ingress(ingress as IIngress).validate()).not.toThrow()
@@ -472,7 +463,7 @@ describe('The optional components', () => {
   )
 
   it('give the Prometheus operator the alerts, every tunnel and the dashboard', requires('kubectl'), () => {
-    const all = built('monitoring')
+    const all = build('monitoring')
     const of = (kind: string) => all.filter((each) => each.kind === kind)
     const rules = parse(readFileSync(resolve(ROOT, 'deploy/prometheus/rules.yml'), 'utf8'))
     expect(of('PrometheusRule').map(({ spec }) => spec)).toEqual([rules])
@@ -489,6 +480,43 @@ describe('The optional components', () => {
     expect(JSON.parse(configOf(all, 'culvert-dashboard')['culvert.json'] ?? '')).toHaveProperty('panels')
   })
 })
+
+type Build = { components?: string[]; secrets?: typeof SECRETS }
+
+/** Runs kustomize on a copy of the manifests with secrets of its own. */
+function kustomize({ components = [], secrets = SECRETS }: Build): string {
+  const folder = mkdtempSync(join(tmpdir(), 'culvert-test-'))
+  try {
+    for (const each of ['deploy', 'nginx.conf', 'scripts'])
+      cpSync(resolve(ROOT, each), join(folder, each), { recursive: true })
+    const { NATS_USER, NATS_PASSWORD, ...culvert } = secrets
+    const write = (file: string, env: Record<string, string>) =>
+      writeFileSync(
+        join(folder, 'deploy/kubernetes', file),
+        Object.entries(env)
+          .map((pair) => pair.join('='))
+          .join('\n'),
+      )
+    write('secrets.env', culvert)
+    write('nats-secrets.env', { NATS_USER, NATS_PASSWORD })
+    appendFileSync(
+      join(folder, 'deploy/kubernetes/kustomization.yaml'),
+      `\ncomponents: ${JSON.stringify(components)}\n`,
+    )
+    const args = ['kustomize', '--load-restrictor', 'LoadRestrictionsNone', 'deploy/kubernetes']
+    const { stdout, stderr } = spawnSync('kubectl', args, { cwd: folder, encoding: 'utf8' })
+    expect(stderr).toBe('')
+    return stdout
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** Builds the manifests with kustomize and takes the hashes out of the names of ConfigMaps and Secrets. */
+function build(...components: string[]): Manifest[] {
+  const hashed = /(name: (?:culvert(?:-settings|-nginx|-nats)?|nats))-[0-9a-z]{10}\b/g
+  return parseDocuments(kustomize({ components }).replaceAll(hashed, '$1'))
+}
 
 type ServiceMonitorSpec = {
   selector: { matchLabels: Record<string, string> }
