@@ -1,26 +1,21 @@
 /** The Kubernetes manifests: valid, whole in themselves, and of one mind with compose. */
 
 import { execFile, spawnSync } from 'node:child_process'
-import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { BlockList, isIP } from 'node:net'
-import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { IStatefulSet } from 'kubernetes-models/apps/v1'
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
-import type {
-  IIngress,
-  IIPBlock,
-  INetworkPolicy,
-  INetworkPolicyPeer,
-} from 'kubernetes-models/networking.k8s.io/v1'
+import type { IIPBlock, INetworkPolicy, INetworkPolicyPeer } from 'kubernetes-models/networking.k8s.io/v1'
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
 import { parseNatsUrl } from '../../../tunnel/src/spool/jetstream/nats-url.ts'
 import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
+import { build, kustomize } from '../../support/kubernetes/kustomize.ts'
 import {
   configOf,
   containersOf,
@@ -28,6 +23,8 @@ import {
   kustomization,
   labelsOf,
   type Manifest,
+  matches,
+  named,
   parseDocuments,
   podOf,
   readManifests,
@@ -98,7 +95,7 @@ describe('The Kubernetes manifests', () => {
   })
 
   it('are what kustomize makes of them', requires('kubectl'), () => {
-    const built = build().filter(({ kind }) => kind !== 'Secret')
+    const built = build({ secrets: SECRETS }).filter(({ kind }) => kind !== 'Secret')
     const plain = (all: Manifest[]) =>
       all
         .map(({ metadata: { name, ...more }, ...rest }) => {
@@ -281,21 +278,6 @@ describe('The Kubernetes manifests', () => {
     expect(outward.map(({ ports }) => ports)).toEqual([[{ protocol: 'TCP', port: 443 }]])
   })
 
-  it('let the tunnel reach a private Sentry with the component private-sentry', async () => {
-    const folder = resolve(ROOT, 'deploy/kubernetes/private-sentry')
-    const { kind, resources } = parse(readFileSync(join(folder, 'kustomization.yaml'), 'utf8'))
-    expect([kind, resources]).toEqual(['Component', ['network-policy.yaml']])
-    const [policy] = parseDocuments(readFileSync(join(folder, 'network-policy.yaml'), 'utf8'))
-    const { NetworkPolicy } = await import('kubernetes-models/networking.k8s.io/v1/NetworkPolicy')
-    expect(() => new NetworkPolicy(policy as INetworkPolicy).validate()).not.toThrow()
-    const { spec } = policy as INetworkPolicy & Manifest
-    expect(matches(spec?.podSelector?.matchLabels, labelsOf(workload('tunnel')))).toBe(true)
-    for (const { to = [], ports = [] } of spec?.egress ?? []) {
-      expect(to.map(({ ipBlock }) => ipBlock?.cidr)).toEqual([expect.stringMatching(/\/32$/)])
-      expect(ports).toHaveLength(1)
-    }
-  })
-
   it('say the same as compose: the same settings, the same limits, the same way to start nginx', () => {
     for (const name of ['nginx', 'tunnel', 'web']) {
       const known = new Set([
@@ -421,107 +403,7 @@ describe('The Kubernetes manifests', () => {
     expect(lines.filter((line) => line.startsWith(login))).toHaveLength(1) // of clients
     expect(lines.filter((line) => line.startsWith(`  ${login}`))).toHaveLength(1) // of the cluster
   })
-
-  it('scale by what is in flight as well, with the component', async () => {
-    const { patches } = parse(
-      readFileSync(resolve(ROOT, 'deploy/kubernetes/in-flight/kustomization.yaml'), 'utf8'),
-    )
-    const [{ value }] = parse(patches[0].patch)
-    expect(patches[0].target).toEqual({
-      group: 'autoscaling',
-      kind: 'HorizontalPodAutoscaler',
-      name: 'tunnel',
-    })
-    const [scaler] = structuredClone(ofKind<IHorizontalPodAutoscaler>('HorizontalPodAutoscaler'))
-    scaler?.spec?.metrics?.push(value)
-    const { HorizontalPodAutoscaler } = await import(
-      'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler'
-    )
-    expect(() => new HorizontalPodAutoscaler(scaler).validate()).not.toThrow()
-    expect(readFileSync(resolve(ROOT, 'tunnel/src/telemetry/metrics.ts'), 'utf8')).toContain(
-      `'${value.pods.metric.name}'`,
-    )
-  })
 })
-
-describe('The optional components', () => {
-  it(
-    'send the requests of the Ingress to nginx, which leaves the load balancer',
-    requires('kubectl'),
-    async () => {
-      const all = build('ingress')
-      const [ingress] = all.filter(({ kind }) => kind === 'Ingress')
-      const { Ingress } = await import('kubernetes-models/networking.k8s.io/v1/Ingress')
-      expect(() => new Ingress(ingress as IIngress).validate()).not.toThrow()
-      const { spec } = ingress as IIngress & Manifest
-      const backend = spec?.rules?.[0]?.http?.paths[0]?.backend.service
-      const nginx = named(servicesOf(all), backend?.name ?? '')
-      expect(nginx.spec?.type).toBe('ClusterIP')
-      expect(nginx.spec?.ports?.map(({ name }) => name)).toEqual([backend?.port?.name])
-      expect(spec?.tls?.[0]?.hosts).toEqual([spec?.rules?.[0]?.host])
-    },
-  )
-
-  it('give the Prometheus operator the alerts, every tunnel and the dashboard', requires('kubectl'), () => {
-    const all = build('monitoring')
-    const of = (kind: string) => all.filter((each) => each.kind === kind)
-    const rules = parse(readFileSync(resolve(ROOT, 'deploy/prometheus/rules.yml'), 'utf8'))
-    expect(of('PrometheusRule').map(({ spec }) => spec)).toEqual([rules])
-    const [monitor] = of('ServiceMonitor') as (Manifest & { spec: ServiceMonitorSpec })[]
-    const watched = servicesOf(all).filter(({ metadata, spec }) => {
-      const { labels = {} } = metadata as { labels?: Record<string, string> }
-      const ports = spec?.ports?.map(({ name }) => name)
-      const { selector, endpoints } = monitor?.spec ?? {}
-      return matches(selector?.matchLabels, labels) && ports?.includes(endpoints?.[0]?.port)
-    })
-    expect(watched.map(({ metadata }) => metadata.name)).toEqual(['tunnel-admin'])
-    const job = monitor?.spec.endpoints[0]?.relabelings[0]?.replacement
-    expect(JSON.stringify(rules)).toContain(`up{job=\\"${job}\\"}`)
-    expect(JSON.parse(configOf(all, 'culvert-dashboard')['culvert.json'] ?? '')).toHaveProperty('panels')
-  })
-})
-
-type Build = { components?: string[]; secrets?: typeof SECRETS }
-
-/** Runs kustomize on a copy of the manifests with secrets of its own. */
-function kustomize({ components = [], secrets = SECRETS }: Build): string {
-  const folder = mkdtempSync(join(tmpdir(), 'culvert-test-'))
-  try {
-    for (const each of ['deploy', 'nginx.conf', 'scripts'])
-      cpSync(resolve(ROOT, each), join(folder, each), { recursive: true })
-    const { NATS_USER, NATS_PASSWORD, ...culvert } = secrets
-    const write = (file: string, env: Record<string, string>) =>
-      writeFileSync(
-        join(folder, 'deploy/kubernetes', file),
-        Object.entries(env)
-          .map((pair) => pair.join('='))
-          .join('\n'),
-      )
-    write('secrets.env', culvert)
-    write('nats-secrets.env', { NATS_USER, NATS_PASSWORD })
-    appendFileSync(
-      join(folder, 'deploy/kubernetes/kustomization.yaml'),
-      `\ncomponents: ${JSON.stringify(components)}\n`,
-    )
-    const args = ['kustomize', '--load-restrictor', 'LoadRestrictionsNone', 'deploy/kubernetes']
-    const { stdout, stderr } = spawnSync('kubectl', args, { cwd: folder, encoding: 'utf8' })
-    expect(stderr).toBe('')
-    return stdout
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-}
-
-/** Builds the manifests with kustomize and takes the hashes out of the names of ConfigMaps and Secrets. */
-function build(...components: string[]): Manifest[] {
-  const hashed = /(name: (?:culvert(?:-settings|-nginx|-nats)?|nats))-[0-9a-z]{10}\b/g
-  return parseDocuments(kustomize({ components }).replaceAll(hashed, '$1'))
-}
-
-type ServiceMonitorSpec = {
-  selector: { matchLabels: Record<string, string> }
-  endpoints: { port: string; relabelings: { replacement: string }[] }[]
-}
 
 /** Names of the ports that policies of both sides let through. */
 function portsBetween(from: string, to: string): string[] {
@@ -569,17 +451,6 @@ function means({ podSelector, namespaceSelector }: INetworkPolicyPeer, name: str
     podSelector !== undefined &&
     matches(podSelector.matchLabels, labelsOf(workload(name)))
   )
-}
-
-function matches(selector: Record<string, string> | undefined, labels: Record<string, string>): boolean {
-  const wanted = Object.entries(selector ?? {})
-  return wanted.length > 0 && wanted.every(([name, value]) => labels[name] === value)
-}
-
-function named<T extends Manifest>(all: T[], name: string): T {
-  const found = all.find(({ metadata }) => metadata.name === name)
-  if (!found) throw new Error(`there is no ${name}`)
-  return found
 }
 
 function keyOf({ kind, metadata }: { kind?: unknown; metadata?: unknown }): string {

@@ -103,3 +103,19 @@ export function environmentOf(
     )
   return env
 }
+
+/** Compares the labels that a selector requires. An empty selector matches nothing here. */
+export function matches(
+  selector: Record<string, string> | undefined,
+  labels: Record<string, string>,
+): boolean {
+  const wanted = Object.entries(selector ?? {})
+  return wanted.length > 0 && wanted.every(([name, value]) => labels[name] === value)
+}
+
+/** Finds a manifest by its name. */
+export function named<T extends Manifest>(all: T[], name: string): T {
+  const found = all.find(({ metadata }) => metadata.name === name)
+  if (!found) throw new Error(`there is no ${name}`)
+  return found
+}

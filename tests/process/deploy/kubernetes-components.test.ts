@@ -1,0 +1,91 @@
+/** Optional components of the Kubernetes manifests, as kustomize adds them. */
+
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { HorizontalPodAutoscaler, type IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
+import {
+  type IIngress,
+  type INetworkPolicy,
+  Ingress,
+  NetworkPolicy,
+} from 'kubernetes-models/networking.k8s.io/v1'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { build } from '../../support/kubernetes/kustomize.ts'
+import {
+  configOf,
+  labelsOf,
+  type Manifest,
+  matches,
+  named,
+  servicesOf,
+  workloadsOf,
+} from '../../support/kubernetes/manifests.ts'
+import { ROOT } from '../../support/node.ts'
+import { requires } from '../../support/requirements.ts'
+
+const SECRETS = {
+  SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2',
+  NATS_USER: 'culvert',
+  NATS_PASSWORD: '10k',
+}
+
+type ServiceMonitorSpec = {
+  selector: { matchLabels: Record<string, string> }
+  endpoints: { port: string; relabelings: { replacement: string }[] }[]
+}
+
+describe('The optional components', () => {
+  it('send the requests of the Ingress to nginx, which leaves the load balancer', requires('kubectl'), () => {
+    const all = build({ secrets: SECRETS, components: ['ingress'] })
+    const [ingress] = all.filter(({ kind }) => kind === 'Ingress')
+    expect(() => new Ingress(ingress as IIngress).validate()).not.toThrow()
+    const { spec } = ingress as IIngress & Manifest
+    const backend = spec?.rules?.[0]?.http?.paths[0]?.backend.service
+    const nginx = named(servicesOf(all), backend?.name ?? '')
+    expect(nginx.spec?.type).toBe('ClusterIP')
+    expect(nginx.spec?.ports?.map(({ name }) => name)).toEqual([backend?.port?.name])
+    expect(spec?.tls?.[0]?.hosts).toEqual([spec?.rules?.[0]?.host])
+  })
+
+  it('give the Prometheus operator the alerts, every tunnel and the dashboard', requires('kubectl'), () => {
+    const all = build({ secrets: SECRETS, components: ['monitoring'] })
+    const of = (kind: string) => all.filter((each) => each.kind === kind)
+    const rules = parse(readFileSync(resolve(ROOT, 'deploy/prometheus/rules.yml'), 'utf8'))
+    expect(of('PrometheusRule').map(({ spec }) => spec)).toEqual([rules])
+    const [monitor] = of('ServiceMonitor') as (Manifest & { spec: ServiceMonitorSpec })[]
+    const watched = servicesOf(all).filter(({ metadata, spec }) => {
+      const { labels = {} } = metadata as { labels?: Record<string, string> }
+      const ports = spec?.ports?.map(({ name }) => name)
+      const { selector, endpoints } = monitor?.spec ?? {}
+      return matches(selector?.matchLabels, labels) && ports?.includes(endpoints?.[0]?.port)
+    })
+    expect(watched.map(({ metadata }) => metadata.name)).toEqual(['tunnel-admin'])
+    const job = monitor?.spec.endpoints[0]?.relabelings[0]?.replacement
+    expect(JSON.stringify(rules)).toContain(`up{job=\\"${job}\\"}`)
+    expect(JSON.parse(configOf(all, 'culvert-dashboard')['culvert.json'] ?? '')).toHaveProperty('panels')
+  })
+
+  it('scale the tunnels by envelopes in flight as well', requires('kubectl'), () => {
+    const all = build({ secrets: SECRETS, components: ['in-flight'] })
+    const scalers = all.filter(({ kind }) => kind === 'HorizontalPodAutoscaler')
+    const [scaler] = scalers as (IHorizontalPodAutoscaler & Manifest)[]
+    expect(() => new HorizontalPodAutoscaler(scaler).validate()).not.toThrow()
+    const names = scaler?.spec?.metrics?.map(({ resource, pods }) => resource?.name ?? pods?.metric.name)
+    expect(names).toEqual(['cpu', 'culvert_envelopes_in_flight'])
+    const source = readFileSync(resolve(ROOT, 'tunnel/src/telemetry/metrics.ts'), 'utf8')
+    expect(source).toContain("'culvert_envelopes_in_flight'")
+  })
+
+  it('let the tunnels reach one address and port of a private Sentry', requires('kubectl'), () => {
+    const all = build({ secrets: SECRETS, components: ['private-sentry'] })
+    const policy = named(all, 'tunnel-to-private-sentry') as INetworkPolicy & Manifest
+    expect(() => new NetworkPolicy(policy).validate()).not.toThrow()
+    const tunnel = named(workloadsOf(all), 'tunnel')
+    expect(matches(policy.spec?.podSelector?.matchLabels, labelsOf(tunnel))).toBe(true)
+    for (const { to = [], ports = [] } of policy.spec?.egress ?? []) {
+      expect(to.map(({ ipBlock }) => ipBlock?.cidr)).toEqual([expect.stringMatching(/\/32$/)])
+      expect(ports).toHaveLength(1)
+    }
+  })
+})
