@@ -1,6 +1,7 @@
 /** Writes `docs/configuration.md` from the table of settings. */
 
-import { type Process, rowOf, SETTING_NAMES, type Setting } from '../tunnel/src/config/settings.ts'
+import type { Process, Setting } from '../tunnel/src/config/declarations.ts'
+import { rowOf, SETTING_NAMES } from '../tunnel/src/config/settings.ts'
 import { formatSetting, NONE } from '../tunnel/src/config/settings-reader.ts'
 
 const PROCESSES: { readonly [name in Process]: string } = {

@@ -23,7 +23,7 @@ BEGIN {
   read("TLS_CERTIFICATE", "", WHOLE)
   read("TLS_KEY", "", WHOLE)
   read("HTTP2", "", WHOLE)
-  read("IDLE_AT_LEAST", "", WHOLE)
+  read("KEEPALIVE_MIN_TIMEOUT", "", WHOLE)
   read("TUNNELS", "", LIST)
   read("WEB", "", LIST)
   read("RESOLVER", "", WHOLE)

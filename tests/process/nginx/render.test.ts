@@ -222,7 +222,7 @@ describe(
       ['IPv6', { LISTEN: '8080 [::]:8080' }],
       [
         'a certificate and HTTP/2',
-        { ...inContainer(TLS), LISTEN_TLS: '8443 [::]:8443', HTTP2: 'on', IDLE_AT_LEAST: '5s' },
+        { ...inContainer(TLS), LISTEN_TLS: '8443 [::]:8443', HTTP2: 'on', KEEPALIVE_MIN_TIMEOUT: '5s' },
       ],
     ])(
       'is accepted by the nginx image, with %s',

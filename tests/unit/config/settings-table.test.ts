@@ -7,13 +7,9 @@ import { parse } from 'yaml'
 import { sharedSources } from '../../../scripts/build-web.ts'
 import { configurationPage } from '../../../scripts/configuration-page.ts'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
-import {
-  CHOSEN_NAMES,
-  type Environment,
-  type Process,
-  rowOf,
-  SETTING_NAMES,
-} from '../../../tunnel/src/config/settings.ts'
+import type { Process } from '../../../tunnel/src/config/declarations.ts'
+import { readNginxConfig } from '../../../tunnel/src/config/render-nginx.ts'
+import { CHOSEN_NAMES, type Environment, rowOf, SETTING_NAMES } from '../../../tunnel/src/config/settings.ts'
 import { formatSetting } from '../../../tunnel/src/config/settings-reader.ts'
 import { DEFAULT_HEADER_LIMITS } from '../../../tunnel/src/envelope/reader.ts'
 import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
@@ -29,18 +25,15 @@ function namesFor(process: Process): string[] {
   )
 }
 
-/** Values that Compose and Kubernetes set for nginx's template, and for programs of others. */
-const INTERNAL = new Set(
-  'LISTEN INNER_LISTEN TUNNELS WEB RESOLVER IDLE_AT_LEAST NGINX_TEMP ACCESS_LOG HOSTNAME NATS_USER NATS_PASSWORD'.split(
-    ' ',
-  ),
-)
+/** Variables that Compose and Kubernetes set for programs of others. */
+const INTERNAL = new Set(['HOSTNAME', 'NATS_USER', 'NATS_PASSWORD'])
 
 describe('The table of settings', () => {
   it.each<[Process, (env: Environment) => void]>([
+    ['nginx', (env) => void readNginxConfig(env, [])],
     ['tunnel', (env) => void readConfig(env)],
     ['web', (env) => void readWebConfig(env, [])],
-  ])('names every variable that the %s reads, and no other', (process, readAll) => {
+  ])('names every variable that %s reads, and no other', (process, readAll) => {
     const names = new Set<string>()
     readAll(new Proxy<Environment>({}, { get: (_, name) => void names.add(String(name)) }))
     const upper = [...names].filter((name) => name === name.toUpperCase())
@@ -64,9 +57,9 @@ describe('The table of settings', () => {
 describe('The compose files', () => {
   const { services, secrets } = parse(read('docker-compose.yml'), { merge: true })
 
-  // Set by the images, each in a container of its own; the file of NODE_EXTRA_CA_CERTS would have to be mounted.
+  // Set by deploy/tls.yml and by the images, each in a container of its own; the file of NODE_EXTRA_CA_CERTS would have to be mounted.
   it.each<[Process, string[]]>([
-    ['nginx', []],
+    ['nginx', ['LISTEN_TLS', 'TLS_CERTIFICATE', 'TLS_KEY', 'HTTP2', 'NGINX_USER']],
     ['tunnel', ['HOST', 'PORT', 'ADMIN_PORT', 'NODE_EXTRA_CA_CERTS']],
     ['web', ['PORT']],
   ])('pass to %s each setting that it reads, and no other', (process, left) => {
@@ -75,7 +68,7 @@ describe('The compose files', () => {
     expect([...passed, ...left].sort()).toEqual(namesFor(process).sort())
     const fixed = passed.filter((name) => environment[name] !== null)
     expect(
-      fixed.filter((name) => !environment[name].includes(`\${${name}:`) && !isChosen(name)),
+      fixed.filter((name) => !String(environment[name]).includes(`\${${name}:`) && !isChosen(name)),
       'passed with a fixed value',
     ).toEqual([])
   })

@@ -22,7 +22,7 @@ export type SpoolPlace = { file: string } | { nats: NatsAddress }
 
 const FORMAT_LIST = { format: (values: readonly string[]) => values.join(' ') }
 
-/** Paths that web serves. `scripts/render-nginx.awk` holds the same list. */
+/** Paths that web serves. */
 const WEB_PATH = /^\/(_next|console|healthz|lab)(\/|$)/
 
 export const text: Kind<string> = { parse: (given) => given }
@@ -115,6 +115,14 @@ export const networks = listOf(
   isNetwork,
   'is not a network; write addresses or CIDRs like 10.0.0.0/8, separated by commas or spaces',
 )
+
+/** Hosts with a port. */
+export function authorities(example: string): Kind<string[]> {
+  return listOf(
+    (authority) => /^([\w.-]+|\[[\da-f:]+\]):\d{1,5}$/i.test(authority),
+    `is not a host with a port; write one like ${example}, several separated by commas or spaces`,
+  )
+}
 
 /** Origins as browsers write them. */
 export const origins = listOf(

@@ -3,53 +3,12 @@
  * `docs/configuration.md` derive from it.
  */
 
+import { type Row, type Setting, section, setting } from './declarations.ts'
+import { NGINX } from './nginx-settings.ts'
 import * as is from './parsers.ts'
 
 /** Process environment. */
 export type Environment = Readonly<Record<string, string | undefined>>
-
-/** Process that reads a setting: `compose` is Docker Compose (and `npm start`), `build` the build of the images. */
-export type Process = 'nginx' | 'tunnel' | 'web' | 'compose' | 'build'
-
-type Options = {
-  /** Default as the documentation states it, where it depends on other settings. */
-  defaultText?: string
-  /** Not shown anywhere. */
-  secret?: true
-  /** `NAME_FILE` may name a file that holds the value. */
-  hasFile?: true
-  /** A variable that other programs read too, in upper or lower case. */
-  isProxy?: true
-}
-
-type Row<T, D> = is.Kind<T> & Options & { default: D; help: string }
-
-export type Setting<T = unknown, D = unknown> = Row<T, D> & {
-  section: string
-  readBy: readonly Process[]
-}
-
-/** Declares a setting by its kind of value, its default and one line of help in Markdown. */
-function setting<T, D extends T | undefined>(
-  kind: is.Kind<T>,
-  byDefault: D,
-  help: string,
-  options: Options = {},
-): Row<T, D> {
-  return { ...kind, ...options, default: byDefault, help }
-}
-
-type Section<Rows> = { [Name in keyof Rows]: Rows[Name] & { section: string; readBy: readonly Process[] } }
-
-/** Declares settings that the same processes read. */
-function section<Rows extends Record<string, Row<unknown, unknown>>>(
-  title: string,
-  readBy: readonly Process[],
-  rows: Rows,
-): Section<Rows> {
-  const entries = Object.entries(rows).map(([name, row]) => [name, { ...row, section: title, readBy }])
-  return Object.fromEntries(entries) as Section<Rows> // the same names
-}
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -370,10 +329,7 @@ export const SETTINGS = {
   }),
   ...section(PROCESSES, ['web'], {
     TUNNEL_ADMIN: setting(
-      is.listOf(
-        (authority) => /^([\w.-]+|\[[\da-f:]+\]):\d{1,5}$/i.test(authority),
-        'is not a host with a port; write one like tunnel-admin:9091, several separated by commas or spaces',
-      ),
+      is.authorities('tunnel-admin:9091'),
       [],
       'Admin ports of the tunnels as `host:port`. A name means all its addresses.',
       { defaultText: 'none: no receipts for visitors, an empty console' },
@@ -388,6 +344,7 @@ export const SETTINGS = {
       { defaultText: 'none: the server reports nothing' },
     ),
   }),
+  ...section(PROCESSES, ['nginx'], NGINX),
 }
 
 export type SettingName = keyof typeof SETTINGS

@@ -1,0 +1,113 @@
+/** Renders nginx's configuration: the template `nginx.conf` with the values of the settings. */
+
+import { getServers } from 'node:dns'
+import { isIPv6 } from 'node:net'
+import { derivedPath, INBOX_DSN, readDsns } from '../envelope/dsn.ts'
+import type { Environment } from './settings.ts'
+import { readSharedSettings, SettingsReader, type SharedSettings } from './settings-reader.ts'
+
+export type NginxConfig = Omit<SharedSettings, 'derivedPaths'> & {
+  addressRate: number
+  addressBurst: number
+  listen: string[]
+  innerListen: string
+  listenTls: string[]
+  tlsCertificate: string | undefined
+  tlsKey: string | undefined
+  http2: boolean
+  keepaliveMinTimeout: string | undefined
+  tunnels: string[]
+  web: string[]
+  /** Name server that is asked again and again; without one, names are looked up once. */
+  resolver: string | undefined
+  user: string | undefined
+  tempFolder: string
+  accessLog: string
+}
+
+/** Limits of nginx are this many times those of a tunnel: the tunnel's response says which categories to hold back. */
+const LIMIT_FACTOR = 4
+
+/** Reads what nginx has to know. Appends each problem to `problems`; a configuration with problems must not be used. */
+export function readNginxConfig(env: Environment, problems: string[]): NginxConfig {
+  const settings = new SettingsReader(env, problems)
+  const dsns = settings.read('SENTRY_DSN')
+  const { derivedPaths, tunnelPaths, ...shared } = readSharedSettings(settings)
+  const derived = (dsns.length > 0 ? dsns : readDsns(INBOX_DSN, [])).map(derivedPath)
+  const tempFolder = settings.read('NGINX_TEMP')
+  const config: NginxConfig = {
+    ...shared,
+    tunnelPaths: derivedPaths ? [...new Set([...tunnelPaths, ...derived])] : tunnelPaths,
+    addressRate: settings.read('ADDRESS_RATE'),
+    addressBurst: settings.read('ADDRESS_BURST'),
+    listen: settings.read('LISTEN'),
+    innerListen: settings.read('INNER_LISTEN'),
+    listenTls: settings.read('LISTEN_TLS'),
+    tlsCertificate: settings.read('TLS_CERTIFICATE'),
+    tlsKey: settings.read('TLS_KEY'),
+    http2: settings.read('HTTP2'),
+    keepaliveMinTimeout: settings.read('KEEPALIVE_MIN_TIMEOUT'),
+    tunnels: settings.read('TUNNELS'),
+    web: settings.read('WEB'),
+    resolver: resolverFor(settings.read('RESOLVER')),
+    user: settings.read('NGINX_USER'),
+    tempFolder,
+    accessLog: settings.read('ACCESS_LOG') ?? `${tempFolder}/access.log`,
+  }
+  if (config.listenTls.length > 0 && !(config.tlsCertificate && config.tlsKey))
+    problems.push('LISTEN_TLS: HTTPS needs a certificate; set TLS_CERTIFICATE and TLS_KEY, too')
+  return config
+}
+
+/** Returns the address of a name server as nginx writes it. */
+function resolverFor(given: string | undefined): string | undefined {
+  if (given !== 'system') return given
+  const [address = ''] = getServers()
+  return isIPv6(address) ? `[${address}]` : address
+}
+
+const PLACEHOLDER = /@([A-Z0-9_]+)@/
+
+/** Fills a template. A line that holds `@NAME@` is written once for each value that NAME has: no value, no line. */
+export function renderNginx(template: string, config: NginxConfig): string {
+  const values = valuesOf(config)
+  const render = (line: string): string[] => {
+    const [placeholder = '', name] = PLACEHOLDER.exec(line) ?? []
+    if (name === undefined) return [line]
+    const known = values[name]
+    if (!known) throw new Error(`nginx.conf: ${placeholder} is no value`)
+    return known.map((value) => line.replace(placeholder, () => value))
+  }
+  return template.split('\n').flatMap(render).join('\n')
+}
+
+/** Lists the values of each name in the template. */
+function valuesOf(config: NginxConfig): { readonly [name: string]: readonly string[] } {
+  const server = (authority: string) => (config.resolver ? `${authority} resolve` : authority)
+  const isLimited = config.addressRate > 0
+  return {
+    TUNNEL_PATHS: [config.tunnelPaths.join('|')],
+    TRUSTED_PROXIES: config.trustedProxies,
+    MAX_ENVELOPE_BYTES: [String(config.maxEnvelopeBytes)],
+    CLIENT_RATE: isLimited ? [String(config.addressRate * LIMIT_FACTOR)] : [],
+    CLIENT_BURST: isLimited ? [String(config.addressBurst * LIMIT_FACTOR)] : [],
+    LISTEN: config.listen,
+    INNER_LISTEN: [config.innerListen],
+    INNER_PORT: [config.innerListen.replace(/.*:/, '')],
+    LISTEN_TLS: config.listenTls,
+    TLS_CERTIFICATE: listOf(config.tlsCertificate),
+    TLS_KEY: listOf(config.tlsKey),
+    HTTP2: config.http2 ? ['on'] : [],
+    KEEPALIVE_MIN_TIMEOUT: listOf(config.keepaliveMinTimeout),
+    TUNNELS: config.tunnels.map(server),
+    WEB: config.web.map(server),
+    RESOLVER: listOf(config.resolver),
+    NGINX_USER: listOf(config.user),
+    NGINX_TEMP: [config.tempFolder],
+    ACCESS_LOG: [config.accessLog],
+  }
+}
+
+function listOf(value: string | undefined): string[] {
+  return value ? [value] : []
+}
