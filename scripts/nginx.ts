@@ -1,8 +1,8 @@
-/** nginx for the plain way: found or installed, and its routing table filled in. */
+/** nginx for `npm start -- --plain`: finds or installs it, and renders its configuration. */
 
-import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { writeNginxConfig } from '../tunnel/src/config/render-nginx.ts'
 import { canInstall, install } from './debian-packages.ts'
 import type { Config } from './environment.ts'
 import { findProgram } from './find-program.ts'
@@ -29,11 +29,11 @@ export async function findNginx({ env }: Config, stopped: AbortSignal): Promise<
   return nginx
 }
 
-/** Writes the filled-in `nginx.conf` and gives its path. Throws a `Refusal` in the words of the settings. */
+/** Renders `nginx.conf` and returns the path of the result. Throws a `UserError` that names every problem with the settings. */
 export function renderNginx(config: Config, { listen, innerListen, tunnels, web }: Addresses): string {
-  const { root, stateFolder, httpPort, env } = config
-  const folder = join(stateFolder, 'nginx', `${httpPort}`) // of its own: another site of this work tree may run on another port
-  mkdirSync(folder, { recursive: true, mode: 0o700 }) // the log in it says who has visited
+  const { stateFolder, httpPort, env } = config
+  const folder = join(stateFolder, 'nginx', `${httpPort}`) // another site of this work tree may run on another port
+  mkdirSync(folder, { recursive: true, mode: 0o700 }) // the access log holds client addresses
   const rendered = join(folder, 'nginx.conf')
   const own = {
     LISTEN: listen,
@@ -44,9 +44,8 @@ export function renderNginx(config: Config, { listen, innerListen, tunnels, web 
     NGINX_TEMP: folder,
     ACCESS_LOG: freshLog(folder), // our own pipe to it is a socket, which nginx cannot open as /dev/stdout
   }
-  const render = ['scripts/render-nginx.sh', 'nginx.conf', rendered]
-  const { status, stderr } = spawnSync('sh', render, { cwd: root, env: { ...env, ...own }, encoding: 'utf8' })
-  if (status !== 0) throw new UserError('nginx.conf could not be filled in.', stderr.trim())
+  const problems = writeNginxConfig({ ...env, ...own }, rendered)
+  if (problems.length > 0) throw new UserError('nginx.conf could not be rendered.', problems.join('\n'))
   return rendered
 }
 

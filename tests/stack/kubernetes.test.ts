@@ -2,15 +2,15 @@
 
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmod, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { chmod } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { errorOf } from '../support/envelopes.ts'
 import {
-  configOf,
   containersOf,
   environmentOf,
+  initContainersOf,
   podOf,
   readManifests,
   workloadsOf,
@@ -65,14 +65,13 @@ describe('A cluster of three NATS servers', requires('docker', 'nats'), () => {
   })
 })
 
-describe('The pod of nginx', requires('docker'), () => {
+describe('The pod of nginx', { ...requires('docker'), timeout: 300_000 }, () => {
   it('leads to tunnel and web by their full names, with the command, the user and the rights of its manifest', async () => {
     await using network = await makeNetwork()
     await using folder = await makeFolder()
-    await chmod(folder.path, 0o755)
+    await using tunnel = await buildTunnel()
+    await chmod(folder.path, 0o777) // the volume belongs to the pod's group
     const manifests = readManifests()
-    for (const [name, text] of Object.entries(configOf(manifests, 'culvert-nginx')))
-      await writeFile(join(folder.path, name), text)
     const says = (name: string, port: number) =>
       `require('node:http').createServer((_, response) => response.end('${name}')).listen(${port})`
     for (const [name, port] of [
@@ -83,6 +82,7 @@ describe('The pod of nginx', requires('docker'), () => {
 
     const pod = workloadsOf(manifests).find(({ metadata }) => metadata.name === 'nginx')
     if (!pod) throw new Error('there is no nginx')
+    const [renderer] = initContainersOf(pod)
     const [container] = containersOf(pod)
     const user = `${podOf(pod).securityContext?.runAsUser}`
     const rights = ['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--user', user]
@@ -90,9 +90,12 @@ describe('The pod of nginx', requires('docker'), () => {
       '-e',
       `${name}=${value}`,
     ])
-    const volumes = ['-v', `${folder.path}:/culvert:ro`, '--tmpfs', '/var/tmp:mode=1777']
+    const config = ['-v', `${folder.path}:/nginx`]
+    const once = ['run', '--rm', '--network', network.name, ...rights, ...env, ...config]
+    await docker(...once, tunnel.image, ...(renderer?.command ?? []))
+    const volumes = [...config, '--tmpfs', '/var/tmp:mode=1777']
     const command = [...(container?.command ?? []), ...(container?.args ?? [])]
-    const nginx = await network.run('nginx', [...rights, ...env, ...volumes], container?.image ?? '', command)
+    const nginx = await network.run('nginx', [...rights, ...volumes], container?.image ?? '', command)
 
     const ask = async (path: string) =>
       (
@@ -107,6 +110,13 @@ describe('The pod of nginx', requires('docker'), () => {
 
 const docker = (...args: string[]) => promisify(execFile)('docker', args)
 
+async function buildTunnel() {
+  const image = `culvert-tunnel-test:${randomBytes(4).toString('hex')}`
+  const base = ['--build-arg', `NODE_IMAGE=${NODE_IMAGE}`]
+  await docker('build', '--file', resolve(ROOT, 'Dockerfile.tunnel'), ...base, '--tag', image, ROOT)
+  return { image, [Symbol.asyncDispose]: async () => void (await docker('image', 'rm', image)) }
+}
+
 /** Containers bear the full names that services would have. */
 async function makeNetwork() {
   await using starting = new AsyncDisposableStack()
@@ -115,6 +125,7 @@ async function makeNetwork() {
   starting.defer(async () => void (await docker('network', 'rm', network)))
   const started = starting.move()
   return {
+    name: network,
     async run(name: string, options: string[], image: string, command: string[]): Promise<string> {
       const container = `${network}-${name.split('.')[0]}`
       const alias = ['--network', network, '--network-alias', `${name}.culvert.svc.cluster.local`]

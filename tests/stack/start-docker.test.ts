@@ -50,7 +50,7 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
   it('prints the address when the site answers, and leaves no container behind on Ctrl-C', async () => {
     await using site = await start()
     await site.says(`Culvert runs at http://127.0.0.1:${port}`)
-    expect(containers()).toHaveLength(4)
+    expect(containers()).toHaveLength(5)
     expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(200)
     site.interrupt()
     expect(await site.exited).toBe(0)

@@ -20,6 +20,7 @@ import {
   configOf,
   containersOf,
   environmentOf,
+  initContainersOf,
   kustomization,
   labelsOf,
   type Manifest,
@@ -177,15 +178,17 @@ describe('The Kubernetes manifests', () => {
 
       const [container, ...more] = containersOf(each)
       expect(more).toEqual([])
-      expect(container?.image).toMatch(/^[^:]+:(?!latest)[\w.]+$/)
-      expect(container).toMatchObject({
-        securityContext: {
-          readOnlyRootFilesystem: true,
-          allowPrivilegeEscalation: false,
-          capabilities: { drop: ['ALL'] },
-        },
-        resources: { requests: BOUNDED, limits: BOUNDED },
-      })
+      for (const { image, ...its } of [...initContainersOf(each), ...containersOf(each)]) {
+        expect(image).toMatch(/^[^:]+:(?!latest)[\w.]+$/)
+        expect(its).toMatchObject({
+          securityContext: {
+            readOnlyRootFilesystem: true,
+            allowPrivilegeEscalation: false,
+            capabilities: { drop: ['ALL'] },
+          },
+          resources: { requests: BOUNDED, limits: BOUNDED },
+        })
+      }
       // Envelopes go on while ordinary pods are evicted; web's pages may wait.
       expect(pod.priorityClassName).toBe(name === 'web' ? undefined : 'culvert')
       const ports = (container?.ports ?? []).map(({ name }) => name)
@@ -200,7 +203,7 @@ describe('The Kubernetes manifests', () => {
         if (emptyDir)
           expect([emptyDir.medium, emptyDir.sizeLimit], name).toEqual([
             undefined,
-            expect.stringMatching(/Gi$/),
+            expect.stringMatching(/[GM]i$/),
           ]) // never memory
       }
       const mounted = container?.volumeMounts?.map(({ name }) => name).sort() ?? []
@@ -281,7 +284,7 @@ describe('The Kubernetes manifests', () => {
   it('say the same as compose: the same settings, the same limits, the same way to start nginx', () => {
     for (const name of ['nginx', 'tunnel', 'web']) {
       const known = new Set([
-        ...Object.keys(compose.services[name]?.environment ?? {}),
+        ...Object.keys(compose.services[name === 'nginx' ? 'nginx-config' : name]?.environment ?? {}),
         ...Object.keys(compose.services.tunnel?.environment ?? {}),
         'HOSTNAME',
         'NATS_USER', // parts of SPOOL_URL
@@ -291,16 +294,18 @@ describe('The Kubernetes manifests', () => {
         Object.keys(environmentOf(manifests, workload(name), SECRETS)).filter((key) => !known.has(key)),
       ).toEqual([])
     }
-    for (const { metadata } of workloads) {
-      const { mem_limit = '', cpus } = compose.services[metadata.name] ?? {}
-      const { limits } = containersOf(workload(metadata.name))[0]?.resources ?? {}
-      const expected = { memory: mem_limit.replace('m', 'Mi'), cpu: String(cpus) }
-      expect(limits, metadata.name).toMatchObject(expected)
+    for (const { name, resources } of workloads.flatMap((each) => [
+      ...initContainersOf(each),
+      ...containersOf(each),
+    ])) {
+      const { mem_limit = '', cpus } = compose.services[name] ?? {}
+      const limits = { memory: mem_limit.replace('m', 'Mi'), cpu: String(cpus) }
+      expect(resources?.limits, name).toMatchObject(limits)
     }
-    const lines = (script = '') => script.split('\n').filter((line) => !/^export RESOLVER|^#/.test(line))
-    expect(lines(containersOf(workload('nginx'))[0]?.args?.[0])).toEqual(
-      lines(compose.services.nginx?.command?.[0]?.replaceAll('$$', '$')),
-    )
+    const [container] = containersOf(workload('nginx'))
+    expect(container?.args).toEqual(compose.services.nginx?.command)
+    const [renderer] = initContainersOf(workload('nginx'))
+    expect(renderer?.command).toEqual(compose.services['nginx-config']?.command)
   })
 
   it.each(['nginx', 'tunnel', 'web'])('give %s every setting that compose gives it a value for', (name) => {

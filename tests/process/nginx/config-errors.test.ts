@@ -1,14 +1,15 @@
-/** The same bad settings are refused by nginx's renderer, web and the tunnel, in the same words. */
+/** Bad settings are named by nginx's renderer, web and the tunnel, in the same words. */
 
 import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { BadSettings, readConfig as readTunnelConfig } from '../../../tunnel/src/config/config.ts'
+import { readNginxConfig } from '../../../tunnel/src/config/render-nginx.ts'
 import type { Environment } from '../../../tunnel/src/config/settings.ts'
 import { readSharedSettings, SettingsReader } from '../../../tunnel/src/config/settings-reader.ts'
 import { readDsns } from '../../../tunnel/src/envelope/dsn.ts'
 import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
-import { render } from '../../support/nginx/renderer.ts'
 import { NODE, ROOT } from '../../support/node.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
@@ -88,23 +89,11 @@ function expectedLines(env: Environment): string[] {
 }
 
 describe('A bad value', () => {
-  let folder: Awaited<ReturnType<typeof makeFolder>>
-
-  beforeAll(async () => {
-    folder = await makeFolder()
-  })
-
-  afterAll(() => folder[Symbol.asyncDispose]())
-
   it.each(BAD)('is told by all three in the same words: %j', (env) => {
     const problems = expectedLines(env)
     expect(problems).not.toEqual([])
 
-    const nginx = render(folder.path, env)
-    expect(nginx.rejection.slice(1)).toEqual(problems)
-    expect(nginx.rejection[0]).toMatch(/^culvert nginx: cannot start, \d+ problem\(s\):$/)
-    expect(nginx.status).toBe(1)
-
+    expect(nginxProblems(env)).toEqual(problems)
     expect(tunnelProblems(env)).toEqual(problems)
 
     const web: string[] = []
@@ -119,7 +108,7 @@ describe('A bad value', () => {
   ])('of a secret’s file is told by all three in the same words: %j', (env) => {
     const problems = tunnelProblems(env)
     expect(problems).not.toEqual([])
-    expect(render(folder.path, env).rejection.slice(1)).toEqual(problems)
+    expect(nginxProblems(env)).toEqual(problems)
     const web: string[] = []
     readWebConfig(env, web)
     expect(inLines(web)).toEqual(problems)
@@ -128,22 +117,35 @@ describe('A bad value', () => {
   it.each(BAD_LIMITS)('of a limit is told by nginx and the tunnel in the same words: %j', (env) => {
     const problems = tunnelProblems(env)
     expect(problems).toHaveLength(Object.keys(env).length)
-    expect(render(folder.path, env).rejection.slice(1)).toEqual(problems)
+    expect(nginxProblems(env)).toEqual(problems)
   })
 
-  it.each(BAD.slice(-1))('keeps the tunnel from starting, every problem told at once: %j', (env) => {
-    const { status, stderr } = spawnSync(NODE, ['tunnel/src/main.ts'], {
+  it.each([
+    ['tunnel', 'tunnel/src/main.ts'],
+    ['nginx', 'tunnel/src/nginx.ts'],
+  ])('ends the %s with exit code 1 and every problem', async (name, script) => {
+    await using folder = await makeFolder()
+    const file = join(folder.path, 'nginx.conf')
+    const env = BAD.at(-1) ?? {}
+    const { status, stderr } = spawnSync(NODE, [script, file], {
       cwd: ROOT,
       env: { PATH: process.env.PATH, ...env },
       encoding: 'utf8',
     })
     const problems = expectedLines(env)
     expect(stderr).toBe(
-      `culvert tunnel: cannot start, ${problems.length} problem(s):\n${problems.join('\n')}\n`,
+      `culvert ${name}: cannot start, ${problems.length} problem(s):\n${problems.join('\n')}\n`,
     )
     expect(status).toBe(1)
+    expect(existsSync(file)).toBe(false)
   })
 })
+
+function nginxProblems(env: Environment): string[] {
+  const problems: string[] = []
+  readNginxConfig(env, problems)
+  return inLines(problems)
+}
 
 function tunnelProblems(env: Environment): string[] {
   try {

@@ -69,7 +69,7 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
   }
 
   async function up(...names: string[]): Promise<void> {
-    await compose('up', '--build', '--detach', '--wait', '--no-deps', ...names).catch(async (error) => {
+    await compose('up', '--build', '--detach', '--wait', ...names).catch(async (error) => {
       throw new Error(`${error.message}\n${await compose('logs', '--no-color', '--tail', '50')}`)
     })
   }

@@ -13,8 +13,7 @@ export type Build = { secrets: Record<string, string>; components?: string[] }
 export function kustomize({ secrets, components = [] }: Build): string {
   const folder = mkdtempSync(join(tmpdir(), 'culvert-test-'))
   try {
-    for (const each of ['deploy', 'nginx.conf', 'scripts'])
-      cpSync(resolve(ROOT, each), join(folder, each), { recursive: true })
+    cpSync(resolve(ROOT, 'deploy'), join(folder, 'deploy'), { recursive: true })
     const { NATS_USER = '', NATS_PASSWORD = '', ...culvert } = secrets
     const write = (file: string, env: Record<string, string>) =>
       writeFileSync(
@@ -29,7 +28,11 @@ export function kustomize({ secrets, components = [] }: Build): string {
       join(folder, 'deploy/kubernetes/kustomization.yaml'),
       `\ncomponents: ${JSON.stringify(components)}\n`,
     )
-    const args = ['kustomize', '--load-restrictor', 'LoadRestrictionsNone', 'deploy/kubernetes']
+    // Of all manifests, only the dashboard lies outside of their folder.
+    const unrestricted = components.includes('monitoring')
+      ? ['--load-restrictor', 'LoadRestrictionsNone']
+      : []
+    const args = ['kustomize', ...unrestricted, 'deploy/kubernetes']
     const { stdout, stderr } = spawnSync('kubectl', args, { cwd: folder, encoding: 'utf8' })
     if (stderr !== '') throw new Error(stderr)
     return stdout
@@ -40,6 +43,6 @@ export function kustomize({ secrets, components = [] }: Build): string {
 
 /** Builds the manifests with kustomize and takes the hashes out of the names of ConfigMaps and Secrets. */
 export function build(wanted: Build): Manifest[] {
-  const hashed = /(name: (?:culvert(?:-settings|-nginx|-nats)?|nats))-[0-9a-z]{10}\b/g
+  const hashed = /(name: (?:culvert(?:-settings|-nats)?|nats))-[0-9a-z]{10}\b/g
   return parseDocuments(kustomize(wanted).replaceAll(hashed, '$1'))
 }

@@ -42,7 +42,8 @@ export function readManifests(): Manifest[] {
   }))
   const manifests = [...written, ...generated]
   for (const workload of workloadsOf(manifests))
-    for (const container of containersOf(workload)) container.image = imageOf(container)
+    for (const container of [...initContainersOf(workload), ...containersOf(workload)])
+      container.image = imageOf(container)
   return manifests
 }
 
@@ -79,15 +80,21 @@ export function podOf({ spec }: Workload): IPodSpec {
 }
 
 export const containersOf = (workload: Workload): IContainer[] => podOf(workload).containers
+export const initContainersOf = (workload: Workload): IContainer[] => podOf(workload).initContainers ?? []
 export const labelsOf = ({ spec }: Workload): Record<string, string> => spec?.template.metadata?.labels ?? {}
 
-/** The environment of a workload's only container, `$(NAME)` expanded; `secrets` stand in for those of the cluster. */
+/** Returns the container that reads the settings: of nginx the one that renders its configuration. */
+export function configuredContainer(workload: Workload): IContainer | undefined {
+  return [...initContainersOf(workload), ...containersOf(workload)][0]
+}
+
+/** The environment of the container that reads a workload's settings, `$(NAME)` expanded; `secrets` stand in for those of the cluster. */
 export function environmentOf(
   manifests: Manifest[],
   workload: Workload,
   secrets: Record<string, string>,
 ): Record<string, string> {
-  const [container] = containersOf(workload)
+  const container = configuredContainer(workload)
   const whole = (container?.envFrom ?? []).map(({ configMapRef }) =>
     configOf(manifests, configMapRef?.name ?? ''),
   )

@@ -1,12 +1,11 @@
 /** nginx with the routing table that ships, rendered as it is for every other way of running. */
 
-import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ROOT } from '../node.ts'
+import { writeNginxConfig } from '../../../tunnel/src/config/render-nginx.ts'
 import { freePort } from '../ports.ts'
 import { type Program, startProgram } from '../program.ts'
 import { NGINX_PROGRAM } from '../requirements.ts'
@@ -88,15 +87,11 @@ function parseLines(text: string): Record<string, unknown>[] {
     .map((line) => JSON.parse(line))
 }
 
-/** Gives the file that nginx reads. Throws the renderer's own words. */
+/** Returns the file that nginx reads. */
 function render(folder: string, settings: Record<string, string>): string {
   const file = join(folder, 'nginx.conf')
-  const { status, stderr } = spawnSync('sh', ['scripts/render-nginx.sh', 'nginx.conf', file], {
-    cwd: ROOT,
-    env: { PATH: process.env.PATH, NGINX_TEMP: folder, ...settings },
-    encoding: 'utf8',
-  })
-  if (status !== 0) throw new Error(`The renderer ended with ${status}:\n${stderr}`)
+  const problems = writeNginxConfig({ NGINX_TEMP: folder, ...settings }, file)
+  if (problems.length > 0) throw new Error(problems.join('\n'))
   return file
 }
 

@@ -13,7 +13,12 @@ import { CHOSEN_NAMES, type Environment, rowOf, SETTING_NAMES } from '../../../t
 import { formatSetting } from '../../../tunnel/src/config/settings-reader.ts'
 import { DEFAULT_HEADER_LIMITS } from '../../../tunnel/src/envelope/reader.ts'
 import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
-import { configOf, containersOf, readManifests, workloadsOf } from '../../support/kubernetes/manifests.ts'
+import {
+  configOf,
+  configuredContainer,
+  readManifests,
+  workloadsOf,
+} from '../../support/kubernetes/manifests.ts'
 import { ROOT } from '../../support/node.ts'
 
 const read = (file: string) => readFileSync(resolve(ROOT, file), 'utf8')
@@ -59,11 +64,11 @@ describe('The compose files', () => {
 
   // Set by deploy/tls.yml and by the images, each in a container of its own; the file of NODE_EXTRA_CA_CERTS would have to be mounted.
   it.each<[Process, string[]]>([
-    ['nginx', ['LISTEN_TLS', 'TLS_CERTIFICATE', 'TLS_KEY', 'HTTP2', 'NGINX_USER']],
+    ['nginx', ['LISTEN_TLS', 'TLS_CERTIFICATE', 'TLS_KEY', 'HTTP2']],
     ['tunnel', ['HOST', 'PORT', 'ADMIN_PORT', 'NODE_EXTRA_CA_CERTS']],
     ['web', ['PORT']],
   ])('pass to %s each setting that it reads, and no other', (process, left) => {
-    const { environment } = services[process]
+    const { environment } = services[process === 'nginx' ? 'nginx-config' : process]
     const passed = Object.keys(environment).filter((name) => !INTERNAL.has(name))
     expect([...passed, ...left].sort()).toEqual(namesFor(process).sort())
     const fixed = passed.filter((name) => environment[name] !== null)
@@ -98,7 +103,7 @@ describe('The Kubernetes manifests', () => {
 
   it.each<Process>(['nginx', 'tunnel', 'web'])('pass to %s each setting that it reads', (process) => {
     const workload = workloadsOf(manifests).find(({ metadata }) => metadata.name === process)
-    const [container] = workload ? containersOf(workload) : []
+    const container = workload && configuredContainer(workload)
     expect(container?.envFrom).toContainEqual({ configMapRef: { name: 'culvert-settings' } }) // what is no secret
     const given = container?.env?.map(({ name }) => name).filter((name) => !INTERNAL.has(name)) ?? []
     const known = namesFor(process)

@@ -44,11 +44,6 @@ export const NGINX = {
     'Name server that nginx asks for new addresses every 2 s. `system` is the first one of this machine. Needs nginx 1.27.3 or newer.',
     { defaultText: 'none: names are looked up at the start of nginx' },
   ),
-  NGINX_USER: setting(
-    is.text,
-    undefined,
-    "User and group of nginx's workers, where nginx is started as root.",
-  ),
   NGINX_TEMP: setting(
     is.text,
     '/var/tmp/nginx',

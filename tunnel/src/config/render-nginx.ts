@@ -1,10 +1,15 @@
 /** Renders nginx's configuration: the template `nginx.conf` with the values of the settings. */
 
+import { execFileSync } from 'node:child_process'
 import { getServers } from 'node:dns'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
+import { join } from 'node:path'
 import { derivedPath, INBOX_DSN, readDsns } from '../envelope/dsn.ts'
 import type { Environment } from './settings.ts'
 import { readSharedSettings, SettingsReader, type SharedSettings } from './settings-reader.ts'
+
+const ROOT = join(import.meta.dirname, '../../..')
 
 export type NginxConfig = Omit<SharedSettings, 'derivedPaths'> & {
   addressRate: number
@@ -20,6 +25,7 @@ export type NginxConfig = Omit<SharedSettings, 'derivedPaths'> & {
   web: string[]
   /** Name server that is asked again and again; without one, names are looked up once. */
   resolver: string | undefined
+  /** User and group of the workers; only nginx of root changes them. */
   user: string | undefined
   tempFolder: string
   accessLog: string
@@ -50,7 +56,7 @@ export function readNginxConfig(env: Environment, problems: string[]): NginxConf
     tunnels: settings.read('TUNNELS'),
     web: settings.read('WEB'),
     resolver: resolverFor(settings.read('RESOLVER')),
-    user: settings.read('NGINX_USER'),
+    user: workerUser(),
     tempFolder,
     accessLog: settings.read('ACCESS_LOG') ?? `${tempFolder}/access.log`,
   }
@@ -64,6 +70,13 @@ function resolverFor(given: string | undefined): string | undefined {
   if (given !== 'system') return given
   const [address = ''] = getServers()
   return isIPv6(address) ? `[${address}]` : address
+}
+
+/** Returns user and group of this process where it is root: workers of another user could not reach its folders. */
+function workerUser(): string | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const ask = (flag: string) => execFileSync('id', [flag], { encoding: 'utf8' }).trim()
+  return `${ask('-un')} ${ask('-gn')}`
 }
 
 const PLACEHOLDER = /@([A-Z0-9_]+)@/
@@ -110,4 +123,20 @@ function valuesOf(config: NginxConfig): { readonly [name: string]: readonly stri
 
 function listOf(value: string | undefined): string[] {
   return value ? [value] : []
+}
+
+/** Reads the template. */
+export function readNginxTemplate(): string {
+  return readFileSync(join(ROOT, 'nginx.conf'), 'utf8')
+}
+
+/** Renders the template into a file for nginx. Returns the problems with the settings; with any, the file stays as it is. */
+export function writeNginxConfig(env: Environment, file: string): string[] {
+  const problems: string[] = []
+  const config = readNginxConfig(env, problems)
+  if (problems.length > 0) return problems
+  const partial = `${file}.new`
+  writeFileSync(partial, renderNginx(readNginxTemplate(), config))
+  renameSync(partial, file)
+  return []
 }

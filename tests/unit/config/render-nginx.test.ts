@@ -1,0 +1,219 @@
+/** The renderer of nginx.conf: which directives the settings become. */
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import {
+  readNginxConfig,
+  readNginxTemplate,
+  renderNginx,
+  writeNginxConfig,
+} from '../../../tunnel/src/config/render-nginx.ts'
+import { derivedPath, INBOX_DSN, parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+
+type Env = Record<string, string>
+
+const TEMPLATE = readNginxTemplate()
+const CONFIG = readNginxConfig({}, [])
+const TLS = { LISTEN_TLS: '127.0.0.1:8443 [::1]:8443', TLS_CERTIFICATE: '/tls/a.pem', TLS_KEY: '/tls/b.pem' }
+
+function problemsOf(env: Env): string[] {
+  const problems: string[] = []
+  readNginxConfig(env, problems)
+  return problems
+}
+
+/** Returns the rendered lines that contain `words`, without indentation and comments. */
+function lines(env: Env, words: string): string[] {
+  const problems: string[] = []
+  const text = renderNginx(TEMPLATE, readNginxConfig(env, problems))
+  expect(problems).toEqual([])
+  return text
+    .split('\n')
+    .map((line) => line.replace(/ # .*/, '').trim())
+    .filter((line) => line.includes(words))
+}
+
+describe('TUNNEL_PATHS', () => {
+  it.each([
+    ['/monitoring by default', {}, '/monitoring'],
+    ['alternatives', { TUNNEL_PATHS: '/a|/b/c_d-E9' }, '/a|/b/c_d-E9'],
+    ['paths with whitespace around them', { TUNNEL_PATHS: ' \n/a|/b\t' }, '/a|/b'],
+  ])('becomes one exact location: %s', (_, env, paths) => {
+    expect(lines(env, 'location ~ ^(')).toEqual([`location ~ ^(${paths})/?\\z {`])
+  })
+})
+
+describe('DERIVED_PATHS', () => {
+  const location = (env: Env) => lines({ DERIVED_PATHS: 'on', ...env }, 'location ~ ^(')[0]
+
+  it.each([
+    'https://public@o1.ingest.us.sentry.io/2',
+    'HTTPS://Key:secret@O1.Ingest.Sentry.IO:443/2',
+    'http://key@sentry.internal:80/a/b.c/99999999999999999999',
+    'https://key_9:@[2001:DB8::1]:9000/pre~fix/7',
+  ])('adds the path that SDKs derive from %s', (text) => {
+    const dsn = parseDsn(text)
+    expect(location({ SENTRY_DSN: text })).toBe(`location ~ ^(/monitoring|${dsn && derivedPath(dsn)})/?\\z {`)
+  })
+
+  it('adds a path for each DSN', () => {
+    const dsns = 'https://public@o1.ingest.us.sentry.io/2,\n https://examplePublicKey@o0.ingest.sentry.io/0'
+    expect(location({ SENTRY_DSN: dsns })).toBe('location ~ ^(/monitoring|/7y54ph|/r9bok1)/?\\z {')
+  })
+
+  it('adds the path of a DSN from SENTRY_DSN_FILE', async () => {
+    await using folder = await makeFolder()
+    const SENTRY_DSN_FILE = join(folder.path, 'dsn')
+    writeFileSync(SENTRY_DSN_FILE, '\nhttps://public@o1.ingest.us.sentry.io/2\n')
+    expect(location({ SENTRY_DSN_FILE })).toContain('|/7y54ph)')
+  })
+
+  it('adds the path of the built-in DSN when SENTRY_DSN is empty', () => {
+    const dsn = parseDsn(INBOX_DSN)
+    expect(location({})).toContain(`|${dsn && derivedPath(dsn)})`)
+  })
+
+  it('adds no path unless it is on', () => {
+    const env = { SENTRY_DSN: 'https://public@o1.ingest.us.sentry.io/2', DERIVED_PATHS: 'off' }
+    expect(lines(env, '7y54ph')).toEqual([])
+  })
+})
+
+describe('A list', () => {
+  it('becomes a line for each value', () => {
+    const env = { TRUSTED_PROXIES: ' 10.0.0.0/8,192.0.2.1\n2001:db8::/32 , ::1' }
+    expect(lines(env, 'set_real_ip_from')).toEqual([
+      'set_real_ip_from 10.0.0.0/8;',
+      'set_real_ip_from 192.0.2.1;',
+      'set_real_ip_from 2001:db8::/32;',
+      'set_real_ip_from ::1;',
+    ])
+    expect(lines(env, ' 1;').filter((line) => /^\S+ 1;$/.test(line))).toEqual([
+      '10.0.0.0/8 1;',
+      '192.0.2.1 1;',
+      '2001:db8::/32 1;',
+      '::1 1;',
+    ])
+  })
+
+  it.each(['', ' ', ' , \n'])('becomes no line when it is empty (%j)', (TRUSTED_PROXIES) => {
+    expect(lines({ TRUSTED_PROXIES }, 'set_real_ip_from')).toEqual([])
+  })
+
+  it('names every tunnel in both groups of tunnels', () => {
+    expect(lines({ TUNNELS: '127.0.0.1:9090 [::1]:9190' }, 'server ')).toEqual([
+      'server 127.0.0.1:9090 max_fails=0;',
+      'server [::1]:9190 max_fails=0;',
+      'server 127.0.0.1:9090 max_fails=0;',
+      'server [::1]:9190 max_fails=0;',
+      'server 127.0.0.1:3000 max_fails=0;',
+      'server {',
+    ])
+  })
+})
+
+describe('The limits per client address', () => {
+  it.each([
+    ['the defaults of the tunnel', {}, '800', '8000'],
+    ['ADDRESS_RATE and ADDRESS_BURST', { ADDRESS_RATE: '7', ADDRESS_BURST: '1000000' }, '28', '4000000'],
+  ])('are four times %s', (_, env, rate, burst) => {
+    const limits = lines(env, 'limit_req ')
+    expect(new Set(limits)).toEqual(new Set([`limit_req zone=envelopes burst=${burst} nodelay;`]))
+    expect(lines(env, 'limit_req_zone ')).toEqual([expect.stringContaining(` rate=${rate}r/s;`)])
+  })
+
+  it('are left out when ADDRESS_RATE is 0', () => {
+    expect(lines({ ADDRESS_RATE: '0' }, 'limit_req ')).toEqual([])
+    expect(lines({ ADDRESS_RATE: '0' }, 'limit_req_zone ')).toEqual([])
+  })
+})
+
+describe('LISTEN_TLS', () => {
+  it('adds listeners with the certificate', () => {
+    expect(lines({ ...TLS, LISTEN: '80 [::]:80', INNER_LISTEN: '8081' }, 'listen ')).toEqual([
+      'listen 80;',
+      'listen [::]:80;',
+      'listen 8081;',
+      'listen 127.0.0.1:8443 ssl;',
+      'listen [::1]:8443 ssl;',
+    ])
+    expect(lines(TLS, 'ssl_certificate')).toEqual([
+      'ssl_certificate "/tls/a.pem";',
+      'ssl_certificate_key "/tls/b.pem";',
+    ])
+  })
+
+  it('is not needed', () => {
+    expect(lines({}, 'ssl')).toEqual([])
+    expect(lines({}, 'http2')).toEqual([])
+  })
+
+  it('is a problem without a certificate', () => {
+    expect(problemsOf({ ...TLS, TLS_KEY: '' })).toEqual([
+      'LISTEN_TLS: HTTPS needs a certificate; set TLS_CERTIFICATE and TLS_KEY, too',
+    ])
+  })
+})
+
+describe('RESOLVER', () => {
+  const env = { TUNNELS: 'tunnel:9090', WEB: 'web:3000', RESOLVER: '127.0.0.11' }
+
+  it('has names looked up every 2 s', () => {
+    expect(lines(env, 'resolve')).toEqual(
+      expect.arrayContaining([
+        'resolver 127.0.0.11 valid=2s;',
+        'server tunnel:9090 resolve max_fails=0;',
+        'server web:3000 resolve max_fails=0;',
+      ]),
+    )
+  })
+
+  it('stands for the name server of this machine as "system"', () => {
+    const [resolver = ''] = lines({ ...env, RESOLVER: 'system' }, 'resolver ')
+    expect(resolver).toMatch(/^resolver (\d+\.\d+\.\d+\.\d+|\[[\da-f:.]+\]) valid=2s;$/)
+  })
+
+  it('leaves out what nginx before 1.27.3 does not know when it is empty', () => {
+    expect(lines({}, ' resolve ')).toEqual([])
+    expect(lines({}, 'resolver ')).toEqual([])
+  })
+})
+
+describe('readNginxConfig', () => {
+  it.each([
+    ['LISTEN', '8080;', 'LISTEN: "8080;" is not a port or an address with one'],
+    ['INNER_LISTEN', '8081 8082', 'INNER_LISTEN: "8081 8082" is not a port or an address with one'],
+    ['TUNNELS', 'tunnel', 'TUNNELS: "tunnel" is not a host with a port; write one like tunnel:9090'],
+    ['WEB', 'web:3000/', 'WEB: "web:3000/" is not a host with a port; write one like web:3000'],
+    ['RESOLVER', '127.0.0.11;', 'RESOLVER: "127.0.0.11;" is not the address of a name server'],
+    ['KEEPALIVE_MIN_TIMEOUT', '5', 'KEEPALIVE_MIN_TIMEOUT: "5" is not a time; write one like 5s'],
+  ])('names a problem with %s %j', (name, value, problem) => {
+    expect(problemsOf({ [name]: value })).toEqual([expect.stringContaining(problem)])
+  })
+})
+
+describe('renderNginx', () => {
+  it('inserts a value unmodified', () => {
+    const accessLog = '/logs/a & b\\\\1 $HOME $& $1 `id` * #.log'
+    expect(renderNginx('access_log "@ACCESS_LOG@" json;', { ...CONFIG, accessLog })).toBe(
+      `access_log "${accessLog}" json;`,
+    )
+  })
+
+  it('throws for a name without values', () => {
+    expect(() => renderNginx('a\nb @NO_SUCH_NAME@;', CONFIG)).toThrow('@NO_SUCH_NAME@')
+  })
+})
+
+describe('writeNginxConfig', () => {
+  it('leaves the file as it is when a setting is wrong', async () => {
+    await using folder = await makeFolder()
+    const file = join(folder.path, 'nginx.conf')
+    expect(writeNginxConfig({}, file)).toEqual([])
+    const before = readFileSync(file, 'utf8')
+    expect(writeNginxConfig({ TUNNEL_PATHS: 'x', ADDRESS_RATE: 'y' }, file)).toHaveLength(2)
+    expect(readFileSync(file, 'utf8')).toBe(before)
+  })
+})

@@ -1,0 +1,13 @@
+/** Renders nginx's configuration from the environment, before nginx starts: `node tunnel/src/nginx.ts /nginx/nginx.conf`. */
+
+import { writeNginxConfig } from './config/render-nginx.ts'
+
+const [file] = process.argv.slice(2)
+if (file === undefined) throw new Error('name the file to write')
+const problems = writeNginxConfig(process.env, file)
+if (problems.length > 0) {
+  process.stderr.write(
+    `culvert nginx: cannot start, ${problems.length} problem(s):\n${problems.join('\n')}\n`,
+  )
+  process.exitCode = 1
+}
