@@ -10,6 +10,7 @@ import {
   writeNginxConfig,
 } from '../../../tunnel/src/config/render-nginx.ts'
 import { derivedPath, INBOX_DSN, parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from '../../../tunnel/src/rejections.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
 type Env = Record<string, string>
@@ -23,6 +24,8 @@ function problemsOf(env: Env): string[] {
   readNginxConfig(env, problems)
   return problems
 }
+
+const templateOf = (text: string) => ({ text, unavailablePage: '' })
 
 /** Returns the rendered lines that contain `words`, without indentation and comments. */
 function lines(env: Env, words: string): string[] {
@@ -194,16 +197,50 @@ describe('readNginxConfig', () => {
   })
 })
 
+describe('readNginxTemplate', () => {
+  it('puts each included file in the place of its line, with its indentation', () => {
+    expect(TEMPLATE.text).not.toMatch(/^\s*include /m)
+    expect(TEMPLATE.text.match(/^ {6}proxy_ignore_client_abort on;/gm)).toHaveLength(3)
+  })
+
+  it('joins the lines of the error page', () => {
+    expect(TEMPLATE.unavailablePage).toMatch(/^<!doctype html><html lang="en"><meta .*<\/main><\/html>$/)
+  })
+})
+
 describe('renderNginx', () => {
+  it.each(Object.entries(REJECTIONS))('returns the rejection %s with its status', (code, { status }) => {
+    const name = code.toUpperCase().replaceAll('-', '_')
+    const line = renderNginx(templateOf(`return @${name}@;`), CONFIG)
+    const [, given, body = ''] = /^return (\d+) '(.*)';$/.exec(line) ?? []
+    expect(given).toBe(String(status))
+    const { causes, ...said } = JSON.parse(body.replaceAll("\\'", "'"))
+    expect({
+      ...JSON.parse(rejectionBody(new Rejection(code as RejectionCode), '$request_id')),
+      causes,
+    }).toEqual({
+      ...said,
+      causes,
+    })
+    expect(body.match(/\$/g)).toEqual(['$']) // of the request id: nginx would take any other for a variable
+  })
+
+  it('escapes quotes and backslashes of the error page', () => {
+    const unavailablePage = `it's \\d`
+    expect(renderNginx({ text: 'return 502 @UNAVAILABLE_PAGE@;', unavailablePage }, CONFIG)).toBe(
+      `return 502 'it\\'s \\\\d';`,
+    )
+  })
+
   it('inserts a value unmodified', () => {
     const accessLog = '/logs/a & b\\\\1 $HOME $& $1 `id` * #.log'
-    expect(renderNginx('access_log "@ACCESS_LOG@" json;', { ...CONFIG, accessLog })).toBe(
+    expect(renderNginx(templateOf('access_log "@ACCESS_LOG@" json;'), { ...CONFIG, accessLog })).toBe(
       `access_log "${accessLog}" json;`,
     )
   })
 
   it('throws for a name without values', () => {
-    expect(() => renderNginx('a\nb @NO_SUCH_NAME@;', CONFIG)).toThrow('@NO_SUCH_NAME@')
+    expect(() => renderNginx(templateOf('a\nb @NO_SUCH_NAME@;'), CONFIG)).toThrow('@NO_SUCH_NAME@')
   })
 })
 

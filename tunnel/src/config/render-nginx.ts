@@ -1,4 +1,4 @@
-/** Renders nginx's configuration: the template `nginx.conf` with the values of the settings. */
+/** Renders nginx's configuration: the template `nginx.conf` with its includes, the values of the settings and the rejections. */
 
 import { execFileSync } from 'node:child_process'
 import { getServers } from 'node:dns'
@@ -6,10 +6,21 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import { join } from 'node:path'
 import { derivedPath, INBOX_DSN, readDsns } from '../envelope/dsn.ts'
+import { CATEGORY_NAMES } from '../envelope/items.ts'
+import { formatRateLimits } from '../policy/rate-limits.ts'
+import { THROTTLE_SECONDS } from '../policy/throttle.ts'
+import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from '../rejections.ts'
 import type { Environment } from './settings.ts'
 import { readSharedSettings, SettingsReader, type SharedSettings } from './settings-reader.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
+
+/** Template with its includes in place. */
+export type NginxTemplate = {
+  text: string
+  /** HTML page that nginx sends while web is unavailable. */
+  unavailablePage: string
+}
 
 export type NginxConfig = Omit<SharedSettings, 'derivedPaths'> & {
   addressRate: number
@@ -30,6 +41,8 @@ export type NginxConfig = Omit<SharedSettings, 'derivedPaths'> & {
   tempFolder: string
   accessLog: string
 }
+
+const TOO_MUCH = 'Its sender has sent far too much, or has too many requests open.'
 
 /** Limits of nginx are this many times those of a tunnel: the tunnel's response says which categories to hold back. */
 const LIMIT_FACTOR = 4
@@ -82,8 +95,12 @@ function workerUser(): string | undefined {
 const PLACEHOLDER = /@([A-Z0-9_]+)@/
 
 /** Fills a template. A line that holds `@NAME@` is written once for each value that NAME has: no value, no line. */
-export function renderNginx(template: string, config: NginxConfig): string {
-  const values = valuesOf(config)
+export function renderNginx({ text, unavailablePage }: NginxTemplate, config: NginxConfig): string {
+  const values: Values = {
+    ...valuesOf(config),
+    ...RESPONSES,
+    UNAVAILABLE_PAGE: [quote(unavailablePage)],
+  }
   const render = (line: string): string[] => {
     const [placeholder = '', name] = PLACEHOLDER.exec(line) ?? []
     if (name === undefined) return [line]
@@ -91,11 +108,13 @@ export function renderNginx(template: string, config: NginxConfig): string {
     if (!known) throw new Error(`nginx.conf: ${placeholder} is no value`)
     return known.map((value) => line.replace(placeholder, () => value))
   }
-  return template.split('\n').flatMap(render).join('\n')
+  return text.split('\n').flatMap(render).join('\n')
 }
 
-/** Lists the values of each name in the template. */
-function valuesOf(config: NginxConfig): { readonly [name: string]: readonly string[] } {
+/** Values of each name in the template. */
+type Values = { readonly [name: string]: readonly string[] }
+
+function valuesOf(config: NginxConfig): Values {
   const server = (authority: string) => (config.resolver ? `${authority} resolve` : authority)
   const isLimited = config.addressRate > 0
   return {
@@ -121,13 +140,40 @@ function valuesOf(config: NginxConfig): { readonly [name: string]: readonly stri
   }
 }
 
+/** Status and body of each rejection as arguments of nginx's `return`, named after its code: `TUNNEL_AWAY`. */
+const RESPONSES: Values = {
+  ...Object.fromEntries(Object.keys(REJECTIONS).map((code) => rejectionEntry(code as RejectionCode))),
+  RATE_LIMITS: [formatRateLimits([{ seconds: THROTTLE_SECONDS, categories: [...CATEGORY_NAMES] }], 'nginx')],
+}
+
+function rejectionEntry(code: RejectionCode): [string, string[]] {
+  const causes = code === 'rate-limited' ? [TOO_MUCH] : []
+  const body = rejectionBody(new Rejection(code, ...causes), '$request_id')
+  return [code.toUpperCase().replaceAll('-', '_'), [`${REJECTIONS[code].status} ${quote(body)}`]]
+}
+
+/** Quotes an argument of a directive. nginx has no escape for `$`. */
+function quote(text: string): string {
+  return `'${text.replace(/[\\']/g, '\\$&')}'`
+}
+
 function listOf(value: string | undefined): string[] {
   return value ? [value] : []
 }
 
-/** Reads the template. */
-export function readNginxTemplate(): string {
-  return readFileSync(join(ROOT, 'nginx.conf'), 'utf8')
+/** Reads the template and puts the files that it includes in the place of their lines. */
+export function readNginxTemplate(): NginxTemplate {
+  const page = readFileSync(join(ROOT, 'deploy/nginx/unavailable.html'), 'utf8')
+  return { text: readWithIncludes('nginx.conf'), unavailablePage: page.replaceAll(/\n\s*/g, '') }
+}
+
+function readWithIncludes(path: string): string {
+  const text = readFileSync(join(ROOT, path), 'utf8')
+  return text.replaceAll(/^( *)include (deploy\/nginx\/.+);$/gm, (_, indent: string, included: string) =>
+    readWithIncludes(included)
+      .trimEnd()
+      .replaceAll(/^(?=.)/gm, indent),
+  )
 }
 
 /** Renders the template into a file for nginx. Returns the problems with the settings; with any, the file stays as it is. */
