@@ -44,9 +44,9 @@ describe('nginx-config', requires('docker'), () => {
   })
 
   it('names the problem with a wrong setting and leaves the configuration as it is', async () => {
-    await composeWith('wrong', 'up', 'nginx-config')
-    const logs = await stack.compose('logs', '--no-log-prefix', 'nginx-config')
-    expect(logs).toContain('culvert nginx: cannot start, 1 problem(s):\nTUNNEL_PATHS: "wrong" is not a path;')
+    const { stderr } = await composeWith('wrong', 'up', 'nginx-config')
+    expect(stderr).toMatch(/nginx-config-1 +\| culvert nginx: cannot start, 1 problem\(s\):$/m)
+    expect(stderr).toMatch(/nginx-config-1 +\| TUNNEL_PATHS: "wrong" is not a path;/m)
     await stack.compose('kill', '--signal', 'HUP', 'nginx')
     expect(await isTunnelPath('/second')).toBe(true)
   })
