@@ -190,8 +190,10 @@ describe('nginx', requires('nginx'), () => {
         method: 'GET',
         path: '/a"b\\%ff',
         status: 200,
+        duration_s: expect.any(Number),
         upstream: web.address,
         upstream_status: '200',
+        upstream_duration_s: expect.stringMatching(/^\d+\.\d{3}$/),
       }),
     )
     expect(readFileSync(nginx.accessLog, 'utf8')).not.toContain('secret')
