@@ -15,7 +15,7 @@ import { readSharedSettings, SettingsReader, type SharedSettings } from './setti
 
 const ROOT = join(import.meta.dirname, '../../..')
 
-/** Template with its includes in place. */
+/** Template `nginx.conf`, with the files that it includes in place. */
 export type NginxTemplate = {
   text: string
   /** HTML page that nginx sends while web is unavailable. */
@@ -36,12 +36,13 @@ export type NginxConfig = Omit<SharedSettings, 'derivedPaths'> & {
   web: string[]
   /** Name server that is asked again and again; without one, names are looked up once. */
   resolver: string | undefined
-  /** User and group of the workers; only nginx of root changes them. */
+  /** User and group of nginx's workers, where nginx runs as root. */
   user: string | undefined
   tempFolder: string
   accessLog: string
 }
 
+/** Cause of a 429 by nginx. */
 const TOO_MUCH = 'Its sender has sent far too much, or has too many requests open.'
 
 /** Limits of nginx are this many times those of a tunnel: the tunnel's response says which categories to hold back. */
@@ -85,7 +86,7 @@ function resolverFor(given: string | undefined): string | undefined {
   return isIPv6(address) ? `[${address}]` : address
 }
 
-/** Returns user and group of this process where it is root: workers of another user could not reach its folders. */
+/** Returns user and group of this process where it is root: nginx's workers have to reach its folders. */
 function workerUser(): string | undefined {
   if (process.getuid?.() !== 0) return undefined
   const ask = (flag: string) => execFileSync('id', [flag], { encoding: 'utf8' }).trim()
