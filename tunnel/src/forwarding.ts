@@ -1,15 +1,10 @@
-/** Forwards envelopes to Sentry: at once, or later from the spool. */
+/** Forwarding of envelopes to Sentry: at once, or later from the spool. */
 
+import { isAscii } from 'node:buffer'
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type MemoryBudget, OutOfMemoryBudget } from './body/memory-budget.ts'
-import {
-  buildBody,
-  buildUncompressedBody,
-  type OutgoingBody,
-  recompressWithoutRanges,
-  unpackForSpool,
-} from './body/outgoing.ts'
+import { buildBody, decompressForSpool, type OutgoingBody, recompressWithoutRanges } from './body/outgoing.ts'
 import { mergeRanges, type Range } from './body/ranges.ts'
 import type { Bodies } from './body/receive.ts'
 import type { Config, SpoolSettings } from './config/config.ts'
@@ -26,14 +21,13 @@ import { NatsAway } from './spool/jetstream/unavailable.ts'
 import { MonitoredSpool } from './spool/monitored.ts'
 import type { PutResult, Spool, SpoolBounds } from './spool/spool.ts'
 import { openSqliteSpool } from './spool/sqlite/client.ts'
-import { createUpstreams, senderHeaders, type Upstreams } from './upstream/client.ts'
-import { outcomeOf } from './upstream/reply.ts'
+import { senderHeaders, UpstreamClient, type Upstreams } from './upstream/client.ts'
 import type { DeliveryResult, UpstreamResponse } from './upstream/request.ts'
 
 export type Forwarding = {
   upstreams: Upstreams
   spool: MonitoredSpool
-  /** The part of the spool's bytes that one project may fill. */
+  /** Share of the spool's bytes that one project may fill. */
   projectShare: number
   deliverer: Deliverer
 }
@@ -44,10 +38,11 @@ export type ForwardingDeps = {
   limits: UpstreamLimits
   memory: MemoryBudget
   bodies: Bodies
-  /** A monotonic clock in milliseconds, and milliseconds since 1970. */
+  /** Monotonic, in milliseconds. */
   clock: () => number
+  /** Milliseconds since 1970. */
   now: () => number
-  /** Told what an operator should know. */
+  /** Called with messages for the operator. */
   onNotice: (notice: string) => void
 }
 
@@ -55,7 +50,7 @@ const MIB = 1024 * 1024
 const ADDRESS_SHARE = 0.05
 const PROJECT_SHARE = 0.5
 
-/** Rejects in words when the spool cannot be opened; a NATS server that is away is waited for, and the tunnel works without it. */
+/** Rejects with a readable message when the spool cannot be opened. An unreachable NATS server is retried meanwhile. */
 export async function openForwarding({
   config,
   projects,
@@ -73,7 +68,7 @@ export async function openForwarding({
     throw problem
   })
   const spool = new MonitoredSpool({ store, memory, clock, now })
-  const upstreams = createUpstreams(projects.all, config.upstream, limits, clock)
+  const upstreams = new UpstreamClient(projects.all, config.upstream, limits, clock)
   const deliverer = createDeliverer({
     spool: store,
     projects,
@@ -88,7 +83,6 @@ export async function openForwarding({
   return { upstreams, spool, projectShare, deliverer }
 }
 
-/** Rejects in words when it cannot be opened. */
 async function openSpool(
   { place, bytes, ageMs }: SpoolSettings,
   shares: Omit<SpoolBounds, 'bytes'>,
@@ -96,7 +90,7 @@ async function openSpool(
   onNotice: (notice: string) => void,
 ): Promise<Spool> {
   if ('nats' in place) {
-    const { openJetStreamSpool } = await import('./spool/jetstream/store.ts') // one machine's tunnels start sooner without it
+    const { openJetStreamSpool } = await import('./spool/jetstream/store.ts') // loaded when needed, for a faster start
     return openJetStreamSpool(place.nats, { ...shares, bytes, ageMs }, now)
   }
   mkdirSync(dirname(place.file), { recursive: true })
@@ -112,7 +106,7 @@ export type ForwardServices = {
   clock: () => number
 }
 
-/** Sends the envelope to Sentry. Spools it when Sentry has not accepted or declined it by the time a browser should wait no longer. */
+/** Sends the envelope to Sentry. Spools it when Sentry has not accepted or declined it in time. */
 export function forwardStage(services: ForwardServices): Stage {
   return (ctx) => forward(ctx, services)
 }
@@ -127,8 +121,10 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
     ...Array.from(ctx.removed.keys(), ({ range }) => range),
   ])
   const headers = senderHeaders(ctx.incoming.headers, client.address)
-  const packed = packForNow(ctx, removed, bodies)
-  const outgoing = packed instanceof Promise ? await packed : packed
+  const isRecompressed = removed.length > 0 && ctx.body.encoding !== 'identity'
+  const outgoing = isRecompressed
+    ? await recompress(ctx, removed, bodies)
+    : buildBody(ctx.body, envelope.bytes, removed)
   if (!outgoing) return spool(ctx, services, removed, headers, undefined)
   const attempt = sentry.upstreams.post(ctx.project, outgoing, headers)
   const result = await attempt.soon
@@ -139,17 +135,7 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
   return spool(ctx, services, removed, headers, undefined)
 }
 
-/** Builds the outgoing body; `undefined` without the memory to compress it again, but for a bomb, which would fill the disk. */
-function packForNow(
-  ctx: Context,
-  removed: Range[],
-  bodies: Bodies,
-): OutgoingBody | Promise<OutgoingBody | undefined> {
-  const { body, envelope } = ctx
-  if (removed.length > 0 && body.encoding !== 'identity') return recompress(ctx, removed, bodies)
-  return buildBody(body, envelope.bytes, removed)
-}
-
+/** Returns `undefined` when memory is short. A decompression bomb is rejected then: spooled, it would fill the disk. */
 async function recompress(ctx: Context, removed: Range[], bodies: Bodies): Promise<OutgoingBody | undefined> {
   const { body, envelope } = ctx
   try {
@@ -197,23 +183,37 @@ async function putIntoSpool(
   leaseMs: number,
 ): Promise<PutResult> {
   const { project, envelope, body, receipt, client } = ctx
-  const isCompressed = body.encoding !== 'identity'
-  const plain = isCompressed ? await unpackForSpool(bodies, body, envelope.bytes, removed) : body
-  if (isCompressed) ctx.derivedBodies.push(plain)
-  const outgoing = isCompressed
-    ? buildUncompressedBody(plain, plain.wireBytes, [])
-    : buildUncompressedBody(body, envelope.bytes, removed)
-  const wireBytes = isCompressed ? body.wireBytes : undefined
+  let outgoing: OutgoingBody
+  let wireBytes: number | undefined
+  if (body.encoding === 'identity') outgoing = buildBody(body, envelope.bytes, removed)
+  else {
+    const plain = await decompressForSpool(bodies, body, envelope.bytes, removed)
+    ctx.derivedBodies.push(plain)
+    outgoing = buildBody(plain, plain.wireBytes, [])
+    wireBytes = body.wireBytes
+  }
   const { items } = ctx.remaining()
   const entry = { project, items, outgoing, wireBytes, headers, address: client.address, receipt }
   const { entry: waiting, body: spooledBody } = await createSpoolEntry(entry)
   return sentry.spool.put(waiting, spooledBody, leaseMs)
 }
 
-/** Passes Sentry's response on. */
-function answered(ctx: Context, reply: UpstreamResponse): Outcome {
-  ctx.receipt.upstream_status = reply.status
-  return outcomeOf(reply)
+/** Passes Sentry's response on, with three of its headers. */
+function answered(
+  ctx: Context,
+  { status, body, contentType, retryAfter, rateLimits }: UpstreamResponse,
+): Outcome {
+  ctx.receipt.upstream_status = status
+  const headers: Record<string, string> = {}
+  if (contentType) headers['content-type'] = contentType
+  if (retryAfter) headers['retry-after'] = retryAfter
+  if (rateLimits) headers['x-sentry-rate-limits'] = rateLimits
+  return {
+    outcome: status < 300 ? 'delivered' : status === 429 ? 'rate_limited' : 'declined',
+    status,
+    body: isAscii(body) ? body.toString('latin1') : body, // Node writes a string in one piece with the head
+    headers,
+  }
 }
 
 function notSpooled(result: Error | { reason: string }): Rejection {

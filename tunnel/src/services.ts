@@ -1,7 +1,7 @@
 /** Every part of a tunnel, made from its settings. */
 
-import { createMemoryBudget } from './body/memory-budget.ts'
-import { type Bodies, createBodies, prepareFolder } from './body/receive.ts'
+import { MemoryBudget } from './body/memory-budget.ts'
+import { Bodies, prepareFolder } from './body/receive.ts'
 import type { Config } from './config/config.ts'
 import { orExit } from './config/startup-errors.ts'
 import { type Forwarding, type ForwardingDeps, openForwarding } from './forwarding.ts'
@@ -58,21 +58,21 @@ export async function openServices(config: Config): Promise<Services> {
   const log = createLog(config.logLevel)
   const projects = createProjects(config.dsns)
   const limits = createUpstreamLimits(now)
-  const memory = createMemoryBudget(config.memoryBytes, SPARE_BYTES)
+  const memory = new MemoryBudget(config.memoryBytes, SPARE_BYTES)
   const settings = {
     maxBytes: config.maxEnvelopeBytes,
     shareBytes: SHARE_BYTES,
     dir: config.bodyDir,
     timeoutMs: config.bodyMs,
   }
-  const bodies = createBodies(settings, memory)
+  const bodies = new Bodies(settings, memory)
   const sentry = config.forward
     ? await openForwardingOrExit({ config, projects, limits, memory, bodies, clock, now, log })
     : undefined
   const inbox = await openInboxOrExit(config, now)
   const metrics = createMetrics({
     inFlight: () => ingest.inFlight(),
-    bodyBytes: memory.usedBytes,
+    bodyBytes: () => memory.usedBytes(),
     limits: limits.inForce,
     upstreams: () => sentry?.upstreams.state() ?? [],
     spool: sentry && (() => describeSpool(sentry, projects, config.spool.ageMs)),

@@ -17,15 +17,14 @@ import {
   zstdCompressSync,
 } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { unpack } from '../../../tunnel/src/body/decode.ts'
-import { createMemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
+import { decompress } from '../../../tunnel/src/body/decode.ts'
+import { MemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
 import { buildBody } from '../../../tunnel/src/body/outgoing.ts'
 import {
   Aborted,
-  type Bodies,
+  Bodies,
   type Body,
   type BodySettings,
-  createBodies,
   type Pieces,
 } from '../../../tunnel/src/body/receive.ts'
 import { attachmentOf, errorOf } from '../../support/envelopes.ts'
@@ -324,8 +323,8 @@ async function openDoor({
   ...settings
 }: Partial<BodySettings & { memoryBytes: number }> = {}) {
   const folder = await makeFolder()
-  const memory = createMemoryBudget(memoryBytes, 0)
-  const bodies: Bodies = createBodies({ ...SETTINGS, dir: folder.path, ...settings }, memory)
+  const memory = new MemoryBudget(memoryBytes, 0)
+  const bodies = new Bodies({ ...SETTINGS, dir: folder.path, ...settings }, memory)
   const outcomes: PromiseWithResolvers<Body>[] = []
   const server = createServer((incoming, response) => {
     const outcome = outcomes.shift()
@@ -405,10 +404,10 @@ function isInMemory({ wire }: Body): boolean {
 }
 
 function bodyOf(wire: Buffer, encoding: Body['encoding']): Body {
-  const memory = createMemoryBudget(64 * 1024 * KIB, 0)
+  const memory = new MemoryBudget(64 * 1024 * KIB, 0)
   const head = wire.subarray(0, 16)
-  const unpacked = () => unpack({ content: () => [wire], encoding, head }, memory)
-  return { wire: [wire], wireBytes: wire.length, encoding, head, unpacked, release: async () => {} }
+  const decompressed = () => decompress({ content: () => [wire], encoding, head }, memory)
+  return { wire: [wire], wireBytes: wire.length, encoding, head, decompressed, release: async () => {} }
 }
 
 /** Files of `folder` that this process holds open, named or not. */

@@ -19,8 +19,8 @@ import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { createUpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects, type Project } from '../../../tunnel/src/projects.ts'
 import {
-  createUpstreams,
   postReport,
+  UpstreamClient,
   type UpstreamSettings,
   type Upstreams,
 } from '../../../tunnel/src/upstream/client.ts'
@@ -60,8 +60,8 @@ describe('Sentry', () => {
   function open(dsn = sentry.dsn(), settings: Partial<UpstreamSettings> = {}) {
     const { all } = createProjects([parseDsn(dsn)].flatMap((parsed) => parsed ?? []))
     const limits = createUpstreamLimits(() => time)
-    const upstreams = createUpstreams(all, { ...SETTINGS, ...settings }, limits, () => time)
-    scope.defer(upstreams.close)
+    const upstreams = new UpstreamClient(all, { ...SETTINGS, ...settings }, limits, () => time)
+    scope.defer(() => upstreams.close())
     return { upstreams, limits, project: all[0] as Project }
   }
 

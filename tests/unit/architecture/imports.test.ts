@@ -28,7 +28,7 @@ const TUNNEL: Order = [
   ['projects'],
   ['envelope'],
   ['body'],
-  ['contract', 'rejections', 'timer-queue'],
+  ['contract', 'rejections'],
 ]
 
 const WEB: Order = [

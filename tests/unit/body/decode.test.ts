@@ -15,15 +15,15 @@ import {
 } from 'node:zlib'
 import { describe, expect, it, vi } from 'vitest'
 import {
+  decompress,
   type Encoded,
   type Encoding,
   encodingOf,
   type Method,
   readEncoding,
   rewrite,
-  unpack as unpackInPieces,
 } from '../../../tunnel/src/body/decode.ts'
-import { createMemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
+import { MemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
 import { Rejection } from '../../../tunnel/src/rejections.ts'
 import { codeOf } from '../../support/rejection.ts'
 
@@ -33,10 +33,8 @@ const PACK = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zst
 const PACKED = Object.entries(PACK) as ['gzip' | 'deflate' | 'br' | 'zstd', (bytes: Buffer) => Buffer][]
 
 const REWRITING = {
-  change: async function* unchanged(chunks: AsyncIterable<Buffer>) {
-    yield* chunks
-  },
-  unpackedBytes: TEXT.length,
+  removedRanges: [],
+  decompressedBytes: TEXT.length,
   waitMs: 1_000,
 }
 const WIDEST_BR = brotliCompressSync(Buffer.alloc(20_000_000, 'x'), {
@@ -113,8 +111,8 @@ describe('The memory of decoders', () => {
     ['br', WIDEST_BR],
     ['zstd', WIDEST_ZSTD],
   ] as const)('lets no more %s decoders run than the budget holds', async (encoding, bytes) => {
-    const memory = createMemoryBudget(40 * MIB, 0)
-    const running = [0, 1, 2, 3, 4, 5].map(() => unpackInPieces(encodedOf(bytes, encoding), memory))
+    const memory = new MemoryBudget(40 * MIB, 0)
+    const running = [0, 1, 2, 3, 4, 5].map(() => decompress(encodedOf(bytes, encoding), memory))
     const begun = running.map((pieces) => pieces.next())
     await Promise.race(begun)
     expect(memory.usedBytes()).toBeGreaterThan(30 * MIB)
@@ -126,8 +124,8 @@ describe('The memory of decoders', () => {
 
   it('takes as much as the window that the body names', async () => {
     const windowOf = async (bytes: Buffer, encoding: Encoding) => {
-      const memory = createMemoryBudget(64 * MIB, 0)
-      const pieces = unpackInPieces(encodedOf(bytes, encoding), memory)
+      const memory = new MemoryBudget(64 * MIB, 0)
+      const pieces = decompress(encodedOf(bytes, encoding), memory)
       await pieces.next()
       const taken = memory.usedBytes()
       await pieces.return(undefined)
@@ -146,7 +144,7 @@ describe('The memory of decoders', () => {
 
   it('rejects with tunnel-busy after 1 s without memory, and gives everything back', async () => {
     vi.useFakeTimers()
-    const memory = createMemoryBudget(MIB, 0)
+    const memory = new MemoryBudget(MIB, 0)
     const giveBack = await memory.acquire(MIB, 1)
     const refused = expect(unpack(PACK.br(TEXT), 'br', memory)).rejects.toMatchObject({ code: 'tunnel-busy' })
     await vi.advanceTimersByTimeAsync(1_000)
@@ -157,7 +155,7 @@ describe('The memory of decoders', () => {
   })
 
   it('is given back when the bytes do not unpack', async () => {
-    const memory = createMemoryBudget(64 * MIB, 0)
+    const memory = new MemoryBudget(64 * MIB, 0)
     await expect(unpack(Buffer.from('no'), 'br', memory)).rejects.toMatchObject({ code: 'encoding-broken' })
     expect(memory.usedBytes()).toBe(0)
   })
@@ -165,16 +163,11 @@ describe('The memory of decoders', () => {
 
 describe('A body that is compressed again', () => {
   it.each(['runs', 'repeats', 'small'] as const)('unpacks to what was left of it, by %s', async (method) => {
-    const memory = createMemoryBudget(64 * MIB, 0)
-    const drop = async function* (chunks: AsyncIterable<Buffer>) {
-      let first = true
-      for await (const chunk of chunks) yield first ? chunk.subarray(6) : chunk
-      first = false
-    }
+    const memory = new MemoryBudget(64 * MIB, 0)
     const small = gzipSync(Buffer.from('hello world'))
     const again = Buffer.concat(
       await Array.fromAsync(
-        rewrite(encodedOf(small, 'gzip'), { ...REWRITING, change: drop, method }, memory),
+        rewrite(encodedOf(small, 'gzip'), { ...REWRITING, removedRanges: [[0, 6]], method }, memory),
       ),
     )
     const unpacked = encodingOf(method) === 'br' ? brotliDecompressSync(again) : zstdDecompressSync(again)
@@ -198,9 +191,9 @@ describe('A body that is compressed again', () => {
 async function unpack(
   wire: Buffer,
   encoding: Encoding,
-  memory = createMemoryBudget(64 * MIB, 0),
+  memory = new MemoryBudget(64 * MIB, 0),
 ): Promise<Buffer> {
-  return Buffer.concat(await Array.fromAsync(unpackInPieces(encodedOf(wire, encoding), memory)))
+  return Buffer.concat(await Array.fromAsync(decompress(encodedOf(wire, encoding), memory)))
 }
 
 function encodedOf(bytes: Buffer, encoding: Encoding): Encoded {
@@ -208,10 +201,10 @@ function encodedOf(bytes: Buffer, encoding: Encoding): Encoded {
 }
 
 async function compressAll(pieces: Buffer[], method: Method): Promise<Buffer[]> {
-  const memory = createMemoryBudget(64 * MIB, 0)
+  const memory = new MemoryBudget(64 * MIB, 0)
   const encoded: Encoded = { content: () => pieces, encoding: 'identity', head: Buffer.alloc(0) }
-  const unpackedBytes = pieces.reduce((sum, { length }) => sum + length, 0)
-  const compressed = rewrite(encoded, { ...REWRITING, method, unpackedBytes }, memory)
+  const decompressedBytes = pieces.reduce((sum, { length }) => sum + length, 0)
+  const compressed = rewrite(encoded, { ...REWRITING, method, decompressedBytes }, memory)
   return Array.fromAsync(compressed)
 }
 

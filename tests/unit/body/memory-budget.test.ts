@@ -3,8 +3,8 @@
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { createMemoryBudget, OutOfMemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
-import { createBodies } from '../../../tunnel/src/body/receive.ts'
+import { MemoryBudget, OutOfMemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
+import { Bodies } from '../../../tunnel/src/body/receive.ts'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
 import { openForwarding } from '../../../tunnel/src/forwarding.ts'
 import { createUpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
@@ -20,7 +20,7 @@ describe('The memory for bodies', () => {
   afterEach(() => vi.useRealTimers())
 
   it('lends what is free to whoever waited longest among those that fit, and the rest when there is room again', async () => {
-    const memory = createMemoryBudget(100, 0)
+    const memory = new MemoryBudget(100, 0)
     memory.reserve(40)
     const lent: string[] = []
     const borrow = async (name: string, bytes: number) => {
@@ -42,7 +42,7 @@ describe('The memory for bodies', () => {
   })
 
   it('lends little, or to one alone, when there is no room at all: somebody always gets on', async () => {
-    const memory = createMemoryBudget(10, 100)
+    const memory = new MemoryBudget(10, 100)
     memory.reserve(1_000)
     expect(memory.isExceeded()).toBe(true)
     const small = await Promise.all([memory.acquire(50, LONG_MS), memory.acquire(50, LONG_MS)])
@@ -59,7 +59,7 @@ describe('The memory for bodies', () => {
   })
 
   it('lets nobody wait for ever, and lends to the next one then', async () => {
-    const memory = createMemoryBudget(100, 0)
+    const memory = new MemoryBudget(100, 0)
     const giveBack = await memory.acquire(60, LONG_MS)
     const large = memory.acquire(50, 10)
     const small = memory.acquire(40, LONG_MS)
@@ -75,7 +75,7 @@ describe('The memory for bodies', () => {
     const BYTES = 500_000
     const ROOM = 4 * BYTES
     await using folder = await makeFolder()
-    const memory = createMemoryBudget(ROOM, BYTES)
+    const memory = new MemoryBudget(ROOM, BYTES)
     const stored = await openSqliteSpool(join(folder.path, 'spool.db'), PLENTY)
     let [putting, most] = [0, 0]
     const watched: Spool = {
@@ -106,14 +106,14 @@ describe('The memory for bodies', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     await using folder = await makeFolder()
     const config = readConfig({ SENTRY_DSN: PROJECT, SPOOL_URL: `file://${folder.path}/spool.db` })
-    const memory = createMemoryBudget(0, 0)
+    const memory = new MemoryBudget(0, 0)
     const giveBack = await memory.acquire(1, LONG_MS)
     const { spool } = await openForwarding({
       config,
       projects: createProjects(config.dsns),
       limits: createUpstreamLimits(Date.now),
       memory,
-      bodies: createBodies({ maxBytes: 1, shareBytes: 1, dir: folder.path, timeoutMs: LONG_MS }, memory),
+      bodies: new Bodies({ maxBytes: 1, shareBytes: 1, dir: folder.path, timeoutMs: LONG_MS }, memory),
       clock: () => performance.now(),
       now: Date.now,
       onNotice: expect.unreachable,

@@ -4,8 +4,8 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { createMemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
-import { createBodies } from '../../../tunnel/src/body/receive.ts'
+import { MemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
+import { Bodies } from '../../../tunnel/src/body/receive.ts'
 import type { Receipt } from '../../../tunnel/src/contract.ts'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { DEFAULT_HEADER_LIMITS } from '../../../tunnel/src/envelope/reader.ts'
@@ -36,7 +36,7 @@ function requestOf(body: Buffer, headers: IncomingMessage['headers'] = {}, isCut
 
 function createIngest() {
   const projects = createProjects([parseDsn(DSN)].flatMap((dsn) => dsn ?? []))
-  const memory = createMemoryBudget(1024 * 1024, 1024)
+  const memory = new MemoryBudget(1024 * 1024, 1024)
   const recorded: Receipt[] = []
   const bugs: unknown[] = []
   const off = { nextNoise: true, browserExtensions: false, webCrawlers: false, localhost: false }
@@ -46,7 +46,7 @@ function createIngest() {
   const ingest = new Ingest({
     resolveClient: createClientResolver([]),
     projects,
-    bodies: createBodies(limits, memory),
+    bodies: new Bodies(limits, memory),
     memory,
     filters,
     limits: createUpstreamLimits(Date.now),

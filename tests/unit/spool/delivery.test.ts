@@ -2,9 +2,9 @@
 
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createMemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
+import { MemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
 import type { Pieces } from '../../../tunnel/src/body/receive.ts'
-import { createBodies } from '../../../tunnel/src/body/receive.ts'
+import { Bodies } from '../../../tunnel/src/body/receive.ts'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { createClientReports } from '../../../tunnel/src/policy/client-reports.ts'
 import { createUpstreamLimits, type UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
@@ -12,7 +12,7 @@ import { createProjects, type Project } from '../../../tunnel/src/projects.ts'
 import { createDeliverer, type Deliverer } from '../../../tunnel/src/spool/delivery.ts'
 import { createFinalOutcomes } from '../../../tunnel/src/spool/final-outcomes.ts'
 import type { Lease, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
-import { createBreaker } from '../../../tunnel/src/upstream/breaker.ts'
+import { Breaker } from '../../../tunnel/src/upstream/breaker.ts'
 import type { Upstreams } from '../../../tunnel/src/upstream/client.ts'
 import { type DeliveryResult, UNREADABLE } from '../../../tunnel/src/upstream/request.ts'
 import { envelopeOf } from '../../support/envelopes.ts'
@@ -57,9 +57,9 @@ describe('The deliverer', () => {
     random = 1
     deliverer = createDeliverer({
       ...{ spool, projects, limits, upstreams: upstreams(), maxAgeMs: MAX_AGE },
-      bodies: createBodies(
+      bodies: new Bodies(
         { maxBytes: 1, shareBytes: 1024 * 1024, dir: '/nonexistent', timeoutMs: 1 },
-        createMemoryBudget(64 * 1024 * 1024, 0),
+        new MemoryBudget(64 * 1024 * 1024, 0),
       ),
       ...{ now: Date.now, clock: () => performance.now(), random: () => random },
     })
@@ -258,11 +258,11 @@ describe('The deliverer', () => {
   })
 
   it('asks a Sentry that is away once in five seconds, and at once brings all when it is back', async () => {
-    const breaker = createBreaker(() => performance.now())
+    const breaker = new Breaker(() => performance.now())
     for (let i = 0; i < 5; i++) breaker.note('failed')
-    isOpen = breaker.isOpen
-    mayProbe = breaker.mayProbe
-    spendProbe = breaker.spendProbe
+    isOpen = () => breaker.isOpen()
+    mayProbe = () => breaker.mayProbe()
+    spendProbe = () => breaker.spendProbe()
     answer = () => undecided(undefined)
     for (let i = 0; i < 20; i++) await spool.add()
     start()
@@ -402,11 +402,11 @@ describe('The deliverer', () => {
   })
 
   it('does not burn a probe of a Sentry that is away while nothing is due', async () => {
-    const breaker = createBreaker(() => performance.now())
+    const breaker = new Breaker(() => performance.now())
     for (let i = 0; i < 5; i++) breaker.note('failed')
-    isOpen = breaker.isOpen
-    mayProbe = breaker.mayProbe
-    spendProbe = breaker.spendProbe
+    isOpen = () => breaker.isOpen()
+    mayProbe = () => breaker.mayProbe()
+    spendProbe = () => breaker.spendProbe()
     start()
     await pass(11 * SECOND) // twice nobody was there to probe with
     await spool.add()

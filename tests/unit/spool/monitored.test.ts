@@ -1,7 +1,7 @@
 /** Health, growth and totals of a spool. Its memory is tested in `tests/unit/body/memory-budget.test.ts`. */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createMemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
+import { MemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
 import { MonitoredSpool, SAMPLE_MS } from '../../../tunnel/src/spool/monitored.ts'
 import type { Spool, SpoolTotals } from '../../../tunnel/src/spool/spool.ts'
 import { inOne, spoolEntryOf } from '../../support/spool/entries.ts'
@@ -12,7 +12,7 @@ const BOUND = 1_000_000
 function monitor(store: Spool, now = Date.now): MonitoredSpool {
   return new MonitoredSpool({
     store,
-    memory: createMemoryBudget(BOUND, 0),
+    memory: new MemoryBudget(BOUND, 0),
     clock: () => performance.now(),
     now,
   })

@@ -1,7 +1,7 @@
 /** Whether an upstream is worth asking, by how its last answers went. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type Breaker, createBreaker, type RequestResult } from '../../../tunnel/src/upstream/breaker.ts'
+import { Breaker, type RequestResult } from '../../../tunnel/src/upstream/breaker.ts'
 
 describe('A breaker', () => {
   let time: number
@@ -9,7 +9,7 @@ describe('A breaker', () => {
 
   beforeEach(() => {
     time = 100_000
-    breaker = createBreaker(() => time)
+    breaker = new Breaker(() => time)
   })
 
   const note = (verdict: RequestResult, times = 1) => {

@@ -1,4 +1,4 @@
-/** Compressed bodies: unpacked in pieces, never beyond a bound, and compressed again. All of it within one memory budget. */
+/** Decompression and recompression of bodies, as streams and within the memory budget. */
 
 import { Readable, type Transform } from 'node:stream'
 import {
@@ -12,10 +12,11 @@ import {
 } from 'node:zlib'
 import { Rejection } from '../rejections.ts'
 import { type MemoryBudget, OutOfMemoryBudget } from './memory-budget.ts'
+import { type Range, removeRanges } from './ranges.ts'
 
 export type Encoding = 'identity' | 'gzip' | 'deflate' | 'br' | 'zstd'
 
-// What Relay takes (relay-server/src/middlewares/decompression.rs); `utf-8` and the empty string come from old Ruby and Android SDKs.
+// Encodings that Relay accepts (relay-server/src/middlewares/decompression.rs); old Ruby and Android SDKs send `utf-8` and the empty string.
 const ENCODINGS: ReadonlyMap<string, Encoding> = new Map([
   ['', 'identity'],
   ['identity', 'identity'],
@@ -32,34 +33,35 @@ const MIB = 1024 * KIB
 
 export const BROWSER_WAIT_MS = 1_000 // for memory, while a browser waits
 
-// A second stream behind the first would go on to Sentry without having been looked at.
-const WHOLE = { rejectGarbageAfterEnd: true, chunkSize: 64 * KIB }
+// A second stream after the first would be forwarded without having been parsed.
+const DECODER_OPTIONS = { rejectGarbageAfterEnd: true, chunkSize: 64 * KIB }
 
 type Decoder = {
-  /** The most memory that one takes: its window, and the pieces on their way. */
+  /** Upper bound of its memory: window and buffered chunks. */
   bytes: number
   create: () => Transform
 }
 
-const BASE_BYTES = 256 * KIB // of any of them, beside its window
+const BASE_BYTES = 256 * KIB // without the window
 const MAX_BROTLI_WINDOW = 16 * MIB // RFC 7932 §9.1
-const MAX_ZSTD_WINDOW_LOG = 23 // RFC 9659: 8 MiB, above which a frame is an error
-const LIKELY_ZSTD_WINDOW_LOG = 21 // of the level that encoders choose; frames behind the first may have it
+const MAX_ZSTD_WINDOW_LOG = 23 // RFC 9659: 8 MiB; a larger window is an error
+const LIKELY_ZSTD_WINDOW_LOG = 21 // at default levels; frames after the first may need it
 
-/** Chooses a decoder for a body that begins with `head`, which says how large its window is. */
+/** Chooses a decoder for a body that begins with `head`, which gives the window size. */
 function decoderFor(encoding: Exclude<Encoding, 'identity'>, head: Buffer): Decoder {
-  if (encoding === 'gzip') return { bytes: BASE_BYTES, create: () => createGunzip(WHOLE) }
-  if (encoding === 'deflate') return { bytes: BASE_BYTES, create: () => createInflate(WHOLE) }
+  if (encoding === 'gzip') return { bytes: BASE_BYTES, create: () => createGunzip(DECODER_OPTIONS) }
+  if (encoding === 'deflate') return { bytes: BASE_BYTES, create: () => createInflate(DECODER_OPTIONS) }
   if (encoding === 'br')
-    return { bytes: BASE_BYTES + brotliWindow(head), create: () => createBrotliDecompress(WHOLE) }
+    return { bytes: BASE_BYTES + brotliWindow(head), create: () => createBrotliDecompress(DECODER_OPTIONS) }
   const windowLog = Math.max(LIKELY_ZSTD_WINDOW_LOG, zstdWindowLog(head))
   return {
     bytes: BASE_BYTES + 2 ** windowLog,
-    create: () => createZstdDecompress({ ...WHOLE, params: { [constants.ZSTD_d_windowLogMax]: windowLog } }),
+    create: () =>
+      createZstdDecompress({ ...DECODER_OPTIONS, params: { [constants.ZSTD_d_windowLogMax]: windowLog } }),
   }
 }
 
-/** Reads the window of a brotli stream, in bytes, from its first byte (RFC 7932 §9.1). */
+/** Returns the window size of a brotli stream in bytes (RFC 7932 §9.1). */
 function brotliWindow([first]: Buffer): number {
   if (first === undefined) return MAX_BROTLI_WINDOW
   if ((first & 1) === 0) return 2 ** 16
@@ -69,7 +71,7 @@ function brotliWindow([first]: Buffer): number {
   return low === 0 ? 2 ** 17 : low === 1 ? MAX_BROTLI_WINDOW : 2 ** (8 + low)
 }
 
-/** Reads the logarithm of the window of a zstd frame, or the bound where it cannot be told (RFC 8878 §3.1.1.1). */
+/** Returns the binary logarithm of the window size of a zstd frame, or the maximum when its header does not give one (RFC 8878 §3.1.1.1). */
 function zstdWindowLog(head: Buffer): number {
   const [descriptor, window] = [head[4], head[5]]
   if (descriptor === undefined || window === undefined || (descriptor & 0x20) !== 0)
@@ -77,56 +79,44 @@ function zstdWindowLog(head: Buffer): number {
   return Math.min(MAX_ZSTD_WINDOW_LOG, 10 + (window >> 3) + ((window & 7) === 0 ? 0 : 1))
 }
 
-/** The most memory that compressing a body of so many bytes takes. */
+/** Returns an upper bound of the memory that compressing a body takes. */
 function encoderBytes(bytes: number): number {
   return 4 * MIB + 3 * Math.min(8 * MIB, 2 ** Math.ceil(Math.log2(bytes + 1)))
 }
 
-/** Reads a Content-Encoding header. Throws a `Rejection` for what Relay does not take. */
+/** Reads a Content-Encoding header. Throws a `Rejection` for encodings that Relay does not accept. */
 export function readEncoding(header: string | undefined): Encoding {
   const encoding = ENCODINGS.get((header ?? '').trim().toLowerCase())
   if (!encoding) throw new Rejection('encoding-unknown')
   return encoding
 }
 
-/** Bytes in an encoding: `content` opens them, and may do so again. */
+/** Encoded body. `content` may be called several times. */
 export type Encoded = {
   content: () => Iterable<Buffer> | Readable
   encoding: Encoding
-  /** Its first bytes, by which a decoder is chosen. */
+  /** First bytes, from which a decoder is chosen. */
   head: Buffer
 }
 
-/** Unpacks a body in pieces. Throws a `Rejection` when it does not unpack, or there is no memory for a decoder within 1 s. */
-export async function* unpack(encoded: Encoded, memory: MemoryBudget): AsyncGenerator<Buffer> {
-  const { content, encoding, head } = encoded
+/** Decompresses a body. Throws a `Rejection` when it is corrupt, or when there is no memory for a decoder within 1 s. */
+export async function* decompress(
+  { content, encoding, head }: Encoded,
+  memory: MemoryBudget,
+): AsyncGenerator<Buffer> {
   if (encoding === 'identity') return yield* content()
   const decoder = decoderFor(encoding, head)
-  const giveBack = await borrow(memory, decoder.bytes, BROWSER_WAIT_MS)
+  const release = await acquire(memory, decoder.bytes, BROWSER_WAIT_MS)
   try {
     yield* decode(content(), decoder)
   } finally {
-    giveBack()
-  }
-}
-
-async function* decode(content: Iterable<Buffer> | Readable, { create }: Decoder): AsyncGenerator<Buffer> {
-  const source = Readable.from(content)
-  const decoder = create()
-  source.on('error', (error) => decoder.destroy(error))
-  try {
-    yield* source.pipe(decoder)
-  } catch {
-    throw new Rejection('encoding-broken')
-  } finally {
-    source.destroy()
-    decoder.destroy()
+    release()
   }
 }
 
 /**
- * Ways to compress. `runs` writes a repeated byte in next to nothing, `repeats` finds what repeats within 8 MiB, and `small` takes a
- * second for each MiB and makes the least of it.
+ * Ways to compress. `runs` shrinks long runs of a byte to almost nothing, `repeats` finds repetitions within 8 MiB, and `small` takes a
+ * second for each MiB and compresses best.
  */
 export type Method = 'runs' | 'repeats' | 'small'
 
@@ -152,58 +142,61 @@ const METHODS: Readonly<Record<Method, { encoding: 'br' | 'zstd'; create: () => 
   },
 }
 
-export function encodingOf(method: Method): Encoding {
-  return METHODS[method].encoding
-}
-
-export type Change = (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>
-
-/** Rewriting of a body: its change, its compression and its bounds. */
+/** Change of a body, and its bounds. */
 export type Rewriting = {
-  change: Change
-  /** `plain` leaves it unpacked. */
+  /** Merged ranges of the decompressed bytes. */
+  removedRanges: readonly Range[]
+  /** Compression of the result; `plain` for none. */
   method: Method | 'plain'
-  /** Bytes of it unpacked. */
-  unpackedBytes: number
-  /** Milliseconds that it may wait for memory. */
+  decompressedBytes: number
+  /** Time to wait for memory. */
   waitMs: number
 }
 
-/** Unpacks a body, changes it, and compresses it again, in pieces. Nothing is opened before there is memory for all of it. */
+export function encodingOf(method: Rewriting['method']): Encoding {
+  return method === 'plain' ? 'identity' : METHODS[method].encoding
+}
+
+/** Decompresses a body, removes ranges, and compresses it again. Acquires all memory first, since two that hold one half each would deadlock. */
 export async function* rewrite(
-  encoded: Encoded,
-  rewriting: Rewriting,
+  { content, encoding, head }: Encoded,
+  { removedRanges, method, decompressedBytes, waitMs }: Rewriting,
   memory: MemoryBudget,
 ): AsyncGenerator<Buffer> {
-  const { content, encoding, head } = encoded
-  const { change, method, unpackedBytes, waitMs } = rewriting
   const decoder = encoding === 'identity' ? undefined : decoderFor(encoding, head)
-  const encoder = method === 'plain' ? 0 : encoderBytes(unpackedBytes)
-  const giveBack = await borrow(memory, (decoder?.bytes ?? 0) + encoder, waitMs) // two that had one half each would wait for each other
+  const encoderMemory = method === 'plain' ? 0 : encoderBytes(decompressedBytes)
+  const release = await acquire(memory, (decoder?.bytes ?? 0) + encoderMemory, waitMs)
   try {
-    const plain = decoder ? decode(content(), decoder) : Readable.from(content())
-    yield* method === 'plain' ? change(plain) : encode(change(plain), method)
+    const changed = removeRanges(decoder ? decode(content(), decoder) : content(), removedRanges)
+    yield* method === 'plain' ? changed : transform(changed, METHODS[method].create())
   } finally {
-    giveBack()
+    release()
   }
 }
 
-async function* encode(
+async function* decode(content: Iterable<Buffer> | Readable, { create }: Decoder): AsyncGenerator<Buffer> {
+  try {
+    yield* transform(content, create())
+  } catch {
+    throw new Rejection('encoding-broken')
+  }
+}
+
+async function* transform(
   content: Iterable<Buffer> | AsyncIterable<Buffer>,
-  method: Method,
+  codec: Transform,
 ): AsyncGenerator<Buffer> {
   const source = Readable.from(content)
-  const encoder = METHODS[method].create()
-  source.on('error', (error) => encoder.destroy(error))
+  source.on('error', (error) => codec.destroy(error))
   try {
-    yield* source.pipe(encoder)
+    yield* source.pipe(codec)
   } finally {
     source.destroy()
-    encoder.destroy()
+    codec.destroy()
   }
 }
 
-async function borrow(memory: MemoryBudget, bytes: number, waitMs: number): Promise<() => void> {
+async function acquire(memory: MemoryBudget, bytes: number, waitMs: number): Promise<() => void> {
   try {
     return await memory.acquire(bytes, waitMs)
   } catch (error) {

@@ -1,83 +1,84 @@
-/** Memory budget of all request bodies, decoders and parsed headers. Reserving never waits, acquiring does. */
+/** Memory budget of request bodies, decoders and parsed headers. Reserving never waits, acquiring does. */
 
-export type MemoryBudget = {
-  /** Bytes reserved and acquired now. */
-  usedBytes(): number
-  /** `true` while more bytes are in use than the budget has. */
-  isExceeded(): boolean
-  reserve(bytes: number): void
-  release(bytes: number): void
-  /**
-   * Waits for room and resolves to a function that gives it back. The first of those waiting that fits goes first; a small part of the
-   * budget is always granted, so that progress is never blocked. Rejects with `OutOfMemoryBudget` after `waitMs`, or at once when 1,000
-   * wait already.
-   */
-  acquire(bytes: number, waitMs: number): Promise<() => void>
-}
-
-/** No room became free in time. */
+/** `acquire` found no room in time. */
 export class OutOfMemoryBudget extends Error {}
 
 const MAX_WAITING = 1_000
 
-type Borrower = { bytes: number; lend: (release: () => void) => void }
+type Waiter = { bytes: number; grant: (release: () => void) => void }
 
-/** `spare` bytes are lent even where there is no room, and, when nothing is lent, whatever the next one asks for. */
-export function createMemoryBudget(bound: number, spare: number): MemoryBudget {
-  const waiting: Borrower[] = []
-  let [usedBytes, lent] = [0, 0]
-  return { usedBytes: () => usedBytes, isExceeded: () => usedBytes > bound, reserve, release, acquire }
+export class MemoryBudget {
+  readonly #maxBytes: number
+  readonly #spareBytes: number
+  readonly #waiting: Waiter[] = []
+  #usedBytes = 0
+  #acquiredBytes = 0
 
-  function reserve(bytes: number): void {
-    usedBytes += bytes
+  /** Without room, `spareBytes` can still be acquired, and any number while nothing else is: progress is never blocked. */
+  constructor(maxBytes: number, spareBytes: number) {
+    this.#maxBytes = maxBytes
+    this.#spareBytes = spareBytes
   }
 
-  function release(bytes: number): void {
-    usedBytes -= bytes
-    if (waiting.length > 0) lend()
+  /** Bytes reserved and acquired now. */
+  usedBytes(): number {
+    return this.#usedBytes
   }
 
-  function acquire(bytes: number, waitMs: number): Promise<() => void> {
-    if (waiting.length >= MAX_WAITING)
-      return Promise.reject(new OutOfMemoryBudget('too many bodies wait for memory'))
-    return new Promise((resolve, reject) => {
-      const waiter = { bytes, lend: handOver }
-      const timer = setTimeout(giveUp, waitMs)
-      waiting.push(waiter)
-      lend()
+  isExceeded(): boolean {
+    return this.#usedBytes > this.#maxBytes
+  }
 
-      function handOver(release: () => void): void {
+  reserve(bytes: number): void {
+    this.#usedBytes += bytes
+  }
+
+  release(bytes: number): void {
+    this.#usedBytes -= bytes
+    if (this.#waiting.length > 0) this.#grantWaiting()
+  }
+
+  /**
+   * Waits for room and resolves to a function that releases it. Of those waiting, the first that fits goes first. Rejects with
+   * `OutOfMemoryBudget` after `waitMs`, or at once when 1,000 are waiting.
+   */
+  async acquire(bytes: number, waitMs: number): Promise<() => void> {
+    if (this.#waiting.length >= MAX_WAITING) throw new OutOfMemoryBudget('too many bodies wait for memory')
+    const { promise, resolve, reject } = Promise.withResolvers<() => void>()
+    const waiter = {
+      bytes,
+      grant(release: () => void) {
         clearTimeout(timer)
         resolve(release)
-      }
-
-      function giveUp(): void {
-        waiting.splice(waiting.indexOf(waiter), 1)
-        reject(new OutOfMemoryBudget('too many bodies wait for memory'))
-        lend() // a smaller one may be next
-      }
-    })
+      },
+    }
+    const timer = setTimeout(() => {
+      this.#waiting.splice(this.#waiting.indexOf(waiter), 1)
+      reject(new OutOfMemoryBudget('too many bodies wait for memory'))
+      this.#grantWaiting() // a smaller one may be next
+    }, waitMs)
+    this.#waiting.push(waiter)
+    this.#grantWaiting()
+    return promise
   }
 
-  function lend(): void {
-    // A small one does not wait behind a large one that does not fit.
-    for (let i = waiting.findIndex(hasRoomFor); i >= 0; i = waiting.findIndex(hasRoomFor)) {
-      const [next] = waiting.splice(i, 1)
+  #grantWaiting(): void {
+    for (;;) {
+      const index = this.#waiting.findIndex(({ bytes }) => this.#hasRoomFor(bytes))
+      const [next] = index < 0 ? [] : this.#waiting.splice(index, 1)
       if (!next) return
-      lent += next.bytes
-      reserve(next.bytes)
-      next.lend(loanOf(next.bytes))
+      const { bytes, grant } = next
+      this.#acquiredBytes += bytes
+      this.reserve(bytes)
+      grant(() => {
+        this.#acquiredBytes -= bytes
+        this.release(bytes)
+      })
     }
   }
 
-  function hasRoomFor({ bytes }: Borrower): boolean {
-    return lent === 0 || lent + bytes <= spare || usedBytes + bytes <= bound
-  }
-
-  function loanOf(bytes: number): () => void {
-    return function releaseLoan() {
-      lent -= bytes
-      release(bytes)
-    }
+  #hasRoomFor(bytes: number): boolean {
+    if (this.#acquiredBytes === 0 || this.#acquiredBytes + bytes <= this.#spareBytes) return true
+    return this.#usedBytes + bytes <= this.#maxBytes
   }
 }

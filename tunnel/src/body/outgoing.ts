@@ -2,93 +2,84 @@
 
 import { Readable } from 'node:stream'
 import { Rejection } from '../rejections.ts'
-import {
-  BROWSER_WAIT_MS,
-  type Change,
-  type Encoded,
-  type Encoding,
-  type Method,
-  type Rewriting,
-} from './decode.ts'
-import type { Range } from './ranges.ts'
+import { BROWSER_WAIT_MS, type Encoded, type Encoding, type Method, type Rewriting } from './decode.ts'
+import { createRangeRemover, type Range, removeRanges } from './ranges.ts'
 import { type Bodies, type Body, type Pieces, wireContent } from './receive.ts'
 
-/** Bytes to send to Sentry, their number, and their Content-Encoding if they are compressed. */
 export type OutgoingBody = {
   content: () => Pieces | Readable
   bytes: number
   encoding: Encoding
-  /** The file that holds just these bytes, if one does. */
+  /** File that holds exactly these bytes, if there is one. */
   file?: string | undefined
 }
 
-/** The body without the ranges in `removedRanges` (of its unpacked bytes, in order); as it came when there are none. */
-export function buildBody(body: Body, unpackedBytes: number, removedRanges: readonly Range[]): OutgoingBody {
+/** Builds the outgoing body. Only a body that is not compressed can lose ranges here; see `recompressWithoutRanges`. */
+export function buildBody(
+  body: Body,
+  decompressedBytes: number,
+  removedRanges: readonly Range[],
+): OutgoingBody {
   const { wire, wireBytes, encoding } = body
-  if (removedRanges.length > 0) return buildUncompressedBody(body, unpackedBytes, removedRanges)
-  return {
-    file: 'handle' in wire ? wire.path : undefined,
-    content: () => wireContent(body),
-    bytes: wireBytes,
-    encoding,
+  if (removedRanges.length === 0) {
+    const file = 'handle' in wire ? wire.path : undefined
+    return { file, content: () => wireContent(body), bytes: wireBytes, encoding }
   }
+  if (encoding !== 'identity') throw new Error('a compressed body must be recompressed')
+  const bytes = decompressedBytes - removedRanges.reduce((sum, [start, end]) => sum + end - start, 0)
+  if ('handle' in wire) {
+    const content = () =>
+      Readable.from(removeRanges(body.decompressed(), removedRanges), { objectMode: false })
+    return { content, bytes, encoding }
+  }
+  const kept = wire.flatMap(createRangeRemover(removedRanges))
+  return { content: () => kept, bytes, encoding }
 }
 
 const SLACK_BYTES = 1024
-const SMALL_BYTES = 256 * 1024 // for which a browser can wait until the least is made of them
-const RATIO_OF_RUNS = 100 // what shrinks more than so holds long runs of a byte
-const SPOOL_WAIT_MS = 10_000 // for memory
+const SMALL_BYTES = 256 * 1024 // a browser can wait until these are compressed with `small`
+const RUN_RATIO = 100 // bodies that compress better hold long runs of one byte
+const SPOOL_WAIT_MS = 10_000
 
-/** The most bytes that should leave for a body of so many: its own and a tenth, and 1 KiB for what is tiny. */
-export function maxOutgoingBytes(wireBytes: number): number {
+/** Returns the size at which a compressed body may leave: its own and a tenth, and 1 KiB for tiny ones. */
+function targetBytes(wireBytes: number): number {
   return Math.floor(wireBytes * 1.1) + SLACK_BYTES
 }
 
-/** Past these a body does not leave: no honest sender compresses so much better than we do. */
-function mostTolerated(wireBytes: number): number {
+/** Returns the size above which a body is rejected. No honest sender compresses so much better than we do. */
+function maxBytes(wireBytes: number): number {
   return Math.floor(wireBytes * 1.25) + SLACK_BYTES
 }
 
 /**
- * A compressed body without the ranges in `removedRanges`, compressed again: a few bytes that unpack to many must not leave as many. Throws a
- * `Rejection` when it cannot be made about as small as it came, and `tunnel-busy` without memory for it.
+ * Compresses a compressed body again without the ranges: a few bytes that decompress to many must not leave as many. Throws a
+ * `Rejection` when it cannot be made about as small as before, and `tunnel-busy` without memory for it.
  */
 export async function recompressWithoutRanges(
   bodies: Bodies,
   body: Body,
-  unpackedBytes: number,
+  decompressedBytes: number,
   removedRanges: readonly Range[],
 ): Promise<Body> {
   const { wireBytes } = body
-  const rewriting = { change: withoutRanges(removedRanges), unpackedBytes, waitMs: BROWSER_WAIT_MS }
-  const cut = await smallest(
-    bodies,
-    encodedOf(body),
-    rewriting,
-    methodsFor(unpackedBytes, wireBytes),
-    wireBytes,
-  )
-  if (cut.wireBytes <= mostTolerated(wireBytes)) return cut
-  await cut.release()
+  const rewriting = { removedRanges, decompressedBytes, waitMs: BROWSER_WAIT_MS }
+  const smaller = await compress(bodies, encodedOf(body), rewriting, wireBytes)
+  if (smaller.wireBytes <= maxBytes(wireBytes)) return smaller
+  await smaller.release()
   throw new Rejection(
     'envelope-too-large',
     'Without what is taken out of it, it cannot be compressed as well.',
   )
 }
 
-/** A body as the spool keeps it: unpacked, without the ranges in `removedRanges`. */
-export async function unpackForSpool(
+/** Decompresses a body for the spool, without the ranges. */
+export async function decompressForSpool(
   bodies: Bodies,
   body: Body,
-  unpackedBytes: number,
+  decompressedBytes: number,
   removedRanges: readonly Range[],
 ): Promise<Body> {
-  const rewriting = {
-    change: withoutRanges(removedRanges),
-    method: 'plain',
-    unpackedBytes,
-    waitMs: SPOOL_WAIT_MS,
-  } as const
+  const rewriting = { removedRanges, method: 'plain', decompressedBytes, waitMs: SPOOL_WAIT_MS } as const
   const plain = await bodies.rewrite(encodedOf(body), rewriting, Infinity)
   if (!plain) throw new Error('a body without a bound exceeds it')
   return plain
@@ -101,96 +92,39 @@ export function compressSpooled(
   wireBytes: number,
 ): Promise<Body> {
   const encoded = { content, encoding: 'identity', head: Buffer.alloc(0) } as const
-  const rewriting = { change: unchanged, unpackedBytes: bytes, waitMs: SPOOL_WAIT_MS }
-  return smallest(bodies, encoded, rewriting, methodsFor(bytes, wireBytes), wireBytes)
+  const rewriting = { removedRanges: [], decompressedBytes: bytes, waitMs: SPOOL_WAIT_MS }
+  return compress(bodies, encoded, rewriting, wireBytes)
 }
 
-function methodsFor(bytes: number, wireBytes: number): Method[] {
-  const methods: Method[] = bytes > RATIO_OF_RUNS * wireBytes ? ['runs', 'repeats'] : ['repeats', 'runs']
-  return bytes <= SMALL_BYTES ? [...methods, 'small'] : methods
-}
-
-/** Tries methods until one makes a body about as small as it came, and gives the smallest. */
-async function smallest(
+/** Tries compression methods until one result is about as small as `wireBytes`, and returns the smallest. */
+async function compress(
   bodies: Bodies,
   encoded: Encoded,
   rewriting: Omit<Rewriting, 'method'>,
-  methods: readonly Method[],
   wireBytes: number,
 ): Promise<Body> {
   let best: Body | undefined
-  for (const method of methods) {
-    const next = await rewriteBelow(bodies, encoded, { ...rewriting, method }, best)
-    if (next && best) await best.release()
-    best = next ?? best
-    if (best && best.wireBytes <= maxOutgoingBytes(wireBytes)) break
+  try {
+    for (const method of methodsFor(rewriting.decompressedBytes, wireBytes)) {
+      const limit = best ? best.wireBytes - 1 : Infinity
+      const smaller = await bodies.rewrite(encoded, { ...rewriting, method }, limit)
+      if (smaller) await best?.release()
+      best = smaller ?? best
+      if (best && best.wireBytes <= targetBytes(wireBytes)) break
+    }
+  } catch (error) {
+    await best?.release()
+    throw error
   }
   if (!best) throw new Error('no method was tried')
   return best
 }
 
-async function rewriteBelow(
-  bodies: Bodies,
-  encoded: Encoded,
-  rewriting: Rewriting,
-  best: Body | undefined,
-): Promise<Body | undefined> {
-  try {
-    return await bodies.rewrite(encoded, rewriting, best ? best.wireBytes - 1 : Infinity)
-  } catch (error) {
-    await best?.release()
-    throw error
-  }
+function methodsFor(bytes: number, wireBytes: number): Method[] {
+  const methods: Method[] = bytes > RUN_RATIO * wireBytes ? ['runs', 'repeats'] : ['repeats', 'runs']
+  return bytes <= SMALL_BYTES ? [...methods, 'small'] : methods
 }
 
 function encodedOf({ wire, encoding, head }: Body): Encoded {
   return { content: () => wireContent({ wire }), encoding, head }
-}
-
-async function* unchanged(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  yield* chunks
-}
-
-/** A body that is not compressed, without the ranges in `removedRanges`. */
-export function buildUncompressedBody(
-  body: Body,
-  unpackedBytes: number,
-  removedRanges: readonly Range[],
-): OutgoingBody {
-  const { wire, encoding } = body
-  if (removedRanges.length === 0) return buildBody(body, unpackedBytes, removedRanges)
-  if (encoding !== 'identity') throw new Error('a compressed body is cut by cutCompressed')
-  const bytes = unpackedBytes - removedRanges.reduce((sum, [start, end]) => sum + end - start, 0)
-  if ('handle' in wire)
-    return {
-      content: () => Readable.from(withoutRanges(removedRanges)(body.unpacked()), { objectMode: false }),
-      bytes,
-      encoding,
-    }
-  const kept = wire.flatMap(createRangeRemover(removedRanges))
-  return { content: () => kept, bytes, encoding }
-}
-
-function withoutRanges(removedRanges: readonly Range[]): Change {
-  return async function* cutOut(chunks) {
-    const cut = createRangeRemover(removedRanges)
-    for await (const chunk of chunks) yield* cut(chunk)
-  }
-}
-
-/** Gives what of each chunk, in turn from the first, lies outside every cut. */
-function createRangeRemover(removedRanges: readonly Range[]): (chunk: Buffer) => Buffer[] {
-  let offset = 0
-  return function cut(chunk) {
-    const kept: Buffer[] = []
-    let from = 0
-    for (const [start, end] of removedRanges) {
-      if (end <= offset + from || start >= offset + chunk.length) continue
-      if (start > offset + from) kept.push(chunk.subarray(from, start - offset))
-      from = Math.min(chunk.length, end - offset)
-    }
-    if (from < chunk.length) kept.push(chunk.subarray(from))
-    offset += chunk.length
-    return kept
-  }
 }

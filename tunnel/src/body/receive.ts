@@ -1,4 +1,4 @@
-/** A request body as it came over the wire, in memory while there is room and in a file on disk past that. */
+/** Received bodies: in memory while there is room, and in a file when they exceed it. */
 
 import { randomUUID } from 'node:crypto'
 import { constants, createReadStream } from 'node:fs'
@@ -7,290 +7,273 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { Rejection } from '../rejections.ts'
-import { createTimeouts, type Timeouts } from '../timer-queue.ts'
 import {
+  decompress,
   type Encoded,
   type Encoding,
   encodingOf,
   type Rewriting,
   readEncoding,
   rewrite,
-  unpack,
 } from './decode.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 
 export type Body = {
-  /** As it came, compressed or not: the pieces in memory, or the file that holds them. */
-  wire: Pieces | WaitingFile
-  wireBytes: number
-  encoding: Encoding
-  /** Its first bytes, when it is compressed. */
-  head: Buffer
-  /** Its bytes without their encoding, in pieces. Throws a `Rejection` when they do not unpack, or there is no memory for it. */
-  unpacked(): AsyncGenerator<Buffer>
-  /** Gives its memory back and removes its file. */
+  /** Bytes as received: the chunks in memory, or the file that holds them. */
+  readonly wire: Pieces | BodyFile
+  readonly wireBytes: number
+  readonly encoding: Encoding
+  /** First bytes of a compressed body. */
+  readonly head: Buffer
+  /** Yields the decompressed bytes. Throws a `Rejection` when they are corrupt, or there is no memory for a decoder. */
+  decompressed(): AsyncGenerator<Buffer>
+  /** Releases its memory and removes its file. */
   release(): Promise<void> | undefined
 }
 
-/** Bytes as they came, one after the other: putting large ones together would copy them and give the garbage collector twice as much to do. */
+/** Consecutive chunks. Large ones are not joined: the copy would double the garbage collector's work. */
 export type Pieces = readonly Buffer[]
 
-/** A body on disk, for as long as it is not released. */
-export type WaitingFile = { path: string; handle: FileHandle }
+type BodyFile = { path: string; handle: FileHandle }
 
 export type BodySettings = {
-  /** Bytes on the wire, and unpacked, past which a body is refused. */
+  /** Largest body on the wire. */
   maxBytes: number
   /** Bytes that one body may hold in memory. */
   shareBytes: number
-  /** A folder on a disk (a tmpfs is memory that no RSS shows). */
+  /** Folder on a disk; a tmpfs would be memory that no budget counts. */
   dir: string
-  /** Milliseconds that a body may take to arrive. */
+  /** Time for a body to arrive, in milliseconds. */
   timeoutMs: number
 }
 
-/** The sender left before the body was whole: no error, nobody waits for an answer (PROTOCOL §12, "unload"). */
+/** The sender disconnected before the body was complete, as when a page unloads (PROTOCOL §12). */
 export class Aborted extends Error {}
 
-export type Bodies = {
+const HEAD_BYTES = 16 // contain the window size
+const WRITE_BYTES = 512 * 1024 // a socket yields 64 KiB at most, and a write for each would be mostly overhead
+
+/** Creates bodies from requests and from other bodies. */
+export class Bodies {
+  readonly #settings: BodySettings
+  readonly #memory: MemoryBudget
+
+  constructor(settings: BodySettings, memory: MemoryBudget) {
+    this.#settings = settings
+    this.#memory = memory
+  }
+
   /**
-   * Reads a request to its end. A body that is not compressed is handed to `look` in pieces as it comes, so that what is no envelope
-   * is refused before it is whole. Throws `Aborted`, a `Rejection`, or what `look` throws.
+   * Receives the body of a request. A body that is not compressed is passed to `onChunk` as it arrives, so that it can be rejected early.
+   * Rejects with `Aborted`, a `Rejection`, or what `onChunk` throws.
    */
-  receive(incoming: IncomingMessage, look: (chunk: Buffer) => void): Promise<Body>
-  /** Makes a body of its own of what is left of another. `undefined` when it is larger than `maxBytes`; throws as `rewrite` of the decoders does. */
-  rewrite(encoded: Encoded, rewriting: Rewriting, maxBytes: number): Promise<Body | undefined>
-}
-
-const HEAD_BYTES = 16 // which say how large a window is
-const WRITTEN_AT_ONCE = 512 * 1024 // a write for each 64 KiB that a socket gives would be mostly overhead
-
-export function createBodies(settings: BodySettings, memory: MemoryBudget): Bodies {
-  const timeouts = createTimeouts(settings.timeoutMs)
-  return { receive, rewrite: rewriteWithin }
-
-  function receive(incoming: IncomingMessage, look: (chunk: Buffer) => void): Promise<Body> {
+  receive(incoming: IncomingMessage, onChunk: (chunk: Buffer) => void): Promise<Body> {
+    const { maxBytes, timeoutMs } = this.#settings
     return new Promise((resolve, reject) => {
-      read(incoming, timeouts, createReading(incoming, look), { resolve, reject })
+      const encoding = readEncoding(incoming.headers['content-encoding'])
+      const announced = Number(incoming.headers['content-length'] ?? 0)
+      if (announced > maxBytes) throw tooLarge(maxBytes)
+      const body = new StoredBody(encoding, announced, this.#settings, this.#memory)
+      const add = (chunk: Buffer) => {
+        if (body.wireBytes + chunk.length > maxBytes) throw tooLarge(maxBytes)
+        if (encoding === 'identity') onChunk(chunk)
+        return body.add(chunk)
+      }
+      readRequest(incoming, body, add, timeoutMs, { resolve, reject })
     })
   }
 
-  function createReading(incoming: IncomingMessage, look: (chunk: Buffer) => void): Reading<Body> {
-    const encoding = readEncoding(incoming.headers['content-encoding'])
-    const announced = Number(incoming.headers['content-length'] ?? 0)
-    if (announced > settings.maxBytes) throw tooLarge()
-    const store = createStore(encoding, announced)
-    return { take, finish: store.finish, fail: store.release }
-
-    function take(chunk: Buffer): Promise<void> | undefined {
-      if (store.bytes() + chunk.length > settings.maxBytes) throw tooLarge()
-      if (encoding === 'identity') look(chunk)
-      return store.add(chunk)
-    }
-  }
-
-  async function rewriteWithin(
-    encoded: Encoded,
-    rewriting: Rewriting,
-    maxBytes: number,
-  ): Promise<Body | undefined> {
-    const { method } = rewriting
-    const store = createStore(method === 'plain' ? 'identity' : encodingOf(method), 0)
+  /** Creates a changed copy of a body; `undefined` when it is larger than `maxBytes`. Throws as `rewrite` does. */
+  async rewrite(encoded: Encoded, rewriting: Rewriting, maxBytes: number): Promise<Body | undefined> {
+    const body = new StoredBody(encodingOf(rewriting.method), 0, this.#settings, this.#memory)
     try {
-      for await (const chunk of rewrite(encoded, rewriting, memory)) {
-        if (store.bytes() + chunk.length > maxBytes) {
-          await store.release()
+      for await (const chunk of rewrite(encoded, rewriting, this.#memory)) {
+        if (body.wireBytes + chunk.length > maxBytes) {
+          await body.release()
           return undefined
         }
-        await store.add(chunk)
+        await body.add(chunk)
       }
-      return await store.finish()
+      return await body.finish()
     } catch (error) {
-      await store.release()
+      await body.release()
       throw error
     }
   }
+}
 
-  /** Bytes of one body as they come: in memory, or in a file past a share of it. */
-  function createStore(encoding: Encoding, announced: number): Store {
-    let chunks: Buffer[] = []
-    let [bytes, mine] = [0, 0]
-    let head: Buffer = Buffer.alloc(0)
-    let file: WaitingFile | undefined
-    let released = false
-    return { bytes: () => bytes, add, finish, release }
+function tooLarge(maxBytes: number): Rejection {
+  return new Rejection('envelope-too-large', `It is larger than ${maxBytes} bytes.`)
+}
 
-    function add(chunk: Buffer): Promise<void> | undefined {
-      if (bytes === 0 && encoding !== 'identity') head = Buffer.from(chunk.subarray(0, HEAD_BYTES))
-      bytes += chunk.length
-      chunks.push(chunk)
-      mine += chunk.length
-      memory.reserve(chunk.length)
-      if (file) return mine > WRITTEN_AT_ONCE ? writeOut(file) : undefined
-      return Math.max(bytes, announced) > settings.shareBytes || memory.isExceeded() ? spill() : undefined
-    }
+class StoredBody implements Body {
+  readonly encoding: Encoding
+  head: Buffer = Buffer.alloc(0)
+  wireBytes = 0
+  readonly #announced: number
+  readonly #settings: BodySettings
+  readonly #memory: MemoryBudget
+  #chunks: Buffer[] = []
+  #reservedBytes = 0
+  #file: BodyFile | undefined
+  #isReleased = false
 
-    function finish(): Body | Promise<Body> {
-      if (file) return writeOut(file).then(whole)
-      return whole()
-    }
-
-    function whole(): Body {
-      const wire = file ?? gathered(chunks, bytes)
-      chunks = [] // whoever releases it holds on to them
-      return {
-        wire,
-        wireBytes: bytes,
-        encoding,
-        head,
-        unpacked: () => unpack({ content: () => wireContent({ wire }), encoding, head }, memory),
-        release,
-      }
-    }
-
-    async function spill(): Promise<void> {
-      const opened = await openWaiting(settings.dir)
-      if (released) return discard(opened) // the sender left meanwhile
-      file = opened
-      await writeOut(opened)
-    }
-
-    async function writeOut({ handle }: WaitingFile): Promise<void> {
-      if (chunks.length > 0) await handle.writev(chunks.splice(0))
-      memory.release(mine)
-      mine = 0
-    }
-
-    function release(): Promise<void> | undefined {
-      released = true
-      memory.release(mine)
-      mine = 0
-      return file && discard(file)
-    }
+  constructor(encoding: Encoding, announced: number, settings: BodySettings, memory: MemoryBudget) {
+    this.encoding = encoding
+    this.#announced = announced
+    this.#settings = settings
+    this.#memory = memory
   }
 
-  function tooLarge(): Rejection {
-    return new Rejection('envelope-too-large', `It is larger than ${settings.maxBytes} bytes.`)
+  get wire(): Pieces | BodyFile {
+    return this.#file ?? this.#chunks
+  }
+
+  /** Appends a chunk. Returns a promise when the chunk goes to disk. */
+  add(chunk: Buffer): Promise<void> | undefined {
+    if (this.wireBytes === 0 && this.encoding !== 'identity')
+      this.head = Buffer.from(chunk.subarray(0, HEAD_BYTES))
+    this.wireBytes += chunk.length
+    this.#chunks.push(chunk)
+    this.#reservedBytes += chunk.length
+    this.#memory.reserve(chunk.length)
+    if (this.#file) return this.#reservedBytes > WRITE_BYTES ? this.#write(this.#file) : undefined
+    const isLarge = Math.max(this.wireBytes, this.#announced) > this.#settings.shareBytes
+    return isLarge || this.#memory.isExceeded() ? this.#moveToFile() : undefined
+  }
+
+  finish(): Body | Promise<Body> {
+    if (this.#file) return this.#write(this.#file).then(() => this)
+    this.#chunks = [...joinSmall(this.#chunks, this.wireBytes)]
+    return this
+  }
+
+  decompressed(): AsyncGenerator<Buffer> {
+    const { encoding, head } = this
+    return decompress({ content: () => wireContent(this), encoding, head }, this.#memory)
+  }
+
+  release(): Promise<void> | undefined {
+    this.#isReleased = true
+    this.#releaseMemory()
+    return this.#file && remove(this.#file)
+  }
+
+  async #moveToFile(): Promise<void> {
+    const path = join(this.#settings.dir, `${FILE_PREFIX}${randomUUID()}`)
+    const file = { path, handle: await open(path, 'wx+', 0o600) }
+    if (this.#isReleased) return remove(file) // the sender has disconnected meanwhile
+    this.#file = file
+    await this.#write(file)
+  }
+
+  async #write({ handle }: BodyFile): Promise<void> {
+    if (this.#chunks.length > 0) await handle.writev(this.#chunks.splice(0))
+    this.#releaseMemory()
+  }
+
+  #releaseMemory(): void {
+    this.#memory.release(this.#reservedBytes)
+    this.#reservedBytes = 0
   }
 }
 
-async function openWaiting(dir: string): Promise<WaitingFile> {
-  const path = join(dir, `${WAITING}${randomUUID()}`)
-  return { path, handle: await open(path, 'wx+', 0o600) }
-}
-
-async function discard({ path, handle }: WaitingFile): Promise<void> {
+async function remove({ path, handle }: BodyFile): Promise<void> {
   await handle.close()
   await unlink(path)
 }
 
-const WAITING = 'body-'
-const LEFT_BEHIND_MS = 60 * 60 * 1000 // longer than any request lives
-
-/** Makes the folder for bodies where there is none, and tidies it. Rejects when it cannot be written to. */
-export async function prepareFolder(dir: string, now: number): Promise<void> {
-  await mkdir(dir, { recursive: true })
-  await access(dir, constants.W_OK)
-  await removeLeftBehind(dir, now)
-}
-
-/** What a process left behind that was killed. Other replicas may share the folder: what is young is theirs. */
-async function removeLeftBehind(dir: string, now: number): Promise<void> {
-  for (const name of await readdir(dir)) {
-    const path = join(dir, name)
-    const age =
-      now -
-      (await stat(path).then(
-        ({ mtimeMs }) => mtimeMs,
-        () => now,
-      ))
-    if (name.startsWith(WAITING) && age > LEFT_BEHIND_MS) await unlink(path).catch(() => undefined) // another replica was first
-  }
-}
-
-type Store = {
-  bytes(): number
-  add(chunk: Buffer): Promise<void> | undefined
-  finish(): Body | Promise<Body>
-  release(): Promise<void> | undefined
-}
-
-type Reading<T> = {
-  /** Works on a chunk; the sender is held back until a promise resolves. */
-  take: (chunk: Buffer) => Promise<void> | undefined
-  finish: () => T | Promise<T>
-  /** Cleans up. */
-  fail: () => Promise<void> | undefined
-}
-
-/** Hands over each chunk in turn. Rejects with what a part threw, `Aborted`, or a `Rejection` when it takes too long. */
-function read<T>(
+/** Passes a request to `add` until its end, and pauses it while `add` waits. Rejects with what `add` throws, `Aborted` or `body-timeout`. */
+function readRequest(
   incoming: IncomingMessage,
-  timeouts: Timeouts,
-  reading: Reading<T>,
-  { resolve, reject }: Pick<PromiseWithResolvers<T>, 'resolve' | 'reject'>,
+  body: StoredBody,
+  add: (chunk: Buffer) => Promise<void> | undefined,
+  timeoutMs: number,
+  { resolve, reject }: Pick<PromiseWithResolvers<Body>, 'resolve' | 'reject'>,
 ): void {
-  let working: Promise<void> | undefined
-  let whole = false
-  let over = false
-  const timeout = timeouts.begin(() => fail(new Rejection('body-timeout')))
-  incoming.on('data', onData)
-  incoming.on('end', onFinalOutcome)
-  incoming.on('error', onGone)
-  incoming.on('close', onGone)
+  let writing: Promise<void> | undefined
+  let isComplete = false
+  let isSettled = false
+  const timer = setTimeout(() => fail(new Rejection('body-timeout')), timeoutMs)
+  incoming.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose)
 
   function onData(chunk: Buffer): void {
-    if (over) return
+    if (isSettled) return
     try {
-      working = reading.take(chunk)
+      writing = add(chunk)
     } catch (error) {
       fail(error)
       return
     }
-    if (!working) return
+    if (!writing) return
     incoming.pause()
-    working.then(() => incoming.resume(), fail)
+    writing.then(() => incoming.resume(), fail)
   }
-  function onFinalOutcome(): void {
-    whole = true // though the last of it may still be on its way to the disk
-    if (working) working.then(succeed, fail)
+
+  function onEnd(): void {
+    isComplete = true
+    if (writing) writing.then(succeed, fail)
     else succeed()
   }
-  function onGone(): void {
-    if (!whole) fail(new Aborted())
+
+  function onClose(): void {
+    if (!isComplete) fail(new Aborted())
   }
+
   function succeed(): void {
-    if (over) return
-    over = true
-    timeouts.forget(timeout)
-    const finished = reading.finish()
-    if (finished instanceof Promise) finished.then(resolve, cleanUp)
+    if (!settle()) return
+    const finished = body.finish()
+    if (finished instanceof Promise) finished.then(resolve, releaseAndReject)
     else resolve(finished)
   }
+
   function fail(error: unknown): void {
-    if (over) return
-    over = true
-    timeouts.forget(timeout)
-    cleanUp(error)
+    if (settle()) releaseAndReject(error)
   }
-  function cleanUp(error: unknown): void {
-    const cleaned = reading.fail()
-    if (cleaned) cleaned.then(() => reject(error), reject)
+
+  function settle(): boolean {
+    if (isSettled) return false
+    clearTimeout(timer)
+    isSettled = true
+    return true
+  }
+
+  function releaseAndReject(error: unknown): void {
+    const released = body.release()
+    if (released) released.then(() => reject(error), reject)
     else reject(error)
   }
 }
 
-const READ_AT_ONCE = 256 * 1024
+const FILE_PREFIX = 'body-'
+const MAX_FILE_AGE_MS = 60 * 60 * 1000 // longer than any request takes
 
-/** The body's bytes as they came, from the first. */
-export function wireContent({ wire }: Pick<Body, 'wire'>): Pieces | Readable {
-  if (!('handle' in wire)) return wire
-  return createReadStream('', { fd: wire.handle, start: 0, autoClose: false, highWaterMark: READ_AT_ONCE })
+/**
+ * Creates the folder for bodies and removes the files of a process that was killed. Rejects when the folder is not writable. Young files
+ * may belong to other replicas.
+ */
+export async function prepareFolder(dir: string, now: number): Promise<void> {
+  await mkdir(dir, { recursive: true })
+  await access(dir, constants.W_OK)
+  for (const name of await readdir(dir)) {
+    if (!name.startsWith(FILE_PREFIX)) continue
+    const path = join(dir, name)
+    const { mtimeMs = now } = (await stat(path).catch(() => undefined)) ?? {}
+    if (now - mtimeMs > MAX_FILE_AGE_MS) await unlink(path).catch(() => undefined) // another replica was first
+  }
 }
 
-const WRITTEN_ALONE = 32 * 1024 // bytes: smaller pieces cost more to write one by one than to put together
+const READ_BYTES = 256 * 1024
 
-/** In one piece where they are small, and as they are where they are large. */
-export function gathered(pieces: Pieces, bytes: number): Pieces {
-  return pieces.length > 1 && bytes < pieces.length * WRITTEN_ALONE ? [Buffer.concat(pieces, bytes)] : pieces
+/** Returns the bytes as received, from the first. */
+export function wireContent({ wire }: Pick<Body, 'wire'>): Pieces | Readable {
+  if (!('handle' in wire)) return wire
+  return createReadStream('', { fd: wire.handle, start: 0, autoClose: false, highWaterMark: READ_BYTES })
+}
+
+const SMALL_BYTES = 32 * 1024 // writing smaller pieces one by one costs more than joining them
+
+/** Joins chunks that are small on average. */
+export function joinSmall(chunks: Pieces, bytes: number): Pieces {
+  return chunks.length > 1 && bytes < chunks.length * SMALL_BYTES ? [Buffer.concat(chunks, bytes)] : chunks
 }

@@ -105,7 +105,7 @@ export function decodeBodyStage({ throttle, maxBytes }: ReceiveServices): Stage 
 async function decode(ctx: Context, throttle: Throttle, maxBytes: number): Promise<Outcome | undefined> {
   const { body, parser, client } = ctx
   let bytes = 0
-  for await (const chunk of body.unpacked()) {
+  for await (const chunk of body.decompressed()) {
     bytes += chunk.length
     if (bytes > maxBytes)
       throw new Rejection('envelope-too-large', `Unpacked, it is larger than ${maxBytes} bytes.`)

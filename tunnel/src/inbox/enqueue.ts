@@ -79,6 +79,6 @@ class InboxQueue {
 async function wholeOf(body: Body, bytes: number): Promise<Buffer> {
   const whole = Buffer.allocUnsafe(bytes)
   let at = 0
-  for await (const chunk of body.unpacked()) at += chunk.copy(whole, at)
+  for await (const chunk of body.decompressed()) at += chunk.copy(whole, at)
   return whole.subarray(0, at)
 }

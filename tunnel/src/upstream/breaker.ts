@@ -1,93 +1,88 @@
-/** Whether an upstream is worth asking: opens when it fails or is slow, and is tried now and then. */
+/** Circuit breaker of one upstream: opens when it fails or is slow, and lets single probes through. */
 
 export type RequestResult = 'prompt' | 'late' | 'failed'
 
-export type Breaker = {
-  isOpen(): boolean
-  /** While open: whether it is time to ask once, to see. */
-  mayProbe(): boolean
-  /** It was time to ask a good while ago, and nobody has: nothing waits, or what waits is held. */
-  isOverdue(): boolean
-  /** It is asked: the next time is later. */
-  spendProbe(): void
-  /** What came of asking. */
-  note(verdict: RequestResult): void
-  state(): BreakerState
-}
-
 export type BreakerState = { open: boolean; since: number; nextProbe: number }
 
-const WINDOW_MS = 10_000
-const MIN_ANSWERS = 10 // fewer say nothing about a share
+const WINDOW_SECONDS = 10
+const MIN_RESULTS = 10 // fewer do not make a meaningful share
 const FAILURES_IN_A_ROW = 5
 const PROBE_MS = 5_000
 
-type Tally = { second: number; answers: number; bad: number }
+type Tally = { second: number; results: number; bad: number }
 
-/** `clock` in milliseconds, monotonic. */
-export function createBreaker(clock: () => number): Breaker {
-  let tallies: Tally[] = []
-  let failures = 0
-  let open = false
-  let since = clock()
-  let nextProbe = 0
-  return {
-    isOpen: () => open,
-    mayProbe,
-    isOverdue,
-    spendProbe,
-    note,
-    state: () => ({ open, since, nextProbe }),
+export class Breaker {
+  readonly #clock: () => number
+  #tallies: Tally[] = []
+  #failures = 0
+  #isOpen = false
+  #since: number
+  #nextProbe = 0
+
+  /** `clock` is monotonic, in milliseconds. */
+  constructor(clock: () => number) {
+    this.#clock = clock
+    this.#since = clock()
   }
 
-  function mayProbe(): boolean {
-    return open && clock() >= nextProbe
+  isOpen(): boolean {
+    return this.#isOpen
   }
 
-  function isOverdue(): boolean {
-    return open && clock() >= nextProbe + PROBE_MS
+  mayProbe(): boolean {
+    return this.#isOpen && this.#clock() >= this.#nextProbe
   }
 
-  function spendProbe(): void {
-    nextProbe = clock() + PROBE_MS
+  /** `true` when a probe has been due for 5 s: no spooled envelope is delivered. */
+  isOverdue(): boolean {
+    return this.#isOpen && this.#clock() >= this.#nextProbe + PROBE_MS
   }
 
-  function note(verdict: RequestResult): void {
-    failures = verdict === 'failed' ? failures + 1 : 0
-    if (open) {
-      if (verdict === 'prompt') turn(false)
+  /** Records that a probe is sent. */
+  spendProbe(): void {
+    this.#nextProbe = this.#clock() + PROBE_MS
+  }
+
+  note(result: RequestResult): void {
+    this.#failures = result === 'failed' ? this.#failures + 1 : 0
+    if (this.#isOpen) {
+      if (result === 'prompt') this.#turn('closed')
       return
     }
-    tally(verdict)
-    if (failures >= FAILURES_IN_A_ROW || mostAreBad()) turn(true)
+    this.#count(result)
+    if (this.#failures >= FAILURES_IN_A_ROW || this.#mostAreBad()) this.#turn('open')
   }
 
-  function turn(toOpen: boolean): void {
-    open = toOpen
-    since = clock()
-    nextProbe = since + PROBE_MS
-    tallies = []
-    failures = 0
+  state(): BreakerState {
+    return { open: this.#isOpen, since: this.#since, nextProbe: this.#nextProbe }
   }
 
-  function tally(verdict: RequestResult): void {
-    const second = Math.floor(clock() / 1000)
-    let last = tallies.at(-1)
+  #turn(to: 'open' | 'closed'): void {
+    this.#isOpen = to === 'open'
+    this.#since = this.#clock()
+    this.#nextProbe = this.#since + PROBE_MS
+    this.#tallies = []
+    this.#failures = 0
+  }
+
+  #count(result: RequestResult): void {
+    const second = Math.floor(this.#clock() / 1000)
+    let last = this.#tallies.at(-1)
     if (last?.second !== second) {
-      last = { second, answers: 0, bad: 0 }
-      tallies.push(last)
-      tallies = tallies.filter((old) => old.second > second - WINDOW_MS / 1000)
+      last = { second, results: 0, bad: 0 }
+      this.#tallies.push(last)
+      this.#tallies = this.#tallies.filter((old) => old.second > second - WINDOW_SECONDS)
     }
-    last.answers++
-    if (verdict !== 'prompt') last.bad++
+    last.results++
+    if (result !== 'prompt') last.bad++
   }
 
-  function mostAreBad(): boolean {
-    let [answers, bad] = [0, 0]
-    for (const tally of tallies) {
-      answers += tally.answers
+  #mostAreBad(): boolean {
+    let [results, bad] = [0, 0]
+    for (const tally of this.#tallies) {
+      results += tally.results
       bad += tally.bad
     }
-    return answers >= MIN_ANSWERS && bad * 2 > answers
+    return results >= MIN_RESULTS && bad * 2 > results
   }
 }

@@ -1,55 +1,34 @@
-/** One POST to Sentry, and what its answer means. */
+/** HTTP client for every Sentry in the project table: connection pools, circuit breakers, request headers. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
 import type { OutgoingBody } from '../body/outgoing.ts'
-import { gathered } from '../body/receive.ts'
+import { joinSmall } from '../body/receive.ts'
 import type { PostReport } from '../policy/client-reports.ts'
 import type { AskedBy } from '../policy/rate-limits.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Project } from '../projects.ts'
-import { createTimeouts } from '../timer-queue.ts'
-import { type Breaker, type BreakerState, createBreaker } from './breaker.ts'
+import { Breaker, type BreakerState } from './breaker.ts'
 import { type DeliveryResult, type RequestListeners, UnreadableBody, UpstreamRequest } from './request.ts'
 
-/** One POST under way. Neither promise rejects, whatever the network or Sentry does. */
+/** One POST. Neither promise rejects. */
 export type DeliveryAttempt = {
-  /** What came of it, or that it is late: by then nobody should wait any longer. */
+  /** The result, or `late` when a browser should not wait any longer. */
   soon: Promise<DeliveryResult | 'late'>
   final: Promise<DeliveryResult>
-}
-
-export type Upstreams = {
-  /**
-   * Posts once, with what `senderHeaders` gives; while the breaker is open, not at all, but for one now and then to see, which is late at
-   * once, when nothing from the spool is tried.
-   */
-  post(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt
-  /** Posts once, whatever the breaker says. */
-  probe(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt
-  /** How long an attempt with so many bytes may take, in milliseconds. */
-  attemptMs(bytes: number): number
-  isOpen(origin: string): boolean
-  /** While the breaker is open: whether it is time to probe. */
-  mayProbe(origin: string): boolean
-  /** A probe is being made. */
-  spendProbe(origin: string): void
-  state(): UpstreamState[]
-  /** Cuts off what is under way: a large envelope may take minutes. */
-  close(): Promise<void>
 }
 
 export type UpstreamState = { origin: string; breaker: BreakerState }
 
 export type UpstreamSettings = {
-  /** Milliseconds to connect, for the whole answer, and past which an answer counts as late. */
+  /** Milliseconds to connect, for the whole response, and after which a response counts as late. */
   connectMs: number
   answerMs: number
   lateMs: number
   /** Sockets per upstream. */
   connections: number
-  /** Proxies by the usual variables; `undefined` when none is set. */
+  /** Proxies from the usual variables; `undefined` when none is set. */
   proxies: ProxySettings | undefined
 }
 
@@ -65,95 +44,110 @@ const BREAKER_OPEN: Promise<DeliveryResult> = Promise.resolve({
   status: undefined,
 })
 const LATE: Promise<'late'> = Promise.resolve('late')
-const NOT_MADE: DeliveryAttempt = { soon: BREAKER_OPEN, final: BREAKER_OPEN }
+const NOT_SENT: DeliveryAttempt = { soon: BREAKER_OPEN, final: BREAKER_OPEN }
+const SLOW_UPLINK = 1024 * 1024 // bytes per second
 
 type Upstream = { dispatcher: Dispatcher; breaker: Breaker }
 
-/** How envelopes of one project go. */
-type Route = Upstream & { listeners: RequestListeners }
+/** Public part of `UpstreamClient`. */
+export type Upstreams = Pick<UpstreamClient, keyof UpstreamClient>
 
-/** One pool of kept-alive connections for each Sentry in the table. What answers ask to hold back, `limits` learns. `clock` in milliseconds. */
-export function createUpstreams(
-  projects: readonly Project[],
-  settings: UpstreamSettings,
-  limits: UpstreamLimits,
-  clock: () => number,
-): Upstreams {
-  const origins = new Set(projects.map(({ origin }) => origin))
-  const upstreams = new Map<string, Upstream>(
-    [...origins].map((origin) => [
-      origin,
-      { dispatcher: openPool(origin, settings), breaker: createBreaker(clock) },
-    ]),
-  )
-  const routes = new Map<Project, Route>(projects.map((project) => [project, routeOf(project)]))
-  const lateMs = Math.min(settings.lateMs, settings.answerMs)
-  const late = createTimeouts(lateMs)
-  return {
-    post,
-    probe,
-    attemptMs,
-    isOpen: (origin) => find(origin).breaker.isOpen(),
-    mayProbe: (origin) => find(origin).breaker.mayProbe(),
-    spendProbe: (origin) => find(origin).breaker.spendProbe(),
-    state,
-    close,
+/** One pool of kept-alive connections and one breaker per upstream. `limits` learns the rate limits in responses. */
+export class UpstreamClient {
+  readonly #upstreams = new Map<string, Upstream>()
+  readonly #listeners = new Map<Project, RequestListeners>()
+  readonly #answerMs: number
+  readonly #lateMs: number
+
+  /** `clock` is monotonic, in milliseconds. */
+  constructor(
+    projects: readonly Project[],
+    settings: UpstreamSettings,
+    limits: UpstreamLimits,
+    clock: () => number,
+  ) {
+    this.#answerMs = settings.answerMs
+    this.#lateMs = Math.min(settings.lateMs, settings.answerMs)
+    for (const { origin } of projects)
+      if (!this.#upstreams.has(origin))
+        this.#upstreams.set(origin, { dispatcher: openPool(origin, settings), breaker: new Breaker(clock) })
+    for (const project of projects) {
+      const { breaker } = this.#find(project.origin)
+      this.#listeners.set(project, {
+        note: (result) => breaker.note(result),
+        learn: (result) => limits.learn(project, askedBy(result)),
+      })
+    }
   }
 
-  function find(origin: string): Upstream {
-    const upstream = upstreams.get(origin)
-    if (!upstream) throw new Error(`${origin} is in no project`)
-    return upstream
-  }
-
-  function routeOf(project: Project): Route {
-    const { dispatcher, breaker } = find(project.origin)
-    const learn = (delivery: DeliveryResult) => limits.learn(project, askedBy(delivery))
-    return { dispatcher, breaker, listeners: { note: breaker.note, learn } }
-  }
-
-  function post(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt {
-    const { breaker } = find(project.origin)
-    if (!breaker.isOpen()) return probe(project, outgoing, headers)
-    if (!breaker.isOverdue()) return NOT_MADE
+  /**
+   * Posts once, unless the breaker is open. While it is open and no spooled envelope is delivered, sends a probe now and then, whose
+   * sender does not wait for it.
+   */
+  post(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt {
+    const { breaker } = this.#find(project.origin)
+    if (!breaker.isOpen()) return this.probe(project, outgoing, headers)
+    if (!breaker.isOverdue()) return NOT_SENT
     breaker.spendProbe()
-    return { soon: LATE, final: probe(project, outgoing, headers).final }
+    return { soon: LATE, final: this.probe(project, outgoing, headers).final }
   }
 
-  function probe(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt {
-    const { dispatcher, listeners } = routes.get(project) ?? routeOf(project)
-    const request = new UpstreamRequest({ late, afterLateMs: attemptMs(outgoing.bytes) - lateMs }, listeners)
+  /** Posts once, also while the breaker is open. */
+  probe(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt {
     const { origin, endpoint: path } = project
+    const listeners = this.#listeners.get(project)
+    if (!listeners) throw new Error(`${project.name} is not configured`)
+    const lateMs = this.#lateMs
+    const request = new UpstreamRequest(lateMs, this.attemptMs(outgoing.bytes) - lateMs, listeners)
     const allHeaders = [...bodyHeaders(outgoing), ...headers]
-    dispatcher.dispatch(
+    this.#find(origin).dispatcher.dispatch(
       { origin, method: 'POST', path, headers: allHeaders, body: contentOf(outgoing) },
       request,
     )
     return request
   }
 
-  /** A large envelope takes its time to be sent; the answer's time is what Sentry needs on top of that. */
-  function attemptMs(bytes: number): number {
-    return settings.answerMs + Math.ceil((bytes / SLOW_UPLINK) * 1000)
+  /** Returns how long an attempt may take, in milliseconds: the time to send the body, and the response time. */
+  attemptMs(bytes: number): number {
+    return this.#answerMs + Math.ceil((bytes / SLOW_UPLINK) * 1000)
   }
 
-  function state(): UpstreamState[] {
-    return [...upstreams].map(([origin, { breaker }]) => ({ origin, breaker: breaker.state() }))
+  isOpen(origin: string): boolean {
+    return this.#find(origin).breaker.isOpen()
   }
 
-  async function close(): Promise<void> {
-    await Promise.all([...upstreams.values()].map(({ dispatcher }) => dispatcher.destroy()))
+  mayProbe(origin: string): boolean {
+    return this.#find(origin).breaker.mayProbe()
+  }
+
+  spendProbe(origin: string): void {
+    this.#find(origin).breaker.spendProbe()
+  }
+
+  state(): UpstreamState[] {
+    return [...this.#upstreams].map(([origin, { breaker }]) => ({ origin, breaker: breaker.state() }))
+  }
+
+  /** Aborts pending requests: a large one may take minutes. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#upstreams.values()].map(({ dispatcher }) => dispatcher.destroy()))
+  }
+
+  #find(origin: string): Upstream {
+    const upstream = this.#upstreams.get(origin)
+    if (!upstream) throw new Error(`${origin} is in no project`)
+    return upstream
   }
 }
 
 function contentOf({ content, bytes }: OutgoingBody): Buffer | Readable {
-  const given = content()
-  if (given instanceof Readable) return Readable.from(readable(given), { objectMode: false })
-  const [first = Buffer.alloc(0), ...others] = gathered(given, bytes)
-  return others.length === 0 ? first : (given as unknown as Readable) // undici takes any iterable; its types do not say so
+  const opened = content()
+  if (opened instanceof Readable) return Readable.from(readable(opened), { objectMode: false })
+  const [first = Buffer.alloc(0), ...others] = joinSmall(opened, bytes)
+  return others.length === 0 ? first : (opened as unknown as Readable) // undici takes any iterable; its types do not say so
 }
 
-/** A failure to read it is told from one of the upstream. */
+/** Distinguishes a failure to read the body from one of the upstream. */
 async function* readable(content: Readable): AsyncGenerator<Buffer> {
   try {
     yield* content
@@ -162,29 +156,27 @@ async function* readable(content: Readable): AsyncGenerator<Buffer> {
   }
 }
 
-const SLOW_UPLINK = 1024 * 1024 // bytes a second
-
-/** Redirects are not followed: neither dispatcher does so by itself. Certificates are verified, as Node does by default. */
+/** Neither dispatcher follows redirects. Certificates are verified, Node's default. */
 function openPool(origin: string, { connections, connectMs, proxies }: UpstreamSettings): Dispatcher {
   const options = {
     connections,
     connect: { timeout: connectMs },
-    headersTimeout: 0, // each exchange has a deadline of its own
+    headersTimeout: 0, // each request has its own deadline
     bodyTimeout: 0,
-    allowH2: false, // all of this is tried with HTTP/1.1; with 2 one connection's end is that of all that is under way
+    allowH2: false, // with HTTP/2 the end of one connection would end all pending requests
   }
   if (!proxies) return new Pool(origin, options)
   const { httpProxy = '', httpsProxy = '', noProxy = '' } = proxies
   return new EnvHttpProxyAgent({ ...options, httpProxy, httpsProxy, noProxy })
 }
 
-/** What an answer asks to hold back; limits may stand on any status, `Retry-After` speaks of them on Sentry's own answers only. */
-function askedBy(delivery: DeliveryResult): AskedBy {
-  if (delivery.kind === 'answered') return delivery.reply
-  return { status: delivery.status ?? 0, rateLimits: delivery.rateLimits, retryAfter: undefined }
+/** Extracts what sets rate limits: `Retry-After` only from Sentry's own responses. */
+function askedBy(result: DeliveryResult): AskedBy {
+  if (result.kind === 'answered') return result.reply
+  return { status: result.status ?? 0, rateLimits: result.rateLimits, retryAfter: undefined }
 }
 
-// What of the sender's headers Sentry may see (PROTOCOL §5): no cookie, no Authorization, no address that a browser wrote.
+// Sender's headers that Sentry may see (PROTOCOL §5): no cookie, no Authorization, no address that a browser wrote.
 const PASSED_ON = [
   'user-agent',
   'origin',
@@ -201,14 +193,14 @@ const PASSED_ON = [
   'sec-ch-ua-wow64',
   'sec-ch-ua-form-factors',
 ]
-const HEADER_LENGTH = 2048 // they are kept with what waits in the spool
+const MAX_HEADER_LENGTH = 2048 // they are stored in the spool
 
-/** What Sentry is told of the sender, as names and values in turn. */
+/** Builds the request headers that describe the sender, as alternating names and values. */
 export function senderHeaders(headers: IncomingHttpHeaders, address: string | undefined): string[] {
   const list = address ? ['x-forwarded-for', address, 'x-sentry-forwarded-for', address] : []
   for (const name of PASSED_ON) {
     const value = headers[name]
-    if (typeof value === 'string' && value !== '') list.push(name, value.slice(0, HEADER_LENGTH))
+    if (typeof value === 'string' && value !== '') list.push(name, value.slice(0, MAX_HEADER_LENGTH))
   }
   return list
 }
@@ -219,14 +211,11 @@ function bodyHeaders({ bytes, encoding }: OutgoingBody): string[] {
   return list
 }
 
-/** Posts an envelope of our own; what comes back says only whether Sentry took it. */
-export function postReport({ post }: Upstreams): PostReport {
+/** Returns a function that posts an envelope of our own and tells if Sentry received it. */
+export function postReport(upstreams: Upstreams): PostReport {
   return async function postOwn(project, envelope) {
-    const { final } = post(
-      project,
-      { content: () => [envelope], bytes: envelope.length, encoding: 'identity' },
-      [],
-    )
+    const outgoing = { content: () => [envelope], bytes: envelope.length, encoding: 'identity' } as const
+    const { final } = upstreams.post(project, outgoing, [])
     return (await final).kind === 'answered'
   }
 }
