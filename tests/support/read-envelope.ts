@@ -1,16 +1,13 @@
 /** Envelopes as the tunnel itself reads them, for what works on its items. */
 
-import {
-  createEnvelopeReader,
-  DEFAULT_HEADER_LIMITS,
-  type Envelope,
-  type Item,
-} from '../../tunnel/src/envelope/reader.ts'
+import { DEFAULT_HEADER_LIMITS } from '../../tunnel/src/envelope/headers.ts'
+import type { Item } from '../../tunnel/src/envelope/items.ts'
+import { type Envelope, EnvelopeReader } from '../../tunnel/src/envelope/reader.ts'
 import { envelopeOf, type Part } from './envelopes.ts'
 
 /** Reads the bytes with generous limits, and keeps the payload of the types that `keep` accepts. */
 export function readEnvelope(bytes: Buffer, keep: (type: string) => boolean = () => true): Envelope {
-  const reader = createEnvelopeReader({ ...DEFAULT_HEADER_LIMITS, items: 1000, keep })
+  const reader = new EnvelopeReader({ ...DEFAULT_HEADER_LIMITS, items: 1000, keep })
   reader.push(bytes)
   return reader.end()
 }

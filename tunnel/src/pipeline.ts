@@ -3,7 +3,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Body } from './body/receive.ts'
 import type { Receipt } from './contract.ts'
-import type { Envelope, Item } from './envelope/reader.ts'
+import type { Item } from './envelope/items.ts'
+import type { Envelope, EnvelopeReader } from './envelope/reader.ts'
 import type { Project } from './projects.ts'
 
 /**
@@ -26,17 +27,6 @@ export type Verdict = Pick<Receipt, 'outcome' | 'status'> & Partial<Pick<Receipt
 
 /** Receipt of an envelope that has no outcome yet. */
 export type PendingReceipt = Omit<Receipt, 'outcome' | 'status' | 'duration_ms'>
-
-/** Parser that reads an envelope while its body arrives. */
-export type IncomingParser = {
-  /** Parses the next decoded bytes. Throws a `Rejection`, also as soon as the first line names no known project. */
-  push(chunk: Buffer): void
-  end(): Envelope
-  /** Drops the payload that was kept for the filters, and gives back its memory. */
-  dropPayload(): void
-  /** Gives back the memory of the parsed headers and the kept payload. */
-  release(): void
-}
 
 /** Who sends a request. */
 export type Client = {
@@ -66,7 +56,7 @@ export class Context {
   readonly pendingAttempts: Promise<unknown>[] = []
   /** Bodies made of the received one, released with it. */
   readonly derivedBodies: Body[] = []
-  parser: IncomingParser | undefined
+  parser: EnvelopeReader | undefined
   #body: Body | undefined
   #envelope: Envelope | undefined
   #project: Project | undefined

@@ -11,7 +11,7 @@ import type { Process } from '../../../tunnel/src/config/declarations.ts'
 import { readNginxConfig } from '../../../tunnel/src/config/render-nginx.ts'
 import { CHOSEN_NAMES, type Environment, rowOf, SETTING_NAMES } from '../../../tunnel/src/config/settings.ts'
 import { formatSetting } from '../../../tunnel/src/config/settings-reader.ts'
-import { DEFAULT_HEADER_LIMITS } from '../../../tunnel/src/envelope/reader.ts'
+import { DEFAULT_HEADER_LIMITS } from '../../../tunnel/src/envelope/headers.ts'
 import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
 import {
   configOf,

@@ -1,7 +1,7 @@
 /** The identifiers in a tunnel's query, which may be written in one way only. */
 
 import { describe, expect, it } from 'vitest'
-import { readQuery } from '../../../tunnel/src/http/query.ts'
+import { readQuery } from '../../../tunnel/src/http/receive.ts'
 import { codeOf } from '../../support/rejection.ts'
 
 describe('The query', () => {

@@ -12,7 +12,7 @@ import type {
   SpoolRetried,
 } from '../contract.ts'
 import { CATEGORY_NAMES } from '../envelope/items.ts'
-import { createEnvelopeReader, type Envelope, type ReaderLimits } from '../envelope/reader.ts'
+import { type Envelope, EnvelopeReader, type ReaderLimits } from '../envelope/reader.ts'
 import type { Projects } from '../projects.ts'
 import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
 import type {
@@ -286,7 +286,7 @@ function readCursor(after: string | undefined): Position | undefined {
 
 /** Payloads are passed over. */
 async function readHeaders(kept: StoredBody, limits: Omit<ReaderLimits, 'keep'>): Promise<Envelope> {
-  const reader = createEnvelopeReader({ ...limits, keep: () => false })
+  const reader = new EnvelopeReader({ ...limits, keep: () => false })
   if (Buffer.isBuffer(kept)) reader.push(kept)
   else for await (const chunk of kept.open()) reader.push(chunk)
   return reader.end()

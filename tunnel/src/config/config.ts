@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { type Dsn, INBOX_DSN, parseDsn } from '../envelope/dsn.ts'
-import { DEFAULT_HEADER_LIMITS, type HeaderLimits } from '../envelope/reader.ts'
+import { DEFAULT_HEADER_LIMITS, type HeaderLimits } from '../envelope/headers.ts'
 import type { FilterSettings } from '../policy/filters.ts'
 import { compileGlobs } from '../policy/glob.ts'
 import type { ThrottleSettings } from '../policy/throttle.ts'

@@ -1,24 +1,24 @@
-/** One header line of an envelope: a JSON object, and where each of its members stands. */
+/** Parser for one header line of an envelope: a JSON object, with the position of each member. */
 
 import { isAscii } from 'node:buffer'
-import { mergeRanges, type Range } from '../body/ranges.ts'
+import type { Range } from '../body/ranges.ts'
 
 export type HeaderLine = {
   value: Readonly<Record<string, unknown>>
-  /** Four byte offsets for each member, in the line's order: key start, key end, value start, value end. Quotes belong. */
+  /** Four byte offsets per member, in order: key start, key end, value start, value end. Quotes are included. */
   marks: readonly number[]
   /** The line, one character per byte. */
   text: string
-  /** Levels of objects and arrays, the line's own object included. */
+  /** Levels of objects and arrays, including the outermost object. */
   nesting: number
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Reads a header line: one JSON object from the first byte to the last, in UTF-8, each key once. Gives `undefined` for anything
- * else, as Relay's reader does (`relay-server/src/envelope/mod.rs`: white space after the object is `MissingNewline`, a known key
- * twice is serde's "duplicate field"; we hold every key to that).
+ * Parses a header line: one JSON object from the first byte to the last, in UTF-8, each key once. Returns `undefined` for anything
+ * else, as Relay does (`relay-server/src/envelope/mod.rs`: white space after the object is `MissingNewline`, a known key twice is
+ * serde's "duplicate field"; here this applies to every key).
  */
 export function parseHeaderLine(line: Buffer): HeaderLine | undefined {
   const text = line.toString('latin1')
@@ -37,22 +37,22 @@ function parseObject(line: Buffer | string): Record<string, unknown> | undefined
   }
 }
 
-/** Where the value of a member stands in the line. */
+/** Returns the range of a member's value in the line. */
 export function valueRange({ marks, text }: HeaderLine, key: string): Range | undefined {
   for (let i = 0; i < marks.length; i += 4)
     if (keyAt(text, marks, i) === key) return [marks[i + 2] as number, marks[i + 3] as number]
   return undefined
 }
 
-/** The value of a member as it was written, for what parsing hides (`1e1` and `10` are one number). */
+/** Returns the value of a member as written: parsing does not distinguish `1e1` and `10`. */
 export function rawValue(line: HeaderLine, key: string): string | undefined {
   const range = valueRange(line, key)
   return range && line.text.slice(...range)
 }
 
 /**
- * The byte ranges to leave out so that the members named in `keys` are gone and every other byte stays. Keys are compared as
- * parsed: `"forw\u0061rded_for"` is `forwarded_for`. Offsets are relative to the line.
+ * Returns the ranges of the line without which the members in `keys` are gone and every other byte stays. They may overlap. Keys are
+ * compared as parsed: `"forw\u0061rded_for"` is `forwarded_for`.
  */
 export function cutMembers({ value, marks, text }: HeaderLine, keys: ReadonlySet<string>): Range[] {
   if (!Object.keys(value).some((key) => keys.has(key))) return []
@@ -64,7 +64,7 @@ export function cutMembers({ value, marks, text }: HeaderLine, keys: ReadonlySet
     else if (next !== undefined) cuts.push([start, next])
     else cuts.push([lastKeptEnd < 0 ? start : lastKeptEnd, end])
   }
-  return mergeRanges(cuts)
+  return cuts
 }
 
 function keyAt(text: string, marks: readonly number[], i: number): string {
@@ -72,7 +72,7 @@ function keyAt(text: string, marks: readonly number[], i: number): string {
   return raw.includes('\\') ? JSON.parse(`"${raw}"`) : raw
 }
 
-/** Walks the top level of a JSON object that is known to be valid. */
+/** Finds the members of a valid JSON object. */
 function markMembers(text: string): Pick<HeaderLine, 'marks' | 'nesting'> {
   const marks: number[] = []
   let nesting = 1
@@ -136,4 +136,14 @@ function skipNested(text: string, at: number): { end: number; levels: number } {
     at++
   } while (depth > 0)
   return { end: at, levels }
+}
+
+/** Returns an upper bound of the values in a JSON text: each except the first follows a comma or begins an object or array. */
+export function maxValues(json: Uint8Array): number {
+  let values = 1
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at]
+    if (byte === COMMA || byte === OPEN_BRACKET || byte === OPEN_BRACE) values++
+  }
+  return values
 }

@@ -2,7 +2,7 @@
 
 import type { Range } from '../body/ranges.ts'
 import { Rejection } from '../rejections.ts'
-import type { ItemHeader } from './header-keys.ts'
+import type { ItemHeader } from './headers.ts'
 
 export type Item = {
   type: string

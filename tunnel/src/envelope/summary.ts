@@ -1,7 +1,7 @@
 /** What a receipt says of an envelope: that it came, never what it says. */
 
 import type { Receipt, ReceiptItem } from '../contract.ts'
-import type { EnvelopeHeader } from './header-keys.ts'
+import type { EnvelopeHeader } from './headers.ts'
 import { categoryOfType, ITEM_TYPES, type Item } from './items.ts'
 import { mostImportant } from './priorities.ts'
 import type { Envelope } from './reader.ts'

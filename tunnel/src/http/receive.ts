@@ -3,28 +3,15 @@
 import type { MemoryBudget } from '../body/memory-budget.ts'
 import type { Bodies } from '../body/receive.ts'
 import type { FilteredReason } from '../contract.ts'
+import { halveHeaderLimits } from '../envelope/headers.ts'
 import { checkItems } from '../envelope/items.ts'
-import {
-  createEnvelopeReader,
-  type Envelope,
-  type EnvelopeReader,
-  halveHeaderLimits,
-  type ReaderLimits,
-} from '../envelope/reader.ts'
+import { EnvelopeReader, type ReaderLimits } from '../envelope/reader.ts'
 import { describe, describeHeader } from '../envelope/summary.ts'
-import {
-  accepted,
-  type Context,
-  type IncomingParser,
-  jsonHeaders,
-  type Outcome,
-  type Stage,
-} from '../pipeline.ts'
+import { accepted, type Context, jsonHeaders, type Outcome, type Stage } from '../pipeline.ts'
 import { addressLimited, type Throttle } from '../policy/throttle.ts'
-import type { Projects } from '../projects.ts'
+import type { PostedQuery, Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
 import type { SdkInventory } from '../telemetry/sdk-inventory.ts'
-import { readQuery } from './query.ts'
 
 export type ReceiveServices = {
   bodies: Bodies
@@ -37,62 +24,49 @@ export type ReceiveServices = {
   maxBytes: number
 }
 
-const LIGHT_BYTES = 32 * 1024 // of headers and items, however little memory is left: 200 items, or a long header
-
 /** Receives the body and parses it while it arrives. An envelope of no known project is rejected at its first line. */
 export function receiveBodyStage({ bodies, memory, projects, reader }: ReceiveServices): Stage {
   const retryLimits = { ...reader, ...halveHeaderLimits(reader) }
   return async function receiveBody(ctx) {
     const query = readQuery(ctx.incoming.url ?? '')
-    const parser = new MeteredParser(
-      createEnvelopeReader(ctx.client.isRetry ? retryLimits : reader, (header) => {
+    const parser = new EnvelopeReader(ctx.client.isRetry ? retryLimits : reader, {
+      memory,
+      onHeader(header) {
         describeHeader(ctx.receipt, header)
         ctx.project = projects.resolve(header.dsn, query)
         ctx.receipt.project = ctx.project.name
-      }),
-      memory,
-    )
+      },
+    })
     ctx.parser = parser
     ctx.body = await bodies.receive(ctx.incoming, (chunk) => parser.push(chunk))
     return undefined
   }
 }
 
-/** Counts what a parser holds against the memory budget. */
-class MeteredParser implements IncomingParser {
-  readonly #reader: EnvelopeReader
-  readonly #memory: MemoryBudget
-  #heldBytes = 0
+const NO_QUERY: PostedQuery = {}
+const QUERY_SHAPES = { p: /^(0|[1-9][0-9]{0,19})$/, o: /^(0|[1-9][0-9]{0,19})$/, r: /^[a-z]{1,16}$/ }
 
-  constructor(reader: EnvelopeReader, memory: MemoryBudget) {
-    this.#reader = reader
-    this.#memory = memory
-  }
+/**
+ * Reads `p`, `o` and `r` from the query of a request target and ignores other parameters. Throws a `Rejection` for duplicates and for
+ * spellings that another reader may take differently: escapes, leading zeros, digits of other scripts.
+ */
+export function readQuery(target: string): PostedQuery {
+  const mark = target.indexOf('?')
+  if (mark < 0 || mark === target.length - 1) return NO_QUERY
+  const query: PostedQuery = {}
+  for (const pair of target.slice(mark + 1).split('&')) readPair(query, pair)
+  return query
+}
 
-  push(chunk: Buffer): void {
-    this.#reader.push(chunk)
-    this.#hold(this.#reader.parsedBytes() + this.#reader.keptBytes())
-    if (this.#reader.parsedBytes() > LIGHT_BYTES && this.#memory.isExceeded())
-      throw new Rejection('tunnel-busy')
-  }
-
-  end(): Envelope {
-    return this.#reader.end()
-  }
-
-  dropPayload(): void {
-    this.#reader.dropPayload()
-    this.#hold(this.#reader.parsedBytes())
-  }
-
-  release(): void {
-    this.#hold(0)
-  }
-
-  #hold(bytes: number): void {
-    this.#memory.reserve(bytes - this.#heldBytes)
-    this.#heldBytes = bytes
-  }
+function readPair(query: PostedQuery, pair: string): void {
+  const equals = pair.indexOf('=')
+  const name = equals < 0 ? pair : pair.slice(0, equals)
+  if (/[%+]/.test(name)) throw new Rejection('query-malformed', 'It has an escape in a name.')
+  if (name !== 'p' && name !== 'o' && name !== 'r') return
+  const value = equals < 0 ? '' : pair.slice(equals + 1)
+  if (query[name] !== undefined) throw new Rejection('query-malformed', `It has ${name} more than once.`)
+  if (!QUERY_SHAPES[name].test(value)) throw new Rejection('query-malformed', `Its ${name} is not plain.`)
+  query[name] = value
 }
 
 /** Decodes a compressed body, parses it, and charges the bytes beyond those on the wire to the client address. */
@@ -116,21 +90,18 @@ async function decode(ctx: Context, throttle: Throttle, maxBytes: number): Promi
   return undefined
 }
 
-/** Ends the parsing. Answers connectivity probes, which leave no receipt. */
+/** Ends the parsing. Responds to connectivity probes, which leave no receipt. */
 export function parseEnvelope(ctx: Context): Outcome | undefined {
   if (!ctx.parser) throw new Error('no body was received')
   ctx.envelope = ctx.parser.end()
-  if (isProbe(ctx.envelope)) return { status: 200, body: '{}', headers: jsonHeaders() }
+  const { isHeaderEmpty, items } = ctx.envelope
+  const isProbe = isHeaderEmpty && items.length === 0 // of the SDK's `diagnoseSdkConnectivity`
+  if (isProbe) return { status: 200, body: '{}', headers: jsonHeaders() }
   describe(ctx.receipt, ctx.envelope)
   return undefined
 }
 
-/** Envelope of the SDK's `diagnoseSdkConnectivity`. */
-function isProbe({ isHeaderEmpty, items }: Envelope): boolean {
-  return items.length === 0 && isHeaderEmpty
-}
-
-/** Makes sure that the envelope has a project; as a rule the first line has named it while the body arrived. */
+/** Resolves the project unless `receiveBodyStage` has. */
 export function resolveProjectStage({ projects, sdkInventory }: ReceiveServices): Stage {
   return function resolveProject(ctx) {
     const { header } = ctx.envelope
@@ -140,7 +111,7 @@ export function resolveProjectStage({ projects, sdkInventory }: ReceiveServices)
   }
 }
 
-/** Rejects items that Relay would not take. Filters an envelope without items. */
+/** Rejects items that Relay does not accept. Filters an envelope without items. */
 export function checkEnvelopeItems(ctx: Context): Outcome | undefined {
   const { items } = ctx.envelope
   checkItems(items)

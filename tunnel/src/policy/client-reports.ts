@@ -1,8 +1,7 @@
 /** What we drop ourselves, told to Sentry in one small client report per project and interval, so that its Stats page explains it. */
 
 import { formatDsn } from '../envelope/dsn.ts'
-import { quantitiesOf } from '../envelope/items.ts'
-import type { Item } from '../envelope/reader.ts'
+import { type Item, quantitiesOf } from '../envelope/items.ts'
 import type { Project } from '../projects.ts'
 
 /** The lists of a client report's payload (PROTOCOL §7); the first two are a relay's to write. */

@@ -1,9 +1,9 @@
 /** What an operator does not want reported: the three drops of Next.js, and inbound filters that can be switched on. */
 
 import type { FilterReason } from '../contract.ts'
-import { addDependants } from '../envelope/items.ts'
-import { mostValues } from '../envelope/json-values.ts'
-import type { Envelope, Item } from '../envelope/reader.ts'
+import { maxValues } from '../envelope/header-parser.ts'
+import { addDependants, type Item } from '../envelope/items.ts'
+import type { Envelope } from '../envelope/reader.ts'
 import type { Stage } from '../pipeline.ts'
 import {
   BROWSER_EXTENSION_FRAME,
@@ -215,7 +215,7 @@ const MOST_VALUES = 50_000 // more than an honest event of 1 MiB has, and parsed
 /** A payload that is no JSON object, or holds too much to be parsed while others wait, is Sentry's affair, not ours. */
 function parseEvent({ payload }: Item): EventPayload | undefined {
   const bytes = Buffer.concat(payload)
-  if (mostValues(bytes) > MOST_VALUES) return undefined
+  if (maxValues(bytes) > MOST_VALUES) return undefined
   try {
     return readEvent(object(JSON.parse(bytes.toString())))
   } catch {

@@ -1,8 +1,7 @@
 /** Accounts for the items that policies removed: in the receipt, to Sentry, and to the sender when no item is left. */
 
 import type { RateLimitedReason } from '../contract.ts'
-import { limitNameOf } from '../envelope/items.ts'
-import type { Item } from '../envelope/reader.ts'
+import { type Item, limitNameOf } from '../envelope/items.ts'
 import { summarise } from '../envelope/summary.ts'
 import { accepted, type Context, type Outcome, type Stage } from '../pipeline.ts'
 import type { ClientReports } from './client-reports.ts'

@@ -2,8 +2,8 @@
 
 import { isIPv4 } from 'node:net'
 import type { RateLimitedReason } from '../contract.ts'
-import { addDependants, CATEGORY_NAMES, categoriesOf } from '../envelope/items.ts'
-import type { Envelope, Item } from '../envelope/reader.ts'
+import { addDependants, CATEGORY_NAMES, categoriesOf, type Item } from '../envelope/items.ts'
+import type { Envelope } from '../envelope/reader.ts'
 import type { Context, Outcome, Stage } from '../pipeline.ts'
 import { createProxyDetection, isPrivate } from './proxy-detection.ts'
 import { rateLimited } from './rate-limits.ts'

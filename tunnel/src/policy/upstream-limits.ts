@@ -1,8 +1,8 @@
 /** What Sentry has asked us to hold back, and until when. */
 
 import type { RateLimitedReason } from '../contract.ts'
-import { addDependants, CATEGORY_NAMES, categoriesOf } from '../envelope/items.ts'
-import type { Envelope, Item } from '../envelope/reader.ts'
+import { addDependants, CATEGORY_NAMES, categoriesOf, type Item } from '../envelope/items.ts'
+import type { Envelope } from '../envelope/reader.ts'
 import type { Stage } from '../pipeline.ts'
 import type { Project } from '../projects.ts'
 import { type AskedBy, type RateLimit, readRateLimits } from './rate-limits.ts'
