@@ -9,10 +9,10 @@ import { type ClientResolver, createClientResolver } from './http/client-address
 import { Ingest } from './http/ingest.ts'
 import { nameReplica } from './http/server.ts'
 import { INBOX_BOUNDS, type Inbox, openInbox } from './inbox/inbox.ts'
-import { type ClientReports, createClientReports } from './policy/client-reports.ts'
-import { createFilters, type Filters } from './policy/filters.ts'
-import { createThrottle, type Throttle } from './policy/throttle.ts'
-import { createUpstreamLimits, type UpstreamLimits } from './policy/upstream-limits.ts'
+import { ClientReports } from './policy/client-reports.ts'
+import { Filters } from './policy/filters.ts'
+import { Throttle } from './policy/throttle.ts'
+import { UpstreamLimits } from './policy/upstream-limits.ts'
 import { createProjects, type Projects } from './projects.ts'
 import { describeSpool } from './spool/status.ts'
 import { createLog, type Log } from './telemetry/log.ts'
@@ -57,7 +57,7 @@ export async function openServices(config: Config): Promise<Services> {
   await openBodyDirOrExit(config, now())
   const log = createLog(config.logLevel)
   const projects = createProjects(config.dsns)
-  const limits = createUpstreamLimits(now)
+  const limits = new UpstreamLimits(now)
   const memory = new MemoryBudget(config.memoryBytes, SPARE_BYTES)
   const settings = {
     maxBytes: config.maxEnvelopeBytes,
@@ -73,7 +73,7 @@ export async function openServices(config: Config): Promise<Services> {
   const metrics = createMetrics({
     inFlight: () => ingest.inFlight(),
     bodyBytes: () => memory.usedBytes(),
-    limits: limits.inForce,
+    limits: () => limits.inForce(),
     upstreams: () => sentry?.upstreams.state() ?? [],
     spool: sentry && (() => describeSpool(sentry, projects, config.spool.ageMs)),
     projects,
@@ -84,14 +84,14 @@ export async function openServices(config: Config): Promise<Services> {
     receipts: createReceipts(metrics, log, now),
     rejectionSamples: createRejectionSamples(now),
     sdkInventory: createSdkInventory(projects),
-    reports: createClientReports(sentry ? postReport(sentry.upstreams) : async () => true, now),
+    reports: new ClientReports(sentry ? postReport(sentry.upstreams) : async () => true, now),
   }
   const judges = {
     resolveClient: createClientResolver(config.edge),
     projects,
-    filters: createFilters(config.filters),
+    filters: new Filters(config.filters),
     limits,
-    throttle: createThrottle(config.throttle, clock),
+    throttle: new Throttle(config.throttle, clock),
   }
   const parts = { config, replica, now, clock, log, bodies, sentry, inbox, ...settled, ...judges }
   const ingest = new Ingest({

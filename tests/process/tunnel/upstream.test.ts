@@ -16,7 +16,7 @@ import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { OutgoingBody } from '../../../tunnel/src/body/outgoing.ts'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
-import { createUpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects, type Project } from '../../../tunnel/src/projects.ts'
 import {
   postReport,
@@ -59,7 +59,7 @@ describe('Sentry', () => {
 
   function open(dsn = sentry.dsn(), settings: Partial<UpstreamSettings> = {}) {
     const { all } = createProjects([parseDsn(dsn)].flatMap((parsed) => parsed ?? []))
-    const limits = createUpstreamLimits(() => time)
+    const limits = new UpstreamLimits(() => time)
     const upstreams = new UpstreamClient(all, { ...SETTINGS, ...settings }, limits, () => time)
     scope.defer(() => upstreams.close())
     return { upstreams, limits, project: all[0] as Project }

@@ -7,7 +7,7 @@ import { MemoryBudget, OutOfMemoryBudget } from '../../../tunnel/src/body/memory
 import { Bodies } from '../../../tunnel/src/body/receive.ts'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
 import { openForwarding } from '../../../tunnel/src/forwarding.ts'
-import { createUpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import { MonitoredSpool } from '../../../tunnel/src/spool/monitored.ts'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
@@ -111,7 +111,7 @@ describe('The memory for bodies', () => {
     const { spool } = await openForwarding({
       config,
       projects: createProjects(config.dsns),
-      limits: createUpstreamLimits(Date.now),
+      limits: new UpstreamLimits(Date.now),
       memory,
       bodies: new Bodies({ maxBytes: 1, shareBytes: 1, dir: folder.path, timeoutMs: LONG_MS }, memory),
       clock: () => performance.now(),

@@ -7,9 +7,9 @@ import { resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { Context, type Outcome } from '../../../tunnel/src/pipeline.ts'
-import { type ClientReports, createClientReports } from '../../../tunnel/src/policy/client-reports.ts'
+import { ClientReports } from '../../../tunnel/src/policy/client-reports.ts'
 import { removedItemsStage } from '../../../tunnel/src/policy/removed-items.ts'
-import { createUpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import { EVENT_ID, envelopeOf } from '../../support/envelopes.ts'
 import { ROOT } from '../../support/node.ts'
@@ -71,10 +71,7 @@ describe('The example stage', () => {
 
   function run(ctx: Context, rate: number, reports?: ClientReports): Outcome | undefined {
     expect(samplingStage(rate)(ctx)).toBeUndefined()
-    const outcome = removedItemsStage(
-      createUpstreamLimits(() => 0),
-      reports,
-    )(ctx)
+    const outcome = removedItemsStage(new UpstreamLimits(() => 0), reports)(ctx)
     if (outcome instanceof Promise) throw new Error('removedItemsStage waits for something')
     return outcome
   }
@@ -103,7 +100,7 @@ describe('The example stage', () => {
 
   it('answers like Sentry and reports to Sentry when nothing is left', async () => {
     const posted: string[] = []
-    const reports = createClientReports(
+    const reports = new ClientReports(
       async (_, envelope) => posted.push(envelope.toString()) > 0,
       () => 0,
     )

@@ -11,10 +11,10 @@ import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { DEFAULT_HEADER_LIMITS } from '../../../tunnel/src/envelope/headers.ts'
 import { createClientResolver } from '../../../tunnel/src/http/client-address.ts'
 import { Ingest } from '../../../tunnel/src/http/ingest.ts'
-import { createClientReports } from '../../../tunnel/src/policy/client-reports.ts'
-import { createFilters } from '../../../tunnel/src/policy/filters.ts'
-import { createThrottle } from '../../../tunnel/src/policy/throttle.ts'
-import { createUpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { ClientReports } from '../../../tunnel/src/policy/client-reports.ts'
+import { Filters } from '../../../tunnel/src/policy/filters.ts'
+import { Throttle } from '../../../tunnel/src/policy/throttle.ts'
+import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import { createRejectionSamples } from '../../../tunnel/src/telemetry/rejection-samples.ts'
 import { createSdkInventory } from '../../../tunnel/src/telemetry/sdk-inventory.ts'
@@ -40,7 +40,7 @@ function createIngest() {
   const recorded: Receipt[] = []
   const bugs: unknown[] = []
   const off = { nextNoise: true, browserExtensions: false, webCrawlers: false, localhost: false }
-  const filters = createFilters({ ...off, healthChecks: false, errorMessages: [], releases: [] })
+  const filters = new Filters({ ...off, healthChecks: false, errorMessages: [], releases: [] })
   const noRates = { addressRate: 0, projectRate: 1e-9, addressBurst: 1, projectBurst: 1, addressBytes: 0 }
   const limits = { maxBytes: 1024 * 1024, shareBytes: 1024 * 1024, dir: '/nonexistent', timeoutMs: 10_000 }
   const ingest = new Ingest({
@@ -49,9 +49,9 @@ function createIngest() {
     bodies: new Bodies(limits, memory),
     memory,
     filters,
-    limits: createUpstreamLimits(Date.now),
-    throttle: createThrottle(noRates, () => performance.now()),
-    reports: createClientReports(async () => true, Date.now),
+    limits: new UpstreamLimits(Date.now),
+    throttle: new Throttle(noRates, () => performance.now()),
+    reports: new ClientReports(async () => true, Date.now),
     sentry: undefined,
     inbox: undefined,
     sdkInventory: createSdkInventory(projects),

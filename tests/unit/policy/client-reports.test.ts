@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
-import { type ClientReports, createClientReports } from '../../../tunnel/src/policy/client-reports.ts'
+import { ClientReports } from '../../../tunnel/src/policy/client-reports.ts'
 import { createProjects, type Project } from '../../../tunnel/src/projects.ts'
 import { envelopeOf } from '../../support/envelopes.ts'
 import { envelopeWith, readEnvelope } from '../../support/read-envelope.ts'
@@ -25,7 +25,7 @@ describe('A client report of ours', () => {
       posted.push({ project, envelope })
       return taken
     }
-    reports = createClientReports(post, () => NOW)
+    reports = new ClientReports(post, () => NOW)
   })
 
   /** The payloads of the reports posted, read as the tunnel itself would. */

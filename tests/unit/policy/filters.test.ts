@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { FilterReason } from '../../../tunnel/src/contract.ts'
 import { ITEM_TYPES } from '../../../tunnel/src/envelope/items.ts'
 import type { FilterSettings } from '../../../tunnel/src/policy/filters.ts'
-import { createFilters } from '../../../tunnel/src/policy/filters.ts'
+import { Filters } from '../../../tunnel/src/policy/filters.ts'
 import { envelopeOf, type Part } from '../../support/envelopes.ts'
 import { readEnvelope, typesOf } from '../../support/read-envelope.ts'
 
@@ -37,7 +37,7 @@ const thrown = (value: string, frames: object[] = [], type = 'Error') =>
 const frame = (abs_path: string) => ({ abs_path, function: 'f', lineno: 1 })
 
 function sift(settings: Partial<FilterSettings>, parts: Part[], userAgent?: string) {
-  const filters = createFilters({ ...OFF, ...settings })
+  const filters = new Filters({ ...OFF, ...settings })
   const found = filters.filter(readEnvelope(envelopeOf({}, parts), filters.reads), userAgent)
   return found && { dropped: typesOf(found.dropped), reason: found.reason }
 }
@@ -139,7 +139,7 @@ describe('Web crawlers', () => {
   })
 
   it('need no payload', () => {
-    const { reads } = createFilters({ ...OFF, webCrawlers: true })
+    const { reads } = new Filters({ ...OFF, webCrawlers: true })
     expect(reads('event')).toBe(false)
   })
 })
@@ -269,12 +269,12 @@ describe('A dropped item', () => {
 
 describe('A payload', () => {
   it('is not read at all when every filter is off', () => {
-    const { reads } = createFilters(OFF)
+    const { reads } = new Filters(OFF)
     for (const type of [...ITEM_TYPES, 'invented']) expect(reads(type)).toBe(false)
   })
 
   it('is read of errors and transactions only when one is on', () => {
-    const { reads } = createFilters({ ...OFF, nextNoise: true })
+    const { reads } = new Filters({ ...OFF, nextNoise: true })
     expect([...ITEM_TYPES].filter(reads).sort()).toEqual(['event', 'transaction'])
   })
 
@@ -304,7 +304,7 @@ describe('A payload', () => {
   })
 
   it('is kept of the first error or transaction only, however many there are', () => {
-    const { reads } = createFilters(ON)
+    const { reads } = new Filters(ON)
     const { items } = readEnvelope(
       envelopeOf(
         {},
@@ -322,8 +322,8 @@ describe('A payload', () => {
   })
 
   it('that arrives in pieces is matched as one', () => {
-    const { reads, filter: siftPieces } = createFilters({ ...OFF, nextNoise: true })
-    const whole = readEnvelope(envelopeOf({}, [thrown('NEXT_REDIRECT')]), reads)
+    const filters = new Filters({ ...OFF, nextNoise: true })
+    const whole = readEnvelope(envelopeOf({}, [thrown('NEXT_REDIRECT')]), filters.reads)
     const [item] = whole.items
     const [payload = Buffer.alloc(0)] = item?.payload ?? []
     for (let cut = 0; cut <= payload.length; cut++) {
@@ -331,7 +331,7 @@ describe('A payload', () => {
         ...one,
         payload: [payload.subarray(0, cut), payload.subarray(cut)],
       }))
-      expect(siftPieces({ ...whole, items }, undefined)?.reason).toBe('next-noise')
+      expect(filters.filter({ ...whole, items }, undefined)?.reason).toBe('next-noise')
     }
   })
 

@@ -1,7 +1,7 @@
 /** Our own limits: how much one address and one project may send, and what is given up first. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { createThrottle, type Throttle, type ThrottleSettings } from '../../../tunnel/src/policy/throttle.ts'
+import { Throttle, type ThrottleSettings } from '../../../tunnel/src/policy/throttle.ts'
 import { envelopeWith, typesOf } from '../../support/read-envelope.ts'
 
 const VISITOR = '203.0.113.7'
@@ -29,7 +29,7 @@ describe('The throttle', () => {
   let throttle: Throttle
 
   const set = (settings: Partial<ThrottleSettings>) => {
-    throttle = createThrottle({ ...SETTINGS, ...settings }, () => time)
+    throttle = new Throttle({ ...SETTINGS, ...settings }, () => time)
   }
 
   beforeEach(() => {
@@ -184,11 +184,11 @@ describe('The throttle', () => {
   it('charges what a body holds unpacked, and lets an address overdraw its limit by one body', () => {
     set({ addressRate: 0, addressBytes: 1_000 })
     expect(throttle.charge(VISITOR, 100)).toBeGreaterThan(0)
-    expect(throttle.chargeUnpacked(VISITOR, 15_000, 10_000)).toBe(true)
+    expect(throttle.chargeDecompressed(VISITOR, 15_000, 10_000)).toBe(true)
     expect(throttle.charge(VISITOR, 1)).toBe(-1)
-    expect(throttle.chargeUnpacked(VISITOR, 15_000, 10_000)).toBe(false)
-    expect(throttle.chargeUnpacked('203.0.113.8', 5_000, 10_000)).toBe(true)
-    expect(throttle.chargeUnpacked('10.0.0.1', 1_000_000, 10_000)).toBe(true)
+    expect(throttle.chargeDecompressed(VISITOR, 15_000, 10_000)).toBe(false)
+    expect(throttle.chargeDecompressed('203.0.113.8', 5_000, 10_000)).toBe(true)
+    expect(throttle.chargeDecompressed('10.0.0.1', 1_000_000, 10_000)).toBe(true)
   })
 
   it('limits a project over all addresses, each project by itself', () => {

@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
-import { createUpstreamLimits, type UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects, type Project } from '../../../tunnel/src/projects.ts'
 import { envelopeWith, typesOf } from '../../support/read-envelope.ts'
 
@@ -15,7 +15,7 @@ describe('A limit', () => {
 
   beforeEach(() => {
     now = 1_000_000
-    limits = createUpstreamLimits(() => now)
+    limits = new UpstreamLimits(() => now)
     projects = [...createProjects(DSNS.flatMap((text) => parseDsn(text) ?? [])).all]
   })
 

@@ -6,8 +6,8 @@ import { MemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
 import type { Pieces } from '../../../tunnel/src/body/receive.ts'
 import { Bodies } from '../../../tunnel/src/body/receive.ts'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
-import { createClientReports } from '../../../tunnel/src/policy/client-reports.ts'
-import { createUpstreamLimits, type UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { ClientReports } from '../../../tunnel/src/policy/client-reports.ts'
+import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects, type Project } from '../../../tunnel/src/projects.ts'
 import { createDeliverer, type Deliverer } from '../../../tunnel/src/spool/delivery.ts'
 import { createFinalOutcomes } from '../../../tunnel/src/spool/final-outcomes.ts'
@@ -46,7 +46,7 @@ describe('The deliverer', () => {
   beforeEach(() => {
     vi.useFakeTimers({ now: Date.UTC(2026, 7, 14, 12) })
     spool = createMemorySpool(Date.now)
-    limits = createUpstreamLimits(Date.now)
+    limits = new UpstreamLimits(Date.now)
     attempts = []
     ends = []
     faults = []
@@ -279,7 +279,7 @@ describe('The deliverer', () => {
 
   it('tells Sentry in a client report what it had to give up, and nobody twice', async () => {
     const posted: Buffer[] = []
-    const reports = createClientReports(async (_, envelope) => posted.push(envelope) > 0, Date.now)
+    const reports = new ClientReports(async (_, envelope) => posted.push(envelope) > 0, Date.now)
     const receipts = { recordFinalOutcome: (end: unknown) => told.push(end) } as never
     const told: unknown[] = []
     const onFinalOutcome = createFinalOutcomes({ projects, receipts, reports, replica: 'r1', now: Date.now })

@@ -84,7 +84,8 @@ async function decode(ctx: Context, throttle: Throttle, maxBytes: number): Promi
     if (bytes > maxBytes)
       throw new Rejection('envelope-too-large', `Unpacked, it is larger than ${maxBytes} bytes.`)
     const further = Math.min(chunk.length, bytes - body.wireBytes)
-    if (further > 0 && !throttle.chargeUnpacked(client.address, further, maxBytes)) return addressLimited(ctx)
+    if (further > 0 && !throttle.chargeDecompressed(client.address, further, maxBytes))
+      return addressLimited(ctx)
     parser?.push(chunk)
   }
   return undefined

@@ -1,4 +1,4 @@
-/** What an operator does not want reported: the three drops of Next.js, and inbound filters that can be switched on. */
+/** Filters: items of Next.js that the SDK drops in the browser, and Sentry's inbound filters that can be switched on. */
 
 import type { FilterReason } from '../contract.ts'
 import { maxValues } from '../envelope/header-parser.ts'
@@ -14,7 +14,7 @@ import {
 import { compileGlobs, type Matcher } from './glob.ts'
 
 export type FilterSettings = {
-  /** Not-found and incomplete transactions, and redirect signals, of Next.js. */
+  /** Not-found and incomplete transactions and redirect signals of Next.js. */
   nextNoise: boolean
   browserExtensions: boolean
   webCrawlers: boolean
@@ -26,17 +26,7 @@ export type FilterSettings = {
   releases: readonly string[]
 }
 
-export type Filters = {
-  /** Item types whose payload a filter may have to read; none when all are off. */
-  reads: (type: string) => boolean
-  /** The items to drop, dependants with them, and why; `undefined` when nothing is dropped. */
-  filter(
-    envelope: Envelope,
-    userAgent: string | undefined,
-  ): { dropped: Set<Item>; reason: FilterReason } | undefined
-}
-
-/** An event or a transaction as far as filters look into it. Each text is empty where it is missing. */
+/** Fields of an event or a transaction that filters read. Missing texts are empty. */
 type EventPayload = {
   transaction: string
   release: string
@@ -46,21 +36,17 @@ type EventPayload = {
   exceptions: { type: string; value: string; places: string[] }[]
 }
 
-/** A payload to search: for bytes, or as a text with one character per byte. */
-type Payload = { has: (bytes: Buffer) => boolean; matches: (pattern: RegExp) => boolean }
-
-/** One filter: what bytes must be there for it to look closer, and what it then says. */
 type Filter = {
   reason: FilterReason
-  types: readonly ('event' | 'transaction')[]
-  /** A cheap look for bytes without which it cannot match. */
-  hint: (payload: Payload) => boolean
+  types: readonly string[]
+  /** Matches every payload that the filter may match, byte by byte. Others are not parsed. */
+  hint: RegExp
   matches: (event: EventPayload) => boolean
 }
 
-const READ = new Set(['event', 'transaction'])
+const FILTERED_TYPES = new Set(['event', 'transaction'])
 
-/** Removes the items that a filter matches, and drops the payload, which no later stage needs. */
+/** Removes the items that a filter matches. Drops the payload, which no later stage needs. */
 export function filterStage(filters: Filters): Stage {
   return function filter(ctx) {
     const filtered = filters.filter(ctx.envelope, ctx.incoming.headers['user-agent'])
@@ -70,29 +56,39 @@ export function filterStage(filters: Filters): Stage {
   }
 }
 
-export function createFilters(settings: FilterSettings): Filters {
-  const filters = chosenFilters(settings)
-  const reads = filters.length > 0 ? (type: string) => READ.has(type) : () => false
-  return { reads, filter }
+export class Filters {
+  /** Tells if a filter may have to read the payload of items of a type. */
+  readonly reads: (type: string) => boolean
+  readonly #filters: readonly Filter[]
+  readonly #webCrawlers: boolean
 
-  function filter({ items }: Envelope, userAgent: string | undefined) {
-    const parent = items.find(({ type }) => READ.has(type))
+  constructor(settings: FilterSettings) {
+    this.#filters = chosenFilters(settings)
+    this.#webCrawlers = settings.webCrawlers
+    this.reads = this.#filters.length > 0 ? (type) => FILTERED_TYPES.has(type) : () => false
+  }
+
+  /** Returns the items to remove, dependants included, and the reason. */
+  filter(
+    { items }: Envelope,
+    userAgent: string | undefined,
+  ): { dropped: Set<Item>; reason: FilterReason } | undefined {
+    const parent = items.find(({ type }) => FILTERED_TYPES.has(type))
     if (!parent) return undefined
-    const reason = settings.webCrawlers && isWebCrawler(userAgent) ? 'web-crawlers' : judge(parent)
+    const reason = this.#webCrawlers && isWebCrawler(userAgent) ? 'web-crawlers' : this.#match(parent)
     if (!reason) return undefined
     const dropped = new Set([parent])
     addDependants(items, dropped)
     return { dropped, reason }
   }
 
-  function judge(item: Item): FilterReason | undefined {
+  #match({ type, payload }: Item): FilterReason | undefined {
+    const filters = this.#filters.filter(({ types }) => types.includes(type))
     if (filters.length === 0) return undefined
-    const payload = openPayload(item)
-    const likely = filters.filter(
-      ({ types, hint }) => types.some((type) => type === item.type) && hint(payload),
-    )
-    if (likely.length === 0) return undefined
-    const event = parseEvent(item)
+    const bytes = Buffer.concat(payload)
+    const text = bytes.toString('latin1')
+    const likely = filters.filter(({ hint }) => hint.test(text))
+    const event = likely.length > 0 ? parseEvent(bytes) : undefined
     return event && likely.find(({ matches }) => matches(event))?.reason
   }
 }
@@ -110,23 +106,19 @@ function chosenFilters(settings: FilterSettings): Filter[] {
   ]
 }
 
-const NOT_FOUND = Buffer.from('"/404"')
-const INCOMPLETE = Buffer.from('"incomplete-app-router-transaction"')
-const REDIRECT = Buffer.from('NEXT_REDIRECT')
-
-// What the SDK drops in the browser, again for every SDK (PROTOCOL §8.1): only the payload can be seen here.
+// What @sentry/nextjs drops in the browser, for every SDK (PROTOCOL §8.1).
 const NEXT_NOISE: Filter[] = [
   {
     reason: 'next-noise',
     types: ['transaction'],
-    hint: ({ has }) => has(NOT_FOUND) || has(INCOMPLETE),
+    hint: /"\/404"|"incomplete-app-router-transaction"/,
     matches: ({ transaction }) =>
       transaction === '/404' || transaction === 'incomplete-app-router-transaction',
   },
   {
     reason: 'next-noise',
     types: ['event'],
-    hint: ({ has }) => has(REDIRECT),
+    hint: /NEXT_REDIRECT/,
     matches: ({ exceptions }) => exceptions[0]?.value === 'NEXT_REDIRECT',
   },
 ]
@@ -135,7 +127,7 @@ const NEXT_NOISE: Filter[] = [
 const LOCALHOST: Filter = {
   reason: 'localhost',
   types: ['event', 'transaction'],
-  hint: ({ matches }) => matches(/localhost|127\.0\.0\.1|::1|file:/),
+  hint: /localhost|127\.0\.0\.1|::1|file:/,
   matches: ({ url, address }) => isLocalUrl(url) || isLocalAddress(address),
 }
 
@@ -144,11 +136,11 @@ const EXTENSION_HINT = new RegExp(
   'i',
 )
 
-// relay-filter/src/browser_extensions.rs: the first exception's value, or its last frame that has a place.
+// relay-filter/src/browser_extensions.rs: the first exception's value, or its last frame with a path
 const EXTENSIONS: Filter = {
   reason: 'browser-extensions',
   types: ['event'],
-  hint: ({ matches }) => matches(EXTENSION_HINT),
+  hint: EXTENSION_HINT,
   matches: ({ exceptions: [first] }) => {
     const last =
       first?.places.findLast((place) => !['<anonymous>', '[native code]', ''].includes(place)) ?? ''
@@ -160,7 +152,7 @@ const EXTENSIONS: Filter = {
 const HEALTH: Filter = {
   reason: 'filtered-transaction',
   types: ['transaction'],
-  hint: ({ matches }) => matches(/health|heartbeat|live|ready|ping/i),
+  hint: /health|heartbeat|live|ready|ping/i,
   matches: ({ transaction }) => isHealthCheck(transaction),
 }
 
@@ -169,7 +161,7 @@ function messageFilter(globs: Matcher): Filter {
   return {
     reason: 'error-message',
     types: ['event'],
-    hint: ({ matches }) => matches(/"(message|formatted|exception)"/),
+    hint: /"(message|formatted|exception)"/,
     matches: ({ message, exceptions }) =>
       [message, ...exceptions.map(({ type, value }) => [type, value].filter(Boolean).join(': '))].some(
         (candidate) => candidate !== '' && globs(candidate),
@@ -182,7 +174,7 @@ function releaseFilter(globs: Matcher): Filter {
   return {
     reason: 'release-version',
     types: ['event', 'transaction'],
-    hint: ({ matches }) => matches(/"release"/),
+    hint: /"release"/,
     matches: ({ release }) => release !== '' && globs(release),
   }
 }
@@ -197,25 +189,11 @@ function isLocalAddress(address: string): boolean {
   return address === '127.0.0.1' || address === '::1' || address === '[::1]'
 }
 
-function openPayload({ payload }: Item): Payload {
-  const [only] = payload
-  const bytes = payload.length === 1 && only ? only : Buffer.concat(payload)
-  let text: string | undefined
-  return {
-    has: (needle) => bytes.includes(needle),
-    matches: (pattern) => {
-      text ??= bytes.toString('latin1')
-      return pattern.test(text)
-    },
-  }
-}
+const MAX_VALUES = 50_000 // more than an event of 1 MiB from an SDK has; parsed within 50 ms
 
-const MOST_VALUES = 50_000 // more than an honest event of 1 MiB has, and parsed within 50 ms
-
-/** A payload that is no JSON object, or holds too much to be parsed while others wait, is Sentry's affair, not ours. */
-function parseEvent({ payload }: Item): EventPayload | undefined {
-  const bytes = Buffer.concat(payload)
-  if (maxValues(bytes) > MOST_VALUES) return undefined
+/** Returns `undefined` for payloads that are no JSON object or take too long to parse; Sentry judges them. */
+function parseEvent(bytes: Buffer): EventPayload | undefined {
+  if (maxValues(bytes) > MAX_VALUES) return undefined
   try {
     return readEvent(object(JSON.parse(bytes.toString())))
   } catch {
@@ -223,7 +201,7 @@ function parseEvent({ payload }: Item): EventPayload | undefined {
   }
 }
 
-/** Any of it may be missing, or of another kind than it should be: anybody can send it. */
+/** Reads fields of untrusted JSON: each may be missing or of any type. */
 function readEvent(event: Json): EventPayload {
   const logentry = object(event.logentry)
   return {

@@ -1,27 +1,11 @@
-/** What Sentry has asked us to hold back, and until when. */
+/** Rate limits that Sentry has set, by project and category. */
 
-import type { RateLimitedReason } from '../contract.ts'
+import type { LimitInForce, RateLimitedReason } from '../contract.ts'
 import { addDependants, CATEGORY_NAMES, categoriesOf, type Item } from '../envelope/items.ts'
 import type { Envelope } from '../envelope/reader.ts'
 import type { Stage } from '../pipeline.ts'
 import type { Project } from '../projects.ts'
 import { type AskedBy, type RateLimit, readRateLimits } from './rate-limits.ts'
-
-export type LimitInForce = { project: string; category: string; until: number }
-
-export type UpstreamLimits = {
-  /** Takes note of what an answer to an envelope of this project asks for; of two limits the longer stands. */
-  learn(project: Project, answer: AskedBy): void
-  /** The items to hold back now, dependants with them. */
-  limit(project: Project, envelope: Envelope): Set<Item>
-  /** For the sender: how much longer the categories of these items are held back. */
-  remaining(project: Project, items: Iterable<Item>): RateLimit[]
-  /** The categories of a project that are held back now. */
-  limitedCategories(project: Project): string[]
-  /** When a category is free again, in milliseconds since 1970; 0 when it is now. */
-  until(project: Project, category: string): number
-  inForce(): LimitInForce[]
-}
 
 /** Removes the items that Sentry's rate limits hold back. */
 export function upstreamLimitsStage(limits: UpstreamLimits): Stage {
@@ -32,87 +16,89 @@ export function upstreamLimitsStage(limits: UpstreamLimits): Stage {
 }
 
 const ALL = '*'
-const NOTHING: Set<Item> = new Set()
+const NO_ITEMS: ReadonlySet<Item> = new Set()
 
-/** Bounded by the projects in the table times Sentry's categories. Times are in milliseconds since 1970. */
-export function createUpstreamLimits(now: () => number): UpstreamLimits {
-  const byProject = new Map<Project, Map<string, number>>()
-  return { learn, limit, remaining, limitedCategories, until, inForce }
+/** End of each limit by category, `ALL` included. */
+type Ends = Map<string, number>
 
-  function learn(project: Project, answer: AskedBy): void {
-    const time = now()
-    for (const { seconds, categories } of readRateLimits(answer, time))
+/** Bounded by configured projects times Sentry's categories. Times are in milliseconds since 1970. */
+export class UpstreamLimits {
+  readonly #now: () => number
+  readonly #byProject = new Map<Project, Ends>()
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** Learns the limits in a response; of two limits on a category the longer applies. */
+  learn(project: Project, response: AskedBy): void {
+    const time = this.#now()
+    for (const { seconds, categories } of readRateLimits(response, time))
       for (const category of categories.length > 0 ? categories : [ALL])
-        extend(project, category, time + seconds * 1000)
+        this.#extend(project, category, time + seconds * 1000)
   }
 
-  function extend(project: Project, category: string, until: number): void {
-    const limits = byProject.get(project) ?? new Map<string, number>()
-    byProject.set(project, limits)
-    if (until > Math.max(now(), limits.get(category) ?? 0)) limits.set(category, until)
-  }
-
-  function limit(project: Project, { items }: Envelope): Set<Item> {
-    const limits = byProject.get(project)
-    if (!limits || limits.size === 0) return NOTHING
-    forget(limits)
-    const held = new Set(items.filter((item) => endOf(limits, item) > 0))
+  /** Returns the items to hold back now, and their dependants. */
+  limit(project: Project, { items }: Envelope): ReadonlySet<Item> {
+    const ends = this.#current(project)
+    if (!ends) return NO_ITEMS
+    const held = new Set(items.filter((item) => isLimited(ends, item)))
     addDependants(items, held)
     return held
   }
 
-  /** Drops what has run out. */
-  function forget(limits: Map<string, number>): void {
-    const time = now()
-    for (const [category, end] of limits) if (end <= time) limits.delete(category)
+  /** Returns the limits on the categories of these items, for the sender. */
+  remaining(project: Project, items: Iterable<Item>): RateLimit[] {
+    const categories = [...new Set([...items].flatMap(categoriesOf))].filter(
+      (category) => this.until(project, category) > this.#now(), // dependants of a limited item may not be limited
+    )
+    const bySeconds = Map.groupBy(categories, (category) => {
+      const ms = this.until(project, category) - this.#now()
+      return Math.max(1, Math.ceil(ms / 1000))
+    })
+    return [...bySeconds].map(([seconds, categories]) => ({ seconds, categories }))
   }
 
-  /** Items without a category (client reports, unknown types) are never held back, as in Relay. */
-  function endOf(limits: Map<string, number>, item: Item): number {
-    const categories = categoriesOf(item)
-    if (categories.length === 0) return 0
-    return Math.max(limits.get(ALL) ?? 0, ...categories.map((category) => limits.get(category) ?? 0))
+  limitedCategories(project: Project): string[] {
+    const ends = this.#current(project)
+    if (!ends) return []
+    return ends.has(ALL) ? [...CATEGORY_NAMES] : [...ends.keys()]
   }
 
-  function remaining(project: Project, items: Iterable<Item>): RateLimit[] {
-    const limits = byProject.get(project) ?? new Map<string, number>()
-    const byCategory = new Map<string, number>()
-    for (const category of [...items].flatMap(categoriesOf)) {
-      const end = Math.max(limits.get(ALL) ?? 0, limits.get(category) ?? 0)
-      if (end > now()) byCategory.set(category, end) // what only hangs on something limited is not limited itself
-    }
-    return group(byCategory)
+  /** Returns the end of the limit on a category; 0 without one. */
+  until(project: Project, category: string): number {
+    const ends = this.#byProject.get(project)
+    return Math.max(ends?.get(ALL) ?? 0, ends?.get(category) ?? 0)
   }
 
-  /** Categories that end together stand in one limit. */
-  function group(byCategory: Map<string, number>): RateLimit[] {
-    const bySeconds = Map.groupBy(byCategory, ([, end]) => Math.max(1, Math.ceil((end - now()) / 1000)))
-    return [...bySeconds].map(([seconds, entries]) => ({
-      seconds,
-      categories: entries.map(([category]) => category),
-    }))
-  }
-
-  function limitedCategories(project: Project): string[] {
-    const limits = byProject.get(project)
-    if (!limits || limits.size === 0) return []
-    forget(limits)
-    return limits.has(ALL) ? [...CATEGORY_NAMES] : [...limits.keys()]
-  }
-
-  function until(project: Project, category: string): number {
-    const limits = byProject.get(project)
-    return Math.max(limits?.get(ALL) ?? 0, limits?.get(category) ?? 0)
-  }
-
-  function inForce(): LimitInForce[] {
-    return [...byProject].flatMap(([project, limits]) => {
-      forget(limits)
-      return [...limits].map(([category, end]) => ({
+  inForce(): LimitInForce[] {
+    return [...this.#byProject.keys()].flatMap((project) =>
+      [...(this.#current(project) ?? [])].map(([category, until]) => ({
         project: project.name,
         category: CATEGORY_NAMES.has(category) ? category : 'all',
-        until: end,
-      }))
-    })
+        until,
+      })),
+    )
   }
+
+  #extend(project: Project, category: string, until: number): void {
+    const ends = this.#byProject.get(project) ?? new Map<string, number>()
+    this.#byProject.set(project, ends)
+    if (until > Math.max(this.#now(), ends.get(category) ?? 0)) ends.set(category, until)
+  }
+
+  /** Drops ended limits and returns the others; `undefined` for none. */
+  #current(project: Project): Ends | undefined {
+    const ends = this.#byProject.get(project)
+    if (!ends || ends.size === 0) return undefined
+    const time = this.#now()
+    for (const [category, end] of ends) if (end <= time) ends.delete(category)
+    return ends
+  }
+}
+
+/** Items without a category (client reports, unknown types) are never held back, as in Relay. */
+function isLimited(ends: Ends, item: Item): boolean {
+  const categories = categoriesOf(item)
+  return categories.length > 0 && (ends.has(ALL) || categories.some((category) => ends.has(category)))
 }

@@ -1,9 +1,8 @@
 /** What Prometheus is told. Everything about envelopes is counted from their receipts, nowhere else. */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Receipt, SpoolOutcome, SpoolStatus } from '../contract.ts'
+import type { LimitInForce, Receipt, SpoolOutcome, SpoolStatus } from '../contract.ts'
 import { categoryOf } from '../envelope/summary.ts'
-import type { LimitInForce } from '../policy/upstream-limits.ts'
 import type { Projects } from '../projects.ts'
 import type { UpstreamState } from '../upstream/client.ts'
 import { createSpoolMetrics } from './spool-metrics.ts'
