@@ -1,8 +1,8 @@
-/** What an envelope is known by: its bytes, and where they go. */
+/** Deduplication key of spooled envelopes. */
 
 import { createHash } from 'node:crypto'
 
-/** The first 16 bytes of SHA-256 over upstream and body, in hex (`DESIGN.md` §3). `event_id` would not do: many have none. */
+/** Returns the first 16 bytes of SHA-256 over upstream and body, in hex (`DESIGN.md` §3). Many envelopes have no `event_id`. */
 export async function identify(
   upstream: string,
   body: Buffer | Iterable<Buffer> | AsyncIterable<Buffer>,

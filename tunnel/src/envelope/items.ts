@@ -1,4 +1,4 @@
-/** What Sentry knows of item types: their data categories, the sizes it takes, and what hangs on what. */
+/** Item types of Sentry: data categories, size limits, and dependencies between items. */
 
 import type { Range } from '../body/ranges.ts'
 import { Rejection } from '../rejections.ts'
@@ -7,77 +7,101 @@ import type { ItemHeader } from './headers.ts'
 export type Item = {
   type: string
   header: ItemHeader
-  /** The whole item, from blank space before its header to after the newline that ends it, if one does. */
+  /** The whole item, from the blank space before its header to its final newline, if there is one. */
   range: Range
   /** Payload bytes. */
   bytes: number
-  /** Chunks of the payload, when the reader was asked to keep it. */
+  /** Chunks of the payload, if the reader kept it. */
   payload: readonly Buffer[]
 }
 
+const KIB = 1024
+const MIB = 1024 * KIB
+
+/** Limit that several item types share: for each item, and for all together (`itemBytes` when there is no `totalBytes`). */
+type Group = { name: string; itemBytes: number; totalBytes?: number; count: number; meanBytes?: number }
+
+// relay-server/src/utils/sizes.rs `check_envelope_size_limits` with the defaults of relay-config/src/config.rs (PROTOCOL §3).
+const EVENTS: Group = { name: 'events', itemBytes: MIB, count: 1 }
+const ATTACHMENTS: Group = { name: 'attachments', itemBytes: 200 * MIB, count: 30 }
+const REPLAYS: Group = { name: 'replay recordings', itemBytes: 10 * MIB, count: 1 }
+const SESSIONS: Group = { name: 'sessions', itemBytes: 10 * MIB, count: 100 }
+const REPORTS: Group = { name: 'client reports', itemBytes: 100 * KIB, count: 100 }
+const PROFILES: Group = { name: 'profiles', itemBytes: 50 * MIB, count: 1 }
+const CHECK_INS: Group = { name: 'check-ins', itemBytes: 100 * KIB, count: 1 }
+const LOGS: Group = { name: 'logs', itemBytes: 12 * MIB, count: 1, meanBytes: 2 * MIB }
+const METRICS: Group = { name: 'metrics', itemBytes: 12 * MIB, count: 1, meanBytes: MIB }
+const SPANS: Group = { name: 'spans', itemBytes: 12 * MIB, count: 1, meanBytes: 10 * MIB }
+const LONE_SPANS: Group = { name: 'standalone spans', itemBytes: 10 * MIB, totalBytes: 12 * MIB, count: 25 }
+const BUCKETS: Group = { name: 'metric buckets', itemBytes: MIB, count: 1 }
+
 /**
- * Data categories that a limit can name and that hold an item back, by item type (PROTOCOL §2, from `quantities` in
- * relay-server/src/envelope/item.rs). The first is what a client report counts it under. None: never limited.
+ * `categories` are the data categories whose limits apply to the type (PROTOCOL §2, from `quantities` in
+ * relay-server/src/envelope/item.rs). Client reports count the first. Types without categories are never limited.
  */
-const CATEGORIES: Readonly<Record<string, readonly string[]>> = {
-  event: ['error'],
-  transaction: ['transaction'],
-  attachment: ['attachment', 'attachment_item'],
-  feedback: ['feedback'],
-  user_report: ['feedback'],
-  session: ['session'],
-  sessions: ['session'],
-  client_report: [],
-  replay_event: ['replay'],
-  replay_recording: ['replay'],
-  replay_video: ['replay'],
-  profile: ['profile', 'transaction'],
-  profile_chunk: ['profile_chunk'],
-  check_in: ['monitor'],
-  span: ['span'],
-  log: ['log_item', 'log_byte'],
-  trace_metric: ['trace_metric', 'trace_metric_byte'],
-  raw_security: ['security'],
-  security: ['security'],
-  nel: [],
-  statsd: ['metric_bucket'],
-  metric_buckets: ['metric_bucket'],
-  form_data: [],
-  unreal_report: ['error'],
-}
+type ItemType = { categories: readonly string[]; group?: Group }
 
-export const ITEM_TYPES: ReadonlySet<string> = new Set(Object.keys(CATEGORIES))
+const TYPES: ReadonlyMap<string, ItemType> = new Map(
+  Object.entries<ItemType>({
+    event: { categories: ['error'], group: EVENTS },
+    transaction: { categories: ['transaction'], group: EVENTS },
+    attachment: { categories: ['attachment', 'attachment_item'], group: ATTACHMENTS },
+    feedback: { categories: ['feedback'], group: EVENTS },
+    user_report: { categories: ['feedback'], group: ATTACHMENTS },
+    session: { categories: ['session'], group: SESSIONS },
+    sessions: { categories: ['session'], group: SESSIONS },
+    client_report: { categories: [], group: REPORTS },
+    replay_event: { categories: ['replay'], group: EVENTS },
+    replay_recording: { categories: ['replay'], group: REPLAYS },
+    replay_video: { categories: ['replay'], group: REPLAYS },
+    profile: { categories: ['profile', 'transaction'], group: PROFILES },
+    profile_chunk: { categories: ['profile_chunk'], group: PROFILES },
+    check_in: { categories: ['monitor'], group: CHECK_INS },
+    span: { categories: ['span'], group: SPANS },
+    log: { categories: ['log_item', 'log_byte'], group: LOGS },
+    trace_metric: { categories: ['trace_metric', 'trace_metric_byte'], group: METRICS },
+    raw_security: { categories: ['security'], group: EVENTS },
+    security: { categories: ['security'], group: EVENTS },
+    nel: { categories: [] },
+    statsd: { categories: ['metric_bucket'], group: BUCKETS },
+    metric_buckets: { categories: ['metric_bucket'], group: BUCKETS },
+    form_data: { categories: [], group: EVENTS },
+    unreal_report: { categories: ['error'], group: ATTACHMENTS },
+  }),
+)
+const BROWSER_PROFILE_CHUNK = ['profile_chunk_ui']
+const NO_CATEGORIES: readonly string[] = []
 
-/** Every category that can hold something back; others in a limit say nothing to us. */
+export const ITEM_TYPES: ReadonlySet<string> = new Set(TYPES.keys())
+
+/** All known categories; others in a limit are ignored. */
 export const CATEGORY_NAMES: ReadonlySet<string> = new Set([
-  ...Object.values(CATEGORIES).flat(),
-  'profile_chunk_ui',
+  ...[...TYPES.values()].flatMap(({ categories }) => categories),
+  ...BROWSER_PROFILE_CHUNK,
 ])
 
-const NONE: readonly string[] = []
-
-/** The categories of an item; a profile chunk's depends on its platform. */
+/** Returns the categories of an item; a profile chunk's depends on its platform. */
 export function categoriesOf({ type, header }: Item): readonly string[] {
-  if (type === 'profile_chunk' && header.platform === 'javascript') return ['profile_chunk_ui']
-  return Object.hasOwn(CATEGORIES, type) ? (CATEGORIES[type] ?? NONE) : NONE
+  if (type === 'profile_chunk' && header.platform === 'javascript') return BROWSER_PROFILE_CHUNK
+  return TYPES.get(type)?.categories ?? NO_CATEGORIES
 }
 
-/** The category that items of a type count under; a receipt tells types alone. `undefined` where there is none. */
+/** Returns the first category of a type; `undefined` for none. */
 export function categoryOfType(type: string): string | undefined {
-  return Object.hasOwn(CATEGORIES, type) ? CATEGORIES[type]?.[0] : undefined
+  return TYPES.get(type)?.categories[0]
 }
 
-/** What to call an item in a limit of our own: never nothing, since a limit that names nothing silences everything. */
+/** Returns the category for a limit of our own. Never empty: a limit without categories silences everything. */
 export function limitNameOf(item: Item): string {
   return categoriesOf(item)[0] ?? (item.type === 'client_report' ? 'internal' : 'default')
 }
 
-/** Types whose header tells how many they hold. */
+/** Types with an `item_count`. */
 const CONTAINERS = new Set(['span', 'log', 'trace_metric'])
 
 /**
- * What an item counts for in a client report, by category. Relay reports no sessions (PROTOCOL §6). How many spans a transaction has stands in
- * its payload, into which nobody looks, so those are not told.
+ * Returns the quantities of an item in a client report. Relay reports no sessions (PROTOCOL §6). The spans of a transaction are not
+ * counted, since its payload is not parsed.
  */
 export function quantitiesOf(item: Item): { category: string; quantity: number }[] {
   const [category] = categoriesOf(item)
@@ -91,25 +115,25 @@ export function quantitiesOf(item: Item): { category: string; quantity: number }
   return item.type === 'log' ? [count, { category: 'log_byte', quantity: Math.max(1, item.bytes) }] : [count]
 }
 
-/** Each entry takes a few bytes: a sender's word is believed no further. */
+/** Limits the sender's `item_count` to what can fit into the bytes. */
 function countOf({ header, bytes }: Item): number {
   const count = header.item_count
-  const most = Math.max(1, Math.floor(bytes / 2))
-  return typeof count === 'number' && Number.isInteger(count) && count > 0 ? Math.min(count, most) : 1
+  const maxCount = Math.max(1, Math.floor(bytes / 2))
+  return typeof count === 'number' && Number.isInteger(count) && count > 0 ? Math.min(count, maxCount) : 1
 }
 
 const PARENTS = new Set(['event', 'transaction', 'feedback', 'raw_security', 'security', 'unreal_report'])
 
 /**
- * What goes when `dropped` go: attachments with what they are attached to, the profile with its transaction, the other half of a
- * replay (PROTOCOL §6, `EnvelopeLimiter::execute`).
+ * Adds the items that depend on dropped ones: attachments, the profile of a transaction, the other half of a replay (PROTOCOL §6,
+ * `EnvelopeLimiter::execute`).
  */
 export function addDependants(items: readonly Item[], dropped: Set<Item>): void {
   const gone = new Set([...dropped].map(({ type }) => type))
-  for (const item of items) if (hangsOn(item.type, gone)) dropped.add(item)
+  for (const item of items) if (dependsOn(item.type, gone)) dropped.add(item)
 }
 
-function hangsOn(type: string, gone: ReadonlySet<string>): boolean {
+function dependsOn(type: string, gone: ReadonlySet<string>): boolean {
   if (type === 'attachment') return !gone.isDisjointFrom(PARENTS)
   if (type === 'profile') return gone.has('transaction')
   return (
@@ -118,96 +142,29 @@ function hangsOn(type: string, gone: ReadonlySet<string>): boolean {
   )
 }
 
-const KIB = 1024
-const MIB = 1024 * KIB
-
-/** A bound that several item types share: each item's bytes, and all of them together. */
-type Group = { name: string; itemBytes: number; totalBytes: number; count: number; meanBytes?: number }
-
-// relay-server/src/utils/sizes.rs `check_envelope_size_limits` with the defaults of relay-config/src/config.rs (PROTOCOL §3).
-const EVENTS: Group = { name: 'events', itemBytes: MIB, totalBytes: MIB, count: 1 }
-const ATTACHMENTS: Group = { name: 'attachments', itemBytes: 200 * MIB, totalBytes: 200 * MIB, count: 30 }
-const REPLAYS: Group = { name: 'replay recordings', itemBytes: 10 * MIB, totalBytes: 10 * MIB, count: 1 }
-const SESSIONS: Group = { name: 'sessions', itemBytes: 10 * MIB, totalBytes: 10 * MIB, count: 100 }
-const REPORTS: Group = { name: 'client reports', itemBytes: 100 * KIB, totalBytes: 100 * KIB, count: 100 }
-const PROFILES: Group = { name: 'profiles', itemBytes: 50 * MIB, totalBytes: 50 * MIB, count: 1 }
-const CHECK_INS: Group = { name: 'check-ins', itemBytes: 100 * KIB, totalBytes: 100 * KIB, count: 1 }
-const LOGS: Group = { name: 'logs', itemBytes: 12 * MIB, totalBytes: 12 * MIB, count: 1, meanBytes: 2 * MIB }
-const TRACE_METRICS: Group = {
-  name: 'metrics',
-  itemBytes: 12 * MIB,
-  totalBytes: 12 * MIB,
-  count: 1,
-  meanBytes: MIB,
-}
-const SPANS: Group = {
-  name: 'spans',
-  itemBytes: 12 * MIB,
-  totalBytes: 12 * MIB,
-  count: 1,
-  meanBytes: 10 * MIB,
-}
-const LONE_SPANS: Group = { name: 'standalone spans', itemBytes: 10 * MIB, totalBytes: 12 * MIB, count: 25 }
-const BUCKETS: Group = { name: 'metric buckets', itemBytes: MIB, totalBytes: MIB, count: 1 }
-
-const GROUPS: Readonly<Record<string, Group>> = {
-  event: EVENTS,
-  transaction: EVENTS,
-  security: EVENTS,
-  raw_security: EVENTS,
-  form_data: EVENTS,
-  replay_event: EVENTS,
-  feedback: EVENTS,
-  attachment: ATTACHMENTS,
-  unreal_report: ATTACHMENTS,
-  user_report: ATTACHMENTS,
-  replay_recording: REPLAYS,
-  replay_video: REPLAYS,
-  session: SESSIONS,
-  sessions: SESSIONS,
-  client_report: REPORTS,
-  profile: PROFILES,
-  profile_chunk: PROFILES,
-  check_in: CHECK_INS,
-  log: LOGS,
-  trace_metric: TRACE_METRICS,
-  statsd: BUCKETS,
-  metric_buckets: BUCKETS,
-}
-
-function groupOf({ type, header }: Item): Group | undefined {
-  if (type === 'span') return header.item_count === undefined ? LONE_SPANS : SPANS
-  return Object.hasOwn(GROUPS, type) ? GROUPS[type] : undefined
-}
-
-/** Throws a `Rejection` when the items are more or larger than Relay takes. */
+/** Throws a `Rejection` when there are more or larger items than Relay accepts. */
 export function checkItems(items: readonly Item[]): void {
-  const [only, ...others] = items
-  if (!only) return
-  if (others.length === 0) checkItem(only, groupOf(only))
-  else checkTotals(items)
-}
-
-function checkTotals(items: readonly Item[]): void {
   const totals = new Map<Group, { bytes: number; count: number }>()
   for (const item of items) {
     const group = groupOf(item)
-    checkItem(item, group)
     if (!group) continue
+    checkItem(item, group)
     const { bytes, count } = totals.get(group) ?? { bytes: 0, count: 0 }
     totals.set(group, { bytes: bytes + item.bytes, count: count + 1 })
   }
-  for (const [{ name, totalBytes, count: most }, { bytes, count }] of totals) {
+  for (const [{ name, itemBytes, totalBytes = itemBytes, count: maxCount }, { bytes, count }] of totals) {
     if (bytes > totalBytes)
       throw new Rejection('item-too-large', `Its ${name} are larger than ${totalBytes} bytes together.`)
-    if (count > most)
-      throw new Rejection('item-too-many', `It has ${count} ${name}; ${most} may travel together.`)
+    if (count > maxCount)
+      throw new Rejection('item-too-many', `It has ${count} ${name}; ${maxCount} may travel together.`)
   }
 }
 
-function checkItem({ bytes, header }: Item, group: Group | undefined): void {
-  if (!group) return
-  const { name, itemBytes, meanBytes } = group
+function groupOf({ type, header }: Item): Group | undefined {
+  return type === 'span' && header.item_count === undefined ? LONE_SPANS : TYPES.get(type)?.group
+}
+
+function checkItem({ bytes, header }: Item, { name, itemBytes, meanBytes }: Group): void {
   if (bytes > itemBytes)
     throw new Rejection('item-too-large', `Of ${name} it has one larger than ${itemBytes} bytes.`)
   const count = typeof header.item_count === 'number' ? Math.max(1, header.item_count) : 1

@@ -1,6 +1,6 @@
 /** Priorities of data categories, for the order of delivery and eviction. */
 
-/** What goes first when Sentry is back, and is given up last when room is short; the smaller the more important. */
+/** Lower numbers are delivered first and evicted last. */
 const PRIORITIES: Readonly<Record<string, number>> = {
   error: 0,
   feedback: 0,
@@ -24,7 +24,7 @@ export function priorityOf(category: string): number {
   return PRIORITIES[category] ?? 1
 }
 
-/** Of the categories in one envelope the one that it goes by; `''` for none. */
+/** Returns the category that stands for an envelope with these; `''` for none. */
 export function mostImportant(categories: readonly string[]): string {
   return categories.toSorted((a, b) => priorityOf(a) - priorityOf(b))[0] ?? ''
 }

@@ -1,10 +1,10 @@
-/** The time an envelope says it was sent, moved by how long it has waited here. */
+/** Correction of `sent_at` in envelopes that were spooled. */
 
 import { parseHeaderLine, valueRange } from './header-parser.ts'
 
 /**
- * Sentry sets a browser's clock right by comparing `sent_at` with the time of arrival. What is delivered late gets `sent_at` moved by
- * the time it waited, so that this stays right; no other byte is touched. Gives the pieces of the new envelope.
+ * Advances `sent_at` by the time in the spool, since Sentry corrects a browser's clock by comparing it with the time of arrival. Returns
+ * the chunks of the new envelope; all other bytes are unmodified.
  */
 export function moveSentAt(envelope: Buffer, waitedMs: number): Buffer[] {
   const newline = envelope.indexOf(0x0a)

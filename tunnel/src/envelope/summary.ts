@@ -1,17 +1,12 @@
-/** What a receipt says of an envelope: that it came, never what it says. */
+/** Summary of an envelope for its receipt, without its content. */
 
 import type { Receipt, ReceiptItem } from '../contract.ts'
 import type { EnvelopeHeader } from './headers.ts'
 import { categoryOfType, ITEM_TYPES, type Item } from './items.ts'
 import { mostImportant } from './priorities.ts'
-import type { Envelope } from './reader.ts'
 
 const LABEL_LENGTH = 64
 const NO_CATEGORY = 'none'
-
-export function describe(receipt: Pick<Receipt, 'items'>, { items }: Envelope): void {
-  receipt.items = summarise(items, NOTHING_OUT)
-}
 
 export function describeHeader(receipt: Pick<Receipt, 'event_id' | 'sdk'>, header: EnvelopeHeader): void {
   if (typeof header.event_id === 'string') receipt.event_id = header.event_id
@@ -19,40 +14,29 @@ export function describeHeader(receipt: Pick<Receipt, 'event_id' | 'sdk'>, heade
   if (sdk) receipt.sdk = sdk
 }
 
-const NOTHING_OUT: ReadonlyMap<Item, string> = new Map()
-
-/** As short as the kinds of items are few: an envelope may hold a thousand, and thousands of receipts are kept. */
-export function summarise(items: readonly Item[], out: ReadonlyMap<Item, string>): ReceiptItem[] {
-  const [only, ...others] = items
-  if (only && others.length === 0) return [newKind(nameType(only), only.bytes, out.get(only))]
+/** Groups items by type and discard reason: an envelope may have a thousand, and thousands of receipts are in memory. */
+export function summarise(items: readonly Item[], removed: ReadonlyMap<Item, string>): ReceiptItem[] {
   const kinds = new Map<string, ReceiptItem>()
   for (const item of items) {
-    const type = nameType(item)
-    const why = out.get(item)
-    const kind = kinds.get(`${type} ${why}`)
+    const type = ITEM_TYPES.has(item.type) ? item.type : 'other'
+    const reason = removed.get(item)
+    const kind = kinds.get(`${type} ${reason}`)
     if (kind) {
       kind.count = (kind.count ?? 1) + 1
       kind.bytes += item.bytes
-    } else kinds.set(`${type} ${why}`, newKind(type, item.bytes, why))
+    } else {
+      const discarded = reason === undefined ? {} : { discard_reason: reason }
+      kinds.set(`${type} ${reason}`, { type, bytes: item.bytes, ...discarded })
+    }
   }
   return [...kinds.values()]
 }
 
-/** What an envelope counts under: the most important category of what is left in it, or of all when nothing is. */
+/** Returns the most important category of the items that are left, or of all items when none is left. */
 export function categoryOf(items: readonly ReceiptItem[]): string {
-  const [only, ...others] = items
-  if (only && others.length === 0) return categoryOfType(only.type) ?? NO_CATEGORY
-  const left = items.filter(({ discard_reason: out }) => out === undefined)
+  const left = items.filter(({ discard_reason: reason }) => reason === undefined)
   const counted = left.length > 0 ? left : items
   return mostImportant(counted.map(({ type }) => categoryOfType(type) ?? '')) || NO_CATEGORY
-}
-
-function nameType({ type }: Item): string {
-  return ITEM_TYPES.has(type) ? type : 'other'
-}
-
-function newKind(type: string, bytes: number, why: string | undefined): ReceiptItem {
-  return why === undefined ? { type, bytes } : { type, bytes, discard_reason: why }
 }
 
 function nameSdk(sdk: EnvelopeHeader['sdk']): string | undefined {
@@ -61,7 +45,7 @@ function nameSdk(sdk: EnvelopeHeader['sdk']): string | undefined {
   return cut(`${sdk.name}${version}`)
 }
 
-/** A copy: of a text that is cut off V8 keeps the whole, for as long as the part is kept. */
+/** Truncates a text to a copy: V8's substrings keep the whole text in memory. */
 export function cut(text: string, length = LABEL_LENGTH): string {
   return text.length > length ? Buffer.from(text.slice(0, length)).toString() : text
 }

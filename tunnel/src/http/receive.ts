@@ -6,7 +6,7 @@ import type { FilteredReason } from '../contract.ts'
 import { halveHeaderLimits } from '../envelope/headers.ts'
 import { checkItems } from '../envelope/items.ts'
 import { EnvelopeReader, type ReaderLimits } from '../envelope/reader.ts'
-import { describe, describeHeader } from '../envelope/summary.ts'
+import { describeHeader, summarise } from '../envelope/summary.ts'
 import { accepted, type Context, jsonHeaders, type Outcome, type Stage } from '../pipeline.ts'
 import { addressLimited, type Throttle } from '../policy/throttle.ts'
 import type { PostedQuery, Projects } from '../projects.ts'
@@ -98,7 +98,7 @@ export function parseEnvelope(ctx: Context): Outcome | undefined {
   const { isHeaderEmpty, items } = ctx.envelope
   const isProbe = isHeaderEmpty && items.length === 0 // of the SDK's `diagnoseSdkConnectivity`
   if (isProbe) return { status: 200, body: '{}', headers: jsonHeaders() }
-  describe(ctx.receipt, ctx.envelope)
+  ctx.receipt.items = summarise(items, ctx.removed)
   return undefined
 }
 

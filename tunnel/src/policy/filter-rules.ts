@@ -1,8 +1,8 @@
-/** What Sentry's inbound filters know by sight: browser extensions, crawlers, health checks (PROTOCOL §9). */
+/** Patterns of Sentry's inbound filters: browser extensions, crawlers, health checks (PROTOCOL §9). */
 
 import { compileGlobs, type Matcher } from './glob.ts'
 
-/** An exception's value that comes from an extension or a script injected by an ISP (relay-filter/src/browser_extensions.rs). */
+/** Exception values of extensions and of scripts injected by ISPs (relay-filter/src/browser_extensions.rs). */
 export const BROWSER_EXTENSION_VALUE = new RegExp(
   [
     String.raw`top\.GLOBALS`,
@@ -29,7 +29,7 @@ export const BROWSER_EXTENSION_VALUE = new RegExp(
   'i',
 )
 
-/** A frame's path that belongs to an extension. */
+/** Paths of stack frames in extensions. */
 export const BROWSER_EXTENSION_FRAME = new RegExp(
   [
     String.raw`graph\.facebook\.com`,
@@ -95,7 +95,7 @@ export function isWebCrawler(userAgent: string | undefined): boolean {
   return userAgent !== undefined && CRAWLERS.test(userAgent) && !ALLOWED_CRAWLERS.test(userAgent)
 }
 
-/** Transaction names of health checks, as Sentry gives them to Relay. */
+/** Matches transaction names of health checks, with the globs that Sentry gives to Relay. */
 export const isHealthCheck: Matcher =
   compileGlobs([
     '*healthcheck*',

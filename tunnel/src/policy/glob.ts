@@ -1,24 +1,24 @@
-/** Relay's globs: without regard to case, `*` `?` `[..]` `[!..]` `{a,b}`, a backslash for what is meant literally. */
+/** Relay's globs (relay-common/src/glob): `*` `?` `[..]` `[!..]` `{a,b}`, backslash escapes, case-insensitive. */
 
 export type Matcher = (text: string) => boolean
 
-/** Matches what any of the globs does, from end to end (relay-common/src/glob); `undefined` for none. Time is linear in the text. */
+/** Compiles globs to one matcher of whole texts, whose time is linear in the text; `undefined` for no globs. */
 export function compileGlobs(globs: readonly string[]): Matcher | undefined {
   const matchers = globs.flatMap(expandBraces).map(compileGlob)
   return matchers.length === 0 ? undefined : (text) => matchers.some((matches) => matches(text))
 }
 
-/** `a{b,c}` stands for `ab` and `ac`. */
+/** Expands `a{b,c}` to `ab` and `ac`. */
 function expandBraces(glob: string): string[] {
   const [whole, before = '', choices, after = ''] = /^((?:\\.|[^\\{])*)\{([^}]*)\}(.*)$/s.exec(glob) ?? []
   if (whole === undefined || choices === undefined) return [glob]
   return choices.split(',').flatMap((choice) => expandBraces(`${before}${choice}${after}`))
 }
 
-/** What stands between stars: characters, each matched by one element, so that its length is known. */
+/** Part of a glob between stars. Each element matches one character, so that the length is known. */
 type Piece = { at: RegExp; length: number }
 
-/** Each piece is looked for once, leftmost: going back could not find more, and a hostile text would make it go back for minutes. */
+/** Finds each piece once, leftmost. Backtracking could not find more, and would take minutes on a hostile text. */
 function compileGlob(glob: string): Matcher {
   const [first, ...others] = splitAtStars(glob)
   const last = others.pop()
@@ -54,7 +54,7 @@ function standsAt({ at, length }: Piece, text: string, start: number): boolean {
   return at.exec(text.slice(0, start + length))?.index === start
 }
 
-/** Where the piece ends that is found at or after `from`; below 0 when there is none. */
+/** Returns the end of the first match at or after `from`; -1 for none. */
 function findAfter({ at, length }: Piece, text: string, from: number): number {
   at.lastIndex = from
   const found = at.exec(text)

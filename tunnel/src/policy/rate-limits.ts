@@ -1,28 +1,28 @@
-/** How Sentry asks to hold back: `X-Sentry-Rate-Limits` and `Retry-After`, read and written. */
+/** Rate limits in responses: reads and writes `X-Sentry-Rate-Limits` and `Retry-After`. */
 
 import type { RateLimitedReason } from '../contract.ts'
 import { CATEGORY_NAMES } from '../envelope/items.ts'
 import { type Context, jsonHeaders, type Outcome } from '../pipeline.ts'
 import { Rejection, rejectionBody } from '../rejections.ts'
 
-/** For how many seconds which categories are held back; none named means all of them. */
+/** Without categories it covers all of them. */
 export type RateLimit = { seconds: number; categories: string[] }
 
 export type AskedBy = { status: number; rateLimits: string | undefined; retryAfter: string | undefined }
 
 const DEFAULT_SECONDS = 60
-const MAX_SECONDS = 24 * 60 * 60 // longer than Sentry ever asks for; a slip must not silence for good
+const MAX_SECONDS = 24 * 60 * 60 // longer than Sentry's; a wrong value must not silence a project for good
 
 /**
- * What an answer asks for (PROTOCOL §6). The header, when there is one, speaks alone, on any status; a 429 without it holds
- * everything back for as long as `Retry-After` says, or a minute.
+ * Reads the limits of a response (PROTOCOL §6). The header, if present, counts alone and on any status. A 429 without it limits everything
+ * for `Retry-After`, or a minute.
  */
 export function readRateLimits({ status, rateLimits, retryAfter }: AskedBy, now: number): RateLimit[] {
   if (rateLimits !== undefined) return rateLimits.split(',').flatMap(readLimit)
   return status === 429 ? [{ seconds: readRetryAfter(retryAfter, now), categories: [] }] : []
 }
 
-/** `seconds:categories:scope:reason:namespaces`. Gives nothing for a limit that names only categories we do not know. */
+/** Reads `seconds:categories:scope:reason:namespaces`. A limit that names only unknown categories is ignored. */
 function readLimit(text: string): RateLimit[] {
   const [retry = '', named = '', , , namespaces = ''] = text.replace(/\s/g, '').split(':')
   if (retry === '') return []
@@ -32,7 +32,7 @@ function readLimit(text: string): RateLimit[] {
   return [{ seconds: bound(Number(retry)), categories }]
 }
 
-/** A limit on metric buckets may be for some namespaces only; SDKs write `custom`. */
+/** A limit on metric buckets may cover some namespaces only; SDKs use `custom`. */
 function appliesToUs(category: string, namespaces: string): boolean {
   return category !== 'metric_bucket' || namespaces === '' || namespaces.split(';').includes('custom')
 }
@@ -48,14 +48,14 @@ function bound(seconds: number): number {
   return Math.min(MAX_SECONDS, Math.max(0, Math.ceil(seconds)))
 }
 
-/** The header in Relay's form (`format_rate_limits`), of scope `key`. Never without categories: that would silence everything. */
+/** Writes the header as Relay's `format_rate_limits` does, with scope `key`. Each limit must have categories: one without silences everything. */
 export function formatRateLimits(limits: readonly RateLimit[], reason: string): string {
   return limits
     .map(({ seconds, categories }) => `${seconds}:${categories.join(';')}:key:${reason}`)
     .join(', ')
 }
 
-/** Builds the outcome of an envelope of which nothing may go on: 429 with the limits that the SDK has to keep. */
+/** Builds the outcome of an envelope without remaining items: 429 with the limits for the SDK. */
 export function rateLimited(
   { client }: Context,
   reason: RateLimitedReason,

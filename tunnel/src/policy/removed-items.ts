@@ -9,7 +9,7 @@ import { type RateLimit, rateLimited } from './rate-limits.ts'
 import { THROTTLE_SECONDS } from './throttle.ts'
 import type { UpstreamLimits } from './upstream-limits.ts'
 
-/** Ends the pipeline when no item is left. Runs after every stage that removes items. Without `reports` Sentry hears nothing of them. */
+/** Ends the pipeline when no item is left. Runs after every stage that removes items. */
 export function removedItemsStage(limits: UpstreamLimits, reports: ClientReports | undefined): Stage {
   return function accountForRemovedItems(ctx) {
     const { envelope, project, removed } = ctx
@@ -31,11 +31,11 @@ function isRateLimit(reason: string): reason is RateLimitedReason {
   return reason === 'limited' || reason === 'throttled'
 }
 
-/** `asked` are Sentry's limits that are still in force, `throttled` the items that exceed our own limits. */
+/** `asked` are Sentry's limits in force, `throttled` the items that exceed our own limits. */
 function allRateLimited(ctx: Context, asked: RateLimit[], throttled: readonly Item[]): Outcome {
   const limits = [...asked]
   if (throttled.length > 0) limits.push({ seconds: THROTTLE_SECONDS, categories: limitNamesOf(throttled) })
-  if (limits.length === 0) limits.push({ seconds: 1, categories: limitNamesOf(ctx.removed.keys()) }) // it ended at this moment
+  if (limits.length === 0) limits.push({ seconds: 1, categories: limitNamesOf(ctx.removed.keys()) }) // it has just ended
   const reasons = [...new Set(ctx.removed.values())].join(', ')
   return rateLimited(ctx, throttled.length > 0 ? 'throttled' : 'limited', `Held back: ${reasons}.`, limits)
 }
