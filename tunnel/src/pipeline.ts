@@ -8,8 +8,8 @@ import type { Envelope, EnvelopeReader } from './envelope/reader.ts'
 import type { Project } from './projects.ts'
 
 /**
- * One step of the pipeline. It returns `undefined` to continue with the next stage, or the outcome, which ends the pipeline. It may throw
- * a `Rejection` instead. A stage that has nothing to wait for returns no promise, so that the next stage runs at once.
+ * One step of the pipeline. Returns `undefined` to continue, or the outcome, which ends the pipeline. May throw a `Rejection` instead. A
+ * stage that does not wait returns no promise, so that the next stage runs at once.
  */
 export type Stage = (ctx: Context) => Outcome | undefined | Promise<Outcome | undefined>
 
@@ -18,22 +18,19 @@ export type Outcome = Partial<Pick<Receipt, 'outcome' | 'reason'>> & {
   /** Status of the response; 0 when the sender has left. */
   status: number
   body: BodyInit | null
-  /** Headers of the response; may be changed by whoever sends it. */
+  /** Headers of the response; `respond` adds to them. */
   headers: Record<string, string>
 }
-
-/** Outcome, status and reason as they stand in the receipt. */
-export type Verdict = Pick<Receipt, 'outcome' | 'status'> & Partial<Pick<Receipt, 'reason'>>
 
 /** Receipt of an envelope that has no outcome yet. */
 export type PendingReceipt = Omit<Receipt, 'outcome' | 'status' | 'duration_ms'>
 
-/** Who sends a request. */
+/** Client of a request, as resolved from trusted proxies. */
 export type Client = {
   /** Client address; `undefined` when no trusted proxy has named it. */
   address: string | undefined
   requestId: string
-  /** nginx sends the request for the second time, since a replica was lost. */
+  /** nginx sends the request again, since a replica was lost. */
   isRetry: boolean
 }
 
@@ -131,8 +128,11 @@ export function jsonHeaders(): Record<string, string> {
 }
 
 /** Builds the outcome with the response that Sentry sends for an accepted envelope. */
-export function accepted({ envelope: { eventId } }: Context, verdict: Verdict): Outcome {
-  return { ...verdict, body: JSON.stringify(eventId ? { id: eventId } : {}), headers: jsonHeaders() }
+export function accepted(
+  { envelope: { eventId } }: Context,
+  outcome: Pick<Outcome, 'outcome' | 'reason' | 'status'>,
+): Outcome {
+  return { ...outcome, body: JSON.stringify(eventId ? { id: eventId } : {}), headers: jsonHeaders() }
 }
 
 /** Rounds milliseconds to three digits. */

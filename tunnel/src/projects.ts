@@ -1,36 +1,36 @@
-/** The projects this tunnel carries for: a table made from configuration, in which every envelope's DSN is looked up. */
+/** Table of the configured projects, in which the DSN of every envelope is looked up. */
 
-import { type Dsn, formatDsn, identifiersOf, originOf, parseDsn } from './envelope/dsn.ts'
+import { type Dsn, formatDsn, type Identifiers, identifiersOf, originOf, parseDsn } from './envelope/dsn.ts'
 import { Rejection } from './rejections.ts'
 
 export type Project = {
   dsn: Dsn
-  /** Its DSN without a secret: what tells it from every other. */
+  /** DSN without a secret, which identifies the project. */
   key: string
   /** `host/project`, for labels and logs. */
   name: string
-  /** Scheme and authority of its Sentry. */
+  /** Scheme and authority of the upstream. */
   origin: string
-  /** Path and query of its envelope endpoint. No part of it comes from a request. */
+  /** Path and query of the envelope endpoint. No part of it comes from a request. */
   endpoint: string
 }
 
-/** Identifiers in a tunnel's query: `p` project, `o` organisation, `r` region. */
-export type PostedQuery = { p?: string; o?: string; r?: string }
+/** Query of a request, in which each identifier may be missing. */
+export type PostedQuery = Partial<Identifiers>
 
 export type Projects = {
   all: readonly Project[]
   byKey(key: string): Project | undefined
-  /** `host/project`, also of one that is configured no more. */
+  /** Returns `host/project`, also for a project that is no longer configured. */
   nameOf(key: string): string
-  /** The project that an envelope belongs to. Throws a `Rejection` when it is none of ours, or the query disagrees. */
+  /** Returns the project of an envelope. Throws a `Rejection` when it is unknown, or the query contradicts it. */
   resolve(dsn: unknown, query: PostedQuery): Project
 }
 
 export function createProjects(dsns: readonly Dsn[]): Projects {
   const byDsn = new Map(dsns.map((dsn) => [keyOf(dsn), describe(dsn)]))
   const all = [...byDsn.values()]
-  // What SDKs write is most often just this text, so that nothing needs to be parsed.
+  // SDKs usually write exactly this text, which needs no parsing.
   const byText = new Map(all.map((project) => [project.key, project]))
   return { all, byKey: (key) => byText.get(key), nameOf, resolve }
 
@@ -62,14 +62,14 @@ export function createProjects(dsns: readonly Dsn[]): Projects {
   }
 }
 
-/** Host, project and key, exactly; whether it says http or https does not matter, since the table's own is used. */
+/** Identifies a DSN by host, project and key. The scheme does not matter, since the table's is used. */
 function keyOf({ publicKey, host, port, path, projectId }: Dsn): string {
   return `${publicKey}@${host}:${port}/${path}/${projectId}`
 }
 
 function describe(dsn: Dsn): Project {
   const prefix = dsn.path ? `/${dsn.path}` : ''
-  // `hsts=0` keeps Sentry's cloud from speaking of HTTPS for the customer's host (PROTOCOL §5).
+  // `hsts=0` keeps Sentry's cloud from sending HSTS for the customer's host (PROTOCOL §5).
   const hsts = identifiersOf(dsn).o ? '&hsts=0' : ''
   return {
     dsn,
@@ -85,12 +85,8 @@ function checkQuery(project: Project, query: PostedQuery): void {
   if (name) throw new Rejection('query-mismatch', `The query's ${name} is not the DSN's.`)
 }
 
-/** Every identifier that is present must agree; `o` and `r` are facts of Sentry's cloud only. */
+/** Returns the first identifier of the query that contradicts the DSN. Only Sentry's cloud has `o` and `r`. */
 function disagreement({ dsn }: Project, query: PostedQuery): 'p' | 'o' | 'r' | undefined {
-  if (query.p === undefined && query.o === undefined && query.r === undefined) return undefined
-  const { p, o, r } = identifiersOf(dsn)
-  if (query.p !== undefined && query.p !== p) return 'p'
-  if (query.o !== undefined && query.o !== o) return 'o'
-  if (query.r !== undefined && query.r !== r) return 'r'
-  return undefined
+  const own: PostedQuery = identifiersOf(dsn)
+  return (['p', 'o', 'r'] as const).find((name) => query[name] !== undefined && query[name] !== own[name])
 }

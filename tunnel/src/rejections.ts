@@ -1,4 +1,4 @@
-/** The ways we say no, with the status each one gets, a sentence, and what to do about it. */
+/** Rejection codes, with the status, a sentence and the remedy of each. */
 
 export type RejectionDefinition = {
   status: 400 | 403 | 404 | 405 | 408 | 413 | 415 | 429 | 502 | 503 | 504
@@ -6,7 +6,7 @@ export type RejectionDefinition = {
   fix: string
 }
 
-/** The closed set of codes. README lists them; nginx answers with some of them itself. */
+/** Closed set of codes. nginx sends some of them itself. */
 export const REJECTIONS = {
   'empty-body': {
     status: 400,
@@ -179,10 +179,10 @@ export const REJECTIONS = {
 
 export type RejectionCode = keyof typeof REJECTIONS
 
-/** Rejection of an envelope: thrown by any stage of the pipeline, answered at its end (`http/outcome.ts`). */
+/** Rejection of an envelope. Any stage may throw it; `http/outcome.ts` builds the response. */
 export class Rejection extends Error {
   readonly code: RejectionCode
-  /** What in this envelope it was; never a piece of the payload. */
+  /** Details about this envelope, without any payload. */
   readonly causes: string[]
 
   constructor(code: RejectionCode, ...causes: string[]) {
@@ -197,7 +197,7 @@ export class Rejection extends Error {
   }
 }
 
-/** The body of a rejection, in the shape of Relay's `ApiErrorResponse` with our code and the request's id. */
+/** Builds the body of a rejection: Relay's `ApiErrorResponse` with our code and the request ID. */
 export function rejectionBody({ code, causes }: Rejection, requestId: string): string {
   const { sentence, fix } = REJECTIONS[code]
   return JSON.stringify({ detail: `${sentence} ${fix}`, code, causes, request_id: requestId })

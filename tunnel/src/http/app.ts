@@ -1,4 +1,4 @@
-/** Every public route, in the order a request meets them. */
+/** Public routes, in order. */
 
 import { METHODS } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
@@ -19,37 +19,35 @@ export type AppDeps = {
   allowedOrigins: ReadonlySet<string>
 }
 
-/** All that Node takes but POST and OPTIONS: with `all`, every post would match two routes. */
+/** All methods of Node except POST and OPTIONS. With `all`, every POST would match two routes. */
 const OTHER_METHODS = METHODS.filter((method) => method !== 'POST' && method !== 'OPTIONS')
 
-export type App = Hono<{ Bindings: HttpBindings }>
+type Env = { Bindings: HttpBindings }
+type AppContext = Context<Env>
+export type App = Hono<Env>
 
-export function createApp(parts: AppDeps): App {
+export function createApp(deps: AppDeps): App {
   const app: App = new Hono({ strict: true })
-  for (const path of servedPaths(parts)) {
-    app.post(path, (c) => parts.ingest.handle(c.env.incoming))
+  for (const path of servedPaths(deps)) {
+    app.post(path, (c) => deps.ingest.handle(c.env.incoming))
     app.options(path, preflight)
     app.on(OTHER_METHODS, path, (c) => reject(c, 'method-unknown', { allow: 'POST, OPTIONS' }))
   }
   app.notFound((c) => reject(c, 'path-unknown', {}))
   return app
 
-  function preflight(c: Context<{ Bindings: HttpBindings }>): Response {
+  function preflight(c: AppContext): Response {
     try {
-      const cors = corsHeaders(checkOrigin(c.env.incoming.headers, parts.allowedOrigins))
+      const cors = corsHeaders(checkOrigin(c.env.incoming.headers, deps.allowedOrigins))
       return c.body(null, 204, { ...cors, ...(cors.vary && PREFLIGHT_HEADERS) })
     } catch {
       return c.body(null, 204)
     }
   }
 
-  function reject(
-    c: Context<{ Bindings: HttpBindings }>,
-    code: RejectionCode,
-    headers: Record<string, string>,
-  ): Response {
+  function reject(c: AppContext, code: RejectionCode, headers: Record<string, string>): Response {
     const rejection = new Rejection(code)
-    const { requestId } = parts.resolveClient(c.env.incoming)
+    const { requestId } = deps.resolveClient(c.env.incoming)
     return c.body(rejectionBody(rejection, requestId), rejection.status, {
       'content-type': 'application/json',
       'x-request-id': requestId,
@@ -58,7 +56,7 @@ export function createApp(parts: AppDeps): App {
   }
 }
 
-/** Each path with and without a slash at its end: SDKs compare the whole URL, so none may be redirected to the other. */
+/** Lists each path with and without a final slash. SDKs compare the whole URL, so that a redirect would not do. */
 function servedPaths({ tunnelPaths, derivedPaths, projects }: AppDeps): string[] {
   const derived = derivedPaths ? projects.all.map(({ dsn }) => derivedPath(dsn)) : []
   return [...new Set([...tunnelPaths, ...derived])].flatMap((path) => [path, `${path}/`])

@@ -1,4 +1,4 @@
-/** The pipeline: every stage of an envelope's way through the tunnel, in order. `docs/architecture.md` shows how to add one. */
+/** The ingest pipeline: all stages, in order. `docs/architecture.md` shows how to add one. */
 
 import type { IncomingMessage } from 'node:http'
 import { type ForwardServices, forwardStage } from '../forwarding.ts'

@@ -1,35 +1,32 @@
-/** Whether a post comes from a page of this site. */
+/** Origin check and CORS headers. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Stage } from '../pipeline.ts'
 import { Rejection } from '../rejections.ts'
 
-/** The answer of `checkOrigin`: ours needs no word to the browser, an allowed foreign one needs CORS. */
-export type Sender = { foreign: string | undefined }
-
-const OURS: Sender = { foreign: undefined }
-
 /** Rejects requests of pages of other sites. */
 export function checkOriginStage(allowed: ReadonlySet<string>): Stage {
   return function checkOriginOf(ctx) {
-    ctx.foreignOrigin = checkOrigin(ctx.incoming.headers, allowed).foreign
+    ctx.foreignOrigin = checkOrigin(ctx.incoming.headers, allowed)
     return undefined
   }
 }
 
 /**
- * A post is ours when the browser says same-origin; or it says nothing and the Origin's host and port are the Host's (the scheme is
- * nginx's affair); or neither is there, as with servers. Everything else, `null` included, needs to stand in `ALLOWED_ORIGINS`.
+ * Returns the origin of an allowed request from another site, which needs CORS headers, and `undefined` for a same-origin request. That is
+ * one with `Sec-Fetch-Site: same-origin`, or without that header and with an Origin of the same host and port as Host, or without both.
+ * Throws a `Rejection` for other origins, `null` included, that are not in `ALLOWED_ORIGINS`.
  */
-export function checkOrigin(headers: IncomingHttpHeaders, allowed: ReadonlySet<string>): Sender {
+export function checkOrigin(headers: IncomingHttpHeaders, allowed: ReadonlySet<string>): string | undefined {
   const { origin, host } = headers
   const site = headers['sec-fetch-site']
-  if (site === 'same-origin') return OURS
-  if (site === undefined && (origin === undefined || authority(origin) === host?.toLowerCase())) return OURS
-  if (origin !== undefined && allowed.has(origin)) return { foreign: origin }
+  if (site === 'same-origin') return undefined
+  const isSame = origin === undefined || authority(origin) === host?.toLowerCase()
+  if (site === undefined && isSame) return undefined
+  if (origin !== undefined && allowed.has(origin)) return origin
   throw new Rejection(
     'origin-foreign',
-    `Its origin is ${origin === undefined ? 'not told' : describe(origin)}.`,
+    `Its origin is ${origin === undefined ? 'not told' : origin.slice(0, 200)}.`,
   )
 }
 
@@ -37,22 +34,17 @@ function authority(origin: string): string | undefined {
   return /^https?:\/\/([^/]+)$/i.exec(origin)?.[1]?.toLowerCase()
 }
 
-/** An origin names no visitor, but it is the sender's text: cut it. */
-function describe(origin: string): string {
-  return origin.slice(0, 200)
-}
-
-/** What Relay tells a foreign page (relay-server/src/middlewares/cors.rs), for this one origin. */
-export function corsHeaders({ foreign }: Sender): Record<string, string> {
-  if (foreign === undefined) return {}
+/** Builds Relay's CORS headers (relay-server/src/middlewares/cors.rs) for an allowed origin; none for `undefined`. */
+export function corsHeaders(origin: string | undefined): Record<string, string> {
+  if (origin === undefined) return {}
   return {
-    'access-control-allow-origin': foreign,
+    'access-control-allow-origin': origin,
     'access-control-expose-headers': 'x-sentry-error, x-sentry-rate-limits, retry-after',
     vary: 'origin',
   }
 }
 
-/** What Relay answers to a preflight, beside `corsHeaders`. */
+/** Relay's headers for a preflight response, in addition to `corsHeaders`. */
 export const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': 'POST',
   'access-control-allow-headers':

@@ -19,10 +19,7 @@ export type OutcomeServices = {
 
 const BODILESS = new Set([204, 205])
 
-/**
- * The only place where an outcome is recorded: log, metrics, live feed and the sender's receipt derive from it. Called once per
- * request.
- */
+/** Records an outcome, from which log, metrics, live feed and the sender's receipt derive. Called once per request. */
 export function respond(ctx: Context, outcome: Outcome, { receipts, clock }: OutcomeServices): Response {
   const { outcome: name, reason, status, body, headers } = outcome
   if (name !== undefined) {
@@ -32,11 +29,11 @@ export function respond(ctx: Context, outcome: Outcome, { receipts, clock }: Out
     headers['x-culvert-receipt'] = receipts.record(receipt)
   }
   headers['x-request-id'] = ctx.client.requestId
-  if (ctx.foreignOrigin !== undefined) Object.assign(headers, corsHeaders({ foreign: ctx.foreignOrigin }))
+  Object.assign(headers, corsHeaders(ctx.foreignOrigin))
   return new Response(BODILESS.has(status) ? null : body, { status: status || 400, headers })
 }
 
-/** Builds the outcome of an envelope on which a stage has thrown. */
+/** Builds the outcome after a stage has thrown. */
 export function rejected(
   ctx: Context,
   error: unknown,

@@ -1,4 +1,4 @@
-/** Public HTTP server. It answers requests that never reach the app with the JSON of a rejection, where Node would send an empty response. */
+/** Public HTTP server. Requests that never reach the app get the JSON of a rejection instead of Node's empty response. */
 
 import { createServer, type Server, type ServerOptions, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -14,7 +14,7 @@ export type PublicServerDeps = {
 }
 
 const MAX_HEADER_BYTES = 64 * 1024 // above the 32 KiB that nginx accepts and the headers that it adds
-const LINGER_MS = 2_000 // for reading the rest of a rejected request; closing at once could destroy the response on its way
+const LINGER_MS = 2_000 // to read the rest of a rejected request: closing at once could destroy the response
 
 export function createPublicServer({ app, resolveClient }: PublicServerDeps, options: ServerOptions): Server {
   const listener = getRequestListener(app.fetch, { errorHandler: leaveUnanswered })
@@ -33,7 +33,7 @@ export function createPublicServer({ app, resolveClient }: PublicServerDeps, opt
   server.on('checkExpectation', (incoming, outgoing) => server.emit('request', incoming, outgoing)) // RFC 9110 §10.1.1 permits to ignore it
   return server
 
-  /** Handles what the parser refuses and what does not arrive in time. Node calls it again for all that arrives later. */
+  /** Rejects malformed and late requests. Node calls it again for bytes that arrive later. */
   function rejectUnreadable(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Duplex): void {
     if (!socket.writable) return
     const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
@@ -49,7 +49,7 @@ export function createPublicServer({ app, resolveClient }: PublicServerDeps, opt
   }
 }
 
-/** Hono's adapter fails only on a request of whose target and Host no URL can be made; the app catches its own errors. */
+/** Hono's adapter fails only when target and Host make no URL; the app catches its own errors. */
 function leaveUnanswered(): void {}
 
 function describe(rejection: Rejection, requestId: string) {
@@ -62,7 +62,7 @@ function describe(rejection: Rejection, requestId: string) {
   return { body, headers }
 }
 
-/** Finds the request id that nginx gave. The response repeats it and nothing else does, so that any peer may choose one. */
+/** Finds the request ID. Any peer may choose it, since it is only repeated in the response. */
 function givenRequestId(packet: Buffer | undefined): string | undefined {
   return /\r\nX-Request-Id: ([0-9a-f]{32})\r\n/i.exec(packet?.toString('latin1') ?? '')?.[1]
 }

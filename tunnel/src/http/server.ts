@@ -1,4 +1,4 @@
-/** Listening, and stopping without cutting a request. */
+/** Start and graceful stop of HTTP servers. */
 
 import { randomBytes } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
@@ -8,12 +8,12 @@ import { hostname, networkInterfaces } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ServerType } from '@hono/node-server'
 
-/** Unique over replicas and restarts. */
+/** Returns a name that is unique over replicas and restarts. */
 export function nameReplica(): string {
   return `${hostname()}-${randomBytes(3).toString('hex')}`
 }
 
-/** Rejects with the system's error when the address cannot be had. */
+/** Rejects with the system's error when the address is not available. */
 export async function listen(server: ServerType, host: string, port: number): Promise<void> {
   server.listen(port, host)
   await once(server, 'listening')
@@ -23,8 +23,8 @@ const LOOKUPS = 20
 const LOOKUP_PAUSE_MS = 250
 
 /**
- * The address of this machine that a name stands for. In compose `tunnel-admin` is an alias that every replica bears on the admin
- * network only: it resolves to all of theirs, of which one is ours. An address is given back as it is.
+ * Resolves a name to an address of this machine. In compose `tunnel-admin` is an alias of every replica on the admin network, and
+ * resolves to the addresses of all. Returns addresses unmodified.
  */
 export async function ownAddress(host: string): Promise<string> {
   const own = new Set(
@@ -32,8 +32,8 @@ export async function ownAddress(host: string): Promise<string> {
   )
   for (let tries = 1; ; tries++) {
     const found = await lookup(host, { all: true }).catch(() => [])
-    const ours = found.find(({ address }) => own.has(address) || address === '0.0.0.0' || address === '::')
-    if (ours) return ours.address
+    const match = found.find(({ address }) => own.has(address) || address === '0.0.0.0' || address === '::')
+    if (match) return match.address
     if (tries === LOOKUPS)
       throw new Error(
         `ADMIN_HOST: "${host}" is no address of this machine; write one that is, or a name for it`,
@@ -43,8 +43,8 @@ export async function ownAddress(host: string): Promise<string> {
 }
 
 /**
- * Takes no new connection and resolves when every request in hand is answered, or after `ms`: a sender that never ends its body must not
- * keep what is left to do from being done. Idle connections are closed at once.
+ * Accepts no new connections and resolves when all pending requests have a response, or after `ms`: a sender that never ends its body must
+ * not delay the rest of the shutdown. Idle connections are closed at once.
  */
 export async function stopTaking(server: ServerType, ms: number): Promise<void> {
   if (!server.listening) return
@@ -54,7 +54,7 @@ export async function stopTaking(server: ServerType, ms: number): Promise<void> 
   await closed
 }
 
-/** Takes no new connection and drops those there are: for listeners whose readers never leave by themselves. */
+/** Accepts no new connections and closes all: for event streams, which never end. */
 export async function stopNow(server: ServerType): Promise<void> {
   if (!server.listening) return
   const closed = once(server, 'close')
@@ -63,7 +63,7 @@ export async function stopNow(server: ServerType): Promise<void> {
   await closed
 }
 
-/** A connection that becomes idle after its answer is closed then, not at the end of its keep-alive time. */
+/** Closes connections as soon as they are idle, not at the end of their keep-alive time. */
 function closeIdle(server: Server, ms: number): void {
   server.closeIdleConnections()
   const timer = setInterval(() => server.closeIdleConnections(), 50)
