@@ -1,12 +1,16 @@
 /** How Sentry asks to hold back, read by the rules that every SDK follows. */
 
 import { describe, expect, it } from 'vitest'
-import { type AskedBy, formatRateLimits, readRateLimits } from '../../../tunnel/src/policy/rate-limits.ts'
+import {
+  formatRateLimits,
+  type RateLimitHeaders,
+  readRateLimits,
+} from '../../../tunnel/src/policy/rate-limits.ts'
 
 const NOW = Date.parse('2026-06-01T12:00:00Z')
 const DAY = 86_400
 
-const read = (asked: Partial<AskedBy>) =>
+const read = (asked: Partial<RateLimitHeaders>) =>
   readRateLimits({ status: 200, rateLimits: undefined, retryAfter: undefined, ...asked }, NOW)
 
 describe('X-Sentry-Rate-Limits', () => {

@@ -8,7 +8,11 @@ import { Rejection, rejectionBody } from '../rejections.ts'
 /** Without categories it covers all of them. */
 export type RateLimit = { seconds: number; categories: string[] }
 
-export type AskedBy = { status: number; rateLimits: string | undefined; retryAfter: string | undefined }
+export type RateLimitHeaders = {
+  status: number
+  rateLimits: string | undefined
+  retryAfter: string | undefined
+}
 
 const DEFAULT_SECONDS = 60
 const MAX_SECONDS = 24 * 60 * 60 // longer than Sentry's; a wrong value must not silence a project for good
@@ -17,7 +21,10 @@ const MAX_SECONDS = 24 * 60 * 60 // longer than Sentry's; a wrong value must not
  * Reads the limits of a response (PROTOCOL §6). The header, if present, counts alone and on any status. A 429 without it limits everything
  * for `Retry-After`, or a minute.
  */
-export function readRateLimits({ status, rateLimits, retryAfter }: AskedBy, now: number): RateLimit[] {
+export function readRateLimits(
+  { status, rateLimits, retryAfter }: RateLimitHeaders,
+  now: number,
+): RateLimit[] {
   if (rateLimits !== undefined) return rateLimits.split(',').flatMap(readLimit)
   return status === 429 ? [{ seconds: readRetryAfter(retryAfter, now), categories: [] }] : []
 }

@@ -31,9 +31,9 @@ function isRateLimit(reason: string): reason is RateLimitedReason {
   return reason === 'limited' || reason === 'throttled'
 }
 
-/** `asked` are Sentry's limits in force, `throttled` the items that exceed our own limits. */
-function allRateLimited(ctx: Context, asked: RateLimit[], throttled: readonly Item[]): Outcome {
-  const limits = [...asked]
+/** `upstreamLimits` are Sentry's limits in force, `throttled` the items that exceed our own limits. */
+function allRateLimited(ctx: Context, upstreamLimits: RateLimit[], throttled: readonly Item[]): Outcome {
+  const limits = [...upstreamLimits]
   if (throttled.length > 0) limits.push({ seconds: THROTTLE_SECONDS, categories: limitNamesOf(throttled) })
   if (limits.length === 0) limits.push({ seconds: 1, categories: limitNamesOf(ctx.removed.keys()) }) // it has just ended
   const reasons = [...new Set(ctx.removed.values())].join(', ')

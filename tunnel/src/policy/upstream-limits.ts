@@ -5,7 +5,7 @@ import { addDependants, CATEGORY_NAMES, categoriesOf, type Item } from '../envel
 import type { Envelope } from '../envelope/reader.ts'
 import type { Stage } from '../pipeline.ts'
 import type { Project } from '../projects.ts'
-import { type AskedBy, type RateLimit, readRateLimits } from './rate-limits.ts'
+import { type RateLimit, type RateLimitHeaders, readRateLimits } from './rate-limits.ts'
 
 /** Removes the items that Sentry's rate limits hold back. */
 export function upstreamLimitsStage(limits: UpstreamLimits): Stage {
@@ -31,7 +31,7 @@ export class UpstreamLimits {
   }
 
   /** Learns the limits in a response; of two limits on a category the longer applies. */
-  learn(project: Project, response: AskedBy): void {
+  learn(project: Project, response: RateLimitHeaders): void {
     const time = this.#now()
     for (const { seconds, categories } of readRateLimits(response, time))
       for (const category of categories.length > 0 ? categories : [ALL])

@@ -6,7 +6,7 @@ import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
 import type { OutgoingBody } from '../body/outgoing.ts'
 import { joinSmall } from '../body/receive.ts'
 import type { PostReport } from '../policy/client-reports.ts'
-import type { AskedBy } from '../policy/rate-limits.ts'
+import type { RateLimitHeaders } from '../policy/rate-limits.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Project } from '../projects.ts'
 import { Breaker, type BreakerState } from './breaker.ts'
@@ -75,7 +75,7 @@ export class UpstreamClient {
       const { breaker } = this.#find(project.origin)
       this.#listeners.set(project, {
         note: (result) => breaker.note(result),
-        learn: (result) => limits.learn(project, askedBy(result)),
+        learn: (result) => limits.learn(project, rateLimitHeadersOf(result)),
       })
     }
   }
@@ -171,7 +171,7 @@ function openPool(origin: string, { connections, connectMs, proxies }: UpstreamS
 }
 
 /** Extracts what sets rate limits: `Retry-After` only from Sentry's own responses. */
-function askedBy(result: DeliveryResult): AskedBy {
+function rateLimitHeadersOf(result: DeliveryResult): RateLimitHeaders {
   if (result.kind === 'answered') return result.reply
   return { status: result.status ?? 0, rateLimits: result.rateLimits, retryAfter: undefined }
 }
