@@ -14,7 +14,7 @@ import type { UpstreamLimits } from './policy/upstream-limits.ts'
 import type { Projects } from './projects.ts'
 import { Rejection } from './rejections.ts'
 import { openDeferred } from './spool/deferred.ts'
-import { createDeliverer, type Deliverer, LEASE_MS } from './spool/delivery.ts'
+import { Deliverer, LEASE_MS } from './spool/delivery.ts'
 import { createSpoolEntry } from './spool/entry.ts'
 import { defaultBound } from './spool/free-space.ts'
 import { NatsAway } from './spool/jetstream/unavailable.ts'
@@ -69,7 +69,7 @@ export async function openForwarding({
   })
   const spool = new MonitoredSpool({ store, memory, clock, now })
   const upstreams = new UpstreamClient(projects.all, config.upstream, limits, clock)
-  const deliverer = createDeliverer({
+  const deliverer = new Deliverer({
     spool: store,
     projects,
     upstreams,

@@ -9,7 +9,7 @@ import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { ClientReports } from '../../../tunnel/src/policy/client-reports.ts'
 import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects, type Project } from '../../../tunnel/src/projects.ts'
-import { createDeliverer, type Deliverer } from '../../../tunnel/src/spool/delivery.ts'
+import { Deliverer } from '../../../tunnel/src/spool/delivery.ts'
 import { createFinalOutcomes } from '../../../tunnel/src/spool/final-outcomes.ts'
 import type { Lease, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
 import { Breaker } from '../../../tunnel/src/upstream/breaker.ts'
@@ -55,7 +55,7 @@ describe('The deliverer', () => {
     mayProbe = () => false
     spendProbe = () => {}
     random = 1
-    deliverer = createDeliverer({
+    deliverer = new Deliverer({
       ...{ spool, projects, limits, upstreams: upstreams(), maxAgeMs: MAX_AGE },
       bodies: new Bodies(
         { maxBytes: 1, shareBytes: 1024 * 1024, dir: '/nonexistent', timeoutMs: 1 },

@@ -1,7 +1,7 @@
 /** How many late envelopes a second a Sentry gets that has just come back. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { createRateController, type RateController } from '../../../tunnel/src/spool/rate-controller.ts'
+import { RateController } from '../../../tunnel/src/spool/rate-controller.ts'
 
 describe('The pace', () => {
   let time: number
@@ -9,7 +9,7 @@ describe('The pace', () => {
 
   beforeEach(() => {
     time = 50_000
-    rateController = createRateController(() => time)
+    rateController = new RateController(() => time)
   })
 
   /** Begins all that it may for `seconds`, looking every 10 ms, and gives how many that were. */
@@ -44,7 +44,7 @@ describe('The pace', () => {
   })
 
   it('lets as many begin as it says', () => {
-    const begun = Array.from({ length: 6 }, () => begin(1, rateController.increase))
+    const begun = Array.from({ length: 6 }, () => begin(1, () => rateController.increase()))
     const expected = [20, 40, 80, 160, 320, 640]
     for (const [i, many] of begun.entries()) {
       expect(many).toBeGreaterThan((expected[i] ?? 0) * 0.7)

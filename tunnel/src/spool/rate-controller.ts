@@ -1,48 +1,53 @@
-/** How many late envelopes a second one upstream gets: few at first, and more while it answers well. */
+/** Rate of delivery attempts from the spool to one upstream. */
 
-export type RateController = {
-  /** How many may begin now. */
-  allowance(): number
-  spend(many: number): void
-  /** It answered well. */
-  increase(): void
-  /** It failed, or asked to hold back. */
-  decrease(): void
-  perSecond(): number
-}
-
-const FIRST = 20
-const MOST = 10_000
+const INITIAL_RATE = 20
+const MAX_RATE = 10_000
 const DOUBLING_MS = 1_000
-const SAVED_MS = 250 // what was not used is not saved up for longer
+const MAX_SAVED_MS = 250 // unused allowance expires after this
 
-/** From 20 a second, doubling each second of good answers, halving on each bad one: a Sentry that just came back stays up. */
-export function createRateController(clock: () => number): RateController {
-  let rate = FIRST
-  let saved = 0
-  let refilled = clock()
-  let doubled = clock()
-  return { allowance, spend, increase, decrease, perSecond: () => rate }
+/** Starts at 20 attempts a second, doubles with each second of good responses, halves with each bad one. */
+export class RateController {
+  readonly #clock: () => number
+  #rate = INITIAL_RATE
+  #saved = 0
+  #refilledAt: number
+  #doubledAt: number
 
-  function allowance(): number {
-    const time = clock()
-    saved = Math.min(Math.max(1, (rate * SAVED_MS) / 1000), saved + (rate * (time - refilled)) / 1000)
-    refilled = time
-    return Math.floor(saved)
+  /** `clock` is monotonic, in milliseconds. */
+  constructor(clock: () => number) {
+    this.#clock = clock
+    this.#refilledAt = clock()
+    this.#doubledAt = this.#refilledAt
   }
 
-  function spend(many: number): void {
-    saved -= many
+  /** Returns how many attempts may begin now. */
+  allowance(): number {
+    const time = this.#clock()
+    const refill = (this.#rate * (time - this.#refilledAt)) / 1000
+    this.#saved = Math.min(Math.max(1, (this.#rate * MAX_SAVED_MS) / 1000), this.#saved + refill)
+    this.#refilledAt = time
+    return Math.floor(this.#saved)
   }
 
-  function increase(): void {
-    if (clock() - doubled < DOUBLING_MS) return
-    rate = Math.min(MOST, rate * 2)
-    doubled = clock()
+  spend(attempts: number): void {
+    this.#saved -= attempts
   }
 
-  function decrease(): void {
-    rate = Math.max(FIRST, rate / 2)
-    doubled = clock()
+  /** Notes a good response. */
+  increase(): void {
+    const time = this.#clock()
+    if (time - this.#doubledAt < DOUBLING_MS) return
+    this.#rate = Math.min(MAX_RATE, this.#rate * 2)
+    this.#doubledAt = time
+  }
+
+  /** Notes a failure, or a response that asks for fewer requests. */
+  decrease(): void {
+    this.#rate = Math.max(INITIAL_RATE, this.#rate / 2)
+    this.#doubledAt = this.#clock()
+  }
+
+  perSecond(): number {
+    return this.#rate
   }
 }
