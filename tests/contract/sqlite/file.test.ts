@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { identify } from '../../../tunnel/src/envelope/dedupe-key.ts'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
-import { weightOf } from '../../../tunnel/src/spool/sqlite/entry-size.ts'
+import { diskBytesOf } from '../../../tunnel/src/spool/sqlite/entry-row.ts'
 import { SCHEMA_VERSION } from '../../../tunnel/src/spool/sqlite/schema.ts'
 import { NODE } from '../../support/node.ts'
 import { startProgram } from '../../support/program.ts'
@@ -201,7 +201,7 @@ async function expectWhole(file: string): Promise<void> {
   const spool = await openSqliteSpool(file, PLENTY)
   const { envelopes, bytes } = await spool.totals()
   const leases = await takeAll(spool, envelopes)
-  expect(leases.reduce((sum, lease) => sum + weightOf(lease), 0)).toBe(bytes)
+  expect(leases.reduce((sum, lease) => sum + diskBytesOf(lease), 0)).toBe(bytes)
   for (const lease of leases)
     expect(await identify(lease.project, await bytesOf(await spool.read(lease)))).toBe(lease.key)
   await spool.close()

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
-import { weightOf } from '../../../tunnel/src/spool/sqlite/entry-size.ts'
+import { diskBytesOf } from '../../../tunnel/src/spool/sqlite/entry-row.ts'
 import { makeFolder } from '../temporary-folder.ts'
 import type { OpenStore } from './promises.ts'
 
@@ -23,7 +23,7 @@ export const openStore: OpenStore = async (bounds) => {
       return spool
     },
     closeAll,
-    weigh: (entry) => weightOf(entry.bytes > FILE_BYTES ? { ...entry, file: 'large' } : entry),
+    weigh: (entry) => diskBytesOf(entry.bytes > FILE_BYTES ? { ...entry, file: 'large' } : entry),
     async [Symbol.asyncDispose]() {
       await closeAll()
       await folder[Symbol.asyncDispose]()

@@ -10,7 +10,6 @@ import { openForwarding } from '../../../tunnel/src/forwarding.ts'
 import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import { MonitoredSpool } from '../../../tunnel/src/spool/monitored.ts'
-import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
 import { inOne, LONG_MS, PLENTY, PROJECT, spoolEntryOf } from '../../support/spool/entries.ts'
 import { inPieces } from '../../support/spool/operations.ts'
@@ -76,17 +75,15 @@ describe('The memory for bodies', () => {
     const ROOM = 4 * BYTES
     await using folder = await makeFolder()
     const memory = new MemoryBudget(ROOM, BYTES)
-    const stored = await openSqliteSpool(join(folder.path, 'spool.db'), PLENTY)
+    const store = await openSqliteSpool(join(folder.path, 'spool.db'), PLENTY)
+    const putIntoStore = store.put.bind(store)
     let [putting, most] = [0, 0]
-    const watched: Spool = {
-      ...stored,
-      put(...args) {
-        most = Math.max(most, ++putting)
-        return stored.put(...args).finally(() => putting--)
-      },
+    store.put = (...args) => {
+      most = Math.max(most, ++putting)
+      return putIntoStore(...args).finally(() => putting--)
     }
     const spool = new MonitoredSpool({
-      store: watched,
+      store,
       memory,
       clock: () => performance.now(),
       now: Date.now,

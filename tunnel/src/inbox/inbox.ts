@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { InboxEntry, InboxPage } from '../contract.ts'
-import { whenFree } from '../spool/sqlite/busy-retry.ts'
+import { retryWhileBusy } from '../spool/sqlite/locks.ts'
 
 export type Inbox = {
   /**
@@ -64,7 +64,7 @@ const SCHEMA = `
 export function openInbox(file: string, bounds: InboxBounds, now: () => number): Inbox {
   mkdirSync(dirname(file), { recursive: true })
   const db = new DatabaseSync(file, { timeout: BUSY_MS })
-  whenFree(() => db.exec('PRAGMA journal_mode = WAL')) // for this SQLite does not wait by itself
+  retryWhileBusy(() => db.exec('PRAGMA journal_mode = WAL')) // for this SQLite does not wait by itself
   db.exec('PRAGMA synchronous = FULL')
   migrate(db)
   const insert = db.prepare(

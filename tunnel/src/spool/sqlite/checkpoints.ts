@@ -1,35 +1,35 @@
-/** Has the spool's log moved into its file, for as long as the spool is open. */
+/** Starts and stops the thread that moves the write-ahead log into the spool's file. */
 
 import { Worker } from 'node:worker_threads'
 
-export type Checkpoints = { stop(): Promise<void> }
+const START_MS = 1_000 // the tunnel is ready sooner without it; Dockerfile.tunnel waits for it
 
-const BEGIN_MS = 1_000 // the tunnel is ready sooner, and a log waits that much longer; Dockerfile.tunnel waits for it
+export class Checkpoints {
+  readonly #timer: NodeJS.Timeout
+  #worker: Worker | undefined
 
-/** `onNotice` is told when it is done no more. */
-export function startCheckpoints(file: string, onNotice: (notice: string) => void): Checkpoints {
-  let worker: Worker | undefined
-  const timer = setTimeout(begin, BEGIN_MS).unref()
-  return { stop }
-
-  function begin(): void {
-    try {
-      worker = new Worker(new URL('./checkpoint-worker.ts', import.meta.url), { workerData: { file } })
-      worker.unref()
-      worker.on('error', tell)
-    } catch (error) {
-      tell(error)
+  /** `onNotice` receives a message for the operator when the thread fails. */
+  constructor(file: string, onNotice: (notice: string) => void) {
+    const onError = (error: unknown) => {
+      const problem = error instanceof Error ? error.message : String(error)
+      onNotice(`the spool's log is not moved into its file any more: ${problem}; restart this replica`)
     }
+    this.#timer = setTimeout(() => this.#start(file, onError), START_MS).unref()
   }
 
-  function tell(error: unknown): void {
-    const why = error instanceof Error ? error.message : String(error)
-    onNotice(`the spool's log is not moved into its file any more: ${why}; restart this replica`)
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#worker?.removeAllListeners('error').on('error', () => undefined) // it may not have started yet
+    await this.#worker?.terminate()
   }
 
-  async function stop(): Promise<void> {
-    clearTimeout(timer)
-    worker?.removeAllListeners('error').on('error', () => undefined) // it may not even have begun
-    await worker?.terminate()
+  #start(file: string, onError: (error: unknown) => void): void {
+    try {
+      this.#worker = new Worker(new URL('./checkpoint-worker.ts', import.meta.url), { workerData: { file } })
+      this.#worker.unref()
+      this.#worker.on('error', onError)
+    } catch (error) {
+      onError(error)
+    }
   }
 }

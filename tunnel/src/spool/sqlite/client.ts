@@ -1,34 +1,33 @@
-/** The spool of one machine: a SQLite file that its replicas share, and large bodies as files beside it. */
+/** Spool of one machine: a SQLite file that its replicas share, and large bodies as files beside it. */
 
 import { randomUUID } from 'node:crypto'
 import { closeSync, createReadStream, mkdirSync, openSync } from 'node:fs'
 import { link, open, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { Worker } from 'node:worker_threads'
 import type {
   EntryFilter,
   EntryRef,
   Lease,
+  ListedEntry,
+  PageQuery,
+  ProjectDemand,
   PutResult,
   Spool,
   SpoolBody,
   SpoolBounds,
   SpoolEntry,
+  SpoolTotals,
   StoredBody,
 } from '../spool.ts'
-import { startCheckpoints } from './checkpoints.ts'
-import type { Answer, Call, Calls, Opened } from './worker.ts'
+import { Checkpoints } from './checkpoints.ts'
+import { WorkerClient } from './worker-client.ts'
 
-/** Past this a body is a file: the database would be slower with it than without. */
-const FILE_BYTES = 1024 * 1024 // 1 MiB
-
-const ACT_AT_MOST = 10_000 // purged, or hastened, in one call
-
-const AT_A_TIME = 256 // calls in one message, and as many in one transaction or twice as many
+const MAX_ROW_BYTES = 1024 * 1024 // 1 MiB; the database is slower with larger bodies
+const MAX_CHANGED = 10_000 // entries purged or made due by one call
 
 /**
- * Opens the file, or makes it. Rejects in words when it was written by a newer version, or is damaged and not ours alone; `onNotice` is
- * told what an operator should know, such as that a damaged one was set aside.
+ * Opens the file, or creates it. Rejects when a newer release wrote it, or when it is damaged and another replica has it open. `onNotice`
+ * receives messages for the operator.
  */
 export async function openSqliteSpool(
   file: string,
@@ -38,191 +37,147 @@ export async function openSqliteSpool(
   const folder = join(dirname(file), 'bodies')
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   for (const name of [file, `${file}-owners`]) closeSync(openSync(name, 'a', 0o600)) // SQLite gives its other files the same mode
-  const worker = new Worker(new URL('./worker.ts', import.meta.url), {
-    workerData: { file, folder, bounds, newId: randomUUID() },
-  })
-  const { call, opened: id, notice, end } = await connect(worker)
+  const worker = new WorkerClient({ file, folder, bounds, newId: randomUUID() })
+  const { id, notice } = await worker.opened
   if (notice) onNotice(notice)
-  const checkpoints = startCheckpoints(file, onNotice)
+  return new SqliteSpool(id, bounds.bytes, folder, worker, new Checkpoints(file, onNotice))
+}
 
-  return {
-    id,
-    maxBytes: bounds.bytes,
-    put,
-    take: (limit, leaseMs, wanted) => call('take', limit, leaseMs, wanted),
-    read,
-    extend,
-    finish,
-    postpone: ({ id, until }, at) => call('postpone', id, until, at),
-    expire,
-    totals: () => call('totals'),
-    list: (query) => call('list', query),
-    find: (ref) => call('find', ref),
-    retry,
-    purge,
-    pause: (project = '') => call('pause', project),
-    resume: (project = '') => call('resume', project),
-    close,
+class SqliteSpool implements Spool {
+  readonly id: string
+  readonly maxBytes: number
+  readonly #folder: string
+  readonly #worker: WorkerClient
+  readonly #checkpoints: Checkpoints
+
+  constructor(id: string, maxBytes: number, folder: string, worker: WorkerClient, checkpoints: Checkpoints) {
+    this.id = id
+    this.maxBytes = maxBytes
+    this.#folder = folder
+    this.#worker = worker
+    this.#checkpoints = checkpoints
   }
 
-  async function put(envelope: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
+  async put(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
     const result =
-      envelope.bytes > FILE_BYTES
-        ? await putFile(envelope, body, leaseMs)
-        : await putRow(envelope, body, leaseMs)
-    if (result.kind === 'stored') await Promise.all(result.evicted.map(remove))
+      entry.bytes > MAX_ROW_BYTES
+        ? await this.#putFile(entry, body, leaseMs)
+        : await this.#worker.call('put', entry, await copyBytes(body, entry.bytes), leaseMs)
+    if (result.kind === 'stored') await this.#removeFiles(result.evicted)
     return result
   }
 
-  async function putRow(envelope: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
-    return call('put', envelope, await copy(body, envelope.bytes), leaseMs)
+  take(limit: number, leaseMs: number, demands: readonly ProjectDemand[]): Promise<Lease[]> {
+    return this.#worker.call('take', limit, leaseMs, demands)
   }
 
-  /** The file first, under a name of its own: a row never stands without its file, nor loses it to another of the same bytes. */
-  async function putFile(envelope: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
-    const named = { ...envelope, file: `${envelope.key}.${randomUUID()}` }
-    try {
-      await writeSynced(folder, named.file, body)
-      const result = await call('put', named, undefined, leaseMs)
-      if (result.kind !== 'stored') await remove(named)
-      return result
-    } catch (error) {
-      await remove(named)
-      throw error
-    }
-  }
-
-  async function read({ id, file }: SpoolEntry & EntryRef): Promise<StoredBody> {
-    if (file !== undefined) return { open: () => createReadStream(join(folder, file)) }
-    const row = await call('read', id)
+  async read({ id, file }: SpoolEntry & EntryRef): Promise<StoredBody> {
+    if (file !== undefined) return { open: () => createReadStream(join(this.#folder, file)) }
+    const row = await this.#worker.call('read', id)
     if (!row) throw new Error('it is gone: another replica has settled it')
     return Buffer.from(row.buffer, row.byteOffset, row.byteLength)
   }
 
-  async function extend(lease: Lease, leaseMs: number): Promise<Lease> {
+  async extend(lease: Lease, leaseMs: number): Promise<Lease> {
     const until = Date.now() + leaseMs
-    await call('extend', lease.id, lease.until, until)
+    await this.#worker.call('extend', lease.id, lease.until, until)
     return { ...lease, until }
   }
 
-  /** The row first: a file without a row is litter, a row without its file is a loss. */
-  async function finish(lease: Lease): Promise<boolean> {
-    const mine = await call('finish', lease.id, lease.until)
-    if (mine) await remove(lease)
-    return mine
+  /** Removes the row first: a file without a row is litter, a row without its file is a loss. */
+  async finish(lease: Lease): Promise<boolean> {
+    const isFinished = await this.#worker.call('finish', lease.id, lease.until)
+    if (isFinished) await this.#removeFiles([lease])
+    return isFinished
   }
 
-  function expire(before: number): Promise<SpoolEntry[]> {
-    return removeAll(() => call('expire', before), Infinity)
+  postpone({ id, until }: Lease, at: number): Promise<void> {
+    return this.#worker.call('postpone', id, until, at)
   }
 
-  function purge(which: EntryFilter): Promise<SpoolEntry[]> {
-    return removeAll(() => call('purge', which), ACT_AT_MOST)
+  expire(before: number): Promise<SpoolEntry[]> {
+    return this.#removeAll(() => this.#worker.call('expire', before), Infinity)
   }
 
-  /**
-   * Some in each transaction, so that others get their turn, until there are no more, or so many. Those that are gone are told even when
-   * the disk takes no more by then: nobody could tell of them later.
-   */
-  async function removeAll(forget: () => Promise<SpoolEntry[]>, most: number): Promise<SpoolEntry[]> {
-    const gone: SpoolEntry[] = []
-    while (gone.length < most) {
-      const some = await forget().catch((error) => {
-        if (gone.length === 0) throw error
-        return []
-      })
-      if (some.length === 0) break
-      await Promise.all(some.map(remove))
-      gone.push(...some)
-    }
-    return gone
+  totals(): Promise<SpoolTotals> {
+    return this.#worker.call('totals')
   }
 
-  async function retry(which: EntryFilter): Promise<number> {
+  list(query: PageQuery): Promise<ListedEntry[]> {
+    return this.#worker.call('list', query)
+  }
+
+  find(ref: EntryRef): Promise<ListedEntry | undefined> {
+    return this.#worker.call('find', ref)
+  }
+
+  async retry(filter: EntryFilter): Promise<number> {
     let retried = 0
-    while (retried < ACT_AT_MOST) {
-      const some = await call('retry', which)
-      if (some === 0) break
-      retried += some
+    while (retried < MAX_CHANGED) {
+      const batch = await this.#worker.call('retry', filter)
+      if (batch === 0) break
+      retried += batch
     }
     return retried
   }
 
-  async function remove({ file }: SpoolEntry): Promise<void> {
-    if (file !== undefined) await unlink(join(folder, file)).catch(() => undefined)
+  purge(filter: EntryFilter): Promise<SpoolEntry[]> {
+    return this.#removeAll(() => this.#worker.call('purge', filter), MAX_CHANGED)
   }
 
-  async function close(): Promise<void> {
-    await checkpoints.stop()
-    await end()
-  }
-}
-
-type Ask = <Name extends keyof Calls>(name: Name, ...args: Calls[Name][0]) => Promise<Calls[Name][1]>
-
-/**
- * Calls into the worker, those of one turn of the event loop together, and pairs its answers; when it ends, all that wait are rejected, and
- * whatever is asked after that. Bytes are handed over, and nobody's here any more: as copies they would be held three times.
- */
-async function connect(worker: Worker): Promise<Opened & { call: Ask; end: () => Promise<void> }> {
-  const entry = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>()
-  let calls = 0
-  const outbox: Call[] = []
-  let ended: Error | undefined
-  const opened = Promise.withResolvers<Opened>()
-  const closed = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
-  worker.on('error', fail)
-  worker.on('exit', () => fail(new Error('the spool is closed')))
-  worker.on('message', (message: Answer[] | Opened) => {
-    if ('opened' in message) opened.resolve(message)
-    else for (const answer of message) settle(answer)
-  })
-  return { call, ...(await opened.promise), end }
-
-  function call<Name extends keyof Calls>(name: Name, ...args: Calls[Name][0]): Promise<Calls[Name][1]> {
-    return new Promise((resolve, reject) => {
-      if (ended) return reject(ended)
-      const number = ++calls
-      entry.set(number, { resolve, reject })
-      if (outbox.length === 0) setImmediate(send)
-      outbox.push({ number, name, args })
-    })
+  pause(project?: string): Promise<void> {
+    return this.#worker.call('pause', project)
   }
 
-  function send(): void {
-    while (outbox.length > 0) {
-      const some = outbox.splice(0, AT_A_TIME)
-      worker.postMessage(some, some.flatMap(bytesAmong))
+  resume(project?: string): Promise<void> {
+    return this.#worker.call('resume', project)
+  }
+
+  async close(): Promise<void> {
+    await this.#checkpoints.stop()
+    await this.#worker.close()
+  }
+
+  /** Writes the file before the row, under a unique name, so that no row is without its file. */
+  async #putFile(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
+    const withFile = { ...entry, file: `${entry.key}.${randomUUID()}` }
+    try {
+      await writeSynced(this.#folder, withFile.file, body)
+      const result = await this.#worker.call('put', withFile, undefined, leaseMs)
+      if (result.kind !== 'stored') await this.#removeFiles([withFile])
+      return result
+    } catch (error) {
+      await this.#removeFiles([withFile])
+      throw error
     }
   }
 
-  async function end(): Promise<void> {
-    send()
-    worker.postMessage('close')
-    await closed
+  /**
+   * Removes entries in batches, so that other calls get their turn, until none or `limit` are removed. Returns those that are removed also
+   * when a later batch fails: nobody else could report them.
+   */
+  async #removeAll(removeBatch: () => Promise<SpoolEntry[]>, limit: number): Promise<SpoolEntry[]> {
+    const removed: SpoolEntry[] = []
+    while (removed.length < limit) {
+      const batch = await removeBatch().catch((error) => {
+        if (removed.length === 0) throw error
+        return []
+      })
+      if (batch.length === 0) break
+      await this.#removeFiles(batch)
+      removed.push(...batch)
+    }
+    return removed
   }
 
-  function settle({ number, result, error }: Answer): void {
-    const promise = entry.get(number)
-    entry.delete(number)
-    if (error) promise?.reject(error)
-    else promise?.resolve(result as never)
-  }
-
-  function fail(error: Error): void {
-    ended ??= error
-    opened.reject(error)
-    for (const { reject } of entry.values()) reject(error)
-    entry.clear()
+  async #removeFiles(entries: readonly SpoolEntry[]): Promise<void> {
+    const files = entries.flatMap(({ file }) => file ?? [])
+    await Promise.all(files.map((file) => unlink(join(this.#folder, file)).catch(() => undefined)))
   }
 }
 
-function bytesAmong({ args }: Call): ArrayBuffer[] {
-  return args.flatMap((arg) => (arg instanceof Uint8Array ? (arg.buffer as ArrayBuffer) : []))
-}
-
-/** Bytes of our own, to be handed over. Rejects when there are others than were told. */
-async function copy(body: SpoolBody, bytes: number): Promise<Buffer> {
+/** Copies a body, to be transferred. Rejects when it does not have `bytes` bytes. */
+async function copyBytes(body: SpoolBody, bytes: number): Promise<Buffer> {
   const whole = Buffer.allocUnsafeSlow(bytes)
   let at = 0
   for await (const chunk of body.chunks()) {
@@ -233,28 +188,22 @@ async function copy(body: SpoolBody, bytes: number): Promise<Buffer> {
   return whole
 }
 
-/** On disk, synced, and so is its name in the folder. */
+/** Writes a file, and syncs it and its folder. Links the file that holds the body already, where both are on one disk. */
 async function writeSynced(folder: string, name: string, body: SpoolBody): Promise<void> {
   const path = join(folder, name)
-  if (!(await linked(body.file, path))) await writeFile(path, body.chunks(), { flag: 'wx', mode: 0o600 })
+  const isLinked = body.file !== undefined && (await link(body.file, path).then(...TRUE_OR_FALSE))
+  if (!isLinked) await writeFile(path, body.chunks(), { flag: 'wx', mode: 0o600 })
   await sync(path)
   await sync(folder)
 }
 
-/** A file that holds the body already only needs another name, where both are on one disk. */
-async function linked(file: string | undefined, name: string): Promise<boolean> {
-  if (file === undefined) return false
-  return link(file, name).then(
-    () => true,
-    () => false,
-  )
-}
+const TRUE_OR_FALSE = [() => true, () => false] as const
 
 async function sync(path: string): Promise<void> {
-  const entry = await open(path, 'r')
+  const handle = await open(path, 'r')
   try {
-    await entry.sync()
+    await handle.sync()
   } finally {
-    await entry.close()
+    await handle.close()
   }
 }

@@ -1,9 +1,9 @@
-/** The schema of the spool's SQLite file, made or brought up to date when it is opened. */
+/** Schema of the spool's SQLite file. */
 
-import type { DatabaseSync } from 'node:sqlite'
-import { whenFree } from './busy-retry.ts'
+import { DatabaseSync } from 'node:sqlite'
+import { retryWhileBusy } from './locks.ts'
 
-// Additive only: a version runs beside its predecessor on one file.
+// Additive only: two releases share the file during a deploy and after a rollback.
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE spool (id TEXT NOT NULL) STRICT;
    CREATE TABLE envelopes (
@@ -32,28 +32,38 @@ const MIGRATIONS: readonly string[] = [
      bytes INTEGER NOT NULL,
      PRIMARY KEY (kind, name, category)
    ) STRICT, WITHOUT ROWID`,
-  // What is due later is leased, unless that is when it was put off to: what a predecessor puts off counts as leased until then.
+  // An entry with a later `due` is leased, unless `put_off` is equal. Schema 1 does not write `put_off`.
   `ALTER TABLE envelopes ADD COLUMN put_off INTEGER NOT NULL DEFAULT 0;
    CREATE INDEX envelopes_age ON envelopes (project, category, received);
    CREATE TABLE pauses (project TEXT PRIMARY KEY, since INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
 ]
 
-// Columns that a predecessor can do without: they are no new version, so that it can be started again after a rollback.
+// Columns that the previous release ignores. They do not raise the version, since that release refuses to open a newer one.
 const NULLABLE_COLUMNS: Readonly<Record<string, string>> = { wire_bytes: 'INTEGER' }
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 
-/** Throws in words when a newer version wrote it. Four replicas may open a new file at once: whoever comes first makes it. */
-export function migrate(db: DatabaseSync, file: string, newId: string): void {
-  whenFree(() => db.exec('BEGIN IMMEDIATE'))
-  const version = Number(db.prepare('PRAGMA user_version').get()?.user_version)
-  if (version > SCHEMA_VERSION) {
-    db.exec('ROLLBACK')
+/** Opens the file, creates it or brings its schema up to date. `newId` names a new file. Throws when a newer release wrote it. */
+export function openDatabase(file: string, newId: string): DatabaseSync {
+  const db = new DatabaseSync(file)
+  try {
+    retryWhileBusy(() => db.exec('PRAGMA journal_mode = WAL'))
+    db.exec('PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0')
+    migrate(db, file, newId)
+    return db
+  } catch (error) {
     db.close()
+    throw error
+  }
+}
+
+function migrate(db: DatabaseSync, file: string, newId: string): void {
+  retryWhileBusy(() => db.exec('BEGIN IMMEDIATE')) // several replicas may create one file
+  const version = Number(db.prepare('PRAGMA user_version').get()?.user_version)
+  if (version > SCHEMA_VERSION)
     throw new Error(
       `SPOOL_URL: "${file}" was written by a newer Culvert (schema ${version}, this one knows ${SCHEMA_VERSION}); run that version, or let it drain the file first`,
     )
-  }
   for (const migration of MIGRATIONS.slice(version)) db.exec(migration)
   addColumns(db)
   if (version === 0) db.prepare('INSERT INTO spool (id) VALUES (?)').run(newId)

@@ -1,231 +1,229 @@
-/** The spool's SQLite file: its schema, and what can be asked of it in one transaction. */
+/** Spool entries in the SQLite file. Synchronous: it runs in a worker thread, since a commit blocks. */
 
-import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { priorityOf } from '../../envelope/priorities.ts'
 import type { Lease, ProjectDemand, PutResult, SpoolBounds, SpoolEntry, SpoolTotals } from '../spool.ts'
-import { type EntryAdmin, openEntryAdmin } from './admin.ts'
-import { whenFree } from './busy-retry.ts'
-import { weightOf } from './entry-size.ts'
-import { COLUMNS, columnsOf, READ, type Row, readEntry, type Victim } from './rows.ts'
-import { migrate } from './schema.ts'
-import { type Kind, openTotals, type Partition } from './usage.ts'
-
-/** Synchronous: it lives in a worker thread, since committing blocks. */
-export type SqliteStore = Omit<EntryAdmin, 'paused'> & {
-  id: string
-  /** Runs `work` in one transaction, which is on disk, synced, when this returns. */
-  commit<T>(work: () => T): T
-  put(envelope: SpoolEntry, body: Uint8Array | undefined, leaseMs: number): PutResult
-  take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Lease[]
-  /** `undefined` for one that is kept as a file, or is gone. */
-  read(id: number): Uint8Array | undefined
-  /** Both leave it alone when its lease, which ends at `until`, is somebody else's by now. */
-  extend(id: number, until: number, longer: number): void
-  postpone(id: number, until: number, at: number): void
-  /** `false` when its lease, which ends at `until`, is somebody else's by now, or it is gone. */
-  finish(id: number, until: number): boolean
-  expire(before: number): Victim[]
-  totals(): SpoolTotals
-  /** Whether a file of this name holds a body. Names begin with the key, so that no row is looked for among a million. */
-  names(file: string): boolean
-  close(): void
-}
+import { EntryAdmin } from './admin.ts'
+import {
+  COLUMNS,
+  columnsOf,
+  diskBytesOf,
+  type Row,
+  readEntry,
+  SELECTED,
+  type StoredEntry,
+} from './entry-row.ts'
+import { retryWhileBusy } from './locks.ts'
+import { openDatabase } from './schema.ts'
+import { type Partition, Usage, type UsageKind } from './usage.ts'
 
 const PRIORITIES_DOWN = [3, 2, 1, 0]
+const COUNTED = 'project, category, network, bytes'
 
-/** Throws in words when the file was written by a newer version. */
-export function openSqliteStore(
-  file: string,
-  bounds: SpoolBounds,
-  now: () => number,
-  newId: string,
-): SqliteStore {
-  const db = new DatabaseSync(file)
-  whenFree(() => db.exec('PRAGMA journal_mode = WAL'))
-  db.exec('PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0')
-  migrate(db, file, newId)
-  const statements = prepare(db)
-  const sums = openTotals(db)
-  const { paused, ...entryAdmin } = openEntryAdmin({ db, partitions: sums.partitions, forget, now })
-  let turns = 0
-  return {
-    ...entryAdmin,
-    id: String(db.prepare('SELECT id FROM spool').get()?.id),
-    commit,
-    put,
-    take,
-    read: (id) => bytesOf(statements.body.get(id)?.body),
-    extend: (id, until, longer) => void statements.extend.run(longer, id, until),
-    postpone: (id, until, at) => void statements.postpone.run(at, at, id, until),
-    finish,
-    expire,
-    totals,
-    names: (file) => statements.named.get(file.split('.', 1)[0] ?? '', file) !== undefined,
-    close: () => db.close(),
+export class SqliteStore {
+  readonly id: string
+  readonly admin: EntryAdmin
+  readonly #db: DatabaseSync
+  readonly #statements: ReturnType<typeof prepare>
+  readonly #usage: Usage
+  readonly #bounds: SpoolBounds
+  #turns = 0
+
+  /** Opens the file. Throws when a newer release wrote it. */
+  constructor(file: string, bounds: SpoolBounds, newId: string) {
+    this.#db = openDatabase(file, newId)
+    this.id = String(this.#db.prepare('SELECT id FROM spool').get()?.id)
+    this.#usage = new Usage(this.#db)
+    this.admin = new EntryAdmin(this.#db, this.#usage, (id) => this.#remove(id))
+    this.#statements = prepare(this.#db)
+    this.#bounds = bounds
   }
 
-  function commit<T>(work: () => T): T {
-    whenFree(() => db.exec('BEGIN IMMEDIATE'))
+  /** Runs `work` in one transaction, which is on disk, synced, when this returns. */
+  commit<T>(work: () => T): T {
+    retryWhileBusy(() => this.#db.exec('BEGIN IMMEDIATE'))
     try {
       const result = work()
-      sums.write()
-      db.exec('COMMIT')
+      this.#usage.write()
+      this.#db.exec('COMMIT')
       return result
     } catch (error) {
-      sums.discard()
-      if (db.isTransaction) db.exec('ROLLBACK')
+      this.#usage.discard()
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       throw error
     }
   }
 
-  function put(envelope: SpoolEntry, body: Uint8Array | undefined, leaseMs: number): PutResult {
-    if (statements.known.get(envelope.key)) return { kind: 'known' }
-    const { network, project } = envelope
-    const weight = weightOf(envelope)
-    if (network !== '' && missing('network', network, weight, bounds.addressShare) > 0)
+  put(entry: SpoolEntry, body: Uint8Array | undefined, leaseMs: number): PutResult {
+    const { key, network, project } = entry
+    const { known, insert } = this.#statements
+    if (known.get(key)) return { kind: 'known' }
+    const bytes = diskBytesOf(entry)
+    const { addressShare, projectShare } = this.#bounds
+    if (network !== '' && this.#excess('network', network, bytes, addressShare) > 0)
       return { kind: 'full', reason: 'address-share' }
-    const ofIts = choose(
-      lanesOf(project, envelope),
-      missing('share', project, weight, bounds.projectShare),
-      [],
-    )
-    if (!ofIts) return { kind: 'full', reason: 'project-share' }
-    const evicted = choose(ranksBelow(envelope), missing('all', '', weight, 1), ofIts)
+    const projectExcess = projectShare === 1 ? 0 : this.#excess('share', project, bytes, projectShare)
+    const ofProject = chooseVictims(this.#lessImportantOfProject(entry), projectExcess, [])
+    if (!ofProject) return { kind: 'full', reason: 'project-share' }
+    const evicted = chooseVictims(this.#lessImportant(entry), this.#excess('all', '', bytes, 1), ofProject)
     if (!evicted) return { kind: 'full', reason: 'bound' }
-    for (const { id } of evicted) forget(id)
-    const until = now() + leaseMs
-    const { lastInsertRowid } = statements.insert.run(...columnsOf(envelope), until, body ?? null)
-    sums.add({ ...envelope, bytes: weight })
-    return {
-      kind: 'stored',
-      lease: { ...envelope, id: Number(lastInsertRowid), attempts: 0, until },
-      evicted,
-    }
+    for (const { id } of evicted) this.#remove(id)
+    const until = Date.now() + leaseMs
+    const { lastInsertRowid } = insert.run(...columnsOf(entry), until, body ?? null)
+    this.#usage.add({ ...entry, bytes })
+    return { kind: 'stored', lease: { ...entry, id: Number(lastInsertRowid), attempts: 0, until }, evicted }
   }
 
-  /** How many bytes have to go before `bytes` more are within a share of the bound. */
-  function missing(kind: Kind, name: string, bytes: number, share: number): number {
-    if (kind === 'share' && share === 1) return 0 // the only project has the bound itself
-    return sums.of(kind, name).bytes + bytes - bounds.bytes * share
-  }
-
-  /** Adds candidates to those chosen already, in their order, until `bytes` would be free; nothing when that cannot be. */
-  function choose(candidates: Iterable<Row>, bytes: number, chosen: readonly Victim[]): Victim[] | undefined {
-    const victims = [...chosen]
-    const ids = new Set(victims.map(({ id }) => id))
-    let left = victims.reduce((sum, victim) => sum - weightOf(victim), bytes)
-    if (left <= 0) return victims
-    for (const row of candidates) {
-      const victim = readEntry(row)
-      if (ids.has(victim.id)) continue
-      victims.push(victim)
-      left -= weightOf(victim)
-      if (left <= 0) return victims
-    }
-    return undefined
-  }
-
-  /** What is less important than the newcomer, the least important and oldest first; never what is as important. */
-  function* ranksBelow({ priority }: SpoolEntry): Generator<Row> {
-    for (const rank of PRIORITIES_DOWN) if (rank > priority) yield* statements.oldestOf.iterate(rank)
-  }
-
-  /** The same within one project. */
-  function* lanesOf(project: string, { priority }: SpoolEntry): Generator<Row> {
-    const its = partitions().filter(
-      ({ name, category }) => name === project && priorityOf(category) > priority,
-    )
-    for (const { category } of its.toReversed()) yield* statements.ofLane.iterate(project, category)
-  }
-
-  /** Lane by lane, a lane being a project's envelopes of one category: what is held back is not even looked at. */
-  function take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Lease[] {
-    const time = now()
-    const until = time + leaseMs
-    const leases: Lease[] = []
-    const heldBack = new Map(wanted.map((each) => [each.project, each.rateLimitedCategories]))
-    for (const { project } of paused()) {
+  /** Leases due entries partition by partition, without reading those that are held back. */
+  take(limit: number, leaseMs: number, demands: readonly ProjectDemand[]): Lease[] {
+    const now = Date.now()
+    const until = now + leaseMs
+    const heldBack = new Map(demands.map((each) => [each.project, each.rateLimitedCategories]))
+    for (const { project } of this.admin.paused()) {
       if (project === undefined) return []
       heldBack.delete(project)
     }
-    for (const { name: project, category } of partitions()) {
+    const leases: Lease[] = []
+    for (const { project, category } of this.#partitions()) {
       if (leases.length >= limit) break
       if (heldBack.get(project)?.includes(category) ?? true) continue
-      for (const row of statements.due.all(project, category, time, limit - leases.length)) {
+      for (const row of this.#statements.due.all(project, category, now, limit - leases.length)) {
         const entry = readEntry(row)
-        statements.lease.run(until, entry.id)
+        this.#statements.lease.run(until, entry.id)
         leases.push({ ...entry, attempts: Number(row.attempts) + 1, until })
       }
     }
     return leases
   }
 
-  /** The most important first; of equal ones another begins each time, so that no project waits for another's flood. */
-  function partitions(): Partition[] {
-    const all = sums.partitions()
-    const start = turns++ % Math.max(1, all.length)
+  /** Returns `undefined` when the body is a file, or the entry is gone. */
+  read(id: number): Uint8Array | undefined {
+    return bytesOf(this.#statements.body.get(id)?.body)
+  }
+
+  /** Leaves the entry alone when its lease, which ends at `until`, was lost. So does `postpone`. */
+  extend(id: number, until: number, newUntil: number): void {
+    this.#statements.extend.run(newUntil, id, until)
+  }
+
+  postpone(id: number, until: number, at: number): void {
+    this.#statements.postpone.run(at, at, id, until)
+  }
+
+  /** Returns `false` when the lease, which ends at `until`, was lost. */
+  finish(id: number, until: number): boolean {
+    return this.#countRemoved(this.#statements.finish.get(id, until))
+  }
+
+  /** Removes up to 500 entries of each priority, and returns them. */
+  expire(before: number): StoredEntry[] {
+    const { older } = this.#statements
+    const expired = PRIORITIES_DOWN.flatMap((priority) => older.all(priority, before).map(readEntry))
+    for (const { id } of expired) this.#remove(id)
+    return expired
+  }
+
+  totals(): SpoolTotals {
+    const partitions = this.#usage.partitionTotals()
+    const times = partitions.flatMap(({ oldest }) => oldest ?? [])
+    return {
+      ...this.#usage.of('all', ''),
+      ...(times.length > 0 && { oldest: Math.min(...times) }),
+      partitions,
+      paused: this.admin.paused(),
+    }
+  }
+
+  /** Returns `true` when an entry has its body in this file. The name begins with the key, which has an index. */
+  hasFile(name: string): boolean {
+    return this.#statements.withFile.get(name.split('.', 1)[0] ?? '', name) !== undefined
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+
+  #remove(id: number): void {
+    this.#countRemoved(this.#statements.remove.get(id))
+  }
+
+  /** Returns `false` without a row. */
+  #countRemoved(row: Row | undefined): boolean {
+    if (!row) return false
+    const { project, category, network, bytes } = row
+    this.#usage.remove({
+      ...{ project: String(project), category: String(category) },
+      ...{ network: String(network), bytes: Number(bytes) },
+    })
+    return true
+  }
+
+  /** Returns how many bytes exceed a share of the bound after `bytes` more. */
+  #excess(kind: UsageKind, name: string, bytes: number, share: number): number {
+    return this.#usage.of(kind, name).bytes + bytes - this.#bounds.bytes * share
+  }
+
+  /** Lists less important entries, the least important first, then the oldest. */
+  *#lessImportant({ priority }: SpoolEntry): Generator<Row> {
+    for (const lower of PRIORITIES_DOWN)
+      if (lower > priority) yield* this.#statements.oldestOfPriority.iterate(lower)
+  }
+
+  *#lessImportantOfProject({ project, priority }: SpoolEntry): Generator<Row> {
+    const partitions = this.#partitions().filter(
+      (each) => each.project === project && priorityOf(each.category) > priority,
+    )
+    for (const { category } of partitions.toReversed())
+      yield* this.#statements.ofPartition.iterate(project, category)
+  }
+
+  /** Lists partitions by priority. Equal ones take turns, so that no project waits for another one's flood. */
+  #partitions(): Partition[] {
+    const all = this.#usage.partitions()
+    const start = this.#turns++ % Math.max(1, all.length)
     const rotated = [...all.slice(start), ...all.slice(0, start)]
     return rotated.sort((a, b) => priorityOf(a.category) - priorityOf(b.category))
   }
+}
 
-  function finish(id: number, until: number): boolean {
-    const mine = statements.leased.get(id, until) !== undefined
-    if (mine) forget(id)
-    return mine
+/** Adds candidates to `chosen`, in their order, until `bytes` would be free. Returns `undefined` when they do not suffice. */
+function chooseVictims(
+  candidates: Iterable<Row>,
+  bytes: number,
+  chosen: readonly StoredEntry[],
+): StoredEntry[] | undefined {
+  const victims = [...chosen]
+  const ids = new Set(victims.map(({ id }) => id))
+  let left = victims.reduce((sum, victim) => sum - diskBytesOf(victim), bytes)
+  if (left <= 0) return victims
+  for (const row of candidates) {
+    const victim = readEntry(row)
+    if (ids.has(victim.id)) continue
+    victims.push(victim)
+    left -= diskBytesOf(victim)
+    if (left <= 0) return victims
   }
-
-  function forget(id: number): void {
-    const row = statements.remove.get(id)
-    if (row)
-      sums.remove({
-        project: String(row.project),
-        category: String(row.category),
-        network: String(row.network),
-        bytes: Number(row.bytes),
-      })
-  }
-
-  function expire(before: number): Victim[] {
-    const old = PRIORITIES_DOWN.flatMap((rank) => statements.older.all(rank, before).map(readEntry))
-    for (const { id } of old) forget(id)
-    return old
-  }
-
-  function totals(): SpoolTotals {
-    const byProject = sums.byLane()
-    const ages = byProject.flatMap(({ oldest }) => oldest ?? [])
-    return {
-      ...sums.of('all', ''),
-      ...(ages.length > 0 && { oldest: Math.min(...ages) }),
-      partitions: byProject,
-      paused: paused(),
-    }
-  }
+  return undefined
 }
 
 function prepare(db: DatabaseSync) {
+  const entries = `SELECT ${SELECTED} FROM envelopes`
   return {
     known: db.prepare('SELECT 1 FROM envelopes WHERE key = ?'),
     insert: db.prepare(
       `INSERT INTO envelopes (${COLUMNS}, due, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
-    due: db.prepare(
-      `SELECT ${READ} FROM envelopes WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT ?`,
-    ),
+    due: db.prepare(`${entries} WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT ?`),
     lease: db.prepare('UPDATE envelopes SET due = ?, attempts = attempts + 1 WHERE id = ?'),
     extend: db.prepare('UPDATE envelopes SET due = ? WHERE id = ? AND due = ?'),
     postpone: db.prepare('UPDATE envelopes SET due = ?, put_off = ? WHERE id = ? AND due = ?'),
-    leased: db.prepare('SELECT 1 FROM envelopes WHERE id = ? AND due = ?'),
-    named: db.prepare('SELECT 1 FROM envelopes WHERE key = ? AND file = ?'),
-    ofLane: db.prepare(
-      `SELECT ${READ} FROM envelopes WHERE project = ? AND category = ? ORDER BY due LIMIT 10000`,
-    ),
+    finish: db.prepare(`DELETE FROM envelopes WHERE id = ? AND due = ? RETURNING ${COUNTED}`),
+    remove: db.prepare(`DELETE FROM envelopes WHERE id = ? RETURNING ${COUNTED}`),
     body: db.prepare('SELECT body FROM envelopes WHERE id = ?'),
-    remove: db.prepare('DELETE FROM envelopes WHERE id = ? RETURNING project, category, network, bytes'),
-    older: db.prepare(
-      `SELECT ${READ} FROM envelopes WHERE priority = ? AND received < ? ORDER BY received LIMIT 500`,
-    ),
-    oldestOf: db.prepare(`SELECT ${READ} FROM envelopes WHERE priority = ? ORDER BY received LIMIT 10000`),
+    withFile: db.prepare('SELECT 1 FROM envelopes WHERE key = ? AND file = ?'),
+    older: db.prepare(`${entries} WHERE priority = ? AND received < ? ORDER BY received LIMIT 500`),
+    oldestOfPriority: db.prepare(`${entries} WHERE priority = ? ORDER BY received LIMIT 10000`),
+    ofPartition: db.prepare(`${entries} WHERE project = ? AND category = ? ORDER BY due LIMIT 10000`),
   }
 }
 

@@ -1,128 +1,127 @@
-/** The thread in which the spool's SQLite file lives: it gathers what is asked at one time into one transaction. */
+/** Worker thread that owns the spool's SQLite file. It commits calls that arrive together in one transaction. */
 
-import { readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import type {
-  EntryFilter,
-  EntryRef,
-  Lease,
-  ListedEntry,
-  PageQuery,
-  ProjectDemand,
-  PutResult,
-  SpoolBounds,
-  SpoolEntry,
-  SpoolTotals,
-} from '../spool.ts'
-import { openOrSetAside } from './corruption.ts'
-import type { Victim } from './rows.ts'
-import { openSqliteStore, type SqliteStore } from './store.ts'
+import type { SpoolBounds } from '../spool.ts'
+import type { EntryAdmin } from './admin.ts'
+import { hasErrorCode, OwnerLock } from './locks.ts'
+import { SqliteStore } from './store.ts'
 
 export type WorkerData = { file: string; folder: string; bounds: SpoolBounds; newId: string }
 
-/** What can be asked, and what is answered. */
-export type Calls = {
-  put: [args: [envelope: SpoolEntry, body: Uint8Array | undefined, leaseMs: number], result: PutResult]
-  take: [args: [limit: number, leaseMs: number, wanted: readonly ProjectDemand[]], result: Lease[]]
-  read: [args: [id: number], result: Uint8Array | undefined]
-  extend: [args: [id: number, until: number, longer: number], result: undefined]
-  postpone: [args: [id: number, until: number, at: number], result: undefined]
-  finish: [args: [id: number, until: number], result: boolean]
-  expire: [args: [before: number], result: Victim[]]
-  totals: [args: [], result: SpoolTotals]
-  list: [args: [query: PageQuery], result: ListedEntry[]]
-  find: [args: [ref: EntryRef], result: ListedEntry | undefined]
-  retry: [args: [which: EntryFilter], result: number]
-  purge: [args: [which: EntryFilter], result: Victim[]]
-  pause: [args: [project: string], result: undefined]
-  resume: [args: [project: string], result: undefined]
-}
+/** Methods that other threads may call. */
+export type Calls = Omit<SqliteStore, 'id' | 'admin' | 'commit' | 'hasFile' | 'close'> &
+  Omit<EntryAdmin, 'paused'>
 
-/** Several calls at a time, or the word that there will be no more. */
-export type Message = Call[] | 'close'
+/** Several calls, or the last message. */
+export type Request = Call[] | 'close'
 export type Call = { number: number; name: keyof Calls; args: unknown[] }
-/** Told once, before anything is asked. */
-export type Opened = { opened: string; notice: string | undefined }
-export type Answer = { number: number; result?: unknown; error?: Error }
+/** First message of the worker. `notice` is for the operator. */
+export type Opened = { id: string; notice: string | undefined }
+export type Result = { number: number; value?: unknown; error?: Error }
+
+const MAX_CALLS = 256 // in one transaction, before the last message
+
+const SQLITE_CORRUPT = 11
+const SQLITE_NOTADB = 26
 
 const port = parentPort
 if (!port) throw new Error('this file runs as a worker')
 
 const { file, folder, bounds, newId }: WorkerData = workerData
-const { store, ownership, notice } = openOrSetAside(
-  file,
-  () => openSqliteStore(file, bounds, Date.now, newId),
-  Date.now,
-)
-const GATHERED = 256 // calls in one transaction, before the last message
+const ownerLock = new OwnerLock(file)
+const { store, notice } = openOrSetAside()
+ownerLock.runAlone(removeOrphans)
 
-ownership.alone(() => sweep(folder))
-
-port.on('message', (first: Message) => {
+port.on('message', (first: Request) => {
   const calls: Call[] = []
-  for (let message: Message | undefined = first; message; message = nextMessage(calls.length)) {
-    if (message === 'close') {
+  for (let request: Request | undefined = first; request; request = nextRequest(calls.length)) {
+    if (request === 'close') {
       run(calls)
       close()
       return
     }
-    calls.push(...message)
+    calls.push(...request)
   }
   run(calls)
 })
-port.postMessage({ opened: store.id, notice } satisfies Opened)
+port.postMessage({ id: store.id, notice } satisfies Opened)
 
-/** Removes bodies that no row names: a crash, or a full disk, came between the two. */
-function sweep(from: string): void {
-  for (const name of readdirSync(from)) if (!store.names(name)) rmSync(join(from, name))
+/** Opens the file. Puts a new one in the place of a damaged one, unless another replica has that open. */
+function openOrSetAside(): { store: SqliteStore; notice: string | undefined } {
+  const open = () => new SqliteStore(file, bounds, newId)
+  try {
+    return { store: open(), notice: undefined }
+  } catch (error) {
+    if (!hasErrorCode(error, [SQLITE_CORRUPT, SQLITE_NOTADB])) throw error
+  }
+  const name = `${file}.damaged-${new Date().toISOString().replaceAll(':', '')}`
+  const store = ownerLock.runAlone(() => {
+    for (const suffix of ['', '-wal', '-shm'])
+      if (existsSync(file + suffix)) renameSync(file + suffix, name + suffix)
+    return open()
+  })
+  if (!store)
+    throw new Error(
+      `SPOOL_URL: "${file}" is damaged, and another replica has it open; stop all of them, then start one, which sets it aside`,
+    )
+  return {
+    store,
+    notice: `the spool's file was damaged and is set aside as ${name}; a new one is in its place`,
+  }
 }
 
-function nextMessage(gathered: number): Message | undefined {
-  return gathered < GATHERED && port ? receiveMessageOnPort(port)?.message : undefined
+/** Removes bodies without an entry, which a crash or a full disk has left. */
+function removeOrphans(): void {
+  for (const name of readdirSync(folder)) if (!store.hasFile(name)) rmSync(join(folder, name))
 }
 
-/** All of them stand on disk when the first is answered; when one breaks the transaction, each gets one of its own. */
+function nextRequest(gathered: number): Request | undefined {
+  return gathered < MAX_CALLS && port ? receiveMessageOnPort(port)?.message : undefined
+}
+
+/** Responds when all calls are on disk. When one of them fails, each gets its own transaction. */
 function run(calls: Call[]): void {
   if (calls.length === 0) return
-  let answers: Answer[]
+  let results: Result[]
   try {
-    answers = store.commit(() => calls.map((call) => ({ number: call.number, result: perform(store, call) })))
+    results = store.commit(() => calls.map((call) => ({ number: call.number, value: perform(call) })))
   } catch (error) {
-    answers =
-      calls.length > 1 ? calls.map(runAlone) : calls.map(({ number }) => ({ number, error: asError(error) }))
+    results = calls.length > 1 ? calls.map(runAlone) : calls.map((call) => failure(call, error))
   }
   port?.postMessage(
-    answers,
-    answers.flatMap(({ result }) => (result instanceof Uint8Array ? (result.buffer as ArrayBuffer) : [])),
+    results,
+    results.flatMap(({ value }) => (value instanceof Uint8Array ? (value.buffer as ArrayBuffer) : [])),
   )
   calls.forEach(freeBytes)
 }
 
-/** At once: the garbage collector, which this thread gives little else to do, would let tens of megabytes of them lie. */
+function runAlone(call: Call): Result {
+  try {
+    return { number: call.number, value: store.commit(() => perform(call)) }
+  } catch (error) {
+    return failure(call, error)
+  }
+}
+
+function failure({ number }: Call, error: unknown): Result {
+  return { number, error: error instanceof Error ? error : new Error(String(error)) }
+}
+
+function perform({ name, args }: Call): unknown {
+  const target = name in store ? store : store.admin
+  const method: (...given: unknown[]) => unknown = Reflect.get(target, name)
+  return method.apply(target, args)
+}
+
+/** Frees bodies at once: this thread collects garbage so seldom that tens of megabytes would pile up. */
 function freeBytes({ args }: Call): void {
   for (const arg of args) if (arg instanceof Uint8Array) (arg.buffer as ArrayBuffer).transfer(0)
 }
 
-function runAlone(call: Call): Answer {
-  try {
-    return { number: call.number, result: store.commit(() => perform(store, call)) }
-  } catch (error) {
-    return { number: call.number, error: asError(error) }
-  }
-}
-
-function perform(to: SqliteStore, { name, args }: Call): unknown {
-  const method = to[name] as (...given: unknown[]) => unknown
-  return method(...args)
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error))
-}
-
 function close(): void {
   store.close()
-  ownership.close()
+  ownerLock.close()
   port?.close()
 }

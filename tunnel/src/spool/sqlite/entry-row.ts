@@ -1,0 +1,65 @@
+/** Spool entry as a row of the SQLite file, and its size on disk. */
+
+import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
+import type { SpoolEntry } from '../spool.ts'
+
+export type Row = Record<string, SQLOutputValue>
+
+export type StoredEntry = SpoolEntry & { id: number }
+
+/** Columns that `columnsOf` fills, in its order. `bytes` is the size on disk. */
+export const COLUMNS =
+  'key, project, category, priority, network, received, bytes, receipt, headers, file, wire_bytes'
+
+/** Columns that `readEntry` reads. SQLite knows the length of a body without reading it. */
+export const SELECTED = `id, attempts, ${COLUMNS}, coalesce(length(body), bytes) AS body_bytes`
+
+export function columnsOf(entry: SpoolEntry): SQLInputValue[] {
+  const { key, project, category, priority, network, received, receipt, headers, file, wireBytes } = entry
+  return [
+    ...[key, project, category, priority, network, received],
+    ...[diskBytesOf(entry), receipt, JSON.stringify(headers), file ?? null, wireBytes ?? null],
+  ]
+}
+
+export function readEntry(row: Row): StoredEntry {
+  return {
+    id: Number(row.id),
+    key: String(row.key),
+    project: String(row.project),
+    category: String(row.category),
+    priority: Number(row.priority),
+    network: String(row.network),
+    received: Number(row.received),
+    bytes: Number(row.body_bytes),
+    receipt: String(row.receipt),
+    headers: JSON.parse(String(row.headers)),
+    file: row.file === null ? undefined : String(row.file),
+    ...(row.wire_bytes !== null && { wireBytes: Number(row.wire_bytes) }),
+  }
+}
+
+// sqlite.org/fileformat2.html#b_tree_pages
+const PAGE = 4096
+const MAX_LOCAL = PAGE - 35 // the rest of a larger row is on pages of its own
+const MIN_LOCAL = Math.floor(((PAGE - 12) * 32) / 255) - 23
+const ROW_OVERHEAD = 64 // numbers, and the lengths of the columns
+const INDEX_OVERHEAD = 150 // of four indexes, beside the columns that they repeat
+
+/** Returns the bytes that an entry takes on disk, in the database or as a file. The row of a file is not counted. */
+export function diskBytesOf(entry: SpoolEntry): number {
+  const { key, project, category, network, receipt, headers, bytes, file } = entry
+  if (file !== undefined) return bytes
+  const texts = key.length + project.length + category.length + network.length + receipt.length
+  const row = texts + Buffer.byteLength(JSON.stringify(headers)) + bytes + ROW_OVERHEAD
+  const indexed = 2 * key.length + 2 * (project.length + category.length) + INDEX_OVERHEAD // random keys: pages may be half full
+  return pageBytes(row) + indexed
+}
+
+/** Returns the bytes of the pages of a row. A row larger than half a page has the page to itself. */
+function pageBytes(row: number): number {
+  const rest = row <= MAX_LOCAL ? row : MIN_LOCAL + ((row - MIN_LOCAL) % (PAGE - 4))
+  const local = rest <= MAX_LOCAL ? rest : MIN_LOCAL
+  const overflow = Math.ceil((row - local) / (PAGE - 4))
+  return Math.ceil(PAGE / Math.floor(PAGE / local)) + overflow * PAGE
+}
