@@ -1,0 +1,97 @@
+/**
+ * Two releases share one SQLite file during a deploy, and after a rollback. A schema change that is not additive fails here: a new version
+ * number, a missing or renamed column, table or index, a column that has to be filled, a trigger in the file.
+ */
+
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
+import { PLENTY } from '../../support/spool/entries.ts'
+import { bytesOf, keysOf, putOne, takeAll } from '../../support/spool/operations.ts'
+import { PreviousRelease, writePreviousFile } from '../../support/spool/previous-release.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+
+const STORED = 3 // entries of the fixture
+const NETWORK = '198.51.100.0'
+
+describe('A file of the previous release', () => {
+  let scope: AsyncDisposableStack
+  let file: string
+
+  beforeEach(async () => {
+    scope = new AsyncDisposableStack()
+    file = join(scope.use(await makeFolder()).path, 'spool.db')
+    writePreviousFile(file)
+  })
+
+  afterEach(() => scope.disposeAsync())
+
+  const openThis = async () => {
+    const spool = await openSqliteSpool(file, PLENTY)
+    scope.defer(() => spool.close())
+    return spool
+  }
+  const openPrevious = () => {
+    const release = new PreviousRelease(file)
+    scope.defer(() => release.close())
+    return release
+  }
+
+  it('keeps its entries, bodies and totals when this release opens it', async () => {
+    const spool = await openThis()
+    expect(await spool.totals()).toMatchObject({ envelopes: STORED, bytes: 1_888, oldest: 1_700_000_000_001 })
+    const leases = await takeAll(spool, STORED)
+    expect(leases.map(({ receipt }) => receipt)).toEqual(['receipt-1', 'receipt-3', 'receipt-2'])
+    for (const lease of leases)
+      expect(String(await bytesOf(await spool.read(lease)))).toContain('stored by the previous release')
+    expect(totalsIn(file)).toEqual(countedIn(file))
+  })
+
+  it.each([
+    ['is open in both, as during a deploy', false],
+    ['is opened again by the previous release, as after a rollback', true],
+  ])('is read and written by both releases when it %s', async (_, isRollback) => {
+    const deployed = openPrevious()
+    const spool = await openThis()
+    const previous = isRollback ? openPrevious() : deployed
+    const { entry, body } = await putOne(spool, { network: NETWORK })
+    const delivered = previous.deliverAll()
+    expect(delivered.size).toBe(STORED + 1)
+    expect(delivered.get(entry.key)).toEqual(body)
+    expect(await spool.totals()).toMatchObject({ envelopes: 0, bytes: 0, partitions: [] })
+
+    const late = { ...entry, key: 'f'.repeat(32) }
+    previous.put(late, body)
+    await putOne(spool, { network: NETWORK, category: 'replay' })
+    expect(totalsIn(file)).toEqual(countedIn(file))
+    const leases = await takeAll(spool, 2)
+    expect(keysOf(leases)).toContain(late.key)
+    for (const lease of leases) expect(await spool.finish(lease)).toBe(true)
+    expect(totalsIn(file)).toEqual([])
+  })
+})
+
+/** Reads the totals that both releases keep. */
+function totalsIn(file: string): unknown[] {
+  return query(file, 'SELECT kind, name, category, envelopes, bytes FROM totals ORDER BY 1, 2, 3')
+}
+
+/** Counts the entries as the totals should. */
+function countedIn(file: string): unknown[] {
+  const count = (kind: string, name: string, category: string, where = 'true') =>
+    `SELECT '${kind}' AS kind, ${name} AS name, ${category} AS category, count(*) AS envelopes, sum(bytes) AS bytes
+     FROM envelopes WHERE ${where} GROUP BY 2, 3`
+  const totals = [
+    count('all', "''", "''"),
+    count('lane', 'project', 'category'),
+    count('share', 'project', "''"),
+    count('network', 'network', "''", "network <> ''"),
+  ]
+  return query(file, `${totals.join(' UNION ALL ')} ORDER BY 1, 2, 3`)
+}
+
+function query(file: string, sql: string): unknown[] {
+  using db = new DatabaseSync(file, { timeout: 10_000 })
+  return db.prepare(sql).all()
+}
