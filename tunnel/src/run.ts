@@ -37,7 +37,7 @@ export async function run(env: Environment): Promise<void> {
   /** What is in hand is cut off. What was acknowledged is in the spool, and what was logged goes out. */
   function leaveAtOnce(about: object, why: string): never {
     logger.fatal(about, `${why}: leaving at once`)
-    parts.log.writeOut()
+    parts.log.closeSync()
     process.exit(1)
   }
 }

@@ -15,11 +15,11 @@ import { Throttle } from './policy/throttle.ts'
 import { UpstreamLimits } from './policy/upstream-limits.ts'
 import { createProjects, type Projects } from './projects.ts'
 import { describeSpool } from './spool/status.ts'
-import { createLog, type Log } from './telemetry/log.ts'
-import { createMetrics, type Metrics } from './telemetry/metrics.ts'
-import { createReceipts, type Receipts } from './telemetry/receipts.ts'
-import { createRejectionSamples, type RejectionSamples } from './telemetry/rejection-samples.ts'
-import { createSdkInventory, type SdkInventory } from './telemetry/sdk-inventory.ts'
+import { Log } from './telemetry/log.ts'
+import { Metrics } from './telemetry/metrics.ts'
+import { Receipts } from './telemetry/receipts.ts'
+import { RejectionSamples } from './telemetry/rejection-samples.ts'
+import { SdkInventory } from './telemetry/sdk-inventory.ts'
 import { postReport } from './upstream/client.ts'
 
 export type Services = {
@@ -55,7 +55,7 @@ export async function openServices(config: Config): Promise<Services> {
   const clock = () => performance.now()
   const replica = nameReplica()
   await openBodyDirOrExit(config, now())
-  const log = createLog(config.logLevel)
+  const log = new Log(config.logLevel)
   const projects = createProjects(config.dsns)
   const limits = new UpstreamLimits(now)
   const memory = new MemoryBudget(config.memoryBytes, SPARE_BYTES)
@@ -70,7 +70,7 @@ export async function openServices(config: Config): Promise<Services> {
     ? await openForwardingOrExit({ config, projects, limits, memory, bodies, clock, now, log })
     : undefined
   const inbox = await openInboxOrExit(config, now)
-  const metrics = createMetrics({
+  const metrics = new Metrics({
     inFlight: () => ingest.inFlight(),
     bodyBytes: () => memory.usedBytes(),
     limits: () => limits.inForce(),
@@ -81,9 +81,9 @@ export async function openServices(config: Config): Promise<Services> {
   })
   const settled = {
     metrics,
-    receipts: createReceipts(metrics, log, now),
-    rejectionSamples: createRejectionSamples(now),
-    sdkInventory: createSdkInventory(projects),
+    receipts: new Receipts(metrics, log, now),
+    rejectionSamples: new RejectionSamples(now),
+    sdkInventory: new SdkInventory(projects),
     reports: new ClientReports(sentry ? postReport(sentry.upstreams) : async () => true, now),
   }
   const judges = {

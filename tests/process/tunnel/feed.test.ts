@@ -9,8 +9,8 @@ import { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Receipt } from '../../../tunnel/src/contract.ts'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
-import { createFeed } from '../../../tunnel/src/telemetry/feed.ts'
-import { createReceipts } from '../../../tunnel/src/telemetry/receipts.ts'
+import { Feed } from '../../../tunnel/src/telemetry/feed.ts'
+import { Receipts } from '../../../tunnel/src/telemetry/receipts.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { heldBytes } from '../../support/heap-usage.ts'
 import { post } from '../../support/post.ts'
@@ -121,9 +121,10 @@ describe('The feed', () => {
   })
 
   it('tells a reader who was away too long how many are missing', async () => {
-    const receipts = createReceipts(NO_METRICS, { tell: () => {} }, Date.now)
+    const receipts = new Receipts(NO_METRICS, { recordEvent: () => {} }, Date.now)
     for (let n = 1; n <= 40_101; n++) receipts.record({ ...longReceipt(n), reason: 'short' })
-    const app = new Hono().get('/receipts', createFeed(receipts, 'r'))
+    const feed = new Feed(receipts, 'r')
+    const app = new Hono().get('/receipts', (c) => feed.stream(c))
     const response = await app.request('/receipts', { headers: { 'last-event-id': 'r:1' } })
     const told = eventsOf(response.body ?? [])
     expect((await told.next()).value).toMatchObject({ event: 'gap', data: { missed: 100 } })
@@ -132,8 +133,9 @@ describe('The feed', () => {
   })
 
   it('begins with so many of the newest for a reader who has read nothing, and tells of no gap before them', async () => {
-    const receipts = createReceipts(NO_METRICS, { tell: () => {} }, Date.now)
-    const app = new Hono().get('/receipts', createFeed(receipts, 'r'))
+    const receipts = new Receipts(NO_METRICS, { recordEvent: () => {} }, Date.now)
+    const feed = new Feed(receipts, 'r')
+    const app = new Hono().get('/receipts', (c) => feed.stream(c))
     const firstOf = async (newest: number) => {
       const told = eventsOf((await app.request(`/receipts?newest=${newest}`)).body ?? [])
       const { value } = await told.next()
@@ -198,8 +200,9 @@ describe('The feed', () => {
   })
 
   it('counts nobody as a reader who asks for its head alone', async () => {
-    const receipts = createReceipts(NO_METRICS, { tell: () => {} }, Date.now)
-    const app = new Hono().get('/receipts', createFeed(receipts, 'r'))
+    const receipts = new Receipts(NO_METRICS, { recordEvent: () => {} }, Date.now)
+    const feed = new Feed(receipts, 'r')
+    const app = new Hono().get('/receipts', (c) => feed.stream(c))
     for (let n = 0; n < 101; n++)
       expect((await app.request('/receipts', { method: 'HEAD' })).status).toBe(200)
     const response = await app.request('/receipts')
@@ -208,8 +211,9 @@ describe('The feed', () => {
   })
 
   it('of a reader who sleeps keeps nothing, and tells it what it slept through when it wakes', async () => {
-    const receipts = createReceipts(NO_METRICS, { tell: () => {} }, Date.now)
-    const app = new Hono().get('/receipts', createFeed(receipts, 'r'))
+    const receipts = new Receipts(NO_METRICS, { recordEvent: () => {} }, Date.now)
+    const feed = new Feed(receipts, 'r')
+    const app = new Hono().get('/receipts', (c) => feed.stream(c))
     const server = createAdaptorServer({ fetch: app.fetch }).listen(0, '127.0.0.1')
     await once(server, 'listening')
     const sleeper = get({ port: (server.address() as AddressInfo).port, path: '/receipts' })

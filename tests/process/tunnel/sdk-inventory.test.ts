@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
-import { createSdkInventory } from '../../../tunnel/src/telemetry/sdk-inventory.ts'
+import { SdkInventory } from '../../../tunnel/src/telemetry/sdk-inventory.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { captureFor } from '../../support/sdk-captures.ts'
@@ -13,7 +13,7 @@ import { startTunnel } from '../../support/tunnel/tunnel.ts'
 const DSN = 'https://abc@sentry.example/1'
 const PROJECT = 'sentry.example/1'
 
-const newSeen = () => createSdkInventory(createProjects([DSN].flatMap((dsn) => parseDsn(dsn) ?? [])))
+const newSeen = () => new SdkInventory(createProjects([DSN].flatMap((dsn) => parseDsn(dsn) ?? [])))
 
 describe('The SDKs and releases of a project', () => {
   it('are told to operators as the header of a real SDK names them', async () => {

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Receipt } from '../../../tunnel/src/contract.ts'
-import { createReceipts } from '../../../tunnel/src/telemetry/receipts.ts'
+import { Receipts } from '../../../tunnel/src/telemetry/receipts.ts'
 import { startUpstream, type Upstream } from '../../support/recording-server.ts'
 import { startWeb, type Web } from '../../support/web/web.ts'
 
@@ -23,7 +23,7 @@ describe('A receipt', () => {
   const started = new AsyncDisposableStack()
   const metrics = { count: () => {}, countFinalOutcome: () => {}, expose: async () => '' }
   let now = 0
-  const receipts = createReceipts(metrics, { tell: () => {} }, () => now)
+  const receipts = new Receipts(metrics, { recordEvent: () => {} }, () => now)
   let admin: Upstream
   let web: Web
 

@@ -16,8 +16,8 @@ import { Filters } from '../../../tunnel/src/policy/filters.ts'
 import { Throttle } from '../../../tunnel/src/policy/throttle.ts'
 import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
-import { createRejectionSamples } from '../../../tunnel/src/telemetry/rejection-samples.ts'
-import { createSdkInventory } from '../../../tunnel/src/telemetry/sdk-inventory.ts'
+import { RejectionSamples } from '../../../tunnel/src/telemetry/rejection-samples.ts'
+import { SdkInventory } from '../../../tunnel/src/telemetry/sdk-inventory.ts'
 import { envelopeOf, errorOf } from '../../support/envelopes.ts'
 
 const DSN = 'https://a@sentry.example/1'
@@ -54,21 +54,13 @@ function createIngest() {
     reports: new ClientReports(async () => true, Date.now),
     sentry: undefined,
     inbox: undefined,
-    sdkInventory: createSdkInventory(projects),
+    sdkInventory: new SdkInventory(projects),
     allowedOrigins: new Set(),
     reader: { ...DEFAULT_HEADER_LIMITS, items: 100, keep: filters.reads },
     maxBytes: limits.maxBytes,
     replica: 'tunnel-1',
-    receipts: {
-      record: (receipt) => `token-${recorded.push(receipt)}`,
-      recordFinalOutcome: () => {},
-      find: () => undefined,
-      newest: () => 0,
-      after: () => ({ first: 1, told: [] }),
-      next: async () => {},
-      times: () => [],
-    },
-    rejectionSamples: createRejectionSamples(Date.now),
+    receipts: { record: (receipt) => `token-${recorded.push(receipt)}` },
+    rejectionSamples: new RejectionSamples(Date.now),
     now: Date.now,
     clock: () => performance.now(),
     onBug: (error) => bugs.push(error),

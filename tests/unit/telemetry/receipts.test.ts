@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Receipt, SpoolOutcome } from '../../../tunnel/src/contract.ts'
 import { describeHeader } from '../../../tunnel/src/envelope/summary.ts'
-import { createReceipts, type Receipts } from '../../../tunnel/src/telemetry/receipts.ts'
+import { Receipts } from '../../../tunnel/src/telemetry/receipts.ts'
 import { heldBytes } from '../../support/heap-usage.ts'
 import { readEnvelope } from '../../support/read-envelope.ts'
 
@@ -33,8 +33,10 @@ describe('Receipts', () => {
       countFinalOutcome: () => {},
       expose: async () => '',
     }
-    const log = { tell: (name: string, json: string) => void lines.push({ name, told: JSON.parse(json) }) }
-    receipts = createReceipts(metrics, log, () => now)
+    const log = {
+      recordEvent: (name: string, json: string) => void lines.push({ name, told: JSON.parse(json) }),
+    }
+    receipts = new Receipts(metrics, log, () => now)
   })
 
   const settle = (count: number) => {
@@ -42,7 +44,7 @@ describe('Receipts', () => {
   }
   const toldAfter = (seq: number) => receipts.after(seq, 50_000)
   const idsAfter = (seq: number, most = 50_000) =>
-    receipts.after(seq, most).told.map(({ event, json }) => {
+    receipts.after(seq, most).events.map(({ event, json }) => {
       const told = JSON.parse(json)
       return event === 'receipt' ? told.id : told.receipt
     })
@@ -85,7 +87,7 @@ describe('Receipts', () => {
     await wait
     settle(1)
     expect(idsAfter(0)).toEqual(['e1', 'e2', 'e1', 'e4'])
-    expect(toldAfter(2).told[0]).toEqual({ event: 'final_outcome', json: JSON.stringify(endOf('e1')) })
+    expect(toldAfter(2).events[0]).toEqual({ event: 'final_outcome', json: JSON.stringify(endOf('e1')) })
     expect(receipts.newest()).toBe(4)
   })
 

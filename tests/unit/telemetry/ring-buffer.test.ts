@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createRingBuffer, type RingBuffer } from '../../../tunnel/src/telemetry/ring-buffer.ts'
+import { RingBuffer } from '../../../tunnel/src/telemetry/ring-buffer.ts'
 
 const BOUNDS = { entries: 8, bytes: 100 }
 
@@ -13,7 +13,7 @@ describe('A journal', () => {
     )
     fc.assert(
       fc.property(texts, (all) => {
-        const journal = createRingBuffer(BOUNDS)
+        const journal = new RingBuffer(BOUNDS)
         for (const text of all) {
           journal.add(text)
           const kept = readAll(journal)
@@ -25,13 +25,13 @@ describe('A journal', () => {
   })
 
   it('keeps as many as it may have entries', () => {
-    const journal = createRingBuffer(BOUNDS)
+    const journal = new RingBuffer(BOUNDS)
     for (let n = 1; n <= 30; n++) journal.add(String(n))
     expect(readAll(journal)).toEqual(['23', '24', '25', '26', '27', '28', '29', '30'])
   })
 
   it('keeps as many as fit into its bytes, of long ones fewer', () => {
-    const journal = createRingBuffer(BOUNDS)
+    const journal = new RingBuffer(BOUNDS)
     for (let n = 0; n < 9; n++) journal.add(String(n).repeat(30))
     expect(readAll(journal)).toEqual(['8'.repeat(30)])
     for (let n = 0; n < 9; n++) journal.add(String(n).repeat(10))
@@ -39,7 +39,7 @@ describe('A journal', () => {
   })
 
   it('is empty at first, and refuses what could never be kept', () => {
-    const journal = createRingBuffer(BOUNDS)
+    const journal = new RingBuffer(BOUNDS)
     expect([journal.oldest(), journal.newest()]).toEqual([1, 0])
     expect(() => journal.add('x'.repeat(34))).toThrow('a text of 34 characters is too long to be kept')
     expect(readAll(journal)).toEqual([])

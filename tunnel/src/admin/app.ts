@@ -8,7 +8,7 @@ import type { Forwarding } from '../forwarding.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import type { Projects } from '../projects.ts'
 import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
-import { createFeed } from '../telemetry/feed.ts'
+import { Feed } from '../telemetry/feed.ts'
 import { LOG_LEVELS } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Receipts } from '../telemetry/receipts.ts'
@@ -62,6 +62,7 @@ export function createAdmin({
   isReady,
 }: AdminDeps): Hono {
   const app = new Hono()
+  const feed = new Feed(receipts, replica)
   const auditLog = createAuditLog(logger, replica)
   app.get('/livez', (c) => c.text('ok'))
   app.get('/readyz', (c) => (isReady() ? c.text('ok') : c.text('stopping', 503)))
@@ -70,7 +71,7 @@ export function createAdmin({
   )
   app.use('*', guard(token))
   app.get('/status', async (c) => c.json(await status()))
-  app.get('/receipts', createFeed(receipts, replica))
+  app.get('/receipts', (c) => feed.stream(c))
   app.get('/receipts/:token', (c) => findReceipt(c, receipts))
   app.get('/rejections', (c) =>
     c.json({

@@ -9,7 +9,7 @@ import type { RejectionSamples } from '../telemetry/rejection-samples.ts'
 import { corsHeaders } from './origin.ts'
 
 export type OutcomeServices = {
-  receipts: Receipts
+  receipts: Pick<Receipts, 'record'>
   rejectionSamples: RejectionSamples
   /** Monotonic, in milliseconds. */
   clock: () => number

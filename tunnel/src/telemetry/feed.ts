@@ -1,4 +1,4 @@
-/** Receipts as they are settled, and ends of what was spooled, over server-sent events, for as long as somebody reads. */
+/** Live feed: receipts and final outcomes as server-sent events. */
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Context } from 'hono'
@@ -6,83 +6,78 @@ import { type SSEStreamingApi, streamSSE } from 'hono/streaming'
 import type { FeedEvent, Receipts } from './receipts.ts'
 
 const HEARTBEAT_MS = 15_000
-const GATHER_MS = 100 // what comes together goes together: a write costs more than what is in it
-const MOST_AT_ONCE = 200
-const MOST_READERS = 100
-
-export type Feed = (c: Context) => Response
+const GATHER_MS = 100 // one write for several events: a write costs more than its content
+const MAX_BATCH = 200
+const MAX_READERS = 100
 
 /**
- * Answers with what was told after `Last-Event-ID` (`replica:number`); without one with the `newest` so many, or from now on. A reader is a position: each
- * write is awaited, so that one who sleeps costs nothing, and who has slept too long is told of the gap. `replica` marks the
- * process: a number of another one means nothing here.
+ * Streams the events after `Last-Event-ID` (`replica:number`); without one the `newest` so many, or those from now on. Each write is
+ * awaited: a slow reader costs no memory, and gets a `gap` event for what it has missed.
  */
-export function createFeed(receipts: Receipts, replica: string): Feed {
-  let readers = 0
-  return function streamReceipts(c) {
-    if (c.req.method === 'HEAD') return c.body(null) // Hono asks as for GET, and nobody would ever read what is told
-    if (readers >= MOST_READERS)
-      return c.json({ detail: `${MOST_READERS} read the feed already. Close some of them.` }, 503)
-    const many = c.req.query('newest') ?? '0'
-    if (!/^\d{1,9}$/.test(many)) return c.json({ detail: 'newest is how many receipts, like 1000.' }, 400)
-    readers++
-    const from =
-      readPoint(c.req.header('last-event-id') ?? '', receipts, replica) ??
-      beforeNewest(Number(many), receipts)
-    return streamSSE(c, (stream) => follow(stream, receipts, replica, from).finally(() => readers--))
-  }
-}
+export class Feed {
+  readonly #receipts: Receipts
+  readonly #replica: string
+  #readers = 0
 
-async function follow(
-  stream: SSEStreamingApi,
-  receipts: Receipts,
-  replica: string,
-  from: number,
-): Promise<void> {
-  const gone = new AbortController()
-  stream.onAbort(() => gone.abort())
-  let isIdle = false
-  const heart = setInterval(() => isIdle && void stream.write(': still here\n\n'), HEARTBEAT_MS)
-  try {
-    for (let at = from; !stream.aborted; ) {
-      const { first, told: batch } = receipts.after(at, MOST_AT_ONCE)
-      const gap = first > at + 1 ? sayGap(first - at - 1, replica) : ''
-      const told = batch.map((one, index) => say(one, `${replica}:${first + index}`)).join('')
-      if (gap || told) await stream.write(gap + told)
-      at = first + batch.length - 1
-      if (receipts.newest() > at) continue
-      isIdle = true
-      await receipts.next(gone.signal)
-      isIdle = false
-      await wait(GATHER_MS, undefined, { signal: gone.signal }).catch(() => {})
+  /** `replica` marks the process: numbers of another one mean nothing here. */
+  constructor(receipts: Receipts, replica: string) {
+    this.#receipts = receipts
+    this.#replica = replica
+  }
+
+  stream(c: Context): Response {
+    if (c.req.method === 'HEAD') return c.body(null) // Hono calls the handler of GET, and nobody would read the stream
+    if (this.#readers >= MAX_READERS)
+      return c.json({ detail: `${MAX_READERS} read the feed already. Close some of them.` }, 503)
+    const newest = c.req.query('newest') ?? '0'
+    if (!/^\d{1,9}$/.test(newest)) return c.json({ detail: 'newest is how many receipts, like 1000.' }, 400)
+    const from = this.#readPosition(c.req.header('last-event-id') ?? '') ?? this.#beforeNewest(Number(newest))
+    this.#readers++
+    return streamSSE(c, (stream) => this.#follow(stream, from).finally(() => this.#readers--))
+  }
+
+  async #follow(stream: SSEStreamingApi, from: number): Promise<void> {
+    const closed = new AbortController()
+    stream.onAbort(() => closed.abort())
+    let isIdle = false
+    const heartbeat = setInterval(() => isIdle && void stream.write(': still here\n\n'), HEARTBEAT_MS)
+    try {
+      for (let at = from; !stream.aborted; ) {
+        const { first, events } = this.#receipts.after(at, MAX_BATCH)
+        const missed = first - at - 1
+        const text = (missed > 0 ? this.#formatGap(missed) : '') + this.#format(events, first)
+        if (text) await stream.write(text)
+        at = first + events.length - 1
+        if (this.#receipts.newest() > at) continue
+        isIdle = true
+        await this.#receipts.next(closed.signal)
+        isIdle = false
+        await wait(GATHER_MS, undefined, { signal: closed.signal }).catch(() => {})
+      }
+    } finally {
+      clearInterval(heartbeat)
     }
-  } finally {
-    clearInterval(heart)
   }
-}
 
-function say({ event, json }: FeedEvent, id: string): string {
-  return `event: ${event}\ndata: ${json}\nid: ${id}\n\n`
-}
+  #format(events: readonly FeedEvent[], first: number): string {
+    return events
+      .map(({ event, json }, i) => `event: ${event}\ndata: ${json}\nid: ${this.#replica}:${first + i}\n\n`)
+      .join('')
+  }
 
-function sayGap(missed: number, replica: string): string {
-  return `event: gap\ndata: ${JSON.stringify({ missed, replica })}\n\n`
-}
+  #formatGap(missed: number): string {
+    return `event: gap\ndata: ${JSON.stringify({ missed, replica: this.#replica })}\n\n`
+  }
 
-/** `undefined` where it names none of ours. */
-function readPoint(lastId: string, receipts: Receipts, replica: string): number | undefined {
-  const [name, number] = splitLast(lastId)
-  if (name !== replica || !/^\d{1,15}$/.test(number)) return undefined
-  return Math.min(Number(number), receipts.newest())
-}
+  /** Returns `undefined` for a position of another process. The name of a replica may contain a colon. */
+  #readPosition(lastId: string): number | undefined {
+    const [, replica, number] = /^(.*):(\d{1,15})$/s.exec(lastId) ?? []
+    if (replica !== this.#replica) return undefined
+    return Math.min(Number(number), this.#receipts.newest())
+  }
 
-/** As far as so many are kept: who has read none yet misses none. */
-function beforeNewest(many: number, receipts: Receipts): number {
-  return receipts.after(receipts.newest() - many, 0).first - 1
-}
-
-/** A replica's name may hold a colon itself. */
-function splitLast(id: string): [string, string] {
-  const colon = id.lastIndexOf(':')
-  return [id.slice(0, Math.max(0, colon)), id.slice(colon + 1)]
+  /** Returns the position before the newest `count` events that are kept, so that no gap is reported. */
+  #beforeNewest(count: number): number {
+    return this.#receipts.after(this.#receipts.newest() - count, 0).first - 1
+  }
 }

@@ -1,4 +1,4 @@
-/** The log: JSON lines on standard output, without payloads, addresses or secrets. */
+/** Log: JSON lines on standard output, without payloads, addresses or secrets. */
 
 import { writeSync } from 'node:fs'
 import { type DestinationStream, type Logger, pino } from 'pino'
@@ -7,71 +7,65 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** A line per envelope is many small writes: they are gathered for a moment. */
-const GATHER_BYTES = 64 * 1024 // as much as a pipe holds
-const MOST_BYTES = 4 * 1024 * 1024 // kept for a reader that has stalled; lines beyond are dropped
+const BUFFER_BYTES = 64 * 1024 // as much as a pipe holds
+const MAX_PENDING_BYTES = 4 * 1024 * 1024 // for a reader that has stalled; later lines are dropped
 const FLUSH_MS = 200
 const MESSAGES = { receipt: 'envelope', final_outcome: 'final outcome' }
-const MOST_UTF8_BYTES = 3 // of one of a string's characters
+const MAX_UTF8_BYTES = 3 // of one UTF-16 unit
 
-export type Log = {
-  logger: Logger
-  /** Writes a line at level info about an envelope: what is told of it stands under `name`, as the JSON that it is. */
-  tell(name: 'receipt' | 'final_outcome', json: string): void
-  /** Writes out what has been gathered. */
-  close(): Promise<void>
-  /** The same before it returns, for a process that is about to end. */
-  writeOut(): void
-}
+/** Gathers lines before it writes them: a line for each envelope would be many small writes. */
+export class Log {
+  readonly logger: Logger
+  readonly #output = pino.destination({ dest: 1, sync: false, minLength: 1, maxLength: MAX_PENDING_BYTES })
+  readonly #buffer = Buffer.allocUnsafe(BUFFER_BYTES) // the library would measure all pending text again for each line
+  readonly #timer = setInterval(() => this.#flushBuffer(), FLUSH_MS).unref()
+  #used = 0
 
-export function createLog(level: LogLevel): Log {
-  const output = pino.destination({ dest: 1, sync: false, minLength: 1, maxLength: MOST_BYTES })
-  // Gathered here: for each line it is given, the library measures again all that waits. As bytes: a text that is added to keeps all
-  // its pieces for the garbage collector to walk over.
-  const gathered = Buffer.allocUnsafe(GATHER_BYTES)
-  let used = 0
-  const timer = setInterval(handOver, FLUSH_MS).unref()
-  const logger = createLogger(level, { write })
-  return { logger, tell, close, writeOut }
-
-  /** As the logger itself would write it; the text is there already, and needs not be made once more. */
-  function tell(name: 'receipt' | 'final_outcome', json: string): void {
-    if (logger.isLevelEnabled('info'))
-      write(`{"level":"info","at":${Date.now()},"${name}":${json},"msg":"${MESSAGES[name]}"}\n`)
+  constructor(level: LogLevel) {
+    this.logger = createLogger(level, { write: (line) => this.#write(line) })
   }
 
-  function write(line: string): void {
-    if (line.length * MOST_UTF8_BYTES > gathered.length - used) handOver()
-    if (line.length * MOST_UTF8_BYTES > gathered.length) output.write(line)
-    else used += gathered.write(line, used)
+  /** Writes a line at level `info` with `json` as the field `event`, as the logger would, without serializing it again. */
+  recordEvent(event: 'receipt' | 'final_outcome', json: string): void {
+    if (this.logger.isLevelEnabled('info'))
+      this.#write(`{"level":"info","at":${Date.now()},"${event}":${json},"msg":"${MESSAGES[event]}"}\n`)
   }
 
-  function handOver(): void {
-    if (used === 0) return
-    output.write(gathered.toString('utf8', 0, used))
-    used = 0
+  /** Resolves when all lines are written. */
+  close(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#flushBuffer()
+    return new Promise((resolve) => this.#output.flush(() => resolve()))
   }
 
-  function close(): Promise<void> {
-    clearInterval(timer)
-    handOver()
-    return new Promise((resolve) => output.flush(() => resolve()))
-  }
-
-  function writeOut(): void {
-    output.flushSync()
+  /** Writes all lines before it returns, for a process that is about to exit. */
+  closeSync(): void {
+    this.#output.flushSync()
     try {
-      writeSync(1, gathered, 0, used) // handed to the output it would be written by a thread, which may come too late
+      writeSync(1, this.#buffer, 0, this.#used) // a thread of the output might be too late
     } catch {
       // nobody reads it any more
     }
-    used = 0
+    this.#used = 0
+  }
+
+  #write(line: string): void {
+    const maxBytes = line.length * MAX_UTF8_BYTES
+    if (maxBytes > BUFFER_BYTES - this.#used) this.#flushBuffer()
+    if (maxBytes > BUFFER_BYTES) this.#output.write(line)
+    else this.#used += this.#buffer.write(line, this.#used)
+  }
+
+  #flushBuffer(): void {
+    if (this.#used === 0) return
+    this.#output.write(this.#buffer.toString('utf8', 0, this.#used))
+    this.#used = 0
   }
 }
 
+/** `at` is the time of the line: receipts have a `time` and a `replica` of their own. */
 function createLogger(level: LogLevel, destination: DestinationStream): Logger {
   return pino(
-    // A receipt has a `time` and a `replica` of its own: ours are when the line was written, and told once at the start.
     {
       level,
       base: null,

@@ -1,21 +1,13 @@
-/** What Prometheus is told. Everything about envelopes is counted from their receipts, nowhere else. */
+/** Prometheus metrics. Everything about envelopes is counted from their receipts. */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { LimitInForce, Receipt, SpoolOutcome, SpoolStatus } from '../contract.ts'
 import { categoryOf } from '../envelope/summary.ts'
 import type { Projects } from '../projects.ts'
 import type { UpstreamState } from '../upstream/client.ts'
-import { createSpoolMetrics } from './spool-metrics.ts'
+import { SpoolMetrics } from './spool-metrics.ts'
 
-export type Metrics = {
-  /** Counts one envelope. Called by `receipts.settle` alone. */
-  count(receipt: Receipt): void
-  /** Counts how one that waited ended. Called by `receipts.end` alone. */
-  countFinalOutcome(end: SpoolOutcome): void
-  expose(): Promise<string>
-}
-
-/** Figures that are looked at when Prometheus asks. */
+/** Values that are read on each scrape. */
 export type Gauges = {
   inFlight: () => number
   bodyBytes: () => number
@@ -24,125 +16,128 @@ export type Gauges = {
   /** Absent in inbox mode. */
   spool: (() => Promise<SpoolStatus>) | undefined
   projects: Projects
+  /** Milliseconds since 1970. */
   now: () => number
 }
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Label values come from closed sets: answers, our codes, configured projects, known item types, Sentry's categories, status classes. */
-export function createMetrics(gauges: Gauges): Metrics {
-  const registry = new Registry()
-  const registers = [registry]
-  collectDefaultMetrics({ register: registry, prefix: 'culvert_' })
-  const envelopes = new Counter({
-    name: 'culvert_envelopes_total',
-    help: 'Envelopes by outcome.',
-    labelNames: ['outcome', 'reason', 'project', 'category'] as const,
-    registers,
-  })
-  const items = new Counter({
-    name: 'culvert_items_total',
-    help: 'Items by type and the outcome of their envelope, or the reason they were discarded.',
-    labelNames: ['type', 'outcome'] as const,
-    registers,
-  })
-  const bytes = new Counter({
-    name: 'culvert_envelope_bytes_total',
-    help: 'Body bytes of envelopes as received.',
-    labelNames: ['outcome', 'project', 'category'] as const,
-    registers,
-  })
-  const upstreamAnswers = new Counter({
-    name: 'culvert_upstream_responses_total',
-    help: 'Responses of Sentry by status class.',
-    labelNames: ['status'] as const,
-    registers,
-  })
-  const seconds = new Histogram({
-    name: 'culvert_request_duration_seconds',
-    help: 'Seconds from the first byte of an envelope to its response.',
-    labelNames: ['outcome'] as const,
-    buckets: SECONDS,
-    registers,
-  })
-  const upstreamSeconds = new Histogram({
-    name: 'culvert_upstream_request_duration_seconds',
-    help: 'Seconds until an upstream responded, without timeouts.',
-    labelNames: ['upstream'] as const,
-    buckets: SECONDS,
-    registers,
-  })
-  const origins = new Map(gauges.projects.all.map(({ name, origin }) => [name, origin]))
-  gauge('culvert_envelopes_in_flight', 'Envelopes taken and not answered yet.', gauges.inFlight)
-  gauge('culvert_body_memory_bytes', 'Bytes of bodies held in memory.', gauges.bodyBytes)
-  new Gauge({
-    name: 'culvert_upstream_rate_limits',
-    help: 'Limits that Sentry has asked for and that are in force.',
-    labelNames: ['project', 'category'] as const,
-    registers,
-    collect() {
-      this.reset()
-      for (const { project, category } of gauges.limits()) this.set({ project, category }, 1)
-    },
-  })
-  new Gauge({
-    name: 'culvert_upstream_breaker_open',
-    help: '1 while an upstream is not asked because it fails or is slow.',
-    labelNames: ['upstream'] as const,
-    registers,
-    collect() {
-      for (const { origin, breaker } of gauges.upstreams())
-        this.set({ upstream: origin }, breaker.open ? 1 : 0)
-    },
-  })
-  const ends = new Counter({
-    name: 'culvert_spool_final_outcomes_total',
-    help: 'Spooled envelopes by final outcome.',
-    labelNames: ['final_outcome', 'project'] as const,
-    registers,
-  })
-  const spool = gauges.spool && createSpoolMetrics(registry, gauges.spool, gauges)
+/** Label values are closed sets: outcomes, codes, configured projects, known item types, categories, status classes. */
+export class Metrics {
+  readonly #registry = new Registry()
+  readonly #envelopes = this.#counter('culvert_envelopes_total', 'Envelopes by outcome.', [
+    ...(['outcome', 'reason', 'project', 'category'] as const),
+  ])
+  readonly #items = this.#counter(
+    'culvert_items_total',
+    'Items by type and the outcome of their envelope, or the reason they were discarded.',
+    ['type', 'outcome'],
+  )
+  readonly #bytes = this.#counter('culvert_envelope_bytes_total', 'Body bytes of envelopes as received.', [
+    ...(['outcome', 'project', 'category'] as const),
+  ])
+  readonly #upstreamResponses = this.#counter(
+    'culvert_upstream_responses_total',
+    'Responses of Sentry by status class.',
+    ['status'],
+  )
+  readonly #duration = this.#histogram(
+    'culvert_request_duration_seconds',
+    'Seconds from the first byte of an envelope to its response.',
+    'outcome',
+  )
+  readonly #upstreamDuration = this.#histogram(
+    'culvert_upstream_request_duration_seconds',
+    'Seconds until an upstream responded, without timeouts.',
+    'upstream',
+  )
+  readonly #finalOutcomes = this.#counter(
+    'culvert_spool_final_outcomes_total',
+    'Spooled envelopes by final outcome.',
+    ['final_outcome', 'project'],
+  )
+  readonly #spool: SpoolMetrics | undefined
+  /** Origin of the upstream, by project. */
+  readonly #origins: ReadonlyMap<string, string>
 
-  return { count, countFinalOutcome, expose }
-
-  function expose(): Promise<string> {
-    spool?.lookAgain()
-    return registry.metrics()
+  constructor(gauges: Gauges) {
+    const { projects, now, inFlight, bodyBytes } = gauges
+    collectDefaultMetrics({ register: this.#registry, prefix: 'culvert_' })
+    this.#origins = new Map(projects.all.map(({ name, origin }) => [name, origin]))
+    this.#gauge('culvert_envelopes_in_flight', 'Envelopes taken and not answered yet.', [], (gauge) =>
+      gauge.set(inFlight()),
+    )
+    this.#gauge('culvert_body_memory_bytes', 'Bytes of bodies held in memory.', [], (gauge) =>
+      gauge.set(bodyBytes()),
+    )
+    this.#gauge(
+      'culvert_upstream_rate_limits',
+      'Limits that Sentry has asked for and that are in force.',
+      ['project', 'category'],
+      (gauge) => {
+        gauge.reset()
+        for (const { project, category } of gauges.limits()) gauge.set({ project, category }, 1)
+      },
+    )
+    this.#gauge(
+      'culvert_upstream_breaker_open',
+      '1 while an upstream is not asked because it fails or is slow.',
+      ['upstream'],
+      (gauge) => {
+        for (const { origin, breaker } of gauges.upstreams())
+          gauge.set({ upstream: origin }, Number(breaker.open))
+      },
+    )
+    this.#spool = gauges.spool && new SpoolMetrics(this.#registry, gauges.spool, projects, now)
   }
 
-  function countFinalOutcome({ final_outcome: end, project }: SpoolOutcome): void {
-    ends.inc({ final_outcome: end, project })
+  /** Counts one envelope. `Receipts` calls it. */
+  count(receipt: Receipt): void {
+    const { outcome, reason = '', project = '', upstream_status: status } = receipt
+    const category = categoryOf(receipt.items)
+    this.#envelopes.inc({ outcome, reason, project, category })
+    for (const { type, count = 1, discard_reason: discardReason } of receipt.items)
+      this.#items.inc({ type, outcome: discardReason ?? outcome }, count)
+    this.#bytes.inc({ outcome, project, category }, receipt.bytes)
+    this.#duration.observe({ outcome }, receipt.duration_ms / 1000)
+    if (!status) return
+    this.#upstreamResponses.inc({ status: `${Math.floor(status / 100)}xx` })
+    const upstream = this.#origins.get(project)
+    if (upstream && receipt.upstream_duration_ms !== undefined)
+      this.#upstreamDuration.observe({ upstream }, receipt.upstream_duration_ms / 1000)
   }
 
-  function gauge(name: string, help: string, read: () => number): void {
-    new Gauge({ name, help, registers, collect: collectFrom(read) })
+  /** Counts the final outcome of one spooled envelope. `Receipts` calls it. */
+  countFinalOutcome({ final_outcome, project }: SpoolOutcome): void {
+    this.#finalOutcomes.inc({ final_outcome, project })
   }
 
-  function count({
-    outcome,
-    reason,
-    project = '',
-    items: parts,
-    bytes: size,
-    duration_ms: durationMs,
-    upstream_duration_ms: upstreamDurationMs,
-    upstream_status: upstreamStatus,
-  }: Receipt): void {
-    const category = categoryOf(parts)
-    envelopes.inc({ outcome, reason: reason ?? '', project, category })
-    for (const { type, count: many = 1, discard_reason: discardReason } of parts)
-      items.inc({ type, outcome: discardReason ?? outcome }, many)
-    bytes.inc({ outcome, project, category }, size)
-    seconds.observe({ outcome }, durationMs / 1000)
-    const upstream = origins.get(project)
-    if (upstream && upstreamStatus && upstreamDurationMs !== undefined)
-      upstreamSeconds.observe({ upstream }, upstreamDurationMs / 1000)
-    if (upstreamStatus) upstreamAnswers.inc({ status: `${Math.floor(upstreamStatus / 100)}xx` })
+  /** Returns all metrics in the text format of Prometheus. */
+  expose(): Promise<string> {
+    this.#spool?.refresh()
+    return this.#registry.metrics()
   }
-}
 
-function collectFrom(read: () => number) {
-  return function collect(this: Gauge): void {
-    this.set(read())
+  #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
+    return new Counter({ name, help, labelNames, registers: [this.#registry] })
+  }
+
+  #histogram<Label extends string>(name: string, help: string, label: Label): Histogram<Label> {
+    const registers = [this.#registry]
+    return new Histogram({ name, help, labelNames: [label], buckets: SECONDS, registers })
+  }
+
+  #gauge<Label extends string>(
+    name: string,
+    help: string,
+    labelNames: Label[],
+    read: (gauge: Gauge<Label>) => void,
+  ): void {
+    new Gauge({
+      ...{ name, help, labelNames, registers: [this.#registry] },
+      collect() {
+        read(this)
+      },
+    })
   }
 }

@@ -1,25 +1,29 @@
-/** When envelopes were first and last kept from Sentry, by each outcome and reason: what a count does not tell. */
+/** First and last time of each outcome and reason other than success. */
 
 import type { OutcomeTime } from '../contract.ts'
 
-export type OutcomeTimes = {
-  note(stage: OutcomeTime['stage'], outcome: OutcomeTime['outcome'], reason?: string): void
-  all(): OutcomeTime[]
-}
+const SUCCESSES = new Set<OutcomeTime['outcome']>(['delivered', 'spooled'])
 
-const PASSED = new Set<OutcomeTime['outcome']>(['delivered', 'spooled'])
+/** Bounded by the sets of outcomes and reasons. */
+export class OutcomeTimes {
+  readonly #now: () => number
+  readonly #byKey = new Map<string, OutcomeTime>()
 
-/** Bounded by the outcomes and reasons that there are. `now` in milliseconds since 1970. */
-export function createOutcomeTimes(now: () => number): OutcomeTimes {
-  const byWhy = new Map<string, OutcomeTime>()
-  return { note, all: () => [...byWhy.values()] }
+  /** `now` is in milliseconds since 1970. */
+  constructor(now: () => number) {
+    this.#now = now
+  }
 
-  function note(stage: OutcomeTime['stage'], outcome: OutcomeTime['outcome'], reason = ''): void {
-    if (PASSED.has(outcome)) return
-    const time = now()
+  note(stage: OutcomeTime['stage'], outcome: OutcomeTime['outcome'], reason = ''): void {
+    if (SUCCESSES.has(outcome)) return
+    const time = this.#now()
     const key = `${stage} ${outcome} ${reason}`
-    const its = byWhy.get(key)
-    if (its) its.last = time
-    else byWhy.set(key, { stage, outcome, reason, first: time, last: time })
+    const known = this.#byKey.get(key)
+    if (known) known.last = time
+    else this.#byKey.set(key, { stage, outcome, reason, first: time, last: time })
+  }
+
+  all(): OutcomeTime[] {
+    return [...this.#byKey.values()]
   }
 }

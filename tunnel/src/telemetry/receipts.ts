@@ -1,121 +1,129 @@
-/** The outcome of each envelope, settled once: counted, logged, told to who follows, and the last ones kept to look at. */
+/** Record of every outcome: counted, logged, streamed, and kept for a while. */
 
 import type { OutcomeTime, Receipt, SpoolOutcome } from '../contract.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
-import { createOutcomeTimes } from './outcome-times.ts'
+import { OutcomeTimes } from './outcome-times.ts'
 import { HEX_LENGTH, randomHex } from './random-hex.ts'
-import { createRingBuffer } from './ring-buffer.ts'
+import { RingBuffer } from './ring-buffer.ts'
 
-export type Receipts = {
-  /** Settles an envelope, and gives the token by which its sender may look it up. */
-  record(receipt: Receipt): string
-  /** Tells how waiting in the spool ended. */
-  recordFinalOutcome(end: SpoolOutcome): void
-  /** What a visitor's token stands for, for 10 minutes, or as long as it is kept: on a busy site that is less. */
-  find(token: string): Receipt | undefined
-  /** The number of the newest that was told, a receipt or an end; they count from 1. */
-  newest(): number
-  /** Those after number `seq`, as far as they are kept and at most so many, with the number of the first. */
-  after(seq: number, most: number): { first: number; told: FeedEvent[] }
-  /** Resolves when the next one is told, or at the signal. */
-  next(signal: AbortSignal): Promise<void>
-  /** When envelopes were kept from Sentry. */
-  times(): OutcomeTime[]
-}
-
-/** What those hear who follow: how an envelope was answered, or how its waiting ended where it was spooled. The text is the JSON of it. */
+/** Receipt, or final outcome of a spooled envelope, as JSON. */
 export type FeedEvent = { event: 'receipt' | 'final_outcome'; json: string }
 
-/** For whoever has a token, and for whoever follows: 66 envelopes a second for ten minutes, if they are like most. */
+/** Consecutive events; `first` is the number of the first one. */
+export type FeedPage = { first: number; events: FeedEvent[] }
+
+/** Enough for 66 ordinary envelopes a second in ten minutes. */
 const KEPT = { entries: 40_000, bytes: 16 * 1024 * 1024 }
 const TOKEN = /^[0-9a-f]{32}$/
 const TOKEN_MS = 10 * 60 * 1000
 
-/** `now` in milliseconds since 1970. Each is made a text once, for the log and for all who look at it later. */
-export function createReceipts(metrics: Metrics, { tell }: Pick<Log, 'tell'>, now: () => number): Receipts {
-  const ringBuffer = createRingBuffer(KEPT)
-  const tokens = Buffer.alloc(KEPT.entries * HEX_LENGTH) // of receipts; ends have none
-  const waiting = new Set<() => void>()
-  const times = createOutcomeTimes(now)
-  return {
-    record: settle,
-    recordFinalOutcome: end,
-    find,
-    newest: ringBuffer.newest,
-    after,
-    next,
-    times: times.all,
+/** Serializes each event once, for the log and for all later readers. */
+export class Receipts {
+  readonly #metrics: Pick<Metrics, 'count' | 'countFinalOutcome'>
+  readonly #log: Pick<Log, 'recordEvent'>
+  readonly #now: () => number
+  readonly #events = new RingBuffer(KEPT)
+  /** Tokens of the receipts, one after the other: a map would cost every envelope more than a search costs the few visitors. */
+  readonly #tokens = Buffer.alloc(KEPT.entries * HEX_LENGTH)
+  readonly #waiters = new Set<() => void>()
+  readonly #times: OutcomeTimes
+
+  /** `now` is in milliseconds since 1970. */
+  constructor(
+    metrics: Pick<Metrics, 'count' | 'countFinalOutcome'>,
+    log: Pick<Log, 'recordEvent'>,
+    now: () => number,
+  ) {
+    this.#metrics = metrics
+    this.#log = log
+    this.#now = now
+    this.#times = new OutcomeTimes(now)
   }
 
-  function settle(receipt: Receipt): string {
-    metrics.count(receipt)
-    times.note('answered', receipt.outcome, receipt.reason)
-    const json = JSON.stringify(receipt)
-    tell('receipt', json)
+  /** Records the outcome of an envelope. Returns the token by which its sender finds the receipt. */
+  record(receipt: Receipt): string {
+    this.#metrics.count(receipt)
+    this.#times.note('answered', receipt.outcome, receipt.reason)
     const token = randomHex()
-    tokens.write(token, placeOf(ringBuffer.add(json)), 'latin1')
-    wake()
+    this.#tokens.write(token, this.#add('receipt', receipt), 'latin1')
+    this.#wake()
     return token
   }
 
-  function end(spoolOutcome: SpoolOutcome): void {
-    metrics.countFinalOutcome(spoolOutcome)
-    times.note('waited', spoolOutcome.final_outcome)
-    const json = JSON.stringify(spoolOutcome)
-    tell('final_outcome', json)
-    const place = placeOf(ringBuffer.add(json))
-    tokens.fill(0, place, place + HEX_LENGTH)
-    wake()
+  recordFinalOutcome(spoolOutcome: SpoolOutcome): void {
+    this.#metrics.countFinalOutcome(spoolOutcome)
+    this.#times.note('waited', spoolOutcome.final_outcome)
+    const offset = this.#add('final_outcome', spoolOutcome)
+    this.#tokens.fill(0, offset, offset + HEX_LENGTH)
+    this.#wake()
   }
 
-  function placeOf(number: number): number {
-    return ((number - 1) % KEPT.entries) * HEX_LENGTH
+  /** Finds a receipt by its token, for 10 minutes at most. */
+  find(token: string): Receipt | undefined {
+    if (!TOKEN.test(token)) return undefined // final outcomes have zeros
+    let offset = this.#tokens.indexOf(token, 0, 'latin1')
+    while (offset % HEX_LENGTH > 0) offset = this.#tokens.indexOf(token, offset + 1, 'latin1')
+    const number = this.#numberAt(offset)
+    if (offset < 0 || number < this.#events.oldest()) return undefined
+    const receipt: Receipt = JSON.parse(this.#events.read(number))
+    return this.#now() - receipt.time < TOKEN_MS ? receipt : undefined
   }
 
-  function wake(): void {
-    for (const resolve of waiting) resolve()
+  /** Returns the number of the newest event. Numbers start at 1. */
+  newest(): number {
+    return this.#events.newest()
   }
 
-  /** A map of tokens would cost every envelope more than a look along them costs the few visitors who ask. */
-  function find(token: string): Receipt | undefined {
-    if (!TOKEN.test(token)) return undefined // a row of zeros is the place of an end
-    let place = tokens.indexOf(token, 0, 'latin1')
-    while (place % HEX_LENGTH > 0) place = tokens.indexOf(token, place + 1, 'latin1')
-    const number = numberAt(place)
-    if (place < 0 || number < ringBuffer.oldest()) return undefined
-    const receipt: Receipt = JSON.parse(ringBuffer.read(number))
-    return now() - receipt.time < TOKEN_MS ? receipt : undefined
+  /** Returns up to `limit` events after `number`, as far as they are kept. */
+  after(number: number, limit: number): FeedPage {
+    const first = Math.max(number + 1, this.#events.oldest())
+    const last = Math.min(this.#events.newest(), first + limit - 1)
+    const events: FeedEvent[] = []
+    for (let each = first; each <= last; each++) {
+      const event = this.#tokens[this.#offsetOf(each)] === 0 ? 'final_outcome' : 'receipt'
+      events.push({ event, json: this.#events.read(each) })
+    }
+    return { first, events }
   }
 
-  function numberAt(place: number): number {
-    const newest = ringBuffer.newest()
-    const back = (placeOf(newest) - place) / HEX_LENGTH
-    return newest - ((back + KEPT.entries) % KEPT.entries)
-  }
-
-  function after(given: number, most: number): { first: number; told: FeedEvent[] } {
-    const first = Math.max(given + 1, ringBuffer.oldest())
-    const last = Math.min(ringBuffer.newest(), first + most - 1)
-    const told: FeedEvent[] = []
-    for (let number = first; number <= last; number++)
-      told.push({
-        event: tokens[placeOf(number)] === 0 ? 'final_outcome' : 'receipt',
-        json: ringBuffer.read(number),
-      })
-    return { first, told }
-  }
-
-  function next(signal: AbortSignal): Promise<void> {
+  /** Resolves at the next event, or at the signal. */
+  next(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve()
       const done = () => {
-        waiting.delete(done)
+        this.#waiters.delete(done)
         signal.removeEventListener('abort', done)
         resolve()
       }
-      waiting.add(done)
+      this.#waiters.add(done)
       signal.addEventListener('abort', done, { once: true })
     })
+  }
+
+  /** Returns when envelopes were first and last not delivered, by outcome and reason. */
+  times(): OutcomeTime[] {
+    return this.#times.all()
+  }
+
+  /** Returns the offset of the event's token. */
+  #add(event: FeedEvent['event'], content: Receipt | SpoolOutcome): number {
+    const json = JSON.stringify(content)
+    this.#log.recordEvent(event, json)
+    return this.#offsetOf(this.#events.add(json))
+  }
+
+  #offsetOf(number: number): number {
+    return ((number - 1) % KEPT.entries) * HEX_LENGTH
+  }
+
+  #numberAt(offset: number): number {
+    const newest = this.#events.newest()
+    const back = (this.#offsetOf(newest) - offset) / HEX_LENGTH
+    return newest - ((back + KEPT.entries) % KEPT.entries)
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiters) resolve()
   }
 }

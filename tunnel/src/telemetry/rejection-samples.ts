@@ -1,62 +1,58 @@
-/** Of each rejection the last request, as far as it may be shown: what headers it had, and the values of those that tell nobody's secret. */
+/** Last rejected request per code, redacted: header names, and the values of those that are no secret. */
 
 import type { IncomingMessage } from 'node:http'
 import type { RejectionSample } from '../contract.ts'
 import type { Rejection, RejectionCode } from '../rejections.ts'
 
-export type RejectionSamples = {
-  note(rejection: Rejection, incoming: Pick<IncomingMessage, 'method' | 'url' | 'headers'>): void
-  /** One for each code that there was. */
-  all(): RejectionSample[]
-}
+type RejectedRequest = Pick<IncomingMessage, 'method' | 'url' | 'headers'>
 
-const PLAIN = new Set([
-  ...[
-    'accept',
-    'accept-encoding',
-    'connection',
-    'content-encoding',
-    'content-length',
-    'content-type',
-    'host',
-  ],
-  ...['origin', 'sec-fetch-dest', 'sec-fetch-mode', 'sec-fetch-site', 'transfer-encoding', 'user-agent'],
-])
-const MOST_HEADERS = 40
-const LONGEST = 200
-const EVERY_MS = 1_000 // a flood of rejections costs one sample a second
+/** Headers that are shown with their values. */
+const PLAIN = new Set(
+  `accept accept-encoding connection content-encoding content-length content-type host origin
+  sec-fetch-dest sec-fetch-mode sec-fetch-site transfer-encoding user-agent`.split(/\s+/),
+)
+const MAX_HEADERS = 40
+const MAX_LENGTH = 200
+const INTERVAL_MS = 1_000 // a flood of rejections costs one sample a second
 
-/** Bounded by the set of codes. `now` in milliseconds since 1970. */
-export function createRejectionSamples(now: () => number): RejectionSamples {
-  const byCode = new Map<RejectionCode, RejectionSample>()
-  return { note, all: () => [...byCode.values()] }
+/** Bounded by the set of codes. */
+export class RejectionSamples {
+  readonly #now: () => number
+  readonly #byCode = new Map<RejectionCode, RejectionSample>()
 
-  function note(
-    { code, causes }: Rejection,
-    { method = '', url = '', headers }: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
-  ): void {
-    const time = now()
-    const before = byCode.get(code)
-    if (before && time - before.last < EVERY_MS) return
-    byCode.set(code, {
+  /** `now` is in milliseconds since 1970. */
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  note({ code, causes }: Rejection, { method = '', url = '', headers }: RejectedRequest): void {
+    const time = this.#now()
+    const previous = this.#byCode.get(code)
+    if (previous && time - previous.last < INTERVAL_MS) return
+    this.#byCode.set(code, {
       ...{ code, last: time, causes },
       request: `${method} ${redactUrl(url)}`,
       headers: Object.entries(headers)
-        .slice(0, MOST_HEADERS)
+        .slice(0, MAX_HEADERS)
         .map(([name, value]) => [
-          name.slice(0, LONGEST),
-          PLAIN.has(name) ? String(value).slice(0, LONGEST) : null,
+          name.slice(0, MAX_LENGTH),
+          PLAIN.has(name) ? String(value).slice(0, MAX_LENGTH) : null,
         ]),
     })
   }
+
+  /** Returns one sample for each code that occurred. */
+  all(): RejectionSample[] {
+    return [...this.#byCode.values()]
+  }
 }
 
-/** The path, and of the query the names; the project's identifiers with their values. */
+/** Keeps the path, the names of query parameters, and the values of the project's identifiers. */
 function redactUrl(url: string): string {
   const [path = '', query] = url.split('?', 2)
-  if (query === undefined) return path.slice(0, LONGEST)
+  if (query === undefined) return path.slice(0, MAX_LENGTH)
   const parts = query
     .split('&')
     .map((part) => (/^[por]=\w{1,24}$/.test(part) ? part : part.replace(/=.*/s, '=…')))
-  return `${path}?${parts.join('&')}`.slice(0, LONGEST)
+  return `${path}?${parts.join('&')}`.slice(0, MAX_LENGTH)
 }

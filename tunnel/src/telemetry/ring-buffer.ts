@@ -1,62 +1,68 @@
-/** The last of many texts, numbered. They are kept as bytes: the garbage collector would move thousands of objects, and walk them again and again. */
-
-export type RingBuffer = {
-  /** The number of the newest; they count from 1. */
-  newest(): number
-  /** The number of the oldest that is kept; one more than the newest when none is. */
-  oldest(): number
-  /** Gives its number. */
-  add(text: string): number
-  /** One that is kept. */
-  read(number: number): string
-}
+/** Ring buffer of the most recent texts, with sequence numbers from 1. */
 
 export type RingBufferBounds = { entries: number; bytes: number }
 
-const MOST_UTF8_BYTES = 3 // of one of a string's characters
+const MAX_UTF8_BYTES = 3 // of one UTF-16 unit
 
-/** A ring of bytes, each text in one piece: one that does not fit at the end stands at the beginning. */
-export function createRingBuffer({ entries, bytes }: RingBufferBounds): RingBuffer {
-  const ring = Buffer.allocUnsafeSlow(bytes)
-  const starts = new Uint32Array(entries)
-  const ends = new Uint32Array(entries)
-  let at = 0
-  let oldest = 1
-  let newest = 0
-  return { newest: () => newest, oldest: () => oldest, add, read }
+/**
+ * Keeps texts as bytes, each in one piece: 40,000 strings on the heap cost ten times as much, for garbage collection. A text that does not
+ * fit at the end is written at the start.
+ */
+export class RingBuffer {
+  readonly #bytes: Buffer
+  readonly #starts: Uint32Array
+  readonly #ends: Uint32Array
+  #at = 0
+  #oldest = 1
+  #newest = 0
 
-  function add(text: string): number {
-    const most = text.length * MOST_UTF8_BYTES
-    if (most > bytes) throw new RangeError(`a text of ${text.length} characters is too long to be kept`)
-    if (at + most > bytes) beginAgain()
-    forgetBefore(at + most)
-    if (newest - oldest + 1 === entries) oldest++
-    const slot = newest % entries
-    starts[slot] = at
-    at += ring.write(text, at)
-    ends[slot] = at
-    return ++newest
+  constructor({ entries, bytes }: RingBufferBounds) {
+    this.#bytes = Buffer.allocUnsafeSlow(bytes)
+    this.#starts = new Uint32Array(entries)
+    this.#ends = new Uint32Array(entries)
   }
 
-  /** What stands between here and the end is the oldest. */
-  function beginAgain(): void {
-    forgetBefore(bytes)
-    at = 0
+  /** Returns the number of the newest text, 0 without one. */
+  newest(): number {
+    return this.#newest
   }
 
-  function forgetBefore(end: number): void {
-    while (oldest <= newest && isBetween(at, startOf(oldest), end)) oldest++
+  /** Returns the number of the oldest text that is kept, or the next number. */
+  oldest(): number {
+    return this.#oldest
   }
 
-  function startOf(number: number): number {
-    return starts[(number - 1) % entries] ?? 0
+  /** Returns the number of the text. */
+  add(text: string): number {
+    const maxBytes = text.length * MAX_UTF8_BYTES
+    if (maxBytes > this.#bytes.length)
+      throw new RangeError(`a text of ${text.length} characters is too long to be kept`)
+    if (this.#at + maxBytes > this.#bytes.length) {
+      this.#forgetUntil(this.#bytes.length)
+      this.#at = 0
+    }
+    this.#forgetUntil(this.#at + maxBytes)
+    if (this.#newest - this.#oldest + 1 === this.#starts.length) this.#oldest++
+    const slot = this.#newest % this.#starts.length
+    this.#starts[slot] = this.#at
+    this.#at += this.#bytes.write(text, this.#at)
+    this.#ends[slot] = this.#at
+    return ++this.#newest
   }
 
-  function read(number: number): string {
-    return ring.toString('utf8', startOf(number), ends[(number - 1) % entries])
+  read(number: number): string {
+    return this.#bytes.toString('utf8', this.#startOf(number), this.#ends[(number - 1) % this.#ends.length])
   }
-}
 
-function isBetween(start: number, at: number, end: number): boolean {
-  return start <= at && at < end
+  /** Forgets the texts that start between the current position and `end`. They are the oldest. */
+  #forgetUntil(end: number): void {
+    for (; this.#oldest <= this.#newest; this.#oldest++) {
+      const start = this.#startOf(this.#oldest)
+      if (start < this.#at || start >= end) return
+    }
+  }
+
+  #startOf(number: number): number {
+    return this.#starts[(number - 1) % this.#starts.length] ?? 0
+  }
 }

@@ -1,59 +1,51 @@
-/** Which SDKs and releases have sent of late, by project: names that senders write, so they are few and short. */
+/** SDKs and releases that have sent envelopes lately, by project. Senders choose the names, so both are bounded. */
 
 import type { LastSeen, ProjectSdks } from '../contract.ts'
 import { cut } from '../envelope/summary.ts'
 import type { Projects } from '../projects.ts'
 
-export type SdkInventory = {
-  /** Of an envelope that is proven to be of this project; `release` is what its header says, whatever that is. */
-  note(project: string, sdk: string | undefined, release: unknown, time: number): void
-  all(): ProjectSdks[]
-}
+const MAX_NAMES = 50 // SDKs or releases of one project
+const MAX_RELEASE_LENGTH = 200 // Sentry's limit
 
-const MOST = 50 // of each; past them goes the one not seen for longest
-const RELEASE_LENGTH = 200 // as long as Sentry takes
-
-/** When each name was last seen, in milliseconds since 1970. */
+/** Time of the last envelope by name, in milliseconds since 1970. */
 type Names = Map<string, { last: number }>
 
-export function createSdkInventory(projects: Projects): SdkInventory {
-  const byProject = new Map(
-    projects.all.map(({ name }) => [name, { sdks: new Map() as Names, releases: new Map() as Names }]),
-  )
-  return { note, all }
+export class SdkInventory {
+  readonly #byProject: ReadonlyMap<string, { sdks: Names; releases: Names }>
 
-  function note(project: string, sdk: string | undefined, release: unknown, time: number): void {
-    const its = byProject.get(project)
-    if (!its) return
-    if (sdk !== undefined) noteName(its.sdks, sdk, time)
-    if (typeof release === 'string' && release !== '')
-      noteName(its.releases, cut(release, RELEASE_LENGTH), time)
+  constructor(projects: Projects) {
+    this.#byProject = new Map(
+      projects.all.map(({ name }) => [name, { sdks: new Map(), releases: new Map() }]),
+    )
   }
 
-  function all(): ProjectSdks[] {
-    return [...byProject].map(([project, { sdks, releases }]) => ({
+  /** Notes an envelope of a verified project. `release` is the value in its header, of any type. */
+  note(project: string, sdk: string | undefined, release: unknown, time: number): void {
+    const names = this.#byProject.get(project)
+    if (!names) return
+    if (sdk !== undefined) noteName(names.sdks, sdk, time)
+    if (typeof release === 'string' && release !== '')
+      noteName(names.releases, cut(release, MAX_RELEASE_LENGTH), time)
+  }
+
+  all(): ProjectSdks[] {
+    return Array.from(this.#byProject, ([project, { sdks, releases }]) => ({
       ...{ project, sdks: newestFirst(sdks), releases: newestFirst(releases) },
     }))
   }
 }
 
-/** Of every envelope: what is known already is changed in its place. */
+/** Updates known names in place: this runs for every envelope. */
 function noteName(names: Names, name: string, time: number): void {
   const known = names.get(name)
   if (known) {
     known.last = time
     return
   }
-  if (names.size >= MOST) names.delete(longestUnseen(names))
+  if (names.size >= MAX_NAMES) names.delete(newestFirst(names).at(-1)?.name ?? '')
   names.set(name, { last: time })
 }
 
-function longestUnseen(names: Names): string {
-  let [oldest, since] = ['', Infinity]
-  for (const [name, { last }] of names) if (last < since) [oldest, since] = [name, last]
-  return oldest
-}
-
 function newestFirst(names: Names): LastSeen[] {
-  return [...names].map(([name, { last }]) => ({ name, last })).sort((a, b) => b.last - a.last)
+  return Array.from(names, ([name, { last }]) => ({ name, last })).sort((a, b) => b.last - a.last)
 }

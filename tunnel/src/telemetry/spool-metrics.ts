@@ -1,111 +1,127 @@
-/** What Prometheus is told of the spool. Every replica tells of the same one: take the maximum by `spool_id`. */
+/** Prometheus metrics of the spool. Replicas report the same spool: take the maximum by `spool_id`. */
 
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { SpoolPartition, SpoolStatus } from '../contract.ts'
 import { CATEGORY_NAMES } from '../envelope/items.ts'
 import type { Projects } from '../projects.ts'
 
-export type SpoolMetrics = {
-  /** The spool is asked once for all figures; from here on, anew. */
-  lookAgain(): void
-}
-
 type Series = { labels: Record<string, string>; value: number }
 
-/** Labels are of closed sets: configured projects and Sentry's categories, whatever lies in the spool. */
-export function createSpoolMetrics(
-  registry: Registry,
-  ask: () => Promise<SpoolStatus>,
-  { projects, now }: { projects: Projects; now: () => number },
-): SpoolMetrics {
-  const registers = [registry]
-  const names = new Set(projects.all.map(({ name }) => name))
-  let look: Promise<SpoolStatus> | undefined
+const PARTITION_LABELS = ['project', 'category']
 
-  one('envelopes', 'Pending envelopes.', ({ envelopes }) => envelopes)
-  one('bytes', 'Bytes of pending envelopes.', ({ bytes }) => bytes)
-  one('max_bytes', 'Limit of the bytes of pending envelopes.', ({ max_bytes: boundBytes }) => boundBytes)
-  one('oldest_entry_age_seconds', 'Age of the oldest pending envelope.', ({ envelopes, oldest }) =>
-    envelopes === undefined ? undefined : ageOf(oldest),
-  )
-  one(
-    'max_age_seconds',
-    'Age at which a pending envelope expires.',
-    ({ max_age_ms: boundMs }) => boundMs / 1000,
-  )
-  one(
-    'full_in_seconds',
-    'Until it is full at the rate of the last minutes; absent while it does not grow.',
-    ({ full_in_seconds: fullInSeconds }) => fullInSeconds,
-  )
-  const partition = ['project', 'category']
-  several(
-    'project_envelopes',
-    'Pending envelopes.',
-    partition,
-    partitions(({ envelopes }) => envelopes, add),
-  )
-  several(
-    'project_bytes',
-    'Bytes of pending envelopes.',
-    partition,
-    partitions(({ bytes }) => bytes, add),
-  )
-  several(
-    'project_oldest_entry_age_seconds',
-    'Age of the oldest one.',
-    partition,
-    partitions(({ oldest }) => ageOf(oldest), Math.max),
-  )
-  several('paused', '1 while nothing of a project is delivered from the spool.', ['project'], pauses)
-  new Gauge({
-    name: 'culvert_spool_writable',
-    help: '1 while the spool takes what is put into it.',
-    registers,
-    async collect() {
-      this.set(Number((await status()).writable))
-    },
-  })
-  new Counter({
-    name: 'culvert_spool_delivery_attempts_total',
-    help: 'Delivery attempts from the spool, by result; undecided ones are retried.',
-    labelNames: ['result', 'project'] as const,
-    registers,
-    async collect() {
-      this.reset()
-      for (const { result, project, attempts } of (await status()).attempts)
-        this.inc({ result, project }, attempts)
-    },
-  })
-  return {
-    lookAgain() {
-      look = undefined
-    },
+/** Label values are closed sets: configured projects and Sentry's categories. Everything else is `unknown`. */
+export class SpoolMetrics {
+  readonly #registry: Registry
+  readonly #readStatus: () => Promise<SpoolStatus>
+  readonly #projects: ReadonlySet<string>
+  readonly #now: () => number
+  #status: Promise<SpoolStatus> | undefined
+
+  /** `now` is in milliseconds since 1970. */
+  constructor(
+    registry: Registry,
+    readStatus: () => Promise<SpoolStatus>,
+    projects: Projects,
+    now: () => number,
+  ) {
+    this.#registry = registry
+    this.#readStatus = readStatus
+    this.#projects = new Set(projects.all.map(({ name }) => name))
+    this.#now = now
+    this.#addTotals()
+    this.#addPartitions()
+    this.#addState()
   }
 
-  function status(): Promise<SpoolStatus> {
-    look ??= ask()
-    return look
+  /** Forgets the status of the last scrape. One scrape reads it once, for all metrics. */
+  refresh(): void {
+    this.#status = undefined
   }
 
-  function one(name: string, help: string, read: (spool: SpoolStatus) => number | undefined): void {
-    several(name, help, [], (spool) => {
+  #addTotals(): void {
+    this.#total('envelopes', 'Pending envelopes.', ({ envelopes }) => envelopes)
+    this.#total('bytes', 'Bytes of pending envelopes.', ({ bytes }) => bytes)
+    this.#total('max_bytes', 'Limit of the bytes of pending envelopes.', ({ max_bytes }) => max_bytes)
+    this.#total('oldest_entry_age_seconds', 'Age of the oldest pending envelope.', (spool) =>
+      spool.envelopes === undefined ? undefined : this.#ageOf(spool.oldest),
+    )
+    this.#total(
+      'max_age_seconds',
+      'Age at which a pending envelope expires.',
+      ({ max_age_ms }) => max_age_ms / 1000,
+    )
+    this.#total(
+      'full_in_seconds',
+      'Until it is full at the rate of the last minutes; absent while it does not grow.',
+      ({ full_in_seconds }) => full_in_seconds,
+    )
+  }
+
+  #addPartitions(): void {
+    this.#gauge('project_envelopes', 'Pending envelopes.', PARTITION_LABELS, (spool) =>
+      this.#combine(spool, ({ envelopes }) => envelopes, add),
+    )
+    this.#gauge('project_bytes', 'Bytes of pending envelopes.', PARTITION_LABELS, (spool) =>
+      this.#combine(spool, ({ bytes }) => bytes, add),
+    )
+    this.#gauge('project_oldest_entry_age_seconds', 'Age of the oldest one.', PARTITION_LABELS, (spool) =>
+      this.#combine(spool, ({ oldest }) => this.#ageOf(oldest), Math.max),
+    )
+  }
+
+  #addState(): void {
+    const registers = [this.#registry]
+    const status = () => this.#current()
+    this.#gauge(
+      'paused',
+      '1 while nothing of a project is delivered from the spool.',
+      ['project'],
+      ({ paused = [] }) =>
+        Array.from(this.#projects, (project) => ({
+          labels: { project },
+          value: Number(paused.some((pause) => pause.project === undefined || pause.project === project)),
+        })),
+    )
+    new Gauge({
+      name: 'culvert_spool_writable',
+      help: '1 while the spool takes what is put into it.',
+      registers,
+      async collect() {
+        this.set(Number((await status()).writable))
+      },
+    })
+    new Counter({
+      name: 'culvert_spool_delivery_attempts_total',
+      help: 'Delivery attempts from the spool, by result; undecided ones are retried.',
+      labelNames: ['result', 'project'] as const,
+      registers,
+      async collect() {
+        const { attempts } = await status()
+        this.reset()
+        for (const { result, project, attempts: count } of attempts) this.inc({ result, project }, count)
+      },
+    })
+  }
+
+  #current(): Promise<SpoolStatus> {
+    this.#status ??= this.#readStatus()
+    return this.#status
+  }
+
+  #total(name: string, help: string, read: (spool: SpoolStatus) => number | undefined): void {
+    this.#gauge(name, help, [], (spool) => {
       const value = read(spool)
       return value === undefined ? [] : [{ labels: {}, value }]
     })
   }
 
-  function several(
-    name: string,
-    help: string,
-    labels: string[],
-    read: (spool: SpoolStatus) => Series[],
-  ): void {
+  #gauge(name: string, help: string, labels: string[], read: (spool: SpoolStatus) => Series[]): void {
+    const status = () => this.#current()
     new Gauge({
       name: `culvert_spool_${name}`,
       help,
       labelNames: ['spool_id', ...labels],
-      registers,
+      registers: [this.#registry],
       async collect() {
         const spool = await status()
         this.reset()
@@ -114,34 +130,25 @@ export function createSpoolMetrics(
     })
   }
 
-  /** Projects that are configured no more are `unknown` together. */
-  function partitions(
+  /** Combines the partitions that have the same labels. */
+  #combine(
+    { partitions = [] }: SpoolStatus,
     read: (partition: SpoolPartition) => number,
-    join: (one: number, other: number) => number,
-  ): (spool: SpoolStatus) => Series[] {
-    return ({ partitions: byProject = [] }) => {
-      const byLabels = new Map<string, Series>()
-      for (const each of byProject) {
-        const project = names.has(each.project) ? each.project : 'unknown'
-        const category = isCategory(each.category) ? each.category : 'unknown'
-        const name = `${project} ${category}`
-        const value = join(byLabels.get(name)?.value ?? 0, read(each))
-        byLabels.set(name, { labels: { project, category }, value })
-      }
-      return [...byLabels.values()]
+    combine: (a: number, b: number) => number,
+  ): Series[] {
+    const byLabels = new Map<string, Series>()
+    for (const partition of partitions) {
+      const project = this.#projects.has(partition.project) ? partition.project : 'unknown'
+      const category = isCategory(partition.category) ? partition.category : 'unknown'
+      const name = `${project} ${category}`
+      const value = combine(byLabels.get(name)?.value ?? 0, read(partition))
+      byLabels.set(name, { labels: { project, category }, value })
     }
+    return [...byLabels.values()]
   }
 
-  function pauses({ paused }: SpoolStatus): Series[] {
-    if (!paused) return []
-    return [...names].map((project) => ({
-      labels: { project },
-      value: Number(paused.some((pause) => pause.project === undefined || pause.project === project)),
-    }))
-  }
-
-  function ageOf(oldest: number | undefined): number {
-    return oldest === undefined ? 0 : (now() - oldest) / 1000
+  #ageOf(oldest: number | undefined): number {
+    return oldest === undefined ? 0 : (this.#now() - oldest) / 1000
   }
 }
 
@@ -149,6 +156,6 @@ function isCategory(category: string): boolean {
   return category === 'none' || CATEGORY_NAMES.has(category)
 }
 
-function add(one: number, other: number): number {
-  return one + other
+function add(a: number, b: number): number {
+  return a + b
 }
