@@ -3,8 +3,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { withLock } from '../scripts/lock.mjs'
-import { runStep } from '../scripts/progress.mjs'
+import { runStep, withLock } from '../scripts/progress.mjs'
 import { NODE, ROOT } from '../tests/support/node.ts'
 
 export const PEERS = join(import.meta.dirname, 'peers')

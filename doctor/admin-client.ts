@@ -2,7 +2,7 @@
 
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { UserError } from '../scripts/user-error.ts'
+import { UserError } from '../scripts/environment.ts'
 import type { Receipt, SpoolStatus } from '../tunnel/src/contract.ts'
 import type { Inside } from './options.ts'
 import { ask, jsonOf, NoAnswer } from './request.ts'

@@ -1,7 +1,6 @@
 /** Tries a deployment through its public address, and says what is right, what is wrong and what to do about it. */
 
-import { wantsHelp } from '../scripts/help.ts'
-import { UserError } from '../scripts/user-error.ts'
+import { UserError } from '../scripts/environment.ts'
 import { CHECKS } from './checks.ts'
 import { meet } from './deployment.ts'
 import { readArguments, USAGE } from './options.ts'
@@ -9,7 +8,7 @@ import { tell, tellJson, verdictOf } from './report.ts'
 import { examineAll } from './runner.ts'
 
 try {
-  if (wantsHelp(process.argv)) console.log(USAGE)
+  if (process.argv.slice(2).some((flag) => flag === '--help' || flag === '-h')) console.log(USAGE)
   else await examine()
 } catch (error) {
   if (!(error instanceof UserError)) throw error

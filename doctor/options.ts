@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { gunzipSync } from 'node:zlib'
-import { UserError } from '../scripts/user-error.ts'
+import { UserError } from '../scripts/environment.ts'
 import { deriveAdminToken } from '../tunnel/src/config/admin-token.ts'
 import { type Dsn, parseDsn } from '../tunnel/src/envelope/dsn.ts'
 

@@ -1,26 +1,28 @@
-/** Makes a bare clone ready: its packages as the lockfile says, and Node.js 24 to run the script named. */
+/** Prepares a fresh clone (packages of the lockfile, Node.js 24), then runs the script named as the first argument. */
 
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { withLock } from './lock.mjs'
-import { runStep } from './progress.mjs'
+import { runStep, withLock } from './progress.mjs'
 
-const NEEDED = 24 // major version of Node.js
-const BRINGS_NODE = ['linux-x64', 'linux-arm64'] // where the package `node-<platform>` is a dependency of the root
+const REQUIRED_MAJOR = 24
+const NODE_PACKAGES = ['linux-x64', 'linux-arm64'] // platforms for which the root depends on `node-<platform>`
 const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
-const broughtNode = join(root, 'node_modules/.bin/node')
-const ownIsNew = Number.parseInt(process.versions.node, 10) >= NEEDED
+const packagedNode = join(root, 'node_modules/.bin/node')
+const isRecent = Number.parseInt(process.versions.node, 10) >= REQUIRED_MAJOR
 
 const [script = '', ...args] = process.argv.slice(2)
 
 try {
-  if (!ownIsNew && !BRINGS_NODE.includes(`${process.platform}-${process.arch}`))
-    throw new Error(sayWhatToInstall())
-  if (!packagesAgree()) await withLock(join(root, '.culvert/install.lock'), install, sayWeWait)
+  if (!isRecent && !NODE_PACKAGES.includes(`${process.platform}-${process.arch}`))
+    throw new Error(describeRequirement())
+  if (!isInstalled())
+    await withLock(join(root, '.culvert/install.lock'), install, (pid) =>
+      console.log(`Waiting for process ${pid}, which installs the packages …`),
+    )
   run(findNode())
 } catch (error) {
   const { message, output } = /** @type {Error & { output?: string }} */ (error)
@@ -29,13 +31,15 @@ try {
   process.exitCode = 1
 }
 
-/** Whether npm's own record of what it installed has every package of the lockfile, and no other. */
-function packagesAgree() {
+/** Returns whether npm's record of installed packages has every package of the lockfile, and no other. */
+function isInstalled() {
   const wanted = readPackages('package-lock.json')
-  const there = readPackages('node_modules/.package-lock.json')
+  const installed = readPackages('node_modules/.package-lock.json')
   const agrees = (/** @type {string} */ path) =>
-    there[path] && wanted[path] ? there[path].integrity === wanted[path].integrity : wanted[path]?.optional
-  return Object.keys({ ...wanted, ...there }).every((path) => path === '' || agrees(path))
+    installed[path] && wanted[path]
+      ? installed[path].integrity === wanted[path].integrity
+      : wanted[path]?.optional
+  return Object.keys({ ...wanted, ...installed }).every((path) => path === '' || agrees(path))
 }
 
 /** @param {string} file @returns {Record<string, { integrity?: string, optional?: boolean }>} */
@@ -44,45 +48,40 @@ function readPackages(file) {
 }
 
 async function install() {
-  if (packagesAgree()) return // another process has just done it
-  const asked = new AbortController()
-  for (const signal of SIGNALS) process.once(signal, () => asked.abort())
-  // `npm_execpath` is npm's own script when npm started us; run by this very Node it needs no shell on any system.
-  const byNpm = /npm-cli\.js$/.test(process.env.npm_execpath ?? '')
-  const npm = byNpm ? [process.execPath, process.env.npm_execpath ?? ''] : ['npm']
-  const options = { cwd: root, signal: asked.signal }
+  if (isInstalled()) return // another process has just done it
+  const stop = new AbortController()
+  for (const signal of SIGNALS) process.once(signal, () => stop.abort())
+  // npm sets `npm_execpath` to its own script; run by this Node it needs no shell on any system.
+  const isFromNpm = /npm-cli\.js$/.test(process.env.npm_execpath ?? '')
+  const npm = isFromNpm ? [process.execPath, process.env.npm_execpath ?? ''] : ['npm']
+  const options = { cwd: root, signal: stop.signal }
   await runStep('Installing packages (npm ci)', [...npm, 'ci', '--loglevel=error'], options).catch(
     (error) => {
-      if (asked.signal.aborted) process.exit(130)
+      if (stop.signal.aborted) process.exit(130)
       throw error
     },
   )
   for (const signal of SIGNALS) process.removeAllListeners(signal)
-  // Where it cannot run (musl), it would stand before the system's Node on the PATH of every npm script.
-  if (ownIsNew && !runs(broughtNode)) rmSync(broughtNode, { force: true })
-}
-
-/** @param {number} pid */
-function sayWeWait(pid) {
-  console.log(`Waiting for process ${pid}, which installs the packages …`)
+  // One that cannot run here (musl) would precede the system's Node on the PATH of every npm script.
+  if (isRecent && !isRunnable(packagedNode)) rmSync(packagedNode, { force: true })
 }
 
 function findNode() {
-  if (ownIsNew) return process.execPath
-  if (runs(broughtNode)) return broughtNode
-  throw new Error(sayWhatToInstall())
+  if (isRecent) return process.execPath
+  if (isRunnable(packagedNode)) return packagedNode
+  throw new Error(describeRequirement())
 }
 
 /** @param {string} node */
-function runs(node) {
+function isRunnable(node) {
   return spawnSync(node, ['--version'], { stdio: 'ignore' }).status === 0
 }
 
-function sayWhatToInstall() {
-  return `Node.js ${NEEDED} or newer is needed, this is ${process.versions.node}; install it from https://nodejs.org and run this again.`
+function describeRequirement() {
+  return `Node.js ${REQUIRED_MAJOR} or newer is needed, this is ${process.versions.node}; install it from https://nodejs.org and run this again.`
 }
 
-/** Runs the script in our place: signals go to it, its exit code is ours. @param {string} node */
+/** Runs the script, forwards signals to it, and exits with its exit code. @param {string} node */
 function run(node) {
   const child = spawn(node, [join(root, script), ...args], { stdio: 'inherit' })
   for (const signal of SIGNALS) process.on(signal, () => child.kill(signal))

@@ -1,9 +1,9 @@
-/** Looks over the code without running it: style, and the types of both halves. */
+/** Checks style and types: all of them, also after one has failed. */
 
 import { join, resolve } from 'node:path'
 import { runStep, type StepFailed } from './progress.mjs'
 
-const root = resolve(import.meta.dirname, '..')
+const ROOT = resolve(import.meta.dirname, '..')
 
 const CHECKS: Record<string, string[]> = {
   'biome check': ['biome', 'check'],
@@ -13,8 +13,8 @@ const CHECKS: Record<string, string[]> = {
 
 const failed: string[] = []
 for (const [title, [program = '', ...args]] of Object.entries(CHECKS)) {
-  const command = [join(root, 'node_modules/.bin', program), ...args]
-  await runStep(title, command, { cwd: root }).catch((error: StepFailed) => {
+  const command = [join(ROOT, 'node_modules/.bin', program), ...args]
+  await runStep(title, command, { cwd: ROOT }).catch((error: StepFailed) => {
     console.error(error.output)
     failed.push(title)
   })

@@ -1,47 +1,36 @@
-/** Prints the settings with which the site would start, without secrets, or every problem with them. */
+/** Prints the settings in force, without secrets, or every problem with them. Generates `docs/configuration.md`. */
 
 import { writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { readConfig as readTunnelConfig } from '../tunnel/src/config/config.ts'
-import { findMisspelt } from '../tunnel/src/config/setting-names.ts'
+import type { Process, Setting } from '../tunnel/src/config/declarations.ts'
 import { type Environment, rowOf, SETTING_NAMES } from '../tunnel/src/config/settings.ts'
-import { SettingsReader, type ShownSettings } from '../tunnel/src/config/settings-reader.ts'
+import {
+  formatSetting,
+  NONE,
+  SettingsReader,
+  type ShownSettings,
+} from '../tunnel/src/config/settings-reader.ts'
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
-import { configurationPage } from './configuration-page.ts'
-import { readEnvironment, refuseWrong } from './environment.ts'
-import { wantsHelp } from './help.ts'
-import { ownPassword } from './operator-password.ts'
-import { UserError } from './user-error.ts'
+import {
+  ensurePassword,
+  ROOT,
+  readEnvironment,
+  rejectWrongSettings,
+  runCommand,
+  warnOfMisspelt,
+  withKeptPassword,
+} from './environment.ts'
 
-const ROOT = resolve(import.meta.dirname, '..')
 const USAGE = `npm run config
   prints every setting of nginx, web and the tunnels by its name, as npm start would start them, without secrets, and names
   what looks like a misspelt one. docs/configuration.md says what each setting is.
   --docs   writes docs/configuration.md instead`
 
-try {
-  const flags = process.argv.slice(2)
-  const unknown = flags.find((flag) => flag !== '--docs')
-  if (wantsHelp(process.argv)) console.log(USAGE)
-  else if (unknown !== undefined)
-    throw new UserError(`"${unknown}" is not a flag of npm run config.\n${USAGE}`)
-  else if (flags.length > 0) writeFileSync(join(ROOT, 'docs/configuration.md'), configurationPage())
-  else print(environmentWithPassword())
-} catch (error) {
-  if (!(error instanceof UserError)) throw error
-  console.error(`culvert: ${error.message}`)
-  process.exitCode = 1
-}
-
-function environmentWithPassword(): Environment {
-  const env = readEnvironment(ROOT)
-  const password = ownPassword(join(ROOT, '.culvert/operator-password'), env)
-  return { ...env, ...(password && { OPERATOR_PASSWORD: password }) }
-}
-
-function print(env: Environment): void {
-  for (const sentence of findMisspelt(env)) console.error(sentence)
-  refuseWrong(env, 'it would not start')
+/** Prints the settings by section. Throws a `UserError` that names every problem with them. */
+function printSettings(env: Environment): void {
+  warnOfMisspelt(env)
+  rejectWrongSettings(env, 'it would not start')
   const shown = effectiveSettings(env)
   const width = Math.max(...SETTING_NAMES.map(({ length }) => length))
   console.log('In force; * marks what is set, all else is a default. Secrets are not shown.')
@@ -52,7 +41,7 @@ function print(env: Environment): void {
   }
 }
 
-/** Returns the settings as the tunnels and web have them, and as Compose has those that neither reads. */
+/** Returns the settings as the tunnels and web read them, and as Compose reads the others. */
 function effectiveSettings(env: Environment): ShownSettings {
   const [all, web] = [new SettingsReader(env, []), new SettingsReader(env, [])]
   for (const name of SETTING_NAMES) all.read(name)
@@ -63,3 +52,91 @@ function effectiveSettings(env: Environment): ShownSettings {
 function isSet(env: Environment, name: string): boolean {
   return [name, `${name}_FILE`, name.toLowerCase()].some((each) => Boolean(env[each]?.trim()))
 }
+
+const PROCESSES: { readonly [name in Process]: string } = {
+  nginx: 'nginx',
+  tunnel: 'tunnel',
+  web: 'web',
+  compose: 'Compose',
+  build: 'image build',
+}
+
+const withFiles = SETTING_NAMES.filter((name) => rowOf(name).hasFile).map((name) => `\`${name}_FILE\``)
+
+const INTRODUCTION = `# Configuration
+
+<!-- Generated from tunnel/src/config/settings.ts: npm run config -- --docs -->
+
+All settings are environment variables. Every process reads the same environment, takes the settings that concern it, and does
+not start when one of them is wrong: it lists every problem with a remedy. \`npm start\` and \`npm run deploy\` check all settings
+before they build anything; with \`docker compose\` alone, \`docker compose logs\` shows the problems.
+
+- \`npm run config\` prints the settings in force, without secrets.
+- Names that look like a misspelt setting are reported at start and have no effect. Compose passes only the names that
+  \`docker-compose.yml\` lists, and reports none.
+- Settings that are to last belong into a file \`.env\`, which every command and Compose read. On Kubernetes they belong into
+  \`deploy/kubernetes/settings.env\`, and secrets into the Secret \`culvert\`.
+- An empty value means the default. Sizes, times and rates are whole numbers.
+
+## Secrets
+
+A secret can come from a file: ${withFiles.join(', ')} hold its path. Compose
+mounts the file into the containers that need it, so that \`docker inspect\` does not show the secret. Users 1000 and 101 read it
+there: make the file readable for all, in a folder that only you may enter.
+
+\`npm start\` generates an operator password where none is set. \`npm run deploy\` knows it; \`docker compose\` does not. This
+command keeps it for all of them:
+
+\`\`\`sh
+echo "OPERATOR_PASSWORD=$(cat .culvert/operator-password)" >> .env && chmod 600 .env
+\`\`\`
+`
+
+/** Notes below the tables, by section. */
+const NOTES: { readonly [section: string]: string } = {
+  'Spool and inbox': `In containers \`.culvert\` is the volume \`spool\`, and \`INBOX_FILE\`, \`SPOOL_URL\` and \`BODY_DIR\` name paths in the container. A tunnel
+can write below \`/spool\`, and does not start with a path that it cannot write to.`,
+  Processes: `\`npm start\`, the images and Compose set these themselves. Set them where you start the processes on your own.`,
+}
+
+/** Returns the text of `docs/configuration.md`. */
+export function configurationPage(): string {
+  const titles = [...new Set(SETTING_NAMES.map((name) => rowOf(name).section))]
+  return [INTRODUCTION, ...titles.map(tableOf)].join('\n')
+}
+
+function tableOf(title: string): string {
+  const rows = SETTING_NAMES.filter((name) => rowOf(name).section === title).map((name) => {
+    const setting = rowOf(name)
+    const readBy = setting.readBy.map((process) => PROCESSES[process]).join(', ')
+    return [`\`${name}\``, defaultOf(setting), acceptedBy(setting), readBy, setting.help]
+  })
+  const header = [
+    ['setting', 'default', 'values', 'read by', 'meaning'],
+    ['---', '---', '---', '---', '---'],
+  ]
+  const lines = [...header, ...rows].map(
+    (cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`,
+  )
+  const note = NOTES[title]
+  return [`## ${title}\n`, ...lines, ...(note ? [`\n${note}`] : []), ''].join('\n')
+}
+
+function defaultOf(setting: Setting): string {
+  if (setting.defaultText) return setting.defaultText
+  const shown = formatSetting(setting, setting.default)
+  if (shown === NONE) return 'none'
+  return typeof setting.default === 'number' ? shown : `\`${shown}\``
+}
+
+function acceptedBy({ values = '', unit = '' }: Setting): string {
+  return unit === 'port' ? values : `${values} ${unit}`.trim()
+}
+
+if (import.meta.main)
+  await runCommand({ name: 'npm run config', usage: USAGE, flags: ['docs'] }, (flags) => {
+    if (flags.has('docs')) return writeFileSync(join(ROOT, 'docs/configuration.md'), configurationPage())
+    const env = readEnvironment()
+    ensurePassword(env)
+    printSettings(withKeptPassword(env))
+  })

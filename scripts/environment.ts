@@ -1,80 +1,147 @@
-/** What a script was asked for, by flags and by the environment: the only file of the scripts that looks there. */
+/** Reads flags and settings for the commands, and prints their errors. The only module of the scripts that reads the environment. */
 
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { BadSettings, readConfig as readTunnelConfig } from '../tunnel/src/config/config.ts'
+import { findMisspelt } from '../tunnel/src/config/setting-names.ts'
 import { type Environment, rowOf, SETTING_NAMES, type SettingName } from '../tunnel/src/config/settings.ts'
 import { SettingsReader } from '../tunnel/src/config/settings-reader.ts'
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
-import { UserError } from './user-error.ts'
+
+/** Root of the work tree. */
+export const ROOT = resolve(import.meta.dirname, '..')
+
+/** Folder of everything that is written at run time, outside of builds. */
+export const STATE_FOLDER = join(ROOT, '.culvert')
+
+const PASSWORD_FILE = join(STATE_FOLDER, 'operator-password')
+const PASSWORD_BYTES = 18 // 24 characters of base64url
 
 export type Config = {
-  /** The work tree. */
   root: string
-  /** Where everything is kept that is made at run time. */
   stateFolder: string
-  /** Which way to run: as asked for, or whichever this machine can. */
-  way: 'docker' | 'plain' | 'any'
-  /** Whether every line of every process is shown, or what a person wants to know. */
-  output: 'all' | 'told'
   httpHost: string
   httpPort: number
-  /** The path browsers post to. */
+  /** Path that browsers post to. */
   tunnelPath: string
-  /** Everything the processes are started with. */
+  /** Environment of the processes. */
   env: Environment
 }
 
-const WAYS = ['docker', 'plain'] as const
+export type Command<Flag extends string> = {
+  /** Name as it is typed, like `npm start`. */
+  name: string
+  usage: string
+  flags: readonly Flag[]
+}
 
-export const USAGE = `npm start -- [flags]
-  --docker, --plain   in containers, or as plain processes; without either, containers where a Docker Engine answers
-  --verbose           every line of every process
-Settings stand in the environment or in a file .env; npm run config shows those in force.`
+/** Error that the user can do something about: printed as a sentence, without a stack. */
+export class UserError extends Error {
+  /** Output of a process that explains the error; empty when the sentence suffices. */
+  readonly output: string
 
-/** The environment of this process, with what the file `.env` adds to it, as Compose reads it too. */
-export function readEnvironment(root: string): Environment {
-  const file = join(root, '.env')
+  constructor(sentence: string, output = '') {
+    super(sentence)
+    this.output = output
+  }
+}
+
+/** Runs a command with the flags that were given: prints its usage for --help, and errors with exit code 1. */
+export async function runCommand<Flag extends string>(
+  { name, usage, flags }: Command<Flag>,
+  run: (given: Set<Flag>) => void | Promise<void>,
+): Promise<void> {
+  const args = process.argv.slice(2)
+  try {
+    if (args.includes('--help') || args.includes('-h')) return console.log(usage)
+    const unknown = args.find((arg) => !flags.some((flag) => arg === `--${flag}`))
+    if (unknown !== undefined) throw new UserError(`"${unknown}" is not a flag of ${name}.\n${usage}`)
+    await run(new Set(flags.filter((flag) => args.includes(`--${flag}`))))
+  } catch (error) {
+    explain(error as Error)
+  }
+}
+
+/** Prints an expected error as a sentence, after the output that explains it; others with their stack. */
+function explain(error: Error & { output?: string }): void {
+  process.exitCode = 1
+  if (error.output) console.error(error.output)
+  console.error(error.output === undefined ? error : `culvert: ${error.message}`)
+}
+
+/** Returns a signal that aborts when this process is asked to end. */
+export function stopSignal(): AbortSignal {
+  const controller = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => controller.abort())
+  return controller.signal
+}
+
+/** Returns the environment of this process over the file `.env`, which Compose reads too. */
+export function readEnvironment(): Environment {
+  const file = join(ROOT, '.env')
   return { ...(existsSync(file) && parseEnv(readFileSync(file, 'utf8'))), ...process.env }
 }
 
-/** Reads flags and settings. Throws a `Refusal` that names every problem. */
-export function readConfig(root: string, flags: string[], env: Environment): Config {
-  const asked = readFlags(flags, env)
-  refuseWrong(env, 'cannot start')
+/** Prints a warning for each name that looks like a misspelt setting. */
+export function warnOfMisspelt(env: Environment): void {
+  for (const sentence of findMisspelt(env)) console.error(sentence)
+}
+
+/** Generates an operator password where none is set or kept, and keeps it for later runs. */
+export function ensurePassword(env: Environment): void {
+  if (isPasswordSet(env) || existsSync(PASSWORD_FILE)) return
+  mkdirSync(dirname(PASSWORD_FILE), { recursive: true })
+  writeFileSync(PASSWORD_FILE, `${randomBytes(PASSWORD_BYTES).toString('base64url')}\n`, { mode: 0o600 })
+}
+
+/** Returns the generated operator password; `undefined` when one is set, or none was generated. */
+export function keptPassword(env: Environment): string | undefined {
+  return isPasswordSet(env) || !existsSync(PASSWORD_FILE)
+    ? undefined
+    : readFileSync(PASSWORD_FILE, 'utf8').trim()
+}
+
+/** Returns the environment with the generated operator password, if there is one. */
+export function withKeptPassword(env: Environment): Environment {
+  const password = keptPassword(env)
+  return { ...env, ...(password && { OPERATOR_PASSWORD: password }) }
+}
+
+function isPasswordSet(env: Environment): boolean {
+  return Boolean(env.OPERATOR_PASSWORD || env.OPERATOR_PASSWORD_FILE)
+}
+
+/** Reads the settings of the site. Throws a `UserError` that names every problem. */
+export function readConfig(env: Environment): Config {
+  rejectWrongSettings(env, 'cannot start')
   const settings = new SettingsReader(env, [])
   return {
-    ...asked,
-    root,
-    stateFolder: join(root, '.culvert'),
-    ...readSite(settings),
+    root: ROOT,
+    stateFolder: STATE_FOLDER,
+    httpHost: settings.read('HTTP_HOST'),
+    httpPort: settings.read('HTTP_PORT'),
     tunnelPath: settings.read('TUNNEL_PATHS')[0] ?? '',
     env,
   }
 }
 
-/** Throws a `Refusal` that names every problem with the settings, before anything is built from them; `what` cannot be done then. */
-export function refuseWrong(env: Environment, what: string): void {
+/** Throws a `UserError` that names every problem with the settings; `consequence` begins its sentence. */
+export function rejectWrongSettings(env: Environment, consequence: string): void {
   const problems: string[] = []
   const settings = new SettingsReader(env, problems)
   for (const name of SETTING_NAMES.filter(isOfCompose)) settings.read(name)
   problems.push(...new Set([...tunnelProblems(env), ...webProblems(env)])) // some settings concern both
   if (problems.length > 0)
-    throw new UserError(`${what}, ${problems.length} problem(s):\n${problems.join('\n')}`)
+    throw new UserError(`${consequence}, ${problems.length} problem(s):\n${problems.join('\n')}`)
 }
 
-/** Settings that only the compose files read: Docker would refuse them after it has built all. */
+/** Returns whether only the compose files read a setting: Docker would reject it after it has built the images. */
 function isOfCompose(name: SettingName): boolean {
   return rowOf(name).readBy.join() === 'compose'
 }
 
-/** Returns where the site is published. */
-function readSite(settings: SettingsReader): Pick<Config, 'httpHost' | 'httpPort'> {
-  return { httpHost: settings.read('HTTP_HOST'), httpPort: settings.read('HTTP_PORT') }
-}
-
-/** What the tunnel would refuse, told before anything is built. */
 function tunnelProblems(env: Environment): string[] {
   try {
     readTunnelConfig(env)
@@ -85,19 +152,8 @@ function tunnelProblems(env: Environment): string[] {
   }
 }
 
-/** What web would refuse, likewise. */
 function webProblems(env: Environment): string[] {
   const problems: string[] = []
   readWebConfig(env, problems)
   return problems
-}
-
-function readFlags(flags: string[], env: Environment): Pick<Config, 'way' | 'output'> {
-  const taken = WAYS.find((way) => env[`npm_config_${way}`]) // `npm start --plain`: npm takes it for one of its own
-  if (taken) throw new UserError(`npm has kept --${taken} to itself; write npm start -- --${taken}.`)
-  const unknown = flags.find((flag) => !['--docker', '--plain', '--verbose'].includes(flag))
-  if (unknown !== undefined) throw new UserError(`"${unknown}" is not a flag of npm start.\n${USAGE}`)
-  const ways = WAYS.filter((way) => flags.includes(`--${way}`))
-  if (ways.length > 1) throw new UserError(`--docker and --plain exclude each other.\n${USAGE}`)
-  return { way: ways[0] ?? 'any', output: flags.includes('--verbose') ? 'all' : 'told' }
 }

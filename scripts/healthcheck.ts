@@ -1,74 +1,91 @@
-/** Whether the site answers, all the way through. */
+/** Checks where the site listens: whether its port is free before the start, and whether it responds afterwards. */
 
-import type { Clock } from './clock.ts'
-import type { Config } from './environment.ts'
-import { UserError } from './user-error.ts'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Config, UserError } from './environment.ts'
 
-export type Site = {
-  /** As a browser is given it, without a slash at its end. */
-  address: string
-  /** The path browsers post to. */
-  tunnelPath: string
-}
+const RESPONSE_TIMEOUT_MS = 5_000
+const POLL_MS = 250
 
-const ANSWER_TIMEOUT = 5 * 1000 // 5 s
-const LOOK_AGAIN = 250 // ms
-
-/** `host:port` as URLs and nginx write it. */
+/** Returns `host:port` as URLs and nginx write it. */
 export function authorityOf(host: string, port: number): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** Where someone on this machine reaches a site that listens there. */
-function addressOf(host: string, port: number): string {
-  const everywhere = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host]
-  return `http://${authorityOf(everywhere ?? host, port)}`
+/** Returns the URL of the site for a browser on this machine, without a slash at its end. */
+export function siteUrl({ httpHost, httpPort }: Config): string {
+  const loopback = { '0.0.0.0': '127.0.0.1', '::': '::1' }[httpHost]
+  return `http://${authorityOf(loopback ?? httpHost, httpPort)}`
 }
 
-export function siteOf({ httpHost, httpPort, tunnelPath }: Config): Site {
-  return { address: addressOf(httpHost, httpPort), tunnelPath }
-}
-
-/** Whether a page comes through nginx from web, and the SDK's own connectivity probe (a `{}` body) from a tunnel. */
-export async function answers({ address, tunnelPath }: Site): Promise<boolean> {
-  const page = isOk(`${address}/`, {})
-  const probe = isOk(`${address}${tunnelPath}`, { method: 'POST', body: '{}' })
+/** Returns whether web sends a page through nginx, and a tunnel accepts the SDK's connectivity probe (a `{}` body). */
+async function isHealthy(config: Config): Promise<boolean> {
+  const page = isOk(`${siteUrl(config)}/`)
+  const probe = isOk(`${siteUrl(config)}${config.tunnelPath}`, { method: 'POST', body: '{}' })
   return (await page) && (await probe)
 }
 
-/** Whether this URL answers 200. */
+/** Waits until the site is healthy or `signal` aborts. Throws a `UserError` after `timeoutMs`. */
+export async function waitUntilHealthy(
+  config: Config,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const deadline = performance.now() + timeoutMs
+  while (!(await isHealthy(config))) {
+    if (signal.aborted) return
+    if (performance.now() > deadline)
+      throw new UserError(`${siteUrl(config)} did not answer within ${timeoutMs / 1000} s.`)
+    await sleep(POLL_MS, undefined, { signal }).catch(() => {})
+  }
+}
+
+/** Returns whether a URL responds with 200. */
 export async function isOk(url: string, init: RequestInit = {}): Promise<boolean> {
   return (await statusOf(url, init)) === 200
 }
 
-/** Whether this URL answers at all. */
+/** Returns whether a URL responds with any status. */
 export async function isUp(url: string): Promise<boolean> {
   return (await statusOf(url, {})) !== undefined
 }
 
 async function statusOf(url: string, init: RequestInit): Promise<number | undefined> {
-  const signal = AbortSignal.timeout(ANSWER_TIMEOUT)
+  const signal = AbortSignal.timeout(RESPONSE_TIMEOUT_MS)
   try {
-    const answer = await fetch(url, { ...init, signal, redirect: 'manual' })
-    await answer.arrayBuffer()
-    return answer.status
+    const response = await fetch(url, { ...init, signal, redirect: 'manual' })
+    await response.arrayBuffer()
+    return response.status
   } catch {
-    return undefined // it does not listen yet, or broke off
+    return undefined // it does not listen yet, or closed the connection
   }
 }
 
-/** Waits until it answers; throws a `Refusal` when that has not come within `timeout` ms. */
-export async function untilAnswers(
-  site: Site,
-  timeout: number,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<void> {
-  const deadline = clock.now() + timeout
-  while (!(await answers(site))) {
-    if (signal.aborted) return
-    if (clock.now() > deadline)
-      throw new UserError(`${site.address} did not answer within ${timeout / 1000} s.`)
-    await clock.wait(LOOK_AGAIN, signal)
-  }
+/** Throws a `UserError` when the site cannot listen on this address. */
+export async function checkPort(host: string, port: number): Promise<void> {
+  const server = await listen(host, port).catch((error: NodeJS.ErrnoException) => {
+    throw new UserError(describeListenError(error.code, host, port))
+  })
+  await close(server)
+}
+
+function describeListenError(code: string | undefined, host: string, port: number): string {
+  if (code === 'EADDRINUSE')
+    return `port ${port} of ${host} is taken by another program; stop it, or set HTTP_PORT to a free port.`
+  if (code === 'EACCES')
+    return `port ${port} may not be opened by this user; set HTTP_PORT to one from 1024 up.`
+  return `HTTP_HOST: "${host}" is not an address of this machine (${code}); write 127.0.0.1 or another of its addresses.`
+}
+
+/** Listens on an address; port 0 means any free port. */
+export async function listen(host: string, port: number): Promise<Server> {
+  const server = createServer().listen({ host, port, exclusive: true })
+  await once(server, 'listening')
+  return server
+}
+
+export async function close(server: Server): Promise<void> {
+  server.close()
+  await once(server, 'close')
 }

@@ -3,10 +3,8 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { writeNginxConfig } from '../tunnel/src/config/render-nginx.ts'
-import { canInstall, install } from './debian-packages.ts'
-import type { Config } from './environment.ts'
-import { findProgram } from './find-program.ts'
-import { UserError } from './user-error.ts'
+import { type Config, UserError } from './environment.ts'
+import { canInstall, findProgram, install } from './programs.ts'
 
 export type Addresses = {
   /** Where the site listens. */

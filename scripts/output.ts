@@ -1,46 +1,80 @@
-/** What `npm start` shows: its own sentences at once, the lines of the processes when the site is up. */
+/** Prints the output of `npm start`: its own sentences at once, and log lines of the services once the site is up. */
 
-import type { Stream } from './child-process.ts'
-import type { Config } from './environment.ts'
-import { tellLine } from './log-lines.ts'
+import type { Receipt } from '../tunnel/src/contract.ts'
 
-export type Report = {
-  /** A sentence of ours. */
-  say: (sentence: string) => void
-  /** A line that the process `part` said. */
-  line: (part: string, line: string, stream: Stream) => void
-  /** The site is up: shows the lines held back until now, and from now on each at once. */
-  open: () => void
+export type Stream = 'stdout' | 'stderr'
+
+/** Output of one run of the site, and the signals between it and its caller. */
+export type Session = {
+  output: Output
+  /** Aborts when the site is to be stopped. */
+  stopped: AbortSignal
+  /** Called once, when the site is healthy. */
+  onUp: () => void
 }
 
-/** With `output` "all" every line is shown as it comes. */
-export function createReport(output: Config['output'], print: (line: string) => void): Report {
-  if (output === 'all') return { say: print, line: (part, line) => print(`${part}  ${line}`), open: () => {} }
-  let held: string[] | undefined = []
-  return {
-    say: print,
-    line(part, line, stream) {
-      const told = tellLine(part, line, stream)
-      if (told === undefined) return
-      if (held) held.push(told)
-      else print(told)
-    },
-    open() {
-      for (const line of held ?? []) print(line)
-      held = undefined
-    },
+type LogEntry = { level?: string; msg?: string; receipt?: Receipt }
+
+/** Output of one run. It holds log lines back until `release`; with `verbose` it prints every line at once. */
+export class Output {
+  readonly #isVerbose: boolean
+  readonly #write: (line: string) => void
+  #held: string[] | undefined
+
+  constructor(detail: 'summary' | 'verbose', write: (line: string) => void) {
+    this.#isVerbose = detail === 'verbose'
+    this.#held = this.#isVerbose ? undefined : []
+    this.#write = write
+  }
+
+  print(sentence: string): void {
+    this.#write(sentence)
+  }
+
+  /** Takes a line that a service wrote. */
+  log(service: string, line: string, stream: Stream): void {
+    const text = this.#isVerbose ? `${service}  ${line}` : summarizeLine(service, line, stream)
+    if (text === undefined) return
+    if (this.#held) this.#held.push(text)
+    else this.#write(text)
+  }
+
+  /** Prints the lines held back, and from now on each line at once. */
+  release(): void {
+    for (const line of this.#held ?? []) this.#write(line)
+    this.#held = undefined
   }
 }
 
-/** What someone who has just started the site needs to know. */
-export function welcome(config: Config, address: string, ownPassword: string | undefined): string {
-  const lines = [
-    `Culvert runs at ${address}`,
-    config.env.SENTRY_DSN?.trim() || config.env.SENTRY_DSN_FILE
-      ? '  Reports go on to Sentry.'
-      : '  Reports are kept in the inbox: no SENTRY_DSN is set.',
-    ...(ownPassword ? [`  Operator's password: ${ownPassword} (kept in .culvert/operator-password)`] : []),
-    '  Ctrl-C stops it.',
-  ]
-  return lines.join('\n')
+/** Returns the line to print: one for each envelope, warning and error; `undefined` for others. */
+export function summarizeLine(service: string, line: string, stream: Stream): string | undefined {
+  const entry = parseEntry(line)
+  if (entry?.receipt) return `${service}  ${summarizeReceipt(entry.receipt)}`
+  const isTrouble = entry
+    ? /^(warn|error|fatal)$/.test(entry.level ?? '')
+    : stream === 'stderr' && line.trim() !== ''
+  return isTrouble ? `${service}  ${line}` : undefined
+}
+
+function parseEntry(line: string): LogEntry | undefined {
+  if (!line.startsWith('{')) return undefined
+  try {
+    return JSON.parse(line)
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns text like `delivered  event, attachment  2.1 KB in 34 ms`, with the reason where there is one. */
+function summarizeReceipt({
+  outcome,
+  reason,
+  status,
+  items,
+  bytes,
+  duration_ms: durationMs,
+}: Receipt): string {
+  const types = items.map(({ type }) => type).join(', ') || 'no items'
+  const reasonText = reason ? ` (${reason}, ${status})` : ''
+  return `${outcome}${reasonText}  ${types}  ${(bytes / 1000).toFixed(1)} KB in ${Math.round(durationMs)} ms`
 }

@@ -1,22 +1,63 @@
-/** The processes that make up the site on one machine, in the order they are started. */
+/** Runs the site as processes of this machine: two tunnels, web and nginx. */
 
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { WEB_SERVER } from './build-web.ts'
+import { buildWeb, WEB_SERVER } from './build-web.ts'
 import type { Config } from './environment.ts'
-import { authorityOf, isOk, isUp } from './healthcheck.ts'
-import type { Addresses } from './nginx.ts'
-import { lifeline } from './parent-watch.ts'
-import { freePorts } from './ports.ts'
-import type { Part } from './supervisor.ts'
+import { authorityOf, checkPort, close, isOk, isUp, listen, waitUntilHealthy } from './healthcheck.ts'
+import { type Addresses, findNginx, renderNginx } from './nginx.ts'
+import type { Session } from './output.ts'
+import { parentDeathPrefix, type Service, type Supervised, supervise, within } from './supervisor.ts'
 
 const LOOPBACK = '127.0.0.1'
+const HEALTHY_TIMEOUT_MS = 30_000
+const STOP_TIMEOUT_MS = 15_000 // for all services together
+const STOP_INTERVAL_MS = 3_000 // between stopping one service and the next
 
-/** The ports of one run: the same over restarts of a process. */
-export type Ports = { tunnels: { port: number; adminPort: number }[]; web: number; inner: number }
+/** Ports of one run; a process that is restarted keeps its port. */
+type Ports = { tunnels: { port: number; adminPort: number }[]; web: number; inner: number }
 
-/** Two tunnels, so that one may die. */
-export async function choosePorts({ httpPort }: Pick<Config, 'httpPort'>): Promise<Ports> {
-  const free = (await freePorts(7)).filter((port) => port !== httpPort) // nginx is about to listen there
+/** Runs the site until `stopped`. Stops every process that it started, also after an error. */
+export async function runProcesses(config: Config, { output, stopped, onUp }: Session): Promise<void> {
+  await checkPort(config.httpHost, config.httpPort)
+  const program = await findNginx(config, stopped)
+  const ports = await choosePorts(config.httpPort)
+  const configFile = renderNginx(config, addressesOf(config, ports))
+  await buildWeb(config.root, config.env, stopped)
+  if (stopped.aborted) return
+  const services = [
+    ...tunnelServices(config, ports),
+    webService(config, ports),
+    nginxService(config, [program, '-e', 'stderr', '-c', configFile]),
+  ]
+  const running = services.map((service) => supervise(service, output))
+  try {
+    const aborted = once(stopped, 'abort')
+    const ready = Promise.all(running.map((each) => each.ready))
+    const healthy = ready.then(() => waitUntilHealthy(config, HEALTHY_TIMEOUT_MS, stopped))
+    await Promise.race([healthy, aborted])
+    if (!stopped.aborted) onUp()
+    await aborted
+  } finally {
+    await stopAll(running)
+  }
+}
+
+/** Stops services in the reverse order of their start: nginx accepts no new requests before the tunnels end. */
+async function stopAll(running: Supervised[]): Promise<void> {
+  const deadline = performance.now() + STOP_TIMEOUT_MS
+  const stops: Promise<void>[] = []
+  for (const each of running.toReversed()) {
+    const stop = each.stop(deadline - performance.now())
+    stops.push(stop)
+    await within(STOP_INTERVAL_MS, stop)
+  }
+  await Promise.all(stops)
+}
+
+async function choosePorts(httpPort: number): Promise<Ports> {
+  const free = (await freePorts(7)).filter((port) => port !== httpPort) // nginx listens there later
   const [first = 0, firstAdmin = 0, second = 0, secondAdmin = 0, web = 0, inner = 0] = free
   const tunnels = [
     { port: first, adminPort: firstAdmin },
@@ -25,8 +66,15 @@ export async function choosePorts({ httpPort }: Pick<Config, 'httpPort'>): Promi
   return { tunnels, web, inner }
 }
 
-/** What nginx has to know. */
-export function addressesOf({ httpHost, httpPort }: Config, ports: Ports): Addresses {
+/** Returns `count` different free ports of the loopback address. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(Array.from({ length: count }, () => listen(LOOPBACK, 0)))
+  const ports = servers.map((server) => (server.address() as AddressInfo).port)
+  await Promise.all(servers.map(close))
+  return ports
+}
+
+function addressesOf({ httpHost, httpPort }: Config, ports: Ports): Addresses {
   return {
     listen: authorityOf(httpHost, httpPort),
     innerListen: authorityOf(LOOPBACK, ports.inner),
@@ -35,54 +83,54 @@ export function addressesOf({ httpHost, httpPort }: Config, ports: Ports): Addre
   }
 }
 
-export function partsOf(
-  config: Config,
-  ports: Ports,
-  nginx: { program: string; configFile: string },
-): Part[] {
-  const before = lifeline()
-  const { root, stateFolder, env, httpHost, httpPort } = config
+function tunnelServices({ root, stateFolder, env }: Config, { tunnels }: Ports): Service[] {
   const inbox = env.INBOX_FILE || join(stateFolder, 'inbox.db')
-  const node = (script: string) => [...before, process.execPath, join(root, script)]
-  const tunnels = ports.tunnels.map(
-    ({ port, adminPort }, index): Part => ({
-      name: `tunnel-${index + 1}`,
-      command: node('tunnel/src/main.ts'),
-      cwd: root,
-      env: {
-        ...env,
-        HOST: LOOPBACK,
-        PORT: `${port}`,
-        ADMIN_HOST: LOOPBACK,
-        ADMIN_PORT: `${adminPort}`,
-        INBOX_FILE: inbox,
-      },
-      isReady: () => isOk(`http://${LOOPBACK}:${adminPort}/readyz`),
-      stopSignal: 'SIGTERM',
-    }),
-  )
-  const web: Part = {
+  return tunnels.map(({ port, adminPort }, index) => ({
+    name: `tunnel-${index + 1}`,
+    command: nodeCommand(root, 'tunnel/src/main.ts'),
+    cwd: root,
+    env: {
+      ...env,
+      HOST: LOOPBACK,
+      PORT: `${port}`,
+      ADMIN_HOST: LOOPBACK,
+      ADMIN_PORT: `${adminPort}`,
+      INBOX_FILE: inbox,
+    },
+    isReady: () => isOk(`http://${LOOPBACK}:${adminPort}/readyz`),
+    stopSignal: 'SIGTERM',
+  }))
+}
+
+function webService({ root, env }: Config, { web, inner, tunnels }: Ports): Service {
+  return {
     name: 'web',
-    command: node(WEB_SERVER),
+    command: nodeCommand(root, WEB_SERVER),
     cwd: root,
     env: {
       ...env,
       NODE_ENV: 'production',
       HOSTNAME: LOOPBACK,
-      PORT: `${ports.web}`,
-      TUNNEL_ADMIN: ports.tunnels.map(({ adminPort }) => authorityOf(LOOPBACK, adminPort)).join(),
-      TUNNEL_ORIGIN: `http://${authorityOf(LOOPBACK, ports.inner)}`,
+      PORT: `${web}`,
+      TUNNEL_ADMIN: tunnels.map(({ adminPort }) => authorityOf(LOOPBACK, adminPort)).join(),
+      TUNNEL_ORIGIN: `http://${authorityOf(LOOPBACK, inner)}`,
     },
-    isReady: () => isOk(`http://${LOOPBACK}:${ports.web}/healthz`),
+    isReady: () => isOk(`http://${LOOPBACK}:${web}/healthz`),
     stopSignal: 'SIGTERM',
   }
-  const front: Part = {
+}
+
+function nginxService({ root, env, httpHost, httpPort }: Config, command: string[]): Service {
+  return {
     name: 'nginx',
-    command: [...before, nginx.program, '-e', 'stderr', '-c', nginx.configFile],
+    command: [...parentDeathPrefix(), ...command],
     cwd: root,
     env,
     isReady: () => isUp(`http://${authorityOf(httpHost, httpPort)}/`),
-    stopSignal: 'SIGQUIT', // takes no new connection and finishes what it has; SIGTERM would cut it off
+    stopSignal: 'SIGQUIT', // nginx finishes pending requests; SIGTERM would cut them off
   }
-  return [...tunnels, web, front]
+}
+
+function nodeCommand(root: string, script: string): string[] {
+  return [...parentDeathPrefix(), process.execPath, join(root, script)]
 }

@@ -1,59 +1,91 @@
-/** Brings the whole site up with one command, and takes all of it down again. */
+/** Starts the whole site with one command, in containers or as plain processes, and stops it again. */
 
-import { join, resolve } from 'node:path'
-import { findMisspelt } from '../tunnel/src/config/setting-names.ts'
-import { wallClock } from './clock.ts'
-import { readConfig, readEnvironment, USAGE } from './environment.ts'
-import { siteOf } from './healthcheck.ts'
-import { wantsHelp } from './help.ts'
-import { ownPassword } from './operator-password.ts'
-import { createReport, welcome } from './output.ts'
-import { chooseWay } from './run-mode.ts'
-import { runDocker } from './start-docker.ts'
-import { runPlain } from './start-processes.ts'
+import { engineProblem, pullImages, runDocker } from './docker.ts'
+import {
+  type Config,
+  ensurePassword,
+  keptPassword,
+  readConfig,
+  readEnvironment,
+  runCommand,
+  stopSignal,
+  UserError,
+  warnOfMisspelt,
+  withKeptPassword,
+} from './environment.ts'
+import { siteUrl } from './healthcheck.ts'
+import { Output } from './output.ts'
+import { runProcesses } from './processes.ts'
 
-const stop = new AbortController()
-const stopped = stop.signal
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stop.abort())
+const FLAGS = ['docker', 'plain', 'verbose'] as const
 
-try {
-  if (wantsHelp(process.argv)) console.log(USAGE)
-  else await runUntilStopped()
-} catch (error) {
-  explain(error as Error)
-}
+type Flags = ReadonlySet<(typeof FLAGS)[number]>
 
-async function runUntilStopped(): Promise<void> {
-  await start().catch((error) => {
-    if (!stopped.aborted) throw error // what is given up half done on the way to a stop is no failure
+const USAGE = `npm start -- [flags]
+  --docker, --plain   in containers, or as plain processes; without either, containers where a Docker Engine answers
+  --verbose           every line of every process
+Settings stand in the environment or in a file .env; npm run config shows those in force.`
+
+const stopped = stopSignal()
+
+await runCommand({ name: 'npm start', usage: USAGE, flags: FLAGS }, async (flags) => {
+  await start(flags).catch((error) => {
+    if (!stopped.aborted) throw error // a step that is stopped on the way is no failure
   })
   console.log('Stopped.')
-}
+})
 
-async function start(): Promise<void> {
-  const root = resolve(import.meta.dirname, '..')
-  const env = readEnvironment(root)
-  for (const sentence of findMisspelt(env)) console.error(sentence)
-  const asked = readConfig(root, process.argv.slice(2), env)
-  const password = ownPassword(join(asked.stateFolder, 'operator-password'), asked.env)
-  const config = { ...asked, env: { ...asked.env, ...(password && { OPERATOR_PASSWORD: password }) } }
-  const report = createReport(config.output, console.log)
-  const choice = await chooseWay(config, stopped)
-  stopped.throwIfAborted() // the same Ctrl-C ends the engine's answer, which is no reason for the other way
-  report.say(choice.sentence)
+async function start(flags: Flags): Promise<void> {
+  const env = readEnvironment()
+  warnOfMisspelt(env)
+  rejectFlags(flags, env)
+  const { env: given, ...settings } = readConfig(env)
+  ensurePassword(given)
+  const config = { ...settings, env: withKeptPassword(given) }
+  const output = new Output(flags.has('verbose') ? 'verbose' : 'summary', console.log)
+  const { run, sentence } = await chooseMode(config, flags)
+  stopped.throwIfAborted() // the same Ctrl-C ends a pull, which is no reason for plain processes
+  output.print(sentence)
 
   function onUp(): void {
-    report.say(welcome(config, siteOf(config).address, password))
-    report.open()
+    output.print(welcome(config, keptPassword(given)))
+    output.release()
   }
 
-  const run = choice.way === 'docker' ? runDocker : runPlain
-  await run(config, { clock: wallClock, report, stopped, onUp })
+  await run(config, { output, stopped, onUp })
 }
 
-/** A reason of the world is a sentence, after what a process said about it; a mistake of ours keeps its stack. */
-function explain(error: Error & { output?: string }): void {
-  process.exitCode = 1
-  if (error.output) console.error(error.output)
-  console.error(error.output === undefined ? error : `culvert: ${error.message}`)
+/** Throws a `UserError` for flags that exclude each other, or that npm took for its own (`npm start --plain`). */
+function rejectFlags(flags: Flags, env: Config['env']): void {
+  const taken = FLAGS.find((flag) => flag !== 'verbose' && env[`npm_config_${flag}`])
+  if (taken) throw new UserError(`npm has kept --${taken} to itself; write npm start -- --${taken}.`)
+  if (flags.has('docker') && flags.has('plain'))
+    throw new UserError(`--docker and --plain exclude each other.\n${USAGE}`)
+}
+
+/** Chooses between containers and processes. Throws a `UserError` when containers were asked for and cannot run. */
+async function chooseMode({ env }: Config, flags: Flags) {
+  if (flags.has('plain')) return { run: runProcesses, sentence: 'Running as plain processes, as asked for.' }
+  const problem = engineProblem() ?? (await pullImages(env, stopped))
+  if (problem === undefined)
+    return {
+      run: runDocker,
+      sentence: 'Running in containers (npm start -- --plain runs plain processes).',
+    }
+  if (flags.has('docker')) throw new UserError(`containers were asked for, but ${problem}.`)
+  return { run: runProcesses, sentence: `Running as plain processes: ${problem}.` }
+}
+
+function welcome(config: Config, generatedPassword: string | undefined): string {
+  const lines = [
+    `Culvert runs at ${siteUrl(config)}`,
+    config.env.SENTRY_DSN?.trim() || config.env.SENTRY_DSN_FILE
+      ? '  Reports go on to Sentry.'
+      : '  Reports are kept in the inbox: no SENTRY_DSN is set.',
+    ...(generatedPassword
+      ? [`  Operator's password: ${generatedPassword} (kept in .culvert/operator-password)`]
+      : []),
+    '  Ctrl-C stops it.',
+  ]
+  return lines.join('\n')
 }

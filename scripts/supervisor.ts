@@ -1,72 +1,168 @@
-/** Keeps a process running: starts it again when it dies, later each time. */
+/** Runs processes in groups of their own, restarts them when they end, and leaves nothing behind when they are stopped. */
 
-import { type Program, type Run, startRun } from './child-process.ts'
-import type { Clock } from './clock.ts'
-import type { Report } from './output.ts'
-import { UserError } from './user-error.ts'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Environment } from '../tunnel/src/config/settings.ts'
+import { UserError } from './environment.ts'
+import type { Output, Stream } from './output.ts'
+import { keepTail } from './progress.mjs'
 
-export type Part = Program & {
+export type Program = { command: string[]; cwd: string; env: Environment }
+
+/** Program that is restarted whenever it ends. */
+export type Service = Program & {
   name: string
-  /** Whether it does its work by now. */
   isReady: () => Promise<boolean>
-  /** Asks it to finish what it has in hand and leave. */
+  /** Asks the process to finish its pending work and exit. */
   stopSignal: NodeJS.Signals
 }
 
 export type Supervised = {
-  /** Settles when it first does its work; rejects with a `Refusal`, which holds what it said, when that does not come. */
+  /** Settles when the service is ready for the first time; rejects with a `UserError` when it ends before, or is too slow. */
   ready: Promise<void>
-  /** Ends it, by force after `grace` ms, and does not start it again. */
-  stop: (grace: number) => Promise<void>
+  /** Ends the service, by SIGKILL after `graceMs`, and does not restart it. */
+  stop: (graceMs: number) => Promise<void>
 }
 
-const FIRST_PAUSE = 500 // ms
-const LONGEST_PAUSE = 10 * 1000 // 10 s
-const STEADY = 60 * 1000 // 1 min: who ran that long begins again with the first pause
-const START_TIMEOUT = 60 * 1000 // 1 min
-const LOOK_AGAIN = 50 // ms
-
-/** How long to wait before the next start, after a run of `ran` that itself came after a wait of `last`; all in ms. */
-export function nextPause(last: number, ran: number): number {
-  return last === 0 || ran >= STEADY ? FIRST_PAUSE : Math.min(last * 2, LONGEST_PAUSE)
+export type Clock = {
+  now: () => number
+  /** Resolves early when the signal aborts; never rejects. */
+  wait: (ms: number, signal?: AbortSignal) => Promise<void>
 }
 
-/** Starts `part`; once it has done its work for the first time, starts it again whenever it ends, until it is stopped. */
-export function supervise(part: Part, clock: Clock, report: Pick<Report, 'say' | 'line'>): Supervised {
+const FIRST_BACKOFF_MS = 500
+const MAX_BACKOFF_MS = 10_000
+const STEADY_MS = 60_000 // a run of that length resets the backoff
+const START_TIMEOUT_MS = 60_000
+const POLL_MS = 50
+
+export const wallClock: Clock = {
+  now: () => performance.now(),
+  wait: (ms, signal) => sleep(ms, undefined, signal && { signal }).catch(() => {}),
+}
+
+/** Waits for `event`, but no longer than `ms`. Rejects when `event` does. */
+export async function within(ms: number, event: Promise<unknown>): Promise<void> {
+  const isOver = new AbortController()
+  try {
+    await Promise.race([event, wallClock.wait(ms, isOver.signal)])
+  } finally {
+    isOver.abort()
+  }
+}
+
+/**
+ * Returns the words to put before a command so that it ends with this process, even when that is killed: `setpriv` of
+ * util-linux has Linux send it a signal then (prctl, PR_SET_PDEATHSIG). Empty where `setpriv` is missing.
+ */
+export function parentDeathPrefix(): string[] {
+  const [program, ...args] = ['setpriv', '--pdeathsig', 'TERM'] as const
+  return spawnSync(program, [...args, 'true'], { stdio: 'ignore' }).status === 0 ? [program, ...args] : []
+}
+
+/** One run of a program, in a process group of its own. */
+export class ProcessRun {
+  /** Resolves to how the run ended, in words, when its output is closed and its group has been killed. Never rejects. */
+  readonly ended: Promise<string>
+  readonly #child
+  readonly #tail = keepTail()
+  #isRunning = true
+
+  constructor({ command, cwd, env }: Program, onLine: (line: string, stream: Stream) => void) {
+    const [program = '', ...args] = command
+    this.#child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+    for (const stream of ['stdout', 'stderr'] as const)
+      createInterface(this.#child[stream]).on('line', (line) => {
+        this.#tail.add(`${line}\n`)
+        onLine(line, stream)
+      })
+    this.#child.on('exit', () => this.#killGroup())
+    this.ended = this.#waitForEnd()
+  }
+
+  get isRunning(): boolean {
+    return this.#isRunning
+  }
+
+  /** Last lines of the output. */
+  get tail(): string {
+    return this.#tail.text()
+  }
+
+  /** Sends `signal`, and SIGKILL to the whole group after `graceMs`. */
+  async end(signal: NodeJS.Signals, graceMs: number): Promise<void> {
+    if (!this.#isRunning) return
+    this.#child.kill(signal)
+    await within(graceMs, this.ended)
+    if (this.#isRunning) this.#killGroup()
+    await this.ended
+  }
+
+  async #waitForEnd(): Promise<string> {
+    try {
+      const [code, signal] = await once(this.#child, 'close')
+      return signal ? `killed by ${signal}` : `exit code ${code}`
+    } catch (error) {
+      return `cannot be started: ${(error as Error).message}`
+    } finally {
+      this.#isRunning = false
+    }
+  }
+
+  #killGroup(): void {
+    if (this.#child.pid === undefined) return
+    try {
+      process.kill(-this.#child.pid, 'SIGKILL')
+    } catch {} // the whole group has ended
+  }
+}
+
+/** Returns the backoff before the next start, after one of `lastMs` and a run of `ranMs`. */
+export function nextBackoff(lastMs: number, ranMs: number): number {
+  return lastMs === 0 || ranMs >= STEADY_MS ? FIRST_BACKOFF_MS : Math.min(lastMs * 2, MAX_BACKOFF_MS)
+}
+
+/** Starts a service, and once it has been ready restarts it whenever it ends, until it is stopped. */
+export function supervise(
+  service: Service,
+  output: Pick<Output, 'print' | 'log'>,
+  clock: Clock = wallClock,
+): Supervised {
   const stopping = new AbortController()
-  const start = () => startRun(part, clock, (line, stream) => report.line(part.name, line, stream))
+  const start = () => new ProcessRun(service, (line, stream) => output.log(service.name, line, stream))
   let run = start()
-  const ready = untilReady(part, run, clock)
-  const kept = ready.then(keep, () => {})
+  const ready = waitUntilReady(service, run)
+  const supervision = ready.then(restart, () => {})
 
-  async function keep(): Promise<void> {
-    for (let pause = 0, began = clock.now(); ; began = clock.now()) {
+  async function restart(): Promise<void> {
+    for (let backoff = 0, began = clock.now(); ; began = clock.now()) {
       const end = await run.ended
       if (stopping.signal.aborted) return
-      pause = nextPause(pause, clock.now() - began)
-      report.say(`${part.name} ended (${end}) and is started again in ${pause / 1000} s.`)
-      await clock.wait(pause, stopping.signal)
+      backoff = nextBackoff(backoff, clock.now() - began)
+      output.print(`${service.name} ended (${end}) and is started again in ${backoff / 1000} s.`)
+      await clock.wait(backoff, stopping.signal)
       if (stopping.signal.aborted) return
       run = start()
     }
   }
 
-  async function stop(grace: number): Promise<void> {
+  async function stop(graceMs: number): Promise<void> {
     stopping.abort()
-    await run.end(part.stopSignal, grace)
-    await kept
+    await run.end(service.stopSignal, graceMs)
+    await supervision
   }
 
   return { ready, stop }
 }
 
-async function untilReady({ name, isReady }: Part, run: Run, clock: Clock): Promise<void> {
-  const deadline = clock.now() + START_TIMEOUT
+async function waitUntilReady({ name, isReady }: Service, run: ProcessRun): Promise<void> {
+  const deadline = performance.now() + START_TIMEOUT_MS
   while (!(await isReady())) {
-    if (run.state() !== 'running')
-      throw new UserError(`${name} did not start (${await run.ended}).`, run.tail())
-    if (clock.now() > deadline)
-      throw new UserError(`${name} did not answer within ${START_TIMEOUT / 1000} s.`, run.tail())
-    await clock.wait(LOOK_AGAIN)
+    if (!run.isRunning) throw new UserError(`${name} did not start (${await run.ended}).`, run.tail)
+    if (performance.now() > deadline)
+      throw new UserError(`${name} did not answer within ${START_TIMEOUT_MS / 1000} s.`, run.tail)
+    await sleep(POLL_MS)
   }
 }

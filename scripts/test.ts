@@ -1,52 +1,121 @@
-/** Runs the tests: brings what they need to this machine, and ends with how many passed, failed and were skipped. */
+/** Runs the tests: installs the programs they need, and ends with the number of tests that passed, failed and were skipped. */
 
-import { resolve } from 'node:path'
-import { parseCLI, startVitest } from 'vitest/node'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Reporter, SerializedError, TestCase, TestModule, TestSuite } from 'vitest/node'
 import { buildWeb } from './build-web.ts'
-import { canInstall, install } from './debian-packages.ts'
-import { readEnvironment } from './environment.ts'
-import { CHROMIUM, findProgram } from './find-program.ts'
-import { bringNatsServer } from './nats-server.ts'
+import { ROOT, readEnvironment } from './environment.ts'
+import { CHROMIUM, canInstall, extractNatsServer, findProgram, install } from './programs.ts'
 import type { StepFailed } from './progress.mjs'
-import { createTally, type Tally } from './test-reporter.ts'
-import { readLeave, tellSkips } from './test-skips.ts'
+import '../tests/support/requirements.ts' // declares `skipReason` in the metadata of a test
 
-const root = resolve(import.meta.dirname, '..')
-const env = readEnvironment(root)
-const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)])
-if (filter.length === 0) options.project ??= ['!stack'] // whole stacks in containers take long: npm run test:stack
+type Environment = ReturnType<typeof readEnvironment>
 
-const isUnitOnly = [options.project].flat().every((name) => name === 'unit') // in process: they need no program and no build
-if (filter.length === 0 && !isUnitOnly) await bringAll() // who names files wants them at once; what they lack they build or skip
-const tally = await runTests()
-const refused = tellSkips(tally.skips, env.CI ? readLeave(root) : undefined, console.log)
-console.log(`${tally.passed} passed, ${tally.failed} failed, ${tally.skips.size} skipped`)
-process.exit(tally.failed > 0 || tally.passed === 0 || refused > 0 ? 1 : 0)
-
-/** What cannot be brought is told, and the tests that need it say that they are skipped, or fail. */
-async function bringAll(): Promise<void> {
-  await bringProgram('nginx-light', ['nginx'])
-  await bringProgram('chromium', CHROMIUM)
-  await bringProgram('strace', ['strace'])
-  await bringProgram('prometheus', ['promtool'])
-  bringNatsServer(root, env.PATH ?? '')
-  await buildWeb(root, env).catch(explain)
+/** Results of a run. */
+type Tally = {
+  passed: number
+  /** Failed tests, and files and hooks that failed without a test. */
+  failed: number
+  /** Reason of each skipped test, by its name. */
+  skips: Map<string, string>
 }
 
-async function bringProgram(debianPackage: string, names: string[]): Promise<void> {
+/** Permission to skip the tests whose names begin with `name`, for `reason`. */
+type AllowedSkip = { name: string; reason: string }
+
+async function main(): Promise<void> {
+  const { parseCLI, startVitest } = await import('vitest/node') // only here: a unit test imports this module
+  const env = readEnvironment()
+  const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)])
+  if (filter.length === 0) options.project ??= ['!stack'] // whole stacks in containers take long: npm run test:stack
+  const isUnitOnly = [options.project].flat().every((name) => name === 'unit') // needs no program and no build
+  if (filter.length === 0 && !isUnitOnly) await installRequirements(env)
+  const { promise, resolve } = Promise.withResolvers<Tally>()
+  const reporter: Reporter = { onTestRunEnd: (modules, errors) => resolve(countResults(modules, errors)) }
+  const reporters = ['default', reporter]
+  const vitest = await startVitest(filter, { ...options, root: ROOT, watch: false, reporters })
+  await vitest.close()
+  const { passed, failed, skips } = await promise
+  const forbidden = reportSkips(skips, env.CI ? readAllowedSkips(ROOT) : undefined, console.log)
+  console.log(`${passed} passed, ${failed} failed, ${skips.size} skipped`)
+  process.exit(failed > 0 || passed === 0 || forbidden > 0 ? 1 : 0)
+}
+
+/** Installs what is missing, as far as it can; tests that lack the rest are skipped with a reason, or fail. */
+async function installRequirements(env: Environment): Promise<void> {
+  await installProgram('nginx-light', ['nginx'], env)
+  await installProgram('chromium', CHROMIUM, env)
+  await installProgram('strace', ['strace'], env)
+  await installProgram('prometheus', ['promtool'], env)
+  extractNatsServer(ROOT, env.PATH ?? '')
+  await buildWeb(ROOT, env).catch(printFailure)
+}
+
+async function installProgram(debianPackage: string, names: string[], env: Environment): Promise<void> {
   if (findProgram(names, env.PATH ?? '') || !canInstall(env)) return
-  await install(debianPackage, env).catch(explain)
+  await install(debianPackage, env).catch(printFailure)
 }
 
-function explain(error: StepFailed): void {
+function printFailure(error: StepFailed): void {
   console.error(error.output)
   console.error(`culvert: ${error.message}`)
 }
 
-async function runTests(): Promise<Tally> {
-  const done = Promise.withResolvers<Tally>()
-  const reporters = ['default', createTally(done.resolve)]
-  const vitest = await startVitest(filter, { ...options, root, watch: false, reporters })
-  await vitest.close()
-  return done.promise
+function countResults(
+  modules: ReadonlyArray<TestModule>,
+  unhandledErrors: ReadonlyArray<SerializedError>,
+): Tally {
+  const tests = modules.flatMap((module) => [...module.children.allTests()])
+  const suites = modules.flatMap((module) => [module, ...module.children.allSuites()])
+  const inState = (state: string) => tests.filter((test) => test.result().state === state)
+  const broken = suites.filter((suite) => suite.errors().length > 0)
+  const skips = inState('skipped').map((test): [string, string] => [
+    `${test.module.relativeModuleId} > ${test.fullName}`,
+    skipReason(test),
+  ])
+  return {
+    passed: inState('passed').length,
+    failed: inState('failed').length + broken.length + unhandledErrors.length,
+    skips: new Map(skips),
+  }
 }
+
+function skipReason(test: TestCase): string {
+  const result = test.result()
+  const note = result.state === 'skipped' ? result.note : undefined
+  return note ?? test.meta().skipReason ?? skipReasonOfSuite(test.parent) ?? 'no reason given'
+}
+
+function skipReasonOfSuite(suite: TestSuite | TestModule): string | undefined {
+  if (suite.errors().length > 0) return 'what comes before it failed'
+  return suite.meta().skipReason ?? (suite.type === 'module' ? undefined : skipReasonOfSuite(suite.parent))
+}
+
+/** Reads `.ci/skips.txt`: lines like `beginning of the name: reason`; `#` begins a comment. */
+export function readAllowedSkips(root: string): AllowedSkip[] {
+  const file = join(root, '.ci/skips.txt')
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
+  return lines
+    .map((line) => /^(?!#)\s*(\S.*?): (.+?)\s*$/.exec(line))
+    .flatMap((match) => (match ? [{ name: match[1] ?? '', reason: match[2] ?? '' }] : []))
+}
+
+/** Prints the skipped tests by reason. Returns how many of them are not in `allowed`; without it all are allowed. */
+export function reportSkips(
+  skips: Map<string, string>,
+  allowed: AllowedSkip[] | undefined,
+  print: (line: string) => void,
+): number {
+  const byReason = Map.groupBy(skips.keys(), (name) => skips.get(name) ?? '')
+  for (const [reason, names] of byReason) {
+    print(`Skipped, ${reason} (${names.length}):`)
+    for (const name of names) print(`  ${name}`)
+  }
+  const isAllowed = (name: string, reason: string) =>
+    !allowed || allowed.some((each) => name.startsWith(each.name) && reason === each.reason)
+  const forbidden = [...skips].filter(([name, reason]) => !isAllowed(name, reason))
+  if (forbidden.length > 0) print(`culvert: ${forbidden.length} skips are not on the list of .ci/skips.txt.`)
+  return forbidden.length
+}
+
+if (import.meta.main) await main()

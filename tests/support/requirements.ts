@@ -3,9 +3,8 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { engineProblem, missingImages } from '../../scripts/docker-engine.ts'
-import { CHROMIUM, findProgram } from '../../scripts/find-program.ts'
-import { natsFolder } from '../../scripts/nats-server.ts'
+import { engineProblem, missingImages } from '../../scripts/docker.ts'
+import { CHROMIUM, findProgram, natsFolder } from '../../scripts/programs.ts'
 
 declare module 'vitest' {
   interface TaskMeta {

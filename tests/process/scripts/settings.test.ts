@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { lostSettings } from '../../../scripts/missing-settings.ts'
+import { lostSettings } from '../../../scripts/deploy.ts'
 import { findMisspelt } from '../../../tunnel/src/config/setting-names.ts'
 import { SETTING_NAMES } from '../../../tunnel/src/config/settings.ts'
 import { NODE, ROOT } from '../../support/node.ts'

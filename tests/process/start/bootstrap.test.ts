@@ -33,7 +33,7 @@ describe('Before every command', () => {
 
   beforeEach(async () => {
     folder = await makeFolder()
-    for (const file of ['bootstrap.mjs', 'lock.mjs', 'progress.mjs'])
+    for (const file of ['bootstrap.mjs', 'progress.mjs'])
       write(`scripts/${file}`, readFileSync(join(ROOT, 'scripts', file)))
     write('scripts/hello.ts', SCRIPT)
     write('npm-cli.js', NPM)

@@ -4,7 +4,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { buildWeb } from '../../../scripts/build-web.ts'
-import { lifeline } from '../../../scripts/parent-watch.ts'
+import { parentDeathPrefix } from '../../../scripts/supervisor.ts'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
 import { type Clone, makeClone } from '../../support/clone.ts'
 import { type Command, processesIn, runCommand, until } from '../../support/command.ts'
@@ -113,7 +113,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
   })
 
   it('takes its processes along when it is killed itself', {
-    skip: lifeline().length === 0,
+    skip: parentDeathPrefix().length === 0,
     meta: { skipReason: 'no setpriv' },
   }, async () => {
     await using site = await startedUp()

@@ -1,20 +1,19 @@
 /** How a process that dies is started again. */
 
 import { expect, it } from 'vitest'
-import type { Clock } from '../../../scripts/clock.ts'
-import { nextPause, supervise } from '../../../scripts/supervisor.ts'
+import { type Clock, nextBackoff, supervise } from '../../../scripts/supervisor.ts'
 import { until } from '../../support/command.ts'
 import { NODE, ROOT } from '../../support/node.ts'
 
 it('a process that dies again and again is started later each time, up to 10 s', () => {
   const pauses = [0]
-  while (pauses.length < 9) pauses.push(nextPause(pauses.at(-1) ?? 0, 5))
+  while (pauses.length < 9) pauses.push(nextBackoff(pauses.at(-1) ?? 0, 5))
   expect(pauses.slice(1)).toEqual([500, 1000, 2000, 4000, 8000, 10_000, 10_000, 10_000])
 })
 
 it('a process that ran for a minute is started again soon', () => {
-  expect(nextPause(8000, 59_999)).toBe(10_000)
-  expect(nextPause(8000, 60_000)).toBe(500)
+  expect(nextBackoff(8000, 59_999)).toBe(10_000)
+  expect(nextBackoff(8000, 60_000)).toBe(500)
 })
 
 it('a process is started again until it is stopped', async () => {
@@ -35,7 +34,7 @@ it('a process is started again until it is stopped', async () => {
     isReady: async () => true,
     stopSignal: 'SIGTERM' as const,
   }
-  const example = supervise(part, clock, { say: (sentence) => said.push(sentence), line: () => {} })
+  const example = supervise(part, { print: (sentence) => said.push(sentence), log: () => {} }, clock)
   await example.ready
   await until(() => said.length >= 3, 'it died three times')
   await example.stop(1000)

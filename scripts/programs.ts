@@ -1,0 +1,86 @@
+/** Finds programs on this machine, and installs those that are missing. */
+
+import { spawnSync } from 'node:child_process'
+import { accessSync, constants, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import type { Environment } from '../tunnel/src/config/settings.ts'
+import { runStep } from './progress.mjs'
+
+/** Names of Chromium's program, Debian's first. */
+export const CHROMIUM = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome']
+
+// Debian installs servers there; often missing from the PATH of other users than root.
+const SERVER_FOLDERS = ['/usr/sbin', '/usr/local/sbin']
+
+/** Returns the full path of the first of `names` found in `path` (a `PATH`), or `undefined`. */
+export function findProgram(names: string[], path: string): string | undefined {
+  const folders = [...path.split(delimiter).filter(Boolean), ...SERVER_FOLDERS]
+  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable)
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+// invoke-rc.d(8) runs this script before it starts a service; exit code 101 forbids it.
+const POLICY = '/usr/sbin/policy-rc.d'
+
+/** Returns whether this process may install Debian packages. */
+export function canInstall(env: Environment): boolean {
+  return (
+    process.getuid?.() === 0 &&
+    existsSync('/etc/debian_version') &&
+    findProgram(['apt-get'], env.PATH ?? '') !== undefined
+  )
+}
+
+/** Installs a Debian package without starting its services. Rejects with `StepFailed`. */
+export async function install(name: string, env: Environment, signal?: AbortSignal): Promise<void> {
+  const options = { env: { ...env, DEBIAN_FRONTEND: 'noninteractive' }, ...(signal && { signal }) }
+  const command = `apt-get -qq update && apt-get -qq install -y --no-install-recommends ${name}`
+  const allow = forbidServices()
+  try {
+    await runStep(`Installing ${name} (apt-get; no service is started)`, ['sh', '-c', command], options)
+  } finally {
+    allow()
+  }
+}
+
+function forbidServices(): () => void {
+  if (existsSync(POLICY)) return () => {} // the machine has a policy of its own
+  writeFileSync(POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 })
+  return () => rmSync(POLICY, { force: true })
+}
+
+const NATS_IMAGE = 'nats:2'
+
+/** Paths of the server in the official images and in Debian's package. */
+const NATS_PATHS = ['/nats-server', '/usr/local/bin/nats-server', '/usr/sbin/nats-server']
+
+/** Returns the folder that `extractNatsServer` copies to. */
+export function natsFolder(root: string): string {
+  return join(root, '.culvert/bin')
+}
+
+/** Copies nats-server out of its image for the tests, where it is not installed and Docker has the image. */
+export function extractNatsServer(root: string, path: string): void {
+  const folder = natsFolder(root)
+  if (findProgram(['nats-server'], `${path}:${folder}`)) return
+  const container = docker('create', '--pull', 'never', NATS_IMAGE)
+  if (container === undefined) return
+  mkdirSync(folder, { recursive: true })
+  const target = join(folder, 'nats-server')
+  NATS_PATHS.some((file) => docker('cp', '--follow-link', `${container}:${file}`, target) !== undefined)
+  docker('rm', container)
+}
+
+/** Returns the command's output, or `undefined` when it failed. */
+function docker(...args: string[]): string | undefined {
+  const { status, stdout } = spawnSync('docker', args, { encoding: 'utf8' })
+  return status === 0 ? stdout.trim() : undefined
+}
