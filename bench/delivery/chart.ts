@@ -1,11 +1,11 @@
 /** The picture of what arrives: a column for each way, a bar for each situation, and in another colour what was lost. */
 
 import * as Plot from '@observablehq/plot'
-import { COLOURS, drawPicture, panelNames, words } from '../picture.ts'
+import { COLOURS, drawPicture, panelNames, words } from '../report/picture.ts'
 import type { Results } from './results.ts'
+import type { WayName } from './subjects/ways.ts'
 import { sumOf } from './sums.ts'
 import { showPercent } from './table.ts'
-import type { WayName } from './ways.ts'
 
 type Bar = { situation: string; way: string; share: number; colour: string; label: string }
 

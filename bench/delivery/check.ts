@@ -1,10 +1,10 @@
 /** Whether a run may be shown: where one of these does not hold, nothing that it counted is to be believed. */
 
-import { Invalid } from '../run.ts'
+import { Invalid } from '../report/run.ts'
 import type { Plan } from './plan.ts'
 import type { Outcome, Results } from './results.ts'
+import type { WayName } from './subjects/ways.ts'
 import { type Sum, sumOf } from './sums.ts'
-import type { WayName } from './ways.ts'
 
 /** Throws `Invalid`, with all that is wrong. */
 export function check({ situations, ways }: Results, plan: Plan): void {

@@ -6,16 +6,16 @@
 
 import { unmet } from '../../tests/support/requirements.ts'
 import { makeFolder } from '../../tests/support/temporary-folder.ts'
-import { describeLoad, describeMachine } from '../machine.ts'
-import { putIntoReadme } from '../publish.ts'
-import { runInWords, tellSince, writeFound } from '../run.ts'
+import { describeLoad, describeMachine } from '../report/machine.ts'
+import { putIntoReadme } from '../report/publish.ts'
+import { runInWords, tellSince, writeFound } from '../report/run.ts'
 import { drawChart } from './chart.ts'
 import { check } from './check.ts'
-import { bundleApp } from './files-app.ts'
-import { buildPeers } from './peers.ts'
 import { FULL, QUICK, readArguments } from './plan.ts'
 import { type Course, runAll } from './results.ts'
 import { ALL_PHASES, FEW_PHASES } from './situations.ts'
+import { bundleApp } from './subjects/files-app.ts'
+import { buildPeers } from './subjects/peers.ts'
 import { drawTables } from './table.ts'
 
 await runInWords(run)

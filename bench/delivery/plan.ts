@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ROOT } from '../../tests/support/node.ts'
-import { PUBLISHED } from '../publish.ts'
+import { PUBLISHED } from '../report/publish.ts'
 
 export type Plan = {
   rounds: number

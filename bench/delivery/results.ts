@@ -1,11 +1,11 @@
 /** All situations, in phases of lanes: what needs no processor goes on side by side. */
 
-import type { App } from './app.ts'
 import type { Plan } from './plan.ts'
 import { type Cell, runRound } from './round.ts'
 import { type Scene, startScene } from './scene.ts'
 import { type Phases, SITUATIONS, type Situation, whyNot } from './situations.ts'
-import type { WayName } from './ways.ts'
+import type { App } from './subjects/app.ts'
+import type { WayName } from './subjects/ways.ts'
 
 export type Outcome = {
   title: string

@@ -1,16 +1,23 @@
 /** One situation, once: all ways of it side by side, and the books of both ends held against each other. */
 
 import { until } from '../../tests/support/until.ts'
-import { Invalid } from '../run.ts'
-import { type PageTimes, timePages } from './page-times.ts'
-import type { PageKind } from './pages.ts'
+import { Invalid } from '../report/run.ts'
 import type { Plan } from './plan.ts'
 import { WELL } from './recorder.ts'
-import { refusedByBrowser } from './refused.ts'
 import type { Scene } from './scene.ts'
 import type { Situation } from './situations.ts'
-import { countsOf, failuresOf, networkChanged, openPages, untilAnswered, type Visit } from './visits.ts'
-import type { Way, WayName } from './ways.ts'
+import type { PageKind } from './subjects/pages.ts'
+import type { Way, WayName } from './subjects/ways.ts'
+import { type PageTimes, timePages } from './visitors/page-times.ts'
+import { refusedByBrowser } from './visitors/refused.ts'
+import {
+  countsOf,
+  failuresOf,
+  networkChanged,
+  openPages,
+  untilAnswered,
+  type Visit,
+} from './visitors/visits.ts'
 
 export type Tally = {
   sdk: PageKind['sdk']

@@ -2,10 +2,10 @@
 
 import { startChromium } from '../../tests/support/browser/chromium.ts'
 import { freePort } from '../../tests/support/ports.ts'
-import type { App } from './app.ts'
 import { type Recorder, startRecorder } from './recorder.ts'
-import { letIn, type Visit } from './visits.ts'
-import { PROJECTS, startWay, type Way, type WayName } from './ways.ts'
+import type { App } from './subjects/app.ts'
+import { PROJECTS, startWay, type Way, type WayName } from './subjects/ways.ts'
+import { letIn, type Visit } from './visitors/visits.ts'
 
 export type Scene = {
   recorder: Recorder

@@ -8,7 +8,7 @@ import type { Leaving } from './peers/in-page.ts'
 import type { Plan } from './plan.ts'
 import { type Manner, NEARBY, WELL } from './recorder.ts'
 import type { Scene } from './scene.ts'
-import type { PageOptions, Visit } from './visits.ts'
+import type { PageOptions, Visit } from './visitors/visits.ts'
 
 export type Stage = {
   scene: Scene

@@ -1,8 +1,8 @@
 /** What one way carried in all rounds of a situation. */
 
-import { spreadOf } from '../figures.ts'
+import { spreadOf } from '../report/figures.ts'
 import type { Cell } from './round.ts'
-import type { WayName } from './ways.ts'
+import type { WayName } from './subjects/ways.ts'
 
 export type Sum = {
   raised: number

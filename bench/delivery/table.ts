@@ -1,8 +1,8 @@
 /** The tables: how many arrived, and how fast the page came meanwhile. */
 
 import type { Outcome, Results } from './results.ts'
+import type { WayName } from './subjects/ways.ts'
 import { type Sum, sumOf } from './sums.ts'
-import type { WayName } from './ways.ts'
 
 export const TITLES: Record<WayName, string> = {
   direct: 'straight to Sentry',

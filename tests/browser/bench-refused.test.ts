@@ -2,7 +2,7 @@
 
 import { createServer } from 'node:http'
 import { expect, it } from 'vitest'
-import { refusedByBrowser } from '../../bench/delivery/refused.ts'
+import { refusedByBrowser } from '../../bench/delivery/visitors/refused.ts'
 import { SITE_HOST, startChromium } from '../support/browser/chromium.ts'
 import { requires } from '../support/requirements.ts'
 

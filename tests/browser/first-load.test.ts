@@ -1,7 +1,7 @@
 /** What the first visit of the start page costs a visitor. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { scriptBytes } from '../../bench/first-load.ts'
+import { scriptBytes } from '../../bench/web/first-load.ts'
 import { type Chromium, startChromium } from '../support/browser/chromium.ts'
 import { requires } from '../support/requirements.ts'
 import { type Site, startSite } from '../support/site.ts'

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseHTML } from 'linkedom'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { bringPeers } from '../../../bench/peers.ts'
+import { bringPeers } from '../../../bench/cost/peers.ts'
 import { NODE } from '../../support/node.ts'
 import { startProgram } from '../../support/program.ts'
 import { requires } from '../../support/requirements.ts'
@@ -25,7 +25,7 @@ describe('the benchmark of an envelope', requires('proc', 'nginx'), () => {
 
   it('counts every envelope at the sink, in the log, in the metrics and in the receipts, and gives table, figures and picture', async () => {
     await using folder = await makeFolder()
-    const args = ['bench/tunnel.ts', '--quick', '--out', folder.path]
+    const args = ['bench/cost/cost.ts', '--quick', '--out', folder.path]
     const bench = startProgram('The benchmark', NODE, args, {})
     const { code } = await bench.exited
     expect({ code, said: code === 0 ? [] : bench.stderr }).toEqual({ code: 0, said: [] })
@@ -52,7 +52,7 @@ it('the benchmark of a whole site carries an outage, and tells what nginx, the t
   ...requires('proc', 'nginx'),
   timeout: 60_000,
 }, async () => {
-  const bench = startProgram('The benchmark', NODE, ['bench/site.ts', '--quick'], {})
+  const bench = startProgram('The benchmark', NODE, ['bench/cost/site.ts', '--quick'], {})
   const { code } = await bench.exited
   expect({ code, said: code === 0 ? [] : bench.stderr }).toEqual({ code: 0, said: [] })
   const figures = bench.stdout.flatMap((line) => /^\| (.+: .+) \| ([\d.]+) \|$/.exec(line)?.slice(1) ?? [])

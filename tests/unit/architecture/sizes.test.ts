@@ -15,8 +15,6 @@ const LINES_PER_FILE = 300
 const LARGE_FOLDERS: Readonly<Record<string, number>> = {
   'tunnel/src/spool/jetstream': 16,
   'web/lib/sentry': 16,
-  bench: 34,
-  'bench/delivery': 22,
 }
 const LARGE_FILES: Readonly<Record<string, number>> = {
   'tunnel/src/config/settings.ts': 364, // one table

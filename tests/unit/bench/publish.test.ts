@@ -1,7 +1,7 @@
 /** What a benchmark has found stands in README once, in its own place. */
 
 import { expect, it } from 'vitest'
-import { fillPlace } from '../../../bench/publish.ts'
+import { fillPlace } from '../../../bench/report/publish.ts'
 
 const PAGE = [
   'Before.',

@@ -1,0 +1,76 @@
+/** The picture of what an envelope costs: a panel for each kind of body, a bar for each way, the spread of the rounds on it. */
+
+import * as Plot from '@observablehq/plot'
+import type { BodyKind } from '../load/requests.ts'
+import { spreadOf } from '../report/figures.ts'
+import { COLOURS, drawPicture, panelNames, words } from '../report/picture.ts'
+import type { SideBySide } from './side-by-side.ts'
+import { WAY_NAMES, WAYS, type Way } from './ways.ts'
+
+/** Lengths are shares of the longest bar in the same panel: between panels lie four orders of magnitude. */
+type Bar = {
+  kind: BodyKind
+  way: Way
+  title: string
+  length: number
+  from: number
+  to: number
+  label: string
+}
+
+const TITLE = 'CPU time per envelope'
+const KEY = 'Shorter is better; lines are the spread of the rounds; pale are floors, which look at nothing.'
+const LABELS = 206 // pixels
+const LEFT = 16 - LABELS // of the panels, where words begin
+
+export function drawChart(sideBySide: SideBySide, about: string): string {
+  const bars = sideBySide.flatMap(barsOf)
+  const place = { y: 'title', fx: 'kind' }
+  return drawPicture(
+    `${TITLE}: ${bars.map(({ kind, title, label }) => `${kind}, ${title}: ${label}`).join('; ')}`,
+    {
+      ...{ width: 960, height: 296, marginLeft: LABELS, marginRight: 48, marginTop: 74, marginBottom: 46 },
+      style: { fontSize: '12px' },
+      x: { axis: null, domain: [0, 1] },
+      y: { domain: WAY_NAMES.map((way) => WAYS[way].title), label: null, padding: 0.28 },
+      fx: { domain: sideBySide.map(({ kind }) => kind), label: null, padding: 0.34 },
+      marks: [
+        Plot.axisY({
+          label: null,
+          tickSize: 0,
+          tickPadding: 0,
+          textAnchor: 'start',
+          dx: LEFT,
+          fill: COLOURS.ink,
+        }),
+        panelNames(),
+        Plot.barX(bars, { ...place, x: 'length', fill: colourOf }),
+        Plot.ruleY(bars, { ...place, x1: 'from', x2: 'to', stroke: COLOURS.ink }),
+        Plot.text(bars, { ...place, x: 'to', text: 'label', textAnchor: 'start', dx: 5, fill: COLOURS.ink }),
+        words(TITLE, 'top-left', { dx: LEFT, dy: -58, fontSize: 15, fontWeight: 600, fill: COLOURS.ink }),
+        words(`${KEY} ${about}.`, 'bottom-left', {
+          ...{ dx: LEFT, dy: 14, lineAnchor: 'top', lineWidth: 84, lineHeight: 1.3 },
+          ...{ fontSize: 10.5, fill: COLOURS.faint },
+        }),
+      ],
+    },
+  )
+}
+
+const colourOf = ({ way }: Bar) => COLOURS[WAYS[way].kind]
+
+function barsOf({ kind, rounds }: SideBySide[number]): Bar[] {
+  const spreads = WAY_NAMES.map((way) => ({
+    way,
+    ...spreadOf(rounds.map((round) => round[way].cpu)),
+  }))
+  const longest = Math.max(...spreads.map(({ max }) => max))
+  return spreads.map(({ way, median, min, max }) => ({
+    ...{ kind, way, title: WAYS[way].title, label: showMicros(median) },
+    ...{ length: median / longest, from: min / longest, to: max / longest },
+  }))
+}
+
+function showMicros(micros: number): string {
+  return micros < 1000 ? `${micros.toFixed(0)} µs` : `${(micros / 1000).toPrecision(2)} ms`
+}

@@ -1,0 +1,59 @@
+/**
+ * What one envelope costs: Culvert as shipped, beside what people would use instead and beside the floors:
+ * `npm run bench -- [--out FOLDER] [--quick | --long] [--publish]`. Writes `cost.md`, `cost.json` and `cost.svg` into the folder, and
+ * into README what it shows of them.
+ */
+
+import { unmet } from '../../tests/support/requirements.ts'
+import { type Cores, takeCores } from '../load/cores.ts'
+import { openSink } from '../load/sink.ts'
+import { describeLoad, describeMachine } from '../report/machine.ts'
+import { putIntoReadme } from '../report/publish.ts'
+import { runInWords, tellSince, writeFound } from '../report/run.ts'
+import { measureAlone } from './alone.ts'
+import { drawChart } from './chart.ts'
+import { measureOutages } from './outage.ts'
+import { bringPeers } from './peers.ts'
+import { type Plan, readArguments } from './plan.ts'
+import { compareSideBySide } from './side-by-side.ts'
+import { measureSituations } from './situations.ts'
+import { drawComparison, drawDetails, type Results } from './table.ts'
+
+await runInWords(run)
+
+async function run(): Promise<void> {
+  const { plan, folder, publish } = readArguments(process.argv.slice(2))
+  const missing = unmet('proc', 'nginx')
+  if (missing) throw new Error(`this cannot be measured here: ${missing}`)
+  await bringPeers()
+  const about = [describeMachine(), describeLoad()].join(', ')
+  const cores = takeCores()
+  const results = await measureAll(plan, cores)
+
+  const summary = `${about}; ${describeRounds(plan, cores)}.\n\n${drawComparison(results)}`
+  await writeFound(folder, 'cost', {
+    tables: `# What an envelope costs\n\n${summary}\n\n${drawDetails(results, plan)}`,
+    figures: { about, plan, ...results },
+    picture: drawChart(results.sideBySide, about),
+  })
+  if (publish) await putIntoReadme('bench', summary)
+}
+
+function describeRounds({ rounds, fewerRounds }: Plan, { note }: Cores): string {
+  return [
+    `medians and spread of ${rounds} round(s), ${fewerRounds} of Culvert's situations`,
+    '32 connections, 4 for 10 MB',
+    note,
+  ].join('; ')
+}
+
+async function measureAll(plan: Plan, cores: Cores): Promise<Results> {
+  const tell = tellSince(performance.now())
+  await using sink = await openSink()
+  return {
+    sideBySide: await compareSideBySide(plan, cores, sink, tell),
+    situations: await measureSituations(plan, cores, sink, tell),
+    outages: await measureOutages(plan, cores, sink, tell),
+    alone: await measureAlone(plan, cores, sink, tell),
+  }
+}

@@ -1,0 +1,92 @@
+/** Culvert as shipped: its defaults, an empty folder, JSON on a pipe that is read; alone, or some replicas behind its nginx. */
+
+import { join } from 'node:path'
+import { startNginx } from '../../tests/support/nginx/nginx.ts'
+import { NODE, ROOT } from '../../tests/support/node.ts'
+import { freePort } from '../../tests/support/ports.ts'
+import { makeFolder } from '../../tests/support/temporary-folder.ts'
+import type { Cores } from '../load/cores.ts'
+import { childrenOf } from '../load/process-cost.ts'
+import { type Server, type ServerStart, startProcess } from '../load/server.ts'
+import { readDelivered, readReceipts } from './tunnel-counts.ts'
+
+export const TUNNEL = join(ROOT, 'tunnel/src/main.ts')
+export const TOKEN = 'token-of-the-benchmark'
+
+export type Culvert = Server & { adminUrl: string }
+
+/** One tunnel, posted to as nginx would. */
+export async function startCulvert(cores: Cores, dsns: readonly string[]): Promise<Culvert> {
+  await using starting = new AsyncDisposableStack()
+  const folder = starting.use(await makeFolder())
+  const tunnel = await startTunnel(cores, dsns, folder.path)
+  starting.use(tunnel)
+  const started = starting.move()
+  return { ...tunnel, [Symbol.asyncDispose]: () => started.disposeAsync() }
+}
+
+/** So many tunnels, which share a spool, behind the nginx that ships with them. */
+export function startBehindNginx(replicas: number): ServerStart {
+  return async (cores, dsns) => {
+    await using starting = new AsyncDisposableStack()
+    const folder = starting.use(await makeFolder())
+    const tunnels: Culvert[] = []
+    for (let i = 0; i < replicas; i++) tunnels.push(starting.use(await startTunnel(cores, dsns, folder.path)))
+    const nginx = starting.use(
+      await startNginx({
+        tunnels: tunnels.map(({ port }) => `127.0.0.1:${port}`),
+        web: '127.0.0.1:9',
+        // The load stands for as many visitors as it says; without this they would all be one, at loopback.
+        env: { TRUSTED_PROXIES: '127.0.0.1/32' },
+        prefix: cores.server,
+      }),
+    )
+    const started = starting.move()
+    return {
+      port: nginx.port,
+      pids: () => [...tunnels.flatMap(({ pids }) => pids()), ...withWorkers(nginx.pid)],
+      counts: async () => addUp(await Promise.all(tunnels.map(({ counts }) => counts()))),
+      [Symbol.asyncDispose]: () => started.disposeAsync(),
+    }
+  }
+}
+
+/** A master of nginx, and what works for it. */
+export function withWorkers(master = 0): number[] {
+  return [master, ...childrenOf(master)]
+}
+
+async function startTunnel(cores: Cores, dsns: readonly string[], cwd: string): Promise<Culvert> {
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const process = await startProcess(cores, {
+    command: [NODE, TUNNEL],
+    cwd,
+    env: {
+      SENTRY_DSN: dsns.join(' '),
+      PORT: String(port),
+      ADMIN_PORT: String(adminPort),
+      ADMIN_TOKEN: TOKEN,
+    },
+    greeting: /"msg":"listening"/,
+  })
+  const adminUrl = `http://127.0.0.1:${adminPort}`
+  const [, replica = ''] = /"replica":"([^"]+)"/.exec(process.said) ?? []
+  return {
+    pids: () => [process.pid],
+    port,
+    adminUrl,
+    counts: async () => ({
+      'log lines': process.logLines(),
+      culvert_envelopes_total: await readDelivered(adminUrl),
+      receipts: await readReceipts(adminUrl, TOKEN, replica),
+    }),
+    [Symbol.asyncDispose]: process[Symbol.asyncDispose],
+  }
+}
+
+function addUp(all: readonly Record<string, number>[]): Record<string, number> {
+  const sum: Record<string, number> = {}
+  for (const counts of all)
+    for (const [book, count] of Object.entries(counts)) sum[book] = (sum[book] ?? 0) + count
+  return sum
+}

@@ -1,0 +1,115 @@
+/** The ways that are compared: Culvert, what people would use instead, and the floors, which look at nothing. */
+
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { runNginx } from '../../tests/support/nginx/nginx.ts'
+import { NODE, ROOT } from '../../tests/support/node.ts'
+import { freePort } from '../../tests/support/ports.ts'
+import { makeFolder } from '../../tests/support/temporary-folder.ts'
+import { envelopeUrl } from '../load/projects.ts'
+import { type PathOf, plainPath } from '../load/requests.ts'
+import { noBooks, type ServerStart, startProcess } from '../load/server.ts'
+import { startBehindNginx, startCulvert, withWorkers } from './culvert.ts'
+import { NEXT, PEERS } from './peers.ts'
+
+export type Way = 'culvert' | 'behindNginx' | 'handler' | 'next' | 'nginx' | 'bare'
+
+export type WayKind = 'ours' | 'others' | 'floors'
+
+export const WAYS: Record<Way, { title: string; kind: WayKind; start: ServerStart; pathOf: PathOf }> = {
+  culvert: { title: 'Culvert', kind: 'ours', start: startCulvert, pathOf: plainPath },
+  behindNginx: {
+    title: 'Culvert behind its nginx',
+    kind: 'ours',
+    start: startBehindNginx(1),
+    pathOf: plainPath,
+  },
+  handler: {
+    title: 'handleTunnelRequest on Hono',
+    kind: 'others',
+    start: startPeer('handle-tunnel-request.ts'),
+    pathOf: plainPath,
+  },
+  next: {
+    title: 'Next.js rewrite',
+    kind: 'others',
+    start: startNext,
+    pathOf: (project) => `/monitoring?o=1&p=${project}`,
+  },
+  nginx: { title: 'nginx proxy_pass alone', kind: 'floors', start: startFloorNginx, pathOf: plainPath },
+  bare: { title: 'bare node:http + undici', kind: 'floors', start: startPeer('bare.ts'), pathOf: plainPath },
+}
+
+export const WAY_NAMES = Object.keys(WAYS) as Way[]
+
+/** A program of ours around somebody else's, told its port and the projects. */
+function startPeer(file: string): ServerStart {
+  return async (cores, dsns) => {
+    const port = await freePort()
+    const command = [NODE, join(PEERS, file), String(port), ...dsns]
+    const process = await startProcess(cores, { command, cwd: ROOT, greeting: /listening/ })
+    return { ...process, pids: () => [process.pid], port, counts: noBooks }
+  }
+}
+
+/** Where a rewrite leads to is settled when the app is built: in the built one it is put right. */
+async function startNext(...[cores, dsns]: Parameters<ServerStart>) {
+  const port = await freePort()
+  const { origin } = envelopeUrl(dsns[0] ?? '')
+  const manifest = join(NEXT, '.next/routes-manifest.json')
+  const text = await readFile(manifest, 'utf8')
+  await writeFile(manifest, text.replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, origin))
+  const process = await startProcess(cores, {
+    command: [NODE, 'server.js'],
+    cwd: NEXT,
+    env: { HOSTNAME: '127.0.0.1', PORT: String(port), NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' },
+    greeting: /Ready/,
+  })
+  return { ...process, pids: () => [process.pid], port, counts: noBooks }
+}
+
+async function startFloorNginx(...[cores, dsns]: Parameters<ServerStart>) {
+  await using starting = new AsyncDisposableStack()
+  const folder = starting.use(await makeFolder())
+  const port = await freePort()
+  const file = join(folder.path, 'nginx.conf')
+  await writeFile(file, floorConfig(folder.path, port, dsns[0] ?? ''))
+  const nginx = await runNginx(file, port, cores.server)
+  starting.defer(nginx.stop)
+  const started = starting.move()
+  return {
+    pids: () => withWorkers(nginx.pid),
+    port,
+    counts: noBooks,
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  }
+}
+
+/** As little as nginx can do, with as much memory for a body as Culvert's has. */
+function floorConfig(folder: string, port: number, dsn: string): string {
+  const { origin, path } = envelopeUrl(dsn)
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+  return `
+    daemon off;
+    ${process.getuid?.() === 0 ? 'user root root;' : ''}
+    pid ${folder}/nginx.pid;
+    worker_processes 1;
+    error_log stderr crit;
+    events { worker_connections 1024; }
+    http {
+      access_log off;
+      ${temporary.map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')}
+      client_body_buffer_size 128k;
+      client_max_body_size 100m;
+      upstream sentry { server ${new URL(origin).host}; keepalive 64; }
+      server {
+        listen 127.0.0.1:${port};
+        location = /monitoring {
+          proxy_pass http://sentry${path};
+          proxy_http_version 1.1;
+          proxy_set_header Connection "";
+        }
+      }
+    }
+  `
+}

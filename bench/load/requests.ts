@@ -1,0 +1,114 @@
+/** Requests as nginx hands them to a tunnel, written out before the clock starts. */
+
+import { createCipheriv } from 'node:crypto'
+import { capture } from '../../tests/support/sdk-captures.ts'
+
+export type BodyKind =
+  | '1 KB session'
+  | '3.3 KB error'
+  | '40 KB span batch'
+  | '150 KB replay'
+  | '10 MB attachment'
+
+/** What browsers really sent, and what is done to it. */
+const BODIES: Record<BodyKind, { captured: string; made?: (body: Buffer) => Buffer }> = {
+  '1 KB session': { captured: 'browser-11.12.0-session-1', made: (body) => lengthenUser(body, 1024) },
+  '3.3 KB error': { captured: 'nextjs-11.1.0-init-tunnel-2-event' },
+  '40 KB span batch': { captured: 'nextjs-11.1.0-init-tunnel-3-span' },
+  '150 KB replay': { captured: 'browser-11.12.0-replay-large' },
+  '10 MB attachment': {
+    captured: 'nextjs-11.1.0-init-tunnel-2-event',
+    made: (body) => attach(body, 10_000_000),
+  },
+}
+
+export const BODY_KINDS = Object.keys(BODIES) as BodyKind[]
+
+/** As many visitors: more than an address may send by itself would be shed, and rightly. */
+const ADDRESSES = 256
+
+const HOST = 'shop.example'
+const NEVER_PASSED = ['host', 'connection', 'content-length', 'origin', 'referer']
+const EVENT_ID = /"event_id":"([0-9a-f]{32})"/
+
+/** What is written one after the other: a head, and a body that requests may share. */
+export type Request = readonly [head: Buffer, body: Buffer]
+
+export type Requests = { all: readonly Request[]; bodyBytes: number }
+
+/** Gives the path and query that a project's envelopes are posted to. */
+export type PathOf = (project: string) => string
+
+/** As Culvert has browsers write it for a Sentry of one's own. */
+export const plainPath: PathOf = (project) => `/monitoring?p=${project}`
+
+/** The same envelope from many addresses, for each of `dsns` in turn. Only the DSN in the envelope's header is rewritten. */
+export function buildRequests(kind: BodyKind, dsns: readonly string[], pathOf = plainPath): Requests {
+  const { body, rawHeaders } = bodyOf(kind)
+  const projects = dsns.map((dsn) => ({ path: pathOf(projectOf(dsn)), body: address(body, dsn) }))
+  const all = Array.from({ length: Math.max(ADDRESSES, dsns.length) }, (_, i): Request => {
+    const { path = '', body: own = body } = projects[i % projects.length] ?? {}
+    return [buildHead(path, rawHeaders, i, own.length), own]
+  })
+  return { all, bodyBytes: projects[0]?.body.length ?? 0 }
+}
+
+/** So many errors of one project, each an event of its own: a spool knows the same bytes again, and keeps them once. */
+export function buildErrors(dsn: string, many: number): Requests {
+  const { body, rawHeaders } = bodyOf('3.3 KB error')
+  const text = address(body, dsn).toString('latin1')
+  const [, captured = ''] = EVENT_ID.exec(text) ?? []
+  const all = Array.from({ length: many }, (_, i): Request => {
+    const id = (i + 1).toString(16).padStart(32, '0')
+    const own = Buffer.from(text.replaceAll(captured, id), 'latin1')
+    return [buildHead(plainPath(projectOf(dsn)), rawHeaders, i, own.length), own]
+  })
+  return { all, bodyBytes: text.length }
+}
+
+function bodyOf(kind: BodyKind): { body: Buffer; rawHeaders: readonly string[] } {
+  const { captured, made } = BODIES[kind]
+  const { body, rawHeaders } = capture(captured)
+  return { body: made?.(body) ?? body, rawHeaders }
+}
+
+/** A session says who it is of: in a name of so many letters that the envelope has `bytes`. */
+function lengthenUser(body: Buffer, bytes: number): Buffer {
+  const user = ',"did":""'
+  const end = body.lastIndexOf('}')
+  const name = 'u'.repeat(bytes - body.length - user.length)
+  return Buffer.concat([body.subarray(0, end), Buffer.from(`,"did":"${name}"`), body.subarray(end)])
+}
+
+/** In place of the items one attachment of so many bytes, of no pattern, as pictures are. */
+function attach(body: Buffer, bytes: number): Buffer {
+  const header = body.subarray(0, body.indexOf('\n') + 1)
+  const item = { type: 'attachment', length: bytes, filename: 'screen.png', content_type: 'image/png' }
+  const cipher = createCipheriv('aes-128-ctr', Buffer.alloc(16), Buffer.alloc(16))
+  return Buffer.concat([header, Buffer.from(`${JSON.stringify(item)}\n`), cipher.update(Buffer.alloc(bytes))])
+}
+
+function address(body: Buffer, dsn: string): Buffer {
+  const end = body.indexOf('\n')
+  const header = JSON.parse(body.toString('utf8', 0, end))
+  if (typeof header.dsn !== 'string') throw new Error('the captured envelope has no DSN to rewrite')
+  const at = body.indexOf(header.dsn)
+  return Buffer.concat([body.subarray(0, at), Buffer.from(dsn), body.subarray(at + header.dsn.length)])
+}
+
+function projectOf(dsn: string): string {
+  return new URL(dsn).pathname.slice(1)
+}
+
+function buildHead(path: string, rawHeaders: readonly string[], i: number, length: number): Buffer {
+  const lines = [`POST ${path} HTTP/1.1`, `Host: ${HOST}`, `Content-Length: ${length}`]
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const [name = '', value] = rawHeaders.slice(at, at + 2)
+    if (!NEVER_PASSED.includes(name.toLowerCase())) lines.push(`${name}: ${value}`)
+  }
+  lines.push(`Origin: https://${HOST}`, `Referer: https://${HOST}/`)
+  // 198.18.0.0/15 is set aside for benchmarks (RFC 2544).
+  lines.push(`X-Forwarded-For: 198.18.${(i >> 8) & 255}.${i & 255}`)
+  lines.push(`X-Request-Id: ${(i + 1).toString(16).padStart(32, '0')}`)
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`)
+}

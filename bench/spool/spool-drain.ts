@@ -1,0 +1,60 @@
+/** How quickly a real tunnel delivers what waits in its spool, while it carries live envelopes too. */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startTunnel } from '../../tests/support/tunnel/tunnel.ts'
+import { postSteadily } from '../load/load.ts'
+import { buildRequests } from '../load/requests.ts'
+import { openSink } from '../load/sink.ts'
+import type { RunWorker } from './spool-worker.ts'
+
+export type Drain = {
+  /** Live envelopes a second. */
+  live: number
+  delivered: number
+  /** Of those that waited, from when a third of them was delivered. */
+  perSecond: number
+  /** Milliseconds in which 99 of 100 live ones were answered. */
+  p99: number
+}
+
+const KEY = '0123456789abcdef0123456789abcdef'
+const LIVE = 500
+const LIVE_SECONDS = 20
+const CONNECTIONS = 32
+const LOOK_MS = 100
+const AT_A_TIME = 256
+
+/** `place` is where workers find the spool that `url` names to the tunnel. */
+export async function measureDrain({
+  url,
+  place,
+  many,
+  run,
+}: {
+  url: string
+  place: string
+  many: number
+  run: RunWorker
+}): Promise<Drain> {
+  await using sink = await openSink()
+  const dsn = `http://${KEY}@127.0.0.1:${sink.port}/456`
+  await run(place, 'put', many, AT_A_TIME, dsn)
+  await using tunnel = await startTunnel({ env: { SENTRY_DSN: dsn, SPOOL_URL: url }, timeout: 30_000 })
+  const requests = buildRequests('3.3 KB error', [dsn])
+  const began = performance.now()
+  const posting = postSteadily(
+    { port: tunnel.port, requests, posts: LIVE * LIVE_SECONDS, connections: CONNECTIONS },
+    LIVE,
+  )
+  const delivered = () =>
+    sink.seen.envelopes - Math.min(LIVE_SECONDS, (performance.now() - began) / 1000) * LIVE
+  const reached = async (share: number) => {
+    while (delivered() < many * share) await sleep(LOOK_MS)
+    return { at: performance.now(), delivered: delivered() }
+  }
+  const ramped = await reached(1 / 3)
+  const done = await reached(0.95)
+  const { p99 } = await posting
+  const perSecond = ((done.delivered - ramped.delivered) * 1000) / (done.at - ramped.at)
+  return { live: LIVE, delivered: many, perSecond, p99 }
+}

@@ -1,0 +1,117 @@
+/**
+ * A process of the spool's benchmark: `spool-worker.ts <file or nats://…> put|drain <how many> <at a time> <dsn>`, its figures as JSON on
+ * stdout.
+ */
+
+import { randomBytes } from 'node:crypto'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { envelopeOf } from '../../tests/support/envelopes.ts'
+import {
+  ALL,
+  ENVELOPE_BYTES,
+  inOne,
+  LONG_MS,
+  PLENTY,
+  PROJECT,
+  spoolEntryOf,
+} from '../../tests/support/spool/entries.ts'
+import { parseNatsUrl } from '../../tunnel/src/spool/jetstream/nats-url.ts'
+import { openJetStreamSpool } from '../../tunnel/src/spool/jetstream/store.ts'
+import type { Spool } from '../../tunnel/src/spool/spool.ts'
+import { openSqliteSpool } from '../../tunnel/src/spool/sqlite/client.ts'
+import { quantile } from '../report/figures.ts'
+
+/** Times in milliseconds, since 1970 where they are of the clock. */
+export type WorkerFigures = {
+  opened: number
+  began: number
+  ended: number
+  done: number
+  p50: number
+  p99: number
+  loopDelayP99: number
+  /** Seconds of CPU time, making the envelopes included. */
+  cpu: number
+  rss: number
+}
+
+/** Starts one and gives its figures. */
+export type RunWorker = (
+  place: string,
+  what: 'put' | 'drain',
+  many: number,
+  atATime?: number,
+  dsn?: string,
+) => Promise<WorkerFigures>
+
+const BATCH = 64 // leases at a time
+
+const DAY_MS = 24 * 60 * 60 * 1000
+const HEADER_BYTES = 300 // what an envelope has beside its payload, or a little more
+
+const [place = '', what = 'put', many = '0', atATime = '1', dsn = PROJECT] = process.argv.slice(2)
+const opening = performance.now()
+const spool = await open()
+const opened = performance.now() - opening
+const took: number[] = []
+const delay = monitorEventLoopDelay({ resolution: 1 })
+delay.enable()
+const began = Date.now()
+const cpuBefore = process.cpuUsage()
+await (what === 'drain' ? drain(spool, Number(many)) : putAll(spool, Number(many), Number(atATime)))
+const ended = Date.now()
+delay.disable()
+const { user, system } = process.cpuUsage(cpuBefore)
+const sorted = Float64Array.from(took).sort()
+const figures: WorkerFigures = {
+  ...{ opened, began, ended, done: took.length, p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) },
+  ...{ loopDelayP99: delay.percentile(99) / 1e6, cpu: (user + system) / 1e6 },
+  rss: process.memoryUsage.rss(),
+}
+console.log(JSON.stringify(figures))
+await spool.close()
+
+function open(): Promise<Spool> {
+  const nats = parseNatsUrl(place)
+  return nats
+    ? openJetStreamSpool(nats, { ...PLENTY, ageMs: DAY_MS }, Date.now)
+    : openSqliteSpool(place, PLENTY)
+}
+
+async function putAll(to: Spool, count: number, lanes: number): Promise<void> {
+  let left = count
+  const putOn = async () => {
+    while (left-- > 0) {
+      const body = newError()
+      const waiting = await spoolEntryOf(body, { project: dsn, network: `198.51.100.${left % 250}` })
+      const since = performance.now()
+      await to.put(waiting, inOne(body), 0)
+      took.push(performance.now() - since)
+    }
+  }
+  await Promise.all(Array.from({ length: lanes }, putOn))
+}
+
+/** As delivery does it, to a Sentry that takes no time. */
+async function drain(from: Spool, count: number): Promise<void> {
+  while (took.length < count) {
+    const since = performance.now()
+    const leases = await from.take(BATCH, LONG_MS, ALL)
+    if (leases.length === 0) return
+    await Promise.all(
+      leases.map(async (lease) => {
+        await from.read(lease)
+        await from.finish(lease)
+        took.push(performance.now() - since)
+      }),
+    )
+  }
+}
+
+function newError(): Buffer {
+  const payload = JSON.stringify({
+    message: randomBytes((ENVELOPE_BYTES - HEADER_BYTES) / 2).toString('hex'),
+  })
+  const header = { event_id: randomBytes(16).toString('hex'), sent_at: new Date().toISOString(), dsn }
+  return envelopeOf(header, [{ header: { type: 'event', length: payload.length }, payload }])
+}
