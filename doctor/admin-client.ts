@@ -1,11 +1,10 @@
-/** The tunnels' admin ports: what they say of themselves, and what they made of the doctor's posts. */
+/** Reads status and receipts from the tunnels' admin ports. */
 
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { UserError } from '../scripts/environment.ts'
 import type { Receipt, SpoolStatus } from '../tunnel/src/contract.ts'
-import type { Inside } from './options.ts'
-import { ask, jsonOf, NoAnswer } from './request.ts'
+import { type AdminAccess, UsageError } from './options.ts'
+import { jsonOf, NoResponse, send } from './request.ts'
 
 /** The part of `/status` that the doctor reads. */
 export type ReplicaStatus = {
@@ -15,43 +14,42 @@ export type ReplicaStatus = {
   spool?: Pick<SpoolStatus, 'writable' | 'problem' | 'paused'>
 }
 
-export type AdminPorts = {
+export type AdminClient = {
   statuses: ReplicaStatus[]
-  /** Asks each of them; `undefined` when none knows the token. */
+  /** Returns the receipt of a token; `undefined` when no replica has it. */
   receipt(token: string): Promise<Receipt | undefined>
 }
 
-/** Throws a `Rejection` where one does not answer, or takes the secret for a wrong one. */
-export async function openAdminPorts({ urls, token }: Inside): Promise<AdminPorts> {
-  const places = [...new Set((await Promise.all(urls.map(addressesOf))).flat())]
+/** Reads the status of every replica. Throws a `UsageError` where one does not respond, or rejects the secret. */
+export async function openAdminClient({ urls, token }: AdminAccess): Promise<AdminClient> {
+  const origins = [...new Set((await Promise.all(urls.map(resolveUrl))).flat())]
   const headers = { authorization: `Bearer ${token}` }
-  const statuses = await Promise.all(places.map(readStatus))
+  const statuses = await Promise.all(origins.map(readStatus))
   return { statuses, receipt }
 
-  async function readStatus(place: string): Promise<ReplicaStatus> {
-    const answer = await ask(`${place}/status`, { headers }).catch((error) => {
-      throw error instanceof NoAnswer ? new UserError(`--admin: ${error.message}`) : error
+  async function readStatus(origin: string): Promise<ReplicaStatus> {
+    const response = await send(`${origin}/status`, { headers }).catch((error) => {
+      throw error instanceof NoResponse ? new UsageError(`--admin: ${error.message}`) : error
     })
-    if (answer.status !== 200)
-      throw new UserError(
-        `--admin: ${place} answers ${answer.status}: ${jsonOf(answer).detail ?? 'it is no admin port.'}`,
-      )
-    return jsonOf(answer) as ReplicaStatus
+    if (response.status === 200) return jsonOf(response) as ReplicaStatus
+    const detail = jsonOf(response).detail ?? 'it is not an admin port.'
+    throw new UsageError(`--admin: ${origin} responds with ${response.status}: ${detail}`)
   }
 
   async function receipt(wanted: string): Promise<Receipt | undefined> {
-    const answers = await Promise.all(places.map((place) => ask(`${place}/receipts/${wanted}`, { headers })))
-    const found = answers.find(({ status }) => status === 200)
+    const urls = origins.map((origin) => `${origin}/receipts/${wanted}`)
+    const responses = await Promise.all(urls.map((url) => send(url, { headers })))
+    const found = responses.find(({ status }) => status === 200)
     return found && (jsonOf(found) as Receipt)
   }
 }
 
-/** A name stands for every address that it resolves to: the replicas behind one name of a network. */
-async function addressesOf(url: string): Promise<string[]> {
+/** Returns a URL for every address of the name in `url`: several replicas may share one name. */
+async function resolveUrl(url: string): Promise<string[]> {
   const { protocol, hostname, port } = new URL(url)
-  if (protocol === 'https:' || isIP(hostname.replace(/[[\]]/g, ''))) return [url] // a certificate is for a name
+  if (protocol === 'https:' || isIP(hostname.replace(/[[\]]/g, ''))) return [url] // certificates need the name
   const all = await lookup(hostname, { all: true }).catch(() => {
-    throw new UserError(`--admin: the name ${hostname} is not known here.`)
+    throw new UsageError(`--admin: the name ${hostname} cannot be resolved.`)
   })
   return all.map(
     ({ address, family }) => `http://${family === 6 ? `[${address}]` : address}${port && `:${port}`}`,

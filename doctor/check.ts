@@ -1,26 +1,73 @@
-/** One thing that is looked at: what it shows, and what to do where it is not as it should be. */
+/** Defines what a check is, and runs checks one after the other. */
 
+import type { AdminClient } from './admin-client.ts'
 import type { Deployment } from './deployment.ts'
+import { NoResponse } from './request.ts'
 
-/** `unknown`: it cannot be seen from where the doctor stands. */
+/** Result of a check; `unknown` where it cannot be checked from this machine. */
 export type Result = 'pass' | 'warn' | 'fail' | 'unknown'
 
-export type Finding = { result: Result; says: string }
+export type Finding = { result: Result; message: string }
 
 export type Check = {
-  /** How scripts know it. */
+  /** Identifier for scripts. */
   name: string
   title: string
-  /** What is known when it passes. */
-  proves: string
+  /** What is known when the check passes. */
+  verifies: string
   remedy: string
-  /** Names of checks without which this one says nothing: when one of them has failed it is not made. */
+  /** Names of checks that must not have failed for this one to make sense. */
   after?: readonly string[]
-  /** May throw `NoAnswer`, which is a failure. */
-  examine(deployment: Deployment): Finding | Promise<Finding>
+  /** May throw `NoResponse`, which fails the check. */
+  run(deployment: Deployment): Finding | Promise<Finding>
 }
 
-export const pass = (says: string): Finding => ({ result: 'pass', says })
-export const warn = (says: string): Finding => ({ result: 'warn', says })
-export const fail = (says: string): Finding => ({ result: 'fail', says })
-export const unknown = (says: string): Finding => ({ result: 'unknown', says })
+/** Findings of all checks; `blocked_by` names the failed check for which one did not run. */
+export type Diagnosis = (Omit<Check, 'run' | 'after'> & Finding & { blocked_by?: string })[]
+
+export const pass = (message: string): Finding => ({ result: 'pass', message })
+export const warn = (message: string): Finding => ({ result: 'warn', message })
+export const fail = (message: string): Finding => ({ result: 'fail', message })
+export const unknown = (message: string): Finding => ({ result: 'unknown', message })
+
+/** Runs the checks in their order, so that they do not disturb each other's measurements. */
+export async function runChecks(checks: readonly Check[], deployment: Deployment): Promise<Diagnosis> {
+  const diagnosis: Diagnosis = []
+  for (const { run, after = [], ...check } of checks) {
+    const blocker = diagnosis.find(({ name, result }) => result === 'fail' && after.includes(name))
+    const finding = blocker
+      ? { ...unknown(`Not checked, since “${blocker.title}” failed.`), blocked_by: blocker.name }
+      : await findingOf(run, deployment)
+    diagnosis.push({ ...check, ...finding })
+  }
+  return diagnosis
+}
+
+async function findingOf(run: Check['run'], deployment: Deployment): Promise<Finding> {
+  try {
+    return await run(deployment)
+  } catch (error) {
+    if (error instanceof NoResponse) return fail(error.message)
+    throw error
+  }
+}
+
+/** Makes a check that needs the DSN of a project. */
+export function withDsn(
+  run: (deployment: Deployment, dsn: string) => Finding | Promise<Finding>,
+): Check['run'] {
+  return (deployment) =>
+    deployment.dsn === undefined
+      ? unknown('Not checkable from outside: the page does not contain a DSN; name one with --dsn.')
+      : run(deployment, deployment.dsn)
+}
+
+/** Makes a check that needs the admin ports of the tunnels. */
+export function withAdmin(
+  run: (admin: AdminClient, deployment: Deployment) => Finding | Promise<Finding>,
+): Check['run'] {
+  return (deployment) =>
+    deployment.admin === undefined
+      ? unknown('Not checkable from outside: only the tunnels know; add --admin and --password-file.')
+      : run(deployment.admin, deployment)
+}

@@ -1,12 +1,12 @@
-/** All that the doctor looks at, in this order: what may use up a limit, and what looks at all answers, comes last. */
+/** Lists the checks in their order: those that may exhaust a rate limit, and those that inspect all responses, come last. */
 
 import type { Check } from './check.ts'
 import { adblock } from './checks/adblock.ts'
 import { bodyTooLarge, compression, error, keepalive, largeBody, replay } from './checks/bodies.ts'
 import { foreignDsn, foreignOrigin, otherQuery } from './checks/foreign-requests.ts'
 import { adminPort } from './checks/ports.ts'
-import { addresses, arrival, replicas, secrets, state } from './checks/replicas.ts'
-import { burst, headers, silence, time } from './checks/responses.ts'
+import { clientAddress, credentials, delivery, replicas, tunnelState } from './checks/replicas.ts'
+import { burst, headers, rateLimits, responseTime } from './checks/responses.ts'
 import { page, tunnel } from './checks/routes.ts'
 
 export const CHECKS: readonly Check[] = [
@@ -22,14 +22,14 @@ export const CHECKS: readonly Check[] = [
   otherQuery,
   foreignOrigin,
   adblock,
-  time,
+  responseTime,
   adminPort,
-  addresses,
-  secrets,
-  arrival,
+  clientAddress,
+  credentials,
+  delivery,
   replicas,
-  state,
+  tunnelState,
   burst,
   headers,
-  silence,
+  rateLimits,
 ]

@@ -1,98 +1,105 @@
-/** The deployment that is looked at: what it told of itself, and every answer that its tunnel gave. */
+/** Describes the deployment that is checked: its page, tunnel path and DSN, and every response of its tunnel. */
 
 import { randomBytes } from 'node:crypto'
-import { type Dsn, formatDsn, parseDsn, tunnelUrl } from '../tunnel/src/envelope/dsn.ts'
-import { type AdminPorts, openAdminPorts } from './admin-client.ts'
+import { formatDsn, parseDsn, tunnelUrl } from '../tunnel/src/envelope/dsn.ts'
+import { type AdminClient, openAdminClient } from './admin-client.ts'
 import type { Run } from './envelopes.ts'
-import type { Orders } from './options.ts'
-import { type Answer, type Asking, ask, jsonOf, NoAnswer } from './request.ts'
+import type { Options } from './options.ts'
+import { type HttpResponse, jsonOf, NoResponse, type RequestOptions, send } from './request.ts'
 
 export type Deployment = {
   site: string
   host: string
-  /** The front page, asked for once; `undefined` where nobody answered. */
-  page: Answer | undefined
+  /** Response for the front page; `undefined` when the site did not respond. */
+  page: HttpResponse | undefined
+  /** Tunnel path. */
   path: string
-  dsn: Dsn | undefined
-  lists: string[]
-  closed: number[]
+  dsn: string | undefined
+  projectId: string | undefined
+  /** Ad-block lists, as text. */
+  filterLists: string[]
+  closedPorts: number[]
   run: Run
-  /** What browsers post to: path and query. */
+  /** Path and query that browsers post to. */
   target: string
-  /** Posts as a page of this site does, to `target` unless told otherwise. Throws `NoAnswer`. */
-  post(body: Buffer, posting?: Posting): Promise<Answer>
-  /** All answers to posts so far, each with what was posted. */
-  posted: Posted[]
-  /** The tunnels' admin ports; `undefined` when the doctor has only the outside. */
-  inside: AdminPorts | undefined
+  /** Posts as a page of this site does, to `target` by default. Throws `NoResponse`. */
+  post(body: Buffer, options?: PostOptions): Promise<HttpResponse>
+  /** All posts so far. */
+  posts: Post[]
+  /** Client of the admin ports; `undefined` when they were not named. */
+  admin: AdminClient | undefined
 }
 
-export type Posting = Pick<Asking, 'headers' | 'within'> & { path?: string; about?: string }
-export type Posted = { about: string | undefined; bytes: number; answer: Answer }
+export type PostOptions = Pick<RequestOptions, 'headers' | 'timeoutMs'> & { path?: string; label?: string }
 
-export async function meet(orders: Orders): Promise<Deployment> {
-  const { site, lists, closed } = orders
-  const page = await unlessAway(ask(`${site}/`, { headers: { accept: 'text/html' } }))
-  const told = await settingsOf(site, page)
-  const dsn = orders.dsn ?? parseDsn(String(told.dsn ?? ''))
-  const path = orders.path ?? pathOf(told.tunnel, site)
+/** Post that the doctor made; `label` lets later checks find it. */
+export type Post = { label: string | undefined; bytes: number; response: HttpResponse }
+
+/** Loads the front page, and derives the settings that the options do not name from it. */
+export async function openDeployment(options: Options): Promise<Deployment> {
+  const { site, filterLists, closedPorts } = options
+  const page = await sendIfUp(`${site}/`, { headers: { accept: 'text/html' } })
+  const settings = await readSettings(site, page)
+  const dsn = options.dsn ?? parseDsn(String(settings.dsn ?? ''))
+  const path = options.path ?? tunnelPath(settings.tunnel, site)
   const target = dsn ? tunnelUrl(path, dsn) : path
-  const posted: Posted[] = []
+  const posts: Post[] = []
 
-  async function post(body: Buffer, posting: Posting = {}): Promise<Answer> {
-    const { headers, path = target, about, ...asking } = posting
-    const answer = await ask(`${site}${path}`, {
+  async function post(body: Buffer, postOptions: PostOptions = {}): Promise<HttpResponse> {
+    const { headers, path = target, label, ...rest } = postOptions
+    const response = await send(`${site}${path}`, {
       method: 'POST',
       body,
-      headers: { ...asAPageOf(site), ...headers },
-      ...asking,
+      headers: { ...browserHeaders(site), ...headers },
+      ...rest,
     })
-    posted.push({ about, bytes: body.length, answer })
-    return answer
+    posts.push({ label, bytes: body.length, response })
+    return response
   }
 
-  const run = { id: randomBytes(16).toString('hex'), now: Date.now() }
-  const inside = orders.inside && (await openAdminPorts(orders.inside))
   return {
     site,
     host: new URL(site).hostname,
     page,
     path,
-    dsn,
-    lists,
-    closed,
-    run,
+    dsn: dsn && formatDsn(dsn),
+    projectId: dsn?.projectId,
+    filterLists,
+    closedPorts,
+    run: { id: randomBytes(16).toString('hex'), now: Date.now() },
     target,
     post,
-    posted,
-    inside,
+    posts,
+    admin: options.admin && (await openAdminClient(options.admin)),
   }
 }
 
-async function unlessAway(asked: Promise<Answer>): Promise<Answer | undefined> {
-  return asked.catch((error) => {
-    if (error instanceof NoAnswer) return undefined
+async function sendIfUp(url: string, options?: RequestOptions): Promise<HttpResponse | undefined> {
+  try {
+    return await send(url, options)
+  } catch (error) {
+    if (error instanceof NoResponse) return undefined
     throw error
-  })
+  }
 }
 
-/** As web tells them every browser: in the document, and where that could not be by itself. */
-async function settingsOf(site: string, page: Answer | undefined): Promise<Record<string, unknown>> {
+/** Reads the settings that web gives to browsers: from the document, or else from `/settings.json`. */
+async function readSettings(site: string, page: HttpResponse | undefined): Promise<Record<string, unknown>> {
   if (page?.status !== 200) return {}
   const [, attribute] = /<html[^>]*\sdata-settings="([^"]*)"/.exec(page.text) ?? []
   if (attribute !== undefined)
     return jsonOf({ ...page, text: attribute.replaceAll('&quot;', '"').replaceAll('&amp;', '&') })
-  const answer = await unlessAway(ask(`${site}/settings.json`))
-  return answer?.status === 200 ? jsonOf(answer) : {}
+  const response = await sendIfUp(`${site}/settings.json`)
+  return response?.status === 200 ? jsonOf(response) : {}
 }
 
-/** README's default where the page does not tell it. */
-function pathOf(tunnel: unknown, site: string): string {
+/** Returns the path in the page's settings, or the default of TUNNEL_PATHS. */
+function tunnelPath(tunnel: unknown, site: string): string {
   const url = typeof tunnel === 'string' ? URL.parse(tunnel, site) : null
   return url?.pathname.replace(/\/$/, '') || '/monitoring'
 }
 
-function asAPageOf(site: string): Record<string, string> {
+function browserHeaders(site: string): Record<string, string> {
   return {
     'content-type': 'text/plain;charset=UTF-8',
     'user-agent': 'Mozilla/5.0 (compatible; culvert-doctor)',
@@ -102,14 +109,8 @@ function asAPageOf(site: string): Record<string, string> {
   }
 }
 
-/** The DSN as SDKs write it; throws where none is known, which `needsDsn` has ruled out. */
-export function dsnText({ dsn }: Pick<Deployment, 'dsn'>): string {
-  if (!dsn) throw new Error('no DSN is known')
-  return formatDsn(dsn)
-}
-
-/** The token by which the tunnel that took it knows its receipt. */
-export function receiptToken({ headers }: Answer): string | undefined {
+/** Returns the receipt token that a tunnel adds to its response. */
+export function receiptToken({ headers }: HttpResponse): string | undefined {
   const token = headers['x-culvert-receipt']
   return typeof token === 'string' && /^[0-9a-f]{32}$/.test(token) ? token : undefined
 }

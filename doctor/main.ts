@@ -1,24 +1,26 @@
-/** Tries a deployment through its public address, and says what is right, what is wrong and what to do about it. */
+/** Checks a deployment through its public address, and reports problems with their remedies. */
 
-import { UserError } from '../scripts/environment.ts'
+import { runChecks } from './check.ts'
 import { CHECKS } from './checks.ts'
-import { meet } from './deployment.ts'
-import { readArguments, USAGE } from './options.ts'
-import { tell, tellJson, verdictOf } from './report.ts'
-import { examineAll } from './runner.ts'
+import { openDeployment } from './deployment.ts'
+import { readOptions, UsageError } from './options.ts'
+import { exitCodeOf, formatJson, formatText } from './report.ts'
 
 try {
-  if (process.argv.slice(2).some((flag) => flag === '--help' || flag === '-h')) console.log(USAGE)
-  else await examine()
+  process.exitCode = await main(process.argv.slice(2))
 } catch (error) {
-  if (!(error instanceof UserError)) throw error
+  if (!(error instanceof UsageError)) throw error
   console.error(`culvert doctor: ${error.message}`)
   process.exitCode = 2
 }
 
-async function examine(): Promise<void> {
-  const orders = await readArguments(process.argv.slice(2))
-  const diagnosis = await examineAll(CHECKS, await meet(orders))
-  console.log(orders.json ? tellJson(orders.site, diagnosis) : tell(orders.site, diagnosis))
-  process.exitCode = verdictOf(diagnosis)
+async function main(args: string[]): Promise<number> {
+  const options = await readOptions(args)
+  if ('usage' in options) {
+    console.log(options.usage)
+    return 0
+  }
+  const diagnosis = await runChecks(CHECKS, await openDeployment(options))
+  console.log((options.json ? formatJson : formatText)(options.site, diagnosis))
+  return exitCodeOf(diagnosis)
 }

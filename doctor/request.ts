@@ -1,78 +1,81 @@
-/** One HTTP request of the doctor, every header at will, and all of its answer within bounds. */
+/** Sends HTTP requests with arbitrary headers, and reads responses within a timeout and a size limit. */
 
-import { type IncomingHttpHeaders, type RequestOptions, request } from 'node:http'
+import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 import { request as requestTls } from 'node:https'
 
-export type Asking = {
+export type RequestOptions = {
   method?: string
   headers?: Record<string, string>
   body?: Buffer
-  /** Milliseconds for all of it. */
-  within?: number
+  /** Timeout for the whole exchange. */
+  timeoutMs?: number
 }
 
-export type Answer = {
+export type HttpResponse = {
   status: number
   headers: IncomingHttpHeaders
   text: string
-  /** Milliseconds until it was there. */
-  took: number
+  /** Time until the response was complete. */
+  durationMs: number
 }
 
-/** The other side is not there, hung up or was too slow; the message is a sentence. */
-export class NoAnswer extends Error {}
+/** Error of a server that does not listen, closed the connection or was too slow; the message is a sentence. */
+export class NoResponse extends Error {}
 
-const WITHIN = 20_000 // ms
-const MOST_BYTES = 1024 * 1024 // of an answer; the rest is left
+const TIMEOUT_MS = 20_000
+const MAX_BYTES = 1024 * 1024 // of a response; the rest is discarded
 
-/** Redirects are not followed. Throws `NoAnswer`. */
-export function ask(url: string, asking: Asking = {}): Promise<Answer> {
-  const { method = 'GET', headers = {}, body, within = WITHIN } = asking
+/** Sends a request; redirects are not followed. Throws `NoResponse`. */
+export async function send(url: string, options: RequestOptions = {}): Promise<HttpResponse> {
+  const { method = 'GET', headers = {}, body, timeoutMs = TIMEOUT_MS } = options
   const began = performance.now()
-  const signal = AbortSignal.timeout(within)
-  const options: RequestOptions = { method, signal, headers, agent: false }
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-  const outgoing = url.startsWith('https:') ? requestTls(url, options) : request(url, options)
-  outgoing.on('error', (error) => reject(new NoAnswer(sayWhy(url, error, signal, within))))
-  outgoing.on('response', (incoming) => {
-    const chunks: Buffer[] = []
-    let bytes = 0
-    const end = () => {
-      const text = Buffer.concat(chunks).toString()
-      resolve({
-        status: incoming.statusCode ?? 0,
-        headers: incoming.headers,
-        text,
-        took: performance.now() - began,
-      })
-      outgoing.destroy() // whatever of the body was not wanted any more
-    }
-    incoming.on('error', end).on('end', end)
-    incoming.on('data', (chunk: Buffer) => {
+  const signal = AbortSignal.timeout(timeoutMs)
+  const start = url.startsWith('https:') ? requestTls : request
+  const outgoing = start(url, { method, signal, headers, agent: false })
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  outgoing.on('response', resolve).on('error', reject)
+  if (body === undefined && headers['content-length'] !== undefined)
+    outgoing.flushHeaders() // announces a body and sends none
+  else outgoing.end(body)
+  try {
+    const response = await promise
+    const text = await readText(response)
+    const status = response.statusCode ?? 0
+    return { status, headers: response.headers, text, durationMs: performance.now() - began }
+  } catch (error) {
+    throw new NoResponse(describeError(url, error as NodeJS.ErrnoException, signal, timeoutMs))
+  } finally {
+    outgoing.destroy() // discards the rest of the response
+  }
+}
+
+/** Reads the body of a response up to the limit, or as far as it came before the connection broke. */
+async function readText(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of response) {
       chunks.push(chunk)
       bytes += chunk.length
-      if (bytes > MOST_BYTES) end()
-    })
-  })
-  if (body === undefined && headers['content-length'] !== undefined)
-    outgoing.flushHeaders() // it only says that a body comes
-  else outgoing.end(body)
-  return promise
+      if (bytes > MAX_BYTES) break
+    }
+  } catch {} // the status and the headers suffice for most checks
+  return Buffer.concat(chunks).toString()
 }
 
-function sayWhy(
+function describeError(
   url: string,
   { message, code }: NodeJS.ErrnoException,
   signal: AbortSignal,
-  within: number,
+  timeoutMs: number,
 ): string {
   const { host } = new URL(url)
-  if (signal.aborted) return `${host} did not answer within ${within / 1000} s.`
-  return `${host} gave no answer (${code ?? message}).`
+  if (signal.aborted) return `${host} did not respond within ${timeoutMs / 1000} s.`
+  return `${host} did not respond (${code ?? message}).`
 }
 
-/** The JSON object in an answer; an empty one where there is none. */
-export function jsonOf({ text }: Answer): Record<string, unknown> {
+/** Returns the JSON object in a response; an empty one where there is none. */
+export function jsonOf({ text }: HttpResponse): Record<string, unknown> {
   try {
     const json = JSON.parse(text)
     return typeof json === 'object' && json !== null ? json : {}
@@ -81,8 +84,9 @@ export function jsonOf({ text }: Answer): Record<string, unknown> {
   }
 }
 
-/** Like `403 dsn-unknown`, or `413 text/html`. */
-export function nameOf(answer: Answer): string {
-  const { code } = jsonOf(answer)
-  return `${answer.status} ${typeof code === 'string' ? code : (answer.headers['content-type'] ?? 'without a body')}`
+/** Returns text like `403 dsn-unknown` or `413 text/html`. */
+export function summarize(response: HttpResponse): string {
+  const { code } = jsonOf(response)
+  const type = response.headers['content-type'] ?? 'without a body'
+  return `${response.status} ${typeof code === 'string' ? code : type}`
 }

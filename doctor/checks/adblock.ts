@@ -1,10 +1,10 @@
-/** Whether an ad blocker would let a report through. */
+/** Checks that ad blockers do not block the tunnel path. */
 
 import { FiltersEngine, Request } from '@ghostery/adblocker'
 import { type Check, fail, pass } from '../check.ts'
 
-// Those in EasyPrivacy that have hit tunnels.
-const KNOWN = [
+// Filters of EasyPrivacy that have blocked tunnels.
+const KNOWN_FILTERS = [
   '/monitoring?o=$xmlhttprequest',
   '/api/sentry/tunnel$xmlhttprequest',
   '/?sentry_key=',
@@ -16,20 +16,20 @@ const KNOWN = [
 
 export const adblock: Check = {
   name: 'adblock',
-  title: 'No ad blocker stops the path',
-  proves:
-    'Reports of visitors with an ad blocker get through; they are the ones without which you are blind.',
+  title: 'Ad blockers do not block the path',
+  verifies: 'Reports of visitors with an ad blocker arrive.',
   remedy:
-    'Set TUNNEL_PATHS to a new path in front of the old one (/a-new-one|/monitoring): open tabs keep the old one.',
-  examine({ lists, site, target }) {
-    const engine = FiltersEngine.parse(lists.length > 0 ? lists.join('\n') : KNOWN.join('\n'))
+    'Set TUNNEL_PATHS to a new path before the old one (/a-new-one|/monitoring): open tabs still use the old path.',
+  run({ filterLists, site, target }) {
+    const hasLists = filterLists.length > 0
+    const engine = FiltersEngine.parse((hasLists ? filterLists : KNOWN_FILTERS).join('\n'))
     for (const type of ['fetch', 'xhr', 'beacon'] as const) {
-      const posted = Request.fromRawDetails({ url: `${site}${target}`, type, sourceUrl: `${site}/` })
-      const { match, filter } = engine.match(posted)
-      if (match) return fail(`${target} is stopped by ${filter?.rawLine ?? filter ?? 'a filter'}.`)
+      const request = Request.fromRawDetails({ url: `${site}${target}`, type, sourceUrl: `${site}/` })
+      const { match, filter } = engine.match(request)
+      if (match) return fail(`${target} is blocked by ${filter?.rawLine ?? filter ?? 'a filter'}.`)
     }
-    if (lists.length === 0)
-      return pass(`${target} meets none of ${KNOWN.length} known filters; --list looks through whole lists.`)
-    return pass(`${target} meets none of ${engine.getFilters().networkFilters.length} filters.`)
+    return hasLists
+      ? pass(`${target} matches none of ${engine.getFilters().networkFilters.length} filters.`)
+      : pass(`${target} matches none of ${KNOWN_FILTERS.length} known filters; --list adds whole lists.`)
   },
 }

@@ -1,126 +1,122 @@
-/** Whether what browsers send comes through whole, and what is too large is refused in words that help. */
+/** Checks that bodies from browsers reach the tunnel unmodified, and that too large ones are rejected early. */
 
 import { gzipSync } from 'node:zlib'
-import { type Check, type Finding, fail, pass, unknown, warn } from '../check.ts'
-import { type Deployment, dsnText, receiptToken } from '../deployment.ts'
+import { type Check, type Finding, fail, pass, unknown, warn, withDsn } from '../check.ts'
+import { receiptToken } from '../deployment.ts'
 import { errorEnvelope, replayEnvelope, reportEnvelope } from '../envelopes.ts'
-import { type Answer, ask, jsonOf, NoAnswer, nameOf } from '../request.ts'
-import { withDsn } from '../runner.ts'
+import { type HttpResponse, jsonOf, NoResponse, send, summarize } from '../request.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
 const GIB = 1024 * MIB
 
+const REJECTION_TIMEOUT_MS = 5_000
+
 export const error: Check = {
   name: 'error',
   after: ['tunnel'],
-  title: 'An error is taken',
-  proves: 'A report passes the front and the checks of the tunnel, and Sentry or the disk has it.',
+  title: 'The tunnel accepts an error',
+  verifies: 'An error passes the front and the checks of the tunnel, and is delivered or spooled.',
   remedy:
-    'Read the code of the rejection in README; dsn-unknown means that web and the tunnel have different SENTRY_DSN, 202 that Sentry is away or slow: look at /status.',
-  examine: withDsn(async (deployment) =>
-    taken(await deployment.post(errorEnvelope(dsnText(deployment), deployment.run), { about: 'the error' })),
+    'Look the rejection code up in README.md. dsn-unknown: give web and the tunnel the same SENTRY_DSN. 202: Sentry is unavailable or slow; see /status.',
+  run: withDsn(async ({ post, run }, dsn) =>
+    accepted(await post(errorEnvelope(dsn, run), { label: 'the error' })),
   ),
 }
 
 export const replay: Check = {
   name: 'replay',
   after: ['tunnel', 'error'],
-  title: 'A binary replay is taken',
-  proves:
-    'Bytes pass the front as they are; decoded as text on the way, they would not be an envelope any more.',
+  title: 'The tunnel accepts a binary replay',
+  verifies: 'The front forwards bytes unmodified: a body decoded as text would be no envelope any more.',
   remedy:
-    'Let nothing between browser and tunnel read the body as text: no JSON middleware, no web application firewall that rewrites.',
-  examine: withDsn(async (deployment) =>
-    taken(
-      await deployment.post(replayEnvelope(dsnText(deployment), deployment.run), { about: 'the replay' }),
-    ),
+    'Let nothing between the browser and the tunnel read the body as text: no JSON middleware, no web application firewall that rewrites bodies.',
+  run: withDsn(async ({ post, run }, dsn) =>
+    accepted(await post(replayEnvelope(dsn, run), { label: 'the replay' })),
   ),
 }
 
 export const keepalive: Check = {
   name: 'keepalive',
   after: ['tunnel', 'error'],
-  title: 'A body of 64 KiB is taken',
-  proves: 'The largest report that a browser sends while its page goes away passes.',
-  remedy: 'Raise the body size that the front takes to MAX_ENVELOPE_BYTES.',
-  examine: withDsn(async (deployment) =>
-    taken(await deployment.post(reportEnvelope(dsnText(deployment), deployment.run, 64 * KIB))),
-  ),
+  title: 'The tunnel accepts a body of 64 KiB',
+  verifies: 'The largest report that a browser sends while its page closes passes.',
+  remedy: 'Raise the body size that the front accepts to MAX_ENVELOPE_BYTES.',
+  run: withDsn(async ({ post, run }, dsn) => accepted(await post(reportEnvelope(dsn, run, 64 * KIB)))),
 }
 
 export const compression: Check = {
   name: 'compression',
   after: ['tunnel', 'error'],
-  title: 'Compression passes both ways',
-  proves: 'A compressed report is taken, and pages go out compressed.',
+  title: 'Compression works in both directions',
+  verifies: 'The tunnel accepts compressed reports, and the front compresses pages.',
   remedy:
-    'Let the front pass Content-Encoding of a request on untouched, and compress documents and scripts (gzip on in nginx.conf).',
-  examine: withDsn(async (deployment) => {
-    const packed = gzipSync(reportEnvelope(dsnText(deployment), deployment.run))
-    const finding = taken(await deployment.post(packed, { headers: { 'content-encoding': 'gzip' } }))
+    'Let the front forward Content-Encoding of requests unmodified, and compress documents and scripts (gzip on in nginx.conf).',
+  run: withDsn(async ({ post, run, site }, dsn) => {
+    const body = gzipSync(reportEnvelope(dsn, run))
+    const finding = accepted(await post(body, { headers: { 'content-encoding': 'gzip' } }))
     if (finding.result !== 'pass') return finding
-    const { headers } = await ask(`${deployment.site}/`, {
+    const { headers } = await send(`${site}/`, {
       headers: { accept: 'text/html', 'accept-encoding': 'gzip' },
     })
     return headers['content-encoding'] === undefined
-      ? warn('A report with gzip is taken, but the page comes uncompressed.')
-      : pass(`A report with gzip is taken, and the page comes with ${headers['content-encoding']}.`)
+      ? warn('The tunnel accepts a report with gzip, but the page is not compressed.')
+      : pass(`The tunnel accepts a report with gzip, and the page uses ${headers['content-encoding']}.`)
   }),
 }
 
-/** An answer to an envelope that should pass. */
-function taken(answer: Answer): Finding {
-  if (answer.status >= 300) return fail(`It is answered ${nameOf(answer)}. ${detailOf(answer)}`)
-  if (receiptToken(answer) === undefined)
-    return fail(`${answer.status}, but by no tunnel: the answer has no receipt.`)
-  if (answer.status === 202) return warn('202: it waits on disk, since Sentry did not take it at once.')
-  return pass(`${answer.status} after ${answer.took.toFixed(0)} ms.`)
-}
-
-function detailOf(answer: Answer): string {
-  const { detail } = jsonOf(answer)
-  return typeof detail === 'string' ? detail.slice(0, 300) : ''
+/** Judges the response to an envelope that the tunnel should accept. */
+function accepted(response: HttpResponse): Finding {
+  if (response.status >= 300)
+    return fail(`The response is ${summarize(response)}. ${jsonOf(response).detail ?? ''}`.trim())
+  if (receiptToken(response) === undefined)
+    return fail(`${response.status}, but not from a tunnel: the response has no receipt.`)
+  if (response.status === 202)
+    return warn('202: the envelope is spooled, since Sentry did not accept it yet.')
+  return pass(`${response.status} after ${response.durationMs.toFixed(0)} ms.`)
 }
 
 export const largeBody: Check = {
   name: 'large-body',
   after: ['tunnel', 'error'],
   title: 'A body of 2 MiB reaches the tunnel',
-  proves:
-    'The front has no smaller limit of its own: nginx takes 1 MB unless told otherwise, and replays are larger.',
-  remedy: 'Set client_max_body_size, or what your front and CDN call it, to MAX_ENVELOPE_BYTES.',
-  examine: withDsn(async (deployment) => {
-    // A client report may have 100 KiB, so that the tunnel says no, and nothing goes to Sentry.
-    const answer = await deployment.post(reportEnvelope(dsnText(deployment), deployment.run, 2 * MIB))
-    if (jsonOf(answer).code === 'item-too-large') return pass('The tunnel has read it.')
-    return fail(`It is answered ${nameOf(answer)} before a tunnel has read it.`)
+  verifies: 'The front has no smaller limit: nginx accepts 1 MB by default, and replays are larger.',
+  remedy: 'Set client_max_body_size, or its equivalent in your front and CDN, to MAX_ENVELOPE_BYTES.',
+  run: withDsn(async ({ post, run }, dsn) => {
+    // The tunnel rejects a client report of more than 100 KiB, so that nothing goes to Sentry.
+    const response = await post(reportEnvelope(dsn, run, 2 * MIB))
+    if (jsonOf(response).code === 'item-too-large') return pass('The tunnel has read it.')
+    return fail(`The response is ${summarize(response)}: no tunnel has read the body.`)
   }),
 }
 
 export const bodyTooLarge: Check = {
   name: 'body-too-large',
   after: ['tunnel'],
-  title: 'A body too large is refused at once, in JSON',
-  proves: 'Nobody can send without end, and a developer who sends too much is told the limit.',
-  remedy: 'Answer 413 in the front for more than MAX_ENVELOPE_BYTES, with the JSON of our nginx.conf.',
-  examine: (deployment) =>
-    refusedUnread(deployment).catch((error) => {
-      if (error instanceof NoAnswer)
-        return unknown('The front waits for the whole body before it says anything.')
+  title: 'The front rejects a body of 1 GiB at once, in JSON',
+  verifies: 'Clients cannot send without a limit, and developers see which limit they exceed.',
+  remedy: 'Respond with 413 in the front above MAX_ENVELOPE_BYTES, with the JSON of nginx.conf.',
+  async run({ site, target }) {
+    try {
+      return await postUnsent(site, target)
+    } catch (error) {
+      if (error instanceof NoResponse) return unknown('The front reads the whole body before it responds.')
       throw error
-    }),
+    }
+  },
 }
 
-/** It is announced and never sent. */
-async function refusedUnread({ site, target }: Deployment): Promise<Finding> {
+/** Announces a body of more than 1 GiB and sends none of it. */
+async function postUnsent(site: string, target: string): Promise<Finding> {
   const headers = {
     'content-length': String(GIB + 1),
     'content-type': 'text/plain;charset=UTF-8',
     origin: site,
   }
-  const answer = await ask(`${site}${target}`, { method: 'POST', headers, within: 5_000 })
-  if (answer.status !== 413) return fail(`1 GiB is not refused but answered ${nameOf(answer)}.`)
-  if (jsonOf(answer).code !== 'envelope-too-large') return warn(`It is refused, but as ${nameOf(answer)}.`)
-  return pass('413 envelope-too-large, before any of it was sent.')
+  const options = { method: 'POST', headers, timeoutMs: REJECTION_TIMEOUT_MS }
+  const response = await send(`${site}${target}`, options)
+  if (response.status !== 413) return fail(`The response to 1 GiB is ${summarize(response)}, not 413.`)
+  if (jsonOf(response).code !== 'envelope-too-large')
+    return warn(`The body is rejected, but with ${summarize(response)}.`)
+  return pass('413 envelope-too-large, before any of the body was sent.')
 }

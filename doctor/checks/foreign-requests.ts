@@ -1,59 +1,59 @@
-/** Whether the tunnel carries for this site and for nobody else. */
+/** Checks that the tunnel rejects envelopes of other sites and for other projects. */
 
-import { type Check, type Finding, fail, pass, warn } from '../check.ts'
-import { dsnText } from '../deployment.ts'
+import { type Check, type Finding, fail, pass, warn, withDsn } from '../check.ts'
 import { reportEnvelope } from '../envelopes.ts'
-import { type Answer, jsonOf, nameOf } from '../request.ts'
-import { withDsn } from '../runner.ts'
+import { type HttpResponse, jsonOf, summarize } from '../request.ts'
 
-const ELSEWHERE = 'https://culvert-doctor.invalid'
+const FOREIGN_ORIGIN = 'https://culvert-doctor.invalid'
+const FOREIGN_DSN = 'https://0123456789abcdef0123456789abcdef@culvert-doctor.invalid/1'
 
 export const foreignDsn: Check = {
   name: 'foreign-dsn',
   after: ['tunnel'],
-  title: 'An envelope for another Sentry is refused',
-  proves: 'It is no open relay: nobody can have it post elsewhere.',
-  remedy: 'Take the tunnel of Culvert, which has a table of DSNs; no other handler may answer at this path.',
-  async examine({ run, path, post }) {
-    const foreign = 'https://0123456789abcdef0123456789abcdef@culvert-doctor.invalid/1'
-    return refused(await post(reportEnvelope(foreign, run), { path }), 'dsn-unknown')
+  title: 'The tunnel rejects an envelope for another Sentry',
+  verifies: 'The tunnel is not an open relay.',
+  remedy: 'Route this path to the tunnel of Culvert, which knows its DSNs, and to no other handler.',
+  async run({ run, path, post }) {
+    return rejected(await post(reportEnvelope(FOREIGN_DSN, run), { path }), 'dsn-unknown')
   },
 }
 
 export const otherQuery: Check = {
   name: 'query',
   after: ['tunnel', 'error'],
-  title: 'A query for another project is refused',
-  proves: 'What stands in access logs and limits is the project that the envelope is for.',
-  remedy: 'Let the front pass the query on as it is.',
-  examine: withDsn(async (deployment) => {
-    const { dsn, run, path, post } = deployment
-    const other = dsn?.projectId === '1' ? '2' : '1'
-    return refused(
-      await post(reportEnvelope(dsnText(deployment), run), { path: `${path}?p=${other}` }),
-      'query-mismatch',
-    )
+  title: 'The tunnel rejects a query for another project',
+  verifies: 'Access logs and rate limits see the project that the envelope is for.',
+  remedy: 'Let the front forward the query unmodified.',
+  run: withDsn(async ({ projectId, run, path, post }, dsn) => {
+    const query = `p=${projectId === '1' ? '2' : '1'}`
+    return rejected(await post(reportEnvelope(dsn, run), { path: `${path}?${query}` }), 'query-mismatch')
   }),
 }
 
 export const foreignOrigin: Check = {
   name: 'origin',
   after: ['tunnel'],
-  title: 'A page of another site is refused',
-  proves: 'No other site can spend your quota through its visitors.',
+  title: 'The tunnel rejects a page of another site',
+  verifies: 'Other sites cannot use up your quota through their visitors.',
   remedy:
-    'Let the front pass Origin and Sec-Fetch-Site on as they are, and keep ALLOWED_ORIGINS to what you know.',
-  examine: withDsn(async (deployment) => {
-    const headers = { origin: ELSEWHERE, 'sec-fetch-site': 'cross-site', referer: `${ELSEWHERE}/` }
-    const answer = await deployment.post(reportEnvelope(dsnText(deployment), deployment.run), { headers })
-    const allowed = answer.headers['access-control-allow-origin']
-    if (allowed !== undefined) return fail(`It is told that ${allowed} may read the answer.`)
-    return refused(answer, 'origin-foreign')
+    'Let the front forward Origin and Sec-Fetch-Site unmodified, and list only your own sites in ALLOWED_ORIGINS.',
+  run: withDsn(async ({ run, post }, dsn) => {
+    const headers = {
+      origin: FOREIGN_ORIGIN,
+      'sec-fetch-site': 'cross-site',
+      referer: `${FOREIGN_ORIGIN}/`,
+    }
+    const response = await post(reportEnvelope(dsn, run), { headers })
+    const allowed = response.headers['access-control-allow-origin']
+    if (allowed !== undefined) return fail(`The response allows ${allowed} to read it.`)
+    return rejected(response, 'origin-foreign')
   }),
 }
 
-function refused(answer: Answer, code: string): Finding {
-  if (answer.status < 300) return fail(`It is taken: ${answer.status}.`)
-  if (jsonOf(answer).code !== code) return warn(`It is refused, but as ${nameOf(answer)} and not as ${code}.`)
-  return pass(`${answer.status} ${code}.`)
+/** Judges the response to an envelope that the tunnel should reject with `code`. */
+function rejected(response: HttpResponse, code: string): Finding {
+  if (response.status < 300) return fail(`The tunnel accepts it: ${response.status}.`)
+  if (jsonOf(response).code !== code)
+    return warn(`The envelope is rejected, but with ${summarize(response)}, not with ${code}.`)
+  return pass(`${response.status} ${code}.`)
 }

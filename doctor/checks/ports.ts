@@ -1,42 +1,46 @@
-/** Whether what is for operators can be reached from where the doctor stands. */
+/** Checks that the ports for operators are unreachable from this machine. */
 
 import { type Check, fail, pass } from '../check.ts'
-import { type Answer, ask, NoAnswer } from '../request.ts'
+import { type HttpResponse, NoResponse, send } from '../request.ts'
 
-const WITHIN = 3_000 // ms: a firewall that drops says nothing
+const TIMEOUT_MS = 3_000 // a firewall that drops packets never responds
 
 export const adminPort: Check = {
   name: 'admin-port',
-  title: 'The admin port is closed from outside',
-  proves: 'Neither the ports of the tunnels nor their figures can be reached from where the doctor stands.',
+  title: 'The admin port is unreachable from outside',
+  verifies: 'This machine reaches neither the ports of the tunnels nor their metrics.',
   remedy:
-    'Publish nginx and nothing else (no ports: of the tunnel in compose, no Service of type LoadBalancer), bind ADMIN_HOST to the admin network, and route no path there.',
-  async examine({ site, host, closed }) {
-    for (const port of closed)
-      if (await listens(`http://${host}:${port}`))
-        return fail(`Port ${port} of ${host} is open, and a tunnel answers.`)
+    'Publish nginx only (no ports: of the tunnel in compose, no Service of type LoadBalancer), set ADMIN_HOST to an address of the admin network, and route no path to the admin port.',
+  async run({ site, host, closedPorts }) {
+    for (const port of closedPorts)
+      if (await isTunnelPort(`http://${host}:${port}`))
+        return fail(`Port ${port} of ${host} is open, and a tunnel responds.`)
     for (const path of ['/metrics', '/status', '/receipts'])
-      if (isAdmin(await ask(`${site}${path}`))) return fail(`${site}${path} leads to the admin port.`)
-    return pass(`${closed.join(' and ')} do not answer as a tunnel, and no path leads there.`)
+      if (isAdmin(await send(`${site}${path}`))) return fail(`${site}${path} leads to the admin port.`)
+    return pass(`No tunnel responds on ${closedPorts.join(' and ')}, and no path leads to an admin port.`)
   },
 }
 
-async function listens(url: string): Promise<boolean> {
-  const answers = await Promise.all([
-    ask(`${url}/metrics`, { within: WITHIN }).catch(none),
-    ask(`${url}/`, { within: WITHIN }).catch(none),
-  ])
-  return answers.some((answer) => answer !== undefined && (isAdmin(answer) || isTunnel(answer)))
+async function isTunnelPort(url: string): Promise<boolean> {
+  const responses = await Promise.all([sendIfOpen(`${url}/metrics`), sendIfOpen(`${url}/`)])
+  return responses.some((response) => response !== undefined && (isAdmin(response) || isPublic(response)))
 }
 
-function none(error: unknown): undefined {
-  if (!(error instanceof NoAnswer)) throw error
+async function sendIfOpen(url: string): Promise<HttpResponse | undefined> {
+  try {
+    return await send(url, { timeoutMs: TIMEOUT_MS })
+  } catch (error) {
+    if (error instanceof NoResponse) return undefined
+    throw error
+  }
 }
 
-function isAdmin({ text }: Answer): boolean {
+/** Returns whether a response is that of an admin port. */
+function isAdmin({ text }: HttpResponse): boolean {
   return /^culvert_|This needs the admin token|This port is closed/m.test(text)
 }
 
-function isTunnel({ text }: Answer): boolean {
+/** Returns whether a response is that of a tunnel's public port. */
+function isPublic({ text }: HttpResponse): boolean {
   return text.includes('"path-unknown"')
 }

@@ -1,158 +1,172 @@
-/** What only the tunnels know, asked of them by the receipts of the doctor's own posts. */
+/** Checks through the admin ports: receipts of the doctor's own posts, and the state of every replica. */
 
 import type { Receipt, RequestFlag } from '../../tunnel/src/contract.ts'
-import type { AdminPorts } from '../admin-client.ts'
-import { type Check, type Finding, fail, pass, type Result, unknown, warn } from '../check.ts'
-import { type Deployment, dsnText, receiptToken } from '../deployment.ts'
+import {
+  type Check,
+  type Finding,
+  fail,
+  pass,
+  type Result,
+  unknown,
+  warn,
+  withAdmin,
+  withDsn,
+} from '../check.ts'
+import { type Deployment, receiptToken } from '../deployment.ts'
 import { reportEnvelope } from '../envelopes.ts'
-import { withDsn, withInside } from '../runner.ts'
 
-// One that nobody has (RFC 5737), and secrets that open nothing.
-const SPOOFED = '192.0.2.77'
-const FORGED = {
-  'x-forwarded-for': SPOOFED,
-  'x-real-ip': SPOOFED,
-  forwarded: `for=${SPOOFED}`,
-  'cf-connecting-ip': SPOOFED,
-  'x-sentry-forwarded-for': SPOOFED,
+// A documentation address (RFC 5737), and credentials that are valid nowhere.
+const SPOOFED_ADDRESS = '192.0.2.77'
+const SPOOFED_HEADERS = {
+  'x-forwarded-for': SPOOFED_ADDRESS,
+  'x-real-ip': SPOOFED_ADDRESS,
+  forwarded: `for=${SPOOFED_ADDRESS}`,
+  'cf-connecting-ip': SPOOFED_ADDRESS,
+  'x-sentry-forwarded-for': SPOOFED_ADDRESS,
   cookie: 'culvert-doctor=1',
   authorization: 'Bearer culvert-doctor',
 }
+const SPOOFED_POST = 'the spoofed post'
 
-/** Another tunnel took it, as far as one can tell: that nobody has the receipt says nothing of the deployment. */
-const NOT_ASKED = unknown(
-  'Not checkable from these: none of the tunnels asked has the receipt; name every one with --admin.',
+// Probably another replica accepted the envelope; that says nothing about the deployment.
+const NO_RECEIPT = unknown(
+  'Not checkable: none of the replicas named has the receipt; name every replica with --admin.',
 )
-const NO_TOKEN = fail('An answer bears no receipt: something on the way takes x-culvert-receipt away.')
+const NO_TOKEN = fail('A response has no receipt: a proxy removes the header x-culvert-receipt.')
 
-export const addresses: Check = {
-  name: 'addresses',
+export const clientAddress: Check = {
+  name: 'client-address',
   after: ['tunnel', 'error'],
-  title: 'Visitors’ addresses cannot be made up',
-  proves:
-    'The tunnel is told one address, that of the connection: Sentry shows the visitor’s, and limits hit who sends.',
+  title: 'Clients cannot forge their address',
+  verifies:
+    'The tunnel receives one address, that of the connection: Sentry shows the right one, and rate limits apply to it.',
   remedy:
-    'Overwrite X-Forwarded-For with $remote_addr in the front, name in TRUSTED_PROXIES your own proxies and nobody else, and in EDGE the address from which nginx comes.',
-  examine: withDsn(
-    withInside(async (inside, deployment) => {
-      const remarks = await remarksOnForgery(inside, deployment)
-      if ('result' in remarks) return remarks
-      const wrong = remarks.flatMap((remark) => WRONG_ADDRESS[remark] ?? [])
-      return wrong[0] === undefined ? pass('It is told one, and not the one made up.') : fail(wrong[0])
+    'Overwrite X-Forwarded-For with $remote_addr in the front, list only your own proxies in TRUSTED_PROXIES, and set EDGE to the address of nginx.',
+  run: withDsn(async (deployment, dsn) =>
+    withSpoofedFlags(deployment, dsn, (flags) => {
+      const [problem] = flags.flatMap((flag) => ADDRESS_PROBLEMS[flag] ?? [])
+      return problem === undefined
+        ? pass('The tunnel receives one address, and not the forged one.')
+        : fail(problem)
     }),
   ),
 }
 
-const WRONG_ADDRESS: Partial<Record<RequestFlag, string>> = {
-  'address-made-up': `It believes ${SPOOFED}, which the doctor made up.`,
-  'address-list': 'It is told several addresses, what the sender wrote among them, and can take none.',
-  'address-missing': 'It is told no address: Sentry sees the tunnel’s for every visitor.',
-  'peer-unknown': 'It does not know nginx, and takes its address for that of every visitor.',
+const ADDRESS_PROBLEMS: Partial<Record<RequestFlag, string>> = {
+  'address-made-up': `The tunnel believes ${SPOOFED_ADDRESS}, which the doctor forged.`,
+  'address-list': 'The tunnel receives several addresses, with forged ones among them, and can use none.',
+  'address-missing':
+    'The tunnel receives no address: Sentry sees the address of the tunnel for all visitors.',
+  'peer-unknown': 'The tunnel does not know nginx, and uses the address of nginx for all visitors.',
 }
 
-export const secrets: Check = {
-  name: 'secrets',
+export const credentials: Check = {
+  name: 'credentials',
   after: ['tunnel', 'error'],
-  title: 'Visitors’ secrets stay in the front',
-  proves: 'The tunnel never sees a cookie or an Authorization of your site.',
-  remedy: 'Empty both in the front (nginx: proxy_set_header Cookie ""; proxy_set_header Authorization "";).',
-  examine: withDsn(
-    withInside(async (inside, deployment) => {
-      const remarks = await remarksOnForgery(inside, deployment)
-      if ('result' in remarks) return remarks
-      const handed = remarks.filter((remark) => remark === 'cookie' || remark === 'authorization')
-      return handed.length > 0
-        ? fail(`It was handed ${handed.join(' and ')}.`)
-        : pass('It was handed neither.')
+  title: 'The front removes credentials of visitors',
+  verifies: 'The tunnel never receives cookies or the Authorization header of your site.',
+  remedy:
+    'Clear both headers in the front (nginx: proxy_set_header Cookie ""; proxy_set_header Authorization "";).',
+  run: withDsn(async (deployment, dsn) =>
+    withSpoofedFlags(deployment, dsn, (flags) => {
+      const received = flags.filter((flag) => flag === 'cookie' || flag === 'authorization')
+      return received.length > 0
+        ? fail(`The tunnel receives ${received.join(' and ')}.`)
+        : pass('The tunnel receives neither.')
     }),
   ),
 }
 
-/** What the tunnel says of a post with forged headers, made the first time this is asked; a finding where no receipt is found. */
-async function remarksOnForgery(
-  inside: AdminPorts,
-  { posted, post, run, ...deployment }: Deployment,
-): Promise<readonly RequestFlag[] | Finding> {
-  const made = posted.find(({ about }) => about === 'the forgery')?.answer
-  const body = () => reportEnvelope(dsnText(deployment), run)
-  const token = receiptToken(made ?? (await post(body(), { about: 'the forgery', headers: FORGED })))
-  if (token === undefined) return NO_TOKEN
-  const receipt = await inside.receipt(token)
-  return receipt ? (receipt.flags ?? []) : NOT_ASKED
+/** Judges the flags that a tunnel put on the post with spoofed headers, which is made once for all checks. */
+async function withSpoofedFlags(
+  deployment: Deployment,
+  dsn: string,
+  judge: (flags: readonly RequestFlag[]) => Finding,
+): Promise<Finding> {
+  return withAdmin(async (admin, { posts, post, run }) => {
+    const earlier = posts.find(({ label }) => label === SPOOFED_POST)?.response
+    const options = { label: SPOOFED_POST, headers: SPOOFED_HEADERS }
+    const token = receiptToken(earlier ?? (await post(reportEnvelope(dsn, run), options)))
+    if (token === undefined) return NO_TOKEN
+    const receipt = await admin.receipt(token)
+    return receipt ? judge(receipt.flags ?? []) : NO_RECEIPT
+  })(deployment)
 }
 
-export const arrival: Check = {
-  name: 'arrival',
+export const delivery: Check = {
+  name: 'delivery',
   after: ['tunnel', 'error'],
-  title: 'The error and the replay have arrived',
-  proves: 'Sentry itself has answered for both, and every byte that was sent came to the tunnel.',
+  title: 'Sentry has accepted the error and the replay',
+  verifies: 'Sentry has accepted both, and the tunnel received every byte of them.',
   remedy:
-    'Look at the receipt in the tunnel’s log, and at /status: what waits, and whether Sentry is reached.',
-  examine: withDsn(
-    withInside(async (inside, { posted }) => {
+    'Read the receipt in the log of the tunnel, and /status: pending envelopes and the state of Sentry.',
+  run: withDsn((deployment) =>
+    withAdmin(async (admin, { posts }) => {
       const findings: Finding[] = []
-      for (const { about, bytes, answer } of posted) {
-        if (about !== 'the error' && about !== 'the replay') continue
-        const token = receiptToken(answer)
-        findings.push(token === undefined ? NO_TOKEN : judge(about, bytes, await inside.receipt(token)))
+      for (const { label, bytes, response } of posts) {
+        if (label !== 'the error' && label !== 'the replay') continue
+        const token = receiptToken(response)
+        const finding =
+          token === undefined ? NO_TOKEN : judgeReceipt(label, bytes, await admin.receipt(token))
+        findings.push(finding)
       }
-      return (
-        WORST_FIRST.flatMap((worst) => findings.find(({ result }) => result === worst) ?? [])[0] ??
-        pass(findings.map(({ says }) => says).join(' '))
-      )
-    }),
+      const [worst] = WORST_FIRST.flatMap((result) => findings.filter((each) => each.result === result))
+      return worst ?? pass(findings.map(({ message }) => message).join(' '))
+    })(deployment),
   ),
 }
 
 const WORST_FIRST: readonly Result[] = ['fail', 'warn', 'unknown']
 
-function judge(about: string, bytes: number, receipt: Receipt | undefined): Finding {
-  if (!receipt) return NOT_ASKED
-  if (receipt.bytes !== bytes) return fail(`${about} had ${bytes} bytes, and ${receipt.bytes} came.`)
-  if (receipt.outcome === 'spooled') return warn(`${about} waits on disk.`)
+function judgeReceipt(label: string, bytes: number, receipt: Receipt | undefined): Finding {
+  if (!receipt) return NO_RECEIPT
+  if (receipt.bytes !== bytes)
+    return fail(`The tunnel received ${receipt.bytes} bytes of ${label}, which had ${bytes}.`)
+  if (receipt.outcome === 'spooled') return warn(`The tunnel has spooled ${label}.`)
   if (receipt.outcome !== 'delivered')
-    return fail(`${about} was ${receipt.outcome} (${receipt.reason ?? receipt.upstream_status}).`)
+    return fail(
+      `The outcome of ${label} is ${receipt.outcome} (${receipt.reason ?? receipt.upstream_status}).`,
+    )
   return pass(
     receipt.upstream_status
-      ? `Sentry answered ${receipt.upstream_status} to ${about}.`
-      : `The inbox has ${about}.`,
+      ? `Sentry responded with ${receipt.upstream_status} to ${label}.`
+      : `The inbox has ${label}.`,
   )
 }
 
 export const replicas: Check = {
   name: 'replicas',
   after: ['tunnel', 'error'],
-  title: 'More than one tunnel takes posts',
-  proves: 'One may die, or be replaced, and nobody notices.',
-  remedy: 'Run two at least: docker compose up --scale tunnel=2.',
-  examine: withInside(async (inside, { posted }) => {
-    const tokens = posted.flatMap(({ answer }) => receiptToken(answer) ?? [])
-    const receipts = (await Promise.all(tokens.map(inside.receipt))).flatMap((receipt) => receipt ?? [])
-    const took = new Set(receipts.map(({ replica }) => replica))
-    const all = new Set([...inside.statuses.map(({ replica }) => replica), ...took])
+  title: 'Several replicas accept posts',
+  verifies: 'A replica can fail or be replaced without loss.',
+  remedy: 'Run at least two: docker compose up --scale tunnel=2.',
+  run: withAdmin(async ({ statuses, receipt }, { posts }) => {
+    const tokens = posts.flatMap(({ response }) => receiptToken(response) ?? [])
+    const receipts = (await Promise.all(tokens.map(receipt))).flatMap((found) => found ?? [])
+    const names = new Set([...statuses, ...receipts].map(({ replica }) => replica))
+    const active = new Set(receipts.map(({ replica }) => replica))
     const others = tokens.length - receipts.length
-    const says = `${all.size} asked, of which ${took.size} took ${receipts.length} posts${others > 0 ? `; others took ${others}` : ''}.`
-    return all.size > 1 || others > 0 ? pass(says) : warn(says)
+    const message = `${active.size} of ${names.size} known replicas accepted ${receipts.length} posts${others > 0 ? `; unknown replicas accepted ${others}` : ''}.`
+    return names.size > 1 || others > 0 ? pass(message) : warn(message)
   }),
 }
 
-export const state: Check = {
-  name: 'state',
-  title: 'The tunnels are well',
-  proves: 'None warns, every Sentry is asked, and the spool takes what it is given.',
-  remedy:
-    'Do as it says; docs/runbook.md has an entry for an open breaker, a paused spool, and one that cannot be written.',
-  examine: withInside(({ statuses }) => {
-    if (statuses.length === 0) return unknown('No tunnel was asked.')
+export const tunnelState: Check = {
+  name: 'tunnel-state',
+  title: 'The tunnels report no problem',
+  verifies: 'No tunnel has warnings or an open circuit breaker, and every spool is writable and not paused.',
+  remedy: 'See docs/runbook.md: an open circuit breaker, a paused spool, a spool that cannot be written.',
+  run: withAdmin(({ statuses }) => {
+    if (statuses.length === 0) return unknown('No admin port was named.')
     for (const { replica, warnings, upstreams, spool } of statuses) {
       if (spool?.problem !== undefined)
-        return fail(`${replica} has trouble with its spool: ${spool.problem}.`)
-      if (spool?.paused?.length) return warn('What waits is not delivered: an operator has paused it.')
+        return fail(`The spool of ${replica} has a problem: ${spool.problem}.`)
+      if (spool?.paused?.length) return warn('Delivery of spooled envelopes is paused by an operator.')
       const open = upstreams.find(({ breaker }) => breaker.open)
-      if (open) return warn(`${replica} does not ask ${open.origin}, which fails or is slow.`)
+      if (open) return warn(`The circuit breaker of ${replica} for ${open.origin} is open.`)
       const [warning] = warnings
       if (warning !== undefined) return warn(warning)
     }
-    return pass(`${statuses.length} asked.`)
+    return pass(`${statuses.length} replicas checked.`)
   }),
 }

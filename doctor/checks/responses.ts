@@ -1,95 +1,98 @@
-/** What the tunnel's answers do to a page, and what they give away. */
+/** Checks the duration, the rate limits and the headers of the tunnel's responses. */
 
 import { type Check, type Finding, fail, pass, warn } from '../check.ts'
-import type { Answer } from '../request.ts'
-import { answersProbe, PROBE } from './routes.ts'
+import type { HttpResponse } from '../request.ts'
+import { acceptsProbe, PROBE } from './routes.ts'
 
-const LOOKS = 9
-const SLOW = 1_000 // ms; after twice that a tunnel would not wait for Sentry itself
-const AT_ONCE = 40 // what one page may have under way: the buffer of the browser SDK's transport
+const SAMPLES = 9
+const SLOW_MS = 1_000 // a tunnel waits twice as long for Sentry before it spools
+const BURST = 40 // pending requests of one page: the buffer of the browser SDK's transport
 
-export const time: Check = {
-  name: 'time',
+export const responseTime: Check = {
+  name: 'response-time',
   after: ['tunnel'],
-  title: 'It answers in time',
-  proves: 'A report is gone before its page is: browsers keep few of them for pages that are left.',
-  remedy: 'Bring the front nearer, keep connections to the tunnel alive, and look at the tunnel’s CPU.',
-  async examine({ post }) {
-    const took: number[] = []
-    for (let look = 0; look < LOOKS; look++) took.push((await post(PROBE)).took)
-    const sorted = took.sort((a, b) => a - b)
-    const median = sorted[Math.floor(LOOKS / 2)] ?? 0
-    const says = `Of ${LOOKS} probes the median took ${median.toFixed(0)} ms, the slowest ${sorted.at(-1)?.toFixed(0)} ms.`
-    return median > SLOW ? warn(says) : pass(says)
+  title: 'The tunnel responds quickly',
+  verifies: 'Reports are sent before their page closes: browsers keep few requests of closed pages.',
+  remedy: 'Move the front closer to the visitors, keep connections to the tunnel alive, and check its CPU.',
+  async run({ post }) {
+    const durations: number[] = []
+    for (let i = 0; i < SAMPLES; i++) durations.push((await post(PROBE)).durationMs)
+    durations.sort((a, b) => a - b)
+    const median = durations[Math.floor(SAMPLES / 2)] ?? 0
+    const max = durations.at(-1) ?? 0
+    const message = `p50 ${median.toFixed(0)} ms, maximum ${max.toFixed(0)} ms of ${SAMPLES} probes.`
+    return median > SLOW_MS ? warn(message) : pass(message)
   },
 }
 
 export const burst: Check = {
   name: 'burst',
   after: ['tunnel'],
-  title: 'A page in trouble is not turned away',
-  proves: `The front lets ${AT_ONCE} posts at once of one visitor through: an error comes seldom alone.`,
+  title: 'The front accepts a burst of reports',
+  verifies: `The front accepts ${BURST} concurrent posts of one visitor: a page with errors sends many at once.`,
   remedy:
-    'Leave limits to the tunnel, or set those of the front to four times its ADDRESS_RATE and ADDRESS_BURST.',
-  async examine({ post }) {
-    const answers = await Promise.all(Array.from({ length: AT_ONCE }, () => post(PROBE)))
-    const [refused] = answers.filter((answer) => !answersProbe(answer))
-    const count = answers.filter((answer) => !answersProbe(answer)).length
-    return refused
-      ? fail(`${count} of ${AT_ONCE} are not taken: ${refused.status}.`)
-      : pass(`All ${AT_ONCE} are taken.`)
+    'Leave rate limits to the tunnel, or set those of the front to four times ADDRESS_RATE and ADDRESS_BURST.',
+  async run({ post }) {
+    const responses = await Promise.all(Array.from({ length: BURST }, () => post(PROBE)))
+    const rejected = responses.filter((response) => !acceptsProbe(response))
+    return rejected[0]
+      ? fail(`${rejected.length} of ${BURST} are rejected with ${rejected[0].status}.`)
+      : pass(`All ${BURST} are accepted.`)
   },
 }
 
-export const silence: Check = {
-  name: 'silence',
-  title: 'No answer silences an SDK',
-  proves:
-    'A 429 names what to hold back; a bare one, or Retry-After, stops all reports of the page, errors included.',
+export const rateLimits: Check = {
+  name: 'rate-limits',
+  title: 'No response stops all reports of an SDK',
+  verifies:
+    'Each 429 names the data categories to hold back: a bare 429, or Retry-After, stops all reports of a page, errors included.',
   remedy:
-    'Let the front answer with X-Sentry-Rate-Limits that names categories where it says 429, and never with Retry-After on anything.',
-  examine({ posted }) {
-    const silencing = posted.map(({ answer }) => sayHowItSilences(answer)).find((says) => says !== undefined)
-    return silencing === undefined ? pass(`None of ${posted.length} answers does.`) : fail(silencing)
+    'Let the front add X-Sentry-Rate-Limits with categories to its 429 responses, and Retry-After to no response.',
+  run({ posts }) {
+    const messages = posts.flatMap(({ response }) => describeSilencing(response) ?? [])
+    return messages[0] === undefined ? pass(`None of ${posts.length} responses does.`) : fail(messages[0])
   },
 }
 
-function sayHowItSilences({ status, headers }: Answer): string | undefined {
+/** Returns how a response stops an SDK from sending; `undefined` when it does not. */
+function describeSilencing({ status, headers }: HttpResponse): string | undefined {
   const limits = headers['x-sentry-rate-limits']
-  if (status === 429 && limits === undefined) return 'One is a bare 429.'
+  if (status === 429 && limits === undefined) return 'A response is a bare 429.'
   if (typeof limits === 'string' && /(^|,)\s*\d+::/.test(limits))
-    return `One holds back everything: ${limits}.`
-  if (headers['retry-after'] !== undefined && status !== 429) return `One is ${status} with Retry-After.`
+    return `A response holds all categories back: ${limits}.`
+  if (headers['retry-after'] !== undefined && status !== 429)
+    return `A response is ${status} with Retry-After.`
   return undefined
 }
 
 export const headers: Check = {
   name: 'headers',
-  title: 'Headers give nothing away',
-  proves: 'Answers set no cookie, name no versions and no inner addresses, and no other site may read them.',
-  remedy:
-    'Remove the header in the front (nginx: proxy_hide_header, server_tokens off, no add_header of your own here).',
-  examine({ posted, page }) {
-    const findings = [...posted.map(({ answer }) => answer), ...(page ? [page] : [])].flatMap(leaksOf)
-    return findings.find(({ result }) => result === 'fail') ?? findings[0] ?? pass('None does.')
+  title: 'Headers disclose nothing',
+  verifies:
+    'Responses set no cookie, name no version and no internal address, and other sites cannot read them.',
+  remedy: 'Remove the header in the front (nginx: proxy_hide_header, server_tokens off, no add_header here).',
+  run({ posts, page }) {
+    const responses = [...posts.map(({ response }) => response), ...(page ? [page] : [])]
+    const findings = responses.flatMap(disclosures)
+    return findings.find(({ result }) => result === 'fail') ?? findings[0] ?? pass('They disclose nothing.')
   },
 }
 
-const MAY_NAME_HOSTS = new Set(['location', 'content-security-policy']) // where this site is tried, or its Sentry, inside
-const INNER_ADDRESS = /\b(10\.\d+|127\.0|192\.168|172\.(1[6-9]|2\d|3[01]))\.\d+\.\d+\b/
+const MAY_NAME_HOSTS = new Set(['location', 'content-security-policy']) // the site, or its Sentry, may be internal
+const INTERNAL_ADDRESS = /\b(10\.\d+|127\.0|192\.168|172\.(1[6-9]|2\d|3[01]))\.\d+\.\d+\b/
 
-function leaksOf({ headers }: Answer): Finding[] {
+function disclosures({ headers }: HttpResponse): Finding[] {
   const findings: Finding[] = []
   if (headers['set-cookie'] && headers['x-culvert-receipt'])
-    findings.push(fail('A tunnel’s answer sets a cookie.'))
+    findings.push(fail('A response of a tunnel sets a cookie.'))
   if (headers['access-control-allow-origin'] === '*')
-    findings.push(fail('Any site may read the answers (access-control-allow-origin: *).'))
+    findings.push(fail('All sites can read the responses (access-control-allow-origin: *).'))
   for (const [name, value] of Object.entries(headers)) {
     if (/^(server|via)$/.test(name) && /\d+\.\d+/.test(String(value)))
       findings.push(warn(`${name} names a version: ${value}.`))
     if (name === 'x-powered-by') findings.push(warn(`x-powered-by names software: ${value}.`))
-    if (!MAY_NAME_HOSTS.has(name) && INNER_ADDRESS.test(String(value)))
-      findings.push(warn(`${name} names an inner address.`))
+    if (!MAY_NAME_HOSTS.has(name) && INTERNAL_ADDRESS.test(String(value)))
+      findings.push(warn(`${name} names an internal address.`))
   }
   return findings
 }

@@ -1,4 +1,4 @@
-/** The doctor finds what is wrong with a deployment, and nothing where nothing is. */
+/** The doctor finds the problems of a deployment, and none where there are none. */
 
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -70,14 +70,14 @@ describe('npm run doctor', requires('nginx'), () => {
       url = started.use(nginx).url
     })
 
-    it('passes every check, and has no warning', async () => {
+    it('passes every check without warnings', async () => {
       const { code, checks } = await doctor(url, '--json', ...insideOf(tunnels))
       expect(checks.filter(({ result }) => result !== 'pass')).toEqual([])
       expect(code).toBe(0)
       expect(checks.length).toBeGreaterThan(20)
     })
 
-    it('marks what it leaves in Sentry as a test, and leaves one error and one replay', async () => {
+    it('sends one error and one replay to Sentry, marked as tests', async () => {
       sentry.requests.length = 0
       await doctor(url)
       for (const type of ['event', 'replay_event']) {
@@ -98,19 +98,19 @@ describe('npm run doctor', requires('nginx'), () => {
       ).toEqual(others.map(() => []))
     })
 
-    it('says what cannot be seen from outside, what each check proves, and counts', async () => {
+    it('prints what it cannot check from outside, what each check verifies, and the counts', async () => {
       const { code, text } = await doctor(url)
-      expect(text).toMatch(/^ {2}– {3}Visitors’ addresses cannot be made up\? Not checkable from outside: /m)
-      expect(text).toMatch(/pass {2}The page answers\. 200 after \d+ ms\.\n {6}Proves: The front is up/)
+      expect(text).toMatch(/^ {2}– {3}Clients cannot forge their address: Not checkable from outside: /m)
+      expect(text).toMatch(/pass {2}The front page loads: 200 after \d+ ms\.\n {6}Verifies: The front is up/)
       expect(text).toMatch(/17 passed, 0 warned, 0 failed, 5 not checkable from here\n$/)
       expect(code).toBe(0)
     })
 
-    it('holds the path against whole ad-block lists', { skip: unmet('lists') !== undefined }, async () => {
+    it('matches the path against whole ad-block lists', { skip: unmet('lists') !== undefined }, async () => {
       const { checks } = await doctor(url, '--json', '--list', join(LISTS_FOLDER, 'easyprivacy.txt.gz'))
       expect(checks.find(({ name }) => name === 'adblock')).toMatchObject({
         result: 'pass',
-        says: expect.stringMatching(/meets none of \d{4,} filters/),
+        message: expect.stringMatching(/matches none of \d{4,} filters/),
       })
     })
   })
@@ -118,7 +118,7 @@ describe('npm run doctor', requires('nginx'), () => {
   /** Each: what is wrong, the deployment, and the checks that find it. */
   const WRONG: WrongOne[] = [
     [
-      'a front that limits, and says so with a bare 429',
+      'a front that limits with a bare 429',
       async () => ({
         change: (config) =>
           config
@@ -129,33 +129,33 @@ describe('npm run doctor', requires('nginx'), () => {
               'limit_req zone=a burst=20 nodelay; proxy_pass http://tunnel;',
             ),
       }),
-      { burst: ['fail', /are not taken: 429/], silence: ['fail', /bare 429/] },
+      { burst: ['fail', /are rejected with 429/], 'rate-limits': ['fail', /bare 429/] },
     ],
     [
       'cookies and Authorization forwarded',
       async () => ({
         change: (config) => config.replaceAll(/proxy_set_header (Cookie|Authorization) [^;]+;/g, ''),
       }),
-      { secrets: ['fail', /handed cookie and authorization/] },
+      { credentials: ['fail', /receives cookie and authorization/] },
     ],
     [
-      'addresses appended to what the browser says',
+      'a client address appended to the list of the browser',
       async () => ({
         change: (config) => toldAddress(config, '$proxy_add_x_forwarded_for'),
       }),
-      { addresses: ['fail', /several addresses/] },
+      { 'client-address': ['fail', /several addresses/] },
     ],
     [
-      'everybody trusted to say who the visitor is',
+      'TRUSTED_PROXIES with all addresses',
       async () => ({ env: { TRUSTED_PROXIES: '0.0.0.0/0' } }),
-      { addresses: ['fail', /believes 192\.0\.2\.77/] },
+      { 'client-address': ['fail', /believes 192\.0\.2\.77/] },
     ],
     [
-      'no address handed on',
+      'no client address forwarded',
       async () => ({
         change: (config) => toldAddress(config, '""'),
       }),
-      { addresses: ['fail', /told no address/] },
+      { 'client-address': ['fail', /receives no address/] },
     ],
     [
       'nginx’s own limit of 1 MB',
@@ -187,23 +187,23 @@ describe('npm run doctor', requires('nginx'), () => {
       { 'admin-port': ['fail', /is open/] },
     ],
     [
-      'a tunnel that can be reached past nginx',
+      'a tunnel that is reachable without nginx',
       async () => ({ flags: ['--closed', String(tunnels[0]?.port)] }),
       { 'admin-port': ['fail', /is open/] },
     ],
     [
-      'a path that the front leads to web',
+      'a path that the front routes to web',
       async () => ({ env: { TUNNEL_PATHS: '/elsewhere' } }),
-      { tunnel: ['fail', /\/monitoring answers 200/] },
+      { tunnel: ['fail', /\/monitoring responds with 200/] },
     ],
     [
       'an open relay in the tunnel’s place',
       async (on) => ({ tunnels: [on.use(await startOpenRelay()).address] }),
       {
-        error: ['fail', /by no tunnel/],
-        'foreign-dsn': ['fail', /is taken: 200/],
-        origin: ['fail', /\* may read the answer/],
-        headers: ['fail', /Any site may read/],
+        error: ['fail', /not from a tunnel/],
+        'foreign-dsn': ['fail', /accepts it: 200/],
+        origin: ['fail', /allows \* to read it/],
+        headers: ['fail', /All sites can read/],
       },
     ],
     [
@@ -212,11 +212,11 @@ describe('npm run doctor', requires('nginx'), () => {
       {
         replay: ['fail', /400 item-malformed/],
         compression: ['fail', /400 encoding-broken/],
-        arrival: ['fail', /the replay had \d+ bytes/],
+        delivery: ['fail', /received \d+ bytes of the replay/],
       },
     ],
     [
-      'a front that speaks for the browser about where a post comes from',
+      'a front that removes Origin and Sec-Fetch-Site',
       async () => ({
         change: (config) =>
           config.replace(
@@ -224,10 +224,10 @@ describe('npm run doctor', requires('nginx'), () => {
             'proxy_set_header Origin ""; proxy_set_header Sec-Fetch-Site "";',
           ),
       }),
-      { origin: ['fail', /is taken: 200/] },
+      { origin: ['fail', /accepts it: 200/] },
     ],
     [
-      'cookies, versions and inner addresses on answers',
+      'cookies, versions and internal addresses in responses',
       async () => ({
         change: (config) =>
           config
@@ -237,30 +237,30 @@ describe('npm run doctor', requires('nginx'), () => {
       { headers: ['fail', /sets a cookie/] },
     ],
     [
-      'Retry-After on answers',
+      'Retry-After on responses',
       async () => ({
         change: (config) =>
           config.replace('proxy_pass http://tunnel;', 'proxy_pass http://tunnel; add_header Retry-After 60;'),
       }),
-      { silence: ['fail', /200 with Retry-After/] },
+      { 'rate-limits': ['fail', /200 with Retry-After/] },
     ],
     [
-      'a path that stands on block lists',
+      'a path on ad-block lists',
       async () => ({ env: { TUNNEL_PATHS: '/api/sentry/tunnel' }, flags: ['--path', '/api/sentry/tunnel'] }),
-      { adblock: ['fail', /stopped by \/api\/sentry\/tunnel/] },
+      { adblock: ['fail', /blocked by \/api\/sentry\/tunnel/] },
     ],
     [
-      'a path that a list at a URL stops',
+      'a path that a list at a URL blocks',
       async (on) => {
         const list = on.use(
           await startUpstream('list', (_, response) => response.end('/monitoring?p=$xhr\n')),
         )
         return { flags: ['--list', `http://${list.address}/easyprivacy.txt`] }
       },
-      { adblock: ['fail', /stopped by \/monitoring\?p=/] },
+      { adblock: ['fail', /blocked by \/monitoring\?p=/] },
     ],
     [
-      'a page and a tunnel that know different projects',
+      'a page and a tunnel with different projects',
       async (on) => ({
         web: on.use(await startPage(`http://other@127.0.0.1:${sentry.port}/7`)).address,
       }),
@@ -275,41 +275,41 @@ describe('npm run doctor', requires('nginx'), () => {
         ]
         return { tunnels: addresses(all), inside: all }
       },
-      { addresses: ['fail', /does not know nginx/] },
+      { 'client-address': ['fail', /does not know nginx/] },
     ],
     [
-      'a spool that somebody has paused',
+      'a paused spool',
       async (on) => {
         const all = [on.use(await startOurTunnel()), on.use(await startOurTunnel())]
         const headers = { authorization: `Bearer ${deriveAdminToken(PASSWORD)}` }
         await fetch(`${all[0]?.adminUrl}/spool/pause`, { method: 'POST', headers })
         return { tunnels: addresses(all), inside: all }
       },
-      { state: ['warn', /an operator has paused it/] },
+      { 'tunnel-state': ['warn', /paused by an operator/] },
     ],
     [
-      'a Sentry that is away',
+      'an unavailable Sentry',
       async (on) => {
         const away = { SENTRY_DSN: `http://0123456789abcdef0123456789abcdef@127.0.0.1:${closed}/456` }
         const all = [on.use(await startOurTunnel(away)), on.use(await startOurTunnel(away))]
         const web = on.use(await startPage(away.SENTRY_DSN)).address
-        return { tunnels: addresses(all), inside: all, web, open: ['state'] } // its breaker opens soon
+        return { tunnels: addresses(all), inside: all, web, ignored: ['tunnel-state'] } // the circuit breaker opens at some time
       },
       {
-        error: ['warn', /202: it waits on disk/],
+        error: ['warn', /202: the envelope is spooled/],
         replay: ['warn', /202/],
         keepalive: ['warn', /202/],
         compression: ['warn', /202/],
-        arrival: ['warn', /the error waits on disk/],
+        delivery: ['warn', /has spooled the error/],
       },
     ],
     [
-      'one tunnel only',
+      'a single replica',
       async () => ({ tunnels: addresses(tunnels.slice(0, 1)), inside: tunnels.slice(0, 1) }),
-      { replicas: ['warn', /1 asked/] },
+      { replicas: ['warn', /1 of 1 known replicas/] },
     ],
     [
-      'nobody behind the path',
+      'no tunnel behind the path',
       async () => ({ tunnels: [`127.0.0.1:${closed}`], inside: [] }),
       { tunnel: ['fail', /502 tunnel-away/] },
     ],
@@ -323,7 +323,7 @@ describe('npm run doctor', requires('nginx'), () => {
       web = page.address,
       flags = [],
       inside = tunnels,
-      open = [],
+      ignored = [],
       ...wrong
     } = await make(on)
     const nginx = on.use(
@@ -335,29 +335,36 @@ describe('npm run doctor', requires('nginx'), () => {
       ...(inside.length > 0 ? insideOf(inside) : []),
       ...flags,
     )
-    const told = checks.filter(({ name, result }) => /fail|warn/.test(result) && !open.includes(name))
-    expect(Object.fromEntries(told.map(({ name, result, says }) => [name, [result, says]]))).toEqual(
+    const problems = checks.filter(({ name, result }) => /fail|warn/.test(result) && !ignored.includes(name))
+    expect(
+      Object.fromEntries(problems.map(({ name, result, message }) => [name, [result, message]])),
+    ).toEqual(
       Object.fromEntries(
-        Object.entries(found).map(([name, [result, says]]) => [name, [result, expect.stringMatching(says)]]),
+        Object.entries(found).map(([name, [result, message]]) => [
+          name,
+          [result, expect.stringMatching(message)],
+        ]),
       ),
     )
     expect(code).toBe(Object.values(found).some(([result]) => result === 'fail') ? 1 : 0)
   })
 
-  it('finds nothing wrong where it may not ask every tunnel, and says what it cannot know then', async () => {
+  it('finds no problem where it does not know every replica, and names what it cannot check', async () => {
     await using asked = await startOurTunnel()
     await using nginx = await startNginx({ tunnels: addresses(tunnels), web: page.address })
     const { code, checks } = await doctor(nginx.url, '--json', ...insideOf([asked]))
     const unknown = checks.filter(({ result }) => result !== 'pass')
     expect(unknown.map(({ name, result }) => [name, result])).toEqual(
-      ['addresses', 'secrets', 'arrival'].map((name) => [name, 'unknown']),
+      ['client-address', 'credentials', 'delivery'].map((name) => [name, 'unknown']),
     )
-    for (const { says } of unknown) expect(says).toMatch(/^Not checkable from these: .+; name every one/)
-    expect(checks.find(({ name }) => name === 'replicas')?.says).toMatch(/1 asked, .+; others took \d+\.$/)
+    for (const { message } of unknown) expect(message).toMatch(/^Not checkable: .+; name every replica/)
+    expect(checks.find(({ name }) => name === 'replicas')?.message).toMatch(
+      /^0 of 1 known replicas .+; unknown replicas accepted \d+\.$/,
+    )
     expect(code).toBe(0)
   })
 
-  it('passes a site whose pages are not Culvert’s own, when it is told the DSN', async () => {
+  it('passes a site with pages of its own when --dsn names the DSN', async () => {
     await using web = await startUpstream('web', (_, response) => {
       response.setHeader('content-type', 'text/html; charset=utf-8')
       response.end('<!doctype html><title>Shop</title>')
@@ -367,20 +374,20 @@ describe('npm run doctor', requires('nginx'), () => {
     expect(checks.filter(({ result }) => result !== 'pass')).toEqual([])
     const { text } = await doctor(nginx.url)
     expect(text).toMatch(
-      /An error is taken\? Not checkable from outside: the page does not tell its DSN; give --dsn\./,
+      /The tunnel accepts an error: Not checkable from outside: the page does not contain a DSN; name one with --dsn\./,
     )
   })
 
   it.each([
     ['no site', [], /name one site/],
     ['a site with a path', ['https://site.example/monitoring'], /without a path/],
-    ['a flag that there is not', ['https://site.example', '--harder'], /harder/],
+    ['an unknown flag', ['https://site.example', '--harder'], /harder/],
     [
-      'a password for nothing',
+      'a password without an admin port',
       ['https://site.example', '--password-file', 'x'],
-      /opens admin ports: name each tunnel's with --admin/,
+      /need --admin: name the admin port of each tunnel/,
     ],
-  ])('refuses %s, with status 2', async (_, args, words) => {
+  ])('rejects %s with exit code 2', async (_, args, words) => {
     const failed = await promisify(execFile)(NODE, ['doctor/main.ts', ...args], { cwd: ROOT }).catch(
       (error) => error,
     )
@@ -401,8 +408,8 @@ type Wrong = {
   inside?: Tunnel[]
   web?: string
   flags?: string[]
-  /** Checks that may go either way. */
-  open?: string[]
+  /** Checks with either result. */
+  ignored?: string[]
 }
 
 /** Tells the tunnels another address than the connection's. */

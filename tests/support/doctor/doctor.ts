@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import type { Result } from '../../../doctor/check.ts'
 import { NODE, ROOT } from '../node.ts'
 
-export type Told = { name: string; result: Result; says: string; proves: string; remedy: string }
+export type Told = { name: string; result: Result; message: string; verifies: string; remedy: string }
 
 /** `checks` are there with `--json`. */
 export type Diagnosis = { code: number; text: string; checks: Told[] }
