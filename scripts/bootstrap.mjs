@@ -90,6 +90,6 @@ function run(node) {
     process.exitCode = 1
   })
   child.on('exit', (code, signal) => {
-    process.exitCode = code ?? 128 + (signal === 'SIGINT' ? 2 : 15)
+    process.exit(code ?? 128 + (signal === 'SIGINT' ? 2 : 15)) // at once: a late signal would replace the code
   })
 }

@@ -48,20 +48,27 @@ export class UserError extends Error {
   }
 }
 
-/** Runs a command with the flags that were given: prints its usage for --help, and errors with exit code 1. */
+/** Runs a command with the flags that were given, and exits: prints its usage for --help, and errors with exit code 1. */
 export async function runCommand<Flag extends string>(
-  { name, usage, flags }: Command<Flag>,
+  command: Command<Flag>,
   run: (given: Set<Flag>) => void | Promise<void>,
-): Promise<void> {
+): Promise<never> {
   const args = process.argv.slice(2)
   try {
-    if (args.includes('--help') || args.includes('-h')) return console.log(usage)
-    const unknown = args.find((arg) => !flags.some((flag) => arg === `--${flag}`))
-    if (unknown !== undefined) throw new UserError(`"${unknown}" is not a flag of ${name}.\n${usage}`)
-    await run(new Set(flags.filter((flag) => args.includes(`--${flag}`))))
+    if (args.includes('--help') || args.includes('-h')) console.log(command.usage)
+    else await run(readFlags(command, args))
   } catch (error) {
     explain(error as Error)
   }
+  // Without `exit` Node removes the signal handlers before it ends, and Ctrl-C arrives more than once: from the
+  // terminal, npm and bootstrap. A late one would replace the exit code.
+  process.exit()
+}
+
+function readFlags<Flag extends string>({ name, usage, flags }: Command<Flag>, args: string[]): Set<Flag> {
+  const unknown = args.find((arg) => !flags.some((flag) => arg === `--${flag}`))
+  if (unknown !== undefined) throw new UserError(`"${unknown}" is not a flag of ${name}.\n${usage}`)
+  return new Set(flags.filter((flag) => args.includes(`--${flag}`)))
 }
 
 /** Prints an expected error as a sentence, after the output that explains it; others with their stack. */

@@ -2,6 +2,7 @@
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Command, runCommand } from '../../support/command.ts'
 import { NODE, ROOT } from '../../support/node.ts'
@@ -17,10 +18,21 @@ setTimeout(() => copyFileSync('package-lock.json', 'node_modules/.package-lock.j
 `
 const SCRIPT = `
 const words: string[] = process.argv.slice(2)
-console.log('hello', ...words)
-if (words[0] === 'wait') setTimeout(() => {}, 60_000)
 process.on('SIGTERM', () => process.exit(7))
+if (words[0] === 'wait') setTimeout(() => {}, 60_000)
+console.log('hello', ...words)
 process.exitCode = words.length
+`
+const INTERRUPTIBLE = `
+import { once } from 'node:events'
+import { runCommand, stopSignal } from ${JSON.stringify(join(ROOT, 'scripts/environment.ts'))}
+await runCommand({ name: 'hello', usage: '', flags: [] }, async () => {
+  const aborted = once(stopSignal(), 'abort')
+  const timer = setInterval(() => {}, 1000)
+  console.log('ready')
+  await aborted
+  clearInterval(timer)
+})
 `
 const PACKAGES = {
   '': {},
@@ -141,6 +153,23 @@ describe('Before every command', () => {
     expect(command.output()).toMatch(/^culvert: Node\.js 24 or newer is needed, this is 20\.11\.0;/)
   })
 
+  it('exits with the code of the script when signals arrive until the end', async () => {
+    writeRecord({ 'node_modules/one': { integrity: 'sha512-1' } })
+    const command = run(['wait'])
+    await command.says('hello wait')
+    await signalUntilExit(command, 'SIGTERM')
+    expect(await command.exited).toBe(7)
+  })
+
+  it('exits with 0 after Ctrl-C when signals arrive until the end', async () => {
+    writeRecord({ 'node_modules/one': { integrity: 'sha512-1' } })
+    write('scripts/hello.ts', INTERRUPTIBLE)
+    const command = run()
+    await command.says('ready')
+    await signalUntilExit(command, 'SIGINT')
+    expect(await command.exited).toBe(0)
+  })
+
   it('a signal goes on to the script, and its exit code comes back', async () => {
     writeRecord({ 'node_modules/one': { integrity: 'sha512-1' } })
     const command = run(['wait'])
@@ -149,3 +178,19 @@ describe('Before every command', () => {
     expect(await command.exited).toBe(7)
   })
 })
+
+/** Signals the whole process group, as a terminal does, until the command has exited. */
+async function signalUntilExit({ pid, exited }: Command, signal: NodeJS.Signals): Promise<void> {
+  let isRunning = true
+  exited.then(() => {
+    isRunning = false
+  })
+  while (isRunning) {
+    try {
+      process.kill(-pid, signal)
+    } catch {
+      await exited // the last process of the group has just ended
+    }
+    await setImmediate()
+  }
+}
