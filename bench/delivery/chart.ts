@@ -1,17 +1,17 @@
-/** The picture of what arrives: a column for each way, a bar for each situation, and in another colour what was lost. */
+/** Draws the chart of delivery: a column for each subject, a bar for each scenario, and lost reports in another colour. */
 
 import * as Plot from '@observablehq/plot'
 import { COLOURS, drawPicture, panelNames, words } from '../report/picture.ts'
 import type { Results } from './results.ts'
-import type { WayName } from './subjects/ways.ts'
-import { sumOf } from './sums.ts'
+import type { SubjectName } from './subjects/subjects.ts'
 import { showPercent } from './table.ts'
+import { totalsOf } from './totals.ts'
 
-type Bar = { situation: string; way: string; share: number; colour: string; label: string }
+type Bar = { scenario: string; subject: string; share: number; colour: string; label: string }
 
 const TITLE = 'Of the reports that browsers sent, how many arrived at Sentry'
 
-const NAMES: Record<WayName, string> = {
+const NAMES: Record<SubjectName, string> = {
   direct: 'straight to Sentry',
   tunnelRoute: 'tunnelRoute',
   handler: 'handleTunnelRequest',
@@ -20,31 +20,31 @@ const NAMES: Record<WayName, string> = {
 
 const ROW = 22
 const LABELS = 232 // pixels
-const LEFT = 10 - LABELS // of the panels, where words begin
+const LEFT = 10 - LABELS // of the panels: where the labels begin
 const [TOP, BOTTOM] = [72, 34]
 
-export function drawChart({ situations, ways }: Results, about: string): string {
-  const shown = situations.filter(({ skipped }) => skipped === undefined)
+export function drawChart({ scenarios, subjects }: Results, about: string): string {
+  const shown = scenarios.filter(({ skipped }) => skipped === undefined)
   const bars = shown.flatMap(({ title, rounds }) =>
-    ways.map((way): Bar => {
-      const { arrived, handed } = sumOf(rounds, way)
-      const share = handed > 0 ? arrived / handed : 0
+    subjects.map((subject): Bar => {
+      const { arrived, sent } = totalsOf(rounds, subject)
+      const share = sent > 0 ? arrived / sent : 0
       return {
-        ...{ situation: title, way: NAMES[way], share },
-        ...{ colour: way === 'culvert' ? COLOURS.ours : COLOURS.others, label: showPercent(share) },
+        ...{ scenario: title, subject: NAMES[subject], share },
+        ...{ colour: subject === 'culvert' ? COLOURS.ours : COLOURS.others, label: showPercent(share) },
       }
     }),
   )
-  const place = { y: 'situation', fx: 'way' }
+  const place = { y: 'scenario', fx: 'subject' }
   return drawPicture(
-    `${TITLE}: ${bars.map(({ situation, way, label }) => `${situation}, ${way}: ${label}`).join('; ')}`,
+    `${TITLE}: ${bars.map(({ scenario, subject, label }) => `${scenario}, ${subject}: ${label}`).join('; ')}`,
     {
       ...{ width: 960, height: TOP + BOTTOM + ROW * shown.length, marginLeft: LABELS, marginRight: 48 },
       ...{ marginTop: TOP, marginBottom: BOTTOM },
       style: { fontSize: '12px' },
       x: { axis: null, domain: [0, 1] },
       y: { domain: shown.map(({ title }) => title), label: null, padding: 0.28 },
-      fx: { domain: ways.map((way) => NAMES[way]), label: null, padding: 0.36 },
+      fx: { domain: subjects.map((subject) => NAMES[subject]), label: null, padding: 0.36 },
       marks: [
         Plot.axisY({ label: null, tickSize: 0, fill: COLOURS.ink }),
         panelNames(),

@@ -1,40 +1,45 @@
-/** Whether a run may be shown: where one of these does not hold, nothing that it counted is to be believed. */
+/** Validates a run before its results are shown. */
 
 import { Invalid } from '../report/run.ts'
 import type { Plan } from './plan.ts'
-import type { Outcome, Results } from './results.ts'
-import type { WayName } from './subjects/ways.ts'
-import { type Sum, sumOf } from './sums.ts'
+import type { Results, ScenarioResult } from './results.ts'
+import type { SubjectName } from './subjects/subjects.ts'
+import { type Totals, totalsOf } from './totals.ts'
 
-/** Throws `Invalid`, with all that is wrong. */
-export function check({ situations, ways }: Results, plan: Plan): void {
-  const measured = situations.filter(({ skipped }) => skipped === undefined)
-  const problems = measured.flatMap((outcome) =>
-    ways.flatMap((way) =>
-      faultsOf(outcome, way, sumOf(outcome.rounds, way), plan).map(
-        (fault) => `${outcome.title}, ${way}: ${fault}`,
+/** Throws `Invalid` with every problem of the run. */
+export function check({ scenarios, subjects }: Results, plan: Plan): void {
+  const measured = scenarios.filter(({ skipped }) => skipped === undefined)
+  const problems = measured.flatMap((result) =>
+    subjects.flatMap((subject) =>
+      faultsOf(result, subject, totalsOf(result.rounds, subject), plan).map(
+        (fault) => `${result.title}, ${subject}: ${fault}`,
       ),
     ),
   )
   if (problems.length > 0) throw new Invalid(problems.join('; '))
 }
 
-const MOST_REFUSED = 0.02 // more, and the load of the benchmark is not that of a visitor
+const MAX_UNSENT_SHARE = 0.02 // above it, the load is not that of visitors
 
-function faultsOf({ control, replays, beyond }: Outcome, way: WayName, sum: Sum, plan: Plan): string[] {
-  const { raised, made, handed, refused, arrived, failures } = sum
-  const few = !replays && !beyond && handed < plan.leastErrors
-  const disagree = !replays && (raised < made || made < handed + refused)
-  const lost = control && way === 'direct' && arrived < handed
+function faultsOf(
+  { control, replays, beyond }: ScenarioResult,
+  subject: SubjectName,
+  sum: Totals,
+  plan: Plan,
+): string[] {
+  const { raised, captured, sent, unsent, arrived, failures } = sum
+  const few = !replays && !beyond && sent < plan.leastErrors
+  const disagree = !replays && (raised < captured || captured < sent + unsent)
+  const lost = control && subject === 'direct' && arrived < sent
   return [
-    ...(few ? [`only ${handed} errors were sent`] : []),
-    ...(disagree ? [`${raised} errors happened, ${made} events were made, ${handed} sent`] : []),
-    ...(!beyond && refused > handed * MOST_REFUSED
-      ? [`${refused} were refused by the browser, and ${handed} sent`]
+    ...(few ? [`only ${sent} errors were sent`] : []),
+    ...(disagree ? [`${raised} errors happened, ${captured} events were captured, ${sent} sent`] : []),
+    ...(!beyond && unsent > sent * MAX_UNSENT_SHARE
+      ? [`${unsent} were not sent by the browser, and ${sent} were`]
       : []),
     ...(lost
       ? [
-          `${handed - arrived} were lost where nothing was in their way; Chromium and its pages said: ${failures.join(', ') || 'nothing'}`,
+          `${sent - arrived} were lost without a disruption; Chromium and its pages reported: ${failures.join(', ') || 'nothing'}`,
         ]
       : []),
   ]

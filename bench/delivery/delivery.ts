@@ -1,7 +1,7 @@
 /**
- * Of the errors that happen in real browsers, how many arrive? By Culvert, and by what people would use instead:
+ * Counts how many errors of real browsers arrive, by Culvert and by its alternatives:
  * `npm run bench:delivery -- [--out FOLDER] [--quick] [--publish] [--only WORDS]`. Writes `delivery.md`, `delivery.json` and `delivery.svg` into the
- * folder, and into README what it shows of them.
+ * folder, and its tables into README with --publish.
  */
 
 import { unmet } from '../../tests/support/requirements.ts'
@@ -12,8 +12,8 @@ import { runInWords, tellSince, writeFound } from '../report/run.ts'
 import { drawChart } from './chart.ts'
 import { check } from './check.ts'
 import { FULL, QUICK, readArguments } from './plan.ts'
-import { type Course, runAll } from './results.ts'
-import { ALL_PHASES, FEW_PHASES } from './situations.ts'
+import { type RunOptions, runAll } from './results.ts'
+import { ALL_PHASES, FEW_PHASES } from './scenarios.ts'
 import { bundleApp } from './subjects/files-app.ts'
 import { buildPeers } from './subjects/peers.ts'
 import { drawTables } from './table.ts'
@@ -25,29 +25,29 @@ async function run(): Promise<void> {
   const missing = unmet('chromium', 'nginx')
   if (missing) throw new Error(`this cannot be measured here: ${missing}`)
   await using pages = await makeFolder()
-  const course = quick ? await fewWays(pages.path) : await allWays()
+  const options = quick ? await quickRun(pages.path) : await fullRun()
   const about = [describeMachine(), describeLoad()].join(', ')
-  const results = await runAll(course, ({ title }) => only.some((words) => title.includes(words)))
-  check(results, course.plan)
+  const results = await runAll(options, ({ title }) => only.some((words) => title.includes(words)))
+  check(results, options.plan)
 
-  const tables = `${about}; rounds: ${course.plan.rounds}; SDKs: ${results.sdks.join(', ')}.\n\n${drawTables(results)}`
+  const tables = `${about}; rounds: ${options.plan.rounds}; SDKs: ${results.sdks.join(', ')}.\n\n${drawTables(results)}`
   await writeFound(folder, 'delivery', {
     tables,
-    figures: { about, plan: course.plan, ...results },
+    figures: { about, plan: options.plan, ...results },
     picture: drawChart(results, about),
   })
   if (publish) await putIntoReadme('delivery', tables)
 }
 
-async function allWays(): Promise<Course> {
+async function fullRun(): Promise<RunOptions> {
   const app = await buildPeers()
-  const ways = ['direct', 'tunnelRoute', 'handler', 'culvert'] as const
-  return { app, ways, phases: ALL_PHASES, plan: FULL, tell: tellSince(performance.now()) }
+  const subjects = ['direct', 'tunnelRoute', 'handler', 'culvert'] as const
+  return { app, subjects, phases: ALL_PHASES, plan: FULL, onStep: tellSince(performance.now()) }
 }
 
-/** Those for which nothing is installed. */
-async function fewWays(folder: string): Promise<Course> {
+/** Scenarios and subjects that need no installation. */
+async function quickRun(folder: string): Promise<RunOptions> {
   const app = await bundleApp(folder)
-  const ways = ['direct', 'handler', 'culvert'] as const
-  return { app, ways, phases: FEW_PHASES, plan: QUICK, tell: tellSince(performance.now()) }
+  const subjects = ['direct', 'handler', 'culvert'] as const
+  return { app, subjects, phases: FEW_PHASES, plan: QUICK, onStep: tellSince(performance.now()) }
 }

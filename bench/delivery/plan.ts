@@ -1,4 +1,4 @@
-/** How much is measured, and how long each trouble lasts. */
+/** Defines how much is measured, and how long each disruption lasts. */
 
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -7,27 +7,27 @@ import { PUBLISHED } from '../report/publish.ts'
 
 export type Plan = {
   rounds: number
-  /** Fewest errors that each visitor raises in a round. */
+  /** Minimum of errors that each visitor raises in a round. */
   errors: number
-  /** Milliseconds between two errors of one visitor: where there is no trouble to wait for, where there is a short one, a long one. */
+  /** Interval between two errors of a visitor: without a disruption, with a short one, with a long one. */
   everyMs: number
   oftenMs: number
   seldomMs: number
-  /** How long Sentry is away, and how long all is well before and after. */
+  /** Duration of the outage of Sentry, and of the time before and after it. */
   awayMs: number
   calmMs: number
-  /** How long a slow Sentry takes to answer. */
+  /** Response time of a slow Sentry. */
   slowMs: number
-  /** How long a killed process is gone. */
+  /** Downtime of a killed process. */
   goneMs: number
-  /** Tabs of each visitor in a storm, and the errors in each of them. */
+  /** Tabs of each visitor in a storm, and errors in each tab. */
   tabs: number
   stormErrors: number
-  /** What a cell needs to stand in the table. */
+  /** Minimum of errors for a sample to be valid. */
   leastErrors: number
 }
 
-/** Three visitors a way, one with each SDK: 207 errors or more in each cell. */
+/** Full run: three visitors per subject, one with each SDK, and at least 207 errors in each sample. */
 export const FULL: Plan = {
   rounds: 3,
   errors: 23,
@@ -43,7 +43,7 @@ export const FULL: Plan = {
   leastErrors: 200,
 }
 
-/** Shows that all is counted right, and says nothing of how much arrives where much is asked. */
+/** Short run that verifies the counts; its shares mean nothing. */
 export const QUICK: Plan = {
   ...FULL,
   rounds: 1,
@@ -59,15 +59,15 @@ export const QUICK: Plan = {
 
 export type Arguments = {
   quick: boolean
-  /** Where tables, figures and picture go. */
+  /** Folder for tables, figures and the chart. */
   folder: string
-  /** Whether README shows them. */
+  /** Writes the tables into README too. */
   publish: boolean
-  /** Situations of which none of these words is in the title are left out, and listed as such. */
+  /** Words of titles: scenarios without any of them are skipped, and listed as such. */
   only: string[]
 }
 
-/** Reads `--quick`, `--out FOLDER`, `--publish` and `--only WORDS`, which may stand several times. Throws on others. */
+/** Reads `--quick`, `--out FOLDER`, `--publish` and `--only WORDS`, which may be repeated. Throws on other arguments. */
 export function readArguments(args: string[]): Arguments {
   const { values } = parseArgs({
     args,

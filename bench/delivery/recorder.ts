@@ -1,4 +1,4 @@
-/** The Sentry of one scene: it takes what comes, answers as the situation has it, and keeps the books of each way. */
+/** Sentry of one testbed: records reports, responds as the scenario says, and counts by subject. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../../tests/support/ports.ts'
@@ -8,24 +8,24 @@ import { reportIdOf } from './peers/report-id.ts'
 
 export type Recorder = Awaited<ReturnType<typeof startRecorder>>
 
-/** How the `nth` request (from 1) of one way is answered. */
-export type Manner = (nth: number) => { status: number; delayMs: number }
+/** Response to the `nth` request (from 1) of one subject. */
+export type ResponseRule = (nth: number) => { status: number; delayMs: number }
 
-/** As a Sentry does that is some way off. */
-export const WELL: Manner = () => ({ status: 200, delayMs: 150 })
+/** Rule of a Sentry in a distant region. */
+export const HEALTHY: ResponseRule = () => ({ status: 200, delayMs: 150 })
 
-/** As one next door does. */
-export const NEARBY: Manner = () => ({ status: 200, delayMs: 20 })
+/** Rule of a Sentry in the same region. */
+export const NEARBY: ResponseRule = () => ({ status: 200, delayMs: 20 })
 
 const CLOUD = 'ingest.us.sentry.io'
 
-// A page of another origin may read what Relay lets it read.
+// Headers of Relay that pages of another origin may read.
 const CORS = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'x-sentry-error,x-sentry-rate-limits,retry-after',
 }
 
-/** Starts it as Sentry's cloud, organisation `org` in the US, with a project for each way. */
+/** Starts a recorder as Sentry's cloud, organisation `org` in the US, with a project for each subject. */
 export async function startRecorder(org: number, projects: readonly string[]) {
   const key = String(org).padStart(32, '0')
   const sentry = await startSentry({
@@ -33,28 +33,30 @@ export async function startRecorder(org: number, projects: readonly string[]) {
     tls: readCertificate(),
     projects: Object.fromEntries(projects.map((project) => [project, key])),
   })
-  sentry.allowUnexpected() // what comes straight from browsers, or by a rewrite, is not as a tunnel would send it
+  sentry.allowUnexpected() // direct and rewritten requests have other headers than those of a tunnel
   const host = `o${org}.${CLOUD}`
-  const books = new Map(projects.map((project) => [project, { asked: 0, inHand: 0, taken: [] as string[] }]))
-  let [manner, lastArrival] = [WELL, 0]
+  const counters = new Map(
+    projects.map((project) => [project, { asked: 0, pending: 0, accepted: [] as string[] }]),
+  )
+  let [rule, lastArrival] = [HEALTHY, 0]
 
   sentry.answer(async (received) => {
-    const book = bookOf(received)
-    const { status, delayMs } = manner(++book.asked)
+    const counter = counterOf(received)
+    const { status, delayMs } = rule(++counter.asked)
     const id = reportIdOf(received.decoded.toString('latin1'))
-    if (id !== undefined && status === 200) book.taken.push(id)
+    if (id !== undefined && status === 200) counter.accepted.push(id)
     lastArrival = performance.now()
-    book.inHand++
+    counter.pending++
     await sleep(delayMs, undefined, { ref: false })
-    book.inHand--
+    counter.pending--
     return { status, headers: CORS }
   })
 
-  function bookOf({ path }: Received) {
+  function counterOf({ path }: Received) {
     const project = /\/api\/(\d+)\/envelope\/$/.exec(path)?.[1] ?? ''
-    const book = books.get(project)
-    if (!book) throw new Error(`the project ${project} is of no way`)
-    return book
+    const counter = counters.get(project)
+    if (!counter) throw new Error(`the project ${project} belongs to no subject`)
+    return counter
   }
 
   const address = `127.0.0.1:${sentry.port}`
@@ -63,16 +65,16 @@ export async function startRecorder(org: number, projects: readonly string[]) {
     host,
     address,
     dsn: (project: string) => sentry.dsn(project, { host }),
-    /** What leads processes here. */
+    /** Host and port of Sentry, with the address that processes connect to instead. */
     reroute: { [`${host}:443`]: address },
-    /** The ids of the reports that it took of a way since the last time. */
-    takenOf: (project: string): string[] => books.get(project)?.taken.splice(0) ?? [],
-    /** Requests of a way that it has not answered yet. */
-    inHandOf: (project: string): number => books.get(project)?.inHand ?? 0,
-    /** How long nothing has come. */
+    /** Returns the ids of the reports of a subject that were accepted since the last call. */
+    takeAccepted: (project: string): string[] => counters.get(project)?.accepted.splice(0) ?? [],
+    /** Returns the number of pending requests of a subject. */
+    pendingOf: (project: string): number => counters.get(project)?.pending ?? 0,
+    /** Returns the time since the last request. */
     quietMs: () => performance.now() - lastArrival,
-    behave(how: Manner): void {
-      manner = how
+    respondWith(how: ResponseRule): void {
+      rule = how
     },
     forget(): void {
       sentry.requests.length = 0

@@ -1,101 +1,102 @@
-/** All situations, in phases of lanes: what needs no processor goes on side by side. */
+/** Runs the scenarios in phases; the sequences of a phase run in parallel. */
 
 import type { Plan } from './plan.ts'
-import { type Cell, runRound } from './round.ts'
-import { type Scene, startScene } from './scene.ts'
-import { type Phases, SITUATIONS, type Situation, whyNot } from './situations.ts'
+import { runRound, type Sample } from './round.ts'
+import { type Phases, SCENARIOS, type Scenario, unmetRequirement } from './scenarios.ts'
 import type { App } from './subjects/app.ts'
-import type { WayName } from './subjects/ways.ts'
+import type { SubjectName } from './subjects/subjects.ts'
+import { startTestbed, type Testbed } from './testbed.ts'
 
-export type Outcome = {
+export type ScenarioResult = {
   title: string
-  /** Counts segments of replays, of which nobody raises any. */
+  /** Counts segments of replays, which no error raises. */
   replays: boolean
-  /** All has to arrive that goes straight to Sentry. */
+  /** Requires that all direct reports arrive. */
   control: boolean
-  /** More than a browser promises to send. */
+  /** Exceeds the browser's limit for keep-alive requests. */
   beyond: boolean
-  rounds: Cell[][]
-  /** Why it was left out. */
+  rounds: Sample[][]
+  /** Reason why the scenario did not run. */
   skipped?: string
 }
 
-export type Results = { ways: readonly WayName[]; sdks: string[]; situations: Outcome[] }
+export type Results = { subjects: readonly SubjectName[]; sdks: string[]; scenarios: ScenarioResult[] }
 
-export type Course = {
+export type RunOptions = {
   app: App
-  ways: readonly WayName[]
+  subjects: readonly SubjectName[]
   phases: Phases
   plan: Plan
-  tell(step: string): void
+  onStep(step: string): void
 }
 
-/** Situations that are not `wanted` are told as left out. */
-export async function runAll(course: Course, wanted: (situation: Situation) => boolean): Promise<Results> {
-  const all = course.phases.flat(2)
-  const situations = all
-    .filter((situation) => !wanted(situation))
-    .map((situation) => leftOut(situation, 'left out'))
-  for (const phase of course.phases) {
-    const lanes = phase.map((lane) => lane.filter(wanted)).filter(({ length }) => length > 0)
-    await using scenes = await startScenes(course, lanes)
+/** Runs the scenarios that are `wanted`; the others are listed as skipped. */
+export async function runAll(options: RunOptions, wanted: (scenario: Scenario) => boolean): Promise<Results> {
+  const all = options.phases.flat(2)
+  const scenarios = all
+    .filter((scenario) => !wanted(scenario))
+    .map((scenario) => skippedResult(scenario, 'left out'))
+  for (const phase of options.phases) {
+    const sequences = phase.map((sequence) => sequence.filter(wanted)).filter(({ length }) => length > 0)
+    await using testbeds = await startTestbeds(options, sequences)
     const failed = new AbortController()
-    const running = scenes.of.map(([scene, lane]) =>
-      runLane(course, scene, lane, failed.signal).catch((error) => {
+    const running = testbeds.of.map(([testbed, sequence]) =>
+      runSequence(options, testbed, sequence, failed.signal).catch((error) => {
         failed.abort(error)
         throw error
       }),
     )
-    await Promise.allSettled(running) // none is left running
-    situations.push(...(await Promise.all(running)).flat())
+    await Promise.allSettled(running) // waits until all sequences have ended
+    scenarios.push(...(await Promise.all(running)).flat())
   }
-  const order = SITUATIONS.map(({ title }) => title)
+  const order = SCENARIOS.map(({ title }) => title)
   return {
-    ways: course.ways,
-    sdks: course.app.pages.map(({ sdk }) => sdk),
-    situations: situations.toSorted((a, b) => order.indexOf(a.title) - order.indexOf(b.title)),
+    subjects: options.subjects,
+    sdks: options.app.pages.map(({ sdk }) => sdk),
+    scenarios: scenarios.toSorted((a, b) => order.indexOf(a.title) - order.indexOf(b.title)),
   }
 }
 
-/** All of a phase before its first lane begins: starting them is work enough to be a trouble of its own. */
-async function startScenes({ app, ways }: Course, lanes: readonly (readonly Situation[])[]) {
+/** Starts the testbeds of a phase before its first sequence: starting them is a load of its own. */
+async function startTestbeds({ app, subjects }: RunOptions, sequences: readonly (readonly Scenario[])[]) {
   await using starting = new AsyncDisposableStack()
-  const of: [Scene, readonly Situation[]][] = []
-  for (const lane of lanes) of.push([starting.use(await startScene(app, ways, of.length + 1)), lane])
+  const of: [Testbed, readonly Scenario[]][] = []
+  for (const sequence of sequences)
+    of.push([starting.use(await startTestbed(app, subjects, of.length + 1)), sequence])
   const started = starting.move()
   return { of, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
 
-async function runLane(
-  { plan, tell }: Course,
-  scene: Scene,
-  lane: readonly Situation[],
+async function runSequence(
+  { plan, onStep }: RunOptions,
+  testbed: Testbed,
+  sequence: readonly Scenario[],
   failed: AbortSignal,
-): Promise<Outcome[]> {
-  const outcomes: Outcome[] = []
-  for (const situation of lane) {
-    const skipped = whyNot(situation)
-    if (skipped !== undefined) outcomes.push(leftOut(situation, skipped))
-    else outcomes.push(outcomeOf(situation, await runRounds(situation)))
+): Promise<ScenarioResult[]> {
+  const results: ScenarioResult[] = []
+  for (const scenario of sequence) {
+    const skipped = unmetRequirement(scenario)
+    if (skipped !== undefined) results.push(skippedResult(scenario, skipped))
+    else results.push(resultOf(scenario, await runRounds(scenario)))
   }
-  return outcomes
+  return results
 
-  async function runRounds(situation: Situation): Promise<Cell[][]> {
-    const rounds: Cell[][] = []
+  async function runRounds(scenario: Scenario): Promise<Sample[][]> {
+    const rounds: Sample[][] = []
     for (let round = 1; round <= plan.rounds; round++) {
       failed.throwIfAborted()
-      tell(`${situation.title}, round ${round}`)
-      rounds.push(await runRound(scene, situation, plan, `${situation.title}, round ${round}, error`))
+      onStep(`${scenario.title}, round ${round}`)
+      rounds.push(await runRound(testbed, scenario, plan, `${scenario.title}, round ${round}, error`))
     }
     return rounds
   }
 }
 
-function outcomeOf(situation: Situation, rounds: Cell[][]): Outcome {
-  const { title, control = false, replays = false, beyond = false } = situation
+function resultOf(scenario: Scenario, rounds: Sample[][]): ScenarioResult {
+  const { title, control = false, replays = false, beyond = false } = scenario
   return { title, control, replays, beyond, rounds }
 }
 
-function leftOut(situation: Situation, skipped: string): Outcome {
-  return { ...outcomeOf(situation, []), skipped }
+function skippedResult(scenario: Scenario, skipped: string): ScenarioResult {
+  return { ...resultOf(scenario, []), skipped }
 }

@@ -1,123 +1,123 @@
-/** One situation, once: all ways of it side by side, and the books of both ends held against each other. */
+/** Runs a scenario once for all subjects, and compares the counts of the pages with those of Sentry. */
 
 import { until } from '../../tests/support/until.ts'
 import { Invalid } from '../report/run.ts'
 import type { Plan } from './plan.ts'
-import { WELL } from './recorder.ts'
-import type { Scene } from './scene.ts'
-import type { Situation } from './situations.ts'
+import { HEALTHY } from './recorder.ts'
+import type { Scenario } from './scenarios.ts'
 import type { PageKind } from './subjects/pages.ts'
-import type { Way, WayName } from './subjects/ways.ts'
+import type { Subject, SubjectName } from './subjects/subjects.ts'
+import type { Testbed } from './testbed.ts'
 import { type PageTimes, timePages } from './visitors/page-times.ts'
-import { refusedByBrowser } from './visitors/refused.ts'
+import { unsentReports } from './visitors/unsent.ts'
 import {
   countsOf,
   failuresOf,
   networkChanged,
   openPages,
-  untilAnswered,
-  type Visit,
-} from './visitors/visits.ts'
+  untilResponded,
+  type Visitor,
+} from './visitors/visitors.ts'
 
-export type Tally = {
+export type SdkCounts = {
   sdk: PageKind['sdk']
-  /** Errors that happened in the page, and events that the SDK made of them. */
+  /** Errors raised in the page, and events that the SDK captured. */
   raised: number
-  made: number
-  /** Reports that the SDK handed to `fetch`, without those that the browser refused to send, and how many these were. */
-  handed: number
-  refused: number
-  /** How many of these Sentry took, and how many times it took one again. */
+  captured: number
+  /** Reports that the SDK passed to `fetch` and the browser sent, and those that the browser did not send. */
+  sent: number
+  unsent: number
+  /** Reports that Sentry accepted, and those it accepted once more. */
   arrived: number
   duplicates: number
 }
 
-export type Cell = {
-  way: WayName
-  /** What each SDK's visitor sent. */
-  tallies: Tally[]
+export type Sample = {
+  subject: SubjectName
+  /** Counts by SDK. */
+  bySdk: SdkCounts[]
   page: PageTimes
-  /** What Chromium, and `fetch` in the page, said of posts that failed, each once. */
+  /** Messages of Chromium and `fetch` about failed posts, without duplicates. */
   failures: string[]
-  /** Requests that Sentry had in hand at the moments when processes were killed or stopped. */
-  inHandAtKills: number
+  /** Requests that were pending at Sentry when processes were killed or stopped. */
+  pendingAtKills: number
 }
 
 const QUIET_MS = 2_000
-const DELIVERED_WITHIN = 120_000 // ms after the trouble
+const DELIVERY_TIMEOUT_MS = 120_000 // after the disruption
 
 export async function runRound(
-  scene: Scene,
-  situation: Situation,
+  testbed: Testbed,
+  scenario: Scenario,
   plan: Plan,
   label: string,
-): Promise<Cell[]> {
-  const { recorder, ways, visits } = scene
-  recorder.behave(WELL)
+): Promise<Sample[]> {
+  const { recorder, subjects, visitors } = testbed
+  recorder.respondWith(HEALTHY)
   recorder.forget()
-  for (const { project } of ways) recorder.takenOf(project)
-  await using _pages = await openPages(visits, recorder, situation.pages?.() ?? {})
-  const inHand = new Map<WayName, number>()
-  const pages = new Map<WayName, PageTimes>()
-  const killing = () => {
-    for (const { name, project } of ways)
-      inHand.set(name, (inHand.get(name) ?? 0) + recorder.inHandOf(project))
+  for (const { project } of subjects) recorder.takeAccepted(project)
+  await using _pages = await openPages(visitors, recorder, scenario.pages?.() ?? {})
+  const pending = new Map<SubjectName, number>()
+  const pages = new Map<SubjectName, PageTimes>()
+  const onKill = () => {
+    for (const { name, project } of subjects)
+      pending.set(name, (pending.get(name) ?? 0) + recorder.pendingOf(project))
   }
 
-  for (const group of situation.inTurn ? ways.map((way) => [way]) : [ways]) {
-    const there = visits.filter(({ way }) => group.includes(way))
+  for (const group of scenario.inTurn ? subjects.map((subject) => [subject]) : [subjects]) {
+    const there = visitors.filter(({ subject }) => group.includes(subject))
     const times = await timePages(group, async () => {
-      await situation.run({ scene, plan, visits: there, label, killing })
-      await untilAnswered(there)
+      await scenario.run({ testbed, plan, visitors: there, label, onKill })
+      await untilResponded(there)
     })
     for (const [name, figures] of times) pages.set(name, figures)
   }
-  recorder.behave(WELL)
-  await untilDelivered(scene, situation.quietMs ?? QUIET_MS)
+  recorder.respondWith(HEALTHY)
+  await untilDelivered(testbed, scenario.quietMs ?? QUIET_MS)
 
-  if (networkChanged(visits)) throw new Invalid('interfaces of this machine came or went meanwhile')
+  if (networkChanged(visitors)) throw new Invalid('interfaces of this machine came or went meanwhile')
   return await Promise.all(
-    ways.map(async (way) => ({
-      way: way.name,
-      tallies: await tally(
-        visits.filter((visit) => visit.way === way),
-        recorder.takenOf(way.project),
+    subjects.map(async (subject) => ({
+      subject: subject.name,
+      bySdk: await countBySdk(
+        visitors.filter((visitor) => visitor.subject === subject),
+        recorder.takeAccepted(subject.project),
       ),
-      page: pages.get(way.name) as PageTimes,
-      failures: await failuresOf(visits.filter((visit) => visit.way === way)),
-      inHandAtKills: inHand.get(way.name) ?? 0,
+      page: pages.get(subject.name) as PageTimes,
+      failures: await failuresOf(visitors.filter((visitor) => visitor.subject === subject)),
+      pendingAtKills: pending.get(subject.name) ?? 0,
     })),
   )
 }
 
-/** Resolves when nothing waits any more, and nothing is on its way. */
-async function untilDelivered({ ways, recorder }: Scene, quietMs: number): Promise<void> {
-  const waiting = async (way: Way) => (await way.waiting()) !== 0
+/** Waits until nothing is pending: no spooled envelope, and no request for `quietMs`. */
+async function untilDelivered({ subjects, recorder }: Testbed, quietMs: number): Promise<void> {
+  const pendingEnvelopes = async (subject: Subject) => (await subject.pendingEnvelopes()) !== 0
   const settled = async () =>
-    !(await Promise.all(ways.map(waiting))).includes(true) && recorder.quietMs() > quietMs
-  await until(settled, DELIVERED_WITHIN + quietMs)
+    !(await Promise.all(subjects.map(pendingEnvelopes))).includes(true) && recorder.quietMs() > quietMs
+  await until(settled, DELIVERY_TIMEOUT_MS + quietMs)
 }
 
-/** Throws when Sentry has what no page has sent. */
-async function tally(visits: readonly Visit[], taken: readonly string[]): Promise<Tally[]> {
+/** Counts the reports by SDK. Throws `Invalid` when Sentry has a report that no page has sent. */
+async function countBySdk(visitors: readonly Visitor[], taken: readonly string[]): Promise<SdkCounts[]> {
   let known = 0
-  const tallies = await Promise.all(
-    visits.map(async (visit) => {
-      const { raised, made, handed, failed } = await countsOf(visit)
-      const sent = new Set(handed) // a segment that failed is handed over again
-      const refused = refusedByBrowser(failed, visit.lost, taken)
-      for (const id of refused) sent.delete(id)
-      const own = taken.filter((id) => sent.has(id))
+  const bySdk = await Promise.all(
+    visitors.map(async (visitor) => {
+      const { raised, captured, sent, failed } = await countsOf(visitor)
+      const sentIds = new Set(sent) // a segment is passed again after a failure
+      const unsent = unsentReports(failed, visitor.lost, taken)
+      for (const id of unsent) sentIds.delete(id)
+      const own = taken.filter((id) => sentIds.has(id))
       known += own.length
       const arrived = new Set(own).size
       return {
-        sdk: visit.kind.sdk,
-        ...{ raised, made, handed: sent.size, refused: refused.size },
+        sdk: visitor.kind.sdk,
+        ...{ raised, captured, sent: sentIds.size, unsent: unsent.size },
         ...{ arrived, duplicates: own.length - arrived },
       }
     }),
   )
   if (known !== taken.length)
     throw new Invalid(`Sentry took ${taken.length} reports, and pages sent only ${known} of them`)
-  return tallies
+  return bySdk
 }

@@ -1,61 +1,64 @@
-/** The tables: how many arrived, and how fast the page came meanwhile. */
+/** Renders the tables: share of reports that arrived, and response times of the page. */
 
-import type { Outcome, Results } from './results.ts'
-import type { WayName } from './subjects/ways.ts'
-import { type Sum, sumOf } from './sums.ts'
+import type { Results, ScenarioResult } from './results.ts'
+import type { SubjectName } from './subjects/subjects.ts'
+import { type Totals, totalsOf } from './totals.ts'
 
-export const TITLES: Record<WayName, string> = {
+export const TITLES: Record<SubjectName, string> = {
   direct: 'straight to Sentry',
   tunnelRoute: '`tunnelRoute`',
   handler: '`handleTunnelRequest` on Hono',
   culvert: 'Culvert',
 }
 
-export function drawTables({ ways, situations }: Results): string {
-  const shown = situations.filter(({ skipped }) => skipped === undefined)
-  const left = situations.filter(({ skipped }) => skipped !== undefined)
-  const names = ways.map((way) => TITLES[way])
+export function drawTables({ subjects, scenarios }: Results): string {
+  const shown = scenarios.filter(({ skipped }) => skipped === undefined)
+  const left = scenarios.filter(({ skipped }) => skipped !== undefined)
+  const names = subjects.map((subject) => TITLES[subject])
   return [
     draw([
-      ['arrived, of those that the SDK handed to `fetch`', ...names, 'dropped by the SDK itself'],
-      ...shown.map((outcome) => [
-        outcome.title,
-        ...ways.map((way) => showArrived(sumOf(outcome.rounds, way))),
-        showDropped(outcome, ways),
+      ['arrived, of those that the SDK sent to `fetch`', ...names, 'dropped by the SDK itself'],
+      ...shown.map((result) => [
+        result.title,
+        ...subjects.map((subject) => showArrived(totalsOf(result.rounds, subject))),
+        showDropped(result, subjects),
       ]),
     ]),
     draw([
       ['the page meanwhile: p50 / p95, ms', ...names],
-      ...shown.map(({ title, rounds }) => [title, ...ways.map((way) => showPage(sumOf(rounds, way)))]),
+      ...shown.map(({ title, rounds }) => [
+        title,
+        ...subjects.map((subject) => showPage(totalsOf(rounds, subject))),
+      ]),
     ]),
     ...left.map(({ title, skipped }) => `Not measured: ${title} (${skipped}).`),
   ].join('\n\n')
 }
 
-export function showArrived({ arrived, handed, duplicates, refused }: Sum): string {
-  const share = handed > 0 ? `${showPercent(arrived / handed)} of ${handed}` : 'none were sent'
+export function showArrived({ arrived, sent, duplicates, unsent }: Totals): string {
+  const share = sent > 0 ? `${showPercent(arrived / sent)} of ${sent}` : 'none were sent'
   const twice = duplicates > 0 ? [`${duplicates} twice`] : []
-  const unsent = refused > 0 ? [`${refused} refused by the browser`] : []
-  return [share, ...twice, ...unsent].join(', ')
+  const blocked = unsent > 0 ? [`${unsent} not sent by the browser`] : []
+  return [share, ...twice, ...blocked].join(', ')
 }
 
-/** Never 100 % where one is missing. */
+/** Formats a share; it rounds down, so that 100 % means all. */
 export function showPercent(share: number): string {
   return `${(Math.floor(share * 1000) / 10).toString()} %`
 }
 
-function showDropped({ rounds, replays }: Outcome, ways: readonly WayName[]): string {
+function showDropped({ rounds, replays }: ScenarioResult, subjects: readonly SubjectName[]): string {
   if (replays) return ''
-  const shares = ways
-    .map((way) => sumOf(rounds, way))
-    .map(({ raised, handed, refused }) => 1 - (handed + refused) / raised)
+  const shares = subjects
+    .map((subject) => totalsOf(rounds, subject))
+    .map(({ raised, sent, unsent }) => 1 - (sent + unsent) / raised)
   const [least, most] = [Math.min(...shares), Math.max(...shares)].map(
     (share) => `${(share * 100).toFixed(0)} %`,
   )
   return least === most ? `${least}` : `${least} to ${most}`
 }
 
-function showPage({ page: { p50, p95, failed } }: Sum): string {
+function showPage({ page: { p50, p95, failed } }: Totals): string {
   const times = `${p50.toFixed(1)} / ${p95.toFixed(0)}`
   return failed > 0 ? `${times}, ${failed} failed` : times
 }

@@ -2,13 +2,13 @@
 
 import { createServer } from 'node:http'
 import { expect, it } from 'vitest'
-import { refusedByBrowser } from '../../bench/delivery/visitors/refused.ts'
+import { unsentReports } from '../../bench/delivery/visitors/unsent.ts'
 import { SITE_HOST, startChromium } from '../support/browser/chromium.ts'
 import { requires } from '../support/requirements.ts'
 
 it('takes what failed as a request for lost, and what arrived for arrived', () => {
   const failed = ['lost', 'arrived', 'refused', 'refused']
-  expect(refusedByBrowser(failed, new Set(['lost']), ['arrived'])).toEqual(new Set(['refused']))
+  expect(unsentReports(failed, new Set(['lost']), ['arrived'])).toEqual(new Set(['refused']))
 })
 
 it(

@@ -1,4 +1,4 @@
-/** Sentry's own handler in a Hono service, as the documentation of both shows, with connections that outlast those of nginx. */
+/** Runs Sentry's own handler in a Hono service, as the documentation of both shows, with a longer keep-alive than nginx. */
 
 import { serve } from '@hono/node-server'
 import { handleTunnelRequest } from '@sentry/core'

@@ -1,9 +1,9 @@
-/** In the page: starts the SDK, breaks what is to be broken, and counts what the SDK hands to `fetch`. */
+/** Runs in the page: starts the SDK, raises errors, and counts the reports that the SDK passes to `fetch`. */
 
 import type { captureException, init, makeFetchTransport, replayIntegration } from '@sentry/browser'
 import { reportIdOf } from './report-id.ts'
 
-/** What this needs of an SDK, in every version alike. */
+/** The part of an SDK that is used here, the same in every version. */
 export type Sdk = {
   init: typeof init
   captureException: typeof captureException
@@ -14,158 +14,157 @@ export type Sdk = {
 export type Counts = {
   /** Errors that happened. */
   raised: number
-  /** Events that the SDK made of them: equal neighbours are one. */
-  made: number
-  /** What it handed to `fetch`, by report id. Its buffer holds 40; what is more it drops. */
-  handed: string[]
-  /** Those of them that `fetch` failed. */
+  /** Events that the SDK captured; equal consecutive errors are one event. */
+  captured: number
+  /** Ids of the reports that the SDK passed to `fetch`. It drops reports beyond its buffer of 40. */
+  sent: string[]
+  /** Ids of the reports for which `fetch` failed. */
   failed: string[]
-  /** What it said of all that it failed. */
+  /** Messages of the failures of `fetch`. */
   failures: string[]
 }
 
-/** So many errors of so many bytes. */
+/** Errors to raise when a page closes: `together` errors of `bytes` each. */
 export type Leaving = { label: string; bytes: number; together: number }
 
 declare global {
   interface Window {
-    delivery: ReturnType<typeof startReporting>
+    delivery: PageReporter
   }
 }
 
-const REPLAY_EVERY = 1000 // ms; 5 s as the SDK ships
+const REPLAY_INTERVAL_MS = 1000 // 5 s by default
 const nativeFetch = window.fetch.bind(window)
 
-/** Reads its settings from the URL's fragment: `dsn`, `tunnel` where the SDK is told one, `replay` to record the visit. */
-export function startReporting(sdk: Sdk) {
-  const settings = new URLSearchParams(location.hash.slice(1))
-  const tunnel = settings.get('tunnel')
-  const opener: Window | null = window.opener
-  const counts: Counts = opener?.delivery.counts ?? {
-    raised: 0,
-    made: 0,
-    handed: [],
-    failed: [],
-    failures: [],
+/** Starts reporting with the settings in the URL's fragment: `dsn`, `tunnel` and `replay`. */
+export function startReporting(sdk: Sdk): void {
+  window.delivery = new PageReporter(sdk)
+}
+
+/** Raises errors in this page and its tabs, which share their counts. */
+class PageReporter {
+  readonly counts: Counts
+  readonly #sdk: Sdk
+  readonly #tabs: Window[] = []
+  readonly #onLoad = new Map<Window, () => void>()
+  #pending = 0
+  #isOver = false
+
+  constructor(sdk: Sdk) {
+    const opener: Window | null = window.opener
+    const none: Counts = { raised: 0, captured: 0, sent: [], failed: [], failures: [] }
+    this.#sdk = sdk
+    this.counts = opener?.delivery.counts ?? none
+    this.#initSdk(new URLSearchParams(location.hash.slice(1)))
+    if (opener) addEventListener('load', () => opener.delivery.tabLoaded(window))
   }
-  const tabs: Window[] = []
-  const opened = new Map<Window, () => void>()
-  let [pending, over] = [0, false]
 
-  sdk.init({
-    dsn: settings.get('dsn') ?? '',
-    ...(tunnel && { tunnel }),
-    transport: (options) => sdk.makeFetchTransport(options, countedFetch),
-    beforeSend(event) {
-      counts.made++
-      return event
-    },
-    ...(settings.has('replay') && {
-      replaysSessionSampleRate: 1,
-      integrations: [
-        sdk.replayIntegration({
-          flushMinDelay: REPLAY_EVERY,
-          flushMaxDelay: REPLAY_EVERY,
-          minReplayDuration: 0,
-        }),
-      ],
-    }),
-  })
+  #initSdk(settings: URLSearchParams): void {
+    const tunnel = settings.get('tunnel')
+    const replay = {
+      flushMinDelay: REPLAY_INTERVAL_MS,
+      flushMaxDelay: REPLAY_INTERVAL_MS,
+      minReplayDuration: 0,
+    }
+    this.#sdk.init({
+      dsn: settings.get('dsn') ?? '',
+      ...(tunnel && { tunnel }),
+      transport: (options) =>
+        this.#sdk.makeFetchTransport(options, (url, init) => this.#countedFetch(url, init)),
+      beforeSend: (event) => {
+        this.counts.captured++
+        return event
+      },
+      ...(settings.has('replay') && {
+        replaysSessionSampleRate: 1,
+        integrations: [this.#sdk.replayIntegration(replay)],
+      }),
+    })
+  }
 
-  async function countedFetch(url: RequestInfo | URL, options?: RequestInit): Promise<Response> {
+  async #countedFetch(url: RequestInfo | URL, options?: RequestInit): Promise<Response> {
     const id = reportIdOf(textOf(options?.body))
-    if (id !== undefined) counts.handed.push(id)
-    pending++
+    if (id !== undefined) this.counts.sent.push(id)
+    this.#pending++
     try {
       return await nativeFetch(url, options)
     } catch (error) {
-      if (id !== undefined) counts.failed.push(id)
-      counts.failures.push(`${error} with ${pending} pending${options?.keepalive ? ', kept alive' : ''}`)
+      if (id !== undefined) this.counts.failed.push(id)
+      const keepalive = options?.keepalive ? ', kept alive' : ''
+      this.counts.failures.push(`${error} with ${this.#pending} pending${keepalive}`)
       throw error
     } finally {
-      pending--
+      this.#pending--
     }
   }
 
-  /** Errors that nobody catches, one after the other until it is over. */
-  async function raiseSteadily(label: string, least: number, everyMs: number): Promise<void> {
-    for (let i = 0; i < least || !over; i++) {
-      counts.raised++
+  /** Raises uncaught errors one after the other, at least `min`, until `end`. */
+  async raiseSteadily(label: string, min: number, intervalMs: number): Promise<void> {
+    for (let i = 0; i < min || !this.#isOver; i++) {
+      this.counts.raised++
       setTimeout(() => {
         throw new Error(`${label} ${i}`)
       })
-      await pause(everyMs)
+      await pause(intervalMs)
     }
   }
 
-  /** The same in one breath. */
-  function raiseAtOnce(label: string, many: number): void {
-    for (let i = 0; i < many; i++) {
-      counts.raised++
+  raiseAtOnce(label: string, count: number): void {
+    for (let i = 0; i < count; i++) {
+      this.counts.raised++
       reportError(new Error(`${label} ${i}`))
     }
   }
 
-  /** Errors in the moment in which this page is left. */
-  function raiseOnLeaving({ label, bytes, together }: Leaving): void {
+  /** Raises errors when this page closes. */
+  raiseOnLeaving({ label, bytes, together }: Leaving): void {
     addEventListener('pagehide', () => {
       for (let i = 0; i < together; i++) {
-        counts.raised++
-        sdk.captureException(new Error(`${label} ${i}`), { extra: { state: 'x'.repeat(bytes) } })
+        this.counts.raised++
+        this.#sdk.captureException(new Error(`${label} ${i}`), { extra: { state: 'x'.repeat(bytes) } })
       }
     })
   }
 
-  /** Opens this page in tabs that are of one process with it, and waits until all have loaded. */
-  async function openTabs(many: number): Promise<void> {
-    await Promise.all(Array.from({ length: many }, openTab))
+  /** Opens this page in tabs of the same process, and waits until all have loaded. */
+  async openTabs(count: number): Promise<void> {
+    await Promise.all(Array.from({ length: count }, () => this.#openTab()))
   }
 
-  function openTab(): Promise<void> {
+  #openTab(): Promise<void> {
     return new Promise((resolve) => {
       const tab = window.open(location.href)
       if (!tab) throw new Error('Chromium opens no tab')
-      tabs.push(tab)
-      opened.set(tab, resolve)
+      this.#tabs.push(tab)
+      this.#onLoad.set(tab, resolve)
     })
   }
 
-  function stormInTabs(label: string, many: number): void {
-    for (const [i, tab] of tabs.entries()) tab.delivery.raiseAtOnce(`${label} in tab ${i}`, many)
+  /** Called by a tab when it has loaded. */
+  tabLoaded(tab: Window): void {
+    this.#onLoad.get(tab)?.()
   }
 
-  /** Does what a visitor does, for a replay to record, until it is over. */
-  async function moveAbout(): Promise<void> {
-    while (!over) {
+  stormInTabs(label: string, count: number): void {
+    for (const [i, tab] of this.#tabs.entries()) tab.delivery.raiseAtOnce(`${label} in tab ${i}`, count)
+  }
+
+  /** Changes the page, for a replay to record, until `end`. */
+  async moveAbout(): Promise<void> {
+    while (!this.#isOver) {
       document.body.append(`${Math.round(performance.now())} `)
       await pause(100)
     }
   }
 
-  function end(): void {
-    over = true
+  end(): void {
+    this.#isOver = true
   }
 
-  /** How many requests this page and its tabs wait for. */
-  const pendingAll = (): number =>
-    pending + tabs.reduce((sum, { delivery }) => sum + delivery.pendingAll(), 0)
-
-  if (opener) addEventListener('load', () => opener.delivery.opened.get(window)?.())
-
-  const delivery = {
-    counts,
-    opened,
-    raiseSteadily,
-    raiseAtOnce,
-    raiseOnLeaving,
-    openTabs,
-    stormInTabs,
-    moveAbout,
-    end,
-    pendingAll,
+  /** Returns the number of pending requests of this page and its tabs. */
+  pendingAll(): number {
+    return this.#pending + this.#tabs.reduce((sum, { delivery }) => sum + delivery.pendingAll(), 0)
   }
-  window.delivery = delivery
-  return delivery
 }
 
 function textOf(body: BodyInit | null | undefined): string {

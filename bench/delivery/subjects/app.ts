@@ -1,4 +1,4 @@
-/** The app that serves the page. */
+/** Starts the app that serves the page. */
 
 import { NODE } from '../../../tests/support/node.ts'
 import { startProgram } from '../../../tests/support/program.ts'
@@ -7,20 +7,20 @@ import { asDockerStops, type Running, rerouted } from './replica.ts'
 
 export type AppOptions = {
   port: number
-  /** Where its connections go instead. */
+  /** Addresses that replace the destinations of its connections. */
   reroute: Record<string, string>
 }
 
 export type App = {
   pages: PageKind[]
   start(options: AppOptions): Promise<Running>
-  /** The same page, built so that the app server itself passes reports on. */
+  /** Starts the same page from an app server that forwards reports by a rewrite. */
   startRewritten?(options: AppOptions): Promise<Running>
 }
 
-const STARTS_WITHIN = 120_000 // ms; several start at once
+const START_TIMEOUT_MS = 120_000 // several start at once
 
-/** A standalone server of Next.js. */
+/** Starts a standalone server of Next.js. */
 export async function startNext({
   server,
   port,
@@ -31,9 +31,9 @@ export async function startNext({
     ...env,
     HOSTNAME: '127.0.0.1',
     PORT: String(port),
-    KEEP_ALIVE_TIMEOUT: '75000', // ms, longer than nginx holds a connection to it
+    KEEP_ALIVE_TIMEOUT: '75000', // ms, longer than the keep-alive of nginx
     NEXT_TELEMETRY_DISABLED: '1',
   })
-  await program.line((line) => line.includes('Ready'), STARTS_WITHIN)
+  await program.line((line) => line.includes('Ready'), START_TIMEOUT_MS)
   return asDockerStops(program)
 }

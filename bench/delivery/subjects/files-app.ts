@@ -1,4 +1,4 @@
-/** The page as bare files with the project's own SDK: where nothing is to be installed. */
+/** Builds the page as plain files with the SDK of the project, without installing packages. */
 
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import type { Running } from './replica.ts'
 
 const NAME = 'index'
 
-/** Makes it in `folder`, which is to be there as long as it is served. */
+/** Builds the page in `folder`, which must exist as long as the page is served. */
 export async function bundleApp(folder: string): Promise<App> {
   await bundlePage(folder, NAME, '@sentry/browser', import.meta.dirname)
   return {

@@ -1,4 +1,4 @@
-/** The pages that visitors open: each is made with one SDK, and does the same. */
+/** Bundles the pages that visitors open: one for each SDK, with the same behaviour. */
 
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,13 +7,13 @@ import { rolldown } from 'rolldown'
 export type PageKind = {
   sdk: string
   path: string
-  /** A build of Next.js can make its SDK post elsewhere; to others the tunnel is told. */
+  /** Built by Next.js, whose build can set the SDK's tunnel; other pages read it from the URL. */
   madeByNext: boolean
 }
 
 const REPORTING = join(import.meta.dirname, '../peers/in-page.ts')
 
-/** Bundles `sdk`, as a file of the project would import it, into a page `name`.html of `folder`. */
+/** Bundles `sdk`, as a file of the project would import it, into the page `name`.html of `folder`. */
 export async function bundlePage(folder: string, name: string, sdk: string, from: string): Promise<void> {
   await mkdir(folder, { recursive: true })
   const entry = join(from, 'page-entry.js')

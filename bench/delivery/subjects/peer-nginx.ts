@@ -1,4 +1,4 @@
-/** nginx as it commonly stands in front of an app: what it does not say is as nginx ships. */
+/** Starts nginx with a common configuration for an app, and with its own defaults otherwise. */
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,12 +9,12 @@ import { makeFolder } from '../../../tests/support/temporary-folder.ts'
 import { until } from '../../../tests/support/until.ts'
 
 export type PeerNginxOptions = {
-  /** Ports of the app's processes, and of those that take `/monitoring`, where the app does not. */
+  /** Ports of the app's processes, and of the processes for `/monitoring` where the app does not serve it. */
   apps: number[]
   tunnels?: number[]
 }
 
-/** Starts it on a free port of 127.0.0.1. `await using` ends it. */
+/** Starts nginx on a free port of 127.0.0.1. `await using` stops it. */
 export async function startPeerNginx(options: PeerNginxOptions) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
@@ -62,8 +62,8 @@ http {
 `
 }
 
-/** As it ships, one that failed would be left alone for 10 s, and with both gone in that time so would all be. */
+/** Builds an upstream without `max_fails`: by default nginx avoids a failed server for 10 s, and both at once would fail all requests. */
 function upstream(name: string, ports: number[]): string {
   const servers = ports.map((port) => `server 127.0.0.1:${port} max_fails=0;`).join(' ')
-  return `upstream ${name} { ${servers} keepalive 16; keepalive_timeout 4s; }` // as ours: a server that is to leave is soon rid of it
+  return `upstream ${name} { ${servers} keepalive 16; keepalive_timeout 4s; }` // as in Culvert's nginx.conf: connections to a stopping server end soon
 }

@@ -1,4 +1,4 @@
-/** The page, with each SDK, and what people use instead of Culvert: installed and built in a folder of their own. */
+/** Installs and builds the page with each SDK, and the alternatives to Culvert, in a folder of their own. */
 
 import { createHash } from 'node:crypto'
 import { cp, readFile, writeFile } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { type App, startNext } from './app.ts'
 import { bundlePage, type PageKind } from './pages.ts'
 
 const PEERS = join(import.meta.dirname, '../peers')
-const NEXT = join(ROOT, 'node_modules/next/dist/bin/next') // the product's own, as its SDK
+const NEXT = join(ROOT, 'node_modules/next/dist/bin/next') // the version of the product
 const STAMP = join(PEERS, '.next/made-of')
 const SOURCES = [
   'package-lock.json',
@@ -30,12 +30,12 @@ const PAGES: PageKind[] = [
   { sdk: '@sentry/browser 8.55.2', path: '/browser-8.html', madeByNext: false },
 ]
 
-/** A Next.js app with a page for each SDK, built as it stands or with Sentry's rewrite. */
+/** Builds a Next.js app with a page for each SDK, with and without Sentry's rewrite. */
 export async function buildPeers(): Promise<App> {
-  const made = await hashSources()
-  if ((await readFile(STAMP, 'utf8').catch(() => '')) !== made) {
+  const hash = await hashSources()
+  if ((await readFile(STAMP, 'utf8').catch(() => '')) !== hash) {
     await build()
-    await writeFile(STAMP, made)
+    await writeFile(STAMP, hash)
   }
   return {
     pages: PAGES,

@@ -1,13 +1,13 @@
-/** A process that is killed, or stopped, and started again where it was. */
+/** Runs a process that is killed or stopped, and started again on the same port. */
 
 import { resolve } from 'node:path'
 import { ROOT } from '../../../tests/support/node.ts'
 import type { Program } from '../../../tests/support/program.ts'
 
 export type Running = {
-  /** At once, without a chance to tidy up. */
+  /** Kills the process at once, by SIGKILL. */
   kill(): Promise<void>
-  /** As a deployment does it. */
+  /** Stops the process as a deployment does. */
   stop(): Promise<void>
 }
 
@@ -28,7 +28,7 @@ export async function startReplica(start: () => Promise<Running>): Promise<Repli
     },
     async [Symbol.asyncDispose]() {
       over = true
-      await starting.catch(() => {}) // whoever started it has heard
+      await starting.catch(() => {}) // the caller of start has the error
       await running.stop()
     },
   }
@@ -36,13 +36,13 @@ export async function startReplica(start: () => Promise<Running>): Promise<Repli
 
 const GRACE_MS = 10_000
 
-/** Ends a process as `docker stop` does: it is asked to leave, and killed when it has not after 10 s. */
+/** Ends a process as `docker stop` does: by SIGTERM, and by SIGKILL after 10 s. */
 export function asDockerStops(program: Program): Running {
   return {
     kill: program.kill,
     async stop() {
       const patience = setTimeout(program.kill, GRACE_MS)
-      await program.stop().catch(() => {}) // Next.js leaves with 143
+      await program.stop().catch(() => {}) // Next.js exits with 143
       clearTimeout(patience)
     },
   }
@@ -51,7 +51,7 @@ export function asDockerStops(program: Program): Running {
 const PRELOAD = new URL('../../../tests/support/tunnel/reroute-preload.ts', import.meta.url).href
 const CERTIFICATE = resolve(ROOT, 'tests/fixtures/tls/cert.pem')
 
-/** What makes a Node process take our Sentry for the cloud's. */
+/** Arguments and environment that let a Node process connect to the recorder instead of Sentry's cloud. */
 export function rerouted(reroute: Record<string, string>) {
   return {
     args: ['--import', PRELOAD],

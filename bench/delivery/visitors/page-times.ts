@@ -1,46 +1,46 @@
-/** How fast the site's own page comes meanwhile: asked for again and again by a thread that does nothing else. */
+/** Measures the response time of the site's page during a scenario, from a separate thread. */
 
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { quantile } from '../../report/figures.ts'
-import type { Way, WayName } from '../subjects/ways.ts'
+import type { Subject, SubjectName } from '../subjects/subjects.ts'
 
-/** Milliseconds until the page was there whole: the half of the times, and 95 in 100. Failed ones are none of them. */
-export type PageTimes = { p50: number; p95: number; asked: number; failed: number }
+/** Response times in ms; failed requests count for none of them. */
+export type PageTimes = { p50: number; p95: number; requests: number; failed: number }
 
-export type Errand = { urls: string[]; everyMs: number }
+export type PollJob = { urls: string[]; everyMs: number }
 
-export type Asked = { times: number[]; failed: number }
+export type PollResult = { times: number[]; failed: number }
 
-// In all, so that asking is no load of its own.
-const ASKED_PER_SECOND = 5
+// For all subjects together, so that polling is no load of its own.
+const POLLS_PER_SECOND = 5
 
-/** Asks for the pages of these ways while `work` goes on. */
+/** Polls the pages of subjects while `work` runs. */
 export async function timePages(
-  ways: readonly Way[],
+  subjects: readonly Subject[],
   work: () => Promise<void>,
-): Promise<Map<WayName, PageTimes>> {
-  const errand: Errand = {
-    urls: ways.map(({ plainUrl }) => `${plainUrl}/`),
-    everyMs: (1000 * ways.length) / ASKED_PER_SECOND,
+): Promise<Map<SubjectName, PageTimes>> {
+  const job: PollJob = {
+    urls: subjects.map(({ plainUrl }) => `${plainUrl}/`),
+    everyMs: (1000 * subjects.length) / POLLS_PER_SECOND,
   }
-  const worker = new Worker(new URL('./page-asker.ts', import.meta.url), { workerData: errand })
+  const worker = new Worker(new URL('./page-poller.ts', import.meta.url), { workerData: job })
   try {
     await work()
     worker.postMessage('stop')
-    const [asked] = (await once(worker, 'message')) as [Asked[]]
-    return new Map(ways.map(({ name }, i) => [name, summarize(asked[i])]))
+    const [requests] = (await once(worker, 'message')) as [PollResult[]]
+    return new Map(subjects.map(({ name }, i) => [name, summarize(requests[i])]))
   } finally {
     await worker.terminate()
   }
 }
 
-function summarize({ times, failed }: Asked = { times: [], failed: 0 }): PageTimes {
+function summarize({ times, failed }: PollResult = { times: [], failed: 0 }): PageTimes {
   const sorted = Float64Array.from(times).sort()
   return {
     p50: quantile(sorted, 0.5),
     p95: quantile(sorted, 0.95),
-    asked: times.length + failed,
+    requests: times.length + failed,
     failed,
   }
 }

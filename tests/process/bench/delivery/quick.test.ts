@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { parseHTML } from 'linkedom'
 import { describe, expect, it } from 'vitest'
 import type { Results } from '../../../../bench/delivery/results.ts'
-import { sumOf } from '../../../../bench/delivery/sums.ts'
+import { totalsOf } from '../../../../bench/delivery/totals.ts'
 import { NODE } from '../../../support/node.ts'
 import { startProgram } from '../../../support/program.ts'
 import { requires } from '../../../support/requirements.ts'
@@ -23,21 +23,21 @@ describe('the benchmark of delivery', requires('chromium', 'nginx'), () => {
     const { code } = await bench.exited
     expect({ code, said: code === 0 ? [] : bench.stderr }).toEqual({ code: 0, said: [] })
 
-    const { situations }: Results = JSON.parse(await readFile(join(folder.path, 'delivery.json'), 'utf8'))
-    expect(situations).toHaveLength(4)
-    for (const { title, rounds } of situations) {
-      const { made, handed, arrived } = sumOf(rounds, 'culvert')
-      expect({ title, handed, arrived }).toEqual({ title, handed: made, arrived: made })
-      for (const way of ['direct', 'handler'] as const) {
-        const other = sumOf(rounds, way)
-        if (title === FAILING) expect(other.arrived, way).toBeLessThan(other.handed)
-        if (title === NOTHING_WRONG) expect(other.arrived, way).toBe(other.handed)
+    const { scenarios }: Results = JSON.parse(await readFile(join(folder.path, 'delivery.json'), 'utf8'))
+    expect(scenarios).toHaveLength(4)
+    for (const { title, rounds } of scenarios) {
+      const { captured, sent, arrived } = totalsOf(rounds, 'culvert')
+      expect({ title, sent, arrived }).toEqual({ title, sent: captured, arrived: captured })
+      for (const subject of ['direct', 'handler'] as const) {
+        const other = totalsOf(rounds, subject)
+        if (title === FAILING) expect(other.arrived, subject).toBeLessThan(other.sent)
+        if (title === NOTHING_WRONG) expect(other.arrived, subject).toBe(other.sent)
       }
     }
 
     const tables = await readFile(join(folder.path, 'delivery.md'), 'utf8')
     expect(bench.stdout.join('\n')).toContain(tables.trim())
-    for (const { title } of situations) expect(tables.split(`\n| ${title} |`)).toHaveLength(3)
+    for (const { title } of scenarios) expect(tables.split(`\n| ${title} |`)).toHaveLength(3)
     expect(tables).not.toContain('NaN')
     const { document } = parseHTML(await readFile(join(folder.path, 'delivery.svg'), 'utf8'))
     expect(document.querySelector('title')?.textContent).toContain(`${AWAY}, Culvert: 100 %`)

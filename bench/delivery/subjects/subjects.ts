@@ -1,4 +1,4 @@
-/** The ways of a report from the page to Sentry, each in its documented best set-up: two processes of all that carries it, behind nginx. */
+/** Starts the subjects: each path of a report from the page to Sentry in its documented set-up, with two processes behind nginx. */
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -16,65 +16,65 @@ import type { PageKind } from './pages.ts'
 import { startPeerNginx } from './peer-nginx.ts'
 import { asDockerStops, type Replica, rerouted, startReplica } from './replica.ts'
 
-export type WayName = 'direct' | 'tunnelRoute' | 'handler' | 'culvert'
+export type SubjectName = 'direct' | 'tunnelRoute' | 'handler' | 'culvert'
 
-/** The project that each way reports to: by it the Sentry tells them apart. */
-export const PROJECTS: Record<WayName, string> = {
+/** Project of each subject, by which Sentry tells them apart. */
+export const PROJECTS: Record<SubjectName, string> = {
   direct: '1',
   tunnelRoute: '2',
   handler: '3',
   culvert: '4',
 }
 
-export type Way = {
-  name: WayName
+export type Subject = {
+  name: SubjectName
   project: string
-  /** Where its page is, as Chromium knows it, and as others do. */
+  /** URL of the page for Chromium, and for other clients. */
   url: string
   plainUrl: string
-  /** What the SDK of a page is told. */
+  /** Returns the `tunnel` option of the page's SDK. */
   tunnel(page: PageKind, org: number): string | undefined
-  /** What carries its reports on this side of Sentry. */
+  /** Processes that forward its reports. */
   replicas: Replica[]
-  /** How many envelopes wait to be delivered later; `undefined` while that cannot be said. */
-  waiting(): Promise<number | undefined>
+  /** Returns the number of spooled envelopes; `undefined` while it is unknown. */
+  pendingEnvelopes(): Promise<number | undefined>
   [Symbol.asyncDispose](): Promise<void>
 }
 
 type Parts = {
   app: App
-  /** Of the app as others than the rewrite have it: one, for it carries nothing. */
+  /** Port of the app that serves the pages of all subjects but tunnelRoute. */
   appPort: number
   recorder: Recorder
 }
 
-const STARTS_WITHIN = 120_000 // ms; several start at once
+const START_TIMEOUT_MS = 120_000 // several start at once
 
-const START: Record<WayName, (parts: Parts) => Promise<Way>> = {
+const START: Record<SubjectName, (parts: Parts) => Promise<Subject>> = {
   direct: startDirect,
   tunnelRoute: startTunnelRoute,
   handler: startHandler,
   culvert: startCulvert,
 }
 
-export function startWay(name: WayName, parts: Parts): Promise<Way> {
+export function startSubject(name: SubjectName, parts: Parts): Promise<Subject> {
   return START[name](parts)
 }
 
-/** Straight to the ingest host. */
-async function startDirect({ appPort }: Parts): Promise<Way> {
+/** Starts the direct path to the ingest host. */
+async function startDirect({ appPort }: Parts): Promise<Subject> {
   const nginx = await startPeerNginx({ apps: [appPort] })
   return {
     ...describe('direct', nginx.port),
     tunnel: () => undefined,
     replicas: [],
-    waiting: async () => 0,
+    pendingEnvelopes: async () => 0,
     [Symbol.asyncDispose]: nginx[Symbol.asyncDispose],
   }
 }
 
-/** The app server passes reports on by a rewrite of Next.js, which `withSentryConfig` makes. */
-async function startTunnelRoute({ app, recorder: { reroute } }: Parts): Promise<Way> {
+/** Starts the app server with the rewrite of Next.js that `withSentryConfig` adds. */
+async function startTunnelRoute({ app, recorder: { reroute } }: Parts): Promise<Subject> {
   await using starting = new AsyncDisposableStack()
   const { startRewritten } = app
   if (!startRewritten) throw new Error('this app was not built with a rewrite')
@@ -87,13 +87,13 @@ async function startTunnelRoute({ app, recorder: { reroute } }: Parts): Promise<
     tunnel: ({ madeByNext }, org) =>
       madeByNext ? undefined : `/monitoring?o=${org}&p=${PROJECTS.tunnelRoute}&r=us`,
     replicas,
-    waiting: async () => 0,
+    pendingEnvelopes: async () => 0,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }
 }
 
-/** Sentry's own handler in services of their own. */
-async function startHandler({ appPort, recorder }: Parts): Promise<Way> {
+/** Starts Sentry's own handler in separate services. */
+async function startHandler({ appPort, recorder }: Parts): Promise<Subject> {
   await using starting = new AsyncDisposableStack()
   const ports = [await freePort(), await freePort()]
   const replicas = await startReplicas(starting, ports, (port) => startHandlerOn(port, recorder))
@@ -103,7 +103,7 @@ async function startHandler({ appPort, recorder }: Parts): Promise<Way> {
     ...describe('handler', nginx.port),
     tunnel: () => '/monitoring',
     replicas,
-    waiting: async () => 0,
+    pendingEnvelopes: async () => 0,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }
 }
@@ -117,12 +117,12 @@ async function startHandlerOn(port: number, { reroute, dsn }: Recorder) {
     [...args, file, String(port), dsn(PROJECTS.handler)],
     env,
   )
-  await program.line((line) => line === 'listening', STARTS_WITHIN)
+  await program.line((line) => line === 'listening', START_TIMEOUT_MS)
   return asDockerStops(program)
 }
 
-/** Culvert as it ships: its nginx, two tunnels, and the spool that they share. */
-async function startCulvert({ appPort, recorder }: Parts): Promise<Way> {
+/** Starts Culvert as it ships: nginx, two tunnels, and the spool that they share. */
+async function startCulvert({ appPort, recorder }: Parts): Promise<Subject> {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
   const shared = {
@@ -133,7 +133,7 @@ async function startCulvert({ appPort, recorder }: Parts): Promise<Way> {
   let tunnel: Awaited<ReturnType<typeof startTunnel>> | undefined
   const replicas = await startReplicas(starting, ports, async (port) => {
     const env = { ...shared, PORT: String(port), ADMIN_PORT: String(await freePort()) }
-    tunnel = await startTunnel({ env, reroute: recorder.reroute, timeout: STARTS_WITHIN })
+    tunnel = await startTunnel({ env, reroute: recorder.reroute, timeout: START_TIMEOUT_MS })
     return tunnel
   })
   const tunnels = ports.map((port) => `127.0.0.1:${port}`)
@@ -143,7 +143,7 @@ async function startCulvert({ appPort, recorder }: Parts): Promise<Way> {
     ...describe('culvert', nginx.port),
     tunnel: (_, org) => `/monitoring?p=${PROJECTS.culvert}&o=${org}&r=us`,
     replicas,
-    async waiting() {
+    async pendingEnvelopes() {
       const answer = await tunnel?.admin('/status')
       const status: ReplicaStatus | undefined = await answer?.json()
       return status?.spool?.envelopes
@@ -152,7 +152,7 @@ async function startCulvert({ appPort, recorder }: Parts): Promise<Way> {
   }
 }
 
-/** One after the other: both are there before nginx asks for them. */
+/** Starts processes one after the other: both listen before nginx connects to them. */
 async function startReplicas(
   stack: AsyncDisposableStack,
   ports: number[],
@@ -163,7 +163,7 @@ async function startReplicas(
   return replicas
 }
 
-function describe(name: WayName, port: number) {
+function describe(name: SubjectName, port: number) {
   return {
     name,
     project: PROJECTS[name],

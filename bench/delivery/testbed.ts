@@ -1,20 +1,20 @@
-/** Everything one lane needs, and shares with no other: a Sentry, the ways to it, and a Chromium with visitors. */
+/** Environment of one sequence: a Sentry, the subjects, and a Chromium with visitors. */
 
 import { startChromium } from '../../tests/support/browser/chromium.ts'
 import { freePort } from '../../tests/support/ports.ts'
 import { type Recorder, startRecorder } from './recorder.ts'
 import type { App } from './subjects/app.ts'
-import { PROJECTS, startWay, type Way, type WayName } from './subjects/ways.ts'
-import { letIn, type Visit } from './visitors/visits.ts'
+import { PROJECTS, type Subject, type SubjectName, startSubject } from './subjects/subjects.ts'
+import { addVisitor, type Visitor } from './visitors/visitors.ts'
 
-export type Scene = {
+export type Testbed = {
   recorder: Recorder
-  ways: Way[]
-  visits: Visit[]
+  subjects: Subject[]
+  visitors: Visitor[]
   [Symbol.asyncDispose](): Promise<void>
 }
 
-export async function startScene(app: App, names: readonly WayName[], org: number): Promise<Scene> {
+export async function startTestbed(app: App, names: readonly SubjectName[], org: number): Promise<Testbed> {
   await using starting = new AsyncDisposableStack()
   const recorder = starting.use(
     await startRecorder(
@@ -26,12 +26,12 @@ export async function startScene(app: App, names: readonly WayName[], org: numbe
   const server = await app.start({ port: appPort, reroute: recorder.reroute })
   starting.defer(server.stop)
   const parts = { app, appPort, recorder }
-  const ways = []
-  for (const name of names) ways.push(starting.use(await startWay(name, parts)))
+  const subjects = []
+  for (const name of names) subjects.push(starting.use(await startSubject(name, parts)))
   const chromium = starting.use(await startChromium({ leads: { [recorder.host]: recorder.address } }))
-  const visits = await Promise.all(
-    ways.flatMap((way) => app.pages.map((kind) => letIn(starting, chromium, way, kind))),
+  const visitors = await Promise.all(
+    subjects.flatMap((subject) => app.pages.map((kind) => addVisitor(starting, chromium, subject, kind))),
   )
   const started = starting.move()
-  return { recorder, ways, visits, [Symbol.asyncDispose]: () => started.disposeAsync() }
+  return { recorder, subjects, visitors, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
