@@ -1,4 +1,4 @@
-/** What is asked of Culvert alone: steadiness, memory and a quick start. */
+/** Measures Culvert alone: latency at a fixed rate, memory growth and start-up time. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,20 +12,20 @@ import { postSteadily } from '../load/load.ts'
 import { dsnsOf } from '../load/projects.ts'
 import { buildRequests } from '../load/requests.ts'
 import type { Sink } from '../load/sink.ts'
-import { spreadOf } from '../report/figures.ts'
+import { spreadOf } from '../report/statistics.ts'
 import { startCulvert, TUNNEL } from './culvert.ts'
-import { CONNECTIONS, measure, type Subject } from './measure.ts'
+import { CONNECTIONS, measure, type Target } from './measure.ts'
 import type { Plan } from './plan.ts'
 import { warmUp } from './rounds.ts'
 
-export const STEADY_RATE = 2_000 // envelopes a second
+export const FIXED_RATE = 2_000 // envelopes per second
 
 export type Alone = {
-  /** Milliseconds, at the fixed rate. */
+  /** Latency in ms at the fixed rate. */
   steady: { p50: number; p99: number }[]
-  /** Bytes more that are held at the end. */
+  /** Growth of memory in bytes. */
   growth: number
-  /** Milliseconds from the start of a process until /readyz answers. */
+  /** Time in ms from the start of a process until /readyz responds with 200. */
   starts: number[]
 }
 
@@ -33,43 +33,43 @@ export async function measureAlone(
   plan: Plan,
   cores: Cores,
   sink: Sink,
-  tell: (step: string) => void,
+  onStep: (step: string) => void,
 ): Promise<Alone> {
-  tell(`Culvert at ${STEADY_RATE} envelopes a second`)
+  onStep(`Culvert at ${FIXED_RATE} envelopes a second`)
   const steady = await measureSteady(plan, cores, sink)
-  tell(`Culvert's memory until envelope ${plan.growth.to}`)
+  onStep(`Culvert's memory until envelope ${plan.growth.to}`)
   const growth = await measureGrowth(plan, cores, sink)
-  tell("Culvert's start")
+  onStep("Culvert's start")
   const starts: number[] = []
   for (let i = 0; i < plan.starts; i++) starts.push(await timeStart(cores, sink))
   return { steady, growth, starts }
 }
 
 async function measureSteady(plan: Plan, cores: Cores, sink: Sink): Promise<Alone['steady']> {
-  await using subject = await start(cores, sink)
-  await warmUp(subject, plan, sink)
+  await using target = await start(cores, sink)
+  await warmUp(target, plan, sink)
   const { posts, times } = plan.steady
   const steady: Alone['steady'] = []
   for (let time = 0; time < times; time++) {
-    const { p50, p99 } = await measure(subject, sink, posts, (options) => postSteadily(options, STEADY_RATE))
+    const { p50, p99 } = await measure(target, sink, posts, (options) => postSteadily(options, FIXED_RATE))
     steady.push({ p50, p99 })
   }
   return steady
 }
 
 async function measureGrowth({ growth }: Plan, cores: Cores, sink: Sink): Promise<number> {
-  await using subject = await start(cores, sink)
-  const before = await residentAt(subject, sink, growth.from, growth.looks)
-  return (await residentAt(subject, sink, growth.to, growth.looks)) - before
+  await using target = await start(cores, sink)
+  const before = await residentAt(target, sink, growth.from, growth.looks)
+  return (await residentAt(target, sink, growth.to, growth.looks)) - before
 }
 
-/** Memory goes up and down with each collection: the median of several looks on the last tenth of the way. */
-async function residentAt(subject: Subject, sink: Sink, envelope: number, looks: number): Promise<number> {
-  const left = envelope - subject.posted
+/** Returns the median of several samples over the last tenth: each garbage collection changes the memory. */
+async function residentAt(target: Target, sink: Sink, envelope: number, looks: number): Promise<number> {
+  const left = envelope - target.posted
   const step = Math.floor(left / 10 / looks)
-  await measure(subject, sink, left - step * looks)
+  await measure(target, sink, left - step * looks)
   const seen: number[] = []
-  for (let look = 0; look < looks; look++) seen.push((await measure(subject, sink, step)).rss)
+  for (let look = 0; look < looks; look++) seen.push((await measure(target, sink, step)).rss)
   return spreadOf(seen).median
 }
 
@@ -83,7 +83,7 @@ async function start(cores: Cores, sink: Sink) {
   }
 }
 
-/** What Node has made of the sources: as the image has it, kept from one start to the next. */
+/** Folder of Node's compile cache, which the image keeps between starts. */
 const COMPILED = join(ROOT, 'tunnel/.compiled')
 
 async function timeStart(cores: Cores, sink: Sink): Promise<number> {

@@ -1,16 +1,16 @@
-/** The picture of what an envelope costs: a panel for each kind of body, a bar for each way, the spread of the rounds on it. */
+/** Draws the chart of cost: a panel for each kind of body, a bar for each subject, with the spread of the rounds. */
 
 import * as Plot from '@observablehq/plot'
 import type { BodyKind } from '../load/requests.ts'
-import { spreadOf } from '../report/figures.ts'
-import { COLOURS, drawPicture, panelNames, words } from '../report/picture.ts'
-import type { SideBySide } from './side-by-side.ts'
-import { WAY_NAMES, WAYS, type Way } from './ways.ts'
+import { spreadOf } from '../report/statistics.ts'
+import { COLOURS, panelNames, renderSvg, words } from '../report/svg.ts'
+import type { Comparison } from './comparison.ts'
+import { SUBJECT_NAMES, SUBJECTS, type Subject } from './subjects.ts'
 
-/** Lengths are shares of the longest bar in the same panel: between panels lie four orders of magnitude. */
+/** Bars relative to the longest bar of their panel: the panels differ by four orders of magnitude. */
 type Bar = {
   kind: BodyKind
-  way: Way
+  subject: Subject
   title: string
   length: number
   from: number
@@ -21,18 +21,18 @@ type Bar = {
 const TITLE = 'CPU time per envelope'
 const KEY = 'Shorter is better; lines are the spread of the rounds; pale are floors, which look at nothing.'
 const LABELS = 206 // pixels
-const LEFT = 16 - LABELS // of the panels, where words begin
+const LEFT = 16 - LABELS // of the panels: where the labels begin
 
-export function drawChart(sideBySide: SideBySide, about: string): string {
+export function drawChart(sideBySide: Comparison, about: string): string {
   const bars = sideBySide.flatMap(barsOf)
   const place = { y: 'title', fx: 'kind' }
-  return drawPicture(
+  return renderSvg(
     `${TITLE}: ${bars.map(({ kind, title, label }) => `${kind}, ${title}: ${label}`).join('; ')}`,
     {
       ...{ width: 960, height: 296, marginLeft: LABELS, marginRight: 48, marginTop: 74, marginBottom: 46 },
       style: { fontSize: '12px' },
       x: { axis: null, domain: [0, 1] },
-      y: { domain: WAY_NAMES.map((way) => WAYS[way].title), label: null, padding: 0.28 },
+      y: { domain: SUBJECT_NAMES.map((subject) => SUBJECTS[subject].title), label: null, padding: 0.28 },
       fx: { domain: sideBySide.map(({ kind }) => kind), label: null, padding: 0.34 },
       marks: [
         Plot.axisY({
@@ -57,16 +57,16 @@ export function drawChart(sideBySide: SideBySide, about: string): string {
   )
 }
 
-const colourOf = ({ way }: Bar) => COLOURS[WAYS[way].kind]
+const colourOf = ({ subject }: Bar) => COLOURS[SUBJECTS[subject].kind]
 
-function barsOf({ kind, rounds }: SideBySide[number]): Bar[] {
-  const spreads = WAY_NAMES.map((way) => ({
-    way,
-    ...spreadOf(rounds.map((round) => round[way].cpu)),
+function barsOf({ kind, rounds }: Comparison[number]): Bar[] {
+  const spreads = SUBJECT_NAMES.map((subject) => ({
+    subject,
+    ...spreadOf(rounds.map((round) => round[subject].cpu)),
   }))
   const longest = Math.max(...spreads.map(({ max }) => max))
-  return spreads.map(({ way, median, min, max }) => ({
-    ...{ kind, way, title: WAYS[way].title, label: showMicros(median) },
+  return spreads.map(({ subject, median, min, max }) => ({
+    ...{ kind, subject, title: SUBJECTS[subject].title, label: showMicros(median) },
     ...{ length: median / longest, from: min / longest, to: max / longest },
   }))
 }

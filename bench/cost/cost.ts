@@ -1,7 +1,7 @@
 /**
- * What one envelope costs: Culvert as shipped, beside what people would use instead and beside the floors:
+ * Measures the cost of an envelope: Culvert as shipped, its alternatives, and the lower bounds:
  * `npm run bench -- [--out FOLDER] [--quick | --long] [--publish]`. Writes `cost.md`, `cost.json` and `cost.svg` into the folder, and
- * into README what it shows of them.
+ * its tables into README with --publish.
  */
 
 import { unmet } from '../../tests/support/requirements.ts'
@@ -9,14 +9,14 @@ import { type Cores, takeCores } from '../load/cores.ts'
 import { openSink } from '../load/sink.ts'
 import { describeLoad, describeMachine } from '../report/machine.ts'
 import { putIntoReadme } from '../report/publish.ts'
-import { runInWords, tellSince, writeFound } from '../report/run.ts'
+import { logSteps, runInWords, writeFound } from '../report/run.ts'
 import { measureAlone } from './alone.ts'
 import { drawChart } from './chart.ts'
+import { compareSideBySide } from './comparison.ts'
 import { measureOutages } from './outage.ts'
-import { bringPeers } from './peers.ts'
+import { buildPeers } from './peers.ts'
 import { type Plan, readArguments } from './plan.ts'
-import { compareSideBySide } from './side-by-side.ts'
-import { measureSituations } from './situations.ts'
+import { measureSituations } from './scenarios.ts'
 import { drawComparison, drawDetails, type Results } from './table.ts'
 
 await runInWords(run)
@@ -25,7 +25,7 @@ async function run(): Promise<void> {
   const { plan, folder, publish } = readArguments(process.argv.slice(2))
   const missing = unmet('proc', 'nginx')
   if (missing) throw new Error(`this cannot be measured here: ${missing}`)
-  await bringPeers()
+  await buildPeers()
   const about = [describeMachine(), describeLoad()].join(', ')
   const cores = takeCores()
   const results = await measureAll(plan, cores)
@@ -41,19 +41,19 @@ async function run(): Promise<void> {
 
 function describeRounds({ rounds, fewerRounds }: Plan, { note }: Cores): string {
   return [
-    `medians and spread of ${rounds} round(s), ${fewerRounds} of Culvert's situations`,
+    `medians and spread of ${rounds} round(s), ${fewerRounds} of Culvert's scenarios`,
     '32 connections, 4 for 10 MB',
     note,
   ].join('; ')
 }
 
 async function measureAll(plan: Plan, cores: Cores): Promise<Results> {
-  const tell = tellSince(performance.now())
+  const onStep = logSteps(performance.now())
   await using sink = await openSink()
   return {
-    sideBySide: await compareSideBySide(plan, cores, sink, tell),
-    situations: await measureSituations(plan, cores, sink, tell),
-    outages: await measureOutages(plan, cores, sink, tell),
-    alone: await measureAlone(plan, cores, sink, tell),
+    sideBySide: await compareSideBySide(plan, cores, sink, onStep),
+    scenarios: await measureSituations(plan, cores, sink, onStep),
+    outages: await measureOutages(plan, cores, sink, onStep),
+    alone: await measureAlone(plan, cores, sink, onStep),
   }
 }

@@ -1,4 +1,4 @@
-/** Culvert as shipped: its defaults, an empty folder, JSON on a pipe that is read; alone, or some replicas behind its nginx. */
+/** Starts Culvert as shipped: with defaults, an empty folder and its log in a pipe; alone, or as replicas behind nginx. */
 
 import { join } from 'node:path'
 import { startNginx } from '../../tests/support/nginx/nginx.ts'
@@ -15,7 +15,7 @@ export const TOKEN = 'token-of-the-benchmark'
 
 export type Culvert = Server & { adminUrl: string }
 
-/** One tunnel, posted to as nginx would. */
+/** Starts one tunnel, which receives requests as from nginx. */
 export async function startCulvert(cores: Cores, dsns: readonly string[]): Promise<Culvert> {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
@@ -25,7 +25,7 @@ export async function startCulvert(cores: Cores, dsns: readonly string[]): Promi
   return { ...tunnel, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
 
-/** So many tunnels, which share a spool, behind the nginx that ships with them. */
+/** Starts replicas that share a spool, behind the nginx that ships with them. */
 export function startBehindNginx(replicas: number): ServerStart {
   return async (cores, dsns) => {
     await using starting = new AsyncDisposableStack()
@@ -36,7 +36,7 @@ export function startBehindNginx(replicas: number): ServerStart {
       await startNginx({
         tunnels: tunnels.map(({ port }) => `127.0.0.1:${port}`),
         web: '127.0.0.1:9',
-        // The load stands for as many visitors as it says; without this they would all be one, at loopback.
+        // The load names an address for each visitor; all of them connect from loopback.
         env: { TRUSTED_PROXIES: '127.0.0.1/32' },
         prefix: cores.server,
       }),
@@ -51,7 +51,7 @@ export function startBehindNginx(replicas: number): ServerStart {
   }
 }
 
-/** A master of nginx, and what works for it. */
+/** Returns the master process of nginx and its workers. */
 export function withWorkers(master = 0): number[] {
   return [master, ...childrenOf(master)]
 }
@@ -70,7 +70,7 @@ async function startTunnel(cores: Cores, dsns: readonly string[], cwd: string): 
     greeting: /"msg":"listening"/,
   })
   const adminUrl = `http://127.0.0.1:${adminPort}`
-  const [, replica = ''] = /"replica":"([^"]+)"/.exec(process.said) ?? []
+  const [, replica = ''] = /"replica":"([^"]+)"/.exec(process.output) ?? []
   return {
     pids: () => [process.pid],
     port,
@@ -87,6 +87,6 @@ async function startTunnel(cores: Cores, dsns: readonly string[], cwd: string): 
 function addUp(all: readonly Record<string, number>[]): Record<string, number> {
   const sum: Record<string, number> = {}
   for (const counts of all)
-    for (const [book, count] of Object.entries(counts)) sum[book] = (sum[book] ?? 0) + count
+    for (const [counter, count] of Object.entries(counts)) sum[counter] = (sum[counter] ?? 0) + count
   return sum
 }

@@ -1,4 +1,4 @@
-/** One measurement: so many envelopes through one server, what they cost, and whether everybody counted them. */
+/** Takes one sample: posts envelopes through one server, and verifies that all counters agree. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type LoadOptions, postInTurn, type Timing } from '../load/load.ts'
@@ -8,22 +8,22 @@ import type { Server } from '../load/server.ts'
 import type { Sink } from '../load/sink.ts'
 import { Invalid } from '../report/run.ts'
 
-export type Figures = {
-  /** Microseconds of CPU time for each envelope. */
+export type Sample = {
+  /** CPU time per envelope in µs. */
   cpu: number
-  /** Envelopes a second. */
+  /** Envelopes per second. */
   rate: number
-  /** Milliseconds. */
+  /** Latency in ms. */
   p50: number
   p99: number
-  /** Bytes held at the end. */
+  /** Resident memory in bytes at the end. */
   rss: number
-  /** Envelopes that were posted. */
+  /** Number of posted envelopes. */
   posts: number
 }
 
-/** A server, and how many envelopes it has been posted since its start. */
-export type Subject = {
+/** Server under test, with the number of envelopes posted since its start. */
+export type Target = {
   name: string
   server: Server
   requests: Requests
@@ -34,41 +34,41 @@ export type Subject = {
 type Load = (options: LoadOptions) => Promise<Timing>
 
 export const CONNECTIONS = 32
-const SETTLING_MS = 5000 // a log is written out within 200 ms; the machine may be busy
+const SETTLING_MS = 5000 // the log is written within 200 ms; the machine may be busy
 
-/** Rejects with `Invalid` when the sink, or the server's own books, counted otherwise than we posted. */
+/** Takes a sample. Rejects with `Invalid` when the sink or the server counted other numbers than were posted. */
 export async function measure(
-  subject: Subject,
+  target: Target,
   sink: Sink,
   posts: number,
   load: Load = postInTurn,
-): Promise<Figures> {
+): Promise<Sample> {
   const before = { ...sink.seen }
-  const figures = await observe(subject, posts, load)
-  subject.posted += posts
-  checkSink(subject, sink, before, posts)
-  await checkBooks(subject)
+  const figures = await observe(target, posts, load)
+  target.posted += posts
+  checkSink(target, sink, before, posts)
+  await checkBooks(target)
   return figures
 }
 
-/** Asks nobody what they have counted. */
+/** Takes a sample without comparing the counters. */
 export async function observe(
-  { server, requests, connections }: Pick<Subject, 'server' | 'requests' | 'connections'>,
+  { server, requests, connections }: Pick<Target, 'server' | 'requests' | 'connections'>,
   posts: number,
   load: Load = postInTurn,
-): Promise<Figures> {
+): Promise<Sample> {
   const before = cpuSeconds(...server.pids())
-  const { p50, p99, took, posted } = await load({ port: server.port, requests, posts, connections })
+  const { p50, p99, durationMs, posted } = await load({ port: server.port, requests, posts, connections })
   const cpu = cpuSeconds(...server.pids()) - before
   return {
     cpu: (cpu * 1e6) / posted,
-    rate: (posted * 1000) / took,
+    rate: (posted * 1000) / durationMs,
     ...{ p50, p99, rss: residentBytes(...server.pids()), posts: posted },
   }
 }
 
 function checkSink(
-  { name, requests }: Subject,
+  { name, requests }: Target,
   { seen }: Sink,
   before: { envelopes: number; bytes: number },
   posts: number,
@@ -81,14 +81,16 @@ function checkSink(
     throw new Invalid(`${name}: ${posts * requests.bodyBytes} bytes posted, ${bytes} arrived at the sink`)
 }
 
-async function checkBooks({ name, server, posted }: Subject): Promise<void> {
+async function checkBooks({ name, server, posted }: Target): Promise<void> {
   const deadline = performance.now() + SETTLING_MS
   for (;;) {
     const counts = Object.entries(await server.counts())
     const wrong = counts.filter(([, count]) => count !== posted)
     if (wrong.length === 0) return
     if (performance.now() > deadline)
-      throw new Invalid(`${name}: ${posted} posts, ${wrong.map(([book, n]) => `${n} ${book}`).join(', ')}`)
+      throw new Invalid(
+        `${name}: ${posted} posts, ${wrong.map(([counter, n]) => `${n} ${counter}`).join(', ')}`,
+      )
     await sleep(50)
   }
 }

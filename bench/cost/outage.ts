@@ -1,4 +1,4 @@
-/** What Culvert's 3.3 KB errors cost while Sentry is away, and while what waited is delivered beside live ones. */
+/** Measures the cost of Culvert's 3.3 KB errors during an outage of Sentry, and during the delivery of spooled envelopes beside live ones. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cores } from '../load/cores.ts'
@@ -8,38 +8,38 @@ import { buildErrors, buildRequests } from '../load/requests.ts'
 import type { Sink } from '../load/sink.ts'
 import { Invalid } from '../report/run.ts'
 import { type Culvert, startCulvert } from './culvert.ts'
-import { CONNECTIONS, type Figures, measure, observe, type Subject } from './measure.ts'
+import { CONNECTIONS, measure, observe, type Sample, type Target } from './measure.ts'
 import type { Plan } from './plan.ts'
 import { warmUp } from './rounds.ts'
 import { readDelivered, readDrained, readSpooled } from './tunnel-counts.ts'
 
 export type Outage = {
-  /** Just before it, as fast as they are answered. */
-  before: Figures
-  /** As fast as they are answered, which is when they lie on our disk. */
-  spooling: Figures
-  /** CPU for each that was carried, waiting or live; times are those of the live ones. */
-  draining: Figures
-  /** Until the last that had waited was delivered, from when the first was. */
+  /** Before the outage, at the maximum rate. */
+  before: Sample
+  /** During the outage, at the maximum rate; an envelope is accepted when it is on disk. */
+  spooling: Sample
+  /** After the outage: CPU time per envelope, spooled or live; latency of the live ones. */
+  draining: Sample
+  /** Time from the first to the last delivery of spooled envelopes. */
   drainedSeconds: number
 }
 
-/** Live envelopes a second while what waited is delivered. */
+/** Live envelopes per second during the delivery of spooled ones. */
 export const LIVE_RATE = 500
 
 const LONGEST_S = 50
-const LOOK_MS = 20
-const SETTLING_MS = 20_000 // after 5 s a tunnel looks whether Sentry is back
+const POLL_MS = 20
+const SETTLING_MS = 20_000 // a tunnel probes Sentry every 5 s
 
 export async function measureOutages(
   plan: Plan,
   cores: Cores,
   sink: Sink,
-  tell: (step: string) => void,
+  onStep: (step: string) => void,
 ): Promise<Outage[]> {
   const rounds: Outage[] = []
   for (let round = 1; round <= plan.fewerRounds; round++) {
-    tell(`An outage in which ${plan.spooled} envelopes come, ${round} of ${plan.fewerRounds}`)
+    onStep(`An outage in which ${plan.spooled} envelopes come, ${round} of ${plan.fewerRounds}`)
     rounds.push(await playOutage(plan, cores, sink))
   }
   return rounds
@@ -49,7 +49,7 @@ async function playOutage(plan: Plan, cores: Cores, sink: Sink): Promise<Outage>
   const [dsn = ''] = dsnsOf(sink.port, 1)
   await using culvert = await startCulvert(cores, [dsn])
   const requests = buildRequests('3.3 KB error', [dsn])
-  const live: Subject = { name: 'culvert', server: culvert, requests, connections: CONNECTIONS, posted: 0 }
+  const live: Target = { name: 'culvert', server: culvert, requests, connections: CONNECTIONS, posted: 0 }
   const posts = await warmUp(live, plan, sink)
   const before = await measure(live, sink, posts)
   const arrivedBefore = sink.seen.envelopes
@@ -78,14 +78,14 @@ async function checkBooks(culvert: Culvert, live: number, spooled: number): Prom
   await agree('log lines', live + spooled, async () => (await culvert.counts())['log lines'] ?? 0)
 }
 
-/** Rejects with `Invalid` when the books do not come to say so. */
-async function agree(book: string, wanted: number, read: () => Promise<number>): Promise<void> {
+/** Waits until a counter has a value. Rejects with `Invalid` when it does not reach it. */
+async function agree(counter: string, wanted: number, read: () => Promise<number>): Promise<void> {
   let count = NaN
   await until(async () => {
     count = await read()
     return count === wanted
   }).catch(() => {
-    throw new Invalid(`Culvert in an outage: ${wanted} posts, ${count} ${book}`)
+    throw new Invalid(`Culvert in an outage: ${wanted} posts, ${count} ${counter}`)
   })
 }
 
@@ -93,6 +93,6 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = performance.now() + SETTLING_MS
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Invalid('Sentry was back, and nothing was delivered')
-    await sleep(LOOK_MS)
+    await sleep(POLL_MS)
   }
 }

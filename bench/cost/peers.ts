@@ -1,4 +1,4 @@
-/** What people would use instead: packages in a folder of their own, which nothing of Culvert needs, fetched and built on first use. */
+/** Installs and builds the alternatives to Culvert, in a folder of their own, on first use. */
 
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -8,15 +8,15 @@ import { NODE, ROOT } from '../../tests/support/node.ts'
 
 export const PEERS = join(import.meta.dirname, 'peers')
 
-/** The Next.js app as it is deployed: a server with all it needs. */
+/** Standalone server of the Next.js app. */
 export const NEXT = join(PEERS, 'next/.next/standalone/next')
 
-const MADE_OF = ['package-lock.json', 'next/next.config.mjs', 'next/app/layout.jsx', 'next/app/page.jsx']
+const SOURCES = ['package-lock.json', 'next/next.config.mjs', 'next/app/layout.jsx', 'next/app/page.jsx']
 const STAMP = join(PEERS, 'next/.next/culvert-sources')
 const LOCK = join(ROOT, '.culvert/bench-peers.lock')
 
-/** Brings them up to date, one process at a time. Rejects with `StepFailed`, which holds what npm or Next.js said. */
-export async function bringPeers(): Promise<void> {
+/** Builds the alternatives if needed, one process at a time. Rejects with `StepFailed`, which holds the output of npm or Next.js. */
+export async function buildPeers(): Promise<void> {
   if (isFresh()) return
   await withLock(LOCK, build, (pid) => console.log(`Waiting for process ${pid}, which builds the peers …`))
 }
@@ -37,13 +37,13 @@ async function build(): Promise<void> {
   writeFileSync(STAMP, hashSources())
 }
 
-/** The stamp lies beside the build, so that one does not outlive the other. */
+/** Compares the sources with those of the last build; the hash is deleted with the build. */
 function isFresh(): boolean {
   return existsSync(STAMP) && existsSync(NEXT) && readFileSync(STAMP, 'utf8') === hashSources()
 }
 
 function hashSources(): string {
   const hash = createHash('sha256').update(process.version)
-  for (const file of MADE_OF) hash.update(readFileSync(join(PEERS, file)))
+  for (const file of SOURCES) hash.update(readFileSync(join(PEERS, file)))
   return hash.digest('hex')
 }

@@ -1,4 +1,4 @@
-/** How much is measured. */
+/** Defines how much is measured. */
 
 import { parseArgs } from 'node:util'
 import { BODY_KINDS, type BodyKind } from '../load/requests.ts'
@@ -7,20 +7,20 @@ import { PUBLISHED } from '../report/publish.ts'
 export type Plan = {
   bodies: readonly BodyKind[]
   rounds: number
-  /** How long a server is warmed up; it begins with an envelope on each connection. */
+  /** Duration of the warm-up of a server, which begins with an envelope on each connection. */
   warmUp: { seconds: number }
-  /** How much CPU time a measurement takes, how long at most, and its least envelopes on each connection. */
+  /** CPU time of a sample, its maximum duration, and its minimum of envelopes on each connection. */
   measured: { cpuSeconds: number; seconds: number; least: number }
-  /** The numbers of projects, and of replicas, that are compared. */
+  /** Numbers of projects, and of replicas, to compare. */
   projects: readonly number[]
   replicas: readonly number[]
-  /** Rounds of these, and outages. */
+  /** Rounds of these scenarios, and of outages. */
   fewerRounds: number
-  /** Envelopes that wait in the spool after an outage. */
+  /** Envelopes in the spool after an outage. */
   spooled: number
-  /** Envelopes posted at the fixed rate, and how often. */
+  /** Envelopes posted at the fixed rate, and repetitions. */
   steady: { posts: number; times: number }
-  /** Between which envelopes the growth of memory is looked at, and how often at each end. */
+  /** Envelope counts between which the growth of memory is measured, and samples at each end. */
   growth: { from: number; to: number; looks: number }
   starts: number
 }
@@ -28,7 +28,7 @@ export type Plan = {
 const DEFAULT: Plan = {
   bodies: BODY_KINDS,
   rounds: 5,
-  warmUp: { seconds: 4 }, // until then what V8 has compiled still becomes faster
+  warmUp: { seconds: 4 }, // until then V8 still optimizes
   measured: { cpuSeconds: 0.6, seconds: 2, least: 4 },
   projects: [1, 100, 1_000],
   replicas: [1, 2, 3, 4],
@@ -55,15 +55,15 @@ const QUICK: Plan = {
 
 export type Arguments = {
   plan: Plan
-  /** Where table, figures and picture go. */
+  /** Folder for tables, figures and the chart. */
   folder: string
-  /** Whether README is to show them. */
+  /** Writes the tables into README too. */
   publish: boolean
 }
 
 const FOLDER = '.culvert/bench'
 
-/** Reads `--quick` (a check that all is counted right, no claim on speed), `--long`, `--out FOLDER` and `--publish`. Throws on others. */
+/** Reads `--quick` (verifies the counts; its figures mean nothing), `--long`, `--out FOLDER` and `--publish`. Throws on other arguments. */
 export function readArguments(args: string[]): Arguments {
   const { values } = parseArgs({
     args,

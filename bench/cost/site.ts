@@ -1,4 +1,4 @@
-/** What docs/capacity.md is worked out from: nginx in front of a tunnel, their memory, and an hour of outage: `npm run bench:site`. */
+/** Measures the figures of docs/capacity.md: nginx before a tunnel, their memory, and an hour of outage. */
 
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -70,7 +70,7 @@ console.log(
   [rows[0] ?? [], ['---', '---:'], ...rows.slice(1)].map((cells) => `| ${cells.join(' | ')} |`).join('\n'),
 )
 
-/** Each is another envelope: the same bytes would be known and kept once. */
+/** Builds different envelopes: equal ones would be stored once. */
 async function postDistinct(to: Tunnel, many: number): Promise<void> {
   const { body, dsn = '' } = capture('nextjs-11.1.0-init-tunnel-2-event')
   const text = body.toString('latin1').replace(dsn, dsnsOf(9, 1)[0] ?? '')

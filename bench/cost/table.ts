@@ -1,16 +1,16 @@
-/** The tables of the benchmark, in Markdown: medians, with their spread over the rounds. */
+/** Renders the tables of the benchmark in Markdown: medians, with their spread over the rounds. */
 
-import { spreadOf } from '../report/figures.ts'
-import { type Alone, STEADY_RATE } from './alone.ts'
-import type { Figures } from './measure.ts'
+import { spreadOf } from '../report/statistics.ts'
+import { type Alone, FIXED_RATE } from './alone.ts'
+import type { Comparison } from './comparison.ts'
+import type { Sample } from './measure.ts'
 import { LIVE_RATE, type Outage } from './outage.ts'
 import type { Plan } from './plan.ts'
 import type { Round } from './rounds.ts'
-import type { SideBySide } from './side-by-side.ts'
-import type { Situations } from './situations.ts'
-import { WAY_NAMES, WAYS, type Way } from './ways.ts'
+import type { Scenarios } from './scenarios.ts'
+import { SUBJECT_NAMES, SUBJECTS, type Subject } from './subjects.ts'
 
-export type Results = { sideBySide: SideBySide; situations: Situations; outages: Outage[]; alone: Alone }
+export type Results = { sideBySide: Comparison; scenarios: Scenarios; outages: Outage[]; alone: Alone }
 
 type Row = readonly string[]
 
@@ -18,39 +18,39 @@ const MB = 1e6
 const BUSY = 0.85 // of a core
 const MEASURES = ['CPU per envelope, µs', 'envelopes a second', 'p50, ms', 'p99, ms', 'memory (RSS), MB']
 
-/** What each kind of body costs each way, and how Culvert compares. */
+/** Renders the cost of each kind of body for each subject, and the comparison with Culvert. */
 export function drawComparison({ sideBySide }: Results): string {
   return [costTable(sideBySide), ratioTable(sideBySide)].join('\n\n')
 }
 
-/** Culvert in its situations, and each way in full. */
-export function drawDetails({ sideBySide, situations, outages, alone }: Results, plan: Plan): string {
+/** Renders the scenarios of Culvert, and all figures of each subject. */
+export function drawDetails({ sideBySide, scenarios, outages, alone }: Results, plan: Plan): string {
   return [
     '## Culvert in its situations',
-    situationTable(situations, outages),
+    situationTable(scenarios, outages),
     aloneTable(alone, outages, plan),
     '## Each way in full',
     ...sideBySide.map(wayTable),
   ].join('\n\n')
 }
 
-function costTable(sideBySide: SideBySide): string {
+function costTable(sideBySide: Comparison): string {
   return table(
     ['CPU per envelope, µs', ...kindsOf(sideBySide)],
-    WAY_NAMES.map((way) => [
-      WAYS[way].title,
-      ...sideBySide.map(({ rounds }) => show(rounds.map((round) => round[way].cpu))),
+    SUBJECT_NAMES.map((subject) => [
+      SUBJECTS[subject].title,
+      ...sideBySide.map(({ rounds }) => show(rounds.map((round) => round[subject].cpu))),
     ]),
   )
 }
 
-function kindsOf(sideBySide: SideBySide): string[] {
+function kindsOf(sideBySide: Comparison): string[] {
   return sideBySide.map(({ kind }) => kind)
 }
 
-/** Each round's own ratio: what slows the machine slows both. */
-function ratioTable(sideBySide: SideBySide): string {
-  const row = (title: string, of: (round: Round<Way>) => number) => [
+/** Returns the ratio within each round: a slow machine affects both. */
+function ratioTable(sideBySide: Comparison): string {
+  const row = (title: string, of: (round: Round<Subject>) => number) => [
     title,
     ...sideBySide.map(({ rounds }) => show(rounds.map(of), 2)),
   ]
@@ -68,12 +68,12 @@ function ratioTable(sideBySide: SideBySide): string {
   )
 }
 
-function situationTable({ projects, replicas, console }: Situations, outages: readonly Outage[]): string {
+function situationTable({ projects, replicas, console }: Scenarios, outages: readonly Outage[]): string {
   const row = <T>(
     title: string,
     rounds: readonly T[],
-    of: (round: T) => Figures,
-    base: (round: T) => Figures,
+    of: (round: T) => Sample,
+    base: (round: T) => Sample,
   ) => [
     title,
     ...showFigures(rounds.map(of)),
@@ -84,7 +84,7 @@ function situationTable({ projects, replicas, console }: Situations, outages: re
   ]
   const numbers = (rounds: readonly Round<string>[], unit: string) => {
     const [least = ''] = Object.keys(rounds[0] ?? {})
-    const figures = (name: string) => (round: Round<string>) => round[name] as Figures
+    const figures = (name: string) => (round: Round<string>) => round[name] as Sample
     return Object.keys(rounds[0] ?? {}).map((name) =>
       row(`${Number(name).toLocaleString('en')} ${unit}`, rounds, figures(name), figures(least)),
     )
@@ -135,8 +135,8 @@ function aloneTable({ steady, growth, starts }: Alone, outages: readonly Outage[
   return table(
     ['Culvert alone', ''],
     [
-      [`p50 at ${count(STEADY_RATE)} envelopes a second, ms`, show(p50, 2)],
-      [`p99 at ${count(STEADY_RATE)} envelopes a second, ms`, show(p99, 2)],
+      [`p50 at ${count(FIXED_RATE)} envelopes a second, ms`, show(p50, 2)],
+      [`p99 at ${count(FIXED_RATE)} envelopes a second, ms`, show(p99, 2)],
       [`memory grows from envelope ${count(from)} to ${count(to)} by, MB`, show([growth / MB], 1)],
       ['ready after, ms', show(starts)],
       [
@@ -150,15 +150,18 @@ function aloneTable({ steady, growth, starts }: Alone, outages: readonly Outage[
   )
 }
 
-function wayTable({ kind, rounds }: SideBySide[number]): string {
+function wayTable({ kind, rounds }: Comparison[number]): string {
   return table(
     [kind, ...MEASURES],
-    WAY_NAMES.map((way) => [WAYS[way].title, ...showFigures(rounds.map((round) => round[way]))]),
+    SUBJECT_NAMES.map((subject) => [
+      SUBJECTS[subject].title,
+      ...showFigures(rounds.map((round) => round[subject])),
+    ]),
   )
 }
 
-/** In the order of `MEASURES`. */
-function showFigures(rounds: readonly Figures[]): string[] {
+/** Values in the order of `MEASURES`. */
+function showFigures(rounds: readonly Sample[]): string[] {
   return [
     show(rounds.map(({ cpu }) => cpu)),
     `${isIdle(rounds) ? '≥ ' : ''}${show(rounds.map(({ rate }) => rate))}`,
@@ -174,8 +177,8 @@ function showFigures(rounds: readonly Figures[]): string[] {
   ]
 }
 
-/** The server's core had time to spare: the load, or others on the machine, set the pace. */
-function isIdle(rounds: readonly Figures[]): boolean {
+/** Returns whether the core of the server was idle at times: then the load, or other processes, limited the rate. */
+function isIdle(rounds: readonly Sample[]): boolean {
   return spreadOf(rounds.map(({ cpu, rate }) => (cpu * rate) / 1e6)).median < BUSY
 }
 

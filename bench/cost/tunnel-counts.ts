@@ -1,20 +1,20 @@
-/** How many envelopes Culvert's own books say it has carried. */
+/** Reads the number of envelopes from Culvert's metrics and receipts. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const QUIET_MS = 100 // a feed without an end has told all it has when it falls silent
+const QUIET_MS = 100 // an endless feed is complete when it is silent
 
-/** `culvert_envelopes_total`, summed over what was delivered at once. */
+/** Returns the sum of `culvert_envelopes_total` for delivered envelopes. */
 export function readDelivered(adminUrl: string): Promise<number> {
   return readTotal(adminUrl, 'culvert_envelopes_total', 'outcome="delivered"')
 }
 
-/** `culvert_envelopes_total`, summed over what was put into the spool. */
+/** Returns the sum of `culvert_envelopes_total` for spooled envelopes. */
 export function readSpooled(adminUrl: string): Promise<number> {
   return readTotal(adminUrl, 'culvert_envelopes_total', 'outcome="spooled"')
 }
 
-/** `culvert_spool_final_outcomes_total`, summed over what was delivered from the spool. */
+/** Returns the sum of `culvert_spool_final_outcomes_total` for delivered envelopes. */
 export function readDrained(adminUrl: string): Promise<number> {
   return readTotal(adminUrl, 'culvert_spool_final_outcomes_total', 'final_outcome="delivered"')
 }
@@ -25,36 +25,36 @@ async function readTotal(adminUrl: string, metric: string, label: string): Promi
   return series.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0)
 }
 
-/** Receipts ever made: those that the feed still has, and those it says are gone. */
+/** Returns the number of receipts: those in the feed, and those that it reports as dropped. */
 export async function readReceipts(adminUrl: string, token: string, replica: string): Promise<number> {
   const body = await openFeed(adminUrl, token, { 'last-event-id': `${replica}:0` })
   return receiptsIn(await readUntilQuiet(body))
 }
 
 export type FeedReader = {
-  /** Receipts that it was told of so far, or told that it has missed. */
-  heard(): number
+  /** Number of receipts received so far, or reported as missed. */
+  chunk(): number
   close(): Promise<void>
 }
 
-/** Reads every receipt as it is settled, from now on. */
+/** Reads the receipts from now on. */
 export async function followFeed(adminUrl: string, token: string): Promise<FeedReader> {
   const closed = new AbortController()
   const body = await openFeed(adminUrl, token, {}, closed.signal)
-  let [heard, rest] = [0, '']
-  const reading = body.pipeThrough(new TextDecoderStream()).pipeTo(new WritableStream({ write: hear }))
+  let [chunk, rest] = [0, '']
+  const reading = body.pipeThrough(new TextDecoderStream()).pipeTo(new WritableStream({ write: readUntil }))
   return {
-    heard: () => heard,
+    chunk: () => chunk,
     close: async () => {
       closed.abort()
-      await reading.catch(() => {}) // it was cut off
+      await reading.catch(() => {}) // the connection was closed
     },
   }
 
-  function hear(text: string): void {
+  function readUntil(text: string): void {
     rest += text
     const end = rest.lastIndexOf('\n\n') + 1
-    heard += receiptsIn(rest.slice(0, end))
+    chunk += receiptsIn(rest.slice(0, end))
     rest = rest.slice(end)
   }
 }

@@ -1,7 +1,7 @@
 /** Draws the chart of delivery: a column for each subject, a bar for each scenario, and lost reports in another colour. */
 
 import * as Plot from '@observablehq/plot'
-import { COLOURS, drawPicture, panelNames, words } from '../report/picture.ts'
+import { COLOURS, panelNames, renderSvg, words } from '../report/svg.ts'
 import type { Results } from './results.ts'
 import type { SubjectName } from './subjects/subjects.ts'
 import { showPercent } from './table.ts'
@@ -36,7 +36,7 @@ export function drawChart({ scenarios, subjects }: Results, about: string): stri
     }),
   )
   const place = { y: 'scenario', fx: 'subject' }
-  return drawPicture(
+  return renderSvg(
     `${TITLE}: ${bars.map(({ scenario, subject, label }) => `${scenario}, ${subject}: ${label}`).join('; ')}`,
     {
       ...{ width: 960, height: TOP + BOTTOM + ROW * shown.length, marginLeft: LABELS, marginRight: 48 },

@@ -8,7 +8,7 @@ import { unmet } from '../../tests/support/requirements.ts'
 import { makeFolder } from '../../tests/support/temporary-folder.ts'
 import { describeLoad, describeMachine } from '../report/machine.ts'
 import { putIntoReadme } from '../report/publish.ts'
-import { runInWords, tellSince, writeFound } from '../report/run.ts'
+import { logSteps, runInWords, writeFound } from '../report/run.ts'
 import { drawChart } from './chart.ts'
 import { check } from './check.ts'
 import { FULL, QUICK, readArguments } from './plan.ts'
@@ -42,12 +42,12 @@ async function run(): Promise<void> {
 async function fullRun(): Promise<RunOptions> {
   const app = await buildPeers()
   const subjects = ['direct', 'tunnelRoute', 'handler', 'culvert'] as const
-  return { app, subjects, phases: ALL_PHASES, plan: FULL, onStep: tellSince(performance.now()) }
+  return { app, subjects, phases: ALL_PHASES, plan: FULL, onStep: logSteps(performance.now()) }
 }
 
 /** Scenarios and subjects that need no installation. */
 async function quickRun(folder: string): Promise<RunOptions> {
   const app = await bundleApp(folder)
   const subjects = ['direct', 'handler', 'culvert'] as const
-  return { app, subjects, phases: FEW_PHASES, plan: QUICK, onStep: tellSince(performance.now()) }
+  return { app, subjects, phases: FEW_PHASES, plan: QUICK, onStep: logSteps(performance.now()) }
 }

@@ -1,6 +1,6 @@
 /** Sums the samples of one subject over all rounds of a scenario. */
 
-import { spreadOf } from '../report/figures.ts'
+import { spreadOf } from '../report/statistics.ts'
 import type { Sample } from './round.ts'
 import type { SubjectName } from './subjects/subjects.ts'
 

@@ -1,28 +1,28 @@
-/** One kept-alive connection that posts a prebuilt request and waits for the end of its answer. */
+/** Posts prebuilt requests over one keep-alive connection, and waits for the end of each response. */
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Request } from './requests.ts'
 
 export type Connection = {
-  /** Only when the answer to the one before is in. */
+  /** Posts a request; only after the previous response is complete. */
   post(request: Request): void
   close(): void
 }
 
 export type Listener = {
-  /** The status that every answer has to have. */
+  /** Expected status of every response. */
   wanted: number
-  onAnswer: (connection: Connection) => void
-  /** Told of any other answer, and of a connection that breaks. */
+  onResponse: (connection: Connection) => void
+  /** Called for any other response, and when the connection breaks. */
   onFault: (fault: Error) => void
 }
 
 const READ_BYTES = 16 * 1024
 
-/** A server that ends the connection with an answer (nginx does after 1,000) is posted to on another from then on. */
+/** Opens a connection. When the server closes it after a response (nginx does after 1,000), another one replaces it. */
 export async function openConnection(port: number, listener: Listener): Promise<Connection> {
-  const { wanted, onAnswer, onFault } = listener
+  const { wanted, onResponse, onFault } = listener
   let text = ''
   let socket = dial()
   const connection: Connection = { post, close: () => hangUp(socket) }
@@ -30,7 +30,7 @@ export async function openConnection(port: number, listener: Listener): Promise<
   return connection
 
   function dial(): Socket {
-    // `onread` hands over one buffer again and again: nothing is allocated for an answer.
+    // `onread` reuses one buffer: a response allocates nothing.
     const onread = { buffer: Buffer.alloc(READ_BYTES), callback: take }
     const dialled = connect({ host: '127.0.0.1', port, noDelay: true, onread })
     dialled.on('error', onFault)
@@ -53,7 +53,7 @@ export async function openConnection(port: number, listener: Listener): Promise<
       hangUp(socket)
       socket = dial()
     }
-    if (answer.startsWith(`HTTP/1.1 ${wanted}`)) onAnswer(connection)
+    if (answer.startsWith(`HTTP/1.1 ${wanted}`)) onResponse(connection)
     else onFault(new Error(`answered otherwise than with ${wanted}:\n${answer.slice(0, 600)}`))
     return true
   }
@@ -63,7 +63,7 @@ function hangUp(socket: Socket): void {
   socket.removeAllListeners('close').destroy()
 }
 
-/** One request at a time: where an answer ends, nothing follows. */
+/** Finds the end of a response; no other response follows it, since there is one request at a time. */
 function isWhole(text: string): boolean {
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return false

@@ -1,8 +1,8 @@
-/** A core for the server alone, and another for load and sink. */
+/** Assigns one CPU core to the server, and another to the load and the sink. */
 
 import { spawnSync } from 'node:child_process'
 
-/** Words before a command that tie it to the server's core; none where that cannot be done. */
+/** Words before a command that tie it to the server's core; empty where that is impossible. */
 export type Cores = { server: readonly string[]; note: string }
 
 const UNPINNED: Cores = {

@@ -1,29 +1,29 @@
-/** Load: prebuilt requests over kept-alive connections, as fast as they are answered or at a fixed rate. */
+/** Makes load: prebuilt requests over keep-alive connections, at the maximum or at a fixed rate. */
 
-import { quantile } from '../report/figures.ts'
+import { quantile } from '../report/statistics.ts'
 import { type Connection, openConnection } from './connection.ts'
 import type { Request, Requests } from './requests.ts'
 
 export type LoadOptions = {
   port: number
   requests: Requests
-  /** How many to post. */
+  /** Number of requests. */
   posts: number
   connections: number
-  /** Status of every answer; 200 unless given. */
+  /** Expected status; 200 by default. */
   wanted?: number
-  /** Ends it before all are posted; told how many are answered. */
+  /** Returns whether to end before all requests are posted; called with the number of responses. */
   until?: (answered: number) => boolean
 }
 
-/** Milliseconds of the half, and of 99 in 100, of the answers; and from the first post to the last answer. */
-export type Timing = { p50: number; p99: number; took: number; posted: number }
+/** p50 and p99 in ms, and the time from the first request to the last response. */
+export type Timing = { p50: number; p99: number; durationMs: number; posted: number }
 
 type Post = (connection: Connection, since: number) => void
 
-const PATIENCE = 60 * 1000 // 60 s without an answer is a fault
+const TIMEOUT_MS = 60 * 1000 // without a response
 
-/** Each connection posts again as soon as it is answered. Rejects at the first answer that is not the one wanted. */
+/** Posts on each connection as soon as it has a response. Rejects at the first unexpected response. */
 export function postInTurn(options: LoadOptions): Promise<Timing> {
   return drive(options, (connections, post) => {
     const again = (connection: Connection) => post(connection, performance.now())
@@ -32,7 +32,7 @@ export function postInTurn(options: LoadOptions): Promise<Timing> {
   })
 }
 
-/** Posts `rate` a second however long answers take. The time of each counts from when it was due, also while it waits for a connection. */
+/** Posts at a fixed rate. The latency of a request counts from when it was due, also while it waits for a connection. */
 export function postSteadily(options: LoadOptions, rate: number): Promise<Timing> {
   let timer: NodeJS.Timeout | undefined
   return drive(options, (connections, post) => {
@@ -49,7 +49,7 @@ export function postSteadily(options: LoadOptions, rate: number): Promise<Timing
       for (;;) {
         const due = start + (posted * 1000) / rate
         if (posted === options.posts || due > performance.now()) return
-        const connection = idle.shift() // in turn, so that none is closed for being idle
+        const connection = idle.shift() // in turn, so that none is closed as idle
         if (!connection) return
         posted++
         post(connection, due)
@@ -58,7 +58,7 @@ export function postSteadily(options: LoadOptions, rate: number): Promise<Timing
   }).finally(() => clearInterval(timer))
 }
 
-/** `begin` posts the first ones, and gives what to do with a connection that has been answered. */
+/** Runs a load: `begin` posts the first requests, and returns the function to call for each response. */
 async function drive(
   { port, requests, posts, connections, wanted = 200, until = () => false }: LoadOptions,
   begin: (connections: readonly Connection[], post: Post) => (connection: Connection) => void,
@@ -68,18 +68,18 @@ async function drive(
   const since = new Map<Connection, number>()
   let [posted, answered, seen, last] = [0, 0, 0, posts]
   let again: (connection: Connection) => void = () => {}
-  const listener = { wanted, onAnswer, onFault: reject }
+  const listener = { wanted, onResponse, onFault: reject }
   const opened = await Promise.all(
     Array.from({ length: Math.min(connections, posts) }, () => openConnection(port, listener)),
   )
-  const patience = setInterval(lookForAnswers, PATIENCE)
+  const watchdog = setInterval(checkProgress, TIMEOUT_MS)
   const start = performance.now()
   try {
     again = begin(opened, post)
     await over
-    return { ...quantiles(waits.subarray(0, answered)), took: performance.now() - start, posted }
+    return { ...quantiles(waits.subarray(0, answered)), durationMs: performance.now() - start, posted }
   } finally {
-    clearInterval(patience)
+    clearInterval(watchdog)
     for (const connection of opened) connection.close()
   }
 
@@ -89,12 +89,12 @@ async function drive(
     connection.post(requests.all[posted++ % requests.all.length] as Request)
   }
 
-  function lookForAnswers(): void {
-    if (answered === seen) reject(new Error(`no answer within ${PATIENCE} ms`))
+  function checkProgress(): void {
+    if (answered === seen) reject(new Error(`no answer within ${TIMEOUT_MS} ms`))
     seen = answered
   }
 
-  function onAnswer(connection: Connection): void {
+  function onResponse(connection: Connection): void {
     waits[answered++] = performance.now() - (since.get(connection) ?? 0)
     if (until(answered)) last = posted
     if (answered === last) resolve()

@@ -5,7 +5,7 @@ const MARK = Buffer.from('"msg":"envelope"')
 
 export type LogCount = {
   take(chunk: Buffer): void
-  /** Lines so far. */
+  /** Number of lines so far. */
   lines(): number
 }
 

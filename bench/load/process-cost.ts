@@ -1,20 +1,20 @@
-/** What processes cost, as Linux counts it. */
+/** Reads the CPU time and memory of processes from /proc. */
 
 import { readFileSync } from 'node:fs'
 
-const TICKS = 100 // a second, for what /proc tells of every Linux (USER_HZ)
+const TICKS = 100 // per second: USER_HZ of every Linux
 
-/** Seconds of CPU time that processes have used, all of their threads together. */
+/** Returns the CPU time of processes with all threads, in seconds. */
 export function cpuSeconds(...pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + cpuTicks(pid), 0) / TICKS
 }
 
-/** Bytes that processes hold in memory now; what they share is counted in each. */
+/** Returns the resident memory of processes in bytes; shared pages count for each. */
 export function residentBytes(...pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + residentKilobytes(pid), 0) * 1024
 }
 
-/** Those that a process has started and that run. */
+/** Returns the running children of a process. */
 export function childrenOf(pid: number): number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim()
   return text === '' ? [] : text.split(' ').map(Number)
@@ -22,7 +22,7 @@ export function childrenOf(pid: number): number[] {
 
 function cpuTicks(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ') // a program's name may hold blanks
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ') // the name of a program may contain spaces
   const [user, system] = [fields[11], fields[12]].map(Number)
   return (user ?? NaN) + (system ?? NaN)
 }

@@ -1,6 +1,6 @@
-/** Projects of the benchmark's Sentry, by their DSNs. */
+/** Builds the DSNs of the benchmark's projects. */
 
-/** DSNs of `count` projects at a Sentry that listens on `port` of this machine; each has a key of its own. */
+/** Returns the DSNs of `count` projects at a Sentry on `port` of this machine, each with its own key. */
 export function dsnsOf(port: number, count: number): string[] {
   return Array.from({ length: count }, (_, i) => {
     const key = (i + 1).toString(16).padStart(32, '0')
@@ -8,7 +8,7 @@ export function dsnsOf(port: number, count: number): string[] {
   })
 }
 
-/** Where the envelopes of a DSN are posted. */
+/** Returns the URL for envelopes of a DSN. */
 export function envelopeUrl(dsn: string): { origin: string; path: string } {
   const { origin, pathname, username } = new URL(dsn)
   return { origin, path: `/api${pathname}/envelope/?sentry_key=${username}&sentry_version=7` }

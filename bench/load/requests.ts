@@ -1,4 +1,4 @@
-/** Requests as nginx hands them to a tunnel, written out before the clock starts. */
+/** Builds requests as nginx sends them to a tunnel, before the measurement begins. */
 
 import { createCipheriv } from 'node:crypto'
 import { capture } from '../../tests/support/sdk-captures.ts'
@@ -10,7 +10,7 @@ export type BodyKind =
   | '150 KB replay'
   | '10 MB attachment'
 
-/** What browsers really sent, and what is done to it. */
+/** Captures of real browsers, and the changes to them. */
 const BODIES: Record<BodyKind, { captured: string; made?: (body: Buffer) => Buffer }> = {
   '1 KB session': { captured: 'browser-11.12.0-session-1', made: (body) => lengthenUser(body, 1024) },
   '3.3 KB error': { captured: 'nextjs-11.1.0-init-tunnel-2-event' },
@@ -24,25 +24,25 @@ const BODIES: Record<BodyKind, { captured: string; made?: (body: Buffer) => Buff
 
 export const BODY_KINDS = Object.keys(BODIES) as BodyKind[]
 
-/** As many visitors: more than an address may send by itself would be shed, and rightly. */
+/** Number of visitors: requests of one address would exceed its rate limit. */
 const ADDRESSES = 256
 
 const HOST = 'shop.example'
 const NEVER_PASSED = ['host', 'connection', 'content-length', 'origin', 'referer']
 const EVENT_ID = /"event_id":"([0-9a-f]{32})"/
 
-/** What is written one after the other: a head, and a body that requests may share. */
+/** Head of a request, and a body that requests may share. */
 export type Request = readonly [head: Buffer, body: Buffer]
 
 export type Requests = { all: readonly Request[]; bodyBytes: number }
 
-/** Gives the path and query that a project's envelopes are posted to. */
+/** Returns the path and query for a project's envelopes. */
 export type PathOf = (project: string) => string
 
-/** As Culvert has browsers write it for a Sentry of one's own. */
+/** Returns the path and query that Culvert gives to browsers for a self-hosted Sentry. */
 export const plainPath: PathOf = (project) => `/monitoring?p=${project}`
 
-/** The same envelope from many addresses, for each of `dsns` in turn. Only the DSN in the envelope's header is rewritten. */
+/** Builds requests with the same envelope from many addresses, for each of `dsns` in turn. Only the DSN in its header changes. */
 export function buildRequests(kind: BodyKind, dsns: readonly string[], pathOf = plainPath): Requests {
   const { body, rawHeaders } = bodyOf(kind)
   const projects = dsns.map((dsn) => ({ path: pathOf(projectOf(dsn)), body: address(body, dsn) }))
@@ -53,7 +53,7 @@ export function buildRequests(kind: BodyKind, dsns: readonly string[], pathOf = 
   return { all, bodyBytes: projects[0]?.body.length ?? 0 }
 }
 
-/** So many errors of one project, each an event of its own: a spool knows the same bytes again, and keeps them once. */
+/** Builds errors of one project, each a different event: a spool stores equal envelopes once. */
 export function buildErrors(dsn: string, many: number): Requests {
   const { body, rawHeaders } = bodyOf('3.3 KB error')
   const text = address(body, dsn).toString('latin1')
@@ -72,7 +72,7 @@ function bodyOf(kind: BodyKind): { body: Buffer; rawHeaders: readonly string[] }
   return { body: made?.(body) ?? body, rawHeaders }
 }
 
-/** A session says who it is of: in a name of so many letters that the envelope has `bytes`. */
+/** Builds a session envelope of `bytes`, padded in the name of the user. */
 function lengthenUser(body: Buffer, bytes: number): Buffer {
   const user = ',"did":""'
   const end = body.lastIndexOf('}')
@@ -80,7 +80,7 @@ function lengthenUser(body: Buffer, bytes: number): Buffer {
   return Buffer.concat([body.subarray(0, end), Buffer.from(`,"did":"${name}"`), body.subarray(end)])
 }
 
-/** In place of the items one attachment of so many bytes, of no pattern, as pictures are. */
+/** Replaces the items by one attachment of random bytes, like an image. */
 function attach(body: Buffer, bytes: number): Buffer {
   const header = body.subarray(0, body.indexOf('\n') + 1)
   const item = { type: 'attachment', length: bytes, filename: 'screen.png', content_type: 'image/png' }
@@ -107,7 +107,7 @@ function buildHead(path: string, rawHeaders: readonly string[], i: number, lengt
     if (!NEVER_PASSED.includes(name.toLowerCase())) lines.push(`${name}: ${value}`)
   }
   lines.push(`Origin: https://${HOST}`, `Referer: https://${HOST}/`)
-  // 198.18.0.0/15 is set aside for benchmarks (RFC 2544).
+  // 198.18.0.0/15 is reserved for benchmarks (RFC 2544).
   lines.push(`X-Forwarded-For: 198.18.${(i >> 8) & 255}.${i & 255}`)
   lines.push(`X-Request-Id: ${(i + 1).toString(16).padStart(32, '0')}`)
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`)

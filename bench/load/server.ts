@@ -1,4 +1,4 @@
-/** A server under test: processes on a core of their own. */
+/** Starts a server under test on a core of its own. */
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,23 +7,23 @@ import type { Cores } from './cores.ts'
 import { countLog } from './log-count.ts'
 
 export type Server = {
-  /** All of its processes. */
+  /** Ids of all its processes. */
   pids(): readonly number[]
   port: number
-  /** Envelopes that its own books say it has carried; none where it keeps no books. */
+  /** Returns the number of envelopes that the server counted; empty where it does not count. */
   counts(): Promise<Record<string, number>>
   [Symbol.asyncDispose](): Promise<void>
 }
 
 export type ServerStart = (cores: Cores, dsns: readonly string[]) => Promise<Server>
 
-export const noBooks = async () => ({})
+export const noCounts = async () => ({})
 
 type Launch = {
   command: readonly string[]
   cwd: string
   env?: Record<string, string>
-  /** What it says once it listens. */
+  /** Output that means that it listens. */
   greeting: RegExp
 }
 
@@ -32,7 +32,7 @@ type Child = ChildProcessByStdio<null, Readable, null>
 const START_MS = 20 * 1000 // 20 s
 const STOP_MS = 20 * 1000
 
-/** Resolves when it listens. `await using` ends it. */
+/** Resolves when the server listens. `await using` stops it. */
 export async function startProcess(cores: Cores, { command, cwd, env, greeting }: Launch) {
   const [program = '', ...args] = [...cores.server, ...command]
   const child = spawn(program, args, {
@@ -42,29 +42,29 @@ export async function startProcess(cores: Cores, { command, cwd, env, greeting }
   })
   const log = countLog()
   child.stdout.on('data', log.take)
-  const said = await hear(child, greeting).catch(async (error) => {
+  const output = await readUntil(child, greeting).catch(async (error) => {
     await stop(child)
     throw error
   })
   return {
     pid: child.pid ?? 0,
-    /** Up to the piece in which it greeted. */
-    said,
+    /** Reads the output up to the greeting. */
+    output,
     logLines: log.lines,
     [Symbol.asyncDispose]: () => stop(child),
   }
 }
 
-async function hear(child: Child, greeting: RegExp): Promise<string> {
+async function readUntil(child: Child, greeting: RegExp): Promise<string> {
   const signal = AbortSignal.timeout(START_MS)
   const ended = once(child, 'exit', { signal }).then(() => undefined)
-  ended.catch(() => {}) // it runs on: that is what is hoped for
-  let said = ''
+  ended.catch(() => {}) // an early exit rejects elsewhere
+  let output = ''
   for (;;) {
-    const heard = await Promise.race([once(child.stdout, 'data', { signal }), ended])
-    if (!heard) throw new Error(`a server ended with ${child.exitCode} before it listened`)
-    said += String(heard[0])
-    if (greeting.test(said)) return said
+    const chunk = await Promise.race([once(child.stdout, 'data', { signal }), ended])
+    if (!chunk) throw new Error(`a server ended with ${child.exitCode} before it listened`)
+    output += String(chunk[0])
+    if (greeting.test(output)) return output
   }
 }
 
@@ -72,7 +72,7 @@ async function stop(child: Child): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')
   child.kill('SIGTERM')
-  const patience = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+  const watchdog = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
   await ended
-  clearTimeout(patience)
+  clearTimeout(watchdog)
 }

@@ -1,4 +1,4 @@
-/** A Sentry that costs next to nothing: it counts what it is sent and answers all of it alike. */
+/** Sentry stand-in that costs almost no CPU: counts requests and sends the same response to all. */
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -7,7 +7,7 @@ export type Sink = Awaited<ReturnType<typeof openSink>>
 
 const BODY = '{"id":"2deddd85e2bc45e9b74d59e2666a2e28"}'
 
-/** What Relay answers to an envelope, behind Sentry's own proxy. */
+/** Response of Relay to an envelope, behind Sentry's proxy. */
 const ANSWER = Buffer.from(
   [
     'HTTP/1.1 200 OK',
@@ -31,7 +31,7 @@ export async function openSink() {
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket)
     socket.on('data', countRequests(socket, seen))
-    socket.on('error', () => socket.destroy()) // a server that is stopped leaves its connections so
+    socket.on('error', () => socket.destroy()) // a server that stops resets its connections
     socket.on('close', () => sockets.delete(socket))
   })
   await listen(0)
@@ -39,9 +39,9 @@ export async function openSink() {
   return {
     port,
     seen,
-    /** Takes no connection any more, and ends those there are. */
+    /** Stops listening, and closes all connections. */
     leave,
-    /** Is there again, at the same port. */
+    /** Listens again on the same port. */
     comeBack: () => listen(port),
     [Symbol.asyncDispose]: leave,
   }
@@ -59,10 +59,10 @@ export async function openSink() {
   }
 }
 
-/** Reads heads only as far as it must; bodies are counted, not kept. */
+/** Parses requests: heads as far as necessary; bodies are counted and not kept. */
 function countRequests(socket: Socket, seen: Sink['seen']): (chunk: Buffer) => void {
-  let missing = 0 // body bytes still to come
-  let early: Buffer | undefined // a head that has not come whole
+  let missing = 0 // body bytes to come
+  let early: Buffer | undefined // incomplete head
   return function take(chunk) {
     let rest = early ? Buffer.concat([early, chunk]) : chunk
     early = undefined

@@ -1,4 +1,4 @@
-/** Where and when: figures without it are hearsay. */
+/** Describes the machine and the date of a run. */
 
 import { arch, availableParallelism, cpus, loadavg } from 'node:os'
 
@@ -11,11 +11,11 @@ export function describeMachine(): string {
   ].join(', ')
 }
 
-/** What else went on: processes that ran or wanted to, in the minute before. */
+/** Returns the load average of the last minute. */
 export function describeLoad(): string {
   return `load average ${(loadavg()[0] ?? NaN).toFixed(1)} at the start`
 }
 
 function availableCores(): number {
-  return Math.max(availableParallelism(), cpus().length) // this process is tied to one by now
+  return Math.max(availableParallelism(), cpus().length) // this process is tied to one core
 }

@@ -1,20 +1,20 @@
-/** Puts what a benchmark has found into its place in README, between two comments that name it. */
+/** Writes the results of a benchmark into README, between two comments that name it. */
 
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ROOT } from '../../tests/support/node.ts'
 
-/** Where tables, figures and pictures lie that README shows. */
+/** Folder of the tables, figures and charts in the documentation. */
 export const PUBLISHED = 'docs/bench'
 
 const README = join(ROOT, 'README.md')
 
-/** Rejects when README has no such place. */
+/** Writes into README. Rejects when it has no place for the results. */
 export async function putIntoReadme(name: string, found: string): Promise<void> {
   await writeFile(README, fillPlace(await readFile(README, 'utf8'), name, found))
 }
 
-/** Gives `text` with `found` between the comments of `name`, in place of what stood there. Throws when it has none. */
+/** Replaces the text between the comments of `name` by `found`. Throws when there are none. */
 export function fillPlace(text: string, name: string, found: string): string {
   const [begin, end] = [`<!-- ${name}: written by the benchmark -->\n`, `<!-- end of ${name} -->\n`]
   const [from, to] = [text.indexOf(begin), text.indexOf(end)]

@@ -1,42 +1,45 @@
-/** How a benchmark that makes tables runs: its progress stands apart from them, and what goes wrong is said in words. */
+/** Runs a benchmark: progress on stderr, tables on stdout, errors as sentences. */
 
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StepFailed } from '../../scripts/progress.mjs'
 
-/** Somebody counted otherwise, or what was counted cannot be right: no table may be made of it. */
+/** Error of a run whose counters disagree: its figures are not shown. */
 export class Invalid extends Error {}
 
-/** Sets the exit code where it fails. */
+/** Runs a benchmark, and sets the exit code when it fails. */
 export async function runInWords(run: () => Promise<void>): Promise<void> {
   try {
     await run()
   } catch (error) {
     const first = firstOf(error)
     if (first instanceof StepFailed) console.error(first.output)
-    console.error(`culvert bench: ${first instanceof Invalid ? 'the run is invalid: ' : ''}${say(error)}`)
+    console.error(
+      `culvert bench: ${first instanceof Invalid ? 'the run is invalid: ' : ''}${messageOf(error)}`,
+    )
     process.exitCode = 1
   }
 }
 
-/** What went wrong before anything went wrong while tidying up after it. */
+/** Returns the first error, before those of the clean-up. */
 function firstOf(error: unknown): unknown {
   return error instanceof SuppressedError ? firstOf(error.suppressed) : error
 }
 
-/** That stands first, the rest behind it. */
-function say(error: unknown): string {
-  if (error instanceof SuppressedError) return `${say(error.suppressed)}; then ${say(error.error)}`
+/** Joins the messages of an error and of the errors of its clean-up. */
+function messageOf(error: unknown): string {
+  if (error instanceof SuppressedError)
+    return `${messageOf(error.suppressed)}; then ${messageOf(error.error)}`
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Told a step as it begins, writes how long after `began` that was. */
-export function tellSince(began: number): (step: string) => void {
+/** Returns a function that prints a step with the time since `began`. */
+export function logSteps(began: number): (step: string) => void {
   return (step) =>
     process.stderr.write(`${((performance.now() - began) / 1000).toFixed(0).padStart(4)} s  ${step} …\n`)
 }
 
-/** Into `name.md`, `name.json` and `name.svg`; the tables are printed as well. */
+/** Writes `name.md`, `name.json` and `name.svg`, and prints the tables. */
 export async function writeFound(
   folder: string,
   name: string,

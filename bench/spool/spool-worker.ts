@@ -19,7 +19,7 @@ import { parseNatsUrl } from '../../tunnel/src/spool/jetstream/nats-url.ts'
 import { openJetStreamSpool } from '../../tunnel/src/spool/jetstream/store.ts'
 import type { Spool } from '../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../tunnel/src/spool/sqlite/client.ts'
-import { quantile } from '../report/figures.ts'
+import { quantile } from '../report/statistics.ts'
 
 /** Times in milliseconds, since 1970 where they are of the clock. */
 export type WorkerFigures = {

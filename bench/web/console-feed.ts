@@ -1,13 +1,13 @@
-/** What the console's feed costs a browser while 200 envelopes a second come in for a minute: its frames, and its memory. `npm run bench:console`. */
+/** Measures the cost of the console's live feed for a browser at 200 envelopes per second: frames and memory. */
 
 import { readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 import { type ConsoleSite, startConsole } from '../../tests/support/browser/console.ts'
-import { quantile } from '../report/figures.ts'
+import { quantile } from '../report/statistics.ts'
 
-const RATE = 200 // envelopes a second
+const RATE = 200 // envelopes per second
 const SECONDS = 60
 const EVERY_MS = 50
 
@@ -35,7 +35,7 @@ async function run(desk: ConsoleSite): Promise<void> {
 
 const STILL_MS = 3_000
 
-/** What the page says of how many there are, once that changes no more. */
+/** Returns the total that the page shows, once it no longer changes. */
 async function countWhenStill(page: Page): Promise<string> {
   const count = page.getByText(/envelopes$/).first()
   for (let before = ''; ; await sleep(STILL_MS)) {
@@ -51,7 +51,7 @@ declare global {
   }
 }
 
-/** Runs in the page: how long each frame took. */
+/** Measures the duration of each frame; runs in the page. */
 function watchFrames(): void {
   const frames: number[] = []
   window.feedFrames = frames
@@ -63,7 +63,7 @@ function watchFrames(): void {
   })
 }
 
-/** As many as are due, every 50 ms; an answer that is late holds up nothing. Gives how many were answered. */
+/** Posts the envelopes that are due every 50 ms, without waiting for responses. Returns the number of responses. */
 async function postSteadily({ send, newError }: ConsoleSite): Promise<number> {
   const began = performance.now()
   let posted = 0
@@ -83,7 +83,7 @@ function isAnswered(answer: Promise<unknown>): Promise<boolean> {
   )
 }
 
-/** Of the process that draws the page: what it shares with no other (Linux tells), and the heap of its JavaScript. */
+/** Returns the memory of the renderer process: private pages, and the JavaScript heap. */
 async function memoryOf(page: Page): Promise<{ rss: number; heap: number }> {
   const browser = await page.context().browser()?.newBrowserCDPSession()
   const { processInfo = [] } = (await browser?.send('SystemInfo.getProcessInfo')) ?? {}

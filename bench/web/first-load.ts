@@ -1,12 +1,12 @@
-/** What the first visit of the start page costs: bytes of JavaScript, how long until it stands, how much it moves. `npm run bench:page`. */
+/** Measures the first visit of the start page: bytes of JavaScript, load times and layout shift. */
 
 import { pathToFileURL } from 'node:url'
 import type { Request } from 'playwright-core'
 import { type Chromium, startChromium } from '../../tests/support/browser/chromium.ts'
 import { type Site, startSite } from '../../tests/support/site.ts'
-import { spreadOf } from '../report/figures.ts'
+import { spreadOf } from '../report/statistics.ts'
 
-/** Bytes of the JavaScript that a visit fetches until the page is up and idle, as they come over the wire, and the files. */
+/** Returns the transferred bytes of JavaScript until the page is idle, and the files. */
 export async function scriptBytes(
   chromium: Chromium,
   url: string,
@@ -51,7 +51,7 @@ async function run(site: Site, chromium: Chromium): Promise<void> {
   console.log(`The server’s answer, median of ${ASKED}  ${spreadOf(answers).median.toFixed(1)} ms`)
 }
 
-/** One visit of somebody new. */
+/** Measures one visit of a new visitor. */
 async function look(chromium: Chromium, url: string): Promise<{ lcp: number; cls: number }> {
   await using visitor = await chromium.visitor()
   visitor.allowTrouble(/./)

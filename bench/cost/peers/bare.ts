@@ -1,4 +1,4 @@
-/** The floor: an HTTP server and an HTTP client, the body held once in between, nothing looked at. */
+/** Lower bound: an HTTP server and an HTTP client that buffer the body and parse nothing. */
 
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { type Dispatcher, Pool } from 'undici'

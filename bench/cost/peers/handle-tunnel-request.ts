@@ -1,4 +1,4 @@
-/** What a user would run instead: Sentry's own handler on Hono, as its documentation shows. */
+/** Runs Sentry's own handler on Hono, as its documentation shows. */
 
 import { serve } from '@hono/node-server'
 import { handleTunnelRequest } from '@sentry/core'

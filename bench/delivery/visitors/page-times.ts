@@ -2,7 +2,7 @@
 
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { quantile } from '../../report/figures.ts'
+import { quantile } from '../../report/statistics.ts'
 import type { Subject, SubjectName } from '../subjects/subjects.ts'
 
 /** Response times in ms; failed requests count for none of them. */

@@ -4,13 +4,13 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseHTML } from 'linkedom'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { bringPeers } from '../../../bench/cost/peers.ts'
+import { buildPeers } from '../../../bench/cost/peers.ts'
 import { NODE } from '../../support/node.ts'
 import { startProgram } from '../../support/program.ts'
 import { requires } from '../../support/requirements.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
-const WAYS = [
+const SUBJECTS = [
   'Culvert',
   'Culvert behind its nginx',
   'handleTunnelRequest on Hono',
@@ -18,10 +18,10 @@ const WAYS = [
   'nginx proxy_pass alone',
   'bare node:http + undici',
 ]
-const SITUATIONS = ['100 project', '2 replica', 'console open', 'while spooling', 'while draining']
+const SCENARIOS = ['100 project', '2 replica', 'console open', 'while spooling', 'while draining']
 
 describe('the benchmark of an envelope', requires('proc', 'nginx'), () => {
-  beforeAll(bringPeers, 300_000) // 5 min: it installs and builds a Next.js app, once
+  beforeAll(buildPeers, 300_000) // 5 min: it installs and builds a Next.js app, once
 
   it('counts every envelope at the sink, in the log, in the metrics and in the receipts, and gives table, figures and picture', async () => {
     await using folder = await makeFolder()
@@ -33,18 +33,18 @@ describe('the benchmark of an envelope', requires('proc', 'nginx'), () => {
     const table = await readFile(join(folder.path, 'cost.md'), 'utf8')
     expect(bench.stdout.join('\n')).toContain(table)
     expect(table).not.toContain('NaN')
-    for (const title of WAYS)
+    for (const title of SUBJECTS)
       expect(table.split('\n').filter((row) => row.startsWith(`| ${title} |`))).toHaveLength(3)
-    for (const title of SITUATIONS) expect(table).toContain(`\n| ${title}`)
+    for (const title of SCENARIOS) expect(table).toContain(`\n| ${title}`)
 
     const { sideBySide, outages } = JSON.parse(await readFile(join(folder.path, 'cost.json'), 'utf8'))
-    expect(Object.keys(sideBySide[0].rounds[0])).toHaveLength(WAYS.length)
+    expect(Object.keys(sideBySide[0].rounds[0])).toHaveLength(SUBJECTS.length)
     expect(outages[0].spooling.posts).toBe(200)
 
     const picture = await readFile(join(folder.path, 'cost.svg'), 'utf8')
     const { document } = parseHTML(picture)
     expect(document.querySelector('svg > title')?.textContent).toContain('3.3 KB error, Culvert: ')
-    expect(document.querySelectorAll('[aria-label=bar] rect')).toHaveLength(2 * WAYS.length)
+    expect(document.querySelectorAll('[aria-label=bar] rect')).toHaveLength(2 * SUBJECTS.length)
   }, 240_000) // 4 min: the machine may be busy
 })
 

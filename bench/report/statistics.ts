@@ -1,4 +1,4 @@
-/** Figures of several rounds, boiled down to their median and spread. */
+/** Computes medians, spreads and quantiles. */
 
 export type Spread = { median: number; min: number; max: number }
 
@@ -13,7 +13,7 @@ export function spreadOf(figures: readonly number[]): Spread {
   }
 }
 
-/** The figure that a share of them does not reach; `sorted` from small to large. */
+/** Returns a quantile of `sorted`, which is in ascending order. */
 export function quantile(sorted: ArrayLike<number>, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN
 }

@@ -1,4 +1,4 @@
-/** The ways that are compared: Culvert, what people would use instead, and the floors, which look at nothing. */
+/** Starts the subjects of the comparison: Culvert, its alternatives, and lower bounds that parse nothing. */
 
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,51 +8,57 @@ import { freePort } from '../../tests/support/ports.ts'
 import { makeFolder } from '../../tests/support/temporary-folder.ts'
 import { envelopeUrl } from '../load/projects.ts'
 import { type PathOf, plainPath } from '../load/requests.ts'
-import { noBooks, type ServerStart, startProcess } from '../load/server.ts'
+import { noCounts, type ServerStart, startProcess } from '../load/server.ts'
 import { startBehindNginx, startCulvert, withWorkers } from './culvert.ts'
 import { NEXT, PEERS } from './peers.ts'
 
-export type Way = 'culvert' | 'behindNginx' | 'handler' | 'next' | 'nginx' | 'bare'
+export type Subject = 'culvert' | 'behindNginx' | 'handler' | 'next' | 'nginx' | 'bare'
 
 export type WayKind = 'ours' | 'others' | 'floors'
 
-export const WAYS: Record<Way, { title: string; kind: WayKind; start: ServerStart; pathOf: PathOf }> = {
-  culvert: { title: 'Culvert', kind: 'ours', start: startCulvert, pathOf: plainPath },
-  behindNginx: {
-    title: 'Culvert behind its nginx',
-    kind: 'ours',
-    start: startBehindNginx(1),
-    pathOf: plainPath,
-  },
-  handler: {
-    title: 'handleTunnelRequest on Hono',
-    kind: 'others',
-    start: startPeer('handle-tunnel-request.ts'),
-    pathOf: plainPath,
-  },
-  next: {
-    title: 'Next.js rewrite',
-    kind: 'others',
-    start: startNext,
-    pathOf: (project) => `/monitoring?o=1&p=${project}`,
-  },
-  nginx: { title: 'nginx proxy_pass alone', kind: 'floors', start: startFloorNginx, pathOf: plainPath },
-  bare: { title: 'bare node:http + undici', kind: 'floors', start: startPeer('bare.ts'), pathOf: plainPath },
-}
+export const SUBJECTS: Record<Subject, { title: string; kind: WayKind; start: ServerStart; pathOf: PathOf }> =
+  {
+    culvert: { title: 'Culvert', kind: 'ours', start: startCulvert, pathOf: plainPath },
+    behindNginx: {
+      title: 'Culvert behind its nginx',
+      kind: 'ours',
+      start: startBehindNginx(1),
+      pathOf: plainPath,
+    },
+    handler: {
+      title: 'handleTunnelRequest on Hono',
+      kind: 'others',
+      start: startPeer('handle-tunnel-request.ts'),
+      pathOf: plainPath,
+    },
+    next: {
+      title: 'Next.js rewrite',
+      kind: 'others',
+      start: startNext,
+      pathOf: (project) => `/monitoring?o=1&p=${project}`,
+    },
+    nginx: { title: 'nginx proxy_pass alone', kind: 'floors', start: startFloorNginx, pathOf: plainPath },
+    bare: {
+      title: 'bare node:http + undici',
+      kind: 'floors',
+      start: startPeer('bare.ts'),
+      pathOf: plainPath,
+    },
+  }
 
-export const WAY_NAMES = Object.keys(WAYS) as Way[]
+export const SUBJECT_NAMES = Object.keys(SUBJECTS) as Subject[]
 
-/** A program of ours around somebody else's, told its port and the projects. */
+/** Starts a program around another handler, with its port and projects as arguments. */
 function startPeer(file: string): ServerStart {
   return async (cores, dsns) => {
     const port = await freePort()
     const command = [NODE, join(PEERS, file), String(port), ...dsns]
     const process = await startProcess(cores, { command, cwd: ROOT, greeting: /listening/ })
-    return { ...process, pids: () => [process.pid], port, counts: noBooks }
+    return { ...process, pids: () => [process.pid], port, counts: noCounts }
   }
 }
 
-/** Where a rewrite leads to is settled when the app is built: in the built one it is put right. */
+/** Replaces the destination of the rewrite in the built app: Next.js fixes it at build time. */
 async function startNext(...[cores, dsns]: Parameters<ServerStart>) {
   const port = await freePort()
   const { origin } = envelopeUrl(dsns[0] ?? '')
@@ -65,7 +71,7 @@ async function startNext(...[cores, dsns]: Parameters<ServerStart>) {
     env: { HOSTNAME: '127.0.0.1', PORT: String(port), NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' },
     greeting: /Ready/,
   })
-  return { ...process, pids: () => [process.pid], port, counts: noBooks }
+  return { ...process, pids: () => [process.pid], port, counts: noCounts }
 }
 
 async function startFloorNginx(...[cores, dsns]: Parameters<ServerStart>) {
@@ -80,12 +86,12 @@ async function startFloorNginx(...[cores, dsns]: Parameters<ServerStart>) {
   return {
     pids: () => withWorkers(nginx.pid),
     port,
-    counts: noBooks,
+    counts: noCounts,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }
 }
 
-/** As little as nginx can do, with as much memory for a body as Culvert's has. */
+/** Returns a minimal configuration of nginx, with the same memory for bodies as Culvert's. */
 function floorConfig(folder: string, port: number, dsn: string): string {
   const { origin, path } = envelopeUrl(dsn)
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']

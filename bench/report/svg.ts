@@ -1,9 +1,9 @@
-/** Draws a chart as an SVG file that stands on its own, on light pages and on dark ones. */
+/** Renders a chart as a standalone SVG file for light and dark pages. */
 
 import * as Plot from '@observablehq/plot'
 import { parseHTML } from 'linkedom'
 
-/** What marks are filled with; each has a light and a dark form. */
+/** Fill colours of marks, with a light and a dark form. */
 export const COLOURS = {
   ours: 'var(--ours)',
   others: 'var(--others)',
@@ -21,18 +21,18 @@ const STYLE = `
   text { font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; }
 `
 
-/** `title` is what a reader hears who cannot see it. */
-export function drawPicture(title: string, options: Plot.PlotOptions): string {
+/** Renders a chart; screen readers read `title`. */
+export function renderSvg(title: string, options: Plot.PlotOptions): string {
   const { document } = parseHTML('<!doctype html><html><body></body></html>')
   const svg = Plot.plot({ ...options, document: document as unknown as Document })
   svg.setAttribute('xmlns', 'http://www.w3.org/2000/svg')
   svg.setAttribute('role', 'img')
-  svg.querySelector('style')?.remove() // what Plot has for pages, not for files
+  svg.querySelector('style')?.remove() // styles of Plot for web pages
   svg.prepend(...headOf(document as unknown as Document, title))
   return `${svg.outerHTML}\n`
 }
 
-/** The names of the panels, above them. */
+/** Renders the names of the panels above them. */
 export function panelNames(): Plot.CompoundMark {
   return Plot.axisFx({
     label: null,
@@ -43,7 +43,7 @@ export function panelNames(): Plot.CompoundMark {
   })
 }
 
-/** Beside the panels, once. */
+/** Renders labels beside the panels, once. */
 export function words(text: string, frameAnchor: Plot.FrameAnchor, options: Plot.TextOptions): Plot.Text {
   return Plot.text([text], { facet: 'super', textAnchor: 'start', frameAnchor, ...options })
 }
