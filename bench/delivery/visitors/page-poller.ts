@@ -2,7 +2,10 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { PollJob, PollResult } from './page-times.ts'
+
+export type PollJob = { urls: string[]; everyMs: number }
+
+export type PollResult = { times: number[]; failed: number }
 
 const TIMEOUT_MS = 10_000 // a visitor would have left
 

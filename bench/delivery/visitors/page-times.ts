@@ -4,13 +4,10 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { quantile } from '../../report/statistics.ts'
 import type { Subject, SubjectName } from '../subjects/subjects.ts'
+import type { PollJob, PollResult } from './page-poller.ts'
 
 /** Response times in ms; failed requests count for none of them. */
 export type PageTimes = { p50: number; p95: number; requests: number; failed: number }
-
-export type PollJob = { urls: string[]; everyMs: number }
-
-export type PollResult = { times: number[]; failed: number }
 
 // For all subjects together, so that polling is no load of its own.
 const POLLS_PER_SECOND = 5

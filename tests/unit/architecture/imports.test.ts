@@ -64,6 +64,10 @@ describe.each([
   })
 })
 
+it.each(['scripts', 'doctor', 'bench'])('finds no import cycle in %s', (root) => {
+  expect(findCycles(readImports(root))).toEqual([])
+})
+
 describe('importsOf', () => {
   it.each([
     ["import { a } from './a.ts'", 'an import'],
