@@ -1,4 +1,4 @@
-/** What stands before every command of a bare clone: packages as the lockfile says, and Node.js 24. */
+/** Bootstrap of a fresh clone: packages of the lockfile, and Node.js 24. */
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -8,7 +8,7 @@ import { type Command, runCommand } from '../../support/command.ts'
 import { NODE, ROOT } from '../../support/node.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
-// Installs what the lockfile says, as far as npm's own record goes, and notes that it was called.
+// Writes npm's record of the packages in the lockfile, and a log of its calls.
 const NPM = `
 const { appendFileSync, copyFileSync, mkdirSync } = require('node:fs')
 appendFileSync('npm-calls', process.argv.slice(2).join(' ') + '\\n')
@@ -40,7 +40,7 @@ const PACKAGES = {
   'node_modules/for-another-system': { integrity: 'sha512-2', optional: true },
 }
 
-describe('Before every command', () => {
+describe('bootstrap', () => {
   let folder: Awaited<ReturnType<typeof makeFolder>>
 
   beforeEach(async () => {
@@ -67,7 +67,7 @@ describe('Before every command', () => {
     return runCommand(folder.path, command, { npm_execpath: join(folder.path, 'npm-cli.js'), ...env })
   }
 
-  /** How a Node older than needed sees itself on `platform`. */
+  /** Returns an environment in which Node takes itself for an old version on `platform`. */
   function oldNode(platform: string): Record<string, string> {
     const code = `const set = (name, value) => Object.defineProperty(process, name, { value });
       set('versions', { ...process.versions, node: '20.11.0' }); set('platform', '${platform}'); set('arch', 'x64')`
@@ -79,14 +79,14 @@ describe('Before every command', () => {
     return existsSync(calls) ? readFileSync(calls, 'utf8').trim().split('\n') : []
   }
 
-  it('the packages are installed when there are none, and the script gets its arguments', async () => {
+  it('installs the packages when there are none, and passes the arguments to the script', async () => {
     const command = run(['a', 'b'])
     expect(await command.exited).toBe(2)
     expect(command.output()).toMatch(/^Installing packages \(npm ci\) …\n.*: done in \d+ s\nhello a b\n$/)
     expect(installs()).toEqual(['ci --loglevel=error'])
   })
 
-  it('nothing is installed when all packages are there, but for those of other systems', async () => {
+  it('installs nothing when only packages for other systems are missing', async () => {
     writeRecord({ 'node_modules/one': { integrity: 'sha512-1' } })
     const command = run()
     expect(await command.exited).toBe(0)
@@ -97,13 +97,13 @@ describe('Before every command', () => {
     ['of another version', { 'node_modules/one': { integrity: 'sha512-0' } }],
     ['missing', {}],
     ['too many', { 'node_modules/one': { integrity: 'sha512-1' }, 'node_modules/two': {} }],
-  ])('packages are installed again when some are %s', async (_, record) => {
+  ])('installs the packages again when some are %s', async (_, record) => {
     writeRecord(record)
     expect(await run().exited).toBe(0)
     expect(installs()).toHaveLength(1)
   })
 
-  it('an installation that fails shows what npm said and stops', async () => {
+  it('prints the output of npm when the installation fails, and exits with 1', async () => {
     const command = run([], { NPM_FAILS: 'yes' })
     expect(await command.exited).toBe(1)
     expect(command.output()).toMatch(
@@ -111,7 +111,7 @@ describe('Before every command', () => {
     )
   })
 
-  it('two commands at once install once: the other waits', async () => {
+  it('installs once for two commands at the same time', async () => {
     const commands = [run(), run()]
     expect(await Promise.all(commands.map(({ exited }) => exited))).toEqual([0, 0])
     expect(installs()).toHaveLength(1)
@@ -119,7 +119,7 @@ describe('Before every command', () => {
     expect(output).toMatch(/Waiting for process \d+, which installs the packages …/)
   })
 
-  it('the lock of an installer that died is no hindrance', async () => {
+  it('takes over the lock of a process that died', async () => {
     const dead = run()
     await dead.says('Installing')
     process.kill(-dead.pid, 'SIGKILL')
@@ -128,7 +128,7 @@ describe('Before every command', () => {
     expect(await run().exited).toBe(0)
   })
 
-  it('an older Node is told what to install where the project brings none, before anything is done', async () => {
+  it('names the version to install on platforms without a packaged Node, before it does anything', async () => {
     const command = run([], oldNode('darwin'))
     expect(await command.exited).toBe(1)
     expect(command.output()).toBe(
@@ -137,7 +137,7 @@ describe('Before every command', () => {
     expect(installs()).toEqual([])
   })
 
-  it('an older Node on Linux hands over to the one that the project brings', async () => {
+  it('runs the script with the packaged Node on Linux when its own is too old', async () => {
     writeRecord({ 'node_modules/one': { integrity: 'sha512-1' } })
     write('node_modules/.bin/node', '#!/bin/sh\necho "brought: $*"\n')
     chmodSync(join(folder.path, 'node_modules/.bin/node'), 0o755)
@@ -146,7 +146,7 @@ describe('Before every command', () => {
     expect(command.output()).toBe(`brought: ${join(folder.path, 'scripts/hello.ts')} a\n`)
   })
 
-  it('an older Node on a Linux where that one cannot run is told what to install', async () => {
+  it('names the version to install where the packaged Node cannot run', async () => {
     writeRecord({ 'node_modules/one': { integrity: 'sha512-1' } })
     const command = run([], oldNode('linux'))
     expect(await command.exited).toBe(1)
@@ -170,7 +170,7 @@ describe('Before every command', () => {
     expect(await command.exited).toBe(0)
   })
 
-  it('a signal goes on to the script, and its exit code comes back', async () => {
+  it('forwards a signal to the script, and exits with its code', async () => {
     writeRecord({ 'node_modules/one': { integrity: 'sha512-1' } })
     const command = run(['wait'])
     await command.says('hello wait')

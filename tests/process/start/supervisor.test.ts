@@ -1,22 +1,22 @@
-/** How a process that dies is started again. */
+/** Restarts of a supervised process. */
 
 import { expect, it } from 'vitest'
 import { type Clock, nextBackoff, supervise } from '../../../scripts/supervisor.ts'
 import { until } from '../../support/command.ts'
 import { NODE, ROOT } from '../../support/node.ts'
 
-it('a process that dies again and again is started later each time, up to 10 s', () => {
+it('doubles the backoff of a process that keeps ending, up to 10 s', () => {
   const pauses = [0]
   while (pauses.length < 9) pauses.push(nextBackoff(pauses.at(-1) ?? 0, 5))
   expect(pauses.slice(1)).toEqual([500, 1000, 2000, 4000, 8000, 10_000, 10_000, 10_000])
 })
 
-it('a process that ran for a minute is started again soon', () => {
+it('resets the backoff after a run of one minute', () => {
   expect(nextBackoff(8000, 59_999)).toBe(10_000)
   expect(nextBackoff(8000, 60_000)).toBe(500)
 })
 
-it('a process is started again until it is stopped', async () => {
+it('restarts a process until it is stopped', async () => {
   const waits: number[] = []
   const clock: Clock = {
     now: () => 0,
@@ -36,7 +36,7 @@ it('a process is started again until it is stopped', async () => {
   }
   const example = supervise(part, { print: (sentence) => said.push(sentence), log: () => {} }, clock)
   await example.ready
-  await until(() => said.length >= 3, 'it died three times')
+  await until(() => said.length >= 3, 'it has ended three times')
   await example.stop(1000)
   const times = said.length
   expect(said.slice(0, 3)).toEqual([
