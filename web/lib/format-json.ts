@@ -3,12 +3,12 @@
 const DEEPEST = 20 // levels: each one indents all lines within it
 
 /** Writes JSON over several lines, at most some `most` characters. */
-export function sayJson(value: unknown, most: number): string {
+export function formatJson(value: unknown, most: number): string {
   return write(value, most, '\n')
 }
 
 /** Writes JSON on one line, at most some `most` characters. */
-export function sayJsonShort(value: unknown, most: number): string {
+export function formatJsonLine(value: unknown, most: number): string {
   return write(value, most, '')
 }
 

@@ -3,23 +3,23 @@
 const NUMBER = new Intl.NumberFormat('en-GB')
 const SHORT = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 1 })
 
-export function sayCount(count: number): string {
+export function formatCount(count: number): string {
   return NUMBER.format(count)
 }
 
 /** 1 replica, 2 replicas. */
-export function sayMany(count: number, one: string): string {
-  return `${sayCount(count)} ${count === 1 ? one : `${one}s`}`
+export function formatQuantity(count: number, one: string): string {
+  return `${formatCount(count)} ${count === 1 ? one : `${one}s`}`
 }
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB']
 
-export function sayBytes(bytes: number): string {
+export function formatBytes(bytes: number): string {
   const power = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3))
   return `${SHORT.format(bytes / 1000 ** power)} ${UNITS[power]}`
 }
 
-export function sayRate(perSecond: number): string {
+export function formatRate(perSecond: number): string {
   if (perSecond === 0) return '0/s'
   if (perSecond < 1) return `${SHORT.format(perSecond * 60)}/min`
   return `${perSecond < 100 ? SHORT.format(perSecond) : NUMBER.format(Math.round(perSecond))}/s`
@@ -31,18 +31,18 @@ export function rateUnit(most: number): { unit: 'second' | 'minute'; per: '/s' |
 }
 
 /** A figure whose unit stands elsewhere. */
-export function sayFigure(value: number): string {
+export function formatNumber(value: number): string {
   if (value > 0 && value < 0.1) return '<0.1'
   return value < 100 ? SHORT.format(value) : NUMBER.format(Math.round(value))
 }
 
-export function sayShare(share: number): string {
+export function formatPercent(share: number): string {
   if (share > 0 && share < 0.001) return '<0.1 %'
   return `${SHORT.format(share * 100)} %`
 }
 
 /** 0.4 ms, 12 s, 3 min, 5 h, 2 days. */
-export function sayDuration(ms: number): string {
+export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${SHORT.format(ms)} ms`
   if (ms < 90_000) return `${SHORT.format(ms / 1_000)} s`
   if (ms < 90 * 60_000) return `${Math.round(ms / 60_000)} min`
@@ -51,20 +51,20 @@ export function sayDuration(ms: number): string {
 }
 
 /** In the reader's own zone, this one and those below. */
-export function sayClock(time: number): string {
+export function formatTime(time: number): string {
   return new Date(time).toLocaleTimeString('en-GB', { hour12: false })
 }
 
 /** To the millisecond, with the day. */
-export function sayExactly(time: number): string {
+export function formatTimestamp(time: number): string {
   const millis = String(Math.floor(time % 1000)).padStart(3, '0')
-  return `${new Date(time).toLocaleDateString('en-GB', { dateStyle: 'medium' })}, ${sayClock(time)}.${millis}`
+  return `${new Date(time).toLocaleDateString('en-GB', { dateStyle: 'medium' })}, ${formatTime(time)}.${millis}`
 }
 
-export function sayMinute(time: number): string {
+export function formatMinute(time: number): string {
   return new Date(time).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
 }
 
-export function sayMoment(time: number): string {
+export function formatDateTime(time: number): string {
   return new Date(time).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 }

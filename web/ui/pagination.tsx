@@ -1,6 +1,6 @@
 /** The way from one page of a long list to those before and after it. */
 
-import { sayCount } from '../lib/format.ts'
+import { formatCount } from '../lib/format.ts'
 
 type Props = {
   label: string
@@ -21,7 +21,7 @@ export function Pages({ label, from, page, all, hrefOf, before, further }: Props
     <nav aria-label={label} className="mt-4 flex flex-wrap items-center gap-x-4 text-note">
       {from < all && (
         <span className="text-quiet tabular-nums">
-          {sayCount(from + 1)}–{sayCount(Math.min(from + page, all))} of {sayCount(all)}
+          {formatCount(from + 1)}–{formatCount(Math.min(from + page, all))} of {formatCount(all)}
         </span>
       )}
       {from > 0 && (

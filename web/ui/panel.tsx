@@ -1,7 +1,7 @@
 /** Titled section of a console page. */
 
 import { type ReactNode, useId } from 'react'
-import { sayCount } from '../lib/format.ts'
+import { formatCount } from '../lib/format.ts'
 
 type Props = {
   title: string
@@ -49,7 +49,7 @@ export function Showing({ shown, total, of }: { shown: readonly unknown[]; total
   if (shown.length >= total) return null
   return (
     <p className="mt-2 text-note text-quiet">
-      Showing {sayCount(shown.length)} of {sayCount(total)} {of}.
+      Showing {formatCount(shown.length)} of {formatCount(total)} {of}.
     </p>
   )
 }

@@ -1,7 +1,7 @@
 /** A time as so long ago, with the clock's own time in the reader's zone beside it. */
 'use client'
 
-import { sayDuration, sayExactly, sayMoment } from '../lib/format.ts'
+import { formatDateTime, formatDuration, formatTimestamp } from '../lib/format.ts'
 import { useNow } from '../lib/use-now.ts'
 
 export function Ago({ time }: { time: number }) {
@@ -9,8 +9,8 @@ export function Ago({ time }: { time: number }) {
   if (now === undefined) return <time dateTime={new Date(time).toISOString()} />
   const passed = now - time
   return (
-    <time dateTime={new Date(time).toISOString()} title={sayMoment(time)} className="tabular-nums">
-      {passed < 1_000 ? 'just now' : `${sayDuration(Math.floor(passed / 1000) * 1000)} ago`}
+    <time dateTime={new Date(time).toISOString()} title={formatDateTime(time)} className="tabular-nums">
+      {passed < 1_000 ? 'just now' : `${formatDuration(Math.floor(passed / 1000) * 1000)} ago`}
     </time>
   )
 }
@@ -21,8 +21,8 @@ export function In({ time }: { time: number }) {
   if (now === undefined) return <time dateTime={new Date(time).toISOString()} />
   const rest = time - now
   return (
-    <time dateTime={new Date(time).toISOString()} title={sayMoment(time)} className="tabular-nums">
-      {rest < 1_000 ? 'now' : `in ${sayDuration(Math.ceil(rest / 1000) * 1000)}`}
+    <time dateTime={new Date(time).toISOString()} title={formatDateTime(time)} className="tabular-nums">
+      {rest < 1_000 ? 'now' : `in ${formatDuration(Math.ceil(rest / 1000) * 1000)}`}
     </time>
   )
 }
@@ -33,7 +33,7 @@ export function Moment({ time }: { time: number }) {
   if (now === undefined) return <time dateTime={new Date(time).toISOString()} />
   return (
     <time dateTime={new Date(time).toISOString()} className="tabular-nums">
-      {sayMoment(time)} ({sayDuration(Math.max(0, Math.floor((now - time) / 1000) * 1000))} ago)
+      {formatDateTime(time)} ({formatDuration(Math.max(0, Math.floor((now - time) / 1000) * 1000))} ago)
     </time>
   )
 }
@@ -43,7 +43,7 @@ export function Exactly({ time }: { time: number }) {
   const isThere = useNow() !== undefined
   return (
     <time dateTime={new Date(time).toISOString()} className="text-quiet tabular-nums">
-      {isThere && sayExactly(time)}
+      {isThere && formatTimestamp(time)}
     </time>
   )
 }

@@ -10,7 +10,7 @@ import {
 } from '../../../../web/features/console/inbox/envelope.ts'
 import { type EnvelopeModel, modelEnvelope } from '../../../../web/features/console/inbox/envelope-model.ts'
 import { nameOf } from '../../../../web/features/console/inbox/title.ts'
-import { sayJson, sayJsonShort } from '../../../../web/lib/format-json.ts'
+import { formatJson, formatJsonLine } from '../../../../web/lib/format-json.ts'
 import { envelopeOf, type Part } from '../../../support/envelopes.ts'
 import { captures } from '../../../support/sdk-captures.ts'
 
@@ -279,11 +279,11 @@ describe('nameOf', () => {
   })
 })
 
-describe('sayJson', () => {
+describe('formatJson', () => {
   it('writes what JSON.stringify writes', () => {
     for (const value of [{}, [], { a: [1, 'two', null, true, { b: {} }], c: [] }, 'text', 1, null]) {
-      expect(sayJson(value, 1_000)).toBe(JSON.stringify(value, null, 2))
-      expect(sayJsonShort(value, 1_000)).toBe(JSON.stringify(value))
+      expect(formatJson(value, 1_000)).toBe(JSON.stringify(value, null, 2))
+      expect(formatJsonLine(value, 1_000)).toBe(JSON.stringify(value))
     }
   })
 
@@ -293,7 +293,7 @@ describe('sayJson', () => {
     ['long', { a: LONG }],
     ['long names', { [LONG]: 1 }],
   ])('cuts %s values', (_, value) => {
-    expect(sayJson(value, 1_000).length).toBeLessThanOrEqual(1_001)
-    expect(sayJsonShort(value, 1_000).length).toBeLessThanOrEqual(1_001)
+    expect(formatJson(value, 1_000).length).toBeLessThanOrEqual(1_001)
+    expect(formatJsonLine(value, 1_000).length).toBeLessThanOrEqual(1_001)
   })
 })

@@ -8,7 +8,7 @@ import { type Console, consoleFor } from '../../../features/console/data-access.
 import { readKept } from '../../../features/console/inbox/envelope.ts'
 import { isTelling, KINDS, type Name, nameOf, nameOfTypes } from '../../../features/console/inbox/title.ts'
 import { type Query, withQuery } from '../../../features/console/routes.ts'
-import { sayBytes } from '../../../lib/format.ts'
+import { formatBytes } from '../../../lib/format.ts'
 import { Empty } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import { StateMark } from '../../../ui/status-badge.tsx'
@@ -124,7 +124,7 @@ function EntryLine({
         >
           {title}
         </span>
-        <span className="hidden text-right text-quiet tabular-nums wide:block">{sayBytes(bytes)}</span>
+        <span className="hidden text-right text-quiet tabular-nums wide:block">{formatBytes(bytes)}</span>
         <span className="text-right text-quiet">
           <Ago time={time} />
         </span>

@@ -14,7 +14,7 @@ import {
   reasonKey,
   rejectionsIn,
 } from '../../../features/console/rejections/rejections.ts'
-import { sayCount, sayMany } from '../../../lib/format.ts'
+import { formatCount, formatQuantity } from '../../../lib/format.ts'
 import { OutcomeBadge } from '../../../ui/outcome-badge.tsx'
 import { Empty } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
@@ -67,7 +67,7 @@ function Why({ refused, told }: { refused: RejectionCount; told: Rejections }) {
         <h2 className="min-w-0 text-body font-semibold wrap-anywhere">
           {stage === 'waited' ? 'after spooling' : <code>{reason || 'no reason given'}</code>}
         </h2>
-        <span className="ml-auto font-semibold tabular-nums">{sayMany(count, 'envelope')}</span>
+        <span className="ml-auto font-semibold tabular-nums">{formatQuantity(count, 'envelope')}</span>
       </div>
       <p className="mt-3 text-note">{explained?.sentence ?? MEANINGS[outcome]}</p>
       {explained && (
@@ -79,7 +79,7 @@ function Why({ refused, told }: { refused: RejectionCount; told: Rejections }) {
       <Since time={told.times.find((time) => reasonKey(time) === reasonKey(refused))} />
       {sample && <Sample sample={sample} />}
       {projects.length > 0 && (
-        <p className="mt-2 text-note text-quiet wrap-anywhere">Projects: {sayProjects(projects)}</p>
+        <p className="mt-2 text-note text-quiet wrap-anywhere">Projects: {formatProjects(projects)}</p>
       )}
       <a
         href={`/console/live-feed?${new URLSearchParams({ outcome, ...(reason && { reason }) })}`}
@@ -103,10 +103,10 @@ function Since({ time }: { time: OutcomeTime | undefined }) {
 
 const MOST_PROJECTS = 10
 
-function sayProjects(projects: readonly string[]): string {
+function formatProjects(projects: readonly string[]): string {
   const more = projects.length - MOST_PROJECTS
   const first = projects.slice(0, MOST_PROJECTS).join(', ')
-  return more > 0 ? `${first} and ${sayCount(more)} more` : first
+  return more > 0 ? `${first} and ${formatCount(more)} more` : first
 }
 
 /** Last rejected request; the tunnel removed values that may be secret. */
@@ -156,7 +156,7 @@ function Value({ value }: { value: string }) {
   if (value.length <= LONGEST_VALUE) return value
   return (
     <details>
-      <summary className="min-h-6">{sayMany(value.split(/\s+/).length, 'value')}</summary>
+      <summary className="min-h-6">{formatQuantity(value.split(/\s+/).length, 'value')}</summary>
       {value}
     </details>
   )

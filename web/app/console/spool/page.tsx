@@ -8,7 +8,7 @@ import { spoolAt } from '../../../features/console/monitor/snapshot.ts'
 import { type Query, readPlace, withQuery } from '../../../features/console/routes.ts'
 import { SpoolAction } from '../../../features/console/spool/action-button.tsx'
 import { SpoolSummary } from '../../../features/console/spool/spool-summary.tsx'
-import { sayBytes, sayCount, sayMany } from '../../../lib/format.ts'
+import { formatBytes, formatCount, formatQuantity } from '../../../lib/format.ts'
 import { Pages } from '../../../ui/pagination.tsx'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
@@ -80,7 +80,7 @@ const DONE: Record<string, (many: string, left: number) => string> = {
     [
       `${many} ${many === '1' ? 'was' : 'were'} purged.`,
       left === 1 && 'One more is pending: purge again.',
-      left > 1 && `${sayCount(left)} more are pending: purge again.`,
+      left > 1 && `${formatCount(left)} more are pending: purge again.`,
     ]
       .filter(Boolean)
       .join(' '),
@@ -92,12 +92,12 @@ const DONE: Record<string, (many: string, left: number) => string> = {
 }
 
 function Done({ query: { did, many, left } }: { query: Chosen }) {
-  const say = did === undefined ? undefined : DONE[did]
-  if (!say) return null
+  const describe = did === undefined ? undefined : DONE[did]
+  if (!describe) return null
   const count = readCount(many)
   return (
     <p role="status" className="rounded-part border border-line bg-sunken px-4 py-3">
-      {say(count === undefined ? 'Some' : sayCount(count), readCount(left) ?? 0)}
+      {describe(count === undefined ? 'Some' : formatCount(count), readCount(left) ?? 0)}
     </p>
   )
 }
@@ -153,8 +153,8 @@ function Partitions({ spool, query }: { spool: SpoolStatus; query: Chosen }) {
               >
                 {project}, {category}
               </a>
-              <span className="wide:text-right">{sayMany(envelopes, 'envelope')}</span>
-              <span className="wide:text-right">{sayBytes(bytes)}</span>
+              <span className="wide:text-right">{formatQuantity(envelopes, 'envelope')}</span>
+              <span className="wide:text-right">{formatBytes(bytes)}</span>
               <span className="text-quiet">
                 {oldest && (
                   <>
@@ -261,7 +261,7 @@ function Rows({ spool, rows, next, query }: RowsProps) {
                   </td>
                   <td className={`pr-4 ${UNLESS_NARROW.Project}`}>{row.project}</td>
                   <td className="pr-4">{row.category}</td>
-                  <td className="pr-4 whitespace-nowrap">{sayBytes(row.bytes)}</td>
+                  <td className="pr-4 whitespace-nowrap">{formatBytes(row.bytes)}</td>
                   <td className={`pr-4 ${UNLESS_NARROW.Attempts}`}>{row.attempts}</td>
                   <td>
                     <NextTry row={row} />

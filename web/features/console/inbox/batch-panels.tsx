@@ -1,6 +1,6 @@
 /** Panels for log lines and metrics of an envelope. */
 
-import { sayMany } from '../../../lib/format.ts'
+import { formatQuantity } from '../../../lib/format.ts'
 import { Panel, Showing } from '../../../ui/panel.tsx'
 import { Exactly } from '../../../ui/relative-time.tsx'
 import type { Listed } from '../bounds.ts'
@@ -9,7 +9,7 @@ import type { LogLine, Metric } from './batch-items.ts'
 export function Logs({ lines: { shown, total } }: { lines: Listed<LogLine> }) {
   if (total === 0) return null
   return (
-    <Panel title="Logs" note={sayMany(total, 'line')}>
+    <Panel title="Logs" note={formatQuantity(total, 'line')}>
       <ol className="grid grid-cols-1 text-note" aria-label="Log lines, in order of arrival">
         {shown.map(({ timestamp, level, body }, index) => (
           <li
@@ -33,7 +33,7 @@ export function Logs({ lines: { shown, total } }: { lines: Listed<LogLine> }) {
 export function Metrics({ metrics: { shown, total } }: { metrics: Listed<Metric> }) {
   if (total === 0) return null
   return (
-    <Panel title="Metrics" note={sayMany(total, 'metric')}>
+    <Panel title="Metrics" note={formatQuantity(total, 'metric')}>
       <table className="w-full text-note" aria-label="Metrics">
         <tbody>
           {shown.map(({ name, type, value, unit }, index) => (

@@ -1,7 +1,7 @@
 /** Items of an envelope: attachments to download, images, and each item raw. */
 
 import type { ReactNode } from 'react'
-import { sayBytes } from '../../../lib/format.ts'
+import { formatBytes } from '../../../lib/format.ts'
 import { Panel, Showing } from '../../../ui/panel.tsx'
 import type { Listed } from '../bounds.ts'
 import type { ShownItem } from './envelope-model.ts'
@@ -16,7 +16,7 @@ export function Attachments({ id, items: { shown, total } }: { id: string; items
             <a href={urlOf(id, number)} download className="link text-note wrap-anywhere">
               {filename ?? `attachment ${number}`}
             </a>
-            <span className="-mt-2 text-note text-quiet">{sayBytes(bytes)}</span>
+            <span className="-mt-2 text-note text-quiet">{formatBytes(bytes)}</span>
             {isImage && (
               // biome-ignore lint/performance/noImgElement: a stranger's bytes are not to be worked on by an image library
               <img
@@ -52,7 +52,7 @@ export function RawItems({ id, header, items, children }: RawProps) {
       {items.map(({ number, type, header: itemHeader, bytes, text, part }) => (
         <details key={number} className="border-t border-line py-1 text-note">
           <summary className="min-h-7">
-            {type || 'no type'} <span className="text-note text-quiet">{sayBytes(bytes)}</span>
+            {type || 'no type'} <span className="text-note text-quiet">{formatBytes(bytes)}</span>
           </summary>
           <Raw text={itemHeader} />
           {text === undefined ? (

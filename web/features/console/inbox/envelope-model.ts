@@ -1,7 +1,7 @@
 /** A kept envelope as its page shows it. Reading and showing are bounded (`web/features/console/bounds.ts`): the model says what is left out. */
 
-import { sayBytes } from '../../../lib/format.ts'
-import { sayJson } from '../../../lib/format-json.ts'
+import { formatBytes } from '../../../lib/format.ts'
+import { formatJson } from '../../../lib/format-json.ts'
 import { Budget, type Listed, PAGE_CHARACTERS, READ_BYTES, ROWS, TEXT } from '../bounds.ts'
 import { type LogLine, type Metric, readLogs, readMetrics, readSpans } from './batch-items.ts'
 import { type KeptEnvelope, type KeptItem, parseJson, readKeptFrom } from './envelope.ts'
@@ -98,7 +98,7 @@ function modelKept(
     .filter(({ type }) => EVENTS.includes(type))
     .slice(0, ROWS.events)
     .flatMap((item) => modelEvent(jsonOf(item), budget) ?? [])
-  const header = raw.text(sayJson(kept.header, TEXT.json), TEXT.json)
+  const header = raw.text(formatJson(kept.header, TEXT.json), TEXT.json)
   const onPage = items.filter(({ number }) => number >= from && number < from + ROWS.items)
   const model = {
     ...{ title, bytes, bytesRead, events, header, unread },
@@ -175,7 +175,7 @@ function rawItemIn(item: KeptItem, budget: Budget): ShownItem {
   const { payload, bytes } = item
   const whole = textOf(payload.subarray(0, READ_BYTES.raw))
   const json = bytes <= READ_BYTES.raw && whole !== undefined ? parseJson(whole) : undefined
-  const said = json === undefined ? whole : sayJson(json, TEXT.raw)
+  const said = json === undefined ? whole : formatJson(json, TEXT.raw)
   const header = budget.text(item.header, TEXT.line)
   if (said === undefined) return { ...shown, header, text: undefined, part: undefined }
   const text = budget.text(said, TEXT.raw)
@@ -186,7 +186,7 @@ function rawItemIn(item: KeptItem, budget: Budget): ShownItem {
 function partOf(text: string, bytes: number): string {
   return text.length <= 1
     ? 'Not shown, to keep this page small.'
-    : `The first ${sayBytes(Buffer.byteLength(text))} of ${sayBytes(bytes)}.`
+    : `The first ${formatBytes(Buffer.byteLength(text))} of ${formatBytes(bytes)}.`
 }
 
 /** `undefined` for bytes that are no text. A character that is cut at the end is left out. */

@@ -1,6 +1,6 @@
 /** Takes a kept envelope apart as it is read, leniently: a tunnel has let it in, and whatever it says is data. Only a bounded part is held. */
 
-import { sayJsonShort } from '../../../lib/format-json.ts'
+import { formatJsonLine } from '../../../lib/format-json.ts'
 import { cutText, READ_BYTES, TEXT } from '../bounds.ts'
 
 export type KeptItem = {
@@ -191,7 +191,7 @@ class Collector {
         type: cutText(start.type, TEXT.name),
         filename: filename && cutText(filename, TEXT.name),
       },
-      ...{ header: sayJsonShort(header, TEXT.line), most, parts: [], held: 0, bytes: 0 },
+      ...{ header: formatJsonLine(header, TEXT.line), most, parts: [], held: 0, bytes: 0 },
     })
   }
 

@@ -1,6 +1,6 @@
 /** View model of an event, with every list and text bounded. */
 
-import { firstEntries, sayJson, sayJsonShort } from '../../../lib/format-json.ts'
+import { firstEntries, formatJson, formatJsonLine } from '../../../lib/format-json.ts'
 import { type Budget, type Listed, ROWS, TEXT } from '../bounds.ts'
 import {
   type Breadcrumb,
@@ -8,10 +8,10 @@ import {
   type Feedback,
   type Frame,
   feedbackOf,
+  formatValue,
   readEvent,
   type SentryEvent,
   type Span,
-  sayValue,
   sizeOf,
   traceOf,
 } from './event.ts'
@@ -79,7 +79,7 @@ export function modelEvent(json: unknown, budget: Budget): EventModel | undefine
       ROWS.contexts,
       ([name, value]): Fact => [
         budget.text(name, TEXT.name),
-        budget.text(sayJson(value, TEXT.json), TEXT.json),
+        budget.text(formatJson(value, TEXT.json), TEXT.json),
       ],
       countOf(contexts),
     ),
@@ -123,7 +123,7 @@ function cutFeedback({ message, name, email, url }: Feedback, budget: Budget): F
 function factIn(budget: Budget) {
   return ([name, value]: [name: string, value: unknown]): Fact => [
     budget.text(name, TEXT.name),
-    budget.text(sayValue(value), TEXT.line),
+    budget.text(formatValue(value), TEXT.line),
   ]
 }
 
@@ -183,7 +183,7 @@ function breadcrumbsIn(
       timestamp,
       category: budget.optional(category, TEXT.name),
       level: budget.optional(level, TEXT.name),
-      text: budget.text(message ?? (data ? sayJsonShort(data, TEXT.line) : ''), TEXT.line),
+      text: budget.text(message ?? (data ? formatJsonLine(data, TEXT.line) : ''), TEXT.line),
     }),
     total,
   )

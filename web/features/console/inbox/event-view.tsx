@@ -1,7 +1,7 @@
 /** Readable view of an event: exceptions, breadcrumbs, details, tags and contexts. */
 
 import type { ReactNode } from 'react'
-import { sayDuration, sayMany } from '../../../lib/format.ts'
+import { formatDuration, formatQuantity } from '../../../lib/format.ts'
 import { Panel, Showing } from '../../../ui/panel.tsx'
 import { Moment } from '../../../ui/relative-time.tsx'
 import type { Listed } from '../bounds.ts'
@@ -120,7 +120,7 @@ function ExceptionPanel({ exception: { type, value, note, frames } }: { exceptio
       {others.length > 0 && (
         <details className="mt-2">
           <summary className="min-h-8 text-note text-quiet">
-            {sayMany(others.length, 'library frame')}
+            {formatQuantity(others.length, 'library frame')}
           </summary>
           <ol className="grid grid-cols-1 gap-1">
             {others.map((frame, index) => (
@@ -156,7 +156,7 @@ type BreadcrumbsProps = { crumbs: Listed<ShownBreadcrumb>; end: number | undefin
 /** Timeline of breadcrumbs, each with its time before the event. */
 function Breadcrumbs({ crumbs, end }: BreadcrumbsProps) {
   return (
-    <Panel title="Breadcrumbs" note={sayMany(crumbs.total, 'breadcrumb')}>
+    <Panel title="Breadcrumbs" note={formatQuantity(crumbs.total, 'breadcrumb')}>
       <ol
         className="grid grid-cols-[auto_auto_minmax(0,1fr)] text-note"
         aria-label="Breadcrumbs, oldest first"
@@ -174,7 +174,7 @@ function Breadcrumbs({ crumbs, end }: BreadcrumbsProps) {
             <span className="text-right text-quiet tabular-nums">
               {timestamp !== undefined &&
                 end !== undefined &&
-                `−${sayDuration(Math.max(0, end - timestamp))}`}
+                `−${formatDuration(Math.max(0, end - timestamp))}`}
             </span>
             <span className={`max-w-48 wrap-anywhere ${isError(level) ? 'text-bad' : 'text-quiet'}`}>
               {category ?? 'default'}

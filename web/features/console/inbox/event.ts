@@ -1,8 +1,8 @@
 /** An event, a transaction or feedback as a person reads it. Every part of it may be missing or of any kind: what is not as expected is left out. */
 
 import { z } from 'zod'
-import { sayCount, sayMany } from '../../../lib/format.ts'
-import { firstEntries, sayJsonShort } from '../../../lib/format-json.ts'
+import { formatCount, formatQuantity } from '../../../lib/format.ts'
+import { firstEntries, formatJsonLine } from '../../../lib/format-json.ts'
 import { ROWS, TEXT } from '../bounds.ts'
 
 const text = z.union([z.string(), z.number(), z.boolean()]).transform(String)
@@ -112,7 +112,7 @@ const tags = z
         (given) => typeof given === 'object' && given !== null && !Array.isArray(given),
       )
       .transform((given) =>
-        firstEntries(given, MOST_READ).map(([key, value]): [string, string] => [key, sayValue(value)]),
+        firstEntries(given, MOST_READ).map(([key, value]): [string, string] => [key, formatValue(value)]),
       ),
     listOf(z.tuple([text, text])),
   ])
@@ -207,11 +207,13 @@ export function titleOf(read: SentryEvent): string {
   )
 }
 
-export function sayValue(value: unknown): string {
-  return typeof value === 'string' ? value : sayJsonShort(value, TEXT.line)
+export function formatValue(value: unknown): string {
+  return typeof value === 'string' ? value : formatJsonLine(value, TEXT.line)
 }
 
 /** How many were read of a list, and that there may be more. */
-export function sayRead(list: readonly unknown[], one: string): string {
-  return list.length < MOST_READ ? sayMany(list.length, one) : `${sayCount(list.length)} or more ${one}s`
+export function formatReadCount(list: readonly unknown[], one: string): string {
+  return list.length < MOST_READ
+    ? formatQuantity(list.length, one)
+    : `${formatCount(list.length)} or more ${one}s`
 }

@@ -1,11 +1,11 @@
 /** Kind and title of an envelope in the inbox. */
 
 import { z } from 'zod'
-import { sayMany } from '../../../lib/format.ts'
+import { formatQuantity } from '../../../lib/format.ts'
 import { cutText, TEXT } from '../bounds.ts'
 import { readLogs, readMetrics, readSpans } from './batch-items.ts'
 import { type KeptItem, parseJson } from './envelope.ts'
-import { readEvent, sayRead, titleOf } from './event.ts'
+import { formatReadCount, readEvent, titleOf } from './event.ts'
 
 export type Name = { kind: string; title: string; isError: boolean }
 
@@ -66,7 +66,7 @@ function nameOfItem(type: string, payload: unknown): Name {
       const named = spans.find(({ isSegment }) => isSegment) ?? spans[0]
       return calm(
         'trace',
-        `${named?.description ?? 'spans'}${spans.length > 1 ? `, ${sayRead(spans, 'span')}` : ''}`,
+        `${named?.description ?? 'spans'}${spans.length > 1 ? `, ${formatReadCount(spans, 'span')}` : ''}`,
       )
     }
     case 'log':
@@ -79,7 +79,7 @@ function nameOfItem(type: string, payload: unknown): Name {
     }
     case 'session': {
       const { status, errors } = session.catch({ status: 'unknown status', errors: 0 }).parse(payload)
-      return calm('session', `${status}, ${sayMany(errors, 'error')}`)
+      return calm('session', `${status}, ${formatQuantity(errors, 'error')}`)
     }
     default: {
       const event = readEvent(payload)

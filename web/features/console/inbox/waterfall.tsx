@@ -1,6 +1,6 @@
 /** Waterfall of spans, each below its parent. */
 
-import { sayDuration } from '../../../lib/format.ts'
+import { formatDuration } from '../../../lib/format.ts'
 import { Panel, Showing } from '../../../ui/panel.tsx'
 import type { Listed } from '../bounds.ts'
 import type { Span } from './event.ts'
@@ -14,7 +14,7 @@ export function Waterfall({ spans: { shown: spans, total } }: { spans: Listed<Sp
   if (rows.length === 0 || !Number.isFinite(start) || !Number.isFinite(end)) return null
   const whole = Math.max(0.001, end - start)
   return (
-    <Panel title="Trace" note={sayDuration(whole)}>
+    <Panel title="Trace" note={formatDuration(whole)}>
       <ol className="grid grid-cols-1 gap-1 text-note" aria-label="Spans by start time">
         {rows.map(
           ({ depth, span: { op, description, status, start_timestamp: from, timestamp: to } }, index) => {
@@ -34,7 +34,7 @@ export function Waterfall({ spans: { shown: spans, total } }: { spans: Listed<Sp
                   {isBad && <span className="max-w-1/2 shrink-0 truncate text-bad">{status}</span>}
                 </span>
                 <span className="text-right tabular-nums wide:order-last">
-                  {sayDuration((to ?? end) - (from ?? start))}
+                  {formatDuration((to ?? end) - (from ?? start))}
                 </span>
                 <svg
                   viewBox="0 0 100 8"

@@ -4,7 +4,7 @@
 import { useSearchParams } from 'next/navigation'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import type { Receipt, SpoolOutcome } from 'tunnel/contract'
-import { sayCount, sayMany } from '../../../lib/format.ts'
+import { formatCount, formatQuantity } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
 import { LiveIndicator } from '../live-indicator.tsx'
@@ -47,7 +47,7 @@ export function LiveFeed() {
       onKeyDown={(event) => event.key === 'Escape' && openedId && close()}
     >
       <Tools>
-        <p className="text-quiet tabular-nums">{sayHowMany(shown, rows, isFiltered)}</p>
+        <p className="text-quiet tabular-nums">{describeCount(shown, rows, isFiltered)}</p>
         <LiveIndicator state={state} />
         <Button weight="quiet" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
           {isPaused ? 'Resume' : 'Pause'}
@@ -85,8 +85,8 @@ export function LiveFeed() {
         {openedId && !opened && state === 'open' && rows.length > 0 && (
           <Panel title="Receipt">
             <Empty>
-              Receipt {openedId} is not among the newest {sayCount(MOST_ROWS)} on this page. A replica keeps
-              its most recent 16 MiB of receipts, about 40,000.
+              Receipt {openedId} is not among the newest {formatCount(MOST_ROWS)} on this page. A replica
+              keeps its most recent 16 MiB of receipts, about 40,000.
             </Empty>
             <p className="mt-3 text-note">
               <Button weight="quiet" onClick={close}>
@@ -118,11 +118,13 @@ function useOpened(id: string | undefined, rows: readonly Row[]): Receipt | unde
   return kept.current?.id === id ? kept.current : undefined
 }
 
-function sayHowMany(shown: readonly Row[], rows: readonly Row[], isFiltered: boolean): string {
+function describeCount(shown: readonly Row[], rows: readonly Row[], isFiltered: boolean): string {
   const many = countReceipts(shown)
   const all = countReceipts(rows)
-  if (isFiltered) return `${sayMany(many, 'envelope')} of ${sayCount(all)}`
-  return rows.length >= MOST_ROWS ? `the newest ${sayCount(many)} envelopes` : sayMany(many, 'envelope')
+  if (isFiltered) return `${formatQuantity(many, 'envelope')} of ${formatCount(all)}`
+  return rows.length >= MOST_ROWS
+    ? `the newest ${formatCount(many)} envelopes`
+    : formatQuantity(many, 'envelope')
 }
 
 function countReceipts(rows: readonly Row[]): number {

@@ -2,7 +2,13 @@
 
 import { useEffect, useRef } from 'react'
 import type { Receipt, SpoolOutcome } from 'tunnel/contract'
-import { sayBytes, sayClock, sayDuration, sayExactly, sayMoment } from '../../../lib/format.ts'
+import {
+  formatBytes,
+  formatDateTime,
+  formatDuration,
+  formatTime,
+  formatTimestamp,
+} from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
 import { OutcomeBadge } from '../../../ui/outcome-badge.tsx'
 import { MEANINGS } from '../outcomes.ts'
@@ -69,7 +75,7 @@ export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onC
             <tr key={`${type} ${out}`} className="border-t border-line tabular-nums">
               <td className="py-1">{type}</td>
               <td className="text-right">{count}</td>
-              <td className="text-right">{sayBytes(bytes)}</td>
+              <td className="text-right">{formatBytes(bytes)}</td>
               {isSomeOut && <td className="pl-3">{out ?? ''}</td>}
             </tr>
           ))}
@@ -92,7 +98,7 @@ export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onC
           {siblings.map((sibling) => (
             <li key={sibling.id}>
               <button type="button" className="link cursor-pointer" onClick={() => onOpen(sibling)}>
-                {sayClock(sibling.time)} {sibling.items.map(({ type }) => type).join(', ')}
+                {formatTime(sibling.time)} {sibling.items.map(({ type }) => type).join(', ')}
               </button>
             </li>
           ))}
@@ -110,7 +116,8 @@ function End({
 }) {
   return (
     <p className="mt-3 text-note">
-      <OutcomeBadge outcome={end} /> {sayMoment(time)}, after {sayDuration(waited)} in the spool, by {replica}
+      <OutcomeBadge outcome={end} /> {formatDateTime(time)}, after {formatDuration(waited)} in the spool, by{' '}
+      {replica}
       {upstreamStatus !== undefined && `; Sentry responded with ${upstreamStatus}`}. {MEANINGS[end]}
     </p>
   )
@@ -135,7 +142,7 @@ function factsOf(receipt: Receipt): [string, string][] {
     ['Response', status === 0 ? 'none: the sender disconnected' : status],
     ['Sentry’s response', upstreamStatus],
     ['Reason', reason],
-    ['Size on the wire', sayBytes(bytes)],
+    ['Size on the wire', formatBytes(bytes)],
     ['Replica', replica],
     ['Notes', remarks?.join(', ')],
     ['Receipt', id],
@@ -175,17 +182,17 @@ function Timeline({ receipt }: { receipt: Receipt }) {
         </svg>
       )}
       <ol className="mt-2 grid gap-0.5 text-note tabular-nums" aria-label="Timings">
-        <li>{sayExactly(time)} received</li>
+        <li>{formatTimestamp(time)} received</li>
         {parts.map(({ ms, words, fill }) => (
           <li key={words} className="flex items-center gap-2 text-quiet">
             <svg viewBox="0 0 8 8" aria-hidden="true" className="size-2.5 shrink-0 border border-quiet">
               <rect width="8" height="8" className={fill} />
             </svg>
-            + {sayDuration(ms)} {words}
+            + {formatDuration(ms)} {words}
           </li>
         ))}
         <li>
-          {sayExactly(time + took)} response sent, {sayDuration(took)} in total
+          {formatTimestamp(time + took)} response sent, {formatDuration(took)} in total
         </li>
       </ol>
     </div>

@@ -4,7 +4,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import type { Receipt, SpoolOutcome } from 'tunnel/contract'
-import { sayBytes, sayClock, sayCount, sayDuration } from '../../../lib/format.ts'
+import { formatBytes, formatCount, formatDuration, formatTime } from '../../../lib/format.ts'
 import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 import { Empty } from '../../../ui/panel.tsx'
 import { StateMark } from '../../../ui/status-badge.tsx'
@@ -120,7 +120,7 @@ export function ReceiptList({ rows, opened, onOpen, nothing }: Props) {
           }}
           className="absolute bottom-3 left-1/2 min-h-9 -translate-x-1/2 cursor-pointer rounded-full border border-line bg-surface px-4 text-note font-semibold shadow-md hover:text-accent"
         >
-          ↑ {sayCount(above)} newer
+          ↑ {formatCount(above)} newer
         </button>
       )}
     </div>
@@ -179,22 +179,22 @@ function ReceiptRow({ receipt, end, isOpen, isStop, onOpen }: ReceiptRowProps) {
       onClick={onOpen}
       className={`${COLUMNS} size-full cursor-pointer text-left text-note -outline-offset-3 hover:bg-sunken aria-expanded:bg-sunken`}
     >
-      <span className="text-quiet tabular-nums">{sayClock(time)}</span>
+      <span className="text-quiet tabular-nums">{formatTime(time)}</span>
       <OutcomeLabel outcome={end?.final_outcome ?? outcome} />
       <span className="truncate">
         {items.map(({ type, count }) => (count ? `${type} ×${count}` : type)).join(', ') || 'not parsed'}
         {reason && <span className="text-quiet"> · {reason}</span>}
-        {end && <span className="text-quiet"> · spooled for {sayDuration(end.waited_ms)}</span>}
+        {end && <span className="text-quiet"> · spooled for {formatDuration(end.waited_ms)}</span>}
       </span>
-      <span className="hidden truncate text-quiet desk:block">{project ? sayProject(project) : sdk}</span>
-      <span className="hidden text-right tabular-nums wide:block">{sayBytes(bytes)}</span>
-      <span className="hidden text-right tabular-nums wide:block">{sayDuration(took)}</span>
+      <span className="hidden truncate text-quiet desk:block">{project ? formatProject(project) : sdk}</span>
+      <span className="hidden text-right tabular-nums wide:block">{formatBytes(bytes)}</span>
+      <span className="hidden text-right tabular-nums wide:block">{formatDuration(took)}</span>
     </button>
   )
 }
 
 /** Writes the project ID first, since long texts are cut at the end. */
-function sayProject(project: string): string {
+function formatProject(project: string): string {
   const at = project.lastIndexOf('/')
   return `${project.slice(at + 1)} at ${project.slice(0, at)}`
 }
@@ -202,19 +202,19 @@ function sayProject(project: string): string {
 function MarkRow({ mark }: { mark: Mark }) {
   return (
     <p className="flex h-full items-center gap-2 overflow-hidden bg-sunken px-3 text-note">
-      <span className="text-quiet tabular-nums">{sayClock(mark.time)}</span>
+      <span className="text-quiet tabular-nums">{formatTime(mark.time)}</span>
       <StateMark state={mark.kind === 'back' ? 'good' : 'bad'} className="size-3.5" />
-      <span className="truncate" title={sayMark(mark)}>
-        {sayMark(mark)}
+      <span className="truncate" title={describeNotice(mark)}>
+        {describeNotice(mark)}
       </span>
     </p>
   )
 }
 
-function sayMark(mark: Mark): string {
+function describeNotice(mark: Mark): string {
   switch (mark.kind) {
     case 'missed':
-      return `Gap: ${sayCount(mark.missed)} receipts of ${mark.replica} are missing here. The totals include them.`
+      return `Gap: ${formatCount(mark.missed)} receipts of ${mark.replica} are missing here. The totals include them.`
     case 'ended':
       return `Gap: ${mark.replica} stopped. Its last receipts may be missing here.`
     case 'silent':

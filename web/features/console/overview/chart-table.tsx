@@ -1,7 +1,7 @@
 /** Table of a chart's values by minute. */
 
 import { useState } from 'react'
-import { sayMinute } from '../../../lib/format.ts'
+import { formatMinute } from '../../../lib/format.ts'
 
 /** `time` in milliseconds since 1970; a cell for each column. */
 export type MinuteRow = { time: number; cells: string[] }
@@ -37,7 +37,7 @@ export function ChartTable({ title, columns, rows }: Props) {
               {rows.map(({ time, cells }) => (
                 <tr key={time} className="border-t border-line">
                   <th scope="row" className="py-1 text-left font-normal">
-                    {sayMinute(time)}
+                    {formatMinute(time)}
                   </th>
                   {cells.map((cell, index) => (
                     // biome-ignore lint/suspicious/noArrayIndexKey: cells stand in the order of the columns

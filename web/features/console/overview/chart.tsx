@@ -4,7 +4,7 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { sayClock, sayMinute } from '../../../lib/format.ts'
+import { formatMinute, formatTime } from '../../../lib/format.ts'
 import { ChartTable, type MinuteRow } from './chart-table.tsx'
 import { shownFrom } from './history.ts'
 
@@ -27,9 +27,9 @@ type Props = {
   times: number[]
   lines: Line[]
   /** Formats a value with its unit. */
-  say: (value: number) => string
+  format: (value: number) => string
   /** Formats a value without its unit. */
-  sayTick: (value: number) => string
+  formatTick: (value: number) => string
   /** Text shown while there is no data. */
   nothing: string
   minutes: MinuteRow[]
@@ -40,7 +40,7 @@ const STEPS = Array.from({ length: 12 }, (_, power) =>
   [1, 2, 5].map((step) => step * 10 ** (power - 1)),
 ).flat()
 
-export function Chart({ title, unit, times, lines, say, sayTick, nothing, minutes }: Props) {
+export function Chart({ title, unit, times, lines, format, formatTick, nothing, minutes }: Props) {
   const holder = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
   const [at, pointAt] = useState<number>()
@@ -55,7 +55,7 @@ export function Chart({ title, unit, times, lines, say, sayTick, nothing, minute
     if (!element) return
     const make = () => {
       plot.current?.destroy()
-      plot.current = new uPlot(optionsFor(element, lines, sayTick, pointAt), newest.current, element)
+      plot.current = new uPlot(optionsFor(element, lines, formatTick, pointAt), newest.current, element)
     }
     make()
     const scheme = matchMedia('(prefers-color-scheme: dark)')
@@ -95,7 +95,7 @@ export function Chart({ title, unit, times, lines, say, sayTick, nothing, minute
           <strong className="font-semibold">{title}</strong> <span className="text-quiet">{unit}</span>
         </span>
         <span className="text-quiet tabular-nums">
-          {index === undefined ? 'now' : sayClock(times[index] ?? 0)}
+          {index === undefined ? 'now' : formatTime(times[index] ?? 0)}
         </span>
       </figcaption>
       <ul className="flex min-h-6 flex-wrap gap-x-4 text-note" aria-label={`Legend of ${title}`}>
@@ -105,7 +105,7 @@ export function Chart({ title, unit, times, lines, say, sayTick, nothing, minute
               <path d="M0 2h20" stroke="currentColor" strokeWidth="3" strokeDasharray={dash?.join(' ')} />
             </svg>
             <span className="text-quiet">{label}</span>{' '}
-            <span className="tabular-nums">{sayOrNone(values[shown], say)}</span>
+            <span className="tabular-nums">{formatOrDash(values[shown], format)}</span>
           </li>
         ))}
       </ul>
@@ -118,7 +118,7 @@ export function Chart({ title, unit, times, lines, say, sayTick, nothing, minute
           aria-valuemin={0}
           aria-valuemax={Math.max(0, times.length - 1)}
           aria-valuenow={Math.max(0, shown)}
-          aria-valuetext={sayAll(times[shown], lines, shown, say)}
+          aria-valuetext={describePoint(times[shown], lines, shown, format)}
           onKeyDown={moveBy}
           onBlur={() => plot.current?.setCursor({ left: -1, top: -1 })}
           className="min-h-42"
@@ -157,20 +157,20 @@ function clamp(to: number, last: number): number {
   return Math.max(0, Math.min(last, to))
 }
 
-function sayOrNone(value: number | null | undefined, say: Props['say']): string {
-  return value === null || value === undefined ? '–' : say(value)
+function formatOrDash(value: number | null | undefined, format: Props['format']): string {
+  return value === null || value === undefined ? '–' : format(value)
 }
 
-function sayAll(time: number | undefined, lines: Line[], at: number, say: Props['say']): string {
+function describePoint(time: number | undefined, lines: Line[], at: number, format: Props['format']): string {
   if (time === undefined) return 'no data yet'
-  const words = lines.map(({ label, values }) => `${label} ${sayOrNone(values[at], say)}`)
-  return `${sayClock(time)}: ${words.join(', ')}`
+  const words = lines.map(({ label, values }) => `${label} ${formatOrDash(values[at], format)}`)
+  return `${formatTime(time)}: ${words.join(', ')}`
 }
 
 function optionsFor(
   element: HTMLElement,
   lines: Line[],
-  sayTick: (value: number) => string,
+  formatTick: (value: number) => string,
   onPoint: (at: number | undefined) => void,
 ): uPlot.Options {
   const colour = colourOf(element, 'text-quiet')
@@ -194,13 +194,13 @@ function optionsFor(
         incrs: [60, 120, 300],
         space: 60,
         size: 28,
-        values: (_, splits) => splits.map((seconds) => sayMinute(seconds * 1000)),
+        values: (_, splits) => splits.map((seconds) => formatMinute(seconds * 1000)),
       },
       {
         ...axis,
         size: 44,
         incrs: STEPS,
-        values: (_, splits) => splits.map(sayTick),
+        values: (_, splits) => splits.map(formatTick),
         filter: justZero,
         grid: { stroke: colourOf(element, 'text-line'), width: 1, filter: justZero },
       },

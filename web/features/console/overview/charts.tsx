@@ -1,7 +1,7 @@
 /** Charts of the last 15 minutes: outcomes, categories, response times, pending envelopes and item types. */
 'use client'
 
-import { rateUnit, sayCount, sayDuration, sayFigure } from '../../../lib/format.ts'
+import { formatCount, formatDuration, formatNumber, rateUnit } from '../../../lib/format.ts'
 import { outcomeLabel } from '../../../ui/outcome-labels.ts'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { rateNow, ratesOf } from '../monitor/rates.ts'
@@ -77,7 +77,7 @@ function RateChart({ title, points, kinds }: RateChartProps) {
   }))
   const minutes = minutesOf(points).map(({ time, points: its }) => ({
     time,
-    cells: kinds.map(({ totalOf }) => sayCount(growthOf(its, totalOf))),
+    cells: kinds.map(({ totalOf }) => formatCount(growthOf(its, totalOf))),
   }))
   return (
     <Chart
@@ -85,8 +85,8 @@ function RateChart({ title, points, kinds }: RateChartProps) {
       unit={`per ${unit}`}
       times={timesOf(points)}
       lines={lines}
-      say={(value) => `${sayFigure(value)}${per}`}
-      sayTick={sayFigure}
+      format={(value) => `${formatNumber(value)}${per}`}
+      formatTick={formatNumber}
       nothing="No envelopes in the last 15 minutes."
       minutes={minutes}
     />
@@ -111,7 +111,7 @@ export function DurationChart({ points }: Props) {
     time,
     cells: TIMES.map(({ secondsOf }) => {
       const values = its.slice(1).flatMap((point) => secondsOf(point) ?? [])
-      return values.length > 0 ? sayDuration(Math.max(...values) * 1000) : '–'
+      return values.length > 0 ? formatDuration(Math.max(...values) * 1000) : '–'
     }),
   }))
   return (
@@ -120,8 +120,8 @@ export function DurationChart({ points }: Props) {
       unit={isLong ? 'in seconds' : 'in milliseconds'}
       times={timesOf(points)}
       lines={lines}
-      say={(value) => sayDuration(isLong ? value * 1000 : value)}
-      sayTick={sayFigure}
+      format={(value) => formatDuration(isLong ? value * 1000 : value)}
+      formatTick={formatNumber}
       nothing="No responses in the last 15 minutes."
       minutes={minutes}
     />
@@ -132,7 +132,7 @@ export function PendingChart({ points }: Props) {
   const values = points.slice(1).map(({ waiting }) => waiting)
   const minutes = minutesOf(points).map(({ time, points: its }) => ({
     time,
-    cells: [sayCount(its.at(-1)?.waiting ?? 0)],
+    cells: [formatCount(its.at(-1)?.waiting ?? 0)],
   }))
   return (
     <Chart
@@ -140,8 +140,8 @@ export function PendingChart({ points }: Props) {
       unit="envelopes"
       times={timesOf(points)}
       lines={[{ label: 'pending', tone: 'wait', values }]}
-      say={sayCount}
-      sayTick={(value) => (Number.isInteger(value) ? sayCount(value) : '')}
+      format={formatCount}
+      formatTick={(value) => (Number.isInteger(value) ? formatCount(value) : '')}
       nothing="Nothing pending in the last 15 minutes."
       minutes={minutes}
     />
@@ -187,10 +187,10 @@ export function ItemTypes({ points }: Props) {
                   />
                 </td>
                 <td className="whitespace-nowrap text-quiet">
-                  {sayFigure((rates.get(type) ?? 0) * seconds)}
+                  {formatNumber((rates.get(type) ?? 0) * seconds)}
                   {per}
                 </td>
-                <td className="pl-4">{sayCount(many)}</td>
+                <td className="pl-4">{formatCount(many)}</td>
               </tr>
             ))}
           </tbody>

@@ -5,7 +5,7 @@ import type { Outcome } from 'tunnel/contract'
 import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 
 /** Formats a rate in the unit that the whole diagram uses. */
-export type Say = (perSecond: number) => string
+export type FormatRate = (perSecond: number) => string
 
 /** `isForked`: as tall as all the branches that begin at it. */
 export function Stop({ isForked, children }: { isForked?: true; children: ReactNode }) {
@@ -53,10 +53,18 @@ function widthFor(perSecond: number): number {
   return Math.max(1.5, Math.min(6, 2.5 + Math.log10(perSecond)))
 }
 
-export function OutcomeRate({ outcome, rate, say }: { outcome: Outcome; rate: number; say: Say }) {
+export function OutcomeRate({
+  outcome,
+  rate,
+  format,
+}: {
+  outcome: Outcome
+  rate: number
+  format: FormatRate
+}) {
   return (
     <span className="inline-flex items-center gap-2 whitespace-nowrap">
-      <OutcomeLabel outcome={outcome} /> {rate > 0 ? say(rate) : 'none'}
+      <OutcomeLabel outcome={outcome} /> {rate > 0 ? format(rate) : 'none'}
     </span>
   )
 }

@@ -1,16 +1,16 @@
 /** Branch of the flow diagram for one Sentry server, or for several together: rate, response times and problems. */
 
-import { sayCount, sayDuration } from '../../../lib/format.ts'
+import { formatCount, formatDuration } from '../../../lib/format.ts'
 import { StateMark } from '../../../ui/status-badge.tsx'
 import { rateNow } from '../monitor/rates.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
 import type { Few, UpstreamSummary } from '../monitor/snapshot.ts'
 import { OTHERS } from '../monitor/upstreams.ts'
-import { Edge, OutcomeRate, type Say, Stop } from './flow-diagram-parts.tsx'
+import { Edge, type FormatRate, OutcomeRate, Stop } from './flow-diagram-parts.tsx'
 
-type UpstreamProps = { way: UpstreamSummary; points: Point[]; say: Say }
+type UpstreamProps = { way: UpstreamSummary; points: Point[]; format: FormatRate }
 
-export function UpstreamStop({ way: { name, hosts, open, held }, points, say }: UpstreamProps) {
+export function UpstreamStop({ way: { name, hosts, open, held }, points, format }: UpstreamProps) {
   const rate = rateNow(points, ({ upstreams }) => upstreams[name]?.delivered ?? 0)
   const took = points.slice(-8).findLast(({ upstreams }) => upstreams[name]?.p50 !== undefined)?.upstreams[
     name
@@ -21,22 +21,22 @@ export function UpstreamStop({ way: { name, hosts, open, held }, points, say }: 
         isFork
         rate={rate}
         tone="text-good"
-        above={<OutcomeRate outcome="delivered" rate={rate} say={say} />}
+        above={<OutcomeRate outcome="delivered" rate={rate} format={format} />}
       >
         {took?.p50 !== undefined && (
           <>
-            <span className="whitespace-nowrap">p50 {sayDuration(took.p50 * 1000)}</span>
+            <span className="whitespace-nowrap">p50 {formatDuration(took.p50 * 1000)}</span>
             {took.p95 !== undefined && (
               <>
                 {' '}
-                · <span className="whitespace-nowrap">p95 {sayDuration(took.p95 * 1000)}</span>
+                · <span className="whitespace-nowrap">p95 {formatDuration(took.p95 * 1000)}</span>
               </>
             )}
           </>
         )}
       </Edge>
       <Stop>
-        <strong>{name === OTHERS ? `${sayCount(hosts)} more Sentry servers` : 'Sentry'}</strong>
+        <strong>{name === OTHERS ? `${formatCount(hosts)} more Sentry servers` : 'Sentry'}</strong>
         <ul className="text-note">
           {name !== OTHERS && open.all === 0 && <HostLine host={name} />}
           <NotAskedLines open={open} />
@@ -44,7 +44,7 @@ export function UpstreamStop({ way: { name, hosts, open, held }, points, say }: 
             <li className="flex items-center gap-1.5">
               <StateMark state="hold" className="size-3.5" />
               <a href="#held-back" className="link">
-                {sayCount(held)} {held === 1 ? 'category' : 'categories'} rate-limited
+                {formatCount(held)} {held === 1 ? 'category' : 'categories'} rate-limited
               </a>
             </li>
           )}
@@ -59,7 +59,7 @@ function NotAskedLines({ open: { first, all } }: { open: Few<string> }) {
     return first.map((host) => (
       <HostLine key={host} host={host} trouble="circuit breaker open: it fails or is slow" />
     ))
-  return <HostLine host={sayCount(all)} trouble="circuit breakers open: they fail or are slow" />
+  return <HostLine host={formatCount(all)} trouble="circuit breakers open: they fail or are slow" />
 }
 
 const MOST_HOSTS = 4

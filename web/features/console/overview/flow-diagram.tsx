@@ -1,14 +1,21 @@
 /** Flow diagram with current rates: from browsers through nginx and the replicas to Sentry, the spool or a rejection. */
 
 import type { Outcome } from 'tunnel/contract'
-import { rateUnit, sayBytes, sayCount, sayDuration, sayFigure, sayMany } from '../../../lib/format.ts'
+import {
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatNumber,
+  formatQuantity,
+  rateUnit,
+} from '../../../lib/format.ts'
 import { StateMark } from '../../../ui/status-badge.tsx'
 import { rateNow } from '../monitor/rates.ts'
 import { hostOf } from '../monitor/replica-metrics.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
 import type { OverviewSnapshot, ReplicaSummary } from '../monitor/snapshot.ts'
 import { OUTCOMES } from '../outcomes.ts'
-import { Edge, OutcomeRate, type Say, Stop } from './flow-diagram-parts.tsx'
+import { Edge, type FormatRate, OutcomeRate, Stop } from './flow-diagram-parts.tsx'
 import { UpstreamStop } from './flow-diagram-upstream.tsx'
 
 /** Outcomes without delivery. */
@@ -18,7 +25,7 @@ export function FlowDiagram({ glance, points }: { glance: OverviewSnapshot; poin
   const { replicas, ways, spools, point } = glance
   const rates = ratesNow(points)
   const { per, seconds } = rateUnit(rates.envelopes)
-  const say: Say = (perSecond) => `${sayFigure(perSecond * seconds)}${per}`
+  const format: FormatRate = (perSecond) => `${formatNumber(perSecond * seconds)}${per}`
   const took = points.slice(-8).findLast(({ p50 }) => p50 !== undefined)
   const isAnswered = replicas.some(({ state }) => state === 'answering')
   const isInbox = isAnswered && ways.length === 0 && spools.length === 0
@@ -31,8 +38,8 @@ export function FlowDiagram({ glance, points }: { glance: OverviewSnapshot; poin
         <Stop>
           <strong>Browsers</strong>
         </Stop>
-        <Edge rate={rates.envelopes} tone="text-ink" above={<strong>{say(rates.envelopes)}</strong>}>
-          {sayBytes(rates.bytes)}/s
+        <Edge rate={rates.envelopes} tone="text-ink" above={<strong>{format(rates.envelopes)}</strong>}>
+          {formatBytes(rates.bytes)}/s
         </Edge>
         <Stop>
           <strong>nginx</strong>
@@ -44,13 +51,13 @@ export function FlowDiagram({ glance, points }: { glance: OverviewSnapshot; poin
             took?.p50 === undefined ? (
               <span className="text-quiet">no traffic</span>
             ) : (
-              `p50 ${sayDuration(took.p50 * 1000)}`
+              `p50 ${formatDuration(took.p50 * 1000)}`
             )
           }
         >
-          {took?.p95 !== undefined && `p95 ${sayDuration(took.p95 * 1000)}`}
+          {took?.p95 !== undefined && `p95 ${formatDuration(took.p95 * 1000)}`}
         </Edge>
-        <Replicas replicas={replicas} say={say} />
+        <Replicas replicas={replicas} format={format} />
         <li className="desk:self-stretch">
           <ol className="ml-2 grid grid-cols-1 border-l-2 border-line pt-2 desk:m-0 desk:h-full desk:border-0 desk:p-0 desk:grid-cols-[minmax(9rem,1fr)_minmax(13rem,1.2fr)] desk:gap-y-2">
             {isInbox && (
@@ -59,7 +66,9 @@ export function FlowDiagram({ glance, points }: { glance: OverviewSnapshot; poin
                   isFork
                   rate={rates.answers.delivered ?? 0}
                   tone="text-good"
-                  above={<OutcomeRate outcome="delivered" rate={rates.answers.delivered ?? 0} say={say} />}
+                  above={
+                    <OutcomeRate outcome="delivered" rate={rates.answers.delivered ?? 0} format={format} />
+                  }
                 />
                 <Stop>
                   <strong>Inbox</strong>
@@ -68,7 +77,7 @@ export function FlowDiagram({ glance, points }: { glance: OverviewSnapshot; poin
               </>
             )}
             {ways.map((way) => (
-              <UpstreamStop key={way.name} way={way} points={points} say={say} />
+              <UpstreamStop key={way.name} way={way} points={points} format={format} />
             ))}
             {spools.length > 0 && (
               <>
@@ -76,21 +85,21 @@ export function FlowDiagram({ glance, points }: { glance: OverviewSnapshot; poin
                   isFork
                   rate={rates.answers.spooled ?? 0}
                   tone="text-wait"
-                  above={<OutcomeRate outcome="spooled" rate={rates.answers.spooled ?? 0} say={say} />}
+                  above={<OutcomeRate outcome="spooled" rate={rates.answers.spooled ?? 0} format={format} />}
                 />
-                <SpoolStop spools={spools} later={rates.later} say={say} />
+                <SpoolStop spools={spools} later={rates.later} format={format} />
               </>
             )}
             <Edge
               isFork
               rate={STOPPED.reduce((sum, outcome) => sum + (rates.answers[outcome] ?? 0), 0)}
               tone="text-drop"
-              above={<StoppedRates rates={rates.answers} say={say} />}
+              above={<StoppedRates rates={rates.answers} format={format} />}
             />
             <Stop>
               <strong>Not delivered</strong>
               <p className="text-note text-quiet">
-                {sayCount(stoppedIn(point.answers))} rejected or filtered ·{' '}
+                {formatCount(stoppedIn(point.answers))} rejected or filtered ·{' '}
                 <a href="/console/rejections" className="link">
                   View reasons
                 </a>
@@ -103,13 +112,13 @@ export function FlowDiagram({ glance, points }: { glance: OverviewSnapshot; poin
   )
 }
 
-function StoppedRates({ rates, say }: { rates: Rates['answers']; say: Say }) {
+function StoppedRates({ rates, format }: { rates: Rates['answers']; format: FormatRate }) {
   const some = STOPPED.filter((outcome) => (rates[outcome] ?? 0) > 0)
   if (some.length === 0) return <span className="text-quiet">none</span>
   return (
     <span className="inline-grid justify-items-start">
       {some.map((outcome) => (
-        <OutcomeRate key={outcome} outcome={outcome} rate={rates[outcome] ?? 0} say={say} />
+        <OutcomeRate key={outcome} outcome={outcome} rate={rates[outcome] ?? 0} format={format} />
       ))}
     </span>
   )
@@ -117,19 +126,19 @@ function StoppedRates({ rates, say }: { rates: Rates['answers']; say: Say }) {
 
 const MOST_REPLICAS = 6
 
-function Replicas({ replicas, say }: { replicas: ReplicaSummary[]; say: Say }) {
+function Replicas({ replicas, format }: { replicas: ReplicaSummary[]; format: FormatRate }) {
   const present = replicas.filter(({ state }) => state !== 'ended')
   const more = present.length - MOST_REPLICAS
   return (
     <Stop isForked>
-      <strong>{sayMany(present.length, 'replica')}</strong>
+      <strong>{formatQuantity(present.length, 'replica')}</strong>
       <ul className="mt-1 grid gap-0.5 text-note">
         {present.slice(0, MOST_REPLICAS).map(({ name, origin, state, rate }) => (
           <li key={name ?? origin} className="flex items-center gap-1.5">
             <StateMark state={state === 'answering' ? 'good' : 'bad'} className="size-3.5" />
             <span className="wrap-anywhere">{name ?? hostOf(origin)}</span>
             <span className="ml-auto pl-2 whitespace-nowrap text-quiet tabular-nums">
-              {state === 'answering' ? say(rate) : 'not responding'}
+              {state === 'answering' ? format(rate) : 'not responding'}
             </span>
           </li>
         ))}
@@ -145,7 +154,15 @@ function Replicas({ replicas, say }: { replicas: ReplicaSummary[]; say: Say }) {
   )
 }
 
-function SpoolStop({ spools, later, say }: { spools: OverviewSnapshot['spools']; later: number; say: Say }) {
+function SpoolStop({
+  spools,
+  later,
+  format,
+}: {
+  spools: OverviewSnapshot['spools']
+  later: number
+  format: FormatRate
+}) {
   return (
     <Stop>
       <a href="/console/spool" className="font-semibold text-ink no-underline hover:underline">
@@ -157,9 +174,9 @@ function SpoolStop({ spools, later, say }: { spools: OverviewSnapshot['spools'];
             <StateMark state={writable ? (envelopes > 0 ? 'wait' : 'good') : 'bad'} className="size-3.5" />
             {writable ? (
               <span>
-                {envelopes > 0 ? `${sayCount(envelopes)} pending` : 'none pending'}
+                {envelopes > 0 ? `${formatCount(envelopes)} pending` : 'none pending'}
                 {paused.all > 0 && ', delivery paused'}
-                {later > 0 && `, ${say(later)} delivered`}
+                {later > 0 && `, ${format(later)} delivered`}
               </span>
             ) : (
               <span className="text-bad">accepts no envelopes</span>

@@ -1,6 +1,6 @@
 /** Counts of envelopes by outcome and of spooled envelopes by final outcome since the replicas started. */
 
-import { sayCount, sayShare } from '../../../lib/format.ts'
+import { formatCount, formatPercent } from '../../../lib/format.ts'
 import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import type { OverviewSnapshot } from '../monitor/snapshot.ts'
@@ -20,9 +20,9 @@ export function OutcomesTable({ glance: { point, spools } }: { glance: OverviewS
                   <OutcomeLabel outcome={outcome} />
                 </a>
               </th>
-              <td className="text-right tabular-nums">{sayCount(answers[outcome] ?? 0)}</td>
+              <td className="text-right tabular-nums">{formatCount(answers[outcome] ?? 0)}</td>
               <td className="w-20 text-right text-quiet tabular-nums">
-                {(answers[outcome] ?? 0) > 0 && sayShare((answers[outcome] ?? 0) / all)}
+                {(answers[outcome] ?? 0) > 0 && formatPercent((answers[outcome] ?? 0) / all)}
               </td>
             </tr>
           ))}
@@ -32,7 +32,7 @@ export function OutcomesTable({ glance: { point, spools } }: { glance: OverviewS
             <th scope="row" className="py-1.5 text-left">
               all envelopes
             </th>
-            <td className="text-right tabular-nums">{sayCount(all)}</td>
+            <td className="text-right tabular-nums">{formatCount(all)}</td>
             <td />
           </tr>
         </tfoot>
@@ -47,7 +47,7 @@ export function OutcomesTable({ glance: { point, spools } }: { glance: OverviewS
                   <th scope="row" className="py-1 text-left font-normal" title={MEANINGS[end]}>
                     <OutcomeLabel outcome={end} />
                   </th>
-                  <td className="text-right tabular-nums">{sayCount(ends[end] ?? 0)}</td>
+                  <td className="text-right tabular-nums">{formatCount(ends[end] ?? 0)}</td>
                   <td className="w-20" />
                 </tr>
               ))}

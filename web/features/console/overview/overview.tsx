@@ -2,7 +2,7 @@
 'use client'
 
 import type { LimitInForce } from 'tunnel/contract'
-import { sayClock, sayCount } from '../../../lib/format.ts'
+import { formatCount, formatTime } from '../../../lib/format.ts'
 import { useNow } from '../../../lib/use-now.ts'
 import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
@@ -124,7 +124,7 @@ function More({ of, what }: { of: Few<unknown>; what: string }) {
   return (
     <li>
       <a href="/console/projects" className="link">
-        and {sayCount(more)} more {what}
+        and {formatCount(more)} more {what}
       </a>
     </li>
   )
@@ -153,7 +153,7 @@ function Changes({ changes }: { changes: Change[] }) {
         {changes.map(({ time, text }) => (
           <li key={`${time} ${text}`} className="grid grid-cols-[4.5rem_1fr] gap-2">
             <time dateTime={new Date(time).toISOString()} className="text-quiet tabular-nums">
-              {isThere && sayClock(time)}
+              {isThere && formatTime(time)}
             </time>
             <span className="wrap-anywhere">{text}</span>
           </li>

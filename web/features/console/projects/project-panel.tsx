@@ -3,7 +3,7 @@
 import type { ReactNode } from 'react'
 import type { LastSeen } from 'tunnel/contract'
 import { parseDsn, tunnelUrl } from 'tunnel/dsn'
-import { sayBytes, sayCount, sayShare } from '../../../lib/format.ts'
+import { formatBytes, formatCount, formatPercent } from '../../../lib/format.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 import { Empty, Panel } from '../../../ui/panel.tsx'
@@ -26,7 +26,7 @@ export function ProjectPanel({ project, tunnelPath }: Props) {
         {ends.length > 0 && (
           <li>
             Spooled envelopes, final outcome:{' '}
-            {ends.map(({ end, count }) => `${end} ${sayCount(count)}`).join(', ')}
+            {ends.map(({ end, count }) => `${end} ${formatCount(count)}`).join(', ')}
           </li>
         )}
         {shares.map((share) => (
@@ -137,20 +137,20 @@ function Cell({ amount }: { amount: Amount | undefined }) {
   if (!amount) return <td />
   return (
     <td className="py-1 pl-3 text-right align-top whitespace-nowrap tabular-nums">
-      {sayCount(amount.envelopes)}
-      <span className="block font-normal text-quiet">{sayBytes(amount.bytes)}</span>
+      {formatCount(amount.envelopes)}
+      <span className="block font-normal text-quiet">{formatBytes(amount.bytes)}</span>
     </td>
   )
 }
 
 function Share({ share: { partitions, bytes, maxBytes } }: { share: SpoolShare }): ReactNode {
   if (partitions.length === 0)
-    return <li>No pending envelopes; the project may use {sayBytes(maxBytes)} of the spool.</li>
+    return <li>No pending envelopes; the project may use {formatBytes(maxBytes)} of the spool.</li>
   return (
     <li>
       <Badge state="wait">pending</Badge>{' '}
-      {partitions.map(({ category, envelopes }) => `${sayCount(envelopes)} ${category}`).join(', ')}:{' '}
-      {sayBytes(bytes)}, {sayShare(bytes / maxBytes)} of its share of the spool
+      {partitions.map(({ category, envelopes }) => `${formatCount(envelopes)} ${category}`).join(', ')}:{' '}
+      {formatBytes(bytes)}, {formatPercent(bytes / maxBytes)} of its share of the spool
     </li>
   )
 }

@@ -1,7 +1,7 @@
 /** Cards of the replicas, each with its state and vital figures. */
 'use client'
 
-import { sayBytes, sayCount, sayDuration, sayRate, sayShare } from '../../../lib/format.ts'
+import { formatBytes, formatCount, formatDuration, formatPercent, formatRate } from '../../../lib/format.ts'
 import { Tools } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import type { State } from '../../../ui/status.ts'
@@ -47,8 +47,8 @@ function ReplicaCard({ replica }: { replica: ReplicaSummary }) {
       </div>
       <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
         <Row name="Envelopes">
-          {sayCount(envelopes)}
-          {state === 'answering' && `, now ${sayRate(rate)}`}
+          {formatCount(envelopes)}
+          {state === 'answering' && `, now ${formatRate(rate)}`}
         </Row>
         {state !== 'answering' && silentSince !== undefined && (
           <Row name="Not responding since">
@@ -68,12 +68,12 @@ function ReplicaCard({ replica }: { replica: ReplicaSummary }) {
         )}
         {vitals && state === 'answering' && (
           <>
-            <Row name="In flight">{sayCount(vitals.inFlight)}</Row>
+            <Row name="In flight">{formatCount(vitals.inFlight)}</Row>
             <Row name="CPU">
-              {cpu === undefined ? 'measured at the next refresh' : `${sayShare(cpu)} of a core`}
+              {cpu === undefined ? 'measured at the next refresh' : `${formatPercent(cpu)} of a core`}
             </Row>
-            <Row name="Memory">{sayBytes(vitals.rss)}</Row>
-            <Row name="Event-loop delay">p99 {sayDuration(vitals.loopDelay * 1000)}</Row>
+            <Row name="Memory">{formatBytes(vitals.rss)}</Row>
+            <Row name="Event-loop delay">p99 {formatDuration(vitals.loopDelay * 1000)}</Row>
           </>
         )}
         <Row name="Admin port">{hostOf(origin)}</Row>

@@ -1,7 +1,7 @@
 /** Facts about a spool: pending envelopes, age, size, and whether it accepts envelopes. */
 
 import type { ReactNode } from 'react'
-import { sayBytes, sayCount, sayDuration, sayShare } from '../../../lib/format.ts'
+import { formatBytes, formatCount, formatDuration, formatPercent } from '../../../lib/format.ts'
 import { Ago } from '../../../ui/relative-time.tsx'
 import type { SpoolOverview } from '../monitor/snapshot.ts'
 
@@ -10,7 +10,7 @@ export function SpoolSummary({ spool }: { spool: SpoolOverview }) {
   return (
     <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">
       <Depth spool={spool} />
-      <Fact name="Expires after">{sayDuration(boundMs)}, and Sentry is notified</Fact>
+      <Fact name="Expires after">{formatDuration(boundMs)}, and Sentry is notified</Fact>
       <Fact name="Accepts envelopes">
         {writable ? (
           'yes'
@@ -24,7 +24,7 @@ export function SpoolSummary({ spool }: { spool: SpoolOverview }) {
         <Fact name="Paused">
           {paused.first.map(({ project }) => project ?? 'all projects').join(', ')}
           {paused.all > paused.first.length &&
-            ` and ${sayCount(paused.all - paused.first.length)} more projects`}
+            ` and ${formatCount(paused.all - paused.first.length)} more projects`}
         </Fact>
       )}
     </dl>
@@ -38,13 +38,13 @@ function Depth({ spool }: { spool: SpoolOverview }) {
     return <Fact name="Pending">unknown: {problem ?? 'no response'}</Fact>
   return (
     <>
-      <Fact name="Pending">{sayCount(envelopes)}</Fact>
+      <Fact name="Pending">{formatCount(envelopes)}</Fact>
       <Fact name="On disk">
-        {sayBytes(bytes)}, {sayShare(bytes / boundBytes)} of {sayBytes(boundBytes)}
+        {formatBytes(bytes)}, {formatPercent(bytes / boundBytes)} of {formatBytes(boundBytes)}
       </Fact>
       <Fact name="Oldest">{oldest ? <Ago time={oldest} /> : 'none'}</Fact>
       <Fact name="Full in">
-        {fullInSeconds === undefined ? 'not growing' : sayDuration(fullInSeconds * 1000)}
+        {fullInSeconds === undefined ? 'not growing' : formatDuration(fullInSeconds * 1000)}
       </Fact>
     </>
   )

@@ -11,7 +11,7 @@ import { type EnvelopeModel, modelEnvelope } from '../../../../features/console/
 import { EventView } from '../../../../features/console/inbox/event-view.tsx'
 import { Waterfall } from '../../../../features/console/inbox/waterfall.tsx'
 import { type Query, readPlace, withQuery } from '../../../../features/console/routes.ts'
-import { sayBytes } from '../../../../lib/format.ts'
+import { formatBytes } from '../../../../lib/format.ts'
 import { Pages } from '../../../../ui/pagination.tsx'
 
 export const metadata = { title: 'Envelope · Console' }
@@ -61,7 +61,7 @@ export default async function EnvelopePage({ params, searchParams }: Props) {
               download
               className="link inline-flex min-h-11 items-center text-note"
             >
-              Download the raw envelope ({sayBytes(model.bytes)})
+              Download the raw envelope ({formatBytes(model.bytes)})
             </a>
             <DeleteButton id={id} />
           </div>
@@ -80,14 +80,14 @@ function LeftOut({ model: { unread, bytes, bytesRead } }: { model: EnvelopeModel
       {bytesRead < bytes && (
         <>
           {' '}
-          Only its first {sayBytes(bytesRead)} of {sayBytes(bytes)} are read here.
+          Only its first {formatBytes(bytesRead)} of {formatBytes(bytes)} are read here.
         </>
       )}
       {unread.map(({ type, bytes }, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: they never move
         <span key={index}>
           {' '}
-          An item of type <code>{type}</code> ({sayBytes(bytes)}) is too large to be shown here.
+          An item of type <code>{type}</code> ({formatBytes(bytes)}) is too large to be shown here.
         </span>
       ))}
     </p>

@@ -6,8 +6,8 @@ import { ConsoleShell } from '../../../../features/console/console-shell.tsx'
 import { consoleFor } from '../../../../features/console/data-access.ts'
 import { type Query, withQuery } from '../../../../features/console/routes.ts'
 import { SpoolAction } from '../../../../features/console/spool/action-button.tsx'
-import { sayBytes, sayCount, sayMany } from '../../../../lib/format.ts'
-import { sayJson, sayJsonShort } from '../../../../lib/format-json.ts'
+import { formatBytes, formatCount, formatQuantity } from '../../../../lib/format.ts'
+import { formatJson, formatJsonLine } from '../../../../lib/format-json.ts'
 import { Panel } from '../../../../ui/panel.tsx'
 import { Moment } from '../../../../ui/relative-time.tsx'
 
@@ -46,9 +46,9 @@ export default async function SpoolEntryPage({ params, searchParams }: Props) {
               <Moment time={received} />
             </dd>
             <dt className="text-quiet">Size</dt>
-            <dd>{sayBytes(bytes)}</dd>
+            <dd>{formatBytes(bytes)}</dd>
             <dt className="text-quiet">Attempts</dt>
-            <dd>{sayCount(attempts)}</dd>
+            <dd>{formatCount(attempts)}</dd>
             <dt className="text-quiet">Receipt</dt>
             <dd className="wrap-anywhere">
               <a href={`/console/live-feed?text=${receipt}`} className="link">
@@ -59,22 +59,22 @@ export default async function SpoolEntryPage({ params, searchParams }: Props) {
         </Panel>
         <Panel title="Header">
           <pre className="overflow-x-auto font-mono text-note whitespace-pre-wrap">
-            {sayJson(header, TEXT.json)}
+            {formatJson(header, TEXT.json)}
           </pre>
         </Panel>
-        <Panel title={sayMany(itemCount, 'item')}>
+        <Panel title={formatQuantity(itemCount, 'item')}>
           <ol className="grid grid-cols-1 gap-1 text-note">
             {items.slice(0, ROWS.spoolItems).map((item, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: the order of items is theirs
               <li key={index} className="grid grid-cols-[5rem_1fr] gap-3">
-                <span className="text-right tabular-nums">{sayBytes(item.bytes)}</span>
-                <code className="wrap-anywhere">{sayJsonShort(item.header, TEXT.line)}</code>
+                <span className="text-right tabular-nums">{formatBytes(item.bytes)}</span>
+                <code className="wrap-anywhere">{formatJsonLine(item.header, TEXT.line)}</code>
               </li>
             ))}
           </ol>
           {itemCount > ROWS.spoolItems && (
             <p className="mt-2 text-note text-quiet">
-              Showing {ROWS.spoolItems} of {sayCount(itemCount)} items. The envelope has all of them.
+              Showing {ROWS.spoolItems} of {formatCount(itemCount)} items. The envelope has all of them.
             </p>
           )}
           <Payload id={id} spool={found.spool} />
