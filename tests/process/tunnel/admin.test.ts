@@ -16,6 +16,7 @@ const CLOSED = [
   '/spool/retry',
   '/spool/pause',
   '/status',
+  '/figures',
   '/projects',
   '/rejections',
   '/receipts',

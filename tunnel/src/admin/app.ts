@@ -71,6 +71,7 @@ export function createAdmin({
   )
   app.use('*', guard(token))
   app.get('/status', async (c) => c.json(await status()))
+  app.get('/figures', async (c) => c.json(await metrics.figures()))
   app.get('/receipts', (c) => feed.stream(c))
   app.get('/receipts/:token', (c) => findReceipt(c, receipts))
   app.get('/rejections', (c) =>

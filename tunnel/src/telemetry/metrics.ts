@@ -1,10 +1,11 @@
 /** Prometheus metrics. Everything about envelopes is counted from their receipts. */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { LimitInForce, Receipt, SpoolOutcome, SpoolStatus } from '../contract.ts'
+import type { LimitInForce, Receipt, ReplicaFigures, SpoolOutcome, SpoolStatus } from '../contract.ts'
 import { categoryOf } from '../envelope/summary.ts'
 import type { Projects } from '../projects.ts'
 import type { UpstreamState } from '../upstream/client.ts'
+import { readFigures } from './figures.ts'
 import { SpoolMetrics } from './spool-metrics.ts'
 
 /** Values that are read on each scrape. */
@@ -116,6 +117,11 @@ export class Metrics {
   expose(): Promise<string> {
     this.#spool?.refresh()
     return this.#registry.metrics()
+  }
+
+  /** Returns the counters that the console shows. */
+  figures(): Promise<ReplicaFigures> {
+    return readFigures(this.#registry)
   }
 
   #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
