@@ -7,7 +7,7 @@ import { requires } from '../support/requirements.ts'
 
 const SOON = { timeout: 40_000 }
 
-type Past = { after: number; answers: Record<string, number> }[]
+type Past = { after: number; outcomes: Record<string, number> }[]
 
 describe('A chart of the console', requires('chromium', 'nginx'), () => {
   let desk: ConsoleSite
@@ -29,13 +29,13 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
       return JSON.parse(text.slice('data: '.length))
     })
     const start = Math.floor(Date.now() / 60_000) * 60_000 - 120_000
-    const history = past.map(({ after, answers }) => ({
-      ...first.glance.point,
+    const history = past.map(({ after, outcomes }) => ({
+      ...first.overview.point,
       time: start + after * 1000,
-      answers,
+      outcomes,
     }))
-    const glance = { ...first.glance, point: history.at(-1) }
-    const body = `data: ${JSON.stringify({ glance, history })}\n\n`
+    const overview = { ...first.overview, point: history.at(-1) }
+    const body = `data: ${JSON.stringify({ overview, history })}\n\n`
     await page.route('**/console/live', (route) => route.fulfill({ contentType: 'text/event-stream', body }))
     await page.goto(`${desk.site.url}/console`)
     const chart = page.getByRole('figure').filter({ hasText: 'Envelopes by outcome' })
@@ -71,8 +71,8 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
   it('shows a single sample as a dot, and says its figures with their unit', async () => {
     await using visitor = await desk.operator()
     const chart = await tell(visitor.page, [
-      { after: 0, answers: { delivered: 100 } },
-      { after: 10, answers: { delivered: 130 } },
+      { after: 0, outcomes: { delivered: 100 } },
+      { after: 10, outcomes: { delivered: 130 } },
     ])
     await chart.getByRole('listitem').filter({ hasText: 'delivered 3/s' }).waitFor()
     await expect.poll(() => pixelsOf(chart, 'text-good'), SOON).toBeGreaterThan(4)
@@ -82,9 +82,9 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
   it('says in words that nothing came, on a scale without zeros upon zeros', async () => {
     await using visitor = await desk.operator()
     const chart = await tell(visitor.page, [
-      { after: 0, answers: { delivered: 100 } },
-      { after: 10, answers: { delivered: 100 } },
-      { after: 20, answers: { delivered: 100 } },
+      { after: 0, outcomes: { delivered: 100 } },
+      { after: 10, outcomes: { delivered: 100 } },
+      { after: 20, outcomes: { delivered: 100 } },
     ])
     await chart.getByText('No envelopes in the last 15 minutes.').waitFor()
     await chart.getByRole('listitem').filter({ hasText: 'delivered 0/min' }).waitFor()
@@ -94,9 +94,9 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     await using visitor = await desk.operator()
     const { page } = visitor
     const chart = await tell(page, [
-      { after: 0, answers: { delivered: 0, rejected: 0 } },
-      { after: 10, answers: { delivered: 40, rejected: 0 } },
-      { after: 20, answers: { delivered: 100, rejected: 2 } },
+      { after: 0, outcomes: { delivered: 0, rejected: 0 } },
+      { after: 10, outcomes: { delivered: 40, rejected: 0 } },
+      { after: 20, outcomes: { delivered: 100, rejected: 2 } },
     ])
     await chart.getByText('per second').waitFor()
     const lines = () => chart.getByRole('list').getByRole('listitem').allTextContents()
@@ -112,10 +112,10 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
   it('lists its figures minute by minute', async () => {
     await using visitor = await desk.operator()
     const chart = await tell(visitor.page, [
-      { after: 0, answers: { delivered: 5, declined: 1 } },
-      { after: 30, answers: { delivered: 9, declined: 1 } },
-      { after: 61, answers: { delivered: 1_309, declined: 2 } },
-      { after: 110, answers: { delivered: 1_310, declined: 2 } },
+      { after: 0, outcomes: { delivered: 5, declined: 1 } },
+      { after: 30, outcomes: { delivered: 9, declined: 1 } },
+      { after: 61, outcomes: { delivered: 1_309, declined: 2 } },
+      { after: 110, outcomes: { delivered: 1_310, declined: 2 } },
     ])
     await chart.getByText('Values by minute').click()
     const figures = async () => {

@@ -21,9 +21,9 @@ describe('The console of a site in containers', requires('docker'), () => {
 
   afterAll(() => started.disposeAsync())
 
-  const answering = ({ replicas }: OverviewSnapshot) => replicas.filter(({ state }) => state === 'answering')
+  const answering = ({ replicas }: OverviewSnapshot) => replicas.filter(({ state }) => state === 'responding')
   const shows = (many: number) =>
-    lookUntil(stack.url, cookie, (glance) => answering(glance).length === many, SHOWN_WITHIN)
+    lookUntil(stack.url, cookie, (overview) => answering(overview).length === many, SHOWN_WITHIN)
 
   it('shows tunnels that are added, and that one has ended when it is killed', async () => {
     const before = await shows(2)
@@ -39,7 +39,7 @@ describe('The console of a site in containers', requires('docker'), () => {
     const [victim = ''] = await stack.containers('tunnel')
     await stack.docker('kill', victim)
     const fewer = await shows(3)
-    const gone = fewer.replicas.filter(({ state }) => state !== 'answering')
+    const gone = fewer.replicas.filter(({ state }) => state !== 'responding')
     expect(gone).toHaveLength(1)
     expect(fewer.changes.map(({ text }) => text)).toContainEqual(
       expect.stringMatching(new RegExp(`^${gone[0]?.name} (stopped|does not respond)$`)),

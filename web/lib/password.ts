@@ -4,7 +4,7 @@ import { createHash, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { createQueue } from './one-at-a-time.ts'
 
-export const SHORTEST_PASSWORD = 12
+export const MIN_PASSWORD_LENGTH = 12
 
 const derive = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(
   scrypt,
@@ -19,8 +19,8 @@ export function passwordProblem(configured: string): string | undefined {
     return HASH.test(configured)
       ? undefined
       : 'is not a hash; write what "npm run hash-password" prints, whole, or a password that does not begin with scrypt:'
-  return configured.length < SHORTEST_PASSWORD
-    ? `is too short; write ${SHORTEST_PASSWORD} characters or more`
+  return configured.length < MIN_PASSWORD_LENGTH
+    ? `is too short; write ${MIN_PASSWORD_LENGTH} characters or more`
     : undefined
 }
 

@@ -1,11 +1,11 @@
-/** What this process holds once. Next bundles a module for pages, routes and the start each by itself; this they share. */
+/** Values that exist once per process. Next.js bundles modules several times: for pages, routes and the start. */
 
-const store = globalThis as typeof globalThis & { [HELD]?: Map<string, unknown> }
-const HELD: unique symbol = Symbol.for('culvert.held')
+const STORE: unique symbol = Symbol.for('culvert.singletons')
+const store = globalThis as typeof globalThis & { [STORE]?: Map<string, unknown> }
 
-/** The one of this name, made when it is first asked for. */
-export function held<T>(name: string, make: () => T): T {
-  store[HELD] ??= new Map()
-  if (!store[HELD].has(name)) store[HELD].set(name, make())
-  return store[HELD].get(name) as T
+/** Returns the value of this name, created at the first call. */
+export function processSingleton<T>(name: string, create: () => T): T {
+  store[STORE] ??= new Map()
+  if (!store[STORE].has(name)) store[STORE].set(name, create())
+  return store[STORE].get(name) as T
 }

@@ -1,6 +1,8 @@
-/** Lines to copy, with a button that does. */
+/** Code with a button that copies it. */
+'use client'
 
-import { CopyButton } from './copy-button.tsx'
+import { useState } from 'react'
+import { Button } from './button.tsx'
 
 type Props = { text: string; label: string; copy?: string }
 
@@ -8,7 +10,37 @@ export function CodeBlock({ text, label, copy = 'Copy' }: Props) {
   return (
     <figure aria-label={label} className="grid justify-items-start gap-3">
       <pre className="w-full rounded-part bg-sunken p-4 font-mono text-note whitespace-pre-wrap">{text}</pre>
-      <CopyButton text={text}>{copy}</CopyButton>
+      <CopyButton text={text} label={copy} />
     </figure>
   )
+}
+
+function CopyButton({ text, label }: { text: string; label: string }) {
+  const [result, setResult] = useState<string>()
+  const copy = () =>
+    writeClipboard(text).then(
+      () => setResult('Copied'),
+      () => setResult('Could not copy: select the text instead'),
+    )
+  return (
+    <>
+      <Button weight="quiet" onClick={copy} onBlur={() => setResult(undefined)}>
+        {result ?? label}
+      </Button>
+      <span role="status" className="sr-only">
+        {result}
+      </span>
+    </>
+  )
+}
+
+/** Falls back to `execCommand` without HTTPS, where browsers have no clipboard API. */
+async function writeClipboard(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+  const area = document.body.appendChild(document.createElement('textarea'))
+  area.value = text
+  area.select()
+  const copied = document.execCommand('copy')
+  area.remove()
+  if (!copied) throw new Error('the browser does not let a page copy')
 }

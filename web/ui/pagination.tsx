@@ -1,40 +1,40 @@
-/** The way from one page of a long list to those before and after it. */
+/** Links to the pages before and after this one in a long list. */
 
 import { formatCount } from '../lib/format.ts'
 
 type Props = {
   label: string
-  /** How many stand before this page, how many it holds, and how many there are. */
+  /** Offset of this page, its size, and the size of the list. */
   from: number
   page: number
-  all: number
-  /** Where the page is before which so many stand; none for the first. */
-  hrefOf: (from: string | undefined) => string
-  before: string
-  further: string
+  total: number
+  /** Address of the page at an offset; `undefined` for the first one. */
+  hrefOf: (offset: string | undefined) => string
+  /** Plural of what is listed. */
+  of: string
 }
 
-export function Pages({ label, from, page, all, hrefOf, before, further }: Props) {
-  if (from === 0 && all <= page) return null
-  const earlier = Math.max(0, from - page)
+export function Pages({ label, from, page, total, hrefOf, of }: Props) {
+  if (from === 0 && total <= page) return null
+  const previous = Math.max(0, from - page)
   return (
     <nav aria-label={label} className="mt-4 flex flex-wrap items-center gap-x-4 text-note">
-      {from < all && (
+      {from < total && (
         <span className="text-quiet tabular-nums">
-          {formatCount(from + 1)}–{formatCount(Math.min(from + page, all))} of {formatCount(all)}
+          {formatCount(from + 1)}–{formatCount(Math.min(from + page, total))} of {formatCount(total)}
         </span>
       )}
       {from > 0 && (
         <a
-          href={hrefOf(earlier > 0 ? `${earlier}` : undefined)}
+          href={hrefOf(previous > 0 ? `${previous}` : undefined)}
           className="link inline-flex min-h-11 items-center"
         >
-          {before}
+          Previous {of}
         </a>
       )}
-      {from + page < all && (
+      {from + page < total && (
         <a href={hrefOf(`${from + page}`)} className="link inline-flex min-h-11 items-center">
-          {further}
+          More {of}
         </a>
       )}
     </nav>

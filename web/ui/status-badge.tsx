@@ -1,7 +1,7 @@
-/** A state as a shape and a colour that never come without a word beside them. */
+/** States as a shape and a colour. A word is always beside them, since not everybody sees colours. */
 
 import type { ReactNode } from 'react'
-import type { State } from './status.ts'
+import type { State } from './states.ts'
 
 export const STATE_TEXT: Record<State, string> = {
   idle: 'text-quiet',
@@ -50,7 +50,7 @@ const BADGES: Record<State, string> = {
   bad: 'border-bad/40 bg-bad/8',
 }
 
-/** A word with its shape, in one line. */
+/** Word with the shape and colour of a state. */
 export function Badge({ state, children }: { state: State; children: ReactNode }) {
   return (
     <span

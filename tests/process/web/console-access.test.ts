@@ -274,7 +274,7 @@ describe('What acts', () => {
       method: 'POST',
       redirect: 'manual',
       headers: { cookie, ...headers },
-      body: new URLSearchParams({ act: 'purge', spool: 'none', all: '1', password: PASSWORD }),
+      body: new URLSearchParams({ action: 'purge', spool: 'none', all: '1', password: PASSWORD }),
     })
 
   it('is the spool’s acts, deleting from the inbox, signing in and signing out', () => {

@@ -35,7 +35,7 @@ describe('While JetStream is away, the console', requires('nats'), () => {
   const send = async (n: number) =>
     (await post(tunnels[n % 2]?.url ?? '', { body: errorOf(sentry.dsn(), { event_id: undefined, n }) }))
       .status
-  const look = (holds: (glance: OverviewSnapshot) => boolean) => lookUntil(web.url, cookie, holds, 40_000)
+  const look = (holds: (overview: OverviewSnapshot) => boolean) => lookUntil(web.url, cookie, holds, 40_000)
   const states = ({ replicas }: OverviewSnapshot) => replicas.map(({ state }) => state)
 
   it('says that what waits is not known, and that nothing more can wait, and keeps counting', async () => {
@@ -48,14 +48,14 @@ describe('While JetStream is away, the console', requires('nats'), () => {
     await sentry.away()
     expect(await Promise.all([send(3), send(4)])).toEqual([503, 503])
     const away = await look(
-      ({ spools: [spool], point: { answers } }) =>
-        spool?.writable === false && Object.values(answers).reduce((sum, count) => sum + count, 0) === 4,
+      ({ spools: [spool], point: { outcomes } }) =>
+        spool?.writable === false && Object.values(outcomes).reduce((sum, count) => sum + count, 0) === 4,
     )
-    expect(states(away)).toEqual(['answering', 'answering'])
+    expect(states(away)).toEqual(['responding', 'responding'])
     expect(away.spools[0]?.envelopes).toBeUndefined()
     expect(away.spools[0]?.problem).toBeTruthy()
     expect(away.changes.map(({ text }) => text)).toContain('the spool accepts no envelopes')
-    expect(away.point.answers).toEqual({ delivered: 2, rejected: 2 })
+    expect(away.point.outcomes).toEqual({ delivered: 2, rejected: 2 })
     const pages = PAGES.map(async (page) => [page, (await get(`${web.url}/console${page}`, cookie)).status])
     expect(await Promise.all(pages)).toEqual(PAGES.map((page) => [page, 200]))
   }, 120_000)

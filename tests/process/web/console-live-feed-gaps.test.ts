@@ -6,7 +6,12 @@ import { describe, expect, it } from 'vitest'
 import type { Receipt } from '../../../tunnel/src/contract.ts'
 import { readCursor } from '../../../web/features/console/live-feed/cursor.ts'
 import { streamFeed } from '../../../web/features/console/live-feed/feed.ts'
-import { createRows, type Mark, MOST_ROWS, type Told } from '../../../web/features/console/live-feed/rows.ts'
+import {
+  type FeedEvent,
+  type FeedNotice,
+  FeedRows,
+  MAX_ROWS,
+} from '../../../web/features/console/live-feed/rows.ts'
 import { freePort } from '../../support/ports.ts'
 import { startFakeTunnel } from '../../support/tunnel/fake-admin-port.ts'
 
@@ -26,13 +31,13 @@ const sayReceipt = (replica: string, number: number, time = number) =>
   `event: receipt\ndata: ${JSON.stringify(receiptOf(`${replica}-${number}`, time))}\nid: ${replica}:${number}\n\n`
 
 /** What the feed tells from a cursor on, one event after the other. */
-async function* read(after: string, origins: () => string[]): AsyncGenerator<Told & { cursor: string }> {
+async function* read(after: string, origins: () => string[]): AsyncGenerator<FeedEvent & { cursor: string }> {
   const stream = streamFeed(
     {
       origins: async () => origins(),
       nameOf: async (origin) => (await (await fetch(`${origin}/status`)).json()).replica,
       ask: fetch,
-      isWelcome: () => true,
+      isSignedIn: () => true,
       now: Date.now,
     },
     readCursor(after),
@@ -41,31 +46,31 @@ async function* read(after: string, origins: () => string[]): AsyncGenerator<Tol
   for await (const { id = '', data } of events) yield { ...JSON.parse(data), cursor: id }
 }
 
-const kindsOf = (marks: Mark[]) => marks.map(({ kind, replica }) => `${kind} ${replica}`)
+const kindsOf = (notices: FeedNotice[]) => notices.map(({ kind, replica }) => `${kind} ${replica}`)
 
 describe('The feed', () => {
-  it('says of a replica that died while nobody read that it is silent, and when another is there in its place, that it has ended', async () => {
+  it('sends a notice that a replica is unresponsive, and that it stopped once another has its address', async () => {
     await using live = await startFakeTunnel('live', { 'GET /receipts': streams() })
     const port = await freePort()
-    const marks: Mark[] = []
+    const notices: FeedNotice[] = []
     let other: AsyncDisposable | undefined
     for await (const told of read('live:1,dead:7', () => [live.adminUrl, `http://127.0.0.1:${port}`])) {
-      marks.push(...told.marks)
-      if (marks.length === 2) break
+      notices.push(...told.notices)
+      if (notices.length === 2) break
       other ??= await startFakeTunnel('other', { 'GET /receipts': streams() }, { port })
     }
     await other?.[Symbol.asyncDispose]()
-    expect(kindsOf(marks)).toEqual(['silent dead', 'ended dead'])
+    expect(kindsOf(notices)).toEqual(['unresponsive dead', 'stopped dead'])
   })
 
   it('says when such a replica answers again, and goes on with it where the reader stood', async () => {
     const port = await freePort()
-    const marks: Mark[] = []
+    const notices: FeedNotice[] = []
     const lastIds: unknown[] = []
     let cursor: string | undefined
     let late: AsyncDisposable | undefined
     for await (const told of read('late:7', () => [`http://127.0.0.1:${port}`])) {
-      marks.push(...told.marks)
+      notices.push(...told.notices)
       cursor = told.cursor
       if (told.receipts.length > 0) break
       late ??= await startFakeTunnel(
@@ -80,7 +85,7 @@ describe('The feed', () => {
       )
     }
     await late?.[Symbol.asyncDispose]()
-    expect(kindsOf(marks)).toEqual(['silent late', 'back late'])
+    expect(kindsOf(notices)).toEqual(['unresponsive late', 'recovered late'])
     expect(lastIds).toEqual(['late:7'])
     expect(cursor).toBe('late:8')
   })
@@ -96,17 +101,17 @@ describe('The feed', () => {
       },
     })
     let found = [live.adminUrl]
-    const [ids, marks, cursors]: [string[], Mark[], string[]] = [[], [], []]
+    const [ids, notices, cursors]: [string[], FeedNotice[], string[]] = [[], [], []]
     for await (const told of read('', () => found)) {
       ids.push(...told.receipts.map(({ id }) => id))
-      marks.push(...told.marks)
+      notices.push(...told.notices)
       cursors.push(told.cursor)
       if (ids.length > 2) break
-      found = ids.length === 2 && marks.length === 0 ? [] : [live.adminUrl]
+      found = ids.length === 2 && notices.length === 0 ? [] : [live.adminUrl]
     }
     expect(ids).toEqual(['live-1', 'live-2', 'live-3'])
-    expect(kindsOf(marks)).toEqual(['ended live', 'back live'])
-    expect(urls).toEqual([`/receipts?newest=${MOST_ROWS} `, '/receipts live:2'])
+    expect(kindsOf(notices)).toEqual(['stopped live', 'recovered live'])
+    expect(urls).toEqual([`/receipts?newest=${MAX_ROWS} `, '/receipts live:2'])
     expect(cursors).toContain('') // while it is thought to have ended, no reader waits for it
     expect(cursors.at(-1)).toBe('live:3')
   })
@@ -116,12 +121,12 @@ describe('The feed', () => {
     await using live = await startFakeTunnel('live', {
       'GET /receipts': streams(gap, sayReceipt('live', 7, 7_000), sayReceipt('live', 8, 8_000)),
     })
-    const rows = createRows()
+    const rows = new FeedRows()
     for await (const told of read('live:1', () => [live.adminUrl])) {
-      rows.takeIn(told)
+      rows.add(told)
       if (rows.all().length === 3) break
     }
-    expect(rows.all().map((row) => ('mark' in row ? row.mark : row.receipt.id))).toEqual([
+    expect(rows.all().map((row) => ('notice' in row ? row.notice : row.receipt.id))).toEqual([
       'live-8',
       'live-7',
       { kind: 'missed', replica: 'live', missed: 5, time: 7_000 },
@@ -138,7 +143,7 @@ describe('The feed', () => {
     }
     for (const { asked } of [one, other])
       expect(asked.filter((path) => path.includes('receipts'))).toEqual([
-        `GET /receipts?newest=${MOST_ROWS / 2}`,
+        `GET /receipts?newest=${MAX_ROWS / 2}`,
       ])
   })
 })

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Receipt, SpoolOutcome } from '../../../tunnel/src/contract.ts'
 import { readCursor } from '../../../web/features/console/live-feed/cursor.ts'
 import { streamFeed } from '../../../web/features/console/live-feed/feed.ts'
-import type { Mark } from '../../../web/features/console/live-feed/rows.ts'
+import type { FeedNotice } from '../../../web/features/console/live-feed/rows.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
@@ -40,32 +40,32 @@ const newError = (dsn: string) => errorOf(dsn, { event_id: randomUUID().replaceA
 /** Reads from a cursor until `enough`; what it read, and where it stands then. */
 async function read(
   after: string,
-  enough: (receipts: Receipt[], marks: Mark[], ends: SpoolOutcome[]) => boolean,
-  { isWelcome = (): boolean => true, from = tunnels } = {},
+  enough: (receipts: Receipt[], notices: FeedNotice[], finalOutcomes: SpoolOutcome[]) => boolean,
+  { isSignedIn = (): boolean => true, from = tunnels } = {},
 ) {
   const stream = streamFeed(
     {
       origins: async () => from.map(({ adminUrl }) => adminUrl),
       nameOf: async (origin) => (await (await ask(origin, '/status')).json()).replica,
       ask: (url, init) => ask(url, '', init),
-      isWelcome,
+      isSignedIn,
       now: Date.now,
     },
     readCursor(after),
   )
   const texts = stream as ReadableStream<BufferSource>
   const events = texts.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
-  const [receipts, marks, ends]: [Receipt[], Mark[], SpoolOutcome[]] = [[], [], []]
+  const [receipts, notices, finalOutcomes]: [Receipt[], FeedNotice[], SpoolOutcome[]] = [[], [], []]
   let cursor = after
   for await (const { id, data } of events) {
     const told = JSON.parse(data)
     receipts.push(...told.receipts)
-    marks.push(...told.marks)
-    ends.push(...told.ends)
+    notices.push(...told.notices)
+    finalOutcomes.push(...told.finalOutcomes)
     cursor = id ?? cursor
-    if (enough(receipts, marks, ends)) break
+    if (enough(receipts, notices, finalOutcomes)) break
   }
-  return { receipts, marks, ends, cursor }
+  return { receipts, notices, finalOutcomes, cursor }
 }
 
 function ask(origin: string, path: string, init: RequestInit = {}): Promise<Response> {
@@ -87,7 +87,7 @@ describe('The feed of the console', () => {
       const meanwhile = await send(2)
       const next = await read(cursor, (all) => all.length >= 6)
       expect(idsOf(next.receipts)).toEqual(meanwhile)
-      expect(next.marks).toEqual([])
+      expect(next.notices).toEqual([])
       cursor = next.cursor
       receipts = [...receipts, ...next.receipts]
     }
@@ -97,46 +97,46 @@ describe('The feed of the console', () => {
     expect(idsOf((await again).receipts)).toEqual(last)
   })
 
-  it('marks a replica that is killed as silent, and tells all that others settle meanwhile', async () => {
+  it('sends a notice that a killed replica is unresponsive, and the receipts of the others meanwhile', async () => {
     const { cursor } = await read('', (all) => all.length >= 31)
     const third = tunnels[2] as Tunnel
     let isRead = () => {}
     const beingRead = new Promise<void>((resolve) => {
       isRead = resolve
     })
-    const reading = read(cursor, (all, marks) => {
+    const reading = read(cursor, (all, notices) => {
       if (all.length > 0) isRead()
-      return all.length >= 3 && marks.length > 0
+      return all.length >= 3 && notices.length > 0
     })
     const before = await send(1, [third])
     await beingRead
     await third.kill()
     const sent = await send(1, tunnels.slice(0, 2))
-    const { receipts, marks } = await reading
+    const { receipts, notices } = await reading
     expect(idsOf(receipts)).toEqual([...before, ...sent].sort())
-    expect(marks).toEqual([
-      { kind: 'silent', replica: expect.stringMatching(/-[0-9a-f]{6}$/), time: expect.any(Number) },
+    expect(notices).toEqual([
+      { kind: 'unresponsive', replica: expect.stringMatching(/-[0-9a-f]{6}$/), time: expect.any(Number) },
     ])
   })
 
-  it('marks a replica that has ended while nobody read', async () => {
+  it('sends a notice that a replica stopped while nobody read', async () => {
     tunnels = tunnels.slice(0, 2)
-    const { marks } = await read('gone-abc123:7', (_, all) => all.length > 0)
-    expect(marks).toEqual([{ kind: 'ended', replica: 'gone-abc123', time: expect.any(Number) }])
+    const { notices } = await read('gone-abc123:7', (_, all) => all.length > 0)
+    expect(notices).toEqual([{ kind: 'stopped', replica: 'gone-abc123', time: expect.any(Number) }])
   })
 
-  it('tells nothing more to a reader who has signed out, and ends', async () => {
-    let isWelcome = true
+  it('tells nothing more to a reader who has signed out, and finalOutcomes', async () => {
+    let isSignedIn = true
     let told = 0
     const { receipts } = await read(
       '',
       (all) => {
-        if (isWelcome) void send(2)
-        isWelcome = false
+        if (isSignedIn) void send(2)
+        isSignedIn = false
         told = all.length
         return false
       },
-      { isWelcome: () => isWelcome },
+      { isSignedIn: () => isSignedIn },
     )
     expect(receipts.length).toBe(told)
     expect(told).toBeGreaterThan(0)
@@ -157,22 +157,22 @@ describe('The feed of the console', () => {
       expect((await post(from[n % 2]?.url ?? '', { body: newError(sentry.dsn()) })).status).toBe(202)
     const before = await read('', (all) => all.length >= 6, { from })
     expect(before.receipts.map(({ outcome: answer }) => answer)).toEqual(Array(6).fill('spooled'))
-    expect(before.ends).toEqual([])
+    expect(before.finalOutcomes).toEqual([])
     await sentry.back()
     const spooled = new Set(before.receipts.map(({ id }) => id))
     const endsOfThem = (told: SpoolOutcome[]) => told.filter(({ receipt }) => spooled.has(receipt))
     const first = await read(before.cursor, (_, __, told) => told.length >= 3, { from })
-    await post(one.url, { body: newError(sentry.dsn()) }) // something is told even where all ends have been; it may be spooled too
+    await post(one.url, { body: newError(sentry.dsn()) }) // something is told even where all finalOutcomes have been; it may be spooled too
     const rest = await read(
       first.cursor,
-      (all, _, told) => all.length > 0 && endsOfThem(told).length >= 6 - first.ends.length,
+      (all, _, told) => all.length > 0 && endsOfThem(told).length >= 6 - first.finalOutcomes.length,
       { from },
     )
-    const ends = endsOfThem([...first.ends, ...rest.ends])
-    expect(ends.map(({ receipt }) => receipt).sort()).toEqual([...spooled].sort())
-    expect(ends.map(({ final_outcome: end }) => end)).toEqual(Array(6).fill('delivered'))
+    const finalOutcomes = endsOfThem([...first.finalOutcomes, ...rest.finalOutcomes])
+    expect(finalOutcomes.map(({ receipt }) => receipt).sort()).toEqual([...spooled].sort())
+    expect(finalOutcomes.map(({ final_outcome: end }) => end)).toEqual(Array(6).fill('delivered'))
     const again = await read(before.cursor, (_, __, all) => all.length >= 6, { from })
-    expect(again.ends).toEqual(expect.arrayContaining(ends))
-    expect([...first.marks, ...rest.marks, ...again.marks]).toEqual([])
+    expect(again.finalOutcomes).toEqual(expect.arrayContaining(finalOutcomes))
+    expect([...first.notices, ...rest.notices, ...again.notices]).toEqual([])
   })
 })

@@ -52,7 +52,7 @@ describe('The projects page of the console, with many projects', () => {
   it('shows fifty, those that nothing has come for in a line each, and the others on a page of their own', async () => {
     for (const id of ['2', '55'])
       expect((await post(tunnel.url, { body: errorOf(sentry.dsn(id)) })).status).toBe(200)
-    await lookUntil(web.url, cookie, ({ point }) => point.answers.delivered === 2)
+    await lookUntil(web.url, cookie, ({ point }) => point.outcomes.delivered === 2)
     const first = await read('/console/projects')
     expect(first).toMatchObject({ panels: ['2'], tables: ['2'], idle: without('2', IDS.slice(0, 50)) })
     expect(first.place).toBe('1–50 of 60')

@@ -103,15 +103,15 @@ describe('Of replicas that share a spool and an inbox, the console', () => {
     tunnels.flatMap(({ asked }) => asked.filter((each) => each.startsWith('DELETE /spool')))
 
   it('asks one to purge, and no other when no answer comes: what came since would go with it', async () => {
-    const page = await act({ act: 'purge', all: '1' })
-    expect(page.searchParams.get('did')).toBe('unheard')
+    const page = await act({ action: 'purge', all: '1' })
+    expect(page.searchParams.get('did')).toBe('unanswered')
     expect(purges()).toEqual(['DELETE /spool?all=1'])
     expect(await (await get(page.href, cookie)).text()).toContain('No response:')
   })
 
   it('says how many still wait after one act has taken as many as it may', async () => {
-    const page = await act({ act: 'purge', project: 'p/1' })
-    expect(Object.fromEntries(page.searchParams)).toEqual({ did: 'purge', many: '10000', left: '2500' })
+    const page = await act({ action: 'purge', project: 'p/1' })
+    expect(Object.fromEntries(page.searchParams)).toEqual({ did: 'purge', count: '10000', left: '2500' })
     const text = await (await get(page.href, cookie)).text()
     expect(text).toContain('10,000 were purged. 2,500 more are pending')
   })
@@ -121,7 +121,7 @@ describe('Of replicas that share a spool and an inbox, the console', () => {
     for (let n = 0; n < LISTED; n++) expect(text).toContain(`error e${n}`)
     expect(mostOpen).toBeGreaterThan(0)
     expect(mostOpen).toBeLessThanOrEqual(AT_ONCE)
-    expect(hung.asked.filter((each) => !/^GET \/(status|metrics|rejections)$/.test(each))).toEqual([])
+    expect(hung.asked.filter((each) => !/^GET \/(status|figures|rejections)$/.test(each))).toEqual([])
   })
 
   it('reads an envelope from the first that hands it out, and from no other', async () => {

@@ -4,11 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  createMonitor,
-  type Monitor,
-  type Snapshot,
-} from '../../../web/features/console/monitor/replica-monitor.ts'
+import { Monitor, type Snapshot } from '../../../web/features/console/monitor/replica-monitor.ts'
 import type { OverviewSnapshot } from '../../../web/features/console/monitor/snapshot.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { freePort } from '../../support/ports.ts'
@@ -69,14 +65,14 @@ describe('The figures of the console', () => {
     tunnels = await Promise.all([1, 2, 3].map(async () => started.use(await startTunnel({ env }))))
     lateAdminPort = await freePort()
     const all = [...tunnels, { adminUrl: `http://127.0.0.1:${lateAdminPort}` }]
-    watch = createMonitor({
+    watch = new Monitor({
       origins: async () => all.map(({ adminUrl }) => adminUrl),
       ask: async (origin) => {
         const init = { headers: { authorization: `Bearer ${tunnels[0]?.token}` } }
-        const [status, metrics] = await Promise.all(
-          ['/status', '/metrics'].map((path) => fetch(origin + path, init)),
+        const [status, figures] = await Promise.all(
+          ['/status', '/figures'].map(async (path) => (await fetch(origin + path, init)).json()),
         )
-        return { status: await status?.json(), metrics: (await metrics?.text()) ?? '' }
+        return { status, figures }
       },
       now: Date.now,
     })
@@ -154,17 +150,17 @@ describe('The figures of the console', () => {
   /** Waits until web has heard of all that was sent: on the overview and by project it is just that. */
   async function lookForAll(): Promise<Snapshot> {
     const { point } = await lookUntil(web.url, cookie, hasAll)
-    expect([point.categories, point.answers]).toEqual([sumsBy(CATEGORY), sumsBy(FATE)])
+    expect([point.categories, point.outcomes]).toEqual([sumsBy(CATEGORY), sumsBy(FATE)])
     expect(point.bytes).toBe(Object.values(sent).reduce((sum, [, bytes]) => sum + bytes, 0))
     const byProject = Object.entries(sent).filter(([name]) => !name.startsWith(' '))
     expect(envelopesIn(await pageText('/console/projects'))).toEqual(
       Object.fromEntries(byProject.map(([name, [envelopes]]) => [name, envelopes])),
     )
-    return watch.lookAnew()
+    return watch.refresh()
   }
 
   const hasAll = ({ point }: OverviewSnapshot) =>
-    Object.values(point.answers).reduce((sum, count) => sum + count, 0) >= all(sent)
+    Object.values(point.outcomes).reduce((sum, count) => sum + count, 0) >= all(sent)
   const changesOf = ({ changes }: Pick<OverviewSnapshot, 'changes'>) =>
     changes.map(({ text }) => text).join('\n')
 
@@ -185,8 +181,8 @@ describe('The figures of the console', () => {
 
   it('tell of each upstream what it has taken, and how long that took', async () => {
     const host = `127.0.0.1:${sentry.port}`
-    const { totals } = await watch.lookAnew()
-    expect(totals.upstreams[host]?.['+Inf']).toBe(REAL.length * 2 + 1) // and the one that it has declined
+    const { totals } = await watch.refresh()
+    expect(totals.upstream_durations[sentry.url]?.['+Inf']).toBe(REAL.length * 2 + 1) // and the one that it has declined
     const { point } = await lookUntil(web.url, cookie, hasAll)
     expect(Object.keys(point.upstreams)).toEqual([host])
     expect(point.upstreams[host]?.delivered).toBe(REAL.length * 2)
@@ -220,11 +216,11 @@ describe('The figures of the console', () => {
     sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '600:replay:key' } })
     const before = Date.now()
     await send(captureFor(sentry.dsn('2'), 'browser-11.12.0-replay-2'), 429, ['2', 'replay', 'rate_limited'])
-    const glance = await lookUntil(web.url, cookie, ({ limits }) => limits.all > 0)
-    const { first: limits } = glance.limits
+    const overview = await lookUntil(web.url, cookie, ({ limits }) => limits.total > 0)
+    const { shown: limits } = overview.limits
     expect(limits).toEqual([{ project: project('2'), category: 'replay', until: expect.any(Number) }])
     expect((limits[0]?.until ?? 0) - before).toBeGreaterThanOrEqual(600_000 - 1_000)
-    expect(changesOf(glance)).toContain(`Sentry rate-limits ${project('2')} replay`)
+    expect(changesOf(overview)).toContain(`Sentry rate-limits ${project('2')} replay`)
     const page = await pageText('/console/projects')
     expect(page.includes('replay, ends')).toBe(true)
   })
@@ -259,10 +255,10 @@ describe('The figures of the console', () => {
     killed = third.pid
     await third.kill()
     const silent = await lookUntil(web.url, cookie, ({ replicas }) =>
-      replicas.some(({ name, state }) => name === replica && state === 'silent'),
+      replicas.some(({ name, state }) => name === replica && state === 'unresponsive'),
     )
-    expect([silent.point.categories, silent.point.answers]).toEqual([sumsBy(CATEGORY), sumsBy(FATE)])
-    expect(booksOf(await watch.lookAnew())).toEqual(sent)
+    expect([silent.point.categories, silent.point.outcomes]).toEqual([sumsBy(CATEGORY), sumsBy(FATE)])
+    expect(booksOf(await watch.refresh())).toEqual(sent)
     expect(changesOf(silent)).toContain(`${replica} does not respond`)
     const page = await pageText('/console/rejections')
     for (const code of ['dsn-unknown', 'not-an-envelope', 'too-many-items'])
@@ -274,7 +270,7 @@ describe('The figures of the console', () => {
     const joined = await lookUntil(web.url, cookie, ({ changes }) =>
       changes.some(({ text }) => text === `${name} started responding`),
     )
-    expect(joined.replicas.filter(({ state }) => state === 'answering')).toHaveLength(3)
+    expect(joined.replicas.filter(({ state }) => state === 'responding')).toHaveLength(3)
     for (let n = 0; n < 9; n++) await send(newError('1'), 200, ['1', 'error', 'delivered'])
     expect(booksOf(await lookForAll())).toEqual(sent)
   })
@@ -283,14 +279,14 @@ describe('The figures of the console', () => {
     await sentry.away()
     const before = Date.now()
     for (let n = 0; n < 18; n++) await send(newError('1'), 202, ['1', 'error', 'spooled'])
-    const open = await lookUntil(web.url, cookie, ({ notAsked }) => notAsked.first[0]?.by === 3)
-    const [upstream] = open.notAsked.first
+    const open = await lookUntil(web.url, cookie, ({ openBreakers }) => openBreakers.shown[0]?.by === 3)
+    const [upstream] = open.openBreakers.shown
     expect(upstream).toMatchObject({ origin: sentry.url, of: 3 })
-    expect(open.ways).toMatchObject([
+    expect(open.upstreams).toMatchObject([
       {
         name: `127.0.0.1:${sentry.port}`,
         hosts: 1,
-        open: { first: [`127.0.0.1:${sentry.port}`], all: 1 },
+        open: { shown: [`127.0.0.1:${sentry.port}`], total: 1 },
       },
     ])
     expect(upstream?.since).toBeGreaterThanOrEqual(before - 1_000)
@@ -311,10 +307,11 @@ describe('The figures of the console', () => {
     const back = await lookUntil(
       web.url,
       cookie,
-      (glance) => glance.notAsked.all === 0 && glance.spools[0]?.envelopes === 0 && hasAll(glance),
+      (overview) =>
+        overview.openBreakers.total === 0 && overview.spools[0]?.envelopes === 0 && hasAll(overview),
     )
     expect(changesOf(back)).toContain(`closed the circuit breaker of ${sentry.url}`)
-    expect(back.point.ends.delivered).toBe(sent[`${project('1')} error spooled`]?.[0])
+    expect(back.point.finalOutcomes.delivered).toBe(sent[`${project('1')} error spooled`]?.[0])
     expect(booksOf(await lookForAll())).toEqual(sent)
   }, 120_000)
 

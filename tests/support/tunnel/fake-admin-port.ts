@@ -3,14 +3,14 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { ReplicaStatus } from '../../../tunnel/src/contract.ts'
+import type { ReplicaFigures, ReplicaStatus } from '../../../tunnel/src/contract.ts'
 
 /** By method and path, like `GET /inbox`. */
 export type Answers = Record<string, (request: IncomingMessage, response: ServerResponse) => void>
 
 export type FakeTunnel = Awaited<ReturnType<typeof startFakeTunnel>>
 
-/** Answers `/status` and `/metrics` as one of this name would that has counted nothing, unless `answers` say otherwise. `await using` ends it. */
+/** Answers `/status` and `/figures` as one of this name would that has counted nothing, unless `answers` say otherwise. `await using` ends it. */
 export async function startFakeTunnel(
   replica: string,
   answers: Answers = {},
@@ -19,7 +19,7 @@ export async function startFakeTunnel(
   const asked: string[] = []
   const all: Answers = {
     'GET /status': (_, response) => response.end(JSON.stringify({ ...QUIET, replica, ...status })),
-    'GET /metrics': (_, response) => response.end(),
+    'GET /figures': (_, response) => response.end(JSON.stringify(NO_COUNTS)),
     ...answers,
   }
   const server = createServer((request, response) => {
@@ -56,4 +56,9 @@ const QUIET: Omit<ReplicaStatus, 'replica'> = {
   upstreams: [],
   addresses: 0,
   warnings: [],
+}
+
+const NO_COUNTS: ReplicaFigures = {
+  ...{ outcomes: [], items: [], bytes: [], final_outcomes: [], durations: {}, upstream_durations: {} },
+  process: { resident_bytes: 1, cpu_seconds: 0, event_loop_p99_seconds: 0 },
 }

@@ -2,6 +2,7 @@
 
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { OverviewSnapshot } from '../../../web/features/console/monitor/snapshot.ts'
+import type { LiveEvent } from '../../../web/features/console/monitor/use-snapshot.ts'
 import { TOKEN } from '../tunnel/tunnel.ts'
 import { startWeb, type Web } from './web.ts'
 
@@ -57,7 +58,7 @@ export function get(url: string, cookie?: string): Promise<Response> {
 export async function lookUntil(
   url: string,
   cookie: string | undefined,
-  holds: (glance: OverviewSnapshot) => boolean,
+  holds: (overview: OverviewSnapshot) => boolean,
   timeout = 30_000,
 ): Promise<OverviewSnapshot> {
   const signal = AbortSignal.timeout(timeout)
@@ -68,7 +69,7 @@ export async function lookUntil(
   let last: OverviewSnapshot | undefined
   try {
     for await (const { data } of events) {
-      last = JSON.parse(data).glance as OverviewSnapshot
+      last = (JSON.parse(data) as LiveEvent).overview
       if (holds(last)) return last
     }
   } catch (error) {

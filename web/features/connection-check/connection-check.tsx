@@ -7,11 +7,11 @@ import { Card } from '../../ui/card.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { OutcomeBadge } from '../../ui/outcome-badge.tsx'
 import { StateMark } from '../../ui/status-badge.tsx'
-import { StatusRow } from '../../ui/status-row.tsx'
 import { fetchReceipt } from '../receipt.ts'
 import { attempt, type Plan, type Try } from './probe.ts'
 import { describeDirect, describeTunnel, type Findings, judge, summarise } from './results.ts'
 import { RoutesDiagram } from './routes-diagram.tsx'
+import { StatusRow } from './status-row.tsx'
 
 /** `children` are shown below the results. */
 type Props = { plan: Plan; end: string; children: ReactNode }

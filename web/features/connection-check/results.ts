@@ -1,7 +1,6 @@
 /** Results of the connection check in plain words, limited to what a page can know. */
 
-import { outcomeLabel } from '../../ui/outcome-labels.ts'
-import type { State } from '../../ui/status.ts'
+import { outcomeLabel, type State } from '../../ui/states.ts'
 import type { VisitorReceipt } from '../receipt.ts'
 import type { Plan, Try } from './probe.ts'
 

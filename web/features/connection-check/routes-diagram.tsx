@@ -1,6 +1,6 @@
 /** Two ways for one report, drawn: the road to Sentry above, the pipe through this site below. */
 
-import type { State } from '../../ui/status.ts'
+import type { State } from '../../ui/states.ts'
 import { STATE_TEXT } from '../../ui/status-badge.tsx'
 
 type Props = { road: State; pipe: State; end: string }

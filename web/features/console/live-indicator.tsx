@@ -1,6 +1,6 @@
 /** Badge for the state of a live connection. */
 
-import type { State } from '../../ui/status.ts'
+import type { State } from '../../ui/states.ts'
 import { Badge } from '../../ui/status-badge.tsx'
 import type { StreamState } from './use-event-stream.ts'
 

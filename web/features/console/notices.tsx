@@ -2,16 +2,15 @@
 
 import type { ReactNode } from 'react'
 import { Empty } from '../../ui/panel.tsx'
-import type { State } from '../../ui/status.ts'
+import type { State } from '../../ui/states.ts'
 import { StateMark } from '../../ui/status-badge.tsx'
-import { hostOf } from './monitor/replica-metrics.ts'
-import type { OverviewSnapshot } from './monitor/snapshot.ts'
+import { hostOf } from './monitor/figures.ts'
+import type { OverviewSnapshot, ReplicaSummary } from './monitor/snapshot.ts'
 
 export function Notices({ replicas }: Pick<OverviewSnapshot, 'replicas'>) {
-  const silent = replicas
-    .filter(({ state }) => state === 'silent')
-    .map(({ name, origin }) => name ?? hostOf(origin))
-  const warnings = [...new Set(replicas.flatMap(({ warnings: its = [] }) => its))]
+  const unresponsive = replicas.filter(({ state }) => state === 'unresponsive')
+  const withoutFigures = replicas.filter(({ state, process }) => state === 'responding' && !process)
+  const warnings = new Set(replicas.flatMap((replica) => replica.warnings ?? []))
   return (
     <div role="status" className="grid grid-cols-1 gap-2 empty:hidden">
       {replicas.length === 0 && (
@@ -20,20 +19,30 @@ export function Notices({ replicas }: Pick<OverviewSnapshot, 'replicas'>) {
           tunnel-admin:9091, and restart it.
         </Notice>
       )}
-      {silent.length > 0 && (
+      {unresponsive.length > 0 && (
         <Notice state="bad">
-          {silent.length === 1
-            ? `${silent[0]} does not respond; its last known counts are shown. Check its log, and that it is running.`
-            : `${silent.length} replicas do not respond; their last known counts are shown. Check their logs, and that they are running.`}
+          {nameReplicas(unresponsive)} not respond; the last known counts are shown. Check the log, and that
+          it is running.
         </Notice>
       )}
-      {warnings.map((warning) => (
+      {withoutFigures.length > 0 && (
+        <Notice state="hold">
+          {nameReplicas(withoutFigures)} not report figures: it runs an earlier release. Its envelopes are not
+          counted here until it is replaced.
+        </Notice>
+      )}
+      {[...warnings].map((warning) => (
         <Notice key={warning} state="hold">
           {warning}
         </Notice>
       ))}
     </div>
   )
+}
+
+function nameReplicas([first, ...others]: ReplicaSummary[]): string {
+  if (others.length > 0) return `${others.length + 1} replicas do`
+  return `${first?.name ?? hostOf(first?.origin ?? '')} does`
 }
 
 function Notice({ state, children }: { state: State; children: ReactNode }) {
@@ -46,7 +55,7 @@ function Notice({ state, children }: { state: State; children: ReactNode }) {
 }
 
 /** Empty state shown when no replica responds. */
-export function Unheard() {
+export function NoReplica() {
   return (
     <Empty>
       No replica is responding, so there is no data. See{' '}

@@ -1,10 +1,17 @@
-/** What routes of the console answer with. */
+/** Responses of the console's routes. */
+
+const NO_STORE = { 'cache-control': 'no-store' }
+
+export function problem(status: number, detail: string): Response {
+  return Response.json({ detail }, { status, headers: NO_STORE })
+}
 
 export function notSignedIn(): Response {
-  return Response.json(
-    { detail: 'Sign in at /console.' },
-    { status: 401, headers: { 'cache-control': 'no-store' } },
-  )
+  return problem(401, 'Sign in at /console.')
+}
+
+export function notThisSite(): Response {
+  return problem(403, 'Send this request from a page of this site.')
 }
 
 export function events(stream: ReadableStream<Uint8Array>): Response {
@@ -13,12 +20,12 @@ export function events(stream: ReadableStream<Uint8Array>): Response {
   })
 }
 
-/** Back to a page after something was done there. */
+/** Redirects to a page after an action. */
 export function seeOther(path: string): Response {
-  return new Response(null, { status: 303, headers: { location: path, 'cache-control': 'no-store' } })
+  return new Response(null, { status: 303, headers: { location: path, ...NO_STORE } })
 }
 
-/** A stranger's envelope as a download. */
+/** Untrusted envelope as a download. */
 export function envelopeFile(id: string, envelope: ReadableStream<Uint8Array>): Response {
   return new Response(envelope, {
     headers: {

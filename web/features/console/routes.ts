@@ -27,7 +27,7 @@ export function withQuery(path: string, query: Query): string {
 }
 
 /** Reads the offset of the requested page of a list. */
-export function readPlace(given: Query[string]): number {
+export function readOffset(given: Query[string]): number {
   return typeof given === 'string' && /^\d{1,6}$/.test(given) ? Number(given) : 0
 }
 

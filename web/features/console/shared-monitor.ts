@@ -1,61 +1,63 @@
-/** The one watch of this process: it looks at the replicas whether or not anybody is signed in, so that there is a past to show. */
+/** Monitor of this process. It polls also while nobody is signed in, so that the overview has a history. */
 
-import type { Rejections, ReplicaStatus } from 'tunnel/contract'
-import { ask, type Door, originsOf } from '../../lib/admin-client.ts'
-import { held } from '../../lib/process-singleton.ts'
-import { createMonitor, type Monitor } from './monitor/replica-monitor.ts'
-import { createRejectionHistory, type RejectionHistory } from './rejections/rejection-history.ts'
+import type { Rejections, ReplicaFigures, ReplicaStatus } from 'tunnel/contract'
+import { type AdminAccess, fetchAdmin, replicaOrigins } from '../../lib/admin-client.ts'
+import { processSingleton } from '../../lib/process-singleton.ts'
+import { Monitor } from './monitor/replica-monitor.ts'
+import { RejectionHistory } from './rejections/rejections.ts'
 
 const EVERY_MS = 10_000
 
-export function monitorOf(door: Door): Monitor {
-  return held('watch', () =>
-    createMonitor({
-      origins: () => originsOf(door),
-      ask: async (origin) => {
-        const [status, metrics] = await Promise.all([statusOf(door, origin), metricsOf(door, origin)])
-        return { status, metrics }
-      },
-      now: Date.now,
-    }),
-  )
+export function sharedMonitor(access: AdminAccess): Monitor {
+  return processSingleton('monitor', () => {
+    const origins = () => replicaOrigins(access)
+    return new Monitor({ origins, ask: (origin) => readReplica(access, origin), now: Date.now })
+  })
 }
 
-/** One small question to each replica at once and every 10 s, for as long as web runs. */
-export function keepMonitoring(door: Door): void {
-  const look = () => {
-    void monitorOf(door).look(EVERY_MS / 2)
-    void noteRefusals(door)
+/** Polls all replicas every 10 s, for as long as web runs. */
+export function keepMonitoring(access: AdminAccess): void {
+  const poll = () => {
+    void sharedMonitor(access).snapshot(EVERY_MS / 2)
+    void recordRejections(access)
   }
-  look()
-  setInterval(look, EVERY_MS).unref()
+  poll()
+  setInterval(poll, EVERY_MS).unref()
 }
 
-/** The one of this process. */
 export function rejectionHistory(): RejectionHistory {
-  return held('rejections', createRejectionHistory)
+  return processSingleton('rejections', () => new RejectionHistory())
 }
 
-/** While who refused it is still there to tell. */
-async function noteRefusals(door: Door): Promise<void> {
-  const origins = await originsOf(door).catch(() => [])
-  const tell = async (origin: string) => {
-    const response = await askPlainly(door, `${origin}/rejections`)
-    rejectionHistory().note([(await response.json()) as Rejections])
+/** Keeps the rejections of replicas that may stop later. */
+async function recordRejections(access: AdminAccess): Promise<void> {
+  const origins = await replicaOrigins(access).catch(() => [])
+  const record = async (origin: string) => {
+    const response = await fetchOk(access, `${origin}/rejections`)
+    rejectionHistory().add([(await response.json()) as Rejections])
   }
-  await Promise.allSettled(origins.map(tell))
+  await Promise.allSettled(origins.map(record))
 }
 
-export async function statusOf(door: Door, origin: string): Promise<ReplicaStatus> {
-  return (await askPlainly(door, `${origin}/status`)).json() as Promise<ReplicaStatus>
+async function readReplica(access: AdminAccess, origin: string) {
+  const [status, figures] = await Promise.all([readStatus(access, origin), readFigures(access, origin)])
+  return { status, figures }
 }
 
-async function metricsOf(door: Door, origin: string): Promise<string> {
-  return (await askPlainly(door, `${origin}/metrics`)).text()
+export async function readStatus(access: AdminAccess, origin: string): Promise<ReplicaStatus> {
+  return (await fetchOk(access, `${origin}/status`)).json() as Promise<ReplicaStatus>
 }
 
-async function askPlainly(door: Door, url: string): Promise<Response> {
-  const response = await ask(door, url)
-  if (!response.ok) throw new Error(`${url} answered ${response.status}`)
+/** Returns `undefined` for a replica of a release that has no `/figures`. */
+async function readFigures(access: AdminAccess, origin: string): Promise<ReplicaFigures | undefined> {
+  const response = await fetchAdmin(access, `${origin}/figures`)
+  if (response.status === 404) return undefined
+  if (!response.ok) throw new Error(`${origin}/figures responded with ${response.status}`)
+  return response.json() as Promise<ReplicaFigures>
+}
+
+async function fetchOk(access: AdminAccess, url: string): Promise<Response> {
+  const response = await fetchAdmin(access, url)
+  if (!response.ok) throw new Error(`${url} responded with ${response.status}`)
   return response
 }

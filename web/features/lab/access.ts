@@ -2,10 +2,10 @@
 
 import { networkOf } from '../../lib/client-address.ts'
 import { config } from '../../lib/config.ts'
-import { held } from '../../lib/process-singleton.ts'
+import { processSingleton } from '../../lib/process-singleton.ts'
 import { createPasses, type PassRejection } from './passes.ts'
 
-const passes = () => held('lab passes', () => createPasses(Date.now))
+const passes = () => processSingleton('lab passes', () => createPasses(Date.now))
 
 export type Asked = { pass?: string; reference?: string }
 

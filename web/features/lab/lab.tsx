@@ -1,6 +1,7 @@
 /** Buttons of the error lab, each with the outcome of what it triggered. */
 'use client'
 
+import { addIntegration, consoleLoggingIntegration, getClient } from '@sentry/nextjs'
 import { useRouter } from 'next/navigation'
 import { type ReactNode, useEffect, useState } from 'react'
 import { Card } from '../../ui/card.tsx'
@@ -10,7 +11,6 @@ import type { Outcome } from './outcome.ts'
 import { CloseRow } from './page-close-row.tsx'
 import { RenderRow } from './render-error-row.tsx'
 import { type Asked, ask, askQuietly, callAction } from './server-errors.ts'
-import { useLabClient } from './use-lab-client.ts'
 
 const NOT_FOUND = 'a missing page is not an error'
 const REDIRECT = 'Next.js throws an error to redirect, which is not a failure'
@@ -20,76 +20,99 @@ export function Lab({ pass }: { pass: string }) {
   const server = usePass(pass)
   return (
     <div className="mt-10 grid gap-6">
-      <Group title="In this browser">
-        <LabRow
-          name="Throw an error"
-          onPress={(reference) => {
-            throw raise.thrown('Thrown', reference)
-          }}
-        >
-          Nothing catches the error: the SDK’s global handler reports it.
-        </LabRow>
-        <LabRow
-          name="Reject a promise"
-          onPress={(reference) => void Promise.reject(raise.thrown('Rejected', reference))}
-        >
-          Nothing handles the rejection: the SDK’s global handler reports it.
-        </LabRow>
-        <LabRow name="Catch and report" onPress={raise.handled}>
-          The code catches the error and reports it.
-        </LabRow>
-        <RenderRow />
-        <CloseRow />
-      </Group>
-      <Group title="On the server">
-        <LabRow
-          name="Fail in a server component"
-          {...server((asked) => ask('/lab/server-component', 'GET', asked))}
-        >
-          A page fails while the server renders it.
-        </LabRow>
-        <LabRow
-          name="Fail in a route handler"
-          {...server((asked) => ask('/lab/route-handler', 'POST', asked))}
-        >
-          An API route of this site fails.
-        </LabRow>
-        <LabRow name="Fail in a server action" {...server(callAction)}>
-          A function that a form calls on the server fails.
-        </LabRow>
-      </Group>
-      <Group title="Other reports">
-        <LabRow name="Trace slow work" onPress={raise.slow}>
-          A trace of work that takes a second, with its spans.
-        </LabRow>
-        <LabRow name="Write logs" onPress={raise.logs}>
-          One line to the console and one to the SDK’s logger.
-        </LabRow>
-        <LabRow name="Count metrics" onPress={raise.metrics}>
-          A counter and a distribution.
-        </LabRow>
-        <LabRow name="Send feedback" onPress={raise.feedback}>
-          A message from a visitor, with a screenshot.
-        </LabRow>
-        <LabRow name="Record a replay" onPress={raise.replay} mark='"type":"replay_event"'>
-          A replay of five seconds of this page, all text masked.
-        </LabRow>
-      </Group>
-      <Group title="Discarded on purpose">
-        <LabRow
-          name="Request a missing page"
-          {...server((asked) => askQuietly('/lab/missing', NOT_FOUND, asked))}
-        >
-          The code calls <code>notFound()</code>.
-        </LabRow>
-        <LabRow name="Follow a redirect" {...server((asked) => askQuietly('/lab/redirect', REDIRECT, asked))}>
-          The code calls <code>redirect()</code>.
-        </LabRow>
-        <LabRow name="Send an unfinished trace" onPress={raise.unfinished}>
-          Older SDKs send one when a visitor leaves a page early. It contains no useful data.
-        </LabRow>
-      </Group>
+      <BrowserErrors />
+      <ServerErrors server={server} />
+      <OtherReports />
+      <DiscardedReports server={server} />
     </div>
+  )
+}
+
+type OnServer = ReturnType<typeof usePass>
+
+function BrowserErrors() {
+  return (
+    <Group title="In this browser">
+      <LabRow
+        name="Throw an error"
+        onPress={(reference) => {
+          throw raise.thrown('Thrown', reference)
+        }}
+      >
+        Nothing catches the error: the SDK’s global handler reports it.
+      </LabRow>
+      <LabRow
+        name="Reject a promise"
+        onPress={(reference) => void Promise.reject(raise.thrown('Rejected', reference))}
+      >
+        Nothing handles the rejection: the SDK’s global handler reports it.
+      </LabRow>
+      <LabRow name="Catch and report" onPress={raise.handled}>
+        The code catches the error and reports it.
+      </LabRow>
+      <RenderRow />
+      <CloseRow />
+    </Group>
+  )
+}
+
+function ServerErrors({ server }: { server: OnServer }) {
+  return (
+    <Group title="On the server">
+      <LabRow
+        name="Fail in a server component"
+        {...server((asked) => ask('/lab/server-component', 'GET', asked))}
+      >
+        A page fails while the server renders it.
+      </LabRow>
+      <LabRow name="Fail in a route handler" {...server((asked) => ask('/lab/route-handler', 'POST', asked))}>
+        An API route of this site fails.
+      </LabRow>
+      <LabRow name="Fail in a server action" {...server(callAction)}>
+        A function that a form calls on the server fails.
+      </LabRow>
+    </Group>
+  )
+}
+
+function OtherReports() {
+  return (
+    <Group title="Other reports">
+      <LabRow name="Trace slow work" onPress={raise.slow}>
+        A trace of work that takes a second, with its spans.
+      </LabRow>
+      <LabRow name="Write logs" onPress={raise.logs}>
+        One line to the console and one to the SDK’s logger.
+      </LabRow>
+      <LabRow name="Count metrics" onPress={raise.metrics}>
+        A counter and a distribution.
+      </LabRow>
+      <LabRow name="Send feedback" onPress={raise.feedback}>
+        A message from a visitor, with a screenshot.
+      </LabRow>
+      <LabRow name="Record a replay" onPress={raise.replay} mark='"type":"replay_event"'>
+        A replay of five seconds of this page, all text masked.
+      </LabRow>
+    </Group>
+  )
+}
+
+function DiscardedReports({ server }: { server: OnServer }) {
+  return (
+    <Group title="Discarded on purpose">
+      <LabRow
+        name="Request a missing page"
+        {...server((asked) => askQuietly('/lab/missing', NOT_FOUND, asked))}
+      >
+        The code calls <code>notFound()</code>.
+      </LabRow>
+      <LabRow name="Follow a redirect" {...server((asked) => askQuietly('/lab/redirect', REDIRECT, asked))}>
+        The code calls <code>redirect()</code>.
+      </LabRow>
+      <LabRow name="Send an unfinished trace" onPress={raise.unfinished}>
+        Older SDKs send one when a visitor leaves a page early. It contains no useful data.
+      </LabRow>
+    </Group>
   )
 }
 
@@ -116,4 +139,15 @@ function usePass(pass: string) {
       return onServer({ pass, reference })
     },
   })
+}
+
+/** Switches on everything that the SDK of this page can send. */
+function useLabClient(): void {
+  useEffect(() => {
+    const options = getClient()?.getOptions()
+    if (!options) return
+    delete options.beforeSendLog
+    delete options.beforeSendMetric
+    addIntegration(consoleLoggingIntegration({ levels: ['info'] }))
+  }, [])
 }

@@ -1,7 +1,7 @@
 /** Outcome of a report from the lab, in words. */
 
 import type { Answered } from '../../lib/sentry/response-events.ts'
-import type { State } from '../../ui/status.ts'
+import type { State } from '../../ui/states.ts'
 import type { VisitorReceipt } from '../receipt.ts'
 
 export type Outcome =

@@ -1,7 +1,7 @@
 /** Reports that the lab raises on the server: told apart from real ones, and followed. */
 
 import { type Client, type Event, getIsolationScope } from '@sentry/core'
-import { held } from '../process-singleton.ts'
+import { processSingleton } from '../process-singleton.ts'
 import { isOfLab, LAB_ENVIRONMENT } from './lab-environment.ts'
 
 /** Stands in the message of each, in the browser too. */
@@ -11,7 +11,7 @@ export type LabReport = { eventId: string; status?: number }
 
 const KEPT = 200 // newest
 
-const reports = () => held('lab reports', () => new Map<string, LabReport>())
+const reports = () => processSingleton('lab reports', () => new Map<string, LabReport>())
 
 /** Marks errors, traces and log lines of the lab as such, and keeps how each error that it raises was answered. */
 export function followLab(client: Client): void {

@@ -2,7 +2,7 @@
 
 import { Suspense } from 'react'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
-import { consoleFor } from '../../../features/console/data-access.ts'
+import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
 import { LiveFeed } from '../../../features/console/live-feed/live-feed.tsx'
 import { type Query, withQuery } from '../../../features/console/routes.ts'
 
@@ -11,7 +11,7 @@ export const metadata = { title: 'Live feed · Console' }
 type Props = { searchParams: Promise<Query> }
 
 export default async function LiveFeedPage({ searchParams }: Props) {
-  await consoleFor(withQuery('/console/live-feed', await searchParams))
+  await requireConsoleData(withQuery('/console/live-feed', await searchParams))
   return (
     <ConsoleShell at="feed" title="Live feed">
       <Suspense>

@@ -1,34 +1,36 @@
-/** All replicas added up, told again and again for as long as somebody looks. */
+/** Streams a summary of all replicas every 2 s as server-sent events, the first with the history. */
 
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Console, openConsole } from '../../../features/console/data-access.ts'
-import { overviewOf } from '../../../features/console/monitor/snapshot.ts'
+import { type ConsoleData, getConsoleData } from '../../../features/console/data-access/data-access.ts'
+import { summarise } from '../../../features/console/monitor/snapshot.ts'
+import type { LiveEvent } from '../../../features/console/monitor/use-snapshot.ts'
 import { events, notSignedIn } from '../../../features/console/responses.ts'
 
 const EVERY_MS = 2_000
 
 export async function GET(): Promise<Response> {
-  const door = await openConsole()
-  return door ? events(streamLooks(door)) : notSignedIn()
+  const data = await getConsoleData()
+  return data ? events(streamSnapshots(data)) : notSignedIn()
 }
 
-/** First the last quarter of an hour, then a look whenever the one before has been read. */
-function streamLooks(door: Console): ReadableStream<Uint8Array> {
+/** Takes a snapshot only after the one before was read. */
+function streamSnapshots(data: ConsoleData): ReadableStream<Uint8Array> {
   const text = new TextEncoder()
-  const gone = new AbortController()
-  let told = 0
+  const closed = new AbortController()
+  let isFirst = true
   return new ReadableStream(
     {
       async pull(controller) {
-        if (told++ > 0) await wait(EVERY_MS, undefined, { signal: gone.signal }).catch(() => {})
-        if (gone.signal.aborted) return
-        if (!door.isOpen()) return controller.close()
-        const glance = overviewOf(await door.look())
-        if (gone.signal.aborted) return
-        const data = told === 1 ? { glance, history: door.history() } : { glance }
-        controller.enqueue(text.encode(`data: ${JSON.stringify(data)}\n\n`))
+        if (!isFirst) await wait(EVERY_MS, undefined, { signal: closed.signal }).catch(() => {})
+        if (closed.signal.aborted) return
+        if (!data.isSignedIn()) return controller.close()
+        const overview = summarise(await data.snapshot())
+        if (closed.signal.aborted) return
+        const event: LiveEvent = { overview, ...(isFirst && { history: data.history() }) }
+        isFirst = false
+        controller.enqueue(text.encode(`data: ${JSON.stringify(event)}\n\n`))
       },
-      cancel: () => gone.abort(),
+      cancel: () => closed.abort(),
     },
     { highWaterMark: 0 },
   )

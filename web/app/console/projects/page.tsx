@@ -1,11 +1,11 @@
 /** Projects: traffic, limits and SDK configuration of each. */
 
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
-import { consoleFor } from '../../../features/console/data-access.ts'
-import { Unheard } from '../../../features/console/notices.tsx'
+import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
+import { NoReplica } from '../../../features/console/notices.tsx'
 import { IdleProjects, ProjectPanel } from '../../../features/console/projects/project-panel.tsx'
-import { type ProjectView, projectsIn } from '../../../features/console/projects/projects.ts'
-import { type Query, readPlace, withQuery } from '../../../features/console/routes.ts'
+import { describeProjects, isIdle } from '../../../features/console/projects/projects.ts'
+import { type Query, readOffset, withQuery } from '../../../features/console/routes.ts'
 import { Pages } from '../../../ui/pagination.tsx'
 
 export const metadata = { title: 'Projects · Console' }
@@ -17,39 +17,34 @@ const PAGE = 50
 
 export default async function ProjectsPage({ searchParams }: Props) {
   const query = await searchParams
-  const door = await consoleFor(withQuery(PROJECTS, query))
-  const [snapshot, seen] = await Promise.all([door.look(), door.seen()])
-  const from = readPlace(query.from)
-  const { tunnelPath } = door.settings
-  const projects = projectsIn(snapshot, seen, snapshot.projects.slice(from, from + PAGE))
-  const [busy, idle] = [projects.filter((project) => !isIdle(project)), projects.filter(isIdle)]
+  const data = await requireConsoleData(withQuery(PROJECTS, query))
+  const [snapshot, sdks] = await Promise.all([data.snapshot(), data.sdks()])
+  const { tunnelPath } = data.settings
+  const { projects: names } = snapshot
+  const from = readOffset(query.from)
+  const projects = describeProjects(snapshot, sdks, names.slice(from, from + PAGE))
+  const idle = projects.filter(isIdle)
   return (
     <ConsoleShell at="projects" title="Projects">
-      {snapshot.projects.length === 0 && <Unheard />}
-      <div className="grid grid-cols-1 gap-4 empty:hidden desk:grid-cols-2 desk:items-start">
-        {busy.map((project) => (
-          <ProjectPanel key={project.name} project={project} tunnelPath={tunnelPath} />
-        ))}
+      {names.length === 0 && <NoReplica />}
+      <div className="grid grid-cols-1 gap-4 desk:grid-cols-2 desk:items-start">
+        {projects
+          .filter((project) => !isIdle(project))
+          .map((project) => (
+            <ProjectPanel key={project.name} project={project} tunnelPath={tunnelPath} />
+          ))}
+        {idle.length > 0 && (
+          <div className="min-w-0 desk:col-span-2">
+            <IdleProjects projects={idle} tunnelPath={tunnelPath} />
+          </div>
+        )}
       </div>
-      {idle.length > 0 && (
-        <div className={busy.length > 0 ? 'mt-4' : undefined}>
-          <IdleProjects projects={idle} tunnelPath={tunnelPath} />
-        </div>
-      )}
       <Pages
         label="Pages of projects"
-        {...{ from, page: PAGE, all: snapshot.projects.length }}
-        hrefOf={(place) => withQuery(PROJECTS, { from: place })}
-        before="Previous projects"
-        further="More projects"
+        {...{ from, page: PAGE, total: names.length }}
+        hrefOf={(offset) => withQuery(PROJECTS, { from: offset })}
+        of="projects"
       />
     </ConsoleShell>
-  )
-}
-
-/** Reports whether a project has no traffic, no pending or ended spool entries and no limits. */
-function isIdle({ traffic, ends, shares, limits, sdks }: ProjectView): boolean {
-  return [traffic, ends, limits, sdks, shares.flatMap(({ partitions }) => partitions)].every(
-    ({ length }) => length === 0,
   )
 }

@@ -1,17 +1,17 @@
 /** Replicas: each tunnel process and its state. */
 
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
-import { consoleFor } from '../../../features/console/data-access.ts'
-import { overviewOf } from '../../../features/console/monitor/snapshot.ts'
-import { ReplicaTable } from '../../../features/console/replicas/replica-table.tsx'
+import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
+import { summarise } from '../../../features/console/monitor/snapshot.ts'
+import { ReplicaList } from '../../../features/console/replicas/replica-list.tsx'
 
 export const metadata = { title: 'Replicas · Console' }
 
 export default async function ReplicasPage() {
-  const door = await consoleFor('/console/replicas')
+  const data = await requireConsoleData('/console/replicas')
   return (
     <ConsoleShell at="replicas" title="Replicas">
-      <ReplicaTable first={overviewOf(await door.look())} />
+      <ReplicaList first={summarise(await data.snapshot())} />
     </ConsoleShell>
   )
 }

@@ -1,12 +1,13 @@
-/** Signs the operator out, here and wherever a copy of the cookie is. */
+/** Ends the operator's session, also for copies of its cookie. */
 
+import { notThisSite, seeOther } from '../../../features/console/responses.ts'
 import { SIGN_IN } from '../../../features/console/routes.ts'
-import { isOurs } from '../../../features/console/session/same-site.ts'
+import { isSameSite } from '../../../features/console/session/same-site.ts'
 import { endSession } from '../../../features/console/session/session.ts'
 import { config } from '../../../lib/config.ts'
 
 export async function POST(request: Request): Promise<Response> {
-  if (!isOurs(request)) return Response.json({ detail: 'Sign out on a page of this site.' }, { status: 403 })
+  if (!isSameSite(request)) return notThisSite()
   await endSession(config())
-  return new Response(null, { status: 303, headers: { location: SIGN_IN, 'cache-control': 'no-store' } })
+  return seeOther(SIGN_IN)
 }

@@ -33,6 +33,18 @@ export function fileNameIn({ filename }: Record<string, unknown>): string | unde
   return typeof filename === 'string' && filename !== '' ? filename : undefined
 }
 
+/** Returns a file name for an item, reduced to letters, digits and dots: an untrusted name must not reach a path or a header. */
+export function downloadName({ number, type, header }: ItemStart): string {
+  const name = fileNameIn(header) ?? `item-${number}-${type}`
+  return (
+    name
+      .slice(-1_000)
+      .replaceAll(/[^\w.-]+/g, '_')
+      .replace(/^\.+/, '')
+      .slice(-100) || 'item'
+  )
+}
+
 /** Returns how many bytes of an item's payload to hold; `undefined` for an item that is not needed. `before` are those held already. */
 export type Keep = (item: ItemStart, before: number) => number | undefined
 

@@ -20,10 +20,19 @@ export const KINDS = [
 ] as const
 
 /** Item types whose payload gives a title, the most informative first. */
-const TELLING = ['event', 'feedback', 'transaction', 'span', 'replay_event', 'log', 'trace_metric', 'session']
+const TITLE_TYPES = [
+  'event',
+  'feedback',
+  'transaction',
+  'span',
+  'replay_event',
+  'log',
+  'trace_metric',
+  'session',
+]
 
-export function isTelling(types: readonly string[]): boolean {
-  return types.some((type) => TELLING.includes(type))
+export function hasTitle(types: readonly string[]): boolean {
+  return types.some((type) => TITLE_TYPES.includes(type))
 }
 
 /** `types` stand for items that are not among those given. */
@@ -32,7 +41,7 @@ export function nameOf(
   types = items.map(({ type }) => type),
   jsonOf: (item: KeptItem) => unknown = ({ payload }) => parseJson(payload.toString('utf8')),
 ): Name {
-  for (const type of TELLING) {
+  for (const type of TITLE_TYPES) {
     const item = items.find((each) => each.type === type && each.payload.length === each.bytes)
     if (item) return cutName(nameOfItem(type, jsonOf(item)))
   }

@@ -1,190 +1,178 @@
-/** The receipts of all replicas, and the ends of what was spooled, as one stream of events: resumed where the reader stood, and told of what is missing. */
+/** Stream of the receipts and final outcomes of all replicas. It resumes where the reader stopped, and names gaps. */
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { Receipt, SpoolOutcome } from 'tunnel/contract'
 import { type Cursor, writeCursor } from './cursor.ts'
-import { type Mark, MOST_ROWS, type Told } from './rows.ts'
+import { type FeedEvent, type FeedNotice, MAX_ROWS } from './rows.ts'
 
-export type FeedParts = {
+export type FeedDeps = {
   origins: () => Promise<string[]>
-  /** The name of the replica there. */
-  nameOf: (origin: string, signal: AbortSignal) => Promise<string>
-  /** One request to an admin port. */
+  /** Returns the name of the replica at an origin. */
+  nameOf: (origin: string) => Promise<string>
+  /** Sends a request to an admin port. */
   ask: (url: string, init: RequestInit) => Promise<Response>
-  /** Whether the reader may still read. */
-  isWelcome: () => boolean
+  isSignedIn: () => boolean
+  /** Milliseconds since 1970. */
   now: () => number
 }
 
-/** Numbered as the replica that told it counts. */
-type Heard = ({ receipt: Receipt } | { end: SpoolOutcome }) & { replica: string; number: number }
-type Piece = Heard | { mark: Mark }
-/** `opening`: how many of the newest it tells to a reader who has read nothing yet. */
-type Followed = { stop: AbortController; failures: number; name?: string; opening?: number }
+/** Entry of a replica's feed, with its number there. */
+type Entry = ({ receipt: Receipt } | { finalOutcome: SpoolOutcome }) & { replica: string; number: number }
+type Piece = Entry | { notice: FeedNotice }
 
-const LOOK_MS = 2_000 // for replicas that come and go
-const AGAIN_MS = 1_000
-const GATHER_MS = 100 // receipts that come together go together
-const BUFFERED = 500
+/** Replica that is read. `newest`: how many receipts a reader without a position gets first. */
+type Source = {
+  origin: string
+  stop: AbortController
+  failures: number
+  name?: string
+  newest: number | undefined
+}
+
+const DISCOVER_MS = 2_000
+const RETRY_MS = 1_000
+const BATCH_MS = 100
+const MAX_BUFFERED = 500
 const HEARTBEAT_MS = 15_000
-const SILENT_AFTER = 3 // tries
-const ABSENT_AFTER = 3 // looks
-const MOST_LOST = 100 // replicas of which is known that they ended or are silent
+const UNRESPONSIVE_AFTER = 3 // attempts
+const ABSENT_AFTER = 3 // rounds of discovery
+const MAX_LOST = 100 // replicas
 
-/** Reads no faster than it is read: a reader that sleeps is a position in each replica, and nothing here grows. */
-export function streamFeed(parts: FeedParts, from: Cursor): ReadableStream<Uint8Array> {
-  const { origins, nameOf, ask, isWelcome, now } = parts
-  const gone = new AbortController()
-  const at = new Map(from)
-  const followed = new Map<string, Followed>()
-  const lost = new Map<string, 'ended' | 'silent'>()
+/** Reads the replicas no faster than it is read itself, so that a sleeping reader costs no memory. */
+export function streamFeed(deps: FeedDeps, from: Cursor): ReadableStream<Uint8Array> {
+  const feed = new Feed(deps, from)
   const text = new TextEncoder()
-  let pieces: Piece[] = []
-  let wakeReader = () => {}
-  let wakeWriters: (() => void)[] = []
-
   return new ReadableStream(
     {
       start(controller) {
         controller.enqueue(text.encode(': welcome\n\n'))
-        void keepLooking()
+        void feed.discover()
       },
       async pull(controller) {
-        if (pieces.length === 0) {
-          await Promise.race([
-            new Promise<void>((resolve) => {
-              wakeReader = resolve
-            }),
-            wait(HEARTBEAT_MS, undefined, { ref: false }),
-          ])
-          await wait(GATHER_MS)
-        }
-        if (gone.signal.aborted) return
-        if (!isWelcome()) {
-          leave()
-          controller.close()
-          return
-        }
-        controller.enqueue(text.encode(pieces.length > 0 ? tell() : ': still here\n\n'))
+        const event = await feed.next()
+        if (event === undefined) return
+        if (deps.isSignedIn()) return controller.enqueue(text.encode(event))
+        feed.close()
+        controller.close()
       },
-      cancel: leave,
+      cancel: () => feed.close(),
     },
     { highWaterMark: 0 },
   )
+}
 
-  function leave(): void {
-    gone.abort()
-    for (const { stop } of followed.values()) stop.abort()
-    wakeReader()
-    for (const wake of wakeWriters) wake()
+class Feed {
+  readonly #deps: FeedDeps
+  readonly #closed = new AbortController()
+  /** Number of the last entry sent, by replica. */
+  readonly #positions: Map<string, number>
+  readonly #sources = new Map<string, Source>()
+  readonly #lost = new Map<string, 'stopped' | 'unresponsive'>()
+  #isOpening: boolean
+  #pieces: Piece[] = []
+  #wakeReader = () => {}
+  #wakeWriters: (() => void)[] = []
+
+  constructor(deps: FeedDeps, from: Cursor) {
+    this.#deps = deps
+    this.#positions = new Map(from)
+    this.#isOpening = from.size === 0
   }
 
-  /** All that has come, as one event whose id says where the reader stands after it. */
-  function tell(): string {
-    const told = pieces
-    pieces = []
-    const writers = wakeWriters
-    wakeWriters = []
+  /** Waits for entries, and returns them as one server-sent event, or a heartbeat; `undefined` after the end. */
+  async next(): Promise<string | undefined> {
+    if (this.#pieces.length === 0) {
+      const { promise: woken, resolve } = Promise.withResolvers<void>()
+      this.#wakeReader = resolve
+      await Promise.race([woken, wait(HEARTBEAT_MS, undefined, { ref: false })])
+      await wait(BATCH_MS)
+    }
+    if (this.#closed.signal.aborted) return undefined
+    return this.#pieces.length > 0 ? this.#takeEvent() : ': still here\n\n'
+  }
+
+  close(): void {
+    this.#closed.abort()
+    for (const { stop } of this.#sources.values()) stop.abort()
+    this.#wakeReader()
+    for (const wake of this.#wakeWriters) wake()
+  }
+
+  /** Follows replicas that appear and stops reading those that disappear, until the end. */
+  async discover(): Promise<void> {
+    const { signal } = this.#closed
+    for (let round = 1; !signal.aborted; round++) {
+      const found = await this.#deps.origins().catch(() => [...this.#sources.keys()])
+      const newest = this.#isOpening ? Math.ceil(MAX_ROWS / found.length) : undefined
+      this.#isOpening &&= found.length === 0
+      for (const origin of found) if (!this.#sources.has(origin)) this.#follow(origin, newest)
+      for (const source of this.#sources.values()) if (!found.includes(source.origin)) this.#unfollow(source)
+      if (round >= ABSENT_AFTER) this.#noticeAbsent()
+      await wait(DISCOVER_MS, undefined, { signal }).catch(() => {})
+    }
+  }
+
+  /** The event's ID is the position after it. */
+  #takeEvent(): string {
+    const pieces = this.#pieces
+    this.#pieces = []
+    const writers = this.#wakeWriters
+    this.#wakeWriters = []
     for (const wake of writers) wake()
-    const event: Told = { receipts: [], ends: [], marks: [] }
-    for (const piece of told)
-      if ('mark' in piece) event.marks.push(piece.mark)
+    const event: FeedEvent = { receipts: [], finalOutcomes: [], notices: [] }
+    for (const piece of pieces)
+      if ('notice' in piece) event.notices.push(piece.notice)
       else {
-        if ('end' in piece) event.ends.push(piece.end)
+        if ('finalOutcome' in piece) event.finalOutcomes.push(piece.finalOutcome)
         else event.receipts.push(piece.receipt)
-        at.set(piece.replica, piece.number)
+        this.#positions.set(piece.replica, piece.number)
       }
-    const standing = [...at].filter(([name]) => lost.get(name) !== 'ended')
-    return `id: ${writeCursor(new Map(standing))}\ndata: ${JSON.stringify(event)}\n\n`
+    const positions = [...this.#positions].filter(([name]) => this.#lost.get(name) !== 'stopped')
+    return `id: ${writeCursor(new Map(positions))}\ndata: ${JSON.stringify(event)}\n\n`
   }
 
-  async function push(piece: Piece): Promise<void> {
-    while (pieces.length >= BUFFERED && !gone.signal.aborted)
+  async #push(piece: Piece): Promise<void> {
+    while (this.#pieces.length >= MAX_BUFFERED && !this.#closed.signal.aborted)
       await new Promise<void>((resolve) => {
-        wakeWriters.push(resolve)
+        this.#wakeWriters.push(resolve)
       })
-    pieces.push(piece)
-    wakeReader()
+    this.#pieces.push(piece)
+    this.#wakeReader()
   }
 
-  async function keepLooking(): Promise<void> {
-    let isOpening = from.size === 0
-    for (let looks = 1; !gone.signal.aborted; looks++) {
-      const found = await origins().catch(() => [...followed.keys()])
-      const opening = isOpening ? Math.ceil(MOST_ROWS / found.length) : undefined
-      isOpening &&= found.length === 0
-      for (const origin of found) if (!followed.has(origin)) follow(origin, opening)
-      for (const [origin, { stop, name }] of followed)
-        if (!found.includes(origin)) {
-          stop.abort()
-          followed.delete(origin)
-          if (name) mark('ended', name)
-        }
-      if (looks >= ABSENT_AFTER) markAbsent()
-      await wait(LOOK_MS, undefined, { signal: gone.signal }).catch(() => {})
-    }
+  #follow(origin: string, newest: number | undefined): void {
+    const source: Source = { origin, stop: new AbortController(), failures: 0, newest }
+    this.#sources.set(origin, source)
+    void this.#keepReading(source, AbortSignal.any([this.#closed.signal, source.stop.signal]))
   }
 
-  /** Those that the reader knew and that nobody is any more. They ended while nobody read, or one of them is whoever does not answer. */
-  function markAbsent(): void {
-    const all = [...followed.values()]
-    const nameless = all.filter(({ name }) => name === undefined)
-    if (nameless.some(({ failures }) => failures < SILENT_AFTER)) return // it may be one of those
-    for (const name of at.keys())
-      if (!all.some((its) => its.name === name)) mark(nameless.length > 0 ? 'silent' : 'ended', name)
+  #unfollow({ origin, stop, name }: Source): void {
+    stop.abort()
+    this.#sources.delete(origin)
+    if (name) this.#notice('stopped', name)
   }
 
-  /** Once for each time that one is lost; where it stood is remembered, for it may come back. */
-  function mark(kind: 'ended' | 'silent' | 'back', replica: string): void {
-    const before = lost.get(replica)
-    if (kind === 'back' ? !before : before === kind || before === 'ended') return
-    lost.delete(replica)
-    if (kind !== 'back') lost.set(replica, kind)
-    const [oldest] = lost.keys()
-    if (lost.size > MOST_LOST && oldest !== undefined) {
-      lost.delete(oldest)
-      at.delete(oldest)
-    }
-    pieces.push({ mark: { kind, replica, time: now() } })
-    wakeReader()
-  }
-
-  function follow(origin: string, opening: number | undefined): void {
-    const stop = new AbortController()
-    const its: Followed = { stop, failures: 0, ...(opening !== undefined && { opening }) }
-    followed.set(origin, its)
-    void keepReading(origin, its, AbortSignal.any([gone.signal, stop.signal]))
-  }
-
-  async function keepReading(origin: string, its: Followed, signal: AbortSignal): Promise<void> {
+  async #keepReading(source: Source, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        const name = await nameOf(origin, signal)
-        if (its.name && its.name !== name) mark('ended', its.name)
-        mark('back', name)
-        its.name = name
-        its.failures = 0
-        await read(origin, name, its.opening, signal)
+        const name = await this.#deps.nameOf(source.origin)
+        if (source.name && source.name !== name) this.#notice('stopped', source.name)
+        this.#notice('recovered', name)
+        source.name = name
+        source.failures = 0
+        await this.#read(source, name, signal)
       } catch {
-        if (++its.failures >= SILENT_AFTER && its.name && !signal.aborted) mark('silent', its.name)
+        if (++source.failures >= UNRESPONSIVE_AFTER && source.name && !signal.aborted)
+          this.#notice('unresponsive', source.name)
       }
-      await wait(AGAIN_MS, undefined, { signal }).catch(() => {})
+      await wait(RETRY_MS, undefined, { signal }).catch(() => {})
     }
   }
 
-  async function read(
-    origin: string,
-    name: string,
-    opening: number | undefined,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const last = standingOf(name)
-    const response =
-      last === undefined && opening !== undefined
-        ? await ask(`${origin}/receipts?newest=${opening}`, { signal })
-        : await ask(`${origin}/receipts`, { signal, headers: { 'last-event-id': `${name}:${last ?? 0}` } })
-    if (!response.ok || !response.body) throw new Error(`${origin} answered ${response.status}`)
+  async #read({ origin, newest }: Source, replica: string, signal: AbortSignal): Promise<void> {
+    const response = await this.#request(origin, replica, newest, signal)
+    if (!response.ok || !response.body) throw new Error(`${origin} responded with ${response.status}`)
     const events = response.body
       .pipeThrough(new TextDecoderStream())
       .pipeThrough(new EventSourceParserStream())
@@ -194,21 +182,56 @@ export function streamFeed(parts: FeedParts, from: Cursor): ReadableStream<Uint8
       if (event === 'gap') missed += JSON.parse(data).missed
       else if (event === 'receipt' || event === 'final_outcome') {
         const number = Number(id?.slice(id.lastIndexOf(':') + 1))
-        const told: Receipt & SpoolOutcome = JSON.parse(data)
-        if (missed > 0) await push({ mark: { kind: 'missed', replica: name, missed, time: told.time } })
+        const entry: Receipt & SpoolOutcome = JSON.parse(data)
+        if (missed > 0) await this.#push({ notice: { kind: 'missed', replica, missed, time: entry.time } })
         missed = 0
-        await push({
-          ...(event === 'final_outcome' ? { end: told } : { receipt: told }),
-          replica: name,
-          number,
-        })
+        const content = event === 'final_outcome' ? { finalOutcome: entry } : { receipt: entry }
+        await this.#push({ ...content, replica, number })
       }
     }
   }
 
-  /** The number of the last that came of it, told already or about to be. */
-  function standingOf(name: string): number | undefined {
-    const pending = pieces.findLast((piece) => 'number' in piece && piece.replica === name)
-    return pending && 'number' in pending ? pending.number : at.get(name)
+  #request(
+    origin: string,
+    replica: string,
+    newest: number | undefined,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const position = this.#positionOf(replica)
+    if (position === undefined && newest !== undefined)
+      return this.#deps.ask(`${origin}/receipts?newest=${newest}`, { signal })
+    const headers = { 'last-event-id': `${replica}:${position ?? 0}` }
+    return this.#deps.ask(`${origin}/receipts`, { signal, headers })
+  }
+
+  /** Returns the number of the last entry of a replica, whether sent or buffered. */
+  #positionOf(replica: string): number | undefined {
+    const buffered = this.#pieces.findLast((piece) => 'number' in piece && piece.replica === replica)
+    return buffered && 'number' in buffered ? buffered.number : this.#positions.get(replica)
+  }
+
+  /** Notices replicas of the reader's position that no source is. They stopped, or a source that does not respond is one of them. */
+  #noticeAbsent(): void {
+    const sources = [...this.#sources.values()]
+    const unnamed = sources.filter(({ name }) => name === undefined)
+    if (unnamed.some(({ failures }) => failures < UNRESPONSIVE_AFTER)) return // the name may still become known
+    for (const replica of this.#positions.keys())
+      if (!sources.some(({ name }) => name === replica))
+        this.#notice(unnamed.length > 0 ? 'unresponsive' : 'stopped', replica)
+  }
+
+  /** Sends a notice once per loss. The position is kept, since the replica may come back. */
+  #notice(kind: 'stopped' | 'unresponsive' | 'recovered', replica: string): void {
+    const before = this.#lost.get(replica)
+    if (kind === 'recovered' ? !before : before === kind || before === 'stopped') return
+    this.#lost.delete(replica)
+    if (kind !== 'recovered') this.#lost.set(replica, kind)
+    const [oldest] = this.#lost.keys()
+    if (this.#lost.size > MAX_LOST && oldest !== undefined) {
+      this.#lost.delete(oldest)
+      this.#positions.delete(oldest)
+    }
+    this.#pieces.push({ notice: { kind, replica, time: this.#deps.now() } })
+    this.#wakeReader()
   }
 }

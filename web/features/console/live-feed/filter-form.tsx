@@ -1,21 +1,21 @@
-/** Filter of the live feed. Its choices are the values received so far. On a phone it is collapsed. */
+/** Filter of the live feed. Its options are the values received so far. On a phone it is collapsed. */
 'use client'
 
 import { memo, useState } from 'react'
 import { Button } from '../../../ui/button.tsx'
-import { outcomeLabel } from '../../../ui/outcome-labels.ts'
+import { outcomeLabel } from '../../../ui/states.ts'
 import { FINAL_OUTCOMES, OUTCOMES } from '../outcomes.ts'
 import type { FeedFilter, FilterName } from './filter.ts'
-import type { Choices } from './filter-options.ts'
+import type { FilterOptions } from './filter-options.ts'
 
-type Props = { filter: FeedFilter; choices: Choices; onChange: (filter: FeedFilter) => void }
+type Props = { filter: FeedFilter; options: FilterOptions; onChange: (filter: FeedFilter) => void }
 
 const OUTCOME_NAMES = [...new Set<string>([...OUTCOMES, ...FINAL_OUTCOMES])]
 
 const CONTROL = 'min-h-10 w-full rounded-part border border-quiet/60 bg-surface px-2 text-note text-ink'
 
-export const FeedFilterForm = memo(function FeedFilterForm({ filter, choices, onChange }: Props) {
-  const [isShown, show] = useState(false)
+export const FeedFilterForm = memo(function FeedFilterForm({ filter, options, onChange }: Props) {
+  const [isShown, setShown] = useState(false)
   const onSet = (name: FilterName, value: string) => onChange({ ...filter, [name]: value })
   const set = Object.entries(filter).map(([name, value]) =>
     name === 'outcome' ? outcomeLabel(value) : value,
@@ -29,16 +29,16 @@ export const FeedFilterForm = memo(function FeedFilterForm({ filter, choices, on
       onReset={() => onChange({})}
     >
       <span className="col-span-2 flex gap-3 wide:hidden">
-        <Button weight="quiet" aria-expanded={isShown} onClick={() => show(!isShown)}>
+        <Button weight="quiet" aria-expanded={isShown} onClick={() => setShown(!isShown)}>
           {set.length > 0 ? `Filter: ${set.join(', ')}` : 'Filter'}
         </Button>
       </span>
       <div className={`${isShown ? 'contents' : 'hidden'} wide:contents`}>
-        <Choice name="outcome" label="Outcome" choices={OUTCOME_NAMES} labelOf={outcomeLabel} {...common} />
-        <Choice name="reason" label="Reason" choices={choices.reason} {...common} />
-        <Choice name="project" label="Project" choices={choices.project} {...common} />
-        <Choice name="type" label="Item" choices={choices.type} {...common} />
-        <Choice name="sdk" label="SDK" choices={choices.sdk} {...common} />
+        <Choice name="outcome" label="Outcome" values={OUTCOME_NAMES} labelOf={outcomeLabel} {...common} />
+        <Choice name="reason" label="Reason" values={options.reason} {...common} />
+        <Choice name="project" label="Project" values={options.project} {...common} />
+        <Choice name="type" label="Item" values={options.type} {...common} />
+        <Choice name="sdk" label="SDK" values={options.sdk} {...common} />
         <label className="grid grid-cols-1 gap-1 text-quiet">
           Text
           <input
@@ -65,22 +65,22 @@ type ChoiceProps = {
   name: FilterName
   label: string
   filter: FeedFilter
-  choices: readonly string[]
-  labelOf?: (choice: string) => string
+  values: readonly string[]
+  labelOf?: (value: string) => string
   onSet: (name: FilterName, value: string) => void
 }
 
-function Choice({ name, label, filter, choices, labelOf = (choice) => choice, onSet }: ChoiceProps) {
+function Choice({ name, label, filter, values, labelOf = (value) => value, onSet }: ChoiceProps) {
   const chosen = filter[name] ?? ''
-  const all = chosen && !choices.includes(chosen) ? [chosen, ...choices] : choices
+  const all = chosen && !values.includes(chosen) ? [chosen, ...values] : values
   return (
     <label className="grid grid-cols-1 gap-1 text-quiet">
       {label}
       <select value={chosen} onChange={(event) => onSet(name, event.target.value)} className={CONTROL}>
         <option value="">all</option>
-        {all.map((choice) => (
-          <option key={choice} value={choice}>
-            {labelOf(choice)}
+        {all.map((value) => (
+          <option key={value} value={value}>
+            {labelOf(value)}
           </option>
         ))}
       </select>

@@ -1,53 +1,54 @@
-/** What the feed can be filtered by: the values of the receipts among its rows, counted as these come and go. */
+/** Values that the live feed can be filtered by: those of its receipts, counted as receipts come and go. */
 
 import type { Receipt } from 'tunnel/contract'
 import type { FilterName } from './filter.ts'
 
-type Chosen = Exclude<FilterName, 'outcome' | 'text'>
+type OptionName = Exclude<FilterName, 'outcome' | 'text'>
 
-/** Each list sorted. */
-export type Choices = Record<Chosen, readonly string[]>
+/** Sorted values by filter. */
+export type FilterOptions = Record<OptionName, readonly string[]>
 
-const VALUES: Record<Chosen, (receipt: Receipt) => (string | undefined)[]> = {
+const VALUES: Record<OptionName, (receipt: Receipt) => (string | undefined)[]> = {
   reason: ({ reason }) => [reason],
   project: ({ project }) => [project],
   type: ({ items }) => items.map(({ type }) => type),
   sdk: ({ sdk }) => [sdk],
 }
 
-const NAMES = Object.keys(VALUES) as Chosen[]
+const NAMES = Object.keys(VALUES) as OptionName[]
 
-export type ChoiceBook = {
-  /** The same object until a value comes or goes: receipts come by hundreds a second, new values hardly ever. */
-  all(): Choices
-  add(receipt: Receipt): void
-  remove(receipt: Receipt): void
-}
+export class FilterChoices {
+  readonly #counts = forEachName(() => new Map<string, number>())
+  #options: FilterOptions | undefined
 
-export function createChoiceBook(): ChoiceBook {
-  const counts = forEach(() => new Map<string, number>())
-  let choices: Choices | undefined
-  return { all, add: (receipt) => count(receipt, 1), remove: (receipt) => count(receipt, -1) }
-
-  function all(): Choices {
-    choices ??= forEach((name) => [...counts[name].keys()].sort())
-    return choices
+  /** Returns the same object until a value comes or goes. */
+  all(): FilterOptions {
+    this.#options ??= forEachName((name) => [...this.#counts[name].keys()].sort())
+    return this.#options
   }
 
-  function count(receipt: Receipt, by: 1 | -1): void {
+  add(receipt: Receipt): void {
+    this.#count(receipt, 1)
+  }
+
+  remove(receipt: Receipt): void {
+    this.#count(receipt, -1)
+  }
+
+  #count(receipt: Receipt, change: 1 | -1): void {
     for (const name of NAMES)
-      for (const value of VALUES[name](receipt)) if (value !== undefined) countValue(counts[name], value, by)
-  }
-
-  function countValue(many: Map<string, number>, value: string, by: 1 | -1): void {
-    const before = many.get(value) ?? 0
-    const after = before + by
-    if (after === 0) many.delete(value)
-    else many.set(value, after)
-    if (before === 0 || after === 0) choices = undefined
+      for (const value of VALUES[name](receipt)) {
+        if (value === undefined) continue
+        const counts = this.#counts[name]
+        const before = counts.get(value) ?? 0
+        const after = before + change
+        if (after === 0) counts.delete(value)
+        else counts.set(value, after)
+        if (before === 0 || after === 0) this.#options = undefined
+      }
   }
 }
 
-function forEach<T>(make: (name: Chosen) => T): Record<Chosen, T> {
-  return Object.fromEntries(NAMES.map((name) => [name, make(name)])) as Record<Chosen, T>
+function forEachName<T>(create: (name: OptionName) => T): Record<OptionName, T> {
+  return Object.fromEntries(NAMES.map((name) => [name, create(name)])) as Record<OptionName, T>
 }

@@ -1,7 +1,7 @@
-/** Filter of the live feed and the opened receipt, both kept in the URL. `outcome` matches the outcome or the final outcome. */
+/** Filter of the live feed and the opened receipt, both kept in the URL. */
 
 import type { Receipt, SpoolOutcome } from 'tunnel/contract'
-import { outcomeLabel } from '../../../ui/outcome-labels.ts'
+import { outcomeLabel } from '../../../ui/states.ts'
 
 export const FILTERS = ['outcome', 'project', 'reason', 'type', 'sdk', 'text'] as const
 
@@ -22,22 +22,22 @@ export function writeView(filter: FeedFilter, opened: string | undefined): strin
   return query.size > 0 ? `?${query}` : ''
 }
 
-export function passes(
-  receipt: Receipt,
-  end: SpoolOutcome | undefined,
+/** Reports whether a receipt matches; `outcome` is compared with its outcome and its final outcome. */
+export function matches(
+  { receipt, finalOutcome }: { receipt: Receipt; finalOutcome?: SpoolOutcome },
   { outcome, project, reason, type, sdk, text }: FeedFilter,
 ): boolean {
   return (
-    (!outcome || receipt.outcome === outcome || end?.final_outcome === outcome) &&
+    (!outcome || receipt.outcome === outcome || finalOutcome?.final_outcome === outcome) &&
     (!project || receipt.project === project) &&
     (!reason || receipt.reason === reason) &&
     (!type || receipt.items.some((item) => item.type === type)) &&
     (!sdk || receipt.sdk === sdk) &&
-    (!text || describes(receipt, text.toLowerCase()))
+    (!text || contains(receipt, text.toLowerCase()))
   )
 }
 
-function describes(receipt: Receipt, text: string): boolean {
+function contains(receipt: Receipt, text: string): boolean {
   const { id, event_id: eventId, project, sdk, reason, outcome, replica, items } = receipt
   const texts = [id, eventId, project, sdk, reason, outcomeLabel(outcome), replica]
   return [...texts, ...items.map(({ type }) => type)].some((each) => each?.toLowerCase().includes(text))

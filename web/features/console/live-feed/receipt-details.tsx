@@ -2,39 +2,33 @@
 
 import { useEffect, useRef } from 'react'
 import type { Receipt, SpoolOutcome } from 'tunnel/contract'
-import {
-  formatBytes,
-  formatDateTime,
-  formatDuration,
-  formatTime,
-  formatTimestamp,
-} from '../../../lib/format.ts'
+import { formatBytes, formatDateTime, formatDuration, formatTime } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
+import { Fact, Facts } from '../../../ui/facts.tsx'
 import { OutcomeBadge } from '../../../ui/outcome-badge.tsx'
+import { Table } from '../../../ui/table.tsx'
 import { MEANINGS } from '../outcomes.ts'
 import { explain } from '../reasons.ts'
+import { RequestTimeline } from './request-timeline.tsx'
 
 type Props = {
   receipt: Receipt
-  /** Final outcome of a spooled envelope, once known. */
-  end: SpoolOutcome | undefined
+  finalOutcome?: SpoolOutcome
   /** Other receipts with the same event ID. */
-  siblings: Receipt[]
-  /** Set when the details are below the list, out of sight. */
-  takesFocus: boolean
+  related: Receipt[]
   onOpen: (receipt: Receipt) => void
   onClose: () => void
 }
 
-export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onClose }: Props) {
+/** From this width on, the details are beside the list. */
+const WIDE = '(min-width: 64rem)'
+
+export function ReceiptDetails({ receipt, finalOutcome, related, onOpen, onClose }: Props) {
   const heading = useRef<HTMLHeadingElement>(null)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once, as it is opened
   useEffect(() => {
-    if (takesFocus) heading.current?.focus()
+    if (!matchMedia(WIDE).matches) heading.current?.focus()
   }, [])
-  const { outcome, reason, items, event_id: eventId } = receipt
-  const explained = explain(outcome, reason)
-  const isSomeOut = items.some(({ discard_reason: out }) => out)
+  const { outcome, items } = receipt
   return (
     <section
       aria-label="Receipt"
@@ -46,175 +40,117 @@ export function ReceiptDetails({ receipt, end, siblings, takesFocus, onOpen, onC
           tabIndex={-1}
           className="flex min-h-11 flex-wrap items-center gap-2 text-body font-semibold"
         >
-          <OutcomeBadge outcome={outcome} /> {items.map(({ type }) => type).join(', ') || 'not parsed'}
+          <OutcomeBadge outcome={outcome} /> {typesOf(receipt) || 'not parsed'}
         </h2>
         <Button weight="quiet" onClick={onClose}>
           Close
         </Button>
       </div>
+      <Meaning receipt={receipt} />
+      {finalOutcome && <FinalOutcome finalOutcome={finalOutcome} />}
+      <RequestTimeline receipt={receipt} />
+      <div className="mt-4">
+        <Items items={items} />
+      </div>
+      <div className="mt-4">
+        <Facts>
+          {factsOf(receipt).map(([name, value]) => (
+            <Fact key={name} name={name}>
+              {value}
+            </Fact>
+          ))}
+        </Facts>
+      </div>
+      <Related receipt={receipt} related={related} onOpen={onOpen} />
+    </section>
+  )
+}
+
+function Meaning({ receipt: { outcome, reason } }: { receipt: Receipt }) {
+  const explanation = explain(outcome, reason)
+  return (
+    <>
       <p className="mt-3 text-note">{MEANINGS[outcome]}</p>
-      {explained && (
+      {explanation && (
         <p className="mt-2 text-note">
           {reason && <code>{reason}: </code>}
-          {explained.sentence} <strong>{explained.fix}</strong>
+          {explanation.sentence} <strong>{explanation.fix}</strong>
         </p>
       )}
-      {end && <End end={end} />}
-      <Timeline receipt={receipt} />
-      <table className="mt-4 w-full text-note" aria-label="Items">
-        <thead>
-          <tr className="text-left text-quiet">
-            <th className="font-normal">Item</th>
-            <th className="text-right font-normal">Count</th>
-            <th className="text-right font-normal">Size</th>
-            {isSomeOut && <th className="pl-3 font-normal">Removed</th>}
-          </tr>
-        </thead>
-        <tbody>
-          {items.map(({ type, count = 1, bytes, discard_reason: out }) => (
-            <tr key={`${type} ${out}`} className="border-t border-line tabular-nums">
-              <td className="py-1">{type}</td>
-              <td className="text-right">{count}</td>
-              <td className="text-right">{formatBytes(bytes)}</td>
-              {isSomeOut && <td className="pl-3">{out ?? ''}</td>}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      <dl className="mt-4 grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note wrap-anywhere">
-        {factsOf(receipt).map(([name, value]) => (
-          <Fact key={name} name={name} value={value} />
-        ))}
-      </dl>
-      {eventId && (
-        <p className="mt-3 text-note">
-          <a href={`/console/live-feed?text=${eventId}`} className="link">
-            All envelopes with this event ID
-          </a>
-        </p>
-      )}
-      {siblings.length > 0 && (
+    </>
+  )
+}
+
+function FinalOutcome({ finalOutcome }: { finalOutcome: SpoolOutcome }) {
+  const { final_outcome: outcome, time, waited_ms, upstream_status, replica } = finalOutcome
+  return (
+    <p className="mt-3 text-note">
+      <OutcomeBadge outcome={outcome} /> {formatDateTime(time)}, after {formatDuration(waited_ms)} in the
+      spool, by {replica}
+      {upstream_status !== undefined && `; Sentry responded with ${upstream_status}`}. {MEANINGS[outcome]}
+    </p>
+  )
+}
+
+const ITEM_COLUMNS = [
+  { name: 'Item' },
+  { name: 'Count', className: 'text-right' },
+  { name: 'Size', className: 'text-right' },
+]
+
+function Items({ items }: Pick<Receipt, 'items'>) {
+  const isSomeRemoved = items.some((item) => item.discard_reason)
+  const rows = items.map(({ type, count = 1, bytes, discard_reason: reason }) => ({
+    key: `${type} ${reason}`,
+    cells: [type, count, formatBytes(bytes), ...(isSomeRemoved ? [reason] : [])],
+  }))
+  const columns = isSomeRemoved ? [...ITEM_COLUMNS, { name: 'Removed' }] : ITEM_COLUMNS
+  return <Table label="Items" columns={columns} rows={rows} />
+}
+
+function factsOf(receipt: Receipt): [string, string][] {
+  const { project, sdk, status, bytes, replica, reason, flags, id } = receipt
+  const facts: [string, string | number | undefined][] = [
+    ['Project', project ?? 'not verified'],
+    ['SDK', sdk],
+    ['Response', status === 0 ? 'none: the sender disconnected' : status],
+    ['Sentry’s response', receipt.upstream_status],
+    ['Reason', reason],
+    ['Size on the wire', formatBytes(bytes)],
+    ['Replica', replica],
+    ['Notes', flags?.join(', ')],
+    ['Receipt', id],
+    ['Event ID', receipt.event_id],
+  ]
+  return facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
+}
+
+type RelatedProps = Pick<Props, 'receipt' | 'related' | 'onOpen'>
+
+function Related({ receipt: { event_id: eventId }, related, onOpen }: RelatedProps) {
+  if (!eventId) return null
+  return (
+    <>
+      <p className="mt-3 text-note">
+        <a href={`/console/live-feed?text=${eventId}`} className="link">
+          All envelopes with this event ID
+        </a>
+      </p>
+      {related.length > 0 && (
         <ul className="mt-2 grid gap-1 text-note" aria-label="Other envelopes with the same event ID">
-          {siblings.map((sibling) => (
-            <li key={sibling.id}>
-              <button type="button" className="link cursor-pointer" onClick={() => onOpen(sibling)}>
-                {formatTime(sibling.time)} {sibling.items.map(({ type }) => type).join(', ')}
+          {related.map((other) => (
+            <li key={other.id}>
+              <button type="button" className="link cursor-pointer" onClick={() => onOpen(other)}>
+                {formatTime(other.time)} {typesOf(other)}
               </button>
             </li>
           ))}
         </ul>
       )}
-    </section>
-  )
-}
-
-/** Final outcome of a spooled envelope. */
-function End({
-  end: { final_outcome: end, time, waited_ms: waited, upstream_status: upstreamStatus, replica },
-}: {
-  end: SpoolOutcome
-}) {
-  return (
-    <p className="mt-3 text-note">
-      <OutcomeBadge outcome={end} /> {formatDateTime(time)}, after {formatDuration(waited)} in the spool, by{' '}
-      {replica}
-      {upstreamStatus !== undefined && `; Sentry responded with ${upstreamStatus}`}. {MEANINGS[end]}
-    </p>
-  )
-}
-
-function factsOf(receipt: Receipt): [string, string][] {
-  const {
-    project,
-    sdk,
-    status,
-    upstream_status: upstreamStatus,
-    bytes,
-    replica,
-    reason,
-    flags: remarks,
-    id,
-    event_id: eventId,
-  } = receipt
-  const facts: [string, string | number | undefined][] = [
-    ['Project', project ?? 'not verified'],
-    ['SDK', sdk],
-    ['Response', status === 0 ? 'none: the sender disconnected' : status],
-    ['Sentry’s response', upstreamStatus],
-    ['Reason', reason],
-    ['Size on the wire', formatBytes(bytes)],
-    ['Replica', replica],
-    ['Notes', remarks?.join(', ')],
-    ['Receipt', id],
-    ['Event ID', eventId],
-  ]
-  return facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
-}
-
-function Fact({ name, value }: { name: string; value: string }) {
-  return (
-    <>
-      <dt className="text-quiet">{name}</dt>
-      <dd>{value}</dd>
     </>
   )
 }
 
-/** Timeline of the request, with the duration of each part. */
-function Timeline({ receipt }: { receipt: Receipt }) {
-  const { time, duration_ms: took } = receipt
-  const parts = partsOf(receipt)
-  let from = 0
-  return (
-    <div className="mt-4">
-      {parts.length > 0 && (
-        <svg
-          viewBox="0 0 100 6"
-          preserveAspectRatio="none"
-          aria-hidden="true"
-          className="h-3 w-full border border-quiet"
-        >
-          {parts.map(({ ms, words, fill }) => {
-            const x = from
-            from += took > 0 ? (100 * ms) / took : 0
-            return <rect key={words} x={x} width={from - x} height="6" className={fill} />
-          })}
-        </svg>
-      )}
-      <ol className="mt-2 grid gap-0.5 text-note tabular-nums" aria-label="Timings">
-        <li>{formatTimestamp(time)} received</li>
-        {parts.map(({ ms, words, fill }) => (
-          <li key={words} className="flex items-center gap-2 text-quiet">
-            <svg viewBox="0 0 8 8" aria-hidden="true" className="size-2.5 shrink-0 border border-quiet">
-              <rect width="8" height="8" className={fill} />
-            </svg>
-            + {formatDuration(ms)} {words}
-          </li>
-        ))}
-        <li>
-          {formatTimestamp(time + took)} response sent, {formatDuration(took)} in total
-        </li>
-      </ol>
-    </div>
-  )
-}
-
-type Part = { ms: number; words: string; fill: string }
-
-/** Returns the parts of the request's duration; none for an envelope that was not forwarded. */
-function partsOf({
-  outcome,
-  duration_ms: took,
-  admitted_after_ms: admittedAfter,
-  upstream_duration_ms: upstreamTook,
-  upstream_status: upstreamStatus,
-}: Receipt): Part[] {
-  if (admittedAfter === undefined || upstreamTook === undefined) return []
-  const asked = upstreamStatus === undefined ? 'without a response from Sentry' : 'until Sentry responded'
-  const then = outcome === 'spooled' ? 'until spooled, synced to disk' : 'until the response was sent'
-  return [
-    { ms: admittedAfter, words: 'until accepted and forwarded', fill: 'fill-ink' },
-    { ms: upstreamTook, words: asked, fill: 'fill-sunken' },
-    { ms: Math.max(0, took - admittedAfter - upstreamTook), words: then, fill: 'fill-quiet' },
-  ]
+function typesOf({ items }: Receipt): string {
+  return items.map(({ type }) => type).join(', ')
 }

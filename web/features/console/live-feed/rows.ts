@@ -1,105 +1,99 @@
-/** What the feed shows: receipts, newest first, each once, with how their waiting ended, and with what is missing marked among them. */
+/** Rows of the live feed: receipts with their final outcomes and notices about gaps, newest first, each once. */
 
 import type { Receipt, SpoolOutcome } from 'tunnel/contract'
-import { type Choices, createChoiceBook } from './filter-options.ts'
+import { FilterChoices, type FilterOptions } from './filter-options.ts'
 
-/** One event of the stream. An end may come before its receipt: another replica may have told it. */
-export type Told = { receipts: Receipt[]; ends: SpoolOutcome[]; marks: Mark[] }
+/** Event of the stream. A final outcome may come before its receipt, from another replica. */
+export type FeedEvent = { receipts: Receipt[]; finalOutcomes: SpoolOutcome[]; notices: FeedNotice[] }
 
 /**
- * What is missing or may be: receipts and ends that a replica no longer kept, at the time of the next that it did; what one that ended
- * had not told yet; and that one does not answer, or does again with nothing lost.
+ * `missed`: receipts that the replica no longer had, at the time of the next one. `stopped`: its last receipts may be missing.
+ * `recovered`: it responds again, and nothing is missing.
  */
-export type Mark =
+export type FeedNotice =
   | { kind: 'missed'; replica: string; missed: number; time: number }
-  | { kind: 'ended' | 'silent' | 'back'; replica: string; time: number }
+  | { kind: 'stopped' | 'unresponsive' | 'recovered'; replica: string; time: number }
 
-/** `end`: of one that was spooled and waits no more. */
-export type Row = { receipt: Receipt; end?: SpoolOutcome } | { mark: Mark }
+/** `finalOutcome`: of a spooled envelope that is no longer pending. */
+export type Row = { receipt: Receipt; finalOutcome?: SpoolOutcome } | { notice: FeedNotice }
 
-/** Rows, and ends; the oldest go. */
-export const MOST_ROWS = 10_000
+/** Bound of rows, and of final outcomes. The oldest are dropped. */
+export const MAX_ROWS = 10_000
 
-export type Rows = {
-  /** A new list after each change. */
-  all(): readonly Row[]
-  /** What its receipts can be filtered by. */
-  choices(): Choices
-  /** What is told again, after a break or by a replica that came back, is passed over. */
-  takeIn(told: Told): void
-}
+export class FeedRows {
+  #rows: Row[] = []
+  /** Rows since the last sort, and the number of final outcomes. */
+  #added: Row[] = []
+  #addedOutcomes = 0
+  /** IDs of the receipts among the rows. */
+  readonly #ids = new Set<string>()
+  readonly #finalOutcomes = new Map<string, SpoolOutcome>()
+  readonly #choices = new FilterChoices()
 
-export function createRows(): Rows {
-  let rows: Row[] = []
-  let come: Row[] = [] // since `rows` was made, and how many ends
-  let ended = 0
-  const ids = new Set<string>() // of the receipts among the rows
-  const ends = new Map<string, SpoolOutcome>()
-  const book = createChoiceBook()
-  return { all, choices, takeIn }
-
-  function all(): readonly Row[] {
-    settle()
-    return rows
+  /** Returns a new list after each change. */
+  all(): readonly Row[] {
+    this.#sort()
+    return this.#rows
   }
 
-  function choices(): Choices {
-    settle()
-    return book.all()
+  /** Returns the values that the rows can be filtered by. */
+  filterOptions(): FilterOptions {
+    this.#sort()
+    return this.#choices.all()
   }
 
-  function takeIn(told: Told): void {
-    for (const end of told.ends) ends.set(end.receipt, end)
-    ended += told.ends.length
-    const receipts = told.receipts.filter(isNew)
-    receipts.forEach(book.add)
-    come.push(...receipts.map((receipt) => ({ receipt })), ...told.marks.map((mark) => ({ mark })))
-    if (come.length + ended > MOST_ROWS) settle()
+  /** Adds an event. Receipts that are already known, after a reconnection, are ignored. */
+  add({ receipts, finalOutcomes, notices }: FeedEvent): void {
+    for (const outcome of finalOutcomes) this.#finalOutcomes.set(outcome.receipt, outcome)
+    this.#addedOutcomes += finalOutcomes.length
+    for (const receipt of receipts) this.#addReceipt(receipt)
+    this.#added.push(...notices.map((notice) => ({ notice })))
+    if (this.#added.length + this.#addedOutcomes > MAX_ROWS) this.#sort()
   }
 
-  /** Once for all that has come since somebody looked: ten thousand rows are not moved for each receipt. */
-  function settle(): void {
-    if (come.length === 0 && ended === 0) return
-    const known = ended > 0 ? rows.map((row) => withEnd(row, ends)) : rows
-    const all = [...come.map((row) => withEnd(row, ends)), ...known].sort(newestFirst) // two lists in order, or nearly: soon done
-    for (const row of all.splice(MOST_ROWS)) if ('receipt' in row) forget(row.receipt)
-    rows = all
-    come = []
-    ended = 0
-    for (const receipt of ends.keys())
-      if (ends.size > MOST_ROWS) ends.delete(receipt)
+  #addReceipt(receipt: Receipt): void {
+    if (this.#ids.has(receipt.id)) return
+    this.#ids.add(receipt.id)
+    this.#choices.add(receipt)
+    this.#added.push({ receipt })
+  }
+
+  /** Sorts once for all rows added since the last look, since receipts come by the hundreds per second. */
+  #sort(): void {
+    if (this.#added.length === 0 && this.#addedOutcomes === 0) return
+    const known = this.#addedOutcomes > 0 ? this.#rows.map((row) => this.#withFinalOutcome(row)) : this.#rows
+    const all = [...this.#added.map((row) => this.#withFinalOutcome(row)), ...known].sort(newestFirst)
+    for (const row of all.splice(MAX_ROWS))
+      if ('receipt' in row) {
+        this.#ids.delete(row.receipt.id)
+        this.#choices.remove(row.receipt)
+      }
+    this.#rows = all
+    this.#added = []
+    this.#addedOutcomes = 0
+    for (const receipt of this.#finalOutcomes.keys())
+      if (this.#finalOutcomes.size > MAX_ROWS) this.#finalOutcomes.delete(receipt)
       else break
   }
 
-  function isNew({ id }: Receipt): boolean {
-    const isKnown = ids.has(id)
-    ids.add(id)
-    return !isKnown
-  }
-
-  function forget(receipt: Receipt): void {
-    ids.delete(receipt.id)
-    book.remove(receipt)
+  /** Returns the same row where nothing has changed. */
+  #withFinalOutcome(row: Row): Row {
+    if ('notice' in row || row.finalOutcome || row.receipt.outcome !== 'spooled') return row
+    const finalOutcome = this.#finalOutcomes.get(row.receipt.id)
+    return finalOutcome ? { ...row, finalOutcome } : row
   }
 }
 
-/** The row itself where nothing has changed. */
-function withEnd(row: Row, ends: ReadonlyMap<string, SpoolOutcome>): Row {
-  if ('mark' in row || row.end || row.receipt.outcome !== 'spooled') return row
-  const end = ends.get(row.receipt.id)
-  return end ? { ...row, end } : row
+function timeOf(row: Row): number {
+  return 'notice' in row ? row.notice.time : row.receipt.time
 }
 
-export function timeOf(row: Row): number {
-  return 'mark' in row ? row.mark.time : row.receipt.time
-}
-
-/** Of one time: what is missing came before the receipt. */
+/** At the same time, a gap comes before the receipt. */
 function newestFirst(a: Row, b: Row): number {
-  return timeOf(b) - timeOf(a) || Number('mark' in a) - Number('mark' in b)
+  return timeOf(b) - timeOf(a) || Number('notice' in a) - Number('notice' in b)
 }
 
-/** One row from another, however often they are drawn. */
+/** Returns the key of a row in a list. */
 export function keyOf(row: Row): string {
-  return 'receipt' in row ? row.receipt.id : `${row.mark.kind} ${row.mark.replica} ${row.mark.time}`
+  return 'receipt' in row ? row.receipt.id : `${row.notice.kind} ${row.notice.replica} ${row.notice.time}`
 }

@@ -1,32 +1,31 @@
-/** The rows of the feed as they come, live. */
+/** Live rows of the feed. */
 'use client'
 
 import { useRef, useState } from 'react'
 import { type StreamState, useEventStream } from '../use-event-stream.ts'
-import type { Choices } from './filter-options.ts'
-import { createRows, type Row, type Rows, type Told } from './rows.ts'
+import type { FilterOptions } from './filter-options.ts'
+import { type FeedEvent, FeedRows, type Row } from './rows.ts'
 
-const SHOWN_EVERY_MS = 100 // nobody reads faster
+const RENDER_MS = 100
 
-export type FeedState = { rows: readonly Row[]; choices: Choices; state: StreamState }
+export type FeedState = { rows: readonly Row[]; options: FilterOptions; state: StreamState }
 
-/** While paused nothing is read; after it, what came meanwhile follows. */
-export function useFeed(pausing: { isPaused: boolean }): FeedState {
-  const held = useRef<Rows>(undefined)
-  held.current ??= createRows()
-  const rows = held.current
-  const [, show] = useState(0)
-  const due = useRef<ReturnType<typeof setTimeout>>(undefined)
-  const state = useEventStream<Told>(
+/** While paused, nothing is read. After the pause, the entries missed meanwhile follow. */
+export function useFeed(settings: { isPaused: boolean }): FeedState {
+  const [rows] = useState(() => new FeedRows())
+  const [, setRendered] = useState(0)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const render = () => {
+    timer.current = undefined
+    setRendered((times) => times + 1)
+  }
+  const state = useEventStream<FeedEvent>(
     '/console/receipts',
-    (told) => {
-      rows.takeIn(told)
-      due.current ??= setTimeout(() => {
-        due.current = undefined
-        show((times) => times + 1)
-      }, SHOWN_EVERY_MS)
+    (event) => {
+      rows.add(event)
+      timer.current ??= setTimeout(render, RENDER_MS)
     },
-    pausing,
+    settings,
   )
-  return { rows: rows.all(), choices: rows.choices(), state }
+  return { rows: rows.all(), options: rows.filterOptions(), state }
 }

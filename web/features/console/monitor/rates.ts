@@ -1,11 +1,14 @@
-/** Rates per second from totals at several times. */
+/** Rates per second, derived from totals at several times. */
 
 type Timed = { time: number }
 
-/** Looks follow each other by 2 s or by 10 s; a rate is taken over this long, so that both are drawn alike. */
+/** Samples are 2 s or 10 s apart. A rate covers this time, so that both look alike. */
 const RATE_OVER_MS = 10_000
 
-/** How much a total grew, a second, at each point but the first, with which there is nothing to compare. */
+/** Samples that cover `RATE_OVER_MS`. */
+export const SAMPLES_FOR_RATE = 8
+
+/** Returns the growth of a total per second at each point except the first. */
 export function ratesOf<T extends Timed>(points: readonly T[], totalOf: (point: T) => number): number[] {
   let from = 0
   return points.slice(1).map((point, index) => {
@@ -16,10 +19,7 @@ export function ratesOf<T extends Timed>(points: readonly T[], totalOf: (point: 
   })
 }
 
-/** Looks that reach back as far as a rate is taken over. */
-export const LOOKS_FOR_RATE = 8
-
-/** The rate just now. */
+/** Returns the current rate. */
 export function rateNow<T extends Timed>(points: readonly T[], totalOf: (point: T) => number): number {
-  return ratesOf(points.slice(-LOOKS_FOR_RATE), totalOf).at(-1) ?? 0
+  return ratesOf(points.slice(-SAMPLES_FOR_RATE), totalOf).at(-1) ?? 0
 }

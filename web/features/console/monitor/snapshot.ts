@@ -1,82 +1,82 @@
-/** All replicas at a glance: what the overview and the list of replicas show, told every two seconds. However many projects there are, it stays small. */
+/** Summary of all replicas for the overview, sent every 2 s. Its size is bounded, whatever the number of projects. */
 
 import type { LimitInForce, ReplicaStatus, SpoolPause, SpoolStatus } from 'tunnel/contract'
-import { hostOf } from './replica-metrics.ts'
-import type { Change, Point, ReplicaView, Snapshot } from './replica-monitor.ts'
-import type { UpstreamView, Way } from './upstreams.ts'
-
-/** The first of many, and how many there are. */
-export type Few<T> = { first: T[]; all: number }
+import type { Listed } from '../bounds.ts'
+import { hostOf } from './figures.ts'
+import type { Change, Point, Snapshot } from './replica-monitor.ts'
+import type { ReplicaView } from './replicas.ts'
+import type { UpstreamGroup, UpstreamView } from './upstreams.ts'
 
 export type ReplicaSummary = Omit<ReplicaView, 'status'> &
-  Partial<Pick<ReplicaStatus, 'version' | 'since' | 'warnings'>>
+  Partial<Pick<ReplicaStatus, 'version' | 'since' | 'warnings' | 'in_flight'>>
 
 export type SpoolOverview = Omit<SpoolStatus, 'partitions' | 'project_max_bytes' | 'attempts' | 'paused'> & {
-  paused: Few<SpoolPause>
+  paused: Listed<SpoolPause>
 }
 
-/** A server, or several; which of them are not asked, and how many kinds they hold back. */
-export type UpstreamSummary = { name: string; hosts: number; open: Few<string>; held: number }
+/** A server, or several: hosts with an open circuit breaker, and the number of categories that are rate-limited. */
+export type UpstreamSummary = { name: string; hosts: number; open: Listed<string>; limited: number }
 
-/** An upstream that so many of the replicas do not ask. */
-export type NotAsked = { origin: string; by: number; of: number } & Pick<UpstreamView, 'since' | 'nextProbe'>
+/** Upstream whose circuit breaker is open on `by` of `of` replicas. */
+export type OpenBreaker = { origin: string; by: number; of: number } & Pick<
+  UpstreamView,
+  'since' | 'nextProbe'
+>
 
 export type OverviewSnapshot = {
   time: number
   replicas: ReplicaSummary[]
   spools: SpoolOverview[]
-  /** The one that is over first, first. */
-  limits: Few<LimitInForce>
-  ways: UpstreamSummary[]
-  notAsked: Few<NotAsked>
+  /** The one that ends first, first. */
+  limits: Listed<LimitInForce>
+  upstreams: UpstreamSummary[]
+  openBreakers: Listed<OpenBreaker>
   /** Newest first. */
   changes: Change[]
   point: Point
 }
 
-const MOST = 20
+const MAX_LISTED = 20
 
-export function overviewOf(snapshot: Snapshot): OverviewSnapshot {
-  const { time, replicas, spools, limits, upstreams, ways, changes, point } = snapshot
-  const notAsked = upstreams.flatMap(({ open, closed, ...rest }) =>
+export function summarise(snapshot: Snapshot): OverviewSnapshot {
+  const { time, replicas, spools, limits, upstreams, upstreamGroups, changes, point } = snapshot
+  const openBreakers = upstreams.flatMap(({ open, closed, ...rest }) =>
     open.length > 0 ? [{ ...rest, by: open.length, of: open.length + closed.length }] : [],
   )
   return {
-    time,
-    replicas: replicas.map(replicaAt),
-    spools: spools.map(spoolAt),
-    limits: few(limits.toSorted((a, b) => a.until - b.until)),
-    ways: waysAt(ways, notAsked, limits),
-    notAsked: few(notAsked),
-    changes,
-    point,
+    ...{ time, changes, point },
+    replicas: replicas.map(summariseReplica),
+    spools: spools.map(summariseSpool),
+    limits: firstOf(limits.toSorted((a, b) => a.until - b.until)),
+    upstreams: summariseUpstreams(upstreamGroups, openBreakers, limits),
+    openBreakers: firstOf(openBreakers),
   }
 }
 
-export function spoolAt(spool: SpoolStatus): SpoolOverview {
+export function summariseSpool(spool: SpoolStatus): SpoolOverview {
   const { partitions: _, project_max_bytes: __, attempts: ___, paused = [], ...rest } = spool
-  return { ...rest, paused: few(paused) }
+  return { ...rest, paused: firstOf(paused) }
 }
 
-function replicaAt({ status, ...view }: ReplicaView): ReplicaSummary {
+function summariseReplica({ status, ...view }: ReplicaView): ReplicaSummary {
   if (!status) return view
-  const { version, since, warnings } = status
-  return { ...view, version, since, warnings }
+  const { version, since, warnings, in_flight } = status
+  return { ...view, version, since, warnings, in_flight }
 }
 
-function waysAt(
-  ways: readonly Way[],
-  notAsked: readonly NotAsked[],
+function summariseUpstreams(
+  groups: readonly UpstreamGroup[],
+  openBreakers: readonly OpenBreaker[],
   limits: readonly LimitInForce[],
 ): UpstreamSummary[] {
-  const open = new Set(notAsked.map(({ origin }) => hostOf(origin)))
-  const held = Map.groupBy(limits, ({ project }) => hostOf(project))
-  return ways.map(({ name, hosts }) => ({
-    ...{ name, hosts: hosts.length, open: few(hosts.filter((host) => open.has(host))) },
-    held: hosts.reduce((sum, host) => sum + (held.get(host)?.length ?? 0), 0),
+  const open = new Set(openBreakers.map(({ origin }) => hostOf(origin)))
+  const limited = Map.groupBy(limits, ({ project }) => hostOf(project))
+  return groups.map(({ name, hosts }) => ({
+    ...{ name, hosts: hosts.length, open: firstOf(hosts.filter((host) => open.has(host))) },
+    limited: hosts.reduce((sum, host) => sum + (limited.get(host)?.length ?? 0), 0),
   }))
 }
 
-function few<T>(all: readonly T[]): Few<T> {
-  return { first: all.slice(0, MOST), all: all.length }
+function firstOf<T>(all: readonly T[]): Listed<T> {
+  return { shown: all.slice(0, MAX_LISTED), total: all.length }
 }

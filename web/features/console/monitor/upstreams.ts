@@ -1,30 +1,32 @@
-/** The Sentry servers behind all replicas: which are asked, what each has taken and how fast. Those too many for a picture are one. */
+/** Sentry servers of all replicas: circuit breakers, delivered envelopes and durations. */
 
 import type { ReplicaStatus } from 'tunnel/contract'
-import { countBy, type DurationPercentiles, type Figures, hostOf, percentilesOf } from './replica-metrics.ts'
+import { countBy, type DurationPercentiles, type Figures, hostOf, percentilesOf } from './figures.ts'
 
-/** Which replicas do not ask it and which do; since when the first does not, and when the next one tries. */
+/** Names of the replicas with an open and with a closed circuit breaker. */
 export type UpstreamView = {
   origin: string
   open: string[]
   closed: string[]
+  /** When the first breaker opened, and when the next replica tries again. */
   since?: number
   nextProbe?: number
 }
 
-/** One server by the name of its host, or several together. */
-export type Way = { name: string; hosts: string[] }
+/** One server, named by its host, or several together. */
+export type UpstreamGroup = { name: string; hosts: string[] }
 
-/** What has been taken of what was sent on at once; how fast, of one server alone. */
+/** Envelopes delivered at once; percentiles only for a single server. */
 export type UpstreamPoint = { delivered: number } & DurationPercentiles
 
+/** Name of the group of all further servers. */
 export const OTHERS = '*'
 
-const MOST_WAYS = 4
+const MAX_GROUPS = 4
 
-export function upstreamsOf(replicas: readonly { name: string; status?: ReplicaStatus }[]): UpstreamView[] {
+export function upstreamsOf(replicas: readonly { name?: string; status?: ReplicaStatus }[]): UpstreamView[] {
   const byOrigin = new Map<string, UpstreamView>()
-  for (const { name, status } of replicas)
+  for (const { name = '', status } of replicas)
     for (const { origin, breaker } of status?.upstreams ?? []) {
       const view = byOrigin.get(origin) ?? { origin, open: [], closed: [] }
       view[breaker.open ? 'open' : 'closed'].push(name)
@@ -37,33 +39,35 @@ export function upstreamsOf(replicas: readonly { name: string; status?: ReplicaS
   return [...byOrigin.values()]
 }
 
-export function waysTo(upstreams: readonly UpstreamView[]): Way[] {
+/** Groups servers so that a diagram has at most `MAX_GROUPS` of them. */
+export function groupUpstreams(upstreams: readonly UpstreamView[]): UpstreamGroup[] {
   const hosts = upstreams.map(({ origin }) => hostOf(origin))
-  const alone = hosts.length <= MOST_WAYS ? hosts : hosts.slice(0, MOST_WAYS - 1)
-  const others = hosts.slice(alone.length)
+  const single = hosts.length <= MAX_GROUPS ? hosts : hosts.slice(0, MAX_GROUPS - 1)
+  const others = hosts.slice(single.length)
   return [
-    ...alone.map((host) => ({ name: host, hosts: [host] })),
+    ...single.map((host) => ({ name: host, hosts: [host] })),
     ...(others.length > 0 ? [{ name: OTHERS, hosts: others }] : []),
   ]
 }
 
-/** By the names of the ways. */
+/** Returns the figures of each group by its name; percentiles cover the time since `before`. */
 export function upstreamPoints(
-  ways: readonly Way[],
-  { outcomes: answers, upstreams }: Figures,
-  before: Figures['upstreams'],
+  groups: readonly UpstreamGroup[],
+  figures: Figures,
+  before: Figures,
 ): Record<string, UpstreamPoint> {
   const delivered = countBy(
-    answers.filter(({ outcome }) => outcome === 'delivered'),
+    figures.outcomes.filter(({ outcome }) => outcome === 'delivered'),
     ({ project }) => hostOf(project),
   )
-  return Object.fromEntries(
-    ways.map(({ name, hosts }) => [
-      name,
-      {
-        delivered: hosts.reduce((sum, host) => sum + (delivered[host] ?? 0), 0),
-        ...(name !== OTHERS && percentilesOf(before[name] ?? {}, upstreams[name] ?? {})),
-      },
-    ]),
-  )
+  const point = ({ name, hosts }: UpstreamGroup): UpstreamPoint => ({
+    delivered: hosts.reduce((sum, host) => sum + (delivered[host] ?? 0), 0),
+    ...(name !== OTHERS && percentilesOf(durationsOf(name, before), durationsOf(name, figures))),
+  })
+  return Object.fromEntries(groups.map((group) => [group.name, point(group)]))
+}
+
+function durationsOf(host: string, { upstream_durations }: Figures) {
+  const found = Object.entries(upstream_durations).find(([origin]) => hostOf(origin) === host)
+  return found?.[1] ?? {}
 }

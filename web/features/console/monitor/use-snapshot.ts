@@ -1,4 +1,4 @@
-/** All replicas added up, as it happens. */
+/** Live summary of all replicas. */
 'use client'
 
 import { useState } from 'react'
@@ -6,21 +6,24 @@ import { type StreamState, useEventStream } from '../use-event-stream.ts'
 import type { Point } from './replica-monitor.ts'
 import type { OverviewSnapshot } from './snapshot.ts'
 
-const SHOWN_MS = 15 * 60 * 1000 // 15 min
+const HISTORY_MS = 15 * 60 * 1000 // 15 min
 
-export type Live = { glance: OverviewSnapshot; points: Point[]; state: StreamState }
+/** Event of `/console/live`. The first one has the history. */
+export type LiveEvent = { overview: OverviewSnapshot; history?: Point[] }
 
-export function useLive(first: OverviewSnapshot, past: Point[] = []): Live {
-  const [glance, setGlance] = useState(first)
-  const [points, setPoints] = useState(past)
-  const state = useEventStream<{ glance: OverviewSnapshot; history?: Point[] }>('/console/live', (told) => {
-    setGlance(told.glance)
-    setPoints((known) => recent(told.history ?? [...known, told.glance.point]))
+export type Live = { overview: OverviewSnapshot; points: Point[]; state: StreamState }
+
+export function useLive(first: OverviewSnapshot, history: Point[] = []): Live {
+  const [overview, setOverview] = useState(first)
+  const [points, setPoints] = useState(history)
+  const state = useEventStream<LiveEvent>('/console/live', (event) => {
+    setOverview(event.overview)
+    setPoints((known) => recent(event.history ?? [...known, event.overview.point]))
   })
-  return { glance, points, state }
+  return { overview, points, state }
 }
 
 function recent(points: Point[]): Point[] {
-  const from = (points.at(-1)?.time ?? 0) - SHOWN_MS
+  const from = (points.at(-1)?.time ?? 0) - HISTORY_MS
   return points.filter((point, index) => point.time > from && point.time !== points[index - 1]?.time)
 }

@@ -1,14 +1,15 @@
 /** Table of a chart's values by minute. */
 
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { formatMinute } from '../../../lib/format.ts'
+import { Table } from '../../../ui/table.tsx'
 
 /** `time` in milliseconds since 1970; a cell for each column. */
-export type MinuteRow = { time: number; cells: string[] }
+export type MinuteRow = { time: number; cells: ReactNode[] }
 
 type Props = { title: string; columns: string[]; rows: MinuteRow[] }
 
-/** Renders the table only while it is open: it grows with every refresh. */
+/** Renders the table only while it is open: it changes with every refresh. */
 export function ChartTable({ title, columns, rows }: Props) {
   const [isOpen, setOpen] = useState(false)
   return (
@@ -16,39 +17,15 @@ export function ChartTable({ title, columns, rows }: Props) {
       <summary className="inline-block min-h-6 text-quiet hover:text-accent">Values by minute</summary>
       {isOpen && (
         <div
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area has to be reachable by keyboard
           tabIndex={0}
           className="max-h-64 overflow-auto"
         >
-          <table aria-label={`${title}, by minute`} className="w-full text-right tabular-nums">
-            <thead>
-              <tr className="text-quiet">
-                <th scope="col" className="py-1 text-left font-normal">
-                  from
-                </th>
-                {columns.map((column) => (
-                  <th key={column} scope="col" className="pl-3 font-normal">
-                    {column}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map(({ time, cells }) => (
-                <tr key={time} className="border-t border-line">
-                  <th scope="row" className="py-1 text-left font-normal">
-                    {formatMinute(time)}
-                  </th>
-                  {cells.map((cell, index) => (
-                    // biome-ignore lint/suspicious/noArrayIndexKey: cells stand in the order of the columns
-                    <td key={index} className="pl-3">
-                      {cell}
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <Table
+            label={`${title}, by minute`}
+            columns={[{ name: 'from' }, ...columns.map((name) => ({ name, className: 'text-right' }))]}
+            rows={rows.map(({ time, cells }) => ({ key: time, cells: [formatMinute(time), ...cells] }))}
+          />
         </div>
       )}
     </details>

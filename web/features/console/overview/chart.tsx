@@ -4,20 +4,9 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { formatMinute, formatTime } from '../../../lib/format.ts'
+import { formatTime } from '../../../lib/format.ts'
 import { ChartTable, type MinuteRow } from './chart-table.tsx'
-import { shownFrom } from './history.ts'
-
-/** Colour of a line: that of an outcome, or a neutral one. */
-export type Tone = 'good' | 'wait' | 'hold' | 'drop' | 'bad' | 'ink' | 'quiet'
-
-/** `dash` tells lines apart without their colour. */
-export type Line = {
-  label: string
-  tone: Tone
-  dash?: number[]
-  values: (number | null)[]
-}
+import { type Line, PLOT_HEIGHT, plotOptions, TONE_CLASSES } from './plot.ts'
 
 type Props = {
   title: string
@@ -31,61 +20,24 @@ type Props = {
   /** Formats a value without its unit. */
   formatTick: (value: number) => string
   /** Text shown while there is no data. */
-  nothing: string
+  emptyText: string
   minutes: MinuteRow[]
 }
 
-const HEIGHT = 168
-const STEPS = Array.from({ length: 12 }, (_, power) =>
-  [1, 2, 5].map((step) => step * 10 ** (power - 1)),
-).flat()
-
-export function Chart({ title, unit, times, lines, format, formatTick, nothing, minutes }: Props) {
-  const holder = useRef<HTMLDivElement>(null)
-  const plot = useRef<uPlot>(undefined)
-  const [at, pointAt] = useState<number>()
-  const shape = JSON.stringify([lines.map(({ label, tone, dash }) => [label, tone, dash]), unit])
-  const data: uPlot.AlignedData = [times.map((time) => time / 1000), ...lines.map(({ values }) => values)]
-  const newest = useRef(data)
-  newest.current = data
-
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a plot is made anew when its lines are others, not when they grow
-  useEffect(() => {
-    const element = holder.current
-    if (!element) return
-    const make = () => {
-      plot.current?.destroy()
-      plot.current = new uPlot(optionsFor(element, lines, formatTick, pointAt), newest.current, element)
-    }
-    make()
-    const scheme = matchMedia('(prefers-color-scheme: dark)')
-    scheme.addEventListener('change', make)
-    const resized = new ResizeObserver(() =>
-      plot.current?.setSize({ width: element.clientWidth, height: HEIGHT }),
-    )
-    resized.observe(element)
-    return () => {
-      scheme.removeEventListener('change', make)
-      resized.disconnect()
-      plot.current?.destroy()
-      plot.current = undefined
-    }
-  }, [shape])
-
-  useEffect(() => {
-    plot.current?.setData(newest.current)
-  })
-
-  const index = at !== undefined && at < times.length ? at : undefined
-  const shown = index ?? times.length - 1
+export function Chart(props: Props) {
+  const { title, unit, times, lines, format, emptyText, minutes } = props
+  const { holder, plot, pointed } = usePlot(props)
+  const index = pointed !== undefined && pointed < times.length ? pointed : undefined
+  const last = times.length - 1
+  const shown = index ?? last
   const isEmpty = lines.every(({ values }) => values.every((value) => !value))
 
-  function moveBy(event: KeyboardEvent): void {
-    const to = KEYS[event.key]?.(shown, times.length - 1)
-    if (to === undefined || times.length === 0) return
+  function moveCursor(event: KeyboardEvent): void {
+    const to = KEYS[event.key]?.(shown, last)
+    if (to === undefined || last < 0) return
     event.preventDefault()
-    const left = plot.current?.valToPos((times[clamp(to, times.length - 1)] ?? 0) / 1000, 'x')
-    plot.current?.setCursor({ left: left ?? -1, top: 0 })
+    const time = times[Math.max(0, Math.min(last, to))] ?? 0
+    plot.current?.setCursor({ left: plot.current.valToPos(time / 1000, 'x'), top: 0 })
   }
 
   return (
@@ -98,17 +50,7 @@ export function Chart({ title, unit, times, lines, format, formatTick, nothing, 
           {index === undefined ? 'now' : formatTime(times[index] ?? 0)}
         </span>
       </figcaption>
-      <ul className="flex min-h-6 flex-wrap gap-x-4 text-note" aria-label={`Legend of ${title}`}>
-        {lines.map(({ label, tone, dash, values }) => (
-          <li key={label} className="inline-flex items-center gap-1.5">
-            <svg viewBox="0 0 20 4" aria-hidden="true" className={`h-1 w-5 ${TEXT[tone]}`}>
-              <path d="M0 2h20" stroke="currentColor" strokeWidth="3" strokeDasharray={dash?.join(' ')} />
-            </svg>
-            <span className="text-quiet">{label}</span>{' '}
-            <span className="tabular-nums">{formatOrDash(values[shown], format)}</span>
-          </li>
-        ))}
-      </ul>
+      <Legend title={title} lines={lines} index={shown} format={format} />
       <div className="relative">
         <div
           ref={holder}
@@ -116,16 +58,16 @@ export function Chart({ title, unit, times, lines, format, formatTick, nothing, 
           tabIndex={0}
           aria-label={`${title}: time`}
           aria-valuemin={0}
-          aria-valuemax={Math.max(0, times.length - 1)}
+          aria-valuemax={Math.max(0, last)}
           aria-valuenow={Math.max(0, shown)}
           aria-valuetext={describePoint(times[shown], lines, shown, format)}
-          onKeyDown={moveBy}
+          onKeyDown={moveCursor}
           onBlur={() => plot.current?.setCursor({ left: -1, top: -1 })}
           className="min-h-42"
         />
         {isEmpty && (
           <p className="pointer-events-none absolute inset-x-0 top-1/3 pl-10 text-center text-note text-quiet">
-            {nothing}
+            {emptyText}
           </p>
         )}
       </div>
@@ -134,114 +76,84 @@ export function Chart({ title, unit, times, lines, format, formatTick, nothing, 
   )
 }
 
-const TEXT: Record<Tone, string> = {
-  good: 'text-good',
-  wait: 'text-wait',
-  hold: 'text-hold',
-  drop: 'text-drop',
-  bad: 'text-bad',
-  ink: 'text-ink',
-  quiet: 'text-quiet',
+type LegendProps = Pick<Props, 'title' | 'lines' | 'format'> & { index: number }
+
+function Legend({ title, lines, index, format }: LegendProps) {
+  return (
+    <ul className="flex min-h-6 flex-wrap gap-x-4 text-note" aria-label={`Legend of ${title}`}>
+      {lines.map(({ label, tone, dash, values }) => (
+        <li key={label} className="inline-flex items-center gap-1.5">
+          <svg viewBox="0 0 20 4" aria-hidden="true" className={`h-1 w-5 ${TONE_CLASSES[tone]}`}>
+            <path d="M0 2h20" stroke="currentColor" strokeWidth="3" strokeDasharray={dash?.join(' ')} />
+          </svg>
+          <span className="text-quiet">{label}</span>{' '}
+          <span className="tabular-nums">{formatOrDash(values[index], format)}</span>
+        </li>
+      ))}
+    </ul>
+  )
 }
 
-const KEYS: Record<string, (at: number, last: number) => number> = {
-  ArrowLeft: (at) => at - 1,
-  ArrowRight: (at) => at + 1,
-  PageUp: (at) => at - 10,
-  PageDown: (at) => at + 10,
+/** Draws the plot into `holder`, and tracks the index under the pointer. */
+function usePlot({ unit, times, lines, formatTick }: Props) {
+  const holder = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot>(undefined)
+  const [pointed, setPointed] = useState<number>()
+  const data: uPlot.AlignedData = [times.map((time) => time / 1000), ...lines.map(({ values }) => values)]
+  const newest = useRef(data)
+  newest.current = data
+  const shape = JSON.stringify([lines.map(({ label, tone, dash }) => [label, tone, dash]), unit])
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: new values update the plot, new lines replace it
+  useEffect(() => {
+    const element = holder.current
+    if (!element) return
+    const draw = () => {
+      plot.current?.destroy()
+      const options = plotOptions(element, { lines, formatTick, onPoint: setPointed })
+      plot.current = new uPlot(options, newest.current, element)
+    }
+    draw()
+    const scheme = matchMedia('(prefers-color-scheme: dark)')
+    scheme.addEventListener('change', draw)
+    const resized = new ResizeObserver(() =>
+      plot.current?.setSize({ width: element.clientWidth, height: PLOT_HEIGHT }),
+    )
+    resized.observe(element)
+    return () => {
+      scheme.removeEventListener('change', draw)
+      resized.disconnect()
+      plot.current?.destroy()
+      plot.current = undefined
+    }
+  }, [shape])
+
+  useEffect(() => {
+    plot.current?.setData(newest.current)
+  })
+  return { holder, plot, pointed }
+}
+
+const KEYS: Record<string, (index: number, last: number) => number> = {
+  ArrowLeft: (index) => index - 1,
+  ArrowRight: (index) => index + 1,
+  PageUp: (index) => index - 10,
+  PageDown: (index) => index + 10,
   Home: () => 0,
   End: (_, last) => last,
-}
-
-function clamp(to: number, last: number): number {
-  return Math.max(0, Math.min(last, to))
 }
 
 function formatOrDash(value: number | null | undefined, format: Props['format']): string {
   return value === null || value === undefined ? '–' : format(value)
 }
 
-function describePoint(time: number | undefined, lines: Line[], at: number, format: Props['format']): string {
-  if (time === undefined) return 'no data yet'
-  const words = lines.map(({ label, values }) => `${label} ${formatOrDash(values[at], format)}`)
-  return `${formatTime(time)}: ${words.join(', ')}`
-}
-
-function optionsFor(
-  element: HTMLElement,
+function describePoint(
+  time: number | undefined,
   lines: Line[],
-  formatTick: (value: number) => string,
-  onPoint: (at: number | undefined) => void,
-): uPlot.Options {
-  const colour = colourOf(element, 'text-quiet')
-  const axis = { stroke: colour, font: '12px system-ui, sans-serif', ticks: { show: false } }
-  return {
-    width: element.clientWidth,
-    height: HEIGHT,
-    legend: { show: false },
-    cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
-    hooks: {
-      setCursor: [({ cursor: { idx, left = -1 } }) => onPoint(left < 0 ? undefined : (idx ?? undefined))],
-    },
-    scales: {
-      x: { range: rangeOf },
-      y: { range: (_, __, p95) => [0, p95 > 0 ? p95 * 1.12 : 1] },
-    },
-    axes: [
-      {
-        ...axis,
-        grid: { show: false },
-        incrs: [60, 120, 300],
-        space: 60,
-        size: 28,
-        values: (_, splits) => splits.map((seconds) => formatMinute(seconds * 1000)),
-      },
-      {
-        ...axis,
-        size: 44,
-        incrs: STEPS,
-        values: (_, splits) => splits.map(formatTick),
-        filter: justZero,
-        grid: { stroke: colourOf(element, 'text-line'), width: 1, filter: justZero },
-      },
-    ],
-    series: [
-      {},
-      ...lines.map(({ tone, dash, values: _ }) => ({
-        stroke: colourOf(element, TEXT[tone]),
-        width: 2,
-        ...(dash && { dash }),
-        points: { show: true, size: 5, fill: colourOf(element, TEXT[tone]), filter: alone },
-      })),
-    ],
-  }
-}
-
-/** Returns the indexes of values without neighbours, which are drawn as dots. */
-function alone(plot: uPlot, series: number): number[] {
-  const values = plot.data[series] ?? []
-  const isThere = (at: number) => values[at] !== null && values[at] !== undefined
-  return Array.from(values.keys()).filter((at) => isThere(at) && !isThere(at - 1) && !isThere(at + 1))
-}
-
-/** Returns the time range in seconds, with room for a dot at its end. For a single sample, uPlot would show a day. */
-function rangeOf({ data: [times] }: uPlot): [number, number] {
-  const [first = 0, last = 0] = [times[0], times.at(-1)]
-  const from = shownFrom(first * 1000, last * 1000) / 1000
-  return [from, last + (last - from) / 100]
-}
-
-/** Keeps only the zero of a scale when all values are zero. */
-function justZero({ data: [, ...lines] }: uPlot, splits: number[]): (number | null)[] {
-  const isFlat = lines.every((values) => Array.from(values).every((value) => !value))
-  return isFlat ? splits.map((at) => (at === 0 ? 0 : null)) : splits
-}
-
-/** Resolves a colour class in the current colour scheme, since a canvas knows no classes. */
-function colourOf(element: HTMLElement, name: string): string {
-  const probe = element.appendChild(document.createElement('span'))
-  probe.className = name
-  const { color } = getComputedStyle(probe)
-  probe.remove()
-  return color
+  index: number,
+  format: Props['format'],
+): string {
+  if (time === undefined) return 'no data yet'
+  const words = lines.map(({ label, values }) => `${label} ${formatOrDash(values[index], format)}`)
+  return `${formatTime(time)}: ${words.join(', ')}`
 }

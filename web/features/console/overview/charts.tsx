@@ -1,40 +1,41 @@
-/** Charts of the last 15 minutes: outcomes, categories, response times, pending envelopes and item types. */
+/** Charts of the last 15 minutes: outcomes, categories, response times and pending envelopes. */
 'use client'
 
+import type { Outcome } from 'tunnel/contract'
 import { formatCount, formatDuration, formatNumber, rateUnit } from '../../../lib/format.ts'
-import { outcomeLabel } from '../../../ui/outcome-labels.ts'
-import { Empty, Panel } from '../../../ui/panel.tsx'
-import { rateNow, ratesOf } from '../monitor/rates.ts'
+import { outcomeLabel } from '../../../ui/states.ts'
+import { ratesOf } from '../monitor/rates.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
 import { OUTCOMES } from '../outcomes.ts'
-import { Chart, type Line } from './chart.tsx'
+import { Chart } from './chart.tsx'
 import { growthOf, minutesOf } from './history.ts'
-import { Sparkline } from './sparkline.tsx'
+import type { Line } from './plot.ts'
 
 type Props = { points: Point[] }
 
-const LOOKS: Record<string, Pick<Line, 'tone' | 'dash'>> = {
+type Style = Pick<Line, 'tone' | 'dash'>
+
+const OUTCOME_STYLES: Record<Outcome, Style> = {
   delivered: { tone: 'good' },
   spooled: { tone: 'wait', dash: [8, 4] },
-  limited: { tone: 'hold', dash: [4, 4] },
+  rate_limited: { tone: 'hold', dash: [4, 4] },
   filtered: { tone: 'drop', dash: [2, 3] },
-  refused: { tone: 'bad' },
+  rejected: { tone: 'bad' },
   declined: { tone: 'bad', dash: [8, 4] },
   aborted: { tone: 'bad', dash: [2, 3] },
 }
 
-/** Rates of the outcomes of this time; always includes `delivered`. */
+/** Rates of the outcomes that occurred; always includes `delivered`. */
 export function OutcomeChart({ points }: Props) {
   const kinds = OUTCOMES.map((outcome) => ({
-    label: outcomeLabel(outcome),
-    ...(LOOKS[outcome] ?? { tone: 'quiet' as const }),
-    totalOf: ({ answers }: Point) => answers[outcome] ?? 0,
-  })).filter(({ label, totalOf }) => label === 'delivered' || growthOf(points, totalOf) > 0)
+    ...{ outcome, label: outcomeLabel(outcome), ...OUTCOME_STYLES[outcome] },
+    totalOf: ({ outcomes }: Point) => outcomes[outcome] ?? 0,
+  })).filter(({ outcome, totalOf }) => outcome === 'delivered' || growthOf(points, totalOf) > 0)
   return <RateChart title="Envelopes by outcome" points={points} kinds={kinds} />
 }
 
-/** Strokes that tell lines apart, since colours stand for outcomes. */
-const STROKES: Pick<Line, 'tone' | 'dash'>[] = [
+/** Styles of lines that are no outcomes: colours stand for outcomes. */
+const NEUTRAL_STYLES: Style[] = [
   { tone: 'ink' },
   { tone: 'quiet' },
   { tone: 'ink', dash: [8, 4] },
@@ -42,21 +43,21 @@ const STROKES: Pick<Line, 'tone' | 'dash'>[] = [
   { tone: 'ink', dash: [2, 3] },
 ]
 
-/** Rates of the busiest data categories of this time, and of all others together. */
+/** Rates of the busiest data categories, and of all others together. */
 export function CategoryChart({ points }: Props) {
   const all = Object.keys(points.at(-1)?.categories ?? {})
-    .map((name) => ({ name, many: growthOf(points, ({ categories }) => categories[name] ?? 0) }))
-    .filter(({ many }) => many > 0)
-    .sort((a, b) => b.many - a.many)
+    .map((name) => ({ name, count: growthOf(points, ({ categories }) => categories[name] ?? 0) }))
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => b.count - a.count)
     .map(({ name }) => name)
-  const others = all.length > STROKES.length ? all.splice(STROKES.length - 1) : []
+  const others = all.length > NEUTRAL_STYLES.length ? all.splice(NEUTRAL_STYLES.length - 1) : []
   const groups = [
     ...all.map((name) => ({ label: name === 'none' ? 'no category' : name, names: [name] })),
     ...(others.length > 0 ? [{ label: 'others', names: others }] : []),
   ]
   const kinds = groups.map(({ label, names }, index) => ({
     label,
-    ...(STROKES[index] ?? { tone: 'quiet' as const }),
+    ...(NEUTRAL_STYLES[index] ?? { tone: 'quiet' as const }),
     totalOf: ({ categories }: Point) => names.reduce((sum, name) => sum + (categories[name] ?? 0), 0),
   }))
   return <RateChart title="Envelopes by category" points={points} kinds={kinds} />
@@ -75,9 +76,9 @@ function RateChart({ title, points, kinds }: RateChartProps) {
     ...line,
     values: rates[index]?.map((rate) => rate * seconds) ?? [],
   }))
-  const minutes = minutesOf(points).map(({ time, points: its }) => ({
+  const minutes = minutesOf(points).map(({ time, points: group }) => ({
     time,
-    cells: kinds.map(({ totalOf }) => formatCount(growthOf(its, totalOf))),
+    cells: kinds.map(({ totalOf }) => formatCount(growthOf(group, totalOf))),
   }))
   return (
     <Chart
@@ -87,7 +88,7 @@ function RateChart({ title, points, kinds }: RateChartProps) {
       lines={lines}
       format={(value) => `${formatNumber(value)}${per}`}
       formatTick={formatNumber}
-      nothing="No envelopes in the last 15 minutes."
+      emptyText="No envelopes in the last 15 minutes."
       minutes={minutes}
     />
   )
@@ -107,10 +108,10 @@ export function DurationChart({ points }: Props) {
       return seconds === undefined ? null : isLong ? seconds : seconds * 1000
     }),
   }))
-  const minutes = minutesOf(points).map(({ time, points: its }) => ({
+  const minutes = minutesOf(points).map(({ time, points: group }) => ({
     time,
     cells: TIMES.map(({ secondsOf }) => {
-      const values = its.slice(1).flatMap((point) => secondsOf(point) ?? [])
+      const values = group.slice(1).flatMap((point) => secondsOf(point) ?? [])
       return values.length > 0 ? formatDuration(Math.max(...values) * 1000) : '–'
     }),
   }))
@@ -122,17 +123,17 @@ export function DurationChart({ points }: Props) {
       lines={lines}
       format={(value) => formatDuration(isLong ? value * 1000 : value)}
       formatTick={formatNumber}
-      nothing="No responses in the last 15 minutes."
+      emptyText="No responses in the last 15 minutes."
       minutes={minutes}
     />
   )
 }
 
 export function PendingChart({ points }: Props) {
-  const values = points.slice(1).map(({ waiting }) => waiting)
-  const minutes = minutesOf(points).map(({ time, points: its }) => ({
+  const values = points.slice(1).map(({ pending }) => pending)
+  const minutes = minutesOf(points).map(({ time, points: group }) => ({
     time,
-    cells: [formatCount(its.at(-1)?.waiting ?? 0)],
+    cells: [formatCount(group.at(-1)?.pending ?? 0)],
   }))
   return (
     <Chart
@@ -142,61 +143,9 @@ export function PendingChart({ points }: Props) {
       lines={[{ label: 'pending', tone: 'wait', values }]}
       format={formatCount}
       formatTick={(value) => (Number.isInteger(value) ? formatCount(value) : '')}
-      nothing="Nothing pending in the last 15 minutes."
+      emptyText="Nothing pending in the last 15 minutes."
       minutes={minutes}
     />
-  )
-}
-
-/** Table of item types, most frequent first. */
-export function ItemTypes({ points }: Props) {
-  const types = Object.keys(points.at(-1)?.items ?? {})
-    .map((type) => ({ type, many: growthOf(points, ({ items }) => items[type] ?? 0) }))
-    .filter(({ many }) => many > 0)
-    .sort((a, b) => b.many - a.many)
-  const rates = new Map(types.map(({ type }) => [type, rateNow(points, ({ items }) => items[type] ?? 0)]))
-  const { per, seconds } = rateUnit(Math.max(0, ...rates.values()))
-  return (
-    <Panel title="Items by type" note="last 15 minutes">
-      {types.length === 0 && <Empty>No items in the last 15 minutes.</Empty>}
-      {types.length > 0 && (
-        <table aria-label="Items by type" className="w-full text-note tabular-nums">
-          <thead>
-            <tr className="text-right text-quiet">
-              <th className="text-left font-normal">type</th>
-              <th className="sr-only">over time</th>
-              <th className="font-normal">now</th>
-              <th className="pl-4 font-normal">total</th>
-            </tr>
-          </thead>
-          <tbody>
-            {types.map(({ type, many }) => (
-              <tr key={type} className="border-t border-line text-right">
-                <th scope="row" className="py-1.5 text-left font-normal">
-                  <a
-                    href={`/console/live-feed?type=${type}`}
-                    className="text-ink no-underline hover:underline"
-                  >
-                    {type}
-                  </a>
-                </th>
-                <td className="w-1/2 px-3">
-                  <Sparkline
-                    times={timesOf(points)}
-                    values={ratesOf(points, ({ items }) => items[type] ?? 0)}
-                  />
-                </td>
-                <td className="whitespace-nowrap text-quiet">
-                  {formatNumber((rates.get(type) ?? 0) * seconds)}
-                  {per}
-                </td>
-                <td className="pl-4">{formatCount(many)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-    </Panel>
   )
 }
 

@@ -1,5 +1,6 @@
 /** Flow diagram with current rates: from browsers through nginx and the replicas to Sentry, the spool or a rejection. */
 
+import type { ReactNode } from 'react'
 import type { Outcome } from 'tunnel/contract'
 import {
   formatBytes,
@@ -10,25 +11,22 @@ import {
   rateUnit,
 } from '../../../lib/format.ts'
 import { StateMark } from '../../../ui/status-badge.tsx'
+import { hostOf } from '../monitor/figures.ts'
 import { rateNow } from '../monitor/rates.ts'
-import { hostOf } from '../monitor/replica-metrics.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
 import type { OverviewSnapshot, ReplicaSummary } from '../monitor/snapshot.ts'
 import { OUTCOMES } from '../outcomes.ts'
 import { Edge, type FormatRate, OutcomeRate, Stop } from './flow-diagram-parts.tsx'
-import { UpstreamStop } from './flow-diagram-upstream.tsx'
+import { UpstreamBranch } from './flow-diagram-upstream.tsx'
 
 /** Outcomes without delivery. */
-const STOPPED: readonly Outcome[] = ['rate_limited', 'filtered', 'rejected', 'declined', 'aborted']
+const NOT_DELIVERED: readonly Outcome[] = ['rate_limited', 'filtered', 'rejected', 'declined', 'aborted']
 
-export function FlowDiagram({ glance, points }: { glance: OverviewSnapshot; points: Point[] }) {
-  const { replicas, ways, spools, point } = glance
+export function FlowDiagram({ overview, points }: { overview: OverviewSnapshot; points: Point[] }) {
   const rates = ratesNow(points)
   const { per, seconds } = rateUnit(rates.envelopes)
   const format: FormatRate = (perSecond) => `${formatNumber(perSecond * seconds)}${per}`
-  const took = points.slice(-8).findLast(({ p50 }) => p50 !== undefined)
-  const isAnswered = replicas.some(({ state }) => state === 'answering')
-  const isInbox = isAnswered && ways.length === 0 && spools.length === 0
+  const recent = points.slice(-8).findLast(({ p50 }) => p50 !== undefined)
   return (
     <section
       aria-label="Envelope flow"
@@ -48,63 +46,19 @@ export function FlowDiagram({ glance, points }: { glance: OverviewSnapshot; poin
           rate={rates.envelopes}
           tone="text-ink"
           above={
-            took?.p50 === undefined ? (
+            recent?.p50 === undefined ? (
               <span className="text-quiet">no traffic</span>
             ) : (
-              `p50 ${formatDuration(took.p50 * 1000)}`
+              `p50 ${formatDuration(recent.p50 * 1000)}`
             )
           }
         >
-          {took?.p95 !== undefined && `p95 ${formatDuration(took.p95 * 1000)}`}
+          {recent?.p95 !== undefined && `p95 ${formatDuration(recent.p95 * 1000)}`}
         </Edge>
-        <Replicas replicas={replicas} format={format} />
+        <Replicas replicas={overview.replicas} format={format} />
         <li className="desk:self-stretch">
           <ol className="ml-2 grid grid-cols-1 border-l-2 border-line pt-2 desk:m-0 desk:h-full desk:border-0 desk:p-0 desk:grid-cols-[minmax(9rem,1fr)_minmax(13rem,1.2fr)] desk:gap-y-2">
-            {isInbox && (
-              <>
-                <Edge
-                  isFork
-                  rate={rates.answers.delivered ?? 0}
-                  tone="text-good"
-                  above={
-                    <OutcomeRate outcome="delivered" rate={rates.answers.delivered ?? 0} format={format} />
-                  }
-                />
-                <Stop>
-                  <strong>Inbox</strong>
-                  <p className="text-note text-quiet">No SENTRY_DSN is set.</p>
-                </Stop>
-              </>
-            )}
-            {ways.map((way) => (
-              <UpstreamStop key={way.name} way={way} points={points} format={format} />
-            ))}
-            {spools.length > 0 && (
-              <>
-                <Edge
-                  isFork
-                  rate={rates.answers.spooled ?? 0}
-                  tone="text-wait"
-                  above={<OutcomeRate outcome="spooled" rate={rates.answers.spooled ?? 0} format={format} />}
-                />
-                <SpoolStop spools={spools} later={rates.later} format={format} />
-              </>
-            )}
-            <Edge
-              isFork
-              rate={STOPPED.reduce((sum, outcome) => sum + (rates.answers[outcome] ?? 0), 0)}
-              tone="text-drop"
-              above={<StoppedRates rates={rates.answers} format={format} />}
-            />
-            <Stop>
-              <strong>Not delivered</strong>
-              <p className="text-note text-quiet">
-                {formatCount(stoppedIn(point.answers))} rejected or filtered ·{' '}
-                <a href="/console/rejections" className="link">
-                  View reasons
-                </a>
-              </p>
-            </Stop>
+            <Branches overview={overview} points={points} rates={rates} format={format} />
           </ol>
         </li>
       </ol>
@@ -112,33 +66,103 @@ export function FlowDiagram({ glance, points }: { glance: OverviewSnapshot; poin
   )
 }
 
-function StoppedRates({ rates, format }: { rates: Rates['answers']; format: FormatRate }) {
-  const some = STOPPED.filter((outcome) => (rates[outcome] ?? 0) > 0)
-  if (some.length === 0) return <span className="text-quiet">none</span>
+type BranchesProps = {
+  overview: OverviewSnapshot
+  points: Point[]
+  rates: Rates
+  format: FormatRate
+}
+
+function Branches({ overview, points, rates, format }: BranchesProps) {
+  const { replicas, upstreams, spools, point } = overview
+  const isResponding = replicas.some(({ state }) => state === 'responding')
+  const isInbox = isResponding && upstreams.length === 0 && spools.length === 0
+  return (
+    <>
+      {isInbox && (
+        <OutcomeBranch outcome="delivered" tone="text-good" rates={rates} format={format}>
+          <strong>Inbox</strong>
+          <p className="text-note text-quiet">No SENTRY_DSN is set.</p>
+        </OutcomeBranch>
+      )}
+      {upstreams.map((upstream) => (
+        <UpstreamBranch key={upstream.name} upstream={upstream} points={points} format={format} />
+      ))}
+      {spools.length > 0 && (
+        <OutcomeBranch outcome="spooled" tone="text-wait" rates={rates} format={format}>
+          <Spools spools={spools} deliveredRate={rates.deliveredLater} format={format} />
+        </OutcomeBranch>
+      )}
+      <Edge
+        isFork
+        rate={NOT_DELIVERED.reduce((sum, outcome) => sum + (rates.outcomes[outcome] ?? 0), 0)}
+        tone="text-drop"
+        above={<NotDeliveredRates rates={rates} format={format} />}
+      />
+      <Stop>
+        <strong>Not delivered</strong>
+        <p className="text-note text-quiet">
+          {formatCount(NOT_DELIVERED.reduce((sum, outcome) => sum + (point.outcomes[outcome] ?? 0), 0))}{' '}
+          rejected or filtered ·{' '}
+          <a href="/console/rejections" className="link">
+            View reasons
+          </a>
+        </p>
+      </Stop>
+    </>
+  )
+}
+
+type OutcomeBranchProps = {
+  outcome: Outcome
+  tone: string
+  rates: Rates
+  format: FormatRate
+  children: ReactNode
+}
+
+function OutcomeBranch({ outcome, tone, rates, format, children }: OutcomeBranchProps) {
+  const rate = rates.outcomes[outcome] ?? 0
+  return (
+    <>
+      <Edge
+        isFork
+        rate={rate}
+        tone={tone}
+        above={<OutcomeRate outcome={outcome} rate={rate} format={format} />}
+      />
+      <Stop>{children}</Stop>
+    </>
+  )
+}
+
+function NotDeliveredRates({ rates: { outcomes }, format }: { rates: Rates; format: FormatRate }) {
+  const occurring = NOT_DELIVERED.filter((outcome) => (outcomes[outcome] ?? 0) > 0)
+  if (occurring.length === 0) return <span className="text-quiet">none</span>
   return (
     <span className="inline-grid justify-items-start">
-      {some.map((outcome) => (
-        <OutcomeRate key={outcome} outcome={outcome} rate={rates[outcome] ?? 0} format={format} />
+      {occurring.map((outcome) => (
+        <OutcomeRate key={outcome} outcome={outcome} rate={outcomes[outcome] ?? 0} format={format} />
       ))}
     </span>
   )
 }
 
-const MOST_REPLICAS = 6
+const MAX_REPLICAS = 6
 
 function Replicas({ replicas, format }: { replicas: ReplicaSummary[]; format: FormatRate }) {
-  const present = replicas.filter(({ state }) => state !== 'ended')
-  const more = present.length - MOST_REPLICAS
+  const present = replicas.filter(({ state }) => state !== 'stopped')
+  const more = present.length - MAX_REPLICAS
   return (
     <Stop isForked>
       <strong>{formatQuantity(present.length, 'replica')}</strong>
       <ul className="mt-1 grid gap-0.5 text-note">
-        {present.slice(0, MOST_REPLICAS).map(({ name, origin, state, rate }) => (
+        {present.slice(0, MAX_REPLICAS).map(({ name, origin, state, rate }) => (
           <li key={name ?? origin} className="flex items-center gap-1.5">
-            <StateMark state={state === 'answering' ? 'good' : 'bad'} className="size-3.5" />
+            <StateMark state={state === 'responding' ? 'good' : 'bad'} className="size-3.5" />
             <span className="wrap-anywhere">{name ?? hostOf(origin)}</span>
             <span className="ml-auto pl-2 whitespace-nowrap text-quiet tabular-nums">
-              {state === 'answering' ? format(rate) : 'not responding'}
+              {state === 'responding' ? format(rate) : 'not responding'}
             </span>
           </li>
         ))}
@@ -154,17 +178,11 @@ function Replicas({ replicas, format }: { replicas: ReplicaSummary[]; format: Fo
   )
 }
 
-function SpoolStop({
-  spools,
-  later,
-  format,
-}: {
-  spools: OverviewSnapshot['spools']
-  later: number
-  format: FormatRate
-}) {
+type SpoolsProps = { spools: OverviewSnapshot['spools']; deliveredRate: number; format: FormatRate }
+
+function Spools({ spools, deliveredRate, format }: SpoolsProps) {
   return (
-    <Stop>
+    <>
       <a href="/console/spool" className="font-semibold text-ink no-underline hover:underline">
         Spool
       </a>
@@ -175,8 +193,8 @@ function SpoolStop({
             {writable ? (
               <span>
                 {envelopes > 0 ? `${formatCount(envelopes)} pending` : 'none pending'}
-                {paused.all > 0 && ', delivery paused'}
-                {later > 0 && `, ${format(later)} delivered`}
+                {paused.total > 0 && ', delivery paused'}
+                {deliveredRate > 0 && `, ${format(deliveredRate)} delivered`}
               </span>
             ) : (
               <span className="text-bad">accepts no envelopes</span>
@@ -184,7 +202,7 @@ function SpoolStop({
           </li>
         ))}
       </ul>
-    </Stop>
+    </>
   )
 }
 
@@ -192,17 +210,13 @@ type Rates = ReturnType<typeof ratesNow>
 
 /** Returns the current rates per second. */
 function ratesNow(points: Point[]) {
-  const answers: Partial<Record<Outcome, number>> = Object.fromEntries(
-    OUTCOMES.map((outcome) => [outcome, rateNow(points, (point) => point.answers[outcome] ?? 0)]),
+  const outcomes: Partial<Record<Outcome, number>> = Object.fromEntries(
+    OUTCOMES.map((outcome) => [outcome, rateNow(points, (point) => point.outcomes[outcome] ?? 0)]),
   )
   return {
-    answers,
-    envelopes: Object.values(answers).reduce((sum, rate) => sum + rate, 0),
+    outcomes,
+    envelopes: Object.values(outcomes).reduce((sum, rate) => sum + rate, 0),
     bytes: rateNow(points, ({ bytes }) => bytes),
-    later: rateNow(points, ({ ends }) => ends.delivered ?? 0),
+    deliveredLater: rateNow(points, ({ finalOutcomes }) => finalOutcomes.delivered ?? 0),
   }
-}
-
-function stoppedIn(answers: Point['answers']): number {
-  return STOPPED.reduce((sum, outcome) => sum + (answers[outcome] ?? 0), 0)
 }

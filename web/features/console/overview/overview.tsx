@@ -7,26 +7,28 @@ import { useNow } from '../../../lib/use-now.ts'
 import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
+import type { Listed } from '../bounds.ts'
 import { LiveIndicator } from '../live-indicator.tsx'
 import type { Change, Point } from '../monitor/replica-monitor.ts'
-import type { Few, NotAsked, OverviewSnapshot } from '../monitor/snapshot.ts'
+import type { OpenBreaker, OverviewSnapshot } from '../monitor/snapshot.ts'
 import { useLive } from '../monitor/use-snapshot.ts'
 import { Notices } from '../notices.tsx'
 import { SpoolSummary } from '../spool/spool-summary.tsx'
-import { CategoryChart, DurationChart, ItemTypes, OutcomeChart, PendingChart } from './charts.tsx'
+import { CategoryChart, DurationChart, OutcomeChart, PendingChart } from './charts.tsx'
 import { FlowDiagram } from './flow-diagram.tsx'
+import { ItemTypes } from './item-types.tsx'
 import { OutcomesTable } from './outcomes-table.tsx'
 
-export function Overview({ first, past }: { first: OverviewSnapshot; past: Point[] }) {
-  const { glance, points, state } = useLive(first, past)
-  const hasSpool = glance.spools.length > 0
+export function Overview({ first, history }: { first: OverviewSnapshot; history: Point[] }) {
+  const { overview, points, state } = useLive(first, history)
+  const hasSpool = overview.spools.length > 0
   return (
     <div className="grid grid-cols-1 gap-4">
       <Tools>
         <LiveIndicator state={state} />
       </Tools>
-      <Notices replicas={glance.replicas} />
-      <FlowDiagram glance={glance} points={points} />
+      <Notices replicas={overview.replicas} />
+      <FlowDiagram overview={overview} points={points} />
       <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] desk:items-start">
         <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
           <Panel title="Last 15 minutes">
@@ -48,10 +50,10 @@ export function Overview({ first, past }: { first: OverviewSnapshot; past: Point
           </div>
         </div>
         <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
-          <OutcomesTable glance={glance} />
-          {glance.ways.length > 0 && <HeldBack glance={glance} />}
-          {hasSpool && <Spools spools={glance.spools} />}
-          <Changes changes={glance.changes} />
+          <OutcomesTable overview={overview} />
+          {overview.upstreams.length > 0 && <LimitsAndBreakers overview={overview} />}
+          {hasSpool && <Spools spools={overview.spools} />}
+          <Changes changes={overview.changes} />
         </div>
       </div>
     </div>
@@ -75,27 +77,27 @@ function Spools({ spools }: Pick<OverviewSnapshot, 'spools'>) {
   )
 }
 
-function HeldBack({ glance: { limits, notAsked } }: { glance: OverviewSnapshot }) {
+function LimitsAndBreakers({ overview: { limits, openBreakers } }: { overview: OverviewSnapshot }) {
   return (
-    <Panel title="Rate limits and circuit breakers" id="held-back">
-      {limits.all === 0 && notAsked.all === 0 && (
+    <Panel title="Rate limits and circuit breakers" id="limits">
+      {limits.total === 0 && openBreakers.total === 0 && (
         <Empty>No rate limits, and all circuit breakers are closed.</Empty>
       )}
       <ul className="grid gap-2 text-note">
-        {notAsked.first.map((upstream) => (
-          <NotAskedLine key={upstream.origin} upstream={upstream} />
+        {openBreakers.shown.map((breaker) => (
+          <BreakerLine key={breaker.origin} breaker={breaker} />
         ))}
-        <More of={notAsked} what="open" />
-        {limits.first.map((limit) => (
+        <More of={openBreakers} word="open" />
+        {limits.shown.map((limit) => (
           <LimitLine key={`${limit.project} ${limit.category}`} limit={limit} />
         ))}
-        <More of={limits} what="rate-limited" />
+        <More of={limits} word="rate-limited" />
       </ul>
     </Panel>
   )
 }
 
-function NotAskedLine({ upstream: { origin, by, of, since, nextProbe } }: { upstream: NotAsked }) {
+function BreakerLine({ breaker: { origin, by, of, since, nextProbe } }: { breaker: OpenBreaker }) {
   return (
     <li>
       <Badge state="bad">breaker open</Badge>{' '}
@@ -118,13 +120,12 @@ function NotAskedLine({ upstream: { origin, by, of, since, nextProbe } }: { upst
   )
 }
 
-function More({ of, what }: { of: Few<unknown>; what: string }) {
-  const more = of.all - of.first.length
-  if (more === 0) return null
+function More({ of: { shown, total }, word }: { of: Listed<unknown>; word: string }) {
+  if (total === shown.length) return null
   return (
     <li>
       <a href="/console/projects" className="link">
-        and {formatCount(more)} more {what}
+        and {formatCount(total - shown.length)} more {word}
       </a>
     </li>
   )
@@ -140,12 +141,12 @@ function LimitLine({ limit: { project, category, until } }: { limit: LimitInForc
 }
 
 function Changes({ changes }: { changes: Change[] }) {
-  const isThere = useNow() !== undefined
+  const isInBrowser = useNow() !== undefined // the server does not know the reader's time zone
   return (
     <Panel title="Recent changes">
       {changes.length === 0 && <Empty>No changes yet.</Empty>}
       <ol
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area has to be reachable by keyboard
         tabIndex={0}
         className="grid max-h-64 gap-1 overflow-y-auto text-note"
         aria-label="Changes, newest first"
@@ -153,7 +154,7 @@ function Changes({ changes }: { changes: Change[] }) {
         {changes.map(({ time, text }) => (
           <li key={`${time} ${text}`} className="grid grid-cols-[4.5rem_1fr] gap-2">
             <time dateTime={new Date(time).toISOString()} className="text-quiet tabular-nums">
-              {isThere && formatTime(time)}
+              {isInBrowser && formatTime(time)}
             </time>
             <span className="wrap-anywhere">{text}</span>
           </li>

@@ -9,12 +9,14 @@ import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
+import { Table } from '../../../ui/table.tsx'
+import { withQuery } from '../routes.ts'
 import type { Amount, ProjectView, SpoolShare } from './projects.ts'
 
 type Props = { project: ProjectView; tunnelPath: string }
 
 export function ProjectPanel({ project, tunnelPath }: Props) {
-  const { name, traffic, ends, shares, limits, sdks, releases } = project
+  const { name, traffic, finalOutcomes, shares, limits, sdks, releases } = project
   return (
     <Panel title={name}>
       {traffic.length > 0 ? (
@@ -23,10 +25,10 @@ export function ProjectPanel({ project, tunnelPath }: Props) {
         <Empty>No envelopes since the replicas started.</Empty>
       )}
       <ul className="mt-3 grid gap-1 text-note">
-        {ends.length > 0 && (
+        {finalOutcomes.length > 0 && (
           <li>
             Spooled envelopes, final outcome:{' '}
-            {ends.map(({ end, count }) => `${end} ${formatCount(count)}`).join(', ')}
+            {finalOutcomes.map(({ outcome, count }) => `${outcome} ${formatCount(count)}`).join(', ')}
           </li>
         )}
         {shares.map((share) => (
@@ -82,64 +84,49 @@ function Snippets({ project: { name, dsns }, tunnelPath }: Props) {
   ))
 }
 
-function Traffic({ project: { name, answers, traffic, totals } }: { project: ProjectView }) {
+function Traffic({ project: { name, outcomes, traffic, totals } }: { project: ProjectView }) {
+  const columns = outcomes.map((outcome) => ({
+    className: 'text-right',
+    name: (
+      <a
+        href={withQuery('/console/live-feed', { project: name, outcome })}
+        className="no-underline hover:underline"
+      >
+        <OutcomeLabel outcome={outcome} />
+      </a>
+    ),
+  }))
+  const cellsOf = (amounts: ProjectView['totals']) =>
+    outcomes.map((outcome) => <AmountText key={outcome} amount={amounts[outcome]} />)
+  const rows = traffic.map(({ category, amounts }) => ({
+    key: category,
+    cells: [category, ...cellsOf(amounts)],
+  }))
   return (
     <section
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area has to be reachable by keyboard
       tabIndex={0}
       aria-label={`Traffic of ${name}`}
       className="mt-0 overflow-x-auto"
     >
-      <table aria-label={`Envelopes of ${name} by category and outcome`} className="w-full text-note">
-        <thead>
-          <tr className="text-right">
-            <th className="pr-4 text-left font-normal text-quiet">Category</th>
-            {answers.map((outcome) => (
-              <th key={outcome} className="pb-1 pl-3 font-normal">
-                <a
-                  href={`/console/live-feed?${new URLSearchParams({ project: name, outcome })}`}
-                  className="no-underline hover:underline"
-                >
-                  <OutcomeLabel outcome={outcome} />
-                </a>
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {traffic.map(({ category, amounts }) => (
-            <tr key={category} className="border-t border-line">
-              <th scope="row" className="py-1 pr-4 text-left font-normal">
-                {category}
-              </th>
-              {answers.map((outcome) => (
-                <Cell key={outcome} amount={amounts[outcome]} />
-              ))}
-            </tr>
-          ))}
-        </tbody>
-        <tfoot>
-          <tr className="border-t-2 border-line font-semibold">
-            <th scope="row" className="py-1 pr-4 text-left">
-              all
-            </th>
-            {answers.map((outcome) => (
-              <Cell key={outcome} amount={totals[outcome]} />
-            ))}
-          </tr>
-        </tfoot>
-      </table>
+      <Table
+        label={`Envelopes of ${name} by category and outcome`}
+        columns={[{ name: 'Category', className: 'align-top' }, ...columns]}
+        rows={rows}
+        total={['all', ...cellsOf(totals)]}
+      />
     </section>
   )
 }
 
-function Cell({ amount }: { amount: Amount | undefined }) {
-  if (!amount) return <td />
+function AmountText({ amount }: { amount: Amount | undefined }) {
   return (
-    <td className="py-1 pl-3 text-right align-top whitespace-nowrap tabular-nums">
-      {formatCount(amount.envelopes)}
-      <span className="block font-normal text-quiet">{formatBytes(amount.bytes)}</span>
-    </td>
+    amount && (
+      <span className="whitespace-nowrap">
+        {formatCount(amount.envelopes)}
+        <span className="block font-normal text-quiet">{formatBytes(amount.bytes)}</span>
+      </span>
+    )
   )
 }
 

@@ -1,79 +1,88 @@
-/** Each project that is carried for: what came of it by category and outcome, what of it waits or is held back, and who sends. */
+/** Projects: traffic by category and outcome, share of the spool, limits and SDKs. */
 
 import type {
+  ByteCount,
   FinalOutcome,
   LastSeen,
   LimitInForce,
   Outcome,
+  OutcomeCount,
   ProjectSdks,
   SpoolPartition,
 } from 'tunnel/contract'
 import { formatDsn, parseDsn } from 'tunnel/dsn'
 import { ROWS } from '../bounds.ts'
-import { type ByteCount, countBy, type Figures, type OutcomeCount } from '../monitor/replica-metrics.ts'
+import { countBy, type Figures } from '../monitor/figures.ts'
 import type { Snapshot } from '../monitor/replica-monitor.ts'
 import { FINAL_OUTCOMES, OUTCOMES } from '../outcomes.ts'
 
 export type Amount = { envelopes: number; bytes: number }
+type Amounts = Partial<Record<Outcome, Amount>>
 
-/** Envelopes of one category, by how they were answered. */
-export type Traffic = { category: string; amounts: Partial<Record<Outcome, Amount>> }
+/** Envelopes of one category. */
+export type Traffic = { category: string; amounts: Amounts }
 
-/** What of it waits in one spool, and how much may. */
+/** Pending envelopes of a project in one spool, and the share that it may use. */
 export type SpoolShare = { spool: string; partitions: SpoolPartition[]; bytes: number; maxBytes: number }
 
 export type ProjectView = {
   name: string
-  /** The outcomes that there were. */
-  answers: Outcome[]
+  /** Outcomes that occurred. */
+  outcomes: Outcome[]
   /** The busiest category first. */
   traffic: Traffic[]
-  totals: Partial<Record<Outcome, Amount>>
-  ends: { end: FinalOutcome; count: number }[]
+  totals: Amounts
+  finalOutcomes: { outcome: FinalOutcome; count: number }[]
   shares: SpoolShare[]
   limits: LimitInForce[]
   /** Newest first. */
   sdks: LastSeen[]
   releases: LastSeen[]
-  /** Its keys, as an SDK is given them. */
   dsns: string[]
 }
 
-/** Those that `names` says: there may be a thousand, and each has counts by the dozen. */
-export function projectsIn(
+/** Describes the projects named. A site may have a thousand, with dozens of counters each. */
+export function describeProjects(
   snapshot: Snapshot,
-  seen: readonly ProjectSdks[],
+  sdks: readonly ProjectSdks[],
   names: readonly string[],
 ): ProjectView[] {
   const { totals } = snapshot
-  const [answers, bytes, ends, limits, dsns, senders] = [
-    byProject(totals.outcomes),
-    byProject(totals.bytes),
-    byProject(totals.finalOutcomes),
-    byProject(snapshot.limits),
-    byProject(dsnsOf(snapshot)),
-    byProject(seen),
-  ]
+  const byProject = {
+    outcomes: groupByProject(totals.outcomes),
+    bytes: groupByProject(totals.bytes),
+    finalOutcomes: groupByProject(totals.final_outcomes),
+    limits: groupByProject(snapshot.limits),
+    dsns: groupByProject(dsnsOf(snapshot)),
+    sdks: groupByProject(sdks),
+  }
   return names.map((name) => {
-    const traffic = trafficOf(answers.get(name) ?? [], bytes.get(name) ?? [])
-    const sums = totalOf(traffic)
-    const { sdks = [], releases = [] } = senders.get(name)?.[0] ?? {}
+    const traffic = trafficOf(byProject.outcomes.get(name) ?? [], byProject.bytes.get(name) ?? [])
+    const sums = sumTraffic(traffic)
+    const [senders] = byProject.sdks.get(name) ?? []
     return {
-      ...{ name, traffic, totals: sums, sdks, releases },
-      answers: OUTCOMES.filter((outcome) => sums[outcome]),
-      ends: endsOf(ends.get(name) ?? []),
+      ...{ name, traffic, totals: sums, sdks: senders?.sdks ?? [], releases: senders?.releases ?? [] },
+      outcomes: OUTCOMES.filter((outcome) => sums[outcome]),
+      finalOutcomes: countFinalOutcomes(byProject.finalOutcomes.get(name) ?? []),
       shares: sharesOf(snapshot, name),
-      limits: limits.get(name) ?? [],
-      dsns: (dsns.get(name) ?? []).map(({ dsn }) => dsn),
+      limits: byProject.limits.get(name) ?? [],
+      dsns: (byProject.dsns.get(name) ?? []).map(({ dsn }) => dsn),
     }
   })
 }
 
-function byProject<T extends { project: string }>(all: readonly T[]): Map<string, T[]> {
+/** Reports whether a project has no traffic, no spool entries and no limits. */
+export function isIdle({ traffic, finalOutcomes, shares, limits, sdks }: ProjectView): boolean {
+  return [traffic, finalOutcomes, limits, sdks, shares.flatMap(({ partitions }) => partitions)].every(
+    ({ length }) => length === 0,
+  )
+}
+
+function groupByProject<T extends { project: string }>(all: readonly T[]): Map<string, T[]> {
   return Map.groupBy(all, ({ project }) => project)
 }
 
-function trafficOf(answers: readonly OutcomeCount[], bytes: readonly ByteCount[]): Traffic[] {
+function trafficOf(outcomes: readonly OutcomeCount[], bytes: readonly ByteCount[]): Traffic[] {
   const byCategory = new Map<string, Traffic>()
   const amountOf = (category: string, outcome: Outcome): Amount => {
     const traffic = byCategory.get(category) ?? { category, amounts: {} }
@@ -81,42 +90,41 @@ function trafficOf(answers: readonly OutcomeCount[], bytes: readonly ByteCount[]
     traffic.amounts[outcome] ??= { envelopes: 0, bytes: 0 }
     return traffic.amounts[outcome]
   }
-  for (const { category, outcome, count } of answers) amountOf(category, outcome).envelopes += count
+  for (const { category, outcome, count } of outcomes) amountOf(category, outcome).envelopes += count
   for (const { category, outcome, count } of bytes) amountOf(category, outcome).bytes += count
-  return [...byCategory.values()].sort((a, b) => envelopesOf(b) - envelopesOf(a))
+  return [...byCategory.values()].sort((a, b) => countEnvelopes(b) - countEnvelopes(a))
 }
 
-function envelopesOf({ amounts }: Traffic): number {
+function countEnvelopes({ amounts }: Traffic): number {
   return Object.values(amounts).reduce((sum, { envelopes }) => sum + envelopes, 0)
 }
 
-function totalOf(traffic: readonly Traffic[]): ProjectView['totals'] {
-  const totals: ProjectView['totals'] = {}
+function sumTraffic(traffic: readonly Traffic[]): Amounts {
+  const sums: Amounts = {}
   for (const { amounts } of traffic)
     for (const outcome of OUTCOMES) {
       const amount = amounts[outcome]
       if (!amount) continue
-      const { envelopes, bytes } = totals[outcome] ?? { envelopes: 0, bytes: 0 }
-      totals[outcome] = { envelopes: envelopes + amount.envelopes, bytes: bytes + amount.bytes }
+      const { envelopes, bytes } = sums[outcome] ?? { envelopes: 0, bytes: 0 }
+      sums[outcome] = { envelopes: envelopes + amount.envelopes, bytes: bytes + amount.bytes }
     }
-  return totals
+  return sums
 }
 
-function endsOf(ends: Figures['finalOutcomes']): ProjectView['ends'] {
-  const counts = countBy(ends, ({ finalOutcome: end }) => end)
-  return FINAL_OUTCOMES.flatMap((end) => (counts[end] ? [{ end, count: counts[end] }] : []))
+function countFinalOutcomes(all: Figures['final_outcomes']): ProjectView['finalOutcomes'] {
+  const counts = countBy(all, ({ final_outcome }) => final_outcome)
+  return FINAL_OUTCOMES.flatMap((outcome) => (counts[outcome] ? [{ outcome, count: counts[outcome] }] : []))
 }
 
 function sharesOf({ spools }: Snapshot, name: string): SpoolShare[] {
-  return spools.flatMap(({ id, partitions: byProject, project_max_bytes: projectMaxBytes }) => {
-    if (!byProject) return [] // it cannot be asked just now
-    const partitions = byProject.filter(({ project }) => project === name)
+  return spools.flatMap(({ id, partitions: all, project_max_bytes: maxBytes }) => {
+    if (!all) return [] // the spool does not respond
+    const partitions = all.filter(({ project }) => project === name)
     const bytes = partitions.reduce((sum, partition) => sum + partition.bytes, 0)
-    return [{ spool: id, partitions, bytes, maxBytes: projectMaxBytes }]
+    return [{ spool: id, partitions, bytes, maxBytes }]
   })
 }
 
-/** As replicas have them, without secrets. */
 function dsnsOf({ replicas }: Snapshot): { dsn: string; project: string }[] {
   const all = new Set(replicas.flatMap(({ status }) => status?.dsns ?? []))
   return [...all].flatMap((text) => {
@@ -127,12 +135,12 @@ function dsnsOf({ replicas }: Snapshot): { dsn: string; project: string }[] {
   })
 }
 
-/** What each replica has seen, as one: a name that several saw was last seen when the last of them saw it. */
-export function mergeSeen(lists: readonly ProjectSdks[]): ProjectSdks[] {
-  return [...Map.groupBy(lists, ({ project }) => project)].map(([project, its]) => ({
+/** Merges the lists of several replicas. */
+export function mergeSdks(lists: readonly ProjectSdks[]): ProjectSdks[] {
+  return [...groupByProject(lists)].map(([project, same]) => ({
     project,
-    sdks: mergeNames(its.flatMap(({ sdks }) => sdks)),
-    releases: mergeNames(its.flatMap(({ releases }) => releases)),
+    sdks: mergeNames(same.flatMap(({ sdks }) => sdks)),
+    releases: mergeNames(same.flatMap(({ releases }) => releases)),
   }))
 }
 

@@ -1,70 +1,80 @@
-/** What did not go through, by why. */
+/** Envelopes that were not delivered, by reason. */
 
 import type { OutcomeTime, RejectionSample, Rejections, SettingInForce } from 'tunnel/contract'
-import type { Figures } from '../monitor/replica-metrics.ts'
+import type { Figures } from '../monitor/figures.ts'
 
-export type RejectionCount = Pick<OutcomeTime, 'stage' | 'outcome' | 'reason'> & {
-  count: number
-  projects: string[]
-}
+/** Names an outcome and its reason, at once or after spooling. */
+type Cause = Pick<OutcomeTime, 'stage' | 'outcome' | 'reason'>
 
-const PASSED = new Set<OutcomeTime['outcome']>(['delivered', 'spooled'])
+export type RejectionCount = Cause & { count: number; projects: string[] }
 
-/** The most frequent first. */
-export function rejectionsIn({ outcomes: answers, finalOutcomes: ends }: Figures): RejectionCount[] {
+const ACCEPTED = new Set<OutcomeTime['outcome']>(['delivered', 'spooled'])
+
+/** Counts rejections by cause, the most frequent first. */
+export function countRejections({ outcomes, final_outcomes }: Figures): RejectionCount[] {
   const all = [
-    ...answers.map(({ outcome, ...its }) => ({ ...its, stage: 'answered' as const, outcome })),
-    ...ends.map(({ finalOutcome: end, ...its }) => ({
-      ...its,
-      stage: 'waited' as const,
-      outcome: end,
-      reason: '',
+    ...outcomes.map((each) => ({ ...each, stage: 'answered' as const })),
+    ...final_outcomes.map(({ final_outcome: outcome, ...each }) => ({
+      ...{ ...each, stage: 'waited' as const, outcome, reason: '' },
     })),
-  ].filter(({ outcome, count }) => !PASSED.has(outcome) && count > 0)
-  return [...Map.groupBy(all, reasonKey).values()]
-    .flatMap((its) => {
-      const [first] = its
+  ].filter(({ outcome, count }) => !ACCEPTED.has(outcome) && count > 0)
+  return [...Map.groupBy(all, causeKey).values()]
+    .flatMap((same) => {
+      const [first] = same
       if (!first) return []
       const { stage, outcome, reason } = first
-      const count = its.reduce((sum, each) => sum + each.count, 0)
-      const projects = [...new Set(its.flatMap(({ project }) => project || []))]
+      const count = same.reduce((sum, each) => sum + each.count, 0)
+      const projects = [...new Set(same.flatMap(({ project }) => project || []))]
       return [{ stage, outcome, reason, count, projects }]
     })
     .sort((a, b) => b.count - a.count)
 }
 
-/** Names a outcome and why. */
-export function reasonKey({
-  stage,
-  outcome,
-  reason,
-}: Pick<OutcomeTime, 'stage' | 'outcome' | 'reason'>): string {
+export function causeKey({ stage, outcome, reason }: Cause): string {
   return `${stage} ${outcome} ${reason}`
 }
 
-/** What several replicas tell, as one. They may differ in a setting while they are replaced. */
-export function mergeRejections(told: readonly Rejections[]): Rejections {
+/** Rejections of all replicas, also of those that stopped. Bounded by the number of outcomes and codes. */
+export class RejectionHistory {
+  #known: Omit<Rejections, 'settings'> = { rejections: [], times: [] }
+
+  /** Merges what replicas report now with earlier reports. The settings are those of now. */
+  add(reports: readonly Rejections[]): Rejections {
+    const merged = mergeRejections([{ ...this.#known, settings: {} }, ...reports])
+    this.#known = { rejections: merged.rejections, times: merged.times }
+    return merged
+  }
+}
+
+/** Keeps the newest sample per code, the first and last time per cause, and every value of a setting. */
+function mergeRejections(reports: readonly Rejections[]): Rejections {
   const byCode = new Map<string, RejectionSample>()
-  for (const sample of told.flatMap(({ rejections }) => rejections)) {
+  for (const sample of reports.flatMap(({ rejections }) => rejections)) {
     const other = byCode.get(sample.code) ?? sample
     byCode.set(sample.code, sample.last > other.last ? sample : other)
   }
-  const settings: Record<string, SettingInForce[]> = {}
-  for (const [reason, its] of told.flatMap(({ settings: all }) => Object.entries(all)))
-    for (const setting of its) {
-      settings[reason] ??= []
-      if (!settings[reason].some(({ name, value }) => name === setting.name && value === setting.value))
-        settings[reason].push(setting)
+  const times = mergeTimes(reports.flatMap((report) => report.times))
+  return { rejections: [...byCode.values()], times, settings: mergeSettings(reports) }
+}
+
+/** Replicas may differ in a setting while they are replaced. */
+function mergeSettings(reports: readonly Rejections[]): Rejections['settings'] {
+  const merged: Record<string, SettingInForce[]> = {}
+  for (const [reason, settings] of reports.flatMap((report) => Object.entries(report.settings)))
+    for (const setting of settings) {
+      merged[reason] ??= []
+      if (!merged[reason].some(({ name, value }) => name === setting.name && value === setting.value))
+        merged[reason].push(setting)
     }
-  return { rejections: [...byCode.values()], times: mergeTimes(told.flatMap(({ times }) => times)), settings }
+  return merged
 }
 
 function mergeTimes(times: readonly OutcomeTime[]): OutcomeTime[] {
-  const byWhy = new Map<string, OutcomeTime>()
+  const byCause = new Map<string, OutcomeTime>()
   for (const time of times) {
-    const other = byWhy.get(reasonKey(time)) ?? time
+    const other = byCause.get(causeKey(time)) ?? time
     const [first, last] = [Math.min(time.first, other.first), Math.max(time.last, other.last)]
-    byWhy.set(reasonKey(time), { ...time, first, last })
+    byCause.set(causeKey(time), { ...time, first, last })
   }
-  return [...byWhy.values()]
+  return [...byCause.values()]
 }

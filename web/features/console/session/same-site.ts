@@ -1,7 +1,7 @@
-/** Whether a request that acts was made by a page of this site. */
+/** Origin check for requests that change something. */
 
-/** A browser says so by itself on every POST; who says nothing is refused. */
-export function isOurs({ headers }: { headers: Pick<Headers, 'get'> }): boolean {
+/** Reports whether a page of this site sent the request, by the headers that browsers add to every POST. */
+export function isSameSite({ headers }: { headers: Pick<Headers, 'get'> }): boolean {
   const site = headers.get('sec-fetch-site')
   if (site !== null && site !== 'same-origin') return false
   const origin = headers.get('origin')

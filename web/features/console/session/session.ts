@@ -5,14 +5,14 @@ import { scryptSync } from 'node:crypto'
 import { sealData, unsealData } from 'iron-session'
 import { cookies, headers } from 'next/headers'
 import type { Config } from '../../../lib/config.ts'
-import { held } from '../../../lib/process-singleton.ts'
+import { processSingleton } from '../../../lib/process-singleton.ts'
 import { createDevices, DEVICE_MS, type Devices } from './device-cookie.ts'
 import { createSessions, SESSION_MS, type Sessions } from './session-store.ts'
 
 const COOKIE = 'culvert_console'
 const DEVICE_COOKIE = 'culvert_device'
 
-const sessions = (): Sessions => held('sessions', () => createSessions(Date.now))
+const sessions = (): Sessions => processSingleton('sessions', () => createSessions(Date.now))
 
 /** Whether the id still stands for somebody who is signed in. */
 export function isSessionOpen(id: string): boolean {
@@ -71,5 +71,5 @@ function cookieKey(password: string): string {
 
 /** Follows from the password, so that changing it ends every session and forgets every device; remembered, since it is slow on purpose. */
 function deriveKey(password: string, purpose: string): string {
-  return held(purpose, () => scryptSync(password, purpose, 32).toString('hex'))
+  return processSingleton(purpose, () => scryptSync(password, purpose, 32).toString('hex'))
 }

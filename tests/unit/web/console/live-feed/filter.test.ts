@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { Receipt, SpoolOutcome } from '../../../../../tunnel/src/contract.ts'
 import {
   type FeedFilter,
-  passes,
+  matches,
   readFilter,
   writeView,
 } from '../../../../../web/features/console/live-feed/filter.ts'
@@ -30,7 +30,7 @@ const EXPIRED: SpoolOutcome = {
 
 const idsBy = (filter: FeedFilter) =>
   RECEIPTS.filter((receipt) =>
-    passes(receipt, receipt.id === EXPIRED.receipt ? EXPIRED : undefined, filter),
+    matches({ receipt, ...(receipt.id === EXPIRED.receipt && { finalOutcome: EXPIRED }) }, filter),
   ).map(({ id }) => id)
 
 describe('The filter of the feed', () => {

@@ -1,25 +1,26 @@
-/** What an open console is told every two seconds: as much as a page shows, however many projects, servers and limits there are. */
+/** Size and totals of the summary that an open console receives every two seconds. */
 
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { ReplicaStatus } from '../../../../../tunnel/src/contract.ts'
-import { createMonitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
-import { overviewOf } from '../../../../../web/features/console/monitor/snapshot.ts'
+import type { Outcome, ReplicaFigures, ReplicaStatus } from '../../../../../tunnel/src/contract.ts'
+import { Monitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
+import { summarise } from '../../../../../web/features/console/monitor/snapshot.ts'
 import { OTHERS } from '../../../../../web/features/console/monitor/upstreams.ts'
 
 const KINDS = ['error', 'transaction', 'session']
-const OUTCOME_NAMES = ['delivered', 'spooled', 'rate_limited', 'rejected']
+const OUTCOME_NAMES: Outcome[] = ['delivered', 'spooled', 'rate_limited', 'rejected']
 const MOST_BYTES = 20_000
 
 /** Three replicas of so many projects, each of which is sent and limited everything, at a Sentry of its own, which is not asked. */
-async function lookAt(projects: number) {
+async function summaryOf(projects: number) {
   const names = Array.from({ length: projects }, (_, n) => `o${n}.ingest.sentry.example/${n}`)
   const partitions = names.flatMap((project) => KINDS.map((category) => ({ project, category })))
-  const metrics = partitions.flatMap(({ project, category }) =>
-    OUTCOME_NAMES.map(
-      (answer, n) =>
-        `culvert_envelopes_total{outcome="${answer}",reason="",project="${project}",category="${category}"} ${n + 1}`,
+  const figures: ReplicaFigures = {
+    outcomes: partitions.flatMap((partition) =>
+      OUTCOME_NAMES.map((outcome, n) => ({ ...partition, outcome, reason: '', count: n + 1 })),
     ),
-  )
+    ...{ items: [], bytes: [], final_outcomes: [], durations: {}, upstream_durations: {} },
+    process: { resident_bytes: 1, cpu_seconds: 1, event_loop_p99_seconds: 0 },
+  }
   const statusOf = (replica: string): ReplicaStatus => ({
     ...{ version: '0.0.0', replica, since: 0, projects: names, in_flight: 0, addresses: 0, warnings: [] },
     settings: {},
@@ -38,42 +39,42 @@ async function lookAt(projects: number) {
     },
   })
   let time = 0
-  const watch = createMonitor({
+  const monitor = new Monitor({
     origins: async () => ['http://a', 'http://b', 'http://c'],
-    ask: async (origin) => ({ status: statusOf(origin), metrics: metrics.join('\n') }),
+    ask: async (origin) => ({ status: statusOf(origin), figures }),
     now: () => (time += 2_000),
   })
-  await watch.lookAnew()
-  return { glance: overviewOf(await watch.lookAnew()), history: watch.history() }
+  await monitor.refresh()
+  return { overview: summarise(await monitor.refresh()), history: monitor.history() }
 }
 
-describe('A glance at all replicas', () => {
-  let many: Awaited<ReturnType<typeof lookAt>>
+describe('summarise', () => {
+  let many: Awaited<ReturnType<typeof summaryOf>>
 
   beforeAll(async () => {
-    many = await lookAt(1_000)
+    many = await summaryOf(1_000)
   })
 
-  it('is small with a thousand projects, and so is each point of the past', () => {
-    const { glance, history } = many
-    expect(JSON.stringify(glance).length).toBeLessThan(MOST_BYTES)
+  it('stays below 20,000 characters with a thousand projects, and each point of the history below 1,000', () => {
+    const { overview, history } = many
+    expect(JSON.stringify(overview).length).toBeLessThan(MOST_BYTES)
     for (const point of history) expect(JSON.stringify(point).length).toBeLessThan(1_000)
   })
 
-  it('counts all of what it names the first of', () => {
-    const { limits, notAsked, spools, ways, point } = many.glance
-    expect([limits.all, notAsked.all, spools[0]?.paused.all]).toEqual([3_000, 1_000, 1_000])
-    expect(limits.first.map(({ until }) => until)).toEqual(Array.from({ length: 20 }, (_, n) => n + 1))
-    expect(notAsked.first[0]).toEqual({
+  it('returns the first 20 of each list and its length', () => {
+    const { limits, openBreakers, spools, upstreams, point } = many.overview
+    expect([limits.total, openBreakers.total, spools[0]?.paused.total]).toEqual([3_000, 1_000, 1_000])
+    expect(limits.shown.map(({ until }) => until)).toEqual(Array.from({ length: 20 }, (_, n) => n + 1))
+    expect(openBreakers.shown[0]).toEqual({
       ...{ origin: 'https://o0.ingest.sentry.example', by: 3, of: 3, since: 1, nextProbe: 2 },
     })
-    expect(ways.map(({ name, hosts, held, open }) => [name, hosts, held, open.all])).toEqual([
+    expect(upstreams.map(({ name, hosts, limited, open }) => [name, hosts, limited, open.total])).toEqual([
       ['o0.ingest.sentry.example', 1, 3, 1],
       ['o1.ingest.sentry.example', 1, 3, 1],
       ['o2.ingest.sentry.example', 1, 3, 1],
       [OTHERS, 997, 997 * 3, 997],
     ])
-    expect(point.answers).toEqual({
+    expect(point.outcomes).toEqual({
       delivered: 9_000,
       spooled: 18_000,
       rate_limited: 27_000,
@@ -83,8 +84,8 @@ describe('A glance at all replicas', () => {
     expect(delivered).toEqual([9, 9, 9, 997 * 9])
   })
 
-  it('shows each of four servers by itself', async () => {
-    const { glance } = await lookAt(4)
-    expect(glance.ways.map(({ hosts }) => hosts)).toEqual([1, 1, 1, 1])
+  it('returns each of four servers on its own', async () => {
+    const { overview } = await summaryOf(4)
+    expect(overview.upstreams.map(({ hosts }) => hosts)).toEqual([1, 1, 1, 1])
   })
 })

@@ -2,10 +2,12 @@
 
 import { describe, expect, it } from 'vitest'
 import type { OutcomeTime, Rejections } from '../../../../../tunnel/src/contract.ts'
-import { NO_FIGURES } from '../../../../../web/features/console/monitor/replica-metrics.ts'
+import { NO_FIGURES } from '../../../../../web/features/console/monitor/figures.ts'
 import { explain } from '../../../../../web/features/console/reasons.ts'
-import { createRejectionHistory } from '../../../../../web/features/console/rejections/rejection-history.ts'
-import { rejectionsIn } from '../../../../../web/features/console/rejections/rejections.ts'
+import {
+  countRejections,
+  RejectionHistory,
+} from '../../../../../web/features/console/rejections/rejections.ts'
 
 describe('What did not go through', () => {
   it.each([
@@ -34,7 +36,7 @@ describe('What did not go through', () => {
 
   it('is counted by outcome and reason over all projects, what was lost after waiting too, the most frequent first', () => {
     const category = 'error'
-    const rejections = rejectionsIn({
+    const rejections = countRejections({
       ...NO_FIGURES,
       outcomes: [
         { outcome: 'delivered', reason: '', project: 'p/1', category, count: 9 },
@@ -42,10 +44,10 @@ describe('What did not go through', () => {
         { outcome: 'rate_limited', reason: 'throttled', project: 'p/2', category, count: 2 },
         { outcome: 'declined', reason: '', project: 'p/1', category, count: 1 },
       ],
-      finalOutcomes: [
-        { finalOutcome: 'delivered', project: 'p/1', count: 9 },
-        { finalOutcome: 'declined', project: 'p/2', count: 2 },
-        { finalOutcome: 'expired', project: 'p/1', count: 7 },
+      final_outcomes: [
+        { final_outcome: 'delivered', project: 'p/1', count: 9 },
+        { final_outcome: 'declined', project: 'p/2', count: 2 },
+        { final_outcome: 'expired', project: 'p/1', count: 7 },
       ],
     })
     expect(rejections).toEqual([
@@ -64,10 +66,10 @@ describe('What did not go through', () => {
       times: [{ ...answered, outcome: 'rejected', reason: code, first, last }],
       settings: { [code]: [{ name: 'MAX_ITEMS', value: String(last) }] },
     })
-    const book = createRejectionHistory()
-    book.note([tell('too-many-items', 10, 20)])
-    book.note([])
-    const { rejections, times, settings } = book.note([
+    const book = new RejectionHistory()
+    book.add([tell('too-many-items', 10, 20)])
+    book.add([])
+    const { rejections, times, settings } = book.add([
       tell('too-many-items', 30, 40),
       tell('dsn-unknown', 1, 2),
     ])

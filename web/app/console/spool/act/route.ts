@@ -1,37 +1,34 @@
 /** Performs a confirmed action on spool entries. */
 
-import { openConsole, type SpoolDone, type SpoolOrder } from '../../../../features/console/data-access.ts'
-import { notSignedIn, seeOther } from '../../../../features/console/responses.ts'
-import { isOurs } from '../../../../features/console/session/same-site.ts'
-
-const ACTS = ['retry', 'pause', 'resume', 'purge'] as const
+import { getConsoleData } from '../../../../features/console/data-access/data-access.ts'
+import type { SpoolAction } from '../../../../features/console/data-access/spool.ts'
+import { notSignedIn, notThisSite, problem, seeOther } from '../../../../features/console/responses.ts'
+import { withQuery } from '../../../../features/console/routes.ts'
+import { isSameSite } from '../../../../features/console/session/same-site.ts'
+import { SPOOL_ACTIONS } from '../../../../features/console/spool/spool-action.tsx'
+import { SPOOL } from '../../../../features/console/spool/spool-query.ts'
 
 export async function POST(request: Request): Promise<Response> {
-  const door = await openConsole()
-  if (!door) return notSignedIn()
-  if (!isOurs(request))
-    return Response.json({ detail: 'Send this request from a page of this site.' }, { status: 403 })
-  const order = readOrder(await request.formData().catch(() => new FormData()))
-  if (!order)
-    return Response.json({ detail: 'The action or the spool is missing or unknown.' }, { status: 400 })
-  return seeOther(pageAfter(await door.actOnSpool(order)))
+  const data = await getConsoleData()
+  if (!data) return notSignedIn()
+  if (!isSameSite(request)) return notThisSite()
+  const action = readAction(await request.formData().catch(() => new FormData()))
+  if (!action) return problem(400, 'The action or the spool is missing or unknown.')
+  const result = await data.spool.act(action)
+  const counts = 'count' in result ? { count: `${result.count}`, left: `${result.left}` } : {}
+  return seeOther(withQuery(SPOOL, { did: result.did, ...counts }))
 }
 
-function pageAfter(done: SpoolDone): string {
-  const told = 'many' in done ? { many: `${done.many}`, left: `${done.left}` } : {}
-  return `/console/spool?${new URLSearchParams({ did: done.did, ...told })}`
-}
-
-function readOrder(form: FormData): SpoolOrder | undefined {
-  const said = (name: string) => {
+function readAction(form: FormData): SpoolAction | undefined {
+  const textOf = (name: string) => {
     const value = form.get(name)
     return typeof value === 'string' && value !== '' ? value : undefined
   }
-  const act = ACTS.find((each) => each === said('act'))
-  const [spool, id, project, category] = ['spool', 'id', 'project', 'category'].map(said)
-  if (!act || !spool) return undefined
+  const action = SPOOL_ACTIONS.find((name) => name === textOf('action'))
+  const [spool, id, project, category] = ['spool', 'id', 'project', 'category'].map(textOf)
+  if (!action || !spool) return undefined
   return {
-    ...{ act, spool, all: said('all') !== undefined },
+    ...{ action, spool, all: textOf('all') !== undefined },
     ...(id && { id }),
     ...(project && { project }),
     ...(category && { category }),

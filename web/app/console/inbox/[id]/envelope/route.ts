@@ -1,16 +1,14 @@
-/** Downloads an inbox envelope unmodified, which the browser must not run. `proxy.ts` sets its policy. */
+/** Downloads an inbox envelope unmodified. `proxy.ts` sets a policy under which browsers run nothing of it. */
 
-import { openConsole } from '../../../../../features/console/data-access.ts'
-import { envelopeFile, notSignedIn } from '../../../../../features/console/responses.ts'
+import { getConsoleData } from '../../../../../features/console/data-access/data-access.ts'
+import { envelopeFile, notSignedIn, problem } from '../../../../../features/console/responses.ts'
 
-export async function GET(
-  _request: Request,
-  { params }: { params: Promise<{ id: string }> },
-): Promise<Response> {
-  const door = await openConsole()
-  if (!door) return notSignedIn()
+type Context = { params: Promise<{ id: string }> }
+
+export async function GET(_request: Request, { params }: Context): Promise<Response> {
+  const data = await getConsoleData()
+  if (!data) return notSignedIn()
   const { id } = await params
-  const envelope = await door.envelopeDownload(id)
-  if (!envelope) return Response.json({ detail: 'The envelope is no longer in the inbox.' }, { status: 404 })
-  return envelopeFile(id, envelope)
+  const envelope = await data.inbox.download(id)
+  return envelope ? envelopeFile(id, envelope) : problem(404, 'The envelope is no longer in the inbox.')
 }

@@ -1,16 +1,15 @@
-/** A waiting envelope as it came, as a download that nothing may run. Its policy is set where all are, in `proxy.ts`. */
+/** Downloads the envelope of a spool entry unmodified. `proxy.ts` sets a policy under which browsers run nothing of it. */
 
-import { openConsole } from '../../../../../features/console/data-access.ts'
-import { envelopeFile, notSignedIn } from '../../../../../features/console/responses.ts'
+import { getConsoleData } from '../../../../../features/console/data-access/data-access.ts'
+import { envelopeFile, notSignedIn, problem } from '../../../../../features/console/responses.ts'
 
-export async function GET(
-  request: Request,
-  { params }: { params: Promise<{ id: string }> },
-): Promise<Response> {
-  const door = await openConsole()
-  if (!door) return notSignedIn()
+type Context = { params: Promise<{ id: string }> }
+
+export async function GET(request: Request, { params }: Context): Promise<Response> {
+  const data = await getConsoleData()
+  if (!data) return notSignedIn()
   const { id } = await params
-  const bytes = await door.waitingBytes(new URL(request.url).searchParams.get('spool') ?? '', id)
-  if (!bytes) return Response.json({ detail: 'It no longer waits.' }, { status: 404 })
-  return envelopeFile(id, bytes)
+  const spool = new URL(request.url).searchParams.get('spool') ?? ''
+  const envelope = await data.spool.download(spool, id)
+  return envelope ? envelopeFile(id, envelope) : problem(404, 'The envelope is no longer pending.')
 }

@@ -1,45 +1,29 @@
-/** Downloads one item of an inbox envelope, which the browser must not run; with `?show`, an image. `proxy.ts` sets its policy. */
+/** Downloads one item of an inbox envelope; with `?show`, shows an image. `proxy.ts` sets a policy under which browsers run nothing of it. */
 
-import { openConsole } from '../../../../../../features/console/data-access.ts'
-import { fileNameIn, findItem, type ItemStart } from '../../../../../../features/console/inbox/envelope.ts'
+import { getConsoleData } from '../../../../../../features/console/data-access/data-access.ts'
+import { downloadName, findItem } from '../../../../../../features/console/inbox/envelope.ts'
 import { imageType } from '../../../../../../features/console/inbox/image.ts'
 import { streamOf } from '../../../../../../features/console/inbox/stream-of.ts'
-import { notSignedIn } from '../../../../../../features/console/responses.ts'
+import { notSignedIn, problem } from '../../../../../../features/console/responses.ts'
 
 type Context = { params: Promise<{ id: string; item: string }> }
 
 export async function GET(request: Request, { params }: Context): Promise<Response> {
-  const door = await openConsole()
-  if (!door) return notSignedIn()
+  const data = await getConsoleData()
+  if (!data) return notSignedIn()
   const { id, item } = await params
-  const envelope = /^\d{1,6}$/.test(item) ? await door.envelopeDownload(id) : undefined
+  const envelope = /^\d{1,6}$/.test(item) ? await data.inbox.download(id) : undefined
   const found = envelope && (await findItem(envelope, Number(item)))
-  if (!found)
-    return Response.json(
-      { detail: 'The envelope has no such item, or is no longer in the inbox.' },
-      { status: 404 },
-    )
+  if (!found) return problem(404, 'The envelope has no such item, or is no longer in the inbox.')
   const first = await found.payload.next()
   const isShown = new URL(request.url).searchParams.has('show') && !first.done
-  const shown = isShown ? imageType(first.value) : undefined
+  const image = isShown ? imageType(first.value) : undefined
   return new Response(streamOf(first, found.payload), {
     headers: {
-      'content-type': shown ?? 'application/octet-stream',
-      'content-disposition': shown ? 'inline' : `attachment; filename="${fileName(found.item)}"`,
+      'content-type': image ?? 'application/octet-stream',
+      'content-disposition': image ? 'inline' : `attachment; filename="${downloadName(found.item)}"`,
       'x-content-type-options': 'nosniff',
       'cache-control': 'private, no-store',
     },
   })
-}
-
-/** Reduces a name to letters, digits and dots: a stranger's name must not reach a path or a header. */
-function fileName({ number, type, header }: ItemStart): string {
-  const given = fileNameIn(header) ?? `item-${number}-${type}`
-  return (
-    given
-      .slice(-1_000)
-      .replaceAll(/[^\w.-]+/g, '_')
-      .replace(/^\.+/, '')
-      .slice(-100) || 'item'
-  )
 }

@@ -1,8 +1,8 @@
-/** One line of a list of checks: how it stands, what it is, what came of it. Keeps its height while the result comes in. */
+/** Row of a list of checks. Keeps its height while the result arrives. */
 
 import type { ReactNode } from 'react'
-import type { State } from './status.ts'
-import { StateMark } from './status-badge.tsx'
+import type { State } from '../../ui/states.ts'
+import { StateMark } from '../../ui/status-badge.tsx'
 
 type Props = {
   state: State

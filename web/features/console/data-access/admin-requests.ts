@@ -1,0 +1,132 @@
+/** Requests to the admin ports of the replicas on behalf of an operator. Replicas that do not respond are not asked. */
+
+import 'server-only'
+import { headers } from 'next/headers'
+import { fetchAdmin } from '../../../lib/admin-client.ts'
+import type { Config } from '../../../lib/config.ts'
+import type { Snapshot } from '../monitor/replica-monitor.ts'
+import type { ReplicaView } from '../monitor/replicas.ts'
+import { sharedMonitor } from '../shared-monitor.ts'
+
+const MAX_AGE_MS = 1_500
+const TIMEOUT_MS = 10_000
+
+/** `download`: the timeout ends with the response headers, since a download takes as long as its reader. */
+export type Duration = 'page' | 'download'
+
+export class AdminRequests {
+  readonly #settings: Config
+
+  constructor(settings: Config) {
+    this.#settings = settings
+  }
+
+  snapshot(): Promise<Snapshot> {
+    return sharedMonitor(this.#settings).snapshot(MAX_AGE_MS)
+  }
+
+  /** Polls all replicas, after an action. */
+  async refresh(): Promise<void> {
+    await sharedMonitor(this.#settings).refresh()
+  }
+
+  /** Returns the origins of the replicas that respond and match. */
+  async origins(matches: (replica: ReplicaView) => boolean = () => true): Promise<string[]> {
+    const { replicas } = await this.snapshot()
+    return replicas
+      .filter((replica) => replica.state === 'responding' && matches(replica))
+      .map(({ origin }) => origin)
+  }
+
+  /** Sends one request. Returns `undefined` when there is no response. */
+  async send(
+    url: string,
+    init: RequestInit = {},
+    duration: Duration = 'page',
+  ): Promise<Response | undefined> {
+    const timeout = new Timeout()
+    const options = { ...init, headers: await operatorHeaders(), signal: timeout.signal }
+    const response = await fetchAdmin(this.#settings, url, options).catch(() => undefined)
+    if (duration === 'download') timeout.clear()
+    return response
+  }
+
+  /** Asks all replicas, and returns the first successful response. The others are cancelled. */
+  async first(path: string, duration: Duration = 'page'): Promise<Response | undefined> {
+    const asOperator = await operatorHeaders()
+    const requests = (await this.origins()).map((origin) => {
+      const timeout = new Timeout()
+      const init = { headers: asOperator, signal: timeout.signal }
+      return { timeout, response: fetchAdmin(this.#settings, origin + path, init) }
+    })
+    const successful = requests.map(async (request) => {
+      const response = await request.response
+      if (!response.ok) throw new Error(`${response.url} responded with ${response.status}`)
+      return { request, response }
+    })
+    const first = await Promise.any(successful).catch(() => undefined)
+    for (const request of requests) if (request !== first?.request) request.timeout.abort()
+    if (duration === 'download') first?.request.timeout.clear()
+    return first?.response
+  }
+
+  /** Asks all replicas for which there is a path, and returns what `read` makes of the successful responses. */
+  async each<T>(
+    pathFor: (origin: string) => string | undefined,
+    read: (response: Response, origin: string) => Promise<T>,
+    init: RequestInit = {},
+  ): Promise<T[]> {
+    const asOperator = await operatorHeaders()
+    const requests = (await this.origins()).map(async (origin) => {
+      const path = pathFor(origin)
+      if (path === undefined) return []
+      const response = await fetchAdmin(this.#settings, origin + path, { ...init, headers: asOperator })
+      return response.ok ? [await read(response, origin)] : []
+    })
+    return (await Promise.all(requests.map((request) => request.catch(() => [])))).flat()
+  }
+}
+
+/** Aborts a request with its body after `TIMEOUT_MS`, unless it is cleared before. */
+class Timeout {
+  readonly #controller = new AbortController()
+  readonly #timer = setTimeout(() => this.#controller.abort(), TIMEOUT_MS).unref()
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer)
+  }
+
+  abort(): void {
+    this.clear()
+    this.#controller.abort()
+  }
+}
+
+/** Names the operator's address for the audit log. */
+async function operatorHeaders(): Promise<Record<string, string>> {
+  const address = (await headers()).get('x-forwarded-for')?.split(',').at(-1)?.trim()
+  return address ? { 'x-operator-address': address } : {}
+}
+
+export class TooLargeError extends Error {}
+
+/** Reads a body of at most `maxBytes`. Rejects with `TooLargeError` for a larger one, and reads it no further. */
+export async function readWithin(response: Response, maxBytes: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length
+    if (bytes > maxBytes)
+      throw new TooLargeError(`${response.url} responded with more than ${maxBytes} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+export async function jsonWithin(response: Response, maxBytes: number): Promise<unknown> {
+  return JSON.parse((await readWithin(response, maxBytes)).toString('utf8'))
+}

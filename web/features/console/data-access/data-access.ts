@@ -1,0 +1,92 @@
+/** Data of the console, for signed-in operators only. Every page and route of the console goes through this file. */
+
+import 'server-only'
+import { redirect } from 'next/navigation'
+import type { ProjectSdks, Rejections } from 'tunnel/contract'
+import { fetchAdmin, replicaOrigins } from '../../../lib/admin-client.ts'
+import { type Config, config } from '../../../lib/config.ts'
+import type { Cursor } from '../live-feed/cursor.ts'
+import { streamFeed } from '../live-feed/feed.ts'
+import type { Point, Snapshot } from '../monitor/replica-monitor.ts'
+import { mergeSdks } from '../projects/projects.ts'
+import { returnPath, SIGN_IN } from '../routes.ts'
+import { currentSession, isSessionOpen } from '../session/session.ts'
+import { readStatus, rejectionHistory, sharedMonitor } from '../shared-monitor.ts'
+import { AdminRequests } from './admin-requests.ts'
+import { InboxData } from './inbox.ts'
+import { SpoolData } from './spool.ts'
+
+/** Returns `undefined` when nobody is signed in. */
+export async function getConsoleData(): Promise<ConsoleData | undefined> {
+  const settings = config()
+  const session = await currentSession(settings)
+  return session === undefined ? undefined : new ConsoleData(settings, session)
+}
+
+/** For pages: redirects to the sign-in, and from there back to `path`. */
+export async function requireConsoleData(path: string): Promise<ConsoleData> {
+  return (await getConsoleData()) ?? redirect(`${SIGN_IN}?to=${encodeURIComponent(returnPath(path))}`)
+}
+
+export class ConsoleData {
+  readonly settings: Config
+  readonly inbox: InboxData
+  readonly spool: SpoolData
+  readonly #session: string
+  readonly #requests: AdminRequests
+
+  constructor(settings: Config, session: string) {
+    this.settings = settings
+    this.#session = session
+    this.#requests = new AdminRequests(settings)
+    this.inbox = new InboxData(this.#requests)
+    this.spool = new SpoolData(this.#requests)
+  }
+
+  /** Reports whether the operator is still signed in, for responses that take long. */
+  isSignedIn(): boolean {
+    return isSessionOpen(this.#session)
+  }
+
+  /** Returns the state of all replicas, at most `MAX_AGE_MS` old. */
+  snapshot(): Promise<Snapshot> {
+    return this.#requests.snapshot()
+  }
+
+  history(): Point[] {
+    return sharedMonitor(this.settings).history()
+  }
+
+  /** Streams the receipts of all replicas as server-sent events. */
+  receipts(from: Cursor): ReadableStream<Uint8Array> {
+    const { settings } = this
+    return streamFeed(
+      {
+        origins: () => replicaOrigins(settings),
+        nameOf: async (origin) => (await readStatus(settings, origin)).replica,
+        ask: (url, init) => fetchAdmin(settings, url, init),
+        isSignedIn: () => this.isSignedIn(),
+        now: Date.now,
+      },
+      from,
+    )
+  }
+
+  /** Returns the rejections of all replicas, also of those that stopped. */
+  async rejections(): Promise<Rejections> {
+    const responses = await this.#requests.each(
+      () => '/rejections',
+      async (response) => (await response.json()) as Rejections,
+    )
+    return rejectionHistory().add(responses)
+  }
+
+  /** Returns the SDKs that sent recently, by project. */
+  async sdks(): Promise<ProjectSdks[]> {
+    const lists = await this.#requests.each(
+      () => '/projects',
+      async (response) => ((await response.json()) as { projects: ProjectSdks[] }).projects,
+    )
+    return mergeSdks(lists.flat())
+  }
+}

@@ -1,0 +1,116 @@
+/** Options of the plots that uPlot draws. */
+
+import type uPlot from 'uplot'
+import { formatMinute } from '../../../lib/format.ts'
+import { shownFrom } from './history.ts'
+
+/** Colour of a line: that of an outcome, or a neutral one. */
+export type Tone = 'good' | 'wait' | 'hold' | 'drop' | 'bad' | 'ink' | 'quiet'
+
+/** `dash` tells lines apart without their colour. */
+export type Line = {
+  label: string
+  tone: Tone
+  dash?: number[]
+  values: (number | null)[]
+}
+
+export const TONE_CLASSES: Record<Tone, string> = {
+  good: 'text-good',
+  wait: 'text-wait',
+  hold: 'text-hold',
+  drop: 'text-drop',
+  bad: 'text-bad',
+  ink: 'text-ink',
+  quiet: 'text-quiet',
+}
+
+export const PLOT_HEIGHT = 168
+const TICK_STEPS = Array.from({ length: 12 }, (_, power) =>
+  [1, 2, 5].map((step) => step * 10 ** (power - 1)),
+).flat()
+
+export type PlotSettings = {
+  lines: Line[]
+  /** Formats a value without its unit. */
+  formatTick: (value: number) => string
+  /** Called with the index under the pointer; `undefined` when it leaves the plot. */
+  onPoint: (index: number | undefined) => void
+}
+
+export function plotOptions(
+  element: HTMLElement,
+  { lines, formatTick, onPoint }: PlotSettings,
+): uPlot.Options {
+  const colour = colourOf(element, 'text-quiet')
+  const axis = { stroke: colour, font: '12px system-ui, sans-serif', ticks: { show: false } }
+  return {
+    width: element.clientWidth,
+    height: PLOT_HEIGHT,
+    legend: { show: false },
+    cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
+    hooks: {
+      setCursor: [({ cursor: { idx, left = -1 } }) => onPoint(left < 0 ? undefined : (idx ?? undefined))],
+    },
+    scales: {
+      x: { range: rangeOf },
+      y: { range: (_, __, max) => [0, max > 0 ? max * 1.12 : 1] },
+    },
+    axes: [
+      {
+        ...axis,
+        grid: { show: false },
+        incrs: [60, 120, 300],
+        space: 60,
+        size: 28,
+        values: (_, splits) => splits.map((seconds) => formatMinute(seconds * 1000)),
+      },
+      {
+        ...axis,
+        size: 44,
+        incrs: TICK_STEPS,
+        values: (_, splits) => splits.map(formatTick),
+        filter: justZero,
+        grid: { stroke: colourOf(element, 'text-line'), width: 1, filter: justZero },
+      },
+    ],
+    series: [
+      {},
+      ...lines.map(({ tone, dash, values: _ }) => ({
+        stroke: colourOf(element, TONE_CLASSES[tone]),
+        width: 2,
+        ...(dash && { dash }),
+        points: { show: true, size: 5, fill: colourOf(element, TONE_CLASSES[tone]), filter: alone },
+      })),
+    ],
+  }
+}
+
+/** Returns the indexes of values without neighbours, which are drawn as dots. */
+function alone(plot: uPlot, series: number): number[] {
+  const values = plot.data[series] ?? []
+  const isThere = (at: number) => values[at] !== null && values[at] !== undefined
+  return Array.from(values.keys()).filter((at) => isThere(at) && !isThere(at - 1) && !isThere(at + 1))
+}
+
+/** Returns the time range in seconds, with room for a dot at its end. For a single sample, uPlot would show a day. */
+function rangeOf({ data: [times] }: uPlot): [number, number] {
+  const [first = 0, last = 0] = [times[0], times.at(-1)]
+  const from = shownFrom(first * 1000, last * 1000) / 1000
+  return [from, last + (last - from) / 100]
+}
+
+/** Keeps only the zero of a scale when all values are zero. */
+function justZero({ data: [, ...lines] }: uPlot, splits: number[]): (number | null)[] {
+  const isFlat = lines.every((values) => Array.from(values).every((value) => !value))
+  return isFlat ? splits.map((at) => (at === 0 ? 0 : null)) : splits
+}
+
+/** Resolves a colour class in the current colour scheme, since a canvas knows no classes. */
+function colourOf(element: HTMLElement, name: string): string {
+  const probe = element.appendChild(document.createElement('span'))
+  probe.className = name
+  const { color } = getComputedStyle(probe)
+  probe.remove()
+  return color
+}

@@ -1,0 +1,120 @@
+/** Card of one cause of rejections. */
+
+import { Fragment } from 'react'
+import type { OutcomeTime, RejectionSample, Rejections, SettingInForce } from 'tunnel/contract'
+import { formatCount, formatQuantity } from '../../../lib/format.ts'
+import { OutcomeBadge } from '../../../ui/outcome-badge.tsx'
+import { Ago } from '../../../ui/relative-time.tsx'
+import { cutText, TEXT } from '../bounds.ts'
+import { MEANINGS } from '../outcomes.ts'
+import { explain } from '../reasons.ts'
+import { causeKey, type RejectionCount } from './rejections.ts'
+
+type Props = { rejection: RejectionCount; details: Rejections }
+
+/** Rejections with one outcome and reason: their meaning, what to do, and the settings concerned. */
+export function RejectionCard({ rejection, details }: Props) {
+  const { stage, outcome, reason, count, projects } = rejection
+  const explained = explain(outcome, reason)
+  const sample = outcome === 'rejected' ? details.rejections.find(({ code }) => code === reason) : undefined
+  return (
+    <li className="min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5">
+      <div className="flex flex-wrap items-center gap-3">
+        <OutcomeBadge outcome={outcome} />
+        <h2 className="min-w-0 text-body font-semibold wrap-anywhere">
+          {stage === 'waited' ? 'after spooling' : <code>{reason || 'no reason given'}</code>}
+        </h2>
+        <span className="ml-auto font-semibold tabular-nums">{formatQuantity(count, 'envelope')}</span>
+      </div>
+      <p className="mt-3 text-note">{explained?.sentence ?? MEANINGS[outcome]}</p>
+      {explained && (
+        <p className="mt-2 text-note">
+          <strong>What to do:</strong> {explained.fix}
+        </p>
+      )}
+      <Settings settings={details.settings[reason || outcome] ?? []} />
+      <Since time={details.times.find((time) => causeKey(time) === causeKey(rejection))} />
+      {sample && <Sample sample={sample} />}
+      {projects.length > 0 && (
+        <p className="mt-2 text-note text-quiet wrap-anywhere">Projects: {formatProjects(projects)}</p>
+      )}
+      <a
+        href={`/console/live-feed?${new URLSearchParams({ outcome, ...(reason && { reason }) })}`}
+        className="link mt-3 inline-flex min-h-11 items-center text-note"
+      >
+        View in the live feed
+      </a>
+    </li>
+  )
+}
+
+/** First and last time; unknown for counts of a replica that stopped before it reported them. */
+function Since({ time }: { time: OutcomeTime | undefined }) {
+  if (!time) return null
+  return (
+    <p className="mt-2 text-note text-quiet">
+      First <Ago time={time.first} />, last <Ago time={time.last} />.
+    </p>
+  )
+}
+
+const MAX_PROJECTS = 10
+
+function formatProjects(projects: readonly string[]): string {
+  const more = projects.length - MAX_PROJECTS
+  const first = projects.slice(0, MAX_PROJECTS).join(', ')
+  return more > 0 ? `${first} and ${formatCount(more)} more` : first
+}
+
+/** Last rejected request; the tunnel removed values that may be secret. */
+function Sample({ sample: { causes, request, headers } }: { sample: RejectionSample }) {
+  return (
+    <>
+      {causes.length > 0 && (
+        <p className="mt-1 text-note wrap-anywhere">Details: {cutText(causes.join(' '), TEXT.sample)}</p>
+      )}
+      <details className="mt-2 text-note">
+        <summary className="min-h-8">Last rejected request</summary>
+        <pre className="my-2 rounded-part bg-sunken p-3 font-mono whitespace-pre-wrap wrap-anywhere">
+          {cutText(
+            [request, ...headers.map(([name, value]) => `${name}: ${value ?? '(redacted)'}`)].join('\n'),
+            TEXT.sample,
+          )}
+        </pre>
+      </details>
+    </>
+  )
+}
+
+/** Settings that caused the rejection, with their current values. */
+function Settings({ settings }: { settings: SettingInForce[] }) {
+  if (settings.length === 0) return null
+  return (
+    <div className="mt-3 text-note">
+      <h3 className="font-semibold">{settings.length === 1 ? 'Current setting' : 'Current settings'}</h3>
+      <dl className="mt-1 grid grid-cols-[auto_1fr] gap-x-4 gap-y-0.5 font-mono">
+        {settings.map(({ name, value }) => (
+          <Fragment key={`${name} ${value}`}>
+            <dt>{name}</dt>
+            <dd className="min-w-0 wrap-anywhere text-quiet">
+              <Value value={`${value}`} />
+            </dd>
+          </Fragment>
+        ))}
+      </dl>
+    </div>
+  )
+}
+
+const MAX_VALUE_LENGTH = 300 // characters
+
+/** Value of a setting; collapsed when it is long, such as a list of a thousand DSNs. */
+function Value({ value }: { value: string }) {
+  if (value.length <= MAX_VALUE_LENGTH) return value
+  return (
+    <details>
+      <summary className="min-h-6">{formatQuantity(value.split(/\s+/).length, 'value')}</summary>
+      {value}
+    </details>
+  )
+}

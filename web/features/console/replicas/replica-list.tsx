@@ -1,0 +1,93 @@
+/** Replicas with their state and load. */
+'use client'
+
+import { formatBytes, formatCount, formatDuration, formatPercent, formatRate } from '../../../lib/format.ts'
+import { Fact, Facts } from '../../../ui/facts.tsx'
+import { Tools } from '../../../ui/panel.tsx'
+import { Ago } from '../../../ui/relative-time.tsx'
+import type { State } from '../../../ui/states.ts'
+import { Badge } from '../../../ui/status-badge.tsx'
+import { LiveIndicator } from '../live-indicator.tsx'
+import { hostOf } from '../monitor/figures.ts'
+import type { OverviewSnapshot, ReplicaSummary } from '../monitor/snapshot.ts'
+import { useLive } from '../monitor/use-snapshot.ts'
+import { Notices } from '../notices.tsx'
+
+export function ReplicaList({ first }: { first: OverviewSnapshot }) {
+  const { overview, state } = useLive(first)
+  return (
+    <>
+      <Tools>
+        <LiveIndicator state={state} />
+      </Tools>
+      <div className="mt-4 mb-4 wide:mt-0">
+        <Notices replicas={overview.replicas} />
+      </div>
+      <ul className="grid grid-cols-1 gap-4 wide:grid-cols-2 desk:grid-cols-3">
+        {overview.replicas.map((replica) => (
+          <ReplicaCard key={replica.name ?? replica.origin} replica={replica} />
+        ))}
+      </ul>
+    </>
+  )
+}
+
+const BADGES: Record<ReplicaSummary['state'], { shape: State; word: string }> = {
+  responding: { shape: 'good', word: 'responding' },
+  unresponsive: { shape: 'bad', word: 'not responding' },
+  stopped: { shape: 'drop', word: 'stopped' },
+}
+
+function ReplicaCard({ replica }: { replica: ReplicaSummary }) {
+  const { name, origin, state, lastResponse, unresponsiveSince, version, since, rate, envelopes } = replica
+  const { shape, word } = BADGES[state]
+  const isResponding = state === 'responding'
+  return (
+    <li className="min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5">
+      <div className="mb-3 flex flex-wrap items-center justify-between gap-2">
+        <h2 className="text-body font-semibold wrap-anywhere">{name ?? hostOf(origin)}</h2>
+        <Badge state={shape}>{word}</Badge>
+      </div>
+      <Facts>
+        <Fact name="Envelopes">
+          {envelopes === undefined
+            ? 'unknown'
+            : `${formatCount(envelopes)}${isResponding ? `, now ${formatRate(rate)}` : ''}`}
+        </Fact>
+        {!isResponding && <TimeFact name="Not responding since" time={unresponsiveSince} />}
+        <TimeFact name="Last response" time={lastResponse} />
+        {version !== undefined && <Fact name="Version">{version}</Fact>}
+        <TimeFact name="Started" time={since} />
+        {isResponding && <Load replica={replica} />}
+        <Fact name="Admin port">{hostOf(origin)}</Fact>
+      </Facts>
+    </li>
+  )
+}
+
+function TimeFact({ name, time }: { name: string; time: number | undefined }) {
+  return (
+    time !== undefined && (
+      <Fact name={name}>
+        <Ago time={time} />
+      </Fact>
+    )
+  )
+}
+
+function Load({ replica: { process, cpu, in_flight: inFlight = 0 } }: { replica: ReplicaSummary }) {
+  return (
+    <>
+      <Fact name="In flight">{formatCount(inFlight)}</Fact>
+      {process && (
+        <>
+          <Fact name="CPU">
+            {cpu === undefined ? 'measured at the next refresh' : `${formatPercent(cpu)} of a core`}
+          </Fact>
+          <Fact name="Memory">{formatBytes(process.resident_bytes)}</Fact>
+          <Fact name="Event-loop delay">p99 {formatDuration(process.event_loop_p99_seconds * 1000)}</Fact>
+        </>
+      )}
+    </>
+  )
+}

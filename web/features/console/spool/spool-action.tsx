@@ -1,0 +1,40 @@
+/** Button for an action on spool entries. */
+
+import { ConfirmButton } from '../../../ui/confirm-button.tsx'
+
+export const SPOOL_ACTIONS = ['retry', 'pause', 'resume', 'purge'] as const
+
+export type SpoolActionName = (typeof SPOOL_ACTIONS)[number]
+
+/** Result of an action; `unanswered`: it may or may not have been done. `left`: entries that it did not reach. */
+export type SpoolActionResult =
+  | { did: SpoolActionName; count: number; left: number }
+  | { did: 'failed' | 'unanswered' }
+
+type Props = {
+  spool: string
+  action: SpoolActionName
+  /** Default: the whole spool. */
+  selection?: Partial<Record<'id' | 'project' | 'category' | 'all', string>>
+  label: string
+  weight?: 'quiet' | 'light'
+}
+
+const QUESTIONS: Record<SpoolActionName, string> = {
+  retry: 'Retry now?',
+  pause: 'Pause delivery?',
+  resume: 'Resume delivery?',
+  purge: 'Purge permanently? Sentry will never receive it.',
+}
+
+export function SpoolAction({ spool, action, selection = {}, ...button }: Props) {
+  return (
+    <ConfirmButton
+      action="/console/spool/act"
+      fields={{ spool, action, ...selection }}
+      question={QUESTIONS[action]}
+      isFinal={action === 'purge'}
+      {...button}
+    />
+  )
+}

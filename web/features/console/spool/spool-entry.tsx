@@ -1,0 +1,96 @@
+/** Spool entry: details and actions. The payload is only downloaded on request. */
+
+import type { ReactNode } from 'react'
+import type { SpoolEntryDetails } from 'tunnel/contract'
+import { formatBytes, formatCount, formatQuantity } from '../../../lib/format.ts'
+import { formatJson, formatJsonLine } from '../../../lib/format-json.ts'
+import { Fact, Facts } from '../../../ui/facts.tsx'
+import { Panel, Showing } from '../../../ui/panel.tsx'
+import { Moment } from '../../../ui/relative-time.tsx'
+import { ROWS, TEXT } from '../bounds.ts'
+import { SpoolAction } from './spool-action.tsx'
+import { SPOOL } from './spool-query.ts'
+
+type Identity = { id: string; spool: string }
+
+export function SpoolEntry({ id, entry }: { id: string; entry: SpoolEntryDetails }) {
+  const { spool, bytes, received, attempts, receipt, header, items, item_count: total } = entry
+  const shown = items.slice(0, ROWS.spoolItems)
+  return (
+    <EntryLayout id={id} spool={spool}>
+      <Panel title="Details">
+        <Facts>
+          <Fact name="Arrived">
+            <Moment time={received} />
+          </Fact>
+          <Fact name="Size">{formatBytes(bytes)}</Fact>
+          <Fact name="Attempts">{formatCount(attempts)}</Fact>
+          <Fact name="Receipt">
+            <a href={`/console/live-feed?text=${receipt}`} className="link">
+              {receipt}
+            </a>
+          </Fact>
+        </Facts>
+      </Panel>
+      <Panel title="Header">
+        <pre className="overflow-x-auto font-mono text-note whitespace-pre-wrap">
+          {formatJson(header, TEXT.json)}
+        </pre>
+      </Panel>
+      <Panel title={formatQuantity(total, 'item')}>
+        <ol className="grid grid-cols-1 gap-1 text-note">
+          {shown.map((item, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: items do not move
+            <li key={index} className="grid grid-cols-[5rem_1fr] gap-3">
+              <span className="text-right tabular-nums">{formatBytes(item.bytes)}</span>
+              <code className="wrap-anywhere">{formatJsonLine(item.header, TEXT.line)}</code>
+            </li>
+          ))}
+        </ol>
+        <Showing {...{ shown, total }} of="items" />
+        <Payload id={id} spool={spool} />
+      </Panel>
+    </EntryLayout>
+  )
+}
+
+/** Shown for an entry whose headers exceed what a page can show. */
+export function LargeSpoolEntry({ id, spool }: Identity) {
+  return (
+    <EntryLayout id={id} spool={spool}>
+      <Panel title="Headers">
+        <p className="text-note">The item headers are too large to show here.</p>
+        <Payload id={id} spool={spool} />
+      </Panel>
+    </EntryLayout>
+  )
+}
+
+function EntryLayout({ id, spool, children }: Identity & { children: ReactNode }) {
+  return (
+    <div className="grid grid-cols-1 gap-4">
+      <div className="flex flex-wrap items-center gap-3 text-note">
+        <a href={SPOOL} className="link inline-flex min-h-11 items-center">
+          Back to the spool
+        </a>
+        <SpoolAction spool={spool} action="retry" selection={{ id }} label="Retry now" />
+        <SpoolAction spool={spool} action="purge" selection={{ id }} label="Purge" />
+      </div>
+      {children}
+    </div>
+  )
+}
+
+function Payload({ id, spool }: Identity) {
+  return (
+    <details className="mt-4 text-note">
+      <summary className="min-h-8">Payload</summary>
+      <p className="my-2 text-quiet">
+        It contains whatever the page put into its report. Each download is recorded in the tunnel’s log.
+      </p>
+      <a href={`${SPOOL}/${id}/envelope?${new URLSearchParams({ spool })}`} download className="link">
+        Download the envelope
+      </a>
+    </details>
+  )
+}

@@ -1,0 +1,25 @@
+/** States that the interface shows, and the state and label of each outcome. */
+
+import type { FinalOutcome, Outcome } from 'tunnel/contract'
+
+/** `good`: succeeded. `wait`: pending. `hold`: held back. `drop`: discarded on purpose. `bad`: failed. */
+export type State = 'idle' | 'busy' | 'good' | 'wait' | 'hold' | 'drop' | 'bad'
+
+export type OutcomeName = Outcome | FinalOutcome
+
+export const OUTCOME_STATES: Record<OutcomeName, State> = {
+  delivered: 'good',
+  spooled: 'wait',
+  rate_limited: 'hold',
+  filtered: 'drop',
+  rejected: 'bad',
+  declined: 'bad',
+  aborted: 'bad',
+  expired: 'bad',
+  purged: 'drop',
+}
+
+/** Returns the label of an outcome. */
+export function outcomeLabel(outcome: string): string {
+  return outcome === 'rate_limited' ? 'rate-limited' : outcome
+}
