@@ -1,4 +1,4 @@
-/** Compresses the files of the build once, as well as can be, beside each: `next.config.ts` serves them to browsers that take brotli. */
+/** Compresses the scripts and styles of the build with brotli. `next.config.ts` serves them. */
 
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

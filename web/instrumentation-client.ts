@@ -1,4 +1,4 @@
-/** Starts the browser's Sentry SDK, before anything of the page runs. */
+/** Starts the browser's Sentry SDK before any code of the page. */
 
 import { startBrowserSdk } from './lib/sentry/browser.ts'
 import { readBrowserSettings, settingsAt } from './lib/sentry/browser-config.ts'

@@ -1,4 +1,4 @@
-/** How Next builds web: one self-contained server, and nothing of any one environment in it. */
+/** Build settings of Next.js: one self-contained server for every environment. */
 
 import { join } from 'node:path'
 import { withSentryConfig } from '@sentry/nextjs/config'
@@ -6,10 +6,10 @@ import type { NextConfig } from 'next'
 import { SAFETY_HEADERS } from './lib/security-headers.ts'
 import { sourceMapOptions } from './lib/sentry/source-maps.ts'
 
-/** Every browser over https does; nginx knows gzip alone. The files are made by `compress-static.ts`. */
+/** Matches browsers that accept brotli. `compress-static.ts` makes the files, since nginx has gzip only. */
 const TAKES_BROTLI = { type: 'header', key: 'accept-encoding', value: '(?:|.*[ ,])br(?:[ ,;].*|)' } as const
 
-/** Whoever keeps one has to tell both kinds apart. */
+/** Paths whose responses vary by encoding. */
 const COMPRESSED = '/_next/static/:path(.*\\.(?:js|css))'
 
 function brotliHeaders(type: string) {
@@ -23,7 +23,7 @@ function brotliHeaders(type: string) {
   }
 }
 
-/** Bytes; more than all of it. */
+/** Bytes; more than all scripts together. */
 const LARGE = 10_000_000
 
 const config: NextConfig = {
@@ -34,7 +34,7 @@ const config: NextConfig = {
   poweredByHeader: false,
   compress: false, // nginx does it
   experimental: {
-    // What every page loads is one file rather than twelve: it compresses better.
+    // One file for the scripts of every page compresses better than twelve.
     turbopackChunking: { minChunkSize: LARGE, maxMergeChunkSize: LARGE },
   },
   headers: async () => [
@@ -55,7 +55,7 @@ const config: NextConfig = {
   }),
 }
 
-// No `tunnelRoute`: it makes the very URL that EasyPrivacy blocks, and would win over the tunnel set at run time.
+// No `tunnelRoute`: EasyPrivacy blocks its URL, and it would override the tunnel that is set at run time.
 export default withSentryConfig(config, {
   telemetry: false,
   ...sourceMapOptions(process.env, console.log),

@@ -8,7 +8,7 @@ export function proxy(request: NextRequest): NextResponse {
   const nonce = crypto.randomUUID()
   const policy = contentSecurityPolicy(nonce, reachable(request.nextUrl.pathname))
   const headers = new Headers(request.headers)
-  headers.set('content-security-policy', policy) // where Next looks for the nonce of its scripts
+  headers.set('content-security-policy', policy) // Next.js reads the nonce of its scripts from it
   const response = isOfNext(request)
     ? NextResponse.rewrite(new URL(NOWHERE, request.url), { request: { headers } })
     : NextResponse.next({ request: { headers } })
@@ -32,5 +32,5 @@ function reachable(path: string): string[] {
   return path === '/' && sentryOrigin ? [sentryOrigin] : []
 }
 
-// Next reads this when it builds. Files of the build carry what next.config.ts says.
+// Evaluated at build time. Static files get their headers from next.config.ts.
 export const config = { matcher: '/((?!_next/static/|healthz$).*)' }

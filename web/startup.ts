@@ -1,4 +1,4 @@
-/** Refuses to start with wrong settings, starts to report, and makes stopping a success that loses no report. */
+/** Start and stop of the server: checks the settings, starts the SDK, and sends pending reports at the end. */
 
 import { keepMonitoring } from './features/console/shared-monitor.ts'
 import { config } from './lib/config.ts'
@@ -7,27 +7,27 @@ import { flushReports, startServerSdk } from './lib/sentry/server.ts'
 export function start(): void {
   const problems: string[] = []
   const settings = config(problems)
-  if (problems.length > 0) refuse(problems)
+  if (problems.length > 0) exitWith(problems)
   startServerSdk(settings)
   if (settings.operatorPassword) keepMonitoring(settings)
-  stopInPeace()
+  exitCleanly()
 }
 
-function refuse(problems: string[]): never {
+function exitWith(problems: string[]): never {
   console.error([`culvert web: cannot start, ${problems.length} problem(s):`, ...problems].join('\n'))
   process.exit(1)
 }
 
-const LONGEST_STOP = 5_000 // ms; Docker kills after 10 s, and a browser can hold a connection open without a word
-const LONGEST_FLUSH = 2_000 // ms of it, for reports that are on their way
+const STOP_TIMEOUT_MS = 5_000 // ms; Docker kills after 10 s, and idle connections may stay open
+const FLUSH_TIMEOUT_MS = 2_000 // ms of it, for pending reports
 
-/** Next answers what is in hand and leaves at once, with 128 + signal: a stop that was asked for is no failure. */
-function stopInPeace(): void {
+/** Exits with 0 after a stop signal, once reports are sent. Next.js would exit with 128 + signal, which looks like a failure. */
+function exitCleanly(): void {
   const { exit } = process
-  const leave = () => void flushReports(LONGEST_FLUSH).finally(() => exit(0))
+  const leave = () => void flushReports(FLUSH_TIMEOUT_MS).finally(() => exit(0))
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.once(signal, () => {
       process.exit = leave as typeof exit
-      setTimeout(leave, LONGEST_STOP).unref()
+      setTimeout(leave, STOP_TIMEOUT_MS).unref()
     })
 }

@@ -1,4 +1,4 @@
-/** The page in place of one that broke. */
+/** Page shown instead of one that failed. */
 'use client'
 
 import { captureException } from '@sentry/nextjs'
@@ -24,13 +24,13 @@ export default function GlobalError({ error }: { error: unknown }) {
   )
 }
 
-/** What Next gives an error of the server to be found by in its logs. */
+/** Returns the digest by which the server's log names an error. */
 function digestOf(error: unknown): string | undefined {
   const digest = error instanceof Error && 'digest' in error ? error.digest : undefined
   return typeof digest === 'string' ? digest : undefined
 }
 
-/** The page's host; there is none yet where Next tries this page out at build time. */
+/** Returns the host of the page; at build time there is none yet. */
 function useHost(): string {
   return useSyncExternalStore(
     () => () => {},

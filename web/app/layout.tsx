@@ -14,7 +14,7 @@ export const metadata: Metadata = {
 }
 
 export default async function Layout({ children }: { children: ReactNode }) {
-  const asked = await headers() // settings are those of the running process and of this visitor: no document is made at build time
+  const asked = await headers() // makes every document at request time, with the settings of this process and this visitor
   return (
     <html lang="en" {...settingsAttribute(settingsFor(config(), asked))}>
       <body>{children}</body>

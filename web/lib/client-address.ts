@@ -1,12 +1,12 @@
-/** Who asks, as far as limits are concerned. */
+/** Network of a visitor, for rate limits. */
 
-/** nginx puts one address there, over whatever a visitor wrote. All of an IPv6 customer's network counts as one. */
+/** Returns the address that nginx has set, reduced to the /64 network for IPv6. */
 export function networkOf(headers: Pick<Headers, 'get'>): string {
   const address = headers.get('x-forwarded-for')?.split(',').at(-1)?.trim() ?? ''
   return address.includes(':') ? firstHalf(address) : address
 }
 
-/** The first 64 bits, with a `::` among them written out. */
+/** Returns the first 64 bits of an IPv6 address. */
 function firstHalf(address: string): string {
   const [head = '', tail = ''] = address.split('::')
   const before = head.split(':').filter(Boolean)

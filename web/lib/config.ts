@@ -1,4 +1,4 @@
-/** The settings of web, read from the environment: the only file that looks there. */
+/** Settings of web. No other file reads the environment. */
 
 import { readAdminToken } from 'tunnel/admin-token'
 import { type Dsn, envelopeUrl, formatDsn, INBOX_DSN, originOf, parseDsn, tunnelUrl } from 'tunnel/dsn'
@@ -9,28 +9,28 @@ import type { BrowserSettings } from './sentry/browser-config.ts'
 import type { PrivacySignal } from './sentry/privacy.ts'
 
 export type Config = {
-  /** What every document hands to the browser, for a visitor who asks for nothing. */
+  /** Settings for browsers of visitors without a privacy signal. */
   browser: BrowserSettings
   privacySignal: PrivacySignal
-  /** URL that web's own server posts reports to; absent: they stay in its log. */
+  /** URL for reports of web's own server; absent: they stay in its log. */
   serverTunnel?: string
   /** Path that browsers post reports to. */
   tunnelPath: string
-  /** Host and origin of the Sentry that reports go on to; absent in inbox mode. */
+  /** Host and origin of Sentry; absent in inbox mode. */
   sentryHost?: string
   sentryOrigin?: string
-  /** URL that an SDK without a tunnel would post to, which the self-check tries; absent in inbox mode. */
+  /** URL that an SDK without a tunnel would post to, for the connection check; absent in inbox mode. */
   directUrl?: string
-  /** Whether the error lab is open: anyone may raise reports there. */
+  /** Set when anyone may trigger errors in the error lab. */
   lab: boolean
-  /** Where the admin ports of the tunnels are, each `host:port`; a name may stand for several. And what opens them. */
+  /** Admin ports of the tunnels, each `host:port`, and their token. A name may resolve to several. */
   tunnelAdmins: string[]
   adminToken?: string
-  /** Opens the console: a password or its hash. Absent: there is no console. */
+  /** Password of the console or its hash; absent: there is no console. */
   operatorPassword?: string
 }
 
-/** The settings of this process. What is wrong with them is appended to `problems`, and told at start (`instrumentation.ts`). */
+/** Reads the settings of this process. Problems are appended to `problems`. */
 export function config(problems: string[] = []): Config {
   return readConfig(process.env, problems)
 }

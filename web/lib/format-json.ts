@@ -1,4 +1,4 @@
-/** Writes a stranger's JSON as text of bounded length: deep or wide values are cut, and nothing behind the cut is visited. */
+/** Formats untrusted JSON as text of bounded length. Nothing behind the cut is visited. */
 
 const DEEPEST = 20 // levels: each one indents all lines within it
 
@@ -66,7 +66,7 @@ function write(value: unknown, most: number, newline: string): string {
   }
 }
 
-/** Yields names and values one by one: an object of a stranger may have a hundred thousand. */
+/** Yields members one by one: an untrusted object may have a hundred thousand. */
 function* entriesOf(object: object): Generator<[name: string, value: unknown]> {
   for (const name in object) if (Object.hasOwn(object, name)) yield [name, Reflect.get(object, name)]
 }

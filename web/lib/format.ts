@@ -1,4 +1,4 @@
-/** Numbers with their units, and times as people say them. */
+/** Formats numbers with units, and times. */
 
 const NUMBER = new Intl.NumberFormat('en-GB')
 const SHORT = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 1 })
@@ -25,12 +25,12 @@ export function formatRate(perSecond: number): string {
   return `${perSecond < 100 ? SHORT.format(perSecond) : NUMBER.format(Math.round(perSecond))}/s`
 }
 
-/** One unit for all rates that are read together, by the largest of them. */
+/** Returns one unit for rates that are shown together, by the largest of them. */
 export function rateUnit(most: number): { unit: 'second' | 'minute'; per: '/s' | '/min'; seconds: number } {
   return most >= 2 ? { unit: 'second', per: '/s', seconds: 1 } : { unit: 'minute', per: '/min', seconds: 60 }
 }
 
-/** A figure whose unit stands elsewhere. */
+/** Formats a number without a unit. */
 export function formatNumber(value: number): string {
   if (value > 0 && value < 0.1) return '<0.1'
   return value < 100 ? SHORT.format(value) : NUMBER.format(Math.round(value))
@@ -50,12 +50,12 @@ export function formatDuration(ms: number): string {
   return `${Math.round(ms / 86_400_000)} days`
 }
 
-/** In the reader's own zone, this one and those below. */
+/** Formats a time of day, like the functions below in the reader's time zone. */
 export function formatTime(time: number): string {
   return new Date(time).toLocaleTimeString('en-GB', { hour12: false })
 }
 
-/** To the millisecond, with the day. */
+/** Formats date and time to the millisecond. */
 export function formatTimestamp(time: number): string {
   const millis = String(Math.floor(time % 1000)).padStart(3, '0')
   return `${new Date(time).toLocaleDateString('en-GB', { dateStyle: 'medium' })}, ${formatTime(time)}.${millis}`

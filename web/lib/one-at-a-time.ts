@@ -1,4 +1,4 @@
-/** Runs tasks one after the other, in the order they come: for those that take much memory. */
+/** Runs memory-intensive tasks one after the other, in order. */
 
 export function createQueue(): <T>(task: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()

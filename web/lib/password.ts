@@ -1,4 +1,4 @@
-/** The operator's password, as it is or as its hash: how a guess is held against it. */
+/** Check of the operator's password, which may be configured as a hash. */
 
 import { createHash, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -10,10 +10,10 @@ const derive = promisify<string, Buffer, number, { N: number; r: number; p: numb
   scrypt,
 )
 
-// No `$` in it, which Compose would eat. `npm run hash-password` writes one.
+// No `$`, which Compose would expand. `npm run hash-password` prints such a hash.
 const HASH = /^scrypt:(\d{4,7}):(\d{1,2}):(\d{1,2}):([\w-]{22,}):([\w-]{43,})$/
 
-/** What is wrong with it as a setting, in words; `undefined` when it will do. */
+/** Describes what is wrong with a configured password; `undefined` when it is valid. */
 export function passwordProblem(configured: string): string | undefined {
   if (configured.startsWith('scrypt:'))
     return HASH.test(configured)
@@ -24,10 +24,10 @@ export function passwordProblem(configured: string): string | undefined {
     : undefined
 }
 
-/** Each derivation takes some 32 MiB: strangers at many addresses may ask for many at once. */
+/** Runs one derivation at a time: each takes 32 MiB. */
 const inTurn = createQueue()
 
-/** Takes as long for a wrong guess as for the right one. */
+/** Compares a guess in constant time. */
 export async function isPassword(configured: string, guess: string): Promise<boolean> {
   const [, cost, blocks, lanes, salt = '', hash = ''] = HASH.exec(configured) ?? []
   if (hash === '') return timingSafeEqual(digest(configured), digest(guess))

@@ -1,8 +1,8 @@
-/** How often something may be done: by one address, and by all together. */
+/** Rate limit per address and for all addresses together. */
 
 export type AllowanceSettings = { perAddress: number; inAll: number; windowMs: number }
 
-/** Gives whether it may be done once more, and counts it if so. Holds `inAll` entries at most. `now` in milliseconds. */
+/** Reports whether a request is allowed, and counts it if so. Holds `inAll` entries at most. `now` in milliseconds. */
 export type Allowance = (address: string) => boolean
 
 export function createAllowance(

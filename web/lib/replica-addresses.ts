@@ -1,11 +1,11 @@
-/** Where the tunnels are, by the names that the operator gave: a name stands for all of its addresses, so many tunnels there are. */
+/** Addresses of the replicas. A name stands for every address that it resolves to. */
 
 import type { LookupAddress } from 'node:dns'
 import { isIP } from 'node:net'
 
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>
 
-/** Gives origins of what is written as `host:port`. A name server that does not answer takes no tunnel away: the last known stand. */
+/** Resolves `host:port` to origins. The last known addresses stay while the name server does not respond. */
 export function createAddresses(resolve: Resolve): (authorities: readonly string[]) => Promise<string[]> {
   const known = new Map<string, LookupAddress[]>()
   return async function originsOf(authorities) {

@@ -1,9 +1,6 @@
-/** Headers that keep a visitor safe from what is not ours. */
+/** Security headers. */
 
-/**
- * For every answer. The page itself may capture the screen, for feedback with a screenshot; Chromium asks whether it may use the
- * camera too then, and tells a violation on the console where it may not.
- */
+/** Headers of every response. Feedback may capture the screen, for which Chromium also requires permission for the camera. */
 export const SAFETY_HEADERS = [
   { key: 'X-Content-Type-Options', value: 'nosniff' },
   { key: 'Referrer-Policy', value: 'strict-origin-when-cross-origin' },
@@ -14,14 +11,14 @@ export const SAFETY_HEADERS = [
   { key: 'X-Frame-Options', value: 'DENY' },
 ]
 
-/** Scripts by their nonce alone and what these load; `reachable` are origins that the page may talk to beside its own. */
+/** Allows scripts by nonce and what these load; `reachable` are origins that the page may connect to. */
 export function contentSecurityPolicy(nonce: string, reachable: string[]): string {
   return [
     "default-src 'self'",
     `script-src 'nonce-${nonce}' 'strict-dynamic'`,
     `style-src 'self' 'nonce-${nonce}'`,
     "img-src 'self' blob: data:",
-    "worker-src 'self' blob:", // a replay is compressed in a worker that the SDK brings along
+    "worker-src 'self' blob:", // the SDK compresses replays in a worker
     ["connect-src 'self'", ...reachable].join(' '),
     "object-src 'none'",
     "base-uri 'none'",
@@ -30,22 +27,22 @@ export function contentSecurityPolicy(nonce: string, reachable: string[]): strin
   ].join('; ')
 }
 
-/** For bytes of strangers: wherever they end up, they are nobody and nothing of theirs runs. */
+/** Policy for untrusted files: they run nothing. */
 export const DATA_POLICY = "default-src 'none'; sandbox"
 
-/** Whether what is at this path was written by a stranger, and is handed out as it is. */
+/** Reports whether a path returns an untrusted file. */
 export function isData(path: string): boolean {
   return /^\/console\/(inbox\/[^/]+\/items\/|(inbox|spool)\/[^/]+\/envelope$)/.test(path)
 }
 
-/** The nonce of the policy that `proxy.ts` hands on with a request. */
+/** Returns the nonce of a request's policy, which `proxy.ts` has set. */
 export function nonceOf(headers: Headers): string {
   return /'nonce-([^']+)'/.exec(headers.get('content-security-policy') ?? '')?.[1] ?? ''
 }
 
 const A_YEAR = 365 * 24 * 60 * 60 // s
 
-/** Only who came by https is told to stay there; a browser that did not complains of the other header. */
+/** Returns the headers for HTTPS only: browsers complain about the second one without it. */
 export function transportSecurity(headers: Headers): [string, string][] {
   if (headers.get('x-forwarded-proto') !== 'https') return []
   return [

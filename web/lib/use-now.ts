@@ -1,4 +1,4 @@
-/** The time, on one clock for all that shows it. */
+/** Current time, from one timer for all components. */
 'use client'
 
 import { useSyncExternalStore } from 'react'
@@ -9,7 +9,7 @@ const listeners = new Set<() => void>()
 let timer: ReturnType<typeof setInterval> | undefined
 let now = 0
 
-/** In milliseconds since 1970, every second anew; `undefined` on the server, whose zone is not the reader's. */
+/** Returns milliseconds since 1970, updated every second; `undefined` on the server, which has another time zone. */
 export function useNow(): number | undefined {
   return useSyncExternalStore<number | undefined>(subscribe, read, () => undefined)
 }

@@ -1,4 +1,4 @@
-/** In place of a page that Next could not even begin to render; it would have one of its own, made at build time. */
+/** Fallback error page, for pages that Next.js could not begin to render. */
 
 import Head from 'next/head'
 import { ApplicationError } from '../ui/application-error.tsx'

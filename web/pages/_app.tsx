@@ -1,4 +1,4 @@
-/** Has the one page of this router made for each request, not at build time: only then has it a nonce and our settings. */
+/** Renders the fallback error page at request time, since it needs a nonce and the settings. */
 
 import type { AppContext, AppProps } from 'next/app'
 import '../app/global.css'

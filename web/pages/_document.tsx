@@ -1,4 +1,4 @@
-/** The document around the page that Next falls back to, with what every document of the app has. */
+/** Document of the fallback error page, with nonce and settings. */
 
 import NextDocument, { type DocumentContext, Head, Html, Main, NextScript } from 'next/document'
 import { config } from '../lib/config.ts'

@@ -1,13 +1,13 @@
-/** What a visitor reads in place of a page that broke, and two ways on. */
+/** Error page, with buttons to reload and to go to the start page. */
 
 import { Button, ButtonLink } from './button.tsx'
 import { Mark } from './logo.tsx'
 
 type Props = {
   side: 'client' | 'server'
-  /** The page's own. */
+  /** Host of the page. */
   host: string
-  /** What the server's log knows the error by. */
+  /** Digest by which the server's log names the error. */
   digest?: string | undefined
 }
 

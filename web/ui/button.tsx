@@ -1,4 +1,4 @@
-/** What can be pressed: a button, or a link that looks like one. */
+/** Buttons, and links that look like buttons. */
 
 import type { ComponentProps } from 'react'
 
@@ -10,8 +10,8 @@ const SHAPE =
 const WEIGHTS: Record<Weight, string> = {
   primary: 'border-accent bg-accent text-on-accent hover:border-accent-over hover:bg-accent-over',
   quiet: 'border-quiet/45 bg-surface text-ink hover:border-accent hover:text-accent',
-  final: 'border-bad bg-bad text-on-accent hover:opacity-90', // what cannot be undone
-  light: 'border-transparent text-accent underline underline-offset-4 hover:text-accent-over', // one of many in a list
+  final: 'border-bad bg-bad text-on-accent hover:opacity-90', // for actions that cannot be undone
+  light: 'border-transparent text-accent underline underline-offset-4 hover:text-accent-over', // for buttons of a list
 }
 
 export function Button({ weight = 'primary', ...rest }: ComponentProps<'button'> & { weight?: Weight }) {

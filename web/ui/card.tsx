@@ -1,4 +1,4 @@
-/** A raised surface around what belongs together. */
+/** Raised surface around related content. */
 
 import type { ComponentProps } from 'react'
 

@@ -1,4 +1,4 @@
-/** The mark of the site: a pipe under a road. */
+/** Logo: a pipe under a road. */
 
 export function Mark({ className = 'size-7' }: { className?: string }) {
   return (

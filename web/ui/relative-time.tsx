@@ -1,4 +1,4 @@
-/** A time as so long ago, with the clock's own time in the reader's zone beside it. */
+/** Times relative to now, with the time of day in the reader's time zone. */
 'use client'
 
 import { formatDateTime, formatDuration, formatTimestamp } from '../lib/format.ts'
@@ -15,7 +15,7 @@ export function Ago({ time }: { time: number }) {
   )
 }
 
-/** A time to come. */
+/** Time in the future. */
 export function In({ time }: { time: number }) {
   const now = useNow()
   if (now === undefined) return <time dateTime={new Date(time).toISOString()} />
@@ -27,7 +27,7 @@ export function In({ time }: { time: number }) {
   )
 }
 
-/** The same with the date in full, for where there is room. */
+/** Date and time, with the time since then. */
 export function Moment({ time }: { time: number }) {
   const now = useNow()
   if (now === undefined) return <time dateTime={new Date(time).toISOString()} />
@@ -38,7 +38,7 @@ export function Moment({ time }: { time: number }) {
   )
 }
 
-/** To the millisecond, for what came close together. */
+/** Date and time to the millisecond. */
 export function Exactly({ time }: { time: number }) {
   const isThere = useNow() !== undefined
   return (

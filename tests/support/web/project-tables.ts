@@ -7,12 +7,14 @@ const ROW = /<th scope="row"[^>]*>([^<]*)<\/th>(.*?)<\/tr>/gs
 export function envelopesIn(html: string): Record<string, number> {
   const books: Record<string, number> = {}
   for (const [table, project] of html.replaceAll('<!-- -->', '').matchAll(TABLE)) {
-    const outcomes = [...table.matchAll(/outcome=(\w+)"/g)].map(([, outcome]) => outcome)
+    const outcomes = [...table.matchAll(/outcome=(\w+)/g)].map(([, outcome]) => outcome)
     for (const [, category, row = ''] of table.matchAll(ROW))
       for (const [index, cell] of row.split('<td').slice(1).entries()) {
         const [, count] = /^[^>]*>([\d,]+)</.exec(cell) ?? []
         if (count && category !== 'all')
-          books[`${project} ${category} ${outcomes[index]}`] = Number(count.replaceAll(',', ''))
+          books[`${project} ${category === 'no category' ? 'none' : category} ${outcomes[index]}`] = Number(
+            count.replaceAll(',', ''),
+          )
       }
   }
   return books

@@ -14,7 +14,6 @@ const LINES_PER_FILE = 300
 /** Larger than the rule, each with its size when the rule was written. They may shrink and never grow. */
 const LARGE_FOLDERS: Readonly<Record<string, number>> = {
   'tunnel/src/spool/jetstream': 16,
-  'web/lib/sentry': 16,
 }
 const LARGE_FILES: Readonly<Record<string, number>> = {
   'tunnel/src/config/settings.ts': 364, // one table

@@ -1,4 +1,4 @@
-/** Tells whoever starts and watches web that it answers. */
+/** Health check. */
 
 export function GET(): Response {
   return new Response('ok')

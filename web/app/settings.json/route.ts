@@ -1,4 +1,4 @@
-/** The browser's settings, for a document that does not carry them itself. */
+/** Browser settings, for documents that do not carry them. */
 
 import { config } from '../../lib/config.ts'
 import { settingsFor } from '../../lib/sentry/privacy.ts'

@@ -7,8 +7,8 @@ import { Card } from '../../ui/card.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { OutcomeBadge } from '../../ui/outcome-badge.tsx'
 import { StateMark } from '../../ui/status-badge.tsx'
-import { fetchReceipt } from '../receipt.ts'
-import { attempt, type Plan, type Try } from './probe.ts'
+import { fetchReceipt, type Receipt } from '../receipt.ts'
+import { type Attempt, type Plan, probe } from './probe.ts'
 import { describeDirect, describeTunnel, type Findings, judge, summarise } from './results.ts'
 import { RoutesDiagram } from './routes-diagram.tsx'
 import { StatusRow } from './status-row.tsx'
@@ -17,7 +17,7 @@ import { StatusRow } from './status-row.tsx'
 type Props = { plan: Plan; end: string; children: ReactNode }
 
 export function ConnectionCheck({ plan, end, children }: Props) {
-  const { findings, result, run } = useSelfCheck(plan)
+  const { findings, result, run } = useConnectionCheck(plan)
   const direct = describeDirect(plan, findings.direct)
   const tunnel = describeTunnel(plan, findings)
   const verdict = judge(plan, findings)
@@ -48,7 +48,7 @@ export function ConnectionCheck({ plan, end, children }: Props) {
           state={receipt === undefined ? 'busy' : receipt === 'none' ? 'idle' : 'good'}
           title="Receipt"
         >
-          <ReceiptText tried={findings.tunnel} receipt={receipt} />
+          <ReceiptText attempt={findings.tunnel} receipt={receipt} />
         </StatusRow>
       </ul>
       <div className="mt-2 flex flex-wrap gap-3">
@@ -69,8 +69,14 @@ export function ConnectionCheck({ plan, end, children }: Props) {
   )
 }
 
-function ReceiptText({ tried, receipt }: { tried: Try | undefined; receipt: Findings['receipt'] }) {
-  const token = tried?.outcome === 'answered' ? tried.token : undefined
+function ReceiptText({
+  attempt,
+  receipt,
+}: {
+  attempt: Attempt | undefined
+  receipt: Receipt | 'none' | undefined
+}) {
+  const token = attempt?.outcome === 'answered' ? attempt.token : undefined
   return (
     <>
       <p className="flex min-h-14 flex-wrap content-start items-center gap-x-3 gap-y-1 wide:min-h-7">
@@ -93,7 +99,7 @@ function ReceiptText({ tried, receipt }: { tried: Try | undefined; receipt: Find
 }
 
 /** `run` does nothing while a check is running. */
-function useSelfCheck(plan: Plan) {
+function useConnectionCheck(plan: Plan) {
   const [findings, setFindings] = useState<Findings>({})
   const [result, setResult] = useState('The check is running.')
   const running = useRef(false)
@@ -102,14 +108,14 @@ function useSelfCheck(plan: Plan) {
     if (running.current) return
     running.current = true
     const found: Findings = {}
-    const tell = (news: Findings) => setFindings({ ...Object.assign(found, news) })
-    tell({})
+    const add = (news: Findings) => setFindings({ ...Object.assign(found, news) })
+    add({})
     await Promise.all([
-      plan.direct && attempt(plan.direct, plan.dsn).then((direct) => tell({ direct })),
-      attempt(plan.tunnel, plan.dsn).then(async (tunnel) => {
-        tell({ tunnel })
+      plan.direct && probe(plan.direct, plan.dsn).then((direct) => add({ direct })),
+      probe(plan.tunnel, plan.dsn).then(async (tunnel) => {
+        add({ tunnel })
         const token = tunnel.outcome === 'answered' ? tunnel.token : undefined
-        tell({ receipt: (token && (await fetchReceipt(token))) || 'none' })
+        add({ receipt: (token && (await fetchReceipt(token))) || 'none' })
       }),
     ])
     setResult(summarise(plan, found, { url: location.href, time: new Date(), agent: navigator.userAgent }))

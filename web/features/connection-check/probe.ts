@@ -1,33 +1,33 @@
-/** What this browser can reach, tried with a report that says nothing: an empty client report costs nobody anything. */
+/** Tests which URLs this browser can reach, with an empty client report that costs no quota. */
 
-/** Where to try. Made by the server, which knows the DSN. */
+/** URLs to test. Made by the server, which knows the DSN. */
 export type Plan = {
   dsn: string
   /** Same-origin URL of the tunnel. */
   tunnel: string
-  /** URL that the SDK would post to by itself; absent in inbox mode. */
+  /** URL that an SDK without a tunnel would post to; absent in inbox mode. */
   direct?: string
 }
 
-export type Try =
-  | { outcome: 'answered'; status: number; took: number; token?: string }
-  /** Nothing came back: a blocker, the network or the other end; a page cannot tell which. */
-  | { outcome: 'stopped'; took: number }
-  /** Our own Content-Security-Policy does not let the page ask. */
-  | { outcome: 'forbidden'; took: number }
-  /** Something answered, and does not let a page of another origin read what. */
-  | { outcome: 'unreadable'; took: number }
-  | { outcome: 'late'; took: number }
+export type Attempt =
+  | { outcome: 'answered'; status: number; durationMs: number; token?: string }
+  /** No response. A page cannot tell whether a blocker, the network or the server is the cause. */
+  | { outcome: 'stopped'; durationMs: number }
+  /** Blocked by the Content-Security-Policy of this site. */
+  | { outcome: 'forbidden'; durationMs: number }
+  /** There was a response that pages of other origins may not read. */
+  | { outcome: 'unreadable'; durationMs: number }
+  | { outcome: 'late'; durationMs: number }
 
-const LONGEST = 10_000 // ms
-const VIOLATION_GRACE = 100 // ms within which the browser tells that a policy was the reason
+const TIMEOUT_MS = 10_000
+const VIOLATION_DELAY_MS = 100 // until the browser reports it
 
-/** Tries the URL once. Never rejects. */
-export async function attempt(url: string, dsn: string): Promise<Try> {
+/** Tests a URL once. Never rejects. */
+export async function probe(url: string, dsn: string): Promise<Attempt> {
   const { origin } = new URL(url, location.href)
   const watch = watchPolicy(origin)
   const started = performance.now()
-  const took = () => Math.round(performance.now() - started)
+  const elapsed = () => Math.round(performance.now() - started)
   try {
     const response = await fetch(url, {
       method: 'POST',
@@ -35,35 +35,35 @@ export async function attempt(url: string, dsn: string): Promise<Try> {
       credentials: 'omit',
       cache: 'no-store',
       referrerPolicy: 'strict-origin',
-      signal: AbortSignal.timeout(LONGEST),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
     })
     const token = response.headers.get('x-culvert-receipt')
-    return { outcome: 'answered', status: response.status, took: took(), ...(token && { token }) }
+    return { outcome: 'answered', status: response.status, durationMs: elapsed(), ...(token && { token }) }
   } catch (error) {
     if (error instanceof DOMException && error.name === 'TimeoutError')
-      return { outcome: 'late', took: took() }
-    const ended = took()
-    if (await watch.violated()) return { outcome: 'forbidden', took: ended }
-    return { outcome: (await answersAnyone(url)) ? 'unreadable' : 'stopped', took: ended }
+      return { outcome: 'late', durationMs: elapsed() }
+    const durationMs = elapsed()
+    if (await watch.violated()) return { outcome: 'forbidden', durationMs }
+    return { outcome: (await hasResponse(url)) ? 'unreadable' : 'stopped', durationMs }
   } finally {
     watch.end()
   }
 }
 
-/** Whether anything answers there: asked so that the browser does not mind who may read it, and with no report in it. */
-async function answersAnyone(url: string): Promise<boolean> {
+/** Reports whether there is any response, readable or not. The request carries no report. */
+async function hasResponse(url: string): Promise<boolean> {
   return fetch(url, {
     mode: 'no-cors',
     credentials: 'omit',
     cache: 'no-store',
-    signal: AbortSignal.timeout(LONGEST),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
   }).then(
     () => true,
     () => false,
   )
 }
 
-/** An envelope as an SDK writes it, with one client report that has nothing to tell. */
+/** Returns an envelope with an empty client report. */
 function emptyReport(dsn: string): string {
   const now = new Date()
   return [
@@ -75,17 +75,17 @@ function emptyReport(dsn: string): string {
     .join('\n')
 }
 
-/** The browser tells of a violated policy by an event of its own, a moment after the request has failed. */
+/** Watches for policy violations, which browsers report shortly after the request has failed. */
 function watchPolicy(origin: string) {
-  const told = Promise.withResolvers<boolean>()
+  const reported = Promise.withResolvers<boolean>()
   const listen = ({ blockedURI, disposition }: SecurityPolicyViolationEvent) => {
-    if (disposition === 'enforce' && blockedURI.startsWith(origin)) told.resolve(true)
+    if (disposition === 'enforce' && blockedURI.startsWith(origin)) reported.resolve(true)
   }
   document.addEventListener('securitypolicyviolation', listen)
   return {
     violated(): Promise<boolean> {
-      setTimeout(() => told.resolve(false), VIOLATION_GRACE)
-      return told.promise
+      setTimeout(() => reported.resolve(false), VIOLATION_DELAY_MS)
+      return reported.promise
     },
     end: () => document.removeEventListener('securitypolicyviolation', listen),
   }

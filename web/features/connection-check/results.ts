@@ -1,73 +1,73 @@
 /** Results of the connection check in plain words, limited to what a page can know. */
 
 import { outcomeLabel, type State } from '../../ui/states.ts'
-import type { VisitorReceipt } from '../receipt.ts'
-import type { Plan, Try } from './probe.ts'
+import type { Receipt } from '../receipt.ts'
+import type { Attempt, Plan } from './probe.ts'
 
 export type Findings = {
-  direct?: Try
-  tunnel?: Try
+  direct?: Attempt
+  tunnel?: Attempt
   /** `undefined` while it is looked up, `none` when this site has none to show. */
-  receipt?: Pick<VisitorReceipt, 'outcome' | 'reason'> | 'none'
+  receipt?: Receipt | 'none'
 }
 
 export type Finding = { state: State; text: string; figure?: string }
 
 export type Verdict = { state: State; headline: string; text: string }
 
-export function describeDirect(plan: Plan, tried: Try | undefined): Finding {
+export function describeDirect(plan: Plan, attempt: Attempt | undefined): Finding {
   if (!plan.direct)
     return {
       state: 'idle',
       text: 'Not tested: no Sentry is configured. Reports stay on this site.',
     }
-  if (!tried) return { state: 'busy', text: 'Testing …' }
-  return { ...directly(tried), figure: inMs(tried) }
+  if (!attempt) return { state: 'busy', text: 'Testing …' }
+  return { ...directFinding(attempt), figure: inMs(attempt) }
 }
 
 const FORBIDDEN = 'Fault of this site: the Content-Security-Policy of this page blocked the request.'
 
-function directly(tried: Try): Finding {
-  if (tried.outcome === 'forbidden')
+function directFinding(attempt: Attempt): Finding {
+  if (attempt.outcome === 'forbidden')
     return {
       state: 'bad',
       text: FORBIDDEN,
     }
-  if (tried.outcome === 'stopped')
+  if (attempt.outcome === 'stopped')
     return {
       state: 'bad',
       text: 'The request failed in this browser or network before it reached Sentry.',
     }
-  if (tried.outcome === 'unreadable')
+  if (attempt.outcome === 'unreadable')
     return {
       state: 'hold',
       text: 'There was a response, but this page may not read whether the report was accepted.',
     }
-  if (tried.outcome === 'late') return { state: 'bad', text: 'There was no response within 10 s.' }
-  return isTaken(tried)
+  if (attempt.outcome === 'late') return { state: 'bad', text: 'There was no response within 10 s.' }
+  return isAccepted(attempt)
     ? { state: 'good', text: 'Sentry responded to this browser directly.' }
-    : { state: 'hold', text: `Sentry was reached, and responded with ${tried.status}.` }
+    : { state: 'hold', text: `Sentry was reached, and responded with ${attempt.status}.` }
 }
 
 export function describeTunnel(plan: Plan, { tunnel, receipt }: Findings): Finding {
   if (!tunnel) return { state: 'busy', text: 'Testing …' }
-  return { ...byTunnel(plan, tunnel, receipt), figure: inMs(tunnel) }
+  return { ...tunnelFinding(plan, tunnel, receipt), figure: inMs(tunnel) }
 }
 
-function byTunnel(plan: Plan, tried: Try, receipt: Findings['receipt']): Finding {
-  if (tried.outcome === 'forbidden') return { state: 'bad', text: FORBIDDEN }
-  if (tried.outcome === 'stopped' || tried.outcome === 'unreadable')
+function tunnelFinding(plan: Plan, attempt: Attempt, receipt: Findings['receipt']): Finding {
+  if (attempt.outcome === 'forbidden') return { state: 'bad', text: FORBIDDEN }
+  if (attempt.outcome === 'stopped' || attempt.outcome === 'unreadable')
     return {
       state: 'bad',
       text: 'The request failed before this site responded: in this browser, in the network or on this site.',
     }
-  if (tried.outcome === 'late') return { state: 'bad', text: 'This site did not respond within 10 s.' }
-  if (isKept(tried, receipt))
+  if (attempt.outcome === 'late') return { state: 'bad', text: 'This site did not respond within 10 s.' }
+  if (isSpooled(attempt, receipt))
     return {
       state: 'wait',
       text: 'This site stored the report and delivers it later: Sentry did not accept it just now.',
     }
-  if (isTaken(tried))
+  if (isAccepted(attempt))
     return {
       state: 'good',
       text: plan.direct
@@ -75,21 +75,24 @@ function byTunnel(plan: Plan, tried: Try, receipt: Findings['receipt']): Finding
         : 'This site stored the report in its own inbox.',
     }
   if (isDeclined(receipt))
-    return { state: 'bad', text: `This site forwarded the report, and Sentry declined it (${tried.status}).` }
-  if (tried.status === 429)
+    return {
+      state: 'bad',
+      text: `This site forwarded the report, and Sentry declined it (${attempt.status}).`,
+    }
+  if (attempt.status === 429)
     return { state: 'hold', text: 'This site was reached, and rate-limits such reports at the moment.' }
-  return { state: 'bad', text: `This site was reached, but did not accept the report (${tried.status}).` }
+  return { state: 'bad', text: `This site was reached, but did not accept the report (${attempt.status}).` }
 }
 
 /** Summarises both results in a headline and a sentence; `undefined` until both routes are tested. */
 export function judge(plan: Plan, { direct, tunnel, receipt }: Findings): Verdict | undefined {
   if (!tunnel || (plan.direct && !direct)) return undefined
-  if (direct && isKept(tunnel, receipt)) return keptVerdict(direct)
-  if (isTaken(tunnel)) return direct ? throughVerdict(direct) : INBOX
+  if (direct && isSpooled(tunnel, receipt)) return spooledVerdict(direct)
+  if (isAccepted(tunnel)) return direct ? tunnelVerdict(direct) : INBOX
   if (isDeclined(receipt))
-    return notThrough('Sentry declined the report. Send the result below to the people who run this site.')
-  if (!direct) return notThrough('Send the result below to the people who run this site.')
-  return notThrough(
+    return failedVerdict('Sentry declined the report. Send the result below to the people who run this site.')
+  if (!direct) return failedVerdict('Send the result below to the people who run this site.')
+  return failedVerdict(
     direct.outcome === 'answered'
       ? 'Sentry was reached directly, so the fault is on this site. Send the result below to the people who run it.'
       : 'If other pages work in this browser, send the result below to the people who run this site.',
@@ -102,7 +105,7 @@ const INBOX: Verdict = {
   text: 'This site stores them in its own inbox.',
 }
 
-function keptVerdict(direct: Try): Verdict {
+function spooledVerdict(direct: Attempt): Verdict {
   if (direct.outcome === 'stopped' || direct.outcome === 'late')
     return {
       state: 'wait',
@@ -119,9 +122,9 @@ function keptVerdict(direct: Try): Verdict {
   }
 }
 
-const NOTICED = 'Error reports arrive nevertheless.'
+const ARRIVES_ANYWAY = 'Error reports arrive nevertheless.'
 
-function throughVerdict(direct: Try): Verdict {
+function tunnelVerdict(direct: Attempt): Verdict {
   if (direct.outcome === 'forbidden')
     return {
       state: 'hold',
@@ -132,9 +135,9 @@ function throughVerdict(direct: Try): Verdict {
     return {
       state: 'good',
       headline: 'Reports arrive through this site. This page cannot judge the direct route.',
-      text: `A page may not read the direct response. ${NOTICED}`,
+      text: `A page may not read the direct response. ${ARRIVES_ANYWAY}`,
     }
-  if (isTaken(direct))
+  if (isAccepted(direct))
     return {
       state: 'good',
       headline: 'Reports from this browser arrive on both routes.',
@@ -144,19 +147,19 @@ function throughVerdict(direct: Try): Verdict {
     return {
       state: 'good',
       headline: 'Reports arrive through this site. On the direct route, Sentry responded but accepted none.',
-      text: `Nothing blocks the direct route. ${NOTICED}`,
+      text: `Nothing blocks the direct route. ${ARRIVES_ANYWAY}`,
     }
   return {
     state: 'good',
     headline: 'Reports arrive, but only through this site.',
     text:
       direct.outcome === 'late'
-        ? `The direct request got no response in time. ${NOTICED}`
-        : `The direct request failed in this browser or network. ${NOTICED}`,
+        ? `The direct request got no response in time. ${ARRIVES_ANYWAY}`
+        : `The direct request failed in this browser or network. ${ARRIVES_ANYWAY}`,
   }
 }
 
-function notThrough(text: string): Verdict {
+function failedVerdict(text: string): Verdict {
   return { state: 'bad', headline: 'Reports from this browser do not arrive.', text }
 }
 
@@ -179,14 +182,14 @@ export function summarise(
   ].join('\n')
 }
 
-function isTaken(tried: Try): boolean {
-  return tried.outcome === 'answered' && tried.status >= 200 && tried.status < 300
+function isAccepted(attempt: Attempt): boolean {
+  return attempt.outcome === 'answered' && attempt.status >= 200 && attempt.status < 300
 }
 
 /** Status 202 is the tunnel's response for a spooled envelope. */
-function isKept(tried: Try, receipt: Findings['receipt']): boolean {
+function isSpooled(attempt: Attempt, receipt: Findings['receipt']): boolean {
   if (receipt && receipt !== 'none') return receipt.outcome === 'spooled'
-  return tried.outcome === 'answered' && tried.status === 202
+  return attempt.outcome === 'answered' && attempt.status === 202
 }
 
 /** Sentry declined the envelope that this site forwarded. */
@@ -194,6 +197,6 @@ function isDeclined(receipt: Findings['receipt']): boolean {
   return receipt !== undefined && receipt !== 'none' && receipt.outcome === 'declined'
 }
 
-function inMs({ took }: Try): string {
-  return `${took} ms`
+function inMs({ durationMs }: Attempt): string {
+  return `${durationMs} ms`
 }

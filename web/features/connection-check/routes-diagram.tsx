@@ -1,4 +1,4 @@
-/** Two ways for one report, drawn: the road to Sentry above, the pipe through this site below. */
+/** Diagram of both routes of a report: directly to Sentry above, through this site below. */
 
 import type { State } from '../../ui/states.ts'
 import { STATE_TEXT } from '../../ui/status-badge.tsx'
@@ -8,7 +8,7 @@ type Props = { road: State; pipe: State; end: string }
 const ROAD = 'M58 62C150 18 490 18 582 62'
 const PIPE = 'M58 78c92 44 432 44 524 0'
 
-/** Says nothing that the list under it does not say in words. */
+/** Hidden from assistive technology: the list below has the same content as text. */
 export function RoutesDiagram({ road, pipe, end }: Props) {
   return (
     <figure aria-hidden="true" className="select-none">
@@ -38,7 +38,7 @@ export function RoutesDiagram({ road, pipe, end }: Props) {
   )
 }
 
-/** Done: the whole length. Stopped: the first part of it. */
+/** Dash lengths: a completed route is drawn in full, a failed one in part. */
 const LENGTHS: Record<State, string> = {
   idle: '0 100',
   busy: '3 7',

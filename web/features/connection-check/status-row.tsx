@@ -7,7 +7,7 @@ import { StateMark } from '../../ui/status-badge.tsx'
 type Props = {
   state: State
   title: ReactNode
-  /** A figure at its end, such as how long it took. */
+  /** Figure at the end, such as a duration. */
   figure?: ReactNode
   children: ReactNode
 }

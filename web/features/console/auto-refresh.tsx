@@ -1,4 +1,4 @@
-/** Keeps a page of figures fresh while somebody looks at it, and holds still while they decide. */
+/** Refreshes a page every 5 s, except while it is hidden or a confirmation is open. */
 'use client'
 
 import { useRouter } from 'next/navigation'

@@ -1,35 +1,35 @@
 /**
- * Bounds of what the console reads and shows of data that strangers wrote. With them a page stays below 2 MB, whatever an envelope
- * holds: HTML and Next's own copy of the page take up to 10 bytes for a character, and some 1,200 bytes for a row.
+ * Bounds of untrusted data that the console reads and shows. They keep every page below 2 MB: HTML and Next.js's copy of the page take
+ * up to 10 bytes per character, and some 1,200 bytes per row.
  */
 
 const KIB = 1024
 
-/** Bytes that web reads, and holds in memory at most. */
+/** Bytes that web reads and holds in memory. */
 export const READ_BYTES = {
-  /** The line of an envelope header or item header. The tunnel takes up to 64 KiB. */
+  /** Line of an envelope header or item header. The tunnel accepts up to 64 KiB. */
   header: 128 * KIB,
   /** Beginning of an envelope that its page shows: an event of 1 MiB with its attachments. */
   envelope: 8 * KIB * KIB,
-  /** The beginning of an envelope that is searched for its name in the list. */
+  /** Beginning of an envelope that is read for its title in the list. */
   name: 256 * KIB,
-  /** All items of an envelope that are parsed, so that a person can read them: events, spans, logs, metrics. Sentry takes events of 1 MiB. */
+  /** All parsed items of an envelope: events, spans, logs, metrics. Sentry accepts events of 1 MiB. */
   parsed: 1 * KIB * KIB,
-  /** The beginning of each item that is shown raw. */
+  /** Beginning of each raw item. */
   raw: 16 * KIB,
-  /** The tunnel's answer about one spool entry. */
+  /** Response with a spool entry. */
   spoolEntry: 1 * KIB * KIB,
-  /** The tunnel's list of inbox entries. */
+  /** Response with a list of inbox entries. */
   inboxPage: 4 * KIB * KIB,
 } as const
 
 /** Characters that one page shows. */
 export const PAGE_CHARACTERS = {
-  /** Of events, spans, logs and metrics, as a person reads them. */
+  /** Events, spans, logs and metrics in readable form. */
   readable: 80_000,
-  /** Of headers and items as they arrived. */
+  /** Raw headers and items. */
   raw: 30_000,
-  /** What a row counts for beside its text. */
+  /** Cost of a row besides its text. */
   row: 150,
 } as const
 
@@ -85,7 +85,7 @@ export class Budget {
     this.#left = characters
   }
 
-  /** Whether a text was cut or a row left out. */
+  /** Set once a text was cut or a row left out. */
   get isShort(): boolean {
     return this.#isShort
   }
@@ -98,7 +98,7 @@ export class Budget {
     return shown
   }
 
-  /** `text` for a text that may be absent. */
+  /** Like `text`, for an optional text. */
   optional(text: string | undefined, most: number): string | undefined {
     return text === undefined ? undefined : this.text(text, most)
   }

@@ -14,6 +14,11 @@ export const OUTCOMES: readonly Outcome[] = [
 
 export const FINAL_OUTCOMES: readonly FinalOutcome[] = ['delivered', 'declined', 'expired', 'purged']
 
+/** Returns the label of a data category. Envelopes that are not parsed or have only client reports have none. */
+export function categoryLabel(category: string): string {
+  return category === 'none' ? 'no category' : category
+}
+
 export const MEANINGS: Record<Outcome | FinalOutcome, string> = {
   delivered: 'Accepted by Sentry, or stored in the inbox when no Sentry is configured.',
   spooled: 'Sentry did not accept it in time. It is stored on disk, synced, and delivered later.',

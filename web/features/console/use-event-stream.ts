@@ -1,15 +1,15 @@
-/** Server-sent events of the console that outlive a dropped connection, a restart of web and a laptop's sleep. */
+/** Server-sent events that reconnect after a lost connection, a restart of web, or sleep. */
 'use client'
 
 import { useEffect, useEffectEvent, useRef, useState } from 'react'
 import { SIGN_IN } from './routes.ts'
 
-/** `paused`: on purpose. `broken`: tried again in a moment. */
+/** `broken`: reconnects in a moment. */
 export type StreamState = 'opening' | 'open' | 'broken' | 'paused'
 
 const AGAIN_MS = 2_000
 
-/** Opens `url` anew after each break, with `?after=` the id of the last event; who has been signed out meanwhile is led to sign in. */
+/** Connects to `url`, again after each break with `?after=` the last event ID. Redirects to the sign-in after a sign-out. */
 export function useEventStream<T>(
   url: string,
   onData: (data: T) => void,
@@ -43,7 +43,7 @@ export function useEventStream<T>(
       }
     }
 
-    /** An EventSource does not tell why it was refused. */
+    /** Checks the session first, since an EventSource does not report its status. */
     async function openIfWelcome(): Promise<void> {
       const response = await fetch('/console/session', { cache: 'no-store' }).catch(() => undefined)
       if (isLeft) return

@@ -1,4 +1,4 @@
-/** The server's half of the error lab: who may raise an error, and which. */
+/** Access control of the error lab. */
 
 import { networkOf } from '../../lib/client-address.ts'
 import { config } from '../../lib/config.ts'
@@ -9,7 +9,7 @@ const passes = () => processSingleton('lab passes', () => createPasses(Date.now)
 
 export type Asked = { pass?: string; reference?: string }
 
-/** `undefined` when it may go on. Nothing that throws comes before this. */
+/** Returns why a request may not trigger an error; `undefined` when it may. */
 export function rejectionOf(
   { pass = '', reference = '' }: Asked,
   headers: Pick<Headers, 'get'>,
@@ -23,7 +23,7 @@ export function issuePass(): string {
   return passes().issue()
 }
 
-/** An error of the lab, that its page finds again by the reference. */
+/** Returns an error that the lab's page finds by its reference. */
 export function labError(where: string, reference: string | undefined): Error {
   return new Error(`Thrown on purpose ${where} (lab ${reference})`)
 }

@@ -1,4 +1,4 @@
-/** One kind of what the lab raises: a button, what it does, and what became of it, read out as it happens. */
+/** Row of the lab: a button, its effect, and the outcome. */
 'use client'
 
 import type { ReactNode } from 'react'
@@ -10,9 +10,9 @@ import { useOutcome } from './use-outcome.ts'
 type Props = {
   name: string
   children: ReactNode
-  /** It has to wait for a moment, and keeps the focus meanwhile. */
+  /** Disabled for a moment; keeps the focus. */
   disabled?: boolean
-  /** What tells its envelopes from others; the reference unless given. */
+  /** Text by which its envelopes are found; default: the reference. */
   mark?: string
 } & (
   | { onPress: (reference: string) => void | Promise<void> }
@@ -20,12 +20,12 @@ type Props = {
 )
 
 export function LabRow({ name, children, disabled = false, mark, ...raises }: Props) {
-  const { outcome, tell, follow } = useOutcome()
+  const { outcome, setOutcome, follow } = useOutcome()
   const press = () => {
     const reference = newReference()
     if ('onServer' in raises) {
-      tell({ is: 'sending' })
-      raises.onServer(reference).then(tell, () => tell({ is: 'unanswered' }))
+      setOutcome({ is: 'sending' })
+      raises.onServer(reference).then(setOutcome, () => setOutcome({ is: 'unanswered' }))
       return
     }
     follow(mark ?? reference)
@@ -42,7 +42,7 @@ export function LabRow({ name, children, disabled = false, mark, ...raises }: Pr
 
 type RowProps = { name: string; about: ReactNode; outcome: Outcome | undefined; children: ReactNode }
 
-/** Once pressed, it keeps its height while the outcome comes in. */
+/** Keeps its height while the outcome arrives. */
 export function Row({ name, about, outcome, children }: RowProps) {
   return (
     <li

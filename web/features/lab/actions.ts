@@ -1,21 +1,21 @@
-/** A server action that fails on purpose. */
+/** Server action that fails on purpose. */
 'use server'
 
 import { captureException } from '@sentry/nextjs'
 import { headers } from 'next/headers'
 import { type Asked, labError, rejectionOf } from './access.ts'
 
-/** Gives why nothing was raised. */
-export async function fail(asked: Asked): Promise<{ refused: string }> {
+/** Returns the reason when no error was triggered. */
+export async function fail(asked: Asked): Promise<{ rejection: string }> {
   const { pass, reference } = readAsked(asked)
   const rejection = rejectionOf({ pass, reference }, await headers())
-  if (rejection) return { refused: rejection }
+  if (rejection) return { rejection }
   const error = labError('in a server action', reference)
   captureException(error, { mechanism: { handled: false, type: 'auto.function.nextjs.server_action' } })
   throw error
 }
 
-/** Anyone can call an action with anything. */
+/** Checks the types: anyone can call an action with anything. */
 function readAsked(asked: unknown): { pass: string; reference: string } {
   const { pass, reference } = Object(asked)
   return {

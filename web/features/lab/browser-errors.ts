@@ -1,4 +1,4 @@
-/** What the lab raises in the browser, each kind for real. `reference` stands somewhere in each. */
+/** Errors and reports that the lab triggers in the browser. Each contains the `reference`. */
 
 import {
   createEnvelope,
@@ -9,7 +9,7 @@ import {
   uuid4,
 } from '@sentry/core'
 import * as Sentry from '@sentry/nextjs'
-import { LAB_ENVIRONMENT } from '../../lib/sentry/lab-environment.ts'
+import { LAB_ENVIRONMENT } from '../../lib/sentry/browser-config.ts'
 import { addReplay, addTracing } from '../../lib/sentry/lazy-integrations.ts'
 
 export const thrown = (how: string, reference: string) => new Error(`${how} on purpose (lab ${reference})`)
@@ -22,7 +22,7 @@ export function handled(reference: string): void {
   }
 }
 
-/** As SDKs before 10.51 send it: a trace that the router began before it knew for what. Later ones drop it themselves. */
+/** Sends an unfinished transaction as SDKs before 10.51 do. Later ones drop it. */
 export function unfinished(reference: string): void {
   const client = Sentry.getClient()
   const dsn = client?.getDsn()
@@ -44,9 +44,9 @@ export function unfinished(reference: string): void {
   void client.sendEnvelope(createEnvelope<EventEnvelope>(header, [[{ type: 'transaction' }, transaction]]))
 }
 
-const SLOW = 1_200 // ms
+const SLOW_MS = 1_200
 
-/** Sampled for this once, whatever share of traces the site sends. */
+/** Sends a trace, whatever the sample rate of the site. */
 export async function slow(reference: string): Promise<void> {
   await addTracing()
   const options = Sentry.getClient()?.getOptions()
@@ -74,7 +74,7 @@ function trace(reference: string): Promise<void> {
       )
       await Sentry.startSpan(
         { name: 'wait', op: 'lab.step' },
-        () => new Promise((done) => setTimeout(done, SLOW)),
+        () => new Promise((done) => setTimeout(done, SLOW_MS)),
       )
     },
   )
@@ -100,27 +100,27 @@ export async function feedback(reference: string): Promise<void> {
   )
 }
 
-const REPLAYED = 5_500 // ms; the SDK sends nothing shorter than 5 s
+const REPLAY_MS = 5_500 // the SDK sends nothing shorter than 5 s
 
-/** Records what this page does for a while. */
+/** Records a replay of some seconds. */
 export async function replay(): Promise<void> {
   if (!Sentry.getReplay()) await addReplay()
   const recorder = Sentry.getReplay()
   recorder?.start()
-  await new Promise((done) => setTimeout(done, REPLAYED))
+  await new Promise((done) => setTimeout(done, REPLAY_MS))
   await recorder?.flush()
   await recorder?.stop()
 }
 
-const LEFT_BEHIND = 'lab'
+const STORAGE_KEY = 'lab'
 
-/** Throws when the page is all but gone, and leaves. */
-export function lastMoment(reference: string): void {
+/** Throws while the page closes, and leaves it. */
+export function throwWhileClosing(reference: string): void {
   addEventListener(
     'pagehide',
     () => {
       Sentry.getClient()?.on('beforeSendEvent', ({ event_id = '' }) =>
-        sessionStorage.setItem(LEFT_BEHIND, event_id),
+        sessionStorage.setItem(STORAGE_KEY, event_id),
       )
       throw thrown('Thrown while the page closes', reference)
     },
@@ -129,14 +129,14 @@ export function lastMoment(reference: string): void {
   location.assign('/lab?closed')
 }
 
-/** The id of what the page before this one raised in its last moment; given once. */
-export function takeLastMoment(): string | undefined {
-  const eventId = sessionStorage.getItem(LEFT_BEHIND) ?? undefined
-  sessionStorage.removeItem(LEFT_BEHIND)
+/** Returns, once, the event ID of the error that the previous page threw while it closed. */
+export function takeClosingEventId(): string | undefined {
+  const eventId = sessionStorage.getItem(STORAGE_KEY) ?? undefined
+  sessionStorage.removeItem(STORAGE_KEY)
   return eventId
 }
 
-/** A page may not take a picture of itself without asking; a drawn one is as good here. */
+/** Draws a picture: a page cannot take a screenshot without a prompt. */
 async function picture(reference: string): Promise<Uint8Array> {
   const canvas = Object.assign(document.createElement('canvas'), { width: 480, height: 120 })
   const brush = canvas.getContext('2d')

@@ -10,7 +10,7 @@ import * as raise from './browser-errors.ts'
 import type { Outcome } from './outcome.ts'
 import { CloseRow } from './page-close-row.tsx'
 import { RenderRow } from './render-error-row.tsx'
-import { type Asked, ask, askQuietly, callAction } from './server-errors.ts'
+import { type Asked, ask, askWithoutReport, callAction } from './server-errors.ts'
 
 const NOT_FOUND = 'a missing page is not an error'
 const REDIRECT = 'Next.js throws an error to redirect, which is not a failure'
@@ -102,11 +102,14 @@ function DiscardedReports({ server }: { server: OnServer }) {
     <Group title="Discarded on purpose">
       <LabRow
         name="Request a missing page"
-        {...server((asked) => askQuietly('/lab/missing', NOT_FOUND, asked))}
+        {...server((asked) => askWithoutReport('/lab/missing', NOT_FOUND, asked))}
       >
         The code calls <code>notFound()</code>.
       </LabRow>
-      <LabRow name="Follow a redirect" {...server((asked) => askQuietly('/lab/redirect', REDIRECT, asked))}>
+      <LabRow
+        name="Follow a redirect"
+        {...server((asked) => askWithoutReport('/lab/redirect', REDIRECT, asked))}
+      >
         The code calls <code>redirect()</code>.
       </LabRow>
       <LabRow name="Send an unfinished trace" onPress={raise.unfinished}>

@@ -1,40 +1,41 @@
 /** Outcome of a report from the lab, in words. */
 
-import type { Answered } from '../../lib/sentry/response-events.ts'
+import type { SdkResponse } from '../../lib/sentry/response-events.ts'
 import type { State } from '../../ui/states.ts'
-import type { VisitorReceipt } from '../receipt.ts'
+import type { Receipt } from '../receipt.ts'
 
 export type Outcome =
   | { is: 'sending' }
-  | { is: 'answered'; answered: Answered; eventId?: string; receipt?: VisitorReceipt }
-  /** No response, or nothing was posted within `LONGEST_WAIT`. */
+  | { is: 'answered'; response: SdkResponse; eventId?: string; receipt?: Receipt }
+  /** No response, or nothing was posted within `MAX_WAIT_MS`. */
   | { is: 'unanswered' }
   /** Posted while the page closed, so that the page could not read the response. */
-  | { is: 'unheard'; eventId: string }
+  | { is: 'unreadable'; eventId: string }
   /** Nothing was to be reported, and nothing was. */
-  | { is: 'left-out'; why: string }
-  | { is: 'refused'; why: string }
+  | { is: 'not-reported'; why: string }
+  | { is: 'rejected'; why: string }
 
-export const LONGEST_WAIT = 15_000 // ms
+export const MAX_WAIT_MS = 15_000
 
 export function describeOutcome(outcome: Outcome): { state: State; text: string } {
   if (outcome.is === 'sending') return { state: 'busy', text: 'sending' }
   if (outcome.is === 'unanswered')
     return { state: 'bad', text: 'not delivered: no response, or this browser is rate-limited' }
-  if (outcome.is === 'unheard')
+  if (outcome.is === 'unreadable')
     return { state: 'idle', text: 'sent while the page closed: the response could not be read' }
-  if (outcome.is === 'left-out') return { state: 'drop', text: `not reported, on purpose: ${outcome.why}` }
-  if (outcome.is === 'refused') return { state: 'hold', text: REFUSED[outcome.why] ?? 'no error triggered' }
-  const { answered, receipt } = outcome
+  if (outcome.is === 'not-reported')
+    return { state: 'drop', text: `not reported, on purpose: ${outcome.why}` }
+  if (outcome.is === 'rejected') return { state: 'hold', text: REJECTED[outcome.why] ?? 'no error triggered' }
+  const { response, receipt } = outcome
   if (receipt?.outcome === 'filtered')
     return { state: 'drop', text: `filtered by this site: ${receipt.reason ?? 'a filter'}` }
-  if (answered.status === 202) return { state: 'wait', text: 'spooled by this site, delivered later (202)' }
-  return answered.status >= 200 && answered.status < 300
-    ? { state: 'good', text: `accepted by this site (${answered.status})` }
-    : { state: 'bad', text: `not accepted by this site (${answered.status})` }
+  if (response.status === 202) return { state: 'wait', text: 'spooled by this site, delivered later (202)' }
+  return response.status >= 200 && response.status < 300
+    ? { state: 'good', text: `accepted by this site (${response.status})` }
+    : { state: 'bad', text: `not accepted by this site (${response.status})` }
 }
 
-const REFUSED: Record<string, string> = {
+const REJECTED: Record<string, string> = {
   limited: 'no error triggered: too many requests, wait a minute',
   expired: 'no error triggered: this page was open for too long; press again',
   used: 'no error triggered: press again',

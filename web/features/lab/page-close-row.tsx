@@ -4,16 +4,16 @@
 import { useEffect, useState } from 'react'
 import { Button } from '../../ui/button.tsx'
 import { newReference, Row } from './action-row.tsx'
-import { lastMoment, takeLastMoment } from './browser-errors.ts'
+import { takeClosingEventId, throwWhileClosing } from './browser-errors.ts'
 import type { Outcome } from './outcome.ts'
 
 const NAME = 'Fail as the page closes'
 
 export function CloseRow() {
-  const [outcome, tell] = useState<Outcome>()
+  const [outcome, setOutcome] = useState<Outcome>()
   useEffect(() => {
-    const eventId = takeLastMoment()
-    if (eventId) tell({ is: 'unheard', eventId })
+    const eventId = takeClosingEventId()
+    if (eventId) setOutcome({ is: 'unreadable', eventId })
   }, [])
   return (
     <Row
@@ -21,7 +21,7 @@ export function CloseRow() {
       about="Thrown while this page unloads; the next page shows the event ID."
       outcome={outcome}
     >
-      <Button weight="quiet" onClick={() => lastMoment(newReference())}>
+      <Button weight="quiet" onClick={() => throwWhileClosing(newReference())}>
         {NAME}
       </Button>
     </Row>

@@ -1,4 +1,4 @@
-/** What stands before code that throws on purpose: a signed pass of the page, good once and for ten minutes, and limits. */
+/** Single-use passes for the error lab, with rate limits. */
 
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createAllowance } from '../../lib/rate-limiter.ts'
@@ -7,14 +7,14 @@ export type PassRejection = 'forged' | 'expired' | 'used' | 'limited'
 
 export type Passes = {
   issue(): string
-  /** Takes the pass of a request from `address`. `undefined` when it may go on. */
+  /** Uses the pass of a request up. Returns `undefined` when the request is allowed. */
   take(pass: string, address: string): PassRejection | undefined
 }
 
 const GOOD_FOR = 10 * 60_000 // ms
 const LIMITS = { perAddress: 10, inAll: 60, windowMs: 60_000 }
 
-/** `now` in milliseconds. Those that were used are remembered until they expire: `LIMITS` bound how many. */
+/** `now` in milliseconds. Used passes are remembered until they expire; `LIMITS` bounds their number. */
 export function createPasses(now: () => number): Passes {
   const key = randomBytes(32)
   const used = new Map<string, number>()

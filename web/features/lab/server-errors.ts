@@ -1,4 +1,4 @@
-/** What the lab has the server raise, and how its page hears of it. */
+/** Errors that the lab triggers on the server. */
 
 import type { LabReport } from '../../lib/sentry/lab-reports.ts'
 import { fail } from './actions.ts'
@@ -6,41 +6,43 @@ import type { Outcome } from './outcome.ts'
 
 export type Asked = { pass: string; reference: string }
 
-const REPORTED_WITHIN = 6_000 // ms
-const LEFT_OUT_AFTER = 2_000 // ms without a report
-const ASK_EVERY = 250 // ms
+const REPORT_TIMEOUT_MS = 6_000
+const QUIET_TIMEOUT_MS = 2_000
+const POLL_MS = 250
 
-/** Asks for a page that fails, or a route that does. */
+/** Requests a page or a route that fails. */
 export async function ask(
   path: string,
   method: 'GET' | 'POST',
   asked: Asked,
-  within = REPORTED_WITHIN,
+  within = REPORT_TIMEOUT_MS,
 ): Promise<Outcome> {
   const response = await fetch(`${path}?${new URLSearchParams(asked)}`, { method })
-  const refused = /"?data-refused"?[=:]"(\w+)"|"refused":"(\w+)"/.exec(await response.text())
-  return refused ? { is: 'refused', why: refused[1] ?? refused[2] ?? '' } : reportOf(asked.reference, within)
+  const rejected = /"?data-rejection"?[=:]"(\w+)"|"rejection":"(\w+)"/.exec(await response.text())
+  return rejected
+    ? { is: 'rejected', why: rejected[1] ?? rejected[2] ?? '' }
+    : reportOf(asked.reference, within)
 }
 
 export async function callAction(asked: Asked): Promise<Outcome> {
-  const answer = await fail(asked).catch(() => undefined) // that it throws is what it is for
-  return answer ? { is: 'refused', why: answer.refused } : reportOf(asked.reference, REPORTED_WITHIN)
+  const response = await fail(asked).catch(() => undefined) // it throws on purpose
+  return response ? { is: 'rejected', why: response.rejection } : reportOf(asked.reference, REPORT_TIMEOUT_MS)
 }
 
-/** Asks for a page that Next leaves by an error of its own, which nobody should be told of. */
-export async function askQuietly(path: string, why: string, asked: Asked): Promise<Outcome> {
-  const outcome = await ask(path, 'GET', asked, LEFT_OUT_AFTER)
-  return outcome.is === 'unanswered' ? { is: 'left-out', why } : outcome
+/** Requests a page that Next.js ends with an internal error, which is not reported. */
+export async function askWithoutReport(path: string, why: string, asked: Asked): Promise<Outcome> {
+  const outcome = await ask(path, 'GET', asked, QUIET_TIMEOUT_MS)
+  return outcome.is === 'unanswered' ? { is: 'not-reported', why } : outcome
 }
 
-/** Asks until the server has sent it. */
+/** Polls until the server has sent the report. */
 async function reportOf(reference: string, within: number): Promise<Outcome> {
   const end = Date.now() + within
   while (Date.now() < end) {
     const response = await fetch(`/lab/report.json?reference=${reference}`)
     const { eventId, status }: Partial<LabReport> = await response.json()
-    if (eventId && status !== undefined) return { is: 'answered', answered: { status }, eventId }
-    await new Promise((done) => setTimeout(done, ASK_EVERY))
+    if (eventId && status !== undefined) return { is: 'answered', response: { status }, eventId }
+    await new Promise((done) => setTimeout(done, POLL_MS))
   }
   return { is: 'unanswered' }
 }

@@ -1,38 +1,38 @@
-/** Follows what one press of a button has raised. */
+/** Tracks the outcome of what a button triggered. */
 
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { hear } from '../../lib/sentry/response-events.ts'
+import { onResponse } from '../../lib/sentry/response-events.ts'
 import { fetchReceipt } from '../receipt.ts'
-import { eventIdOf, isMarked, LONGEST_WAIT, type Outcome } from './outcome.ts'
+import { eventIdOf, isMarked, MAX_WAIT_MS, type Outcome } from './outcome.ts'
 
-/** Gives the outcome so far, a way to tell it, and one to follow envelopes with `mark` in them. */
+/** Returns the outcome so far, its setter, and a function that follows envelopes with `mark` in them. */
 export function useOutcome() {
-  const [outcome, tell] = useState<Outcome>()
+  const [outcome, setOutcome] = useState<Outcome>()
   const stop = useRef(() => {})
   useEffect(() => () => stop.current(), [])
 
   const follow = useCallback((mark: string) => {
     stop.current()
-    tell({ is: 'sending' })
+    setOutcome({ is: 'sending' })
     const late = setTimeout(
-      () => tell((now) => (now?.is === 'sending' ? { is: 'unanswered' } : now)),
-      LONGEST_WAIT,
+      () => setOutcome((now) => (now?.is === 'sending' ? { is: 'unanswered' } : now)),
+      MAX_WAIT_MS,
     )
-    const deaf = hear(async (envelope, answered) => {
+    const stopListening = onResponse(async (envelope, response) => {
       if (!isMarked(envelope, mark)) return
-      deaf()
-      if (!answered) return tell({ is: 'unanswered' })
+      stopListening()
+      if (!response) return setOutcome({ is: 'unanswered' })
       const eventId = eventIdOf(envelope)
-      const told = { is: 'answered', answered, ...(eventId && { eventId }) } as const
-      tell(told)
-      const receipt = answered.receipt && (await fetchReceipt(answered.receipt))
-      if (receipt) tell({ ...told, receipt })
+      const result = { is: 'answered', response, ...(eventId && { eventId }) } as const
+      setOutcome(result)
+      const receipt = response.receipt && (await fetchReceipt(response.receipt))
+      if (receipt) setOutcome({ ...result, receipt })
     })
     stop.current = () => {
       clearTimeout(late)
-      deaf()
+      stopListening()
     }
   }, [])
 
-  return { outcome, tell, follow }
+  return { outcome, setOutcome, follow }
 }

@@ -1,6 +1,4 @@
-/** What the browser has to know before it can report anything, told at run time by every document. */
-
-import { isOfLab, LAB_ENVIRONMENT } from './lab-environment.ts'
+/** Settings of the browser's SDK, which every document carries. */
 
 export type BrowserSettings = {
   dsn: string
@@ -10,42 +8,39 @@ export type BrowserSettings = {
   release?: string
   /** Share of errors that are sent, 0 to 1. */
   sampleRate: number
-  /** Share of traces that are sent, 0 to 1; absent: none, and others decide for themselves. */
+  /** Share of traces that are sent, 0 to 1; absent: none, and callers decide for themselves. */
   tracesSampleRate?: number
-  /** Share of visits that are recorded from the start, and of those with an error whose last minute is. */
+  /** Share of visits that are recorded from the start, and of those that are recorded for a minute before an error. */
   replays: { session: number; onError: number }
-  /** Whether a button takes in what visitors have to say. */
+  /** Shows a feedback button. */
   feedback: boolean
-  /** Whether what is written to the console is sent as logs, and what the code counts as metrics. */
+  /** Sends console output as logs, and metrics. */
   logs: boolean
   metrics: boolean
-  /** Whether requests carry the W3C's `traceparent` beside Sentry's own headers. */
+  /** Adds the W3C header `traceparent` to requests. */
   traceparent: boolean
-  /** The visitor has asked for privacy (`Sec-GPC`). */
+  /** Set when the visitor sends `Sec-GPC`. */
   asksForPrivacy?: boolean
 }
 
-/** Where a document that has no settings of its own gets them. A dot keeps it apart from every tunnel path. */
+/** Source of the settings for documents without any. The dot keeps it apart from tunnel paths. */
 const SETTINGS_URL = '/settings.json'
 
-/** The attribute of `<html>` that carries the settings. */
+/** Returns the attribute of `<html>` that carries the settings. */
 export function settingsAttribute(settings: BrowserSettings | undefined): { 'data-settings': string } {
   return { 'data-settings': JSON.stringify(settings ?? null) }
 }
 
 /**
- * Reads the settings in the browser, at once: nothing of the page may run before the SDK is there to see it fail.
- * `undefined` when the site does not answer, and for a visitor of whom nothing is reported.
+ * Reads the settings synchronously, since the SDK has to start before any code of the page. `undefined` when the site does not respond,
+ * and for visitors about whom nothing is reported.
  */
 export function readBrowserSettings(document: Document): BrowserSettings | undefined {
   const text = document.documentElement.dataset.settings ?? fetchSettings()
   return text ? (JSON.parse(text) ?? undefined) : undefined
 }
 
-/**
- * After a server exception Next writes a bare document, `<html id="__next_error__">`, that no layout can reach. Only there, a
- * request that waits is worth its price.
- */
+/** For the bare document that Next.js renders after a server error, without a layout. A synchronous request is justified only there. */
 function fetchSettings(): string | undefined {
   const request = new XMLHttpRequest()
   request.open('GET', SETTINGS_URL, false)
@@ -57,13 +52,17 @@ function fetchSettings(): string | undefined {
   return request.status === 200 ? request.responseText : undefined
 }
 
-/**
- * What the lab breaks is told apart. Of the console only what breaks is reported: an operator at work is no visit, and what they look
- * at is nobody's replay.
- */
+/** Adapts the settings to a page: the lab has an environment of its own, and the console reports errors only. */
 export function settingsAt(path: string, settings: BrowserSettings): BrowserSettings {
-  if (isOfLab(path)) return { ...settings, environment: LAB_ENVIRONMENT }
+  if (isLabPath(path)) return { ...settings, environment: LAB_ENVIRONMENT }
   if (!/^\/console(\/|$)/.test(path)) return settings
   const { tracesSampleRate: _, ...others } = settings
   return { ...others, replays: { session: 0, onError: 0 }, feedback: false }
+}
+
+/** Environment of the error lab's reports, in the browser and on the server. */
+export const LAB_ENVIRONMENT = 'lab'
+
+export function isLabPath(path: string): boolean {
+  return /^\/lab(\/|$)/.test(path)
 }

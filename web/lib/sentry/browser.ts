@@ -1,4 +1,4 @@
-/** The browser's Sentry SDK: what of it is there before the page, how that is set up, and what comes after. */
+/** Browser's Sentry SDK: a small client for the first load, and further integrations after it. */
 
 import {
   applySdkMetadata,
@@ -11,13 +11,12 @@ import * as Sentry from '@sentry/react'
 import type { BrowserSettings } from './browser-config.ts'
 import { addConsoleLogs, addFeedback, addReplay, addTracing } from './lazy-integrations.ts'
 import { PRIVACY_TAG } from './privacy.ts'
-import { heardFetch } from './response-events.ts'
+import { observedFetch } from './response-events.ts'
 import { DATA_COLLECTION, signalOptions } from './shared-options.ts'
 
 /**
- * `init` of `@sentry/nextjs` would bring browser tracing and Next's other router into the first load of every page, and that of
- * `@sentry/react` what is for AI agents and browser extensions. This is the same client without them, and with what `@sentry/nextjs`
- * adds for errors. What a page asks for before it has loaded bears no trace.
+ * Replaces `init`: that of `@sentry/nextjs` would add browser tracing and the Pages Router to the first load of every page, that of
+ * `@sentry/react` support for AI agents and browser extensions. Requests before the page has loaded are not traced.
  */
 export function startBrowserSdk(settings: BrowserSettings): void {
   const { dsn, tunnel, environment, release, sampleRate, tracesSampleRate, asksForPrivacy } = settings
@@ -26,7 +25,7 @@ export function startBrowserSdk(settings: BrowserSettings): void {
     dsn,
     tunnel,
     environment,
-    release, // also when there is none: the build's own guess would be wrong for every other deployment
+    release, // also when undefined: the SDK's guess is that of the build
     sampleRate,
     ...(tracesSampleRate !== undefined && { tracesSampleRate }),
     replaysSessionSampleRate: replays.session,
@@ -53,10 +52,10 @@ export function startBrowserSdk(settings: BrowserSettings): void {
 }
 
 function makeTransport(options: Parameters<typeof Sentry.makeFetchTransport>[0]) {
-  return Sentry.makeFetchTransport(options, heardFetch)
+  return Sentry.makeFetchTransport(options, observedFetch)
 }
 
-/** One build is served from many hosts: the same error has the same files on each. */
+/** Removes the host from file names, since one build is served from many hosts. */
 const hostlessFiles = (): Integration => ({
   name: 'HostlessFiles',
   processEvent(event) {
@@ -67,10 +66,7 @@ const hostlessFiles = (): Integration => ({
   },
 })
 
-/**
- * What the SDK has of itself, in its order, and ours; but not what wraps every timer and listener, which tells more of errors in
- * scripts of other origins alone, and here are none.
- */
+/** Default integrations of the SDK without the one that wraps timers and listeners, which helps only with scripts of other origins. */
 const INTEGRATIONS = [
   Sentry.eventFiltersIntegration,
   Sentry.breadcrumbsIntegration,
@@ -84,13 +80,13 @@ const INTEGRATIONS = [
   hostlessFiles,
 ]
 
-/** By what Next leads elsewhere. */
+/** Errors by which Next.js redirects. */
 const IGNORED_ERRORS = [/^NEXT_REDIRECT$/]
 
-/** A page that is not there, and what routers of older versions began before they knew for what. */
+/** The not-found page, and unfinished transactions of older routers. */
 const IGNORED_SPANS = [/^\/404$/, /^incomplete-app-router-transaction$/]
 
-/** What fails before tracing is there belongs to the page's trace all the same, which the server has begun. */
+/** Continues the trace that the server has begun, for errors before tracing is loaded. */
 function continueTrace(): void {
   const [trace, baggage] = ['sentry-trace', 'baggage'].map(
     (name) => document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content,
@@ -98,7 +94,7 @@ function continueTrace(): void {
   Sentry.getCurrentScope().setPropagationContext(propagationContextFromHeaders(trace, baggage))
 }
 
-/** When the page has all that it needs itself. */
+/** Calls `act` after the page has loaded. */
 function afterThePage(act: () => void): void {
   if (document.readyState === 'complete') act()
   else addEventListener('load', act, { once: true })

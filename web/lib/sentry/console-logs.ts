@@ -1,3 +1,3 @@
-/** What sends the console as logs, in a file of its own for the bundler. */
+/** Console integration, in a file of its own for the bundler. */
 
 export { consoleLoggingIntegration } from '@sentry/react'

@@ -1,8 +1,8 @@
-/** The feedback form of the browser's SDK, in a file of its own for the bundler. */
+/** Feedback integration, in a file of its own for the bundler. */
 
 import { feedbackIntegration } from '@sentry/react'
 
-/** The page's own colours, which know light from dark themselves. */
+/** Colours of the page, for both colour schemes. */
 const THEME = { accentBackground: 'var(--color-accent)', accentForeground: 'var(--color-on-accent)' }
 
 export function feedbackButton() {

@@ -1,25 +1,25 @@
-/** Reports that the lab raises on the server: told apart from real ones, and followed. */
+/** Marks the lab's reports of the server, and keeps their outcomes. */
 
 import { type Client, type Event, getIsolationScope } from '@sentry/core'
 import { processSingleton } from '../process-singleton.ts'
-import { isOfLab, LAB_ENVIRONMENT } from './lab-environment.ts'
+import { isLabPath, LAB_ENVIRONMENT } from './browser-config.ts'
 
-/** Stands in the message of each, in the browser too. */
+/** Reference in the message of each error. */
 const REFERENCE = /\(lab ([0-9a-f]{8})\)/
 
 export type LabReport = { eventId: string; status?: number }
 
-const KEPT = 200 // newest
+const MAX_REPORTS = 200
 
 const reports = () => processSingleton('lab reports', () => new Map<string, LabReport>())
 
-/** Marks errors, traces and log lines of the lab as such, and keeps how each error that it raises was answered. */
+/** Marks errors, traces and log lines of the lab, and keeps the response to each error. */
 export function followLab(client: Client): void {
   client.on('createDsc', (trace) => {
-    if (isRequestOfLab(getIsolationScope().getScopeData())) trace.environment = LAB_ENVIRONMENT
+    if (isLabRequest(getIsolationScope().getScopeData())) trace.environment = LAB_ENVIRONMENT
   })
   client.on('postprocessEvent', (event) => {
-    if (isRequestOfLab(event) || referenceIn(event)) event.environment = LAB_ENVIRONMENT
+    if (isLabRequest(event) || referenceIn(event)) event.environment = LAB_ENVIRONMENT
   })
   client.on('beforeCaptureLog', ({ attributes, message }) => {
     if (attributes && REFERENCE.test(message)) attributes['sentry.environment'] = LAB_ENVIRONMENT
@@ -27,7 +27,7 @@ export function followLab(client: Client): void {
   client.on('afterSendEvent', (event, { statusCode }) => keep(event, statusCode))
 }
 
-/** How it was answered, for the page that raised it. */
+/** Returns the outcome of an error. */
 export function findLabReport(reference: string): LabReport | undefined {
   return reports().get(reference)
 }
@@ -35,15 +35,15 @@ export function findLabReport(reference: string): LabReport | undefined {
 function keep(event: Event, status: number | undefined): void {
   const reference = referenceIn(event)
   if (!reference || !event.event_id) return
-  const kept = reports()
-  kept.set(reference, { eventId: event.event_id, ...(status !== undefined && { status }) })
-  for (const [oldest] of kept) if (kept.size > KEPT) kept.delete(oldest)
+  const known = reports()
+  known.set(reference, { eventId: event.event_id, ...(status !== undefined && { status }) })
+  for (const [oldest] of known) if (known.size > MAX_REPORTS) known.delete(oldest)
 }
 
-/** Whether it came of a request for a page or a route of the lab. */
-function isRequestOfLab({ sdkProcessingMetadata }: Pick<Event, 'sdkProcessingMetadata'>): boolean {
+/** Reports whether an event belongs to a request of the lab. */
+function isLabRequest({ sdkProcessingMetadata }: Pick<Event, 'sdkProcessingMetadata'>): boolean {
   const { url = '' } = sdkProcessingMetadata?.normalizedRequest ?? {}
-  return isOfLab(URL.parse(url)?.pathname ?? '')
+  return isLabPath(URL.parse(url)?.pathname ?? '')
 }
 
 function referenceIn({ exception }: Event): string | undefined {

@@ -1,33 +1,33 @@
-/** The large parts of the browser's SDK, each fetched only when there is use for it: no page waits for them. */
+/** Large integrations of the browser's SDK, loaded after the page. */
 
 import { addIntegration } from '@sentry/react'
 
 let tracing: typeof import('./tracing.ts') | undefined
 
-/** Traces this visit, as `tracesSampleRate` says. */
+/** Adds tracing, at the rate `tracesSampleRate`. */
 export async function addTracing(): Promise<void> {
   tracing ??= await import('./tracing.ts')
   addIntegration(tracing.tracePages())
 }
 
-/** Tells of a change of page, once there is somebody who traces it. */
+/** Reports a navigation to tracing, if that is loaded. */
 export function onRouterTransitionStart(href: string, type: string): void {
   tracing?.captureRouterTransitionStart(href, type)
 }
 
-/** Records visits, as many as `replaysSessionSampleRate` and `replaysOnErrorSampleRate` say; all text is masked. */
+/** Adds replays, at the configured rates. All text is masked. */
 export async function addReplay(): Promise<void> {
   const { replayIntegration } = await import('./replay.ts')
   addIntegration(replayIntegration())
 }
 
-/** Sends what is written to the console. */
+/** Sends console output as logs. */
 export async function addConsoleLogs(): Promise<void> {
   const { consoleLoggingIntegration } = await import('./console-logs.ts')
   addIntegration(consoleLoggingIntegration())
 }
 
-/** Shows a button that takes in what visitors have to say, with a screenshot where their browser makes one. */
+/** Adds a feedback button, with a screenshot where the browser supports it. */
 export async function addFeedback(): Promise<void> {
   const { feedbackButton } = await import('./feedback.ts')
   addIntegration(feedbackButton())

@@ -1,11 +1,11 @@
-/** What becomes of reports where a visitor's browser asks for privacy, with `Sec-GPC` (Global Privacy Control). */
+/** Effect of a visitor's privacy signal, `Sec-GPC` (Global Privacy Control), on reports. */
 
 import type { BrowserSettings } from './browser-config.ts'
 
-/** Nothing is reported, or errors alone are, or all of it is and says that they asked. */
+/** `off`: no reports. `errors`: errors only. `mark`: all reports, with a tag. */
 export type PrivacySignal = 'off' | 'errors' | 'mark'
 
-/** The tag of a report that says that its visitor asked. */
+/** Tag of reports of visitors with the signal. */
 export const PRIVACY_TAG = { gpc: true }
 
 export function asksForPrivacy(header: string | null | undefined): boolean {
@@ -14,7 +14,7 @@ export function asksForPrivacy(header: string | null | undefined): boolean {
 
 type Settings = { browser: BrowserSettings; privacySignal: PrivacySignal }
 
-/** What a visitor's browser is told: less where they ask for it, `undefined` for nothing at all. */
+/** Returns the settings for a visitor; `undefined` when nothing is reported. */
 export function settingsFor(
   { browser, privacySignal }: Settings,
   headers: Pick<Headers, 'get'>,

@@ -1,12 +1,9 @@
-/** Which errors of the server are told: those of this site's code, and not those that Next raises over a request that it cannot read. */
+/** Reports errors of this site's code, not those that Next.js throws for unreadable requests. */
 
 import { captureRequestError } from '@sentry/nextjs'
 import type { Instrumentation } from 'next'
 
-/**
- * Anyone can post what is no form and no call of an action, or send a garbled header of Next's router, to any page: each would cost
- * quota. So an action tells by itself what it throws.
- */
+/** Anyone can send unreadable forms and router headers to any page, and each report would cost quota. Server actions report their own errors. */
 export const reportRequestError: Instrumentation.onRequestError = (error, request, context) => {
   const isRead = request.method === 'GET' || request.method === 'HEAD'
   if (context.routeType !== 'route' && !isRead) return

@@ -1,35 +1,35 @@
-/** Lets a page hear how each post of reports was answered; the SDK itself tells of errors alone. */
+/** Events for the response to each post of the SDK, which itself reports errors only. */
 
-export type Answered = { status: number; receipt?: string }
+export type SdkResponse = { status: number; receipt?: string }
 
-/** `answered` is absent where no answer came. */
-type Hearer = (body: string, answered: Answered | undefined) => void
+/** `response` is absent when there was none. */
+type Listener = (body: string, response: SdkResponse | undefined) => void
 
-const hearers = new Set<Hearer>()
+const listeners = new Set<Listener>()
 
-/** Calls `hearer` with every envelope from now on. Gives what ends that. */
-export function hear(hearer: Hearer): () => void {
-  hearers.add(hearer)
-  return () => void hearers.delete(hearer)
+/** Calls `listener` with every envelope from now on. Returns a function that ends that. */
+export function onResponse(listener: Listener): () => void {
+  listeners.add(listener)
+  return () => void listeners.delete(listener)
 }
 
-// Taken before the SDK wraps it: its own posts are to leave no trace among what it reports.
+// The original function: posts of the SDK must not leave breadcrumbs and spans.
 const send = globalThis.fetch
 
-/** Posts for the SDK. */
-export async function heardFetch(url: string | URL | Request, init?: RequestInit): Promise<Response> {
+/** `fetch` of the SDK's transport. */
+export async function observedFetch(url: string | URL | Request, init?: RequestInit): Promise<Response> {
   const response = await send.call(globalThis, url, init).catch((error: unknown) => {
-    tell(init, undefined)
+    emit(init, undefined)
     throw error
   })
   const receipt = response.headers.get('x-culvert-receipt')
-  tell(init, { status: response.status, ...(receipt && { receipt }) })
+  emit(init, { status: response.status, ...(receipt && { receipt }) })
   return response
 }
 
-function tell(init: RequestInit | undefined, answered: Answered | undefined): void {
-  if (hearers.size === 0) return
+function emit(init: RequestInit | undefined, response: SdkResponse | undefined): void {
+  if (listeners.size === 0) return
   const body = init?.body
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body as Uint8Array)
-  for (const hearer of hearers) hearer(text, answered)
+  for (const listener of listeners) listener(text, response)
 }

@@ -1,15 +1,15 @@
-/** Which requests web's own server tells a trace of. */
+/** Sampling of the server's traces. */
 
 import { asksForPrivacy, type PrivacySignal } from './privacy.ts'
 
 export type Asked = {
   attributes?: Record<string, unknown>
-  /** What the caller has decided for its own part of the trace. */
+  /** Decision of the caller for its part of the trace. */
   parentSampled?: boolean
   normalizedRequest?: { headers?: Record<string, string> }
 }
 
-/** Traces a second that callers can ask for, beyond our own share: a header costs them nothing, and a trace costs quota. */
+/** Traces per second that callers can request in addition to our share: a header is free, quota is not. */
 const ASKED_FOR = 20
 
 /** `clock` is in milliseconds. */
@@ -35,7 +35,7 @@ export function createSampler(rate: number, privacySignal: PrivacySignal, clock:
   }
 }
 
-/** What Next does beside requests, most of it as it starts. */
+/** Reports whether a span is internal to Next.js. */
 function isNextsOwn(type: unknown): boolean {
   return type !== undefined && type !== 'BaseServer.handleRequest'
 }

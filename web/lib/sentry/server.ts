@@ -1,4 +1,4 @@
-/** The server's Sentry SDK: its reports go through the same tunnel as everyone's. */
+/** Server's Sentry SDK, whose reports go through the tunnel. */
 
 import { getDefaultIsolationScope } from '@sentry/core'
 import * as Sentry from '@sentry/nextjs'
@@ -8,7 +8,7 @@ import { asksForPrivacy, PRIVACY_TAG, type PrivacySignal } from './privacy.ts'
 import { createSampler } from './sampling.ts'
 import { DATA_COLLECTION, signalOptions } from './shared-options.ts'
 
-/** Reports that may wait to be sent; the SDK's own 64 are fewer than a burst of errors. */
+/** Reports in the send queue; the SDK's default of 64 is less than a burst of errors. */
 const WAITING = 1024
 
 export function startServerSdk({ browser, lab, privacySignal, serverTunnel }: Config): void {
@@ -18,7 +18,7 @@ export function startServerSdk({ browser, lab, privacySignal, serverTunnel }: Co
     dsn,
     tunnel: serverTunnel,
     environment,
-    release, // also when there is none: the SDK would take that of the build
+    release, // also when undefined: the SDK's guess is that of the build
     sampleRate,
     ...(tracesSampleRate !== undefined && {
       tracesSampler: createSampler(tracesSampleRate, privacySignal, () => performance.now()),
@@ -26,7 +26,7 @@ export function startServerSdk({ browser, lab, privacySignal, serverTunnel }: Co
     beforeSend: (event) => honour(event, privacySignal),
     beforeBreadcrumb: (breadcrumb) => (isInRequest() ? breadcrumb : null),
     ...signalOptions(browser),
-    traceLifecycle: 'static', // streamed spans go before it is known that theirs was a not-found page
+    traceLifecycle: 'static', // streamed spans are sent before a page is known to be not found
     propagateTraceparent: traceparent,
     ignoreSpans: IGNORED_SPANS,
     integrations: (usual) => [
@@ -42,10 +42,8 @@ export function startServerSdk({ browser, lab, privacySignal, serverTunnel }: Co
 }
 
 /**
- * Integrations that are left out, or set up differently.
- * Sessions belong to visitors, and their browsers report them: a server would count health checks, and an error that it survived as a crash.
- * `NodeFetch` adds its breadcrumb when the response arrives, in the async context of the request that opened the connection: on a reused
- * connection that is another visitor's request.
+ * Default integrations that are left out or replaced. Browsers report sessions; a server would count health checks, too. `NodeFetch` adds
+ * its breadcrumb in the async context of the request that opened the connection, which may be another visitor's.
  */
 const REPLACED = ['Http', 'NodeFetch', 'ProcessSession']
 
@@ -54,21 +52,21 @@ function isInRequest(): boolean {
   return Sentry.getIsolationScope() !== getDefaultIsolationScope()
 }
 
-/** Of whoever watches us, operators at the console among them, of what every page fetches, and of what runs before each of them, which would count each twice. */
+/** Health checks, operators, requests of every page, and the proxy, which would count each request twice. */
 const IGNORED_SPANS = [
-  /^GET \/(healthz|favicon\.ico|icon\.svg|settings\.json|receipt\.json)$/, // the last has a secret in its query
+  /^GET \/(healthz|favicon\.ico|icon\.svg|settings\.json|receipt\.json)$/, // receipt.json has a token in its query
   /^\w+ \/console(\/|$)/,
   /^middleware /,
 ]
 
-/** What goes of an error that came of a visitor's request. */
+/** Applies the visitor's privacy signal to an error. */
 function honour(event: Sentry.ErrorEvent, privacySignal: PrivacySignal): Sentry.ErrorEvent | null {
   const { headers } = event.sdkProcessingMetadata?.normalizedRequest ?? {}
   if (!asksForPrivacy(headers?.['sec-gpc'])) return event
   return privacySignal === 'off' ? null : { ...event, tags: { ...event.tags, ...PRIVACY_TAG } }
 }
 
-/** Resolves when what was reported is sent, after `ms` at the latest. */
+/** Resolves when all reports are sent, or after `ms`. */
 export async function flushReports(ms: number): Promise<void> {
   await Sentry.flush(ms)
 }

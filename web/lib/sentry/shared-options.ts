@@ -1,9 +1,9 @@
-/** What holds for the reports of both sides, browser and server. */
+/** Options of both SDKs, browser and server. */
 
-/** What no report of ours says; v11 collects all of it unless told not to. */
+/** Data that no report contains. Version 11 collects all of it by default. */
 export const DATA_COLLECTION = { userInfo: false, cookies: false, httpHeaders: false, httpBodies: [] }
 
-/** v11 sends every log and metric that the code asks for, unless each is turned down. */
+/** Drops logs and metrics unless they are switched on. Version 11 sends them by default. */
 export function signalOptions({ logs, metrics }: { logs: boolean; metrics: boolean }) {
   return {
     ...(!logs && { beforeSendLog: () => null }),

@@ -1,14 +1,14 @@
-/** What happens to source maps when web is built: they go to Sentry where a token is given, and never to a browser. */
+/** Uploads source maps to Sentry when the build has a token. Browsers never get them. */
 
 import type { SentryBuildOptions } from '@sentry/nextjs/config'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Throws a sentence for a token that cannot be used; tells `say` when there is none. */
-export function sourceMapOptions(env: Environment, say: (sentence: string) => void): SentryBuildOptions {
+/** Throws when the token lacks its organisation or project; calls `log` when there is no token. */
+export function sourceMapOptions(env: Environment, log: (text: string) => void): SentryBuildOptions {
   const { SENTRY_AUTH_TOKEN, SENTRY_ORG, SENTRY_PROJECT, SENTRY_RELEASE, SENTRY_URL } = env
   if (!SENTRY_AUTH_TOKEN) {
-    say('No source maps are uploaded: no SENTRY_AUTH_TOKEN is given to the build.')
+    log('No source maps are uploaded: no SENTRY_AUTH_TOKEN is given to the build.')
     return { release: { create: false }, sourcemaps: { disable: true } }
   }
   if (!SENTRY_ORG || !SENTRY_PROJECT)

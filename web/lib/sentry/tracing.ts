@@ -1,18 +1,18 @@
-/** What traces a visit, in a file of its own for the bundler. */
+/** Browser tracing, in a file of its own for the bundler. */
 
 import { browserTracingIntegration } from '@sentry/nextjs'
 
 export { captureRouterTransitionStart } from '@sentry/nextjs'
 
-/** Traces this page from its start on, and each that follows. */
+/** Traces this page and the following ones. */
 export function tracePages() {
   return browserTracingIntegration({ beforeStartSpan: nameNotFound })
 }
 
-/** By what the SDK drops a not-found page, in every version; the tunnel knows it too. */
+/** Name of the not-found page, by which SDKs of all versions and the tunnel drop its trace. */
 const NOT_FOUND = '/404'
 
-/** The App Router leaves a page that is not there under the address that was asked for. */
+/** Renames the trace of a not-found page, for which the App Router keeps the requested address. */
 function nameNotFound<Span extends { name: string }>(span: Span): Span {
   return isNotFound() ? { ...span, name: NOT_FOUND } : span
 }

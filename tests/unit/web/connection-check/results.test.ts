@@ -1,15 +1,15 @@
 /** Results of the connection check for each pair of findings. */
 
 import { describe, expect, it } from 'vitest'
-import type { Try } from '../../../../web/features/connection-check/probe.ts'
+import type { Attempt } from '../../../../web/features/connection-check/probe.ts'
 import { describeTunnel, type Findings, judge } from '../../../../web/features/connection-check/results.ts'
 
 const plan = { dsn: '', tunnel: '/monitoring', direct: 'https://o1.ingest.sentry.io/api/2/envelope/' }
-const answered = (status: number): Try => ({ outcome: 'answered', status, took: 1 })
-const stopped: Try = { outcome: 'stopped', took: 1 }
-const unreadable: Try = { outcome: 'unreadable', took: 1 }
-const forbidden: Try = { outcome: 'forbidden', took: 1 }
-const late: Try = { outcome: 'late', took: 1 }
+const answered = (status: number): Attempt => ({ outcome: 'answered', status, durationMs: 1 })
+const stopped: Attempt = { outcome: 'stopped', durationMs: 1 }
+const unreadable: Attempt = { outcome: 'unreadable', durationMs: 1 }
+const forbidden: Attempt = { outcome: 'forbidden', durationMs: 1 }
+const late: Attempt = { outcome: 'late', durationMs: 1 }
 
 describe('The verdict', () => {
   it('is undefined until both routes are tested', () => {

@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { PAGE_CHARACTERS, READ_BYTES, ROWS } from '../../../../web/features/console/bounds.ts'
 import {
   findItem,
+  parseEnvelope,
+  parseEnvelopeStream,
   parseJson,
-  readKept,
-  readKeptFrom,
 } from '../../../../web/features/console/inbox/envelope.ts'
 import { type EnvelopeModel, modelEnvelope } from '../../../../web/features/console/inbox/envelope-model.ts'
 import { nameOf } from '../../../../web/features/console/inbox/title.ts'
@@ -177,7 +177,7 @@ describe('modelEnvelope', () => {
   it('shows what real SDKs send without leaving out a span, log line, frame, breadcrumb, tag or context', async () => {
     for (const { name, body } of captures()) {
       const { events, unread, ...model } = await modelEnvelope(chunksOf(body, 1_000), body.length, 0)
-      const read = readKept(body).items.map(({ type, payload }) => ({
+      const read = parseEnvelope(body).items.map(({ type, payload }) => ({
         type,
         json: parseJson(String(payload)),
       }))
@@ -214,7 +214,7 @@ describe('modelEnvelope', () => {
   })
 })
 
-describe('readKeptFrom', () => {
+describe('parseEnvelopeStream', () => {
   it.each([1, 7, 100_000])('reads the same from chunks of %i bytes as from memory', async (size) => {
     const bytes = Buffer.concat([
       envelopeOf({ event_id: 'e' }, [
@@ -223,8 +223,8 @@ describe('readKeptFrom', () => {
       ]),
       Buffer.from('\n\n{"type":"line"}\nits payload\n{"type":"empty","length":0}\n\n{"type":"last"}\n'),
     ])
-    const whole = readKept(bytes)
-    expect(await readKeptFrom(chunksOf(bytes, size), () => Number.POSITIVE_INFINITY)).toEqual(whole)
+    const whole = parseEnvelope(bytes)
+    expect(await parseEnvelopeStream(chunksOf(bytes, size), () => Number.POSITIVE_INFINITY)).toEqual(whole)
     expect(whole.items.map(({ type, payload }) => [type, payload.toString()])).toEqual([
       ['event', '{"a":1}'],
       ['attachment', '\n\n\0'],
@@ -243,7 +243,9 @@ describe('readKeptFrom', () => {
 
   it('holds no more of a payload than it is asked to, and counts all of it', async () => {
     const bytes = envelopeOf({}, [of('a', 'x'.repeat(500_000)), of('b', 'y'), of('c', 'z')])
-    const kept = await readKeptFrom(chunksOf(bytes, 65_536), ({ type }) => (type === 'b' ? undefined : 10))
+    const kept = await parseEnvelopeStream(chunksOf(bytes, 65_536), ({ type }) =>
+      type === 'b' ? undefined : 10,
+    )
     expect(kept).toMatchObject({
       itemCount: 3,
       bytes: bytes.length,
@@ -256,7 +258,7 @@ describe('readKeptFrom', () => {
 
   it.each([1.5, -1, 1e300, Number.NaN, '3', null])('ends with a length of %j', async (length) => {
     const bytes = Buffer.from(`{}\n{"type":"a","length":${JSON.stringify(length)}}\npayload\n`)
-    const { items } = await readKeptFrom(chunksOf(bytes, 3), () => 100)
+    const { items } = await parseEnvelopeStream(chunksOf(bytes, 3), () => 100)
     expect(items).toMatchObject([{ type: 'a', payload: Buffer.from('payload') }])
   })
 
@@ -264,7 +266,7 @@ describe('readKeptFrom', () => {
     const bytes = Buffer.from(
       `{}\n{"type":"a"}\nx\n{"type":"b","more":"${'x'.repeat(READ_BYTES.header)}"}\ny\n`,
     )
-    const { items } = await readKeptFrom(chunksOf(bytes, 65_536), () => 10)
+    const { items } = await parseEnvelopeStream(chunksOf(bytes, 65_536), () => 10)
     expect(items.map(({ type }) => type)).toEqual(['a'])
   })
 })
@@ -272,8 +274,8 @@ describe('readKeptFrom', () => {
 describe('nameOf', () => {
   it('bounds the title, and reads no payload that was cut', () => {
     const bytes = envelopeOf({}, [of('event', `{"message":"${'m'.repeat(10_000)}"}`)])
-    expect(nameOf(readKept(bytes).items).title.length).toBeLessThan(400)
-    expect(nameOf(readKept(bytes.subarray(0, 5_000)).items, ['event', 'attachment']).title).toBe(
+    expect(nameOf(parseEnvelope(bytes).items).title.length).toBeLessThan(400)
+    expect(nameOf(parseEnvelope(bytes.subarray(0, 5_000)).items, ['event', 'attachment']).title).toBe(
       'event, attachment',
     )
   })

@@ -1,4 +1,4 @@
-/** Tells the lab's page what became of a report that the server raised for it. */
+/** Returns the outcome of a report that the lab triggered on the server. */
 
 import { config } from '../../../lib/config.ts'
 import { findLabReport } from '../../../lib/sentry/lab-reports.ts'

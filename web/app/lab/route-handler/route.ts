@@ -1,4 +1,4 @@
-/** A route handler that fails on purpose. */
+/** Route handler that fails on purpose. */
 
 import { labError, rejectionOf } from '../../../features/lab/access.ts'
 
@@ -8,6 +8,6 @@ export async function POST(request: Request): Promise<Response> {
   const { searchParams } = new URL(request.url)
   const asked = { pass: searchParams.get('pass') ?? '', reference: searchParams.get('reference') ?? '' }
   const rejection = rejectionOf(asked, request.headers)
-  if (rejection) return Response.json({ refused: rejection }, { status: STATUS[rejection] })
+  if (rejection) return Response.json({ rejection }, { status: STATUS[rejection] })
   throw labError('in a route handler', asked.reference)
 }

@@ -1,4 +1,4 @@
-/** A page whose server component fails on purpose. */
+/** Page whose server component fails on purpose. */
 
 import { headers } from 'next/headers'
 import { notFound } from 'next/navigation'

@@ -3,7 +3,7 @@
 import { Readable } from 'node:stream'
 import type { InboxEntry, InboxPage } from 'tunnel/contract'
 import { READ_BYTES } from '../bounds.ts'
-import { readKept } from '../inbox/envelope.ts'
+import { parseEnvelope } from '../inbox/envelope.ts'
 import type { NamedEntry } from '../inbox/inbox-list.tsx'
 import { hasTitle, nameOf, nameOfTypes } from '../inbox/title.ts'
 import { type AdminRequests, jsonWithin, readWithin } from './admin-requests.ts'
@@ -78,7 +78,7 @@ export class InboxData {
   async #name(entry: InboxEntry): Promise<NamedEntry> {
     const { id, types } = entry
     const start = hasTitle(types) ? await this.#start(id) : undefined
-    return { ...entry, name: start ? nameOf(readKept(start).items, types) : nameOfTypes(types) }
+    return { ...entry, name: start ? nameOf(parseEnvelope(start).items, types) : nameOfTypes(types) }
   }
 
   async #start(id: string): Promise<Buffer | undefined> {

@@ -1,38 +1,44 @@
-/** Items that hold many of their kind: spans, log lines and metrics. What is not as expected is left out. */
+/** Batches: spans, log lines and metrics. Invalid members are left out. */
 
 import { z } from 'zod'
-import { listOf, number, type Span, time, words } from './event.ts'
+import { listOf, number, optionalText, type Span, time } from './event.ts'
 
 const attribute = z.object({ value: z.unknown() })
 const attributes = z.record(z.string(), attribute.catch({ value: undefined })).catch({})
 
 const span = z.object({
-  name: words,
-  span_id: words,
-  parent_span_id: words,
+  name: optionalText,
+  span_id: optionalText,
+  parent_span_id: optionalText,
   start_timestamp: time,
   end_timestamp: time,
   is_segment: z.boolean().optional().catch(undefined),
-  status: words,
+  status: optionalText,
   attributes,
 })
 
-const log = z.object({ timestamp: time, level: words, body: words })
-const metric = z.object({ timestamp: time, name: words, type: words, value: number, unit: words })
+const log = z.object({ timestamp: time, level: optionalText, body: optionalText })
+const metric = z.object({
+  timestamp: time,
+  name: optionalText,
+  type: optionalText,
+  value: number,
+  unit: optionalText,
+})
 
 const batchOf = <T extends z.ZodType>(member: T) => z.object({ items: listOf(member) }).catch({ items: [] })
 
 export type LogLine = z.output<typeof log>
 export type Metric = z.output<typeof metric>
 
-/** Of a page load or a request, as streaming SDKs send them: in parts, with or without the one that holds the others. */
+/** Reads streamed spans, with or without their segment. */
 export function readSpans(value: unknown): (Span & { isSegment: boolean })[] {
   return batchOf(span)
     .parse(value)
-    .items.map(({ name, end_timestamp: timestamp, attributes: told, is_segment: isSegment, ...own }) => ({
+    .items.map(({ name, end_timestamp: timestamp, attributes: given, is_segment: isSegment, ...own }) => ({
       ...own,
       timestamp,
-      op: words.parse(told['sentry.op']?.value),
+      op: optionalText.parse(given['sentry.op']?.value),
       description: name,
       isSegment: isSegment === true,
     }))

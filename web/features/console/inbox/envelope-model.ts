@@ -1,10 +1,10 @@
-/** A kept envelope as its page shows it. Reading and showing are bounded (`web/features/console/bounds.ts`): the model says what is left out. */
+/** View model of a stored envelope, bounded by `bounds.ts`. It states what is left out. */
 
 import { formatBytes } from '../../../lib/format.ts'
 import { formatJson } from '../../../lib/format-json.ts'
 import { Budget, type Listed, PAGE_CHARACTERS, READ_BYTES, ROWS, TEXT } from '../bounds.ts'
 import { type LogLine, type Metric, readLogs, readMetrics, readSpans } from './batch-items.ts'
-import { type KeptEnvelope, type KeptItem, parseJson, readKeptFrom } from './envelope.ts'
+import { type ParsedEnvelope, type ParsedItem, parseEnvelopeStream, parseJson } from './envelope.ts'
 import { type Span, sizeOf } from './event.ts'
 import { type EventModel, modelEvent, shownSpans } from './event-model.ts'
 import { imageType } from './image.ts'
@@ -17,9 +17,9 @@ export type ShownItem = {
   filename: string | undefined
   bytes: number
   isImage: boolean
-  /** Absent for what is no text. */
+  /** Absent for binary data. */
   text: string | undefined
-  /** Says how much of the text is shown; absent for all of it. */
+  /** States how much of the text is shown; absent for all of it. */
   part: string | undefined
 }
 
@@ -28,28 +28,28 @@ export type EnvelopeModel = {
   /** Size of the envelope, and of its beginning that was read. */
   bytes: number
   bytesRead: number
-  /** Outermost first: the first is what the envelope was sent for. */
+  /** Outermost first. */
   events: EventModel[]
   spans: Listed<Span>
   logs: Listed<LogLine>
   metrics: Listed<Metric>
   attachments: Listed<ShownItem>
   header: string
-  /** A page of them. */
+  /** Items of one page. */
   items: Listed<ShownItem>
-  /** Items that would be read, were they smaller. */
+  /** Readable items that are too large. */
   unread: { type: string; bytes: number }[]
-  /** Whether something is cut or left out beside the raw items, which say so themselves. */
+  /** Set when something is left out; raw items state that themselves. */
   isShort: boolean
 }
 
 const EVENTS = ['event', 'transaction', 'feedback']
 const BATCHES = ['span', 'log', 'trace_metric']
 const READABLE = [...EVENTS, ...BATCHES]
-/** Types that are parsed for the name of an envelope alone. */
+/** Types that are parsed for the title only. */
 const NAMING = ['replay_event', 'session']
 
-/** Reads the beginning of an envelope of `bytes`. `from` is how many items stand before those that are shown raw. */
+/** Models the beginning of an envelope of `bytes`. `from` is the offset of the raw items. */
 export async function modelEnvelope(
   stream: AsyncIterable<Uint8Array>,
   bytes: number,
@@ -60,14 +60,14 @@ export async function modelEnvelope(
   let attachments = 0
   let readable = 0
   const unread: EnvelopeModel['unread'] = []
-  const kept = await readKeptFrom(stream, ({ number, type, length }, held) => {
+  const envelope = await parseEnvelopeStream(stream, ({ number, type, length }, held) => {
     if (openSince !== undefined) left -= held - openSince
     openSince = undefined
     const shown = number >= from && number < from + ROWS.items ? READ_BYTES.raw : undefined
-    if (type === 'attachment' && attachments++ < ROWS.attachments) return shown ?? 16 // bytes that tell a picture
+    if (type === 'attachment' && attachments++ < ROWS.attachments) return shown ?? 16 // bytes that identify an image
     if (![...READABLE, ...NAMING].includes(type) || readable++ >= ROWS.readable) return shown
     if (length === undefined && left > 0) {
-      openSince = held // how long it is shows as it is read
+      openSince = held // its length is known after it is read
       return Math.max(left, shown ?? 0)
     }
     if (length === undefined || length > left) {
@@ -77,28 +77,28 @@ export async function modelEnvelope(
     left -= length
     return Math.max(length, shown ?? 0)
   })
-  for (const { type, payload, bytes: size } of kept.items)
+  for (const { type, payload, bytes: size } of envelope.items)
     if (READABLE.includes(type) && payload.length < size && !unread.some(({ bytes }) => bytes === size))
       unread.push({ type, bytes: size })
-  return modelKept(kept, bytes, from, { unread: unread.slice(0, ROWS.events), attachments })
+  return modelParsed(envelope, bytes, from, { unread: unread.slice(0, ROWS.events), attachments })
 }
 
-function modelKept(
-  kept: KeptEnvelope,
+function modelParsed(
+  envelope: ParsedEnvelope,
   bytes: number,
   from: number,
   { unread, attachments }: Pick<EnvelopeModel, 'unread'> & { attachments: number },
 ): EnvelopeModel {
   const budget = new Budget(PAGE_CHARACTERS.readable)
   const raw = new Budget(PAGE_CHARACTERS.raw)
-  const { items, itemCount, bytes: bytesRead } = kept
+  const { items, itemCount, bytes: bytesRead } = envelope
   const jsonOf = createParser()
   const title = nameOf(items, undefined, jsonOf).title
   const events = items
     .filter(({ type }) => EVENTS.includes(type))
     .slice(0, ROWS.events)
     .flatMap((item) => modelEvent(jsonOf(item), budget) ?? [])
-  const header = raw.text(formatJson(kept.header, TEXT.json), TEXT.json)
+  const header = raw.text(formatJson(envelope.header, TEXT.json), TEXT.json)
   const onPage = items.filter(({ number }) => number >= from && number < from + ROWS.items)
   const model = {
     ...{ title, bytes, bytesRead, events, header, unread },
@@ -121,9 +121,9 @@ function modelKept(
   return { ...model, isShort }
 }
 
-/** Parses each item once: a stranger's JSON takes up to 20 times its size. `undefined` for what was not held as a whole, or is no JSON. */
-function createParser(): (item: KeptItem) => unknown {
-  const parsed = new Map<KeptItem, unknown>()
+/** Parses each item once, since parsed JSON takes up to 20 times its size. Incomplete items are `undefined`. */
+function createParser(): (item: ParsedItem) => unknown {
+  const parsed = new Map<ParsedItem, unknown>()
   return function jsonOf(item) {
     if (item.payload.length !== item.bytes) return undefined
     if (!parsed.has(item)) parsed.set(item, parseJson(item.payload.toString('utf8')))
@@ -132,9 +132,9 @@ function createParser(): (item: KeptItem) => unknown {
 }
 
 function batchOf<T, U>(
-  items: readonly KeptItem[],
+  items: readonly ParsedItem[],
   type: string,
-  jsonOf: (item: KeptItem) => unknown,
+  jsonOf: (item: ParsedItem) => unknown,
   read: (json: unknown) => T[],
   show: (all: T[], total: number) => Listed<U>,
 ): Listed<U> {
@@ -163,14 +163,14 @@ function metricIn({ timestamp, name, type, value, unit }: Metric, budget: Budget
   }
 }
 
-function itemIn({ number, type, filename, header, payload, bytes }: KeptItem, budget: Budget) {
+function itemIn({ number, type, filename, header, payload, bytes }: ParsedItem, budget: Budget) {
   return {
     ...{ number, bytes, isImage: imageType(payload) !== undefined, header },
     ...{ type: budget.text(type, TEXT.name), filename: budget.optional(filename, TEXT.name) },
   }
 }
 
-function rawItemIn(item: KeptItem, budget: Budget): ShownItem {
+function rawItemIn(item: ParsedItem, budget: Budget): ShownItem {
   const shown = itemIn(item, budget)
   const { payload, bytes } = item
   const whole = textOf(payload.subarray(0, READ_BYTES.raw))
@@ -189,7 +189,7 @@ function partOf(text: string, bytes: number): string {
     : `The first ${formatBytes(Buffer.byteLength(text))} of ${formatBytes(bytes)}.`
 }
 
-/** `undefined` for bytes that are no text. A character that is cut at the end is left out. */
+/** Decodes UTF-8, without a character that is cut at the end; `undefined` for anything else. */
 function textOf(bytes: Buffer): string | undefined {
   if (bytes.includes(0)) return undefined
   try {

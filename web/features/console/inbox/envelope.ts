@@ -1,34 +1,34 @@
-/** Takes a kept envelope apart as it is read, leniently: a tunnel has let it in, and whatever it says is data. Only a bounded part is held. */
+/** Parses a stored envelope leniently, from memory or from a stream. Only a bounded part is held. */
 
 import { formatJsonLine } from '../../../lib/format-json.ts'
 import { cutText, READ_BYTES, TEXT } from '../bounds.ts'
 
-export type KeptItem = {
-  /** Its place among the items, from 0. */
+export type ParsedItem = {
+  /** Index among the items. */
   number: number
   type: string
   filename: string | undefined
-  /** Its header as JSON, cut: parsed, that of a stranger may take megabytes. */
+  /** Header as JSON, cut: parsed, an untrusted one may take megabytes. */
   header: string
-  /** The payload, or the beginning of it. */
+  /** Payload or its beginning. */
   payload: Buffer
   /** Size of the whole payload. */
   bytes: number
 }
 
-export type KeptEnvelope = {
+export type ParsedEnvelope = {
   header: Record<string, unknown>
-  /** Items that were to be held. */
-  items: KeptItem[]
+  /** Items that `keep` selected. */
+  items: ParsedItem[]
   /** Number of all items, and size of the whole envelope. */
   itemCount: number
   bytes: number
 }
 
-/** Header of an item, before its payload is read; `length` is absent where the payload ends with its line. */
+/** Header of an item before its payload; without `length`, the payload ends with its line. */
 export type ItemStart = { number: number; type: string; header: Record<string, unknown>; length?: number }
 
-/** Returns the name that an attachment's header gives it. */
+/** Returns the file name of an attachment. */
 export function fileNameIn({ filename }: Record<string, unknown>): string | undefined {
   return typeof filename === 'string' && filename !== '' ? filename : undefined
 }
@@ -45,13 +45,13 @@ export function downloadName({ number, type, header }: ItemStart): string {
   )
 }
 
-/** Returns how many bytes of an item's payload to hold; `undefined` for an item that is not needed. `before` are those held already. */
+/** Returns how many bytes of a payload to hold; `undefined` for none. `before` are the bytes held already. */
 export type Keep = (item: ItemStart, before: number) => number | undefined
 
 type Piece = { header: Record<string, unknown> } | { item: ItemStart } | { payload: Buffer }
 
-/** Reads an envelope that is in memory, and holds all of it. A payload that ends early is shorter than its `bytes`. */
-export function readKept(bytes: Buffer): KeptEnvelope {
+/** Parses an envelope in memory, and holds all of it. A truncated payload is shorter than its `bytes`. */
+export function parseEnvelope(bytes: Buffer): ParsedEnvelope {
   const splitter = new Splitter()
   const collector = new Collector(() => Number.POSITIVE_INFINITY)
   collector.add(splitter.push(bytes))
@@ -59,8 +59,11 @@ export function readKept(bytes: Buffer): KeptEnvelope {
   return collector.envelope(bytes.length)
 }
 
-/** Reads an envelope from a stream to its end, and holds what `keep` wants. */
-export async function readKeptFrom(stream: AsyncIterable<Uint8Array>, keep: Keep): Promise<KeptEnvelope> {
+/** Parses a stream to its end, and holds what `keep` selects. */
+export async function parseEnvelopeStream(
+  stream: AsyncIterable<Uint8Array>,
+  keep: Keep,
+): Promise<ParsedEnvelope> {
   const splitter = new Splitter()
   const collector = new Collector(keep)
   let bytes = 0
@@ -72,7 +75,7 @@ export async function readKeptFrom(stream: AsyncIterable<Uint8Array>, keep: Keep
   return collector.envelope(bytes)
 }
 
-/** Finds one item in a stream. Its payload is to be read to its end or cancelled. `undefined` when there is no such item. */
+/** Finds one item in a stream. The caller has to read its payload to the end or cancel it. */
 export async function findItem(
   stream: AsyncIterable<Uint8Array>,
   number: number,
@@ -103,12 +106,12 @@ function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
 
 const NEWLINE = 0x0a
 
-/** Splits an envelope that arrives in chunks. Pieces of payload are views of a chunk. */
+/** Splits an envelope that arrives in chunks. Payloads are views of the chunks. */
 class Splitter {
   #reads: 'envelope header' | 'gap' | 'item header' | 'payload' | 'line' | 'nothing' = 'envelope header'
   #line: Buffer[] = []
   #lineBytes = 0
-  /** Bytes of the payload that are still to come. */
+  /** Remaining bytes of the payload. */
   #left = 0
   #items = 0;
 
@@ -169,11 +172,11 @@ class Splitter {
   }
 }
 
-/** Gathers the pieces of an envelope. */
+/** Collects the pieces of an envelope. */
 class Collector {
   readonly #keep: Keep
   #header: Record<string, unknown> = {}
-  #items: (Omit<KeptItem, 'payload'> & { most: number; parts: Buffer[]; held: number; length?: number })[] =
+  #items: (Omit<ParsedItem, 'payload'> & { most: number; parts: Buffer[]; held: number; length?: number })[] =
     []
   #itemCount = 0
   #held = 0
@@ -215,10 +218,10 @@ class Collector {
     if (part.length === 0) return
     last.held += part.length
     this.#held += part.length
-    last.parts.push(Buffer.from(part)) // a copy: a view would hold the whole chunk
+    last.parts.push(Buffer.from(part)) // a view would hold the whole chunk
   }
 
-  envelope(bytes: number): KeptEnvelope {
+  envelope(bytes: number): ParsedEnvelope {
     const items = this.#items.map(({ number, type, filename, header, length, parts, bytes: read }) => ({
       ...{ number, type, filename, header },
       payload: Buffer.concat(parts),
@@ -233,7 +236,7 @@ function parseObject(text: string): Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
 }
 
-/** `undefined` for what is no JSON. */
+/** Returns `undefined` for invalid JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

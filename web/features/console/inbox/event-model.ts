@@ -30,7 +30,7 @@ export type ShownException = {
   type: string | undefined
   value: string | undefined
   note: string | undefined
-  /** The last call first. */
+  /** Most recent call first. */
   frames: Listed<ShownFrame>
 }
 
@@ -40,11 +40,11 @@ export type EventModel = {
   id: string | undefined
   time: number | undefined
   feedback: Feedback | undefined
-  /** The outermost first. */
+  /** Outermost first. */
   exceptions: Listed<ShownException>
-  /** Absent for what is no transaction. */
+  /** Absent unless the event is a transaction. */
   spans: Listed<Span> | undefined
-  /** The oldest first; those left out are older. */
+  /** Oldest first; older ones are left out. */
   breadcrumbs: Listed<ShownBreadcrumb>
   facts: Fact[]
   tags: Listed<Fact>
@@ -53,7 +53,7 @@ export type EventModel = {
   contexts: Listed<Fact>
 }
 
-/** Reads parsed JSON as an event. `undefined` for what is no object. */
+/** Models parsed JSON as an event; `undefined` for anything but an object. */
 export function modelEvent(json: unknown, budget: Budget): EventModel | undefined {
   const event = readEvent(json)
   if (!event) return undefined
@@ -105,7 +105,7 @@ export function shownSpans(spans: readonly Span[], total: number, budget: Budget
   )
 }
 
-/** Tags are an object, or a list of pairs. */
+/** Counts tags, which are an object or a list of pairs. */
 function tagCount(json: unknown, read: readonly unknown[]): number {
   const { tags } = Object(json)
   return Math.max(read.length, Array.isArray(tags) ? tags.length : Object.keys(Object(tags)).length)
@@ -170,7 +170,7 @@ function frameIn(budget: Budget) {
   }
 }
 
-/** The newest are the nearest to the error: the budget ends at older ones. */
+/** Keeps the newest breadcrumbs, which are nearest to the error. */
 function breadcrumbsIn(
   crumbs: readonly Breadcrumb[],
   total: number,
@@ -190,7 +190,7 @@ function breadcrumbsIn(
   return { shown: shown.reverse(), total }
 }
 
-/** A transaction is the span that holds the others. */
+/** Returns the transaction itself as a span. */
 function wholeOf({ contexts, transaction, start_timestamp, timestamp }: SentryEvent): Span {
   const { span_id: id, op, status } = traceOf(contexts)
   return {

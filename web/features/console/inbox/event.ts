@@ -1,4 +1,4 @@
-/** An event, a transaction or feedback as a person reads it. Every part of it may be missing or of any kind: what is not as expected is left out. */
+/** Events, transactions and feedback from untrusted JSON. Invalid parts are left out. */
 
 import { z } from 'zod'
 import { formatCount, formatQuantity } from '../../../lib/format.ts'
@@ -6,7 +6,7 @@ import { firstEntries, formatJsonLine } from '../../../lib/format-json.ts'
 import { ROWS, TEXT } from '../bounds.ts'
 
 const text = z.union([z.string(), z.number(), z.boolean()]).transform(String)
-export const words = text.optional().catch(undefined)
+export const optionalText = text.optional().catch(undefined)
 export const number = z.number().optional().catch(undefined)
 export const time = z
   .union([z.number(), z.string()])
@@ -14,7 +14,7 @@ export const time = z
   .pipe(z.number().finite().min(0).max(8.64e15))
   .optional()
   .catch(undefined)
-/** No `z.record`, which copies: a stranger's may have a hundred thousand members. */
+/** `z.record` would copy the record, which may have a hundred thousand members. */
 const record = z
   .custom<Record<string, unknown>>(
     (given) => typeof given === 'object' && given !== null && !Array.isArray(given),
@@ -22,11 +22,11 @@ const record = z
   .optional()
   .catch(undefined)
 
-/** More of anything is in no report that a person reads: an envelope has room for a million of them. */
-const MOST_READ = 1_000
+/** Bound of any list: an envelope has room for a million members. */
+const MAX_READ = 1_000
 
-/** The last `most` of a list, without the members that are not as expected. */
-export function listOf<T extends z.ZodType>(member: T, most: number = MOST_READ) {
+/** Reads the last `most` members of a list, without invalid ones. */
+export function listOf<T extends z.ZodType>(member: T, most: number = MAX_READ) {
   return z
     .custom<unknown[]>(Array.isArray)
     .transform((values) =>
@@ -39,33 +39,33 @@ export function listOf<T extends z.ZodType>(member: T, most: number = MOST_READ)
     .default([])
 }
 
-/** `{ values: [...] }`, or the list itself. */
+/** Reads `{ values: [...] }` or a list. */
 function valuesOf<T extends z.ZodType>(member: T, most: number) {
   return z.preprocess(valuesIn, listOf(member, most)).catch([])
 }
 
 function valuesIn(given: unknown): unknown {
-  return typeof given === 'object' && given !== null && !Array.isArray(given) && 'values' in given // a list has a method of that name
+  return typeof given === 'object' && given !== null && !Array.isArray(given) && 'values' in given // lists have a method of this name
     ? given.values
     : given
 }
 
-/** Returns how many members a list has that is read in part, and 0 for what is no list. */
+/** Returns the length of a list before it is cut; 0 for anything else. */
 export function sizeOf(given: unknown): number {
   const values = valuesIn(given)
   return Array.isArray(values) ? values.length : 0
 }
 
 const frame = z.object({
-  filename: words,
-  abs_path: words,
-  function: words,
+  filename: optionalText,
+  abs_path: optionalText,
+  function: optionalText,
   lineno: number,
   colno: number,
   in_app: z.boolean().optional().catch(undefined),
-  context_line: words,
+  context_line: optionalText,
   pre_context: listOf(text, ROWS.contextLines),
-  post_context: listOf(text), // those that are shown are the first
+  post_context: listOf(text), // the first ones are shown
 })
 
 function withFrameCount(given: unknown): unknown {
@@ -74,10 +74,10 @@ function withFrameCount(given: unknown): unknown {
 }
 
 const exception = z.object({
-  type: words,
-  value: words,
+  type: optionalText,
+  value: optionalText,
   mechanism: z
-    .object({ type: words, handled: z.boolean().optional().catch(undefined) })
+    .object({ type: optionalText, handled: z.boolean().optional().catch(undefined) })
     .optional()
     .catch(undefined),
   stacktrace: z
@@ -88,19 +88,19 @@ const exception = z.object({
 
 const breadcrumb = z.object({
   timestamp: time,
-  category: words,
-  type: words,
-  level: words,
-  message: words,
+  category: optionalText,
+  type: optionalText,
+  level: optionalText,
+  message: optionalText,
   data: record,
 })
 
 const span = z.object({
-  span_id: words,
-  parent_span_id: words,
-  op: words,
-  description: words,
-  status: words,
+  span_id: optionalText,
+  parent_span_id: optionalText,
+  op: optionalText,
+  description: optionalText,
+  status: optionalText,
   start_timestamp: time,
   timestamp: time,
 })
@@ -112,7 +112,7 @@ const tags = z
         (given) => typeof given === 'object' && given !== null && !Array.isArray(given),
       )
       .transform((given) =>
-        firstEntries(given, MOST_READ).map(([key, value]): [string, string] => [key, formatValue(value)]),
+        firstEntries(given, MAX_READ).map(([key, value]): [string, string] => [key, formatValue(value)]),
       ),
     listOf(z.tuple([text, text])),
   ])
@@ -120,32 +120,34 @@ const tags = z
   .default([])
 
 const event = z.object({
-  event_id: words,
-  type: words,
-  level: words,
+  event_id: optionalText,
+  type: optionalText,
+  level: optionalText,
   timestamp: time,
   start_timestamp: time,
-  platform: words,
-  logger: words,
-  transaction: words,
-  environment: words,
-  release: words,
+  platform: optionalText,
+  logger: optionalText,
+  transaction: optionalText,
+  environment: optionalText,
+  release: optionalText,
   message: z
     .union([
       text,
-      z.object({ formatted: words, message: words }).transform((given) => given.formatted ?? given.message),
+      z
+        .object({ formatted: optionalText, message: optionalText })
+        .transform((given) => given.formatted ?? given.message),
     ])
     .optional()
     .catch(undefined),
-  logentry: z.object({ formatted: words, message: words }).optional().catch(undefined),
+  logentry: z.object({ formatted: optionalText, message: optionalText }).optional().catch(undefined),
   exception: valuesOf(exception, ROWS.exceptions),
-  breadcrumbs: valuesOf(breadcrumb, MOST_READ),
+  breadcrumbs: valuesOf(breadcrumb, MAX_READ),
   tags,
   user: record,
-  request: z.object({ url: words, method: words, headers: record }).optional().catch(undefined),
+  request: z.object({ url: optionalText, method: optionalText, headers: record }).optional().catch(undefined),
   contexts: record,
   spans: listOf(span),
-  sdk: z.object({ name: words, version: words }).optional().catch(undefined),
+  sdk: z.object({ name: optionalText, version: optionalText }).optional().catch(undefined),
   extra: record,
 })
 
@@ -155,7 +157,7 @@ export type Frame = z.output<typeof frame>
 export type Breadcrumb = z.output<typeof breadcrumb>
 export type Span = z.output<typeof span>
 
-/** `undefined` for what is no object at all. */
+/** Returns `undefined` for anything but an object. */
 export function readEvent(value: unknown): SentryEvent | undefined {
   const read = event.safeParse(value)
   return read.success ? read.data : undefined
@@ -169,13 +171,13 @@ export type Feedback = {
 }
 
 const feedback = z.object({
-  message: words,
-  name: words,
-  contact_email: words,
-  url: words,
+  message: optionalText,
+  name: optionalText,
+  contact_email: optionalText,
+  url: optionalText,
 })
 
-/** What a visitor wrote, which stands in a context of its own. */
+/** Returns the feedback, which has a context of its own. */
 export function feedbackOf({ contexts }: SentryEvent): Feedback | undefined {
   const read = feedback.safeParse(contexts?.feedback)
   if (!read.success) return undefined
@@ -183,15 +185,15 @@ export function feedbackOf({ contexts }: SentryEvent): Feedback | undefined {
   return { message, name, email, url }
 }
 
-const trace = z.object({ span_id: words, op: words, status: words })
+const trace = z.object({ span_id: optionalText, op: optionalText, status: optionalText })
 
-/** The span that an event itself is, or was met in. */
+/** Returns the span of the event, or the one in which it occurred. */
 export function traceOf(contexts: SentryEvent['contexts']): z.output<typeof trace> {
   const read = trace.safeParse(contexts?.trace)
   return read.success ? read.data : { span_id: undefined, op: undefined, status: undefined }
 }
 
-/** Type and message in one line. */
+/** Returns type and message in one line. */
 export function titleOf(read: SentryEvent): string {
   const last = read.exception.at(-1)
   if (last) return [last.type, last.value].filter(Boolean).join(': ') || 'an exception without a name'
@@ -211,9 +213,9 @@ export function formatValue(value: unknown): string {
   return typeof value === 'string' ? value : formatJsonLine(value, TEXT.line)
 }
 
-/** How many were read of a list, and that there may be more. */
+/** Formats the length of a list that may have been cut. */
 export function formatReadCount(list: readonly unknown[], one: string): string {
-  return list.length < MOST_READ
+  return list.length < MAX_READ
     ? formatQuantity(list.length, one)
     : `${formatCount(list.length)} or more ${one}s`
 }

@@ -1,4 +1,4 @@
-/** Whether bytes are a picture that may be shown, by what they begin with and never by what they call themselves. No SVG, which can run. */
+/** Image type by the first bytes, whatever the declared type. SVG is excluded, since it can run scripts. */
 
 const KINDS: { type: string; begins: (bytes: Buffer) => boolean }[] = [
   {

@@ -1,4 +1,4 @@
-/** A body that is made as it is read: nothing is made ahead, and its source is closed when its reader leaves. */
+/** Stream that reads its source on demand, and closes it when it is cancelled. */
 
 export function streamOf(
   first: IteratorResult<Uint8Array>,

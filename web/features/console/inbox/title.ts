@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { formatQuantity } from '../../../lib/format.ts'
 import { cutText, TEXT } from '../bounds.ts'
 import { readLogs, readMetrics, readSpans } from './batch-items.ts'
-import { type KeptItem, parseJson } from './envelope.ts'
+import { type ParsedItem, parseJson } from './envelope.ts'
 import { formatReadCount, readEvent, titleOf } from './event.ts'
 
 export type Name = { kind: string; title: string; isError: boolean }
@@ -35,11 +35,11 @@ export function hasTitle(types: readonly string[]): boolean {
   return types.some((type) => TITLE_TYPES.includes(type))
 }
 
-/** `types` stand for items that are not among those given. */
+/** `types` includes items that are not given. */
 export function nameOf(
-  items: readonly KeptItem[],
+  items: readonly ParsedItem[],
   types = items.map(({ type }) => type),
-  jsonOf: (item: KeptItem) => unknown = ({ payload }) => parseJson(payload.toString('utf8')),
+  jsonOf: (item: ParsedItem) => unknown = ({ payload }) => parseJson(payload.toString('utf8')),
 ): Name {
   for (const type of TITLE_TYPES) {
     const item = items.find((each) => each.type === type && each.payload.length === each.bytes)

@@ -5,7 +5,7 @@ import { Panel, Showing } from '../../../ui/panel.tsx'
 import type { Listed } from '../bounds.ts'
 import type { Span } from './event.ts'
 
-const MOST_DEEP = 8
+const MAX_DEPTH = 8
 
 export function Waterfall({ spans: { shown: spans, total } }: { spans: Listed<Span> }) {
   const rows = inOrder(spans)
@@ -27,7 +27,7 @@ export function Waterfall({ spans: { shown: spans, total } }: { spans: Listed<Sp
                 key={index}
                 className="grid grid-cols-[minmax(0,1fr)_4.5rem] items-center gap-x-3 wide:grid-cols-[minmax(0,1fr)_minmax(0,1fr)_4.5rem]"
               >
-                <span className={`flex gap-x-2 ${INDENTS[Math.min(depth, MOST_DEEP)]}`} title={description}>
+                <span className={`flex gap-x-2 ${INDENTS[Math.min(depth, MAX_DEPTH)]}`} title={description}>
                   <span className="truncate">
                     {description ?? op} {op && <span className="text-quiet">{op}</span>}
                   </span>

@@ -7,7 +7,7 @@ import { StateMark } from '../../../ui/status-badge.tsx'
 import type { FeedNotice } from './rows.ts'
 
 export const COLUMNS =
-  'grid grid-cols-[4.25rem_6rem_1fr] items-center gap-3 px-3 wide:grid-cols-[4.25rem_6rem_minmax(6rem,1.5fr)_4.5rem_4.5rem] desk:grid-cols-[4.25rem_6rem_minmax(6rem,1.5fr)_minmax(5rem,1fr)_4.5rem_4.5rem]'
+  'grid grid-cols-[4.25rem_6.75rem_1fr] items-center gap-3 px-3 wide:grid-cols-[4.25rem_6.75rem_minmax(6rem,1.5fr)_4.5rem_4.5rem] desk:grid-cols-[4.25rem_6.75rem_minmax(6rem,1.5fr)_minmax(5rem,1fr)_4.5rem_4.5rem]'
 
 type Props = {
   receipt: Receipt

@@ -48,12 +48,12 @@ type Part = { ms: number; text: string; fill: string }
 function partsOf(receipt: Receipt): Part[] {
   const { outcome, duration_ms: total, admitted_after_ms: admitted, upstream_duration_ms: upstream } = receipt
   if (admitted === undefined || upstream === undefined) return []
-  const isAnswered = receipt.upstream_status !== undefined
+  const hasResponse = receipt.upstream_status !== undefined
   return [
     { ms: admitted, text: 'until accepted and forwarded', fill: 'fill-ink' },
     {
       ms: upstream,
-      text: isAnswered ? 'until Sentry responded' : 'without a response from Sentry',
+      text: hasResponse ? 'until Sentry responded' : 'without a response from Sentry',
       fill: 'fill-sunken',
     },
     {

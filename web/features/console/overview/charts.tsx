@@ -6,7 +6,7 @@ import { formatCount, formatDuration, formatNumber, rateUnit } from '../../../li
 import { outcomeLabel } from '../../../ui/states.ts'
 import { ratesOf } from '../monitor/rates.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
-import { OUTCOMES } from '../outcomes.ts'
+import { categoryLabel, OUTCOMES } from '../outcomes.ts'
 import { Chart } from './chart.tsx'
 import { growthOf, minutesOf } from './history.ts'
 import type { Line } from './plot.ts'
@@ -52,7 +52,7 @@ export function CategoryChart({ points }: Props) {
     .map(({ name }) => name)
   const others = all.length > NEUTRAL_STYLES.length ? all.splice(NEUTRAL_STYLES.length - 1) : []
   const groups = [
-    ...all.map((name) => ({ label: name === 'none' ? 'no category' : name, names: [name] })),
+    ...all.map((name) => ({ label: categoryLabel(name), names: [name] })),
     ...(others.length > 0 ? [{ label: 'others', names: others }] : []),
   ]
   const kinds = groups.map(({ label, names }, index) => ({

@@ -7,7 +7,7 @@ import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 /** Formats a rate in the unit that the whole diagram uses. */
 export type FormatRate = (perSecond: number) => string
 
-/** `isForked`: as tall as all the branches that begin at it. */
+/** `isForked`: as tall as all of its branches. */
 export function Stop({ isForked, children }: { isForked?: true; children: ReactNode }) {
   return (
     <li

@@ -10,6 +10,7 @@ import { Empty, Panel } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
 import { Table } from '../../../ui/table.tsx'
+import { categoryLabel } from '../outcomes.ts'
 import { withQuery } from '../routes.ts'
 import type { Amount, ProjectView, SpoolShare } from './projects.ts'
 
@@ -86,7 +87,7 @@ function Snippets({ project: { name, dsns }, tunnelPath }: Props) {
 
 function Traffic({ project: { name, outcomes, traffic, totals } }: { project: ProjectView }) {
   const columns = outcomes.map((outcome) => ({
-    className: 'text-right',
+    className: 'text-right whitespace-nowrap',
     name: (
       <a
         href={withQuery('/console/live-feed', { project: name, outcome })}
@@ -100,7 +101,7 @@ function Traffic({ project: { name, outcomes, traffic, totals } }: { project: Pr
     outcomes.map((outcome) => <AmountText key={outcome} amount={amounts[outcome]} />)
   const rows = traffic.map(({ category, amounts }) => ({
     key: category,
-    cells: [category, ...cellsOf(amounts)],
+    cells: [categoryLabel(category), ...cellsOf(amounts)],
   }))
   return (
     <section
@@ -122,10 +123,10 @@ function Traffic({ project: { name, outcomes, traffic, totals } }: { project: Pr
 function AmountText({ amount }: { amount: Amount | undefined }) {
   return (
     amount && (
-      <span className="whitespace-nowrap">
+      <>
         {formatCount(amount.envelopes)}
         <span className="block font-normal text-quiet">{formatBytes(amount.bytes)}</span>
-      </span>
+      </>
     )
   )
 }
@@ -136,8 +137,10 @@ function Share({ share: { partitions, bytes, maxBytes } }: { share: SpoolShare }
   return (
     <li>
       <Badge state="wait">pending</Badge>{' '}
-      {partitions.map(({ category, envelopes }) => `${formatCount(envelopes)} ${category}`).join(', ')}:{' '}
-      {formatBytes(bytes)}, {formatPercent(bytes / maxBytes)} of its share of the spool
+      {partitions
+        .map(({ category, envelopes }) => `${formatCount(envelopes)} ${categoryLabel(category)}`)
+        .join(', ')}
+      : {formatBytes(bytes)}, {formatPercent(bytes / maxBytes)} of its share of the spool
     </li>
   )
 }

@@ -1,13 +1,13 @@
-/** Who is signed in: ids held in this process alone, so that signing out leaves a copied cookie worth nothing. */
+/** Open sessions, by ID. They are kept in this process, so that a copied cookie ends with them. */
 
 import { randomBytes } from 'node:crypto'
 
 export const SESSION_MS = 12 * 60 * 60 * 1000 // 12 h
 
-const MOST = 1_000
+const MAX_SESSIONS = 1_000
 
 export type Sessions = {
-  /** Gives the id of a new one. Past the bound the oldest ends. */
+  /** Opens a session and returns its ID. Beyond the bound, the oldest ends. */
   open(): string
   isOpen(id: string): boolean
   close(id: string): void
@@ -21,7 +21,7 @@ export function createSessions(now: () => number): Sessions {
   function open(): string {
     const id = randomBytes(32).toString('base64url')
     const [oldest] = ends.keys()
-    if (ends.size >= MOST && oldest !== undefined) ends.delete(oldest)
+    if (ends.size >= MAX_SESSIONS && oldest !== undefined) ends.delete(oldest)
     ends.set(id, now() + SESSION_MS)
     return id
   }

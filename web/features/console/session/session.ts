@@ -1,4 +1,4 @@
-/** The operator's cookie: sealed, and nothing in it but the id of a session held here. */
+/** Cookie of the operator: sealed, with nothing but a session ID. */
 
 import 'server-only'
 import { scryptSync } from 'node:crypto'
@@ -14,12 +14,12 @@ const DEVICE_COOKIE = 'culvert_device'
 
 const sessions = (): Sessions => processSingleton('sessions', () => createSessions(Date.now))
 
-/** Whether the id still stands for somebody who is signed in. */
+/** Reports whether a session is open. */
 export function isSessionOpen(id: string): boolean {
   return sessions().isOpen(id)
 }
 
-/** The id of the session that the request's cookie stands for, if it is open. */
+/** Returns the ID of the request's session, if it is open. */
 export async function currentSession({ operatorPassword }: Config): Promise<string | undefined> {
   const seal = (await cookies()).get(COOKIE)?.value
   if (!seal || !operatorPassword) return undefined
@@ -36,7 +36,7 @@ export async function startSession(operatorPassword: string): Promise<void> {
   const secure = (await headers()).get('x-forwarded-proto') === 'https'
   jar.set(COOKIE, seal, {
     httpOnly: true,
-    sameSite: 'lax', // a link to the console, from a chat or a ticket, opens it; what acts asks for more (`same-site.ts`)
+    sameSite: 'lax', // links to the console from other sites work; actions check the origin (`same-site.ts`)
     secure,
     path: '/console',
     maxAge: SESSION_MS / 1000,
@@ -69,7 +69,7 @@ function cookieKey(password: string): string {
   return deriveKey(password, 'culvert cookie key')
 }
 
-/** Follows from the password, so that changing it ends every session and forgets every device; remembered, since it is slow on purpose. */
+/** Derives a key from the password, so that a new password ends all sessions. Cached, since it is slow on purpose. */
 function deriveKey(password: string, purpose: string): string {
   return processSingleton(purpose, () => scryptSync(password, purpose, 32).toString('hex'))
 }

@@ -1,9 +1,9 @@
-/** Slows down whoever guesses: the wait doubles with each wrong try from one network. */
+/** Slows down password guessing: the wait doubles with each failure. */
 
 export type SignInAttempts = {
-  /** Seconds that this network has to wait before its next try; 0 for none. A try that may be made counts as wrong until told otherwise. */
+  /** Returns the seconds to wait before the next attempt. An allowed attempt counts as failed until `forgive`. */
   take(network: string): number
-  /** It was right. */
+  /** Removes the failures. */
   forgive(network: string): void
 }
 
@@ -20,10 +20,7 @@ export type Attempts = {
   begin(network: string, device: string | undefined): Attempt
 }
 
-/**
- * Counts the attempts of a known device apart from those of its network: strangers at the same address do not delay it. A device with
- * too many failures is on hold, and counts as its network does until that is over.
- */
+/** Counts a known device apart from its network, so that others at the same address do not delay it, until it has too many failures itself. */
 export function createAttempts(now: () => number): Attempts {
   const [byNetwork, byDevice] = [createSignInAttempts(now), createSignInAttempts(now)]
   return { begin }
@@ -35,9 +32,9 @@ export function createAttempts(now: () => number): Attempts {
   }
 }
 
-const FREE = 5
-const LONGEST_MS = 15 * 60 * 1000 // 15 min
-const MOST = 10_000 // networks; past them the one that has been quiet longest is forgotten
+const FREE_ATTEMPTS = 5
+const MAX_WAIT_MS = 15 * 60 * 1000 // 15 min
+const MAX_NETWORKS = 10_000 // networks; beyond, the one without attempts for longest is dropped
 
 type Record = { wrong: number; until: number }
 
@@ -50,10 +47,11 @@ export function createSignInAttempts(now: () => number): SignInAttempts {
     const { wrong, until } = records.get(network) ?? { wrong: 0, until: 0 }
     const rest = until - now()
     if (rest > 0) return Math.ceil(rest / 1000)
-    const wait = wrong + 1 < FREE ? 0 : Math.min(LONGEST_MS, 1000 * 2 ** (wrong + 1 - FREE))
+    const wait =
+      wrong + 1 < FREE_ATTEMPTS ? 0 : Math.min(MAX_WAIT_MS, 1000 * 2 ** (wrong + 1 - FREE_ATTEMPTS))
     records.delete(network)
     const [quietest] = records.keys()
-    if (records.size >= MOST && quietest !== undefined) records.delete(quietest)
+    if (records.size >= MAX_NETWORKS && quietest !== undefined) records.delete(quietest)
     records.set(network, { wrong: Math.min(wrong + 1, 50), until: now() + wait })
     return 0
   }

@@ -5,6 +5,7 @@ import { formatBytes } from '../../../lib/format.ts'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Table } from '../../../ui/table.tsx'
+import { categoryLabel } from '../outcomes.ts'
 import { withQuery } from '../routes.ts'
 import { nextPath, SPOOL, type SpoolQuery } from './spool-query.ts'
 
@@ -17,7 +18,7 @@ type Props = {
 
 export function SpoolEntries({ spool, list, query }: Props) {
   const { project, category, order } = query
-  const filter = [project, category].filter(Boolean).join(', ')
+  const filter = [project, category && categoryLabel(category)].filter(Boolean).join(', ')
   return (
     <Panel title="Spool entries" note={<Orders query={query} />}>
       {filter && (
@@ -84,7 +85,7 @@ function Entries({ spool, entries }: { spool: string; entries: SpoolListEntry[] 
         <Ago time={entry.received} />
       </a>,
       entry.project,
-      entry.category,
+      categoryLabel(entry.category),
       formatBytes(entry.bytes),
       entry.attempts,
       <NextAttempt key="next" entry={entry} />,
@@ -99,5 +100,5 @@ function Entries({ spool, entries }: { spool: string; entries: SpoolListEntry[] 
 
 function NextAttempt({ entry: { leased, due } }: { entry: SpoolListEntry }) {
   if (leased) return 'in progress'
-  return due === undefined ? 'due now' : <In time={due} />
+  return due === undefined ? 'now' : <In time={due} />
 }

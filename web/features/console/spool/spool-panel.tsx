@@ -7,6 +7,7 @@ import { Panel } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
 import { summariseSpool } from '../monitor/snapshot.ts'
+import { categoryLabel } from '../outcomes.ts'
 import { readOffset, withQuery } from '../routes.ts'
 import { SpoolAction } from './spool-action.tsx'
 import { SPOOL, type SpoolQuery } from './spool-query.ts'
@@ -74,7 +75,7 @@ function Partition({ spool, partition, isPaused }: PartitionProps) {
         href={withQuery(SPOOL, { project, category })}
         className="link inline-flex min-h-8 min-w-0 basis-full items-center wrap-anywhere wide:basis-auto"
       >
-        {project}, {category}
+        {project}, {categoryLabel(category)}
       </a>
       <span className="wide:text-right">{formatQuantity(envelopes, 'envelope')}</span>
       <span className="wide:text-right">{formatBytes(bytes)}</span>

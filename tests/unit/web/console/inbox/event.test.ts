@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { readLogs, readMetrics, readSpans } from '../../../../../web/features/console/inbox/batch-items.ts'
-import { parseJson, readKept } from '../../../../../web/features/console/inbox/envelope.ts'
+import { parseEnvelope, parseJson } from '../../../../../web/features/console/inbox/envelope.ts'
 import { readEvent } from '../../../../../web/features/console/inbox/event.ts'
 import { captures } from '../../../../support/sdk-captures.ts'
 
@@ -23,7 +23,7 @@ const BATCHES: Record<string, (value: unknown) => unknown[]> = {
 }
 
 const ITEMS = captures().flatMap(({ name, body }) =>
-  readKept(body).items.map(({ type, payload }) => ({
+  parseEnvelope(body).items.map(({ type, payload }) => ({
     ...{ name, type, json: parseJson(payload.toString('utf8')) as Written },
   })),
 )

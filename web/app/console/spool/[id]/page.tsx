@@ -3,6 +3,7 @@
 import { notFound } from 'next/navigation'
 import { ConsoleShell } from '../../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../../features/console/data-access/data-access.ts'
+import { categoryLabel } from '../../../../features/console/outcomes.ts'
 import { type Query, withQuery } from '../../../../features/console/routes.ts'
 import { LargeSpoolEntry, SpoolEntry } from '../../../../features/console/spool/spool-entry.tsx'
 
@@ -21,7 +22,7 @@ export default async function SpoolEntryPage({ params, searchParams }: Props) {
       <LargeSpoolEntry id={id} spool={spool} />
     </ConsoleShell>
   ) : (
-    <ConsoleShell at="spool" title={`Spool entry: ${entry.category} of ${entry.project}`}>
+    <ConsoleShell at="spool" title={`Spool entry: ${categoryLabel(entry.category)} of ${entry.project}`}>
       <SpoolEntry id={id} entry={entry} />
     </ConsoleShell>
   )
