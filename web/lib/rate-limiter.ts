@@ -1,9 +1,9 @@
 /** Rate limit per address and for all addresses together. */
 
-export type AllowanceSettings = { perAddress: number; inAll: number; windowMs: number }
+type AllowanceSettings = { perAddress: number; inAll: number; windowMs: number }
 
 /** Reports whether a request is allowed, and counts it if so. Holds `inAll` entries at most. `now` in milliseconds. */
-export type Allowance = (address: string) => boolean
+type Allowance = (address: string) => boolean
 
 export function createAllowance(
   { perAddress, inAll, windowMs }: AllowanceSettings,

@@ -11,7 +11,7 @@ export type Findings = {
   receipt?: Receipt | 'none'
 }
 
-export type Finding = { state: State; text: string; figure?: string }
+type Finding = { state: State; text: string; figure?: string }
 
 export type Verdict = { state: State; headline: string; text: string }
 

@@ -3,7 +3,7 @@
 import type { FilteredReason, OutcomeTime, RateLimitedReason } from 'tunnel/contract'
 import { REJECTIONS, type RejectionCode } from 'tunnel/rejections'
 
-export type Explanation = { sentence: string; fix: string }
+type Explanation = { sentence: string; fix: string }
 
 const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
   limited: {

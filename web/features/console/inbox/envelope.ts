@@ -29,7 +29,7 @@ export type ParsedEnvelope = {
 export type ItemStart = { number: number; type: string; header: Record<string, unknown>; length?: number }
 
 /** Returns the file name of an attachment. */
-export function fileNameIn({ filename }: Record<string, unknown>): string | undefined {
+function fileNameIn({ filename }: Record<string, unknown>): string | undefined {
   return typeof filename === 'string' && filename !== '' ? filename : undefined
 }
 
@@ -46,7 +46,7 @@ export function downloadName({ number, type, header }: ItemStart): string {
 }
 
 /** Returns how many bytes of a payload to hold; `undefined` for none. `before` are the bytes held already. */
-export type Keep = (item: ItemStart, before: number) => number | undefined
+type Keep = (item: ItemStart, before: number) => number | undefined
 
 type Piece = { header: Record<string, unknown> } | { item: ItemStart } | { payload: Buffer }
 

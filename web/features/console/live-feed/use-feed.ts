@@ -8,7 +8,7 @@ import { type FeedEvent, FeedRows, type Row } from './rows.ts'
 
 const RENDER_MS = 100
 
-export type FeedState = { rows: readonly Row[]; options: FilterOptions; state: StreamState }
+type FeedState = { rows: readonly Row[]; options: FilterOptions; state: StreamState }
 
 /** While paused, nothing is read. After the pause, the entries missed meanwhile follow. */
 export function useFeed(settings: { isPaused: boolean }): FeedState {

@@ -5,7 +5,7 @@ import { addUp, type Figures, NO_FIGURES, sumCounts } from './figures.ts'
 import { rateNow, SAMPLES_FOR_RATE } from './rates.ts'
 
 /** `stopped`: replaced by another process, or unresponsive for longer than `STOPPED_AFTER_MS`. */
-export type ReplicaState = 'responding' | 'unresponsive' | 'stopped'
+type ReplicaState = 'responding' | 'unresponsive' | 'stopped'
 
 export type ReplicaView = {
   /** Absent until the first response. */

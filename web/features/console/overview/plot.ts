@@ -5,7 +5,7 @@ import { formatMinute } from '../../../lib/format.ts'
 import { shownFrom } from './history.ts'
 
 /** Colour of a line: that of an outcome, or a neutral one. */
-export type Tone = 'good' | 'wait' | 'hold' | 'drop' | 'bad' | 'ink' | 'quiet'
+type Tone = 'good' | 'wait' | 'hold' | 'drop' | 'bad' | 'ink' | 'quiet'
 
 /** `dash` tells lines apart without their colour. */
 export type Line = {
@@ -30,7 +30,7 @@ const TICK_STEPS = Array.from({ length: 12 }, (_, power) =>
   [1, 2, 5].map((step) => step * 10 ** (power - 1)),
 ).flat()
 
-export type PlotSettings = {
+type PlotSettings = {
   lines: Line[]
   /** Formats a value without its unit. */
   formatTick: (value: number) => string

@@ -1,6 +1,6 @@
 /** Slows down password guessing: the wait doubles with each failure. */
 
-export type SignInAttempts = {
+type SignInAttempts = {
   /** Returns the seconds to wait before the next attempt. An allowed attempt counts as failed until `forgive`. */
   take(network: string): number
   /** Removes the failures. */
