@@ -25,15 +25,12 @@ export function Pages({ label, from, page, total, hrefOf, of }: Props) {
         </span>
       )}
       {from > 0 && (
-        <a
-          href={hrefOf(previous > 0 ? `${previous}` : undefined)}
-          className="link inline-flex min-h-11 items-center"
-        >
+        <a href={hrefOf(previous > 0 ? `${previous}` : undefined)} className="link-block">
           Previous {of}
         </a>
       )}
       {from + page < total && (
-        <a href={hrefOf(`${from + page}`)} className="link inline-flex min-h-11 items-center">
+        <a href={hrefOf(`${from + page}`)} className="link-block">
           More {of}
         </a>
       )}

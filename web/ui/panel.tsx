@@ -14,11 +14,7 @@ type Props = {
 export function Panel({ title, note, id: place, children }: Props) {
   const id = useId()
   return (
-    <section
-      {...(place && { id: place })}
-      aria-labelledby={id}
-      className="mt-0 min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5"
-    >
+    <section {...(place && { id: place })} aria-labelledby={id} className="panel mt-0">
       <div className="mb-3 flex flex-wrap items-baseline justify-between gap-x-4">
         <h2 id={id} className="text-body font-semibold">
           {title}

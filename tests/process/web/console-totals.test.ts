@@ -229,7 +229,7 @@ describe('The figures of the console', () => {
     const page = await pageText('/console/rejections')
     const cards = page
       .replaceAll(/<script.*?<\/script>/gs, '')
-      .split('<li class="min-w-0 rounded-card')
+      .split('<li class="panel')
       .slice(1)
     const known = cards.map((card) => {
       const [, outcome] = /outcome=(\w+)/.exec(card) ?? []

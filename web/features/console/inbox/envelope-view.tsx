@@ -35,15 +35,11 @@ export function EnvelopeView({ id, model, from }: Props) {
 function Actions({ id, bytes }: { id: string; bytes: number }) {
   return (
     <div className="flex flex-wrap items-center justify-between gap-3">
-      <a href={INBOX} className="link inline-flex min-h-11 items-center text-note">
+      <a href={INBOX} className="link-block text-note">
         Back to the inbox
       </a>
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
-        <a
-          href={`${INBOX}/${id}/envelope`}
-          download
-          className="link inline-flex min-h-11 items-center text-note"
-        >
+        <a href={`${INBOX}/${id}/envelope`} download className="link-block text-note">
           Download the raw envelope ({formatBytes(bytes)})
         </a>
         <ConfirmButton

@@ -42,15 +42,12 @@ export function InboxList({ entries, type, isFirstPage, next, isLabOn }: Props) 
       )}
       <nav aria-label="Pages of the inbox" className="mt-4 flex gap-4 text-note">
         {!isFirstPage && (
-          <a href={withQuery(INBOX, { type })} className="link inline-flex min-h-11 items-center">
+          <a href={withQuery(INBOX, { type })} className="link-block">
             Newest
           </a>
         )}
         {next && (
-          <a
-            href={withQuery(INBOX, { type, after: next })}
-            className="link inline-flex min-h-11 items-center"
-          >
+          <a href={withQuery(INBOX, { type, after: next })} className="link-block">
             Older
           </a>
         )}

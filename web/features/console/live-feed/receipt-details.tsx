@@ -30,10 +30,7 @@ export function ReceiptDetails({ receipt, finalOutcome, related, onOpen, onClose
   }, [])
   const { outcome, items } = receipt
   return (
-    <section
-      aria-label="Receipt"
-      className="mt-0 min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5"
-    >
+    <section aria-label="Receipt" className="panel mt-0">
       <div className="flex items-start justify-between gap-3 text-note">
         <h2
           ref={heading}

@@ -28,10 +28,7 @@ export function FlowDiagram({ overview, points }: { overview: OverviewSnapshot; 
   const format: FormatRate = (perSecond) => `${formatNumber(perSecond * seconds)}${per}`
   const recent = points.slice(-8).findLast(({ p50 }) => p50 !== undefined)
   return (
-    <section
-      aria-label="Envelope flow"
-      className="mt-0 rounded-card border border-line bg-surface p-4 wide:p-5"
-    >
+    <section aria-label="Envelope flow" className="panel mt-0">
       <ol className="grid grid-cols-1 desk:grid-cols-[auto_minmax(6rem,1fr)_auto_minmax(8rem,1fr)_minmax(12rem,auto)_minmax(23rem,2.4fr)] desk:items-stretch">
         <Stop>
           <strong>Browsers</strong>

@@ -18,7 +18,7 @@ export function RejectionCard({ rejection, details }: Props) {
   const explained = explain(outcome, reason)
   const sample = outcome === 'rejected' ? details.rejections.find(({ code }) => code === reason) : undefined
   return (
-    <li className="min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5">
+    <li className="panel">
       <div className="flex flex-wrap items-center gap-3">
         <OutcomeBadge outcome={outcome} />
         <h2 className="min-w-0 text-body font-semibold wrap-anywhere">
@@ -40,7 +40,7 @@ export function RejectionCard({ rejection, details }: Props) {
       )}
       <a
         href={`/console/live-feed?${new URLSearchParams({ outcome, ...(reason && { reason }) })}`}
-        className="link mt-3 inline-flex min-h-11 items-center text-note"
+        className="link-block mt-3 text-note"
       >
         View in the live feed
       </a>

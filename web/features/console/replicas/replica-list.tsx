@@ -43,7 +43,7 @@ function ReplicaCard({ replica }: { replica: ReplicaSummary }) {
   const { shape, word } = BADGES[state]
   const isResponding = state === 'responding'
   return (
-    <li className="min-w-0 rounded-card border border-line bg-surface p-4 wide:p-5">
+    <li className="panel">
       <div className="mb-3 flex flex-wrap items-center justify-between gap-2">
         <h2 className="text-body font-semibold wrap-anywhere">{name ?? hostOf(origin)}</h2>
         <Badge state={shape}>{word}</Badge>

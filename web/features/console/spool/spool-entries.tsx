@@ -33,10 +33,7 @@ export function SpoolEntries({ spool, list, query }: Props) {
       {list?.envelopes.length === 0 && <Empty>No pending envelopes.</Empty>}
       {list && list.envelopes.length > 0 && <Entries spool={spool} entries={list.envelopes} />}
       {list?.next && (
-        <a
-          href={nextPath(spool, list.next, query)}
-          className="link mt-3 inline-flex min-h-11 items-center text-note"
-        >
+        <a href={nextPath(spool, list.next, query)} className="link-block mt-3 text-note">
           {order === 'oldest' ? 'Newer' : 'Older'}
         </a>
       )}

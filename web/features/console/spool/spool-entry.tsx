@@ -70,7 +70,7 @@ function EntryLayout({ id, spool, children }: Identity & { children: ReactNode }
   return (
     <div className="grid grid-cols-1 gap-4">
       <div className="flex flex-wrap items-center gap-3 text-note">
-        <a href={SPOOL} className="link inline-flex min-h-11 items-center">
+        <a href={SPOOL} className="link-block">
           Back to the spool
         </a>
         <SpoolAction spool={spool} action="retry" selection={{ id }} label="Retry now" />
