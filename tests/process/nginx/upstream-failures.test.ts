@@ -18,13 +18,21 @@ import { startTunnel } from '../../support/tunnel/tunnel.ts'
 const NOBODY = '127.0.0.1:1'
 const MAX = 1024 * 1024 // 1 MiB
 
+/** Time limits that the tests wait for, and shorter ones in their place. */
+const SHORT_LIMITS = {
+  '  client_body_timeout 10s;': '  client_body_timeout 1s;',
+  '  proxy_connect_timeout 3s;': '  proxy_connect_timeout 300ms;',
+  '  proxy_next_upstream_timeout 15s;': '  proxy_next_upstream_timeout 1500ms;',
+  '    proxy_read_timeout 60s;': '    proxy_read_timeout 1s;',
+}
+
 describe('While nobody is behind it, nginx', requires('nginx'), () => {
   const started = new AsyncDisposableStack()
   let nginx: Nginx
 
   beforeAll(async () => {
     const env = { MAX_ENVELOPE_BYTES: String(MAX) }
-    nginx = started.use(await startNginx({ tunnels: [NOBODY], web: NOBODY, env }))
+    nginx = started.use(await startNginx({ tunnels: [NOBODY], web: NOBODY, env, change: sooner }))
   })
 
   afterAll(() => started.disposeAsync())
@@ -81,7 +89,7 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
     await vi.waitFor(() => expect(nginx.logged().at(before)).toMatchObject({ status: 400 }))
   })
 
-  it('says nothing to a body that stops coming, and logs it as 408', { timeout: 30_000 }, async () => {
+  it('says nothing to a body that stops coming, and logs it as 408', async () => {
     const half = 'POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nhalf'
     expect(await exchangeRaw(nginx.port, half)).toBe('')
     await vi.waitFor(() =>
@@ -98,13 +106,12 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
 })
 
 describe('A tunnel', requires('nginx'), () => {
-  it('that never answers gets an envelope once, and the sender hears of it; a visitor of such a web is shown the page', {
-    timeout: 90_000,
-  }, async () => {
+  it('that never answers gets an envelope once, and the sender hears of it; a visitor of such a web is shown the page', async () => {
     await using slow = await startUpstream('slow', () => {})
     await using other = await startUpstream('other', () => {})
     await using web = await startUpstream('web', () => {})
-    await using nginx = await startNginx({ tunnels: [slow.address, other.address], web: web.address })
+    const tunnels = [slow.address, other.address]
+    await using nginx = await startNginx({ tunnels, web: web.address, change: sooner })
     const [envelope, page] = await Promise.all([
       post(nginx.url, { body: 'envelope' }),
       post(nginx.url, { path: '/', method: 'GET' }),
@@ -116,13 +123,11 @@ describe('A tunnel', requires('nginx'), () => {
     expect(web.asked).toHaveLength(1)
   })
 
-  it('that cannot be reached, as one that was killed, has an envelope tried in four rounds, and web a page', {
-    timeout: 60_000,
-  }, async () => {
+  it('that cannot be reached, as one that was killed, has an envelope tried in four rounds, and web a page', async () => {
     await using silent = await startSilent()
     await using other = await startSilent()
     const webs = `${silent.address} ${other.address}` // both in each round: a page may be asked for again and again
-    await using nginx = await startNginx({ tunnels: [silent.address], web: webs })
+    await using nginx = await startNginx({ tunnels: [silent.address], web: webs, change: sooner })
     const [envelope, page] = await Promise.all([
       post(nginx.url, { body: 'envelope' }),
       post(nginx.url, { path: '/', method: 'GET' }),
@@ -172,6 +177,14 @@ describe('A tunnel', requires('nginx'), () => {
     expect(await load.end()).toEqual([])
   })
 })
+
+/** Shortens the time limits of the shipped configuration, each of which has to be there. */
+function sooner(config: string): string {
+  return Object.entries(SHORT_LIMITS).reduce((text, [shipped, short]) => {
+    expect(text).toContain(shipped)
+    return text.replace(shipped, short)
+  }, config)
+}
 
 /** Sends the headers of a post with that many bytes, and none of them. */
 async function announce(port: number, length: number): Promise<Answered> {
