@@ -18,9 +18,9 @@ const oneByOne = {
   testTimeout: 120 * 1000, // 2 min
   hookTimeout: 300 * 1000, // 5 min: a hook may build images
 }
-const SERIAL = ['bench/delivery', 'doctor', 'outage', 'security', 'start'].map(
-  (folder) => `tests/process/${folder}/**/*.test.ts`,
-)
+
+/** Tests that measure memory or the time of an answer, which other tests at the same time would change. */
+const SERIAL = ['tests/process/security/**/*.test.ts', 'tests/process/outage/outage.test.ts']
 
 export default defineConfig({
   test: {

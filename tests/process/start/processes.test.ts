@@ -1,6 +1,6 @@
 /** `npm start` as plain processes: what it starts, what it says, and that nothing is left of it. */
 
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { buildWeb } from '../../../scripts/build-web.ts'
@@ -25,8 +25,6 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     clone.lendBuild()
   })
   afterAll(() => clone.remove())
-  // Each test has ended what it started: by its command alone, nothing may be left.
-  afterEach(() => expect(processesIn(clone.path)).toEqual([]))
 
   async function start(env: Record<string, string> = {}): Promise<Command> {
     port = await freePort()
@@ -50,140 +48,134 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     return processesIn(clone.path).find(({ command }) => words.test(command))?.pid ?? 0
   }
 
-  it('prints the address when the site answers', async () => {
-    await using site = await startedUp()
-    expect(await status('/')).toBe(200)
-    expect(await status('/monitoring', { method: 'POST', body: '{}' })).toBe(200)
-    expect(site.output()).toContain('Running as plain processes, as asked for.')
+  describe('that goes on running', () => {
+    let site: Command
+
+    beforeAll(async () => {
+      site = await startedUp()
+    })
+    afterAll(() => site?.[Symbol.asyncDispose]())
+
+    it('prints the address when the site answers', async () => {
+      expect(await status('/')).toBe(200)
+      expect(await status('/monitoring', { method: 'POST', body: '{}' })).toBe(200)
+      expect(site.output()).toContain('Running as plain processes, as asked for.')
+    })
+
+    it('tells of every envelope in one line', async () => {
+      expect(await status('/monitoring', { method: 'POST', body: ENVELOPE })).toBe(200)
+      await site.says(/tunnel-\d {2}delivered.* {2}event {2}0\.1 KB in \d+ ms\n/)
+    })
+
+    it('makes a password for the operator on the first run, prints it, and keeps it for the next', async () => {
+      const file = join(clone.path, '.culvert/operator-password')
+      const password = readFileSync(file, 'utf8').trim()
+      expect(password).toMatch(/^[\w-]{24}$/)
+      expect(statSync(file).mode & 0o777).toBe(0o600)
+      expect(site.output()).toContain(`Operator's password: ${password} `)
+    })
+
+    it.each([
+      ['a tunnel', 'tunnel-\\d', /tunnel\/src\/main\.ts/],
+      ['web', 'web', /^next-server/],
+      ['nginx', 'nginx', /^nginx: master/],
+    ])('starts %s again when it is killed', async (_, name, words) => {
+      const killed = pidOf(words)
+      process.kill(killed, 'SIGKILL')
+      await site.says(new RegExp(`${name} ended \\(killed by SIGKILL\\) and is started again in 0\\.5 s\\.`))
+      await until(() => ![0, killed].includes(pidOf(words)), `${name} runs again`)
+      await until(async () => (await status('/')) === 200, 'the site answers again')
+      expect(await status('/monitoring', { method: 'POST', body: '{}' })).toBe(200)
+    })
+
+    it('answers on while a tunnel is away', async () => {
+      process.kill(pidOf(/tunnel\/src\/main\.ts/), 'SIGKILL')
+      for (let i = 0; i < 20; i++)
+        expect(await status('/monitoring', { method: 'POST', body: '{}' })).toBe(200)
+    })
+
+    it('says in one sentence that the port is taken', async () => {
+      await using second = runCommand(clone.path, COMMAND, { HTTP_PORT: String(port) })
+      expect(await second.exited).toBe(1)
+      expect(second.output()).toContain(
+        `culvert: port ${port} of 127.0.0.1 is taken by another program; stop it, or set HTTP_PORT to a free port.`,
+      )
+      expect(await status('/')).toBe(200)
+    })
+
+    it('runs beside another one of the same work tree, and starts its own nginx again', async () => {
+      const [firstPort, firstNginx] = [port, pidOf(/^nginx: master/)]
+      await using _second = await startedUp()
+      process.kill(firstNginx, 'SIGKILL')
+      await site.says(/nginx ended \(killed by SIGKILL\) and is started again in 1 s/) // its second death
+      port = firstPort
+      await until(async () => (await status('/')) === 200, 'the first site answers again')
+    })
   })
 
-  it('tells of every envelope in one line', async () => {
-    await using site = await startedUp()
-    expect(await status('/monitoring', { method: 'POST', body: ENVELOPE })).toBe(200)
-    await site.says(/tunnel-\d {2}delivered.* {2}event {2}0\.1 KB in \d+ ms\n/)
-  })
+  describe('that ends', () => {
+    // Each test has ended what it started: by its command alone, nothing may be left.
+    afterEach(() => expect(processesIn(clone.path)).toEqual([]))
 
-  it('makes a password for the operator on the first run, prints it, and keeps it for the next', async () => {
-    const file = join(clone.path, '.culvert/operator-password')
-    await using site = await startedUp()
-    const password = readFileSync(file, 'utf8').trim()
-    expect(password).toMatch(/^[\w-]{24}$/)
-    expect(statSync(file).mode & 0o777).toBe(0o600)
-    expect(site.output()).toContain(`Operator's password: ${password} `)
-  })
+    it('prints no password that was set', async () => {
+      await using site = await startedUp({ OPERATOR_PASSWORD: 'one of their own' })
+      expect(site.output()).not.toContain('assword')
+    })
 
-  it('prints no password that was set', async () => {
-    await using site = await startedUp({ OPERATOR_PASSWORD: 'one of their own' })
-    expect(site.output()).not.toContain('assword')
-  })
+    it('leaves nothing behind on Ctrl-C, and ends well', async () => {
+      await using site = await startedUp()
+      site.interrupt()
+      expect(await site.exited).toBe(0)
+      expect(site.output()).toMatch(/Stopped\.\n$/)
+      expect(processesIn(clone.path)).toEqual([])
+    })
 
-  it.each([
-    ['a tunnel', 'tunnel-\\d', /tunnel\/src\/main\.ts/],
-    ['web', 'web', /^next-server/],
-    ['nginx', 'nginx', /^nginx: master/],
-  ])('starts %s again when it is killed', async (_, name, words) => {
-    await using site = await startedUp()
-    const killed = pidOf(words)
-    process.kill(killed, 'SIGKILL')
-    await site.says(new RegExp(`${name} ended \\(killed by SIGKILL\\) and is started again in 0\\.5 s\\.`))
-    await until(() => ![0, killed].includes(pidOf(words)), `${name} runs again`)
-    await until(async () => (await status('/')) === 200, 'the site answers again')
-    expect(await status('/monitoring', { method: 'POST', body: '{}' })).toBe(200)
-  })
+    it('leaves nothing behind when the process in front is told to end', async () => {
+      await using site = await startedUp()
+      process.kill(site.pid, 'SIGTERM')
+      await site.exited
+      await until(() => processesIn(clone.path).length === 0, 'every process has ended')
+    })
 
-  it('answers on while a tunnel is away', async () => {
-    await using _site = await startedUp()
-    process.kill(pidOf(/tunnel\/src\/main\.ts/), 'SIGKILL')
-    for (let i = 0; i < 20; i++) expect(await status('/monitoring', { method: 'POST', body: '{}' })).toBe(200)
-  })
+    it('takes its processes along when it is killed itself', {
+      skip: lifeline().length === 0,
+      meta: { skipReason: 'no setpriv' },
+    }, async () => {
+      await using site = await startedUp()
+      process.kill(pidOf(/^\S+ \S+\/scripts\/start\.ts/), 'SIGKILL')
+      await site.exited
+      await until(() => processesIn(clone.path).length === 0, 'every process has ended')
+    })
 
-  it('leaves nothing behind on Ctrl-C, and ends well', async () => {
-    await using site = await startedUp()
-    site.interrupt()
-    expect(await site.exited).toBe(0)
-    expect(site.output()).toMatch(/Stopped\.\n$/)
-    expect(processesIn(clone.path)).toEqual([])
-  })
+    it('says how to write a flag that npm has kept to itself', async () => {
+      await using site = await start({ npm_config_plain: 'true' })
+      expect(await site.exited).toBe(1)
+      expect(site.output()).toBe('culvert: npm has kept --plain to itself; write npm start -- --plain.\n')
+    })
 
-  it('leaves nothing behind when the process in front is told to end', async () => {
-    await using site = await startedUp()
-    process.kill(site.pid, 'SIGTERM')
-    await site.exited
-    await until(() => processesIn(clone.path).length === 0, 'every process has ended')
-  })
+    it('lists every bad setting before it does anything', async () => {
+      await using site = await start({
+        TUNNEL_PATHS: 'monitoring',
+        TRUSTED_PROXIES: '10.0.0.0/33',
+        LAB: 'yes',
+      })
+      expect(await site.exited).toBe(1)
+      expect(site.output()).toBe(
+        [
+          'culvert: cannot start, 3 problem(s):',
+          'TUNNEL_PATHS: "monitoring" is not a path; write one like /monitoring (letters, digits, - and _ between slashes), several separated by |',
+          'TRUSTED_PROXIES: "10.0.0.0/33" is not a network; write addresses or CIDRs like 10.0.0.0/8, separated by commas or spaces',
+          'LAB: "yes" is neither on nor off; write one of the two',
+          '',
+        ].join('\n'),
+      )
+    })
 
-  it('takes its processes along when it is killed itself', {
-    skip: parentDeathPrefix().length === 0,
-    meta: { skipReason: 'no setpriv' },
-  }, async () => {
-    await using site = await startedUp()
-    process.kill(pidOf(/^\S+ \S+\/scripts\/start\.ts/), 'SIGKILL')
-    await site.exited
-    await until(() => processesIn(clone.path).length === 0, 'every process has ended')
-  })
-
-  it('says in one sentence that the port is taken', async () => {
-    await using _first = await startedUp()
-    await using second = runCommand(clone.path, COMMAND, { HTTP_PORT: String(port) })
-    expect(await second.exited).toBe(1)
-    expect(second.output()).toContain(
-      `culvert: port ${port} of 127.0.0.1 is taken by another program; stop it, or set HTTP_PORT to a free port.`,
-    )
-    expect(await status('/')).toBe(200)
-  })
-
-  it('runs beside another one of the same work tree, and starts its own nginx again', async () => {
-    await using first = await startedUp()
-    const [firstPort, firstNginx] = [port, pidOf(/^nginx: master/)]
-    await using _second = await startedUp()
-    process.kill(firstNginx, 'SIGKILL')
-    await first.says(/nginx ended \(killed by SIGKILL\) and is started again/)
-    port = firstPort
-    await until(async () => (await status('/')) === 200, 'the first site answers again')
-  })
-
-  it('says how to write a flag that npm has kept to itself', async () => {
-    await using site = await start({ npm_config_plain: 'true' })
-    expect(await site.exited).toBe(1)
-    expect(site.output()).toBe('culvert: npm has kept --plain to itself; write npm start -- --plain.\n')
-  })
-
-  it('lists every bad setting before it does anything', async () => {
-    await using site = await start({ TUNNEL_PATHS: 'monitoring', TRUSTED_PROXIES: '10.0.0.0/33', LAB: 'yes' })
-    expect(await site.exited).toBe(1)
-    expect(site.output()).toBe(
-      [
-        'culvert: cannot start, 3 problem(s):',
-        'TUNNEL_PATHS: "monitoring" is not a path; write one like /monitoring (letters, digits, - and _ between slashes), several separated by |',
-        'TRUSTED_PROXIES: "10.0.0.0/33" is not a network; write addresses or CIDRs like 10.0.0.0/8, separated by commas or spaces',
-        'LAB: "yes" is neither on nor off; write one of the two',
-        '',
-      ].join('\n'),
-    )
-  })
-
-  it('shows what a process said that refuses to start, and stops the others', async () => {
-    await using site = await start({ INBOX_FILE: '/dev/null/inbox.db' })
-    expect(await site.exited).toBe(1)
-    expect(site.output()).toContain('culvert tunnel: cannot start, 1 problem(s):\nINBOX_FILE: ')
-    expect(site.output()).toMatch(/culvert: tunnel-\d did not start \(exit code 1\)\.\n$/)
-  })
-
-  it('builds again what has changed, and shows the error of a build that fails', async () => {
-    const page = join(clone.path, 'web/app/page.tsx')
-    const asItWas = readFileSync(page, 'utf8')
-    writeFileSync(page, `${asItWas}\nconst = broken\n`)
-    await using site = await start()
-    expect(await site.exited).toBe(1)
-    expect(site.output()).toContain('app/page.tsx')
-    expect(site.output()).toMatch(/culvert: Building the web app failed \(exit code \d+\)\.\n$/)
-  })
-
-  it('can be stopped while it builds', async () => {
-    writeFileSync(join(clone.path, 'web/app/global.css'), '/* changed */')
-    await using site = await start()
-    await site.says('Building the web app')
-    site.interrupt()
-    expect(await site.exited).toBe(0)
+    it('shows what a process said that refuses to start, and stops the others', async () => {
+      await using site = await start({ INBOX_FILE: '/dev/null/inbox.db' })
+      expect(await site.exited).toBe(1)
+      expect(site.output()).toContain('culvert tunnel: cannot start, 1 problem(s):\nINBOX_FILE: ')
+      expect(site.output()).toMatch(/culvert: tunnel-\d did not start \(exit code 1\)\.\n$/)
+    })
   })
 })

@@ -4,11 +4,11 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseHTML } from 'linkedom'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { buildPeers } from '../../../bench/cost/peers.ts'
-import { NODE } from '../../support/node.ts'
-import { startProgram } from '../../support/program.ts'
-import { requires } from '../../support/requirements.ts'
-import { makeFolder } from '../../support/temporary-folder.ts'
+import { buildPeers } from '../../bench/cost/peers.ts'
+import { NODE } from '../support/node.ts'
+import { startProgram } from '../support/program.ts'
+import { requires } from '../support/requirements.ts'
+import { makeFolder } from '../support/temporary-folder.ts'
 
 const SUBJECTS = [
   'Culvert',

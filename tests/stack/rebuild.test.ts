@@ -1,0 +1,45 @@
+/** `npm start` after a change of the web app: it builds, shows what is wrong, and can be stopped. */
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { buildWeb } from '../../scripts/build-web.ts'
+import { type Clone, makeClone } from '../support/clone.ts'
+import { processesIn, runCommand } from '../support/command.ts'
+import { ROOT } from '../support/node.ts'
+import { freePort } from '../support/ports.ts'
+import { requires } from '../support/requirements.ts'
+
+const COMMAND = ['node', 'scripts/bootstrap.mjs', 'scripts/start.ts', '--plain']
+
+describe('npm start as plain processes', requires('nginx', 'proc'), () => {
+  let clone: Clone
+
+  beforeAll(async () => {
+    await buildWeb(ROOT, process.env)
+    clone = makeClone()
+    clone.lendBuild()
+  })
+  afterAll(() => clone.remove())
+  afterEach(() => expect(processesIn(clone.path)).toEqual([]))
+
+  const start = async () => runCommand(clone.path, COMMAND, { HTTP_PORT: String(await freePort()) })
+
+  it('builds again what has changed, and shows the error of a build that fails', async () => {
+    const page = join(clone.path, 'web/app/page.tsx')
+    const asItWas = readFileSync(page, 'utf8')
+    writeFileSync(page, `${asItWas}\nconst = broken\n`)
+    await using site = await start()
+    expect(await site.exited).toBe(1)
+    expect(site.output()).toContain('app/page.tsx')
+    expect(site.output()).toMatch(/culvert: Building the web app failed \(exit code \d+\)\.\n$/)
+  })
+
+  it('can be stopped while it builds', async () => {
+    writeFileSync(join(clone.path, 'web/app/global.css'), '/* changed */')
+    await using site = await start()
+    await site.says('Building the web app')
+    site.interrupt()
+    expect(await site.exited).toBe(0)
+  })
+})
