@@ -15,7 +15,7 @@ import { Throttle } from './policy/throttle.ts'
 import { UpstreamLimits } from './policy/upstream-limits.ts'
 import { createProjects, type Projects } from './projects.ts'
 import { describeSpool } from './spool/status.ts'
-import { Log } from './telemetry/log.ts'
+import { Log, type LogOutput } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { Receipts } from './telemetry/receipts.ts'
 import { RejectionSamples } from './telemetry/rejection-samples.ts'
@@ -49,13 +49,17 @@ export type Services = {
 const SHARE_BYTES = 16 * 1024 * 1024 // what one body may hold in memory
 const SPARE_BYTES = 8 * 1024 * 1024 // copies on their way into the spool, however much is in hand
 
+/** Clocks and log output, which tests replace. */
+export type Surroundings = Partial<Pick<Services, 'now' | 'clock'> & { logOutput: LogOutput }>
+
 /** Ends the process, in words, where the system does not let it have a folder, a file or a server that a setting names. */
-export async function openServices(config: Config): Promise<Services> {
-  const now = Date.now
-  const clock = () => performance.now()
+export async function openServices(
+  config: Config,
+  { now = Date.now, clock = () => performance.now(), logOutput }: Surroundings = {},
+): Promise<Services> {
   const replica = nameReplica()
   await openBodyDirOrExit(config, now())
-  const log = new Log(config.logLevel)
+  const log = new Log(config.logLevel, logOutput)
   const projects = createProjects(config.dsns)
   const limits = new UpstreamLimits(now)
   const memory = new MemoryBudget(config.memoryBytes, SPARE_BYTES)

@@ -13,9 +13,11 @@ import { listen, ownAddress, stopNow, stopTaking } from './http/server.ts'
 import type { Services } from './services.ts'
 import { createFinalOutcomes } from './spool/final-outcomes.ts'
 
+export type Ports = { port: number; adminPort: number }
+
 export type Tunnel = {
-  /** Ends the process, in words, where a port cannot be had. */
-  start(): Promise<void>
+  /** Resolves with the ports it listens on. Ends the process, in words, where a port cannot be had. */
+  start(): Promise<Ports>
   /** Takes nothing new, finishes what is in hand, and leaves the rest to the spool. */
   stop(): Promise<void>
 }
@@ -50,25 +52,25 @@ export function createTunnel(parts: Services): Tunnel {
   let stopping = false
   return { start, stop }
 
-  async function start(): Promise<void> {
-    await listenToOperators()
+  async function start(): Promise<Ports> {
+    const adminPort = await listenToOperators()
     sentry?.deliverer.start({
       onFinalOutcome,
       onError: (err) => log.logger.error({ err }, 'the spool failed'),
     })
     reporting = setInterval(() => void reports.flush(), REPORT_MS).unref()
-    await listenToBrowsers()
-    const { port, adminPort, forward } = config
-    log.logger.info({ replica, port, adminPort, forward }, 'listening')
+    const port = await listenToBrowsers()
+    log.logger.info({ replica, port, adminPort, forward: config.forward }, 'listening')
+    return { port, adminPort }
   }
 
-  function listenToOperators(): Promise<void> {
+  function listenToOperators(): Promise<number> {
     return orExit(`ADMIN_PORT: ${config.adminPort} cannot be listened at; write one that is free`, async () =>
       listen(adminServer, await ownAddress(config.adminHost), config.adminPort),
     )
   }
 
-  function listenToBrowsers(): Promise<void> {
+  function listenToBrowsers(): Promise<number> {
     return orExit(
       `PORT: ${config.port} cannot be listened at; write one that is free, and in HOST an address of this machine`,
       () => listen(publicServer, config.host, config.port),

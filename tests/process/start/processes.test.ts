@@ -138,7 +138,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     })
 
     it('takes its processes along when it is killed itself', {
-      skip: lifeline().length === 0,
+      skip: parentDeathPrefix().length === 0,
       meta: { skipReason: 'no setpriv' },
     }, async () => {
       await using site = await startedUp()

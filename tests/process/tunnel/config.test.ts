@@ -73,7 +73,7 @@ describe('The configuration', () => {
   })
 
   it.each([
-    ['PORT', '0', 'PORT: "0" is not a port; write a whole number from 1 to 65535'],
+    ['PORT', '-1', 'PORT: "-1" is not a port; write a whole number from 0 to 65535'],
     ['ADMIN_PORT', '65536', 'ADMIN_PORT: "65536" is not a port'],
     ['PORT', 'http', 'PORT: "http" is not a port'],
     ['EDGE', 'nginx', 'EDGE: "nginx" is not a network'],
@@ -150,12 +150,12 @@ describe('A proxy on the way out', () => {
 
 describe('A tunnel with bad settings', () => {
   it('does not start, says each problem on a line of its own and leaves with 1', async () => {
-    const starting = startTunnel({ env: { PORT: '0', TUNNEL_PATHS: '/lab', SENTRY_DSN: 'hello' } })
+    const starting = startTunnel({ env: { PORT: '-1', TUNNEL_PATHS: '/lab', SENTRY_DSN: 'hello' } })
     await expect(starting).rejects.toThrow(/^The tunnel ended with 1:/)
     const said = await starting.catch((error: Error) => error.message.split('\n').slice(1))
     expect(said).toEqual([
       'culvert tunnel: cannot start, 3 problem(s):',
-      ...problemsOf({ PORT: '0', TUNNEL_PATHS: '/lab', SENTRY_DSN: 'hello' }),
+      ...problemsOf({ PORT: '-1', TUNNEL_PATHS: '/lab', SENTRY_DSN: 'hello' }),
     ])
   })
 

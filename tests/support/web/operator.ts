@@ -3,7 +3,7 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { OverviewSnapshot } from '../../../web/features/console/monitor/snapshot.ts'
 import type { LiveEvent } from '../../../web/features/console/monitor/use-snapshot.ts'
-import { TOKEN } from '../tunnel/tunnel.ts'
+import { TOKEN } from '../tunnel/running.ts'
 import { startWeb, type Web } from './web.ts'
 
 export const PASSWORD = 'correct-horse-battery'

@@ -137,7 +137,9 @@ const EVERYWHERE = ['0.0.0.0', '::']
 
 function clashes({ host, port, adminHost, adminPort }: Config): boolean {
   return (
-    port === adminPort && (host === adminHost || [host, adminHost].some((each) => EVERYWHERE.includes(each)))
+    port !== 0 &&
+    port === adminPort &&
+    (host === adminHost || [host, adminHost].some((each) => EVERYWHERE.includes(each)))
   )
 }
 

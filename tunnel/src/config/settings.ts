@@ -18,6 +18,7 @@ const LOOPBACK = ['127.0.0.0/8', '::1']
 
 const SECRET = { secret: true, hasFile: true } as const
 const port = is.integer('port', 1, 65535)
+const listeningPort = is.integer('port', 0, 65535)
 const milliseconds = is.integer('number of milliseconds', 10, 600_000)
 const rate = is.integer('number of envelopes a second', 0, MILLION)
 const burst = is.integer('number of envelopes', 1, MILLION)
@@ -306,7 +307,9 @@ export const SETTINGS = {
     HOST: setting(is.text, '127.0.0.1', 'Address on which the tunnel listens. Web reads `HOSTNAME`.'),
   }),
   ...section(PROCESSES, ['tunnel', 'web'], {
-    PORT: setting(port, 9090, 'Port on which the process listens.', { defaultText: '9090; web: 3000' }),
+    PORT: setting(listeningPort, 9090, 'Port on which the process listens; 0 for any that is free.', {
+      defaultText: '9090; web: 3000',
+    }),
   }),
   ...section(PROCESSES, ['tunnel'], {
     ADMIN_HOST: setting(
@@ -315,7 +318,7 @@ export const SETTINGS = {
       'Address on which the admin port listens. A name means the address of this machine that it resolves to.',
       { defaultText: '`HOST`' },
     ),
-    ADMIN_PORT: setting(port, 9091, 'Admin port of the tunnel.'),
+    ADMIN_PORT: setting(listeningPort, 9091, 'Admin port of the tunnel; 0 for any that is free.'),
     EDGE: setting(
       is.networks,
       LOOPBACK,

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { hostname, networkInterfaces } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ServerType } from '@hono/node-server'
@@ -13,10 +14,11 @@ export function nameReplica(): string {
   return `${hostname()}-${randomBytes(3).toString('hex')}`
 }
 
-/** Rejects with the system's error when the address is not available. */
-export async function listen(server: ServerType, host: string, port: number): Promise<void> {
+/** Resolves with the port, which the system chooses for port 0. Rejects with the system's error when the address is not available. */
+export async function listen(server: ServerType, host: string, port: number): Promise<number> {
   server.listen(port, host)
   await once(server, 'listening')
+  return (server.address() as AddressInfo).port
 }
 
 const LOOKUPS = 20

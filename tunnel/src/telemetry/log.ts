@@ -13,15 +13,27 @@ const FLUSH_MS = 200
 const MESSAGES = { receipt: 'envelope', final_outcome: 'final outcome' }
 const MAX_UTF8_BYTES = 3 // of one UTF-16 unit
 
+/** Destination of whole lines. */
+export type LogOutput = {
+  write(lines: string): unknown
+  flush(done: () => void): void
+  flushSync(): void
+}
+
+const openStandardOutput = (): LogOutput =>
+  pino.destination({ dest: 1, sync: false, minLength: 1, maxLength: MAX_PENDING_BYTES })
+
 /** Gathers lines before it writes them: a line for each envelope would be many small writes. */
 export class Log {
   readonly logger: Logger
-  readonly #output = pino.destination({ dest: 1, sync: false, minLength: 1, maxLength: MAX_PENDING_BYTES })
+  readonly #output: LogOutput
   readonly #buffer = Buffer.allocUnsafe(BUFFER_BYTES) // the library would measure all pending text again for each line
   readonly #timer = setInterval(() => this.#flushBuffer(), FLUSH_MS).unref()
   #used = 0
 
-  constructor(level: LogLevel) {
+  /** `output` takes whole lines. */
+  constructor(level: LogLevel, output: LogOutput = openStandardOutput()) {
+    this.#output = output
     this.logger = createLogger(level, { write: (line) => this.#write(line) })
   }
 

@@ -117,7 +117,7 @@ describe('The settings of web', () => {
     ['SENTRY_RELEASE', 'feature/one', 'is not a release'],
     ['SENTRY_RELEASE', '..', 'is not a release'],
     ['SENTRY_RELEASE', 'r'.repeat(201), 'is not a release'],
-    ['PORT', '0', 'is not a port'],
+    ['PORT', '-1', 'is not a port'],
     ['PORT', 'http', 'is not a port'],
     ['PORT', '65536', 'is not a port'],
     ['TUNNEL_PATHS', '/lab/reports', 'is served by the web app'],

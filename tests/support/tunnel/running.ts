@@ -1,0 +1,54 @@
+/** Access to a running tunnel that is the same in the test's process and in one of its own. */
+
+import type { Receipt } from '../../../tunnel/src/contract.ts'
+
+export type LogLine = { msg?: string; receipt?: Receipt; [field: string]: unknown }
+
+/** Token of the admin ports, unless a test sets another. */
+export const TOKEN = 'token-of-the-tests'
+
+export type RunningTunnel = {
+  port: number
+  adminPort: number
+  token: string
+  /** Log lines so far. */
+  readonly logs: LogLine[]
+  /** Resolves with the first log line, past or to come, that `wanted` accepts. */
+  log: (wanted: (line: LogLine) => boolean, wait?: number) => Promise<LogLine>
+}
+
+export function readTunnel(tunnel: RunningTunnel) {
+  const { port, adminPort, token, log } = tunnel
+  const adminUrl = `http://127.0.0.1:${adminPort}`
+  return {
+    port,
+    url: `http://127.0.0.1:${port}`,
+    adminUrl,
+    token,
+    get logs(): LogLine[] {
+      return tunnel.logs
+    },
+    log,
+    /** Receipts logged so far. */
+    get receipts(): Receipt[] {
+      return tunnel.logs.flatMap(({ receipt }) => receipt ?? [])
+    },
+    /** Resolves with the first receipt, logged now or later, that `wanted` accepts. */
+    async receipt(wanted: (receipt: Receipt) => boolean): Promise<Receipt> {
+      const line = await log(({ receipt }) => receipt !== undefined && wanted(receipt))
+      return line.receipt as Receipt
+    },
+    /** Sends a request to its admin port, with the token. */
+    admin: (path: string, init?: RequestInit) =>
+      fetch(`${adminUrl}${path}`, { headers: { authorization: `Bearer ${token}` }, ...init }),
+  }
+}
+
+/** Returns a line that is not JSON as the message of one. */
+export function parseLine(text: string): LogLine {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return { msg: text }
+  }
+}
