@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
-import { openServices, type Surroundings } from '../../../tunnel/src/services.ts'
+import { openServices } from '../../../tunnel/src/services.ts'
 import { createTunnel } from '../../../tunnel/src/tunnel.ts'
 import { makeFolder } from '../temporary-folder.ts'
 import { type LogLine, parseLine, readTunnel, TOKEN } from './running.ts'
@@ -12,14 +12,12 @@ import { type LogLine, parseLine, readTunnel, TOKEN } from './running.ts'
 export type TunnelOptions = {
   /** Settings beside the ones made here (`HOST`, the ports, `ADMIN_TOKEN`, files in a folder of its own), or in their place. */
   env?: Record<string, string>
-  /** Replace the clocks of the process. */
-  clocks?: Pick<Surroundings, 'now' | 'clock'>
 }
 
 export type Tunnel = Awaited<ReturnType<typeof openTunnel>>
 
 /** Starts it. `await using` stops it. */
-export async function openTunnel({ env, clocks = {} }: TunnelOptions = {}) {
+export async function openTunnel({ env }: TunnelOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
   const config = readConfig({
@@ -42,7 +40,12 @@ export async function openTunnel({ env, clocks = {} }: TunnelOptions = {}) {
     flush: (done: () => void) => done(),
     flushSync: () => {},
   }
-  const services = await openServices(config, { ...clocks, logOutput })
+  const ahead = { now: 0, clock: 0 } // ms
+  const services = await openServices(config, {
+    now: () => Date.now() + ahead.now,
+    clock: () => performance.now() + ahead.clock,
+    logOutput,
+  })
   const tunnel = createTunnel(services)
   let stopping: Promise<void> | undefined
   const stop = () => {
@@ -62,5 +65,17 @@ export async function openTunnel({ env, clocks = {} }: TunnelOptions = {}) {
   }
 
   const running = { port, adminPort, token: config.adminToken ?? '', logs, log }
-  return Object.assign(readTunnel(running), { services, stop, [Symbol.asyncDispose]: stop })
+  return Object.assign(readTunnel(running), {
+    services,
+    /** Moves the time of day on, by which limits of Sentry end. The spool's file goes by the real one. */
+    advanceTime(ms: number): void {
+      ahead.now += ms
+    },
+    /** Moves the monotonic clock on, by which a circuit breaker lets a probe through. */
+    advanceClock(ms: number): void {
+      ahead.clock += ms
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  })
 }

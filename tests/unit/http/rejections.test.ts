@@ -9,7 +9,7 @@ import { attachmentOf, errorOf } from '../../support/envelopes.ts'
 import { type Posting, post } from '../../support/post.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
-import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 
 const MIB = 1024 * 1024
 const MARK = 'a-word-of-the-payload'
@@ -87,7 +87,7 @@ describe('A rejection', () => {
       ADDRESS_RATE: '1',
       ADDRESS_BURST: '1',
     }
-    const tunnel = started.use(await startTunnel({ env }))
+    const tunnel = started.use(await openTunnel({ env }))
     place = { sentry, tunnel, bodies: env.BODY_DIR }
   })
 

@@ -8,7 +8,7 @@ import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { captureFor } from '../../support/sdk-captures.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
-import { startTunnel } from '../../support/tunnel/tunnel.ts'
+import { openTunnel } from '../../support/tunnel/in-process.ts'
 
 const DSN = 'https://abc@sentry.example/1'
 const PROJECT = 'sentry.example/1'
@@ -18,7 +18,7 @@ const newSeen = () => new SdkInventory(createProjects([DSN].flatMap((dsn) => par
 describe('The SDKs and releases of a project', () => {
   it('are told to operators as the header of a real SDK names them', async () => {
     await using sentry = await startSentry()
-    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
     sentry.allowUnexpected() // what the capture holds is of another project
     const named = { sdk: { name: 'mine', version: '2' }, trace: { release: 'shop@2' } }
     await post(tunnel.url, { body: errorOf(sentry.dsn(), named) })

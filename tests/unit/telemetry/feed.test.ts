@@ -15,7 +15,7 @@ import { errorOf } from '../../support/envelopes.ts'
 import { heldBytes } from '../../support/heap-usage.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
-import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { until } from '../../support/until.ts'
 
 type Told = { id: string | undefined; event: string | undefined; data: { id?: string; missed?: number } }
@@ -25,7 +25,7 @@ describe('The feed', () => {
   let tunnel: Tunnel
 
   beforeAll(async () => {
-    tunnel = started.use(await startTunnel())
+    tunnel = started.use(await openTunnel())
   })
 
   afterAll(() => started.disposeAsync())
@@ -164,7 +164,7 @@ describe('The feed', () => {
 
   it('tells how what was spooled ended, in one order with the receipts, and again to a reader who resumes', async () => {
     await using sentry = await startSentry()
-    await using own = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    await using own = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
     const newest = await read(undefined, own)
     await sentry.away()
     const { headers } = await post(own.url, { body: errorOf(sentry.dsn()) })
@@ -173,6 +173,7 @@ describe('The feed', () => {
     expect(spooled).toMatchObject({ event: 'receipt', data: { id, outcome: 'spooled' } })
     await newest[Symbol.asyncDispose]()
     await sentry.back()
+    own.advanceClock(10_000)
     await using later = await read(spooled?.id, own)
     const [end] = await later.take(1)
     expect(end).toMatchObject({
@@ -184,7 +185,7 @@ describe('The feed', () => {
   })
 
   it('turns away a hundred-and-first reader, until one leaves', async () => {
-    await using own = await startTunnel()
+    await using own = await openTunnel()
     const readers = await Promise.all(Array.from({ length: 100 }, () => read(undefined, own)))
     const refused = await own.admin('/receipts')
     expect([refused.status, await refused.json()]).toEqual([
@@ -239,7 +240,7 @@ describe('The feed', () => {
   })
 
   it('lets the tunnel leave though a reader sleeps', async () => {
-    const own = await startTunnel()
+    const own = await openTunnel()
     const sleeper = connect({ port: Number(new URL(own.adminUrl).port), host: '127.0.0.1' })
     await once(sleeper, 'connect')
     sleeper.on('error', () => {}).pause()

@@ -5,8 +5,7 @@ import { EVENT_ID, envelopeOf, errorOf, type Part } from '../../support/envelope
 import { post } from '../../support/post.ts'
 import { hasItem } from '../../support/sentry/received-request.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
-import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
-import { until } from '../../support/until.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 
 const KEY = '0123456789abcdef0123456789abcdef'
 const PROJECTS = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [String(i + 1), KEY]))
@@ -26,7 +25,7 @@ describe('What Sentry asks to hold back', () => {
   beforeAll(async () => {
     sentry = started.use(await startSentry({ projects: PROJECTS }))
     const dsns = Object.keys(PROJECTS).map((project) => sentry.dsn(project))
-    tunnel = started.use(await startTunnel({ env: { SENTRY_DSN: dsns.join(' ') } }))
+    tunnel = started.use(await openTunnel({ env: { SENTRY_DSN: dsns.join(' ') } }))
   })
 
   afterAll(() => started.disposeAsync())
@@ -108,7 +107,8 @@ describe('What Sentry asks to hold back', () => {
     const dsn = newDsn()
     await limit(dsn, '1:error:key')
     expect((await send(dsn, part('event'))).status).toBe(429)
-    await until(async () => (await send(dsn, part('event'))).status === 200)
+    tunnel.advanceTime(1_001)
+    expect((await send(dsn, part('event'))).status).toBe(200)
     await sentry.next()
   })
 
@@ -152,7 +152,7 @@ describe('What Sentry asks to hold back', () => {
   })
 
   it('and was dropped by us is told to Sentry in a client report', async () => {
-    await using own = await startTunnel({ env: { SENTRY_DSN: sentry.dsn('20') } })
+    await using own = await openTunnel({ env: { SENTRY_DSN: sentry.dsn('20') } })
     const deliver = (...parts: Part[]) =>
       post(own.url, { body: envelopeOf({ event_id: EVENT_ID, dsn: sentry.dsn('20') }, parts) })
     sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '60:error:key' } })
@@ -177,7 +177,7 @@ describe('What Sentry asks to hold back', () => {
 describe('Our own limits', () => {
   it('give up replays first and errors last, and never silence what they do not name', async () => {
     await using sentry = await startSentry()
-    await using tunnel = await startTunnel({
+    await using tunnel = await openTunnel({
       env: { SENTRY_DSN: sentry.dsn(), ADDRESS_RATE: '1', ADDRESS_BURST: '40' },
     })
     const send = (address: string, ...types: string[]) =>
@@ -211,7 +211,7 @@ describe('Our own limits', () => {
 
   it('is never a bare 429, even for what belongs to no category', async () => {
     await using sentry = await startSentry()
-    await using tunnel = await startTunnel({
+    await using tunnel = await openTunnel({
       env: { SENTRY_DSN: sentry.dsn(), ADDRESS_RATE: '1', ADDRESS_BURST: '1' },
     })
     for (let i = 0; i < 20; i++)
@@ -227,7 +227,7 @@ describe('Our own limits', () => {
 
   it('spare a private address, and say that TRUSTED_PROXIES is missing where the site has a public name', async () => {
     await using sentry = await startSentry()
-    await using tunnel = await startTunnel({
+    await using tunnel = await openTunnel({
       env: { SENTRY_DSN: sentry.dsn(), ADDRESS_RATE: '1', ADDRESS_BURST: '1' },
     })
     const warnings = async () => (await (await tunnel.admin('/status')).json()).warnings.join()
@@ -265,7 +265,7 @@ describe('Noise', () => {
       FILTER_ERROR_MESSAGES: 'ChunkLoadError: *|*ResizeObserver*',
       FILTER_RELEASES: 'old@*',
     }
-    tunnel = started.use(await startTunnel({ env }))
+    tunnel = started.use(await openTunnel({ env }))
   })
 
   afterAll(() => started.disposeAsync())
@@ -315,7 +315,7 @@ describe('Noise', () => {
   })
 
   it('arrives when its filter is off', async () => {
-    await using off = await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), DROP_NEXT_NOISE: 'off' } })
+    await using off = await openTunnel({ env: { SENTRY_DSN: sentry.dsn(), DROP_NEXT_NOISE: 'off' } })
     for (const noise of [
       part('transaction', { transaction: '/404' }),
       thrown('Error', 'NEXT_REDIRECT'),

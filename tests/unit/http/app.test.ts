@@ -5,7 +5,7 @@ import { derivedPath, parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { EVENT_ID, errorOf } from '../../support/envelopes.ts'
 import { type Posting, post } from '../../support/post.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
-import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 
 type Answer = Parameters<Sentry['once']>[0]
 
@@ -31,7 +31,7 @@ describe('The tunnel', () => {
       DERIVED_PATHS: 'on',
       ALLOWED_ORIGINS: FRIEND,
     }
-    tunnel = started.use(await startTunnel({ env }))
+    tunnel = started.use(await openTunnel({ env }))
   })
 
   afterAll(() => started.disposeAsync())

@@ -11,7 +11,7 @@ import { createPublicServer } from '../../../tunnel/src/http/public-server.ts'
 import { REJECTIONS, type RejectionCode } from '../../../tunnel/src/rejections.ts'
 import { type Answered, post } from '../../support/post.ts'
 import { sendRaw } from '../../support/raw-request.ts'
-import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 
 const POST = 'POST /monitoring HTTP/1.1\r\nContent-Length: 2\r\nConnection: close\r\n'
 const MIB = 1024 * 1024
@@ -32,7 +32,7 @@ describe('The tunnel', () => {
   let tunnel: Tunnel
 
   beforeAll(async () => {
-    tunnel = await startTunnel()
+    tunnel = await openTunnel()
   })
 
   afterAll(() => tunnel.stop())

@@ -10,7 +10,7 @@ import { attachmentOf, envelopeOf, errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
-import { startTunnel } from '../../support/tunnel/tunnel.ts'
+import { openTunnel } from '../../support/tunnel/in-process.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 const LARGE_BYTES = 10_000_000 // of which one address may keep one
@@ -58,7 +58,7 @@ describe('The inbox', () => {
   })
 
   it('tells of an envelope so many item types, and of each so much, whatever their sender calls them', async () => {
-    await using tunnel = await startTunnel({ env: { INBOX_FILE: file } })
+    await using tunnel = await openTunnel({ env: { INBOX_FILE: file } })
     const type = 'x'.repeat(900)
     const items = Array.from({ length: 1_000 }, () => ({ header: { type }, payload: '' }))
     expect(await post(tunnel.url, { body: envelopeOf({ dsn: INBOX_DSN }, items) })).toMatchObject({
@@ -135,7 +135,7 @@ describe('The inbox', () => {
   })
 
   it('is emptied through the admin port, one by one or all, and that is logged', async () => {
-    await using tunnel = await startTunnel({ env: { INBOX_FILE: file } })
+    await using tunnel = await openTunnel({ env: { INBOX_FILE: file } })
     for (let n = 0; n < 3; n++) await post(tunnel.url, { body: errorOf(INBOX_DSN) })
     const ask = async (method: 'GET' | 'DELETE' | 'PUT', path: string) => {
       const headers = { authorization: `Bearer ${tunnel.token}` }
@@ -188,7 +188,7 @@ describe('The inbox', () => {
   })
 
   it('that one address floods keeps every error of another', { timeout: 60_000 }, async () => {
-    await using tunnel = await startTunnel({ env: { INBOX_FILE: file, ADDRESS_BYTES: '0' } })
+    await using tunnel = await openTunnel({ env: { INBOX_FILE: file, ADDRESS_BYTES: '0' } })
     const from = (address: string, body: Buffer) =>
       post(tunnel.url, { headers: { 'x-forwarded-for': address }, body })
     const honest = Array.from({ length: 5 }, (_, n) =>
@@ -205,7 +205,7 @@ describe('The inbox', () => {
   })
 
   it('that cannot keep an envelope says so, when nobody else has it', async () => {
-    await using tunnel = await startTunnel({ env: { INBOX_FILE: file } })
+    await using tunnel = await openTunnel({ env: { INBOX_FILE: file } })
     refuseAll()
     const heard = await post(tunnel.url, { body: errorOf(INBOX_DSN) })
     expect(heard).toMatchObject({ status: 503, json: { code: 'inbox-full' } })
@@ -214,7 +214,7 @@ describe('The inbox', () => {
 
   it('that cannot keep an envelope costs nothing that Sentry takes', async () => {
     await using sentry = await startSentry()
-    await using tunnel = await startTunnel({
+    await using tunnel = await openTunnel({
       env: { SENTRY_DSN: sentry.dsn(), INBOX: 'on', INBOX_FILE: file },
     })
     refuseAll()

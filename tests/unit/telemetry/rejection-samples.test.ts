@@ -5,11 +5,11 @@ import { SETTING_NAMES } from '../../../tunnel/src/config/settings.ts'
 import type { Rejections } from '../../../tunnel/src/contract.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
-import { startTunnel } from '../../support/tunnel/tunnel.ts'
+import { openTunnel } from '../../support/tunnel/in-process.ts'
 
 describe('The last request refused with each code', () => {
   it('is shown to operators with its headers, and without the values that may be a secret', async () => {
-    await using tunnel = await startTunnel()
+    await using tunnel = await openTunnel()
     const headers = {
       'content-type': 'text/plain',
       cookie: 'session=secret-1',
@@ -40,7 +40,7 @@ describe('The last request refused with each code', () => {
 
 describe('The settings that would have let pass what did not', () => {
   it('are told by why it did not, by the names of README and with the values they have, without secrets', async () => {
-    await using tunnel = await startTunnel({
+    await using tunnel = await openTunnel({
       env: {
         SENTRY_DSN: 'https://key:hushhush@127.0.0.1/2',
         SPOOL_URL: 'nats://user:hush@127.0.0.1:1', // nothing listens there: it is waited for

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
-import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { until } from '../../support/until.ts'
 
 const SECRETS = {
@@ -28,7 +28,7 @@ describe('The status', () => {
       SENTRY_DSN: withSecret(sentry.dsn()),
       TUNNEL_PATHS: '/t',
     }
-    tunnel = started.use(await startTunnel({ env }))
+    tunnel = started.use(await openTunnel({ env }))
   })
 
   afterAll(() => started.disposeAsync())
@@ -75,7 +75,7 @@ describe('The status', () => {
 
 describe('The log level', () => {
   it('can be changed while the tunnel runs', async () => {
-    await using tunnel = await startTunnel()
+    await using tunnel = await openTunnel()
     const put = async (level: string) =>
       (
         await tunnel.admin(`/log-level?level=${level}`, {
@@ -95,7 +95,7 @@ describe('The log level', () => {
   })
 
   it('takes none that it does not know, and no stranger’s word', async () => {
-    await using tunnel = await startTunnel()
+    await using tunnel = await openTunnel()
     const headers = { authorization: `Bearer ${tunnel.token}` }
     for (const query of ['', '?level=', '?level=loud', '?level=silent', '?level=__proto__'])
       expect((await tunnel.admin(`/log-level${query}`, { method: 'PUT', headers })).status).toBe(400)

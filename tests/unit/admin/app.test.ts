@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
 import { EVENT_ID, errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
-import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 
 const OPEN = ['/livez', '/readyz', '/metrics']
 const CLOSED = [
@@ -34,7 +34,7 @@ describe('The admin port', () => {
   let tokenless: Tunnel
 
   beforeAll(async () => {
-    const both = await Promise.all([startTunnel(), startTunnel({ env: { ADMIN_TOKEN: '' } })])
+    const both = await Promise.all([openTunnel(), openTunnel({ env: { ADMIN_TOKEN: '' } })])
     ;[tunnel, tokenless] = both
     for (const one of both) started.use(one)
   })

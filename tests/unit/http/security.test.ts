@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorOf } from '../../support/envelopes.ts'
 import { type Posting, post } from '../../support/post.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
-import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { openDoor, VISITOR_ADDRESS } from '../../support/visitor-proxy.ts'
 
 const KEY = '0123456789abcdef0123456789abcdef'
@@ -23,7 +23,7 @@ describe('Security', () => {
   beforeAll(async () => {
     sentry = started.use(await startSentry())
     internal = started.use(await openInternal())
-    tunnel = started.use(await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), EDGE: '127.0.0.1' } }))
+    tunnel = started.use(await openTunnel({ env: { SENTRY_DSN: sentry.dsn(), EDGE: '127.0.0.1' } }))
   })
 
   afterAll(() => started.disposeAsync())
@@ -101,7 +101,7 @@ describe('Security', () => {
 
     it('not a redirect: one to a service within is neither followed nor told', async () => {
       await using sentry = await startSentry()
-      await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+      await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
       const location = `http://127.0.0.1:${internal.port}/secret`
       for (const status of [301, 302, 307, 308]) {
         sentry.answer({ status, headers: { location }, body: 'moved' })

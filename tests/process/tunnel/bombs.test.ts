@@ -1,0 +1,70 @@
+/** Memory that a tunnel process takes for bodies that decompress to 1 GB. */
+
+import { readFileSync } from 'node:fs'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { constants, createZstdCompress, deflateRawSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Posting, post } from '../../support/post.ts'
+import { requires } from '../../support/requirements.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+
+const MIB = 1024 * 1024
+
+describe('A body', requires('proc'), () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let tunnel: Tunnel
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry())
+    const env = { SENTRY_DSN: sentry.dsn(), MAX_ENVELOPE_BYTES: String(40 * MIB) }
+    tunnel = started.use(await startTunnel({ env }))
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  const send = (posting: Posting) => post(tunnel.url, posting)
+
+  it.each([
+    ['gzip', gzipBomb],
+    ['zstd', zstdBomb],
+  ])('of %s that unpacks to 1 GB is refused, and costs next to no memory', async (encoding, make) => {
+    const bomb = await make(sentry.dsn())
+    const before = peakMemory(tunnel.pid)
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map(() => send({ headers: { 'content-encoding': encoding }, body: bomb })),
+    )
+    for (const answer of answers)
+      expect(answer).toMatchObject({ status: 413, json: { code: 'envelope-too-large' } })
+    expect(peakMemory(tunnel.pid) - before).toBeLessThan(100 * MIB)
+    expect(sentry.requests.filter((received) => received.body.equals(bomb))).toEqual([])
+  })
+})
+
+const startOfBomb = (dsn: string) => `{"dsn":"${dsn}"}\n{"type":"attachment"}\n`
+const BOMB_PART = Buffer.alloc(16 * MIB, 'x')
+
+/** A well-formed envelope of 1 GB: one attachment that goes on and on. Its trailer is missing, since nobody should come that far. */
+function gzipBomb(dsn: string): Buffer {
+  const header = Buffer.from('1f8b0800000000000003', 'hex')
+  const block = (bytes: Buffer) => deflateRawSync(bytes, { finishFlush: constants.Z_FULL_FLUSH })
+  return Buffer.concat([
+    header,
+    block(Buffer.from(startOfBomb(dsn))),
+    ...Array<Buffer>(64).fill(block(BOMB_PART)),
+  ])
+}
+
+async function zstdBomb(dsn: string): Promise<Buffer> {
+  return buffer(
+    Readable.from([startOfBomb(dsn), ...Array<Buffer>(64).fill(BOMB_PART)]).pipe(createZstdCompress()),
+  )
+}
+
+/** Bytes that a process has had in memory at most. */
+function peakMemory(pid: number | undefined): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * 1024
+}

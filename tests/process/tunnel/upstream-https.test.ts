@@ -1,0 +1,117 @@
+/** How a tunnel process reaches Sentry by HTTPS: certificates and proxies come from its environment. */
+
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { createSecureServer } from 'node:http2'
+import { type AddressInfo, connect, type Server, type Socket } from 'node:net'
+import { resolve } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { errorOf } from '../../support/envelopes.ts'
+import { ROOT } from '../../support/node.ts'
+import { freePort } from '../../support/ports.ts'
+import { post } from '../../support/post.ts'
+import { readCertificate, type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { startTunnel } from '../../support/tunnel/tunnel.ts'
+
+const KEY = '0123456789abcdef0123456789abcdef'
+const CERTIFICATE = resolve(ROOT, 'tests/fixtures/tls/cert.pem')
+
+describe('Sentry by HTTPS', () => {
+  let scope: AsyncDisposableStack
+  let secure: Sentry
+
+  beforeEach(async () => {
+    scope = new AsyncDisposableStack()
+    secure = scope.use(await startSentry({ tls: readCertificate() }))
+  })
+
+  afterEach(() => scope.disposeAsync())
+
+  async function postThrough(env: Record<string, string>) {
+    const tunnel = scope.use(await startTunnel({ env: { SENTRY_DSN: secure.dsn(), ...env } }))
+    return post(tunnel.url, { body: errorOf(secure.dsn()) })
+  }
+
+  it('is not believed with a certificate that nobody vouches for', async () => {
+    expect((await postThrough({})).status).not.toBe(200)
+    expect(secure.requests).toHaveLength(0)
+  })
+
+  it('is believed when NODE_EXTRA_CA_CERTS vouches for it', async () => {
+    expect((await postThrough({ NODE_EXTRA_CA_CERTS: CERTIFICATE })).status).toBe(200)
+    expect(secure.requests).toHaveLength(1)
+  })
+
+  it.each(['HTTPS_PROXY', 'https_proxy'])('is reached through the proxy in %s', async (name) => {
+    const proxy = await startProxy()
+    const answer = await postThrough({ NODE_EXTRA_CA_CERTS: CERTIFICATE, [name]: proxy.url })
+    expect(answer.status).toBe(200)
+    expect(proxy.asked).toEqual([`127.0.0.1:${secure.port}`])
+    expect(secure.requests).toHaveLength(1)
+  })
+
+  it.each([
+    ['straight', () => ({})],
+    ['through a proxy', async () => ({ HTTPS_PROXY: (await startProxy()).url })],
+  ])('is spoken to in HTTP/1.1, though it offers 2, %s', async (_, settings) => {
+    const spoken: string[] = []
+    const port = await serve(
+      createSecureServer({ allowHTTP1: true, ...readCertificate() }, (request, response) => {
+        spoken.push(request.httpVersion)
+        request.resume().on('end', () => response.end('{}'))
+      }),
+    )
+    const dsn = `https://${KEY}@127.0.0.1:${port}/456`
+    const env = { SENTRY_DSN: dsn, NODE_EXTRA_CA_CERTS: CERTIFICATE, ...(await settings()) }
+    const tunnel = scope.use(await startTunnel({ env }))
+    expect((await post(tunnel.url, { body: errorOf(dsn) })).status).toBe(200)
+    expect(spoken).toEqual(['1.1'])
+  })
+
+  it('is reached directly when NO_PROXY names it', async () => {
+    const proxy = await startProxy()
+    const answer = await postThrough({
+      NODE_EXTRA_CA_CERTS: CERTIFICATE,
+      HTTPS_PROXY: proxy.url,
+      NO_PROXY: 'elsewhere.example,127.0.0.1',
+    })
+    expect(answer.status).toBe(200)
+    expect(proxy.asked).toEqual([])
+  })
+
+  it('is not reached past a proxy that is away', async () => {
+    const env = { NODE_EXTRA_CA_CERTS: CERTIFICATE, HTTPS_PROXY: `http://127.0.0.1:${await freePort()}` }
+    expect((await postThrough(env)).status).not.toBe(200)
+    expect(secure.requests).toHaveLength(0)
+  })
+
+  async function serve(server: Server): Promise<number> {
+    const sockets = new Set<Socket>()
+    server.on('connection', (socket: Socket) => void sockets.add(socket)).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    scope.defer(async () => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    })
+    return (server.address() as AddressInfo).port
+  }
+
+  /** A proxy that opens tunnels by CONNECT, and tells to where. */
+  async function startProxy() {
+    const asked: string[] = []
+    const server = createServer((_, response) => void response.writeHead(405).end())
+    server.on('connect', (request, socket) => {
+      const target = request.url ?? ''
+      asked.push(target)
+      const [host = '', port] = target.split(':')
+      const there = connect(Number(port), host, () => {
+        socket.write('HTTP/1.1 200 OK\r\n\r\n')
+        there.pipe(socket).pipe(there)
+      })
+      there.on('error', () => socket.destroy())
+      socket.on('error', () => there.destroy()).on('close', () => there.destroy())
+    })
+    return { asked, url: `http://127.0.0.1:${await serve(server)}` }
+  }
+})
