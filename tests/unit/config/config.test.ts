@@ -1,11 +1,10 @@
-/** What the tunnel makes of its environment, and how it refuses to start. */
+/** What the tunnel makes of its environment. */
 
 import { describe, expect, it } from 'vitest'
 import { deriveAdminToken } from '../../../tunnel/src/config/admin-token.ts'
 import { BadSettings, readConfig } from '../../../tunnel/src/config/config.ts'
 import type { Environment } from '../../../tunnel/src/config/settings.ts'
 import { formatDsn, INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
-import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
 const DSN = 'https://key@o1.ingest.us.sentry.io/2'
 
@@ -146,52 +145,6 @@ describe('A proxy on the way out', () => {
       expect(readConfig({ https_proxy: given }).upstream.proxies?.httpsProxy).toContain('3128')
     },
   )
-})
-
-describe('A tunnel with bad settings', () => {
-  it('does not start, says each problem on a line of its own and leaves with 1', async () => {
-    const starting = startTunnel({ env: { PORT: '-1', TUNNEL_PATHS: '/lab', SENTRY_DSN: 'hello' } })
-    await expect(starting).rejects.toThrow(/^The tunnel ended with 1:/)
-    const said = await starting.catch((error: Error) => error.message.split('\n').slice(1))
-    expect(said).toEqual([
-      'culvert tunnel: cannot start, 3 problem(s):',
-      ...problemsOf({ PORT: '-1', TUNNEL_PATHS: '/lab', SENTRY_DSN: 'hello' }),
-    ])
-  })
-
-  it.each([
-    [
-      { BODY_DIR: '/dev/null/bodies' },
-      /^BODY_DIR: "\/dev\/null\/bodies" cannot be written to; write .+ \(E.+\)$/,
-    ],
-    [
-      { INBOX_FILE: '/dev/null/inbox.db' },
-      /^INBOX_FILE: "\/dev\/null\/inbox.db" cannot be opened; write .+ \(E.+\)$/,
-    ],
-    [
-      { SENTRY_DSN: DSN, SPOOL_URL: 'file:///dev/null/spool.db' },
-      /^SPOOL_URL: the spool cannot be opened; .+ \(E.+\)$/,
-    ],
-    [
-      { HOST: '192.0.2.1', ADMIN_HOST: '127.0.0.1' },
-      /^PORT: \d+ cannot be listened at; write .+ \(listen EADDRNOTAVAIL: .+\)$/,
-    ],
-  ])('does not start with %j, and says in a line what to write instead', async (env, words) => {
-    const starting = startTunnel({ env })
-    const said = await starting.then(
-      () => [],
-      (error: Error) => error.message.split('\n').slice(1),
-    )
-    expect(said).toEqual(['culvert tunnel: cannot start, 1 problem(s):', expect.stringMatching(words)])
-  })
-
-  it('does not start where another listens at its port', async () => {
-    await using first = await startTunnel()
-    for (const name of ['PORT', 'ADMIN_PORT'])
-      await expect(startTunnel({ env: { [name]: String(first.port) } })).rejects.toThrow(
-        new RegExp(`\n${name}: ${first.port} cannot be listened at; write .+ \\(listen EADDRINUSE: .+\\)$`),
-      )
-  })
 })
 
 function problemsOf(env: Environment): string[] {
