@@ -1,7 +1,7 @@
 /** The tunnels' own books: what they answered `spooled` is what has ended and what still waits, at every look. */
 
 import { expect } from 'vitest'
-import type { Tunnel } from '../tunnel/tunnel.ts'
+import type { TunnelAccess } from '../tunnel/running.ts'
 import { until } from '../until.ts'
 
 type Sums = { spooled: number; ends: number }
@@ -12,7 +12,7 @@ const UNDER_WAY = 64 // attempts of one tunnel, gone from the disk perhaps and n
  * Looks once. While `inHand` posts are under way the three figures cannot be had of one moment: what waits must lie between what
  * the counters before and after it say.
  */
-export async function checkBooks(tunnels: readonly Tunnel[], inHand: () => number): Promise<void> {
+export async function checkBooks(tunnels: readonly TunnelAccess[], inHand: () => number): Promise<void> {
   const moving = inHand() > 0
   const before = await sumsOf(tunnels)
   const waits = await depthOf(tunnels)
@@ -23,7 +23,7 @@ export async function checkBooks(tunnels: readonly Tunnel[], inHand: () => numbe
 }
 
 /** Looks once while nothing is under way: the figures agree to the last. */
-export async function checkQuietBooks(tunnels: readonly Tunnel[]): Promise<void> {
+export async function checkQuietBooks(tunnels: readonly TunnelAccess[]): Promise<void> {
   const { spooled, ends } = await sumsOf(tunnels)
   expect({ ends, waits: await depthOf(tunnels), sum: spooled }).toEqual({
     ends,
@@ -32,7 +32,7 @@ export async function checkQuietBooks(tunnels: readonly Tunnel[]): Promise<void>
   })
 }
 
-export async function depthOf([first]: readonly Tunnel[]): Promise<number> {
+export async function depthOf([first]: readonly TunnelAccess[]): Promise<number> {
   if (!first) throw new Error('no tunnel')
   let metrics = ''
   await until(async () => {
@@ -43,12 +43,12 @@ export async function depthOf([first]: readonly Tunnel[]): Promise<number> {
 }
 
 /** Whether none of them asks Sentry any more but to see. */
-export async function areOpen(tunnels: readonly Tunnel[]): Promise<boolean> {
+export async function areOpen(tunnels: readonly TunnelAccess[]): Promise<boolean> {
   const all = await Promise.all(tunnels.map(metricsOf))
   return all.every((metrics) => sum(metrics, /^culvert_upstream_breaker_open\{/) === 1)
 }
 
-async function sumsOf(tunnels: readonly Tunnel[]): Promise<Sums> {
+async function sumsOf(tunnels: readonly TunnelAccess[]): Promise<Sums> {
   const all = (await Promise.all(tunnels.map(metricsOf))).join('\n')
   return {
     spooled: sum(all, /^culvert_envelopes_total\{.*outcome="spooled"/),
@@ -56,7 +56,7 @@ async function sumsOf(tunnels: readonly Tunnel[]): Promise<Sums> {
   }
 }
 
-async function metricsOf(tunnel: Tunnel): Promise<string> {
+async function metricsOf(tunnel: TunnelAccess): Promise<string> {
   return (await tunnel.admin('/metrics')).text()
 }
 

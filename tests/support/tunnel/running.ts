@@ -17,6 +17,8 @@ export type RunningTunnel = {
   log: (wanted: (line: LogLine) => boolean, wait?: number) => Promise<LogLine>
 }
 
+export type TunnelAccess = ReturnType<typeof readTunnel>
+
 export function readTunnel(tunnel: RunningTunnel) {
   const { port, adminPort, token, log } = tunnel
   const adminUrl = `http://127.0.0.1:${adminPort}`

@@ -1,4 +1,4 @@
-/** The operator's hand on the spool, on two real tunnels that share one: what one takes, the other shows, tries, pauses and purges. */
+/** The operator's hand on the spool, on two tunnels that share one: what one takes, the other shows, tries, pauses and purges. */
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -12,7 +12,7 @@ import { requires } from '../../support/requirements.ts'
 import type { Received } from '../../support/sentry/received-request.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
-import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { until } from '../../support/until.ts'
 
 const SECRET_WORD = 'payload-of-the-visitor'
@@ -42,7 +42,7 @@ function handInHand(
         SENTRY_DSN: `${sentry.dsn('1')} ${sentry.dsn('2')}`,
         SPOOL_URL: await spoolUrl(started),
       }
-      tunnels = [await startTunnel({ env }), await startTunnel({ env })]
+      tunnels = [await openTunnel({ env }), await openTunnel({ env })]
       started.defer(async () => {
         await Promise.all(tunnels.map((tunnel) => tunnel.stop()))
       })
@@ -77,10 +77,11 @@ function handInHand(
       sentry.requests.filter(({ url }) => url.startsWith(`/api/${project}/`))
 
     /** Nothing of the spool is tried: one of live traffic finds out that Sentry is back. */
-    const goesThrough = (url: string) =>
+    const goesThrough = (tunnel: Tunnel) =>
       expect
-        .poll(async () => (await post(url, { body: errorIn('1') })).status, {
-          ...{ timeout: 30_000, interval: 500 },
+        .poll(async () => {
+          tunnel.advanceClock(5_000) // the breaker lets a probe through
+          return (await post(tunnel.url, { body: errorIn('1') })).status
         })
         .toBe(200)
 
@@ -268,14 +269,14 @@ function handInHand(
       await json('/spool/pause', 'POST', tunnels[0])
       await spool(errorIn('2'))
       await tunnels[1].stop()
-      tunnels[1] = await startTunnel({ env })
+      tunnels[1] = await openTunnel({ env })
       await sentry.back()
       expect(((await json('/status')) as { spool: object }).spool).toMatchObject({
         paused: [{ since: expect.any(Number) }],
       })
       const waits = await depthOf(tunnels)
       expect(waits).toBe(3)
-      for (const { url } of tunnels) await goesThrough(url)
+      for (const tunnel of tunnels) await goesThrough(tunnel)
       expect(await depthOf(tunnels)).toBeGreaterThanOrEqual(waits) // what came while the breaker was open was put
       expect(arrivedOf('2')).toEqual([])
     })
@@ -316,7 +317,7 @@ function handInHand(
     it('shows and purges by name what waits of a project that is configured no more, unknown to the figures', async () => {
       await sentry.away()
       await spool(errorIn('2'))
-      await using third = await startTunnel({ env: { ...env, SENTRY_DSN: sentry.dsn('1') } })
+      await using third = await openTunnel({ env: { ...env, SENTRY_DSN: sentry.dsn('1') } })
       const { envelopes } = (await json('/spool', 'GET', third)) as SpoolPage
       expect(envelopes).toMatchObject([{ project: nameOf('2'), category: 'error' }])
       const figures = await (await third.admin('/metrics')).text()
