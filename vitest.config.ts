@@ -1,4 +1,4 @@
-/** Layers of tests, as projects: those in parallel run first, then those that start whole sites, one at a time. */
+/** Layers of tests, as projects that run one group after the other. */
 
 import { defineConfig } from 'vitest/config'
 
@@ -9,44 +9,40 @@ const shared = {
   expect: { poll: { timeout: 30 * 1000 } },
 }
 
-const inParallel = { ...shared, maxWorkers: 2, sequence: { groupOrder: 0 } }
+/** Busy with the processor: as many at a time as two cores can do. */
+const inProcess = { ...shared, maxWorkers: 2, sequence: { groupOrder: 0 } }
 
-// Each starts browsers, servers or containers: two at a time would starve each other on two cores.
-const oneByOne = {
+/** Wait for other processes most of their time. */
+const waiting = {
   ...shared,
-  fileParallelism: false,
+  maxWorkers: 3,
   testTimeout: 120 * 1000, // 2 min
-  hookTimeout: 300 * 1000, // 5 min: a hook may build images
+  hookTimeout: 120 * 1000, // 2 min
+  sequence: { groupOrder: 1 },
 }
 
-/** Tests that measure memory or the time of an answer, which other tests at the same time would change. */
-const SERIAL = ['tests/process/security/**/*.test.ts', 'tests/process/outage/outage.test.ts']
+/** Measure memory and response times, which other tests at the same time would change. */
+const MEASURING = ['tests/process/security/**/*.test.ts']
+const alone = { ...waiting, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 2 } }
+
+/** Build images and whole sites. */
+const stack = {
+  ...alone,
+  hookTimeout: 300 * 1000, // 5 min
+  sequence: { groupOrder: 3 },
+}
 
 export default defineConfig({
   test: {
     projects: [
-      { test: { ...inParallel, name: 'unit', include: ['tests/unit/**/*.test.ts'] } },
-      { test: { ...inParallel, name: 'contract', include: ['tests/contract/**/*.test.ts'] } },
+      { test: { ...inProcess, name: 'unit', include: ['tests/unit/**/*.test.ts'] } },
+      { test: { ...waiting, name: 'contract', include: ['tests/contract/**/*.test.ts'] } },
       {
-        test: { ...inParallel, name: 'process', include: ['tests/process/**/*.test.ts'], exclude: SERIAL },
+        test: { ...waiting, name: 'process', include: ['tests/process/**/*.test.ts'], exclude: MEASURING },
       },
-      { test: { ...oneByOne, name: 'process-serial', include: SERIAL, sequence: { groupOrder: 1 } } },
-      {
-        test: {
-          ...oneByOne,
-          name: 'browser',
-          include: ['tests/browser/**/*.test.ts'],
-          sequence: { groupOrder: 2 },
-        },
-      },
-      {
-        test: {
-          ...oneByOne,
-          name: 'stack',
-          include: ['tests/stack/**/*.test.ts'],
-          sequence: { groupOrder: 3 },
-        },
-      },
+      { test: { ...waiting, name: 'browser', include: ['tests/browser/**/*.test.ts'] } },
+      { test: { ...alone, name: 'measuring', include: MEASURING } },
+      { test: { ...stack, name: 'stack', include: ['tests/stack/**/*.test.ts'] } },
     ],
   },
 })

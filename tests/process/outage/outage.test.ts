@@ -17,11 +17,11 @@ import { makeFolder } from '../../support/temporary-folder.ts'
 import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 import { until } from '../../support/until.ts'
 
-/** The full size: OUTAGE_SECONDS=60 OUTAGE_RATE=500 */
-const SECONDS = Number(process.env.OUTAGE_SECONDS ?? 20)
+/** The full size: OUTAGE_SECONDS=60 OUTAGE_RATE=500 OUTAGE_KILLS=20 */
+const SECONDS = Number(process.env.OUTAGE_SECONDS ?? 8)
 const RATE = Number(process.env.OUTAGE_RATE ?? 300)
 const MINUTE = 60_000
-const KILLS = 10
+const KILLS = Number(process.env.OUTAGE_KILLS ?? 5)
 const KILL_RATE = 100
 const IN_HAND = 64 // late attempts of one tunnel
 const LATE_MS = 500 // the deadline by which a browser is answered; shorter than by default, for a short test

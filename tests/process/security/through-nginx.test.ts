@@ -13,7 +13,7 @@ import { type SmallTunnel, startSmallTunnel } from '../../support/security/small
 import { startVisitor } from '../../support/security/visitor.ts'
 
 const MAX_PEAK = 288 // MiB: three quarters of the container's memory
-const CAMPAIGN_MS = 15_000
+const CAMPAIGN_MS = 6_000
 const HALF_OPEN = 2_000
 const PER_ADDRESS = 10 // connections
 const HONEST = { headers: { 'x-forwarded-for': '1.1.1.1' }, pauseMs: 100, isSteady: true, gzipEvery: 10 }

@@ -48,14 +48,22 @@ describe('The tunnel process with the heap of the image', requires('proc'), () =
     await started.disposeAsync()
   })
 
-  it.each(WORST)('answers a single request within 2.5 s and 100 MiB: $name', async ({ build }) => {
-    await using tunnel = await start()
-    expect(record(await attackAlone(targetOf(tunnel), await build(dsns())))).toEqual([])
-  })
+  describe.each(WORST)('attacked by $name', ({ build }) => {
+    let tunnel: SmallTunnel
 
-  it.each(WORST)('survives 32 at once, while honest envelopes are answered: $name', async ({ build }) => {
-    await using tunnel = await start()
-    expect(record(await attackTogether(targetOf(tunnel), await build(dsns()), TOGETHER))).toEqual([])
+    beforeAll(async () => {
+      tunnel = await start()
+    })
+
+    afterAll(() => tunnel?.[Symbol.asyncDispose]())
+
+    it('answers a single request within 2.5 s and 100 MiB', async () => {
+      expect(record(await attackAlone(targetOf(tunnel), await build(dsns())))).toEqual([])
+    })
+
+    it('survives 32 at once, while honest envelopes are answered', async () => {
+      expect(record(await attackTogether(targetOf(tunnel), await build(dsns()), TOGETHER))).toEqual([])
+    })
   })
 
   it('survives 500 half-open uploads, while honest envelopes are answered', async () => {
@@ -77,16 +85,25 @@ describe('The tunnel process with the heap of the image', requires('proc'), () =
     expect(await send(tunnel.url, attack, other)).toMatchObject({ status: 200 })
   })
 
-  it.each(SPOOLED)('sends a spooled body in about its size: $name', async ({ build }) => {
-    await using tunnel = await start()
-    const attack = await build(dsns())
-    sentry.status = 503
-    sentry.largest = 0
-    const { status } = await send(tunnel.url, attack, { deadlineMs: DEADLINE_MS })
-    sentry.status = 200
-    expect([202, 413]).toContain(status)
-    await until(async () => (await (await tunnel.admin('/status')).json()).spool.envelopes === 0)
-    expect(sentry.largest).toBeLessThanOrEqual(allowedBytes(attack, [{ sentBytes: attack.body.length }]))
+  describe('with spooled bodies', () => {
+    let tunnel: SmallTunnel
+
+    beforeAll(async () => {
+      tunnel = await start()
+    })
+
+    afterAll(() => tunnel?.[Symbol.asyncDispose]())
+
+    it.each(SPOOLED)('sends one in about its size: $name', async ({ build }) => {
+      const attack = await build(dsns())
+      sentry.status = 503
+      sentry.largest = 0
+      const { status } = await send(tunnel.url, attack, { deadlineMs: DEADLINE_MS })
+      sentry.status = 200
+      expect([202, 413]).toContain(status)
+      await until(async () => (await (await tunnel.admin('/status')).json()).spool.envelopes === 0)
+      expect(sentry.largest).toBeLessThanOrEqual(allowedBytes(attack, [{ sentBytes: attack.body.length }]))
+    })
   })
 
   const dsns = () => ({ valid: sentry.dsn, foreign: sentry.foreignDsn })

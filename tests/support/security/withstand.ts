@@ -38,7 +38,7 @@ const MAX_RISE = 100 // MiB
 const MAX_SECONDS = 2.5
 const MAX_HONEST_MS = 2_000
 const DEADLINE_MS = 20_000
-const OPEN_MS = 3_000 // an upload that never ends is watched for so long
+const OPEN_MS = 1_000 // an upload that never ends is watched for so long
 const HONEST_PAUSE_MS = 20
 
 /** Posts the attack `count` times at once, an honest visitor beside it. */
