@@ -1,0 +1,90 @@
+/** Accessibility of the operator's console, by axe, on desktops and phones. */
+
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findingsOn } from '../support/browser/axe.ts'
+import { type ConsoleSite, startConsole } from '../support/browser/console.ts'
+import { requires } from '../support/requirements.ts'
+import { captureFor } from '../support/sdk-captures.ts'
+
+const SOON = { timeout: 40_000 }
+const PAGES = ['', '/live-feed', '/rejections', '/projects', '/spool', '/inbox', '/replicas']
+
+describe('The console', requires('chromium', 'nginx'), () => {
+  let desk: ConsoleSite
+
+  beforeAll(async () => {
+    desk = await startConsole()
+  })
+
+  afterAll(() => desk?.[Symbol.asyncDispose]())
+
+  it.each(['light', 'dark'] as const)(
+    'shuts nobody out on any page, by what axe finds, in the %s theme, and fits a phone',
+    async (colorScheme) => {
+      await using visitor = await desk.operator('', { colorScheme })
+      const { page } = visitor
+      for (const path of PAGES) {
+        await page.setViewportSize({ width: 1280, height: 900 })
+        await page.goto(`${desk.site.url}/console${path}`)
+        if (path === '/live-feed') await page.getByText(/^\d+ envelopes$/).waitFor()
+        await expectForAll(page, path)
+      }
+    },
+  )
+
+  it('shuts nobody out of what is opened, nor of the sign-in, in either theme', async () => {
+    await using opened = await openings()
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await using visitor = await desk.operator('', { colorScheme })
+      const { page } = visitor
+      for (const [path, title] of opened.paths) {
+        await page.setViewportSize({ width: 1280, height: 900 })
+        await page.goto(desk.site.url + path)
+        await page.getByRole('heading', { name: title }).first().waitFor()
+        await expectForAll(page, path)
+      }
+      await page.getByRole('button', { name: 'Sign out' }).first().click()
+      await page.waitForURL('**/console/sign-in')
+      await expectForAll(page, '/console/sign-in')
+    }
+  })
+
+  /** One of each that can be opened: a receipt, an envelope of the inbox, and one that waits for as long as this is not disposed. */
+  async function openings() {
+    await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-error-unhandled'))
+    await desk.sentry.away()
+    await desk.sendMany(1, desk.newError, 202)
+    await using visitor = await desk.operator('/inbox')
+    const { page } = visitor
+    const firstLink = async (path: string, link: RegExp) => {
+      await page.goto(desk.site.url + path)
+      const links = page.locator('main a').filter({ hasText: link })
+      return (await links.first().getAttribute('href')) ?? ''
+    }
+    const envelope = await firstLink('/console/inbox', /^error/)
+    const waiting = await firstLink('/console/spool', /ago|now/)
+    await page.goto(`${desk.site.url}/console/live-feed?outcome=spooled`)
+    await page
+      .getByRole('button', { name: /spooled/ })
+      .first()
+      .click()
+    await page.getByRole('region', { name: 'Receipt' }).waitFor()
+    const { pathname, search } = new URL(page.url())
+    const paths: [path: string, title: RegExp][] = [
+      [envelope, /./],
+      [waiting, /^Spool entry: error of /],
+      [pathname + search, /spooled/],
+    ]
+    return { paths, [Symbol.asyncDispose]: () => desk.sentry.back() }
+  }
+
+  /** What axe finds on a desktop and on a phone is nothing, and the phone shows all of its breadth. */
+  async function expectForAll(page: Page, path: string): Promise<void> {
+    expect([path, await findingsOn(page)]).toEqual([path, []])
+    await page.setViewportSize({ width: 390, height: 844 })
+    const width = () => page.evaluate(() => document.documentElement.scrollWidth)
+    await expect.poll(width, { ...SOON, message: path }).toBe(390) // charts are drawn anew when the width changes
+    expect([path, 'phone', await findingsOn(page)]).toEqual([path, 'phone', []])
+  }
+})

@@ -1,0 +1,164 @@
+/** The console while Sentry is away: pending envelopes, and actions on them. */
+
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type ConsoleSite, startConsole } from '../support/browser/console.ts'
+import { requires } from '../support/requirements.ts'
+import { captureFor } from '../support/sdk-captures.ts'
+import { hasItem } from '../support/sentry/received-request.ts'
+
+const SOON = { timeout: 40_000 }
+
+describe('The console', requires('chromium', 'nginx'), () => {
+  let desk: ConsoleSite
+
+  beforeAll(async () => {
+    desk = await startConsole()
+  })
+
+  afterAll(() => desk?.[Symbol.asyncDispose]())
+
+  it('shows what waits while Sentry is away, once though three tunnels share it, and acts on it when confirmed', async () => {
+    await desk.sentry.away()
+    await desk.sendMany(4, desk.newError, 202)
+    await using visitor = await desk.operator('/spool')
+    const { page } = visitor
+    const depth = page.getByRole('region', { name: 'Pending' })
+    await expect
+      .poll(async () => {
+        await page.reload() // what is shown may be a moment old
+        return (await depth.getByRole('definition').first().textContent())?.trim()
+      }, SOON)
+      .toBe('4')
+    const rows = page.getByRole('region', { name: 'Spool entries' }).getByRole('row')
+    expect(await rows.count()).toBe(5)
+
+    await rows.nth(1).getByRole('link').click()
+    await page.getByText('"type":"event"').waitFor()
+    await page.getByRole('button', { name: 'Purge' }).click()
+    await page.getByRole('button', { name: 'No', exact: true }).click()
+    await page.getByRole('button', { name: 'Purge' }).click()
+    await page.getByRole('button', { name: 'Yes, purge' }).click()
+    await page.getByText('1 was purged.').waitFor()
+    expect(await rows.count()).toBe(4)
+    const acts = () => desk.site.tunnels.flatMap(({ logs }) => logs.flatMap(({ audit }) => audit ?? []))
+    await expect
+      .poll(acts, SOON)
+      .toContainEqual(expect.objectContaining({ action: 'spool-purge', envelopes: 1, operator: '127.0.0.1' }))
+
+    await page.getByRole('button', { name: 'Pause all' }).click()
+    await page.getByRole('button', { name: 'Yes, pause all' }).click()
+    await page.getByText('Delivery is paused.').waitFor()
+    await desk.sentry.back()
+    await page.getByRole('button', { name: 'Resume all' }).click()
+    await page.getByRole('button', { name: 'Yes, resume all' }).click()
+    await page.getByText(/^Delivery is resumed\./).waitFor()
+    await page.goto(`${desk.site.url}/console`)
+    const ends = page.getByRole('table', { name: 'Spooled envelopes by final outcome' })
+    await ends.getByRole('row', { name: 'delivered 3' }).waitFor({ timeout: 60_000 })
+    await ends.getByRole('row', { name: 'purged 1' }).waitFor()
+
+    await page.goto(`${desk.site.url}/console/rejections`)
+    const lost = page.getByRole('listitem').filter({ hasText: 'after spooling' })
+    expect(await lost.locator('h2 + span').textContent()).toBe('1 envelope')
+    await lost.getByText(/^First .+ ago|just now, last .+(ago|just now)\.$/).waitFor()
+    await page.goto(`${desk.site.url}/console/live-feed?outcome=purged`)
+    await page.getByText(/^1 envelope of/).waitFor()
+    await page.getByRole('button', { name: /purged.*spooled for/ }).click()
+    await page
+      .getByRole('region', { name: 'Receipt' })
+      .getByText(/An operator purged it/)
+      .waitFor()
+    const timings = page.getByRole('list', { name: 'Timings' }).getByRole('listitem')
+    expect(await timings.allTextContents()).toEqual([
+      expect.stringMatching(/received$/),
+      expect.stringMatching(/until accepted and forwarded$/),
+      expect.stringMatching(/without a response from Sentry$/),
+      expect.stringMatching(/until spooled, synced to disk$/),
+      expect.stringMatching(/in total$/),
+    ])
+  })
+
+  it('does each thing to what waits when it is confirmed, and the tunnel’s log says so', async () => {
+    await desk.sentry.away()
+    await desk.sendMany(3, desk.newError, 202)
+    await using visitor = await desk.operator('/spool')
+    const { page } = visitor
+    const lane = page.getByRole('region', { name: 'By project' })
+    await expect
+      .poll(async () => {
+        await page.reload() // what is shown may be a moment old
+        return lane.getByText(/, error$/).count()
+      }, SOON)
+      .toBe(1)
+    const download = await page.evaluate(
+      async (path) => {
+        const response = await fetch(path.replace('?', '/envelope?'))
+        return { text: await response.text(), headers: Object.fromEntries(response.headers) }
+      },
+      (await page.locator('main table a').first().getAttribute('href')) ?? '',
+    )
+    expect(download.text).toContain('hello world')
+    expect(download.headers).toMatchObject({
+      'content-type': 'application/octet-stream',
+      'content-disposition': expect.stringMatching(/^attachment; filename="[\w-]+\.envelope"$/),
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': "default-src 'none'; sandbox",
+      'cache-control': 'private, no-store',
+    })
+
+    const act = async (label: string, within: Page | typeof lane, done: RegExp) => {
+      await within.getByRole('button', { name: label, exact: true }).click()
+      await within.getByRole('button', { name: `Yes, ${label.toLowerCase()}`, exact: true }).click()
+      await page.getByRole('status').filter({ hasText: done }).waitFor()
+    }
+    await act('Pause', lane, /^Delivery is paused\./)
+    await act('Resume', lane, /^Delivery is resumed\./)
+    await act('Retry', lane, /^\d will be retried now\.$/)
+    await act('Retry all now', page, /^\d will be retried now\.$/)
+    await page.locator('main table a').first().click()
+    await act('Retry now', page, /^\d will be retried now\.$/)
+    await act('Purge', lane, /(was|were) purged\.$/)
+    expect(await lane.getByText(/, error$/).count()).toBe(0)
+    await desk.sendMany(2, desk.newError, 202)
+    await expect
+      .poll(async () => {
+        await page.reload()
+        return page.getByRole('button', { name: 'Purge all' }).count()
+      }, SOON)
+      .toBe(1)
+    await act('Purge all', page, /^2 were purged\.$/)
+    await desk.sentry.back()
+    const acts = () =>
+      desk.site.tunnels.flatMap(({ logs }) =>
+        logs.flatMap((line) => (line.audit as { action?: string })?.action ?? []),
+      )
+    await expect
+      .poll(acts, SOON)
+      .toEqual(expect.arrayContaining(['spool-pause', 'spool-resume', 'spool-retry', 'spool-purge']))
+  })
+
+  it('shows on the overview what Sentry holds back and for how long, and who is not asked', async () => {
+    const limit429 = { status: 429, headers: { 'x-sentry-rate-limits': '600:replay:key' } }
+    desk.sentry.answer((received) => (hasItem('replay_event')(received) ? limit429 : {}))
+    const replay = captureFor(desk.sentry.dsn(), 'browser-11.12.0-replay-2')
+    await expect.poll(async () => (await desk.send(replay)).status, SOON).toBe(429) // 202 as long as Sentry is not asked
+    await using visitor = await desk.operator()
+    const { page } = visitor
+    const held = page.getByRole('region', { name: 'Rate limits and circuit breakers' })
+    const limit = held.getByRole('listitem').filter({ hasText: 'rate-limited' })
+    await limit.filter({ hasText: /replay of 127\.0\.0\.1:\d+\/\d+, ends in \d+ min/ }).waitFor(SOON)
+    await page.getByRole('link', { name: '1 category rate-limited' }).waitFor()
+
+    await desk.sentry.away()
+    await desk.sendMany(18, desk.newError, 202)
+    const upstream = held.getByRole('listitem').filter({ hasText: 'breaker open' })
+    await upstream.filter({ hasText: /on [1-3] of 3 replicas, since .+; next attempt/ }).waitFor(SOON)
+    await page
+      .getByRole('listitem')
+      .filter({ hasText: 'circuit breaker open: it fails or is slow' })
+      .first()
+      .waitFor()
+    await desk.sentry.back()
+  })
+})
