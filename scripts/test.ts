@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Reporter, SerializedError, TestCase, TestModule, TestSuite } from 'vitest/node'
+import type { CliOptions, Reporter, SerializedError, TestCase, TestModule, TestSuite } from 'vitest/node'
 import { buildWeb } from './build-web.ts'
 import { ROOT, readEnvironment } from './environment.ts'
 import { CHROMIUM, canInstall, extractNatsServer, findProgram, install } from './programs.ts'
@@ -18,6 +18,8 @@ type Tally = {
   failed: number
   /** Reason of each skipped test, by its name. */
   skips: Map<string, string>
+  /** Time of the tests and hooks of each file, in ms. */
+  durations: Map<string, number>
 }
 
 /** Permission to skip the tests whose names begin with `name`, for `reason`. */
@@ -26,19 +28,37 @@ type AllowedSkip = { name: string; reason: string }
 async function main(): Promise<void> {
   const { parseCLI, startVitest } = await import('vitest/node') // only here: a unit test imports this module
   const env = readEnvironment()
-  const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)])
+  const args = process.argv.slice(2)
+  const fuzz = { FUZZ_RUNS: takeFlag(args, '--runs'), FUZZ_SEED: takeFlag(args, '--seed') }
+  const isWatching = args.includes('--watch')
+  const { filter, options } = parseCLI(['vitest', ...(isWatching ? [] : ['run']), ...args])
+  for (const [name, value] of Object.entries(fuzz)) if (value !== undefined) process.env[name] = value
+  if (fuzz.FUZZ_RUNS !== undefined && filter.length === 0) filter.push('tests/contract/fuzz/')
   if (filter.length === 0) options.project ??= ['!stack'] // whole stacks in containers take long: npm run test:stack
   const isUnitOnly = [options.project].flat().every((name) => name === 'unit') // needs no program and no build
   if (filter.length === 0 && !isUnitOnly) await installRequirements(env)
+  if (isWatching) await startVitest(filter, { ...options, root: ROOT })
+  else await runAndExit(filter, options, env)
+}
+
+async function runAndExit(filter: string[], options: CliOptions, env: Environment): Promise<never> {
+  const { startVitest } = await import('vitest/node')
   const { promise, resolve } = Promise.withResolvers<Tally>()
   const reporter: Reporter = { onTestRunEnd: (modules, errors) => resolve(countResults(modules, errors)) }
   const reporters = ['default', reporter]
   const vitest = await startVitest(filter, { ...options, root: ROOT, watch: false, reporters })
   await vitest.close()
-  const { passed, failed, skips } = await promise
+  const { passed, failed, skips, durations } = await promise
+  printSlowest(durations, console.log)
   const forbidden = reportSkips(skips, env.CI ? readAllowedSkips(ROOT) : undefined, console.log)
   console.log(`${passed} passed, ${failed} failed, ${skips.size} skipped`)
   process.exit(failed > 0 || passed === 0 || forbidden > 0 ? 1 : 0)
+}
+
+/** Takes a flag that vitest does not know and its value out of the arguments. */
+function takeFlag(words: string[], flag: string): string | undefined {
+  const at = words.indexOf(flag)
+  return at === -1 ? undefined : words.splice(at, 2)[1]
 }
 
 /** Installs what is missing, as far as it can; tests that lack the rest are skipped with a reason, or fail. */
@@ -77,7 +97,17 @@ function countResults(
     passed: inState('passed').length,
     failed: inState('failed').length + broken.length + unhandledErrors.length,
     skips: new Map(skips),
+    durations: new Map(modules.map((module) => [module.relativeModuleId, module.diagnostic().duration])),
   }
+}
+
+const SLOWEST = 10
+
+/** Prints the files that took longest, the slowest first. */
+function printSlowest(durations: Map<string, number>, print: (line: string) => void): void {
+  const slowest = [...durations].toSorted(([, a], [, b]) => b - a).slice(0, SLOWEST)
+  print(`Slowest files (${slowest.length} of ${durations.size}):`)
+  for (const [file, ms] of slowest) print(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}`)
 }
 
 function skipReason(test: TestCase): string {

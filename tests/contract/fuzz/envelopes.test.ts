@@ -1,0 +1,114 @@
+/** Random envelopes: each gets a listed status within a second, and Sentry receives no byte that was not sent. */
+
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type App, createApp } from '../../../tunnel/src/http/app.ts'
+import { type Input, inputsFor } from '../../support/fuzz/inputs.ts'
+import { decode, type RecordingUpstream, startRecordingUpstream } from '../../support/fuzz/upstream.ts'
+import { faultOf } from '../../support/security/attack.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
+
+/** Numbers of envelopes and of the series: npm test -- --runs 1000000 --seed 7 */
+const RUNS = Number(process.env.FUZZ_RUNS ?? 20_000)
+const SEED = Number(process.env.FUZZ_SEED ?? 1)
+const TOGETHER = 25
+const MAX_SECONDS = 1
+const KEY = '0123456789abcdef0123456789abcdef'
+
+describe('The tunnel', () => {
+  const started = new AsyncDisposableStack()
+  let upstream: RecordingUpstream
+  let tunnel: Tunnel
+  let app: App
+  let dsn: string
+  let sent = 0
+
+  beforeAll(async () => {
+    upstream = started.use(await startRecordingUpstream())
+    dsn = `http://${KEY}@127.0.0.1:${upstream.port}/456`
+    const unlimited = { ADDRESS_RATE: '0', ADDRESS_BYTES: '0', PROJECT_RATE: '0' }
+    const env = {
+      SENTRY_DSN: dsn,
+      LOG_LEVEL: 'error',
+      UPSTREAM_LATE_MS: '30000',
+      UPSTREAM_ANSWER_MS: '60000',
+    }
+    tunnel = started.use(await openTunnel({ env: { ...env, ...unlimited } }))
+    app = createApp({ ...tunnel.services.config, ...tunnel.services })
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  it(`answers ${RUNS} random envelopes of the series ${SEED}, and forwards no byte of its own`, {
+    timeout: RUNS * 10,
+  }, async () => {
+    const inputs = fc.array(inputsFor(dsn), { minLength: TOGETHER, maxLength: TOGETHER, size: 'max' })
+    const answered = fc.asyncProperty(inputs, async (together) => {
+      const faults = await Promise.all(together.map(check))
+      expect(faults.filter((fault) => fault !== undefined)).toEqual([])
+    })
+    await fc.assert(answered, {
+      numRuns: Math.ceil(RUNS / TOGETHER),
+      seed: SEED,
+      endOnFailure: RUNS > 20_000,
+    })
+    expect(upstream.count()).toBeGreaterThan(RUNS / 20) // enough are accepted for their bytes to be compared
+    expect(tunnel.logs).toEqual([])
+    expect((await tunnel.admin('/readyz')).status).toBe(200)
+  })
+
+  async function check(input: Input): Promise<string | undefined> {
+    const { fault, seconds } = await send(input)
+    if (fault !== undefined || seconds <= MAX_SECONDS) return fault
+    const again = await send(input) // alone it is slow by itself, and not because the machine was busy
+    return again.seconds > MAX_SECONDS ? `takes ${again.seconds.toFixed(1)} s` : undefined
+  }
+
+  async function send({
+    path,
+    headers,
+    body,
+  }: Input): Promise<{ fault: string | undefined; seconds: number }> {
+    const name = `fuzz-${++sent}`
+    const incoming = new IncomingMessage(new Socket())
+    incoming.method = 'POST'
+    incoming.url = path
+    incoming.headers = { host: 'shop.example', 'user-agent': name, ...headers }
+    incoming.push(body)
+    incoming.push(null)
+    const began = performance.now()
+    const response = await app.request(path, { method: 'POST' }, { incoming })
+    const answer = response.body ? await text(response.body) : ''
+    const seconds = (performance.now() - began) / 1000
+    const attack = { name, headers, body, isValid: true }
+    const outcome = { status: response.status, text: answer, seconds, sentBytes: body.length }
+    const isRoute = path.startsWith('/monitoring')
+    const fault = isRoute || response.status !== 404 ? faultOf(attack, outcome) : undefined
+    return { fault: fault ?? inventedIn(input(headers, body), upstream.take(name)), seconds }
+  }
+})
+
+function input(headers: Record<string, string>, body: Buffer) {
+  return { encoding: headers['content-encoding'], body }
+}
+
+type Encoded = { encoding: string | undefined; body: Buffer }
+
+/** Returns a sentence when `received` is not what was sent, with parts removed at most. */
+function inventedIn(sent: Encoded, received: Encoded | undefined): string | undefined {
+  if (received === undefined || received.body.equals(sent.body)) return undefined
+  const [from, to] = [decode(sent), decode(received)]
+  return isSubsequence(to, from) ? undefined : `forwards bytes that were not in ${from.toString('latin1')}`
+}
+
+function isSubsequence(part: Buffer, whole: Buffer): boolean {
+  let at = 0
+  for (const byte of part) {
+    at = whole.indexOf(byte, at) + 1
+    if (at === 0) return false
+  }
+  return true
+}

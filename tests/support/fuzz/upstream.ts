@@ -1,0 +1,51 @@
+/** A Sentry that accepts everything, and keeps each body until the test takes it. */
+
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync, zstdDecompressSync } from 'node:zlib'
+
+export type RecordingUpstream = Awaited<ReturnType<typeof startRecordingUpstream>>
+
+/** Starts it. `await using` ends it. */
+export async function startRecordingUpstream() {
+  const bodies = new Map<string, { encoding: string | undefined; body: Buffer }>()
+  let count = 0
+  const server = createServer(async (request, response) => {
+    const body = await buffer(request)
+    count++
+    bodies.set(request.headers['user-agent'] ?? '', { encoding: request.headers['content-encoding'], body })
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    /** Requests so far. */
+    count: () => count,
+    /** Gives the body that came with this user agent, once. */
+    take(userAgent: string) {
+      const body = bodies.get(userAgent)
+      bodies.delete(userAgent)
+      return body
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+export function decode({ encoding, body }: { encoding: string | undefined; body: Buffer }): Buffer {
+  if (encoding === 'gzip' || encoding === 'x-gzip') return gunzipSync(body)
+  if (encoding === 'br') return brotliDecompressSync(body)
+  if (encoding === 'zstd') return zstdDecompressSync(body)
+  if (encoding === 'deflate') return isZlib(body) ? inflateSync(body) : inflateRawSync(body)
+  return body
+}
+
+/** RFC 1950: its two first bytes are a multiple of 31. */
+function isZlib(body: Buffer): boolean {
+  return body.length >= 2 && body.readUInt16BE() % 31 === 0 && ((body[0] ?? 0) & 0x0f) === 8
+}
