@@ -1,8 +1,7 @@
-/** With the lists of common ad blockers switched on, an error reaches Sentry by Culvert's path and by no other. */
+/** With an ad blocker switched on, an error reaches Sentry by Culvert's path and by no other. */
 
-import type { FiltersEngine } from '@ghostery/adblocker'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { blockAds, readLists } from '../support/browser/adblock.ts'
+import { blockAds, listFiles, readLists, readRules } from '../support/browser/adblock.ts'
 import { type Chromium, startChromium, type Visitor } from '../support/browser/chromium.ts'
 import { requires } from '../support/requirements.ts'
 import { hasItem } from '../support/sentry/received-request.ts'
@@ -12,71 +11,79 @@ import { cloud, type Site, startSite } from '../support/site.ts'
 // What `tunnelRoute: '/monitoring'` of @sentry/nextjs makes of the same DSN.
 const TUNNEL_ROUTE = '/monitoring?o=123&p=456&r=us'
 
-describe('An error behind an ad blocker', requires('chromium', 'nginx', 'lists'), () => {
-  const started = new AsyncDisposableStack()
-  let sentry: Sentry
-  let site: Site
-  let chromium: Chromium
-  let lists: FiltersEngine
+const BLOCKERS = [
+  { rules: 'the rules of the tests', read: readRules },
+  ...(listFiles().length > 0 ? [{ rules: 'the real lists', read: readLists }] : []),
+]
 
-  beforeAll(async () => {
-    lists = readLists()
-    sentry = started.use(await startSentry({ tls: readCertificate() }))
-    site = started.use(await startSite(cloud(sentry)))
-    chromium = started.use(await startChromium())
-  })
+describe.each(BLOCKERS)(
+  'An error behind an ad blocker with $rules',
+  requires('chromium', 'nginx'),
+  ({ read }) => {
+    const started = new AsyncDisposableStack()
+    let sentry: Sentry
+    let site: Site
+    let chromium: Chromium
+    const lists = read()
 
-  afterAll(() => started.disposeAsync())
+    beforeAll(async () => {
+      sentry = started.use(await startSentry({ tls: readCertificate() }))
+      site = started.use(await startSite(cloud(sentry)))
+      chromium = started.use(await startChromium())
+    })
 
-  it('arrives by the path that Culvert tells the browser', async () => {
-    await using visitor = await chromium.visitor()
-    const blocked = await blockAds(visitor.page, lists)
-    await throwError(visitor)
-    await sentry.next(hasItem('event'))
-    expect(blocked).toEqual([])
-  })
+    afterAll(() => started.disposeAsync())
 
-  it('does not arrive by the URL that tunnelRoute makes', async () => {
-    await using visitor = await chromium.visitor()
-    visitor.expectTrouble(/ERR_BLOCKED_BY_CLIENT/)
-    const before = sentry.requests.length
-    const blocked = await blockAds(visitor.page, lists)
-    await tellBrowser(visitor, TUNNEL_ROUTE)
-    await throwError(visitor)
-    await visitor.page.getByText('not delivered: no response').waitFor()
-    expect(blocked).toContainEqual(expect.stringMatching(/\/monitoring\?o=123&p=456&r=us$/))
-    expect(sentry.requests.slice(before).filter(hasItem('event'))).toEqual([])
-  })
+    it('arrives by the path that Culvert tells the browser', async () => {
+      await using visitor = await chromium.visitor()
+      const blocked = await blockAds(visitor.page, lists)
+      await throwError(visitor)
+      await sentry.next(hasItem('event'))
+      expect(blocked).toEqual([])
+    })
 
-  it('does not arrive straight at Sentry: the connection check says so, and that this site’s way is free', async () => {
-    await using visitor = await chromium.visitor()
-    visitor.expectTrouble(/ERR_BLOCKED_BY_CLIENT/)
-    const blocked = await blockAds(visitor.page, lists)
-    await visitor.page.goto(site.url)
-    await visitor.page
-      .getByRole('status')
-      .filter({ hasText: 'Reports arrive, but only through this site.' })
-      .waitFor()
-    expect(blocked).toHaveLength(2) // the report, and a look without one whether anybody is there
-    for (const url of blocked)
-      expect(url).toMatch(/^https:\/\/o123\.ingest\.us\.sentry\.io\/api\/456\/envelope\/\?/)
-    await sentry.next(hasItem('client_report'))
-  })
+    it('does not arrive by the URL that tunnelRoute makes', async () => {
+      await using visitor = await chromium.visitor()
+      visitor.expectTrouble(/ERR_BLOCKED_BY_CLIENT/)
+      const before = sentry.requests.length
+      const blocked = await blockAds(visitor.page, lists)
+      await tellBrowser(visitor, TUNNEL_ROUTE)
+      await throwError(visitor)
+      await visitor.page.getByText('not delivered: no response').waitFor()
+      expect(blocked).toContainEqual(expect.stringMatching(/\/monitoring\?o=123&p=456&r=us$/))
+      expect(sentry.requests.slice(before).filter(hasItem('event'))).toEqual([])
+    })
 
-  it('would arrive by the URL that tunnelRoute makes, were it not for the lists', async () => {
-    await using visitor = await chromium.visitor()
-    await tellBrowser(visitor, TUNNEL_ROUTE)
-    await throwError(visitor)
-    await sentry.next(hasItem('event'))
-    expect(visitor.posts.map((post) => post.url())).toContain(`${site.url}${TUNNEL_ROUTE}`)
-  })
+    it('does not arrive straight at Sentry: the connection check says so, and that this site’s way is free', async () => {
+      await using visitor = await chromium.visitor()
+      visitor.expectTrouble(/ERR_BLOCKED_BY_CLIENT/)
+      const blocked = await blockAds(visitor.page, lists)
+      await visitor.page.goto(site.url)
+      await visitor.page
+        .getByRole('status')
+        .filter({ hasText: 'Reports arrive, but only through this site.' })
+        .waitFor()
+      expect(blocked).toHaveLength(2) // the report, and a look without one whether anybody is there
+      for (const url of blocked)
+        expect(url).toMatch(/^https:\/\/o123\.ingest\.us\.sentry\.io\/api\/456\/envelope\/\?/)
+      await sentry.next(hasItem('client_report'))
+    })
 
-  async function throwError(visitor: Visitor): Promise<void> {
-    visitor.expectTrouble(/uncaught Error: Thrown on purpose/)
-    await visitor.page.goto(`${site.url}/lab`)
-    await visitor.page.getByRole('button', { name: 'Throw an error' }).click()
-  }
-})
+    it('would arrive by the URL that tunnelRoute makes, were it not for the lists', async () => {
+      await using visitor = await chromium.visitor()
+      await tellBrowser(visitor, TUNNEL_ROUTE)
+      await throwError(visitor)
+      await sentry.next(hasItem('event'))
+      expect(visitor.posts.map((post) => post.url())).toContain(`${site.url}${TUNNEL_ROUTE}`)
+    })
+
+    async function throwError(visitor: Visitor): Promise<void> {
+      visitor.expectTrouble(/uncaught Error: Thrown on purpose/)
+      await visitor.page.goto(`${site.url}/lab`)
+      await visitor.page.getByRole('button', { name: 'Throw an error' }).click()
+    }
+  },
+)
 
 /** Changes the `tunnel` that the page hands to the SDK, before the SDK is there to read it. */
 async function tellBrowser({ page }: Visitor, tunnel: string): Promise<void> {

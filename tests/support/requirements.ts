@@ -23,10 +23,7 @@ export const CHROMIUM_PROGRAM = findProgram(CHROMIUM, path)
 export const NGINX_PROGRAM = findProgram(['nginx'], path)
 export const PROMTOOL_PROGRAM = findProgram(['promtool'], path)
 export const PROMETHEUS_PROGRAM = findProgram(['prometheus'], path)
-export const NATS_PROGRAM = findProgram(
-  ['nats-server'],
-  `${path}:${natsFolder(resolve(import.meta.dirname, '../..'))}`,
-)
+export const NATS_PROGRAM = findNatsServer()
 /** What serves where the program is not installed. */
 export const NATS_IMAGE = process.env.NATS_IMAGE || 'nats:2'
 
@@ -65,7 +62,7 @@ const UNMET: Record<Requirement, () => string | undefined> = {
       ? undefined
       : 'no network namespaces can be made',
   ),
-  'nats-server': () => (NATS_PROGRAM ? undefined : 'nats-server is not installed'),
+  'nats-server': () => (NATS_PROGRAM ? undefined : 'nats-server 2.10 or newer is not installed'),
 }
 
 /** Why a test that needs all of `names` cannot run here; `undefined` when it can. */
@@ -81,6 +78,16 @@ export function unmet(...names: Requirement[]): string | undefined {
 export function requires(...names: Requirement[]): { skip?: true; meta?: { skipReason: string } } {
   const skipReason = unmet(...names)
   return skipReason === undefined ? {} : { skip: true, meta: { skipReason } }
+}
+
+/** Finds a nats-server of 2.10 or newer: older ones lack what the spool asks for. */
+function findNatsServer(): string | undefined {
+  const folders = `${path}:${natsFolder(resolve(import.meta.dirname, '../..'))}`
+  const program = findProgram(['nats-server'], folders)
+  if (program === undefined) return undefined
+  const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' })
+  const [, major, minor] = /v(\d+)\.(\d+)\./.exec(stdout) ?? []
+  return Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 10) ? program : undefined
 }
 
 function lacking(image: string): string[] {

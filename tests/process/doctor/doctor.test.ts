@@ -7,13 +7,14 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Result } from '../../../doctor/check.ts'
 import { deriveAdminToken } from '../../../tunnel/src/config/admin-token.ts'
+import { listFiles, RULES_FILE } from '../../support/browser/adblock.ts'
 import { askDoctor } from '../../support/doctor/doctor.ts'
 import { startOpenRelay, startTextProxy } from '../../support/doctor/misconfigured-servers.ts'
 import { startNginx } from '../../support/nginx/nginx.ts'
 import { NODE, ROOT } from '../../support/node.ts'
 import { freePort } from '../../support/ports.ts'
 import { startUpstream, type Upstream } from '../../support/recording-server.ts'
-import { LISTS_FOLDER, requires, unmet } from '../../support/requirements.ts'
+import { requires } from '../../support/requirements.ts'
 import { hasItem } from '../../support/sentry/received-request.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
@@ -106,12 +107,14 @@ describe('npm run doctor', requires('nginx'), () => {
       expect(code).toBe(0)
     })
 
-    it('matches the path against whole ad-block lists', { skip: unmet('lists') !== undefined }, async () => {
-      const { checks } = await doctor(url, '--json', '--list', join(LISTS_FOLDER, 'easyprivacy.txt.gz'))
-      expect(checks.find(({ name }) => name === 'adblock')).toMatchObject({
-        result: 'pass',
-        message: expect.stringMatching(/matches none of \d{4,} filters/),
-      })
+    it('checks the path against whole ad-block lists', async () => {
+      for (const list of [RULES_FILE, ...listFiles()]) {
+        const { checks } = await doctor(url, '--json', '--list', list)
+        expect(checks.find(({ name }) => name === 'adblock')).toMatchObject({
+          result: 'pass',
+          message: expect.stringMatching(/matches none of \d+ filters/),
+        })
+      }
     })
   })
 

@@ -1,17 +1,31 @@
-/** An ad blocker between the page and the network, with the lists that people have in theirs. */
+/** Ad blocker between a page and the network. */
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { FiltersEngine, Request } from '@ghostery/adblocker'
 import type { Page } from 'playwright-core'
 import { LISTS_FOLDER } from '../requirements.ts'
 
-/** All lists of the folder in one engine: EasyList, EasyPrivacy and uBlock's own. */
+/** Rules of the tests: enough to block what real lists block of Sentry. */
+export const RULES_FILE = join(import.meta.dirname, '../../fixtures/adblock/rules.txt')
+
+/** Returns the names of the real lists on this machine: EasyList, EasyPrivacy and uBlock's own. */
+export function listFiles(): string[] {
+  if (!existsSync(LISTS_FOLDER)) return []
+  const names = readdirSync(LISTS_FOLDER).filter((file) => file.endsWith('.txt.gz'))
+  return names.map((name) => join(LISTS_FOLDER, name))
+}
+
+/** Puts all real lists into one engine. */
 export function readLists(): FiltersEngine {
-  const files = readdirSync(LISTS_FOLDER).filter((file) => file.endsWith('.txt.gz'))
-  const lists = files.map((file) => gunzipSync(readFileSync(join(LISTS_FOLDER, file))).toString())
+  const lists = listFiles().map((file) => gunzipSync(readFileSync(file)).toString())
   return FiltersEngine.parse(lists.join('\n'))
+}
+
+/** Puts the rules of the tests into an engine. */
+export function readRules(): FiltersEngine {
+  return FiltersEngine.parse(readFileSync(RULES_FILE, 'utf8'))
 }
 
 /** Blocks what the lists block, from the page's next document on. Gives the list of blocked URLs, which grows. */
