@@ -51,16 +51,8 @@ const ADDRESS_SHARE = 0.05
 const PROJECT_SHARE = 0.5
 
 /** Rejects with a readable message when the spool cannot be opened. An unreachable NATS server is retried meanwhile. */
-export async function openForwarding({
-  config,
-  projects,
-  limits,
-  memory,
-  bodies,
-  clock,
-  now,
-  onNotice,
-}: ForwardingDeps): Promise<Forwarding> {
+export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> {
+  const { config, projects, limits, memory, clock, now, onNotice } = deps
   const projectShare = projects.all.length > 1 ? PROJECT_SHARE : 1
   const open = () => openSpool(config.spool, { addressShare: ADDRESS_SHARE, projectShare }, now, onNotice)
   const store = await open().catch((problem) => {
@@ -69,17 +61,8 @@ export async function openForwarding({
   })
   const spool = new MonitoredSpool({ store, memory, clock, now })
   const upstreams = new UpstreamClient(projects.all, config.upstream, limits, clock)
-  const deliverer = new Deliverer({
-    spool: store,
-    projects,
-    upstreams,
-    limits,
-    bodies,
-    maxAgeMs: config.spool.ageMs,
-    now,
-    clock,
-    random: Math.random,
-  })
+  const maxAgeMs = config.spool.ageMs
+  const deliverer = new Deliverer({ ...deps, spool: store, upstreams, maxAgeMs, random: Math.random })
   return { upstreams, spool, projectShare, deliverer }
 }
 
