@@ -57,12 +57,8 @@ export async function stopTaking(server: ServerType, ms: number): Promise<void> 
 }
 
 /** Accepts no new connections and closes all: for event streams, which never end. */
-export async function stopNow(server: ServerType): Promise<void> {
-  if (!server.listening) return
-  const closed = once(server, 'close')
-  server.close()
-  if ('closeAllConnections' in server) server.closeAllConnections()
-  await closed
+export function stopNow(server: ServerType): Promise<void> {
+  return stopTaking(server, 0)
 }
 
 /** Closes connections as soon as they are idle, not at the end of their keep-alive time. */

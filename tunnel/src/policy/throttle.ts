@@ -116,6 +116,7 @@ export class Throttle {
 
   /** Charges an envelope to its project and returns the items to remove. `addressLeft` is the result of `charge`. */
   throttle(addressLeft: number, project: string, { items }: Envelope): ReadonlySet<Item> {
+    // An address over its limit does not use up the project's.
     const left = addressLeft < 0 ? addressLeft : Math.min(addressLeft, this.#chargeProject(project))
     if (left >= 0.5) return NO_ITEMS
     const throttled = new Set(items.filter((item) => !passes(item, left)))
