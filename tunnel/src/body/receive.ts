@@ -18,18 +18,10 @@ import {
 } from './decode.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 
-export type Body = {
-  /** Bytes as received: the chunks in memory, or the file that holds them. */
-  readonly wire: Pieces | BodyFile
-  readonly wireBytes: number
-  readonly encoding: Encoding
-  /** First bytes of a compressed body. */
-  readonly head: Buffer
-  /** Yields the decompressed bytes. Throws a `Rejection` when they are corrupt, or there is no memory for a decoder. */
-  decompressed(): AsyncGenerator<Buffer>
-  /** Releases its memory and removes its file. */
-  release(): Promise<void> | undefined
-}
+/** Complete body. */
+export type Body = Readonly<
+  Pick<StoredBody, 'wire' | 'wireBytes' | 'encoding' | 'head' | 'decompressed' | 'release'>
+>
 
 /** Consecutive chunks. Large ones are not joined: the copy would double the garbage collector's work. */
 export type Pieces = readonly Buffer[]
@@ -106,8 +98,9 @@ function tooLarge(maxBytes: number): Rejection {
   return new Rejection('envelope-too-large', `It is larger than ${maxBytes} bytes.`)
 }
 
-class StoredBody implements Body {
+class StoredBody {
   readonly encoding: Encoding
+  /** First bytes of a compressed body. */
   head: Buffer = Buffer.alloc(0)
   wireBytes = 0
   readonly #announced: number
@@ -125,6 +118,7 @@ class StoredBody implements Body {
     this.#memory = memory
   }
 
+  /** Bytes as received: the chunks in memory, or the file that holds them. */
   get wire(): Pieces | BodyFile {
     return this.#file ?? this.#chunks
   }
@@ -148,11 +142,13 @@ class StoredBody implements Body {
     return this
   }
 
+  /** Yields the decompressed bytes. Throws a `Rejection` when they are corrupt, or there is no memory for a decoder. */
   decompressed(): AsyncGenerator<Buffer> {
     const { encoding, head } = this
     return decompress({ content: () => wireContent(this), encoding, head }, this.#memory)
   }
 
+  /** Releases its memory and removes its file. */
   release(): Promise<void> | undefined {
     this.#isReleased = true
     this.#releaseMemory()

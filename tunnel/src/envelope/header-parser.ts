@@ -80,12 +80,10 @@ function markMembers(text: string): Pick<HeaderLine, 'marks' | 'nesting'> {
   while (text.charCodeAt(at) === QUOTE) {
     const keyEnd = skipString(text, at)
     const valueStart = skipBlanks(text, skipBlanks(text, keyEnd) + 1)
-    const isNested = text[valueStart] === '{' || text[valueStart] === '['
-    const nested = isNested ? skipNested(text, valueStart) : undefined
-    const valueEnd = nested ? nested.end : skipScalar(text, valueStart)
-    if (nested) nesting = Math.max(nesting, 1 + nested.levels)
-    marks.push(at, keyEnd, valueStart, valueEnd)
-    at = skipBlanks(text, valueEnd)
+    const { end, levels } = skipValue(text, valueStart)
+    nesting = Math.max(nesting, 1 + levels)
+    marks.push(at, keyEnd, valueStart, end)
+    at = skipBlanks(text, end)
     if (text.charCodeAt(at) === COMMA) at = skipBlanks(text, at + 1)
   }
   return { marks, nesting }
@@ -116,13 +114,11 @@ function isEscaped(text: string, at: number): boolean {
   return backslashes % 2 === 1
 }
 
-function skipScalar(text: string, at: number): number {
-  if (text[at] === '"') return skipString(text, at)
-  while (!/[\s,}]/.test(text[at] ?? '}')) at++
-  return at
+function isScalarPart(code: number): boolean {
+  return code > 0x20 && code !== COMMA && code !== CLOSE_BRACE
 }
 
-function skipNested(text: string, at: number): { end: number; levels: number } {
+function skipValue(text: string, at: number): { end: number; levels: number } {
   let depth = 0
   let levels = 0
   do {
@@ -134,7 +130,7 @@ function skipNested(text: string, at: number): { end: number; levels: number } {
     if (code === OPEN_BRACE || code === OPEN_BRACKET) levels = Math.max(levels, ++depth)
     else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--
     at++
-  } while (depth > 0)
+  } while (depth > 0 || (levels === 0 && isScalarPart(text.charCodeAt(at))))
   return { end: at, levels }
 }
 
