@@ -31,8 +31,9 @@ export function runStep(title, [program = '', ...args], { signal, ...options } =
   const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
   child.stdout.on('data', tail.add)
   child.stderr.on('data', tail.add)
-  const stop = () => killGroup(child.pid)
+  const stop = () => killGroup(child.pid, 'SIGTERM')
   signal?.addEventListener('abort', stop)
+  child.on('exit', () => signal?.aborted && killGroup(child.pid, 'SIGKILL')) // what ignores SIGTERM, or is slow
   return new Promise((resolve, reject) => {
     const settle = (/** @type {string | undefined} */ problem) => {
       signal?.removeEventListener('abort', stop)
@@ -149,11 +150,11 @@ function isAlive(pid) {
   }
 }
 
-/** @param {number | undefined} pid leader of the group */
-function killGroup(pid) {
+/** @param {number | undefined} pid leader of the group @param {NodeJS.Signals} signal */
+function killGroup(pid, signal) {
   if (pid === undefined) return
   try {
-    process.kill(-pid, 'SIGTERM')
+    process.kill(-pid, signal)
   } catch {} // it has ended already
 }
 
