@@ -1,4 +1,4 @@
-/** The commands that have to do with settings: what they print, refuse and warn of before anything is begun. */
+/** Settings that the commands print, reject and warn of before they start anything. */
 
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
@@ -13,22 +13,22 @@ const run = promisify(execFile)
 
 type Outcome = { code?: number; stdout: string; stderr: string }
 
-/** With nothing on the PATH: what needs Docker would fail. */
+/** Runs a script with an empty PATH, so that Docker is not found. */
 function command(script: string, env: Record<string, string> = {}, ...args: string[]): Promise<Outcome> {
-  const password = { OPERATOR_PASSWORD: 'hush-password' } // else one is made and kept
+  const password = { OPERATOR_PASSWORD: 'hush-password' } // otherwise the script generates and keeps one
   return run(NODE, [script, ...args], { cwd: ROOT, env: { PATH: '', ...password, ...env } }).catch(
     (failure) => failure,
   )
 }
 
-describe('The settings in force', () => {
-  it('are printed by the names that an operator writes, of nginx, web and the tunnels', async () => {
+describe('npm run config', () => {
+  it('prints every setting of nginx, web and the tunnels by its name', async () => {
     const { stdout } = await command('scripts/config.ts')
     const printed = [...stdout.matchAll(/^[* ] ([A-Z][A-Z0-9_]+) /gm)].map(([, name]) => name)
     expect(printed.sort()).toEqual([...SETTING_NAMES].sort())
   })
 
-  it('are printed as they are written, the ones that are set with a mark', async () => {
+  it('prints values as they are written, and marks those that are set', async () => {
     const { stdout } = await command('scripts/config.ts', {
       ADDRESS_RATE: '7',
       TUNNEL_PATHS: '/a|/b',
@@ -50,7 +50,7 @@ describe('The settings in force', () => {
     expect(stdout).toMatch(/^ {2}GRAFANA_PORT +3001$/m)
   })
 
-  it('are printed without secrets', async () => {
+  it('prints no secrets', async () => {
     const { stdout } = await command('scripts/config.ts', {
       SENTRY_DSN: 'https://key:hushhush@o1.ingest.us.sentry.io/2',
       ADMIN_TOKEN: 'hush-token',
@@ -65,7 +65,7 @@ describe('The settings in force', () => {
     expect(stdout).not.toContain('hush')
   })
 
-  it('are not printed when they are wrong: every problem is, with its remedy', async () => {
+  it('prints every problem with its remedy instead of wrong settings', async () => {
     const failed = await command('scripts/config.ts', { HTTP_PORT: 'x', LOG_LEVEL: 'loud', LAB: 'maybe' })
     expect(failed).toMatchObject({ code: 1, stdout: '' })
     expect(failed.stderr).toMatch(/3 problem/)
@@ -73,8 +73,8 @@ describe('The settings in force', () => {
   })
 })
 
-describe('Wrong settings', () => {
-  it('are refused that only compose reads, before it builds', async () => {
+describe('Commands with wrong settings', () => {
+  it('npm start rejects settings of the compose files before it builds', async () => {
     const failed = await command('scripts/start.ts', {
       INGEST_SUBNET: 'mine',
       HTTPS_PORT: '0',
@@ -83,13 +83,13 @@ describe('Wrong settings', () => {
     expect(failed.stderr).toContain('cannot start, 3 problem(s):\nINGEST_SUBNET: "mine" is not a network;')
   })
 
-  it('are not what keeps a deploy from an engine that does not answer', async () => {
+  it('npm run deploy needs a Docker Engine when the settings are right', async () => {
     const failed = await command('scripts/deploy.ts')
     expect(failed).toMatchObject({ code: 1, stdout: '' })
     expect(failed.stderr).toBe('culvert: nothing was built or replaced: no Docker Engine answers.\n')
   })
 
-  it('are refused by a deploy before it builds anything, or asks an engine', async () => {
+  it('npm run deploy rejects them before it builds, and before it needs an engine', async () => {
     const failed = await command('scripts/deploy.ts', { SENTRY_TRACES_SAMPLE_RATE: '2', LOG_LEVEL: 'loud' })
     expect(failed).toMatchObject({ code: 1, stdout: '' })
     expect(failed.stderr).toContain('culvert: nothing was built or replaced, 2 problem(s):\n')
@@ -97,7 +97,7 @@ describe('Wrong settings', () => {
   })
 })
 
-describe('A deploy from a shell that lacks settings of what runs', () => {
+describe('lostSettings', () => {
   const held = [
     'PATH=/bin',
     'HOST=0.0.0.0',
@@ -106,18 +106,18 @@ describe('A deploy from a shell that lacks settings of what runs', () => {
     'INBOX_FILE=/spool/i.db',
   ]
 
-  it('would lose them', () => {
+  it('names settings of the running containers that are missing here', () => {
     expect(lostSettings(held, {})).toEqual(['INBOX_FILE', 'SENTRY_DSN'])
     expect(lostSettings(['SENTRY_DSN_FILE=/run/secrets/sentry-dsn'], {})).toEqual(['SENTRY_DSN'])
   })
 
-  it('loses none that is set otherwise now, comes from a file, or is to go', () => {
+  it('accepts settings that are set otherwise, come from a file, or are empty', () => {
     const now = { SENTRY_DSN_FILE: 'dsn', INBOX_FILE: '' }
     expect(lostSettings(held, now)).toEqual([])
   })
 })
 
-describe('A name that looks like a misspelt setting', () => {
+describe('findMisspelt', () => {
   it.each([
     ['TRUSTED_PROXYS', 'TRUSTED_PROXIES'],
     ['SENTRY_DNS', 'SENTRY_DSN'],
@@ -126,12 +126,12 @@ describe('A name that looks like a misspelt setting', () => {
     ['ALOWED_ORIGIN', 'ALLOWED_ORIGINS'],
     ['OPERATOR_PASSWORT', 'OPERATOR_PASSWORD'],
     ['SENTRY_DSN_FIEL', 'SENTRY_DSN_FILE'],
-  ])('is named: %s for %s', (name, meant) => {
+  ])('names %s as a misspelt %s', (name, meant) => {
     const told = `${name}: it is no setting and has no effect; did you mean ${meant}?`
     expect(findMisspelt({ [name]: 'x' })).toEqual([told])
   })
 
-  it('is none where it is a setting, or somebody else’s', () => {
+  it('accepts settings, and variables of other programs', () => {
     const others =
       'PATH HOME POST HOSTNAME HOSTTYPE PWD SHLVL USER EDITOR TERM LANG LOGNAME NODE_ENV NODE_OPTIONS NODE_PATH FTP_PROXY ALL_PROXY'
     const foreign =
@@ -140,7 +140,7 @@ describe('A name that looks like a misspelt setting', () => {
     expect(findMisspelt(Object.fromEntries(names.map((name) => [name, 'x'])))).toEqual([])
   })
 
-  it('is told by every command that starts something, and by the tunnel', async () => {
+  it('is used by the commands that start processes, and by the tunnel', async () => {
     const misspelt = { TRUSTED_PROXYS: '10.0.0.0/8' }
     const sentence = 'TRUSTED_PROXYS: it is no setting and has no effect; did you mean TRUSTED_PROXIES?'
     for (const script of ['start', 'deploy', 'config'])
@@ -152,19 +152,22 @@ describe('A name that looks like a misspelt setting', () => {
   })
 })
 
-describe('A command that is asked what it does', () => {
-  it.each(['start', 'config', 'deploy', 'doctor'])('says so: npm run %s', async (name) => {
-    const file = name === 'doctor' ? 'doctor/main.ts' : `scripts/${name}.ts`
-    for (const flag of ['--help', '-h']) {
-      const { code, stdout, stderr } = await command(file, { LOG_LEVEL: 'x' }, flag)
-      expect({ code, stderr }).toEqual({ code: undefined, stderr: '' })
-      expect(stdout).toMatch(
-        name === 'start' ? /^npm start -- \[flags\]\n/ : new RegExp(`^npm run ${name}\\b`),
-      )
-    }
-  })
+describe('The arguments of a command', () => {
+  it.each(['start', 'config', 'deploy', 'doctor'])(
+    '--help and -h print the usage: npm run %s',
+    async (name) => {
+      const file = name === 'doctor' ? 'doctor/main.ts' : `scripts/${name}.ts`
+      for (const flag of ['--help', '-h']) {
+        const { code, stdout, stderr } = await command(file, { LOG_LEVEL: 'x' }, flag)
+        expect({ code, stderr }).toEqual({ code: undefined, stderr: '' })
+        expect(stdout).toMatch(
+          name === 'start' ? /^npm start -- \[flags\]\n/ : new RegExp(`^npm run ${name}\\b`),
+        )
+      }
+    },
+  )
 
-  it.each(['config', 'deploy'])('takes no flag that it does not know: npm run %s', async (name) => {
+  it.each(['config', 'deploy'])('an unknown flag is rejected: npm run %s', async (name) => {
     const { code, stderr } = await command(`scripts/${name}.ts`, {}, '--quick')
     expect(code).toBe(1)
     expect(stderr).toContain(`"--quick" is not a flag of npm run ${name}.`)
