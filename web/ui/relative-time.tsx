@@ -1,49 +1,55 @@
-/** Times relative to now, with the time of day in the reader's time zone. */
+/** Times in the reader's time zone, some relative to now. */
 'use client'
 
 import { formatDateTime, formatDuration, formatTimestamp } from '../lib/format.ts'
 import { useNow } from '../lib/use-now.ts'
 
-export function Ago({ time }: { time: number }) {
-  const now = useNow()
-  if (now === undefined) return <time dateTime={new Date(time).toISOString()} />
-  const passed = now - time
-  return (
-    <time dateTime={new Date(time).toISOString()} title={formatDateTime(time)} className="tabular-nums">
-      {passed < 1_000 ? 'just now' : `${formatDuration(Math.floor(passed / 1000) * 1000)} ago`}
-    </time>
-  )
+type Props = { time: number }
+
+/** Time in the past. */
+export function Ago({ time }: Props) {
+  return <Time time={time} title={formatDateTime} format={(now) => formatAgo(time, now)} />
 }
 
 /** Time in the future. */
-export function In({ time }: { time: number }) {
-  const now = useNow()
-  if (now === undefined) return <time dateTime={new Date(time).toISOString()} />
-  const rest = time - now
-  return (
-    <time dateTime={new Date(time).toISOString()} title={formatDateTime(time)} className="tabular-nums">
-      {rest < 1_000 ? 'now' : `in ${formatDuration(Math.ceil(rest / 1000) * 1000)}`}
-    </time>
-  )
+export function In({ time }: Props) {
+  const format = (now: number) =>
+    time - now < 1_000 ? 'now' : `in ${formatDuration(Math.ceil((time - now) / 1000) * 1000)}`
+  return <Time time={time} title={formatDateTime} format={format} />
 }
 
 /** Date and time, with the time since then. */
-export function Moment({ time }: { time: number }) {
+export function Moment({ time }: Props) {
+  return <Time time={time} format={(now) => `${formatDateTime(time)} (${formatAgo(time, now)})`} />
+}
+
+/** Date and time to the millisecond. */
+export function Exactly({ time }: Props) {
+  return <Time time={time} format={() => formatTimestamp(time)} className="text-quiet" />
+}
+
+type TimeProps = Props & {
+  title?: (time: number) => string
+  format: (now: number) => string
+  className?: string
+}
+
+/** Empty on the server, which does not know the reader's time zone. */
+function Time({ time, title, format, className = '' }: TimeProps) {
   const now = useNow()
-  if (now === undefined) return <time dateTime={new Date(time).toISOString()} />
+  const isKnown = now !== undefined
   return (
-    <time dateTime={new Date(time).toISOString()} className="tabular-nums">
-      {formatDateTime(time)} ({formatDuration(Math.max(0, Math.floor((now - time) / 1000) * 1000))} ago)
+    <time
+      dateTime={new Date(time).toISOString()}
+      title={isKnown ? title?.(time) : undefined}
+      className={`tabular-nums ${className}`}
+    >
+      {isKnown && format(now)}
     </time>
   )
 }
 
-/** Date and time to the millisecond. */
-export function Exactly({ time }: { time: number }) {
-  const isThere = useNow() !== undefined
-  return (
-    <time dateTime={new Date(time).toISOString()} className="text-quiet tabular-nums">
-      {isThere && formatTimestamp(time)}
-    </time>
-  )
+function formatAgo(time: number, now: number): string {
+  const passed = now - time
+  return passed < 1_000 ? 'just now' : `${formatDuration(Math.floor(passed / 1000) * 1000)} ago`
 }

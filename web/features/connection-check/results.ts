@@ -17,33 +17,26 @@ export type Verdict = { state: State; headline: string; text: string }
 
 export function describeDirect(plan: Plan, attempt: Attempt | undefined): Finding {
   if (!plan.direct)
-    return {
-      state: 'idle',
-      text: 'Not tested: no Sentry is configured. Reports stay on this site.',
-    }
+    return { state: 'idle', text: 'Not tested: no Sentry is configured. Reports stay on this site.' }
   if (!attempt) return { state: 'busy', text: 'Testing …' }
   return { ...directFinding(attempt), figure: inMs(attempt) }
 }
 
 const FORBIDDEN = 'Fault of this site: the Content-Security-Policy of this page blocked the request.'
 
+/** Findings on the direct route without a readable response. */
+const DIRECT_FAILURES: Record<Exclude<Attempt['outcome'], 'answered'>, Finding> = {
+  forbidden: { state: 'bad', text: FORBIDDEN },
+  stopped: { state: 'bad', text: 'The request failed in this browser or network before it reached Sentry.' },
+  unreadable: {
+    state: 'hold',
+    text: 'There was a response, but this page may not read whether the report was accepted.',
+  },
+  late: { state: 'bad', text: 'There was no response within 10 s.' },
+}
+
 function directFinding(attempt: Attempt): Finding {
-  if (attempt.outcome === 'forbidden')
-    return {
-      state: 'bad',
-      text: FORBIDDEN,
-    }
-  if (attempt.outcome === 'stopped')
-    return {
-      state: 'bad',
-      text: 'The request failed in this browser or network before it reached Sentry.',
-    }
-  if (attempt.outcome === 'unreadable')
-    return {
-      state: 'hold',
-      text: 'There was a response, but this page may not read whether the report was accepted.',
-    }
-  if (attempt.outcome === 'late') return { state: 'bad', text: 'There was no response within 10 s.' }
+  if (attempt.outcome !== 'answered') return DIRECT_FAILURES[attempt.outcome]
   return isAccepted(attempt)
     ? { state: 'good', text: 'Sentry responded to this browser directly.' }
     : { state: 'hold', text: `Sentry was reached, and responded with ${attempt.status}.` }
