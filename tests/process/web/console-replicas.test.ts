@@ -82,7 +82,11 @@ describe('Of replicas that share a spool and an inbox, the console', () => {
     started.use(second)
     tunnels = [first, second]
     hung = started.use(await startFakeTunnel('hung', { 'GET /status': () => {} }))
-    web = started.use(await startWebOver(...tunnels, hung))
+    const earlier = await startFakeTunnel('previous-release', {
+      'GET /figures': (_, response) => response.writeHead(404).end(),
+    })
+    started.use(earlier)
+    web = started.use(await startWebOver(...tunnels, hung, earlier))
     cookie = (await signIn(web.url)).cookie ?? ''
   }, 600_000)
 
@@ -128,5 +132,13 @@ describe('Of replicas that share a spool and an inbox, the console', () => {
     const response = await get(`${web.url}/console/inbox/big/items/0`, cookie)
     expect((await response.arrayBuffer()).byteLength).toBe(BIG.length)
     expect(await secondEnded.promise).toBe('cut off')
+  })
+
+  it('shows a replica without /figures as responding, and that it reports no figures', async () => {
+    const text = (await (await get(`${web.url}/console/replicas`, cookie)).text()).replaceAll('<!-- -->', '')
+    expect(text).toContain('previous-release: an earlier release that reports no figures')
+    expect(text).toMatch(
+      /previous-release<\/h2><span[^>]*>.*?responding<\/span>.*?Envelopes<\/dt><dd[^>]*>unknown</s,
+    )
   })
 })

@@ -19,16 +19,11 @@ export function Notices({ replicas }: Pick<OverviewSnapshot, 'replicas'>) {
           tunnel-admin:9091, and restart it.
         </Notice>
       )}
-      {unresponsive.length > 0 && (
-        <Notice state="bad">
-          {nameReplicas(unresponsive)} not respond; the last known counts are shown. Check the log, and that
-          it is running.
-        </Notice>
-      )}
+      {unresponsive.length > 0 && <Notice state="bad">{describeUnresponsive(unresponsive)}</Notice>}
       {withoutFigures.length > 0 && (
         <Notice state="hold">
-          {nameReplicas(withoutFigures)} not report figures: it runs an earlier release. Its envelopes are not
-          counted here until it is replaced.
+          {withoutFigures.map(nameOf).join(', ')}: an earlier release that reports no figures. Its envelopes
+          are not counted here.
         </Notice>
       )}
       {[...warnings].map((warning) => (
@@ -40,9 +35,15 @@ export function Notices({ replicas }: Pick<OverviewSnapshot, 'replicas'>) {
   )
 }
 
-function nameReplicas([first, ...others]: ReplicaSummary[]): string {
-  if (others.length > 0) return `${others.length + 1} replicas do`
-  return `${first?.name ?? hostOf(first?.origin ?? '')} does`
+function describeUnresponsive(replicas: ReplicaSummary[]): string {
+  const [first] = replicas
+  return first && replicas.length === 1
+    ? `${nameOf(first)} does not respond; its last known counts are shown. Check its log, and that it is running.`
+    : `${replicas.length} replicas do not respond; their last known counts are shown. Check their logs, and that they are running.`
+}
+
+function nameOf({ name, origin }: ReplicaSummary): string {
+  return name ?? hostOf(origin)
 }
 
 function Notice({ state, children }: { state: State; children: ReactNode }) {

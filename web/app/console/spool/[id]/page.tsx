@@ -1,9 +1,9 @@
 /** Spool entry. */
 
 import { notFound } from 'next/navigation'
+import type { SpoolEntryDetails } from 'tunnel/contract'
 import { ConsoleShell } from '../../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../../features/console/data-access/data-access.ts'
-import { categoryLabel } from '../../../../features/console/outcomes.ts'
 import { type Query, withQuery } from '../../../../features/console/routes.ts'
 import { LargeSpoolEntry, SpoolEntry } from '../../../../features/console/spool/spool-entry.tsx'
 
@@ -22,8 +22,12 @@ export default async function SpoolEntryPage({ params, searchParams }: Props) {
       <LargeSpoolEntry id={id} spool={spool} />
     </ConsoleShell>
   ) : (
-    <ConsoleShell at="spool" title={`Spool entry: ${categoryLabel(entry.category)} of ${entry.project}`}>
+    <ConsoleShell at="spool" title={titleOf(entry)}>
       <SpoolEntry id={id} entry={entry} />
     </ConsoleShell>
   )
+}
+
+function titleOf({ category, project }: SpoolEntryDetails): string {
+  return category === 'none' ? `Spool entry of ${project}` : `Spool entry: ${category} of ${project}`
 }
