@@ -17,8 +17,7 @@ const MILLION = 1_000_000
 const LOOPBACK = ['127.0.0.0/8', '::1']
 
 const SECRET = { secret: true, hasFile: true } as const
-const port = is.integer('port', 1, 65535)
-const listeningPort = is.integer('port', 0, 65535)
+const port = (min: 0 | 1) => is.integer('port', min, 65535)
 const milliseconds = is.integer('number of milliseconds', 10, 600_000)
 const rate = is.integer('number of envelopes a second', 0, MILLION)
 const burst = is.integer('number of envelopes', 1, MILLION)
@@ -268,7 +267,7 @@ export const SETTINGS = {
       '127.0.0.1',
       'Address at which the site is published. `npm start` reads it too.',
     ),
-    HTTP_PORT: setting(port, 8080, 'Port at which the site is published. `npm start` reads it too.'),
+    HTTP_PORT: setting(port(1), 8080, 'Port at which the site is published. `npm start` reads it too.'),
     INGEST_SUBNET: setting(
       is.networks,
       ['10.203.113.0/24'],
@@ -279,8 +278,8 @@ export const SETTINGS = {
       undefined,
       'Folder with `fullchain.pem` and `privkey.pem`, with `deploy/tls.yml`.',
     ),
-    HTTPS_PORT: setting(port, 8443, 'Port of HTTPS, with `deploy/tls.yml`.'),
-    HTTP_PORT_2: setting(port, 8082, 'Port of the second nginx, with `deploy/two-nginx.yml`.'),
+    HTTPS_PORT: setting(port(1), 8443, 'Port of HTTPS, with `deploy/tls.yml`.'),
+    HTTP_PORT_2: setting(port(1), 8082, 'Port of the second nginx, with `deploy/two-nginx.yml`.'),
     NGINX_IMAGE: setting(is.text, 'nginx:1.30', 'Image of nginx.'),
     NATS_IMAGE: setting(is.text, 'nats:2', 'Image of NATS, with the profile `cluster`.'),
     PROMETHEUS_IMAGE: setting(
@@ -293,7 +292,7 @@ export const SETTINGS = {
       'grafana/grafana:12.1.0',
       'Image of Grafana, with the profile `metrics`.',
     ),
-    GRAFANA_PORT: setting(port, 3001, 'Port of Grafana on 127.0.0.1.'),
+    GRAFANA_PORT: setting(port(1), 3001, 'Port of Grafana on 127.0.0.1.'),
   }),
   ...section(BUILD, ['build'], {
     NODE_IMAGE: setting(is.text, 'node:24-slim', 'Base image of tunnel and web.'),
@@ -307,9 +306,7 @@ export const SETTINGS = {
     HOST: setting(is.text, '127.0.0.1', 'Address on which the tunnel listens. Web reads `HOSTNAME`.'),
   }),
   ...section(PROCESSES, ['tunnel', 'web'], {
-    PORT: setting(listeningPort, 9090, 'Port on which the process listens; 0 for any that is free.', {
-      defaultText: '9090; web: 3000',
-    }),
+    PORT: setting(port(0), 9090, 'Port; 0 for a free one.', { defaultText: '9090; web: 3000' }),
   }),
   ...section(PROCESSES, ['tunnel'], {
     ADMIN_HOST: setting(
@@ -318,7 +315,7 @@ export const SETTINGS = {
       'Address on which the admin port listens. A name means the address of this machine that it resolves to.',
       { defaultText: '`HOST`' },
     ),
-    ADMIN_PORT: setting(listeningPort, 9091, 'Admin port of the tunnel; 0 for any that is free.'),
+    ADMIN_PORT: setting(port(0), 9091, 'Admin port of the tunnel; 0 for a free one.'),
     EDGE: setting(
       is.networks,
       LOOPBACK,
