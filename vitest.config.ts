@@ -34,6 +34,11 @@ const stack = {
 
 export default defineConfig({
   test: {
+    coverage: {
+      include: ['tunnel/src/**/*.ts'],
+      reporter: [['text', { skipFull: true }], 'text-summary'],
+      reportsDirectory: '.culvert/coverage',
+    },
     projects: [
       { test: { ...inProcess, name: 'unit', include: ['tests/unit/**/*.test.ts'] } },
       { test: { ...waiting, name: 'contract', include: ['tests/contract/**/*.test.ts'] } },
