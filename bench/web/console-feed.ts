@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
+import { startChromium } from '../../tests/support/browser/chromium.ts'
 import { type ConsoleSite, startConsole } from '../../tests/support/browser/console.ts'
 import { quantile } from '../report/statistics.ts'
 
@@ -102,5 +103,6 @@ function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(0)} MB`
 }
 
-await using desk = await startConsole()
+await using chromium = await startChromium()
+await using desk = await startConsole(chromium)
 await run(desk)

@@ -1,12 +1,12 @@
 /** With an ad blocker switched on, an error reaches Sentry by Culvert's path and by no other. */
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { blockAds, listFiles, readLists, readRules } from '../support/browser/adblock.ts'
-import { type Chromium, startChromium, type Visitor } from '../support/browser/chromium.ts'
+import type { Visitor } from '../support/browser/chromium.ts'
+import { it } from '../support/browser/fixtures.ts'
 import { requires } from '../support/requirements.ts'
 import { hasItem } from '../support/sentry/received-request.ts'
-import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
-import { cloud, type Site, startSite } from '../support/site.ts'
+import type { Site } from '../support/site.ts'
 
 // What `tunnelRoute: '/monitoring'` of @sentry/nextjs makes of the same DSN.
 const TUNNEL_ROUTE = '/monitoring?o=123&p=456&r=us'
@@ -20,42 +20,31 @@ describe.each(BLOCKERS)(
   'An error behind an ad blocker with $rules',
   requires('chromium', 'nginx'),
   ({ read }) => {
-    const started = new AsyncDisposableStack()
-    let sentry: Sentry
-    let site: Site
-    let chromium: Chromium
     const lists = read()
 
-    beforeAll(async () => {
-      sentry = started.use(await startSentry({ tls: readCertificate() }))
-      site = started.use(await startSite(cloud(sentry)))
-      chromium = started.use(await startChromium())
-    })
-
-    afterAll(() => started.disposeAsync())
-
-    it('arrives by the path that Culvert tells the browser', async () => {
-      await using visitor = await chromium.visitor()
+    it('arrives by the path that Culvert tells the browser', async ({ sentry, site, visitor }) => {
       const blocked = await blockAds(visitor.page, lists)
-      await throwError(visitor)
+      await throwError(visitor, site)
       await sentry.next(hasItem('event'))
       expect(blocked).toEqual([])
     })
 
-    it('does not arrive by the URL that tunnelRoute makes', async () => {
-      await using visitor = await chromium.visitor()
+    it('does not arrive by the URL that tunnelRoute makes', async ({ sentry, site, visitor }) => {
       visitor.expectTrouble(/ERR_BLOCKED_BY_CLIENT/)
       const before = sentry.requests.length
       const blocked = await blockAds(visitor.page, lists)
       await tellBrowser(visitor, TUNNEL_ROUTE)
-      await throwError(visitor)
+      await throwError(visitor, site)
       await visitor.page.getByText('not delivered: no response').waitFor()
       expect(blocked).toContainEqual(expect.stringMatching(/\/monitoring\?o=123&p=456&r=us$/))
       expect(sentry.requests.slice(before).filter(hasItem('event'))).toEqual([])
     })
 
-    it('does not arrive straight at Sentry: the connection check says so, and that this site’s way is free', async () => {
-      await using visitor = await chromium.visitor()
+    it('does not arrive straight at Sentry: the connection check says so, and that this site’s way is free', async ({
+      sentry,
+      site,
+      visitor,
+    }) => {
       visitor.expectTrouble(/ERR_BLOCKED_BY_CLIENT/)
       const blocked = await blockAds(visitor.page, lists)
       await visitor.page.goto(site.url)
@@ -69,15 +58,18 @@ describe.each(BLOCKERS)(
       await sentry.next(hasItem('client_report'))
     })
 
-    it('would arrive by the URL that tunnelRoute makes, were it not for the lists', async () => {
-      await using visitor = await chromium.visitor()
+    it('would arrive by the URL that tunnelRoute makes, were it not for the lists', async ({
+      sentry,
+      site,
+      visitor,
+    }) => {
       await tellBrowser(visitor, TUNNEL_ROUTE)
-      await throwError(visitor)
+      await throwError(visitor, site)
       await sentry.next(hasItem('event'))
       expect(visitor.posts.map((post) => post.url())).toContain(`${site.url}${TUNNEL_ROUTE}`)
     })
 
-    async function throwError(visitor: Visitor): Promise<void> {
+    async function throwError(visitor: Visitor, site: Site): Promise<void> {
       visitor.expectTrouble(/uncaught Error: Thrown on purpose/)
       await visitor.page.goto(`${site.url}/lab`)
       await visitor.page.getByRole('button', { name: 'Throw an error' }).click()

@@ -1,34 +1,28 @@
 /** What visitors read about their own browser, in the set-ups that they come with. */
 
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { findingsInBothThemes } from '../support/browser/axe.ts'
-import { type Chromium, startChromium } from '../support/browser/chromium.ts'
+import { it } from '../support/browser/fixtures.ts'
 import { requires } from '../support/requirements.ts'
 import { hasItem, type Received } from '../support/sentry/received-request.ts'
-import { type Sentry, startSentry } from '../support/sentry/sentry.ts'
-import { type Site, startSite } from '../support/site.ts'
+import { startSite } from '../support/site.ts'
 
 const CORS = { 'access-control-allow-origin': '*' }
 
+it.override('sentryOptions', () => ({}))
+it.override('siteOptions', ({ sentry }) => {
+  sentry.allowUnexpected() // browsers come by themselves here, with all that a browser sends
+  sentry.answer({ headers: CORS })
+  return { env: { SENTRY_DSN: sentry.dsn() } }
+})
+
 describe('Connection check', requires('chromium', 'nginx'), () => {
-  const started = new AsyncDisposableStack()
-  let sentry: Sentry
-  let site: Site
-  let chromium: Chromium
-
-  beforeAll(async () => {
-    sentry = started.use(await startSentry())
-    sentry.allowUnexpected() // browsers come by themselves here, with all that a browser sends
-    sentry.answer({ headers: CORS })
-    site = started.use(await startSite({ env: { SENTRY_DSN: sentry.dsn() } }))
-    chromium = started.use(await startChromium())
-  })
-
-  afterAll(() => started.disposeAsync())
-
-  it('says that both ways are free, with one empty client report on each and the receipt of ours', async () => {
-    await using visitor = await chromium.visitor()
+  it('says that both ways are free, with one empty client report on each and the receipt of ours', async ({
+    sentry,
+    site,
+    visitor,
+  }) => {
     const before = sentry.requests.length
     const tunnelled = visitor.page.waitForResponse((response) => response.url().includes('/monitoring?'))
     await visitor.page.goto(site.url)
@@ -52,8 +46,7 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
     expect(sentry.requests.slice(before).filter(hasItem('event'))).toEqual([])
   })
 
-  it('says that a blocker stands in the direct way alone', async () => {
-    await using visitor = await chromium.visitor()
+  it('says that a blocker stands in the direct way alone', async ({ sentry, site, visitor }) => {
     visitor.expectTrouble(/ERR_BLOCKED_BY_CLIENT/)
     const before = sentry.requests.length
     await visitor.page.route(isDirectUrl, (route) => route.abort('blockedbyclient'))
@@ -66,8 +59,11 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
     expect(sentry.requests.slice(before).map(isDirect)).toEqual([false])
   })
 
-  it('does not blame a blocker where Sentry answers and no page may read it', async () => {
-    await using visitor = await chromium.visitor()
+  it('does not blame a blocker where Sentry answers and no page may read it', async ({
+    sentry,
+    site,
+    visitor,
+  }) => {
     visitor.expectTrouble(/blocked by CORS policy/)
     visitor.allowTrouble(/ERR_FAILED/)
     sentry.answer({})
@@ -80,8 +76,7 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
       .waitFor()
   })
 
-  it('calls a wrong policy of the page our own fault', async () => {
-    await using visitor = await chromium.visitor()
+  it('calls a wrong policy of the page our own fault', async ({ site, visitor }) => {
     visitor.expectTrouble(/violates the (following|document's) Content Security Policy/)
     await visitor.page.addInitScript(() => {
       new MutationObserver((_, observer) => {
@@ -104,16 +99,14 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
       .waitFor()
   })
 
-  it('says that nothing gets through where this site does not answer either', async () => {
-    await using visitor = await chromium.visitor()
+  it('says that nothing gets through where this site does not answer either', async ({ site, visitor }) => {
     visitor.expectTrouble(/ERR_/)
     await visitor.page.route(/sentry_key=|\/monitoring\?/, (route) => route.abort('internetdisconnected'))
     await visitor.page.goto(site.url)
     await verdict(visitor.page, 'Reports from this browser do not arrive.')
   })
 
-  it('gives a short result to copy', async () => {
-    await using visitor = await chromium.visitor()
+  it('gives a short result to copy', async ({ site, visitor }) => {
     await visitor.page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     const url = `http://127.0.0.1:${site.port}/`
     await visitor.page.goto(url)
@@ -135,12 +128,14 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
     ])
   })
 
-  it('moves nothing on the page while its results come in, on a desk and on a phone', async () => {
+  it('moves nothing on the page while its results come in, on a desk and on a phone', async ({
+    site,
+    visitor,
+  }) => {
     for (const viewport of [
       { width: 1280, height: 900 },
       { width: 390, height: 844 },
     ]) {
-      await using visitor = await chromium.visitor()
       await visitor.page.setViewportSize(viewport)
       await visitor.page.addInitScript(() => {
         const shifts: number[] = []
@@ -157,7 +152,7 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
     }
   })
 
-  it('says what it needs where scripts are off, and not that it is under way', async () => {
+  it('says what it needs where scripts are off, and not that it is under way', async ({ site, chromium }) => {
     await using visitor = await chromium.visitor({ javaScriptEnabled: false })
     visitor.expectTrouble(/failed: GET .*\.js csp/)
     await visitor.page.goto(site.url)
@@ -168,15 +163,14 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
     expect(visitor.posts).toEqual([])
   })
 
-  it('shuts nobody out, by what axe finds, in either theme', async () => {
-    await using visitor = await chromium.visitor()
+  it('shuts nobody out, by what axe finds, in either theme', async ({ site, visitor }) => {
     await visitor.page.goto(site.url)
     await verdict(visitor.page, 'on both routes')
     await visitor.page.getByText('Result to copy for support').click()
     expect(await findingsInBothThemes(visitor.page)).toEqual([])
   })
 
-  it('shows a receipt by its token alone, and not without end', async () => {
+  it('shows a receipt by its token alone, and not without end', async ({ site }) => {
     const ask = (token: string) =>
       fetch(`${site.url.replace('shop.example', '127.0.0.1')}/receipt.json?token=${token}`)
     expect((await ask('')).status).toBe(400)
@@ -190,10 +184,10 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
 })
 
 describe('Connection check, where Sentry’s host does not resolve', requires('chromium', 'nginx'), () => {
-  it('says that neither this browser nor this site reaches it, and that the site keeps what it is told', async () => {
+  it('says that neither this browser nor this site reaches it, and that the site keeps what it is told', async ({
+    visitor,
+  }) => {
     await using site = await startSite({ env: { SENTRY_DSN: 'https://abc@sentry.invalid/7' } })
-    await using chromium = await startChromium()
-    await using visitor = await chromium.visitor()
     visitor.expectTrouble(/ERR_NAME_NOT_RESOLVED/)
     await visitor.page.goto(site.url)
     await verdict(visitor.page, 'Sentry is unreachable, both from this browser and from this site.')
@@ -202,10 +196,8 @@ describe('Connection check, where Sentry’s host does not resolve', requires('c
 })
 
 describe('Connection check, with no Sentry configured', requires('chromium', 'nginx'), () => {
-  it('tries no direct way, says why, and finds its own report in the inbox', async () => {
+  it('tries no direct way, says why, and finds its own report in the inbox', async ({ visitor }) => {
     await using site = await startSite()
-    await using chromium = await startChromium()
-    await using visitor = await chromium.visitor()
     await visitor.page.goto(site.url)
     await verdict(visitor.page, 'Reports from this browser arrive.')
     await visitor.page

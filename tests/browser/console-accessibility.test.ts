@@ -1,9 +1,10 @@
 /** Accessibility of the operator's console, by axe, on desktops and phones. */
 
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { findingsOn } from '../support/browser/axe.ts'
-import { type ConsoleSite, startConsole } from '../support/browser/console.ts'
+import type { ConsoleSite } from '../support/browser/console.ts'
+import { it } from '../support/browser/fixtures.ts'
 import { requires } from '../support/requirements.ts'
 import { captureFor } from '../support/sdk-captures.ts'
 
@@ -11,17 +12,9 @@ const SOON = { timeout: 40_000 }
 const PAGES = ['', '/live-feed', '/rejections', '/projects', '/spool', '/inbox', '/replicas']
 
 describe('The console', requires('chromium', 'nginx'), () => {
-  let desk: ConsoleSite
-
-  beforeAll(async () => {
-    desk = await startConsole()
-  })
-
-  afterAll(() => desk?.[Symbol.asyncDispose]())
-
-  it.each(['light', 'dark'] as const)(
+  it.for(['light', 'dark'] as const)(
     'shuts nobody out on any page, by what axe finds, in the %s theme, and fits a phone',
-    async (colorScheme) => {
+    async (colorScheme, { desk }) => {
       await using visitor = await desk.operator('', { colorScheme })
       const { page } = visitor
       for (const path of PAGES) {
@@ -33,8 +26,8 @@ describe('The console', requires('chromium', 'nginx'), () => {
     },
   )
 
-  it('shuts nobody out of what is opened, nor of the sign-in, in either theme', async () => {
-    await using opened = await openings()
+  it('shuts nobody out of what is opened, nor of the sign-in, in either theme', async ({ desk }) => {
+    await using opened = await openings(desk)
     for (const colorScheme of ['light', 'dark'] as const) {
       await using visitor = await desk.operator('', { colorScheme })
       const { page } = visitor
@@ -51,7 +44,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
   })
 
   /** One of each that can be opened: a receipt, an envelope of the inbox, and one that waits for as long as this is not disposed. */
-  async function openings() {
+  async function openings(desk: ConsoleSite) {
     await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-error-unhandled'))
     await desk.sentry.away()
     await desk.sendMany(1, desk.newError, 202)

@@ -1,8 +1,9 @@
 /** The charts of the console in real Chromium: what is drawn, read out and listed is what was told, be it ever so little. */
 
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ConsoleSite, startConsole } from '../support/browser/console.ts'
+import { describe, expect } from 'vitest'
+import type { ConsoleSite } from '../support/browser/console.ts'
+import { it } from '../support/browser/fixtures.ts'
 import { requires } from '../support/requirements.ts'
 
 const SOON = { timeout: 40_000 }
@@ -10,16 +11,8 @@ const SOON = { timeout: 40_000 }
 type Past = { after: number; outcomes: Record<string, number> }[]
 
 describe('A chart of the console', requires('chromium', 'nginx'), () => {
-  let desk: ConsoleSite
-
-  beforeAll(async () => {
-    desk = await startConsole()
-  })
-
-  afterAll(() => desk?.[Symbol.asyncDispose]())
-
   /** Shows the overview as if this had been told: so many seconds after the first look, so many had been answered. */
-  async function tell(page: Page, past: Past): Promise<Locator> {
+  async function tell(desk: ConsoleSite, page: Page, past: Past): Promise<Locator> {
     const first = await page.evaluate(async () => {
       const response = await fetch('/console/live')
       const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
@@ -68,9 +61,9 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     }, name)
   }
 
-  it('shows a single sample as a dot, and says its figures with their unit', async () => {
+  it('shows a single sample as a dot, and says its figures with their unit', async ({ desk }) => {
     await using visitor = await desk.operator()
-    const chart = await tell(visitor.page, [
+    const chart = await tell(desk, visitor.page, [
       { after: 0, outcomes: { delivered: 100 } },
       { after: 10, outcomes: { delivered: 130 } },
     ])
@@ -79,9 +72,9 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     expect(await pixelsOf(chart, 'text-bad')).toBe(0)
   })
 
-  it('says in words that nothing came, on a scale without zeros upon zeros', async () => {
+  it('says in words that nothing came, on a scale without zeros upon zeros', async ({ desk }) => {
     await using visitor = await desk.operator()
-    const chart = await tell(visitor.page, [
+    const chart = await tell(desk, visitor.page, [
       { after: 0, outcomes: { delivered: 100 } },
       { after: 10, outcomes: { delivered: 100 } },
       { after: 20, outcomes: { delivered: 100 } },
@@ -90,10 +83,10 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     await chart.getByRole('listitem').filter({ hasText: 'delivered 0/min' }).waitFor()
   })
 
-  it('has one unit for all its lines, and is read by the arrow keys', async () => {
+  it('has one unit for all its lines, and is read by the arrow keys', async ({ desk }) => {
     await using visitor = await desk.operator()
     const { page } = visitor
-    const chart = await tell(page, [
+    const chart = await tell(desk, page, [
       { after: 0, outcomes: { delivered: 0, rejected: 0 } },
       { after: 10, outcomes: { delivered: 40, rejected: 0 } },
       { after: 20, outcomes: { delivered: 100, rejected: 2 } },
@@ -109,9 +102,9 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     )
   })
 
-  it('lists its figures minute by minute', async () => {
+  it('lists its figures minute by minute', async ({ desk }) => {
     await using visitor = await desk.operator()
-    const chart = await tell(visitor.page, [
+    const chart = await tell(desk, visitor.page, [
       { after: 0, outcomes: { delivered: 5, declined: 1 } },
       { after: 30, outcomes: { delivered: 9, declined: 1 } },
       { after: 61, outcomes: { delivered: 1_309, declined: 2 } },

@@ -1,9 +1,10 @@
 /** The console's feed in real Chromium: every envelope once, whatever breaks, and each in full when it is opened. */
 
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { SITE_HOST } from '../support/browser/chromium.ts'
-import { type ConsoleSite, startConsole } from '../support/browser/console.ts'
+import type { ConsoleSite } from '../support/browser/console.ts'
+import { it } from '../support/browser/fixtures.ts'
 import { requires } from '../support/requirements.ts'
 import { startTunnel } from '../support/tunnel/tunnel.ts'
 import { openDoor } from '../support/visitor-proxy.ts'
@@ -11,16 +12,11 @@ import { openDoor } from '../support/visitor-proxy.ts'
 const SOON = { timeout: 40_000 }
 
 describe('The feed', requires('chromium', 'nginx'), () => {
-  let desk: ConsoleSite
-
-  beforeAll(async () => {
-    desk = await startConsole()
+  it.beforeAll(async ({ desk }) => {
     await desk.sendMany(6, desk.newError, 200)
     await desk.sendMany(3, () => desk.newError('https://abc@elsewhere.example/9'), 403)
     await desk.sendMany(2, () => Buffer.from('not an envelope'), 400)
   })
-
-  afterAll(() => desk?.[Symbol.asyncDispose]())
 
   const rowsOf = (page: Page) => page.getByRole('list', { name: 'Envelopes, newest first' })
   const receiptsOf = (page: Page) => rowsOf(page).getByRole('button')
@@ -28,7 +24,7 @@ describe('The feed', requires('chromium', 'nginx'), () => {
     receiptsOf(page).evaluateAll((rows) => rows.map((row) => row.getAttribute('data-receipt')).sort())
 
   /** Waits until so many were settled, by all tunnels, those that have ended too, and the page shows just these. */
-  async function showsAll(page: Page, many: number): Promise<string[]> {
+  async function showsAll(desk: ConsoleSite, page: Page, many: number): Promise<string[]> {
     const settled = () => desk.site.tunnels.flatMap(({ receipts }) => receipts.map(({ id }) => id)).sort()
     await expect.poll(settled, SOON).toHaveLength(many)
     const all = settled()
@@ -36,10 +32,10 @@ describe('The feed', requires('chromium', 'nginx'), () => {
     return all
   }
 
-  it('lists every envelope once, filtered by what stands in the URL', async () => {
+  it('lists every envelope once, filtered by what stands in the URL', async ({ desk }) => {
     await using visitor = await desk.operator('/live-feed')
     const { page } = visitor
-    await showsAll(page, 11)
+    await showsAll(desk, page, 11)
     await page.getByText('11 envelopes', { exact: true }).waitFor()
     await page.getByLabel('Outcome').selectOption('rejected')
     await page.waitForURL('**/live-feed?outcome=rejected')
@@ -54,7 +50,7 @@ describe('The feed', requires('chromium', 'nginx'), () => {
     await page.getByText('11 envelopes', { exact: true }).waitFor()
   })
 
-  it('opens an envelope to its timings, items and what to do, at an address of its own', async () => {
+  it('opens an envelope to its timings, items and what to do, at an address of its own', async ({ desk }) => {
     await using visitor = await desk.operator('/live-feed')
     const { page } = visitor
     await receiptsOf(page).filter({ hasText: 'dsn-unknown' }).first().click()
@@ -78,7 +74,9 @@ describe('The feed', requires('chromium', 'nginx'), () => {
     await page.getByText(/nobody-1 is not among the newest 10,000/).waitFor()
   })
 
-  it('is walked by the arrow keys, and Escape closes what is open and gives the focus back', async () => {
+  it('is walked by the arrow keys, and Escape closes what is open and gives the focus back', async ({
+    desk,
+  }) => {
     await using visitor = await desk.operator('/live-feed')
     const { page } = visitor
     await page.getByText('11 envelopes', { exact: true }).waitFor()
@@ -105,30 +103,32 @@ describe('The feed', requires('chromium', 'nginx'), () => {
     expect(await focused()).toBe(first) // the list is one stop of the Tab key
   })
 
-  it('shows after a pause, and after a dropped connection, all that came meanwhile, each once', async () => {
+  it('shows after a pause, and after a dropped connection, all that came meanwhile, each once', async ({
+    desk,
+  }) => {
     await using door = await openDoor(desk.site.port)
     await using visitor = await desk.operator('/live-feed', {}, `http://${SITE_HOST}:${door.port}`)
     const { page } = visitor
-    await showsAll(page, 11)
+    await showsAll(desk, page, 11)
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByRole('status').filter({ hasText: 'paused' }).waitFor()
     const before = await idsOn(page)
     await desk.sendMany(3, desk.newError, 200)
     expect(await idsOn(page)).toEqual(before)
     await page.getByRole('button', { name: 'Resume' }).click()
-    await showsAll(page, 14)
+    await showsAll(desk, page, 14)
 
     visitor.allowTrouble(/ERR_/)
     door.cut()
     await page.getByText('connection lost, reconnecting').waitFor(SOON)
     await desk.sendMany(3, desk.newError, 200)
-    await showsAll(page, 17)
+    await showsAll(desk, page, 17)
   })
 
-  it('marks a replica that is silent, and as a gap one that has ended', async () => {
+  it('marks a replica that is silent, and as a gap one that has ended', async ({ desk }) => {
     await using visitor = await desk.operator('/live-feed')
     const { page } = visitor
-    const all = await showsAll(page, 17)
+    const all = await showsAll(desk, page, 17)
     const gone = desk.site.tunnel
     const { replica } = await (await gone.admin('/status')).json()
     await gone.kill()
@@ -139,7 +139,7 @@ describe('The feed', requires('chromium', 'nginx'), () => {
     expect(await idsOn(page)).toEqual(all)
   })
 
-  it('has rows only where they are seen, of however many', async () => {
+  it('has rows only where they are seen, of however many', async ({ desk }) => {
     await using visitor = await desk.operator('/live-feed')
     const { page } = visitor
     await desk.sendMany(150, desk.newError, 200)

@@ -1,8 +1,8 @@
 /** The console while Sentry is away: pending envelopes, and actions on them. */
 
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ConsoleSite, startConsole } from '../support/browser/console.ts'
+import { describe, expect } from 'vitest'
+import { it } from '../support/browser/fixtures.ts'
 import { requires } from '../support/requirements.ts'
 import { captureFor } from '../support/sdk-captures.ts'
 import { hasItem } from '../support/sentry/received-request.ts'
@@ -10,15 +10,9 @@ import { hasItem } from '../support/sentry/received-request.ts'
 const SOON = { timeout: 40_000 }
 
 describe('The console', requires('chromium', 'nginx'), () => {
-  let desk: ConsoleSite
-
-  beforeAll(async () => {
-    desk = await startConsole()
-  })
-
-  afterAll(() => desk?.[Symbol.asyncDispose]())
-
-  it('shows what waits while Sentry is away, once though three tunnels share it, and acts on it when confirmed', async () => {
+  it('shows what waits while Sentry is away, once though three tunnels share it, and acts on it when confirmed', async ({
+    desk,
+  }) => {
     await desk.sentry.away()
     await desk.sendMany(4, desk.newError, 202)
     await using visitor = await desk.operator('/spool')
@@ -79,7 +73,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     ])
   })
 
-  it('does each thing to what waits when it is confirmed, and the tunnel’s log says so', async () => {
+  it('does each thing to what waits when it is confirmed, and the tunnel’s log says so', async ({ desk }) => {
     await desk.sentry.away()
     await desk.sendMany(3, desk.newError, 202)
     await using visitor = await desk.operator('/spool')
@@ -138,7 +132,9 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .toEqual(expect.arrayContaining(['spool-pause', 'spool-resume', 'spool-retry', 'spool-purge']))
   })
 
-  it('shows on the overview what Sentry holds back and for how long, and who is not asked', async () => {
+  it('shows on the overview what Sentry holds back and for how long, and who is not asked', async ({
+    desk,
+  }) => {
     const limit429 = { status: 429, headers: { 'x-sentry-rate-limits': '600:replay:key' } }
     desk.sentry.answer((received) => (hasItem('replay_event')(received) ? limit429 : {}))
     const replay = captureFor(desk.sentry.dsn(), 'browser-11.12.0-replay-2')

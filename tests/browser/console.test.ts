@@ -2,8 +2,8 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ConsoleSite, startConsole } from '../support/browser/console.ts'
+import { describe, expect } from 'vitest'
+import { it } from '../support/browser/fixtures.ts'
 import { envelopeOf } from '../support/envelopes.ts'
 import { requires } from '../support/requirements.ts'
 import { capture, captureFor } from '../support/sdk-captures.ts'
@@ -11,14 +11,6 @@ import { capture, captureFor } from '../support/sdk-captures.ts'
 const SOON = { timeout: 40_000 }
 
 describe('The console', requires('chromium', 'nginx'), () => {
-  let desk: ConsoleSite
-
-  beforeAll(async () => {
-    desk = await startConsole()
-  })
-
-  afterAll(() => desk?.[Symbol.asyncDispose]())
-
   /** What the page says of an outcome. */
   const told = async (page: Page, outcome: string) =>
     Number(
@@ -32,7 +24,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       )?.replaceAll(',', ''),
     )
 
-  it('shows figures that are what was sent, by outcome, on every page that has some', async () => {
+  it('shows figures that are what was sent, by outcome, on every page that has some', async ({ desk }) => {
     await using visitor = await desk.operator()
     const { page } = visitor
     await page.getByRole('status').filter({ hasText: 'live' }).waitFor()
@@ -98,7 +90,9 @@ describe('The console', requires('chromium', 'nginx'), () => {
     )
   })
 
-  it('explains each rejection with what to do and which setting, and gives each project its snippet', async () => {
+  it('explains each rejection with what to do and which setting, and gives each project its snippet', async ({
+    desk,
+  }) => {
     await using visitor = await desk.operator('/rejections')
     const { page } = visitor
     const unknown = page.getByRole('listitem').filter({ hasText: 'dsn-unknown' })
@@ -115,7 +109,9 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByText("tunnel: '/monitoring?p=456'").waitFor()
   })
 
-  it('shows an event of a real SDK as a person reads it, and a feedback with its screenshot', async () => {
+  it('shows an event of a real SDK as a person reads it, and a feedback with its screenshot', async ({
+    desk,
+  }) => {
     await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-error-unhandled'))
     await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-feedback-attach'))
     await using visitor = await desk.operator('/inbox')
@@ -140,7 +136,9 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('region', { name: 'Attachments' }).waitFor()
   })
 
-  it('lists the inbox by kind, and shows spans as a waterfall, and log lines as they came', async () => {
+  it('lists the inbox by kind, and shows spans as a waterfall, and log lines as they came', async ({
+    desk,
+  }) => {
     await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-pageload-1'))
     await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-logs'))
     await using visitor = await desk.operator('/inbox')
@@ -161,7 +159,9 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('listitem').filter({ hasText: level }).filter({ hasText: body }).first().waitFor()
   })
 
-  it('lets nothing in a payload run, shows no picture that is none, and deletes when confirmed', async () => {
+  it('lets nothing in a payload run, shows no picture that is none, and deletes when confirmed', async ({
+    desk,
+  }) => {
     const evil = '<img src=x onerror="document.title=1"><script>document.title=1</script>'
     const event = JSON.stringify({
       exception: {
@@ -237,9 +237,9 @@ describe('The console', requires('chromium', 'nginx'), () => {
     expect((await page.goto(url))?.status()).toBe(404)
   })
 
-  it.each(['America/New_York', 'Asia/Kolkata'])(
+  it.for(['America/New_York', 'Asia/Kolkata'])(
     'tells times as the clock of its reader does, in %s',
-    async (timeZone) => {
+    async (timeZone, { desk }) => {
       await using visitor = await desk.operator('', { timezoneId: timeZone })
       const time = visitor.page.getByRole('list', { name: 'Changes, newest first' }).locator('time').first()
       const told = async () => ({
@@ -252,7 +252,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     },
   )
 
-  it('leads who signs out back to the sign-in page, and keeps them out', async () => {
+  it('leads who signs out back to the sign-in page, and keeps them out', async ({ desk }) => {
     await using visitor = await desk.operator('/replicas')
     const { page } = visitor
     await page.getByText('responding', { exact: true }).first().waitFor()
@@ -262,7 +262,9 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.waitForURL('**/console/sign-in?to=%2Fconsole%2Flive-feed')
   })
 
-  it('goes on counting what a killed replica has carried, and says that it does not answer', async () => {
+  it('goes on counting what a killed replica has carried, and says that it does not answer', async ({
+    desk,
+  }) => {
     await using visitor = await desk.operator()
     const { page } = visitor
     await page.getByRole('listitem').filter({ hasText: '3 replicas' }).first().waitFor()

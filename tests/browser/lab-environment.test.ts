@@ -1,12 +1,11 @@
 /** Whatever the error lab raises tells itself apart from what breaks by itself. */
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Chromium, startChromium } from '../support/browser/chromium.ts'
+import { describe, expect } from 'vitest'
+import { it } from '../support/browser/fixtures.ts'
 import { labUrl } from '../support/browser/lab.ts'
 import { requires } from '../support/requirements.ts'
 import { hasItem, type Item, type Received } from '../support/sentry/received-request.ts'
-import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
-import { cloud, type Site, startSite } from '../support/site.ts'
+import { cloud } from '../support/site.ts'
 import { until } from '../support/until.ts'
 
 const BUTTONS = [
@@ -20,31 +19,22 @@ const BUTTONS = [
   'Fail in a server action',
 ]
 
+it.override('siteOptions', ({ sentry }) =>
+  cloud(sentry, {
+    SENTRY_ENVIRONMENT: 'staging',
+    SENTRY_RELEASE: 'shop@1.2.3', // without one there are no sessions
+    SENTRY_TRACES_SAMPLE_RATE: '1',
+    SENTRY_LOGS: 'on',
+    SENTRY_METRICS: 'on',
+  }),
+)
+
 describe('With `environment: lab`', requires('chromium', 'nginx'), () => {
-  const started = new AsyncDisposableStack()
-  let sentry: Sentry
-  let site: Site
-  let chromium: Chromium
-
-  beforeAll(async () => {
-    sentry = started.use(await startSentry({ tls: readCertificate() }))
-    const { env, reroute } = cloud(sentry)
-    const settings = {
-      ...env,
-      SENTRY_ENVIRONMENT: 'staging',
-      SENTRY_RELEASE: 'shop@1.2.3', // without one there are no sessions
-      SENTRY_TRACES_SAMPLE_RATE: '1',
-      SENTRY_LOGS: 'on',
-      SENTRY_METRICS: 'on',
-    }
-    site = started.use(await startSite({ env: settings, reroute }))
-    chromium = started.use(await startChromium())
-  })
-
-  afterAll(() => started.disposeAsync())
-
-  it('comes all that a visit of the lab leaves, from the browser and from the server', async () => {
-    await using visitor = await chromium.visitor()
+  it('comes all that a visit of the lab leaves, from the browser and from the server', async ({
+    sentry,
+    site,
+    visitor,
+  }) => {
     const { page } = visitor
     visitor.expectTrouble(/uncaught Error: Thrown/)
     visitor.expectTrouble(/status of 500/)
@@ -71,8 +61,11 @@ describe('With `environment: lab`', requires('chromium', 'nginx'), () => {
     expect(told.filter(({ environment }) => environment !== 'lab')).toEqual([])
   })
 
-  it('comes what breaks in place of a page whose server component has failed', async () => {
-    await using visitor = await chromium.visitor()
+  it('comes what breaks in place of a page whose server component has failed', async ({
+    sentry,
+    site,
+    visitor,
+  }) => {
     const { page } = visitor
     visitor.expectTrouble(/status of 500/)
     visitor.expectTrouble(/Minified|Server Components render/)

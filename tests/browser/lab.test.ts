@@ -1,13 +1,14 @@
 /** Every button of the error lab, pressed in a real browser, and what arrived of it at Sentry. */
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { findingsInBothThemes, findingsOn } from '../support/browser/axe.ts'
-import { type Chromium, startChromium, type Visitor } from '../support/browser/chromium.ts'
+import type { Visitor } from '../support/browser/chromium.ts'
+import { it } from '../support/browser/fixtures.ts'
 import { labUrl } from '../support/browser/lab.ts'
 import { requires } from '../support/requirements.ts'
 import { eventOf, type Item } from '../support/sentry/received-request.ts'
-import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
-import { cloud, type Site, startSite } from '../support/site.ts'
+import type { Sentry } from '../support/sentry/sentry.ts'
+import { type Site, startSite } from '../support/site.ts'
 import { until } from '../support/until.ts'
 
 const ERRORS = [
@@ -49,21 +50,13 @@ const ERRORS = [
 type NextWindow = { next: { router: { push(path: string): void } } }
 
 describe('The error lab', requires('chromium', 'nginx'), () => {
-  const started = new AsyncDisposableStack()
-  let sentry: Sentry
-  let site: Site
-  let chromium: Chromium
-
-  beforeAll(async () => {
-    sentry = started.use(await startSentry({ tls: readCertificate() }))
-    site = started.use(await startSite(cloud(sentry)))
-    chromium = started.use(await startChromium())
-  })
-
-  afterAll(() => started.disposeAsync())
-
   /** Opens the lab, presses the button, and gives what the page says became of it. */
-  async function press({ page, allowTrouble }: Visitor, name: string, says: string): Promise<string> {
+  async function press(
+    site: Site,
+    { page, allowTrouble }: Visitor,
+    name: string,
+    says: string,
+  ): Promise<string> {
     allowTrouble(/failed: (GET|POST) \S+\/lab(\?_rsc=\w+)? net::ERR_ABORTED/) // Next lets go of an answer when it has what it wants of it
     await page.goto(`${site.url}/lab`)
     await page.getByRole('button', { name }).click()
@@ -76,12 +69,11 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     return outcome.innerText()
   }
 
-  it.each(ERRORS)(
+  it.for(ERRORS)(
     '“%s” arrives, marked as of the lab, with the id that the page tells',
-    async (name, value, mechanism, trouble) => {
-      await using visitor = await chromium.visitor()
+    async ([name, value, mechanism, trouble], { sentry, site, visitor }) => {
       if (trouble) visitor.expectTrouble(trouble)
-      const outcome = await press(visitor, name, 'accepted by this site (200)')
+      const outcome = await press(site, visitor, name, 'accepted by this site (200)')
       const received = await sentry.next((each) =>
         value.test(eventOf(each)?.exception?.values?.at(-1)?.value),
       )
@@ -96,8 +88,11 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     },
   )
 
-  it('“Fail as the page closes” arrives although the page is gone, with the id that the next page tells', async () => {
-    await using visitor = await chromium.visitor()
+  it('“Fail as the page closes” arrives although the page is gone, with the id that the next page tells', async ({
+    sentry,
+    site,
+    visitor,
+  }) => {
     visitor.allowTrouble(/Thrown while the page closes/)
     await visitor.page.goto(`${site.url}/lab`)
     await visitor.page.getByRole('button', { name: 'Fail as the page closes' }).click()
@@ -108,21 +103,23 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     await visitor.page.getByText(`Event ${header.event_id}`).waitFor()
   })
 
-  it('“Trace slow work” arrives with its steps, in one trace that the server’s request bears on the wire', async () => {
-    await using visitor = await chromium.visitor()
+  it('“Trace slow work” arrives with its steps, in one trace that the server’s request bears on the wire', async ({
+    sentry,
+    site,
+    visitor,
+  }) => {
     const asked = visitor.page.waitForRequest(/\/lab\/report\.json/)
-    await press(visitor, 'Trace slow work', 'accepted by this site (200)')
-    const spans = JSON.parse(String((await itemOf('span', /slow work/)).payload)).items
+    await press(site, visitor, 'Trace slow work', 'accepted by this site (200)')
+    const spans = JSON.parse(String((await itemOf(sentry, 'span', /slow work/)).payload)).items
     const named = (name: string) => spans.find((span: { name: string }) => span.name === name)
     expect(named('slow work').end_timestamp - named('slow work').start_timestamp).toBeGreaterThan(1.1)
     expect(named('ask the server').parent_span_id).toBe(named('slow work').span_id)
     expect((await asked).headers()['sentry-trace']).toMatch(named('slow work').trace_id)
   })
 
-  it('“Write logs” arrives: the console’s line and the logger’s', async () => {
-    await using visitor = await chromium.visitor()
-    await press(visitor, 'Write logs', 'accepted by this site (200)')
-    const { items } = JSON.parse(String((await itemOf('log', /on purpose/)).payload))
+  it('“Write logs” arrives: the console’s line and the logger’s', async ({ sentry, site, visitor }) => {
+    await press(site, visitor, 'Write logs', 'accepted by this site (200)')
+    const { items } = JSON.parse(String((await itemOf(sentry, 'log', /on purpose/)).payload))
     expect(items.map(({ body }: { body: string }) => body)).toEqual([
       expect.stringMatching(/^Written to the console on purpose/),
       expect.stringMatching(/^Logged on purpose/),
@@ -130,19 +127,17 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     expect(items[0].attributes['sentry.environment'].value).toBe('lab')
   })
 
-  it('“Count metrics” arrives: a counter and a distribution', async () => {
-    await using visitor = await chromium.visitor()
-    await press(visitor, 'Count metrics', 'accepted by this site (200)')
-    const { items } = JSON.parse(String((await itemOf('trace_metric', /lab\.pressed/)).payload))
+  it('“Count metrics” arrives: a counter and a distribution', async ({ sentry, site, visitor }) => {
+    await press(site, visitor, 'Count metrics', 'accepted by this site (200)')
+    const { items } = JSON.parse(String((await itemOf(sentry, 'trace_metric', /lab\.pressed/)).payload))
     expect(items.map(({ name, type }: { name: string; type: string }) => [name, type])).toEqual([
       ['lab.pressed', 'counter'],
       ['lab.heap', 'distribution'],
     ])
   })
 
-  it('“Send feedback” arrives with its screenshot, byte for byte', async () => {
-    await using visitor = await chromium.visitor()
-    await press(visitor, 'Send feedback', 'accepted by this site (200)')
+  it('“Send feedback” arrives with its screenshot, byte for byte', async ({ sentry, site, visitor }) => {
+    await press(site, visitor, 'Send feedback', 'accepted by this site (200)')
     const received = await sentry.next(({ items }) => items.some(({ header }) => header.type === 'feedback'))
     const posted = visitor.posts.find((post) => post.postDataBuffer()?.includes('"type":"feedback"'))
     expect(received.body).toEqual(posted?.postDataBuffer())
@@ -151,9 +146,8 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     expect(picture?.payload.subarray(1, 4).toString()).toBe('PNG')
   })
 
-  it('“Record a replay” arrives, byte for byte', async () => {
-    await using visitor = await chromium.visitor()
-    await press(visitor, 'Record a replay', 'accepted by this site (200)')
+  it('“Record a replay” arrives, byte for byte', async ({ sentry, site, visitor }) => {
+    await press(site, visitor, 'Record a replay', 'accepted by this site (200)')
     const received = await sentry.next(({ items }) =>
       items.some(({ header }) => header.type === 'replay_recording'),
     )
@@ -165,25 +159,23 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     })
   })
 
-  it.each([
+  it.for<[string, string]>([
     ['Request a missing page', 'not reported, on purpose: a missing page is not an error'],
     ['Follow a redirect', 'not reported, on purpose: Next.js throws an error to redirect'],
-  ])('“%s” reaches nobody', async (name, says) => {
-    await using visitor = await chromium.visitor()
+  ])('“%s” reaches nobody', async ([name, says], { sentry, site, visitor }) => {
     if (name.startsWith('Request')) visitor.expectTrouble(/status of 404/)
     const before = sentry.requests.length
-    await press(visitor, name, says)
+    await press(site, visitor, name, says)
     await sentry.idle()
     expect(sentry.requests.slice(before).filter(eventOf)).toEqual([])
   })
 
-  it.each([
+  it.for<[string, (path: string) => void]>([
     ['a link', (path: string) => (window as unknown as NextWindow).next.router.push(path)],
     ['an address', (path: string) => location.assign(path)],
   ])(
     'a visitor whom `redirect()` leads elsewhere from %s leaves no event, but the next error',
-    async (_, follow) => {
-      await using visitor = await chromium.visitor()
+    async ([_, follow], { sentry, site, visitor }) => {
       const { page } = visitor
       visitor.expectTrouble(/uncaught Error: Thrown/)
       visitor.allowTrouble(/failed: GET \S+\/lab\S* net::ERR_ABORTED/) // Next lets go of an answer when it has what it wants of it
@@ -201,13 +193,16 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     },
   )
 
-  it('“Send an unfinished trace” is filtered by the tunnel, and reaches Sentry as a count alone', async () => {
-    await using visitor = await chromium.visitor()
+  it('“Send an unfinished trace” is filtered by the tunnel, and reaches Sentry as a count alone', async ({
+    sentry,
+    site,
+    visitor,
+  }) => {
     const before = sentry.requests.length
     const answer = visitor.page.waitForResponse(
       (response) => response.request().postData()?.includes('"type":"transaction"') ?? false,
     )
-    await press(visitor, 'Send an unfinished trace', 'filtered by this site')
+    await press(site, visitor, 'Send an unfinished trace', 'filtered by this site')
     const token = (await answer).headers()['x-culvert-receipt']
     const receipt = await (await fetch(`http://127.0.0.1:${site.port}/receipt.json?token=${token}`)).json()
     expect(receipt).toMatchObject({ outcome: 'filtered', items: [{ type: 'transaction' }] })
@@ -216,11 +211,10 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     ).not.toContain('transaction')
   })
 
-  it('shuts nobody out, by what axe finds, in either theme', async () => {
-    await using visitor = await chromium.visitor()
+  it('shuts nobody out, by what axe finds, in either theme', async ({ site, visitor }) => {
     visitor.expectTrouble(/uncaught Error: Thrown on purpose/)
     visitor.expectTrouble(/status of 404/)
-    await press(visitor, 'Throw an error', 'accepted by this site (200)')
+    await press(site, visitor, 'Throw an error', 'accepted by this site (200)')
     for (const path of ['/lab', '/no-such-page', '/lab/server-component?pass=none']) {
       if (path !== '/lab') await visitor.page.goto(site.url + path)
       expect([path, await findingsInBothThemes(visitor.page)]).toEqual([path, []])
@@ -229,11 +223,10 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
 
   it('raises nothing for a thousand posts to each of its routes without a pass', {
     timeout: 400_000,
-  }, async () => {
-    await using visitor = await chromium.visitor()
+  }, async ({ sentry, site, visitor }) => {
     visitor.expectTrouble(/status of 500/)
     const called = visitor.page.waitForRequest((request) => 'next-action' in request.headers())
-    await press(visitor, 'Fail in a server action', 'accepted by this site (200)')
+    await press(site, visitor, 'Fail in a server action', 'accepted by this site (200)')
     const action = (await called).headers()['next-action'] ?? ''
     await sentry.idle()
     const before = sentry.requests.length
@@ -259,13 +252,13 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
       action: new Set([200]),
     })
 
-    await press(visitor, 'Fail in a server action', 'accepted by this site (200)') // what was raised before it would have come before it
+    await press(site, visitor, 'Fail in a server action', 'accepted by this site (200)') // what was raised before it would have come before it
     const reached = sentry.requests.slice(before).flatMap(({ items }) => items)
     expect(reached.filter(({ header }) => header.type === 'event')).toHaveLength(1)
     expect(reached.length).toBeLessThan(20) // spans and sessions of visits before it may still come; the posts are thousands
   })
 
-  async function itemOf(type: string, payload: RegExp): Promise<Item> {
+  async function itemOf(sentry: Sentry, type: string, payload: RegExp): Promise<Item> {
     const isIt = ({ header, payload: bytes }: Item) => header.type === type && payload.test(String(bytes))
     const { items } = await sentry.next((received) => received.items.some(isIt))
     const item = items.find(isIt)
@@ -275,10 +268,10 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
 })
 
 describe('The error lab, with a Sentry configured and LAB unset', requires('chromium', 'nginx'), () => {
-  it('is not there: a card says how to switch it on, and none of its routes raises anything', async () => {
+  it('is not there: a card says how to switch it on, and none of its routes raises anything', async ({
+    visitor,
+  }) => {
     await using site = await startSite({ env: { SENTRY_DSN: 'https://abc@sentry.invalid/7' } })
-    await using chromium = await startChromium()
-    await using visitor = await chromium.visitor()
     visitor.expectTrouble(/status of 404/)
     expect((await visitor.page.goto(`${site.url}/lab`))?.status()).toBe(404)
     await visitor.page.getByRole('heading', { name: 'The error lab is off.' }).waitFor()

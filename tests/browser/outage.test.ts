@@ -1,12 +1,12 @@
 /** What breaks in a real browser while Sentry is away: the page notices nothing, and it arrives when Sentry is back. */
 
 import type { Page, Request } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Chromium, SITE_HOST, startChromium, type Visitor } from '../support/browser/chromium.ts'
+import { describe, expect } from 'vitest'
+import { SITE_HOST, type Visitor } from '../support/browser/chromium.ts'
+import { it } from '../support/browser/fixtures.ts'
 import { requires } from '../support/requirements.ts'
 import { eventOf, parseEnvelope, type Received } from '../support/sentry/received-request.ts'
-import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
-import { cloud, type Site, startSite } from '../support/site.ts'
+import { cloud } from '../support/site.ts'
 import { until } from '../support/until.ts'
 
 const BREAKAGES = [
@@ -14,27 +14,15 @@ const BREAKAGES = [
   { what: 'rejected promise', button: 'Reject a promise', value: /^Rejected on purpose/ },
 ]
 
+it.override('siteOptions', ({ sentry }) =>
+  cloud(sentry, { SENTRY_FEEDBACK: 'on', SENTRY_REPLAYS_SESSION_SAMPLE_RATE: '1' }),
+)
+
 describe('With Sentry away', requires('chromium', 'nginx'), () => {
-  const started = new AsyncDisposableStack()
-  let sentry: Sentry
-  let site: Site
-  let chromium: Chromium
-
-  beforeAll(async () => {
-    sentry = started.use(await startSentry({ tls: readCertificate() }))
-    const { env, reroute } = cloud(sentry)
-    const switches = { SENTRY_FEEDBACK: 'on', SENTRY_REPLAYS_SESSION_SAMPLE_RATE: '1' }
-    site = started.use(await startSite({ env: { ...env, ...switches }, reroute }))
-    chromium = started.use(await startChromium())
-  })
-
-  afterAll(() => started.disposeAsync())
-
-  it.each(BREAKAGES)(
+  it.for(BREAKAGES)(
     'a $what is taken without one failed request, and arrives when Sentry is back',
-    async ({ button, value }) => {
+    async ({ button, value }, { sentry, site, visitor }) => {
       await sentry.away()
-      await using visitor = await chromium.visitor()
       visitor.expectTrouble(/uncaught Error: (Thrown|Rejected) on purpose/) // and no other: no failed request
       await visitor.page.goto(`http://${SITE_HOST}:${site.port}/lab`)
       await visitor.page.getByRole('button', { name: button }).click()
@@ -54,9 +42,12 @@ describe('With Sentry away', requires('chromium', 'nginx'), () => {
     },
   )
 
-  it('a feedback with a screenshot is taken, and a replay goes on; all of it arrives when Sentry is back', async () => {
+  it('a feedback with a screenshot is taken, and a replay goes on; all of it arrives when Sentry is back', async ({
+    sentry,
+    site,
+    visitor,
+  }) => {
     await sentry.away()
-    await using visitor = await chromium.visitor()
     const { page, posts } = visitor
     visitor.expectTrouble(/uncaught Error: Thrown on purpose/) // and no other: no failed request
     await page.goto(`http://127.0.0.1:${site.port}/lab`) // where Chromium lets a page take a picture of itself

@@ -1,13 +1,13 @@
 /** One trace holds what a visitor does together, from the click to whoever our own server asks for it. */
 
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Chromium, startChromium } from '../support/browser/chromium.ts'
+import { describe, expect } from 'vitest'
+import { it } from '../support/browser/fixtures.ts'
 import { startUpstream, type Upstream } from '../support/recording-server.ts'
 import { requires } from '../support/requirements.ts'
 import { eventOf, parseEnvelope } from '../support/sentry/received-request.ts'
-import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
-import { cloud, type Site, startSite } from '../support/site.ts'
+import type { Sentry } from '../support/sentry/sentry.ts'
+import { cloud } from '../support/site.ts'
 import { until } from '../support/until.ts'
 
 const CALLING = `--import=${new URL('../support/web/outgoing-call-preload.ts', import.meta.url).href}`
@@ -21,33 +21,26 @@ type Transaction = {
   spans: { span_id: string; trace_id: string; description: string }[]
 }
 
-describe('One trace', requires('chromium', 'nginx'), () => {
-  const started = new AsyncDisposableStack()
-  let sentry: Sentry
-  let service: Upstream
-  let site: Site
-  let chromium: Chromium
+let service: Upstream
 
-  beforeAll(async () => {
-    sentry = started.use(await startSentry({ tls: readCertificate() }))
-    service = started.use(await startUpstream('service'))
-    const { env, reroute } = cloud(sentry)
-    const settings = {
-      ...env,
-      LAB: 'on',
-      NODE_OPTIONS: CALLING,
-      TEST_CALL: `http://${service.address}/prices`,
-      SENTRY_TRACES_SAMPLE_RATE: '1',
-      SENTRY_TRACEPARENT: 'on',
-    }
-    site = started.use(await startSite({ env: settings, reroute }))
-    chromium = started.use(await startChromium())
+it.override('siteOptions', async ({ sentry }, { onCleanup }) => {
+  service = await startUpstream('service')
+  onCleanup(() => service[Symbol.asyncDispose]())
+  return cloud(sentry, {
+    LAB: 'on',
+    NODE_OPTIONS: CALLING,
+    TEST_CALL: `http://${service.address}/prices`,
+    SENTRY_TRACES_SAMPLE_RATE: '1',
+    SENTRY_TRACEPARENT: 'on',
   })
+})
 
-  afterAll(() => started.disposeAsync())
-
-  it('begins with the document, and goes with a click through nginx and web to whom web asks', async () => {
-    await using visitor = await chromium.visitor()
+describe('One trace', requires('chromium', 'nginx'), () => {
+  it('begins with the document, and goes with a click through nginx and web to whom web asks', async ({
+    sentry,
+    site,
+    visitor,
+  }) => {
     const { page } = visitor
     await page.goto(`${site.url}/lab`)
     const trace = (await metaOf('sentry-trace')).slice(0, 32)
@@ -88,8 +81,11 @@ describe('One trace', requires('chromium', 'nginx'), () => {
     }
   })
 
-  it('holds an error that comes before what traces the page does, and the page itself', async () => {
-    await using visitor = await chromium.visitor()
+  it('holds an error that comes before what traces the page does, and the page itself', async ({
+    sentry,
+    site,
+    visitor,
+  }) => {
     const { page, posts } = visitor
     visitor.expectTrouble(/uncaught Error: too early/)
     visitor.allowTrouble(/POST .*ERR_ABORTED/) // a post under way when the page is closed in the end
@@ -125,8 +121,11 @@ describe('One trace', requires('chromium', 'nginx'), () => {
     expect(String(told?.postDataBuffer())).toContain(trace?.slice(0, 32))
   })
 
-  it('is begun anew when a visitor goes on to another page, which the server’s part of that page continues', async () => {
-    await using visitor = await chromium.visitor()
+  it('is begun anew when a visitor goes on to another page, which the server’s part of that page continues', async ({
+    sentry,
+    site,
+    visitor,
+  }) => {
     const { page, posts } = visitor
     visitor.allowTrouble(/ERR_ABORTED/) // Next lets go of an answer when it has what it wants of it
     await page.goto(`${site.url}/lab`, { waitUntil: 'networkidle' })
@@ -140,9 +139,12 @@ describe('One trace', requires('chromium', 'nginx'), () => {
     await until(async () => posts.some((post) => navigationsIn(post.postDataBuffer()).includes(trace)))
   })
 
-  it('is never begun for health checks, for settings, for the console, and for a page that is not there', async () => {
+  it('is never begun for health checks, for settings, for the console, and for a page that is not there', async ({
+    sentry,
+    site,
+    visitor,
+  }) => {
     const before = sentry.requests.length
-    await using visitor = await chromium.visitor()
     const { page, posts } = visitor
     visitor.expectTrouble(/status of 404/)
     visitor.allowTrouble(/POST .*ERR_ABORTED/) // a post under way when the page is closed in the end

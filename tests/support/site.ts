@@ -23,9 +23,12 @@ export type Site = Awaited<ReturnType<typeof startSite>>
 const CLOUD_HOST = 'o123.ingest.us.sentry.io'
 
 /** Options with which `sentry` (one with a certificate) is taken for Sentry's cloud, organisation 123 in the US, and the lab is open. */
-export function cloud(sentry: Sentry): Required<Pick<SiteOptions, 'env' | 'reroute'>> {
+export function cloud(
+  sentry: Sentry,
+  env: Record<string, string> = {},
+): Required<Pick<SiteOptions, 'env' | 'reroute'>> {
   return {
-    env: { SENTRY_DSN: sentry.dsn('456', { host: CLOUD_HOST }), LAB: 'on' },
+    env: { SENTRY_DSN: sentry.dsn('456', { host: CLOUD_HOST }), LAB: 'on', ...env },
     reroute: { [`${CLOUD_HOST}:443`]: `127.0.0.1:${sentry.port}` },
   }
 }

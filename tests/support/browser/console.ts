@@ -11,12 +11,12 @@ import { startSentry } from '../sentry/sentry.ts'
 import { startSite } from '../site.ts'
 import { makeFolder } from '../temporary-folder.ts'
 import { PASSWORD } from '../web/operator.ts'
-import { startChromium, type Visitor } from './chromium.ts'
+import type { Chromium, Visitor } from './chromium.ts'
 
 export type ConsoleSite = Awaited<ReturnType<typeof startConsole>>
 
 /** Starts all of it, with an inbox beside its Sentry. `await using` ends it. */
-export async function startConsole() {
+export async function startConsole(chromium: Chromium) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
   const sentry = starting.use(await startSentry())
@@ -29,7 +29,6 @@ export async function startConsole() {
     SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
   }
   const site = starting.use(await startSite({ env, replicas: 3 }))
-  const chromium = starting.use(await startChromium())
   const started = starting.move()
 
   const send = (body: Buffer) => post(`http://127.0.0.1:${site.port}`, { body })
