@@ -67,10 +67,23 @@ export function natsFolder(root: string): string {
   return join(root, '.culvert/bin')
 }
 
+/** Finds a nats-server of 2.10 or newer in `path`, or the one of the tests: older ones lack what the spool asks for. */
+export function findNatsServer(root: string, path: string): string | undefined {
+  return [...path.split(':'), natsFolder(root)]
+    .flatMap((folder) => findProgram(['nats-server'], folder) ?? [])
+    .find(isNewEnough)
+}
+
+function isNewEnough(program: string): boolean {
+  const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' })
+  const [, major, minor] = /v(\d+)\.(\d+)\./.exec(stdout) ?? []
+  return Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 10)
+}
+
 /** Copies nats-server out of its image for the tests, where it is not installed and Docker has the image. */
 export function extractNatsServer(root: string, path: string): void {
   const folder = natsFolder(root)
-  if (findProgram(['nats-server'], `${path}:${folder}`)) return
+  if (findNatsServer(root, path)) return
   const container = docker('create', '--pull', 'never', NATS_IMAGE)
   if (container === undefined) return
   mkdirSync(folder, { recursive: true })

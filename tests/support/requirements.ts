@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { engineProblem, missingImages } from '../../scripts/docker.ts'
-import { CHROMIUM, findProgram, natsFolder } from '../../scripts/programs.ts'
+import { CHROMIUM, findNatsServer, findProgram } from '../../scripts/programs.ts'
 
 declare module 'vitest' {
   interface TaskMeta {
@@ -23,7 +23,7 @@ export const CHROMIUM_PROGRAM = findProgram(CHROMIUM, path)
 export const NGINX_PROGRAM = findProgram(['nginx'], path)
 export const PROMTOOL_PROGRAM = findProgram(['promtool'], path)
 export const PROMETHEUS_PROGRAM = findProgram(['prometheus'], path)
-export const NATS_PROGRAM = findNatsServer()
+export const NATS_PROGRAM = findNatsServer(resolve(import.meta.dirname, '../..'), path)
 /** What serves where the program is not installed. */
 export const NATS_IMAGE = process.env.NATS_IMAGE || 'nats:2'
 
@@ -78,16 +78,6 @@ export function unmet(...names: Requirement[]): string | undefined {
 export function requires(...names: Requirement[]): { skip?: true; meta?: { skipReason: string } } {
   const skipReason = unmet(...names)
   return skipReason === undefined ? {} : { skip: true, meta: { skipReason } }
-}
-
-/** Finds a nats-server of 2.10 or newer: older ones lack what the spool asks for. */
-function findNatsServer(): string | undefined {
-  const folders = `${path}:${natsFolder(resolve(import.meta.dirname, '../..'))}`
-  const program = findProgram(['nats-server'], folders)
-  if (program === undefined) return undefined
-  const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' })
-  const [, major, minor] = /v(\d+)\.(\d+)\./.exec(stdout) ?? []
-  return Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 10) ? program : undefined
 }
 
 function lacking(image: string): string[] {
