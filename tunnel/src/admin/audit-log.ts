@@ -1,31 +1,39 @@
-/**
- * What operators do, each in one line of the log: when, from where, and to what, never a payload. Acts, and looks at a payload, whatever the
- * level; looks at what holds none, which a console makes every few seconds, at `debug`.
- */
+/** Audit log: one line for each action of an operator, with time, address and subject, never a payload. */
 
 import { isIP } from 'node:net'
 import { getConnInfo } from '@hono/node-server/conninfo'
 import type { Context } from 'hono'
 import type { Logger } from 'pino'
 
-type Tell = (c: Context, action: string, about: Record<string, unknown>) => void
+export class AuditLog {
+  readonly #logger: Logger
+  readonly #always: Logger
+  readonly #replica: string
 
-export type AuditLog = { record: Tell; recordRead: Tell }
-
-export function createAuditLog(logger: Logger, replica: string): AuditLog {
-  const always = logger.child({})
-  always.level = 'info' // its own: a child that is made with the level of its parent follows that
-  return {
-    record: (c, action, about) => always.info({ audit: describe(c, action, about) }, 'audit'),
-    recordRead: (c, action, about) => logger.debug({ audit: describe(c, action, about) }, 'audit'),
+  constructor(logger: Logger, replica: string) {
+    this.#logger = logger
+    this.#replica = replica
+    this.#always = logger.child({})
+    this.#always.level = 'info' // its own: it does not follow the level of the parent
   }
 
-  function describe(c: Context, action: string, about: Record<string, unknown>): Record<string, unknown> {
-    return { action, ...about, client_address: getConnInfo(c).remote.address, ...operatorOf(c), replica }
+  /** Records a change, or the reading of a payload, at every log level. */
+  record(c: Context, action: string, subject: object): void {
+    this.#always.info({ audit: this.#describe(c, action, subject) }, 'audit')
+  }
+
+  /** Records reading without payloads at level `debug`: the console does it every few seconds. */
+  recordRead(c: Context, action: string, subject: object): void {
+    this.#logger.debug({ audit: this.#describe(c, action, subject) }, 'audit')
+  }
+
+  #describe(c: Context, action: string, subject: object): object {
+    const replica = this.#replica
+    return { action, ...subject, client_address: getConnInfo(c).remote.address, ...operatorOf(c), replica }
   }
 }
 
-/** The console acts for somebody, and says for whom; what has the token is believed. */
+/** Returns the address of the operator for whom the console acts. Clients with the token are trusted. */
 function operatorOf(c: Context): { operator?: string } {
   const address = c.req.header('x-operator-address') ?? ''
   return isIP(address) ? { operator: address } : {}

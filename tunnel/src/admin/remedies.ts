@@ -1,4 +1,4 @@
-/** The settings that would have let pass what did not, by why it did not, with the values they have. */
+/** Settings that would have accepted a rejected, filtered or expired envelope, with their values. */
 
 import type { Config } from '../config/config.ts'
 import type { SettingName } from '../config/settings.ts'
@@ -6,9 +6,9 @@ import { NONE } from '../config/settings-reader.ts'
 import type { FilterReason, FinalOutcome, SettingInForce } from '../contract.ts'
 import type { RejectionCode } from '../rejections.ts'
 
-/** What is left out here no setting lets pass. `shed`: our own limits; Sentry's are set at Sentry. */
+/** Settings by reason. No setting changes the other reasons. */
 const SETTINGS: {
-  readonly [why in RejectionCode | FilterReason | 'throttled' | FinalOutcome]?: readonly SettingName[]
+  readonly [reason in RejectionCode | FilterReason | 'throttled' | FinalOutcome]?: readonly SettingName[]
 } = {
   'header-too-large': ['HEADER_BYTES'],
   'headers-too-large': ['TOTAL_HEADER_BYTES'],
@@ -32,8 +32,8 @@ const SETTINGS: {
 }
 
 export function findRemedies({ shown }: Pick<Config, 'shown'>): Record<string, SettingInForce[]> {
-  const remedies = Object.entries(SETTINGS).map(([why, names]) => [
-    why,
+  const remedies = Object.entries(SETTINGS).map(([reason, names]) => [
+    reason,
     names.map((name) => ({ name, value: shown[name] ?? NONE })),
   ])
   return Object.fromEntries(remedies)

@@ -1,34 +1,65 @@
-/** Answers that several routes of the admin port give. */
+/** Routes and responses of the admin port. */
 
-import type { Context, Handler, MiddlewareHandler } from 'hono'
+import type { Context, Handler, Hono } from 'hono'
 
-/** To every method but those before it. */
-export function onlyWith(allowed: string): Handler {
-  return (c) => c.json({ detail: `Here one can ${allowed}.` }, 405, { allow: allowed })
-}
+/** Action on a path. `query` lists the parameters that it reads. */
+export type Action = { query?: readonly string[]; run: (c: Context) => object | Promise<object> }
 
-/** The first thing said in the query that means nothing here, or is said twice; `undefined` when there is none. */
-export function strayIn(c: Context, known: readonly string[]): string | undefined {
-  const stray = Object.entries(c.req.queries()).find(
-    ([name, said]) => !known.includes(name) || said.length > 1,
-  )
-  if (!stray) return undefined
-  const [name] = stray
-  if (known.includes(name)) return `${name} is said twice; say it once.`
-  return known.length > 0
-    ? `"${name.slice(0, 40)}" says nothing here; what can be said is ${known.join(', ')}.`
-    : `"${name.slice(0, 40)}" says nothing here; nothing can be said but the path.`
-}
+type Method = 'GET' | 'POST' | 'DELETE'
 
-/** To whoever says what means nothing here: it would be passed over, and something else done than was meant. */
-export function onlySaying(...known: string[]): MiddlewareHandler {
-  return async function refuseStray(c, next) {
-    const stray = strayIn(c, known)
-    return stray === undefined ? next() : c.json({ detail: stray }, 400)
+/** Request that cannot be fulfilled. */
+export class RequestError extends Error {
+  readonly status: 400 | 404 | 409
+
+  constructor(status: 400 | 404 | 409, detail: string) {
+    super(detail)
+    this.status = status
   }
 }
 
-/** An envelope is data of strangers: handed out as a download that nothing may run. */
+/** Adds the actions of a path. Other methods get 405. */
+export function addRoute(app: Hono, path: string, actions: { [method in Method]?: Action }): void {
+  for (const [method, action] of Object.entries(actions)) app.on(method, path, createHandler(action))
+  const allowed = Object.keys(actions).join(', ')
+  app.all(path, (c) => c.json({ detail: `Allowed here: ${allowed}.` }, 405, { allow: allowed }))
+}
+
+/**
+ * Creates a handler that sends the result of an action as JSON. Unknown and repeated parameters get 400, since ignoring them could do
+ * something else than was meant.
+ */
+export function createHandler({ query = [], run }: Action): Handler {
+  return async function runAction(c) {
+    try {
+      checkParameters(c, query)
+      const result = await run(c)
+      return result instanceof Response ? result : c.json(result)
+    } catch (error) {
+      if (error instanceof RequestError) return c.json({ detail: error.message }, error.status)
+      throw error
+    }
+  }
+}
+
+function checkParameters(c: Context, known: readonly string[]): void {
+  for (const [name, values] of Object.entries(c.req.queries())) {
+    if (!known.includes(name)) {
+      const parameters = known.length > 0 ? `Parameters: ${known.join(', ')}.` : 'There are none here.'
+      throw new RequestError(400, `"${name.slice(0, 40)}" is not a parameter. ${parameters}`)
+    }
+    if (values.length > 1) throw new RequestError(400, `${name} is given twice; give it once.`)
+  }
+}
+
+/** Reads a whole number from 1 to `max`; `undefined` without the parameter. */
+export function readNumber(c: Context, name: string, max: number, unit = ''): number | undefined {
+  const text = c.req.query(name)
+  if (text === undefined) return undefined
+  if (/^\d{1,8}$/.test(text) && Number(text) >= 1 && Number(text) <= max) return Number(text)
+  throw new RequestError(400, `${name} is a number ${unit}from 1 to ${max}.`)
+}
+
+/** Sends an envelope, which is data of strangers, as a download that no browser runs. */
 export function download(c: Context, envelope: Uint8Array<ArrayBuffer> | ReadableStream): Response {
   return c.body(envelope, 200, {
     'content-type': 'application/x-sentry-envelope',

@@ -1,4 +1,4 @@
-/** The operator's hand on the spool: look at what waits, try it now, pause, purge. */
+/** Routes of the spool: list and inspect pending entries, retry, purge, pause and resume. */
 
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -11,283 +11,193 @@ import type {
   SpoolPurged,
   SpoolRetried,
 } from '../contract.ts'
-import { CATEGORY_NAMES } from '../envelope/items.ts'
 import { type Envelope, EnvelopeReader, type ReaderLimits } from '../envelope/reader.ts'
 import type { Projects } from '../projects.ts'
 import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
-import type {
-  EntryFilter,
-  EntryRef,
-  ListedEntry,
-  PageQuery,
-  Position,
-  Spool,
-  StoredBody,
-} from '../spool/spool.ts'
-import { readCategory, showCategory, showPauses } from '../spool/status.ts'
+import type { EntryFilter, ListedEntry, Spool, StoredBody } from '../spool/spool.ts'
+import { showCategory, showPauses } from '../spool/status.ts'
 import type { AuditLog } from './audit-log.ts'
-import { download, onlySaying, onlyWith, strayIn } from './responses.ts'
+import { addRoute, download, RequestError } from './responses.ts'
+import { readRef, SELECTION, SpoolQueries } from './spool-query.ts'
 
 export type SpoolAdminDeps = {
   spool: Spool
   projects: Projects
   auditLog: AuditLog
   onFinalOutcome: OnFinalOutcome
-  /** Bounds of header lines and items, as for what is let in. */
+  /** Bounds of header lines and items. */
   limits: Omit<ReaderLimits, 'keep'>
 }
 
-/** A question that cannot be answered, in words. */
-class Unanswerable extends Error {
-  readonly status: 400 | 404 | 409
+const MAX_ITEMS_SHOWN = 200
+const PURGE_BATCH = 100 // final outcomes in one turn of the event loop, which live traffic shares
 
-  constructor(status: 400 | 404 | 409, detail: string) {
-    super(detail)
-    this.status = status
-  }
-}
-
-type Chosen = Omit<EntryFilter, 'entry'> & { named: { project?: string; category?: string } }
-
-const LISTED = 50
-const MOST_LISTED = 200
-const ITEMS_SHOWN = 200
-const TOLD_AT_A_TIME = 100 // ends in one turn of the event loop, which live traffic shares
-const ID = /^(\d{1,15})-([0-9a-f]{32})$/
-const CURSOR = /^(\d{1,15})-(\d{1,15})$/
-
-export function createSpoolAdmin({
-  spool,
-  projects,
-  auditLog,
-  onFinalOutcome,
-  limits,
-}: SpoolAdminDeps): Hono {
+export function createSpoolAdmin(deps: SpoolAdminDeps): Hono {
+  const admin = new SpoolAdmin(deps)
   const app = new Hono()
-  app.get('/', async (c) => c.json(await list(c)))
-  app.delete('/', async (c) => c.json(await purgeMany(c)))
-  app.all('/', onlyWith('GET, DELETE'))
-  app.post('/retry', async (c) => c.json(await retryMany(c)))
-  app.all('/retry', onlyWith('POST'))
-  app.post('/pause', async (c) => c.json(await turn(c, 'pause')))
-  app.all('/pause', onlyWith('POST'))
-  app.post('/resume', async (c) => c.json(await turn(c, 'resume')))
-  app.all('/resume', onlyWith('POST'))
-  app.get('/:id', onlySaying(), async (c) => c.json(await inspect(c)))
-  app.delete('/:id', onlySaying(), async (c) => c.json(await purgeOne(c)))
-  app.all('/:id', onlyWith('GET, DELETE'))
-  app.get('/:id/envelope', onlySaying(), handOut)
-  app.all('/:id/envelope', onlyWith('GET'))
-  app.post('/:id/retry', onlySaying(), async (c) => c.json(await retryOne(c)))
-  app.all('/:id/retry', onlyWith('POST'))
+  addRoute(app, '/', {
+    GET: { query: [...SELECTION, 'order', 'limit', 'after'], run: (c) => admin.list(c) },
+    DELETE: { query: [...SELECTION, 'all'], run: (c) => admin.purgeSelection(c) },
+  })
+  addRoute(app, '/retry', { POST: { query: [...SELECTION, 'all'], run: (c) => admin.retrySelection(c) } })
+  addRoute(app, '/pause', { POST: { query: SELECTION, run: (c) => admin.pause(c) } })
+  addRoute(app, '/resume', { POST: { query: SELECTION, run: (c) => admin.resume(c) } })
+  addRoute(app, '/:id', { GET: { run: (c) => admin.inspect(c) }, DELETE: { run: (c) => admin.purge(c) } })
+  addRoute(app, '/:id/envelope', { GET: { run: (c) => admin.download(c) } })
+  addRoute(app, '/:id/retry', { POST: { run: (c) => admin.retry(c) } })
   app.onError((error, c) =>
-    error instanceof Unanswerable
-      ? c.json({ detail: error.message }, error.status)
-      : c.json({ detail: `The spool does not answer: ${error.message}. /status says more.` }, 503),
+    c.json({ detail: `The spool does not answer: ${error.message}. /status says more.` }, 503),
   )
   return app
+}
 
-  async function list(c: Context): Promise<SpoolPage> {
-    const { named, ...query } = await readPageQuery(c)
-    const found = await spool.list(query)
-    auditLog.recordRead(c, 'spool-list', { ...named, envelopes: found.length })
+class SpoolAdmin {
+  readonly #deps: SpoolAdminDeps
+  readonly #spool: Spool
+  readonly #auditLog: AuditLog
+  readonly #queries: SpoolQueries
+
+  constructor(deps: SpoolAdminDeps) {
+    this.#deps = deps
+    this.#spool = deps.spool
+    this.#auditLog = deps.auditLog
+    this.#queries = new SpoolQueries(deps.spool, deps.projects)
+  }
+
+  async list(c: Context): Promise<SpoolPage> {
+    const { query, named } = await this.#queries.readPage(c)
+    const found = await this.#spool.list(query)
+    this.#auditLog.recordRead(c, 'spool-list', { ...named, envelopes: found.length })
     const last = found.length === query.limit ? found.at(-1) : undefined
     return {
-      spool: spool.id,
-      envelopes: found.map(rowOf),
+      spool: this.#spool.id,
+      envelopes: found.map((entry) => this.#describe(entry)),
       ...(last && { next: `${last.received}-${last.place}` }),
     }
   }
 
-  async function readPageQuery(c: Context): Promise<PageQuery & Pick<Chosen, 'named'>> {
-    const chosen = await choose(c, ['order', 'limit', 'after'])
-    const order = c.req.query('order') ?? 'newest'
-    if (order !== 'newest' && order !== 'oldest')
-      throw new Unanswerable(400, 'order is "newest" or "oldest".')
-    const limit = c.req.query('limit') ?? String(LISTED)
-    if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > MOST_LISTED)
-      throw new Unanswerable(400, `limit is a number from 1 to ${MOST_LISTED}.`)
-    const after = readCursor(c.req.query('after'))
-    return { ...chosen, order, limit: Number(limit), ...(after && { after }) }
-  }
-
-  function rowOf({ project, category, leased, due, ...found }: ListedEntry): SpoolListEntry {
-    const { id, key, receipt, bytes, received, attempts } = found
-    return {
-      ...{ id: `${id}-${key}`, receipt, project: projects.nameOf(project), category: showCategory(category) },
-      ...{ bytes, received, attempts, leased, ...(due !== undefined && { due }) },
-    }
-  }
-
-  async function find(c: Context): Promise<ListedEntry> {
-    const found = await spool.find(readRef(c.req.param('id') ?? ''))
-    if (!found) throw new Unanswerable(404, 'It no longer waits. GET /spool lists what does.')
-    return found
-  }
-
-  async function inspect(c: Context): Promise<SpoolEntryDetails> {
-    const found = await find(c)
-    auditLog.recordRead(c, 'spool-inspect', aboutOne(found))
-    const row = { spool: spool.id, ...rowOf(found) }
+  async inspect(c: Context): Promise<SpoolEntryDetails> {
+    const found = await this.#find(c)
+    this.#auditLog.recordRead(c, 'spool-inspect', this.#subjectOf(found))
     try {
-      const { header, items } = await readHeaders(await spool.read(found), limits)
+      const { header, items } = await readHeaders(await this.#spool.read(found), this.#deps.limits)
       const shown = items
-        .slice(0, ITEMS_SHOWN)
+        .slice(0, MAX_ITEMS_SHOWN)
         .map(({ type, header, bytes }) => ({ header: { type, ...header }, bytes }))
-      return { ...row, header, items: shown, item_count: items.length }
+      const entry = { spool: this.#spool.id, ...this.#describe(found) }
+      return { ...entry, header, items: shown, item_count: items.length }
     } catch (error) {
-      if (await spool.find(found)) throw error
-      throw new Unanswerable(404, 'It no longer waits: it has just come to its end.')
+      if (await this.#spool.find(found)) throw error
+      throw notPending()
     }
   }
 
-  /** Data of strangers: handed out as a download that nothing may run. */
-  async function handOut(c: Context): Promise<Response> {
-    const found = await find(c)
-    const kept = await spool.read(found)
-    auditLog.record(c, 'spool-read', aboutOne(found))
+  async download(c: Context): Promise<Response> {
+    const found = await this.#find(c)
+    const stored = await this.#spool.read(found)
+    this.#auditLog.record(c, 'spool-read', this.#subjectOf(found))
     return download(
       c,
-      Buffer.isBuffer(kept) ? new Uint8Array(kept) : (Readable.toWeb(kept.open()) as ReadableStream),
+      Buffer.isBuffer(stored) ? new Uint8Array(stored) : (Readable.toWeb(stored.open()) as ReadableStream),
     )
   }
 
-  async function retryOne(c: Context): Promise<SpoolRetried> {
-    const found = await find(c)
-    if (found.leased) throw new Unanswerable(409, 'A replica is trying it at this moment.')
-    const retried = found.due === undefined ? 1 : await spool.retry({ entry: found })
-    auditLog.record(c, 'spool-retry', { ...aboutOne(found), envelopes: retried })
+  async retry(c: Context): Promise<SpoolRetried> {
+    const found = await this.#find(c)
+    if (found.leased) throw new RequestError(409, 'A replica is delivering it at the moment.')
+    const retried = found.due === undefined ? 1 : await this.#spool.retry({ entry: found })
+    this.#auditLog.record(c, 'spool-retry', { ...this.#subjectOf(found), envelopes: retried })
     if (retried === 0)
-      throw new Unanswerable(409, 'It was taken at this moment, or the spool is too full to move it.')
+      throw new RequestError(409, 'A replica has just taken it, or the spool is too full to move it.')
     return { retried }
   }
 
-  async function retryMany(c: Context): Promise<SpoolRetried> {
-    const { named, ...which } = await chooseForAct(c)
-    const retried = await spool.retry(which)
-    auditLog.record(c, 'spool-retry', { ...named, envelopes: retried })
+  async retrySelection(c: Context): Promise<SpoolRetried> {
+    const { filter, named } = await this.#queries.readSelectionForChange(c)
+    const retried = await this.#spool.retry(filter)
+    this.#auditLog.record(c, 'spool-retry', { ...named, envelopes: retried })
     return { retried }
   }
 
-  async function purgeOne(c: Context): Promise<SpoolPurged> {
-    const found = await find(c)
-    const purged = await purge({ entry: found })
-    auditLog.record(c, 'spool-purge', { ...aboutOne(found), envelopes: purged })
-    if (purged === 0) throw new Unanswerable(404, 'It no longer waits: it has just come to its end.')
+  async purge(c: Context): Promise<SpoolPurged> {
+    const found = await this.#find(c)
+    const purged = await this.#purge({ entry: found })
+    this.#auditLog.record(c, 'spool-purge', { ...this.#subjectOf(found), envelopes: purged })
+    if (purged === 0) throw notPending()
     return { purged, left: 0 }
   }
 
-  async function purgeMany(c: Context): Promise<SpoolPurged> {
-    const { named, ...which } = await chooseForAct(c)
-    const purged = await purge(which)
-    auditLog.record(c, 'spool-purge', { ...named, envelopes: purged })
-    return { purged, left: await count(which) }
+  async purgeSelection(c: Context): Promise<SpoolPurged> {
+    const { filter, named } = await this.#queries.readSelectionForChange(c)
+    const purged = await this.#purge(filter)
+    this.#auditLog.record(c, 'spool-purge', { ...named, envelopes: purged })
+    return { purged, left: await this.#count(filter) }
   }
 
-  async function purge(which: EntryFilter): Promise<number> {
-    const gone = await spool.purge(which)
-    for (const [n, entry] of gone.entries()) {
-      if (n % TOLD_AT_A_TIME === 0) await nextTurn()
-      onFinalOutcome(entry, 'purged', undefined)
+  pause(c: Context): Promise<SpoolPaused> {
+    return this.#setPaused(c, 'pause')
+  }
+
+  resume(c: Context): Promise<SpoolPaused> {
+    return this.#setPaused(c, 'resume')
+  }
+
+  async #setPaused(c: Context, action: 'pause' | 'resume'): Promise<SpoolPaused> {
+    if (c.req.query('category') !== undefined)
+      throw new RequestError(400, 'A project can be paused, or everything; a category cannot.')
+    const { filter, named } = await this.#queries.readSelection(c)
+    for (const key of filter.projects ?? [undefined]) await this.#spool[action](key)
+    this.#auditLog.record(c, `spool-${action}`, named)
+    const { paused } = await this.#spool.totals()
+    return { paused: showPauses(paused, this.#deps.projects) }
+  }
+
+  async #find(c: Context): Promise<ListedEntry> {
+    const found = await this.#spool.find(readRef(c))
+    if (!found) throw notPending()
+    return found
+  }
+
+  async #purge(filter: EntryFilter): Promise<number> {
+    const purged = await this.#spool.purge(filter)
+    for (const [i, entry] of purged.entries()) {
+      if (i % PURGE_BATCH === 0) await nextTurn()
+      this.#deps.onFinalOutcome(entry, 'purged', undefined)
     }
-    return gone.length
+    return purged.length
   }
 
-  async function count({ projects: keys, category }: EntryFilter): Promise<number> {
-    const { partitions: byProject } = await spool.totals()
-    return byProject
-      .filter((partition) => keys?.includes(partition.project) ?? true)
+  async #count({ projects, category }: EntryFilter): Promise<number> {
+    const { partitions } = await this.#spool.totals()
+    return partitions
+      .filter((partition) => projects?.includes(partition.project) ?? true)
       .filter((partition) => category === undefined || partition.category === category)
       .reduce((sum, { envelopes }) => sum + envelopes, 0)
   }
 
-  async function turn(c: Context, how: 'pause' | 'resume'): Promise<SpoolPaused> {
-    if (c.req.query('category') !== undefined)
-      throw new Unanswerable(400, 'A project can be paused, or everything; a category cannot.')
-    const { named, projects: keys } = await choose(c, [])
-    for (const key of keys ?? [undefined]) await spool[how](key)
-    auditLog.record(c, `spool-${how}`, named)
-    const { paused } = await spool.totals()
-    return { paused: showPauses(paused, projects) }
-  }
-
-  /** Acts on all that waits have to say so. */
-  async function chooseForAct(c: Context): Promise<Chosen> {
-    const chosen = await choose(c, ['all'])
-    const all = c.req.query('all') !== undefined
-    if (all === Object.keys(chosen.named).length > 0)
-      throw new Unanswerable(
-        400,
-        'Say what: ?project= or ?category= or both, or ?all for everything that waits.',
-      )
-    return chosen
-  }
-
-  async function choose(c: Context, others: readonly string[]): Promise<Chosen> {
-    const stray = strayIn(c, ['project', 'category', ...others])
-    if (stray !== undefined) throw new Unanswerable(400, stray)
-    const { project, category } = c.req.query()
+  #describe({ id, key, receipt, project, category, due, ...entry }: ListedEntry): SpoolListEntry {
+    const { bytes, received, attempts, leased } = entry
     return {
-      ...(project !== undefined && { projects: await keysOf(project) }),
-      ...(category !== undefined && { category: await categoryOf(category) }),
-      named: { ...(project !== undefined && { project }), ...(category !== undefined && { category }) },
+      ...{ id: `${id}-${key}`, receipt, project: this.#deps.projects.nameOf(project) },
+      ...{ category: showCategory(category), bytes, received, attempts, leased },
+      ...(due !== undefined && { due }),
     }
   }
 
-  /** Of what waits too: it may be of a project that is configured no more. */
-  async function keysOf(name: string): Promise<string[]> {
-    const entry = (await spool.totals()).partitions.map(({ project }) => project)
-    const keys = new Set([...projects.all.map(({ key }) => key), ...entry])
-    const its = [...keys].filter((key) => projects.nameOf(key) === name)
-    if (its.length === 0)
-      throw new Unanswerable(
-        404,
-        'No such project is configured, and nothing of it waits. /status lists the projects.',
-      )
-    return its
-  }
-
-  /** Of what waits too: it may be one that another version knew. */
-  async function categoryOf(shown: string): Promise<string> {
-    const category = readCategory(shown)
-    if (category === '' || CATEGORY_NAMES.has(category)) return category
-    if ((await spool.totals()).partitions.some((partition) => partition.category === category))
-      return category
-    const known = [...CATEGORY_NAMES].sort().join(', ')
-    throw new Unanswerable(
-      400,
-      `There is no category of this name. There are ${known}, and none for what has none.`,
-    )
-  }
-
-  function aboutOne(found: ListedEntry): Record<string, unknown> {
-    const { id, receipt, project, category } = rowOf(found)
+  #subjectOf(entry: ListedEntry): object {
+    const { id, receipt, project, category } = this.#describe(entry)
     return { id, receipt, project, category }
   }
 }
 
-function readRef(id: string): EntryRef {
-  const [, number, key] = ID.exec(id) ?? []
-  if (number === undefined || key === undefined)
-    throw new Unanswerable(
-      400,
-      'An id is as GET /spool lists it: a number, a hyphen and 32 hexadecimal digits.',
-    )
-  return { id: Number(number), key }
+function notPending(): RequestError {
+  return new RequestError(404, 'The entry is no longer in the spool. GET /spool lists pending entries.')
 }
 
-function readCursor(after: string | undefined): Position | undefined {
-  if (after === undefined) return undefined
-  const [, received, place] = CURSOR.exec(after) ?? []
-  if (received === undefined || place === undefined)
-    throw new Unanswerable(400, 'after is the "next" of the page before.')
-  return { received: Number(received), place: Number(place) }
-}
-
-/** Payloads are passed over. */
-async function readHeaders(kept: StoredBody, limits: Omit<ReaderLimits, 'keep'>): Promise<Envelope> {
+/** Skips payloads. */
+async function readHeaders(stored: StoredBody, limits: SpoolAdminDeps['limits']): Promise<Envelope> {
   const reader = new EnvelopeReader({ ...limits, keep: () => false })
-  if (Buffer.isBuffer(kept)) reader.push(kept)
-  else for await (const chunk of kept.open()) reader.push(chunk)
+  if (Buffer.isBuffer(stored)) reader.push(stored)
+  else for await (const chunk of stored.open()) reader.push(chunk)
   return reader.end()
 }

@@ -1,4 +1,4 @@
-/** What an operator sees of a running tunnel: its settings, and how it does. No secret is in either. */
+/** Status of a replica: its settings, without secrets, and its state. */
 
 import type { Config } from '../config/config.ts'
 import type { ReplicaStatus, UpstreamState } from '../contract.ts'
@@ -29,8 +29,8 @@ export type StatusDeps = {
 
 export type Status = ReplicaStatus
 
-export async function describeStatus(parts: StatusDeps): Promise<Status> {
-  const { config, version, replica, since, ingest, limits, projects, throttle, sentry, now, clock } = parts
+export async function describeStatus(deps: StatusDeps): Promise<Status> {
+  const { config, version, replica, since, ingest, limits, projects, throttle, sentry, now, clock } = deps
   return {
     version,
     replica,
@@ -43,11 +43,11 @@ export async function describeStatus(parts: StatusDeps): Promise<Status> {
     upstreams: sentry ? describeUpstreams(sentry.upstreams, now() - clock()) : [],
     ...(sentry && { spool: await describeSpool(sentry, projects, config.spool.ageMs) }),
     addresses: throttle.addresses(),
-    warnings: warnings(throttle),
+    warnings: listWarnings(throttle),
   }
 }
 
-/** In the time of the wall, for whoever compares replicas; `offset` is how far that is ahead of the breakers' own clock. */
+/** Converts the breakers' monotonic times to milliseconds since 1970, by adding `offset`. */
 function describeUpstreams(upstreams: Upstreams, offset: number): UpstreamState[] {
   return upstreams.state().map(({ origin, breaker: { open, since, nextProbe } }) => ({
     origin,
@@ -58,10 +58,10 @@ function describeUpstreams(upstreams: Upstreams, offset: number): UpstreamState[
   }))
 }
 
-function warnings(throttle: Throttle): string[] {
+function listWarnings(throttle: Throttle): string[] {
   const address = throttle.proxyAddress()
   if (address === undefined) return []
   return [
-    `Visitors come from ${address}, which no visitor from the internet has: a proxy in front of nginx hides theirs, so that limits by address hold for none and Sentry is told this one. Name the proxy's network in TRUSTED_PROXIES. Where your visitors are on this network themselves, all is well.`,
+    `All visitors have the private address ${address}: a proxy in front of nginx hides theirs. Limits by address do not apply, and Sentry gets this address. Add the network of the proxy to TRUSTED_PROXIES. If your visitors are on this network themselves, ignore this warning.`,
   ]
 }

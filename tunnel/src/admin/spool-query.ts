@@ -1,0 +1,100 @@
+/** Reads what a request to the spool's routes selects: one entry, some, or a page of them. */
+
+import type { Context } from 'hono'
+import { CATEGORY_NAMES } from '../envelope/items.ts'
+import type { Projects } from '../projects.ts'
+import type { EntryFilter, EntryRef, PageQuery, Position, Spool } from '../spool/spool.ts'
+import { readCategory } from '../spool/status.ts'
+import { RequestError, readNumber } from './responses.ts'
+
+/** Selected entries; `named` is the selection as the operator wrote it. */
+export type Selection = {
+  filter: Omit<EntryFilter, 'entry'>
+  named: { project?: string; category?: string }
+}
+
+const DEFAULT_LIMIT = 50
+const MAX_LIMIT = 200
+const ID = /^(\d{1,15})-([0-9a-f]{32})$/
+const CURSOR = /^(\d{1,15})-(\d{1,15})$/
+
+export const SELECTION = ['project', 'category']
+
+export class SpoolQueries {
+  readonly #spool: Spool
+  readonly #projects: Projects
+
+  constructor(spool: Spool, projects: Projects) {
+    this.#spool = spool
+    this.#projects = projects
+  }
+
+  async readSelection(c: Context): Promise<Selection> {
+    const { project, category } = c.req.query()
+    return {
+      filter: {
+        ...(project !== undefined && { projects: await this.#keysOf(project) }),
+        ...(category !== undefined && { category: await this.#categoryOf(category) }),
+      },
+      named: { ...(project !== undefined && { project }), ...(category !== undefined && { category }) },
+    }
+  }
+
+  /** Reads the selection of a change, which has to name everything explicitly. */
+  async readSelectionForChange(c: Context): Promise<Selection> {
+    const selection = await this.readSelection(c)
+    const isAll = c.req.query('all') !== undefined
+    if (isAll === Object.keys(selection.named).length > 0)
+      throw new RequestError(
+        400,
+        'Select entries with ?project= or ?category= or both, or everything with ?all.',
+      )
+    return selection
+  }
+
+  async readPage(c: Context): Promise<{ query: PageQuery; named: Selection['named'] }> {
+    const { filter, named } = await this.readSelection(c)
+    const { order = 'newest', after: cursor } = c.req.query()
+    if (order !== 'newest' && order !== 'oldest')
+      throw new RequestError(400, 'order is "newest" or "oldest".')
+    const limit = readNumber(c, 'limit', MAX_LIMIT) ?? DEFAULT_LIMIT
+    const after = readCursor(cursor)
+    return { query: { ...filter, order, limit, ...(after && { after }) }, named }
+  }
+
+  /** Includes projects of pending entries that are not configured any more. */
+  async #keysOf(name: string): Promise<string[]> {
+    const { partitions } = await this.#spool.totals()
+    const known = new Set([...this.#projects.all.map(({ key }) => key), ...partitions.map((p) => p.project)])
+    const keys = [...known].filter((key) => this.#projects.nameOf(key) === name)
+    if (keys.length > 0) return keys
+    throw new RequestError(
+      404,
+      'No such project is configured, and the spool has no entries of it. /status lists the projects.',
+    )
+  }
+
+  /** Accepts categories of pending entries that only another release knows. */
+  async #categoryOf(shown: string): Promise<string> {
+    const category = readCategory(shown)
+    if (category === '' || CATEGORY_NAMES.has(category)) return category
+    const { partitions } = await this.#spool.totals()
+    if (partitions.some((partition) => partition.category === category)) return category
+    const known = [...CATEGORY_NAMES].sort().join(', ')
+    throw new RequestError(400, `There is no category of this name. Categories: ${known}, none.`)
+  }
+}
+
+export function readRef(c: Context): EntryRef {
+  const [, id, key] = ID.exec(c.req.param('id') ?? '') ?? []
+  if (id !== undefined && key !== undefined) return { id: Number(id), key }
+  throw new RequestError(400, 'An id is a number, a hyphen and 32 hexadecimal digits. GET /spool lists them.')
+}
+
+function readCursor(cursor: string | undefined): Position | undefined {
+  if (cursor === undefined) return undefined
+  const [, received, place] = CURSOR.exec(cursor) ?? []
+  if (received !== undefined && place !== undefined)
+    return { received: Number(received), place: Number(place) }
+  throw new RequestError(400, 'after is the "next" of the previous page.')
+}
