@@ -8,7 +8,7 @@ import { type Forwarding, type ForwardingDeps, openForwarding } from './forwardi
 import { type ClientResolver, createClientResolver } from './http/client-address.ts'
 import { Ingest } from './http/ingest.ts'
 import { nameReplica } from './http/server.ts'
-import { INBOX_BOUNDS, type Inbox, openInbox } from './inbox/inbox.ts'
+import { INBOX_BOUNDS, Inbox } from './inbox/inbox.ts'
 import { ClientReports } from './policy/client-reports.ts'
 import { Filters } from './policy/filters.ts'
 import { Throttle } from './policy/throttle.ts'
@@ -126,6 +126,6 @@ function openForwardingOrExit({
 
 function openInboxOrExit({ inboxFile }: Config, now: () => number): Promise<Inbox | undefined> {
   return orExit(`INBOX_FILE: "${inboxFile}" cannot be opened; write the path of a file on a disk`, () =>
-    inboxFile ? openInbox(inboxFile, INBOX_BOUNDS, now) : undefined,
+    inboxFile ? new Inbox(inboxFile, INBOX_BOUNDS, now) : undefined,
   )
 }

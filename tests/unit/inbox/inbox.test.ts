@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { InboxEntry } from '../../../tunnel/src/contract.ts'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
-import { INBOX_BOUNDS, type InboxBounds, openInbox } from '../../../tunnel/src/inbox/inbox.ts'
+import { INBOX_BOUNDS, Inbox, type InboxBounds } from '../../../tunnel/src/inbox/inbox.ts'
 import { attachmentOf, envelopeOf, errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
@@ -28,7 +28,7 @@ describe('The inbox', () => {
 
   function open(bounds: Partial<InboxBounds>, now = () => 0) {
     const all = { envelopes: 100, bytes: 10_000, addressShare: 1, ageMs: DAY, ...bounds }
-    return started.adopt(openInbox(file, all, now), (inbox) => inbox.close())
+    return started.adopt(new Inbox(file, all, now), (inbox) => inbox.close())
   }
 
   const entry = (id: string, time = 0, bytes = 10) => ({ id, time, event_id: null, bytes, types: ['event'] })

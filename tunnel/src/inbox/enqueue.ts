@@ -1,4 +1,4 @@
-/** Stores envelopes in the inbox, unmodified and one at a time, since each is in memory as a whole meanwhile. */
+/** Stages that store envelopes in the inbox, unmodified and one at a time: each is in memory as a whole meanwhile. */
 
 import type { MemoryBudget } from '../body/memory-budget.ts'
 import type { Body } from '../body/receive.ts'

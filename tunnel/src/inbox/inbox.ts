@@ -1,4 +1,4 @@
-/** The inbox: envelopes kept in a SQLite file for a person to read, the newest ones, for a week. */
+/** Inbox: the newest envelopes in a SQLite file, for a person to read. */
 
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -7,30 +7,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { InboxEntry, InboxPage } from '../contract.ts'
 import { retryWhileBusy } from '../spool/sqlite/locks.ts'
 
-export type Inbox = {
-  /**
-   * Keeps an envelope, unpacked; `network` is its sender's, empty when unknown. Throws when the disk does not take it, or it is larger
-   * than one sender's share.
-   */
-  keep(entry: InboxEntry, network: string, envelope: Buffer): void
-  /** Newest first, from the one after `after` on, which is the `next` of the page before; with `type`, those that have such an item. */
-  list(limit: number, after?: number, type?: string): InboxPage
-  /** The envelope, or its `first` bytes. */
-  read(id: string, first?: number): Buffer<ArrayBuffer> | undefined
-  /** Bytes of an envelope. */
-  size(id: string): number | undefined
-  count(): number
-  /** `false` when it was not there. */
-  delete(id: string): boolean
-  /** Those that are there when it begins, some at a time; gives how many there were. */
-  deleteAll(): Promise<number>
-  close(): void
-}
-
 export type InboxBounds = {
   envelopes: number
   bytes: number
-  /** The part of both that one address may fill. */
+  /** Share of both that one client address may fill. */
   addressShare: number
   ageMs: number
 }
@@ -45,9 +25,9 @@ export const INBOX_BOUNDS: InboxBounds = {
 type Row = Record<string, SQLOutputValue>
 
 const BUSY_MS = 5_000 // several replicas share the file
-const MOST_TYPES = 100 // told of one envelope, as its sender wrote them: a thousand items may have names of 64 KiB each
-const TYPE_LENGTH = 64
-const AT_A_TIME = 50 // deleted at one time: the event loop waits
+const MAX_TYPES = 100 // a sender may name a thousand types of 64 KiB
+const MAX_TYPE_LENGTH = 64
+const DELETE_BATCH = 50 // envelopes in one turn of the event loop
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS inbox (
@@ -61,106 +41,135 @@ const SCHEMA = `
   ) STRICT;
   CREATE INDEX IF NOT EXISTS inbox_bytes ON inbox (bytes)`
 
-export function openInbox(file: string, bounds: InboxBounds, now: () => number): Inbox {
-  mkdirSync(dirname(file), { recursive: true })
-  const db = new DatabaseSync(file, { timeout: BUSY_MS })
-  retryWhileBusy(() => db.exec('PRAGMA journal_mode = WAL')) // for this SQLite does not wait by itself
-  db.exec('PRAGMA synchronous = FULL')
-  migrate(db)
-  const insert = db.prepare(
-    'INSERT INTO inbox (id, time, event_id, bytes, types, network, envelope) VALUES (?, ?, ?, ?, ?, ?, ?)',
-  )
-  const newest = db.prepare(
-    'SELECT seq, id, time, event_id, bytes, types FROM inbox WHERE seq < ? ORDER BY seq DESC LIMIT ?',
-  )
-  const newestWith = db.prepare(
-    'SELECT seq, id, time, event_id, bytes, types FROM inbox WHERE seq < ? AND instr(types, ?) > 0 ORDER BY seq DESC LIMIT ?',
-  )
-  const one = db.prepare('SELECT envelope FROM inbox WHERE id = ?')
-  const beginning = db.prepare('SELECT substr(envelope, 1, ?) AS envelope FROM inbox WHERE id = ?')
-  const sizeOfOne = db.prepare('SELECT length(envelope) AS bytes FROM inbox WHERE id = ?')
-  const dropOld = db.prepare('DELETE FROM inbox WHERE time < ?')
-  const ofNetwork = db.prepare(
-    'SELECT count(*) AS envelopes, coalesce(sum(bytes), 0) AS bytes FROM inbox WHERE network = ?',
-  )
-  const dropOldestOf = db.prepare(
-    'DELETE FROM inbox WHERE seq = (SELECT min(seq) FROM inbox WHERE network = ?) RETURNING bytes',
-  )
-  const total = db.prepare('SELECT count(*) AS envelopes, coalesce(sum(bytes), 0) AS bytes FROM inbox')
-  const dropOldest = db.prepare('DELETE FROM inbox WHERE seq = (SELECT min(seq) FROM inbox) RETURNING bytes')
-  const deleteOne = db.prepare('DELETE FROM inbox WHERE id = ?')
-  const newestSeq = db.prepare('SELECT max(seq) AS seq FROM inbox')
-  const deleteSome = db.prepare(
-    `DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE seq <= ? ORDER BY seq LIMIT ${AT_A_TIME})`,
-  )
-  return {
-    keep,
-    list,
-    read,
-    size,
-    count: () => Number(total.get()?.envelopes),
-    delete: (id) => deleteOne.run(id).changes > 0,
-    deleteAll,
-    close: () => db.close(),
+export class Inbox {
+  readonly #db: DatabaseSync
+  readonly #statements: ReturnType<typeof prepare>
+  readonly #bounds: InboxBounds
+  readonly #now: () => number
+
+  /** Opens the file, or creates it. `now` is in milliseconds since 1970. */
+  constructor(file: string, bounds: InboxBounds, now: () => number) {
+    mkdirSync(dirname(file), { recursive: true })
+    this.#db = new DatabaseSync(file, { timeout: BUSY_MS })
+    retryWhileBusy(() => this.#db.exec('PRAGMA journal_mode = WAL')) // the timeout does not apply here
+    this.#db.exec('PRAGMA synchronous = FULL')
+    migrate(this.#db)
+    this.#statements = prepare(this.#db)
+    this.#bounds = bounds
+    this.#now = now
   }
 
-  function keep(entry: InboxEntry, network: string, envelope: Buffer): void {
+  /**
+   * Stores an unpacked envelope. `network` is its sender's, empty when unknown. Throws when the disk fails, or the envelope is larger than
+   * the share of one client address.
+   */
+  keep(entry: InboxEntry, network: string, envelope: Buffer): void {
     const { id, time, event_id: eventId, bytes, types } = entry
-    if (bytes > bounds.bytes * shareOf(network)) throw new Error('It is larger than its share of the inbox.')
-    db.exec('BEGIN IMMEDIATE')
+    if (bytes > this.#bounds.bytes * this.#shareOf(network))
+      throw new Error('It is larger than its share of the inbox.')
+    this.#db.exec('BEGIN IMMEDIATE')
     try {
-      const told = types.slice(0, MOST_TYPES).map((type) => type.slice(0, TYPE_LENGTH))
-      insert.run(id, time, eventId, bytes, JSON.stringify(told), network, envelope)
-      trim(network)
-      db.exec('COMMIT')
+      const cut = types.slice(0, MAX_TYPES).map((type) => type.slice(0, MAX_TYPE_LENGTH))
+      this.#statements.insert.run(id, time, eventId, bytes, JSON.stringify(cut), network, envelope)
+      this.#trim(network)
+      this.#db.exec('COMMIT')
     } catch (error) {
-      db.exec('ROLLBACK')
+      this.#db.exec('ROLLBACK')
       throw error
     }
   }
 
-  function shareOf(network: string): number {
-    return network === '' ? 1 : bounds.addressShare
-  }
-
-  function trim(network: string): void {
-    dropOld.run(now() - bounds.ageMs)
-    if (network !== '') dropBeyond(shareOf(network), ofNetwork.get(network), () => dropOldestOf.get(network))
-    dropBeyond(1, total.get(), () => dropOldest.get())
-  }
-
-  /** Whoever sends more than their share loses the oldest of their own. */
-  function dropBeyond(share: number, held: Row | undefined, drop: () => Row | undefined): void {
-    let [envelopes, bytes] = [Number(held?.envelopes), Number(held?.bytes)]
-    for (; envelopes > bounds.envelopes * share || bytes > bounds.bytes * share; envelopes--)
-      bytes -= Number(drop()?.bytes ?? bytes)
-  }
-
-  function list(limit: number, after = Number.MAX_SAFE_INTEGER, type?: string): InboxPage {
+  /** Lists the newest envelopes after the position `after`, the `next` of the previous page. `type` selects those with such an item. */
+  list(limit: number, after = Number.MAX_SAFE_INTEGER, type?: string): InboxPage {
+    const { newest, newestWithType } = this.#statements
     const rows =
-      type === undefined ? newest.all(after, limit) : newestWith.all(after, JSON.stringify(type), limit)
+      type === undefined ? newest.all(after, limit) : newestWithType.all(after, JSON.stringify(type), limit)
     const last = rows.length === limit ? rows.at(-1) : undefined
     return { entries: rows.map(readEntry), ...(last && { next: Number(last.seq) }) }
   }
 
-  async function deleteAll(): Promise<number> {
-    const newest = newestSeq.get()?.seq ?? null
-    for (let deleted = 0; ; await nextTurn()) {
-      const { changes } = deleteSome.run(newest)
-      deleted += Number(changes)
-      if (changes < AT_A_TIME) return deleted
-    }
+  /** Returns an envelope, or its `first` bytes. */
+  read(id: string, first?: number): Buffer<ArrayBuffer> | undefined {
+    const { one, beginning } = this.#statements
+    const envelope = (first === undefined ? one.get(id) : beginning.get(first, id))?.envelope
+    if (!(envelope instanceof Uint8Array)) return undefined
+    return Buffer.from(envelope.buffer, envelope.byteOffset, envelope.byteLength) // a view, not a copy
   }
 
-  function size(id: string): number | undefined {
-    const row = sizeOfOne.get(id)
+  /** Returns the bytes of an envelope. */
+  size(id: string): number | undefined {
+    const row = this.#statements.size.get(id)
     return row && Number(row.bytes)
   }
 
-  function read(id: string, first?: number): Buffer<ArrayBuffer> | undefined {
-    const envelope = (first === undefined ? one.get(id) : beginning.get(first, id))?.envelope
-    if (!(envelope instanceof Uint8Array)) return undefined
-    return Buffer.from(envelope.buffer, envelope.byteOffset, envelope.byteLength) // a view: it may be 100 MiB
+  count(): number {
+    return Number(this.#statements.total.get()?.envelopes)
+  }
+
+  /** Returns `false` when there is no such envelope. */
+  delete(id: string): boolean {
+    return this.#statements.deleteOne.run(id).changes > 0
+  }
+
+  /** Deletes the envelopes that are stored now, in batches. Returns their number. */
+  async deleteAll(): Promise<number> {
+    const newest = this.#statements.newestSeq.get()?.seq ?? null
+    for (let deleted = 0; ; await nextTurn()) {
+      const { changes } = this.#statements.deleteBatch.run(newest)
+      deleted += Number(changes)
+      if (changes < DELETE_BATCH) return deleted
+    }
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+
+  #shareOf(network: string): number {
+    return network === '' ? 1 : this.#bounds.addressShare
+  }
+
+  #trim(network: string): void {
+    const { deleteOld, ofNetwork, deleteOldestOf, total, deleteOldest } = this.#statements
+    deleteOld.run(this.#now() - this.#bounds.ageMs)
+    if (network !== '')
+      this.#deleteBeyond(this.#shareOf(network), ofNetwork.get(network), () => deleteOldestOf.get(network))
+    this.#deleteBeyond(1, total.get(), () => deleteOldest.get())
+  }
+
+  #deleteBeyond(share: number, usage: Row | undefined, deleteNext: () => Row | undefined): void {
+    const maxEnvelopes = this.#bounds.envelopes * share
+    const maxBytes = this.#bounds.bytes * share
+    let [envelopes, bytes] = [Number(usage?.envelopes), Number(usage?.bytes)]
+    for (; envelopes > maxEnvelopes || bytes > maxBytes; envelopes--)
+      bytes -= Number(deleteNext()?.bytes ?? bytes)
+  }
+}
+
+function prepare(db: DatabaseSync) {
+  const entries = 'SELECT seq, id, time, event_id, bytes, types FROM inbox WHERE seq < ?'
+  const usage = 'SELECT count(*) AS envelopes, coalesce(sum(bytes), 0) AS bytes FROM inbox'
+  return {
+    insert: db.prepare(
+      'INSERT INTO inbox (id, time, event_id, bytes, types, network, envelope) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    ),
+    newest: db.prepare(`${entries} ORDER BY seq DESC LIMIT ?`),
+    newestWithType: db.prepare(`${entries} AND instr(types, ?) > 0 ORDER BY seq DESC LIMIT ?`),
+    one: db.prepare('SELECT envelope FROM inbox WHERE id = ?'),
+    beginning: db.prepare('SELECT substr(envelope, 1, ?) AS envelope FROM inbox WHERE id = ?'),
+    size: db.prepare('SELECT length(envelope) AS bytes FROM inbox WHERE id = ?'),
+    total: db.prepare(usage),
+    ofNetwork: db.prepare(`${usage} WHERE network = ?`),
+    deleteOld: db.prepare('DELETE FROM inbox WHERE time < ?'),
+    deleteOldest: db.prepare('DELETE FROM inbox WHERE seq = (SELECT min(seq) FROM inbox) RETURNING bytes'),
+    deleteOldestOf: db.prepare(
+      'DELETE FROM inbox WHERE seq = (SELECT min(seq) FROM inbox WHERE network = ?) RETURNING bytes',
+    ),
+    deleteOne: db.prepare('DELETE FROM inbox WHERE id = ?'),
+    newestSeq: db.prepare('SELECT max(seq) AS seq FROM inbox'),
+    deleteBatch: db.prepare(
+      `DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE seq <= ? ORDER BY seq LIMIT ${DELETE_BATCH})`,
+    ),
   }
 }
 
@@ -174,9 +183,9 @@ function readEntry({ id, time, event_id: eventId, bytes, types }: Row): InboxEnt
   }
 }
 
-/** A file of before there were shares has no network yet. Several replicas may open it at once. */
+/** Creates the schema. Earlier releases have no column `network`. */
 function migrate(db: DatabaseSync): void {
-  db.exec('BEGIN IMMEDIATE')
+  db.exec('BEGIN IMMEDIATE') // several replicas may open the file at once
   db.exec(SCHEMA)
   const has = db.prepare("SELECT 1 FROM pragma_table_info('inbox') WHERE name = 'network'").get()
   if (!has) db.exec("ALTER TABLE inbox ADD COLUMN network TEXT NOT NULL DEFAULT ''")
