@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig as readTunnelConfig } from '../tunnel/src/config/config.ts'
-import type { Process, Setting } from '../tunnel/src/config/declarations.ts'
+import type { Process, Setting } from '../tunnel/src/config/settings/declarations.ts'
 import { type Environment, rowOf, SETTING_NAMES } from '../tunnel/src/config/settings.ts'
 import {
   formatSetting,

@@ -1,7 +1,7 @@
 /** Reads settings from an environment by the table in `settings.ts`. */
 
 import { readFileSync } from 'node:fs'
-import type { Setting } from './declarations.ts'
+import type { Setting } from './settings/declarations.ts'
 import { type Environment, rowOf, type SettingName, type SettingValue } from './settings.ts'
 
 /** Settings in force by name, as an operator writes them and without secrets. */

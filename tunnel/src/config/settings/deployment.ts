@@ -1,0 +1,53 @@
+/** Settings of Docker Compose and of the build of the images. */
+
+import * as is from '../parsers.ts'
+import { section, setting } from './declarations.ts'
+
+const port = is.integer('port', 1, 65535)
+
+const COMPOSE = 'Ports and images of the containers'
+const BUILD = 'Build of the images'
+
+export const DEPLOYMENT = {
+  ...section(COMPOSE, ['compose'], {
+    HTTP_HOST: setting(
+      is.text,
+      '127.0.0.1',
+      'Address at which the site is published. `npm start` reads it too.',
+    ),
+    HTTP_PORT: setting(port, 8080, 'Port at which the site is published. `npm start` reads it too.'),
+    INGEST_SUBNET: setting(
+      is.networks,
+      ['10.203.113.0/24'],
+      'Subnet of the network `ingest`, which only nginx and the tunnels join. The tunnels trust client addresses from it (`EDGE`). A second stack on one engine needs another subnet.',
+    ),
+    TLS_FOLDER: setting(
+      is.text,
+      undefined,
+      'Folder with `fullchain.pem` and `privkey.pem`, with `deploy/tls.yml`.',
+    ),
+    HTTPS_PORT: setting(port, 8443, 'Port of HTTPS, with `deploy/tls.yml`.'),
+    HTTP_PORT_2: setting(port, 8082, 'Port of the second nginx, with `deploy/two-nginx.yml`.'),
+    NGINX_IMAGE: setting(is.text, 'nginx:1.30', 'Image of nginx.'),
+    NATS_IMAGE: setting(is.text, 'nats:2', 'Image of NATS, with the profile `cluster`.'),
+    PROMETHEUS_IMAGE: setting(
+      is.text,
+      'prom/prometheus:v3.5.0',
+      'Image of Prometheus, with the profile `metrics`.',
+    ),
+    GRAFANA_IMAGE: setting(
+      is.text,
+      'grafana/grafana:12.1.0',
+      'Image of Grafana, with the profile `metrics`.',
+    ),
+    GRAFANA_PORT: setting(port, 3001, 'Port of Grafana on 127.0.0.1.'),
+  }),
+  ...section(BUILD, ['build'], {
+    NODE_IMAGE: setting(is.text, 'node:24-slim', 'Base image of tunnel and web.'),
+    REVISION: setting(is.text, undefined, "Revision in the images' labels."),
+    SENTRY_AUTH_TOKEN: setting(is.text, undefined, 'Token for the upload of source maps.', { secret: true }),
+    SENTRY_ORG: setting(is.text, undefined, 'Organisation for the upload of source maps.'),
+    SENTRY_PROJECT: setting(is.text, undefined, 'Project for the upload of source maps.'),
+    SENTRY_URL: setting(is.text, undefined, 'URL of a self-hosted Sentry for the upload of source maps.'),
+  }),
+}

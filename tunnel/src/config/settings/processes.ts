@@ -1,0 +1,58 @@
+/** Settings that the images, Compose and `npm start` set for each process. */
+
+import * as is from '../parsers.ts'
+import { section, setting } from './declarations.ts'
+import { NGINX } from './nginx.ts'
+
+const LOOPBACK = ['127.0.0.0/8', '::1']
+const listeningPort = is.integer('port', 0, 65535)
+
+export const PROCESSES = 'Processes'
+
+export const PROCESS = {
+  ...section(PROCESSES, ['tunnel'], {
+    HOST: setting(is.text, '127.0.0.1', 'Address on which the tunnel listens. Web reads `HOSTNAME`.'),
+  }),
+  ...section(PROCESSES, ['tunnel', 'web'], {
+    PORT: setting(listeningPort, 9090, 'Port on which the process listens; 0 for any that is free.', {
+      defaultText: '9090; web: 3000',
+    }),
+  }),
+  ...section(PROCESSES, ['tunnel'], {
+    ADMIN_HOST: setting(
+      is.text,
+      undefined,
+      'Address on which the admin port listens. A name means the address of this machine that it resolves to.',
+      { defaultText: '`HOST`' },
+    ),
+    ADMIN_PORT: setting(listeningPort, 9091, 'Admin port of the tunnel; 0 for any that is free.'),
+    EDGE: setting(
+      is.networks,
+      LOOPBACK,
+      'Networks of the peers of the tunnel (nginx) whose `X-Forwarded-For` is trusted.',
+    ),
+    SPOOL_CREDENTIALS_FILE: setting(
+      is.text,
+      undefined,
+      'File with `user:password` for the NATS server, where `SPOOL_URL` has none.',
+    ),
+  }),
+  ...section(PROCESSES, ['web'], {
+    TUNNEL_ADMIN: setting(
+      is.authorities('tunnel-admin:9091'),
+      [],
+      'Admin ports of the tunnels as `host:port`. A name means all its addresses.',
+      { defaultText: 'none: no receipts for visitors, an empty console' },
+    ),
+    TUNNEL_ORIGIN: setting(
+      is.textWhere(
+        (origin) => URL.canParse(origin) && /^https?:\/\/[^/?#@]+$/.test(origin),
+        "is not an origin; write that of nginx's inner listener, like http://nginx:8081",
+      ),
+      undefined,
+      "Origin of nginx's inner listener, to which web's server posts its reports.",
+      { defaultText: 'none: the server reports nothing' },
+    ),
+  }),
+  ...section(PROCESSES, ['nginx'], NGINX),
+}

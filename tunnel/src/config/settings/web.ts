@@ -1,0 +1,54 @@
+/** Settings of the site's own error reports. */
+
+import * as is from '../parsers.ts'
+import { section, setting } from './declarations.ts'
+
+const REPORTS = 'Error reports of the site itself'
+
+export const WEB = {
+  ...section(REPORTS, ['web'], {
+    SENTRY_ENVIRONMENT: setting(
+      // docs.sentry.io/concepts/key-terms/environments
+      is.textWhere(
+        (name) => /^(?!None$)[^\s/]{1,64}$/.test(name),
+        'is not an environment; write up to 64 characters without spaces and slashes, other than None',
+      ),
+      'production',
+      'Environment of the reports of browsers and of the server.',
+    ),
+    SENTRY_SAMPLE_RATE: setting(is.share, 1, 'Share of errors that are sent.'),
+    // Unset is not 0: with 0 the browser tells the servers that it calls to drop the trace too, unset leaves the decision to them.
+    SENTRY_TRACES_SAMPLE_RATE: setting(is.share, undefined, 'Share of page loads that are traced.', {
+      defaultText: 'none: no traces',
+    }),
+    SENTRY_REPLAYS_SESSION_SAMPLE_RATE: setting(
+      is.share,
+      0,
+      'Share of visits that are recorded from the start.',
+    ),
+    SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE: setting(
+      is.share,
+      0,
+      'Share of visits with an error whose last minute is recorded.',
+    ),
+    SENTRY_FEEDBACK: setting(is.onOff, false, 'Shows visitors a feedback button.'),
+    SENTRY_LOGS: setting(is.onOff, false, "Sends the lines of the browser's console as logs."),
+    SENTRY_METRICS: setting(is.onOff, false, 'Sends metrics.'),
+    SENTRY_TRACEPARENT: setting(
+      is.onOff,
+      false,
+      "Sends the W3C's `traceparent` beside Sentry's trace headers.",
+    ),
+  }),
+  ...section(REPORTS, ['web', 'build'], {
+    SENTRY_RELEASE: setting(
+      // docs.sentry.io/product/releases/naming-releases
+      is.textWhere(
+        (name) => /^(?!\.{1,2}$)[^\n\t/\\]{1,200}$/.test(name),
+        'is not a release; write up to 200 characters without slashes, tabs and line breaks, other than . and ..',
+      ),
+      undefined,
+      'Release of the reports of browsers and of the server, and of the uploaded source maps.',
+    ),
+  }),
+}
