@@ -1,4 +1,4 @@
-/** Every part of a tunnel, made from its settings. */
+/** Composition root: creates every service of a tunnel from its settings. */
 
 import { MemoryBudget } from './body/memory-budget.ts'
 import { Bodies, prepareFolder } from './body/receive.ts'
@@ -35,7 +35,7 @@ export type Services = {
   filters: Filters
   limits: UpstreamLimits
   throttle: Throttle
-  /** Absent in inbox mode: nothing is forwarded. */
+  /** Absent in inbox mode. */
   sentry: Forwarding | undefined
   inbox: Inbox | undefined
   reports: ClientReports
@@ -46,13 +46,13 @@ export type Services = {
   ingest: Ingest
 }
 
-const SHARE_BYTES = 16 * 1024 * 1024 // what one body may hold in memory
-const SPARE_BYTES = 8 * 1024 * 1024 // copies on their way into the spool, however much is in hand
+const SHARE_BYTES = 16 * 1024 * 1024 // memory of one body
+const SPARE_BYTES = 8 * 1024 * 1024 // for copies on their way into the spool
 
 /** Clocks and log output, which tests replace. */
 export type Surroundings = Partial<Pick<Services, 'now' | 'clock'> & { logOutput: LogOutput }>
 
-/** Ends the process, in words, where the system does not let it have a folder, a file or a server that a setting names. */
+/** Opens all services. Exits with a message when a folder, file or server of a setting cannot be used. */
 export async function openServices(
   config: Config,
   { now = Date.now, clock = () => performance.now(), logOutput }: Surroundings = {},
@@ -83,30 +83,30 @@ export async function openServices(
     projects,
     now,
   })
-  const settled = {
+  const records = {
     metrics,
     receipts: new Receipts(metrics, log, now),
     rejectionSamples: new RejectionSamples(now),
     sdkInventory: new SdkInventory(projects),
     reports: new ClientReports(sentry ? postReport(sentry.upstreams) : async () => true, now),
   }
-  const judges = {
+  const policies = {
     resolveClient: createClientResolver(config.edge),
     projects,
     filters: new Filters(config.filters),
     limits,
     throttle: new Throttle(config.throttle, clock),
   }
-  const parts = { config, replica, now, clock, log, bodies, sentry, inbox, ...settled, ...judges }
+  const services = { config, replica, now, clock, log, bodies, sentry, inbox, ...records, ...policies }
   const ingest = new Ingest({
-    ...parts,
+    ...services,
     memory,
     allowedOrigins: config.allowedOrigins,
-    reader: { ...config.headers, items: config.items, keep: judges.filters.reads },
+    reader: { ...config.headers, items: config.items, keep: policies.filters.reads },
     maxBytes: config.maxEnvelopeBytes,
     onBug: (err, requestId) => log.logger.error({ err, requestId }, 'a bug'),
   })
-  return { ...parts, ingest }
+  return { ...services, ingest }
 }
 
 function openBodyDirOrExit({ bodyDir }: Config, time: number): Promise<void> {
@@ -117,10 +117,10 @@ function openBodyDirOrExit({ bodyDir }: Config, time: number): Promise<void> {
 
 function openForwardingOrExit({
   log,
-  ...parts
+  ...deps
 }: Omit<ForwardingDeps, 'onNotice'> & Pick<Services, 'log'>): Promise<Forwarding> {
   return orExit('SPOOL_URL: the spool cannot be opened; look at the disk or the server it names', () =>
-    openForwarding({ ...parts, onNotice: (notice) => log.logger.warn(notice) }),
+    openForwarding({ ...deps, onNotice: (notice) => log.logger.warn(notice) }),
   )
 }
 

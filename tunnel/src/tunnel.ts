@@ -1,4 +1,4 @@
-/** A tunnel: its two ports, and an end that loses nothing. */
+/** Tunnel: public port, admin port and graceful stop. */
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { createAdaptorServer } from '@hono/node-server'
@@ -16,35 +16,35 @@ import { createFinalOutcomes } from './spool/final-outcomes.ts'
 export type Ports = { port: number; adminPort: number }
 
 export type Tunnel = {
-  /** Resolves with the ports it listens on. Ends the process, in words, where a port cannot be had. */
+  /** Opens both ports, and returns them. Exits with a message when a port cannot be used. */
   start(): Promise<Ports>
-  /** Takes nothing new, finishes what is in hand, and leaves the rest to the spool. */
+  /** Stops accepting requests, finishes pending ones, and leaves the rest to the spool. */
   stop(): Promise<void>
 }
 
-const IDLE_MS = 75_000 // a proxy that holds a connection for a minute must not post on one that is being closed
+const IDLE_MS = 75_000 // longer than the minute for which proxies reuse an idle connection
 const REPORT_MS = 30_000
-const FINISH_MS = 9_000 // for what is in hand; it is answered within 2 s, or is a body that does not end
-const DELIVER_MS = 3_000 // for deliveries under way
-const LAST_MS = 1_000 // for the last report, and again for giving back what was not delivered by then
+const FINISH_MS = 9_000 // for pending requests; they end within 2 s, except bodies that never end
+const DELIVER_MS = 3_000 // for pending delivery attempts
+const LAST_MS = 1_000 // for the last client report, and again for releasing leases
 
-export function createTunnel(parts: Services): Tunnel {
-  const { config, replica, now, log, sentry, inbox, reports, ingest } = parts
+export function createTunnel(services: Services): Tunnel {
+  const { config, replica, now, log, sentry, inbox, reports, ingest } = services
   const since = now()
-  const app = createApp({ ...config, ...parts })
-  const onFinalOutcome = createFinalOutcomes(parts)
+  const app = createApp({ ...config, ...services })
+  const onFinalOutcome = createFinalOutcomes(services)
   const admin = createAdmin({
-    ...parts,
+    ...services,
     onFinalOutcome,
     remedies: findRemedies(config),
     reader: { ...config.headers, items: config.items },
     logger: log.logger,
     token: config.adminToken,
     isReady: () => publicServer.listening && !stopping,
-    status: () => describeStatus({ ...parts, version: manifest.version, since }),
+    status: () => describeStatus({ ...services, version: manifest.version, since }),
   })
   const publicServer = createPublicServer(
-    { app, resolveClient: parts.resolveClient },
+    { app, resolveClient: services.resolveClient },
     { keepAliveTimeout: IDLE_MS },
   )
   const adminServer = createAdaptorServer({ fetch: admin.fetch })
@@ -53,24 +53,24 @@ export function createTunnel(parts: Services): Tunnel {
   return { start, stop }
 
   async function start(): Promise<Ports> {
-    const adminPort = await listenToOperators()
+    const adminPort = await openAdminPort()
     sentry?.deliverer.start({
       onFinalOutcome,
       onError: (err) => log.logger.error({ err }, 'the spool failed'),
     })
     reporting = setInterval(() => void reports.flush(), REPORT_MS).unref()
-    const port = await listenToBrowsers()
+    const port = await openPublicPort()
     log.logger.info({ replica, port, adminPort, forward: config.forward }, 'listening')
     return { port, adminPort }
   }
 
-  function listenToOperators(): Promise<number> {
+  function openAdminPort(): Promise<number> {
     return orExit(`ADMIN_PORT: ${config.adminPort} cannot be listened at; write one that is free`, async () =>
       listen(adminServer, await ownAddress(config.adminHost), config.adminPort),
     )
   }
 
-  function listenToBrowsers(): Promise<number> {
+  function openPublicPort(): Promise<number> {
     return orExit(
       `PORT: ${config.port} cannot be listened at; write one that is free, and in HOST an address of this machine`,
       () => listen(publicServer, config.host, config.port),
@@ -80,12 +80,12 @@ export function createTunnel(parts: Services): Tunnel {
   async function stop(): Promise<void> {
     stopping = true
     await stopTaking(publicServer, FINISH_MS)
-    await ingest.idle() // a connection that was cut is settled a moment later
+    await ingest.idle() // aborted requests are recorded a moment later
     clearInterval(reporting)
     const delivered = sentry?.deliverer.stop()
     await Promise.race([delivered, wait(DELIVER_MS)])
     await Promise.race([reports.flush(), wait(LAST_MS)])
-    await sentry?.upstreams.close() // what is still under way is cut off, and stays in the spool
+    await sentry?.upstreams.close() // pending attempts are aborted; their entries stay in the spool
     await Promise.race([delivered, wait(LAST_MS)])
     await sentry?.spool.close()
     inbox?.close()

@@ -78,7 +78,7 @@ describe('A tunnel that is told to stop', () => {
     expect(tunnel.logs.at(-1)).toMatchObject({
       level: 'fatal',
       signal: 'SIGTERM',
-      msg: 'told again to stop: leaving at once',
+      msg: 'second signal: exiting at once',
     })
     await tunnel.kill()
   })

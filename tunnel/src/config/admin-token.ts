@@ -1,4 +1,4 @@
-/** The token that opens the admin port: known to the tunnel, to web and to scripts, since all derive it from one password. */
+/** Token of the admin port. The tunnel, web and the scripts derive it from one password. */
 
 import { scryptSync } from 'node:crypto'
 import type { SettingsReader } from './settings-reader.ts'
@@ -14,7 +14,7 @@ export function readAdminToken(settings: SettingsReader): string | undefined {
 
 let last: { password: string; token: string } | undefined
 
-/** 32 bytes in hex, by scrypt with a fixed label. The last one is remembered: it is slow on purpose, and web reads its settings often. */
+/** Derives 32 bytes in hex, by scrypt with a fixed label. Remembers the last result: scrypt is slow, and web reads its settings often. */
 export function deriveAdminToken(password: string): string {
   if (last?.password !== password)
     last = { password, token: scryptSync(password, 'culvert admin token', 32).toString('hex') }

@@ -1,4 +1,4 @@
-/** Settings of the tunnel, read once from the environment, or a rejection to start that lists every problem. */
+/** Settings of the tunnel, read once from the environment. */
 
 import { readFileSync } from 'node:fs'
 import { type Dsn, INBOX_DSN, parseDsn } from '../envelope/dsn.ts'
@@ -21,54 +21,54 @@ import {
 } from './settings-reader.ts'
 
 export type Config = SharedSettings & {
-  /** Where browsers' posts are taken. */
+  /** Public port, for browsers. */
   host: string
   port: number
-  /** Where operators ask; a name stands for the address of this machine that it resolves to. */
+  /** Admin port. A name means the address of this machine that it resolves to. */
   adminHost: string
   adminPort: number
-  /** What `Authorization: Bearer` must hold on the admin port; `undefined` closes all that needs it. */
+  /** Token of the admin port; `undefined` closes everything that needs it. */
   adminToken: string | undefined
-  /** The allow-list. In inbox mode the built-in DSN, which is never posted to. */
+  /** DSNs of the accepted projects. In inbox mode the built-in DSN, without an upstream. */
   dsns: Dsn[]
-  /** Whether envelopes go on to Sentry, or only into the inbox. */
+  /** `false` in inbox mode. */
   forward: boolean
-  /** The inbox's file, when there is an inbox. */
+  /** File of the inbox, if there is one. */
   inboxFile: string | undefined
   spool: SpoolSettings
-  /** Peers whose `X-Forwarded-For` is believed. */
+  /** Networks of the peers whose `X-Forwarded-For` is trusted. */
   edge: string[]
-  /** Foreign origins that may post. */
+  /** Other origins that may post. */
   allowedOrigins: Set<string>
   filters: FilterSettings
   throttle: ThrottleSettings
   upstream: UpstreamSettings
-  /** Of header lines, and items of one envelope. */
+  /** Limits of header lines, and items of one envelope. */
   headers: HeaderLimits
   items: number
-  /** Bytes that all bodies in hand may hold in memory together; a folder on a disk takes what is beyond. */
+  /** Memory for all request bodies. Larger ones are written to `bodyDir`. */
   memoryBytes: number
   bodyDir: string
-  /** Milliseconds that a body may take to arrive. */
+  /** Milliseconds until the whole body has to arrive. */
   bodyMs: number
   logLevel: LogLevel
-  /** All of these as an operator writes them, without secrets. */
+  /** Settings in force, without secrets. */
   shown: ShownSettings
 }
 
 export type SpoolSettings = {
-  /** A file of this machine, or a server that machines share. */
+  /** SQLite file, or NATS server. */
   place: SpoolPlace
   /**
-   * The most that may wait, in bytes; `undefined` for 5 GiB or half of the free disk, whichever is smaller, and on NATS for what the stream
-   * says, 5 GiB when it is made.
+   * Bound in bytes. `undefined`: 5 GiB or half of the free disk, whichever is smaller; on NATS the size of the stream, 5 GiB for a new
+   * one.
    */
   bytes: number | undefined
-  /** Milliseconds that an envelope may wait. */
+  /** Age in milliseconds at which an entry expires. */
   ageMs: number
 }
 
-/** Thrown by `readConfig`; `problems` holds a line for each. */
+/** Error with one line for each wrong setting. */
 export class BadSettings extends Error {
   readonly problems: string[]
 
@@ -80,7 +80,7 @@ export class BadSettings extends Error {
 
 const HOUR_MS = 60 * 60 * 1000
 
-/** Throws `BadSettings`. */
+/** Reads all settings. Throws `BadSettings` with every problem. */
 export function readConfig(env: Environment): Config {
   const settings = new SettingsReader(env, [])
   const dsns = settings.read('SENTRY_DSN')

@@ -5,10 +5,10 @@ import { type Environment, rowOf, SETTING_NAMES, type SettingName } from './sett
 
 const KNOWN = new Set(SETTING_NAMES.flatMap(namesOf))
 
-const SHORTEST = 6 // HOST and POST are words of others too
-const LONG = 14 // from here on two slips are one name still
+const SHORTEST = 6 // HOST and POST are names of other programs too
+const LONG = 14 // from here on two slips are accepted
 
-/** A sentence for each. What belongs to others is passed over: an environment is full of it. */
+/** Returns a sentence for each name close to a setting. An environment is full of names of other programs. */
 export function findMisspelt(env: Environment): string[] {
   return Object.keys(env).flatMap((name) => {
     if (!env[name] || KNOWN.has(name)) return []

@@ -1,4 +1,4 @@
-/** Ends a process that cannot start, after it has said why and what to do. */
+/** Exits a process that cannot start, with the problems and their remedies. */
 
 import { BadSettings, type Config, readConfig } from './config.ts'
 import type { Environment } from './settings.ts'
@@ -8,33 +8,32 @@ export function readConfigOrExit(env: Environment): Config {
     return readConfig(env)
   } catch (error) {
     if (!(error instanceof BadSettings)) throw error
-    return refuse(error.problems)
+    return exitWith(error.problems)
   }
 }
 
 /**
- * What `work` gives. When the system does not let it, or it says itself which setting is wrong, the process ends: `problem` names the
- * setting, says what is wrong with it and what to write. A bug goes on as one.
+ * Returns the result of `work`. Exits with `problem`, which names the setting and the remedy, on an error of the system, SQLite or the NATS
+ * server, and with the error itself where that names a setting. Throws other errors, which are bugs.
  */
 export async function orExit<T>(problem: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (!(error instanceof Error)) throw error
-    if (SETTING.test(error.message)) return refuse([error.message])
-    if (!isFromOutside(error)) throw error
-    return refuse([`${problem} (${error.message})`])
+    if (SETTING.test(error.message)) return exitWith([error.message])
+    if (!isExternal(error)) throw error
+    return exitWith([`${problem} (${error.message})`])
   }
 }
 
 const SETTING = /^[A-Z]+_[A-Z_]+: /
 
-/** From the system, SQLite, or the NATS server. */
-function isFromOutside(error: Error): boolean {
+function isExternal(error: Error): boolean {
   return 'syscall' in error || 'errcode' in error || ('code' in error && typeof error.code === 'number')
 }
 
-function refuse(problems: readonly string[]): never {
+function exitWith(problems: readonly string[]): never {
   process.stderr.write(
     `culvert tunnel: cannot start, ${problems.length} problem(s):\n${problems.join('\n')}\n`,
   )

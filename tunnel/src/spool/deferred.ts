@@ -1,14 +1,14 @@
-/** A spool whose server is not there yet: what is put meanwhile is refused, and it is opened when the server comes. */
+/** Spool whose server cannot be reached yet. It rejects puts until it is open. */
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Spool } from './spool.ts'
 
 export type DeferredSpoolDeps = {
-  /** Tries for a while, and rejects when it cannot be opened yet. */
+  /** Opens the spool. Rejects after some attempts. */
   open: () => Promise<Spool>
-  /** Why it could not be opened at first. */
+  /** Error of the first attempt. */
   problem: Error
-  /** Told what an operator should know. */
+  /** Receives messages for the operator. */
   onNotice: (notice: string) => void
 }
 
@@ -16,10 +16,10 @@ const RETRY_MS = 1_000
 
 export function openDeferred({ open, problem, onNotice }: DeferredSpoolDeps): Spool {
   let spool: Spool | undefined
-  let why = problem
+  let lastProblem = problem
   let closed = false
-  onNotice(`${why.message}. Until then what Sentry does not take is answered with 503`)
-  void openWhenThere()
+  onNotice(`${problem.message}. Until then, envelopes that Sentry does not accept get 503`)
+  void openWhenReachable()
 
   return {
     get id() {
@@ -28,46 +28,46 @@ export function openDeferred({ open, problem, onNotice }: DeferredSpoolDeps): Sp
     get maxBytes() {
       return spool?.maxBytes ?? 0
     },
-    put: async (...args) => there().put(...args),
+    put: async (...args) => opened().put(...args),
     take: async (...args) => spool?.take(...args) ?? [],
     expire: async (...args) => spool?.expire(...args) ?? [],
-    read: async (...args) => there().read(...args),
-    extend: async (...args) => there().extend(...args),
-    finish: async (...args) => there().finish(...args),
-    postpone: async (...args) => there().postpone(...args),
-    totals: async () => there().totals(),
-    list: async (...args) => there().list(...args),
-    find: async (...args) => there().find(...args),
-    retry: async (...args) => there().retry(...args),
-    purge: async (...args) => there().purge(...args),
-    pause: async (...args) => there().pause(...args),
-    resume: async (...args) => there().resume(...args),
+    read: async (...args) => opened().read(...args),
+    extend: async (...args) => opened().extend(...args),
+    finish: async (...args) => opened().finish(...args),
+    postpone: async (...args) => opened().postpone(...args),
+    totals: async () => opened().totals(),
+    list: async (...args) => opened().list(...args),
+    find: async (...args) => opened().find(...args),
+    retry: async (...args) => opened().retry(...args),
+    purge: async (...args) => opened().purge(...args),
+    pause: async (...args) => opened().pause(...args),
+    resume: async (...args) => opened().resume(...args),
     async close() {
       closed = true
       await spool?.close()
     },
   }
 
-  function there(): Spool {
-    if (!spool) throw why
+  function opened(): Spool {
+    if (!spool) throw lastProblem
     return spool
   }
 
-  async function openWhenThere(): Promise<void> {
+  async function openWhenReachable(): Promise<void> {
     while (!closed && !spool)
       try {
         spool = await open()
-        onNotice('the spool is there now')
+        onNotice('the spool is open now')
       } catch (error) {
-        tell(error instanceof Error ? error : new Error(String(error)))
+        report(error instanceof Error ? error : new Error(String(error)))
         await wait(RETRY_MS)
       }
     if (closed) await spool?.close()
   }
 
-  /** Once, until it is another problem. */
-  function tell(error: Error): void {
-    if (error.message !== why.message) onNotice(error.message)
-    why = error
+  /** Reports a problem once. */
+  function report(error: Error): void {
+    if (error.message !== lastProblem.message) onNotice(error.message)
+    lastProblem = error
   }
 }

@@ -1,4 +1,4 @@
-/** What the spool is told of an envelope that is to wait, and the bytes that it keeps of it. */
+/** Creates the spool entry of an envelope. */
 
 import type { OutgoingBody } from '../body/outgoing.ts'
 import type { Receipt } from '../contract.ts'
@@ -9,22 +9,22 @@ import { networkOf } from '../policy/throttle.ts'
 import type { Project } from '../projects.ts'
 import type { SpoolBody, SpoolEntry } from './spool.ts'
 
-/** What of an envelope is to wait, and from whom it came. */
+/** Envelope to spool, and its sender. */
 export type NewEntry = {
   project: Project
   items: readonly Item[]
-  /** Not compressed: it may have to be changed before it leaves. */
+  /** Not compressed: `sent_at` changes before delivery. */
   outgoing: OutgoingBody
-  /** Bytes on the wire, of a body that came compressed. */
+  /** Bytes on the wire of a compressed body. */
   wireBytes: number | undefined
-  /** As `senderHeaders` gives them. */
+  /** Headers from `senderHeaders`. */
   headers: string[]
   address: string | undefined
   receipt: Pick<Receipt, 'id' | 'time'>
 }
 
-export async function createSpoolEntry(wait: NewEntry): Promise<{ entry: SpoolEntry; body: SpoolBody }> {
-  const { project, items, outgoing, wireBytes, headers, address, receipt } = wait
+export async function createSpoolEntry(envelope: NewEntry): Promise<{ entry: SpoolEntry; body: SpoolBody }> {
+  const { project, items, outgoing, wireBytes, headers, address, receipt } = envelope
   const body = { chunks: outgoing.content, file: outgoing.file }
   const category = mostImportant(items.map((item) => categoriesOf(item)[0] ?? ''))
   const entry = {

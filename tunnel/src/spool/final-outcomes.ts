@@ -1,4 +1,4 @@
-/** How waiting in the spool ends: told to whoever watches, and to Sentry when something was lost. */
+/** Records final outcomes of spool entries, and reports losses to Sentry. */
 
 import type { FinalOutcome } from '../contract.ts'
 import type { ClientReports } from '../policy/client-reports.ts'
@@ -15,14 +15,18 @@ export type FinalOutcomesDeps = {
   now: () => number
 }
 
-/** What was lost, in Sentry's words where it has one. */
-const LOST: { [end in FinalOutcome]?: string } = {
+/** Reasons of client reports for lost entries, Sentry's own where it has one. */
+const LOST: { [outcome in FinalOutcome]?: string } = {
   expired: 'cache_overflow',
   purged: 'purged',
 }
 
-/** Called once for each envelope that no longer waits. */
-export type OnFinalOutcome = (entry: SpoolEntry, end: FinalOutcome, status: number | undefined) => void
+/** Receives the final outcome of each entry, once. `status` is Sentry's response. */
+export type OnFinalOutcome = (
+  entry: SpoolEntry,
+  finalOutcome: FinalOutcome,
+  status: number | undefined,
+) => void
 
 export function createFinalOutcomes({
   projects,
@@ -31,14 +35,14 @@ export function createFinalOutcomes({
   replica,
   now,
 }: FinalOutcomesDeps): OnFinalOutcome {
-  return function onFinalOutcome(entry, end, status) {
+  return function onFinalOutcome(entry, finalOutcome, status) {
     const { receipt, received, category } = entry
     const project = projects.byKey(entry.project)
     const time = now()
     receipts.recordFinalOutcome({
       ...{
         receipt,
-        final_outcome: end,
+        final_outcome: finalOutcome,
         time,
         waited_ms: time - received,
         project: project?.name ?? 'unknown',
@@ -47,7 +51,7 @@ export function createFinalOutcomes({
       },
       ...(status !== undefined && { upstream_status: status }),
     })
-    const reason = LOST[end]
+    const reason = LOST[finalOutcome]
     if (project && reason !== undefined) reports.noteLost(project, reason, category)
   }
 }

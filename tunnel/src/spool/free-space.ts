@@ -1,11 +1,11 @@
-/** How much a spool may hold where no bound is set. */
+/** Default bound of a spool. */
 
 import { statfs } from 'node:fs/promises'
 
-const MOST = 5 * 1024 ** 3 // 5 GiB
+const MAX_BYTES = 5 * 1024 ** 3 // 5 GiB
 
-/** 5 GiB or half of what the disk of `folder` has free, whichever is smaller. */
+/** Returns 5 GiB, or half of the free bytes on the disk of `folder` if that is less. */
 export async function defaultBound(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder)
-  return Math.min(MOST, Math.floor((bavail * bsize) / 2))
+  return Math.min(MAX_BYTES, Math.floor((bavail * bsize) / 2))
 }

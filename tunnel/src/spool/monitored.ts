@@ -1,4 +1,4 @@
-/** Spool that borrows memory before each put, and knows its health, its growth and its totals within a second. */
+/** Spool with a memory budget for puts, health, growth, and a time limit for totals. */
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type { MemoryBudget } from '../body/memory-budget.ts'
@@ -7,16 +7,16 @@ import type { Spool, SpoolTotals } from './spool.ts'
 export type SpoolHealth = {
   /** Result of the last put. */
   writable: boolean
-  /** When that began, in milliseconds since 1970. */
+  /** Time of the last change in milliseconds since 1970. */
   since: number
   /** Error of the disk or the server. */
   problem?: string
 }
 
-export type MonitorParts = {
+export type MonitorDeps = {
   store: Spool
   memory: MemoryBudget
-  /** A monotonic clock in milliseconds, and milliseconds since 1970. */
+  /** Monotonic clock in milliseconds, and milliseconds since 1970. */
   clock: () => number
   now: () => number
 }
@@ -25,7 +25,7 @@ type Put = Spool['put']
 
 export const SAMPLE_MS = 10_000
 const WINDOW_MS = 2 * 60_000
-const WHOLE_BYTES = 1024 * 1024 // the most that a store holds of one body: a small one, or a few pieces of a large one
+const MAX_PUT_BYTES = 1024 * 1024 // of one body in a store: a whole small one, or chunks of a large one
 const BORROW_MS = 10_000
 const TOTALS_MS = 1_000 // the console waits 2 s for a replica
 
@@ -38,9 +38,9 @@ export class MonitoredSpool {
   readonly #timer: NodeJS.Timeout
   #health: SpoolHealth
   #samples: { at: number; bytes: number }[] = []
-  #lateTotals = 0
+  #lateResponses = 0
 
-  constructor({ store, memory, clock, now }: MonitorParts) {
+  constructor({ store, memory, clock, now }: MonitorDeps) {
     this.store = store
     this.#memory = memory
     this.#clock = clock
@@ -53,7 +53,7 @@ export class MonitoredSpool {
   /** Rejects with `NoRoom` when there is no memory within 10 s, which does not count as ill health. */
   async put(...args: Parameters<Put>): ReturnType<Put> {
     const [{ bytes }] = args
-    const giveBack = await this.#memory.acquire(Math.min(bytes, WHOLE_BYTES), BORROW_MS)
+    const giveBack = await this.#memory.acquire(Math.min(bytes, MAX_PUT_BYTES), BORROW_MS)
     return this.#putIntoStore(...args).finally(giveBack)
   }
 
@@ -70,15 +70,15 @@ export class MonitoredSpool {
     return perMs > 0 ? Math.max(0, this.store.maxBytes - bytes) / perMs / 1000 : undefined
   }
 
-  /** Rejects after a second. From then on it rejects at once and asks the store nothing, until all late answers have come. */
+  /** Rejects after 1 s. Then rejects at once, without asking the store, until its late responses have arrived. */
   async totals(): Promise<SpoolTotals> {
-    if (this.#lateTotals > 0) throw new Error('it does not answer')
-    const asked = this.store.totals()
-    const totals = await Promise.race([asked, wait(TOTALS_MS, undefined, { ref: false })])
+    if (this.#lateResponses > 0) throw new Error('it does not answer')
+    const response = this.store.totals()
+    const totals = await Promise.race([response, wait(TOTALS_MS, undefined, { ref: false })])
     if (totals) return totals
-    this.#lateTotals++
-    const answered = () => void this.#lateTotals--
-    void asked.then(answered, answered)
+    this.#lateResponses++
+    const onResponse = () => void this.#lateResponses--
+    void response.then(onResponse, onResponse)
     throw new Error('it does not answer')
   }
 

@@ -1,55 +1,55 @@
-/** What a spool promises: envelopes that Sentry has not taken wait here, on disk, until it does. */
+/** Interface of a spool: envelopes that Sentry has not accepted yet, on disk. */
 
 import type { Readable } from 'node:stream'
 
-/** What waits, without its bytes. */
+/** Envelope stored for later delivery, without its body. */
 export type SpoolEntry = {
-  /** The first 16 bytes of SHA-256 over upstream and body, in hex: what it is known by (`DESIGN.md` §3). */
+  /** Identity: the first 16 bytes of SHA-256 over upstream and body, in hex (`DESIGN.md` §3). */
   key: string
-  /** Its DSN, without a secret. */
+  /** DSN without a secret. */
   project: string
-  /** Data category of its most important item; empty for none. */
+  /** Data category of the most important item; empty for none. */
   category: string
-  /** 0 goes first and is given up last. */
+  /** 0 is delivered first and evicted last. */
   priority: number
-  /** The client address's network, for its share; empty when unknown. */
+  /** Network of the client address, for its share; empty when unknown. */
   network: string
-  /** When it arrived, in milliseconds since 1970. */
+  /** Time of arrival in milliseconds since 1970. */
   received: number
-  /** Of its body, which is kept unpacked. */
+  /** Size of the body, which is stored decompressed. */
   bytes: number
-  /** Bytes on the wire, when it came compressed: it is compressed again before it leaves. */
+  /** Bytes on the wire of a compressed body. It is compressed again before delivery. */
   wireBytes?: number
-  /** Id of the receipt it was answered with. */
+  /** ID of the receipt. */
   receipt: string
-  /** The file that holds its body, where a store keeps it in one. */
+  /** File that holds the body, where a store uses files. */
   file?: string | undefined
-  /** Headers of the POST to Sentry, as names and values in turn. */
+  /** Headers of the request to Sentry, names and values in turn. */
   headers: string[]
 }
 
 /**
- * One of those that wait: its number in the store, which another may bear when it is gone, and the key that this one alone has. `place` is
- * where it stood when it was found: what is put off may be moved, and keeps its number.
+ * Reference to an entry: its number in the store, which may be used again later, and its unique key. `place` is its position when it was
+ * listed, which postponing may change.
  */
 export type EntryRef = { id: number; key: string; place?: number }
 
-/** One that a replica works on. Until `until` it is nobody else's. */
+/** Entry that one replica holds until `until`, in milliseconds since 1970. */
 export type Lease = SpoolEntry & EntryRef & { attempts: number; until: number }
 
-/** One as an operator finds it. */
+/** Entry as operators see it. */
 export type ListedEntry = SpoolEntry &
   EntryRef & {
     place: number
-    /** How often it was tried, as far as that is known. */
+    /** Delivery attempts, as far as they are known. */
     attempts: number
-    /** Before which nobody tries it, in milliseconds since 1970; absent when that is now. */
+    /** Time of the next attempt in milliseconds since 1970; absent when it is due. */
     due?: number
-    /** A replica works on it. */
+    /** A replica holds a lease. */
     leased: boolean
   }
 
-/** Some of what waits: what agrees with all that is named here. */
+/** Selects the entries that match all given members. */
 export type EntryFilter = {
   entry?: EntryRef
   /** DSNs, without a secret. */
@@ -57,47 +57,47 @@ export type EntryFilter = {
   category?: string
 }
 
-/** A part of what waits, in the order in which it arrived. */
+/** Selects a page of entries, in order of arrival. */
 export type PageQuery = Omit<EntryFilter, 'entry'> & {
   order: 'newest' | 'oldest'
   limit: number
-  /** The last one of the page before. */
+  /** Position of the last entry of the previous page. */
   after?: Position
 }
 
 export type Position = { received: number; place: number }
 
-/** Nothing is taken of one project, or, when none is named, of all of them. */
+/** Pause of the delivery of one project, or of all projects. */
 export type Pause = { project?: string; since: number }
 
 export type PutResult =
-  /** On disk, synced. What had to make room for it is told. */
+  /** On disk, synced. `evicted` entries made room. */
   | { kind: 'stored'; lease: Lease; evicted: SpoolEntry[] }
-  /** The same bytes for the same upstream wait already. */
+  /** The spool has the same body for the same upstream. */
   | { kind: 'known' }
-  /** Nothing less important was there to make room, or a share is used up. */
+  /** No less important entry could make room, or a share is used up. */
   | { kind: 'full'; reason: 'bound' | 'address-share' | 'project-share' }
 
-/** A project whose envelopes a taker wants now, but for some categories. */
+/** Project whose entries are wanted, except for some categories. */
 export type ProjectDemand = { project: string; rateLimitedCategories: readonly string[] }
 
-/** A body to keep: a way to read it from the first byte on as often as needed, and the file that holds it, if one does. */
+/** Body to store: it can be read repeatedly. `file` holds it already, if set. */
 export type SpoolBody = { chunks: () => Iterable<Buffer> | AsyncIterable<Buffer>; file?: string | undefined }
 
-/** A body that was kept: bytes, or a way to read them from the first on. */
+/** Stored body: its bytes, or a function that opens a stream of them. */
 export type StoredBody = Buffer | { open: () => Readable }
 
 export type SpoolTotals = {
   envelopes: number
-  /** Of the store, with all that it keeps beside a body: what the bound is on. */
+  /** Bytes on disk, headers and indexes included. The bound applies to them. */
   bytes: number
-  /** When the oldest arrived, in milliseconds since 1970; absent when nothing waits. */
+  /** Arrival of the oldest entry in milliseconds since 1970; absent without entries. */
   oldest?: number
   partitions: PartitionTotals[]
   paused: Pause[]
 }
 
-/** Those of one project and category; `bytes` are near the truth where a store cannot count them exactly. */
+/** Totals of one project and category. `bytes` may be approximate. */
 export type PartitionTotals = {
   project: string
   category: string
@@ -107,46 +107,47 @@ export type PartitionTotals = {
 }
 
 export type Spool = {
-  /** The same for every replica that shares it, so that its figures are counted once. */
+  /** The same for every replica that shares the spool. */
   id: string
-  /** The most bytes that may wait. */
+  /** Bound of the bytes on disk. */
   maxBytes: number
   /**
-   * Resolves when the envelope is on disk, synced, or will not be. The caller holds its lease for `leaseMs`, for an attempt that
-   * is still under way. Rejects when the disk does not take it.
+   * Stores an entry. Resolves when it is on disk, synced, or known, or when there is no room. The caller holds a lease for `leaseMs`, for
+   * an attempt that is still pending. Rejects when the disk or the server fails.
    */
   put(envelope: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult>
-  /** Leases up to `limit` that are due, the most important first, then the oldest. */
+  /** Leases up to `limit` due entries, the most important first, then the oldest. */
   take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Promise<Lease[]>
-  /** The bytes of one that waits. */
+  /** Returns the body of an entry. */
   read(entry: SpoolEntry & EntryRef): Promise<StoredBody>
+  /** Extends a lease to `leaseMs` from now. */
   extend(lease: Lease, leaseMs: number): Promise<Lease>
-  /** It has come to an end and is forgotten. `false` when that was told by somebody else: its lease was lost, or it made room. */
+  /** Removes an entry after its final outcome. `false`: the lease was lost, or the entry evicted, and another replica reports it. */
   finish(lease: Lease): Promise<boolean>
-  /** It is tried again after `at`, by anybody. */
+  /** Releases a lease. The entry is due at `at`, for every replica. */
   postpone(lease: Lease, at: number): Promise<void>
-  /** Forgets all that arrived before `before`, and tells it. */
+  /** Removes the entries that arrived before `before`, and returns them. */
   expire(before: number): Promise<SpoolEntry[]>
   totals(): Promise<SpoolTotals>
-  /** As many as asked for, unless there are no more. */
+  /** Lists entries; fewer than the limit only on the last page. */
   list(query: PageQuery): Promise<ListedEntry[]>
-  /** `undefined` when it no longer waits. */
+  /** Returns `undefined` when the entry is gone. */
   find(ref: EntryRef): Promise<ListedEntry | undefined>
-  /** What was put off is due now, but for what a replica works on; gives how many there were, at most some thousands in one call. */
+  /** Makes postponed entries due, except leased ones. Returns their number, at most some thousands. */
   retry(which: EntryFilter): Promise<number>
-  /** Forgets, and tells: under way or not, at most some thousands in one call. */
+  /** Removes entries, leased ones too, and returns them, at most some thousands. */
   purge(which: EntryFilter): Promise<SpoolEntry[]>
-  /** No replica takes any more of a project, or of all, until that is resumed. What is under way goes on, and so does putting. */
+  /** Stops delivery of a project, or of all, on every replica. Pending attempts and puts go on. */
   pause(project?: string): Promise<void>
-  /** Ends the pause of a project, or the one of all, which leaves those of projects. */
+  /** Ends the pause of a project, or the pause of all, which leaves those of projects. */
   resume(project?: string): Promise<void>
   close(): Promise<void>
 }
 
 export type SpoolBounds = {
-  /** Of the store, with all that it keeps beside a body. */
+  /** Bytes on disk, headers and indexes included. */
   bytes: number
-  /** The part of the bytes that one address, and one project where there are several, may fill. */
+  /** Shares of the bytes, from 0 to 1, that one client address and one project may fill. */
   addressShare: number
   projectShare: number
 }

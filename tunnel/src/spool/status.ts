@@ -1,4 +1,4 @@
-/** The spool as operators see it: what waits of each project and category, what bounds it, and what became of trying. */
+/** Status of the spool: pending entries by project and category, bounds, delivery attempts. */
 
 import type { SpoolDepth, SpoolPartition, SpoolPause, SpoolStatus } from '../contract.ts'
 import type { Projects } from '../projects.ts'
@@ -9,14 +9,14 @@ import type { PartitionTotals, Pause } from './spool.ts'
 /** State that the status of a spool is read from. */
 export type SpoolState = {
   spool: MonitoredSpool
-  /** The part of the spool's bytes that one project may fill. */
+  /** Share of the spool's bytes that one project may fill. */
   projectShare: number
   deliverer: Deliverer
 }
 
 const NO_CATEGORY = 'none'
 
-/** What cannot be asked for, since a disk or a server does not answer soon, is left out, and why is told. */
+/** Describes the spool. Leaves totals out, and adds `problem`, when the disk or the server is slow or fails. */
 export async function describeSpool(
   { spool, projectShare, deliverer }: SpoolState,
   projects: Projects,
@@ -45,7 +45,7 @@ async function describeDepth(spool: MonitoredSpool, projects: Projects): Promise
   }
 }
 
-/** Of two keys of one project it is told once. */
+/** Lists pauses by project name. Two keys of one project are one pause. */
 export function showPauses(paused: readonly Pause[], projects: Projects): SpoolPause[] {
   const byName = new Map<string | undefined, SpoolPause>()
   for (const { project: key, since } of paused) {
@@ -55,7 +55,7 @@ export function showPauses(paused: readonly Pause[], projects: Projects): SpoolP
   return [...byName.values()]
 }
 
-/** Two keys of one project are one project. */
+/** Combines the partitions of several keys of one project. */
 function byNames(partitions: readonly PartitionTotals[], projects: Projects): SpoolPartition[] {
   const byName = new Map<string, SpoolPartition>()
   for (const { project: key, category: own, envelopes, bytes, oldest } of partitions) {
