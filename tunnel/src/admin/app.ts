@@ -3,7 +3,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { type Context, Hono, type Next } from 'hono'
 import type { Logger } from 'pino'
-import type { Rejections } from '../contract.ts'
+import type { Rejections, ReplicaStatus } from '../contract.ts'
 import type { Forwarding } from '../forwarding.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import type { Projects } from '../projects.ts'
@@ -18,7 +18,6 @@ import { AuditLog } from './audit-log.ts'
 import { createInboxAdmin } from './inbox.ts'
 import { createHandler, RequestError } from './responses.ts'
 import { createSpoolAdmin, type SpoolAdminDeps } from './spool.ts'
-import type { Status } from './status.ts'
 
 export type AdminDeps = {
   metrics: Metrics
@@ -36,7 +35,7 @@ export type AdminDeps = {
   remedies: Rejections['settings']
   replica: string
   logger: Logger
-  status: () => Promise<Status>
+  status: () => Promise<ReplicaStatus>
   /** `undefined` closes everything that needs a token. */
   token: string | undefined
   /** Listening and not stopping; neither a dead Sentry nor a full disk makes a replica unready. */

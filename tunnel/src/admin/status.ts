@@ -27,9 +27,7 @@ export type StatusDeps = {
   clock: () => number
 }
 
-export type Status = ReplicaStatus
-
-export async function describeStatus(deps: StatusDeps): Promise<Status> {
+export async function describeStatus(deps: StatusDeps): Promise<ReplicaStatus> {
   const { config, version, replica, since, ingest, limits, projects, throttle, sentry, now, clock } = deps
   return {
     version,

@@ -48,9 +48,9 @@ export function formatSetting({ secret, format }: Setting, value: unknown): stri
 }
 
 export type SharedSettings = {
-  /** Paths that browsers post to, the one for new pages first. Each begins with `/` and ends without one. */
+  /** Paths that accept envelopes, the one for new pages first, with a leading slash and no trailing one. */
   tunnelPaths: string[]
-  /** Answers the paths that v11 SDKs derive from a DSN too. */
+  /** Also accepts the paths that v11 SDKs derive from a DSN. */
   derivedPaths: boolean
   /** Networks whose `X-Forwarded-For` nginx trusts, as CIDRs or single addresses. */
   trustedProxies: string[]

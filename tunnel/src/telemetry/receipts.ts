@@ -14,7 +14,7 @@ export type FeedEvent = { event: 'receipt' | 'final_outcome'; json: string }
 export type FeedPage = { first: number; events: FeedEvent[] }
 
 /** Enough for 66 ordinary envelopes a second in ten minutes. */
-const KEPT = { entries: 40_000, bytes: 16 * 1024 * 1024 }
+const BOUNDS = { entries: 40_000, bytes: 16 * 1024 * 1024 }
 const TOKEN = /^[0-9a-f]{32}$/
 const TOKEN_MS = 10 * 60 * 1000
 
@@ -23,9 +23,9 @@ export class Receipts {
   readonly #metrics: Pick<Metrics, 'count' | 'countFinalOutcome'>
   readonly #log: Pick<Log, 'recordEvent'>
   readonly #now: () => number
-  readonly #events = new RingBuffer(KEPT)
+  readonly #events = new RingBuffer(BOUNDS)
   /** Tokens of the receipts, one after the other: a map would cost every envelope more than a search costs the few visitors. */
-  readonly #tokens = Buffer.alloc(KEPT.entries * HEX_LENGTH)
+  readonly #tokens = Buffer.alloc(BOUNDS.entries * HEX_LENGTH)
   readonly #waiters = new Set<() => void>()
   readonly #times: OutcomeTimes
 
@@ -114,13 +114,13 @@ export class Receipts {
   }
 
   #offsetOf(number: number): number {
-    return ((number - 1) % KEPT.entries) * HEX_LENGTH
+    return ((number - 1) % BOUNDS.entries) * HEX_LENGTH
   }
 
   #numberAt(offset: number): number {
     const newest = this.#events.newest()
     const back = (this.#offsetOf(newest) - offset) / HEX_LENGTH
-    return newest - ((back + KEPT.entries) % KEPT.entries)
+    return newest - ((back + BOUNDS.entries) % BOUNDS.entries)
   }
 
   #wake(): void {

@@ -13,7 +13,7 @@ export type UsageKind = 'all' | 'share' | 'network'
 
 type Change = { key: [kind: string, name: string, category: string]; envelopes: number; bytes: number }
 
-/** Totals kept in the file by hand. Triggers cost 6 % more CPU for each put: they write four rows for each entry. */
+/** Totals kept in the file by hand. Triggers would cost 5 to 13 % more CPU for each put: they write four rows for each entry. */
 export class Usage {
   readonly #statements: ReturnType<typeof prepare>
   readonly #changes = new Map<string, Change>()
