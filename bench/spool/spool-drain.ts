@@ -5,7 +5,7 @@ import { startTunnel } from '../../tests/support/tunnel/tunnel.ts'
 import { postSteadily } from '../load/load.ts'
 import { buildRequests } from '../load/requests.ts'
 import { openSink } from '../load/sink.ts'
-import type { RunWorker } from './spool-worker.ts'
+import type { RunWorker, Work } from './spool-worker.ts'
 
 export type Drain = {
   /** Live envelopes a second. */
@@ -57,4 +57,29 @@ export async function measureDrain({
   const { p99 } = await posting
   const perSecond = ((done.delivered - ramped.delivered) * 1000) / (done.at - ramped.at)
   return { live: LIVE, delivered: many, perSecond, p99 }
+}
+
+/** Time in which a tunnel that starts beside a full spool has delivered all of it, without live traffic. */
+export async function measureEmptying({
+  url,
+  what,
+  many,
+  run,
+}: {
+  url: string
+  what: Work
+  many: number
+  run: RunWorker
+}): Promise<{ seconds: number; perSecond: number }> {
+  await using sink = await openSink()
+  const dsn = `http://${KEY}@127.0.0.1:${sink.port}/456`
+  await run(url, what, many, AT_A_TIME, dsn)
+  await using _tunnel = await startTunnel({ env: { SENTRY_DSN: dsn, SPOOL_URL: url }, timeout: 30_000 })
+  const began = performance.now()
+  const reached = async (share: number) => {
+    while (sink.seen.envelopes < many * share) await sleep(LOOK_MS)
+    return performance.now()
+  }
+  const [ramped, nearly, done] = [await reached(1 / 3), await reached(0.95), await reached(1)]
+  return { seconds: (done - began) / 1000, perSecond: (many * (0.95 - 1 / 3) * 1000) / (nearly - ramped) }
 }

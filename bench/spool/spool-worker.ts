@@ -1,6 +1,6 @@
 /**
- * A process of the spool's benchmark: `spool-worker.ts <file or nats://…> put|drain <how many> <at a time> <dsn>`, its figures as JSON on
- * stdout.
+ * A process of the spool's benchmark: `spool-worker.ts <file or nats://…> put|put-mixed|drain <how many> <at a time> <dsn>`. It writes its figures
+ * to stdout, as JSON.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -21,6 +21,9 @@ import type { Spool } from '../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../tunnel/src/spool/sqlite/client.ts'
 import { quantile } from '../report/statistics.ts'
 
+/** Mixed: one body in 40 has 1.5 MB. */
+export type Work = 'put' | 'put-mixed' | 'drain'
+
 /** Times in milliseconds, since 1970 where they are of the clock. */
 export type WorkerFigures = {
   opened: number
@@ -38,13 +41,15 @@ export type WorkerFigures = {
 /** Starts one and gives its figures. */
 export type RunWorker = (
   place: string,
-  what: 'put' | 'drain',
+  what: Work,
   many: number,
   atATime?: number,
   dsn?: string,
 ) => Promise<WorkerFigures>
 
 const BATCH = 64 // leases at a time
+const LARGE_BYTES = 1_500_000
+const LARGE_EVERY = 40
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const HEADER_BYTES = 300 // what an envelope has beside its payload, or a little more
@@ -82,7 +87,8 @@ async function putAll(to: Spool, count: number, lanes: number): Promise<void> {
   let left = count
   const putOn = async () => {
     while (left-- > 0) {
-      const body = newError()
+      const isLarge = what === 'put-mixed' && left % LARGE_EVERY === 0
+      const body = newError(isLarge ? LARGE_BYTES : ENVELOPE_BYTES)
       const waiting = await spoolEntryOf(body, { project: dsn, network: `198.51.100.${left % 250}` })
       const since = performance.now()
       await to.put(waiting, inOne(body), 0)
@@ -108,9 +114,9 @@ async function drain(from: Spool, count: number): Promise<void> {
   }
 }
 
-function newError(): Buffer {
+function newError(bytes: number): Buffer {
   const payload = JSON.stringify({
-    message: randomBytes((ENVELOPE_BYTES - HEADER_BYTES) / 2).toString('hex'),
+    message: randomBytes((bytes - HEADER_BYTES) / 2).toString('hex'),
   })
   const header = { event_id: randomBytes(16).toString('hex'), sent_at: new Date().toISOString(), dsn }
   return envelopeOf(header, [{ header: { type: 'event', length: payload.length }, payload }])

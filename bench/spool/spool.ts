@@ -1,6 +1,6 @@
 /**
- * What the spool bears, as a table: `npm run bench:spool -- [--long | --quick]`. A million envelopes wait in SQLite's file with `--long`
- * (5 GB of disk), a hundred thousand without. NATS JetStream is measured where there is a server.
+ * Throughput of the spool, as a table: `npm run bench:spool -- [--long | --quick] [--jetstream]`. SQLite's file holds a million envelopes with
+ * `--long` (5 GB of disk), a hundred thousand without. NATS JetStream is measured where nats-server is installed, alone with `--jetstream`.
  */
 
 import { spawn } from 'node:child_process'
@@ -8,13 +8,14 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
+import { startNatsCluster } from '../../tests/support/nats/cluster.ts'
 import { startNats } from '../../tests/support/nats/nats.ts'
 import { NODE } from '../../tests/support/node.ts'
 import { unmet } from '../../tests/support/requirements.ts'
 import { PROJECT } from '../../tests/support/spool/entries.ts'
 import { makeFolder } from '../../tests/support/temporary-folder.ts'
-import { measureDrain } from './spool-drain.ts'
-import type { WorkerFigures } from './spool-worker.ts'
+import { measureDrain, measureEmptying } from './spool-drain.ts'
+import type { Work, WorkerFigures } from './spool-worker.ts'
 
 const LONG = process.argv.includes('--long')
 const QUICK = process.argv.includes('--quick')
@@ -23,6 +24,8 @@ const PUTS = QUICK ? 500 : 40_000 // by each process
 const JETSTREAM_PUTS = QUICK ? 500 : 10_000
 const DRAINED = QUICK ? 500 : 30_000
 const DELIVERED = QUICK ? 500 : 60_000
+const SMALL = QUICK ? 500 : 18_000
+const MIXED = QUICK ? 200 : 6_700 // 168 of them of 1.5 MB
 const AT_A_TIME = 64
 const WORKER = new URL('./spool-worker.ts', import.meta.url).pathname
 const HEADINGS = [
@@ -31,13 +34,13 @@ const HEADINGS = [
 ]
 
 await using folder = await makeFolder()
-await measureSqlite()
+console.log(line(HEADINGS))
+console.log(line(HEADINGS.map((_, i) => (i === 0 ? '---' : '---:'))))
+if (!process.argv.includes('--jetstream')) await measureSqlite()
 await measureJetStream()
 
 async function measureSqlite(): Promise<void> {
   const place = (name: string) => join(folder.path, name, 'spool.db')
-  console.log(line(HEADINGS))
-  console.log(line(HEADINGS.map((_, i) => (i === 0 ? '---' : '---:'))))
   tell('SQLite: put by 1 process', [await run(place('one'), 'put', PUTS)])
   const log = watchSize(`${place('four')}-wal`)
   tell('SQLite: put by 4 processes', await runFour(place('four'), PUTS))
@@ -59,13 +62,41 @@ async function measureFull(file: string): Promise<void> {
 }
 
 async function measureJetStream(): Promise<void> {
-  const reason = unmet('nats')
+  const reason = unmet('nats-server')
   if (reason) return note('NATS JetStream: not measured', reason)
-  await using nats = await startNats()
-  tell('NATS JetStream: put by 1 process', [await run(nats.url, 'put', JETSTREAM_PUTS)])
-  tell('NATS JetStream: put by 4 processes', await runFour(nats.url, JETSTREAM_PUTS))
-  tell('NATS JetStream: taken, read and finished', [await run(nats.url, 'drain', 5 * JETSTREAM_PUTS)])
-  await deliver('NATS JetStream', nats.url, nats.url)
+  await measureServers('NATS JetStream, one server', async (stack) => stack.use(await startNats()).url)
+  await measureServers('NATS JetStream, three servers', async (stack) => {
+    const { servers } = stack.use(await startNatsCluster())
+    return `nats://${servers.join(',')}?replicas=3`
+  })
+}
+
+/** Each figure on servers of its own. */
+async function measureServers(
+  title: string,
+  start: (stack: AsyncDisposableStack) => Promise<string>,
+): Promise<void> {
+  await onServers(async (url) => {
+    tell(`${title}: put by 1 process`, [await run(url, 'put', JETSTREAM_PUTS)])
+    tell(`${title}: put by 4 processes`, await runFour(url, JETSTREAM_PUTS))
+    tell(`${title}: taken, read and finished`, [await run(url, 'drain', 5 * JETSTREAM_PUTS)])
+  })
+  await onServers(async (url) => note(`${title}: ${count(SMALL)} small, s`, await empty(url, 'put', SMALL)))
+  await onServers(async (url) =>
+    note(`${title}: ${count(MIXED)} mixed, s`, await empty(url, 'put-mixed', MIXED)),
+  )
+  await onServers((url) => deliver(title, url, url))
+
+  async function onServers(measure: (url: string) => Promise<void>): Promise<void> {
+    await using stack = new AsyncDisposableStack()
+    await measure(await start(stack))
+  }
+}
+
+/** Seconds in which a real tunnel delivers them, from its start on, and how many a second in the middle. */
+async function empty(url: string, what: 'put' | 'put-mixed', many: number): Promise<string> {
+  const { seconds, perSecond } = await measureEmptying({ url, what, many, run })
+  return `${seconds.toFixed(1)} (${count(Math.round(perSecond))}/s)`
 }
 
 /** Through a real tunnel, beside live traffic. */
@@ -81,7 +112,7 @@ function runFour(place: string, many: number): Promise<WorkerFigures[]> {
 
 async function run(
   place: string,
-  what: 'put' | 'drain',
+  what: Work,
   many: number,
   atATime = AT_A_TIME,
   dsn = PROJECT,
