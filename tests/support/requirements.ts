@@ -27,7 +27,7 @@ export const NATS_PROGRAM = findNatsServer(resolve(import.meta.dirname, '../..')
 /** What serves where the program is not installed. */
 export const NATS_IMAGE = process.env.NATS_IMAGE || 'nats:2'
 
-/** `proc`: the file system in which Linux tells about processes. `strace`: it is there, and may look into a process. `nats`: a server from the PATH or from its image; `nats-server`: from the PATH. `netns`: networks of its own can be made by `ip`. */
+/** `proc`: the file system in which Linux tells about processes. `strace`: it is there, and may look into a process. `nats`: a server from the PATH or from its image; `nats-server`: from the PATH. `netns`: networks of its own can be made by `ip`. `mount`: a file system of its own can be mounted. */
 export type Requirement =
   | 'docker'
   | 'chromium'
@@ -38,6 +38,7 @@ export type Requirement =
   | 'nats'
   | 'nats-server'
   | 'netns'
+  | 'mount'
   | 'prometheus'
   | 'kubectl'
 
@@ -61,6 +62,12 @@ const UNMET: Record<Requirement, () => string | undefined> = {
     process.getuid?.() === 0 && spawnSync('ip', ['netns', 'list']).status === 0
       ? undefined
       : 'no network namespaces can be made',
+  ),
+  mount: once(() =>
+    process.getuid?.() === 0 &&
+    spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0
+      ? undefined
+      : 'no file systems can be mounted',
   ),
   'nats-server': () => (NATS_PROGRAM ? undefined : 'nats-server 2.10 or newer is not installed'),
 }

@@ -1,9 +1,6 @@
 /** The spool on a cluster of three NATS servers, whose leader moves and is killed while replicas put and take. */
 
-import { jetstream, jetstreamManager } from '@nats-io/jetstream'
-import { connect } from '@nats-io/transport-node'
 import { describe, expect, it } from 'vitest'
-import { openMessages } from '../../../tunnel/src/spool/jetstream/messages.ts'
 import { openJetStreamSpool } from '../../../tunnel/src/spool/jetstream/store.ts'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import { startNatsCluster } from '../../support/nats/cluster.ts'
@@ -12,7 +9,7 @@ import { ALL, LONG_MS, PLENTY } from '../../support/spool/entries.ts'
 import { putOne, store, takeAll } from '../../support/spool/operations.ts'
 import { until } from '../../support/until.ts'
 
-const STREAM = 'CULVERT_SPOOL'
+const STREAM = 'CULVERT_SPOOL_ERRORS'
 const DAY_MS = 24 * 60 * 60 * 1000
 const MOVES = 3
 const PUTTERS = 16
@@ -69,21 +66,6 @@ describe('The spool on three NATS servers', { ...requires('nats-server'), timeou
     if (again) await spool.finish(again)
     await store(spool)
     await takeAll(spool, 1)
-    await spool.close()
-  })
-
-  it('finds a message by its name, and stores nothing by asking', async () => {
-    await using cluster = await startNatsCluster()
-    const address = { servers: cluster.servers, tls: false, replicas: 3, credentials: undefined }
-    const spool = await openAtLast(() => openJetStreamSpool(address, { ...PLENTY, ageMs: DAY_MS }, Date.now))
-    const nc = await connect({ servers: cluster.servers })
-    const messages = openMessages(jetstream(nc), await jetstreamManager(nc))
-    const [subject, body] = ['spool-part.1_test', Buffer.from('part')]
-    const { seq } = await messages.publish(subject, body, undefined, 'known')
-    for (const name of ['known', 'unknown', 'unknown', 'known'])
-      expect(await messages.published(subject, name)).toBe(name === 'known' ? seq : undefined)
-    expect((await messages.publish(subject, body, undefined, 'unknown')).seq).toBe(seq + 1)
-    await nc.close()
     await spool.close()
   })
 })

@@ -70,7 +70,7 @@ function readTrace(trace: string): { said: number; unsynced: number } {
     if (/^p?write(v|64)?\(/.test(call) && path.endsWith('.blk')) unsynced.add(path)
     if (/^f(data)?sync\(/.test(call)) syncing.set(thread, path)
     if (/f(data)?sync.*= 0$/.test(call)) unsynced.delete(syncing.get(thread) ?? '')
-    const answers = call.split('\\"stream\\":\\"CULVERT_SPOOL\\"').length - 1
+    const answers = call.split('\\"stream\\":\\"CULVERT_SPOOL_ERRORS\\"').length - 1
     if (answers === 0 || path.endsWith('.blk') || !call.includes('\\"seq\\":')) continue
     counts.said += answers
     counts.unsynced += unsynced.size > 0 ? answers : 0

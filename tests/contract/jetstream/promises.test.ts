@@ -1,7 +1,4 @@
-/**
- * The spool on several machines, a stream of NATS JetStream: what every spool promises. The model is left to SQLite: it knows who is oldest
- * to the millisecond, where a message that is put again stands behind younger ones here.
- */
+/** Contract of the spool on several machines, in streams of NATS JetStream. */
 
 import { describe } from 'vitest'
 import { requires } from '../../support/requirements.ts'

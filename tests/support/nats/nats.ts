@@ -20,6 +20,8 @@ export type NatsOptions = {
   password?: string
   /** Where it listens. */
   port?: number
+  /** Folder of its streams; one of its own unless given. */
+  store?: string
 }
 
 export type Nats = Awaited<ReturnType<typeof startNats>>
@@ -27,12 +29,18 @@ export type Nats = Awaited<ReturnType<typeof startNats>>
 export const NATS_CONFIG = resolve(ROOT, 'deploy/nats.conf')
 
 /** Starts it on a folder of its own, and waits until it answers. `await using` takes both away. */
-export async function startNats({ config = NATS_CONFIG, user, password, port: given }: NatsOptions = {}) {
+export async function startNats({
+  config = NATS_CONFIG,
+  user,
+  password,
+  port: given,
+  store: givenStore,
+}: NatsOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
   const port = given ?? (await freePort())
   const server = `127.0.0.1:${port}`
-  const store = join(folder.path, 'store')
+  const store = givenStore ?? join(folder.path, 'store')
   const configs = join(folder.path, 'config')
   await mkdir(join(configs, 'credentials'), { recursive: true })
   await writeFile(join(configs, 'nats.conf'), await readFile(config, 'utf8'))

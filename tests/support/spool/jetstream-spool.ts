@@ -9,7 +9,6 @@ import type { Store } from './promises.ts'
 
 export type NatsStore = Store & { nats: Nats }
 
-const PART_BYTES = 1024 * 1024 - 4096 // as the server's default max_payload makes them
 const DAY_MS = 24 * 60 * 60 * 1000
 
 export async function openStore(bounds: SpoolBounds = PLENTY, options?: NatsOptions): Promise<NatsStore> {
@@ -27,7 +26,7 @@ export async function openStore(bounds: SpoolBounds = PLENTY, options?: NatsOpti
       return spool
     },
     closeAll,
-    weigh: (entry) => storedBytes(entry, PART_BYTES),
+    weigh: storedBytes,
     async [Symbol.asyncDispose]() {
       await closeAll()
       await nats[Symbol.asyncDispose]()
@@ -35,7 +34,7 @@ export async function openStore(bounds: SpoolBounds = PLENTY, options?: NatsOpti
   }
 }
 
-export function openSpoolOn({ server }: Nats, bounds: SpoolBounds = PLENTY): Promise<Spool> {
+export function openSpoolOn({ server }: Pick<Nats, 'server'>, bounds: SpoolBounds = PLENTY): Promise<Spool> {
   const address = { servers: [server], tls: false, replicas: 1, credentials: undefined }
   return openJetStreamSpool(address, { ...bounds, ageMs: DAY_MS }, Date.now)
 }

@@ -1,9 +1,8 @@
 /** What every spool lets an operator do with what waits. */
 
-import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { EntryRef, ListedEntry, PageQuery, Spool, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
-import { ALL, inOne, LONG_MS, OTHER_PROJECT, PROJECT, spoolEntryOf } from './entries.ts'
+import { ALL, LONG_MS, OTHER_PROJECT, PROJECT } from './entries.ts'
 import { bytesOf, expectNothing, keysOf, plain, putOne, store, takeAll } from './operations.ts'
 import type { Store } from './promises.ts'
 
@@ -51,21 +50,6 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       for (const order of ['oldest', 'newest'] as const)
         expect(await spool().list({ order, limit: 10 })).toEqual([])
       expect(await spool().find({ id: 1, key: 'none' })).toBeUndefined()
-    })
-
-    it('whether one is under way or put off, until when, and how often it was tried, whoever does it', async () => {
-      for (let n = 0; n < 3; n++) await store(spool())
-      const [leased, putOff] = await takeAll(spool(), 2)
-      if (!leased || !putOff) throw new Error('nothing was taken')
-      const at = Date.now() + LATER_MS
-      await spool().postpone(putOff, at)
-      const under = await store(spool(), {}, LONG_MS)
-      const rows = await everyPage(await another(), { order: 'oldest', limit: 10 })
-      const byKey = new Map(rows.map(({ key, attempts, leased, due }) => [key, { attempts, leased, due }]))
-      expect(byKey.size).toBe(4)
-      expect(byKey.get(leased.key)).toEqual({ attempts: 1, leased: true, due: leased.until })
-      expect(byKey.get(putOff.key)).toEqual({ attempts: 1, leased: false, due: at })
-      expect(byKey.get(under.key)).toMatchObject({ attempts: 0, leased: true })
     })
 
     it.each([1_000, 2 * MIB])('one of %i bytes with all of it, and only while it waits', async (bytes) => {
@@ -136,17 +120,6 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       }
       expect(keysOf(await other.purge({ entry: ref }))).toEqual([entry.key])
       expect(await other.find(ref)).toBeUndefined()
-    })
-
-    it('name one by the same id when the attempt under way has failed that it was put with', async () => {
-      const body = randomBytes(100)
-      const entry = await spoolEntryOf(body)
-      const result = await spool().put(entry, inOne(body), LONG_MS)
-      if (result.kind !== 'stored') throw new Error('it is not stored')
-      const { id } = await refOf(spool(), entry)
-      await spool().postpone(await spool().extend(result.lease, LONG_MS * 2), Date.now() + LATER_MS)
-      expect((await refOf(spool(), entry)).id).toBe(id)
-      expect(await (await another()).find({ id, key: entry.key })).toMatchObject({ id, leased: false })
     })
 
     it('count the tries of one that was hastened on', async () => {
@@ -252,7 +225,7 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
   })
 }
 
-async function everyPage(spool: Spool, query: PageQuery): Promise<ListedEntry[]> {
+export async function everyPage(spool: Spool, query: PageQuery): Promise<ListedEntry[]> {
   const all: ListedEntry[] = []
   for (let after = query.after; ; after = all.at(-1)) {
     const page = await spool.list({ ...query, ...(after && { after }) })
@@ -261,7 +234,7 @@ async function everyPage(spool: Spool, query: PageQuery): Promise<ListedEntry[]>
   }
 }
 
-async function refOf(spool: Spool, wanted: { key: string } | undefined): Promise<EntryRef> {
+export async function refOf(spool: Spool, wanted: { key: string } | undefined): Promise<EntryRef> {
   const found = (await everyPage(spool, { order: 'oldest', limit: 50 })).find(
     ({ key }) => key === wanted?.key,
   )

@@ -105,7 +105,7 @@ class SpoolAdmin {
   async retry(c: Context): Promise<SpoolRetried> {
     const found = await this.#find(c)
     if (found.leased) throw new RequestError(409, 'A replica is delivering it at the moment.')
-    const retried = found.due === undefined ? 1 : await this.#spool.retry({ entry: found })
+    const retried = (await this.#spool.retry({ entry: found })) || Number(found.due === undefined) // another replica may know when it is due
     this.#auditLog.record(c, 'spool-retry', { ...this.#subjectOf(found), envelopes: retried })
     if (retried === 0)
       throw new RequestError(409, 'A replica has just taken it, or the spool is too full to move it.')

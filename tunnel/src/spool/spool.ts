@@ -22,7 +22,7 @@ export type SpoolEntry = {
   wireBytes?: number
   /** ID of the receipt. */
   receipt: string
-  /** File that holds the body, where a store uses files. */
+  /** File or object that holds the body, where a store keeps it in one. */
   file?: string | undefined
   /** Headers of the request to Sentry, names and values in turn. */
   headers: string[]
@@ -95,6 +95,10 @@ export type SpoolTotals = {
   oldest?: number
   partitions: PartitionTotals[]
   paused: Pause[]
+  /** Entries that the store has lost, as far as this replica noticed it. */
+  lost?: number
+  /** Error of the disk or the server, while nothing can be delivered or put. */
+  problem?: string
 }
 
 /** Totals of one project and category. `bytes` may be approximate. */

@@ -1,143 +1,128 @@
-/** How an envelope stands in the stream: its subject, and all but its body in one header. */
+/** Streams, subjects, headers and numbers of spool entries on NATS JetStream. */
 
+import { createHash } from 'node:crypto'
 import { type MsgHdrs, headers as newHeaders } from '@nats-io/transport-node'
 import type { EntryFilter, SpoolEntry } from '../spool.ts'
 
-/** One that waits, as the stream holds it. */
+/** Entry as a message holds it, in one header. */
 export type Entry = SpoolEntry & {
-  /** Nobody takes it before, in milliseconds since 1970: its putter's lease, or the time it was put off to. */
+  /** Names the put that stored it. */
+  mark: string
+  /** End of the lease that it was put with, in milliseconds since 1970. */
   due?: number
-  /** The messages that hold its body, when one cannot. */
-  parts?: number[]
-  /** Of the one call that put it. */
-  mark?: string
-  /** How often it was taken before it was put again. */
-  attempts?: number
-  /** The number it was put under at first, when it was put again: what it is known by to operators. */
-  first?: number
-  /** The message it was put again from: the two stand side by side until that is removed. */
-  previous?: number
 }
 
-/** Envelopes of one project and category, which have a consumer of their own: what is held back is not even looked at. */
-export type Partition = { priority: number; project: string; category: string }
+/** Entries of one project and category. They have a subject and a consumer of their own. */
+export type Partition = Pick<SpoolEntry, 'priority' | 'project' | 'category'>
 
-export type Turn = 'first' | 'again'
+/** Stream and object bucket of one priority, each with its share of `SPOOL_BYTES`. */
+export type PriorityClass = { stream: string; bucket: string; share: number; objectShare: number }
 
-export type NamedPartition = Partition & { subject: string }
-
-export const STREAM = 'CULVERT_SPOOL'
-/**
- * `spool.<priority>.<project>.<category>.<turn>.<upload>`: the project in base64url, the turn `first` or, when it was put again with another
- * time, `again`, the upload `whole` for a body in one message.
- */
-export const ENVELOPES = 'spool.>'
-/** `spool-part.<upload>`: bodies in several messages. */
-export const PARTS = 'spool-part.>'
+export const NAME = 'CULVERT_SPOOL'
+export const CLASSES: readonly PriorityClass[] = [
+  priorityClass('ERRORS', 0.3, 0.1), // feedback, monitors and security reports too
+  priorityClass('SESSIONS', 0.1, 0.1), // attachments too
+  priorityClass('TRANSACTIONS', 0.15, 0.05), // spans, logs and metrics too
+  priorityClass('REPLAYS', 0.1, 0.1), // profiles too
+]
+/** Larger bodies are objects, so that a batch of messages is small enough for memory. */
+export const INLINE_BYTES = 256 * 1024
 
 const HEADER = 'Culvert'
-const WHOLE = 'whole'
 const NO_CATEGORY = '-'
+const EPOCH_NANOS = 1_735_689_600_000_000_000n // 2025: microseconds since then, times four, have 15 digits
+const FRAMING_BYTES = 300
 
-export function partitionOf({ priority, project, category }: Partition): string {
-  return `spool.${priority}.${tokenOf(project)}.${category || NO_CATEGORY}`
+export function classOf({ priority }: Pick<SpoolEntry, 'priority'>): PriorityClass {
+  const found = CLASSES[priority]
+  if (!found) throw new Error(`no stream for priority ${priority}`)
+  return found
 }
 
-export function tokenOf(project: string): string {
-  return Buffer.from(project).toString('base64url')
+/** Subjects of a class. */
+export function subjectsOf(priority: number): string {
+  return `culvert.spool.${priority}.>`
 }
 
-export function projectOf(token: string): string {
-  return Buffer.from(token, 'base64url').toString()
+export function subjectOf({ priority, project, category }: Partition): string {
+  return `culvert.spool.${priority}.${encodeToken(project)}.${category || NO_CATEGORY}`
 }
 
-/** `upload` names the parts of a body in several messages. */
-export function subjectOf(partition: Partition, turn: Turn, upload = WHOLE): string {
-  return `${partitionOf(partition)}.${turn}.${upload}`
-}
-
-/** Those of one turn, of one priority or of all. */
-export function subjectsOf(turn: Turn, priority: number | '*' = '*'): string {
-  return `spool.${priority}.*.*.${turn}.*`
-}
-
-/** Those of one priority, of one project or of all. */
-export function subjectsRanked(priority: number, project?: string): string {
-  return `spool.${priority}.${project === undefined ? '*' : tokenOf(project)}.>`
-}
-
-/** What together matches some of those that wait, of one turn or of both. */
-export function subjectsWithin({ projects, category }: EntryFilter, turn: Turn | '*' = '*'): string[] {
-  const tokens = projects?.map(tokenOf) ?? ['*']
+/** Subjects of the entries that a filter names. */
+export function subjectsWithin(priority: number, { projects, category }: EntryFilter): string[] {
   const name = category === undefined ? '*' : category || NO_CATEGORY
-  return tokens.map((token) => `spool.*.${token}.${name}.${turn}.*`)
+  return (projects?.map(encodeToken) ?? ['*']).map((token) => `culvert.spool.${priority}.${token}.${name}`)
 }
 
-export function partSubjectOf(upload: string): string {
-  return `spool-part.${upload}`
-}
-
-export function parsePartition(subject: string): NamedPartition {
-  const [, priority, project = '', category = ''] = subject.split('.')
+export function parseSubject(subject: string): Partition {
+  const [, , priority, project = '', category = ''] = subject.split('.')
   return {
     priority: Number(priority),
-    project: projectOf(project),
+    project: Buffer.from(project, 'base64url').toString(),
     category: category === NO_CATEGORY ? '' : category,
-    subject: subject.split('.', 4).join('.'),
   }
 }
 
-export function turnOf(subject: string): Turn {
-  return subject.split('.', 5)[4] === 'again' ? 'again' : 'first'
-}
-
-/** The upload that a subject of `ENVELOPES` or `PARTS` names; `undefined` for a body in one message. */
-export function uploadOf(subject: string): string | undefined {
-  const upload = subject.slice(subject.lastIndexOf('.') + 1)
-  return upload === WHOLE ? undefined : upload
+export function consumerOf(partition: Partition): string {
+  const hash = createHash('sha256').update(subjectOf(partition)).digest('hex').slice(0, 16)
+  return `${partition.category || 'none'}-${hash}`
 }
 
 export function encodeEntry(entry: Entry): MsgHdrs {
   const headers = newHeaders()
-  headers.set(HEADER, toText(entry))
+  headers.set(HEADER, toAscii(entry))
   return headers
 }
 
-/** JSON in ASCII: what else a header of NATS may hold is not said anywhere. */
-function toText(value: unknown): string {
-  return JSON.stringify(value).replace(
-    /[\u007f-\uffff]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
-}
-
-/** Throws when it is not one of ours. */
+/** Throws when the message is not an entry. */
 export function decodeEntry(headers: MsgHdrs | undefined): Entry {
   return JSON.parse(headers?.get(HEADER) ?? '')
 }
 
-/** Without what only the stream knows. */
-export function entryOf({
-  due: _due,
-  parts: _parts,
-  mark: _mark,
-  attempts: _attempts,
-  first: _first,
-  previous: _previous,
-  ...entry
-}: Entry): SpoolEntry {
+/** Removes what only the stream knows. */
+export function toSpoolEntry({ mark: _mark, due: _due, ...entry }: Entry): SpoolEntry {
   return entry
 }
 
-/** Whether one message can hold it, which has 4 KiB more than `partBytes`. */
-export function fits({ bytes, headers }: SpoolEntry, partBytes: number): boolean {
-  return bytes + toText(headers).length <= partBytes
+/** Bytes that an entry takes of its class, within a few per cent. */
+export function storedBytes(entry: SpoolEntry): number {
+  return entry.bytes + toAscii(entry).length + subjectOf(entry).length + FRAMING_BYTES
 }
 
-/** What it takes of the stream's bytes, parts and all, within a few per cent and never less; a lease on it weighs the same. */
-export function storedBytes(entry: SpoolEntry, partBytes: number): number {
-  const { key, project, category, priority, network, received, bytes, receipt, headers } = entry
-  const plain = { key, project, category, priority, network, received, bytes, receipt, headers }
-  const framing = 300 + 2 * partitionOf(entry).length // the server's own, and what an entry has beside
-  return bytes + toText(plain).length + framing + Math.ceil(bytes / partBytes) * 110
+/** Number of an entry: sequence and class of its message. */
+export function encodeId(priority: number, seq: number): number {
+  return seq * CLASSES.length + priority
+}
+
+export function decodeId(id: number): { priority: number; seq: number } {
+  return { priority: id % CLASSES.length, seq: Math.floor(id / CLASSES.length) }
+}
+
+/** Place of an entry among those of all classes: the time at which its message was stored. */
+export function encodePlace(priority: number, nanos: bigint): number {
+  return Number((nanos - EPOCH_NANOS) / 1000n) * CLASSES.length + priority
+}
+
+/** Time of a place, as RFC 3339 with microseconds. */
+export function timeOfPlace(place: number): string {
+  const micros = Math.floor(place / CLASSES.length)
+  const time = new Date(Number(EPOCH_NANOS / 1_000_000n) + Math.floor(micros / 1000))
+  return time.toISOString().replace('Z', `${String(micros % 1000).padStart(3, '0')}Z`)
+}
+
+function priorityClass(name: string, share: number, objectShare: number): PriorityClass {
+  return { stream: `${NAME}_${name}`, bucket: `${NAME}_${name}`, share, objectShare }
+}
+
+/** Project in base64url: a DSN holds characters that a subject may not. */
+function encodeToken(project: string): string {
+  return Buffer.from(project).toString('base64url')
+}
+
+/** JSON in ASCII: NATS does not define other characters in headers. */
+function toAscii(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[\u007f-\uffff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }

@@ -1,261 +1,276 @@
-/** Takes messages from the stream, lane by lane, and holds the leases on them. */
+/** Consumers of the streams, one for each project and category, and the leases on what they deliver. */
 
-import { createHash } from 'node:crypto'
-import { AckPolicy, DeliverPolicy, type JetStreamManager } from '@nats-io/jetstream'
-import { createInbox, type Msg, type NatsConnection, nanos } from '@nats-io/transport-node'
-import { priorityOf } from '../../envelope/priorities.ts'
-import type { Pause, ProjectDemand } from '../spool.ts'
+import { setTimeout as wait } from 'node:timers/promises'
 import {
+  AckPolicy,
+  type Consumer,
+  type ConsumerMessages,
+  DeliverPolicy,
+  type JsMsg,
+} from '@nats-io/jetstream'
+import { nanos } from '@nats-io/transport-node'
+import type { EntryFilter, ListedEntry } from '../spool.ts'
+import {
+  classOf,
+  consumerOf,
   decodeEntry,
-  ENVELOPES,
   type Entry,
-  type NamedPartition,
-  parsePartition,
-  STREAM,
-  type Turn,
-  turnOf,
-  uploadOf,
+  encodeId,
+  type Partition,
+  subjectOf,
+  toSpoolEntry,
 } from './codec.ts'
-import type { Progress } from './lease-status.ts'
-import type { Pauses } from './pauses.ts'
+import type { Connection } from './connection.ts'
 
-/** A message that was delivered to us. */
-export type Taken = {
-  entry: Entry
-  body: Buffer
-  /** Names the parts, when the body is in several. */
-  upload: string | undefined
-  seq: number
-  attempts: number
-  until: number
-}
+/** Message that this replica has leased. */
+export type Held = { entry: Entry; id: number; message: JsMsg; attempts: number; until: number }
 
-export type CountedPartition = NamedPartition & { envelopes: number; turns: Turn[] }
+/** Message that this replica has put off. */
+type Postponed = Omit<Held, 'until'> & { due: number }
 
-export type PartitionState = {
-  partitions: CountedPartition[]
-  messages: number
-  bytes: number
-  paused: Pause[]
-}
+type Delivered = { message: JsMsg; at: number }
 
-export type Partitions = {
-  look(): Promise<PartitionState>
-  take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Promise<Taken[]>
-  /** What a lease taken here is on, as long as it lasts. */
-  held(seq: number): Taken | undefined
-  /** Both say whether the lease was taken here and has not ended. */
-  extend(seq: number, until: number): boolean
-  postpone(seq: number, at: number): Promise<boolean>
-  forget(seq: number): void
-  /** What is leased here, and what was put off here. */
-  progress(): Progress[]
-  close(): void
-}
-
-type Held = Taken & { reply: string; timer: NodeJS.Timeout }
-
-/** After this the server gives to others what a replica that died had; one that lives says in time that it goes on. */
+/** After this the server delivers again what a replica that died had leased. */
 const ACK_WAIT_MS = 30_000
-const MAX_OUT = 50_000 // messages a lane may have leased or put off
-const IDLE_MS = 60 * 60 * 1000 // 1 h: the consumer of a lane that nobody takes from is dropped, and made again when it is wanted
-const PULL_MS = 5_000
-const PULL_BYTES = 16 * 1024 * 1024 // 16 MiB in memory at a time
-const PUT_OFF_KNOWN = 10_000 // times remembered for whoever asks
-const IN_PROGRESS = '+WPI'
+const WORKING_MS = ACK_WAIT_MS / 3
+const TICK_MS = 250
+const MAX_ACK_PENDING = 50_000 // leased and put off, of one partition
+const INACTIVE_MS = 60 * 60 * 1000 // 1 h
+const FETCH_MS = 1_000 // the least
+const FIRST_MS = 20 // until a fetch that delivers nothing is left to run
+const NEXT_MS = 5
+const UNTAKEN_MS = 2_500
+const MAX_POSTPONED = 10_000
+const NAK = '-NAK'
 
-export function openPartitions(
-  nc: NatsConnection,
-  jsm: JetStreamManager,
-  pauses: Pauses,
-  now: () => number,
-): Partitions {
-  const consumers = new Set<string>()
-  const leases = new Map<number, Held>()
-  const putOff = new Map<number, Progress>()
-  let turns = 0
-  return { look, take, held: (seq) => leases.get(seq), extend, postpone, forget, progress, close }
+export class Consumers {
+  readonly #connection: Connection
+  readonly #now: () => number
+  readonly #queues = new Map<string, Queue>()
+  readonly #leases = new Map<number, Held & { confirmed: number }>()
+  readonly #postponed = new Map<number, Postponed>()
+  readonly #timer: NodeJS.Timeout
 
-  async function look(): Promise<PartitionState> {
-    const [{ state }, paused] = await Promise.all([
-      jsm.streams.info(STREAM, { subjects_filter: ENVELOPES }),
-      pauses.all(),
-    ])
-    const bySubject = new Map<string, CountedPartition>()
-    for (const [subject, envelopes] of Object.entries(state.subjects ?? {})) {
-      const partition = parsePartition(subject)
-      const known = bySubject.get(partition.subject)
-      bySubject.set(partition.subject, {
-        ...partition,
-        envelopes: envelopes + (known?.envelopes ?? 0),
-        turns: [...new Set([...(known?.turns ?? []), turnOf(subject)])],
-      })
-    }
-    const { messages, bytes } = state
-    return { partitions: [...bySubject.values()], messages, bytes, paused }
+  constructor(connection: Connection, now: () => number) {
+    this.#connection = connection
+    this.#now = now
+    this.#timer = setInterval(() => this.#tick(), TICK_MS).unref()
   }
 
-  async function take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Promise<Taken[]> {
-    const taken: Taken[] = []
-    const heldBack = new Map(wanted.map((each) => [each.project, each.rateLimitedCategories]))
-    const { partitions, paused } = await look()
-    for (const { project } of paused) {
-      if (project === undefined) return []
-      heldBack.delete(project)
-    }
-    for (const partition of inTurn(partitions)) {
-      if (taken.length >= limit) break
-      if (heldBack.get(partition.project)?.includes(partition.category) ?? true) continue
-      taken.push(...(await takeFrom(partition, limit - taken.length, leaseMs)))
+  /** Leases up to `limit` messages of a partition. */
+  async take(partition: Partition, limit: number, leaseMs: number): Promise<Held[]> {
+    const taken: Held[] = []
+    const queue = this.#queueOf(partition)
+    for (const message of await queue.take(limit)) {
+      const held = this.#lease(partition, message, leaseMs)
+      if (held) taken.push(held)
     }
     return taken
   }
 
-  /** The most important first; of equal ones another begins each time, so that no project waits for another's flood. */
-  function inTurn(all: readonly NamedPartition[]): NamedPartition[] {
-    const start = turns++ % Math.max(1, all.length)
-    return [...all.slice(start), ...all.slice(0, start)].sort(
-      (a, b) => priorityOf(a.category) - priorityOf(b.category),
-    )
+  held(id: number): Held | undefined {
+    return this.#leases.get(id)
   }
 
-  /** What is not due yet is sent back until it is, and others are asked for in its place. */
-  async function takeFrom(partition: NamedPartition, limit: number, leaseMs: number): Promise<Taken[]> {
-    const taken: Taken[] = []
-    for (;;) {
-      const messages = await pull(partition, limit - taken.length)
-      for (const message of messages) {
-        const lease = receive(message, now() + leaseMs)
-        if (lease) taken.push(lease)
+  /** Describes an entry, with what this replica knows of its lease. */
+  describe(entry: Entry, id: number, place: number): ListedEntry {
+    const [lease, postponed] = [this.#leases.get(id), this.#postponed.get(id)]
+    const due = lease?.until ?? postponed?.due ?? entry.due ?? 0
+    return {
+      ...toSpoolEntry(entry),
+      ...{ id, place, attempts: lease?.attempts ?? postponed?.attempts ?? 0 },
+      leased: lease !== undefined || (entry.due ?? 0) > this.#now(),
+      ...(due > this.#now() && { due }),
+    }
+  }
+
+  /** Returns `false` when this replica has no lease on it. */
+  extend(id: number, until: number): boolean {
+    const lease = this.#leases.get(id)
+    if (!lease) return false
+    lease.message.working()
+    Object.assign(lease, { until, confirmed: this.#now() })
+    return true
+  }
+
+  /** Returns `false` when this replica has no lease on it. */
+  async postpone(id: number, due: number): Promise<boolean> {
+    const lease = this.#leases.get(id)
+    if (!lease) return false
+    this.#leases.delete(id)
+    const [oldest] = this.#postponed.keys()
+    if (this.#postponed.size === MAX_POSTPONED && oldest !== undefined) this.#postponed.delete(oldest)
+    const { entry, message, attempts } = lease
+    this.#postponed.set(id, { entry, id, message, attempts, due })
+    message.nak(Math.max(0, due - this.#now()))
+    await this.#connection.nc.flush()
+    return true
+  }
+
+  forget(id: number): void {
+    this.#leases.delete(id)
+    this.#postponed.delete(id)
+  }
+
+  /** Has the server deliver now what this replica has put off, and returns how many messages that are. */
+  retry({ entry, projects, category }: EntryFilter): number {
+    let retried = 0
+    for (const [id, { entry: its, message }] of this.#postponed) {
+      if (entry && (id !== entry.id || its.key !== entry.key)) continue
+      if (projects && !projects.includes(its.project)) continue
+      if (category !== undefined && category !== its.category) continue
+      this.#postponed.delete(id)
+      // JsMsg sends one answer only, and that was nak(delay).
+      if ('reply' in message && typeof message.reply === 'string')
+        this.#connection.nc.publish(message.reply, NAK)
+      retried++
+    }
+    return retried
+  }
+
+  /** Stops fetching, and gives back what was fetched and not taken. */
+  release(isReleased: (partition: Partition) => boolean): void {
+    for (const queue of this.#queues.values()) if (isReleased(queue.partition)) queue.stop()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.release(() => true)
+    this.#leases.clear()
+    this.#postponed.clear()
+  }
+
+  #queueOf(partition: Partition): Queue {
+    const name = subjectOf(partition)
+    const queue = this.#queues.get(name) ?? new Queue(this.#connection, partition, this.#now)
+    this.#queues.set(name, queue)
+    return queue
+  }
+
+  /** Gives back a message whose putter still has a lease on it. */
+  #lease({ priority }: Partition, message: JsMsg, leaseMs: number): Held | undefined {
+    const entry = decodeEntry(message.headers)
+    const now = this.#now()
+    if (entry.due !== undefined && entry.due > now) {
+      message.nak(entry.due - now)
+      return undefined
+    }
+    const { deliveryCount } = message.info
+    const attempts = deliveryCount - (entry.due !== undefined && deliveryCount > 1 ? 1 : 0) // one came within the putter's lease, as a rule
+    const id = encodeId(priority, message.seq)
+    const held = { entry, id, message, attempts, until: now + leaseMs }
+    this.#postponed.delete(id)
+    this.#leases.set(id, { ...held, confirmed: now })
+    return held
+  }
+
+  /** Confirms leases, and ends those whose time is over. */
+  #tick(): void {
+    const now = this.#now()
+    for (const [id, lease] of this.#leases) {
+      if (lease.until <= now) {
+        lease.message.nak()
+        this.#leases.delete(id)
+      } else if (lease.confirmed < now - WORKING_MS) {
+        lease.message.working()
+        lease.confirmed = now
       }
-      if (messages.length === 0 || taken.length >= limit) return taken
     }
+    for (const [id, { due }] of this.#postponed) if (due <= now) this.#postponed.delete(id)
+    for (const queue of this.#queues.values()) queue.releaseOld(now - UNTAKEN_MS)
+  }
+}
+
+/** Fetch of one partition, and the messages that it has delivered and nobody has taken yet. */
+class Queue {
+  readonly partition: Partition
+  readonly #connection: Connection
+  readonly #now: () => number
+  #delivered: Delivered[] = []
+  #consumer: Promise<Consumer> | undefined
+  #messages: ConsumerMessages | undefined
+  #wanted = 0
+  #onEnough = () => {}
+
+  constructor(connection: Connection, partition: Partition, now: () => number) {
+    this.#connection = connection
+    this.partition = partition
+    this.#now = now
   }
 
-  /** In a cluster the word that no more will come overtakes messages, whose delivery the servers agree on first: it says how many are due. */
-  async function pull(partition: NamedPartition, batch: number): Promise<Msg[]> {
-    const consumer = await consumerOf(partition)
-    const messages: Msg[] = []
-    const sub = nc.subscribe(createInbox(), { max: batch + 1 })
-    const timer = setTimeout(() => sub.unsubscribe(), PULL_MS)
-    nc.publish(
-      `$JS.API.CONSUMER.MSG.NEXT.${STREAM}.${consumer}`,
-      JSON.stringify({ batch, no_wait: true, max_bytes: PULL_BYTES }),
-      { reply: sub.getSubject() },
-    )
-    let due = batch
-    for await (const message of sub) {
-      const { headers } = message
-      if (!headers?.code) messages.push(message)
-      else due = batch - Number(headers.get('Nats-Pending-Messages') || batch) // those it says it did not send
-      if (headers?.code === 503) consumers.delete(consumer)
-      if (messages.length >= due) break
+  /** Asks the server for no more than is taken. A fetch that delivers nothing at once stays open for the next call. */
+  async take(limit: number): Promise<JsMsg[]> {
+    if (this.#delivered.length < limit && !this.#messages) {
+      await this.#fetch(limit)
+      await this.#settle(limit)
     }
-    clearTimeout(timer)
-    return messages
+    return this.#delivered.splice(0, limit).map(({ message }) => message)
   }
 
-  async function consumerOf(partition: NamedPartition): Promise<string> {
-    const name = `${partition.priority}-${partition.category || 'none'}-${createHash('sha256').update(partition.subject).digest('hex').slice(0, 16)}`
-    if (consumers.has(name)) return name
-    await jsm.consumers.add(STREAM, {
+  releaseOld(before: number): void {
+    while (this.#delivered[0] && this.#delivered[0].at < before) this.#delivered.shift()?.message.nak()
+  }
+
+  stop(): void {
+    this.#messages?.stop()
+    this.#messages = undefined
+    this.releaseOld(Infinity)
+  }
+
+  async #fetch(limit: number): Promise<void> {
+    this.#consumer ??= this.#openConsumer()
+    try {
+      const consumer = await this.#consumer
+      if (this.#messages) return // another call was first
+      const options = { max_messages: limit - this.#delivered.length, expires: FETCH_MS }
+      this.#messages = await consumer.fetch(options)
+    } catch (error) {
+      this.#consumer = undefined
+      throw error
+    }
+    void this.#receive(this.#messages)
+  }
+
+  async #openConsumer(): Promise<Consumer> {
+    const { js, jsm } = this.#connection
+    const { stream } = classOf(this.partition)
+    const name = consumerOf(this.partition)
+    await jsm.consumers.add(stream, {
       durable_name: name,
-      filter_subject: `${partition.subject}.>`,
+      filter_subject: subjectOf(this.partition),
       ack_policy: AckPolicy.Explicit,
       deliver_policy: DeliverPolicy.All,
       ack_wait: nanos(ACK_WAIT_MS),
-      max_ack_pending: MAX_OUT,
-      inactive_threshold: nanos(IDLE_MS),
+      max_ack_pending: MAX_ACK_PENDING,
+      inactive_threshold: nanos(INACTIVE_MS),
     })
-    consumers.add(name)
-    return name
+    return js.consumers.get(stream, name)
   }
 
-  function receive(message: Msg, until: number): Taken | undefined {
-    const { reply = '', data, headers } = message
-    const { deliveries, seq } = parseReply(reply)
-    const entry = decodeEntry(headers)
-    if (entry.due !== undefined && entry.due > now()) {
-      nc.publish(reply, sendBack(entry.due - now()))
-      return undefined
-    }
-    // One that came with a lease was, as a rule, delivered once before that had ended.
-    const attempts = (entry.attempts ?? 0) + deliveries - (entry.due !== undefined && deliveries > 1 ? 1 : 0)
-    const body = Buffer.from(data.buffer, data.byteOffset, data.byteLength)
-    const taken = { entry, body, upload: uploadOf(message.subject), seq, attempts, until }
-    hold({ ...taken, reply })
-    return taken
-  }
-
-  function hold(lease: Omit<Held, 'timer'>): void {
-    clearTimeout(leases.get(lease.seq)?.timer)
-    putOff.delete(lease.seq)
-    const rest = Math.max(0, lease.until - now())
-    const timer = setTimeout(() => goOn(lease), Math.min(rest, ACK_WAIT_MS / 3))
-    leases.set(lease.seq, { ...lease, timer })
-  }
-
-  /** Until its end a lease is kept up; then the message is anybody's. */
-  function goOn(lease: Omit<Held, 'timer'>): void {
-    if (lease.until > now()) {
-      nc.publish(lease.reply, IN_PROGRESS)
-      hold(lease)
-    } else {
-      nc.publish(lease.reply, sendBack(0))
-      leases.delete(lease.seq)
+  async #receive(messages: ConsumerMessages): Promise<void> {
+    try {
+      for await (const message of messages) {
+        this.#delivered.push({ message, at: this.#now() })
+        if (this.#delivered.length >= this.#wanted) this.#onEnough()
+      }
+    } catch {
+      this.#consumer = undefined // it is gone, or the server is: the next take opens it again
+    } finally {
+      if (this.#messages === messages) this.#messages = undefined
+      this.#onEnough()
     }
   }
 
-  function extend(seq: number, until: number): boolean {
-    const lease = leases.get(seq)
-    if (!lease) return false
-    nc.publish(lease.reply, IN_PROGRESS)
-    hold({ ...lease, until })
-    return true
+  /** Waits until there is enough, or nothing more comes at once. */
+  async #settle(limit: number): Promise<void> {
+    const enough = new Promise<void>((resolve) => {
+      this.#onEnough = resolve
+    })
+    this.#wanted = limit
+    for (let seen = -1; seen < this.#delivered.length && this.#delivered.length < limit; ) {
+      if (!this.#messages) return
+      seen = this.#delivered.length
+      await Promise.race([enough, wait(seen === 0 ? FIRST_MS : NEXT_MS)])
+    }
   }
-
-  async function postpone(seq: number, at: number): Promise<boolean> {
-    const lease = leases.get(seq)
-    if (!lease) return false
-    forget(seq)
-    nc.publish(lease.reply, sendBack(at - now()))
-    await nc.flush()
-    remember({ seq, attempts: lease.attempts, due: at, leased: false })
-    return true
-  }
-
-  function remember(its: Progress): void {
-    const [oldest] = putOff.keys()
-    if (putOff.size === PUT_OFF_KNOWN && oldest !== undefined) putOff.delete(oldest)
-    putOff.set(its.seq, its)
-  }
-
-  function progress(): Progress[] {
-    const held = [...leases.values()].map(({ seq, attempts, until }) => ({
-      ...{ seq, attempts, due: until, leased: true },
-    }))
-    return [...held, ...[...putOff.values()].filter(({ due }) => due > now())]
-  }
-
-  function forget(seq: number): void {
-    clearTimeout(leases.get(seq)?.timer)
-    leases.delete(seq)
-    putOff.delete(seq)
-  }
-
-  function close(): void {
-    for (const seq of [...leases.keys()]) forget(seq)
-  }
-}
-
-/** A rejection of the message, with the time after which it may be delivered again. */
-function sendBack(ms: number): string {
-  return ms > 0 ? `-NAK {"delay": ${Math.ceil(ms) * 1_000_000}}` : '-NAK'
-}
-
-/** `$JS.ACK.<stream>.<consumer>.<deliveries>.<seq>.…`, or with domain and account before the stream (NATS ADR-15). */
-function parseReply(reply: string): { deliveries: number; seq: number } {
-  const tokens = reply.split('.')
-  const at = tokens.length > 9 ? 6 : 4
-  return { deliveries: Number(tokens[at]), seq: Number(tokens[at + 1]) }
 }

@@ -53,3 +53,6 @@ function readLogin(text: string): NatsAddress['credentials'] | null {
     return null
   }
 }
+
+/** Error of a NATS server that does not answer, or has no leader yet: opening is tried again. */
+export class NatsAway extends Error {}

@@ -1,11 +1,14 @@
-/** The spool of several machines: a stream of NATS JetStream that all replicas share. */
+/** Spool of several machines, on NATS JetStream. */
 
 import { randomUUID } from 'node:crypto'
-import { jetstream, type StoredMsg } from '@nats-io/jetstream'
+import { setTimeout as wait } from 'node:timers/promises'
 import type {
+  EntryFilter,
   EntryRef,
   Lease,
-  PartitionTotals,
+  ListedEntry,
+  PageQuery,
+  ProjectDemand,
   PutResult,
   Spool,
   SpoolBody,
@@ -14,276 +17,281 @@ import type {
   SpoolTotals,
   StoredBody,
 } from '../spool.ts'
-import { openEntryAdmin } from './admin.ts'
-import { openParts } from './chunks.ts'
 import {
+  CLASSES,
   decodeEntry,
-  ENVELOPES,
   type Entry,
-  entryOf,
-  fits,
-  STREAM,
+  encodeId,
+  INLINE_BYTES,
+  NAME,
+  type Partition,
   storedBytes,
-  subjectsOf,
+  subjectsWithin,
+  toSpoolEntry,
 } from './codec.ts'
-import { ANSWER_MS, connectNats } from './connection.ts'
-import { type CountedPartition, openPartitions, type Taken } from './consumers.ts'
-import { openRoom } from './eviction.ts'
-import { openProgress } from './lease-status.ts'
-import { FULL, openMessages, type Stored } from './messages.ts'
+import { Connection } from './connection.ts'
+import { Consumers, type Held } from './consumers.ts'
+import { Health } from './health.ts'
+import { listEntries } from './listing.ts'
+import { Messages } from './messages.ts'
 import type { NatsAddress } from './nats-url.ts'
-import { openPauses } from './pauses.ts'
-import { openPublish } from './publish.ts'
-import { openPutAgain, removePrevious, standsAlone } from './reschedule.ts'
-import { codeOf, openStream } from './stream.ts'
-import { openShares } from './usage.ts'
+import { Partitions } from './partitions.ts'
+import { ALL, State } from './state.ts'
 
 export type JetStreamBounds = Omit<SpoolBounds, 'bytes'> & {
-  /** `undefined` leaves the bound of a stream that is there. */
+  /** `undefined` keeps the bounds of streams that exist. */
   bytes: number | undefined
-  /** Milliseconds that an envelope may wait. */
+  /** Milliseconds after which tunnels end an entry as expired. */
   ageMs: number
 }
 
-const HEADER_BYTES = 4 * 1024
+const COMMANDS = 'culvert.spool-retry'
+const LOOK_MS = 500
+const FINISH_PAUSE_MS = 1_000
+const STALL_MS = 300
+const REPLICAS_MS = 2_000
 const AT_A_TIME = 500
-const ROUNDS = 3 // of making room while others fill it again
+const PURGED = 5_000
 
-/** Makes the stream when there is none. Rejects in words when the server is away, or its stream promises less than we do. */
+/** Rejects with `NatsAway` when no server answers, and with another error when its streams would lose entries. */
 export async function openJetStreamSpool(
   address: NatsAddress,
   bounds: JetStreamBounds,
   now: () => number,
 ): Promise<Spool> {
-  const { nc, jsm } = await connectNats(address)
-  const js = jetstream(nc, { timeout: ANSWER_MS })
-  const { config, created, pauses } = await openStreams().catch(async (error: Error) => {
-    await nc.close()
+  const connection = await Connection.open(address, bounds)
+  try {
+    const health = new Health(connection, await connection.openStreams())
+    const spool = new JetStreamSpool(connection, health, bounds, now)
+    await spool.start()
+    return spool
+  } catch (error) {
+    await connection.close()
     throw error
-  })
-  const bytes = config.max_bytes
-  const partBytes = (nc.info?.max_payload ?? 1024 * 1024) - HEADER_BYTES
-  const messages = openMessages(js, jsm)
-  const parts = openParts(
-    jsm,
-    async (subject, part) => (await messages.publish(subject, part)).seq,
-    partBytes,
-    now,
-  )
-  const publish = openPublish({ messages, parts, partBytes, now })
-  const putAgain = openPutAgain(messages)
-  const partitions = openPartitions(nc, jsm, pauses, now)
-  const progress = openProgress(nc, partitions.progress)
-  const shares = await openShares(nc, found, weigh)
-  const { storedAt, ...entryAdmin } = openEntryAdmin({ pauses, messages, putAgain, progress, removeAll, now })
-  const room = openRoom({ jsm, bounds: { ...bounds, bytes }, shares, messages, partitions, weigh, removeAll })
-  let putting = 0
-
-  return {
-    id: `${STREAM}-${created}`, // one stream, whichever server tells of it
-    maxBytes: bytes,
-    put,
-    take,
-    read,
-    extend,
-    finish,
-    postpone,
-    expire,
-    totals,
-    ...entryAdmin,
-    close,
-  }
-
-  async function openStreams() {
-    const { replicas } = address
-    const { config, created } = await openStream(jsm, { ...bounds, replicas })
-    return { config, created, pauses: await openPauses(js, jsm, replicas) }
-  }
-
-  async function put(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
-    const { network } = entry
-    const weight = weigh(entry)
-    if (network !== '' && shares.ofNetwork(network) + weight > bytes * bounds.addressShare)
-      return { kind: 'full', reason: 'address-share' }
-    if (weight > bytes) return { kind: 'full', reason: 'bound' }
-    shares.add(entry)
-    putting++
-    let result: PutResult | undefined
-    try {
-      result = await putWithin(entry, body, leaseMs)
-      return result
-    } finally {
-      putting--
-      if (result?.kind !== 'stored') shares.remove(entry)
-    }
-  }
-
-  function weigh(entry: SpoolEntry): number {
-    return storedBytes(entry, partBytes)
-  }
-
-  /** Again and again, as long as there is room to be made. */
-  async function putWithin(waiting: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
-    if (!(await room.inShare(waiting))) return { kind: 'full', reason: 'project-share' }
-    const mark = randomUUID()
-    for (let round = 0; round <= ROUNDS; round++) {
-      try {
-        const until = now() + leaseMs
-        const entry = { ...waiting, mark, ...(leaseMs > 0 && { due: until }) }
-        const seq = await publish(entry, body)
-        if (seq === undefined) return { kind: 'known' }
-        const lease = { ...waiting, id: seq, attempts: 0, until }
-        return { kind: 'stored', lease, evicted: room.givenUp() }
-      } catch (error) {
-        if (codeOf(error) !== FULL) throw error
-        if (!(await room.inBound(waiting))) break
-      }
-    }
-    return { kind: 'full', reason: 'bound' }
-  }
-
-  async function take(...args: Parameters<Spool['take']>): Promise<Lease[]> {
-    const taken = await partitions.take(...args)
-    const alone = await Promise.all(taken.map((each) => standsAlone(messages, each).catch(() => false)))
-    for (const [i, { seq }] of taken.entries()) if (!alone[i]) partitions.forget(seq)
-    return taken.filter((_, i) => alone[i]).map(leaseOf)
-  }
-
-  async function read({ id, key, place = id }: SpoolEntry & EntryRef): Promise<StoredBody> {
-    const held = partitions.held(place)
-    if (held) return held.entry.parts ? keptParts(held.entry.parts) : held.body
-    const message = (await messages.get(place)) ?? (await messageOf({ id, key }))
-    if (!message) throw new Error('it is gone: another replica has settled it')
-    const { parts: numbers } = decodeEntry(message.header)
-    return numbers ? keptParts(numbers) : Buffer.from(message.data)
-  }
-
-  async function messageOf(ref: EntryRef): Promise<StoredMsg | null> {
-    const stored = await storedAt(ref)
-    return stored ? messages.get(stored.seq) : null
-  }
-
-  function keptParts(numbers: readonly number[]): StoredBody {
-    return { open: () => parts.read(numbers) }
-  }
-
-  async function extend(lease: Lease, leaseMs: number): Promise<Lease> {
-    const until = now() + leaseMs
-    if (partitions.extend(lease.id, until)) return { ...lease, until }
-    return { ...lease, until, id: await move(lease, until) }
-  }
-
-  async function postpone(lease: Lease, at: number): Promise<void> {
-    if (lease.until > now() && !(await partitions.postpone(lease.id, at))) await move(lease, at)
-  }
-
-  /**
-   * The lease of a putter stands in its message, which no consumer has delivered to it. It happens to envelopes whose first attempt was under
-   * way when they were put, and failed. What stays as it is is due when its lease ends.
-   */
-  async function move({ id, attempts }: Lease, due: number): Promise<number> {
-    return (await putAgain(id, due, attempts)) ?? id
-  }
-
-  async function finish(lease: Lease): Promise<boolean> {
-    const upload = fits(lease, partBytes) ? undefined : await uploadAt(lease.id)
-    partitions.forget(lease.id)
-    return remove(lease, lease.id, upload)
-  }
-
-  async function uploadAt(seq: number): Promise<string | undefined> {
-    const held = partitions.held(seq)
-    return held ? held.upload : (await messages.find(seq))?.upload
-  }
-
-  /** Those put are in the order of their age; those put again are few, and looked at each. */
-  async function expire(before: number): Promise<SpoolEntry[]> {
-    const old: Stored[] = []
-    for await (const stored of messages.walk(subjectsOf('first'))) {
-      if (stored.entry.received >= before || old.length === AT_A_TIME) break
-      old.push(stored)
-    }
-    let seen = 0
-    for await (const stored of messages.walk(subjectsOf('again'))) {
-      if (stored.entry.received < before) old.push(stored)
-      if (++seen === AT_A_TIME) break
-    }
-    await parts.sweep()
-    const gone = await removeAll(old)
-    return [...room.givenUp(), ...gone]
-  }
-
-  /** Those that no other replica removed before. They are told even when the server went away before it had removed all of them. */
-  async function removeAll(some: readonly Stored[]): Promise<SpoolEntry[]> {
-    const replaced = new Set(some.map(({ entry }) => entry.previous))
-    const all = some.filter(({ seq }) => !replaced.has(seq)) // it goes with its copy, and is told once
-    const removed = await Promise.allSettled(all.map(({ entry, seq, upload }) => remove(entry, seq, upload)))
-    const gone = all.filter((_, i) => removed[i]?.status === 'fulfilled' && removed[i].value)
-    const failure = removed.find((each) => each.status === 'rejected')
-    if (failure && gone.length === 0) throw failure.reason
-    return gone.map(({ entry }) => entryOf(entry))
-  }
-
-  /** The messages that name the parts first: parts without them are litter, they without parts are a loss. */
-  async function remove(entry: Entry, seq: number, upload: string | undefined): Promise<boolean> {
-    if (!(await messages.remove(seq))) return false
-    await removeBeside(entry, upload).catch(() => undefined) // parts are swept up later
-    shares.remove(entry)
-    return true
-  }
-
-  async function removeBeside(entry: Entry, upload: string | undefined): Promise<void> {
-    await removePrevious(messages, entry)
-    if (upload !== undefined) await parts.remove(upload)
-  }
-
-  /** What a replica finds that has no other to ask, up to a limit. */
-  async function* found(): AsyncGenerator<SpoolEntry> {
-    let seen = 0
-    for await (const { entry } of messages.walk(ENVELOPES)) {
-      yield entry
-      if (++seen === AT_A_TIME) return
-    }
-  }
-
-  async function totals(): Promise<SpoolTotals> {
-    const { partitions: all, messages: many, bytes: stored, paused } = await partitions.look()
-    if (many === 0 && putting === 0) shares.reset()
-    const byProject = await Promise.all(all.map(totalsOf))
-    const ages = byProject.flatMap(({ oldest }) => oldest ?? [])
-    return {
-      envelopes: byProject.reduce((sum, { envelopes }) => sum + envelopes, 0),
-      bytes: stored,
-      ...(ages.length > 0 && { oldest: Math.min(...ages) }),
-      partitions: byProject,
-      paused,
-    }
-  }
-
-  async function totalsOf({
-    project,
-    category,
-    subject,
-    envelopes,
-    turns,
-  }: CountedPartition): Promise<PartitionTotals> {
-    const firsts = await Promise.all(
-      turns.map(async (turn) => (await messages.walk(`${subject}.${turn}.*`).next()).value),
-    )
-    const times = firsts.flatMap((first) => first?.entry.received ?? [])
-    return {
-      ...{ project, category, envelopes },
-      bytes: shares.ofLane(subject, envelopes),
-      ...(times.length > 0 && { oldest: Math.min(...times) }),
-    }
-  }
-
-  async function close(): Promise<void> {
-    partitions.close()
-    await nc.close()
   }
 }
 
-function leaseOf({ entry, seq, attempts, until }: Taken): Lease {
-  return { ...entryOf(entry), id: seq, attempts, until }
+class JetStreamSpool implements Spool {
+  readonly #connection: Connection
+  readonly #health: Health
+  readonly #messages: Messages
+  readonly #consumers: Consumers
+  readonly #partitions: Partitions
+  readonly #state: State
+  readonly #now: () => number
+  readonly #closing = new AbortController()
+  #lost = 0
+
+  constructor(connection: Connection, health: Health, bounds: JetStreamBounds, now: () => number) {
+    this.#connection = connection
+    this.#health = health
+    this.#messages = new Messages(connection, health)
+    this.#consumers = new Consumers(connection, now)
+    this.#partitions = new Partitions(health, this.#messages, bounds)
+    this.#state = new State(health)
+    this.#now = now
+  }
+
+  async start(): Promise<void> {
+    const { counts } = await this.#partitions.totals()
+    this.#lost = await this.#state.countLost(counts, this.#now())
+    this.#connection.nc.subscribe(COMMANDS, {
+      callback: (error, message) => {
+        if (!error) message.respond(JSON.stringify(this.#consumers.retry(message.json<EntryFilter>())))
+      },
+    })
+  }
+
+  get id(): string {
+    return `${NAME}-${this.#health.streams.classes[0]?.info.created}`
+  }
+
+  get maxBytes(): number {
+    const { classes } = this.#health.streams
+    return Math.round(
+      classes.reduce((sum, { maxBytes }, i) => sum + maxBytes / (CLASSES[i]?.share ?? 1), 0) / CLASSES.length,
+    )
+  }
+
+  async put(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
+    const reason = this.#partitions.shareReached(entry)
+    if (reason) return { kind: 'full', reason }
+    const until = this.#now() + leaseMs
+    const isLarge = storedBytes(entry) > INLINE_BYTES
+    const mark = randomUUID()
+    const waiting: Entry = { ...entry, mark, ...(leaseMs > 0 && { due: until }) }
+    this.#partitions.add(entry)
+    let seq: number | undefined
+    try {
+      const result = await (isLarge
+        ? this.#messages.publishObject(waiting, mark, body)
+        : this.#messages.publishWhole(waiting, body))
+      if (result === 'known') return { kind: 'known' }
+      if (result === 'full') return { kind: 'full', reason: 'bound' }
+      seq = result
+    } finally {
+      if (seq === undefined) this.#partitions.remove(entry)
+    }
+    return {
+      kind: 'stored',
+      lease: {
+        ...entry,
+        ...(isLarge && { file: mark }),
+        id: encodeId(entry.priority, seq),
+        attempts: 0,
+        until,
+      },
+      evicted: [],
+    }
+  }
+
+  async take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Promise<Lease[]> {
+    this.#closing.signal.throwIfAborted()
+    if (!(await this.#health.isWritable())) return []
+    const [paused] = await Promise.all([this.#state.paused(), this.#partitions.look(LOOK_MS)])
+    const isPaused = ({ project }: Partition) => ALL in paused || project in paused
+    this.#consumers.release(isPaused)
+    const taken: Held[] = []
+    for (const partition of this.#partitions.inTurn(wanted)) {
+      if (taken.length >= limit) break
+      if (!isPaused(partition))
+        taken.push(...(await this.#consumers.take(partition, limit - taken.length, leaseMs)))
+    }
+    return taken.map(({ entry, id, attempts, until }) => ({ ...toSpoolEntry(entry), id, attempts, until }))
+  }
+
+  async read({ id, key }: SpoolEntry & EntryRef): Promise<StoredBody> {
+    const held = this.#consumers.held(id)
+    const stored = held ? { entry: held.entry, data: held.message.data } : await this.#messages.get(id)
+    if (stored?.entry.key !== key) throw new Error('it is gone: another replica has settled it')
+    const { data, entry } = stored
+    const { file } = entry
+    if (file === undefined) return Buffer.from(data.buffer, data.byteOffset, data.byteLength)
+    return { open: () => this.#messages.readObject(entry, file) }
+  }
+
+  async extend(lease: Lease, leaseMs: number): Promise<Lease> {
+    const until = this.#now() + leaseMs
+    this.#consumers.extend(lease.id, until)
+    return { ...lease, until }
+  }
+
+  /** Keeps its lease and tries until the server has deleted it, since what is not deleted is delivered again. */
+  async finish(lease: Lease): Promise<boolean> {
+    this.#consumers.extend(lease.id, Infinity)
+    for (;;) {
+      try {
+        return await this.#remove(lease.id, lease)
+      } catch {
+        await wait(FINISH_PAUSE_MS, undefined, { signal: this.#closing.signal })
+      }
+    }
+  }
+
+  /** Has no effect on the lease of a put: no consumer has delivered that message to this replica, and it is due when the lease ends. */
+  async postpone(lease: Lease, at: number): Promise<void> {
+    await this.#consumers.postpone(lease.id, at)
+  }
+
+  async expire(before: number): Promise<SpoolEntry[]> {
+    const expired: SpoolEntry[] = []
+    for (const priority of CLASSES.keys()) {
+      const subjects = subjectsWithin(priority, {})
+      const first = await this.#messages.first(priority, subjects[0] ?? '')
+      if (!first || first.entry.received >= before) continue
+      expired.push(
+        ...(await this.#removeWithin(priority, subjects, AT_A_TIME, (entry) => entry.received < before)),
+      )
+    }
+    return expired
+  }
+
+  async totals(): Promise<SpoolTotals> {
+    const [totals, paused] = await Promise.all([this.#partitions.totals(), this.#state.pauses()])
+    void this.#state.remember(totals.counts).catch(() => undefined) // a later one is stored
+    const lost = this.#lost + this.#health.lost
+    const { failure } = this.#health
+    const { counts: _, ...rest } = totals
+    return { ...rest, paused, ...(lost > 0 && { lost }), ...(failure && { problem: failure.message }) }
+  }
+
+  list(query: PageQuery): Promise<ListedEntry[]> {
+    return listEntries(this.#messages, this.#consumers, query)
+  }
+
+  async find({ id, key }: EntryRef): Promise<ListedEntry | undefined> {
+    const stored = await this.#messages.get(id)
+    if (stored?.entry.key !== key) return undefined
+    return this.#consumers.describe(stored.entry, id, id)
+  }
+
+  /** Each replica delivers again what it has put off itself. */
+  async retry(which: EntryFilter): Promise<number> {
+    let retried = this.#consumers.retry(which)
+    const options = { strategy: 'stall', stall: STALL_MS, maxWait: REPLICAS_MS } as const
+    const { nc } = this.#connection
+    for await (const answer of await nc.requestMany(COMMANDS, JSON.stringify(which), options)) {
+      if (answer.data.length > 0) retried += answer.json<number>()
+    }
+    return retried
+  }
+
+  async purge(which: EntryFilter): Promise<SpoolEntry[]> {
+    if (which.entry) {
+      const stored = await this.#messages.get(which.entry.id)
+      if (stored?.entry.key !== which.entry.key) return []
+      return (await this.#remove(which.entry.id, stored.entry)) ? [toSpoolEntry(stored.entry)] : []
+    }
+    const purged: SpoolEntry[] = []
+    for (const priority of CLASSES.keys())
+      if (purged.length < PURGED)
+        purged.push(
+          ...(await this.#removeWithin(priority, subjectsWithin(priority, which), PURGED - purged.length)),
+        )
+    return purged
+  }
+
+  pause(project = ALL): Promise<void> {
+    return this.#state.changePauses((paused) => ({ [project]: this.#now(), ...paused }))
+  }
+
+  resume(project = ALL): Promise<void> {
+    return this.#state.changePauses(({ [project]: _, ...others }) => others)
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#consumers.close()
+    await this.#connection.close()
+  }
+
+  /** Returns `false` when another replica ended it. The object of an entry goes after its message. */
+  async #remove(id: number, entry: SpoolEntry): Promise<boolean> {
+    const isOurs = await this.#messages.remove(id)
+    this.#consumers.forget(id)
+    if (!isOurs) return false
+    this.#partitions.remove(entry)
+    if (entry.file !== undefined) this.#messages.removeObject(entry, entry.file)
+    return true
+  }
+
+  /** Removes the first entries of a class, as far as `isMeant` says so, and returns those that nobody else removed. */
+  async #removeWithin(
+    priority: number,
+    subjects: string[],
+    limit: number,
+    isMeant: (entry: Entry) => boolean = () => true,
+  ): Promise<SpoolEntry[]> {
+    const found: { id: number; entry: Entry }[] = []
+    for await (const { headers, seq } of this.#messages.walk(priority, { subjects })) {
+      const entry = decodeEntry(headers)
+      if (!isMeant(entry) || found.length === limit) break
+      found.push({ id: encodeId(priority, seq), entry })
+    }
+    const removed = await Promise.allSettled(found.map(({ id, entry }) => this.#remove(id, entry)))
+    const failed = removed.find((each) => each.status === 'rejected')
+    const ours = found.filter((_, i) => removed[i]?.status === 'fulfilled' && removed[i].value)
+    if (failed && ours.length === 0) throw failed.reason // what was removed has to be told
+    return ours.map(({ entry }) => toSpoolEntry(entry))
+  }
 }

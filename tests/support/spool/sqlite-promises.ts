@@ -1,0 +1,198 @@
+/** Contract of the spool on SQLite beyond that of every spool: eviction, exact shares, exact bytes, and the state of each lease. */
+
+import { randomBytes } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Spool, SpoolBounds, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
+import { inOne, LONG_MS, OTHER_PROJECT, PROJECT, spoolEntryOf } from './entries.ts'
+import { keysOf, plain, putOne, store, takeAll } from './operations.ts'
+import { everyPage, refOf } from './operator-promises.ts'
+import type { OpenStore, Store } from './promises.ts'
+
+const MIB = 1024 * 1024
+const ROOMY: SpoolBounds = { bytes: 1024 * MIB, addressShare: 1, projectShare: 1 }
+const LATER_MS = 30_000 // put off to when no test is there any more
+
+export function sqlitePromises(open: OpenStore): void {
+  describe('The spool on SQLite alone', () => {
+    let opened: Store
+    let spool: Spool
+
+    const reopen = async (bounds: SpoolBounds) => {
+      await opened[Symbol.asyncDispose]()
+      opened = await open(bounds)
+      spool = await opened.spool()
+    }
+
+    beforeEach(async () => {
+      opened = await open(ROOMY)
+      spool = await opened.spool()
+    })
+
+    afterEach(() => opened[Symbol.asyncDispose]())
+
+    describe('is bounded: it', () => {
+      const bounds: SpoolBounds = { bytes: 100_000, addressShare: 0.4, projectShare: 0.7 }
+      const SIZE = 9_000 // eleven with all that a store may count beside a body, and no more
+
+      const fill = async (parts: Partial<SpoolEntry>): Promise<SpoolEntry[]> => {
+        const stored: SpoolEntry[] = []
+        for (;;) {
+          const { entry, result } = await putOne(spool, { bytes: SIZE, ...parts })
+          if (result.kind !== 'stored') return stored
+          expect(result.evicted).toEqual([])
+          stored.push(entry)
+        }
+      }
+
+      it('gives up what is less important, the least and the oldest first, and tells it', async () => {
+        await reopen({ ...bounds, addressShare: 1, projectShare: 1 })
+        const sessions = [await store(spool, { bytes: SIZE, category: 'session' })]
+        const replays = await fill({ category: 'replay' })
+        const first = await putOne(spool, { bytes: SIZE })
+        expect(first.result).toMatchObject({ kind: 'stored' })
+        const told = [first.result]
+        for (let i = 0; i < replays.length; i++) told.push((await putOne(spool, { bytes: SIZE })).result)
+        const evicted = told.flatMap((result) => (result.kind === 'stored' ? result.evicted : []))
+        expect(evicted.map(plain)).toEqual([...replays, ...sessions])
+        expect((await spool.totals()).envelopes).toBe(told.length)
+      })
+
+      it('gives up nothing that is as important, and says that it is full', async () => {
+        await reopen({ ...bounds, addressShare: 1, projectShare: 1 })
+        const errors = await fill({})
+        for (const category of ['error', 'feedback', 'session', 'replay'])
+          expect((await putOne(spool, { bytes: SIZE, category })).result).toEqual({
+            kind: 'full',
+            reason: 'bound',
+          })
+        expect(keysOf(await takeAll(spool, errors.length))).toEqual(keysOf(errors))
+      })
+
+      it('gives up nothing for one that does not fit at all', async () => {
+        await reopen({ ...bounds, addressShare: 1, projectShare: 1 })
+        const replays = await fill({ category: 'replay' })
+        const body = randomBytes(100_001)
+        const huge = await spoolEntryOf(body)
+        expect((await spool.put(huge, inOne(body), 0)).kind).toBe('full')
+        expect((await spool.totals()).envelopes).toBe(replays.length)
+      })
+
+      it('takes more when something has come to its end', async () => {
+        await reopen({ ...bounds, addressShare: 1, projectShare: 1 })
+        await fill({})
+        const [lease] = await takeAll(spool, 1)
+        if (lease) await spool.finish(lease)
+        await store(spool, { bytes: SIZE })
+      })
+
+      it('leaves no address more than its share, over all replicas, and others theirs', async () => {
+        await reopen(bounds)
+        const other = await opened.spool()
+        const flood = { network: '203.0.113.7', bytes: SIZE }
+        const results = []
+        for (let i = 0; i < 12; i++) results.push((await putOne(i % 2 ? spool : other, flood)).result)
+        expect(results.at(-1)).toEqual({ kind: 'full', reason: 'address-share' })
+        const stored = results.filter(({ kind }) => kind === 'stored').length
+        expect(stored).toBeLessThanOrEqual(4)
+        expect(stored).toBeGreaterThan(0)
+        await store(spool, { network: '198.51.100.9', bytes: SIZE })
+        await store(spool, { network: '', bytes: SIZE })
+      })
+
+      it('counts what is kept beside a body too: large headers take room as bodies do', async () => {
+        await reopen(bounds)
+        const flood = { network: '203.0.113.7', bytes: 10, headers: ['referer', 'x'.repeat(SIZE)] }
+        const results = []
+        for (let i = 0; i < 12; i++) results.push((await putOne(spool, flood)).result)
+        expect(results.at(-1)).toEqual({ kind: 'full', reason: 'address-share' })
+        expect(results.filter(({ kind }) => kind === 'stored').length).toBeLessThanOrEqual(4)
+      })
+
+      it('leaves no project more than its share, and others theirs', async () => {
+        await reopen(bounds)
+        const stored = await fill({})
+        expect(stored.length).toBeLessThanOrEqual(7)
+        expect((await putOne(spool, { bytes: SIZE })).result).toEqual({
+          kind: 'full',
+          reason: 'project-share',
+        })
+        await store(spool, { project: OTHER_PROJECT, bytes: SIZE })
+      })
+    })
+
+    it('gives up what is less important of a project that has its share, and nothing of others', async () => {
+      await reopen({ bytes: 100_000, addressShare: 1, projectShare: 0.5 })
+      const replays = []
+      for (let n = 0; n < 3; n++) replays.push(await store(spool, { bytes: 9_000, category: 'replay' }))
+      await store(spool, { bytes: 9_000, category: 'replay', project: OTHER_PROJECT })
+      const evicted: SpoolEntry[] = []
+      for (let n = 0; n < 5; n++) {
+        const { result } = await putOne(spool, { bytes: 9_000 })
+        if (result.kind === 'stored') evicted.push(...result.evicted)
+      }
+      expect(evicted.map(plain)).toEqual(replays)
+      const left = (await spool.totals()).partitions.map(({ project, category }) => [project, category])
+      expect(left.sort()).toEqual([
+        [PROJECT, 'error'],
+        [OTHER_PROJECT, 'replay'],
+      ])
+    })
+
+    it('counts the bytes of each project and category, with what is kept beside a body', async () => {
+      const gone = await store(spool, { network: '203.0.113.7' })
+      const oldest = await store(spool, { category: 'session', bytes: 50 })
+      const young = await store(spool, { category: 'session', bytes: 70 })
+      const large = await store(spool, { project: OTHER_PROJECT, bytes: 2 * MIB })
+      const [lease] = await takeAll(spool, 1, LONG_MS, [
+        { project: PROJECT, rateLimitedCategories: ['session'] },
+      ])
+      expect(lease?.key).toBe(gone.key)
+      if (lease) await spool.finish(lease)
+      const { partitions: byProject, ...all } = await (await opened.spool()).totals()
+      const sessions = opened.weigh(oldest) + opened.weigh(young)
+      expect(all).toEqual({
+        ...{ envelopes: 3, bytes: expect.any(Number), oldest: oldest.received, paused: [] },
+      })
+      expect(all.bytes).toBeGreaterThan(2 * MIB + 120)
+      expect(all.bytes).toBeLessThanOrEqual(sessions + opened.weigh(large))
+      expect(byProject).toHaveLength(2)
+      expect(byProject).toContainEqual({
+        project: PROJECT,
+        category: 'session',
+        envelopes: 2,
+        bytes: sessions,
+        oldest: oldest.received,
+      })
+      expect(byProject).toContainEqual({
+        ...{ project: OTHER_PROJECT, category: 'error', envelopes: 1, bytes: opened.weigh(large) },
+        oldest: large.received,
+      })
+    })
+
+    it('shows whether one is under way or put off, until when, and how often it was tried, whoever does it', async () => {
+      for (let n = 0; n < 3; n++) await store(spool)
+      const [leased, putOff] = await takeAll(spool, 2)
+      if (!leased || !putOff) throw new Error('nothing was taken')
+      const at = Date.now() + LATER_MS
+      await spool.postpone(putOff, at)
+      const under = await store(spool, {}, LONG_MS)
+      const rows = await everyPage(await opened.spool(), { order: 'oldest', limit: 10 })
+      const byKey = new Map(rows.map(({ key, attempts, leased, due }) => [key, { attempts, leased, due }]))
+      expect(byKey.size).toBe(4)
+      expect(byKey.get(leased.key)).toEqual({ attempts: 1, leased: true, due: leased.until })
+      expect(byKey.get(putOff.key)).toEqual({ attempts: 1, leased: false, due: at })
+      expect(byKey.get(under.key)).toMatchObject({ attempts: 0, leased: true })
+    })
+
+    it('names one by the same id when the attempt under way has failed that it was put with', async () => {
+      const body = randomBytes(100)
+      const entry = await spoolEntryOf(body)
+      const result = await spool.put(entry, inOne(body), LONG_MS)
+      if (result.kind !== 'stored') throw new Error('it is not stored')
+      const { id } = await refOf(spool, entry)
+      await spool.postpone(await spool.extend(result.lease, LONG_MS * 2), Date.now() + LATER_MS)
+      expect((await refOf(spool, entry)).id).toBe(id)
+      expect(await (await opened.spool()).find({ id, key: entry.key })).toMatchObject({ id, leased: false })
+    })
+  })
+}
