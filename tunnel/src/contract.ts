@@ -130,6 +130,8 @@ export type SpoolDepth = {
   full_in_seconds?: number
   partitions: SpoolPartition[]
   paused: SpoolPause[]
+  /** Entries that the store has lost, as far as this replica noticed it since it started. */
+  lost?: number
 }
 
 /** Spool in `/status`. Replicas that share it have the same `id`. The depth is absent when the spool does not respond. */

@@ -91,6 +91,16 @@ export class SpoolMetrics {
       },
     })
     new Counter({
+      name: 'culvert_spool_lost_envelopes_total',
+      help: 'Acknowledged envelopes that the store lost, by its own count.',
+      registers,
+      async collect() {
+        const { lost = 0 } = await status()
+        this.reset()
+        this.inc(lost)
+      },
+    })
+    new Counter({
       name: 'culvert_spool_delivery_attempts_total',
       help: 'Delivery attempts from the spool, by result; undecided ones are retried.',
       labelNames: ['result', 'project'] as const,
