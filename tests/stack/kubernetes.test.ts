@@ -29,7 +29,8 @@ const CONFIG = resolve(ROOT, 'deploy/kubernetes/nats.conf')
 const SECRETS = {
   SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2',
   NATS_USER: 'culvert',
-  NATS_PASSWORD: randomBytes(32).toString('hex'),
+  NATS_PASSWORD: `${randomBytes(32).toString('hex')}@/:#%`,
+  CLUSTER_PASSWORD: randomBytes(32).toString('hex'),
 }
 const NODE_IMAGE = process.env.NODE_IMAGE || 'node:24-slim'
 const NAMES = ['nats-0', 'nats-1', 'nats-2']
@@ -45,7 +46,8 @@ describe('A cluster of three NATS servers', requires('docker', 'nats'), () => {
     await using tunnel = await startTunnel({
       env: {
         SENTRY_DSN: sentry.dsn(),
-        SPOOL_URL: `nats://${SECRETS.NATS_USER}:${SECRETS.NATS_PASSWORD}@${places}?replicas=3`,
+        SPOOL_CREDENTIALS: `${SECRETS.NATS_USER}:${SECRETS.NATS_PASSWORD}`,
+        SPOOL_URL: `nats://${places}?replicas=3`,
         UPSTREAM_LATE_MS: '100',
       },
       timeout: 30_000,

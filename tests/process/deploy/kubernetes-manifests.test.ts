@@ -40,7 +40,8 @@ const SECRETS = {
   SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2',
   OPERATOR_PASSWORD: 'a password of twelve',
   NATS_USER: 'culvert',
-  NATS_PASSWORD: '10k',
+  NATS_PASSWORD: '10k@/:#%, x',
+  CLUSTER_PASSWORD: '20k',
 }
 const BOUNDED = { cpu: /\d/, memory: /\d/, 'ephemeral-storage': /\d/ }
 /** Settings whose value a pod finds out itself, or gets another way. */
@@ -351,7 +352,7 @@ describe('The Kubernetes manifests', () => {
     })
     expect(nats.spec).toMatchObject({ serviceName: 'nats', replicas: 3 })
     const { CLUSTER_ROUTES = '' } = environmentOf(manifests, nats, SECRETS)
-    expect(JSON.parse(CLUSTER_ROUTES)).toEqual(names.map((name) => `nats://culvert:10k@${name}:6222`))
+    expect(JSON.parse(CLUSTER_ROUTES)).toEqual(names.map((name) => `nats://cluster:20k@${name}:6222`))
     expect(configOf(manifests, 'culvert-nats')['nats.conf']).toMatch(/^ {2}sync_interval: always$/m)
   })
 
@@ -401,12 +402,13 @@ describe('The Kubernetes manifests', () => {
           secretKeyRef: { name: 'nats', key },
         })
     }
-    const { SPOOL_URL = '' } = environmentOf(manifests, workload('tunnel'), SECRETS)
-    expect(parseNatsUrl(SPOOL_URL)?.credentials).toEqual({ user: 'culvert', pass: '10k' })
+    const { place } = readConfig(environmentOf(manifests, workload('tunnel'), SECRETS)).spool
+    expect(place).toMatchObject({ nats: { credentials: { user: 'culvert', pass: SECRETS.NATS_PASSWORD } } })
     const login = 'authorization { user: $LOGIN_USER, password: $LOGIN_PASSWORD }'
     const lines = (configOf(manifests, 'culvert-nats')['nats.conf'] ?? '').split('\n')
     expect(lines.filter((line) => line.startsWith(login))).toHaveLength(1) // of clients
-    expect(lines.filter((line) => line.startsWith(`  ${login}`))).toHaveLength(1) // of the cluster
+    const routes = '  authorization { user: cluster, password: $ROUTES_PASSWORD }'
+    expect(lines.filter((line) => line.startsWith(routes))).toHaveLength(1)
   })
 })
 

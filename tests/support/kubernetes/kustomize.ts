@@ -14,7 +14,7 @@ export function kustomize({ secrets, components = [] }: Build): string {
   const folder = mkdtempSync(join(tmpdir(), 'culvert-test-'))
   try {
     cpSync(resolve(ROOT, 'deploy'), join(folder, 'deploy'), { recursive: true })
-    const { NATS_USER = '', NATS_PASSWORD = '', ...culvert } = secrets
+    const { NATS_USER = '', NATS_PASSWORD = '', CLUSTER_PASSWORD = '', ...culvert } = secrets
     const write = (file: string, env: Record<string, string>) =>
       writeFileSync(
         join(folder, 'deploy/kubernetes', file),
@@ -23,7 +23,7 @@ export function kustomize({ secrets, components = [] }: Build): string {
           .join('\n'),
       )
     write('secrets.env', culvert)
-    write('nats-secrets.env', { NATS_USER, NATS_PASSWORD })
+    write('nats-secrets.env', { NATS_USER, NATS_PASSWORD, CLUSTER_PASSWORD })
     appendFileSync(
       join(folder, 'deploy/kubernetes/kustomization.yaml'),
       `\ncomponents: ${JSON.stringify(components)}\n`,

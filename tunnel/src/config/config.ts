@@ -160,6 +160,7 @@ function readInboxFile(settings: SettingsReader, forward: boolean): string | und
 
 function readSpool(settings: SettingsReader): SpoolSettings {
   const place = settings.read('SPOOL_URL')
+  const credentials = settings.read('SPOOL_CREDENTIALS')
   const credentialsFile = settings.read('SPOOL_CREDENTIALS_FILE')
   const bytes = settings.read('SPOOL_BYTES')
   if (bytes === undefined)
@@ -169,7 +170,14 @@ function readSpool(settings: SettingsReader): SpoolSettings {
 
   function withCredentials(known: SpoolPlace): SpoolPlace {
     if (!('nats' in known) || known.nats.credentials) return known
-    return { nats: { ...known.nats, credentials: readSpoolCredentials(credentialsFile, settings.problems) } }
+    return { nats: { ...known.nats, credentials: readCredentials() } }
+  }
+
+  function readCredentials(): NatsAddress['credentials'] {
+    if (credentials === undefined) return readSpoolCredentials(credentialsFile, settings.problems)
+    const parsed = parseNatsCredentials(credentials)
+    if (!parsed) settings.problems.push('SPOOL_CREDENTIALS: these are no credentials; write user:password')
+    return parsed
   }
 }
 

@@ -31,11 +31,13 @@ export const PROCESS = {
       LOOPBACK,
       'Networks of the peers of the tunnel (nginx) whose `X-Forwarded-For` is trusted.',
     ),
-    SPOOL_CREDENTIALS_FILE: setting(
+    SPOOL_CREDENTIALS: setting(
       is.text,
       undefined,
-      'File with `user:password` for the NATS server, where `SPOOL_URL` has none.',
+      '`user:password` for the NATS server, where `SPOOL_URL` has none.',
+      { secret: true },
     ),
+    SPOOL_CREDENTIALS_FILE: setting(is.text, undefined, 'File with `user:password` for the NATS server.'),
   }),
   ...section(PROCESSES, ['web'], {
     TUNNEL_ADMIN: setting(
