@@ -12,7 +12,7 @@ import { until } from '../../support/until.ts'
 const STREAM = 'CULVERT_SPOOL_ERRORS'
 const DAY_MS = 24 * 60 * 60 * 1000
 const MOVES = 3
-const PUTTERS = 16
+const PUTTERS = 4
 
 describe('The spool on three NATS servers', { ...requires('nats-server'), timeout: 300_000 }, () => {
   it(`loses nothing it acknowledged when their leader moves ${MOVES} times, and is killed`, async () => {

@@ -84,19 +84,16 @@ export class Consumers {
     }
   }
 
-  /** Returns `false` when this replica has no lease on it. */
-  extend(id: number, until: number): boolean {
+  /** Has no effect on a lease that this replica does not hold. */
+  extend(id: number, until: number): void {
     const lease = this.#leases.get(id)
-    if (!lease) return false
-    lease.message.working()
-    Object.assign(lease, { until, confirmed: this.#now() })
-    return true
+    if (lease) lease.until = until
   }
 
-  /** Returns `false` when this replica has no lease on it. */
-  async postpone(id: number, due: number): Promise<boolean> {
+  /** Has no effect on a lease that this replica does not hold. */
+  async postpone(id: number, due: number): Promise<void> {
     const lease = this.#leases.get(id)
-    if (!lease) return false
+    if (!lease) return
     this.#leases.delete(id)
     const [oldest] = this.#postponed.keys()
     if (this.#postponed.size === MAX_POSTPONED && oldest !== undefined) this.#postponed.delete(oldest)
@@ -104,7 +101,6 @@ export class Consumers {
     this.#postponed.set(id, { entry, id, message, attempts, due })
     message.nak(Math.max(0, due - this.#now()))
     await this.#connection.nc.flush()
-    return true
   }
 
   forget(id: number): void {

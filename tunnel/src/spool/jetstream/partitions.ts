@@ -13,8 +13,9 @@ export class Partitions {
   readonly #health: Health
   readonly #messages: Messages
   readonly #shares: Omit<SpoolBounds, 'bytes'>
-  /** Bytes by network that this replica has put and not settled. */
+  /** Bytes by network that this replica has put, and how many entries these are. */
   readonly #networks = new Map<string, number>()
+  #entries = 0
   /** Bytes by class and project that this replica has put since the last look. */
   readonly #added = new Map<string, number>()
   #known = new Map<string, Partition & { envelopes: number }>()
@@ -36,7 +37,7 @@ export class Partitions {
       this.#known = new Map(partitions.map((partition) => [subjectOf(partition), partition]))
       this.#classes = classes
       this.#added.clear()
-      if (partitions.length === 0) this.#networks.clear()
+      this.#shrinkNetworks(sumOf(classes.map(({ messages }) => messages)))
     }
     return { partitions: [...this.#known.values()], classes: this.#classes }
   }
@@ -113,8 +114,17 @@ export class Partitions {
     return (this.#health.streams.classes[priority]?.maxBytes ?? 0) * ((share + objectShare) / share)
   }
 
+  /** Other replicas settle entries, too: what is counted here is never more than what is stored. */
+  #shrinkNetworks(stored: number): void {
+    if (stored >= this.#entries) return
+    for (const [network, bytes] of this.#networks)
+      this.#networks.set(network, (bytes * stored) / this.#entries)
+    this.#entries = stored
+  }
+
   #growNetwork(network: string, bytes: number): void {
     if (network === '') return
+    this.#entries = Math.max(0, this.#entries + Math.sign(bytes))
     const sum = (this.#networks.get(network) ?? 0) + bytes
     if (sum > 0) this.#networks.set(network, sum)
     else this.#networks.delete(network)
