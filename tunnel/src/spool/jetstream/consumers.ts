@@ -185,6 +185,7 @@ class Queue {
   #delivered: Delivered[] = []
   #consumer: Promise<Consumer> | undefined
   #messages: ConsumerMessages | undefined
+  #isIdle = false
   #wanted = 0
   #onEnough = () => {}
 
@@ -194,11 +195,11 @@ class Queue {
     this.#now = now
   }
 
-  /** Asks the server for no more than is taken. A fetch that delivers nothing at once stays open for the next call. */
+  /** Asks the server for no more than is taken. A fetch that delivers nothing at once stays open for the next call, which does not wait for it. */
   async take(limit: number): Promise<JsMsg[]> {
-    if (this.#delivered.length < limit && !this.#messages) {
-      await this.#fetch(limit)
-      await this.#settle(limit)
+    if (this.#delivered.length < limit) {
+      if (!this.#messages) await this.#fetch(limit)
+      if (!this.#isIdle) await this.#settle(limit)
     }
     return this.#delivered.splice(0, limit).map(({ message }) => message)
   }
@@ -220,6 +221,7 @@ class Queue {
       if (this.#messages) return // another call was first
       const options = { max_messages: limit - this.#delivered.length, expires: FETCH_MS }
       this.#messages = await consumer.fetch(options)
+      this.#isIdle = false
     } catch (error) {
       this.#consumer = undefined
       throw error
@@ -247,6 +249,7 @@ class Queue {
     try {
       for await (const message of messages) {
         this.#delivered.push({ message, at: this.#now() })
+        this.#isIdle = false
         if (this.#delivered.length >= this.#wanted) this.#onEnough()
       }
     } catch {
@@ -263,10 +266,10 @@ class Queue {
       this.#onEnough = resolve
     })
     this.#wanted = limit
-    for (let seen = -1; seen < this.#delivered.length && this.#delivered.length < limit; ) {
-      if (!this.#messages) return
+    for (let seen = -1; seen < this.#delivered.length && this.#delivered.length < limit && this.#messages; ) {
       seen = this.#delivered.length
       await Promise.race([enough, wait(seen === 0 ? FIRST_MS : NEXT_MS)])
     }
+    this.#isIdle = this.#delivered.length === 0
   }
 }
