@@ -1,6 +1,6 @@
 /** The spool on a NATS server that is killed, full, empty, too old, or set up wrongly. */
 
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -9,6 +9,7 @@ import { connect, nanos } from '@nats-io/transport-node'
 import { describe, expect, it } from 'vitest'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import { type Nats, startNats } from '../../support/nats/nats.ts'
+import { NODE } from '../../support/node.ts'
 import { requires } from '../../support/requirements.ts'
 import { ALL, LONG_MS, OTHER_PROJECT, PLENTY } from '../../support/spool/entries.ts'
 import { openSpoolOn, openStore } from '../../support/spool/jetstream-spool.ts'
@@ -17,6 +18,7 @@ import { makeFolder } from '../../support/temporary-folder.ts'
 
 const ERRORS = 'CULVERT_SPOOL_ERRORS'
 const MIB = 1024 * 1024
+const TAKER = new URL('../../support/spool/taker-process.ts', import.meta.url).pathname
 
 describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 }, () => {
   it('loses nothing it acknowledged when the server is killed in the middle of puts and takes', async () => {
@@ -102,6 +104,20 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     expect(await finished).toBe(true)
     expect(lease && (await (await store.spool()).finish(lease))).toBe(false)
     expect((await spool.totals()).envelopes).toBe(0)
+  })
+
+  it('delivers again what a killed tunnel had leased', async () => {
+    await using store = await openStore()
+    const spool = await store.spool()
+    const { key } = await putStored(spool)
+    const taker = spawn(NODE, [TAKER, store.nats.server], { stdio: ['ignore', 'pipe', 'inherit'] })
+    for await (const chunk of taker.stdout) if (String(chunk).includes(key)) break
+    taker.kill('SIGKILL')
+    await expect
+      .poll(async () => (await spool.take(1, LONG_MS, ALL)).map((lease) => [lease.key, lease.attempts]), {
+        timeout: 45_000,
+      })
+      .toEqual([[key, 2]])
   })
 
   it('stores bytes again that have come to their end', async () => {
@@ -206,6 +222,19 @@ describe('A NATS server that fails', { ...requires('nats'), timeout: 120_000 }, 
     expect(totals.map(({ envelopes }) => envelopes)).toEqual([1, 1])
     expect(totals.reduce((sum, { lost = 0 }) => sum + lost, 0)).toBe(3)
     await takeAll(other, 1)
+  })
+
+  it('has lost buckets created again', async () => {
+    await using store = await openStore()
+    const spool = await store.spool()
+    const { nc, jsm } = await manage(store.nats)
+    for (const name of [`OBJ_${ERRORS}`, 'KV_CULVERT_SPOOL']) await jsm.streams.delete(name)
+    await putStored(spool, { bytes: 2 * MIB })
+    await spool.pause()
+    expect((await spool.totals()).paused).toHaveLength(1)
+    await jsm.streams.delete('KV_CULVERT_SPOOL')
+    await takeAll(spool, 1)
+    await nc.close()
   })
 
   it('that runs full is named, is sent nothing more, and settles each delivery when it is restarted with room', {

@@ -46,6 +46,7 @@ const ANSWER_MS = 2_000
 const START_MS = 3_000
 const CONNECT_MS = 3_000
 const RETRY_MS = 250
+const DRAIN_MS = 500
 const DEFAULT_BYTES = 5 * 1024 ** 3 // 5 GiB
 const STATE_BYTES = 1024 * 1024 // 1 MiB
 const DEDUPE_MS = 10 * 60 * 1000 // 10 min
@@ -102,6 +103,12 @@ export class Connection {
 
   close(): Promise<void> {
     return this.nc.close()
+  }
+
+  /** Closes when everything that was published is sent, or the server is away. */
+  async drain(): Promise<void> {
+    await Promise.race([this.nc.flush().catch(() => undefined), wait(DRAIN_MS, undefined, { ref: false })])
+    await this.nc.close()
   }
 
   async #openClass(priority: number): Promise<OpenClass> {

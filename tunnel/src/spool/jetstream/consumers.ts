@@ -132,6 +132,7 @@ export class Consumers {
   close(): void {
     clearInterval(this.#timer)
     this.release(() => true)
+    for (const { message } of this.#leases.values()) message.nak()
     this.#leases.clear()
     this.#postponed.clear()
   }

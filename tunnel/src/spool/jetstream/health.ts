@@ -72,7 +72,8 @@ export class Health {
         return await this.#watch(priority, ask())
       } catch (error) {
         if (isAnswer(error)) throw error
-        const failure = await this.#diagnose(priority).catch(() => undefined)
+        const isLost = codeOf(error) === NO_STREAM // of any stream, buckets included
+        const failure = await (isLost ? this.#recover() : this.#diagnose(priority)).catch(() => undefined)
         if (!failure && performance.now() < end) {
           await wait(PAUSE_MS)
           continue
@@ -116,11 +117,11 @@ export class Health {
     return undefined
   }
 
-  #recover(): Promise<void> {
+  async #recover(): Promise<undefined> {
     this.#recovering ??= this.#createAgain().finally(() => {
       this.#recovering = undefined
     })
-    return this.#recovering
+    await this.#recovering
   }
 
   async #createAgain(): Promise<void> {

@@ -262,7 +262,7 @@ class JetStreamSpool implements Spool {
   async close(): Promise<void> {
     this.#closing.abort()
     this.#consumers.close()
-    await this.#connection.close()
+    await this.#connection.drain()
   }
 
   /** Returns `false` when another replica ended it. The object of an entry goes after its message. */
