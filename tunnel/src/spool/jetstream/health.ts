@@ -11,7 +11,7 @@ const NO_MESSAGE = 10043
 const UNAVAILABLE = [NO_STREAM, NO_LEADER, NO_PEERS]
 const GONE = /EOF|no message found/i
 const NO_SEQ = Number.MAX_SAFE_INTEGER
-const PATIENCE_MS = 5_000 // a server restarts, or its leader changes
+const PATIENCE_MS = 7_000 // a server restarts, or its leader changes
 const SLOW_MS = 400
 const PAUSE_MS = 100
 const PROBE_MS = 500
@@ -64,7 +64,14 @@ export class Health {
     return !error
   }
 
-  /** Tries for 5 s, or until the server answers, or says why it stores nothing. */
+  /** As `insist`, for what the server has to store. */
+  async insistOnWrite<T>(priority: number, ask: () => Promise<T>): Promise<T> {
+    const answer = await this.insist(priority, ask)
+    this.#failure = undefined
+    return answer
+  }
+
+  /** Tries for 7 s, or until the server answers, or says why it stores nothing. */
   async insist<T>(priority: number, ask: () => Promise<T>): Promise<T> {
     const end = performance.now() + PATIENCE_MS
     for (;;) {

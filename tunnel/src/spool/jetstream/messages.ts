@@ -43,6 +43,7 @@ const FETCHED = 500 // messages, without their bodies
 const FETCH_MS = 1_000
 const CHUNK_BYTES = 512 * 1024
 const RENAMED = 8
+const PUBLISH_MS = 1_000 // a message that comes between two leaders is lost
 
 export class Messages {
   readonly #connection: Connection
@@ -110,7 +111,7 @@ export class Messages {
     const { stream } = classOf({ priority })
     let attempts = 0
     try {
-      return await this.#health.insist(priority, () => {
+      return await this.#health.insistOnWrite(priority, () => {
         attempts++
         return this.#connection.jsm.streams.deleteMessage(stream, seq, false)
       })
@@ -182,8 +183,8 @@ export class Messages {
     const [subject, headers] = [subjectOf(entry), encodeEntry(entry)]
     let msgID = key
     for (let renamed = 0; renamed <= RENAMED; renamed++) {
-      const ask = () => this.#connection.js.publish(subject, data, { msgID, headers })
-      const ack = await this.#health.insist(priority, ask).catch((error) => {
+      const ask = () => this.#connection.js.publish(subject, data, { msgID, headers, timeout: PUBLISH_MS })
+      const ack = await this.#health.insistOnWrite(priority, ask).catch((error) => {
         if (isFull(error)) return undefined
         throw error
       })
