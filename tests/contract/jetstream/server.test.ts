@@ -131,6 +131,20 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     }
   })
 
+  it('passes over a message that is not an entry', async () => {
+    await using store = await openStore()
+    const spool = await store.spool()
+    const { nc, jsm } = await manage(store.nats)
+    await jsm.jetstream().publish('culvert.spool.0.cHJvamVjdA.error', 'not an entry')
+    await nc.close()
+    const { key } = await putStored(spool)
+    const project = { project: 'project', rateLimitedCategories: [] }
+    expect(await spool.take(2, LONG_MS, [project])).toEqual([])
+    expect((await takeAll(spool, 1)).map((lease) => lease.key)).toEqual([key])
+    expect((await spool.list({ order: 'newest', limit: 5 })).map((entry) => entry.key)).toEqual([key])
+    expect((await spool.totals()).partitions).toHaveLength(2)
+  })
+
   it('deletes a large body with its entry', async () => {
     await using store = await openStore()
     const spool = await store.spool()

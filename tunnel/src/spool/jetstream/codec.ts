@@ -74,9 +74,10 @@ export function encodeEntry(entry: Entry): MsgHdrs {
   return headers
 }
 
-/** Throws when the message is not an entry. */
-export function decodeEntry(headers: MsgHdrs | undefined): Entry {
-  return JSON.parse(headers?.get(HEADER) ?? '')
+/** Returns `undefined` when the message is not an entry. */
+export function decodeEntry(headers: MsgHdrs | undefined): Entry | undefined {
+  const text = headers?.get(HEADER)
+  return text ? JSON.parse(text) : undefined
 }
 
 /** Removes what only the stream knows. */

@@ -25,8 +25,12 @@ import type { Connection } from './connection.ts'
 /** Message that this replica has leased. */
 export type Held = { entry: Entry; id: number; message: JsMsg; attempts: number; until: number }
 
-/** Message that this replica has put off. */
-type Postponed = Omit<Held, 'until'> & { due: number }
+/** Message that this replica has put off, without its body. */
+type Postponed = Pick<Entry, 'key' | 'project' | 'category'> & {
+  reply: string
+  attempts: number
+  due: number
+}
 
 type Delivered = { message: JsMsg; at: number }
 
@@ -98,7 +102,8 @@ export class Consumers {
     const [oldest] = this.#postponed.keys()
     if (this.#postponed.size === MAX_POSTPONED && oldest !== undefined) this.#postponed.delete(oldest)
     const { entry, message, attempts } = lease
-    this.#postponed.set(id, { entry, id, message, attempts, due })
+    const { key, project, category } = entry
+    this.#postponed.set(id, { key, project, category, reply: replyOf(message), attempts, due })
     message.nak(Math.max(0, due - this.#now()))
     await this.#connection.nc.flush()
   }
@@ -111,14 +116,12 @@ export class Consumers {
   /** Has the server deliver now what this replica has put off, and returns how many messages that are. */
   retry({ entry, projects, category }: EntryFilter): number {
     let retried = 0
-    for (const [id, { entry: its, message }] of this.#postponed) {
+    for (const [id, its] of this.#postponed) {
       if (entry && (id !== entry.id || its.key !== entry.key)) continue
       if (projects && !projects.includes(its.project)) continue
       if (category !== undefined && category !== its.category) continue
       this.#postponed.delete(id)
-      // JsMsg sends one answer only, and that was nak(delay).
-      if ('reply' in message && typeof message.reply === 'string')
-        this.#connection.nc.publish(message.reply, NAK)
+      this.#connection.nc.publish(its.reply, NAK) // JsMsg sends one answer only, and that was nak(delay)
       retried++
     }
     return retried
@@ -148,6 +151,10 @@ export class Consumers {
   #lease({ priority }: Partition, message: JsMsg, leaseMs: number): Held | undefined {
     const entry = decodeEntry(message.headers)
     const now = this.#now()
+    if (!entry) {
+      message.term('not an entry of Culvert')
+      return undefined
+    }
     if (entry.due !== undefined && entry.due > now) {
       message.nak(entry.due - now)
       return undefined
@@ -273,4 +280,9 @@ class Queue {
     }
     this.#isIdle = this.#delivered.length === 0
   }
+}
+
+/** Returns the subject that a message is answered on. The type leaves it out. */
+function replyOf(message: JsMsg): string {
+  return 'reply' in message && typeof message.reply === 'string' ? message.reply : ''
 }

@@ -1,12 +1,11 @@
 /** List of entries, across the classes, in the order in which they were stored. */
 
-import type { JsMsg } from '@nats-io/jetstream'
 import type { ListedEntry, PageQuery } from '../spool.ts'
-import { CLASSES, decodeEntry, encodeId, encodePlace, subjectsWithin, timeOfPlace } from './codec.ts'
+import { CLASSES, encodeId, encodePlace, subjectsWithin, timeOfPlace } from './codec.ts'
 import type { Consumers } from './consumers.ts'
-import type { Messages } from './messages.ts'
+import type { Messages, Walked } from './messages.ts'
 
-type Found = { message: JsMsg; place: number }
+type Found = Walked & { place: number }
 
 const FIRST_WINDOW = 256 // sequences that are looked back at
 const LAST_WINDOW = 8_192
@@ -25,9 +24,7 @@ export async function listEntries(
   const sign = order === 'oldest' ? 1 : -1
   return found
     .flatMap((ofClass, priority) =>
-      ofClass.map(({ message, place }) =>
-        consumers.describe(decodeEntry(message.headers), encodeId(priority, message.seq), place),
-      ),
+      ofClass.map(({ entry, seq, place }) => consumers.describe(entry, encodeId(priority, seq), place)),
     )
     .sort((a, b) => sign * (a.place - b.place))
     .slice(0, limit)
@@ -42,9 +39,9 @@ async function findOldest(
 ): Promise<Found[]> {
   const found: Found[] = []
   const range = after > 0 ? { subjects, time: timeOfPlace(after) } : { subjects }
-  for await (const message of messages.walk(priority, range)) {
-    const place = encodePlace(priority, message.timestampNanos)
-    if (place > after) found.push({ message, place })
+  for await (const walked of messages.walk(priority, range)) {
+    const place = encodePlace(priority, walked.nanos)
+    if (place > after) found.push({ ...walked, place })
     if (found.length === limit) break
   }
   return found
@@ -65,10 +62,10 @@ async function findNewest(
   for (let size = FIRST_WINDOW; end > first && found.length < limit; size = Math.min(LAST_WINDOW, size * 4)) {
     const start = Math.max(first, end - size)
     const window: Found[] = []
-    for await (const message of messages.walk(priority, { subjects, seq: start })) {
-      const place = encodePlace(priority, message.timestampNanos)
-      if (message.seq >= end) break
-      if (place < after) window.push({ message, place })
+    for await (const walked of messages.walk(priority, { subjects, seq: start })) {
+      const place = encodePlace(priority, walked.nanos)
+      if (walked.seq >= end) break
+      if (place < after) window.push({ ...walked, place })
     }
     found.push(...window.reverse())
     end = start

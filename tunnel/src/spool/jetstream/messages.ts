@@ -1,13 +1,7 @@
 /** Messages and objects of the streams: stored, read, walked through and deleted. */
 
 import { Readable } from 'node:stream'
-import {
-  DeliverPolicy,
-  type JsMsg,
-  type NextMsgRequest,
-  type SeqMsgRequest,
-  type StoredMsg,
-} from '@nats-io/jetstream'
+import { DeliverPolicy, type NextMsgRequest, type SeqMsgRequest, type StoredMsg } from '@nats-io/jetstream'
 import type { SpoolBody } from '../spool.ts'
 import {
   CLASSES,
@@ -32,6 +26,9 @@ export type Usage = {
   partitions: (Partition & { envelopes: number })[]
   classes: { messages: number; bytes: number }[]
 }
+
+/** Entry without its body, with the sequence of its message and the time at which it was stored. */
+export type Walked = { entry: Entry; seq: number; nanos: bigint }
 
 /** Part of a stream to walk through: from a sequence, or from a time in RFC 3339. */
 export type Range = { subjects: string[]; seq?: number; time?: string }
@@ -121,8 +118,8 @@ export class Messages {
     }
   }
 
-  /** Yields the messages of a range without their bodies, in the order in which they were stored. */
-  async *walk(priority: number, { subjects, seq = 1, time }: Range): AsyncGenerator<JsMsg> {
+  /** Yields the entries of a range in the order in which they were stored. */
+  async *walk(priority: number, { subjects, seq = 1, time }: Range): AsyncGenerator<Walked> {
     const start =
       time === undefined
         ? { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: seq }
@@ -133,7 +130,8 @@ export class Messages {
       for (let { num_pending: left } = await consumer.info(true); left > 0; ) {
         const fetched = await consumer.fetch({ max_messages: Math.min(left, FETCHED), expires: FETCH_MS })
         for await (const message of fetched) {
-          yield message
+          const entry = decodeEntry(message.headers)
+          if (entry) yield { entry, seq: message.seq, nanos: message.timestampNanos }
           left = message.info.pending
           if (left === 0) return
         }
@@ -204,8 +202,8 @@ export class Messages {
     const { stream } = classOf({ priority })
     const ask = () => this.#connection.jsm.streams.getMessage(stream, query)
     const message: StoredMsg | null = await this.#health.insist(priority, ask)
-    if (!message) return undefined
-    return { entry: decodeEntry(message.header), id: encodeId(priority, message.seq), data: message.data }
+    const entry = message && decodeEntry(message.header)
+    return entry ? { entry, id: encodeId(priority, message.seq), data: message.data } : undefined
   }
 
   #class({ priority }: Pick<Partition, 'priority'>): OpenClass {

@@ -19,7 +19,6 @@ import type {
 } from '../spool.ts'
 import {
   CLASSES,
-  decodeEntry,
   type Entry,
   encodeId,
   INLINE_BYTES,
@@ -33,7 +32,7 @@ import { Connection } from './connection.ts'
 import { Consumers, type Held } from './consumers.ts'
 import { Health } from './health.ts'
 import { listEntries } from './listing.ts'
-import { Messages } from './messages.ts'
+import { Messages, type Walked } from './messages.ts'
 import type { NatsAddress } from './nats-url.ts'
 import { Partitions } from './partitions.ts'
 import { ALL, State } from './state.ts'
@@ -50,7 +49,8 @@ const LOOK_MS = 500
 const FINISH_PAUSE_MS = 1_000
 const STALL_MS = 300
 const REPLICAS_MS = 2_000
-const AT_A_TIME = 500
+const AT_A_TIME = 250
+const EXPIRED = 500 // of a class, in one call
 const PURGED = 5_000
 
 /** Rejects with `NatsAway` when no server answers, and with another error when its streams would lose entries. */
@@ -132,17 +132,8 @@ class JetStreamSpool implements Spool {
     } finally {
       if (seq === undefined) this.#partitions.remove(entry)
     }
-    return {
-      kind: 'stored',
-      lease: {
-        ...entry,
-        ...(isLarge && { file: mark }),
-        id: encodeId(entry.priority, seq),
-        attempts: 0,
-        until,
-      },
-      evicted: [],
-    }
+    const [id, file] = [encodeId(entry.priority, seq), isLarge ? { file: mark } : {}]
+    return { kind: 'stored', lease: { ...entry, ...file, id, attempts: 0, until }, evicted: [] }
   }
 
   async take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Promise<Lease[]> {
@@ -200,7 +191,7 @@ class JetStreamSpool implements Spool {
       const first = await this.#messages.first(priority, subjects[0] ?? '')
       if (!first || first.entry.received >= before) continue
       expired.push(
-        ...(await this.#removeWithin(priority, subjects, AT_A_TIME, (entry) => entry.received < before)),
+        ...(await this.#removeWithin(priority, subjects, EXPIRED, (entry) => entry.received < before)),
       )
     }
     return expired
@@ -282,16 +273,21 @@ class JetStreamSpool implements Spool {
     limit: number,
     isMeant: (entry: Entry) => boolean = () => true,
   ): Promise<SpoolEntry[]> {
-    const found: { id: number; entry: Entry }[] = []
-    for await (const { headers, seq } of this.#messages.walk(priority, { subjects })) {
-      const entry = decodeEntry(headers)
-      if (!isMeant(entry) || found.length === limit) break
-      found.push({ id: encodeId(priority, seq), entry })
+    const found: Walked[] = []
+    for await (const walked of this.#messages.walk(priority, { subjects })) {
+      if (!isMeant(walked.entry) || found.length === limit) break
+      found.push(walked)
     }
-    const removed = await Promise.allSettled(found.map(({ id, entry }) => this.#remove(id, entry)))
-    const failed = removed.find((each) => each.status === 'rejected')
-    const ours = found.filter((_, i) => removed[i]?.status === 'fulfilled' && removed[i].value)
-    if (failed && ours.length === 0) throw failed.reason // what was removed has to be told
-    return ours.map(({ entry }) => toSpoolEntry(entry))
+    const ours: SpoolEntry[] = []
+    for (let start = 0; start < found.length; start += AT_A_TIME) {
+      const some = found.slice(start, start + AT_A_TIME)
+      const remove = ({ entry, seq }: Walked) => this.#remove(encodeId(priority, seq), entry)
+      const removed = await Promise.all(some.map((each) => remove(each).catch((error: Error) => error)))
+      ours.push(...some.filter((_, i) => removed[i] === true).map(({ entry }) => toSpoolEntry(entry)))
+      const failed = removed.find((each) => each instanceof Error)
+      if (failed && ours.length === 0) throw failed
+      if (failed) break // what was removed has to be told
+    }
+    return ours
   }
 }
