@@ -84,7 +84,7 @@ export class Consumers {
       ...toSpoolEntry(entry),
       ...{ id, place, attempts: lease?.attempts ?? postponed?.attempts ?? 0 },
       leased: lease !== undefined || (entry.due ?? 0) > this.#now(),
-      ...(due > this.#now() && { due }),
+      ...(due > this.#now() && due < Infinity && { due }),
     }
   }
 
