@@ -15,7 +15,7 @@ export type Addresses = {
   web: string
 }
 
-/** The full path of nginx. Installs it where that can be done; throws a `Refusal` that says what to install elsewhere. */
+/** Finds nginx, or installs it. Throws a `UserError` that says what to install where that is not possible. */
 export async function findNginx({ env }: Config, stopped: AbortSignal): Promise<string> {
   const find = () => findProgram(['nginx'], env.PATH ?? '')
   if (!find() && canInstall(env)) await install('nginx-light', env, stopped)

@@ -106,7 +106,7 @@ function raisedIn(body: Buffer | null): string | undefined {
   return body ? eventOf(parseEnvelope(body))?.exception?.values?.[0]?.value : undefined
 }
 
-/** `sent_at` is moved by the time it waited (DESIGN §2.5); nothing else is. */
+/** `sent_at` is moved by the time it waited; nothing else is. */
 function withoutTime(body: Buffer): string {
   return body.toString('latin1').replace(/"sent_at":"[^"]*"/, '"sent_at":""')
 }

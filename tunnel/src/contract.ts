@@ -1,6 +1,6 @@
-/** Types of the admin API. web imports these and nothing else of the tunnel. */
+/** Types of the admin API, which web shares. `exports` of `tunnel/package.json` lists everything that web imports. */
 
-/** Outcome of an envelope, exactly one for each (`DESIGN.md` §2.4). */
+/** Outcome of an envelope, exactly one for each. */
 export type Outcome =
   | 'delivered'
   | 'spooled'
@@ -85,7 +85,7 @@ export type InboxEntry = {
   types: string[]
 }
 
-/** Final outcome of a spooled envelope (`DESIGN.md` §2.4). */
+/** Final outcome of a spooled envelope. */
 export type FinalOutcome = 'delivered' | 'declined' | 'expired' | 'purged'
 
 /** Final outcome of one spooled envelope, as logged and streamed. */

@@ -13,7 +13,6 @@ import type { ClientReports } from './policy/client-reports.ts'
 import type { UpstreamLimits } from './policy/upstream-limits.ts'
 import type { Projects } from './projects.ts'
 import { Rejection } from './rejections.ts'
-import { openDeferred } from './spool/deferred.ts'
 import { Deliverer, LEASE_MS } from './spool/delivery.ts'
 import { createSpoolEntry } from './spool/entry.ts'
 import { defaultBound } from './spool/free-space.ts'
@@ -21,6 +20,7 @@ import { NatsAway } from './spool/jetstream/nats-url.ts'
 import { MonitoredSpool } from './spool/monitored.ts'
 import type { PutResult, Spool, SpoolBounds } from './spool/spool.ts'
 import { openSqliteSpool } from './spool/sqlite/client.ts'
+import { openUnreachable } from './spool/unreachable.ts'
 import { senderHeaders, UpstreamClient, type Upstreams } from './upstream/client.ts'
 import type { DeliveryResult, UpstreamResponse } from './upstream/request.ts'
 
@@ -56,7 +56,7 @@ export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> 
   const projectShare = projects.all.length > 1 ? PROJECT_SHARE : 1
   const open = () => openSpool(config.spool, { addressShare: ADDRESS_SHARE, projectShare }, now, onNotice)
   const store = await open().catch((problem) => {
-    if (problem instanceof NatsAway) return openDeferred({ open, problem, onNotice })
+    if (problem instanceof NatsAway) return openUnreachable({ open, problem, onNotice })
     throw problem
   })
   const spool = new MonitoredSpool({ store, memory, clock, now })

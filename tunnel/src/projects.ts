@@ -69,7 +69,7 @@ function keyOf({ publicKey, host, port, path, projectId }: Dsn): string {
 
 function describe(dsn: Dsn): Project {
   const prefix = dsn.path ? `/${dsn.path}` : ''
-  // `hsts=0` keeps Sentry's cloud from sending HSTS for the customer's host (PROTOCOL §5).
+  // `hsts=0` keeps Sentry's cloud from sending HSTS for the customer's host.
   const hsts = identifiersOf(dsn).o ? '&hsts=0' : ''
   return {
     dsn,

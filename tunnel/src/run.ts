@@ -1,7 +1,7 @@
 /** Runs a tunnel until a signal or an error stops it. */
 
 import closeWithGrace from 'close-with-grace'
-import { findMisspelt } from './config/setting-names.ts'
+import { findMisspelt } from './config/misspelt-settings.ts'
 import type { Environment } from './config/settings.ts'
 import { readConfigOrExit } from './config/startup-errors.ts'
 import { openServices } from './services.ts'

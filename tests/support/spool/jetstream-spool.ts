@@ -5,7 +5,7 @@ import { openJetStreamSpool } from '../../../tunnel/src/spool/jetstream/store.ts
 import type { Spool, SpoolBounds } from '../../../tunnel/src/spool/spool.ts'
 import { type Nats, type NatsOptions, startNats } from '../nats/nats.ts'
 import { PLENTY } from './entries.ts'
-import type { Store } from './promises.ts'
+import type { Store } from './guarantees.ts'
 
 export type NatsStore = Store & { nats: Nats }
 

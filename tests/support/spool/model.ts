@@ -4,8 +4,8 @@ import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { Lease, ProjectDemand, Spool, SpoolBounds, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
 import { inOne, LONG_MS, OTHER_PROJECT, PROJECT, spoolEntryOf } from './entries.ts'
+import type { OpenStore, Store } from './guarantees.ts'
 import { keysOf } from './operations.ts'
-import type { OpenStore, Store } from './promises.ts'
 
 const BOUNDS: SpoolBounds = { bytes: 30_000, addressShare: 1, projectShare: 1 }
 const RUNS = 20

@@ -5,7 +5,7 @@ import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
 import { diskBytesOf } from '../../../tunnel/src/spool/sqlite/entry-row.ts'
 import { makeFolder } from '../temporary-folder.ts'
-import type { OpenStore } from './promises.ts'
+import type { OpenStore } from './guarantees.ts'
 
 const FILE_BYTES = 1024 * 1024 // what is larger lies beside the database
 

@@ -75,7 +75,7 @@ describe('The deliverer', () => {
 
   /** Answers as the test says; limits are learned as from any answer. */
   function upstreams(): Upstreams {
-    const probe: Upstreams['probe'] = (project, outgoing, headers) => {
+    const send: Upstreams['send'] = (project, outgoing, headers) => {
       const attempt = { at: Date.now(), body: bytesOf(outgoing.content()), headers, project: project.key }
       attempts.push(attempt)
       const final = Promise.resolve(answer(attempt)).then((delivery) => learn(project, delivery))
@@ -83,8 +83,8 @@ describe('The deliverer', () => {
     }
     const state = () => []
     return {
-      post: probe,
-      probe,
+      post: send,
+      send,
       attemptMs: () => 10 * SECOND,
       isOpen: () => isOpen(),
       mayProbe: () => mayProbe(),

@@ -128,7 +128,7 @@ describe('Sentry', () => {
     }
     const outgoing = { ...parcelOf(Buffer.alloc(1_000)), content: () => Readable.from(brokenOff()) }
     for (let i = 0; i < 10; i++)
-      expect(await place.upstreams.probe(place.project, outgoing, []).final).toMatchObject({
+      expect(await place.upstreams.send(place.project, outgoing, []).final).toMatchObject({
         kind: 'undecided',
         reason: 'body-unreadable',
       })
@@ -258,7 +258,7 @@ describe('Sentry', () => {
 
     time += 5_000
     expect(upstreams.mayProbe(project.origin)).toBe(true)
-    const probe = upstreams.probe(project, parcelOf(errorOf(sentry.dsn())), [])
+    const probe = upstreams.send(project, parcelOf(errorOf(sentry.dsn())), [])
     expect(await probe.final).toMatchObject({ kind: 'answered' })
     expect(await send(place).final).toMatchObject({ kind: 'answered' })
   })

@@ -39,7 +39,7 @@ export type BodySettings = {
   timeoutMs: number
 }
 
-/** The sender disconnected before the body was complete, as when a page unloads (PROTOCOL §12). */
+/** The sender disconnected before the body was complete, as when a page unloads. */
 export class Aborted extends Error {}
 
 const HEAD_BYTES = 16 // contain the window size

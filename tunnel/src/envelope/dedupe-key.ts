@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 
-/** Returns the first 16 bytes of SHA-256 over upstream and body, in hex (`DESIGN.md` §3). Many envelopes have no `event_id`. */
+/** Returns the first 16 bytes of SHA-256 over upstream and body, in hex. Many envelopes have no `event_id`. */
 export async function identify(
   upstream: string,
   body: Buffer | Iterable<Buffer> | AsyncIterable<Buffer>,

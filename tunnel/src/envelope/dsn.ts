@@ -75,7 +75,7 @@ export function derivedPath(dsn: Dsn): string {
   return `/${(hash >>> 0).toString(36)}`
 }
 
-/** DSN in inbox mode, for web and tunnel (`DESIGN.md` §6). Its host never resolves. */
+/** DSN in inbox mode, for web and tunnel. Its host never resolves. */
 export const INBOX_DSN = 'https://culvert@inbox.invalid/1'
 
 /**

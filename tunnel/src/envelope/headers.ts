@@ -54,7 +54,7 @@ const SDK_KEYS = ['name', 'version']
 const TRACE_KEYS = ['trace_id', 'public_key', 'release', 'environment', 'transaction', 'sampled', 'replay_id']
 const ITEM_KEYS = ['item_count', 'platform', 'content_type', 'filename', 'attachment_type', 'event_id']
 
-// With `forwarded_for` a browser could forge its address (PROTOCOL §1.1 and §2, from relay-server/src/extractors/request_meta.rs
+// With `forwarded_for` a browser could forge its address (from relay-server/src/extractors/request_meta.rs
 // and relay-server/src/envelope/item.rs).
 export const RELAY_ENVELOPE_KEYS: ReadonlySet<string> = new Set([
   'client',

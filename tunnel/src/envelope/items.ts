@@ -18,10 +18,13 @@ export type Item = {
 const KIB = 1024
 const MIB = 1024 * KIB
 
-/** Limit that several item types share: for each item, and for all together (`itemBytes` when there is no `totalBytes`). */
+/**
+ * Limits that several item types share: of each item, of all together, of their number. Without `totalBytes`, all together may be as
+ * large as one.
+ */
 type Group = { name: string; itemBytes: number; totalBytes?: number; count: number; meanBytes?: number }
 
-// relay-server/src/utils/sizes.rs `check_envelope_size_limits` with the defaults of relay-config/src/config.rs (PROTOCOL §3).
+// relay-server/src/utils/sizes.rs `check_envelope_size_limits` with the defaults of relay-config/src/config.rs.
 const EVENTS: Group = { name: 'events', itemBytes: MIB, count: 1 }
 const ATTACHMENTS: Group = { name: 'attachments', itemBytes: 200 * MIB, count: 30 }
 const REPLAYS: Group = { name: 'replay recordings', itemBytes: 10 * MIB, count: 1 }
@@ -36,7 +39,7 @@ const LONE_SPANS: Group = { name: 'standalone spans', itemBytes: 10 * MIB, total
 const BUCKETS: Group = { name: 'metric buckets', itemBytes: MIB, count: 1 }
 
 /**
- * `categories` are the data categories whose limits apply to the type (PROTOCOL §2, from `quantities` in
+ * `categories` are the data categories whose limits apply to the type (from `quantities` in
  * relay-server/src/envelope/item.rs). Client reports count the first. Types without categories are never limited.
  */
 type ItemType = { categories: readonly string[]; group?: Group }
@@ -100,7 +103,7 @@ export function limitNameOf(item: Item): string {
 const CONTAINERS = new Set(['span', 'log', 'trace_metric'])
 
 /**
- * Returns the quantities of an item in a client report. Relay reports no sessions (PROTOCOL §6). The spans of a transaction are not
+ * Returns the quantities of an item in a client report. Relay reports no sessions. The spans of a transaction are not
  * counted, since its payload is not parsed.
  */
 export function quantitiesOf(item: Item): { category: string; quantity: number }[] {
@@ -125,8 +128,8 @@ function countOf({ header, bytes }: Item): number {
 const PARENTS = new Set(['event', 'transaction', 'feedback', 'raw_security', 'security', 'unreal_report'])
 
 /**
- * Adds the items that depend on dropped ones: attachments, the profile of a transaction, the other half of a replay (PROTOCOL §6,
- * `EnvelopeLimiter::execute`).
+ * Adds the items that depend on dropped ones: attachments, the profile of a transaction, the other half of a replay
+ * (`EnvelopeLimiter::execute`).
  */
 export function addDependants(items: readonly Item[], dropped: Set<Item>): void {
   const gone = new Set([...dropped].map(({ type }) => type))

@@ -49,7 +49,7 @@ const NO_PAYLOAD: readonly Buffer[] = [] // shared, like known types: an envelop
 const INTERNED = new Map(Array.from(ITEM_TYPES, (type) => [type, type] as const))
 
 /**
- * Parses Sentry's envelope grammar (PROTOCOL §1) on bytes: implicit and explicit lengths, empty items, no newline at the end, unknown
+ * Parses Sentry's envelope grammar (develop.sentry.dev/sdk/data-model/envelopes) on bytes: implicit and explicit lengths, empty items, no newline at the end, unknown
  * types. Skips blank space before a header as Relay does, and rejects what Relay rejects.
  */
 export class EnvelopeReader {

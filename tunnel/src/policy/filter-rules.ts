@@ -1,4 +1,4 @@
-/** Patterns of Sentry's inbound filters: browser extensions, crawlers, health checks (PROTOCOL §9). */
+/** Patterns of Sentry's inbound filters: browser extensions, crawlers, health checks (relay-filter). */
 
 import { compileGlobs, type Matcher } from './glob.ts'
 

@@ -106,7 +106,7 @@ function chosenFilters(settings: FilterSettings): Filter[] {
   ]
 }
 
-// What @sentry/nextjs drops in the browser, for every SDK (PROTOCOL §8.1).
+// What @sentry/nextjs drops in the browser, for every SDK.
 const NEXT_NOISE: Filter[] = [
   {
     reason: 'next-noise',

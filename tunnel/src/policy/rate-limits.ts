@@ -18,7 +18,7 @@ const DEFAULT_SECONDS = 60
 const MAX_SECONDS = 24 * 60 * 60 // longer than Sentry's; a wrong value must not silence a project for good
 
 /**
- * Reads the limits of a response (PROTOCOL §6). The header, if present, counts alone and on any status. A 429 without it limits everything
+ * Reads the limits of a response (develop.sentry.dev/sdk/expected-features/rate-limiting). The header, if present, counts alone and on any status. A 429 without it limits everything
  * for `Retry-After`, or a minute.
  */
 export function readRateLimits(

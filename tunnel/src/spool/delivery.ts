@@ -191,7 +191,7 @@ export class Deliverer {
     const { spool, upstreams } = this.#deps
     const neededMs = upstreams.attemptMs(outgoing.bytes) + LEASE_SPARE_MS
     const extended = neededMs > LEASE_MS ? await spool.extend(lease, neededMs) : lease
-    const delivery = await upstreams.probe(project, outgoing, lease.headers).final
+    const delivery = await upstreams.send(project, outgoing, lease.headers).final
     this.#countAttempt(project, resultOf(delivery))
     await this.#settle(extended, project, delivery)
   }

@@ -50,7 +50,7 @@ export class MonitoredSpool {
     this.#timer.unref()
   }
 
-  /** Rejects with `NoRoom` when there is no memory within 10 s, which does not count as ill health. */
+  /** Rejects with `OutOfMemoryBudget` when there is no memory within 10 s, which does not count as ill health. */
   async put(...args: Parameters<Put>): ReturnType<Put> {
     const [{ bytes }] = args
     const giveBack = await this.#memory.acquire(Math.min(bytes, MAX_PUT_BYTES), BORROW_MS)

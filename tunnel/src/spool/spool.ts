@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 
 /** Envelope stored for later delivery, without its body. */
 export type SpoolEntry = {
-  /** Identity: the first 16 bytes of SHA-256 over upstream and body, in hex (`DESIGN.md` §3). */
+  /** Identity: the first 16 bytes of SHA-256 over upstream and body, in hex. */
   key: string
   /** DSN without a secret. */
   project: string

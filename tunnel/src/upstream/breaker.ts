@@ -33,7 +33,7 @@ export class Breaker {
     return this.#isOpen && this.#clock() >= this.#nextProbe
   }
 
-  /** `true` when a probe has been due for 5 s: no spooled envelope is delivered. */
+  /** `true` when a probe has been due for 5 s. The deliverer has not sent one then, so a live envelope may. */
   isOverdue(): boolean {
     return this.#isOpen && this.#clock() >= this.#nextProbe + PROBE_MS
   }

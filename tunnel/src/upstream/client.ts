@@ -86,14 +86,14 @@ export class UpstreamClient {
    */
   post(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt {
     const { breaker } = this.#find(project.origin)
-    if (!breaker.isOpen()) return this.probe(project, outgoing, headers)
+    if (!breaker.isOpen()) return this.send(project, outgoing, headers)
     if (!breaker.isOverdue()) return NOT_SENT
     breaker.spendProbe()
-    return { soon: LATE, final: this.probe(project, outgoing, headers).final }
+    return { soon: LATE, final: this.send(project, outgoing, headers).final }
   }
 
   /** Posts once, also while the breaker is open. */
-  probe(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt {
+  send(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt {
     const { origin, endpoint: path } = project
     const listeners = this.#listeners.get(project)
     if (!listeners) throw new Error(`${project.name} is not configured`)
@@ -176,7 +176,7 @@ function rateLimitHeadersOf(result: DeliveryResult): RateLimitHeaders {
   return { status: result.status ?? 0, rateLimits: result.rateLimits, retryAfter: undefined }
 }
 
-// Sender's headers that Sentry may see (PROTOCOL §5): no cookie, no Authorization, no address that a browser wrote.
+// Sender's headers that Sentry may see: no cookie, no Authorization, no address that a browser wrote.
 const PASSED_ON = [
   'user-agent',
   'origin',

@@ -16,7 +16,7 @@ export type UpstreamResponse = {
 export type DeliveryResult =
   /** Sentry accepted it, declined it, or applied a rate limit. */
   | { kind: 'answered'; reply: UpstreamResponse }
-  /** No connection, too slow, or a response that is not Sentry's (`DESIGN.md` §3). */
+  /** No connection, too slow, or a response that is not Sentry's. */
   | {
       kind: 'undecided'
       reason: string

@@ -3,7 +3,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Spool } from './spool.ts'
 
-export type DeferredSpoolDeps = {
+export type UnreachableSpoolDeps = {
   /** Opens the spool. Rejects after some attempts. */
   open: () => Promise<Spool>
   /** Error of the first attempt. */
@@ -14,7 +14,7 @@ export type DeferredSpoolDeps = {
 
 const RETRY_MS = 1_000
 
-export function openDeferred({ open, problem, onNotice }: DeferredSpoolDeps): Spool {
+export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDeps): Spool {
   let spool: Spool | undefined
   let lastProblem = problem
   let closed = false

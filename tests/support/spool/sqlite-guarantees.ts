@@ -4,9 +4,9 @@ import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Spool, SpoolBounds, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
 import { inOne, LONG_MS, OTHER_PROJECT, PROJECT, spoolEntryOf } from './entries.ts'
+import type { OpenStore, Store } from './guarantees.ts'
 import { keysOf, plain, putOne, store, takeAll } from './operations.ts'
-import { everyPage, refOf } from './operator-promises.ts'
-import type { OpenStore, Store } from './promises.ts'
+import { everyPage, refOf } from './operator-guarantees.ts'
 
 const MIB = 1024 * 1024
 const ROOMY: SpoolBounds = { bytes: 1024 * MIB, addressShare: 1, projectShare: 1 }

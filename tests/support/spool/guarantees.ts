@@ -1,4 +1,4 @@
-/** Contract of every spool (`tunnel/src/spool/spool.ts`). `sqlite-promises.ts` has what SQLite alone promises. */
+/** Contract of every spool (`tunnel/src/spool/spool.ts`). `sqlite-guarantees.ts` has what SQLite alone promises. */
 
 import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -6,7 +6,7 @@ import type { Lease, Spool, SpoolBounds, SpoolEntry } from '../../../tunnel/src/
 import { EVENT_ID, errorOf } from '../envelopes.ts'
 import { ALL, inOne, LONG_MS, OTHER_PROJECT, PROJECT, spoolEntryOf } from './entries.ts'
 import { bytesOf, expectNothing, inPieces, keysOf, plain, putOne, store, takeAll } from './operations.ts'
-import { operatorPromises } from './operator-promises.ts'
+import { operatorPromises } from './operator-guarantees.ts'
 
 /** One store with what it keeps; `spool` opens another replica on it. Disposing closes all of them and takes the store away. */
 export type Store = AsyncDisposable & {

@@ -2,7 +2,7 @@
 
 import { describe } from 'vitest'
 import { requires } from '../../support/requirements.ts'
+import { spoolPromises } from '../../support/spool/guarantees.ts'
 import { openStore } from '../../support/spool/jetstream-spool.ts'
-import { spoolPromises } from '../../support/spool/promises.ts'
 
 describe('Several machines', requires('nats'), () => spoolPromises('NATS JetStream', openStore))

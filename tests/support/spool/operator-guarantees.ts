@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest'
 import type { EntryRef, ListedEntry, PageQuery, Spool, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
 import { ALL, LONG_MS, OTHER_PROJECT, PROJECT } from './entries.ts'
+import type { Store } from './guarantees.ts'
 import { bytesOf, expectNothing, keysOf, plain, putOne, store, takeAll } from './operations.ts'
-import type { Store } from './promises.ts'
 
 const MIB = 1024 * 1024
 const LATER_MS = 30_000 // put off to when no test is there any more
