@@ -50,8 +50,7 @@ const FINISH_PAUSE_MS = 1_000
 const STALL_MS = 300
 const REPLICAS_MS = 2_000
 const AT_A_TIME = 250
-const EXPIRED = 500 // of a class, in one call
-const PURGED = 5_000
+const ENDED = 5_000 // purged, or expired of a class, in one call
 
 /** Rejects with `NatsAway` when no server answers, and with another error when its streams would lose entries. */
 export async function openJetStreamSpool(
@@ -191,7 +190,7 @@ class JetStreamSpool implements Spool {
       const first = await this.#messages.first(priority, subjects[0] ?? '')
       if (!first || first.entry.received >= before) continue
       expired.push(
-        ...(await this.#removeWithin(priority, subjects, EXPIRED, (entry) => entry.received < before)),
+        ...(await this.#removeWithin(priority, subjects, ENDED, (entry) => entry.received < before)),
       )
     }
     return expired
@@ -235,9 +234,9 @@ class JetStreamSpool implements Spool {
     }
     const purged: SpoolEntry[] = []
     for (const priority of CLASSES.keys())
-      if (purged.length < PURGED)
+      if (purged.length < ENDED)
         purged.push(
-          ...(await this.#removeWithin(priority, subjectsWithin(priority, which), PURGED - purged.length)),
+          ...(await this.#removeWithin(priority, subjectsWithin(priority, which), ENDED - purged.length)),
         )
     return purged
   }
