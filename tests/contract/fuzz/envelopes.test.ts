@@ -30,13 +30,7 @@ describe('The tunnel', () => {
     upstream = started.use(await startRecordingUpstream())
     dsn = `http://${KEY}@127.0.0.1:${upstream.port}/456`
     const unlimited = { ADDRESS_RATE: '0', ADDRESS_BYTES: '0', PROJECT_RATE: '0' }
-    const env = {
-      SENTRY_DSN: dsn,
-      LOG_LEVEL: 'error',
-      UPSTREAM_LATE_MS: '30000',
-      UPSTREAM_ANSWER_MS: '60000',
-    }
-    tunnel = started.use(await openTunnel({ env: { ...env, ...unlimited } }))
+    tunnel = started.use(await openTunnel({ env: { SENTRY_DSN: dsn, LOG_LEVEL: 'error', ...unlimited } }))
     app = createApp({ ...tunnel.services.config, ...tunnel.services })
   })
 

@@ -6,7 +6,7 @@ import { sealData } from 'iron-session'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hashPassword } from '../../../scripts/hash-password.ts'
 import { ROOT } from '../../support/node.ts'
-import { startTunnel } from '../../support/tunnel/tunnel.ts'
+import { openTunnel } from '../../support/tunnel/in-process.ts'
 import { get, PASSWORD, signIn, startWebOver } from '../../support/web/operator.ts'
 import { startWeb, type Web } from '../../support/web/web.ts'
 
@@ -17,7 +17,7 @@ let web: Web
 let secrets: string[]
 
 beforeAll(async () => {
-  const tunnel = started.use(await startTunnel())
+  const tunnel = started.use(await openTunnel())
   const { replica } = await (await tunnel.admin('/status')).json()
   secrets = [replica, tunnel.adminUrl, tunnel.token, PASSWORD]
   web = started.use(await startWebOver(tunnel))

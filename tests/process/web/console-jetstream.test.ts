@@ -7,7 +7,7 @@ import { type Nats, startNats } from '../../support/nats/nats.ts'
 import { post } from '../../support/post.ts'
 import { requires } from '../../support/requirements.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
-import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { get, lookUntil, signIn, startWebOver } from '../../support/web/operator.ts'
 import type { Web } from '../../support/web/web.ts'
 
@@ -25,7 +25,7 @@ describe('While JetStream is away, the console', requires('nats'), () => {
     sentry = started.use(await startSentry())
     nats = started.use(await startNats())
     const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: nats.url }
-    tunnels = await Promise.all([1, 2].map(async () => started.use(await startTunnel({ env }))))
+    tunnels = await Promise.all([1, 2].map(async () => started.use(await openTunnel({ env }))))
     web = started.use(await startWebOver(...tunnels))
     cookie = (await signIn(web.url)).cookie
   }, 300_000)

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
-import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { get, lookUntil, signIn, startWebOver } from '../../support/web/operator.ts'
 import type { Web } from '../../support/web/web.ts'
 
@@ -23,7 +23,7 @@ describe('The projects page of the console, with many projects', () => {
       await startSentry({ projects: Object.fromEntries(IDS.map((id) => [id, id.padStart(32, 'a')])) }),
     )
     const dsns = IDS.map((id) => sentry.dsn(id)).join(' ')
-    tunnel = started.use(await startTunnel({ env: { SENTRY_DSN: dsns } }))
+    tunnel = started.use(await openTunnel({ env: { SENTRY_DSN: dsns } }))
     web = started.use(await startWebOver(tunnel))
     cookie = (await signIn(web.url)).cookie
   }, 300_000)

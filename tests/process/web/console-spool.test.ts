@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
-import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { get, signIn, startWebOver } from '../../support/web/operator.ts'
 import type { Web } from '../../support/web/web.ts'
 
@@ -20,7 +20,7 @@ describe('The spool page of the console, over two spools', () => {
   beforeAll(async () => {
     const sentry = started.use(await startSentry())
     await sentry.away()
-    tunnels = await Promise.all([1, 2].map(() => startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })))
+    tunnels = await Promise.all([1, 2].map(() => openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })))
     for (const tunnel of tunnels) started.use(tunnel)
     web = started.use(await startWebOver(...tunnels))
     for (const { url } of tunnels)
