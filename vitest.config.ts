@@ -16,8 +16,8 @@ const inProcess = { ...shared, maxWorkers: 2, sequence: { groupOrder: 0 } }
 const waiting = {
   ...shared,
   maxWorkers: 3,
-  testTimeout: 120 * 1000, // 2 min
-  hookTimeout: 120 * 1000, // 2 min
+  testTimeout: 180 * 1000, // 3 min: the first test of a file starts its fixtures
+  hookTimeout: 180 * 1000, // 3 min
   sequence: { groupOrder: 1 },
 }
 

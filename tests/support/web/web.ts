@@ -10,6 +10,8 @@ import { freePort } from '../ports.ts'
 
 const STARTS_WITHIN = 45_000 // ms: the machine may be busy
 
+const KEEP_ALIVE_TIMEOUT = '60000' // ms: a reused connection of the test never meets its closing
+
 /** `NODE_OPTIONS` for a server that fails to answer `?break`. */
 export const BREAKABLE = `--import=${new URL('./fault-preload.ts', import.meta.url).href}`
 
@@ -19,7 +21,7 @@ export type Web = Awaited<ReturnType<typeof startWeb>>
 export async function startWeb(env: Record<string, string> = {}) {
   await buildWeb(ROOT, process.env)
   const port = await freePort()
-  const web = run({ HOSTNAME: '127.0.0.1', PORT: String(port), ...env })
+  const web = run({ HOSTNAME: '127.0.0.1', PORT: String(port), KEEP_ALIVE_TIMEOUT, ...env })
   const url = `http://127.0.0.1:${port}`
   await answers(`${url}/healthz`, web.child)
   if (web.child.exitCode !== null)
