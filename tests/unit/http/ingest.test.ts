@@ -18,7 +18,7 @@ import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import { RejectionSamples } from '../../../tunnel/src/telemetry/rejection-samples.ts'
 import { SdkInventory } from '../../../tunnel/src/telemetry/sdk-inventory.ts'
-import { envelopeOf, errorOf } from '../../support/envelopes.ts'
+import { attachmentOf, envelopeOf, errorOf } from '../../support/envelopes.ts'
 
 const DSN = 'https://a@sentry.example/1'
 const LONG_HEADER = { sdk: { name: 'x', packages: 'y'.repeat(10_000) } }
@@ -76,6 +76,8 @@ const twoEvents = envelopeOf({ dsn: DSN }, [
   { header: { type: 'event' }, payload: '{}' },
 ])
 
+const bomb = gzipSync(attachmentOf(DSN, Buffer.alloc(2 * 1024 * 1024)))
+
 describe('Ingest', () => {
   it.each<[outcome: string, reason: string | undefined, status: number, request: () => IncomingMessage]>([
     ['delivered', undefined, 200, () => requestOf(errorOf(DSN, LONG_HEADER))],
@@ -85,6 +87,7 @@ describe('Ingest', () => {
     ['rejected', 'origin-foreign', 403, () => requestOf(errorOf(DSN), { 'sec-fetch-site': 'cross-site' })],
     ['rejected', 'dsn-unknown', 403, () => requestOf(errorOf('https://b@sentry.example/1', LONG_HEADER))],
     ['rejected', 'item-too-many', 413, () => requestOf(twoEvents)],
+    ['rejected', 'envelope-too-large', 413, () => requestOf(bomb, { 'content-encoding': 'gzip' })],
     ['rejected', 'empty-body', 400, () => requestOf(Buffer.alloc(0))],
     ['aborted', undefined, 400, () => requestOf(errorOf(DSN, LONG_HEADER), {}, true)],
   ])('records %s (%s) once and gives back all memory', async (answer, reason, status, request) => {
@@ -109,6 +112,16 @@ describe('Ingest', () => {
     expect(response.headers.get('x-sentry-rate-limits')).toBe('10:error:key:tunnel')
     expect(recorded[1]).toMatchObject({ outcome: 'rate_limited', reason: 'throttled' })
     expect(memory.usedBytes()).toBe(0)
+  })
+
+  it('returns tunnel-busy for more than 32 KiB of headers while the memory budget is used up', async () => {
+    const { ingest, memory, recorded } = createIngest()
+    const others = 2 * 1024 * 1024
+    memory.reserve(others)
+    const header = { sdk: { name: 'x', packages: 'y'.repeat(40_000) } }
+    await ingest.handle(requestOf(errorOf(DSN, header)))
+    expect(recorded[0]).toMatchObject({ outcome: 'rejected', reason: 'tunnel-busy', status: 503 })
+    expect(memory.usedBytes()).toBe(others)
   })
 
   it('charges the project also for an envelope that a filter removes as a whole', async () => {
