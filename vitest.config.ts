@@ -15,7 +15,7 @@ const inProcess = { ...shared, maxWorkers: 2, isolate: false, sequence: { groupO
 /** Wait for other processes most of their time. */
 const waiting = {
   ...shared,
-  maxWorkers: 3,
+  maxWorkers: 4,
   testTimeout: 180 * 1000, // 3 min: the first test of a file starts its fixtures
   hookTimeout: 180 * 1000, // 3 min
   sequence: { groupOrder: 1 },
