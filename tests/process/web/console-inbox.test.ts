@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
 import { envelopeOf, type Part } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
-import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 import { get, signIn, startWebOver } from '../../support/web/operator.ts'
 import type { Web } from '../../support/web/web.ts'
 
@@ -26,7 +26,7 @@ describe('The inbox of the console', () => {
   let cookie: string | undefined
 
   beforeAll(async () => {
-    tunnel = started.use(await openTunnel())
+    tunnel = started.use(await startTunnel())
     web = started.use(await startWebOver(tunnel))
     cookie = (await signIn(web.url)).cookie
   }, 300_000)
