@@ -39,6 +39,7 @@ describe('Visitors notice nothing', { ...requires('docker'), timeout: 300_000 },
       return file
     }
     sentry = started.use(await startSentry({ host: BRIDGE }))
+    sentry.allowAborts() // tunnels are killed
     const port = String(await freePort())
     second = `http://127.0.0.1:${port}`
     const env = {

@@ -134,6 +134,7 @@ describe('When Sentry is away, two tunnels with one spool', () => {
     timeout: 10 * MINUTE,
   }, async () => {
     const load = startSteadyLoad(urls, sentry.dsn(), KILL_RATE)
+    sentry.allowAborts()
     await sentry.away()
     for (let kill = 0; kill < KILLS; kill++) {
       if (kill === KILLS - 3) await sentry.back() // and some while the spool is drained

@@ -5,6 +5,7 @@ import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
 import { envelopeOf, type Part } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { until } from '../../support/until.ts'
 import { get, signIn, startWebOver } from '../../support/web/operator.ts'
 import type { Web } from '../../support/web/web.ts'
 
@@ -99,10 +100,16 @@ describe('The inbox of the console', () => {
       .replaceAll(/\s+/g, ' ')
   }
 
+  /** Resolves when the list shows an envelope: it is empty while the tunnel takes too long to answer. */
   async function newest(): Promise<string> {
-    const list = await get(`${web.url}/console/inbox`, cookie)
-    expect(list.status).toBe(200)
-    return /href="\/console\/inbox\/([^"?]+)"/.exec(await list.text())?.[1] ?? ''
+    let id: string | undefined
+    await until(async () => {
+      const list = await get(`${web.url}/console/inbox`, cookie)
+      expect(list.status).toBe(200)
+      id = /href="\/console\/inbox\/([^"?]+)"/.exec(await list.text())?.[1]
+      return id !== undefined
+    })
+    return id ?? ''
   }
 
   async function opens(body: Buffer, payload: Part['payload'] | undefined): Promise<void> {

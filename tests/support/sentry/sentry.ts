@@ -35,7 +35,14 @@ export async function startSentry(options: SentryOptions = {}) {
   const unexpected: string[] = []
   const arrivals = new EventEmitter<{ request: []; idle: [] }>()
   const closing = new AbortController()
-  const state = { answering: {} as Answering, once: [] as Answering[], tolerant: false, inHand: 0, cut: 0 }
+  const state = {
+    answering: {} as Answering,
+    once: [] as Answering[],
+    tolerant: false,
+    allowsAborts: false,
+    inHand: 0,
+    cut: 0,
+  }
 
   const server = tls ? createTlsServer(tls, listener) : createServer(listener)
   server.keepAliveTimeout = 60_000 // longer than any test: a reused connection never races its closing
@@ -56,7 +63,9 @@ export async function startSentry(options: SentryOptions = {}) {
     })
     handle(request, response).catch((error) => {
       response.destroy()
-      if (!closing.signal.aborted) unexpected.push(`${request.method} ${request.url}: ${error}`)
+      const isForgiven = state.allowsAborts && 'code' in error && error.code === 'ECONNRESET'
+      if (!closing.signal.aborted && !isForgiven)
+        unexpected.push(`${request.method} ${request.url}: ${error}`)
     })
   }
 
@@ -131,6 +140,10 @@ export async function startSentry(options: SentryOptions = {}) {
     /** Connections dropped by `hanging-up-early`. */
     get cut(): number {
       return state.cut
+    },
+    /** Expects requests that end in the middle, as those of a tunnel that is killed. */
+    allowAborts(): void {
+      state.allowsAborts = true
     },
     /** Answers faulty requests like good ones, and does not throw them at the end. */
     allowUnexpected(): void {
