@@ -1,10 +1,11 @@
 /** What the tunnel holds back or drops, as the sender and Sentry see it. */
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { EVENT_ID, envelopeOf, errorOf, type Part } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { hasItem } from '../../support/sentry/received-request.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { it } from '../../support/tunnel/fixtures.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 
 const KEY = '0123456789abcdef0123456789abcdef'
@@ -175,11 +176,12 @@ describe('What Sentry asks to hold back', () => {
 })
 
 describe('Our own limits', () => {
-  it('give up replays first and errors last, and never silence what they do not name', async () => {
-    await using sentry = await startSentry()
-    await using tunnel = await openTunnel({
-      env: { SENTRY_DSN: sentry.dsn(), ADDRESS_RATE: '1', ADDRESS_BURST: '40' },
-    })
+  it.override('settings', { ADDRESS_RATE: '1', ADDRESS_BURST: '40' })
+
+  it('give up replays first and errors last, and never silence what they do not name', async ({
+    sentry,
+    tunnel,
+  }) => {
     const send = (address: string, ...types: string[]) =>
       post(tunnel.url, {
         headers: { 'x-forwarded-for': address },
@@ -209,46 +211,46 @@ describe('Our own limits', () => {
     expect([addresses, warnings]).toEqual([2, []])
   })
 
-  it('is never a bare 429, even for what belongs to no category', async () => {
-    await using sentry = await startSentry()
-    await using tunnel = await openTunnel({
-      env: { SENTRY_DSN: sentry.dsn(), ADDRESS_RATE: '1', ADDRESS_BURST: '1' },
-    })
-    for (let i = 0; i < 20; i++)
-      for (const type of ['client_report', 'invented', 'nel']) {
-        const { status, headers } = await post(tunnel.url, {
-          headers: { 'x-forwarded-for': '203.0.113.7' },
-          body: envelopeOf({ dsn: sentry.dsn() }, [part(type)]),
-        })
-        if (status !== 200)
-          expect([status, headers['x-sentry-rate-limits']]).toEqual([429, expect.stringMatching(SCOPED)])
-      }
-  })
+  describe('without a burst', () => {
+    it.override('settings', { ADDRESS_RATE: '1', ADDRESS_BURST: '1' })
 
-  it('spare a private address, and say that TRUSTED_PROXIES is missing where the site has a public name', async () => {
-    await using sentry = await startSentry()
-    await using tunnel = await openTunnel({
-      env: { SENTRY_DSN: sentry.dsn(), ADDRESS_RATE: '1', ADDRESS_BURST: '1' },
+    it('is never a bare 429, even for what belongs to no category', async ({ sentry, tunnel }) => {
+      for (let i = 0; i < 20; i++)
+        for (const type of ['client_report', 'invented', 'nel']) {
+          const { status, headers } = await post(tunnel.url, {
+            headers: { 'x-forwarded-for': '203.0.113.7' },
+            body: envelopeOf({ dsn: sentry.dsn() }, [part(type)]),
+          })
+          if (status !== 200)
+            expect([status, headers['x-sentry-rate-limits']]).toEqual([429, expect.stringMatching(SCOPED)])
+        }
     })
-    const warnings = async () => (await (await tunnel.admin('/status')).json()).warnings.join()
-    const visit = async (host: string, address: string) => {
-      const headers = { host, 'x-forwarded-for': address }
-      expect((await post(tunnel.url, { headers, body: errorOf(sentry.dsn()) })).status).toBe(200)
-    }
-    for (const host of [
-      'localhost:8080',
-      '127.0.0.1',
-      '10.203.113.1:8080',
-      '[::1]:8080',
-      'nginx',
-      'shop.local',
-    ])
-      await visit(host, '10.0.0.1')
-    expect(await warnings()).toBe('')
-    for (let i = 0; i < 2; i++) await visit('shop.example', '10.0.0.1')
-    expect(await warnings()).toMatch(/10\.0\.0\.1.*TRUSTED_PROXIES/)
-    for (const address of ['203.0.113.7', '203.0.113.8', '203.0.113.9']) await visit('shop.example', address)
-    expect(await warnings()).toBe('') // one looks at the site from its own machine
+
+    it('spare a private address, and say that TRUSTED_PROXIES is missing where the site has a public name', async ({
+      sentry,
+      tunnel,
+    }) => {
+      const warnings = async () => (await (await tunnel.admin('/status')).json()).warnings.join()
+      const visit = async (host: string, address: string) => {
+        const headers = { host, 'x-forwarded-for': address }
+        expect((await post(tunnel.url, { headers, body: errorOf(sentry.dsn()) })).status).toBe(200)
+      }
+      for (const host of [
+        'localhost:8080',
+        '127.0.0.1',
+        '10.203.113.1:8080',
+        '[::1]:8080',
+        'nginx',
+        'shop.local',
+      ])
+        await visit(host, '10.0.0.1')
+      expect(await warnings()).toBe('')
+      for (let i = 0; i < 2; i++) await visit('shop.example', '10.0.0.1')
+      expect(await warnings()).toMatch(/10\.0\.0\.1.*TRUSTED_PROXIES/)
+      for (const address of ['203.0.113.7', '203.0.113.8', '203.0.113.9'])
+        await visit('shop.example', address)
+      expect(await warnings()).toBe('') // one looks at the site from its own machine
+    })
   })
 })
 

@@ -1,10 +1,11 @@
 /** Figures: bounded whatever senders invent, and the same as the log and the receipts say. */
 
 import { connect } from 'node:net'
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { envelopeOf, errorOf, type Part } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
+import { it } from '../../support/tunnel/fixtures.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { until } from '../../support/until.ts'
 
@@ -16,9 +17,7 @@ async function seriesOf(tunnel: Tunnel): Promise<Map<string, number>> {
 }
 
 describe('The figures', () => {
-  it('grow by no more than 60 series, whatever senders invent', async () => {
-    await using sentry = await startSentry()
-    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+  it('grow by no more than 60 series, whatever senders invent', async ({ sentry, tunnel }) => {
     await post(tunnel.url, { body: errorOf(sentry.dsn()) })
     const before = await seriesOf(tunnel)
     const invent = (i: number) => {
@@ -110,10 +109,11 @@ describe('The figures', () => {
     expect(receipts.map(({ id }) => id)).toEqual(logged().map(({ id }) => id))
   })
 
-  it('tell envelopes and bytes by project, category and outcome, each envelope under its most important category', async () => {
-    await using sentry = await startSentry()
+  it('tell envelopes and bytes by project, category and outcome, each envelope under its most important category', async ({
+    sentry,
+    tunnel,
+  }) => {
     const dsn = sentry.dsn()
-    await using tunnel = await openTunnel({ env: { SENTRY_DSN: dsn } })
     const item = (type: string): Part => ({ header: { type, length: 2 }, payload: '{}' })
     const sent: [category: string, body: Buffer][] = [
       ['error', envelopeOf({ dsn }, [item('attachment'), item('event')])],

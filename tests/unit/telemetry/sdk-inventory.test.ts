@@ -1,14 +1,13 @@
 /** Who has sent of late: the names that envelope headers tell, few and short whatever senders write. */
 
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import { SdkInventory } from '../../../tunnel/src/telemetry/sdk-inventory.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { captureFor } from '../../support/sdk-captures.ts'
-import { startSentry } from '../../support/sentry/sentry.ts'
-import { openTunnel } from '../../support/tunnel/in-process.ts'
+import { it } from '../../support/tunnel/fixtures.ts'
 
 const DSN = 'https://abc@sentry.example/1'
 const PROJECT = 'sentry.example/1'
@@ -16,9 +15,7 @@ const PROJECT = 'sentry.example/1'
 const newSeen = () => new SdkInventory(createProjects([DSN].flatMap((dsn) => parseDsn(dsn) ?? [])))
 
 describe('The SDKs and releases of a project', () => {
-  it('are told to operators as the header of a real SDK names them', async () => {
-    await using sentry = await startSentry()
-    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+  it('are told to operators as the header of a real SDK names them', async ({ sentry, tunnel }) => {
     sentry.allowUnexpected() // what the capture holds is of another project
     const named = { sdk: { name: 'mine', version: '2' }, trace: { release: 'shop@2' } }
     await post(tunnel.url, { body: errorOf(sentry.dsn(), named) })

@@ -1,0 +1,21 @@
+/** Fixtures of tests on a tunnel in the test's process, each with a Sentry of its own. */
+
+import { test } from 'vitest'
+import { type SentryOptions, startSentry } from '../sentry/sentry.ts'
+import { openTunnel } from './in-process.ts'
+
+/** Each is started when a test names it, and stopped at its end. `it.override` changes options for a `describe`. */
+export const it = test
+  .extend('sentryOptions', (): SentryOptions => ({}))
+  .extend('sentry', async ({ sentryOptions }, { onCleanup }) => {
+    const sentry = await startSentry(sentryOptions)
+    onCleanup(sentry.close)
+    return sentry
+  })
+  /** Settings beside `SENTRY_DSN`. */
+  .extend('settings', (): Record<string, string> => ({}))
+  .extend('tunnel', async ({ sentry, settings }, { onCleanup }) => {
+    const tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn(), ...settings } })
+    onCleanup(tunnel.stop)
+    return tunnel
+  })
