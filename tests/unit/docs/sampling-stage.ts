@@ -6,7 +6,7 @@ import type { Stage } from '../../../tunnel/src/pipeline.ts'
 /** `rate` is the share of traces to keep, from 0 to 1. */
 export function samplingStage(rate: number): Stage {
   return function sampleTransactions(ctx) {
-    const { header, items } = ctx.envelope
+    const { header, items } = ctx.remaining()
     const transactions = items.filter(({ type }) => type === 'transaction')
     if (transactions.length === 0 || positionOf(header.trace?.trace_id) < rate) return undefined
     const dropped = new Set(transactions)
@@ -16,7 +16,8 @@ export function samplingStage(rate: number): Stage {
   }
 }
 
-/** Maps a trace ID to a number from 0 up to 1; without one, to 0. */
+/** Maps a trace ID to a number from 0 up to 1; anything that is not one, to 0. */
 function positionOf(traceId: unknown): number {
-  return typeof traceId === 'string' ? Number.parseInt(traceId.slice(0, 8), 16) / 2 ** 32 : 0
+  const isTraceId = typeof traceId === 'string' && /^[0-9a-f]{32}$/i.test(traceId)
+  return isTraceId ? Number.parseInt(traceId.slice(0, 8), 16) / 2 ** 32 : 0
 }
