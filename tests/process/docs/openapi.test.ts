@@ -1,0 +1,170 @@
+/** `docs/openapi.yaml` describes the admin API as it is: every route, and real responses of two tunnels. */
+
+import { globSync, readFileSync } from 'node:fs'
+import { basename, resolve } from 'node:path'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
+import { errorOf } from '../../support/envelopes.ts'
+import { ROOT } from '../../support/node.ts'
+import { post } from '../../support/post.ts'
+import { startSentry } from '../../support/sentry/sentry.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+
+type Content = Record<string, { schema: object }>
+type DocumentedResponse = { $ref?: string; content?: Content }
+type Operation = { summary: string; responses: Record<string, DocumentedResponse> }
+type Document = {
+  paths: Record<string, Record<string, Operation>>
+  components: { responses: Record<string, DocumentedResponse>; schemas: Record<string, object> }
+}
+
+const document: Document = parse(readFileSync(resolve(ROOT, 'docs/openapi.yaml'), 'utf8'))
+const ajv = new Ajv2020({ strict: false, allErrors: true })
+ajv.addSchema(closeObjects({ $id: 'openapi', ...document }) as object)
+
+const documented = Object.entries(document.paths).flatMap(([path, operations]) =>
+  Object.keys(operations).flatMap((method) =>
+    method === 'parameters' ? [] : `${method.toUpperCase()} ${path}`,
+  ),
+)
+
+/** Forbids properties that a schema does not name, so that a new field of a response fails here. */
+function closeObjects(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(closeObjects)
+  if (typeof value !== 'object' || value === null) return value
+  const closed = Object.fromEntries(Object.entries(value).map(([key, each]) => [key, closeObjects(each)]))
+  const isOpen = closed.type === 'object' && 'properties' in closed && !('additionalProperties' in closed)
+  return isOpen ? { ...closed, additionalProperties: false } : closed
+}
+
+describe('docs/openapi.yaml', () => {
+  const started = new AsyncDisposableStack()
+  const answered = new Set<string>()
+  let spooling: Tunnel
+  let inbox: Tunnel
+
+  beforeAll(async () => {
+    const sentry = started.use(await startSentry())
+    await sentry.away()
+    spooling = started.use(await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } }))
+    inbox = started.use(await startTunnel())
+    for (let n = 0; n < 3; n++)
+      await post(spooling.url, { body: errorOf(sentry.dsn(), { event_id: String(n).repeat(32) }) })
+    await post(spooling.url, { body: errorOf('https://stranger@elsewhere.example/1') })
+    for (let n = 0; n < 3; n++) await post(inbox.url, { body: errorOf(INBOX_DSN, { sdk: { name: 'sdk' } }) })
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  /** Sends a request, checks the response against its description, and returns the body. */
+  async function ask(tunnel: Tunnel, operation: string, status: number, query = '', id = '') {
+    const [method = '', template = ''] = operation.split(' ')
+    const path = template.replace(/\{\w+\}/, id)
+    const aborting = new AbortController()
+    const headers = { authorization: `Bearer ${tunnel.token}` }
+    const url = `${tunnel.adminUrl}${path}${query}`
+    const response = await fetch(url, { method, headers, signal: aborting.signal })
+    expect({ operation, query, status: response.status }).toEqual({ operation, query, status })
+    const described = document.paths[template]?.[method.toLowerCase()]?.responses[status]
+    const content = contentOf(described)
+    const [type = ''] = (response.headers.get('content-type') ?? '').split(';')
+    expect(Object.keys(content), `${operation} ${status}`).toContain(type)
+    answered.add(operation)
+    if (type === 'text/event-stream') return aborting.abort()
+    const text = await response.text()
+    if (type !== 'application/json') return text
+    const body = JSON.parse(text)
+    const validate = ajv.compile(closeObjects(absolute(content[type]?.schema)) as object)
+    expect(validate(body) ? [] : validate.errors, `${operation} ${status}`).toEqual([])
+    return body
+  }
+
+  it('describes every route of the code, and no other', () => {
+    const routes = globSync('tunnel/src/admin/*.ts', { cwd: ROOT }).flatMap((file) => {
+      const prefix = /^(spool|inbox)\.ts$/.test(basename(file)) ? `/${basename(file, '.ts')}` : ''
+      return routesIn(readFileSync(resolve(ROOT, file), 'utf8')).map(
+        ([method, path]) =>
+          `${method} ${(prefix + path).replace(/(?<=.)\/$/, '').replace(/:(\w+)/g, '{$1}')}`,
+      )
+    })
+    expect(routes.length).toBeGreaterThan(15)
+    expect([...documented].sort()).toEqual(routes.sort())
+  })
+
+  it('describes the health routes, metrics and state', async () => {
+    for (const path of ['/livez', '/readyz', '/metrics']) await ask(inbox, `GET ${path}`, 200)
+    for (const tunnel of [inbox, spooling])
+      for (const path of ['/status', '/figures', '/projects', '/rejections', '/receipts'])
+        await ask(tunnel, `GET ${path}`, 200)
+    await ask(inbox, 'GET /receipts', 400, '?newest=x')
+    await ask(inbox, 'PUT /log-level', 200, '?level=info')
+    await ask(inbox, 'PUT /log-level', 400, '?level=loud')
+  })
+
+  it('describes a receipt', async () => {
+    const { headers } = await post(inbox.url, { body: errorOf(INBOX_DSN) })
+    await ask(inbox, 'GET /receipts/{token}', 200, '', String(headers['x-culvert-receipt']))
+    await ask(inbox, 'GET /receipts/{token}', 404, '', 'none')
+  })
+
+  it('describes the inbox', async () => {
+    const { entries } = await ask(inbox, 'GET /inbox', 200, '?limit=2')
+    await ask(inbox, 'GET /inbox', 400, '?limit=0')
+    await ask(spooling, 'GET /inbox', 404)
+    await ask(inbox, 'GET /inbox/{id}', 200, '?first=10', entries[0].id)
+    await ask(inbox, 'GET /inbox/{id}', 404, '', 'none')
+    await ask(inbox, 'DELETE /inbox/{id}', 200, '', entries[0].id)
+    await ask(inbox, 'DELETE /inbox', 400)
+    await ask(inbox, 'DELETE /inbox', 200, '?all')
+  })
+
+  it('describes the spool', async () => {
+    await ask(spooling, 'POST /spool/pause', 200)
+    const { envelopes } = await ask(spooling, 'GET /spool', 200, '?limit=2')
+    const [{ id, project }] = envelopes
+    await ask(spooling, 'GET /spool', 400, '?limit=0')
+    await ask(inbox, 'GET /spool', 404)
+    await ask(spooling, 'GET /spool/{id}', 200, '', id)
+    await ask(spooling, 'GET /spool/{id}', 400, '', 'x')
+    await ask(spooling, 'GET /spool/{id}/envelope', 200, '', id)
+    await ask(spooling, 'POST /spool/{id}/retry', 200, '', id)
+    await ask(spooling, 'POST /spool/retry', 200, `?project=${project}`)
+    await ask(spooling, 'POST /spool/retry', 400)
+    await ask(spooling, 'POST /spool/pause', 404, '?project=none/1')
+    await ask(spooling, 'DELETE /spool/{id}', 200, '', id)
+    await ask(spooling, 'DELETE /spool/{id}', 404, '', id)
+    await ask(spooling, 'DELETE /spool', 400)
+    await ask(spooling, 'DELETE /spool', 200, '?category=error')
+    await ask(spooling, 'POST /spool/resume', 200)
+  })
+
+  it('has been compared with a response of every operation', () => {
+    expect(documented.filter((operation) => !answered.has(operation))).toEqual([])
+  })
+})
+
+/** Returns method and path of each route that the source adds, by `app.get(…)` or by `addRoute(app, …, { GET: … })`. */
+function routesIn(source: string): [method: string, path: string][] {
+  const direct = [...source.matchAll(/\bapp\.(get|post|put|delete)\('([^']+)'/g)]
+  const calls = source.split(/\baddRoute\(app, /).slice(1)
+  return [
+    ...direct.map(([, method = '', path = '']): [string, string] => [method.toUpperCase(), path]),
+    ...calls.flatMap((call) => {
+      const [, path = ''] = /^'([^']+)'/.exec(call) ?? []
+      const methods = [...call.matchAll(/\b(GET|POST|PUT|DELETE): \{/g)]
+      return methods.map(([, method = '']): [string, string] => [method, path])
+    }),
+  ]
+}
+
+function contentOf(response: DocumentedResponse | undefined): Content {
+  const name = response?.$ref?.split('/').at(-1)
+  return (name === undefined ? response : document.components.responses[name])?.content ?? {}
+}
+
+/** Returns a schema whose references lead into the document. */
+function absolute(schema: object | undefined): object {
+  return JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi#/'))
+}
