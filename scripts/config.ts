@@ -1,4 +1,4 @@
-/** Prints the settings in force, without secrets, or every problem with them. Generates `docs/configuration.md`. */
+/** Prints the settings in force, without secrets, or every problem with them. Generates the reference pages of `docs/`. */
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,6 +12,7 @@ import {
   type ShownSettings,
 } from '../tunnel/src/config/settings-reader.ts'
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
+import { referencePages } from './docs/reference-pages.ts'
 import {
   ensurePassword,
   ROOT,
@@ -25,7 +26,7 @@ import {
 const USAGE = `npm run config
   prints every setting of nginx, web and the tunnels by its name, as npm start would start them, without secrets, and names
   what looks like a misspelt one. docs/configuration.md says what each setting is.
-  --docs   writes docs/configuration.md instead`
+  --docs   writes the generated pages of docs/ instead`
 
 /** Prints the settings by section. Throws a `UserError` that names every problem with them. */
 function printSettings(env: Environment): void {
@@ -65,18 +66,21 @@ const withFiles = SETTING_NAMES.filter((name) => rowOf(name).hasFile).map((name)
 
 const INTRODUCTION = `# Configuration
 
+All settings are environment variables. Every process reads the same environment and takes the settings that concern it.
+A process does not start with a wrong setting, and lists every problem with a remedy.
+
 <!-- Generated from tunnel/src/config/settings.ts: npm run config -- --docs -->
 
-All settings are environment variables. Every process reads the same environment, takes the settings that concern it, and does
-not start when one of them is wrong: it lists every problem with a remedy. \`npm start\` and \`npm run deploy\` check all settings
-before they build anything; with \`docker compose\` alone, \`docker compose logs\` shows the problems.
-
+- \`npm start\` and \`npm run deploy\` check all settings before they build anything. With \`docker compose\` alone,
+  \`docker compose logs\` shows the problems.
 - \`npm run config\` prints the settings in force, without secrets.
 - Names that look like a misspelt setting are reported at start and have no effect. Compose passes only the names that
   \`docker-compose.yml\` lists, and reports none.
 - Settings that are to last belong into a file \`.env\`, which every command and Compose read. On Kubernetes they belong into
   \`deploy/kubernetes/settings.env\`, and secrets into the Secret \`culvert\`.
 - An empty value means the default. Sizes, times and rates are whole numbers.
+
+See also: [operations](operations.md), [storage](storage.md), [commands](commands.md).
 
 ## Secrets
 
@@ -87,6 +91,7 @@ there: make the file readable for all, in a folder that only you may enter.
 \`npm start\` generates an operator password where none is set. \`npm run deploy\` knows it; \`docker compose\` does not. This
 command keeps it for all of them:
 
+<!-- not tested: it changes .env; run by hand -->
 \`\`\`sh
 echo "OPERATOR_PASSWORD=$(cat .culvert/operator-password)" >> .env && chmod 600 .env
 \`\`\`
@@ -97,6 +102,11 @@ const NOTES: { readonly [section: string]: string } = {
   'Spool and inbox': `In containers \`.culvert\` is the volume \`spool\`, and \`INBOX_FILE\`, \`SPOOL_URL\` and \`BODY_DIR\` name paths in the container. A tunnel
 can write below \`/spool\`, and does not start with a path that it cannot write to.`,
   Processes: `\`npm start\`, the images and Compose set these themselves. Set them where you start the processes on your own.`,
+}
+
+async function writeGeneratedPages(): Promise<void> {
+  const pages = { 'docs/configuration.md': configurationPage(), ...(await referencePages()) }
+  for (const [path, text] of Object.entries(pages)) writeFileSync(join(ROOT, path), text)
 }
 
 /** Returns the text of `docs/configuration.md`. */
@@ -135,7 +145,7 @@ function acceptedBy({ values = '', unit = '' }: Setting): string {
 
 if (import.meta.main)
   await runCommand({ name: 'npm run config', usage: USAGE, flags: ['docs'] }, (flags) => {
-    if (flags.has('docs')) return writeFileSync(join(ROOT, 'docs/configuration.md'), configurationPage())
+    if (flags.has('docs')) return writeGeneratedPages()
     const env = readEnvironment()
     ensurePassword(env)
     printSettings(withKeptPassword(env))

@@ -1,4 +1,4 @@
-/** An app that is not ours, with the lines that README has for it, in place of web. */
+/** The snippet of README for a plain script, in an app in place of web. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,10 +15,10 @@ import { readCertificate, startSentry } from '../support/sentry/sentry.ts'
 import { startTunnel } from '../support/tunnel/tunnel.ts'
 
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
-const [, LINES = ''] = /```js\n(\/\/ In the browser[\s\S]*?)```/.exec(README) ?? []
+const [, LINES = ''] = /```js\n(\/\/ report\.js[\s\S]*?)```/.exec(README) ?? []
 const [, DSN = ''] = /dsn: '([^']+)'/.exec(LINES) ?? []
 
-/** The lines as an app ships them. */
+/** Bundles the snippet as an app would. */
 async function bundle(): Promise<string> {
   const source = 'virtual:app'
   const build = await rolldown({
@@ -35,7 +35,7 @@ async function bundle(): Promise<string> {
   return output[0].code
 }
 
-describe('An app with the lines of README', requires('chromium', 'nginx'), () => {
+describe('An app with the script of README', requires('chromium', 'nginx'), () => {
   it('reports to its own Sentry through the site', { timeout: 120_000 }, async () => {
     const script = await bundle()
     await using app = await startUpstream('app', ({ url }, response) => {
@@ -65,7 +65,7 @@ describe('An app with the lines of README', requires('chromium', 'nginx'), () =>
   })
 })
 
-it('README names the tunnel as the DSN beside it asks for', () => {
+it('README derives the tunnel from the DSN beside it', () => {
   const dsn = parseDsn(DSN)
   const url = dsn && tunnelUrl('/monitoring', dsn)
   expect(LINES).toContain(`tunnel: '${url}'`)

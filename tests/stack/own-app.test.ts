@@ -1,4 +1,4 @@
-/** An image of an operator's own in place of web, by the file that README shows. */
+/** An operator's own image in place of web, with the file of `docs/operations.md`. */
 
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
@@ -13,8 +13,8 @@ import { requires } from '../support/requirements.ts'
 import { capture } from '../support/sdk-captures.ts'
 import { makeFolder } from '../support/temporary-folder.ts'
 
-const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
-const [, OVERRIDE = ''] = /```yaml\n(# docker-compose\.override\.yml\n[\s\S]*?)```/.exec(README) ?? []
+const PAGE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
+const [, OVERRIDE = ''] = /```yaml\n(# docker-compose\.override\.yml\n[\s\S]*?)```/.exec(PAGE) ?? []
 
 // What an image of one's own would bring along.
 const APP = `

@@ -1,4 +1,4 @@
-/** A Next.js app that is not ours, set up as Sentry's own documentation has it, after the three lines of change that README names. */
+/** A Next.js app that is set up by Sentry's documentation, after the changes that README names. */
 
 import { readFileSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
@@ -17,9 +17,10 @@ import { readCertificate, startSentry } from '../support/sentry/sentry.ts'
 import { startTunnel } from '../support/tunnel/tunnel.ts'
 
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
-const [, DSN = ''] = /dsn: '([^']+)'/.exec(README) ?? []
-const [, IN_BROWSER = ''] = /^ {2}(tunnel: '.+',)$/m.exec(README) ?? []
-const [, ON_SERVER = ''] = /^(tunnel: `.+`,)$/m.exec(README) ?? []
+const [, NEXT_SNIPPET = ''] = /```ts\n(\/\/ instrumentation-client\.ts[\s\S]*?)```/.exec(README) ?? []
+const [, DSN = ''] = /dsn: '([^']+)'/.exec(NEXT_SNIPPET) ?? []
+const [, IN_BROWSER = ''] = /^ {2}(tunnel: '.+',)$/m.exec(NEXT_SNIPPET) ?? []
+const [, ON_SERVER = ''] = /^ {2}(tunnel: `.+`,)$/m.exec(NEXT_SNIPPET) ?? []
 
 const NEXT = join(ROOT, 'node_modules/next/dist/bin/next')
 const FOLDER = join(ROOT, '.culvert/own-next-app')
@@ -96,7 +97,7 @@ async function startApp(port: number, tunnelOrigin: string) {
   return { [Symbol.asyncDispose]: program.kill }
 }
 
-it('A Next.js app reports what breaks in browsers and on its server by the three lines of README', {
+it('a Next.js app with the changes of README reports errors of the browser and of its server', {
   ...requires('chromium', 'nginx'),
   timeout: 300_000, // it is built first
 }, async () => {

@@ -1,0 +1,224 @@
+/** Generates the reference pages of `docs/` from the code: rejection codes, metrics, commands and the table of the admin API. */
+
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'yaml'
+import type { Receipt, SpoolStatus } from '../../tunnel/src/contract.ts'
+import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
+import { createProjects } from '../../tunnel/src/projects.ts'
+import { REJECTIONS } from '../../tunnel/src/rejections.ts'
+import { Metrics } from '../../tunnel/src/telemetry/metrics.ts'
+import { ROOT } from '../environment.ts'
+
+const REGENERATE = 'npm run config -- --docs'
+
+/** Returns the text of each generated page by its path in the repository. */
+export async function referencePages(): Promise<Record<string, string>> {
+  return {
+    'docs/rejections.md': rejectionsPage(),
+    'docs/metrics.md': await metricsPage(),
+    'docs/commands.md': commandsPage(),
+    'docs/admin-api.md': adminApiPage(),
+  }
+}
+
+function rejectionsPage(): string {
+  const rows = Object.entries(REJECTIONS).map(([code, { status, sentence, fix }]) => [
+    `\`${code}\``,
+    String(status),
+    sentence,
+    fix,
+  ])
+  return `# Rejections
+
+Culvert rejects requests that Sentry would not accept, or that it may not forward. Each rejection has a code, a cause and a remedy.
+The console shows the last rejected request of each code under [Rejections](console.md).
+
+<!-- Generated from tunnel/src/rejections.ts: ${REGENERATE} -->
+
+A rejection is JSON. \`causes\` says what was wrong with this request, and never repeats the payload:
+
+\`\`\`json
+{
+  "detail": "The envelope has too many items. Split it into several envelopes.",
+  "code": "too-many-items",
+  "causes": ["It has more than 1000."],
+  "request_id": "6f2a01c5a9c24a1f8d3c0b7c2f4d9e11"
+}
+\`\`\`
+
+\`request_id\` is also in the header \`X-Request-Id\`, in nginx's access log and in the tunnel's log. nginx uses the same JSON on tunnel paths.
+One case has no response: if headers or a body stop arriving for 10 s, nginx closes the connection and logs 408.
+
+## Codes
+
+${table(['code', 'status', 'problem', 'remedy'], rows)}
+
+## Other responses
+
+| case | status |
+| --- | --- |
+| Sentry responded | Sentry's status and body, with \`X-Sentry-Rate-Limits\` and \`Retry-After\` |
+| Sentry did not decide: stored in the spool | 202 \`{"id"}\`, without \`Retry-After\`, which would silence the SDK |
+| all items are rate-limited | 429 with \`X-Sentry-Rate-Limits\` for the categories concerned |
+| all items are filtered | 200 \`{"id"}\`; 202 for a duplicate of a pending envelope |
+| \`{}\`, the SDK's connectivity probe | 200 |
+
+Each response to an envelope has the header \`X-Culvert-Receipt\`. The token finds its receipt in the [admin API](admin-api.md) of the tunnel that
+responded, for at least 10 minutes, or while it is among the last 16 MiB of receipts.
+
+See also: [configuration](configuration.md), [doctor](doctor.md), [runbook](runbook.md).
+`
+}
+
+async function metricsPage(): Promise<string> {
+  const metrics = readMetrics(await exposeAll()).filter(
+    ({ name }) => !/^culvert_(process|nodejs)_/.test(name),
+  )
+  const rows = metrics.map(({ name, type, labels, help }) => [
+    `\`${name}\``,
+    type,
+    labels.map((label) => `\`${label}\``).join(', '),
+    help,
+  ])
+  return `# Metrics
+
+Each tunnel serves metrics for Prometheus at \`/metrics\` of its admin port, without a token.
+\`deploy/prometheus\` has the rules and alerts that use them, and \`deploy/grafana/culvert.json\` a dashboard.
+
+<!-- Generated from tunnel/src/telemetry/metrics.ts: ${REGENERATE} -->
+
+The label values are closed sets: configured projects, Sentry's data categories, outcomes and reasons of Culvert. Nothing that a sender writes
+becomes a label. Replicas that share a spool report the same \`spool_id\`: take the maximum over replicas, not the sum.
+
+Every envelope that was answered \`spooled\` gets exactly one final outcome, so at any time
+\`outcomes{spooled} = final outcomes + pending\`. The exception are envelopes that NATS lost; \`culvert_spool_lost_envelopes_total\` counts them.
+
+${table(['metric', 'type', 'labels', 'meaning'], rows)}
+
+The default metrics of \`prom-client\` are also there, as \`culvert_process_…\` and \`culvert_nodejs_…\`: CPU, memory, event-loop delay, garbage collection.
+
+See also: [operations](operations.md#metrics-and-alerts), [runbook](runbook.md), [capacity](capacity.md).
+`
+}
+
+type Metric = { name: string; type: string; labels: string[]; help: string }
+
+/** Reads names, types, help and label names of the text format of Prometheus. */
+export function readMetrics(text: string): Metric[] {
+  const types = new Map([...text.matchAll(/^# TYPE (\S+) (\w+)$/gm)].map(([, name, type]) => [name, type]))
+  return [...text.matchAll(/^# HELP (\S+) (.+)$/gm)].map(([, name = '', help = '']) => {
+    const [, first = ''] = new RegExp(`^${name}(?:_bucket)?\\{(.*)\\} `, 'm').exec(text) ?? []
+    const labels = [...first.matchAll(/(\w+)="/g)].flatMap(([, label = '']) => (label === 'le' ? [] : label))
+    return { name, type: types.get(name) ?? '', labels, help }
+  })
+}
+
+/** Returns the metrics of a tunnel in which each metric has a sample, so that its labels show. */
+async function exposeAll(): Promise<string> {
+  const dsn = parseDsn('https://key@o1.ingest.us.sentry.io/2')
+  const projects = createProjects(dsn ? [dsn] : [])
+  const project = projects.all[0]?.name ?? ''
+  const breaker = { open: false, since: 0, nextProbe: 0 } as const
+  const metrics = new Metrics({
+    inFlight: () => 0,
+    bodyBytes: () => 0,
+    limits: () => [{ project, category: 'error', until: 0 }],
+    upstreams: () => [{ origin: 'https://o1.ingest.us.sentry.io', breaker }],
+    spool: async () => spoolStatus(project),
+    projects,
+    now: () => 0,
+  })
+  const receipt: Receipt = {
+    ...{ id: 'r-1', time: 0, project, items: [{ type: 'event', bytes: 1 }], bytes: 1, outcome: 'delivered' },
+    ...{ status: 200, upstream_status: 200, duration_ms: 1, upstream_duration_ms: 1, replica: 'r' },
+  }
+  metrics.count(receipt)
+  const outcome = { receipt: 'r-1', final_outcome: 'delivered', time: 0, waited_ms: 0 } as const
+  metrics.countFinalOutcome({ ...outcome, project, category: 'error', replica: 'r' })
+  return metrics.expose()
+}
+
+function spoolStatus(project: string): SpoolStatus {
+  const pending = { envelopes: 1, bytes: 1, oldest: 0 }
+  return {
+    ...{ id: 'spool', writable: true, since: 0, max_bytes: 1, project_max_bytes: 1, max_age_ms: 1 },
+    ...{
+      ...pending,
+      full_in_seconds: 1,
+      paused: [],
+      partitions: [{ project, category: 'error', ...pending }],
+    },
+    attempts: [{ project, result: 'delivered', attempts: 1 }],
+  }
+}
+
+/** Commands for operators, with the script that prints their help. */
+const COMMANDS: Readonly<Record<string, string>> = {
+  start: 'scripts/start.ts',
+  deploy: 'scripts/deploy.ts',
+  doctor: 'doctor/main.ts',
+  config: 'scripts/config.ts',
+  'hash-password': 'scripts/hash-password.ts',
+}
+
+function commandsPage(): string {
+  const sections = Object.entries(COMMANDS).map(
+    ([name, script]) =>
+      `## npm ${name === 'start' ? name : `run ${name}`}\n\n\`\`\`text\n${helpOf(script)}\n\`\`\`\n`,
+  )
+  return `# Commands
+
+Run these in a clone of the repository. Flags follow \`--\`, as in \`npm start -- --plain\`.
+All commands read the settings from the environment and from \`.env\`, see [configuration](configuration.md).
+
+<!-- Generated from the help texts of the commands: ${REGENERATE} -->
+
+${sections.join('\n')}
+## For developers
+
+| command | purpose |
+| --- | --- |
+| \`npm test\` | runs all tests except those of images and compose files, and says which ones cannot run on this machine |
+| \`npm run test:unit\` | runs the tests that need no other process |
+| \`npm run test:stack\` | builds the images and tests the compose files |
+| \`npm run check\` | checks types and style |
+| \`npm run bench\` and the other benchmarks | measure cost and delivery, see [benchmarks](benchmarks.md) |
+
+See also: [operations](operations.md), [doctor](doctor.md), [contributing](../CONTRIBUTING.md).
+`
+}
+
+function helpOf(script: string): string {
+  const { stdout, stderr, status } = spawnSync(process.execPath, [join(ROOT, script), '--help'], {
+    encoding: 'utf8',
+  })
+  if (status !== 0) throw new Error(`${script} --help failed: ${stderr}`)
+  return stdout.trim()
+}
+
+type Operation = { summary: string; description?: string }
+
+/** Replaces the table of routes in `docs/admin-api.md` by the operations of `docs/openapi.yaml`. */
+function adminApiPage(): string {
+  const page = readFileSync(join(ROOT, 'docs/admin-api.md'), 'utf8')
+  const { paths }: { paths: Record<string, Record<string, Operation>> } = parse(
+    readFileSync(join(ROOT, 'docs/openapi.yaml'), 'utf8'),
+  )
+  const rows = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations)
+      .filter(([method]) => method !== 'parameters')
+      .map(([method, { summary }]) => [`\`${method.toUpperCase()} ${path}\``, `${summary}.`]),
+  )
+  const [begin, end] = [`<!-- Generated from openapi.yaml: ${REGENERATE} -->\n`, '<!-- end of the table -->']
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)]
+  if (from < 0 || to < from) throw new Error('docs/admin-api.md has no place for the table of routes.')
+  return `${page.slice(0, from + begin.length)}\n${table(['request', 'result'], rows)}\n\n${page.slice(to)}`
+}
+
+function table(header: string[], rows: string[][]): string {
+  return [header, header.map(() => '---'), ...rows]
+    .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
+    .join('\n')
+}

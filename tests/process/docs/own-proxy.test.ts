@@ -1,0 +1,69 @@
+/** The location of `docs/operations.md` for an operator's own nginx in front of Culvert. */
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { errorOf } from '../../support/envelopes.ts'
+import { runNginx, startNginx } from '../../support/nginx/nginx.ts'
+import { ROOT } from '../../support/node.ts'
+import { freePort } from '../../support/ports.ts'
+import { requires } from '../../support/requirements.ts'
+import { startSentry } from '../../support/sentry/sentry.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+import { startTunnel } from '../../support/tunnel/tunnel.ts'
+
+const PAGE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
+const [, LOCATION = ''] = /```nginx\n([\s\S]*?)```/.exec(PAGE) ?? []
+const VISITOR = '127.0.0.9'
+
+/** nginx needs no more than this around the location. */
+function configOf(folder: string, port: number, culvert: string): string {
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+  return `
+    daemon off;
+    pid ${folder}/nginx.pid;
+    events {}
+    http {
+      access_log off;
+      ${temporary.map((name) => `${name}_temp_path ${folder}/${name};`).join('\n')}
+      server {
+        listen 127.0.0.1:${port};
+        ${LOCATION.replace('http://127.0.0.1:8080', culvert)}
+        location / { return 200 "the shop"; }
+      }
+    }`
+}
+
+function postFrom(localAddress: string, port: number, body: Buffer): Promise<number | undefined> {
+  const origin = `http://127.0.0.1:${port}`
+  return new Promise((resolve, reject) => {
+    const posting = request(
+      `${origin}/monitoring`,
+      { method: 'POST', localAddress, headers: { origin } },
+      (response) => response.resume().on('end', () => resolve(response.statusCode)),
+    )
+    posting.on('error', reject).end(body)
+  })
+}
+
+describe('The location for an own nginx', requires('nginx', 'proc'), () => {
+  it('passes envelopes on with the address of the visitor, and other paths not', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    const tunnels = [`127.0.0.1:${tunnel.port}`]
+    const env = { TRUSTED_PROXIES: '127.0.0.1' }
+    await using culvert = await startNginx({ tunnels, web: '127.0.0.1:1', env })
+    await using folder = await makeFolder()
+    const port = await freePort()
+    const file = join(folder.path, 'nginx.conf')
+    writeFileSync(file, configOf(folder.path, port, culvert.url))
+    const own = await runNginx(file, port)
+    await using _ = { [Symbol.asyncDispose]: own.stop }
+
+    expect(await postFrom(VISITOR, port, errorOf(sentry.dsn()))).toBe(200)
+    const { headers } = await sentry.next(() => true)
+    expect(headers).toMatchObject({ 'x-forwarded-for': VISITOR })
+    expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe('the shop')
+  })
+})
