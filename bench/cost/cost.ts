@@ -1,14 +1,14 @@
 /**
  * Measures the cost of an envelope: Culvert as shipped, its alternatives, and the lower bounds:
  * `npm run bench -- [--out FOLDER] [--quick | --long] [--publish]`. Writes `cost.md`, `cost.json` and `cost.svg` into the folder, and
- * its tables into README with --publish.
+ * its tables into `docs/benchmarks.md` with --publish.
  */
 
 import { unmet } from '../../tests/support/requirements.ts'
 import { type Cores, takeCores } from '../load/cores.ts'
 import { openSink } from '../load/sink.ts'
 import { describeLoad, describeMachine } from '../report/machine.ts'
-import { putIntoReadme } from '../report/publish.ts'
+import { putIntoPage } from '../report/publish.ts'
 import { logSteps, runInWords, writeFound } from '../report/run.ts'
 import { measureAlone } from './alone.ts'
 import { drawChart } from './chart.ts'
@@ -36,7 +36,7 @@ async function run(): Promise<void> {
     figures: { about, plan, ...results },
     picture: drawChart(results.sideBySide, about),
   })
-  if (publish) await putIntoReadme('bench', summary)
+  if (publish) await putIntoPage('bench', summary)
 }
 
 function describeRounds({ rounds, fewerRounds }: Plan, { note }: Cores): string {

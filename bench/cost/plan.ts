@@ -57,7 +57,7 @@ export type Arguments = {
   plan: Plan
   /** Folder for tables, figures and the chart. */
   folder: string
-  /** Writes the tables into README too. */
+  /** Writes the tables into `docs/benchmarks.md` too. */
   publish: boolean
 }
 

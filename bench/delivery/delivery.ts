@@ -1,13 +1,13 @@
 /**
  * Counts how many errors of real browsers arrive, by Culvert and by its alternatives:
  * `npm run bench:delivery -- [--out FOLDER] [--quick] [--publish] [--only WORDS]`. Writes `delivery.md`, `delivery.json` and `delivery.svg` into the
- * folder, and its tables into README with --publish.
+ * folder, and its tables into `docs/benchmarks.md` with --publish.
  */
 
 import { unmet } from '../../tests/support/requirements.ts'
 import { makeFolder } from '../../tests/support/temporary-folder.ts'
 import { describeLoad, describeMachine } from '../report/machine.ts'
-import { putIntoReadme } from '../report/publish.ts'
+import { putIntoPage } from '../report/publish.ts'
 import { logSteps, runInWords, writeFound } from '../report/run.ts'
 import { drawChart } from './chart.ts'
 import { check } from './check.ts'
@@ -36,7 +36,7 @@ async function run(): Promise<void> {
     figures: { about, plan: options.plan, ...results },
     picture: drawChart(results, about),
   })
-  if (publish) await putIntoReadme('delivery', tables)
+  if (publish) await putIntoPage('delivery', tables)
 }
 
 async function fullRun(): Promise<RunOptions> {

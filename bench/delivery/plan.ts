@@ -61,7 +61,7 @@ export type Arguments = {
   quick: boolean
   /** Folder for tables, figures and the chart. */
   folder: string
-  /** Writes the tables into README too. */
+  /** Writes the tables into `docs/benchmarks.md` too. */
   publish: boolean
   /** Words of titles: scenarios without any of them are skipped, and listed as such. */
   only: string[]

@@ -1,4 +1,4 @@
-/** What a benchmark has found stands in README once, in its own place. */
+/** A benchmark replaces its own tables in `docs/benchmarks.md`. */
 
 import { expect, it } from 'vitest'
 import { fillPlace } from '../../../bench/report/publish.ts'
@@ -9,14 +9,14 @@ const PAGE = [
   'After.',
 ].join('\n')
 
-it('a new table takes the place of the old one, and nothing else changes', () => {
+it('fillPlace replaces the old table and nothing else', () => {
   const filled = fillPlace(PAGE, 'bench', '| new |\n')
   expect(filled).toBe(PAGE.replace('old', 'new'))
   expect(fillPlace(filled, 'bench', '| new |')).toBe(filled)
 })
 
-it('a table without a place in README is told of, and not put somewhere', () => {
+it('fillPlace throws when the page has no place for the table', () => {
   expect(() => fillPlace(PAGE, 'bench:delivery', '| new |')).toThrow(
-    'README.md has no place for it: <!-- bench:delivery: written by the benchmark --> … <!-- end of bench:delivery -->',
+    'docs/benchmarks.md has no place for it: <!-- bench:delivery: written by the benchmark --> … <!-- end of bench:delivery -->',
   )
 })
