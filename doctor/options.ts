@@ -120,7 +120,7 @@ function readAdmin(values: {
   if (urls === undefined && secret === undefined) return undefined
   if (urls === undefined)
     throw new UsageError(
-      '--password-file and --token-file need --admin: name the admin port of each tunnel, like http://127.0.0.1:9091.',
+      '--password-file and --token-file need --admin: name the admin port of each tunnel, like http://127.0.0.1:9091. docs/doctor.md says where it is.',
     )
   if (secret === undefined || (tokenFile && passwordFile))
     throw new UsageError('--admin needs one of --password-file and --token-file.')

@@ -18,7 +18,7 @@ export const error: Check = {
   title: 'The tunnel accepts an error',
   verifies: 'An error passes the front and the checks of the tunnel, and is delivered or spooled.',
   remedy:
-    'Look the rejection code up in README.md. dsn-unknown: give web and the tunnel the same SENTRY_DSN. 202: Sentry is unavailable or slow; see /status.',
+    'Look the rejection code up in docs/rejections.md. dsn-unknown: give web and the tunnel the same SENTRY_DSN. 202: Sentry is unavailable or slow; see /status.',
   run: withDsn(async ({ post, run }, dsn) =>
     accepted(await post(errorEnvelope(dsn, run), { label: 'the error' })),
   ),

@@ -39,7 +39,7 @@ describe('The last request refused with each code', () => {
 })
 
 describe('The settings that would have let pass what did not', () => {
-  it('are told by why it did not, by the names of README and with the values they have, without secrets', async () => {
+  it('are told by why it did not, by the names of docs/configuration.md and with the values they have, without secrets', async () => {
     await using tunnel = await openTunnel({
       env: {
         SENTRY_DSN: 'https://key:hushhush@127.0.0.1/2',
