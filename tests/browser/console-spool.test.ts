@@ -82,7 +82,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await expect
       .poll(async () => {
         await page.reload() // what is shown may be a moment old
-        return lane.getByText(/, error$/).count()
+        return lane.getByRole('link', { name: 'error', exact: true }).count()
       }, SOON)
       .toBe(1)
     const download = await page.evaluate(
@@ -106,14 +106,24 @@ describe('The console', requires('chromium', 'nginx'), () => {
       await within.getByRole('button', { name: `Yes, ${label.toLowerCase()}`, exact: true }).click()
       await page.getByRole('status').filter({ hasText: done }).waitFor()
     }
-    await act('Pause', lane, /^Delivery is paused\./)
-    await act('Resume', lane, /^Delivery is resumed\./)
+    const question = (text: RegExp) => lane.getByRole('status').filter({ hasText: text }).waitFor()
+    await lane.getByRole('button', { name: 'Pause project' }).click()
+    await question(/^Pause delivery of project \S+ \(all categories, 3 pending\)\?$/)
+    await lane.getByRole('button', { name: 'No', exact: true }).click()
+    await lane.getByRole('button', { name: 'Purge' }).click()
+    await question(/^Purge 3 envelopes of project \S+, category error\?/)
+    await lane.getByRole('button', { name: 'No', exact: true }).click()
+    await act('Pause project', lane, /^Delivery is paused\./)
+    await act('Resume project', lane, /^Delivery is resumed\./)
     await act('Retry', lane, /^\d will be retried now\.$/)
     await act('Retry all now', page, /^\d will be retried now\.$/)
     await page.locator('main table a').first().click()
     await act('Retry now', page, /^\d will be retried now\.$/)
+    await act('Pause project', lane, /^Delivery is paused\./)
     await act('Purge', lane, /(was|were) purged\.$/)
-    expect(await lane.getByText(/, error$/).count()).toBe(0)
+    await lane.getByText('none pending').waitFor() // a paused project stays listed
+    await act('Resume project', lane, /^Delivery is resumed\./)
+    expect(await lane.count()).toBe(0)
     await desk.sendMany(2, desk.newError, 202)
     await expect
       .poll(async () => {

@@ -5,7 +5,7 @@ import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
 import { type Query, withQuery } from '../../../features/console/routes.ts'
 import { SpoolEntries } from '../../../features/console/spool/spool-entries.tsx'
-import { ActionResult, PartitionsPanel, SpoolPanel } from '../../../features/console/spool/spool-panel.tsx'
+import { ActionResult, ProjectsPanel, SpoolPanel } from '../../../features/console/spool/spool-panel.tsx'
 import { listQuery, readSpoolQuery, SPOOL } from '../../../features/console/spool/spool-query.ts'
 import { Empty } from '../../../ui/panel.tsx'
 
@@ -33,7 +33,7 @@ export default async function SpoolPage({ searchParams }: Props) {
         {spools.map((spool, index) => (
           <div key={spool.id} className="grid grid-cols-1 gap-4">
             <SpoolPanel spool={spool} />
-            <PartitionsPanel spool={spool} query={query} />
+            <ProjectsPanel spool={spool} query={query} />
             <SpoolEntries spool={spool.id} list={lists[index]} query={query} />
           </div>
         ))}

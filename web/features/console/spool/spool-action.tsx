@@ -17,22 +17,24 @@ type Props = {
   /** Default: the whole spool. */
   selection?: Partial<Record<'id' | 'project' | 'category' | 'all', string>>
   label: string
+  /** Names what the action affects, for the confirmation. */
+  scope: string
   weight?: 'quiet' | 'light'
 }
 
-const QUESTIONS: Record<SpoolActionName, string> = {
-  retry: 'Retry now?',
-  pause: 'Pause delivery?',
-  resume: 'Resume delivery?',
-  purge: 'Purge permanently? Sentry will never receive it.',
+const QUESTIONS: Record<SpoolActionName, (scope: string) => string> = {
+  retry: (scope) => `Retry ${scope} now?`,
+  pause: (scope) => `Pause delivery of ${scope}?`,
+  resume: (scope) => `Resume delivery of ${scope}?`,
+  purge: (scope) => `Purge ${scope}? Purged envelopes are deleted and never reach Sentry.`,
 }
 
-export function SpoolAction({ spool, action, selection = {}, ...button }: Props) {
+export function SpoolAction({ spool, action, selection = {}, scope, ...button }: Props) {
   return (
     <ConfirmButton
       action="/console/spool/act"
       fields={{ spool, action, ...selection }}
-      question={QUESTIONS[action]}
+      question={QUESTIONS[action](scope)}
       isFinal={action === 'purge'}
       {...button}
     />

@@ -73,8 +73,14 @@ function EntryLayout({ id, spool, children }: Identity & { children: ReactNode }
         <a href={SPOOL} className="link-block">
           Back to the spool
         </a>
-        <SpoolAction spool={spool} action="retry" selection={{ id }} label="Retry now" />
-        <SpoolAction spool={spool} action="purge" selection={{ id }} label="Purge" />
+        <SpoolAction
+          spool={spool}
+          action="retry"
+          selection={{ id }}
+          label="Retry now"
+          scope="this envelope"
+        />
+        <SpoolAction spool={spool} action="purge" selection={{ id }} label="Purge" scope="this envelope" />
       </div>
       {children}
     </div>

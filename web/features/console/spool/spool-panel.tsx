@@ -16,6 +16,8 @@ import { SpoolSummary } from './spool-summary.tsx'
 export function SpoolPanel({ spool }: { spool: SpoolStatus }) {
   const { id, envelopes = 0, paused = [] } = spool
   const isPaused = paused.some(({ project }) => project === undefined)
+  const scope = `all ${formatQuantity(envelopes, 'pending envelope')}`
+  const pending = { spool: id, selection: { all: '1' }, scope }
   return (
     <Panel title={isPaused ? 'Paused' : 'Pending'} note={`spool ${id.slice(0, 8)}`}>
       <SpoolSummary spool={summariseSpool(spool)} />
@@ -24,11 +26,12 @@ export function SpoolPanel({ spool }: { spool: SpoolStatus }) {
           spool={id}
           action={isPaused ? 'resume' : 'pause'}
           label={isPaused ? 'Resume all' : 'Pause all'}
+          scope={`all projects (${formatCount(envelopes)} pending)`}
         />
         {envelopes > 0 && (
           <>
-            <SpoolAction spool={id} action="retry" selection={{ all: '1' }} label="Retry all now" />
-            <SpoolAction spool={id} action="purge" selection={{ all: '1' }} label="Purge all" />
+            <SpoolAction {...pending} action="retry" label="Retry all now" />
+            <SpoolAction {...pending} action="purge" label="Purge all" />
           </>
         )}
       </div>
@@ -38,72 +41,111 @@ export function SpoolPanel({ spool }: { spool: SpoolStatus }) {
 
 const PAGE = 50
 
-export function PartitionsPanel({ spool, query }: { spool: SpoolStatus; query: SpoolQuery }) {
-  const { id, partitions = [], paused = [] } = spool
-  if (partitions.length === 0) return null
+/** Projects with pending envelopes or paused delivery, each with its categories. */
+export function ProjectsPanel({ spool, query }: { spool: SpoolStatus; query: SpoolQuery }) {
+  const rows = listRows(spool)
+  if (rows.length === 0) return null
   const { project, category, order, after } = query
   const from = readOffset(query.partitions)
+  const byProject = Map.groupBy(rows.slice(from, from + PAGE), (row) => row.project)
   return (
     <Panel title="By project">
-      <ul className="grid grid-cols-1 wide:grid-cols-[auto_auto_auto_auto_1fr] wide:gap-x-6">
-        {partitions.slice(from, from + PAGE).map((partition) => (
-          <Partition
-            key={`${partition.project} ${partition.category}`}
-            spool={id}
-            partition={partition}
-            isPaused={paused.some((pause) => pause.project === partition.project)}
+      <ul className="grid grid-cols-1 gap-y-3 wide:grid-cols-[auto_auto_auto_1fr] wide:gap-x-6">
+        {[...byProject].map(([name, shown]) => (
+          <Project
+            key={name}
+            {...{ spool, name }}
+            partitions={shown.flatMap(({ partition }) => partition ?? [])}
           />
         ))}
       </ul>
       <Pages
-        label="Pages of pending envelopes by project"
-        {...{ from, page: PAGE, total: partitions.length }}
+        label="Pages of projects and categories"
+        {...{ from, page: PAGE, total: rows.length }}
         hrefOf={(offset) => withQuery(SPOOL, { project, category, order, after, partitions: offset })}
-        of="projects"
+        of="categories"
       />
     </Panel>
   )
 }
 
-type PartitionProps = { spool: string; partition: SpoolPartition; isPaused: boolean }
+type Row = { project: string; partition?: SpoolPartition }
 
-function Partition({ spool, partition, isPaused }: PartitionProps) {
-  const { project, category, envelopes, bytes, oldest } = partition
+/** Lists partitions by project. A paused project without pending envelopes has a row without a partition. */
+function listRows({ partitions = [], paused = [] }: SpoolStatus): Row[] {
+  const pending = new Set(partitions.map(({ project }) => project))
+  const empty = paused.flatMap(({ project }) =>
+    project === undefined || pending.has(project) ? [] : [{ project }],
+  )
+  const byProject = Map.groupBy(partitions, ({ project }) => project)
+  return [
+    ...empty,
+    ...[...byProject.values()].flat().map((partition) => ({ project: partition.project, partition })),
+  ]
+}
+
+type ProjectProps = { spool: SpoolStatus; name: string; partitions: SpoolPartition[] }
+
+function Project({ spool, name, partitions }: ProjectProps) {
+  const { id, paused = [], partitions: all = [] } = spool
+  const isPaused = paused.some((pause) => pause.project === name)
+  const pending = all
+    .filter(({ project }) => project === name)
+    .reduce((sum, { envelopes }) => sum + envelopes, 0)
   return (
-    <li className="flex flex-wrap items-center gap-x-4 border-t border-line text-note tabular-nums first:border-t-0 wide:col-span-5 wide:grid wide:grid-cols-subgrid">
+    <li className="text-note tabular-nums wide:col-span-4 wide:grid wide:grid-cols-subgrid">
+      <div className="flex flex-wrap items-center gap-x-4 wide:col-span-4">
+        <a
+          href={withQuery(SPOOL, { project: name })}
+          className="link inline-flex min-h-8 min-w-0 items-center font-semibold wrap-anywhere"
+        >
+          {name}
+        </a>
+        {isPaused && <Badge state="hold">paused</Badge>}
+        {pending === 0 && <span className="text-quiet">none pending</span>}
+        <SpoolAction
+          {...{ spool: id, selection: { project: name }, weight: 'light' }}
+          action={isPaused ? 'resume' : 'pause'}
+          label={isPaused ? 'Resume project' : 'Pause project'}
+          scope={`project ${name} (all categories, ${formatCount(pending)} pending)`}
+        />
+      </div>
+      {partitions.length > 0 && (
+        <ul aria-label={`Categories of ${name}`} className="wide:col-span-4 wide:grid wide:grid-cols-subgrid">
+          {partitions.map((partition) => (
+            <Category key={partition.category} spool={id} partition={partition} />
+          ))}
+        </ul>
+      )}
+    </li>
+  )
+}
+
+function Category({ spool, partition }: { spool: string; partition: SpoolPartition }) {
+  const { project, category, envelopes, bytes, oldest } = partition
+  const scope = `${formatQuantity(envelopes, 'envelope')} of project ${project}, category ${categoryLabel(category)}`
+  const common = { spool, selection: { project, category }, scope, weight: 'light' } as const
+  return (
+    <li className="flex flex-wrap items-center gap-x-4 border-t border-line wide:col-span-4 wide:grid wide:grid-cols-subgrid">
       <a
         href={withQuery(SPOOL, { project, category })}
-        className="link inline-flex min-h-8 min-w-0 basis-full items-center wrap-anywhere wide:basis-auto"
+        className="link inline-flex min-h-8 min-w-0 items-center wrap-anywhere"
       >
-        {project}, {categoryLabel(category)}
+        {categoryLabel(category)}
       </a>
       <span className="wide:text-right">{formatQuantity(envelopes, 'envelope')}</span>
       <span className="wide:text-right">{formatBytes(bytes)}</span>
-      <span className="text-quiet">
+      <div className="flex flex-wrap items-center gap-x-4">
         {oldest && (
-          <>
+          <span className="text-quiet">
             oldest <Ago time={oldest} />
-          </>
+          </span>
         )}
-      </span>
-      <span className="flex flex-wrap items-center wide:justify-end">
-        {isPaused && <Badge state="hold">paused</Badge>}
-        <SpoolAction
-          {...{ spool, selection: { project }, weight: 'light' }}
-          action={isPaused ? 'resume' : 'pause'}
-          label={isPaused ? 'Resume' : 'Pause'}
-        />
-        <SpoolAction
-          {...{ spool, selection: { project, category }, weight: 'light' }}
-          action="retry"
-          label="Retry"
-        />
-        <SpoolAction
-          {...{ spool, selection: { project, category }, weight: 'light' }}
-          action="purge"
-          label="Purge"
-        />
-      </span>
+        <span className="ml-auto flex flex-wrap items-center">
+          <SpoolAction {...common} action="retry" label="Retry" />
+          <SpoolAction {...common} action="purge" label="Purge" />
+        </span>
+      </div>
     </li>
   )
 }
