@@ -331,6 +331,12 @@ function handInHand(
       expect(figures).not.toContain(nameOf('2'))
       expect(await json(`/spool?project=${nameOf('2')}`, 'DELETE', third)).toEqual({ purged: 1, left: 0 })
     })
+
+    it('resumes a paused project that is not configured any more and has no pending entries', async () => {
+      await json(`/spool/pause?project=${nameOf('2')}`, 'POST')
+      await using third = await openTunnel({ env: { ...env, SENTRY_DSN: sentry.dsn('1') } })
+      expect(await json(`/spool/resume?project=${nameOf('2')}`, 'POST', third)).toEqual({ paused: [] })
+    })
   })
 }
 

@@ -62,10 +62,11 @@ export class SpoolQueries {
     return { query: { ...filter, order, limit, ...(after && { after }) }, named }
   }
 
-  /** Includes projects of pending entries that are not configured any more. */
+  /** Includes projects that are not configured any more, but paused or with pending entries. */
   async #keysOf(name: string): Promise<string[]> {
-    const { partitions } = await this.#spool.totals()
-    const known = new Set([...this.#projects.all.map(({ key }) => key), ...partitions.map((p) => p.project)])
+    const { partitions, paused } = await this.#spool.totals()
+    const stored = [...partitions, ...paused].flatMap(({ project }) => project ?? [])
+    const known = new Set([...this.#projects.all.map(({ key }) => key), ...stored])
     const keys = [...known].filter((key) => this.#projects.nameOf(key) === name)
     if (keys.length > 0) return keys
     throw new RequestError(
