@@ -152,7 +152,7 @@ function exceptionIn(budget: Budget) {
 function frameIn(budget: Budget) {
   return (frame: Frame): ShownFrame => {
     const { filename, abs_path: path, function: name, lineno, colno, context_line: line } = frame
-    const place = budget.text(filename ?? path ?? 'unknown', TEXT.path)
+    const place = budget.text(filename || path || 'unknown', TEXT.path)
     const code = (text: string) => budget.text(text, TEXT.codeLine)
     return {
       name: budget.text(name ?? '<anonymous>', TEXT.name),
