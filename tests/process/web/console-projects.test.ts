@@ -63,23 +63,6 @@ describe('The projects page of the console, with many projects', () => {
     expect(second.links).toEqual([{ href: '/console/projects', word: 'Previous projects' }])
   })
 
-  it('lists a paused project without pending envelopes on the page of the spool, until it is resumed', async () => {
-    const project = `127.0.0.1:${sentry.port}/3`
-    const { spools } = await lookUntil(web.url, cookie, (snapshot) => snapshot.spools[0]?.envelopes === 0)
-    const act = (action: string) =>
-      fetch(`${web.url}/console/spool/act`, {
-        method: 'POST',
-        headers: { cookie: cookie ?? '', origin: web.url },
-        body: new URLSearchParams({ spool: spools[0]?.id ?? '', action, project }),
-      }).then((response) => response.text())
-    const paused = await act('pause')
-    expect(paused).toContain(`>${project}</a>`)
-    expect(paused).toContain('>Resume project</button>')
-    const resumed = await act('resume')
-    expect(resumed).toContain('Delivery is resumed.')
-    expect(resumed).not.toContain(`>${project}</a>`)
-  })
-
   it('lists fifty categories of projects on the page of the spool, and the others on a second page', async () => {
     await sentry.away()
     for (const id of IDS) expect((await post(tunnel.url, { body: errorOf(sentry.dsn(id)) })).status).toBe(202)

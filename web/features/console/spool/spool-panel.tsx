@@ -10,6 +10,7 @@ import { summariseSpool } from '../monitor/snapshot.ts'
 import { categoryLabel } from '../outcomes.ts'
 import { readOffset, withQuery } from '../routes.ts'
 import { SpoolAction } from './spool-action.tsx'
+import { listProjects, type SpoolProject } from './spool-projects.ts'
 import { SPOOL, type SpoolQuery } from './spool-query.ts'
 import { SpoolSummary } from './spool-summary.tsx'
 
@@ -43,25 +44,20 @@ const PAGE = 50
 
 /** Projects with pending envelopes or paused delivery, each with its categories. */
 export function ProjectsPanel({ spool, query }: { spool: SpoolStatus; query: SpoolQuery }) {
-  const rows = listRows(spool)
-  if (rows.length === 0) return null
   const { project, category, order, after } = query
   const from = readOffset(query.partitions)
-  const byProject = Map.groupBy(rows.slice(from, from + PAGE), (row) => row.project)
+  const { projects, total } = listProjects(spool, from, PAGE)
+  if (total === 0) return null
   return (
     <Panel title="By project">
       <ul className="grid grid-cols-1 gap-y-3 wide:grid-cols-[auto_auto_auto_1fr] wide:gap-x-6">
-        {[...byProject].map(([name, shown]) => (
-          <Project
-            key={name}
-            {...{ spool, name }}
-            partitions={shown.flatMap(({ partition }) => partition ?? [])}
-          />
+        {projects.map((each) => (
+          <Project key={each.name} spool={spool.id} project={each} />
         ))}
       </ul>
       <Pages
         label="Pages of projects and categories"
-        {...{ from, page: PAGE, total: rows.length }}
+        {...{ from, page: PAGE, total }}
         hrefOf={(offset) => withQuery(SPOOL, { project, category, order, after, partitions: offset })}
         of="categories"
       />
@@ -69,29 +65,8 @@ export function ProjectsPanel({ spool, query }: { spool: SpoolStatus; query: Spo
   )
 }
 
-type Row = { project: string; partition?: SpoolPartition }
-
-/** Lists partitions by project. A paused project without pending envelopes has a row without a partition. */
-function listRows({ partitions = [], paused = [] }: SpoolStatus): Row[] {
-  const pending = new Set(partitions.map(({ project }) => project))
-  const empty = paused.flatMap(({ project }) =>
-    project === undefined || pending.has(project) ? [] : [{ project }],
-  )
-  const byProject = Map.groupBy(partitions, ({ project }) => project)
-  return [
-    ...empty,
-    ...[...byProject.values()].flat().map((partition) => ({ project: partition.project, partition })),
-  ]
-}
-
-type ProjectProps = { spool: SpoolStatus; name: string; partitions: SpoolPartition[] }
-
-function Project({ spool, name, partitions }: ProjectProps) {
-  const { id, paused = [], partitions: all = [] } = spool
-  const isPaused = paused.some((pause) => pause.project === name)
-  const pending = all
-    .filter(({ project }) => project === name)
-    .reduce((sum, { envelopes }) => sum + envelopes, 0)
+function Project({ spool, project }: { spool: string; project: SpoolProject }) {
+  const { name, pending, isPaused, partitions } = project
   return (
     <li className="text-note tabular-nums wide:col-span-4 wide:grid wide:grid-cols-subgrid">
       <div className="flex flex-wrap items-center gap-x-4 wide:col-span-4">
@@ -104,7 +79,7 @@ function Project({ spool, name, partitions }: ProjectProps) {
         {isPaused && <Badge state="hold">paused</Badge>}
         {pending === 0 && <span className="text-quiet">none pending</span>}
         <SpoolAction
-          {...{ spool: id, selection: { project: name }, weight: 'light' }}
+          {...{ spool, selection: { project: name }, weight: 'light' }}
           action={isPaused ? 'resume' : 'pause'}
           label={isPaused ? 'Resume project' : 'Pause project'}
           scope={`project ${name} (all categories, ${formatCount(pending)} pending)`}
@@ -113,7 +88,7 @@ function Project({ spool, name, partitions }: ProjectProps) {
       {partitions.length > 0 && (
         <ul aria-label={`Categories of ${name}`} className="wide:col-span-4 wide:grid wide:grid-cols-subgrid">
           {partitions.map((partition) => (
-            <Category key={partition.category} spool={id} partition={partition} />
+            <Category key={partition.category} spool={spool} partition={partition} />
           ))}
         </ul>
       )}

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest'
+import { listProjects } from '../../../../../web/features/console/spool/spool-projects.ts'
+
+const PAGE = 50
+const pending = (project: string, category: string, envelopes: number) => ({
+  ...{ project, category, envelopes, bytes: 10 },
+})
+const ERRORS = pending('one', 'error', 3)
+const SESSIONS = pending('one', 'session', 2)
+const OTHERS = pending('two', 'error', 1)
+
+describe('listProjects', () => {
+  it('groups categories by project, with the pending envelopes of all of them', () => {
+    const { projects } = listProjects({ partitions: [ERRORS, OTHERS, SESSIONS] }, 0, PAGE)
+    expect(projects).toEqual([
+      { name: 'one', pending: 5, isPaused: false, partitions: [ERRORS, SESSIONS] },
+      { name: 'two', pending: 1, isPaused: false, partitions: [OTHERS] },
+    ])
+  })
+
+  it('lists a paused project without pending envelopes', () => {
+    const paused = [{ project: 'three', since: 0 }]
+    const { projects } = listProjects({ partitions: [ERRORS], paused }, 0, PAGE)
+    expect(projects).toEqual([
+      { name: 'three', pending: 0, isPaused: true, partitions: [] },
+      { name: 'one', pending: 3, isPaused: false, partitions: [ERRORS] },
+    ])
+  })
+
+  it('lists a paused project with pending envelopes once', () => {
+    const { projects, total } = listProjects(
+      { partitions: [ERRORS], paused: [{ project: 'one', since: 0 }] },
+      0,
+      PAGE,
+    )
+    expect({ projects, total }).toMatchObject({ projects: [{ name: 'one', isPaused: true }], total: 1 })
+  })
+
+  it('lists nothing when only the delivery of all projects is paused', () => {
+    expect(listProjects({ paused: [{ since: 0 }] }, 0, PAGE)).toEqual({ projects: [], total: 0 })
+  })
+
+  it('counts the pending envelopes of a project whose categories are on two pages', () => {
+    const { projects, total } = listProjects({ partitions: [ERRORS, SESSIONS] }, 1, 1)
+    expect({ projects, total }).toMatchObject({
+      projects: [{ pending: 5, partitions: [SESSIONS] }],
+      total: 2,
+    })
+  })
+})

@@ -1,0 +1,36 @@
+/** Projects of a spool: those with pending envelopes, and those whose delivery is paused. */
+
+import type { SpoolPartition, SpoolStatus } from 'tunnel/contract'
+
+export type SpoolProject = {
+  name: string
+  /** Pending envelopes of all categories. */
+  pending: number
+  isPaused: boolean
+  /** Those on the page. */
+  partitions: SpoolPartition[]
+}
+
+type Row = { project: string; partition?: SpoolPartition }
+
+/** Returns the projects of a page. Each partition is a row, and so is a paused project without any. */
+export function listProjects(
+  { partitions = [], paused = [] }: Pick<SpoolStatus, 'partitions' | 'paused'>,
+  from: number,
+  page: number,
+): { projects: SpoolProject[]; total: number } {
+  const byProject = Map.groupBy(partitions, ({ project }) => project)
+  const pausedNames = new Set(paused.flatMap(({ project }) => project ?? []))
+  const rows: Row[] = [
+    ...[...pausedNames].filter((project) => !byProject.has(project)).map((project) => ({ project })),
+    ...[...byProject].flatMap(([project, its]) => its.map((partition) => ({ project, partition }))),
+  ]
+  const shown = Map.groupBy(rows.slice(from, from + page), ({ project }) => project)
+  const projects = [...shown].map(([name, its]) => ({
+    name,
+    pending: (byProject.get(name) ?? []).reduce((sum, { envelopes }) => sum + envelopes, 0),
+    isPaused: pausedNames.has(name),
+    partitions: its.flatMap(({ partition }) => partition ?? []),
+  }))
+  return { projects, total: rows.length }
+}
