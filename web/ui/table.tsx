@@ -53,7 +53,7 @@ function Cells({ columns, row: { cells, title } }: { columns: readonly Column[];
     const className = `py-1 pr-4 last:pr-0 ${columns[index]?.className ?? ''}`
     return index === 0 ? (
       // biome-ignore lint/suspicious/noArrayIndexKey: cells stand in the order of the columns
-      <th key={index} scope="row" title={title} className={`text-left font-[inherit] ${className}`}>
+      <th key={index} scope="row" title={title} className={`text-left [font-weight:inherit] ${className}`}>
         {cell}
       </th>
     ) : (

@@ -34,12 +34,12 @@ export function EnvelopeView({ id, model, from }: Props) {
 
 function Actions({ id, bytes }: { id: string; bytes: number }) {
   return (
-    <div className="flex flex-wrap items-center justify-between gap-3">
-      <a href={INBOX} className="link-block text-note">
+    <div className="flex flex-wrap items-center justify-between gap-3 text-note">
+      <a href={INBOX} className="link-block">
         Back to the inbox
       </a>
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
-        <a href={`${INBOX}/${id}/envelope`} download className="link-block text-note">
+        <a href={`${INBOX}/${id}/envelope`} download className="link-block">
           Download the raw envelope ({formatBytes(bytes)})
         </a>
         <ConfirmButton

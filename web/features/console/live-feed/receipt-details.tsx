@@ -37,7 +37,7 @@ export function ReceiptDetails({ receipt, finalOutcome, related, onOpen, onClose
           tabIndex={-1}
           className="flex min-h-11 flex-wrap items-center gap-2 text-body font-semibold"
         >
-          <OutcomeBadge outcome={outcome} /> {typesOf(receipt) || 'not parsed'}
+          <OutcomeBadge outcome={outcome} /> {typesOf(receipt)}
         </h2>
         <Button weight="quiet" onClick={onClose}>
           Close
@@ -46,9 +46,11 @@ export function ReceiptDetails({ receipt, finalOutcome, related, onOpen, onClose
       <Meaning receipt={receipt} />
       {finalOutcome && <FinalOutcome finalOutcome={finalOutcome} />}
       <RequestTimeline receipt={receipt} />
-      <div className="mt-4">
-        <Items items={items} />
-      </div>
+      {items.length > 0 && (
+        <div className="mt-4">
+          <Items items={items} />
+        </div>
+      )}
       <div className="mt-4">
         <Facts>
           {factsOf(receipt).map(([name, value]) => (
@@ -149,5 +151,5 @@ function Related({ receipt: { event_id: eventId }, related, onOpen }: RelatedPro
 }
 
 function typesOf({ items }: Receipt): string {
-  return items.map(({ type }) => type).join(', ')
+  return items.map(({ type }) => type).join(', ') || 'not parsed'
 }

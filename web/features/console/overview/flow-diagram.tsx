@@ -100,8 +100,8 @@ function Branches({ overview, points, rates, format }: BranchesProps) {
         <strong>Not delivered</strong>
         <p className="text-note text-quiet">
           {formatCount(NOT_DELIVERED.reduce((sum, outcome) => sum + (point.outcomes[outcome] ?? 0), 0))}{' '}
-          rejected or filtered ·{' '}
-          <a href="/console/rejections" className="link">
+          rejected or filtered{' '}
+          <a href="/console/rejections" className="link whitespace-nowrap">
             View reasons
           </a>
         </p>
