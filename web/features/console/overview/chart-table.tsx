@@ -23,7 +23,7 @@ export function ChartTable({ title, columns, rows }: Props) {
         >
           <Table
             label={`${title}, by minute`}
-            columns={[{ name: 'from' }, ...columns.map((name) => ({ name, className: 'text-right' }))]}
+            columns={[{ name: 'From' }, ...columns.map((name) => ({ name, className: 'text-right' }))]}
             rows={rows.map(({ time, cells }) => ({ key: time, cells: [formatMinute(time), ...cells] }))}
           />
         </div>

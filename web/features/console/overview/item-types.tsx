@@ -8,10 +8,10 @@ import type { Point } from '../monitor/replica-monitor.ts'
 import { growthOf, shownFrom } from './history.ts'
 
 const COLUMNS = [
-  { name: 'type' },
+  { name: 'Type' },
   { name: <span className="sr-only">over time</span>, className: 'w-1/2' },
-  { name: 'now', className: 'text-right whitespace-nowrap text-quiet' },
-  { name: 'total', className: 'text-right' },
+  { name: 'Now', className: 'text-right whitespace-nowrap text-quiet' },
+  { name: 'Total', className: 'text-right' },
 ]
 
 export function ItemTypes({ points }: { points: Point[] }) {
