@@ -77,8 +77,10 @@ describe('The projects page of the console, with many projects', () => {
     ]
     expect([first.length, second.length]).toEqual([50, MANY - 50])
     expect(new Set([...first, ...second])).toEqual(new Set(IDS))
-    const page = await (await get(`${web.url}/console/spool`, cookie)).text()
-    expect(page).toMatch(/href="\/console\/spool\?partitions=50"[^>]*>More categories</)
+    const text = await (await get(`${web.url}/console/spool`, cookie)).text()
+    expect(text.replaceAll('<!-- -->', '')).toMatch(
+      /href="\/console\/spool\?partitions=50"[^>]*>More categories</,
+    )
     await sentry.back()
   })
 })
