@@ -204,6 +204,7 @@ describe('Connection check, with no Sentry configured', requires('chromium', 'ng
       .getByRole('listitem')
       .filter({ hasText: 'Not tested: no Sentry is configured.' })
       .waitFor()
+    await visitor.page.getByText('delivered', { exact: true }).waitFor() // else the site may end before the receipt is read
     expect(visitor.posts.map((post) => new URL(post.url()).pathname)).toEqual(['/monitoring'])
     const { entries } = await (await site.tunnel.admin('/inbox')).json()
     expect(entries.map(({ types }: { types: string[] }) => types)).toEqual([['client_report']])
