@@ -1,5 +1,6 @@
 /** Composition root: creates every service of a tunnel from its settings. */
 
+import manifest from '../package.json' with { type: 'json' }
 import { MemoryBudget } from './body/memory-budget.ts'
 import { Bodies, prepareFolder } from './body/receive.ts'
 import type { Config } from './config/config.ts'
@@ -75,6 +76,7 @@ export async function openServices(
     : undefined
   const inbox = await openInboxOrExit(config, now)
   const metrics = new Metrics({
+    build: { version: manifest.version, revision: config.revision },
     inFlight: () => ingest.inFlight(),
     bodyBytes: () => memory.usedBytes(),
     limits: () => limits.inForce(),

@@ -125,7 +125,7 @@ describe('The figures of the console', () => {
     for (const tunnel of living()) {
       const text = await (await fetch(`${tunnel.adminUrl}/metrics`)).text()
       for (const [, metric, labels = '', value] of text.matchAll(
-        /^culvert_(envelopes|envelope_bytes)_total\{(.*)\} (\d+)$/gm,
+        /^culvert_(envelopes|envelope_bytes)_total\{(.*)\} ([1-9]\d*)$/gm,
       )) {
         const label = (name: string) => new RegExp(`${name}="([^"]*)"`).exec(labels)?.[1] ?? ''
         const name = `${label('project')} ${label('category')} ${label('outcome')}`

@@ -62,7 +62,7 @@ export async function startConsole(chromium: Chromium) {
           () => '',
         )
         for (const [, answer = '', count] of text.matchAll(
-          /^culvert_envelopes_total\{outcome="(\w+)".*\} (\d+)$/gm,
+          /^culvert_envelopes_total\{outcome="(\w+)".*\} ([1-9]\d*)$/gm,
         ))
           sums[answer] = (sums[answer] ?? 0) + Number(count)
       }

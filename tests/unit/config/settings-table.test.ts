@@ -65,7 +65,7 @@ describe('The compose files', () => {
   // Set by deploy/tls.yml and by the images, each in a container of its own; the file of NODE_EXTRA_CA_CERTS would have to be mounted.
   it.each<[Process, string[]]>([
     ['nginx', ['LISTEN_TLS', 'TLS_CERTIFICATE', 'TLS_KEY', 'HTTP2']],
-    ['tunnel', ['HOST', 'PORT', 'ADMIN_PORT', 'NODE_EXTRA_CA_CERTS']],
+    ['tunnel', ['HOST', 'PORT', 'ADMIN_PORT', 'NODE_EXTRA_CA_CERTS', 'REVISION']],
     ['web', ['PORT']],
   ])('pass to %s each setting that it reads, and no other', (process, left) => {
     const { environment } = services[process === 'nginx' ? 'nginx-config' : process]

@@ -55,6 +55,6 @@ function startMetrics() {
   if (!dsn) throw new Error('not a DSN')
   return new Metrics({
     ...{ inFlight: () => 0, bodyBytes: () => 0, limits: () => [], upstreams: () => [], spool: undefined },
-    ...{ projects: createProjects([dsn]), now: () => 0 },
+    ...{ projects: createProjects([dsn]), now: () => 0, build: { version: '1.2.3', revision: 'abc' } },
   })
 }

@@ -1,8 +1,11 @@
 /** Figures: bounded whatever senders invent, and the same as the log and the receipts say. */
 
+import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { resolve } from 'node:path'
 import { describe, expect } from 'vitest'
 import { envelopeOf, errorOf, type Part } from '../../support/envelopes.ts'
+import { ROOT } from '../../support/node.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
 import { it } from '../../support/tunnel/fixtures.ts'
@@ -137,15 +140,43 @@ describe('The figures', () => {
     }
   })
 
+  it('have a series at 0 for each loss that an alert counts, so that the first one is an increase', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    const series = await seriesOf(tunnel)
+    const project = `127.0.0.1:${sentry.port}/456`
+    for (const end of ['delivered', 'declined', 'expired', 'purged'])
+      expect(
+        series.get(`culvert_spool_final_outcomes_total{final_outcome="${end}",project="${project}"}`),
+      ).toBe(0)
+    const rules = readFileSync(resolve(ROOT, 'deploy/prometheus/rules.yml'), 'utf8')
+    const reasons = /reason=~"([a-z|-]+)"/.exec(rules)?.[1]?.split('|') ?? []
+    expect(reasons).toHaveLength(4)
+    for (const reason of reasons)
+      for (const category of ['error', 'transaction', 'replay', 'none']) {
+        const labels = `outcome="rejected",reason="${reason}",project="${project}",category="${category}"`
+        expect(series.get(`culvert_envelopes_total{${labels}}`), labels).toBe(0)
+      }
+  })
+
+  it('name the version and the revision of the build', async () => {
+    await using tunnel = await openTunnel({ env: { REVISION: '0a1b2c3' } })
+    const names = [...(await seriesOf(tunnel)).keys()].filter((name) => name.startsWith('culvert_build_info'))
+    expect(names).toEqual([
+      expect.stringMatching(/^culvert_build_info\{version="\d+\.\d+\.\d+",revision="0a1b2c3"\}$/),
+    ])
+  })
+
   it('do not count what is no envelope: the probe of SDKs, other paths and methods', async () => {
     await using tunnel = await openTunnel()
     await post(tunnel.url, { body: '{}' })
     await post(tunnel.url, { path: '/elsewhere', body: '{}' })
     await post(tunnel.url, { method: 'GET' })
     await post(tunnel.url, { method: 'OPTIONS' })
-    expect(
-      [...(await seriesOf(tunnel)).keys()].filter((name) => name.startsWith('culvert_envelopes_total')),
-    ).toEqual([])
+    const counted = [...(await seriesOf(tunnel))].filter(([name]) =>
+      name.startsWith('culvert_envelopes_total'),
+    )
+    expect(counted.filter(([, count]) => count > 0)).toEqual([])
     expect(tunnel.receipts).toEqual([])
   })
 })

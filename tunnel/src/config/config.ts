@@ -52,6 +52,8 @@ export type Config = SharedSettings & {
   /** Milliseconds until the whole body has to arrive. */
   bodyMs: number
   logLevel: LogLevel
+  /** Revision of the sources that the image was built from. */
+  revision: string
   /** Settings in force, without secrets. */
   shown: ShownSettings
 }
@@ -124,6 +126,7 @@ export function readConfig(env: Environment): Config {
     bodyMs: settings.read('BODY_TIMEOUT_MS'),
     bodyDir: settings.read('BODY_DIR'),
     logLevel: settings.read('LOG_LEVEL'),
+    revision: settings.read('REVISION') ?? 'unknown',
     shown: settings.shown,
   }
   const { problems } = settings

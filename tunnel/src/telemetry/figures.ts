@@ -9,7 +9,9 @@ export async function readFigures(registry: Registry): Promise<ReplicaFigures> {
   const samples = async (name: string) =>
     ((await registry.getSingleMetric(`culvert_${name}`)?.get())?.values ?? []) as Sample[]
   const counts = async <T>(name: string) =>
-    (await samples(name)).map(({ labels, value }) => ({ ...labels, count: value }) as T)
+    (await samples(name)).flatMap(({ labels, value }) =>
+      value > 0 ? [{ ...labels, count: value } as T] : [],
+    )
   const upstreams = Map.groupBy(
     await samples('upstream_request_duration_seconds'),
     ({ labels }) => labels.upstream ?? '',

@@ -1,15 +1,25 @@
 /** Prometheus metrics. Everything about envelopes is counted from their receipts. */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { LimitInForce, Receipt, ReplicaFigures, SpoolOutcome, SpoolStatus } from '../contract.ts'
+import type {
+  FinalOutcome,
+  LimitInForce,
+  Receipt,
+  ReplicaFigures,
+  SpoolOutcome,
+  SpoolStatus,
+} from '../contract.ts'
+import { ITEM_TYPES } from '../envelope/items.ts'
 import { categoryOf } from '../envelope/summary.ts'
 import type { Projects } from '../projects.ts'
+import type { RejectionCode } from '../rejections.ts'
 import type { UpstreamState } from '../upstream/client.ts'
 import { readFigures } from './figures.ts'
 import { SpoolMetrics } from './spool-metrics.ts'
 
 /** Values that are read on each scrape. */
 export type Gauges = {
+  build: { version: string; revision: string }
   inFlight: () => number
   bodyBytes: () => number
   limits: () => LimitInForce[]
@@ -21,6 +31,17 @@ export type Gauges = {
   now: () => number
 }
 
+// Gauges of prom-client whose names are those of counters. The series without `_total` sum up to them.
+const MISNAMED = ['active_resources_total', 'active_handles_total', 'active_requests_total']
+/** Reasons that `deploy/prometheus/rules.yml` counts as loss. */
+const LOSS_REASONS: readonly RejectionCode[] = [
+  'spool-full',
+  'spool-unwritable',
+  'inbox-full',
+  'tunnel-failed',
+]
+const FINAL_OUTCOMES: readonly FinalOutcome[] = ['delivered', 'declined', 'expired', 'purged']
+const CATEGORIES = new Set([...ITEM_TYPES, 'other'].map((type) => categoryOf([{ type, bytes: 0 }])))
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** Label values are closed sets: outcomes, codes, configured projects, known item types, categories, status classes. */
@@ -62,9 +83,17 @@ export class Metrics {
   readonly #origins: ReadonlyMap<string, string>
 
   constructor(gauges: Gauges) {
-    const { projects, now, inFlight, bodyBytes } = gauges
+    const { projects, now, inFlight, bodyBytes, build } = gauges
     collectDefaultMetrics({ register: this.#registry, prefix: 'culvert_' })
+    for (const name of MISNAMED) this.#registry.removeSingleMetric(`culvert_nodejs_${name}`)
     this.#origins = new Map(projects.all.map(({ name, origin }) => [name, origin]))
+    this.#initialise(gauges)
+    this.#gauge(
+      'culvert_build_info',
+      'Version and revision of the tunnel.',
+      ['version', 'revision'],
+      (gauge) => gauge.set(build, 1),
+    )
     this.#gauge('culvert_envelopes_in_flight', 'Envelopes taken and not answered yet.', [], (gauge) =>
       gauge.set(inFlight()),
     )
@@ -122,6 +151,19 @@ export class Metrics {
   /** Returns the counters that the console shows. */
   figures(): Promise<ReplicaFigures> {
     return readFigures(this.#registry)
+  }
+
+  /** Creates the series of losses at 0: the first loss would not be an increase otherwise. */
+  #initialise({ projects, spool }: Gauges): void {
+    for (const project of new Set(projects.all.map(({ name }) => name))) {
+      for (const reason of LOSS_REASONS)
+        for (const category of CATEGORIES)
+          this.#envelopes.inc({ outcome: 'rejected', reason, project, category }, 0)
+      if (spool)
+        for (const final_outcome of FINAL_OUTCOMES) this.#finalOutcomes.inc({ final_outcome, project }, 0)
+    }
+    const unread = { project: '', category: categoryOf([]) }
+    this.#envelopes.inc({ outcome: 'rejected', reason: 'tunnel-failed', ...unread }, 0)
   }
 
   #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {

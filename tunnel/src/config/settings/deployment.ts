@@ -42,9 +42,15 @@ export const DEPLOYMENT = {
     ),
     GRAFANA_PORT: setting(port, 3001, 'Port of Grafana on 127.0.0.1.'),
   }),
+  ...section(BUILD, ['build', 'tunnel'], {
+    REVISION: setting(
+      is.text,
+      undefined,
+      "Revision in the images' labels and in `culvert_build_info`. The image of the tunnel keeps it.",
+    ),
+  }),
   ...section(BUILD, ['build'], {
     NODE_IMAGE: setting(is.text, 'node:24-slim', 'Base image of tunnel and web.'),
-    REVISION: setting(is.text, undefined, "Revision in the images' labels."),
     SENTRY_AUTH_TOKEN: setting(is.text, undefined, 'Token for the upload of source maps.', { secret: true }),
     SENTRY_ORG: setting(is.text, undefined, 'Organisation for the upload of source maps.'),
     SENTRY_PROJECT: setting(is.text, undefined, 'Project for the upload of source maps.'),
