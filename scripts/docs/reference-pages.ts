@@ -122,6 +122,7 @@ async function exposeAll(): Promise<string> {
   const project = projects.all[0]?.name ?? ''
   const breaker = { open: false, since: 0, nextProbe: 0 } as const
   const metrics = new Metrics({
+    build: { version: '', revision: '' },
     inFlight: () => 0,
     bodyBytes: () => 0,
     limits: () => [{ project, category: 'error', until: 0 }],

@@ -40,6 +40,7 @@ export type Requirement =
   | 'netns'
   | 'mount'
   | 'prometheus'
+  | 'promtool'
   | 'kubectl'
 
 /** Each gives the reason why it is not met, or `undefined`. */
@@ -56,8 +57,8 @@ const UNMET: Record<Requirement, () => string | undefined> = {
   ),
   nats: once(() => (NATS_PROGRAM ? undefined : (engineProblem() ?? describeImages(lacking(NATS_IMAGE))))),
   kubectl: () => (findProgram(['kubectl'], path) ? undefined : 'kubectl is not installed'),
-  prometheus: () =>
-    PROMTOOL_PROGRAM && PROMETHEUS_PROGRAM ? undefined : 'prometheus and its promtool are not installed',
+  prometheus: () => (PROMETHEUS_PROGRAM ? undefined : 'prometheus is not installed'),
+  promtool: () => (PROMTOOL_PROGRAM ? undefined : 'promtool is not installed'),
   netns: once(() =>
     process.getuid?.() === 0 && spawnSync('ip', ['netns', 'list']).status === 0
       ? undefined

@@ -6,6 +6,7 @@ import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
 import { errorOf } from '../../support/envelopes.ts'
 import { ROOT } from '../../support/node.ts'
 import { freePort } from '../../support/ports.ts'
@@ -75,7 +76,7 @@ describe('The figures that rules and dashboard name', () => {
     expect(used.filter((name) => !recorded.includes(name))).toEqual([])
   })
 
-  it('follow the conventions of Prometheus', requires('prometheus'), () => {
+  it('follow the conventions of Prometheus', requires('promtool'), () => {
     const { status, stdout, stderr } = spawnSync(PROMTOOL_PROGRAM ?? '', ['check', 'metrics'], {
       input: exposed,
       encoding: 'utf8',
@@ -123,9 +124,19 @@ describe('The figures that rules and dashboard name', () => {
   })
 })
 
+type RuleCheck = { alertname: string; eval_time: string; exp_alerts: object[] }
+type RuleTest = { alert_rule_test?: RuleCheck[] }
+
+const MINUTES: Readonly<Record<string, number>> = { m: 1, h: 60 }
+
+/** Reads a duration like `90m` or `24h`. */
+function minutesOf(duration: string): number {
+  return Number.parseInt(duration, 10) * (MINUTES[duration.at(-1) ?? ''] ?? Number.NaN)
+}
+
 describe('The alerts', () => {
   it('are valid, and raised when they should be', {
-    ...requires('prometheus'),
+    ...requires('promtool'),
     timeout: 120_000,
   }, async () => {
     const promtool = (...args: string[]) => promisify(execFile)(PROMTOOL_PROGRAM ?? '', args, { cwd: ROOT })
@@ -133,11 +144,26 @@ describe('The alerts', () => {
     await promtool('test', 'rules', 'deploy/prometheus/rules.test.yml')
   })
 
-  it('have a case each in which they are raised', () => {
-    const raised = read('deploy/prometheus/rules.test.yml').matchAll(
-      /- alertname: (\w+)\s+eval_time: \w+\s+exp_alerts:(?! \[\])/g,
-    )
-    expect([...new Set([...raised].map(([, name]) => name))].sort()).toEqual(ALERTS)
+  it('have a rule test each in which they fire and end', () => {
+    const { tests }: { tests: RuleTest[] } = parse(read('deploy/prometheus/rules.test.yml'))
+    const ending = tests.flatMap(({ alert_rule_test: checks = [] }) => {
+      const isAfter = (a: RuleCheck, b: RuleCheck) => minutesOf(a.eval_time) > minutesOf(b.eval_time)
+      return checks.flatMap((fired) =>
+        fired.exp_alerts.length > 0 &&
+        checks.some(
+          (later) =>
+            later.alertname === fired.alertname && later.exp_alerts.length === 0 && isAfter(later, fired),
+        )
+          ? [fired.alertname]
+          : [],
+      )
+    })
+    expect([...new Set(ending)].sort()).toEqual(ALERTS)
+  })
+
+  it('are the same for the Prometheus operator', () => {
+    const { spec } = parse(read('deploy/kubernetes/monitoring/prometheus-rule.yaml'))
+    expect(spec).toEqual(parse(RULES))
   })
 
   it('have an entry each in the runbook, which says what to look at and what to do', () => {
