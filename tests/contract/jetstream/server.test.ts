@@ -275,6 +275,7 @@ describe('A NATS server that fails', { ...requires('nats'), timeout: 120_000 }, 
     await expect(putOne(spool)).rejects.toThrow(/no space left/)
     expect(performance.now() - began).toBeLessThan(500)
     expect(await spool.take(8, LONG_MS, ALL)).toEqual([])
+    await expect(spool.probe()).rejects.toThrow(/no space left/)
     expect(await spool.totals()).toMatchObject({ problem: expect.stringContaining('no space left') })
     const finished = Promise.all(leases.map((lease) => spool.finish(lease)))
     await rm(ballast)
@@ -283,6 +284,8 @@ describe('A NATS server that fails', { ...requires('nats'), timeout: 120_000 }, 
     expect(await finished).toEqual(leases.map(() => true))
     const taken: string[] = []
     await drain(spool, taken, async () => (await spool.totals()).envelopes > 0)
+    await spool.probe()
+    expect(await spool.totals()).toMatchObject({ envelopes: 0 })
     expect(taken.filter((key) => leases.some((lease) => lease.key === key))).toEqual([])
     expect(taken.length).toBeGreaterThanOrEqual(32)
   })

@@ -1,6 +1,6 @@
 /** What the spool's SQLite file and the bodies beside it leave on the disk: nothing for others to read, and no litter. */
 
-import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -111,6 +111,17 @@ describe('On the disk', () => {
         `turned out to have ${bytes}`,
       )
     expect(await spool.totals()).toMatchObject({ envelopes: 0 })
+  })
+
+  it('a probe writes to the folder and to the log, and leaves nothing', async () => {
+    const logBytes = () => statSync(join(folder, 'spool.db-wal')).size
+    const [before, depth] = [logBytes(), await spool.totals()]
+    await spool.probe()
+    expect(logBytes()).toBeGreaterThan(before)
+    expect(bodies()).toEqual([])
+    expect(await spool.totals()).toEqual(depth)
+    rmSync(join(folder, 'bodies'), { recursive: true })
+    await expect(spool.probe()).rejects.toThrow('ENOENT')
   })
 
   it('large bodies lie as files until they are finished', async () => {

@@ -37,6 +37,7 @@ export function createMemorySpool(now: () => number): MemorySpool {
       rows.set(row.id, row)
       return { kind: 'stored', lease: leaseOf(row), evicted: [] }
     },
+    async probe() {},
     async take(limit, leaseMs, wanted) {
       spool.takes++
       const time = now()

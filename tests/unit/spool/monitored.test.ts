@@ -93,6 +93,37 @@ describe('totals', () => {
 })
 
 describe('health', () => {
+  it('is writable again once a probe succeeds, without a put, and probes only while it is not', async () => {
+    vi.useFakeTimers()
+    const probed: (Error | undefined)[] = []
+    const failures = [new Error('disk still full')]
+    const store: Spool = {
+      ...createMemorySpool(Date.now),
+      put: () => Promise.reject(new Error('disk full')),
+      async probe() {
+        const failure = failures.shift()
+        probed.push(failure)
+        if (failure) throw failure
+      },
+    }
+    const spool = monitor(store)
+    try {
+      await vi.advanceTimersByTimeAsync(2 * SAMPLE_MS)
+      expect(probed).toEqual([])
+      const body = Buffer.from('an envelope')
+      await expect(spool.put(await spoolEntryOf(body), inOne(body), 0)).rejects.toThrow('disk full')
+      await vi.advanceTimersByTimeAsync(SAMPLE_MS)
+      expect(spool.health()).toMatchObject({ writable: false, problem: 'disk still full' })
+      await vi.advanceTimersByTimeAsync(SAMPLE_MS)
+      expect(spool.health()).toEqual({ writable: true, since: Date.now() })
+      await vi.advanceTimersByTimeAsync(2 * SAMPLE_MS)
+      expect(probed).toHaveLength(2)
+    } finally {
+      await spool.close()
+      vi.useRealTimers()
+    }
+  })
+
   it('is not writable from the first failed put until a put succeeds', async () => {
     const store = createMemorySpool(Date.now)
     const failures = [new Error('disk full'), new Error('disk gone')]

@@ -5,7 +5,7 @@ import type { MemoryBudget } from '../body/memory-budget.ts'
 import type { Spool, SpoolTotals } from './spool.ts'
 
 export type SpoolHealth = {
-  /** Result of the last put. */
+  /** Result of the last put, or of the last probe after a failed put. */
   writable: boolean
   /** Time of the last change in milliseconds since 1970. */
   since: number
@@ -46,7 +46,7 @@ export class MonitoredSpool {
     this.#clock = clock
     this.#now = now
     this.#health = { writable: true, since: now() }
-    this.#timer = setInterval(() => void this.#sample().catch(() => undefined), SAMPLE_MS) // a failed sample is left out
+    this.#timer = setInterval(() => this.#look(), SAMPLE_MS)
     this.#timer.unref()
   }
 
@@ -54,7 +54,7 @@ export class MonitoredSpool {
   async put(...args: Parameters<Put>): ReturnType<Put> {
     const [{ bytes }] = args
     const giveBack = await this.#memory.acquire(Math.min(bytes, MAX_PUT_BYTES), BORROW_MS)
-    return this.#putIntoStore(...args).finally(giveBack)
+    return this.#watch(this.store.put(...args)).finally(giveBack)
   }
 
   health(): SpoolHealth {
@@ -87,9 +87,15 @@ export class MonitoredSpool {
     return this.store.close()
   }
 
-  async #putIntoStore(...args: Parameters<Put>): ReturnType<Put> {
+  #look(): void {
+    this.#sample().catch(() => undefined) // a failed sample is left out
+    if (!this.#health.writable) this.#watch(this.store.probe()).catch(() => undefined) // the health has the error
+  }
+
+  /** Notes the result of a write as the health. */
+  async #watch<T>(write: Promise<T>): Promise<T> {
     try {
-      const result = await this.store.put(...args)
+      const result = await write
       if (!this.#health.writable) this.#health = { writable: true, since: this.#now() }
       return result
     } catch (error) {

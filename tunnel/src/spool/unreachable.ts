@@ -29,6 +29,7 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
       return spool?.maxBytes ?? 0
     },
     put: async (...args) => opened().put(...args),
+    probe: async () => opened().probe(),
     take: async (...args) => spool?.take(...args) ?? [],
     expire: async (...args) => spool?.expire(...args) ?? [],
     read: async (...args) => opened().read(...args),

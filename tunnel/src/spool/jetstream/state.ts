@@ -14,6 +14,7 @@ export const ALL = ''
 const WRONG_REVISION = 10071
 const PAUSED = 'paused'
 const SEEN = 'seen'
+const PROBE = 'probe'
 const SEEN_MS = 10_000
 const UNSEEN_MS = 60_000 // no replica was there
 
@@ -47,6 +48,13 @@ export class State {
           if (codeOf(error) !== WRONG_REVISION) throw error
         }
       }
+    })
+  }
+
+  /** Writes a value that nobody reads. */
+  probe(): Promise<void> {
+    return this.#onBucket(async (bucket) => {
+      await bucket.put(PROBE, '')
     })
   }
 

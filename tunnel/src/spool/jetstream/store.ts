@@ -135,6 +135,11 @@ class JetStreamSpool implements Spool {
     return { kind: 'stored', lease: { ...entry, ...file, id, attempts: 0, until }, evicted: [] }
   }
 
+  async probe(): Promise<void> {
+    if (!(await this.#health.isWritable())) throw this.#health.failure
+    await this.#state.probe()
+  }
+
   async take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Promise<Lease[]> {
     this.#closing.signal.throwIfAborted()
     if (!(await this.#health.isWritable())) return []

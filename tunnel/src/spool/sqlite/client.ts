@@ -23,6 +23,7 @@ import { Checkpoints } from './checkpoints.ts'
 import { WorkerClient } from './worker-client.ts'
 
 const MAX_ROW_BYTES = 1024 * 1024 // 1 MiB; the database is slower with larger bodies
+const PROBE_BYTES = 64 * 1024
 const MAX_CHANGED = 10_000 // entries purged or made due by one call
 
 /**
@@ -65,6 +66,17 @@ class SqliteSpool implements Spool {
         : await this.#worker.call('put', entry, await copyBytes(body, entry.bytes), leaseMs)
     if (result.kind === 'stored') await this.#removeFiles(result.evicted)
     return result
+  }
+
+  /** Writes to the folder of large bodies, then to the database. */
+  async probe(): Promise<void> {
+    const name = `probe.${randomUUID()}`
+    try {
+      await writeSynced(this.#folder, name, { chunks: () => [Buffer.alloc(PROBE_BYTES)] })
+    } finally {
+      await this.#removeFiles([{ file: name }])
+    }
+    await this.#worker.call('probe')
   }
 
   take(limit: number, leaseMs: number, demands: readonly ProjectDemand[]): Promise<Lease[]> {
@@ -170,7 +182,7 @@ class SqliteSpool implements Spool {
     return removed
   }
 
-  async #removeFiles(entries: readonly SpoolEntry[]): Promise<void> {
+  async #removeFiles(entries: readonly Pick<SpoolEntry, 'file'>[]): Promise<void> {
     const files = entries.flatMap(({ file }) => file ?? [])
     await Promise.all(files.map((file) => unlink(join(this.#folder, file)).catch(() => undefined)))
   }

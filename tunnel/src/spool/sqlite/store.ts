@@ -134,6 +134,11 @@ export class SqliteStore {
     }
   }
 
+  /** Writes a page of the file with the content that it has. */
+  probe(): void {
+    this.#db.exec('PRAGMA application_id = 0')
+  }
+
   /** Returns `true` when an entry has its body in this file. The name begins with the key, which has an index. */
   hasFile(name: string): boolean {
     return this.#statements.withFile.get(name.split('.', 1)[0] ?? '', name) !== undefined
