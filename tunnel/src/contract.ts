@@ -1,5 +1,7 @@
 /** Types of the admin API, which web shares. `exports` of `tunnel/package.json` lists everything that web imports. */
 
+import type { LastUpstreamError, ReceiptUpstreamError } from './upstream-contract.ts'
+
 /** Outcome of an envelope, exactly one for each. */
 export type Outcome =
   | 'delivered'
@@ -65,6 +67,8 @@ export type Receipt = {
   status: number
   /** Status of Sentry's response. */
   upstream_status?: number
+  /** Reason why it was not delivered at once. */
+  upstream_error?: ReceiptUpstreamError
   /** Milliseconds from the start of the request to the response; until the attempt on Sentry; and for that attempt. */
   duration_ms: number
   admitted_after_ms?: number
@@ -201,10 +205,11 @@ export type InboxDeleted = { deleted: number; left: number }
 /** Rate limit of Sentry; `until` in milliseconds since 1970. */
 export type LimitInForce = { project: string; category: string; until: number }
 
-/** State of an upstream's circuit breaker. Times are in milliseconds since 1970. */
+/** State of an upstream: circuit breaker, and the last error since the replica started. Times are in milliseconds since 1970. */
 export type UpstreamState = {
   origin: string
   breaker: { open: false; since: number } | { open: true; since: number; next_probe: number }
+  last_error?: LastUpstreamError
 }
 
 /** Response of `GET /status`. */

@@ -21,7 +21,8 @@ import { MonitoredSpool } from './spool/monitored.ts'
 import type { PutResult, Spool, SpoolBounds } from './spool/spool.ts'
 import { openSqliteSpool } from './spool/sqlite/client.ts'
 import { openUnreachable } from './spool/unreachable.ts'
-import { senderHeaders, UpstreamClient, type Upstreams } from './upstream/client.ts'
+import { type BreakerChange, senderHeaders, UpstreamClient, type Upstreams } from './upstream/client.ts'
+import { receiptErrorOf } from './upstream/errors.ts'
 import type { DeliveryResult, UpstreamResponse } from './upstream/request.ts'
 
 export type Forwarding = {
@@ -44,6 +45,7 @@ export type ForwardingDeps = {
   now: () => number
   /** Called with messages for the operator. */
   onNotice: (notice: string) => void
+  onBreakerChange: (change: BreakerChange) => void
 }
 
 const MIB = 1024 * 1024
@@ -60,7 +62,7 @@ export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> 
     throw problem
   })
   const spool = new MonitoredSpool({ store, memory, clock, now })
-  const upstreams = new UpstreamClient(projects.all, config.upstream, limits, clock)
+  const upstreams = new UpstreamClient(projects.all, config.upstream, limits, clock, deps.onBreakerChange)
   const maxAgeMs = config.spool.ageMs
   const deliverer = new Deliverer({ ...deps, spool: store, upstreams, maxAgeMs, random: Math.random })
   return { upstreams, spool, projectShare, deliverer }
@@ -109,12 +111,18 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
     ? await recompress(ctx, removed, bodies)
     : buildBody(ctx.body, envelope.bytes, removed)
   if (!outgoing) return spool(ctx, services, removed, headers, undefined)
+  const isOpen = sentry.upstreams.isOpen(ctx.project.origin)
   const attempt = sentry.upstreams.post(ctx.project, outgoing, headers)
   const result = await attempt.soon
   receipt.upstream_duration_ms = toMicroseconds(clock() - sentAt)
-  if (result === 'late') return spool(ctx, services, removed, headers, attempt.final)
+  if (result === 'late') {
+    receipt.upstream_error = isOpen ? 'breaker-open' : 'late'
+    return spool(ctx, services, removed, headers, attempt.final)
+  }
   if (result.kind === 'answered') return answered(ctx, result.reply)
   if (result.status !== undefined) receipt.upstream_status = result.status
+  const error = receiptErrorOf(result)
+  if (error) receipt.upstream_error = error
   return spool(ctx, services, removed, headers, undefined)
 }
 
@@ -187,6 +195,7 @@ function answered(
   { status, body, contentType, retryAfter, rateLimits }: UpstreamResponse,
 ): Outcome {
   ctx.receipt.upstream_status = status
+  delete ctx.receipt.upstream_error // the response came late, and the spool did not take the envelope
   const headers: Record<string, string> = {}
   if (contentType) headers['content-type'] = contentType
   if (retryAfter) headers['retry-after'] = retryAfter

@@ -21,7 +21,7 @@ import { Metrics } from './telemetry/metrics.ts'
 import { Receipts } from './telemetry/receipts.ts'
 import { RejectionSamples } from './telemetry/rejection-samples.ts'
 import { SdkInventory } from './telemetry/sdk-inventory.ts'
-import { postReport } from './upstream/client.ts'
+import { type BreakerChange, postReport } from './upstream/client.ts'
 
 export type Services = {
   config: Config
@@ -120,10 +120,22 @@ function openBodyDirOrExit({ bodyDir }: Config, time: number): Promise<void> {
 function openForwardingOrExit({
   log,
   ...deps
-}: Omit<ForwardingDeps, 'onNotice'> & Pick<Services, 'log'>): Promise<Forwarding> {
+}: Omit<ForwardingDeps, 'onNotice' | 'onBreakerChange'> & Pick<Services, 'log'>): Promise<Forwarding> {
   return orExit('SPOOL_URL: the spool cannot be opened; look at the disk or the server it names', () =>
-    openForwarding({ ...deps, onNotice: (notice) => log.logger.warn(notice) }),
+    openForwarding({
+      ...deps,
+      onNotice: (notice) => log.logger.warn(notice),
+      onBreakerChange: (change) => logBreakerChange(log, change),
+    }),
   )
+}
+
+/** The log has no line for each failed attempt, but one when the breaker opens and one when it closes. */
+function logBreakerChange({ logger }: Log, { upstream, isOpen, error }: BreakerChange): void {
+  const { class: errorClass = 'late', code, status, count } = error ?? {}
+  const details = { upstream, error: { class: errorClass, code, status, count } }
+  if (isOpen) logger.warn(details, 'circuit breaker opened')
+  else logger.info(details, 'circuit breaker closed')
 }
 
 function openInboxOrExit({ inboxFile }: Config, now: () => number): Promise<Inbox | undefined> {

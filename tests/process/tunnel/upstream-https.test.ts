@@ -12,6 +12,7 @@ import { freePort } from '../../support/ports.ts'
 import { post } from '../../support/post.ts'
 import { readCertificate, type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
+import { until } from '../../support/until.ts'
 
 const KEY = '0123456789abcdef0123456789abcdef'
 const CERTIFICATE = resolve(ROOT, 'tests/fixtures/tls/cert.pem')
@@ -83,6 +84,35 @@ describe('Sentry by HTTPS', () => {
     const env = { NODE_EXTRA_CA_CERTS: CERTIFICATE, HTTPS_PROXY: `http://127.0.0.1:${await freePort()}` }
     expect((await postThrough(env)).status).not.toBe(200)
     expect(secure.requests).toHaveLength(0)
+  })
+
+  it.each([
+    ['has a self-signed certificate', 'tls', /^DEPTH_ZERO_SELF_SIGNED_CERT$/, () => secure.dsn()],
+    ['has no address', 'dns', /^(ENOTFOUND|EAI_AGAIN)$/, () => `https://${KEY}@sentry.invalid/456`],
+  ])('%s, and log, receipt, status and metrics say %s', async (_, errorClass, code, dsnOf) => {
+    const dsn = dsnOf()
+    const upstream = new URL(dsn).origin
+    const tunnel = scope.use(await startTunnel({ env: { SENTRY_DSN: dsn } }))
+    for (let n = 0; n < 5; n++)
+      expect((await post(tunnel.url, { body: errorOf(dsn, { n }) })).status).toBe(202)
+    const opened = await tunnel.log(({ msg }) => msg === 'circuit breaker opened')
+    const error = { class: errorClass, code: expect.stringMatching(code) }
+    expect(opened).toMatchObject({ upstream, error: { ...error, count: expect.any(Number) } })
+    await until(async () => tunnel.receipts.length === 5)
+    expect(tunnel.receipts[0]).toMatchObject({ outcome: 'spooled', upstream_error: errorClass })
+    const status = await (await tunnel.admin('/status')).json()
+    expect(status.upstreams).toMatchObject([{ origin: upstream, breaker: { open: true }, last_error: error }])
+    const { first, last, count } = status.upstreams[0].last_error
+    expect(count).toBeGreaterThanOrEqual(5)
+    expect(last).toBeGreaterThanOrEqual(first)
+    const metrics = await (await tunnel.admin('/metrics')).text()
+    const counted = new RegExp(
+      `^culvert_upstream_errors_total\\{upstream="(.*)",class="${errorClass}"\\} (\\d+)$`,
+      'm',
+    )
+    expect(counted.exec(metrics)?.slice(1)).toEqual([upstream, expect.stringMatching(/^([5-9]|\d\d+)$/)])
+    expect(metrics).toContain(`culvert_upstream_errors_total{upstream="${upstream}",class="http-5xx"} 0\n`)
+    expect(JSON.stringify([opened, status.upstreams, tunnel.receipts])).not.toContain(KEY)
   })
 
   async function serve(server: Server): Promise<number> {

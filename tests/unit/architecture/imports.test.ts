@@ -29,6 +29,7 @@ const TUNNEL: Order = [
   ['envelope'],
   ['body'],
   ['contract', 'rejections'],
+  ['upstream-contract'],
 ]
 
 const WEB: Order = [

@@ -114,6 +114,7 @@ describe('The memory for bodies', () => {
       clock: () => performance.now(),
       now: Date.now,
       onNotice: expect.unreachable,
+      onBreakerChange: () => expect.unreachable(),
     })
     const body = Buffer.from('an envelope')
     const refused = expect(spool.put(await spoolEntryOf(body), inOne(body), 0)).rejects.toThrow(

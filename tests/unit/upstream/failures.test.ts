@@ -77,3 +77,33 @@ describe('When Sentry', () => {
       expect(sentry.requests.filter((request) => request.body.equals(body))).toHaveLength(1)
   })
 })
+
+describe('The cause of a failure', () => {
+  it('has one log line when the breaker opens and one when it closes, and a class in each receipt', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    const send = (n: number) => post(tunnel.url, { body: errorOf(sentry.dsn(), { n }) })
+    await sentry.away()
+    for (let n = 0; n < 6; n++) await send(n)
+    const opened = await tunnel.log(({ msg }) => msg === 'circuit breaker opened')
+    const error = { class: 'connect', code: 'ECONNREFUSED', count: 5 }
+    expect(opened).toMatchObject({ level: 'warn', upstream: sentry.url, error })
+    await sentry.back()
+    await until(async () => {
+      tunnel.advanceClock(1_000) // a probe comes after seconds
+      return tunnel.logs.some(({ msg }) => msg === 'circuit breaker closed')
+    })
+    await send(6)
+    await until(async () => tunnel.receipts.length === 7)
+    const changes = tunnel.logs.filter(({ msg }) => msg?.startsWith('circuit breaker'))
+    expect(changes).toMatchObject([
+      opened,
+      { level: 'info', upstream: sentry.url, error: { ...error, count: expect.any(Number) } },
+    ])
+    const errors = tunnel.receipts.map(({ upstream_error: each }) => each)
+    expect(new Set(errors.slice(0, 6))).toEqual(new Set(['connect', 'breaker-open']))
+    expect(errors.at(-1)).toBeUndefined()
+    const { upstreams } = await (await tunnel.admin('/status')).json()
+    expect(upstreams[0]).toMatchObject({ breaker: { open: false }, last_error: { class: 'connect' } })
+  })
+})

@@ -45,14 +45,15 @@ export async function describeStatus(deps: StatusDeps): Promise<ReplicaStatus> {
   }
 }
 
-/** Converts the breakers' monotonic times to milliseconds since 1970, by adding `offset`. */
+/** Converts monotonic times to milliseconds since 1970, by adding `offset`. */
 function describeUpstreams(upstreams: Upstreams, offset: number): UpstreamState[] {
-  return upstreams.state().map(({ origin, breaker: { open, since, nextProbe } }) => ({
+  const toDate = (time: number) => Math.round(time + offset)
+  return upstreams.state().map(({ origin, breaker: { open, since, nextProbe }, lastError }) => ({
     origin,
-    breaker: {
-      since: Math.round(since + offset),
-      ...(open ? { open, next_probe: Math.round(nextProbe + offset) } : { open }),
-    },
+    breaker: { since: toDate(since), ...(open ? { open, next_probe: toDate(nextProbe) } : { open }) },
+    ...(lastError && {
+      last_error: { ...lastError, first: toDate(lastError.first), last: toDate(lastError.last) },
+    }),
   }))
 }
 

@@ -118,6 +118,7 @@ export class Metrics {
           gauge.set({ upstream: origin }, Number(breaker.open))
       },
     )
+    this.#addUpstreamErrors(gauges.upstreams)
     this.#spool = gauges.spool && new SpoolMetrics(this.#registry, gauges.spool, projects, now)
   }
 
@@ -151,6 +152,20 @@ export class Metrics {
   /** Returns the counters that the console shows. */
   figures(): Promise<ReplicaFigures> {
     return readFigures(this.#registry)
+  }
+
+  #addUpstreamErrors(upstreams: Gauges['upstreams']): void {
+    new Counter({
+      name: 'culvert_upstream_errors_total',
+      help: 'Failed delivery attempts by class of error, retries included.',
+      labelNames: ['upstream', 'class'] as const,
+      registers: [this.#registry],
+      collect() {
+        this.reset()
+        for (const { origin, errorCounts } of upstreams())
+          for (const [each, count] of errorCounts) this.inc({ upstream: origin, class: each }, count)
+      },
+    })
   }
 
   /** Creates the series of losses at 0: the first loss would not be an increase otherwise. */

@@ -9,8 +9,16 @@ import type { PostReport } from '../policy/client-reports.ts'
 import type { RateLimitHeaders } from '../policy/rate-limits.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Project } from '../projects.ts'
-import { Breaker, type BreakerState } from './breaker.ts'
-import { type DeliveryResult, type RequestListeners, UnreadableBody, UpstreamRequest } from './request.ts'
+import type { UpstreamErrorClass } from '../upstream-contract.ts'
+import { Breaker, type BreakerState, type RequestResult } from './breaker.ts'
+import { type LastError, type UpstreamError, UpstreamErrors } from './errors.ts'
+import {
+  BREAKER_OPEN,
+  type DeliveryResult,
+  type RequestListeners,
+  UnreadableBody,
+  UpstreamRequest,
+} from './request.ts'
 
 /** One POST. Neither promise rejects. */
 export type DeliveryAttempt = {
@@ -19,7 +27,19 @@ export type DeliveryAttempt = {
   final: Promise<DeliveryResult>
 }
 
-export type UpstreamState = { origin: string; breaker: BreakerState }
+export type UpstreamState = {
+  origin: string
+  breaker: BreakerState
+  lastError: LastError | undefined
+  errorCounts: ReadonlyMap<UpstreamErrorClass, number>
+}
+
+/** Change of a circuit breaker: the errors in a row for which it opened, or that came before it closed. Without errors it was slow. */
+export type BreakerChange = {
+  upstream: string
+  isOpen: boolean
+  error: (UpstreamError & { count: number }) | undefined
+}
 
 export type UpstreamSettings = {
   /** Milliseconds to connect, for the whole response, and after which a response counts as late. */
@@ -38,16 +58,16 @@ export type ProxySettings = {
   noProxy: string | undefined
 }
 
-const BREAKER_OPEN: Promise<DeliveryResult> = Promise.resolve({
+const OPEN: Promise<DeliveryResult> = Promise.resolve({
   kind: 'undecided',
-  reason: 'breaker-open',
+  reason: BREAKER_OPEN,
   status: undefined,
 })
 const LATE: Promise<'late'> = Promise.resolve('late')
-const NOT_SENT: DeliveryAttempt = { soon: BREAKER_OPEN, final: BREAKER_OPEN }
+const NOT_SENT: DeliveryAttempt = { soon: OPEN, final: OPEN }
 const SLOW_UPLINK = 1024 * 1024 // bytes per second
 
-type Upstream = { dispatcher: Dispatcher; breaker: Breaker }
+type Upstream = { dispatcher: Dispatcher; breaker: Breaker; errors: UpstreamErrors }
 
 /** Public part of `UpstreamClient`. */
 export type Upstreams = Pick<UpstreamClient, keyof UpstreamClient>
@@ -56,6 +76,7 @@ export type Upstreams = Pick<UpstreamClient, keyof UpstreamClient>
 export class UpstreamClient {
   readonly #upstreams = new Map<string, Upstream>()
   readonly #listeners = new Map<Project, RequestListeners>()
+  readonly #onBreakerChange: (change: BreakerChange) => void
   readonly #answerMs: number
   readonly #lateMs: number
 
@@ -65,17 +86,26 @@ export class UpstreamClient {
     settings: UpstreamSettings,
     limits: UpstreamLimits,
     clock: () => number,
+    onBreakerChange: (change: BreakerChange) => void = () => {},
   ) {
+    this.#onBreakerChange = onBreakerChange
     this.#answerMs = settings.answerMs
     this.#lateMs = Math.min(settings.lateMs, settings.answerMs)
     for (const { origin } of projects)
       if (!this.#upstreams.has(origin))
-        this.#upstreams.set(origin, { dispatcher: openPool(origin, settings), breaker: new Breaker(clock) })
+        this.#upstreams.set(origin, {
+          dispatcher: openPool(origin, settings),
+          breaker: new Breaker(clock),
+          errors: new UpstreamErrors(clock),
+        })
     for (const project of projects) {
-      const { breaker } = this.#find(project.origin)
+      const { errors } = this.#find(project.origin)
       this.#listeners.set(project, {
-        note: (result) => breaker.note(result),
-        learn: (result) => limits.learn(project, rateLimitHeadersOf(result)),
+        note: (result) => this.#note(project.origin, result),
+        learn(result) {
+          errors.note(result)
+          limits.learn(project, rateLimitHeadersOf(result))
+        },
       })
     }
   }
@@ -125,12 +155,26 @@ export class UpstreamClient {
   }
 
   state(): UpstreamState[] {
-    return [...this.#upstreams].map(([origin, { breaker }]) => ({ origin, breaker: breaker.state() }))
+    return [...this.#upstreams].map(([origin, { breaker, errors }]) => ({
+      origin,
+      breaker: breaker.state(),
+      lastError: errors.last,
+      errorCounts: errors.counts,
+    }))
   }
 
   /** Aborts pending requests: a large one may take minutes. */
   async close(): Promise<void> {
     await Promise.all([...this.#upstreams.values()].map(({ dispatcher }) => dispatcher.destroy()))
+  }
+
+  #note(origin: string, result: RequestResult): void {
+    const { breaker, errors } = this.#find(origin)
+    const wasOpen = breaker.isOpen()
+    breaker.note(result)
+    const isOpen = breaker.isOpen()
+    if (isOpen === wasOpen) return
+    this.#onBreakerChange({ upstream: origin, isOpen, error: result === 'late' ? undefined : errors.last })
   }
 
   #find(origin: string): Upstream {

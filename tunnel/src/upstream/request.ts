@@ -29,6 +29,9 @@ export type DeliveryResult =
 /** The body could not be read: purged meanwhile, or on a disk that fails. It says nothing about Sentry. */
 export class UnreadableBody extends Error {}
 export const UNREADABLE = 'body-unreadable'
+export const BREAKER_OPEN = 'breaker-open'
+export const DEADLINE = 'deadline'
+export const TOO_LARGE = 'reply-too-large'
 
 const MAX_REPLY_BYTES = 64 * 1024 // Sentry sends a few dozen
 
@@ -86,8 +89,8 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
       this.#chunks.push(chunk)
       return
     }
-    this.#end({ kind: 'undecided', reason: 'reply-too-large', status: this.#status })
-    controller.abort(new Error('reply-too-large'))
+    this.#end({ kind: 'undecided', reason: TOO_LARGE, status: this.#status })
+    controller.abort(new Error(TOO_LARGE))
   }
 
   onResponseEnd(): void {
@@ -107,16 +110,16 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
 
   /** Also ends a request that waits for a connection; it is not sent later. */
   #onDeadline(): void {
-    this.#end({ kind: 'undecided', reason: 'deadline', status: undefined })
-    this.#controller?.abort(new Error('deadline'))
+    this.#end({ kind: 'undecided', reason: DEADLINE, status: undefined })
+    this.#controller?.abort(new Error(DEADLINE))
   }
 
   #end(result: DeliveryResult): void {
     if (this.#result) return
     this.#result = result
     clearTimeout(this.#timer)
+    this.#listeners.learn(result) // before the breaker may open for it
     this.#note(result.kind === 'answered' ? 'prompt' : 'failed')
-    this.#listeners.learn(result)
     this.#resolveSoon(result)
     this.#final?.resolve(result)
   }

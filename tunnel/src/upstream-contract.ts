@@ -1,0 +1,34 @@
+/** Types of the admin API that describe errors of an upstream. */
+
+/**
+ * Class of a failed delivery attempt: no address; no connection; certificate or handshake; no connection through the proxy; no response in
+ * time; connection closed before the response; a redirect; a 4xx that is not Sentry's; a 5xx; a response that cannot be read; unknown.
+ */
+export type UpstreamErrorClass =
+  | 'dns'
+  | 'connect'
+  | 'tls'
+  | 'proxy'
+  | 'timeout'
+  | 'reset'
+  | 'redirect'
+  | 'http-4xx'
+  | 'http-5xx'
+  | 'response'
+  | 'other'
+
+/** `late`: the sender did not wait for the response. `breaker-open`: the envelope was not sent. */
+export type ReceiptUpstreamError = UpstreamErrorClass | 'late' | 'breaker-open'
+
+/** Last error of an upstream. Times are in milliseconds since 1970. */
+export type LastUpstreamError = {
+  class: UpstreamErrorClass
+  /** Error code of Node, OpenSSL or undici, such as `ENOTFOUND`. */
+  code?: string
+  /** Status of the response. */
+  status?: number
+  /** Equal errors in a row: first and last time, and their number. A response ends the row. */
+  first: number
+  last: number
+  count: number
+}
