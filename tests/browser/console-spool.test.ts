@@ -165,6 +165,8 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .filter({ hasText: 'circuit breaker open: it fails or is slow' })
       .first()
       .waitFor()
+    const cause = /Connection: .+ cannot be reached \(ECONNREFUSED\), \d+ times? since \d\d:\d\d/
+    await page.getByRole('listitem').filter({ hasText: cause }).first().waitFor()
     await desk.sentry.back()
   })
 })

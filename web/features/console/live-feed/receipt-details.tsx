@@ -7,8 +7,10 @@ import { Button } from '../../../ui/button.tsx'
 import { Fact, Facts } from '../../../ui/facts.tsx'
 import { OutcomeBadge } from '../../../ui/outcome-badge.tsx'
 import { Table } from '../../../ui/table.tsx'
+import { hostOf } from '../monitor/figures.ts'
 import { MEANINGS } from '../outcomes.ts'
 import { explain } from '../reasons.ts'
+import { describeReceiptError } from '../upstream-errors.ts'
 import { RequestTimeline } from './request-timeline.tsx'
 
 type Props = {
@@ -108,12 +110,13 @@ function Items({ items }: Pick<Receipt, 'items'>) {
 }
 
 function factsOf(receipt: Receipt): [string, string][] {
-  const { project, sdk, status, bytes, replica, reason, flags, id } = receipt
+  const { project, sdk, status, bytes, replica, reason, flags, id, upstream_error: error } = receipt
   const facts: [string, string | number | undefined][] = [
     ['Project', project ?? 'not verified'],
     ['SDK', sdk],
     ['Response', status === 0 ? 'none: the sender disconnected' : status],
     ['Sentry’s response', receipt.upstream_status],
+    ['Not delivered at once', error && describeReceiptError(hostOf(project ?? ''), error)],
     ['Reason', reason],
     ['Size on the wire', formatBytes(bytes)],
     ['Replica', replica],

@@ -1,6 +1,7 @@
 /** Summary of all replicas for the overview, sent every 2 s. Its size is bounded, whatever the number of projects. */
 
 import type { LimitInForce, ReplicaStatus, SpoolPause, SpoolStatus } from 'tunnel/contract'
+import type { LastUpstreamError } from 'tunnel/upstream-contract'
 import type { Listed } from '../bounds.ts'
 import { hostOf } from './figures.ts'
 import type { Change, Point, Snapshot } from './replica-monitor.ts'
@@ -15,12 +16,19 @@ export type SpoolOverview = Omit<SpoolStatus, 'partitions' | 'project_max_bytes'
 }
 
 /** A server, or several: hosts with an open circuit breaker, and the number of categories that are rate-limited. */
-export type UpstreamSummary = { name: string; hosts: number; open: Listed<string>; limited: number }
+export type UpstreamSummary = {
+  name: string
+  hosts: number
+  open: Listed<string>
+  limited: number
+  /** Error of the last minute, or for which the circuit breaker is open. Only for a single server. */
+  error?: LastUpstreamError
+}
 
 /** Upstream whose circuit breaker is open on `by` of `of` replicas. */
 export type OpenBreaker = { origin: string; by: number; of: number } & Pick<
   UpstreamView,
-  'since' | 'nextProbe'
+  'since' | 'nextProbe' | 'error'
 >
 
 export type OverviewSnapshot = {
@@ -37,6 +45,7 @@ export type OverviewSnapshot = {
 }
 
 const MAX_LISTED = 20
+const RECENT_MS = 60_000
 
 export function summarise(snapshot: Snapshot): OverviewSnapshot {
   const { time, replicas, spools, limits, upstreams, upstreamGroups, changes, point } = snapshot
@@ -48,7 +57,9 @@ export function summarise(snapshot: Snapshot): OverviewSnapshot {
     replicas: replicas.map(summariseReplica),
     spools: spools.map(summariseSpool),
     limits: firstOf(limits.toSorted((a, b) => a.until - b.until)),
-    upstreams: summariseUpstreams(upstreamGroups, openBreakers, limits),
+    upstreams: summariseUpstreams(upstreamGroups, openBreakers, limits).map((summary) =>
+      addError(summary, upstreams, time),
+    ),
     openBreakers: firstOf(openBreakers),
   }
 }
@@ -75,6 +86,16 @@ function summariseUpstreams(
     ...{ name, hosts: hosts.length, open: firstOf(hosts.filter((host) => open.has(host))) },
     limited: hosts.reduce((sum, host) => sum + (limited.get(host)?.length ?? 0), 0),
   }))
+}
+
+function addError(
+  summary: UpstreamSummary,
+  upstreams: readonly UpstreamView[],
+  time: number,
+): UpstreamSummary {
+  const { error } = upstreams.find(({ origin }) => hostOf(origin) === summary.name) ?? {}
+  const isCurrent = summary.open.total > 0 || (error && error.last > time - RECENT_MS)
+  return error && isCurrent ? { ...summary, error } : summary
 }
 
 function firstOf<T>(all: readonly T[]): Listed<T> {

@@ -1,6 +1,7 @@
 /** Sentry servers of all replicas: circuit breakers, delivered envelopes and durations. */
 
 import type { ReplicaStatus } from 'tunnel/contract'
+import type { LastUpstreamError } from 'tunnel/upstream-contract'
 import { countBy, type DurationPercentiles, type Figures, hostOf, percentilesOf } from './figures.ts'
 
 /** Names of the replicas with an open and with a closed circuit breaker. */
@@ -11,6 +12,8 @@ export type UpstreamView = {
   /** When the first breaker opened, and when the next replica tries again. */
   since?: number
   nextProbe?: number
+  /** Newest error, with the equal ones of other replicas. */
+  error?: LastUpstreamError
 }
 
 /** One server, named by its host, or several together. */
@@ -27,16 +30,24 @@ const MAX_GROUPS = 4
 export function upstreamsOf(replicas: readonly { name?: string; status?: ReplicaStatus }[]): UpstreamView[] {
   const byOrigin = new Map<string, UpstreamView>()
   for (const { name = '', status } of replicas)
-    for (const { origin, breaker } of status?.upstreams ?? []) {
+    for (const { origin, breaker, last_error } of status?.upstreams ?? []) {
       const view = byOrigin.get(origin) ?? { origin, open: [], closed: [] }
       view[breaker.open ? 'open' : 'closed'].push(name)
       if (breaker.open) {
         view.since = Math.min(breaker.since, view.since ?? breaker.since)
         view.nextProbe = Math.min(breaker.next_probe, view.nextProbe ?? breaker.next_probe)
       }
+      if (last_error) view.error = mergeErrors(last_error, view.error)
       byOrigin.set(origin, view)
     }
   return [...byOrigin.values()]
+}
+
+function mergeErrors(a: LastUpstreamError, b: LastUpstreamError | undefined): LastUpstreamError {
+  if (!b) return a
+  const newest = a.last > b.last ? a : b
+  if (a.class !== b.class || a.code !== b.code || a.status !== b.status) return newest
+  return { ...newest, first: Math.min(a.first, b.first), count: a.count + b.count }
 }
 
 /** Groups servers so that a diagram has at most `MAX_GROUPS` of them. */

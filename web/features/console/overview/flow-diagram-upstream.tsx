@@ -1,17 +1,20 @@
 /** Branch of the flow diagram for one Sentry server, or for several together: rate, response times and problems. */
 
+import type { LastUpstreamError } from 'tunnel/upstream-contract'
 import { formatCount, formatDuration } from '../../../lib/format.ts'
+import { useNow } from '../../../lib/use-now.ts'
 import { StateMark } from '../../../ui/status-badge.tsx'
 import type { Listed } from '../bounds.ts'
 import { rateNow } from '../monitor/rates.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
 import type { UpstreamSummary } from '../monitor/snapshot.ts'
 import { OTHERS } from '../monitor/upstreams.ts'
+import { countUpstreamErrors, describeUpstreamError } from '../upstream-errors.ts'
 import { Edge, type FormatRate, OutcomeRate, Stop } from './flow-diagram-parts.tsx'
 
 type Props = { upstream: UpstreamSummary; points: Point[]; format: FormatRate }
 
-export function UpstreamBranch({ upstream: { name, hosts, open, limited }, points, format }: Props) {
+export function UpstreamBranch({ upstream: { name, hosts, open, limited, error }, points, format }: Props) {
   const rate = rateNow(points, ({ upstreams }) => upstreams[name]?.delivered ?? 0)
   const recent = points.slice(-8).map(({ upstreams }) => upstreams[name])
   const { p50, p95 } = recent.findLast((point) => point?.p50 !== undefined) ?? {}
@@ -36,6 +39,7 @@ export function UpstreamBranch({ upstream: { name, hosts, open, limited }, point
         <ul className="text-note">
           {name !== OTHERS && open.total === 0 && <Host name={name} />}
           <OpenBreakers open={open} />
+          {error && <ErrorLine host={name} error={error} />}
           {limited > 0 && (
             <li className="flex items-center gap-1.5">
               <StateMark state="hold" className="size-3.5" />
@@ -48,6 +52,12 @@ export function UpstreamBranch({ upstream: { name, hosts, open, limited }, point
       </Stop>
     </>
   )
+}
+
+function ErrorLine({ host, error }: { host: string; error: LastUpstreamError }) {
+  const isInBrowser = useNow() !== undefined // the server does not know the reader's time zone
+  const describe = isInBrowser ? countUpstreamErrors : describeUpstreamError
+  return <li className="wrap-anywhere text-bad">{describe(host, error)}</li>
 }
 
 const MAX_HOSTS = 4

@@ -9,11 +9,13 @@ import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
 import type { Listed } from '../bounds.ts'
 import { LiveIndicator } from '../live-indicator.tsx'
+import { hostOf } from '../monitor/figures.ts'
 import type { Change, Point } from '../monitor/replica-monitor.ts'
 import type { OpenBreaker, OverviewSnapshot } from '../monitor/snapshot.ts'
 import { useLive } from '../monitor/use-snapshot.ts'
 import { Notices } from '../notices.tsx'
 import { SpoolSummary } from '../spool/spool-summary.tsx'
+import { describeUpstreamError } from '../upstream-errors.ts'
 import { CategoryChart, DurationChart, OutcomeChart, PendingChart } from './charts.tsx'
 import { FlowDiagram } from './flow-diagram.tsx'
 import { ItemTypes } from './item-types.tsx'
@@ -97,12 +99,13 @@ function LimitsAndBreakers({ overview: { limits, openBreakers } }: { overview: O
   )
 }
 
-function BreakerLine({ breaker: { origin, by, of, since, nextProbe } }: { breaker: OpenBreaker }) {
+function BreakerLine({ breaker: { origin, by, of, since, nextProbe, error } }: { breaker: OpenBreaker }) {
   return (
     <li>
       <Badge state="bad">breaker open</Badge>{' '}
       <span className="wrap-anywhere">
-        {origin}: it fails or is slow, on {by} of {of} replicas
+        {origin}: {error ? describeUpstreamError(hostOf(origin), error) : 'it fails or is slow'}, on {by} of{' '}
+        {of} replicas
         {since !== undefined && (
           <>
             , since <Ago time={since} />

@@ -29,6 +29,7 @@ async function summaryOf(projects: number) {
     upstreams: names.map((name) => ({
       origin: `https://${name.split('/')[0]}`,
       breaker: { open: true, since: 1, next_probe: 2 },
+      last_error: { class: 'dns', code: 'ENOTFOUND', first: 1, last: 3, count: 4 },
     })),
     spool: {
       ...{ id: 'shared', writable: true, since: 0, max_bytes: 1, project_max_bytes: 1, max_age_ms: 1 },
@@ -67,6 +68,7 @@ describe('summarise', () => {
     expect(limits.shown.map(({ until }) => until)).toEqual(Array.from({ length: 20 }, (_, n) => n + 1))
     expect(openBreakers.shown[0]).toEqual({
       ...{ origin: 'https://o0.ingest.sentry.example', by: 3, of: 3, since: 1, nextProbe: 2 },
+      error: { class: 'dns', code: 'ENOTFOUND', first: 1, last: 3, count: 12 },
     })
     expect(upstreams.map(({ name, hosts, limited, open }) => [name, hosts, limited, open.total])).toEqual([
       ['o0.ingest.sentry.example', 1, 3, 1],
@@ -87,5 +89,11 @@ describe('summarise', () => {
   it('returns each of four servers on its own', async () => {
     const { overview } = await summaryOf(4)
     expect(overview.upstreams.map(({ hosts }) => hosts)).toEqual([1, 1, 1, 1])
+  })
+  it('returns the error of a server on its own, with the equal ones of all replicas', async () => {
+    const { overview } = await summaryOf(5)
+    const [first] = overview.upstreams
+    expect(first?.error).toEqual({ class: 'dns', code: 'ENOTFOUND', first: 1, last: 3, count: 12 })
+    expect(overview.upstreams.at(-1)).not.toHaveProperty('error')
   })
 })
