@@ -45,6 +45,12 @@ export function spoolPromises(name: string, open: OpenStore): void {
       await expect(spool.take(1, LONG_MS, ALL)).rejects.toThrow()
     })
 
+    it('takes a probe, of which nothing is left to deliver or to count', async () => {
+      await spool.probe()
+      expect(await spool.totals()).toMatchObject({ envelopes: 0 })
+      await expectNothing(spool)
+    })
+
     describe('keeps', () => {
       it('what is put for every replica from the moment it resolves', async () => {
         const other = await opened.spool()
