@@ -57,6 +57,7 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     const again = performance.now()
     await expect(putOne(spool)).rejects.toThrow(/^NATS does not answer/)
     expect(performance.now() - again).toBeLessThan(500)
+    await expect(spool.probe()).rejects.toThrow(/^NATS does not answer/)
     await store.nats.start()
     await expect
       .poll(
@@ -68,6 +69,7 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
         { timeout: 20_000 },
       )
       .toBe('stored')
+    await spool.probe()
   })
 
   it('keeps a put that the server restarts under', async () => {
