@@ -126,7 +126,14 @@ async function exposeAll(): Promise<string> {
     inFlight: () => 0,
     bodyBytes: () => 0,
     limits: () => [{ project, category: 'error', until: 0 }],
-    upstreams: () => [{ origin: 'https://o1.ingest.us.sentry.io', breaker }],
+    upstreams: () => [
+      {
+        origin: 'https://o1.ingest.us.sentry.io',
+        breaker,
+        lastError: undefined,
+        errorCounts: new Map([['timeout', 0]]),
+      },
+    ],
     spool: async () => spoolStatus(project),
     projects,
     now: () => 0,
