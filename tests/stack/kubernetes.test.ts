@@ -159,6 +159,8 @@ async function startCluster() {
       ),
       '-v',
       `${CONFIG}:/culvert/nats.conf:ro`,
+      '--tmpfs',
+      '/run/nats', // the volume "run"
     ]
     const command = ['--config', '/culvert/nats.conf']
     containers.set(name, await network.run(`${name}.nats`, options, NATS_IMAGE, command))
