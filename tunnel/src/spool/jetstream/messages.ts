@@ -1,5 +1,6 @@
 /** Messages and objects of the streams: stored, read, walked through and deleted. */
 
+import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { DeliverPolicy, type NextMsgRequest, type SeqMsgRequest, type StoredMsg } from '@nats-io/jetstream'
 import type { SpoolBody } from '../spool.ts'
@@ -40,6 +41,7 @@ const FETCHED = 500 // messages, without their bodies
 const FETCH_MS = 1_000
 const CHUNK_BYTES = 512 * 1024
 const RENAMED = 8
+const BODY_GONE = 'its body is gone: another replica has settled it'
 const PUBLISH_MS = 1_000 // a message that comes between two leaders is lost
 
 export class Messages {
@@ -75,14 +77,7 @@ export class Messages {
   }
 
   readObject(entry: Partition, file: string): Readable {
-    const { objects } = this.#class(entry)
-    return Readable.from(read(), { objectMode: false })
-
-    async function* read(): AsyncGenerator<Uint8Array> {
-      const object = await objects.get(file)
-      if (!object) throw new Error('its body is gone: another replica has settled it')
-      yield* object.data
-    }
+    return Readable.from(this.#readChunks(entry.priority, file), { objectMode: false })
   }
 
   /** Does not wait: what remains expires with its bucket. */
@@ -193,6 +188,25 @@ export class Messages {
       msgID = `${key}.${renamed < RENAMED - 1 ? ack.seq : mark}`
     }
     return 'known'
+  }
+
+  /** Asks for each chunk when it is wanted: a consumer would push a whole object into memory. */
+  async *#readChunks(priority: number, file: string): AsyncGenerator<Uint8Array> {
+    const { bucket } = classOf({ priority })
+    const object = await this.#health.insist(priority, () => this.#class({ priority }).objects.info(file))
+    if (!object || object.deleted) throw new Error(BODY_GONE)
+    const subject = `$O.${bucket}.C.${object.nuid}`
+    const hash = createHash('sha256')
+    for (let chunk = 0, seq = 1; chunk < object.chunks; chunk++) {
+      const query = { seq, next_by_subj: subject }
+      const ask = () => this.#connection.jsm.streams.getMessage(`OBJ_${bucket}`, query)
+      const message = await this.#health.insist(priority, ask)
+      if (!message) throw new Error(BODY_GONE)
+      hash.update(message.data)
+      seq = message.seq + 1
+      yield message.data
+    }
+    if (`SHA-256=${hash.digest('base64url')}=` !== object.digest) throw new Error('its body is damaged')
   }
 
   async #read(

@@ -1,0 +1,51 @@
+/** Large bodies in the spool on a NATS server: how they are read, and what remains of them. */
+
+import { buffer } from 'node:stream/consumers'
+import { jetstreamManager } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
+import { describe, expect, it } from 'vitest'
+import type { Lease, Spool } from '../../../tunnel/src/spool/spool.ts'
+import { startNats } from '../../support/nats/nats.ts'
+import { startNatsProxy } from '../../support/nats/proxy.ts'
+import { requires } from '../../support/requirements.ts'
+import { openSpoolOn, openStore } from '../../support/spool/jetstream-spool.ts'
+import { putOne, store as putStored, takeAll } from '../../support/spool/operations.ts'
+
+const MIB = 1024 * 1024
+const CHUNKS = '$O.CULVERT_SPOOL_ERRORS.C.>'
+
+describe('A large body in the spool on NATS', { ...requires('nats'), timeout: 60_000 }, () => {
+  it('comes from the server as fast as it is read, and complete', async () => {
+    await using nats = await startNats()
+    await using proxy = await startNatsProxy(nats.server)
+    const spool = await openSpoolOn(proxy)
+    const { body } = await putOne(spool, { bytes: 24 * MIB })
+    const [lease] = await takeAll(spool, 1)
+    const before = proxy.sentBytes()
+    const chunks = (await openBody(spool, lease))[Symbol.asyncIterator]()
+    const pieces: Buffer[] = [(await chunks.next()).value]
+    await spool.totals() // its answers come after what the server has sent of the body
+    expect(proxy.sentBytes() - before).toBeLessThan(4 * MIB)
+    for (let next = await chunks.next(); !next.done; next = await chunks.next()) pieces.push(next.value)
+    expect(Buffer.concat(pieces).equals(body)).toBe(true)
+    await spool.close()
+  })
+
+  it('ends with an error when its chunks are gone', async () => {
+    await using store = await openStore()
+    const spool = await store.spool()
+    await putStored(spool, { bytes: 5 * MIB })
+    const [lease] = await takeAll(spool, 1)
+    const stream = await openBody(spool, lease)
+    const nc = await connect({ servers: store.nats.server })
+    await (await jetstreamManager(nc)).streams.purge('OBJ_CULVERT_SPOOL_ERRORS', { filter: CHUNKS })
+    await nc.close()
+    await expect(buffer(stream)).rejects.toThrow(/its body is gone/)
+  })
+})
+
+async function openBody(spool: Spool, lease: Lease | undefined) {
+  const body = lease && (await spool.read(lease))
+  if (!body || Buffer.isBuffer(body)) throw new Error('it is not a large body')
+  return body.open()
+}

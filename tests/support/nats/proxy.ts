@@ -1,0 +1,50 @@
+/** TCP proxy in front of a NATS server: counts what the server sends, and withholds it from a given moment on. */
+
+import { once } from 'node:events'
+import { createServer, connect as dial, type Socket } from 'node:net'
+
+/** Starts a proxy on a free port of 127.0.0.1. `await using` closes it and its connections. */
+export async function startNatsProxy(server: string) {
+  const sockets = new Set<Socket>()
+  let sentBytes = 0
+  let trigger = ''
+  let isWithholding = false
+  const proxy = createServer((client) => {
+    const upstream = dial({ host: '127.0.0.1', port: Number(server.split(':')[1]) })
+    for (const socket of [client, upstream]) {
+      sockets.add(socket)
+      socket.on('error', () => socket.destroy())
+    }
+    client.on('data', (data) => {
+      if (trigger && data.includes(trigger)) isWithholding = true
+      upstream.write(data)
+    })
+    upstream.on('data', (data) => {
+      sentBytes += data.length
+      if (!isWithholding) client.write(data)
+    })
+    client.on('close', () => upstream.destroy())
+    upstream.on('close', () => client.destroy())
+  })
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const address = proxy.address()
+  return {
+    server: `127.0.0.1:${typeof address === 'object' ? address?.port : 0}`,
+    /** Bytes that the server has sent. */
+    sentBytes: () => sentBytes,
+    /** Discards what the server sends after a client has sent `text`, as when the connection fails. */
+    withholdAfter(text: string): void {
+      trigger = text
+    },
+    /** Passes everything on again. */
+    restore(): void {
+      trigger = ''
+      isWithholding = false
+    },
+    async [Symbol.asyncDispose]() {
+      proxy.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
