@@ -32,9 +32,10 @@ import { Connection } from './connection.ts'
 import { Consumers, type Held } from './consumers.ts'
 import { Health } from './health.ts'
 import { listEntries } from './listing.ts'
-import { Messages, type Walked } from './messages.ts'
+import { Messages } from './messages.ts'
 import type { NatsAddress } from './nats-url.ts'
 import { Partitions } from './partitions.ts'
+import { Removals } from './removals.ts'
 import { ALL, State } from './state.ts'
 
 export type JetStreamBounds = Omit<SpoolBounds, 'bytes'> & {
@@ -49,7 +50,6 @@ const LOOK_MS = 500
 const FINISH_PAUSE_MS = 1_000
 const STALL_MS = 300
 const REPLICAS_MS = 2_000
-const AT_A_TIME = 250
 const ENDED = 5_000 // purged, or expired of a class, in one call
 
 /** Rejects with `NatsAway` when no server answers, and with another error when its streams would lose entries. */
@@ -76,6 +76,7 @@ class JetStreamSpool implements Spool {
   readonly #messages: Messages
   readonly #consumers: Consumers
   readonly #partitions: Partitions
+  readonly #removals: Removals
   readonly #state: State
   readonly #now: () => number
   readonly #closing = new AbortController()
@@ -87,6 +88,7 @@ class JetStreamSpool implements Spool {
     this.#messages = new Messages(connection, health)
     this.#consumers = new Consumers(connection, now)
     this.#partitions = new Partitions(health, this.#messages, bounds)
+    this.#removals = new Removals(this.#messages, this.#consumers, this.#partitions)
     this.#state = new State(health)
     this.#now = now
   }
@@ -176,7 +178,7 @@ class JetStreamSpool implements Spool {
     this.#consumers.extend(lease.id, Infinity)
     for (;;) {
       try {
-        return await this.#remove(lease.id, lease)
+        return await this.#removals.remove(lease.id, lease)
       } catch {
         await wait(FINISH_PAUSE_MS, undefined, { signal: this.#closing.signal })
       }
@@ -195,7 +197,7 @@ class JetStreamSpool implements Spool {
       const first = await this.#messages.first(priority, subjects[0] ?? '')
       if (!first || first.entry.received >= before) continue
       expired.push(
-        ...(await this.#removeWithin(priority, subjects, ENDED, (entry) => entry.received < before)),
+        ...(await this.#removals.removeWithin(priority, subjects, ENDED, (entry) => entry.received < before)),
       )
     }
     return expired
@@ -235,13 +237,17 @@ class JetStreamSpool implements Spool {
     if (which.entry) {
       const stored = await this.#messages.get(which.entry.id)
       if (stored?.entry.key !== which.entry.key) return []
-      return (await this.#remove(which.entry.id, stored.entry)) ? [toSpoolEntry(stored.entry)] : []
+      return (await this.#removals.remove(which.entry.id, stored.entry)) ? [toSpoolEntry(stored.entry)] : []
     }
     const purged: SpoolEntry[] = []
     for (const priority of CLASSES.keys())
       if (purged.length < ENDED)
         purged.push(
-          ...(await this.#removeWithin(priority, subjectsWithin(priority, which), ENDED - purged.length)),
+          ...(await this.#removals.removeWithin(
+            priority,
+            subjectsWithin(priority, which),
+            ENDED - purged.length,
+          )),
         )
     return purged
   }
@@ -258,40 +264,5 @@ class JetStreamSpool implements Spool {
     this.#closing.abort()
     this.#consumers.close()
     await this.#connection.drain()
-  }
-
-  /** Returns `false` when another replica ended it. The object of an entry goes after its message. */
-  async #remove(id: number, entry: SpoolEntry): Promise<boolean> {
-    const isOurs = await this.#messages.remove(id)
-    this.#consumers.forget(id)
-    if (!isOurs) return false
-    this.#partitions.remove(entry)
-    if (entry.file !== undefined) this.#messages.removeObject(entry, entry.file)
-    return true
-  }
-
-  /** Removes the first entries of a class, as far as `isMeant` says so, and returns those that nobody else removed. */
-  async #removeWithin(
-    priority: number,
-    subjects: string[],
-    limit: number,
-    isMeant: (entry: Entry) => boolean = () => true,
-  ): Promise<SpoolEntry[]> {
-    const found: Walked[] = []
-    for await (const walked of this.#messages.walk(priority, { subjects })) {
-      if (!isMeant(walked.entry) || found.length === limit) break
-      found.push(walked)
-    }
-    const ours: SpoolEntry[] = []
-    for (let start = 0; start < found.length; start += AT_A_TIME) {
-      const some = found.slice(start, start + AT_A_TIME)
-      const remove = ({ entry, seq }: Walked) => this.#remove(encodeId(priority, seq), entry)
-      const removed = await Promise.all(some.map((each) => remove(each).catch((error: Error) => error)))
-      ours.push(...some.filter((_, i) => removed[i] === true).map(({ entry }) => toSpoolEntry(entry)))
-      const failed = removed.find((each) => each instanceof Error)
-      if (failed && ours.length === 0) throw failed
-      if (failed) break // what was removed has to be told
-    }
-    return ours
   }
 }
