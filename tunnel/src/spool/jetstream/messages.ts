@@ -47,6 +47,8 @@ const PUBLISH_MS = 1_000 // a message that comes between two leaders is lost
 export class Messages {
   readonly #connection: Connection
   readonly #health: Health
+  /** Messages that this replica has deleted, as far as it knows, and has not reported as removed. */
+  readonly #deleted = new Set<number>()
 
   constructor(connection: Connection, health: Health) {
     this.#connection = connection
@@ -97,20 +99,24 @@ export class Messages {
     return this.#read(priority, { seq: 1, next_by_subj: subject })
   }
 
-  /** Returns `false` when it was gone before. When it is gone at a second attempt, the first one deleted it and its response was lost. */
+  /**
+   * Returns `false` when another replica deleted it. A deletion without an answer may be carried out after this has rejected: when the
+   * message is gone at a later call, that one deleted it.
+   */
   async remove(id: number): Promise<boolean> {
     const { priority, seq } = decodeId(id)
-    const { stream } = classOf({ priority })
-    let attempts = 0
-    try {
-      return await this.#health.insistOnWrite(priority, () => {
-        attempts++
-        return this.#connection.jsm.streams.deleteMessage(stream, seq, false)
-      })
-    } catch (error) {
-      if (isGone(error)) return attempts > 1
-      throw error
+    const ask = async () => {
+      try {
+        await this.#connection.jsm.streams.deleteMessage(classOf({ priority }).stream, seq, false)
+        this.#deleted.add(id)
+      } catch (error) {
+        if (isGone(error)) return
+        this.#deleted.add(id)
+        throw error
+      }
     }
+    await this.#health.insistOnWrite(priority, ask)
+    return this.#deleted.delete(id)
   }
 
   /** Yields the entries of a range in the order in which they were stored. */
