@@ -1,5 +1,6 @@
 /** The spool on a NATS server that stops answering for longer than a tunnel waits, and then carries out what it was asked. */
 
+import { connect } from '@nats-io/transport-node'
 import { describe, expect, it } from 'vitest'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import type { Nats } from '../../support/nats/nats.ts'
@@ -7,6 +8,7 @@ import { requires } from '../../support/requirements.ts'
 import { openStore } from '../../support/spool/jetstream-spool.ts'
 import { store as putStored, takeAll } from '../../support/spool/operations.ts'
 
+const DELETIONS = '$JS.API.STREAM.MSG.DELETE.CULVERT_SPOOL_ERRORS'
 const MISSING = { id: 4, key: 'none' }
 
 describe('A NATS server that stalls', { ...requires('nats-server'), timeout: 60_000 }, () => {
@@ -20,6 +22,26 @@ describe('A NATS server that stalls', { ...requires('nats-server'), timeout: 60_
     await untilGivenUp(spool)
     resume(store.nats)
     expect(await finished).toEqual(leases.map(() => true))
+  })
+
+  it.each([
+    ['purged', (spool: Spool) => spool.purge({})],
+    ['expired', (spool: Spool) => spool.expire(Date.now())],
+  ])('has each %s entry told, the ones deleted after the tunnel stopped waiting too', async (_, remove) => {
+    await using store = await openStore()
+    const spool = await store.spool()
+    const keys: string[] = []
+    for (let n = 0; n < 100; n++) keys.push((await putStored(spool)).key)
+    const nc = await connect({ servers: store.nats.server })
+    const deletions = nc.subscribe(DELETIONS, { max: 1 })
+    await nc.flush()
+    const removed = remove(spool)
+    for await (const _first of deletions) stop(store.nats)
+    await untilGivenUp(spool)
+    resume(store.nats)
+    await nc.close()
+    expect((await removed).map(({ key }) => key).sort()).toEqual(keys.sort())
+    expect((await spool.totals()).envelopes).toBe(0)
   })
 })
 

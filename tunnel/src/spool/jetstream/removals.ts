@@ -1,5 +1,6 @@
 /** Removal of entries: the replica that deletes a message reports the final outcome of its entry. */
 
+import { setTimeout as wait } from 'node:timers/promises'
 import type { SpoolEntry } from '../spool.ts'
 import { type Entry, encodeId, toSpoolEntry } from './codec.ts'
 import type { Consumers } from './consumers.ts'
@@ -7,16 +8,20 @@ import type { Messages, Walked } from './messages.ts'
 import type { Partitions } from './partitions.ts'
 
 const AT_A_TIME = 250
+const PAUSE_MS = 1_000
+const REMOVAL_MS = 30_000 // an operator waits for a purge
 
 export class Removals {
   readonly #messages: Messages
   readonly #consumers: Consumers
   readonly #partitions: Partitions
+  readonly #closing: AbortSignal
 
-  constructor(messages: Messages, consumers: Consumers, partitions: Partitions) {
+  constructor(messages: Messages, consumers: Consumers, partitions: Partitions, closing: AbortSignal) {
     this.#messages = messages
     this.#consumers = consumers
     this.#partitions = partitions
+    this.#closing = closing
   }
 
   /** Returns `false` when another replica ended it. The object of an entry goes after its message. */
@@ -27,6 +32,24 @@ export class Removals {
     this.#partitions.remove(entry)
     if (entry.file !== undefined) this.#messages.removeObject(entry, entry.file)
     return true
+  }
+
+  /** As `insistOnRemoval`, for half a minute. */
+  removeSoon(id: number, entry: SpoolEntry): Promise<boolean> {
+    return this.insistOnRemoval(id, entry, this.#timeLimit())
+  }
+
+  /** As `remove`, but tries until the server has answered, or until the signal. */
+  async insistOnRemoval(id: number, entry: SpoolEntry, signal: AbortSignal): Promise<boolean> {
+    for (;;) {
+      try {
+        return await this.remove(id, entry)
+      } catch (error) {
+        await wait(PAUSE_MS, undefined, { signal }).catch(() => {
+          throw error
+        })
+      }
+    }
   }
 
   /** Removes the first entries of a class, as far as `isMeant` says so, and returns those that nobody else removed. */
@@ -42,9 +65,10 @@ export class Removals {
       found.push(walked)
     }
     const ours: SpoolEntry[] = []
+    const signal = this.#timeLimit()
     for (let start = 0; start < found.length; start += AT_A_TIME) {
       const some = found.slice(start, start + AT_A_TIME)
-      const remove = ({ entry, seq }: Walked) => this.remove(encodeId(priority, seq), entry)
+      const remove = ({ entry, seq }: Walked) => this.insistOnRemoval(encodeId(priority, seq), entry, signal)
       const removed = await Promise.all(some.map((each) => remove(each).catch((error: Error) => error)))
       ours.push(...some.filter((_, i) => removed[i] === true).map(({ entry }) => toSpoolEntry(entry)))
       const failed = removed.find((each) => each instanceof Error)
@@ -52,5 +76,9 @@ export class Removals {
       if (failed) break // what was removed has to be told
     }
     return ours
+  }
+
+  #timeLimit(): AbortSignal {
+    return AbortSignal.any([this.#closing, AbortSignal.timeout(REMOVAL_MS)])
   }
 }

@@ -1,7 +1,6 @@
 /** Spool of several machines, on NATS JetStream. */
 
 import { randomUUID } from 'node:crypto'
-import { setTimeout as wait } from 'node:timers/promises'
 import type {
   EntryFilter,
   EntryRef,
@@ -47,7 +46,6 @@ export type JetStreamBounds = Omit<SpoolBounds, 'bytes'> & {
 
 const COMMANDS = 'culvert.spool-retry'
 const LOOK_MS = 500
-const FINISH_PAUSE_MS = 1_000
 const STALL_MS = 300
 const REPLICAS_MS = 2_000
 const ENDED = 5_000 // purged, or expired of a class, in one call
@@ -88,7 +86,7 @@ class JetStreamSpool implements Spool {
     this.#messages = new Messages(connection, health)
     this.#consumers = new Consumers(connection, now)
     this.#partitions = new Partitions(health, this.#messages, bounds)
-    this.#removals = new Removals(this.#messages, this.#consumers, this.#partitions)
+    this.#removals = new Removals(this.#messages, this.#consumers, this.#partitions, this.#closing.signal)
     this.#state = new State(health)
     this.#now = now
   }
@@ -174,15 +172,9 @@ class JetStreamSpool implements Spool {
   }
 
   /** Keeps its lease and tries until the server has deleted it, since what is not deleted is delivered again. */
-  async finish(lease: Lease): Promise<boolean> {
+  finish(lease: Lease): Promise<boolean> {
     this.#consumers.extend(lease.id, Infinity)
-    for (;;) {
-      try {
-        return await this.#removals.remove(lease.id, lease)
-      } catch {
-        await wait(FINISH_PAUSE_MS, undefined, { signal: this.#closing.signal })
-      }
-    }
+    return this.#removals.insistOnRemoval(lease.id, lease, this.#closing.signal)
   }
 
   /** Has no effect on the lease of a put: no consumer has delivered that message to this replica, and it is due when the lease ends. */
@@ -237,7 +229,9 @@ class JetStreamSpool implements Spool {
     if (which.entry) {
       const stored = await this.#messages.get(which.entry.id)
       if (stored?.entry.key !== which.entry.key) return []
-      return (await this.#removals.remove(which.entry.id, stored.entry)) ? [toSpoolEntry(stored.entry)] : []
+      return (await this.#removals.removeSoon(which.entry.id, stored.entry))
+        ? [toSpoolEntry(stored.entry)]
+        : []
     }
     const purged: SpoolEntry[] = []
     for (const priority of CLASSES.keys())
