@@ -12,6 +12,7 @@ import { openSpoolOn, openStore } from '../../support/spool/jetstream-spool.ts'
 import { putOne, store as putStored, takeAll } from '../../support/spool/operations.ts'
 
 const MIB = 1024 * 1024
+const MESSAGE = 'HPUB culvert.spool.0.'
 const CHUNKS = '$O.CULVERT_SPOOL_ERRORS.C.>'
 
 describe('A large body in the spool on NATS', { ...requires('nats'), timeout: 60_000 }, () => {
@@ -29,6 +30,24 @@ describe('A large body in the spool on NATS', { ...requires('nats'), timeout: 60
     for (let next = await chunks.next(); !next.done; next = await chunks.next()) pieces.push(next.value)
     expect(Buffer.concat(pieces).equals(body)).toBe(true)
     await spool.close()
+  })
+
+  it('is there when its message was stored although the put failed', async () => {
+    await using nats = await startNats()
+    await using proxy = await startNatsProxy(nats.server)
+    const [spool, other] = await Promise.all([openSpoolOn(proxy), openSpoolOn(nats)])
+    proxy.withholdAfter(MESSAGE)
+    await expect(putOne(spool, { bytes: 5 * MIB })).rejects.toThrow(/^NATS does not answer/)
+    proxy.restore()
+    const putAgain = () =>
+      putOne(spool)
+        .then(({ result }) => result.kind)
+        .catch(() => 'rejected')
+    await expect.poll(putAgain).toBe('stored') // any deletion by the failed put is carried out by then
+    const [lease] = await takeAll(other, 1)
+    expect(lease?.bytes).toBe(5 * MIB)
+    expect(await buffer(await openBody(other, lease))).toHaveLength(5 * MIB)
+    await Promise.all([spool, other].map((each) => each.close()))
   })
 
   it('ends with an error when its chunks are gone', async () => {

@@ -61,20 +61,20 @@ export class Messages {
     return this.#publish(entry, Buffer.concat(await Array.fromAsync(body.chunks())))
   }
 
-  /** Stores a large body as an object, and then the message that names it. */
+  /** Stores a large body as an object, and then the message that names it. Keeps the object when the server may have stored the message. */
   async publishObject(entry: Entry, file: string, body: SpoolBody): Promise<PublishResult> {
     this.#health.assertNoFailure()
-    let stored: PublishResult = 'full'
     try {
       const meta = { name: file, options: { max_chunk_size: CHUNK_BYTES } }
       const chunks = () => Readable.toWeb(Readable.from(body.chunks())) as ReadableStream<Uint8Array>
       await this.#health.insist(entry.priority, () => this.#class(entry).objects.put(meta, chunks()))
-      stored = await this.#publish({ ...entry, file }, Buffer.alloc(0))
     } catch (error) {
-      if (!isFull(error)) throw error
-    } finally {
-      if (typeof stored !== 'number') this.removeObject(entry, file)
+      this.removeObject(entry, file)
+      if (isFull(error)) return 'full'
+      throw error
     }
+    const stored = await this.#publish({ ...entry, file }, Buffer.alloc(0))
+    if (typeof stored !== 'number') this.removeObject(entry, file)
     return stored
   }
 
