@@ -34,7 +34,11 @@ export async function openStore(bounds: SpoolBounds = PLENTY, options?: NatsOpti
   }
 }
 
-export function openSpoolOn({ server }: Pick<Nats, 'server'>, bounds: SpoolBounds = PLENTY): Promise<Spool> {
+export function openSpoolOn(
+  { server }: Pick<Nats, 'server'>,
+  bounds: SpoolBounds = PLENTY,
+  now: () => number = Date.now,
+): Promise<Spool> {
   const address = { servers: [server], tls: false, replicas: 1, credentials: undefined }
-  return openJetStreamSpool(address, { ...bounds, ageMs: DAY_MS }, Date.now)
+  return openJetStreamSpool(address, { ...bounds, ageMs: DAY_MS }, now)
 }

@@ -50,7 +50,8 @@ const DRAIN_MS = 500
 const DEFAULT_BYTES = 5 * 1024 ** 3 // 5 GiB
 const STATE_BYTES = 1024 * 1024 // 1 MiB
 const DEDUPE_MS = 10 * 60 * 1000 // 10 min
-const BACKSTOP_MS = 60 * 60 * 1000 // 1 h after the tunnels should have expired an entry
+/** Milliseconds after which a stream deletes an entry that the tunnels should have expired. */
+export const BACKSTOP_MS = 60 * 60 * 1000 // 1 h
 
 export class Connection {
   readonly nc: NatsConnection

@@ -1,6 +1,7 @@
 /** Requests to the NATS server, with patience while it restarts, a diagnosis when it fails, and lost streams created again. */
 
 import { setTimeout as wait } from 'node:timers/promises'
+import type { StreamInfo } from '@nats-io/jetstream'
 import { CLASSES } from './codec.ts'
 import type { OpenStreams } from './connection.ts'
 import { type Connection, codeOf, messageOf, NO_LEADER, NO_PEERS, NO_STREAM } from './connection.ts'
@@ -47,6 +48,14 @@ export class Health {
   /** Notes how many entries a class has, for the case that its stream is lost. */
   count(priority: number, entries: number): void {
     this.#counted[priority] = entries
+  }
+
+  /** Returns `true` for one replica, which counts what was lost before a stream was created again. */
+  claimLoss(priority: number, { created }: StreamInfo): Promise<boolean> {
+    return this.#streams.state.create(`lost.${priority}.${Date.parse(created)}`, '').then(
+      () => true,
+      () => false,
+    )
   }
 
   /** Throws what is known to fail. Twice a second one call goes on, as a probe. */
@@ -137,11 +146,7 @@ export class Health {
     for (const [priority, { info }] of this.#streams.classes.entries()) {
       const created = Date.parse(info.created)
       if (created === Date.parse(before[priority]?.info.created ?? '')) continue
-      const isFirst = this.#streams.state.create(`lost.${priority}.${created}`, '').then(
-        () => true,
-        () => false, // another replica tells it
-      )
-      if (await isFirst) this.#lost += this.#counted[priority] ?? 0
+      if (await this.claimLoss(priority, info)) this.#lost += this.#counted[priority] ?? 0
       this.#counted[priority] = 0
     }
   }

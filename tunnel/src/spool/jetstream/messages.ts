@@ -155,6 +155,12 @@ export class Messages {
     return { first: state.first_seq, end: state.last_seq + 1 }
   }
 
+  /** Returns the number of entries of each class, or rejects at once. */
+  counts(): Promise<number[]> {
+    const { jsm } = this.#connection
+    return Promise.all(CLASSES.map(async ({ stream }) => (await jsm.streams.info(stream)).state.messages))
+  }
+
   async usage(): Promise<Usage> {
     const usage: Usage = { partitions: [], classes: [] }
     const ask = (stream: string) => this.#connection.jsm.streams.info(stream, { subjects_filter: '>' })

@@ -2,21 +2,23 @@
 
 import type { KV } from '@nats-io/kv'
 import type { Pause } from '../spool.ts'
-import { codeOf } from './connection.ts'
+import { BACKSTOP_MS, codeOf } from './connection.ts'
 import type { Health } from './health.ts'
 
 /** Time of each pause by project, in milliseconds since 1970. */
 export type Paused = Record<string, number>
+
+/** Entries of one class when a replica last looked, and the time at which its stream was created. */
+type Seen = { created: string; entries: number }
 
 /** Name of the pause of everything. */
 export const ALL = ''
 
 const WRONG_REVISION = 10071
 const PAUSED = 'paused'
-const SEEN = 'seen'
+const SEEN = 'entries'
 const PROBE = 'probe'
 const SEEN_MS = 10_000
-const UNSEEN_MS = 60_000 // no replica was there
 
 export class State {
   readonly #health: Health
@@ -60,25 +62,45 @@ export class State {
 
   /** Stores the number of entries of each class, every ten seconds. */
   async remember(counts: readonly number[]): Promise<void> {
-    if (performance.now() - this.#seenAt < SEEN_MS) return
-    this.#seenAt = performance.now()
-    await this.#health.streams.state.put(SEEN, JSON.stringify(counts))
+    if (performance.now() - this.#seenAt >= SEEN_MS) await this.write(counts)
   }
 
-  /** Returns how many entries the server has deleted, as too old or with a stream, while there was no replica. One replica counts them. */
+  /** Stores the number of entries of each class. */
+  async write(counts: readonly number[]): Promise<void> {
+    this.#seenAt = performance.now()
+    await this.#health.streams.state.put(SEEN, this.#encodeSeen(counts))
+  }
+
+  /**
+   * Returns how many entries were lost while there was no replica: those of streams that were created again, and, after an absence in
+   * which `max_age` may have passed, those that are missing. After a shorter absence, missing ones were settled. One replica counts them.
+   */
   countLost(counts: readonly number[], now: number): Promise<number> {
     return this.#onBucket(async (bucket) => {
       const entry = await bucket.get(SEEN)
-      if (!entry || entry.created.getTime() > now - UNSEEN_MS) return 0
-      const lost = entry
-        .json<number[]>()
-        .reduce((sum, seen, i) => sum + Math.max(0, seen - (counts[i] ?? 0)), 0)
-      const isFirst = bucket.update(SEEN, JSON.stringify(counts), entry.revision)
+      if (!entry) return 0
+      const isLong = entry.created.getTime() < now - BACKSTOP_MS
+      let [lost, missing] = [0, 0]
+      for (const [priority, { created, entries }] of entry.json<Seen[]>().entries()) {
+        const info = this.#health.streams.classes[priority]?.info
+        if (Date.parse(created) === Date.parse(info?.created ?? ''))
+          missing += isLong ? Math.max(0, entries - (counts[priority] ?? 0)) : 0
+        else if (info && (await this.#health.claimLoss(priority, info))) lost += entries
+      }
+      if (missing === 0) return lost
+      const isFirst = bucket.update(SEEN, this.#encodeSeen(counts), entry.revision)
       return isFirst.then(
+        () => lost + missing,
         () => lost,
-        () => 0,
       )
     })
+  }
+
+  #encodeSeen(counts: readonly number[]): string {
+    const seen = this.#health.streams.classes.map(
+      ({ info }, i): Seen => ({ created: info.created, entries: counts[i] ?? 0 }),
+    )
+    return JSON.stringify(seen)
   }
 
   #onBucket<T>(ask: (bucket: KV) => Promise<T>): Promise<T> {

@@ -1,6 +1,7 @@
 /** Spool of several machines, on NATS JetStream. */
 
 import { randomUUID } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
 import type {
   EntryFilter,
   EntryRef,
@@ -46,6 +47,7 @@ export type JetStreamBounds = Omit<SpoolBounds, 'bytes'> & {
 
 const COMMANDS = 'culvert.spool-retry'
 const LOOK_MS = 500
+const CLOSE_MS = 500
 const STALL_MS = 300
 const REPLICAS_MS = 2_000
 const ENDED = 5_000 // purged, or expired of a class, in one call
@@ -257,6 +259,8 @@ class JetStreamSpool implements Spool {
   async close(): Promise<void> {
     this.#closing.abort()
     this.#consumers.close()
+    const written = this.#messages.counts().then((counts) => this.#state.write(counts))
+    await Promise.race([written.catch(() => undefined), wait(CLOSE_MS, undefined, { ref: false })])
     await this.#connection.drain()
   }
 }
