@@ -147,7 +147,7 @@ export class Consumers {
     return queue
   }
 
-  /** Gives back a message whose putter still has a lease on it. */
+  /** Gives back a message whose putter still has a lease on it. One that is delivered again during its lease only replaces the first. */
   #lease({ priority }: Partition, message: JsMsg, leaseMs: number): Held | undefined {
     const entry = decodeEntry(message.headers)
     const now = this.#now()
@@ -159,9 +159,14 @@ export class Consumers {
       message.nak(entry.due - now)
       return undefined
     }
+    const id = encodeId(priority, message.seq)
+    const leased = this.#leases.get(id)
+    if (leased) {
+      Object.assign(leased, { message, confirmed: now })
+      return undefined
+    }
     const { deliveryCount } = message.info
     const attempts = deliveryCount - (entry.due !== undefined && deliveryCount > 1 ? 1 : 0) // one came within the putter's lease, as a rule
-    const id = encodeId(priority, message.seq)
     const held = { entry, id, message, attempts, until: now + leaseMs }
     this.#postponed.delete(id)
     this.#leases.set(id, { ...held, confirmed: now })
