@@ -143,9 +143,9 @@ function settingOf(name: string): string {
   return OPERATOR_SETTINGS.has(name) ? name : name.replace(/_FILE$/, '')
 }
 
-/** Returns whether Docker or the image may set a variable: the proxies, and the certificates. */
+/** Returns whether Docker or the image may set a variable: the proxies, the certificates, the revision of the image. */
 function isSetByEngine(name: SettingName): boolean {
-  return rowOf(name).isProxy === true || name === 'NODE_EXTRA_CA_CERTS'
+  return rowOf(name).isProxy === true || name === 'NODE_EXTRA_CA_CERTS' || name === 'REVISION'
 }
 
 if (import.meta.main)
