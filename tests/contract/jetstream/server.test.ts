@@ -327,7 +327,7 @@ describe('Opening the spool on NATS', { ...requires('nats'), timeout: 60_000 }, 
     await jsm.streams.add({ name: 'OTHER', subjects: ['culvert.spool.>'] })
     await nc.close()
     await expect(openSpoolOn(nats)).rejects.toThrow(
-      /^SPOOL_URL: the server does not create the stream CULVERT_SPOOL_ERRORS: .*overlap/,
+      /^SPOOL_URL: the server does not create the stream CULVERT_SPOOL_[A-Z]+: .*overlap/, // of the four, the first that it answers
     )
   })
 
