@@ -13,7 +13,7 @@ export type Check = {
   /** Identifier for scripts. */
   name: string
   title: string
-  /** What is known when the check passes. */
+  /** Statement that holds when the check passes. */
   verifies: string
   remedy: string
   /** Names of checks that must not have failed for this one to make sense. */

@@ -1,3 +1,3 @@
-/** How the stylesheet is made: Tailwind writes the classes that are used, and no other. */
+/** PostCSS configuration: Tailwind generates the classes that are used. */
 
 export default { plugins: { '@tailwindcss/postcss': {} } }

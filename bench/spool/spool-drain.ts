@@ -1,4 +1,4 @@
-/** How quickly a real tunnel delivers what waits in its spool, while it carries live envelopes too. */
+/** Measures how quickly a real tunnel delivers pending entries while it forwards live envelopes. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startTunnel } from '../../tests/support/tunnel/tunnel.ts'

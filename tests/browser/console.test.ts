@@ -11,7 +11,7 @@ import { capture, captureFor } from '../support/sdk-captures.ts'
 const SOON = { timeout: 40_000 }
 
 describe('The console', requires('chromium', 'nginx'), () => {
-  /** What the page says of an outcome. */
+  /** Reads the count that the page shows for an outcome. */
   const told = async (page: Page, outcome: string) =>
     Number(
       (

@@ -1,4 +1,4 @@
-/** How a tunnel process refuses to start. */
+/** Start of a tunnel process with settings that it rejects. */
 
 import { describe, expect, it } from 'vitest'
 import { BadSettings, readConfig } from '../../../tunnel/src/config/config.ts'

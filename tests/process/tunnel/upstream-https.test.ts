@@ -1,4 +1,4 @@
-/** How a tunnel process reaches Sentry by HTTPS: certificates and proxies come from its environment. */
+/** Requests of a tunnel process to Sentry by HTTPS: certificates and proxies come from its environment. */
 
 import { once } from 'node:events'
 import { createServer } from 'node:http'

@@ -53,7 +53,7 @@ export async function startConsole(chromium: Chromium) {
       visitor.allowTrouble(/^failed: GET .*ERR_ABORTED/) // a page that is left cuts its live feed, and what it still loads
       return visitor
     },
-    /** What all tunnels that live have counted, by outcome, as Prometheus is told. */
+    /** Returns the sum of the counters of all running tunnels, by outcome. */
     async counted(): Promise<Record<string, number>> {
       const sums: Record<string, number> = {}
       for (const { adminUrl } of site.tunnels) {

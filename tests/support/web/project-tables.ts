@@ -3,7 +3,7 @@
 const TABLE = /<table aria-label="Envelopes of (\S+) by category and outcome".*?<\/table>/gs
 const ROW = /<th scope="row"[^>]*>([^<]*)<\/th>(.*?)<\/tr>/gs
 
-/** How many envelopes it says, by `project category outcome`. */
+/** Reads the number of envelopes that a table shows, by `project category outcome`. */
 export function envelopesIn(html: string): Record<string, number> {
   const books: Record<string, number> = {}
   for (const [table, project] of html.replaceAll('<!-- -->', '').matchAll(TABLE)) {

@@ -1,4 +1,4 @@
-/** What the tunnel makes of its environment. */
+/** Configuration of the tunnel from its environment. */
 
 import { describe, expect, it } from 'vitest'
 import { deriveAdminToken } from '../../../tunnel/src/config/admin-token.ts'

@@ -1,4 +1,4 @@
-/** What `withSentryConfig({ tunnelRoute: '/monitoring' })` adds to an app, with a Sentry on this machine in place of sentry.io. */
+/** Next.js configuration with the options that `withSentryConfig` adds for `tunnelRoute`, and a local Sentry. */
 
 const query = (key, value) => ({ type: 'query', key, value })
 const ORGANISATION = query('o', '(?<orgid>\\d*)')

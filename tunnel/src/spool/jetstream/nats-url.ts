@@ -33,7 +33,7 @@ export function parseNatsCredentials(text: string): { user: string; pass: string
   return user && pass ? { user, pass } : undefined
 }
 
-/** What may be shown and logged. */
+/** Returns the address without credentials, for logs and messages. */
 export function describeNats({ servers, tls, replicas }: NatsAddress): string {
   return `${tls ? 'tls' : 'nats'}://${servers.join(',')}${replicas > 1 ? `?replicas=${replicas}` : ''}`
 }
