@@ -7,9 +7,9 @@ import { type Config, UserError } from './environment.ts'
 import { canInstall, findProgram, install } from './programs.ts'
 
 export type Addresses = {
-  /** Where the site listens. */
+  /** Address on which the site listens. */
   listen: string
-  /** Where web posts its own reports. */
+  /** Address on which nginx takes web's own reports. */
   innerListen: string
   tunnels: string[]
   web: string

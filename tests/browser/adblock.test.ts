@@ -8,7 +8,7 @@ import { requires } from '../support/requirements.ts'
 import { hasItem } from '../support/sentry/received-request.ts'
 import type { Site } from '../support/site.ts'
 
-// What `tunnelRoute: '/monitoring'` of @sentry/nextjs makes of the same DSN.
+// Same URL as `tunnelRoute: '/monitoring'` of @sentry/nextjs builds for this DSN.
 const TUNNEL_ROUTE = '/monitoring?o=123&p=456&r=us'
 
 const BLOCKERS = [

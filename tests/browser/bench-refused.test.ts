@@ -1,4 +1,4 @@
-/** What the benchmark takes for refused by the browser: never what was lost on its way. */
+/** Requests that the benchmark counts as refused by the browser, apart from those lost on the way. */
 
 import { createServer } from 'node:http'
 import { expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** What visitors read about their own browser, in the set-ups that they come with. */
+/** Results of the connection check in the browsers and set-ups of visitors. */
 
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'

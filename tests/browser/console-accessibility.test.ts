@@ -72,7 +72,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     return { paths, [Symbol.asyncDispose]: () => desk.sentry.back() }
   }
 
-  /** What axe finds on a desktop and on a phone is nothing, and the phone shows all of its breadth. */
+  /** Expects no finding of axe on a desktop and on a phone, and no horizontal scrolling on the phone. */
   async function expectForAll(page: Page, path: string): Promise<void> {
     expect([path, await findingsOn(page)]).toEqual([path, []])
     await page.setViewportSize({ width: 390, height: 844 })

@@ -38,7 +38,7 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     return chart
   }
 
-  /** How many pixels of the drawing are of the colour of a class. */
+  /** Returns the number of pixels of a drawing that have the colour of a class. */
   function pixelsOf(chart: Locator, name: string): Promise<number> {
     return chart.evaluate((element, className) => {
       const probe = element.appendChild(document.createElement('span'))

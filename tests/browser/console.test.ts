@@ -282,7 +282,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     expect(await page.getByText('No SENTRY_DSN is set.').count()).toBe(0) // nobody says so
   })
 
-  /** What a chart's figures, minute by minute, add up to. */
+  /** Returns the sum of a chart's figures over all minutes. */
   async function sumsOf(page: Page, title: string): Promise<Record<string, number>> {
     const drawn = page.getByRole('figure').filter({ hasText: title })
     const minutes = drawn.getByRole('table', { name: `${title}, by minute` })

@@ -1,4 +1,4 @@
-/** What breaks in a real browser goes through the whole site, and arrives whole. */
+/** Errors of a real browser, delivered unmodified through the whole site. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Chromium, SITE_HOST, startChromium, type Visitor } from '../support/browser/chromium.ts'

@@ -1,4 +1,4 @@
-/** What a visitor reads in place of a page that broke, or that never was. */
+/** Error pages and the not-found page, as a visitor reads them. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findingsInBothThemes } from '../support/browser/axe.ts'
@@ -81,7 +81,7 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
     await page.route('**/monitoring?**', (route) => route.fulfill({ json: {} }))
     await page.goto(web.url)
     await page.getByRole('status').filter({ hasText: 'Reports from this browser arrive.' }).waitFor()
-    // What the page looks for while it has not got it.
+    // The page reads this property until it has its answer.
     await page.evaluate(() =>
       Object.defineProperty(Object.prototype, 'receipt', {
         get() {

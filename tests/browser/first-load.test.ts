@@ -1,4 +1,4 @@
-/** What the first visit of the start page costs a visitor. */
+/** Bytes of the first visit of the start page. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { scriptBytes } from '../../bench/web/first-load.ts'

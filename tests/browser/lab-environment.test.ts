@@ -87,7 +87,7 @@ describe('With `environment: lab`', requires('chromium', 'nginx'), () => {
 
 type Told = { type: string; environment: unknown }
 
-/** What an envelope says of where it comes from: its trace, and each of its items. */
+/** Returns the trace of an envelope, and the environment and release of each item. */
 function environmentsIn({ header, items }: Received): Told[] {
   const trace = header.trace as { environment?: string } | undefined
   return [

@@ -1,4 +1,4 @@
-/** What the lab says became of what it raised, by the answer that its post got. */
+/** Outcomes that the error lab shows, for each response to its post. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isMarked } from '../../web/features/lab/outcome.ts'

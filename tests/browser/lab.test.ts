@@ -46,7 +46,7 @@ const ERRORS = [
   ],
 ] as const
 
-/** What Next gives the page to go elsewhere without a new document. */
+/** Router that Next.js gives the page, for navigation without a new document. */
 type NextWindow = { next: { router: { push(path: string): void } } }
 
 describe('The error lab', requires('chromium', 'nginx'), () => {

@@ -1,4 +1,4 @@
-/** What breaks in a real browser while Sentry is away: the page notices nothing, and it arrives when Sentry is back. */
+/** Errors of a real browser while Sentry is away: the page notices nothing, and they arrive when Sentry is back. */
 
 import type { Page, Request } from 'playwright-core'
 import { describe, expect } from 'vitest'
@@ -101,7 +101,7 @@ function segmentsIn(body: Buffer | null): number[] {
     .map(({ payload }) => JSON.parse(String(payload)).segment_id)
 }
 
-/** What the first exception of an event says. */
+/** Returns the message of an event's first exception. */
 function raisedIn(body: Buffer | null): string | undefined {
   return body ? eventOf(parseEnvelope(body))?.exception?.values?.[0]?.value : undefined
 }

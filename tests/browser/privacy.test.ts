@@ -1,4 +1,4 @@
-/** What is reported of a visitor whose browser asks for privacy (`Sec-GPC`), as the operator has chosen. */
+/** Reports of visitors whose browser sends `Sec-GPC`, for each value of `PRIVACY_SIGNAL`. */
 
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -16,7 +16,7 @@ const EVERYTHING = {
 }
 const ASKS = { 'sec-gpc': '1' }
 
-/** What one envelope after the other holds, as `type`, or `type of one who asked`. */
+/** Returns the item types of each envelope, marked where the visitor asked for privacy. */
 function kindsIn(bodies: (Buffer | null)[]): string[] {
   const items = bodies.flatMap((body) => (body ? parseEnvelope(body).items : []))
   return items.map(({ header, payload }) => {

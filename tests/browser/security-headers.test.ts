@@ -1,4 +1,4 @@
-/** What keeps a visitor safe from scripts, frames and sniffing that are not ours, on every document there is. */
+/** Security headers of every document, checked in Chromium. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startChromium } from '../support/browser/chromium.ts'

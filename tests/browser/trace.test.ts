@@ -12,7 +12,7 @@ import { until } from '../support/until.ts'
 
 const CALLING = `--import=${new URL('../support/web/outgoing-call-preload.ts', import.meta.url).href}`
 
-/** What Next gives the page to go elsewhere without a new document. */
+/** Router that Next.js gives the page, for navigation without a new document. */
 type NextWindow = { next: { router: { push(path: string): void } } }
 
 type Transaction = {
@@ -165,7 +165,7 @@ describe('One trace', requires('chromium', 'nginx'), () => {
   })
 })
 
-/** What web's own server has told of requests, since Sentry had `before` envelopes. */
+/** Returns the transactions after the first `before` envelopes. */
 function transactionsOf({ requests }: Sentry, before = 0): Transaction[] {
   const items = requests.slice(before).flatMap((received) => received.items)
   return items

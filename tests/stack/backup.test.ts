@@ -1,4 +1,4 @@
-/** What waits in the spool outlives the containers, and can be carried to another machine. */
+/** Backup of the spool: entries survive the containers and move to another machine. */
 
 import { networkInterfaces } from 'node:os'
 import { describe, expect, it } from 'vitest'

@@ -207,7 +207,7 @@ describe('The compose files', requires('docker'), () => {
   )
 })
 
-/** What the inbox holds of the envelope that was answered so. */
+/** Returns the envelope in the inbox that got this response. */
 async function keptOf(stack: Compose, answer: unknown): Promise<Buffer> {
   const { id } = answer as { id: string }
   const entry = (await stack.inbox()).find(({ event_id: eventId }) => eventId === id)

@@ -162,7 +162,7 @@ async function upstreamsOf(stack: Compose, port: number): Promise<Set<string>> {
   return new Set(asked.filter((address) => address.endsWith(`:${port}`)))
 }
 
-/** How many envelopes each tunnel has answered. */
+/** Returns the number of envelopes that each tunnel has answered. */
 async function answeredBy(stack: Compose): Promise<number[]> {
   const figures = await askEach(stack, '/metrics')
   return figures.map((text) => {

@@ -1,4 +1,4 @@
-/** What the images hold, and what they do not. */
+/** Contents of the images. */
 
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

@@ -1,4 +1,4 @@
-/** What the Kubernetes manifests would run, as far as containers of Docker can show it. */
+/** Kubernetes manifests, as far as Docker containers can run them. */
 
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -35,7 +35,7 @@ const SECRETS = {
 const NODE_IMAGE = process.env.NODE_IMAGE || 'node:24-slim'
 const NAMES = ['nats-0', 'nats-1', 'nats-2']
 
-/** What only the killed server had been told is due again after half a minute; each election of a leader may take its time. */
+/** Time for messages that only the killed server had delivered (half a minute), and for each election of a leader. */
 const DELIVERED_WITHIN_MS = 90_000
 
 describe('A cluster of three NATS servers', requires('docker', 'nats'), () => {

@@ -16,7 +16,7 @@ import { makeFolder } from '../support/temporary-folder.ts'
 const PAGE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
 const [, OVERRIDE = ''] = /```yaml\n(# docker-compose\.override\.yml\n[\s\S]*?)```/.exec(PAGE) ?? []
 
-// What an image of one's own would bring along.
+// Variables that the image of an app may set.
 const APP = `
     command:
       - node

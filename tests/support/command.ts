@@ -38,7 +38,7 @@ export function runCommand(cwd: string, [program = '', ...args]: string[], env: 
     await exited
   }
 
-  /** What Ctrl-C does: every process of the terminal's foreground gets it. */
+  /** Sends SIGINT to the foreground process group, as Ctrl-C does. */
   const interrupt = () => process.kill(-pid, 'SIGINT')
   return { pid, exited, output, says, interrupt, [Symbol.asyncDispose]: end }
 }

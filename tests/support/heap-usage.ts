@@ -1,4 +1,4 @@
-/** What this process still needs of its memory. */
+/** Live heap of this process. */
 
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

@@ -21,7 +21,7 @@ function small(type: string): Part {
   return { header: { type }, payload: '{}' }
 }
 
-/** What these items are, for comparing sets of them. */
+/** Returns the types of the items. */
 export function typesOf(items: Iterable<Item>): string[] {
   return [...items].map(({ type }) => type)
 }

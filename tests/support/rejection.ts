@@ -1,8 +1,8 @@
-/** What an act was refused with. */
+/** Calls of functions that may throw a rejection. */
 
 import { Rejection } from '../../tunnel/src/rejections.ts'
 
-/** What it gives, or the `Rejection` it throws; anything else thrown is a bug and goes on. */
+/** Returns the result, or the `Rejection` that was thrown. Throws any other error. */
 export function attempt<T>(act: () => T): T | Rejection {
   try {
     return act()

@@ -1,4 +1,4 @@
-/** What a test needs of the machine it runs on; where that is missing it is skipped, with the reason in plain sight. */
+/** Requirements of a test on the machine. A test without them is skipped, with the reason. */
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
@@ -15,7 +15,7 @@ declare module 'vitest' {
 
 const path = process.env.PATH ?? ''
 
-/** Where the ad-block lists are, as `*.txt.gz`; `ADBLOCK_LISTS` names another folder. */
+/** Folder of the ad-block lists, `*.txt.gz`; `ADBLOCK_LISTS` names another one. */
 export const LISTS_FOLDER = process.env.ADBLOCK_LISTS ?? resolve(import.meta.dirname, '../../../shared/lists')
 
 /** Full paths of the programs tests drive; `undefined` where there is none. */
@@ -24,7 +24,7 @@ export const NGINX_PROGRAM = findProgram(['nginx'], path)
 export const PROMTOOL_PROGRAM = findProgram(['promtool'], path)
 export const PROMETHEUS_PROGRAM = findProgram(['prometheus'], path)
 export const NATS_PROGRAM = findNatsServer(resolve(import.meta.dirname, '../..'), path)
-/** What serves where the program is not installed. */
+/** Image that runs where nats-server is not installed. */
 export const NATS_IMAGE = process.env.NATS_IMAGE || 'nats:2'
 
 /** `proc`: the file system in which Linux tells about processes. `strace`: it is there, and may look into a process. `nats`: a server from the PATH or from its image; `nats-server`: from the PATH. `netns`: networks of its own can be made by `ip`. `mount`: a file system of its own can be mounted. */

@@ -12,9 +12,9 @@ import { startWeb } from './web/web.ts'
 export type SiteOptions = {
   /** Settings that all of them get. Without a `SENTRY_DSN` they run in inbox mode, with one inbox for both tunnels. */
   env?: Record<string, string>
-  /** Where the tunnels' connections go instead, `{ 'o1.ingest.us.sentry.io:443': '127.0.0.1:41234' }`. */
+  /** Other destinations for the tunnels' connections, `{ 'o1.ingest.us.sentry.io:443': '127.0.0.1:41234' }`. */
   reroute?: Record<string, string>
-  /** How many tunnels; two unless given. */
+  /** Number of tunnels; two by default. */
   replicas?: number
 }
 

@@ -1,4 +1,4 @@
-/** What a process told the disk, as strace saw it: whether each thing it said was stored had been synced by then. */
+/** Trace of a process's writes: tells whether each write was synced before it was acknowledged. */
 
 /** Of the lines `stored …` in a trace made with `-f -y`: how many, and how many were said of writes that no sync had completed on. */
 export function readTrace(trace: string, folder: string): { said: number; unsynced: number } {

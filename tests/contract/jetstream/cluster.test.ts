@@ -85,7 +85,7 @@ async function openAtLast(open: () => Promise<Spool>): Promise<Spool> {
   return opened[0] as Spool
 }
 
-/** How many wait after a round. */
+/** Takes and finishes one round of entries. Returns the number of pending ones. */
 async function drain(spool: Spool, taken: Set<string>): Promise<number> {
   const leases = await spool.take(256, LONG_MS, ALL)
   for (const { key } of leases) taken.add(key)

@@ -1,4 +1,4 @@
-/** That the NATS server, with the configuration we ship, has synced what it acknowledges: strace sees it, no kill could show it. */
+/** Checks with strace that the NATS server, as configured here, has synced each put that it acknowledges. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -30,7 +30,7 @@ describe('An acknowledgement of NATS', { ...requires('nats-server', 'strace'), t
   })
 })
 
-/** How many a server acknowledges of `PUTS` puts, one after the other, and how many of these it had not synced. */
+/** Counts the puts that a server acknowledges, of `PUTS` in sequence, and those that it had not synced. */
 async function acknowledgements(config: string): Promise<{ said: number; unsynced: number }> {
   await using folder = await makeFolder()
   await using store = await openStore(PLENTY, { config })

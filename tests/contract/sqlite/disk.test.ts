@@ -1,4 +1,4 @@
-/** What the spool's SQLite file and the bodies beside it leave on the disk: nothing for others to read, and no litter. */
+/** Files of the SQLite spool: their permissions, and no leftovers. */
 
 import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** What Prometheus watches is there to be watched: rules, alerts, runbook and dashboard, held against a real tunnel. */
+/** Checks that the rules, alerts, runbook and dashboard name metrics that a real tunnel exports. */
 
 import { execFile, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

@@ -80,7 +80,7 @@ const BAD_LIMITS: Record<string, string>[] = [
   { ADDRESS_BURST: '1000001' },
 ]
 
-/** What they all should say, in the order of the tunnel. */
+/** Problems that each process should report, in the order of the tunnel. */
 function expectedLines(env: Environment): string[] {
   const problems: string[] = []
   readDsns(env.SENTRY_DSN, problems)

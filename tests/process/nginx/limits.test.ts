@@ -1,4 +1,4 @@
-/** How much nginx takes of one sender on the tunnel paths, whatever stands behind it: four times what a tunnel does. */
+/** Limits of nginx for one sender on the tunnel paths: four times the limits of a tunnel. */
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

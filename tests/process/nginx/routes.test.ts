@@ -1,4 +1,4 @@
-/** Where nginx sends what, and what it tells and does not tell those behind it. */
+/** Routes of nginx, and the headers that it adds and removes. */
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** What nginx answers by itself while those behind it are away, slow or dying. */
+/** Responses of nginx while tunnels or web are away, slow or dying. */
 
 import { once } from 'node:events'
 import { request } from 'node:http'

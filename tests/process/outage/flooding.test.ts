@@ -23,7 +23,7 @@ const HONEST_ADDRESS = '198.51.100.9'
 
 type Heard = { body: Buffer; status: number; json: unknown }
 
-/** What holds the spool, and the `SPOOL_URL` that leads there. */
+/** Creates the place of a spool and returns its `SPOOL_URL`. */
 type Place = (scope: AsyncDisposableStack) => Promise<string>
 
 const inFile: Place = async (scope) => {

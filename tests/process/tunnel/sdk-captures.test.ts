@@ -1,4 +1,4 @@
-/** What real SDKs sent goes through the tunnel process byte for byte. */
+/** Captures of real SDKs, which pass through the tunnel process byte for byte. */
 
 import { type IncomingMessage, request } from 'node:http'
 import { buffer } from 'node:stream/consumers'

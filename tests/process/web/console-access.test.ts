@@ -1,4 +1,4 @@
-/** Who gets into the console, and who does not, whatever they try. */
+/** Access to the console with and without a session. */
 
 import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -13,7 +13,7 @@ import { startWeb, type Web } from '../../support/web/web.ts'
 const APP = resolve(ROOT, 'web/app')
 const started = new AsyncDisposableStack()
 let web: Web
-/** What only somebody who is signed in may learn. */
+/** Values that only a signed-in operator may see. */
 let secrets: string[]
 
 beforeAll(async () => {

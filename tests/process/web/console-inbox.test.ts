@@ -91,7 +91,7 @@ describe('The inbox of the console', () => {
     expect(order).toEqual(order.toSorted((a, b) => a - b))
   })
 
-  /** What a page says, without how it says it. */
+  /** Returns the text of a page without its markup. */
   function wordsOf(html: string): string {
     return html
       .replaceAll(/<!-- -->|<script.*?<\/script>/gs, '')

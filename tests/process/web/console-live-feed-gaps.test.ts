@@ -1,4 +1,4 @@
-/** What the feed says where something is missing, and that it tells nothing twice. */
+/** Gaps in the live feed: each is told, and no event is told twice. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
@@ -30,7 +30,7 @@ function streams(...events: string[]) {
 const sayReceipt = (replica: string, number: number, time = number) =>
   `event: receipt\ndata: ${JSON.stringify(receiptOf(`${replica}-${number}`, time))}\nid: ${replica}:${number}\n\n`
 
-/** What the feed tells from a cursor on, one event after the other. */
+/** Yields the events of the feed from a cursor on. */
 async function* read(after: string, origins: () => string[]): AsyncGenerator<FeedEvent & { cursor: string }> {
   const stream = streamFeed(
     {

@@ -1,4 +1,4 @@
-/** What the console asks of replicas that share what they have, hang, or break off: each act once, and nothing twice over the wire. */
+/** Requests of the console to replicas that share a spool, hang or close the connection: each action is sent once. */
 
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** What waits, as the console lists it: in pages, each spool with a place of its own, and everything in the address. */
+/** Pages of spool entries in the console: paging, the order of several spools, and state in the address. */
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** What the console says of three tunnels: each figure is what was sent, through a replica's death and through an outage. */
+/** Totals of the console over three tunnels, compared with what was sent, through the death of a replica and an outage. */
 
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ import { get, lookUntil, signIn, startWebOver } from '../../support/web/operator
 import { envelopesIn } from '../../support/web/project-tables.ts'
 import type { Web } from '../../support/web/web.ts'
 
-/** What real SDKs sent, and the category that each envelope counts under. */
+/** Captures of real SDKs, and the category that each envelope counts under. */
 const REAL: [capture: string, category: string][] = [
   ['browser-11.12.0-error-unhandled', 'error'],
   ['browser-11.12.0-attachment', 'error'],

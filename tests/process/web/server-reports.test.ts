@@ -1,4 +1,4 @@
-/** What breaks on web's own server is reported by the way that browsers' reports take, from the inside. */
+/** Errors of web's own server, reported through the internal port of nginx. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { requires } from '../../support/requirements.ts'

@@ -1,4 +1,4 @@
-/** How the web server begins and ends. */
+/** Start and shutdown of the web server. */
 
 import { describe, expect, it } from 'vitest'
 import { refuseWeb, startWeb } from '../../support/web/web.ts'

@@ -1,4 +1,4 @@
-/** What a stranger sends that Next cannot read is no error of the site, and costs its operator nothing. */
+/** Requests that Next.js cannot read: they are no error of the site, and no report is sent. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import { BREAKABLE } from '../../support/web/web.ts'
 const TEXT = { 'content-type': 'text/plain;charset=UTF-8' }
 const FORM = { 'content-type': 'multipart/form-data; boundary=x' }
 
-/** What a page of the lab calls its action by, as anyone can read there. */
+/** Returns the id of the lab's server action, which is public in the page. */
 function actionId(): string {
   const manifest = join(ROOT, 'web/.next/server/server-reference-manifest.json')
   const [id = ''] = Object.keys(JSON.parse(readFileSync(manifest, 'utf8')).node)

@@ -1,4 +1,4 @@
-/** What shuts people out of a page, by what axe finds. */
+/** Accessibility findings of axe on a page. */
 
 import AxeBuilder from '@axe-core/playwright'
 import type { Page } from 'playwright-core'

@@ -18,7 +18,7 @@ const FLAGS = [
 ]
 
 export type ChromiumOptions = {
-  /** Where the names of other sites lead, `{ 'o1.ingest.us.sentry.io': '127.0.0.1:41234' }`; certificates are not looked at. */
+  /** Addresses for the names of other sites, `{ 'o1.ingest.us.sentry.io': '127.0.0.1:41234' }`; certificates are not checked. */
   leads?: Record<string, string>
 }
 

@@ -88,7 +88,7 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
   const started = starting.move()
   return {
     project,
-    /** What compose is run with. */
+    /** Environment of the compose command. */
     env,
     port,
     url: `http://127.0.0.1:${port}`,
@@ -109,7 +109,7 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
         `{{(index .NetworkSettings.Networks "${project}_${network}").IPAddress}}`,
         container,
       ),
-    /** What the inbox holds, newest first. */
+    /** Returns the inbox entries, the newest first. */
     inbox: async (): Promise<InboxEntry[]> => JSON.parse(String(await admin('/inbox'))).entries,
     /** One envelope of it, as bytes. */
     kept: (id: string) => admin(`/inbox/${id}`),

@@ -1,4 +1,4 @@
-/** What people run in a tunnel's place, or in front of one, and should not. */
+/** Servers that people run by mistake in place of a tunnel, or in front of one. */
 
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'

@@ -18,7 +18,7 @@ export type NatsOptions = {
   /** Credentials that it requires; without them anyone may connect. */
   user?: string
   password?: string
-  /** Where it listens. */
+  /** Address on which it listens. */
   port?: number
   /** Folder of its streams; one of its own unless given. */
   store?: string

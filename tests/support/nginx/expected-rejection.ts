@@ -1,4 +1,4 @@
-/** What nginx refuses by itself on a tunnel path: in JSON, in the tunnel's own words. */
+/** Rejections that nginx sends itself on a tunnel path, in the JSON of the tunnel. */
 
 import { expect } from 'vitest'
 import { REJECTIONS, type RejectionCode } from '../../../tunnel/src/rejections.ts'

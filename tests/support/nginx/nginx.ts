@@ -15,7 +15,7 @@ export type NginxOptions = {
   /** Addresses like `127.0.0.1:9090`. Nobody needs to be there. */
   tunnels: string[]
   web: string
-  /** Where web's own reports are taken; a free port unless given. */
+  /** Address for web's own reports; a free port by default. */
   innerPort?: number
   /** Settings of the renderer beside the ones made here. */
   env?: Record<string, string>

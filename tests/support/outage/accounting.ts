@@ -42,7 +42,7 @@ export async function depthOf([first]: readonly TunnelAccess[]): Promise<number>
   return sum(metrics, /^culvert_spool_envelopes\{/)
 }
 
-/** Whether none of them asks Sentry any more but to see. */
+/** Tells whether the breakers of all tunnels are open. */
 export async function areOpen(tunnels: readonly TunnelAccess[]): Promise<boolean> {
   const all = await Promise.all(tunnels.map(metricsOf))
   return all.every((metrics) => sum(metrics, /^culvert_upstream_breaker_open\{/) === 1)

@@ -14,7 +14,7 @@ const LARGE_EVERY = 400 // one in so many
 const GZIPPED_EVERY = 20
 const SEGMENTS = 5 // of a replay, under one id
 
-/** What they are by name; `n` makes each unlike any other. */
+/** Envelopes by name; `n` makes each unique. */
 const KINDS: Record<string, Kind> = {
   event: (n) => ({
     header: { event_id: idOf(n) },
@@ -63,7 +63,7 @@ export function envelopeAt(n: number, dsn: string): Sent {
   return n % GZIPPED_EVERY === 7 ? { ...sent, body: gzipSync(body), encoding: 'gzip' } : { ...sent, body }
 }
 
-/** What an envelope is, whenever it was sent: it is known by that here, and nothing of the tunnel's is believed. */
+/** Returns a fingerprint of an envelope's content, which does not change with the time of sending. */
 export function contentOf(envelope: Buffer): string {
   const newline = envelope.indexOf('\n')
   const { sent_at: _, ...header } = JSON.parse(envelope.toString('utf8', 0, newline))

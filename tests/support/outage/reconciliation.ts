@@ -1,4 +1,4 @@
-/** Whether what was acknowledged arrived: compared by content, after an outage. */
+/** Compares acknowledged envelopes with those that arrived, by content, after an outage. */
 
 import type { Received } from '../sentry/received-request.ts'
 import { contentOf } from './envelope-kinds.ts'

@@ -1,4 +1,4 @@
-/** What our Sentry expects of a request from the tunnel; everything else is a fault. */
+/** Expectations of the recording Sentry for a request of the tunnel. Everything else fails the test. */
 
 import { isIP } from 'node:net'
 import type { Received } from './received-request.ts'

@@ -1,4 +1,4 @@
-/** How our Sentry answers: as Relay does, or badly. */
+/** Responses of the recording Sentry: as Relay's, or faulty. */
 
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'

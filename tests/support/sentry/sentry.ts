@@ -117,7 +117,7 @@ export async function startSentry(options: SentryOptions = {}) {
     url: `${tls ? 'https' : 'http'}://${host}:${port}`,
     /** All that arrived whole, in the order of arrival. */
     requests,
-    /** What was wrong with them, one sentence each. */
+    /** Unexpected requests, one sentence each. */
     unexpected,
     /** A DSN that leads here; `host` stands in for address and port where a test reroutes it. */
     dsn(projectId = Object.keys(projects)[0] ?? '', parts: DsnParts = {}): string {
@@ -129,11 +129,11 @@ export async function startSentry(options: SentryOptions = {}) {
     async idle(): Promise<void> {
       if (state.inHand > 0) await once(arrivals, 'idle')
     },
-    /** How the following requests are answered. */
+    /** Sets the response to the following requests. */
     answer(answering: Answering): void {
       state.answering = answering
     },
-    /** How the next request is answered; several queue up. */
+    /** Sets the response to the next request; several form a queue. */
     once(answering: Answering): void {
       state.once.push(answering)
     },

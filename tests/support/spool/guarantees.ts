@@ -13,7 +13,7 @@ export type Store = AsyncDisposable & {
   spool(): Promise<Spool>
   /** Closes every replica; the next `spool` finds the store as they left it. */
   closeAll(): Promise<void>
-  /** What an envelope takes of the bound: its body, and what is kept beside it. */
+  /** Bytes of an entry that count towards the bound: its body and its fields. */
   weigh(entry: SpoolEntry): number
 }
 

@@ -12,7 +12,7 @@ export type MemorySpool = Spool & {
   entry(): SpoolEntry[]
   /** Bodies that cannot be read. */
   unreadable: Set<string>
-  /** How often `take` was asked. */
+  /** Number of calls of `take`. */
   takes: number
 }
 

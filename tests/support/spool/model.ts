@@ -103,7 +103,7 @@ async function put(
   expect(sizeOf([...model.values()])).toBeLessThanOrEqual(BOUNDS.bytes)
 }
 
-/** What is not under way makes room, by rank and age, and only when room is short. */
+/** Expects evictions only where space is short: no leased entry, the least important and the oldest first. */
 function expectFairEviction(
   model: Map<string, Kept>,
   newcomer: SpoolEntry,
@@ -183,7 +183,7 @@ async function endLease(
   update(model, lease.key, { state: act === 'release' ? 'due' : 'later', fresh: false })
 }
 
-/** Whether what is under way goes too is the spool's own affair, as long as it tells. */
+/** Expires old entries. Leased ones may stay or go, as long as the spool reports them. */
 async function expire(spool: Spool, model: Map<string, Kept>, nth: number): Promise<void> {
   const kept = [...model.values()]
   const before = kept[nth % Math.max(1, kept.length)]?.entry.received ?? Date.now()
@@ -206,7 +206,7 @@ async function purge(spool: Spool, model: Map<string, Kept>, nth: number): Promi
   for (const key of told) model.delete(key)
 }
 
-/** What was put off of one project and category is due, and nothing else is. */
+/** Makes the postponed entries of one project and category due. */
 async function retry(spool: Spool, model: Map<string, Kept>, nth: number): Promise<void> {
   const same = likeNth(model, nth)
   const [first] = same

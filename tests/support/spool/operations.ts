@@ -73,7 +73,7 @@ export function keysOf(envelopes: readonly SpoolEntry[]): string[] {
   return envelopes.map(({ key }) => key)
 }
 
-/** What waits, as it is put, without what a lease adds. */
+/** Returns the pending entries as they were put, without the fields of a lease. */
 export function plain({
   key,
   project,

@@ -1,4 +1,4 @@
-/** What every spool lets an operator do with what waits. */
+/** Guarantees of every spool for the actions of an operator. */
 
 import { describe, expect, it } from 'vitest'
 import type { EntryRef, ListedEntry, PageQuery, Spool, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'

@@ -12,7 +12,7 @@ export type TunnelOptions = {
   env?: Record<string, string>
   /** Connections that go elsewhere, `{ 'o1.ingest.us.sentry.io:443': '127.0.0.1:41234' }`. */
   reroute?: Record<string, string>
-  /** How long it may take to listen, in ms. */
+  /** Milliseconds within which it has to listen. */
   timeout?: number
 }
 

@@ -6,7 +6,7 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** Where Next puts the chunks of pages and layouts. */
+/** Folder in which Next.js puts the chunks of pages and layouts. */
 const OF_PAGES = /[\\/]chunks[\\/]ssr[\\/]/
 
 type Exchange = { request: IncomingMessage; response: ServerResponse }

@@ -54,7 +54,7 @@ export function get(url: string, cookie?: string): Promise<Response> {
   return fetch(url, { redirect: 'manual', headers: cookie ? { cookie } : {} })
 }
 
-/** What the overview is told by server-sent events, the first time that `holds`; whoever is signed out meanwhile hears no more. */
+/** Returns the first server-sent event of the overview that satisfies `holds`. */
 export async function lookUntil(
   url: string,
   cookie: string | undefined,

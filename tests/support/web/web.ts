@@ -30,7 +30,7 @@ export async function startWeb(env: Record<string, string> = {}) {
     url,
     port,
     pid: web.child.pid,
-    /** What it wrote so far. */
+    /** Output so far. */
     said: web.said,
     exited: web.exited,
     /** Asks it to end, and gives how it ended. */

@@ -1,4 +1,4 @@
-/** What operators see of a running tunnel, and what they can change: no secret is in it. */
+/** Status and settings that operators see and change, without secrets. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorOf } from '../../support/envelopes.ts'

@@ -1,4 +1,4 @@
-/** What an envelope is known by: every byte of it, where it goes, and nothing else. */
+/** Deduplication key: every byte of the envelope and its destination, and nothing else. */
 
 import { describe, expect, it } from 'vitest'
 import { identify } from '../../../tunnel/src/envelope/dedupe-key.ts'

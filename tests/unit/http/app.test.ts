@@ -1,4 +1,4 @@
-/** What the tunnel passes on, what it answers, and which headers go which way. */
+/** Bodies and headers in both directions through the tunnel. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { derivedPath, parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
@@ -38,7 +38,7 @@ describe('The tunnel', () => {
 
   const send = (posting: Posting) => post(tunnel.url, { body: errorOf(sentry.dsn()), ...posting })
 
-  /** What arrived last. */
+  /** Returns the most recent request. */
   function last() {
     const received = sentry.requests.at(-1)
     if (!received) throw new Error('nothing has arrived')

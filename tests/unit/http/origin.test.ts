@@ -1,4 +1,4 @@
-/** Which posts are ours by where their page comes from. */
+/** Origins whose posts are accepted. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, it } from 'vitest'

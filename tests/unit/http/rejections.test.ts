@@ -15,7 +15,7 @@ const MIB = 1024 * 1024
 const MARK = 'a-word-of-the-payload'
 const item = `{"type":"event"}\n{"message":"${MARK}"}\n`
 
-/** What provokes each; some need the place to be prepared. */
+/** Request that provokes each code, with the preparation that some need. */
 type Provocation = Posting & {
   first?: (place: Place) => Promise<unknown> | undefined
   after?: (place: Place) => unknown

@@ -1,4 +1,4 @@
-/** What an attacker would try first, and the guard that stops it. */
+/** Attacks on the tunnel, and the guard that stops each. */
 
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -30,7 +30,7 @@ describe('Security', () => {
 
   const send = (posting: Posting) => post(tunnel.url, { body: errorOf(sentry.dsn()), ...posting })
 
-  /** What the last answered request was for Sentry. */
+  /** Returns the last request that Sentry received. */
   function latest() {
     const received = sentry.requests.at(-1)
     if (!received) throw new Error('nothing has arrived')

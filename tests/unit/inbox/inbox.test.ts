@@ -1,4 +1,4 @@
-/** What the inbox keeps, and what becomes of an envelope that it cannot keep. */
+/** Entries of the inbox, and envelopes that it cannot store. */
 
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

@@ -1,4 +1,4 @@
-/** What we drop is told to Sentry: gathered, small, and once. */
+/** Client reports about envelopes that the tunnel drops: gathered, small, and sent once. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'

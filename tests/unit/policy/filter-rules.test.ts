@@ -1,4 +1,4 @@
-/** What is known by sight: extensions, crawlers, health checks. */
+/** Rules for browser extensions, crawlers and health checks. */
 
 import { describe, expect, it } from 'vitest'
 import {

@@ -1,4 +1,4 @@
-/** What an operator does not want reported is dropped by what it is, not by what it mentions. */
+/** Filters of the operator, which drop an event by its fields, not by text that it mentions. */
 
 import { describe, expect, it } from 'vitest'
 import type { FilterReason } from '../../../tunnel/src/contract.ts'

@@ -1,4 +1,4 @@
-/** What the tunnel holds back or drops, as the sender and Sentry see it. */
+/** Rate-limited envelopes and items, as the sender and Sentry see them. */
 
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { EVENT_ID, envelopeOf, errorOf, type Part } from '../../support/envelopes.ts'

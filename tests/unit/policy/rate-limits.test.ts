@@ -1,4 +1,4 @@
-/** How Sentry asks to hold back, read by the rules that every SDK follows. */
+/** Parser of Sentry's rate limit headers, by the rules of the SDKs. */
 
 import { describe, expect, it } from 'vitest'
 import {

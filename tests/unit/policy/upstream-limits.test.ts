@@ -1,4 +1,4 @@
-/** What Sentry has asked for is remembered per DSN, held to, and forgotten in time. */
+/** Rate limits that Sentry announced, per DSN, until they end. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'

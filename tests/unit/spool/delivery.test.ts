@@ -1,4 +1,4 @@
-/** How what waits gets to Sentry: patiently, in its turn, and to one end. Time is the test's own. */
+/** Delivery of spool entries with backoff, in order, each to one final outcome, with an injected clock. */
 
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'

@@ -1,4 +1,4 @@
-/** How many late envelopes a second a Sentry gets that has just come back. */
+/** Rate of retries towards a Sentry that has just come back. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { RateController } from '../../../tunnel/src/spool/rate-controller.ts'

@@ -1,4 +1,4 @@
-/** What is kept of refused requests to look at: enough to understand, and no secret. */
+/** Samples of rejected requests, without secrets. */
 
 import { describe, expect, it } from 'vitest'
 import { SETTING_NAMES } from '../../../tunnel/src/config/settings.ts'

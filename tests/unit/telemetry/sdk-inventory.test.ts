@@ -1,4 +1,4 @@
-/** Who has sent of late: the names that envelope headers tell, few and short whatever senders write. */
+/** Inventory of recent SDK names, bounded in number and length. */
 
 import { describe, expect } from 'vitest'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'

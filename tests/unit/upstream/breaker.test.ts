@@ -1,4 +1,4 @@
-/** Whether an upstream is worth asking, by how its last answers went. */
+/** Circuit breaker of an upstream. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Breaker, type RequestResult } from '../../../tunnel/src/upstream/breaker.ts'
@@ -16,8 +16,7 @@ describe('A breaker', () => {
     for (let i = 0; i < times; i++) breaker.note(verdict)
   }
   const isOpen = () => breaker.isOpen()
-  /** Whether the upstream would be asked: by everybody while it is closed, by a probe while it is open. */
-  /** Whether an upstream is asked now; who may probe does. */
+  /** Tells whether a request is sent now: any while the breaker is closed, a probe while it is open. */
   function ask(): boolean {
     if (!breaker.isOpen()) return true
     const probes = breaker.mayProbe()

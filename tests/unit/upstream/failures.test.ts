@@ -1,4 +1,4 @@
-/** What a sender hears, and what becomes of its envelope, when Sentry has not decided on it. */
+/** Responses and outcomes when Sentry has not decided on an envelope. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorOf } from '../../support/envelopes.ts'

@@ -106,7 +106,7 @@ function chosenFilters(settings: FilterSettings): Filter[] {
   ]
 }
 
-// What @sentry/nextjs drops in the browser, for every SDK.
+// Errors and requests that @sentry/nextjs drops in the browser, here for every SDK.
 const NEXT_NOISE: Filter[] = [
   {
     reason: 'next-noise',

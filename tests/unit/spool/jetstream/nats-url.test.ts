@@ -1,4 +1,4 @@
-/** How `SPOOL_URL` names a NATS server, and what is said of one that does not. */
+/** Forms of `SPOOL_URL` for NATS, and the message for each invalid one. */
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

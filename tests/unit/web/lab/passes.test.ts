@@ -1,4 +1,4 @@
-/** What stands before the code that throws on purpose. */
+/** Passes that the error lab asks for before it throws. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createPasses, type Passes } from '../../../../web/features/lab/passes.ts'

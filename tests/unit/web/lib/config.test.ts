@@ -1,4 +1,4 @@
-/** What web takes for its settings, and what it refuses to start with. */
+/** Settings of web, and those that it refuses to start with. */
 
 import { describe, expect, it } from 'vitest'
 import { readConfig } from '../../../../web/lib/config.ts'

@@ -1,4 +1,4 @@
-/** Where web looks for the tunnels, by their names. */
+/** Addresses of the tunnels, resolved from their names. */
 
 import { describe, expect, it } from 'vitest'
 import { createAddresses, type Resolve } from '../../../../web/lib/replica-addresses.ts'

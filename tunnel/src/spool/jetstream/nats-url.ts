@@ -1,4 +1,4 @@
-/** Where a NATS server is, as `SPOOL_URL` tells it. */
+/** Address of a NATS server, parsed from `SPOOL_URL`. */
 
 export type NatsAddress = {
   /** `host:port` of each server of the cluster. */

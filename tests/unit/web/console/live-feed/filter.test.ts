@@ -1,4 +1,4 @@
-/** Which receipts the feed shows, by what stands in its address. */
+/** Filter of the live feed, as its address states it. */
 
 import { describe, expect, it } from 'vitest'
 import type { Receipt, SpoolOutcome } from '../../../../../tunnel/src/contract.ts'

@@ -1,4 +1,4 @@
-/** What the console says of envelopes that did not go through, and for how long it knows. */
+/** Texts and time range of the rejections page. */
 
 import { describe, expect, it } from 'vitest'
 import type { OutcomeTime, Rejections } from '../../../../../tunnel/src/contract.ts'

@@ -1,4 +1,4 @@
-/** How long somebody stays signed in, and how guesses are slowed down, by a clock of our own. */
+/** Lifetime of sessions, and the delay after wrong passwords, with an injected clock. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createDevices } from '../../../../../web/features/console/session/device-cookie.ts'
