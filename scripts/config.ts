@@ -24,9 +24,9 @@ import {
 } from './environment.ts'
 
 const USAGE = `npm run config
-  prints every setting of nginx, web and the tunnels by its name, as npm start would start them, without secrets, and names
-  what looks like a misspelt one. docs/configuration.md says what each setting is.
-  --docs   writes the generated pages of docs/ instead`
+Prints all settings of nginx, web and the tunnels with their values, without secrets, and warns of misspelt names.
+docs/configuration.md describes each setting.
+  --docs   write the generated pages of docs/ instead`
 
 /** Prints the settings by section. Throws a `UserError` that names every problem with them. */
 function printSettings(env: Environment): void {
@@ -34,7 +34,9 @@ function printSettings(env: Environment): void {
   rejectWrongSettings(env, 'it would not start')
   const shown = effectiveSettings(env)
   const width = Math.max(...SETTING_NAMES.map(({ length }) => length))
-  console.log('In force; * marks what is set, all else is a default. Secrets are not shown.')
+  console.log(
+    'Settings with their values. * marks those that are set; the others are defaults. Secrets are not shown.',
+  )
   for (const title of new Set(SETTING_NAMES.map((name) => rowOf(name).section))) {
     console.log(`\n${title}`)
     for (const name of SETTING_NAMES.filter((each) => rowOf(each).section === title))

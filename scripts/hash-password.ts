@@ -10,8 +10,8 @@ const HASH_BYTES = 32
 const MIN_LENGTH = 12 // as in web
 
 const USAGE = `npm run hash-password
-  reads the operator's password from standard input (${MIN_LENGTH} characters or more), and prints a hash to set as
-  OPERATOR_PASSWORD. It takes no arguments, since every list of processes shows them.`
+Reads the operator's password (${MIN_LENGTH} characters or more) from standard input, and prints a hash for OPERATOR_PASSWORD.
+It takes no arguments, because other users of the machine can see the arguments of a process.`
 
 const derive = promisify<string, Buffer, number, typeof COST, Buffer>(scrypt)
 

@@ -22,9 +22,10 @@ const FLAGS = ['docker', 'plain', 'verbose'] as const
 type Flags = ReadonlySet<(typeof FLAGS)[number]>
 
 const USAGE = `npm start -- [flags]
-  --docker, --plain   in containers, or as plain processes; without either, containers where a Docker Engine answers
-  --verbose           every line of every process
-Settings stand in the environment or in a file .env; npm run config shows those in force.`
+  --docker    run in containers (the default where a Docker Engine answers)
+  --plain     run as plain processes (the default elsewhere)
+  --verbose   print every log line
+Settings come from the environment and from the file .env; npm run config prints them.`
 
 const stopped = stopSignal()
 

@@ -25,10 +25,20 @@ type Tally = {
 /** Permission to skip the tests whose names begin with `name`, for `reason`. */
 type AllowedSkip = { name: string; reason: string }
 
+const USAGE = `npm test -- [files] [flags]
+Runs all tests except those of project stack, which build images.
+  --project NAME    run one project: unit, contract, process, browser, measuring or stack; '*' runs all
+  --watch           run again when a file changes
+  --coverage        print the coverage of tunnel/src
+  --runs N          number of envelopes of the fuzz test
+  --seed N          seed of the fuzz test
+All other flags are those of vitest run.`
+
 async function main(): Promise<void> {
   const { parseCLI, startVitest } = await import('vitest/node') // only here: a unit test imports this module
   const env = readEnvironment()
   const args = process.argv.slice(2)
+  if (args.includes('--help')) return console.log(USAGE)
   const fuzz = { FUZZ_RUNS: takeFlag(args, '--runs'), FUZZ_SEED: takeFlag(args, '--seed') }
   const isWatching = args.includes('--watch')
   const { filter, options } = parseCLI(['vitest', ...(isWatching ? [] : ['run']), ...args])
