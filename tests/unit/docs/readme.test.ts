@@ -12,7 +12,7 @@ const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
 const COMPARISON = [
   ['ad blocker on', 'ad-block lists on'],
   ['Sentry down for 30 s', 'Sentry away for 30 s'],
-  ['session replay, Sentry down for 30 s', 'session replay, Sentry away for 30 s'],
+  ['segments of a session replay, Sentry down for 30 s', 'session replay, Sentry away for 30 s'],
   ['redeploy of the app server or tunnel', 'tunnel or app server redeployed'],
 ] as const
 

@@ -16,7 +16,7 @@ export function samplingStage(rate: number): Stage {
   }
 }
 
-/** Maps a trace ID to a number from 0 up to 1; anything that is not one, to 0. */
+/** Maps a trace ID to a number of at least 0 and below 1. Returns 0 for other values. */
 function positionOf(traceId: unknown): number {
   const isTraceId = typeof traceId === 'string' && /^[0-9a-f]{32}$/i.test(traceId)
   return isTraceId ? Number.parseInt(traceId.slice(0, 8), 16) / 2 ** 32 : 0
