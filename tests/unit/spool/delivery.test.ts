@@ -171,6 +171,26 @@ describe('The deliverer', () => {
     expect(ends).toEqual([{ key, end: 'declined', status: 500 }])
   })
 
+  it('keeps one that gets a 500 after many failures of another kind', async () => {
+    answer = () => undecided(attempts.length % 10 === 0 ? 500 : 503)
+    await spool.add()
+    start()
+    await pass(10 * MINUTE)
+    expect(attempts.length).toBeGreaterThan(20)
+    expect(ends).toEqual([])
+  })
+
+  it('keeps one that gets 500 from an upstream that fails for all envelopes', async () => {
+    answer = () => undecided(500)
+    isOpen = () => true
+    mayProbe = () => true
+    await spool.add()
+    start()
+    await pass(30 * MINUTE)
+    expect(attempts.length).toBeGreaterThan(20)
+    expect(ends).toEqual([])
+  })
+
   it.each([502, 503, undefined])(
     'tries one that is answered %s for as long as it may wait',
     async (status) => {

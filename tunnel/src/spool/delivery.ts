@@ -10,6 +10,7 @@ import type { Upstreams } from '../upstream/client.ts'
 import { type DeliveryResult, UNREADABLE } from '../upstream/request.ts'
 import type { OnFinalOutcome } from './final-outcomes.ts'
 import { RateController } from './rate-controller.ts'
+import { ServerErrors } from './server-errors.ts'
 import type { Lease, ProjectDemand, Spool, SpoolEntry } from './spool.ts'
 import { buildStoredBody } from './stored-body.ts'
 
@@ -48,7 +49,6 @@ const MAX_CONCURRENT_ATTEMPTS = 64 // for all upstreams: live traffic comes firs
 const FIRST_DELAY_MS = 1_000
 const MAX_DELAY_MS = 10_000 // breaker and rate controller protect a failing upstream; this is for one failing envelope
 const MAX_FAULT_DELAY_MS = 60_000
-const MAX_SERVER_ERRORS = 8 // responses 500 to one envelope
 
 export class Deliverer {
   readonly #deps: DeliveryDeps
@@ -56,6 +56,7 @@ export class Deliverer {
   readonly #pending = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
   readonly #attempts = new Map<string, SpoolAttempts>()
+  readonly #serverErrors = new ServerErrors()
   #listener: DeliveryListener = { onFinalOutcome: () => {}, onError: () => {} }
   #draining: Promise<void> | undefined
   #lastCompression: Promise<unknown> = Promise.resolve()
@@ -204,12 +205,14 @@ export class Deliverer {
 
   /** Finishes or postpones an entry by the result of an attempt. */
   async #settle(lease: Lease, project: Project, delivery: DeliveryResult): Promise<void> {
-    const { spool, limits, now } = this.#deps
+    const { spool, limits, upstreams, now } = this.#deps
     const rateController = this.#origins.get(project.origin)?.rateController
     if (delivery.kind === 'undecided') {
       const { status, reason, retryAfterMs } = delivery
       if (reason !== UNREADABLE) rateController?.decrease()
-      if (status === 500 && lease.attempts >= MAX_SERVER_ERRORS) return this.#finish(lease, 'declined', 500)
+      // A response 500 while the breaker is open says nothing about this entry: Sentry fails for all of them.
+      if (status === 500 && !upstreams.isOpen(project.origin) && this.#serverErrors.isExceeded(lease.key))
+        return this.#finish(lease, 'declined', 500)
       const maxMs = status === 500 ? MAX_FAULT_DELAY_MS : MAX_DELAY_MS
       return spool.postpone(lease, now() + Math.max(retryAfterMs ?? 0, this.#backoffMs(lease, maxMs)))
     }
@@ -224,6 +227,7 @@ export class Deliverer {
   }
 
   async #finish(lease: Lease, finalOutcome: FinalOutcome, status: number): Promise<void> {
+    this.#serverErrors.forget(lease.key)
     if (await this.#remove(lease)) this.#listener.onFinalOutcome(lease, finalOutcome, status)
   }
 
