@@ -59,7 +59,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const waiting = await firstLink('/console/spool', /ago|now/)
     await page.goto(`${desk.site.url}/console/live-feed?outcome=spooled`)
     await page
-      .getByRole('button', { name: /spooled/ })
+      .getByRole('button', { name: /pending/ })
       .first()
       .click()
     await page.getByRole('region', { name: 'Receipt' }).waitFor()

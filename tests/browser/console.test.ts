@@ -202,7 +202,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .first()
       .click()
     await page.getByRole('heading', { level: 1, name: /onerror/ }).waitFor()
-    expect(await page.title()).toBe('Envelope · Console · Culvert')
+    expect(await page.title()).toMatch(/onerror.* · Inbox · Console · Culvert$/)
     const pictures = page.getByRole('region', { name: 'Attachments' }).getByRole('img')
     expect(await pictures.count()).toBe(1)
     await pictures.first().scrollIntoViewIfNeeded()

@@ -23,3 +23,8 @@ export const OUTCOME_STATES: Record<OutcomeName, State> = {
 export function outcomeLabel(outcome: string): string {
   return outcome === 'rate_limited' ? 'rate-limited' : outcome
 }
+
+/** Returns the label of what an envelope is now: one that was spooled and has no final outcome is pending. */
+export function stateLabel(outcome: string): string {
+  return outcome === 'spooled' ? 'pending' : outcomeLabel(outcome)
+}

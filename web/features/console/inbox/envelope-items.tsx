@@ -3,6 +3,7 @@
 import type { ReactNode } from 'react'
 import { formatBytes } from '../../../lib/format.ts'
 import { Panel, Showing } from '../../../ui/panel.tsx'
+import { Preformatted } from '../../../ui/preformatted.tsx'
 import type { Listed } from '../bounds.ts'
 import type { ShownItem } from './envelope-model.ts'
 
@@ -77,12 +78,8 @@ function urlOf(id: string, number: number): string {
 
 function Raw({ text }: { text: string }) {
   return (
-    <pre
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
-      tabIndex={0}
-      className="my-2 max-h-96 overflow-auto rounded-part bg-sunken p-3 font-mono text-note whitespace-pre-wrap"
-    >
+    <Preformatted className="my-2 max-h-96 rounded-part bg-sunken p-3 whitespace-pre-wrap">
       {text}
-    </pre>
+    </Preformatted>
   )
 }

@@ -3,6 +3,7 @@
 import type { ReactNode } from 'react'
 import { formatDuration, formatQuantity } from '../../../lib/format.ts'
 import { Panel, Showing } from '../../../ui/panel.tsx'
+import { Preformatted } from '../../../ui/preformatted.tsx'
 import { Moment } from '../../../ui/relative-time.tsx'
 import type { Listed } from '../bounds.ts'
 import type { Feedback } from './event.ts'
@@ -62,7 +63,7 @@ export function EventView({ event, children }: Props) {
               {contexts.shown.map(([name, value]) => (
                 <details key={name} className="border-t border-line py-1 text-note first:border-t-0">
                   <summary className="min-h-7 wrap-anywhere">{name}</summary>
-                  <pre className="my-2 overflow-x-auto font-mono text-note whitespace-pre-wrap">{value}</pre>
+                  <Preformatted className="my-2 whitespace-pre-wrap">{value}</Preformatted>
                 </details>
               ))}
             </div>
@@ -141,11 +142,11 @@ function FrameLine({ frame: { name, place, code } }: { frame: ShownFrame }) {
       <code className="font-semibold wrap-anywhere">{name}</code> <span className="text-quiet">in</span>{' '}
       <code className="wrap-anywhere">{place}</code>
       {code && (
-        <pre className="mt-1 overflow-x-auto rounded-part bg-sunken p-2 font-mono">
+        <Preformatted className="mt-1 rounded-part bg-sunken p-2">
           {code.before.join('\n')}
           <strong className="block">{code.line}</strong>
           {code.after.join('\n')}
-        </pre>
+        </Preformatted>
       )}
     </li>
   )

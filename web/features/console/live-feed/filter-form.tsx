@@ -3,7 +3,7 @@
 
 import { memo, useState } from 'react'
 import { Button } from '../../../ui/button.tsx'
-import { outcomeLabel } from '../../../ui/states.ts'
+import { stateLabel } from '../../../ui/states.ts'
 import { FINAL_OUTCOMES, OUTCOMES } from '../outcomes.ts'
 import type { FeedFilter, FilterName } from './filter.ts'
 import type { FilterOptions } from './filter-options.ts'
@@ -17,9 +17,7 @@ const CONTROL = 'min-h-10 w-full rounded-part border border-quiet/60 bg-surface 
 export const FeedFilterForm = memo(function FeedFilterForm({ filter, options, onChange }: Props) {
   const [isShown, setShown] = useState(false)
   const onSet = (name: FilterName, value: string) => onChange({ ...filter, [name]: value })
-  const set = Object.entries(filter).map(([name, value]) =>
-    name === 'outcome' ? outcomeLabel(value) : value,
-  )
+  const set = Object.entries(filter).map(([name, value]) => (name === 'outcome' ? stateLabel(value) : value))
   const common = { filter, onSet }
   return (
     <form
@@ -34,7 +32,7 @@ export const FeedFilterForm = memo(function FeedFilterForm({ filter, options, on
         </Button>
       </span>
       <div className={`${isShown ? 'contents' : 'hidden'} wide:contents`}>
-        <Choice name="outcome" label="Outcome" values={OUTCOME_NAMES} labelOf={outcomeLabel} {...common} />
+        <Choice name="outcome" label="Outcome" values={OUTCOME_NAMES} labelOf={stateLabel} {...common} />
         <Choice name="reason" label="Reason" values={options.reason} {...common} />
         <Choice name="project" label="Project" values={options.project} {...common} />
         <Choice name="type" label="Item" values={options.type} {...common} />

@@ -22,13 +22,13 @@ export function writeView(filter: FeedFilter, opened: string | undefined): strin
   return query.size > 0 ? `?${query}` : ''
 }
 
-/** Reports whether a receipt matches; `outcome` is compared with its outcome and its final outcome. */
+/** Reports whether a receipt matches; `outcome` is compared with the outcome that its row shows, the final one if there is one. */
 export function matches(
   { receipt, finalOutcome }: { receipt: Receipt; finalOutcome?: SpoolOutcome },
   { outcome, project, reason, type, sdk, text }: FeedFilter,
 ): boolean {
   return (
-    (!outcome || receipt.outcome === outcome || finalOutcome?.final_outcome === outcome) &&
+    (!outcome || (finalOutcome?.final_outcome ?? receipt.outcome) === outcome) &&
     (!project || receipt.project === project) &&
     (!reason || receipt.reason === reason) &&
     (!type || receipt.items.some((item) => item.type === type)) &&

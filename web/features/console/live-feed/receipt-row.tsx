@@ -3,6 +3,7 @@
 import type { Receipt, SpoolOutcome } from 'tunnel/contract'
 import { formatBytes, formatCount, formatDuration, formatTime } from '../../../lib/format.ts'
 import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
+import { stateLabel } from '../../../ui/states.ts'
 import { StateMark } from '../../../ui/status-badge.tsx'
 import type { FeedNotice } from './rows.ts'
 
@@ -18,7 +19,8 @@ type Props = {
 }
 
 export function ReceiptRow({ receipt, finalOutcome, isOpen, isTabStop, onOpen }: Props) {
-  const { id, time, outcome, items, project, bytes, duration_ms: durationMs, reason, sdk } = receipt
+  const { id, time, outcome, items, project, bytes, duration_ms: durationMs, reason } = receipt
+  const shown = finalOutcome?.final_outcome ?? outcome
   return (
     <button
       type="button"
@@ -29,7 +31,7 @@ export function ReceiptRow({ receipt, finalOutcome, isOpen, isTabStop, onOpen }:
       className={`${COLUMNS} size-full cursor-pointer text-left text-note -outline-offset-3 hover:bg-sunken aria-expanded:bg-sunken`}
     >
       <span className="text-quiet tabular-nums">{formatTime(time)}</span>
-      <OutcomeLabel outcome={finalOutcome?.final_outcome ?? outcome} />
+      <OutcomeLabel outcome={shown} label={stateLabel(shown)} />
       <span className="truncate">
         {items.map(({ type, count }) => (count ? `${type} ×${count}` : type)).join(', ') || 'not parsed'}
         {reason && <span className="text-quiet"> · {reason}</span>}
@@ -37,7 +39,7 @@ export function ReceiptRow({ receipt, finalOutcome, isOpen, isTabStop, onOpen }:
           <span className="text-quiet"> · spooled for {formatDuration(finalOutcome.waited_ms)}</span>
         )}
       </span>
-      <span className="hidden truncate text-quiet desk:block">{project ? formatProject(project) : sdk}</span>
+      <span className="hidden truncate text-quiet desk:block">{project ? formatProject(project) : '–'}</span>
       <span className="hidden text-right tabular-nums wide:block">{formatBytes(bytes)}</span>
       <span className="hidden text-right tabular-nums wide:block">{formatDuration(durationMs)}</span>
     </button>

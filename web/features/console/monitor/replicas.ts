@@ -107,7 +107,7 @@ export class Replicas {
   }
 
   #miss(origin: string, time: number): void {
-    const its = [...this.#known.values()].find((each) => each.origin === origin && each.state !== 'stopped')
+    const its = [...this.#known.values()].findLast((each) => each.origin === origin)
     if (!its) {
       if (!this.#unanswered.has(origin)) this.#unanswered.set(origin, time)
     } else if (its.state === 'responding') {

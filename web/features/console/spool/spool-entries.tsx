@@ -89,9 +89,14 @@ function Entries({ spool, entries }: { spool: string; entries: SpoolListEntry[] 
     ],
   }))
   return (
-    <div className="overflow-x-auto">
+    <section
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area has to be reachable by keyboard
+      tabIndex={0}
+      aria-label="Pending envelopes"
+      className="mt-0 overflow-x-auto"
+    >
       <Table label="Spool entries" columns={COLUMNS} rows={rows} />
-    </div>
+    </section>
   )
 }
 

@@ -6,6 +6,7 @@ import { formatBytes, formatCount, formatQuantity } from '../../../lib/format.ts
 import { formatJson, formatJsonLine } from '../../../lib/format-json.ts'
 import { Fact, Facts } from '../../../ui/facts.tsx'
 import { Panel, Showing } from '../../../ui/panel.tsx'
+import { Preformatted } from '../../../ui/preformatted.tsx'
 import { Moment } from '../../../ui/relative-time.tsx'
 import { ROWS, TEXT } from '../bounds.ts'
 import { SpoolAction } from './spool-action.tsx'
@@ -33,9 +34,7 @@ export function SpoolEntry({ id, entry }: { id: string; entry: SpoolEntryDetails
         </Facts>
       </Panel>
       <Panel title="Header">
-        <pre className="overflow-x-auto font-mono text-note whitespace-pre-wrap">
-          {formatJson(header, TEXT.json)}
-        </pre>
+        <Preformatted className="whitespace-pre-wrap">{formatJson(header, TEXT.json)}</Preformatted>
       </Panel>
       <Panel title={formatQuantity(total, 'item')}>
         <ol className="grid grid-cols-1 gap-1 text-note">

@@ -33,7 +33,8 @@ export function SpoolSummary({ spool }: { spool: SpoolOverview }) {
 
 /** Size and age of the spool; unknown while its disk or server does not respond. */
 function Depth({ spool }: { spool: SpoolOverview }) {
-  const { envelopes, bytes, oldest, full_in_seconds: fullInSeconds, max_bytes: maxBytes, problem } = spool
+  const { envelopes, bytes, oldest, full_in_seconds: fullInSeconds, max_age_ms: maxAgeMs } = spool
+  const { max_bytes: maxBytes, problem } = spool
   if (envelopes === undefined || bytes === undefined)
     return <Fact name="Pending">unknown: {problem ?? 'no response'}</Fact>
   return (
@@ -44,8 +45,14 @@ function Depth({ spool }: { spool: SpoolOverview }) {
       </Fact>
       <Fact name="Oldest">{oldest ? <Ago time={oldest} /> : 'none'}</Fact>
       <Fact name="Full in">
-        {fullInSeconds === undefined ? 'not growing' : formatDuration(fullInSeconds * 1000)}
+        <FullIn seconds={fullInSeconds} maxAgeMs={maxAgeMs} />
       </Fact>
     </>
   )
+}
+
+/** Entries expire after `maxAgeMs`, so a spool that would be full later than that does not become full. */
+function FullIn({ seconds, maxAgeMs }: { seconds: number | undefined; maxAgeMs: number }) {
+  if (seconds === undefined) return 'not growing'
+  return seconds * 1000 < maxAgeMs ? formatDuration(seconds * 1000) : 'never: entries expire earlier'
 }

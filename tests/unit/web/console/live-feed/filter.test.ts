@@ -20,6 +20,10 @@ const RECEIPTS: Receipt[] = [
     ...{ event_id: 'bbbb', items: [{ type: 'session', bytes: 1 }] },
   },
   {
+    ...{ ...common, id: 'r1-3', outcome: 'spooled', project: 'o1.sentry.example/3', sdk: 'php/4.0.0' },
+    ...{ event_id: 'cccc', items: [{ type: 'log', bytes: 1 }] },
+  },
+  {
     ...{ ...common, id: 'r2-1', outcome: 'rejected', reason: 'dsn-unknown', replica: 'r2', items: [] },
   },
 ]
@@ -35,10 +39,10 @@ const idsBy = (filter: FeedFilter) =>
 
 describe('The filter of the feed', () => {
   it.each<[filter: FeedFilter, ids: string[]]>([
-    [{}, ['r1-1', 'r1-2', 'r2-1']],
+    [{}, ['r1-1', 'r1-2', 'r1-3', 'r2-1']],
     [{ project: 'o1.sentry.example/1' }, ['r1-1']],
     [{ outcome: 'rejected' }, ['r2-1']],
-    [{ outcome: 'spooled' }, ['r1-2']],
+    [{ outcome: 'spooled' }, ['r1-3']], // the other one has a final outcome
     [{ outcome: 'expired' }, ['r1-2']],
     [{ reason: 'dsn-unknown' }, ['r2-1']],
     [{ type: 'session' }, ['r1-2']],

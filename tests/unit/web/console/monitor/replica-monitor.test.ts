@@ -20,15 +20,16 @@ const figuresOf = (count: number): ReplicaFigures => ({
   process: { resident_bytes: 1, cpu_seconds: count / 100, event_loop_p99_seconds: 0 },
 })
 
-/** Replicas by their names, with the number of envelopes that each has counted; `undefined` for a release without figures. */
+/** Replicas by their names, with the number of envelopes that each has counted; `undefined` for a release without figures, `dead` for no response. */
 function startMonitor() {
-  const living = new Map<string, number | undefined>()
+  const living = new Map<string, number | 'dead' | undefined>()
   let time = 0
   const monitor = new Monitor({
     origins: async () => [...living.keys()].map((name) => `http://${name}`),
     ask: async (origin) => {
       const name = origin.slice('http://'.length)
       const count = living.get(name)
+      if (count === 'dead') throw new Error('no response')
       return { status: statusOf(name), figures: count === undefined ? undefined : figuresOf(count) }
     },
     now: () => time,
@@ -97,6 +98,16 @@ describe('Monitor', () => {
       durations: { '+Inf': 131 },
       upstream_durations: { 'https://p': { '+Inf': 131 } },
     })
+  })
+
+  it('shows a replica once that was killed and whose address is still listed', async () => {
+    const { living, look } = startMonitor()
+    living.set('fixed', 100)
+    await look()
+    living.set('fixed', 'dead')
+    await look()
+    expect((await look(70_000)).replicas.map(({ state }) => state)).toEqual(['stopped'])
+    expect((await look()).replicas.map(({ name, state }) => [name, state])).toEqual([['fixed', 'stopped']])
   })
 
   it('keeps the counts of all stopped replicas, and shows the last 20', async () => {
