@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig as readTunnelConfig } from '../tunnel/src/config/config.ts'
 import type { Process, Setting } from '../tunnel/src/config/settings/declarations.ts'
+import { REPORTS } from '../tunnel/src/config/settings/web.ts'
 import { type Environment, rowOf, SETTING_NAMES } from '../tunnel/src/config/settings.ts'
 import {
   formatSetting,
@@ -31,7 +32,7 @@ docs/configuration.md describes each setting.
 /** Prints the settings by section. Throws a `UserError` that names every problem with them. */
 function printSettings(env: Environment): void {
   warnOfMisspelt(env)
-  rejectWrongSettings(env, 'it would not start')
+  rejectWrongSettings(env, 'Culvert would not start with these settings')
   const shown = effectiveSettings(env)
   const width = Math.max(...SETTING_NAMES.map(({ length }) => length))
   console.log(
@@ -75,23 +76,24 @@ A process does not start with a wrong setting, and lists every problem with a re
 
 - \`npm start\` and \`npm run deploy\` check all settings before they build anything. With \`docker compose\` alone,
   \`docker compose logs\` shows the problems.
-- \`npm run config\` prints the settings in force, without secrets.
-- Names that look like a misspelt setting are reported at start and have no effect. Compose passes only the names that
-  \`docker-compose.yml\` lists, and reports none.
-- Settings that are to last belong into a file \`.env\`, which every command and Compose read. On Kubernetes they belong into
-  \`deploy/kubernetes/settings.env\`, and secrets into the Secret \`culvert\`.
+- \`npm run config\` prints all settings with their values, without secrets.
+- A misspelt name has no effect. \`npm start\`, \`npm run deploy\` and \`npm run config\` warn of names that look misspelt. With
+  \`docker compose\` alone there is no warning: it passes only the names that \`docker-compose.yml\` lists.
+- To keep a setting, write it into the file \`.env\`, which every command and Compose read. On Kubernetes, use
+  \`deploy/kubernetes/settings.env\`, and the Secret \`culvert\` for secrets.
 - An empty value means the default. Sizes, times and rates are whole numbers.
 
 See also: [operations](operations.md), [storage](storage.md), [commands](commands.md).
 
 ## Secrets
 
-A secret can come from a file: ${withFiles.join(', ')} hold its path. Compose
-mounts the file into the containers that need it, so that \`docker inspect\` does not show the secret. Users 1000 and 101 read it
-there: make the file readable for all, in a folder that only you may enter.
+A secret can be read from a file: set ${withFiles.join(', ')} to the path of the file. Compose
+mounts the file into the containers that need it, so that \`docker inspect\` does not show the secret. In the containers, the
+tunnel and web read it as user 1000, and nginx as user 101. Make the file readable for every user (\`chmod 644\`), and put it
+into a folder that only you can open (\`chmod 700\`).
 
-\`npm start\` generates an operator password where none is set. \`npm run deploy\` knows it; \`docker compose\` does not. This
-command keeps it for all of them:
+\`npm start\` generates an operator password if none is set. \`npm run deploy\` uses it; \`docker compose\` does not. This
+command writes it to \`.env\`, so that all commands use it:
 
 <!-- not tested: it changes .env; run by hand -->
 \`\`\`sh
@@ -101,9 +103,10 @@ echo "OPERATOR_PASSWORD=$(cat .culvert/operator-password)" >> .env && chmod 600 
 
 /** Notes below the tables, by section. */
 const NOTES: { readonly [section: string]: string } = {
-  'Spool and inbox': `In containers \`.culvert\` is the volume \`spool\`, and \`INBOX_FILE\`, \`SPOOL_URL\` and \`BODY_DIR\` name paths in the container. A tunnel
-can write below \`/spool\`, and does not start with a path that it cannot write to.`,
-  Processes: `\`npm start\`, the images and Compose set these themselves. Set them where you start the processes on your own.`,
+  'Spool and inbox': `In containers, the volume \`spool\`, mounted at \`/spool\`, replaces \`.culvert\`. Set \`INBOX_FILE\`, \`SPOOL_URL\` and \`BODY_DIR\` to paths below \`/spool\`.
+A tunnel does not start if it cannot write to one of them.`,
+  [REPORTS]: 'They apply to the pages and the server of `web`. They do not affect the SDK in your app.',
+  Processes: `\`npm start\`, the images and Compose set these. Set them only if you start the processes without these tools.`,
 }
 
 async function writeGeneratedPages(): Promise<void> {

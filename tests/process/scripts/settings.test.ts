@@ -127,7 +127,7 @@ describe('findMisspelt', () => {
     ['OPERATOR_PASSWORT', 'OPERATOR_PASSWORD'],
     ['SENTRY_DSN_FIEL', 'SENTRY_DSN_FILE'],
   ])('names %s as a misspelt %s', (name, meant) => {
-    const told = `${name}: it is no setting and has no effect; did you mean ${meant}?`
+    const told = `${name} is not a setting and has no effect. Did you mean ${meant}?`
     expect(findMisspelt({ [name]: 'x' })).toEqual([told])
   })
 
@@ -142,7 +142,7 @@ describe('findMisspelt', () => {
 
   it('is used by the commands that start processes, and by the tunnel', async () => {
     const misspelt = { TRUSTED_PROXYS: '10.0.0.0/8' }
-    const sentence = 'TRUSTED_PROXYS: it is no setting and has no effect; did you mean TRUSTED_PROXIES?'
+    const sentence = 'TRUSTED_PROXYS is not a setting and has no effect. Did you mean TRUSTED_PROXIES?'
     for (const script of ['start', 'deploy', 'config'])
       expect((await command(`scripts/${script}.ts`, { ...misspelt, LOG_LEVEL: 'x' })).stderr).toContain(
         sentence,

@@ -13,7 +13,7 @@ export function findMisspelt(env: Environment): string[] {
   return Object.keys(env).flatMap((name) => {
     if (!env[name] || KNOWN.has(name)) return []
     const meant = meantBy(name.toUpperCase())
-    return meant === undefined ? [] : [`${name}: it is no setting and has no effect; did you mean ${meant}?`]
+    return meant === undefined ? [] : [`${name} is not a setting and has no effect. Did you mean ${meant}?`]
   })
 }
 

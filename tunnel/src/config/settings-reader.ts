@@ -71,7 +71,7 @@ export function readSharedSettings(settings: SettingsReader): SharedSettings {
 /** Reads a secret from its variable, or from the file that `NAME_FILE` names, as Docker hands over secrets. */
 function readSecret(env: Environment, name: string, problems: string[]): string | undefined {
   const file = env[`${name}_FILE`]
-  if (env[name] && file) problems.push(`${name}: it is set twice; write either ${name} or ${name}_FILE`)
+  if (env[name] && file) problems.push(`${name}: ${name}_FILE is set too; set only one of them`)
   if (env[name] || !file) return env[name] || undefined
   try {
     return readFileSync(file, 'utf8').trim() || undefined

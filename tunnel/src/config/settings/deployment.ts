@@ -24,21 +24,21 @@ export const DEPLOYMENT = {
     TLS_FOLDER: setting(
       is.text,
       undefined,
-      'Folder with `fullchain.pem` and `privkey.pem`, with `deploy/tls.yml`.',
+      'Folder that contains `fullchain.pem` and `privkey.pem`. Used only with `deploy/tls.yml`.',
     ),
-    HTTPS_PORT: setting(port, 8443, 'Port of HTTPS, with `deploy/tls.yml`.'),
-    HTTP_PORT_2: setting(port, 8082, 'Port of the second nginx, with `deploy/two-nginx.yml`.'),
+    HTTPS_PORT: setting(port, 8443, 'Port of HTTPS. Used only with `deploy/tls.yml`.'),
+    HTTP_PORT_2: setting(port, 8082, 'Port of the second nginx. Used only with `deploy/two-nginx.yml`.'),
     NGINX_IMAGE: setting(is.text, 'nginx:1.30', 'Image of nginx.'),
-    NATS_IMAGE: setting(is.text, 'nats:2', 'Image of NATS, with the profile `cluster`.'),
+    NATS_IMAGE: setting(is.text, 'nats:2', 'Image of NATS. Used only with the profile `cluster`.'),
     PROMETHEUS_IMAGE: setting(
       is.text,
       'prom/prometheus:v3.5.0',
-      'Image of Prometheus, with the profile `metrics`.',
+      'Image of Prometheus. Used only with the profile `metrics`.',
     ),
     GRAFANA_IMAGE: setting(
       is.text,
       'grafana/grafana:12.1.0',
-      'Image of Grafana, with the profile `metrics`.',
+      'Image of Grafana. Used only with the profile `metrics`.',
     ),
     GRAFANA_PORT: setting(port, 3001, 'Port of Grafana on 127.0.0.1.'),
   }),
@@ -46,7 +46,7 @@ export const DEPLOYMENT = {
     REVISION: setting(
       is.text,
       undefined,
-      "Revision in the images' labels and in `culvert_build_info`. The image of the tunnel keeps it.",
+      "Revision in the images' labels and in `culvert_build_info`. The build stores it in the image of the tunnel, so it is not needed at run time.",
     ),
   }),
   ...section(BUILD, ['build'], {

@@ -22,14 +22,14 @@ export const PROCESS = {
     ADMIN_HOST: setting(
       is.text,
       undefined,
-      'Address on which the admin port listens. A name means the address of this machine that it resolves to.',
+      'Address on which the admin port listens. A host name is resolved, and the tunnel listens on the result that is an address of this machine.',
       { defaultText: '`HOST`' },
     ),
     ADMIN_PORT: setting(listeningPort, 9091, 'Admin port of the tunnel; 0 for any that is free.'),
     EDGE: setting(
       is.networks,
       LOOPBACK,
-      'Networks of the peers of the tunnel (nginx) whose `X-Forwarded-For` is trusted.',
+      'Networks from which nginx connects to the tunnel. The tunnel trusts `X-Forwarded-For` only from these. For proxies in front of nginx, use `TRUSTED_PROXIES`.',
     ),
     SPOOL_CREDENTIALS: setting(
       is.text,
@@ -43,16 +43,16 @@ export const PROCESS = {
     TUNNEL_ADMIN: setting(
       is.authorities('tunnel-admin:9091'),
       [],
-      'Admin ports of the tunnels as `host:port`. A name means all its addresses.',
+      'Admin ports of the tunnels as `host:port`. If a host name has several addresses, all of them are used.',
       { defaultText: 'none: no receipts for visitors, an empty console' },
     ),
     TUNNEL_ORIGIN: setting(
       is.textWhere(
         (origin) => URL.canParse(origin) && /^https?:\/\/[^/?#@]+$/.test(origin),
-        "is not an origin; write that of nginx's inner listener, like http://nginx:8081",
+        'is not an origin; write that of nginx at INNER_LISTEN, like http://nginx:8081',
       ),
       undefined,
-      "Origin of nginx's inner listener, to which web's server posts its reports.",
+      "Origin to which web's server posts its error reports: the listener of nginx at `INNER_LISTEN`.",
       { defaultText: 'none: the server reports nothing' },
     ),
   }),

@@ -17,13 +17,13 @@ export const SHARED = {
     SENTRY_DSN: setting(
       is.dsns,
       [],
-      'DSNs of the Sentry projects, separated by spaces or commas. Browsers get the first one. Without a DSN Culvert keeps envelopes in the inbox.',
+      "DSNs of the Sentry projects, separated by spaces or commas. Culvert's own pages use the first one. Without a DSN, Culvert stores envelopes in the inbox.",
       { defaultText: 'none: inbox mode', hasFile: true },
     ),
     TUNNEL_PATHS: setting(
       is.tunnelPaths,
       ['/monitoring'],
-      'Paths that accept envelopes, separated by `|`. Browsers get the first one; the others stay available.',
+      "Paths that accept envelopes, separated by `|`. Culvert's own pages use the first one; the others stay available.",
     ),
     DERIVED_PATHS: setting(
       is.onOff,
@@ -33,12 +33,12 @@ export const SHARED = {
     TRUSTED_PROXIES: setting(
       is.networks,
       [],
-      'Networks of the proxies in front of nginx whose `X-Forwarded-For` is trusted. Behind a CDN that is not listed, all visitors share one rate limit.',
+      'Networks of the proxies in front of nginx whose `X-Forwarded-For` is trusted. If a CDN is not listed, Culvert takes its address for that of the visitors, and all visitors share one rate limit.',
     ),
     MAX_ENVELOPE_BYTES: setting(
       bytes(KIB, GIB),
       100 * MIB,
-      'Size of the largest envelope, compressed and unpacked.',
+      'Maximum size of an envelope. It applies to the body as sent and to the decompressed body.',
     ),
   }),
   ...section(CONSOLE, ['tunnel', 'web', 'compose'], {

@@ -27,7 +27,7 @@ export const TUNNEL = {
     DROP_NEXT_NOISE: setting(
       is.onOff,
       true,
-      "Drops Next.js's not-found and incomplete transactions and its redirect signals.",
+      'Drops what Next.js raises internally: transactions named `/404` or `incomplete-app-router-transaction`, and `NEXT_REDIRECT` errors.',
     ),
     FILTERS: setting(
       is.someOf('browser-extensions', 'web-crawlers', 'localhost', 'health-checks'),
@@ -45,12 +45,12 @@ export const TUNNEL = {
     ADDRESS_RATE: setting(
       rate,
       200,
-      'Envelopes that a tunnel accepts from one client address (IPv6: one /64). nginx accepts four times as many, and 20 concurrent requests. 0: no limit.',
+      'Envelopes that a tunnel accepts from one client address (IPv6: one /64). nginx allows each client address four times this rate and 20 concurrent requests. 0: no limit.',
     ),
     ADDRESS_BURST: setting(
       burst,
       2000,
-      'Envelopes from one client address that may exceed the rate at once.',
+      'Burst: envelopes from one client address that may exceed `ADDRESS_RATE` at once.',
     ),
   }),
   ...section(LIMITS, ['tunnel'], {
@@ -60,20 +60,28 @@ export const TUNNEL = {
       'Bytes that a tunnel accepts from one client address. 0: no limit.',
     ),
     PROJECT_RATE: setting(rate, 0, 'Envelopes that a tunnel accepts for one project. 0: no limit.'),
-    PROJECT_BURST: setting(burst, 10_000, 'Envelopes for one project that may exceed the rate at once.'),
-    HEADER_BYTES: setting(bytes(KIB, MIB), 64 * KIB, 'Size of the longest header line of an envelope.'),
+    PROJECT_BURST: setting(
+      burst,
+      10_000,
+      'Burst: envelopes for one project that may exceed `PROJECT_RATE` at once.',
+    ),
+    HEADER_BYTES: setting(bytes(KIB, MIB), 64 * KIB, 'Maximum size of one header line of an envelope.'),
     TOTAL_HEADER_BYTES: setting(
       bytes(KIB, 64 * MIB),
       MIB,
-      'Size of all header lines of an envelope together.',
+      'Maximum total size of all header lines of an envelope.',
     ),
-    MAX_ITEMS: setting(is.integer('number of items', 1, 100_000), 1000, 'Items of one envelope.'),
+    MAX_ITEMS: setting(
+      is.integer('number of items', 1, 100_000),
+      1000,
+      'Maximum number of items of an envelope.',
+    ),
     MEMORY_BYTES: setting(
       bytes(MIB, 4 * GIB),
       64 * MIB,
-      'Memory for request bodies, all together. Bodies on their way to the spool may hold 8 MiB more.',
+      'Memory limit for all request bodies together. Bodies that are being written to the spool may use 8 MiB more.',
     ),
-    BODY_TIMEOUT_MS: setting(milliseconds, 60_000, 'Time until the whole body has to arrive.'),
+    BODY_TIMEOUT_MS: setting(milliseconds, 60_000, 'Time limit for receiving a whole body.'),
   }),
   ...section(STORAGE, ['tunnel'], {
     SPOOL_URL: setting(
@@ -85,13 +93,13 @@ export const TUNNEL = {
     SPOOL_BYTES: setting(
       bytes(MIB, MIB * MIB),
       undefined,
-      "Disk space for spool entries, headers included. SQLite's log adds 64 MiB as a rule, and up to 300 MB under heavy load. When the spool is full, less important entries are discarded; if none are left, the answer is 503.",
-      { defaultText: '5 GiB or half of the free disk; on NATS the size of the stream' },
+      "Disk space for spool entries, headers included. SQLite's log usually adds 64 MiB, and up to 300 MB under heavy load. A full SQLite spool discards less important entries; if there are none, new envelopes get 503. JetStream discards nothing and responds with 503.",
+      { defaultText: 'the smaller of 5 GiB and half of the free disk; on NATS the size of the streams' },
     ),
     SPOOL_HOURS: setting(
       is.integer('number of hours', 1, 24 * 30),
       24,
-      'Time until a spool entry expires. Sentry is told in a client report.',
+      'Time until a spool entry expires. A client report tells Sentry that it was discarded.',
     ),
     INBOX: setting(is.onOff, true, 'Keeps envelopes in the inbox, in addition to forwarding them.', {
       defaultText: '`on` without `SENTRY_DSN`',
@@ -109,16 +117,20 @@ export const TUNNEL = {
   }),
   ...section(UPSTREAM, ['tunnel'], {
     UPSTREAM_CONNECT_MS: setting(milliseconds, 1000, 'Time to connect to Sentry.'),
-    UPSTREAM_ANSWER_MS: setting(milliseconds, 10_000, "Time until Sentry's response has to arrive."),
+    UPSTREAM_ANSWER_MS: setting(
+      milliseconds,
+      10_000,
+      'Timeout of a delivery attempt; attempts with large bodies get more time. The SDK does not wait for it, see `UPSTREAM_LATE_MS`.',
+    ),
     UPSTREAM_LATE_MS: setting(
       milliseconds,
       2000,
-      'A later response counts as slow. When over half of the responses are slow, the circuit breaker opens.',
+      'Time that an SDK waits for the response of Sentry. After that, the envelope is spooled and the SDK gets 202. If over half of the responses take longer, the circuit breaker opens.',
     ),
     UPSTREAM_CONNECTIONS: setting(
       is.integer('number of connections', 1, 1000),
       64,
-      'Connections to one upstream.',
+      'Maximum number of connections to one upstream.',
     ),
     HTTPS_PROXY: setting(
       is.proxy,

@@ -1,9 +1,9 @@
-/** Settings of the site's own error reports. */
+/** Settings of the error reports of Culvert's own pages. */
 
 import * as is from '../parsers.ts'
 import { section, setting } from './declarations.ts'
 
-const REPORTS = 'Error reports of the site itself'
+export const REPORTS = "Error reports of Culvert's own pages"
 
 export const WEB = {
   ...section(REPORTS, ['web'], {
@@ -29,7 +29,7 @@ export const WEB = {
     SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE: setting(
       is.share,
       0,
-      'Share of visits with an error whose last minute is recorded.',
+      'Share of visits with an error for which a replay is sent. It begins one minute before the error.',
     ),
     SENTRY_FEEDBACK: setting(is.onOff, false, 'Shows visitors a feedback button.'),
     SENTRY_LOGS: setting(is.onOff, false, "Sends the lines of the browser's console as logs."),
