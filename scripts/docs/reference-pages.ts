@@ -32,12 +32,12 @@ function rejectionsPage(): string {
   ])
   return `# Rejections
 
-Culvert rejects requests that Sentry would not accept, or that it may not forward. Each rejection has a code, a cause and a remedy.
-The console shows the last rejected request of each code under [Rejections](console.md).
+Culvert rejects a request that Sentry would not accept, that Culvert may not forward, or that Culvert cannot process or store at the moment.
+Each rejection has a code, a problem and a remedy. The console shows the last rejected request of each code under [Rejections](console.md).
 
 <!-- Generated from tunnel/src/rejections.ts: ${REGENERATE} -->
 
-A rejection is JSON. \`causes\` says what was wrong with this request, and never repeats the payload:
+A rejection is JSON. \`causes\` describes the problem of this request, without its payload:
 
 \`\`\`json
 {
@@ -48,8 +48,8 @@ A rejection is JSON. \`causes\` says what was wrong with this request, and never
 }
 \`\`\`
 
-\`request_id\` is also in the header \`X-Request-Id\`, in nginx's access log and in the tunnel's log. nginx uses the same JSON on tunnel paths.
-One case has no response: if headers or a body stop arriving for 10 s, nginx closes the connection and logs 408.
+\`request_id\` is also in the header \`X-Request-Id\`, in nginx's access log and in the tunnel's log. If nginx itself rejects a request to a tunnel path,
+the response has the same JSON. One case has no response: if headers or a body stop arriving for 10 s, nginx closes the connection and logs 408.
 
 ## Codes
 
@@ -60,13 +60,13 @@ ${table(['code', 'status', 'problem', 'remedy'], rows)}
 | case | status |
 | --- | --- |
 | Sentry responded | Sentry's status and body, with \`X-Sentry-Rate-Limits\` and \`Retry-After\` |
-| Sentry did not decide: stored in the spool | 202 \`{"id"}\`, without \`Retry-After\`, which would silence the SDK |
+| Sentry did not accept or decline the envelope in time, and it is stored in the spool | 202 \`{"id":"…"}\`, without \`Retry-After\`, because that would stop the SDK from sending |
 | all items are rate-limited | 429 with \`X-Sentry-Rate-Limits\` for the categories concerned |
-| all items are filtered | 200 \`{"id"}\`; 202 for a duplicate of a pending envelope |
+| all items are filtered | 200 \`{"id":"…"}\`; 202 for a duplicate of a pending envelope |
 | \`{}\`, the SDK's connectivity probe | 200 |
 
-Each response to an envelope has the header \`X-Culvert-Receipt\`. The token finds its receipt in the [admin API](admin-api.md) of the tunnel that
-responded, for at least 10 minutes, or while it is among the last 16 MiB of receipts.
+Each response to an envelope has the header \`X-Culvert-Receipt\` with a token. The [admin API](admin-api.md) of the tunnel that responded returns
+the receipt for this token, for at most 10 minutes, and only while it is among the last 16 MiB of receipts.
 
 See also: [configuration](configuration.md), [doctor](doctor.md), [runbook](runbook.md).
 `
@@ -89,11 +89,12 @@ Each tunnel serves metrics for Prometheus at \`/metrics\` of its admin port, wit
 
 <!-- Generated from tunnel/src/telemetry/metrics.ts: ${REGENERATE} -->
 
-The label values are closed sets: configured projects, Sentry's data categories, outcomes and reasons of Culvert. Nothing that a sender writes
-becomes a label. Replicas that share a spool report the same \`spool_id\`: take the maximum over replicas, not the sum.
+The label values are closed sets: configured projects, Sentry's data categories, outcomes and reasons of Culvert. Text of a sender
+never becomes a label. Replicas that share a spool report the same \`spool_id\`: take the maximum over replicas, not the sum.
 
-Every envelope that was answered \`spooled\` gets exactly one final outcome, so at any time
-\`outcomes{spooled} = final outcomes + pending\`. The exception are envelopes that NATS lost; \`culvert_spool_lost_envelopes_total\` counts them.
+Every envelope with the outcome \`spooled\` gets exactly one final outcome. So \`sum(culvert_envelopes_total{outcome="spooled"})\` equals
+\`sum(culvert_spool_final_outcomes_total)\` plus \`max(culvert_spool_envelopes)\`. The exceptions are envelopes that NATS lost;
+\`culvert_spool_lost_envelopes_total\` counts them.
 
 ${table(['metric', 'type', 'labels', 'meaning'], rows)}
 

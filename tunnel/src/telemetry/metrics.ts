@@ -52,7 +52,7 @@ export class Metrics {
   ])
   readonly #items = this.#counter(
     'culvert_items_total',
-    'Items by type and the outcome of their envelope, or the reason they were discarded.',
+    'Items by type. `outcome` is the outcome of the envelope, or the reason if the item was removed from it.',
     ['type', 'outcome'],
   )
   readonly #bytes = this.#counter('culvert_envelope_bytes_total', 'Body bytes of envelopes as received.', [
@@ -70,7 +70,7 @@ export class Metrics {
   )
   readonly #upstreamDuration = this.#histogram(
     'culvert_upstream_request_duration_seconds',
-    'Seconds until an upstream responded, without timeouts.',
+    'Seconds until an upstream responded. Requests without a response are not counted.',
     'upstream',
   )
   readonly #finalOutcomes = this.#counter(
@@ -94,15 +94,18 @@ export class Metrics {
       ['version', 'revision'],
       (gauge) => gauge.set(build, 1),
     )
-    this.#gauge('culvert_envelopes_in_flight', 'Envelopes taken and not answered yet.', [], (gauge) =>
-      gauge.set(inFlight()),
+    this.#gauge(
+      'culvert_envelopes_in_flight',
+      'Envelopes in progress: received, without a response yet.',
+      [],
+      (gauge) => gauge.set(inFlight()),
     )
     this.#gauge('culvert_body_memory_bytes', 'Bytes of bodies held in memory.', [], (gauge) =>
       gauge.set(bodyBytes()),
     )
     this.#gauge(
       'culvert_upstream_rate_limits',
-      'Limits that Sentry has asked for and that are in force.',
+      '1 while a rate limit of Sentry applies.',
       ['project', 'category'],
       (gauge) => {
         gauge.reset()
@@ -111,7 +114,7 @@ export class Metrics {
     )
     this.#gauge(
       'culvert_upstream_breaker_open',
-      '1 while an upstream is not asked because it fails or is slow.',
+      '1 while the circuit breaker of an upstream is open.',
       ['upstream'],
       (gauge) => {
         for (const { origin, breaker } of gauges.upstreams())

@@ -52,20 +52,29 @@ export class SpoolMetrics {
     )
     this.#total(
       'full_in_seconds',
-      'Until it is full at the rate of the last minutes; absent while it does not grow.',
+      'Estimated seconds until the spool is full, at the growth rate of the last minutes. Absent while it does not grow.',
       ({ full_in_seconds }) => full_in_seconds,
     )
   }
 
   #addPartitions(): void {
-    this.#gauge('project_envelopes', 'Pending envelopes.', PARTITION_LABELS, (spool) =>
-      this.#combine(spool, ({ envelopes }) => envelopes, add),
+    this.#gauge(
+      'project_envelopes',
+      'Pending envelopes by project and category.',
+      PARTITION_LABELS,
+      (spool) => this.#combine(spool, ({ envelopes }) => envelopes, add),
     )
-    this.#gauge('project_bytes', 'Bytes of pending envelopes.', PARTITION_LABELS, (spool) =>
-      this.#combine(spool, ({ bytes }) => bytes, add),
+    this.#gauge(
+      'project_bytes',
+      'Bytes of pending envelopes by project and category.',
+      PARTITION_LABELS,
+      (spool) => this.#combine(spool, ({ bytes }) => bytes, add),
     )
-    this.#gauge('project_oldest_entry_age_seconds', 'Age of the oldest one.', PARTITION_LABELS, (spool) =>
-      this.#combine(spool, ({ oldest }) => this.#ageOf(oldest), Math.max),
+    this.#gauge(
+      'project_oldest_entry_age_seconds',
+      'Age of the oldest pending envelope by project and category.',
+      PARTITION_LABELS,
+      (spool) => this.#combine(spool, ({ oldest }) => this.#ageOf(oldest), Math.max),
     )
   }
 
@@ -74,7 +83,7 @@ export class SpoolMetrics {
     const status = () => this.#current()
     this.#gauge(
       'paused',
-      '1 while nothing of a project is delivered from the spool.',
+      '1 while an operator has paused the delivery of a project, or of all projects.',
       ['project'],
       ({ paused = [] }) =>
         Array.from(this.#projects, (project) => ({
@@ -84,7 +93,7 @@ export class SpoolMetrics {
     )
     new Gauge({
       name: 'culvert_spool_writable',
-      help: '1 while the spool takes what is put into it.',
+      help: '1 while the spool accepts new entries.',
       registers,
       async collect() {
         this.set(Number((await status()).writable))
@@ -92,7 +101,7 @@ export class SpoolMetrics {
     })
     new Counter({
       name: 'culvert_spool_lost_envelopes_total',
-      help: 'Acknowledged envelopes that the store lost, by its own count.',
+      help: 'Acknowledged envelopes that NATS lost, as far as this replica noticed.',
       registers,
       async collect() {
         const { lost = 0 } = await status()
@@ -102,7 +111,7 @@ export class SpoolMetrics {
     })
     new Counter({
       name: 'culvert_spool_delivery_attempts_total',
-      help: 'Delivery attempts from the spool, by result; undecided ones are retried.',
+      help: 'Delivery attempts from the spool by result. `undecided` (no final response from Sentry) is retried.',
       labelNames: ['result', 'project'] as const,
       registers,
       async collect() {
