@@ -99,7 +99,7 @@ describe('The query beside a DSN', () => {
   ])('%j does not agree with %s: its %s', (query, dsn, name) => {
     expect(attempt(() => projects.resolve(dsn, query))).toMatchObject({
       code: 'query-mismatch',
-      causes: [`The query's ${name} is not the DSN's.`],
+      causes: [`The value of ${name} in the query differs from the DSN.`],
     })
   })
 })

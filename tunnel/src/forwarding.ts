@@ -208,12 +208,20 @@ function answered(
   }
 }
 
-function notSpooled(result: Error | { reason: string }): Rejection {
-  if (!(result instanceof Error)) return new Rejection('spool-full', result.reason)
+type Full = Extract<PutResult, { kind: 'full' }>
+
+const FULL: Record<Full['reason'], string> = {
+  bound: 'The spool has reached its maximum size.',
+  'address-share': 'This client address has used its share of the spool.',
+  'project-share': 'This project has used its share of the spool.',
+}
+
+function notSpooled(result: Error | Full): Rejection {
+  if (!(result instanceof Error)) return new Rejection('spool-full', FULL[result.reason])
   if (result instanceof Rejection) return result
   if (!(result instanceof OutOfMemoryBudget)) return new Rejection('spool-unwritable')
   return new Rejection(
     'spool-unwritable',
-    'Too many bodies wait for it: raise MEMORY_BYTES, or add a tunnel.',
+    'Too many bodies are waiting to be written to the spool. Raise MEMORY_BYTES, or add a replica.',
   )
 }

@@ -82,7 +82,7 @@ function describe(dsn: Dsn): Project {
 
 function checkQuery(project: Project, query: PostedQuery): void {
   const name = disagreement(project, query)
-  if (name) throw new Rejection('query-mismatch', `The query's ${name} is not the DSN's.`)
+  if (name) throw new Rejection('query-mismatch', `The value of ${name} in the query differs from the DSN.`)
 }
 
 /** Returns the first identifier of the query that contradicts the DSN. Only Sentry's cloud has `o` and `r`. */

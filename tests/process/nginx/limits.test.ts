@@ -16,7 +16,9 @@ import { requires } from '../../support/requirements.ts'
 
 const BURST = 25
 const CONNECTIONS = 20
-const CAUSES = ['Its sender has sent far too much, or has too many requests open.']
+const CAUSES = [
+  'This client address exceeds the request rate or the number of concurrent requests that nginx allows.',
+]
 
 // Every kind is named, as the tunnel does who has not read the envelope: a 429 that names none silences an SDK altogether.
 const SCOPED = formatRateLimits([{ seconds: THROTTLE_SECONDS, categories: [...CATEGORY_NAMES] }], 'nginx')

@@ -71,7 +71,10 @@ function flooding(name: string, needs: ReturnType<typeof requires>, place: Place
       expect(honest.map(({ status }) => status)).toEqual(honest.map(() => 202))
       const rejections = flooded.filter(({ status }) => status === 503)
       for (const { json } of rejections)
-        expect(json).toMatchObject({ code: 'spool-full', causes: ['address-share'] })
+        expect(json).toMatchObject({
+          code: 'spool-full',
+          causes: ['This client address has used its share of the spool.'],
+        })
       const taken = flooded.filter(({ status }) => status === 202)
       const bytes = taken.reduce((sum, { body }) => sum + body.length, 0)
       expect(bytes).toBeGreaterThan(SHARE_BYTES / 2)

@@ -187,7 +187,7 @@ describe('As many items may travel together as Relay takes, and not one more:', 
     const rejection = attempt(() => checkItems(times(101, itemOf('session'))))
     if (!(rejection instanceof Rejection)) throw new Error('it was taken')
     expect(rejection).toMatchObject({ status: 413 })
-    expect(rejection.causes.join()).toBe('It has 101 sessions; 100 may travel together.')
+    expect(rejection.causes.join()).toBe('It has 101 sessions; the maximum is 100.')
   })
 })
 

@@ -48,12 +48,6 @@ describe('A post', () => {
       { 'sec-fetch-site': 'cross-site', origin: 'https://site.example', host: 'site.example' },
       'https://site.example',
     ],
-    ['of no page', { 'sec-fetch-site': 'none', host: 'site.example' }, 'not told'],
-    [
-      'of another site, without an origin',
-      { 'sec-fetch-site': 'cross-site', host: 'site.example' },
-      'not told',
-    ],
     ['of an origin that is null', { origin: 'null', host: 'site.example' }, 'null'],
     ['of another host', { origin: 'https://evil.example', host: 'site.example' }, 'https://evil.example'],
     [
@@ -81,6 +75,15 @@ describe('A post', () => {
   ])('%s is refused, and the rejection names the origin to add', (_, headers, name) => {
     const rejection = attempt(() => checkOrigin(headers, NOBODY))
     expect(rejection).toMatchObject({ code: 'origin-foreign', causes: [`Its origin is ${name}.`] })
+  })
+
+  it.each<[string, IncomingHttpHeaders]>([
+    ['of no page', { 'sec-fetch-site': 'none', host: 'site.example' }],
+    ['of another site', { 'sec-fetch-site': 'cross-site', host: 'site.example' }],
+  ])('%s without an Origin header is rejected, and the rejection says so', (_, headers) => {
+    const rejection = attempt(() => checkOrigin(headers, NOBODY))
+    const causes = ['The request has no Origin header.']
+    expect(rejection).toMatchObject({ code: 'origin-foreign', causes })
   })
 
   it.each<[string, IncomingHttpHeaders]>([

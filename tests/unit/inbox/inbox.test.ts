@@ -91,9 +91,9 @@ describe('The inbox', () => {
     const inbox = open({ addressShare: 0.1 })
     inbox.keep(entry('small'), '203.0.113.7', Buffer.alloc(1))
     expect(() => inbox.keep(entry('large', 0, 1_001), '203.0.113.7', Buffer.alloc(1))).toThrow(
-      'larger than its share',
+      'larger than the share',
     )
-    expect(() => inbox.keep(entry('huge', 0, 10_001), '', Buffer.alloc(1))).toThrow('larger than its share')
+    expect(() => inbox.keep(entry('huge', 0, 10_001), '', Buffer.alloc(1))).toThrow('larger than the share')
     expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['small'])
   })
 

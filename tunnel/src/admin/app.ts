@@ -105,7 +105,7 @@ function findReceipt(c: Context, receipts: Receipts): Response {
   const receipt = receipts.find(c.req.param('token') ?? '')
   if (receipt) return c.json(receipt)
   const detail =
-    'No receipt has this token here. The replica that answered keeps it for 10 minutes, among the last 40,000 or so.'
+    'This replica has no receipt with this token. Only the replica that responded has it, for at most 10 minutes, and only among its last 16 MiB of receipts.'
   return c.json({ detail }, 404)
 }
 

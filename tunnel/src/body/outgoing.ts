@@ -68,7 +68,7 @@ export async function recompressWithoutRanges(
   await smaller.release()
   throw new Rejection(
     'envelope-too-large',
-    'Without what is taken out of it, it cannot be compressed as well.',
+    'After items were removed, the recompressed body would be larger than the received one.',
   )
 }
 

@@ -43,7 +43,8 @@ export type NginxConfig = Omit<SharedSettings, 'derivedPaths'> & {
 }
 
 /** Cause of a 429 by nginx. */
-const TOO_MUCH = 'Its sender has sent far too much, or has too many requests open.'
+const TOO_MUCH =
+  'This client address exceeds the request rate or the number of concurrent requests that nginx allows.'
 
 /** Limits of nginx are this many times those of a tunnel: the tunnel's response says which categories to hold back. */
 const LIMIT_FACTOR = 4

@@ -92,11 +92,11 @@ export function checkComplexity({ marks, nesting }: HeaderLine, limits: HeaderLi
 export function readEnvelopeHeader({ value }: HeaderLine): EnvelopeHeader {
   const { event_id, sent_at, dsn, sdk, trace } = value
   if (!isAbsent(event_id) && !(typeof event_id === 'string' && UUID.test(event_id)))
-    throw new Rejection('header-invalid', 'Its event_id is no UUID.')
+    throw new Rejection('header-invalid', 'Its event_id is not a UUID.')
   if (!isAbsent(sent_at) && !(typeof sent_at === 'string' && isTime(sent_at)))
-    throw new Rejection('header-invalid', 'Its sent_at is no RFC 3339 time.')
+    throw new Rejection('header-invalid', 'Its sent_at is not an RFC 3339 time.')
   if (!isAbsent(dsn) && typeof dsn !== 'string')
-    throw new Rejection('header-invalid', 'Its dsn is no string.')
+    throw new Rejection('header-invalid', 'Its dsn is not a string.')
   const header: Record<string, unknown> = keepScalars(value, ENVELOPE_KEYS)
   if (isObject(sdk)) header.sdk = keepScalars(sdk, SDK_KEYS)
   if (isObject(trace)) header.trace = keepScalars(trace, TRACE_KEYS)
@@ -116,7 +116,7 @@ export function readLength(line: HeaderLine): number | undefined {
   if (isAbsent(line.value.length)) return undefined
   const raw = rawValue(line, 'length') ?? ''
   if (!/^(0|[1-9]\d{0,9})$/.test(raw) || Number(raw) > MAX_LENGTH)
-    throw new Rejection('item-header-invalid', 'Its length is no plain number of bytes.')
+    throw new Rejection('item-header-invalid', 'Its length is not a whole number of bytes.')
   return Number(raw)
 }
 

@@ -157,9 +157,9 @@ export function checkItems(items: readonly Item[]): void {
   }
   for (const [{ name, itemBytes, totalBytes = itemBytes, count: maxCount }, { bytes, count }] of totals) {
     if (bytes > totalBytes)
-      throw new Rejection('item-too-large', `Its ${name} are larger than ${totalBytes} bytes together.`)
+      throw new Rejection('item-too-large', `Its ${name} together are larger than ${totalBytes} bytes.`)
     if (count > maxCount)
-      throw new Rejection('item-too-many', `It has ${count} ${name}; ${maxCount} may travel together.`)
+      throw new Rejection('item-too-many', `It has ${count} ${name}; the maximum is ${maxCount}.`)
   }
 }
 
@@ -169,8 +169,8 @@ function groupOf({ type, header }: Item): Group | undefined {
 
 function checkItem({ bytes, header }: Item, { name, itemBytes, meanBytes }: Group): void {
   if (bytes > itemBytes)
-    throw new Rejection('item-too-large', `Of ${name} it has one larger than ${itemBytes} bytes.`)
+    throw new Rejection('item-too-large', `One of its ${name} is larger than ${itemBytes} bytes.`)
   const count = typeof header.item_count === 'number' ? Math.max(1, header.item_count) : 1
   if (meanBytes && bytes / count > meanBytes)
-    throw new Rejection('item-too-large', `Its ${name} are larger than ${meanBytes} bytes each, on average.`)
+    throw new Rejection('item-too-large', `Its ${name} are larger than ${meanBytes} bytes on average.`)
 }

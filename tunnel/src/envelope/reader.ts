@@ -100,12 +100,13 @@ export class EnvelopeReader {
   end(): Envelope {
     if (this.#offset === 0) throw new Rejection('empty-body')
     if (this.#lineBytes > 0) this.#endLine(Buffer.concat(this.#line))
-    else if (this.#blanks > 0) throw new Rejection('item-malformed', 'It ends in blank space.')
+    else if (this.#blanks > 0)
+      throw new Rejection('item-malformed', 'There are blank lines after the last item.')
     const items = this.#items
     if (this.#state === 'sized')
       throw new Rejection(
         'item-malformed',
-        `Item ${items.length} ends ${this.#missing} bytes before its length.`,
+        `Item ${items.length} is ${this.#missing} bytes shorter than its length.`,
       )
     if (this.#state !== 'item') this.#endItem(this.#offset)
     const header = this.#header
@@ -151,7 +152,7 @@ export class EnvelopeReader {
     if (this.#lineBytes > headerBytes)
       throw new Rejection('header-too-large', `It is longer than ${headerBytes} bytes.`)
     if (this.#headerBytes > totalHeaderBytes)
-      throw new Rejection('headers-too-large', `They are longer than ${totalHeaderBytes} bytes.`)
+      throw new Rejection('headers-too-large', `They are longer than ${totalHeaderBytes} bytes in total.`)
     const part = chunk.subarray(start, end)
     if (newline < 0) {
       if (part.length > 0) this.#line.push(part)
@@ -168,7 +169,7 @@ export class EnvelopeReader {
     const { headerValues } = this.#limits
     this.#headerValues += maxValues(bytes)
     if (this.#headerValues > headerValues)
-      throw new Rejection('header-too-complex', `There are more than ${headerValues} values in all.`)
+      throw new Rejection('header-too-complex', `The headers have more than ${headerValues} values in total.`)
     if (this.#state === 'header') this.#beginEnvelope(bytes)
     else this.#beginItem(bytes)
   }
@@ -194,7 +195,10 @@ export class EnvelopeReader {
     const items = this.#items
     const line = parseHeaderLine(bytes)
     if (!line)
-      throw new Rejection('item-header-invalid', `Item ${items.length + 1} begins with no JSON object.`)
+      throw new Rejection(
+        'item-header-invalid',
+        `The header of item ${items.length + 1} is not a JSON object.`,
+      )
     checkComplexity(line, this.#limits)
     const { type } = line.value
     if (typeof type !== 'string')

@@ -26,7 +26,7 @@ export function checkOrigin(headers: IncomingHttpHeaders, allowed: ReadonlySet<s
   if (origin !== undefined && allowed.has(origin)) return origin
   throw new Rejection(
     'origin-foreign',
-    `Its origin is ${origin === undefined ? 'not told' : origin.slice(0, 200)}.`,
+    origin === undefined ? 'The request has no Origin header.' : `Its origin is ${origin.slice(0, 200)}.`,
   )
 }
 

@@ -45,6 +45,8 @@ export function receiveBodyStage({ bodies, memory, projects, reader }: ReceiveSe
 
 const NO_QUERY: PostedQuery = {}
 const QUERY_SHAPES = { p: /^(0|[1-9][0-9]{0,19})$/, o: /^(0|[1-9][0-9]{0,19})$/, r: /^[a-z]{1,16}$/ }
+const NUMBER = 'a number of up to 20 digits without leading zeros'
+const EXPECTED = { p: NUMBER, o: NUMBER, r: 'up to 16 lower-case letters' }
 
 /**
  * Reads `p`, `o` and `r` from the query of a request target and ignores other parameters. Throws a `Rejection` for duplicates and for
@@ -61,11 +63,12 @@ export function readQuery(target: string): PostedQuery {
 function readPair(query: PostedQuery, pair: string): void {
   const equals = pair.indexOf('=')
   const name = equals < 0 ? pair : pair.slice(0, equals)
-  if (/[%+]/.test(name)) throw new Rejection('query-malformed', 'It has an escape in a name.')
+  if (/[%+]/.test(name)) throw new Rejection('query-malformed', 'A parameter name contains % or +.')
   if (name !== 'p' && name !== 'o' && name !== 'r') return
   const value = equals < 0 ? '' : pair.slice(equals + 1)
-  if (query[name] !== undefined) throw new Rejection('query-malformed', `It has ${name} more than once.`)
-  if (!QUERY_SHAPES[name].test(value)) throw new Rejection('query-malformed', `Its ${name} is not plain.`)
+  if (query[name] !== undefined) throw new Rejection('query-malformed', `It contains ${name} more than once.`)
+  if (!QUERY_SHAPES[name].test(value))
+    throw new Rejection('query-malformed', `The value of ${name} must be ${EXPECTED[name]}.`)
   query[name] = value
 }
 
@@ -82,7 +85,7 @@ async function decode(ctx: Context, throttle: Throttle, maxBytes: number): Promi
   for await (const chunk of body.decompressed()) {
     bytes += chunk.length
     if (bytes > maxBytes)
-      throw new Rejection('envelope-too-large', `Unpacked, it is larger than ${maxBytes} bytes.`)
+      throw new Rejection('envelope-too-large', `Decompressed, it is larger than ${maxBytes} bytes.`)
     const further = Math.min(chunk.length, bytes - body.wireBytes)
     if (further > 0 && !throttle.chargeDecompressed(client.address, further, maxBytes))
       return addressLimited(ctx)

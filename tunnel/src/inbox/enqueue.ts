@@ -48,7 +48,10 @@ class InboxQueue {
   async add({ envelope, receipt, client, body }: Context): Promise<void> {
     const { bytes } = envelope
     if (bytes > ENTRY_BYTES)
-      throw new Rejection('envelope-too-large', `The inbox takes ${ENTRY_BYTES} bytes at most, unpacked.`)
+      throw new Rejection(
+        'envelope-too-large',
+        `Decompressed, it is larger than the ${ENTRY_BYTES} bytes that the inbox accepts.`,
+      )
     const types = envelope.items.map(({ type }) => type)
     const { id, time } = receipt
     const entry = { id, time, event_id: envelope.eventId ?? null, types, bytes }

@@ -66,7 +66,7 @@ export class Inbox {
   keep(entry: InboxEntry, network: string, envelope: Buffer): void {
     const { id, time, event_id: eventId, bytes, types } = entry
     if (bytes > this.#bounds.bytes * this.#shareOf(network))
-      throw new Error('It is larger than its share of the inbox.')
+      throw new Error('It is larger than the share of one client address in the inbox.')
     this.#db.exec('BEGIN IMMEDIATE')
     try {
       const cut = types.slice(0, MAX_TYPES).map((type) => type.slice(0, MAX_TYPE_LENGTH))

@@ -37,7 +37,12 @@ function allRateLimited(ctx: Context, upstreamLimits: RateLimit[], throttled: re
   if (throttled.length > 0) limits.push({ seconds: THROTTLE_SECONDS, categories: limitNamesOf(throttled) })
   if (limits.length === 0) limits.push({ seconds: 1, categories: limitNamesOf(ctx.removed.keys()) }) // it has just ended
   const reasons = [...new Set(ctx.removed.values())].join(', ')
-  return rateLimited(ctx, throttled.length > 0 ? 'throttled' : 'limited', `Held back: ${reasons}.`, limits)
+  return rateLimited(
+    ctx,
+    throttled.length > 0 ? 'throttled' : 'limited',
+    `All items were removed. Reasons: ${reasons}.`,
+    limits,
+  )
 }
 
 function limitNamesOf(items: Iterable<Item>): string[] {

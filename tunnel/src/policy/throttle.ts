@@ -44,7 +44,7 @@ export function throttleStage(throttle: Throttle): Stage {
 /** Builds the outcome for a client address whose limit is used up. It names all categories, since a limit without categories holds back everything. */
 export function addressLimited(ctx: Context): Outcome {
   const all = { seconds: THROTTLE_SECONDS, categories: [...CATEGORY_NAMES] }
-  return rateLimited(ctx, 'throttled', 'Its sender has sent too much.', [all])
+  return rateLimited(ctx, 'throttled', 'Its client address has exceeded a rate limit of this tunnel.', [all])
 }
 
 const MAX_NETWORKS = 50_000
