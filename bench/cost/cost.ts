@@ -41,7 +41,7 @@ async function run(): Promise<void> {
 
 function describeRounds({ rounds, fewerRounds }: Plan, { note }: Cores): string {
   return [
-    `medians and spread of ${rounds} round(s), ${fewerRounds} of Culvert's scenarios`,
+    `median (minimum–maximum) of ${rounds} rounds, ${fewerRounds} for the scenarios of Culvert`,
     '32 connections, 4 for 10 MB',
     note,
   ].join('; ')

@@ -26,7 +26,7 @@ export function drawComparison({ sideBySide }: Results): string {
 /** Renders the scenarios of Culvert, and all figures of each subject. */
 export function drawDetails({ sideBySide, scenarios, outages, alone }: Results, plan: Plan): string {
   return [
-    '## Culvert in its situations',
+    '## Scenarios of Culvert',
     situationTable(scenarios, outages),
     aloneTable(alone, outages, plan),
     '## Each way in full',

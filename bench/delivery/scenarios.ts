@@ -60,10 +60,10 @@ const LISTS: Scenario = {
   run: steadily(everyMs, NO_DISRUPTION),
 }
 
-const AWAY: Scenario = { title: 'Sentry away for 30 s', run: steadily(seldomMs, takeSentryDown) }
+const AWAY: Scenario = { title: 'Sentry down for 30 s', run: steadily(seldomMs, takeSentryDown) }
 
 const SLOW: Scenario = {
-  title: 'Sentry slow, 5 s an answer',
+  title: 'Sentry slow, 5 s per response',
   control: true,
   run: steadily(oftenMs, (context) =>
     respondWith(context, () => ({ status: 200, delayMs: context.plan.slowMs })),
@@ -71,7 +71,7 @@ const SLOW: Scenario = {
 }
 
 const FAILING: Scenario = {
-  title: 'Sentry failing, one 500 in three',
+  title: 'Sentry failing, every third response is 500',
   run: steadily(everyMs, (context) =>
     respondWith(context, (nth) => ({ ...HEALTHY(nth), status: nth % 3 ? 200 : 500 })),
   ),
@@ -107,7 +107,7 @@ const STORM: Scenario = {
 }
 
 const REPLAY: Scenario = {
-  title: 'session replay, Sentry away for 30 s',
+  title: 'session replay, Sentry down for 30 s',
   replays: true,
   pages: () => ({ replay: true }),
   quietMs: 35_000, // the SDK retries a segment 5, 10 and 30 s after a network failure

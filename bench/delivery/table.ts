@@ -17,7 +17,7 @@ export function drawTables({ subjects, scenarios }: Results): string {
   const names = subjects.map((subject) => TITLES[subject])
   return [
     draw([
-      ['arrived, of those that the SDK sent to `fetch`', ...names, 'dropped by the SDK itself'],
+      ['arrived, of those that the SDK passed to `fetch`', ...names, 'dropped by the SDK itself'],
       ...shown.map((result) => [
         result.title,
         ...subjects.map((subject) => showArrived(totalsOf(result.rounds, subject))),
@@ -25,7 +25,7 @@ export function drawTables({ subjects, scenarios }: Results): string {
       ]),
     ]),
     draw([
-      ['the page meanwhile: p50 / p95, ms', ...names],
+      ['response time of the start page during the test: p50 / p95, ms', ...names],
       ...shown.map(({ title, rounds }) => [
         title,
         ...subjects.map((subject) => showPage(totalsOf(rounds, subject))),

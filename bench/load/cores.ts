@@ -15,7 +15,7 @@ export function takeCores(): Cores {
   const server = ['taskset', '-c', '0']
   if (!runs([...server, 'true']) || !runs(['taskset', '-a', '-c', '-p', '1', String(process.pid)]))
     return UNPINNED
-  return { server, note: 'the server on one core, load and sink on another' }
+  return { server, note: 'the server on one core, the load generator and the mock Sentry on another' }
 }
 
 function runs([program = '', ...args]: string[]): boolean {

@@ -11,9 +11,9 @@ import { startProgram } from '../support/program.ts'
 import { requires } from '../support/requirements.ts'
 import { makeFolder } from '../support/temporary-folder.ts'
 
-const AWAY = 'Sentry away for 30 s'
+const AWAY = 'Sentry down for 30 s'
 const NOTHING_WRONG = 'nothing wrong'
-const FAILING = 'Sentry failing, one 500 in three'
+const FAILING = 'Sentry failing, every third response is 500'
 
 describe('the benchmark of delivery', requires('chromium', 'nginx'), () => {
   it('counts in the page what happened and at Sentry what arrived, and all of it arrives by Culvert, while others lose what Sentry fails to take', async () => {

@@ -11,8 +11,8 @@ const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
 /** Row of the comparison in README, and the situation of the benchmark that it shows. */
 const COMPARISON = [
   ['ad blocker on', 'ad-block lists on'],
-  ['Sentry down for 30 s', 'Sentry away for 30 s'],
-  ['segments of a session replay, Sentry down for 30 s', 'session replay, Sentry away for 30 s'],
+  ['Sentry down for 30 s', 'Sentry down for 30 s'],
+  ['segments of a session replay, Sentry down for 30 s', 'session replay, Sentry down for 30 s'],
   ['redeploy of the app server or tunnel', 'tunnel or app server redeployed'],
 ] as const
 
