@@ -150,7 +150,7 @@ function rejectSecondStart(config: Config): void {
   const address = publishedAddress(config)
   if (address)
     throw new UserError(
-      `Culvert runs already, at http://${address}; Ctrl-C where it was started or docker compose down stops it.`,
+      `Culvert is already running at http://${address}. To stop it, press Ctrl-C in its terminal or run docker compose down.`,
     )
 }
 

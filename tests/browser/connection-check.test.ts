@@ -72,7 +72,7 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
     sentry.answer({ headers: CORS })
     await visitor.page
       .getByRole('listitem')
-      .filter({ hasText: 'this page may not read whether the report was accepted' })
+      .filter({ hasText: 'the browser does not let this page read it' })
       .waitFor()
   })
 
@@ -89,12 +89,13 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
     await visitor.page.goto(site.url)
     await verdict(
       visitor.page,
-      'Reports arrive through this site. The direct request failed by a fault of this site.',
+      'Reports arrive through this site. The direct request failed because of a configuration error of this site.',
     )
     await visitor.page
       .getByRole('listitem')
       .filter({
-        hasText: 'Fault of this site: the Content-Security-Policy of this page blocked the request.',
+        hasText:
+          'Configuration error of this site: the Content-Security-Policy of this page blocked the request.',
       })
       .waitFor()
   })

@@ -42,18 +42,18 @@ describe('The console', requires('chromium', 'nginx'), () => {
 
     await page.getByRole('button', { name: 'Pause all' }).click()
     await page.getByRole('button', { name: 'Yes, pause all' }).click()
-    await page.getByText('Delivery is paused.').waitFor()
+    await page.getByText('Delivery from the spool is paused.').waitFor()
     await desk.sentry.back()
     await page.getByRole('button', { name: 'Resume all' }).click()
     await page.getByRole('button', { name: 'Yes, resume all' }).click()
-    await page.getByText(/^Delivery is resumed\./).waitFor()
+    await page.getByText(/^Delivery from the spool is resumed\./).waitFor()
     await page.goto(`${desk.site.url}/console`)
     const ends = page.getByRole('table', { name: 'Spooled envelopes by final outcome' })
     await ends.getByRole('row', { name: 'delivered 3' }).waitFor({ timeout: 60_000 })
     await ends.getByRole('row', { name: 'purged 1' }).waitFor()
 
     await page.goto(`${desk.site.url}/console/rejections`)
-    const lost = page.getByRole('listitem').filter({ hasText: 'after spooling' })
+    const lost = page.getByRole('listitem').filter({ hasText: 'from the spool' })
     expect(await lost.locator('h2 + span').textContent()).toBe('1 envelope')
     await lost.getByText(/^First .+ ago|just now, last .+(ago|just now)\.$/).waitFor()
     await page.goto(`${desk.site.url}/console/live-feed?outcome=purged`)
@@ -68,7 +68,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       expect.stringMatching(/received$/),
       expect.stringMatching(/until accepted and forwarded$/),
       expect.stringMatching(/without a response from Sentry$/),
-      expect.stringMatching(/until spooled, synced to disk$/),
+      expect.stringMatching(/until stored in the spool$/),
       expect.stringMatching(/in total$/),
     ])
   })
@@ -113,16 +113,16 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await lane.getByRole('button', { name: 'Purge' }).click()
     await question(/^Purge 3 envelopes of project \S+, category error\?/)
     await lane.getByRole('button', { name: 'No', exact: true }).click()
-    await act('Pause project', lane, /^Delivery is paused\./)
-    await act('Resume project', lane, /^Delivery is resumed\./)
+    await act('Pause project', lane, /^Delivery from the spool is paused\./)
+    await act('Resume project', lane, /^Delivery from the spool is resumed\./)
     await act('Retry', lane, /^\d will be retried now\.$/)
     await act('Retry all now', page, /^\d will be retried now\.$/)
     await page.locator('main table a').first().click()
     await act('Retry now', page, /^\d will be retried now\.$/)
-    await act('Pause project', lane, /^Delivery is paused\./)
+    await act('Pause project', lane, /^Delivery from the spool is paused\./)
     await act('Purge', lane, /(was|were) purged\.$/)
     await lane.getByText('none pending').waitFor() // a paused project stays listed
-    await act('Resume project', lane, /^Delivery is resumed\./)
+    await act('Resume project', lane, /^Delivery from the spool is resumed\./)
     expect(await lane.count()).toBe(0)
     await desk.sendMany(2, desk.newError, 202)
     await expect

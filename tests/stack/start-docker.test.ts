@@ -64,7 +64,7 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
     const firstPort = port
     await using second = await start()
     expect(await second.exited).toBe(1)
-    expect(second.output()).toContain(`culvert: Culvert runs already, at http://127.0.0.1:${firstPort};`)
+    expect(second.output()).toContain(`culvert: Culvert is already running at http://127.0.0.1:${firstPort}.`)
     expect((await fetch(`http://127.0.0.1:${firstPort}/`)).status).toBe(200)
   })
 

@@ -136,7 +136,7 @@ describe('Of replicas that share a spool and an inbox, the console', () => {
 
   it('shows a replica without /figures as responding, and that it reports no figures', async () => {
     const text = (await (await get(`${web.url}/console/replicas`, cookie)).text()).replaceAll('<!-- -->', '')
-    expect(text).toContain('previous-release: an earlier release that reports no figures')
+    expect(text).toContain('previous-release: an older version that reports no counters')
     expect(text).toMatch(
       /previous-release<\/h2><span[^>]*>.*?responding<\/span>.*?Envelopes<\/dt><dd[^>]*>unknown</s,
     )

@@ -92,7 +92,8 @@ function ReceiptText({
         )}
       </p>
       <p className="text-quiet">
-        A receipt shows the outcome of a report. It is available by its token for at most 10 minutes.
+        A receipt shows the outcome of a report. The people who run this site can look it up with its token
+        for at most 10 minutes.
       </p>
     </>
   )

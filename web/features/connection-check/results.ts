@@ -22,7 +22,8 @@ export function describeDirect(plan: Plan, attempt: Attempt | undefined): Findin
   return { ...directFinding(attempt), figure: inMs(attempt) }
 }
 
-const FORBIDDEN = 'Fault of this site: the Content-Security-Policy of this page blocked the request.'
+const FORBIDDEN =
+  'Configuration error of this site: the Content-Security-Policy of this page blocked the request.'
 
 /** Findings on the direct route without a readable response. */
 const DIRECT_FAILURES: Record<Exclude<Attempt['outcome'], 'answered'>, Finding> = {
@@ -30,7 +31,7 @@ const DIRECT_FAILURES: Record<Exclude<Attempt['outcome'], 'answered'>, Finding> 
   stopped: { state: 'bad', text: 'The request failed in this browser or network before it reached Sentry.' },
   unreadable: {
     state: 'hold',
-    text: 'There was a response, but this page may not read whether the report was accepted.',
+    text: 'There was a response, but the browser does not let this page read it.',
   },
   late: { state: 'bad', text: 'There was no response within 10 s.' },
 }
@@ -73,7 +74,10 @@ function tunnelFinding(plan: Plan, attempt: Attempt, receipt: Findings['receipt'
       text: `This site forwarded the report, and Sentry declined it (${attempt.status}).`,
     }
   if (attempt.status === 429)
-    return { state: 'hold', text: 'This site was reached, and rate-limits such reports at the moment.' }
+    return {
+      state: 'hold',
+      text: 'This site was reached, but it limits the number of such reports at the moment.',
+    }
   return { state: 'bad', text: `This site was reached, but did not accept the report (${attempt.status}).` }
 }
 
@@ -87,7 +91,7 @@ export function judge(plan: Plan, { direct, tunnel, receipt }: Findings): Verdic
   if (!direct) return failedVerdict('Send the result below to the people who run this site.')
   return failedVerdict(
     direct.outcome === 'answered'
-      ? 'Sentry was reached directly, so the fault is on this site. Send the result below to the people who run it.'
+      ? 'Sentry was reached directly, so the error is on this site. Send the result below to the people who run it.'
       : 'If other pages work in this browser, send the result below to the people who run this site.',
   )
 }
@@ -121,14 +125,15 @@ function tunnelVerdict(direct: Attempt): Verdict {
   if (direct.outcome === 'forbidden')
     return {
       state: 'hold',
-      headline: 'Reports arrive through this site. The direct request failed by a fault of this site.',
+      headline:
+        'Reports arrive through this site. The direct request failed because of a configuration error of this site.',
       text: 'The people who run this site should check its Content-Security-Policy.',
     }
   if (direct.outcome === 'unreadable')
     return {
       state: 'good',
       headline: 'Reports arrive through this site. This page cannot judge the direct route.',
-      text: `A page may not read the direct response. ${ARRIVES_ANYWAY}`,
+      text: `The browser does not let this page read Sentry’s direct response. ${ARRIVES_ANYWAY}`,
     }
   if (isAccepted(direct))
     return {

@@ -15,15 +15,15 @@ export function Notices({ replicas }: Pick<OverviewSnapshot, 'replicas'>) {
     <div role="status" className="grid grid-cols-1 gap-2 empty:hidden">
       {replicas.length === 0 && (
         <Notice state="bad">
-          No replica found. Set TUNNEL_ADMIN for web to the address of the replicas’ admin ports, for example
-          tunnel-admin:9091, and restart it.
+          No replica found. Set TUNNEL_ADMIN of web to the admin ports of the tunnels, for example
+          tunnel-admin:9091, and restart web.
         </Notice>
       )}
       {unresponsive.length > 0 && <Notice state="bad">{describeUnresponsive(unresponsive)}</Notice>}
       {withoutFigures.length > 0 && (
         <Notice state="hold">
-          {withoutFigures.map(nameOf).join(', ')}: an earlier release that reports no figures. Its envelopes
-          are not counted here.
+          {withoutFigures.map(nameOf).join(', ')}: an older version that reports no counters. Its envelopes
+          are not included here.
         </Notice>
       )}
       {[...warnings].map((warning) => (

@@ -12,7 +12,7 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
   },
   throttled: {
     sentence: 'Its client address or its project exceeded a rate limit of this tunnel.',
-    fix: 'Look in the live feed for a page that reports in a loop. If many visitors share one address, set TRUSTED_PROXIES; otherwise raise the limits.',
+    fix: 'Look in the live feed for a page that reports in a loop. If many visitors share one address, set TRUSTED_PROXIES; otherwise raise ADDRESS_RATE or PROJECT_RATE.',
   },
   empty: {
     sentence: 'It contained no items.',
@@ -24,7 +24,7 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
   },
   'next-noise': {
     sentence: 'Next.js raised it internally: a redirect, a missing page or an unfinished transaction.',
-    fix: 'No action needed. To receive such events, switch the filter off.',
+    fix: 'No action needed. To receive such events, set DROP_NEXT_NOISE=off.',
   },
   'browser-extensions': {
     sentence: 'An extension of the visitor’s browser failed, not the site.',
@@ -43,11 +43,11 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
     fix: 'Remove health-checks from FILTERS to receive such transactions.',
   },
   'error-message': {
-    sentence: 'Its message matches a pattern of the filter.',
+    sentence: 'Its message matches a pattern in FILTER_ERROR_MESSAGES.',
     fix: 'Narrow the patterns if they match too much.',
   },
   'release-version': {
-    sentence: 'Its release matches a pattern of the filter.',
+    sentence: 'Its release matches a pattern in FILTER_RELEASES.',
     fix: 'Narrow the patterns if they match too much.',
   },
 }
@@ -64,16 +64,16 @@ const WITHOUT_REASON: { readonly [outcome in OutcomeTime['outcome']]?: Explanati
   },
   aborted: {
     sentence: 'The sender disconnected before the upload was complete.',
-    fix: 'No action needed for a few: visitors leave pages. If there are many, look for a proxy in front that cuts uploads off.',
+    fix: 'No action needed for a few: visitors leave pages. If there are many, check whether a proxy in front of Culvert aborts uploads.',
   },
   expired: {
     sentence:
       'It exceeded its age limit in the spool, or made room for more important envelopes. Sentry was notified.',
-    fix: 'Check on the overview why Sentry did not accept envelopes for so long. Raise the age limit or the size of the spool if it has to last longer.',
+    fix: 'Check on the overview why Sentry did not accept envelopes for so long. Raise SPOOL_HOURS or SPOOL_BYTES if outages can last longer.',
   },
   purged: {
     sentence: 'An operator purged it from the spool. Sentry was notified.',
-    fix: 'No action needed: the tunnel’s log shows who purged it, and when.',
+    fix: 'No action needed: the tunnel’s log shows who purged it and when.',
   },
 }
 

@@ -7,13 +7,13 @@ const SENTENCES: Record<UpstreamErrorClass, (host: string) => string> = {
   dns: (host) => `DNS: no address for ${host}`,
   connect: (host) => `Connection: ${host} cannot be reached`,
   tls: (host) => `TLS: the certificate or the handshake of ${host} fails`,
-  proxy: (host) => `Proxy: no connection to ${host} through it`,
+  proxy: (host) => `Proxy: cannot connect to ${host} through the proxy`,
   timeout: (host) => `Timeout: ${host} does not respond in time`,
   reset: (host) => `Reset: ${host} closes the connection without a response`,
-  redirect: (host) => `Redirect: ${host} is not where Sentry is`,
-  'http-4xx': (host) => `HTTP 4xx: the response of ${host} is not Sentry’s`,
+  redirect: (host) => `Redirect: ${host} redirects; check the host in SENTRY_DSN`,
+  'http-4xx': (host) => `HTTP 4xx: ${host} sends a response that is not Sentry’s`,
   'http-5xx': (host) => `HTTP 5xx: ${host} fails`,
-  response: (host) => `Response: ${host} sends one that cannot be read`,
+  response: (host) => `Response: ${host} sends an invalid response`,
   other: (host) => `Error: delivery to ${host} fails`,
 }
 
@@ -29,7 +29,7 @@ export function countUpstreamErrors(host: string, error: LastUpstreamError): str
 }
 
 export function describeReceiptError(host: string, error: ReceiptUpstreamError): string {
-  if (error === 'late') return `Late: ${host} had not responded when the sender was answered`
+  if (error === 'late') return `Slow: ${host} did not respond in time`
   if (error === 'breaker-open') return 'Not sent: the circuit breaker was open'
   return SENTENCES[error](host)
 }

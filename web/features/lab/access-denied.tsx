@@ -9,11 +9,11 @@ export function AccessDenied({ why }: { why: string }) {
       <Card data-rejection={why} className="max-w-2xl">
         <h1 className="text-title">No error was triggered.</h1>
         <p className="mt-2 text-quiet">
-          This address works once, and only from a button of the{' '}
+          This page opens only from a button in the{' '}
           <a href="/lab" className="link">
             error lab
           </a>
-          .
+          , and only once per click.
         </p>
       </Card>
     </Shell>

@@ -27,6 +27,6 @@ describe('Errors in words', () => {
   it('say of a receipt why its envelope was not delivered at once', () => {
     expect(describeReceiptError('sentry.example', 'dns')).toBe('DNS: no address for sentry.example')
     expect(describeReceiptError('sentry.example', 'breaker-open')).toContain('circuit breaker')
-    expect(describeReceiptError('sentry.example', 'late')).toContain('had not responded')
+    expect(describeReceiptError('sentry.example', 'late')).toContain('did not respond in time')
   })
 })

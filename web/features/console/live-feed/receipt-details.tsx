@@ -1,7 +1,7 @@
 /** Details of a receipt: outcome, timings, and what to do about it. */
 
 import { useEffect, useRef } from 'react'
-import type { Receipt, SpoolOutcome } from 'tunnel/contract'
+import type { Receipt, RequestFlag, SpoolOutcome } from 'tunnel/contract'
 import { formatBytes, formatDateTime, formatDuration, formatTime } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Fact, Facts } from '../../../ui/facts.tsx'
@@ -69,16 +69,12 @@ export function ReceiptDetails({ receipt, finalOutcome, related, onOpen, onClose
 
 function Meaning({ receipt: { outcome, reason } }: { receipt: Receipt }) {
   const explanation = explain(outcome, reason)
+  if (!explanation) return <p className="mt-3 text-note">{MEANINGS[outcome]}</p>
   return (
-    <>
-      <p className="mt-3 text-note">{MEANINGS[outcome]}</p>
-      {explanation && (
-        <p className="mt-2 text-note">
-          {reason && <code>{reason}: </code>}
-          {explanation.sentence} <strong>{explanation.fix}</strong>
-        </p>
-      )}
-    </>
+    <p className="mt-3 text-note">
+      {reason && <code>{reason}: </code>}
+      {explanation.sentence} <strong>{explanation.fix}</strong>
+    </p>
   )
 }
 
@@ -109,6 +105,16 @@ function Items({ items }: Pick<Receipt, 'items'>) {
   return <Table label="Items" columns={columns} rows={rows} />
 }
 
+const FLAGS: Record<RequestFlag, string> = {
+  cookie: 'The request had cookies, which nginx should have removed.',
+  authorization: 'The request had an Authorization header, which nginx should have removed.',
+  'address-missing': 'nginx sent no client address.',
+  'address-list': 'nginx sent several client addresses, so none was used.',
+  'address-made-up': 'The client address is forged: it is in a range reserved for documentation.',
+  'peer-unknown': 'The request came from an address outside of EDGE, which was used as the client address.',
+  retried: 'nginx sent the request again, because another replica was lost.',
+}
+
 function factsOf(receipt: Receipt): [string, string][] {
   const { project, sdk, status, bytes, replica, reason, flags, id, upstream_error: error } = receipt
   const facts: [string, string | number | undefined][] = [
@@ -116,11 +122,11 @@ function factsOf(receipt: Receipt): [string, string][] {
     ['SDK', sdk],
     ['Response', status === 0 ? 'none: the sender disconnected' : status],
     ['Sentry’s response', receipt.upstream_status],
-    ['Not delivered at once', error && describeReceiptError(hostOf(project ?? ''), error)],
+    ['Upstream error', error && describeReceiptError(hostOf(project ?? ''), error)],
     ['Reason', reason],
     ['Size on the wire', formatBytes(bytes)],
     ['Replica', replica],
-    ['Notes', flags?.join(', ')],
+    ['Warnings', flags?.map((flag) => FLAGS[flag] ?? flag).join(' ')],
     ['Receipt', id],
     ['Event ID', receipt.event_id],
   ]

@@ -58,7 +58,7 @@ function partsOf(receipt: Receipt): Part[] {
     },
     {
       ms: Math.max(0, total - admitted - upstream),
-      text: outcome === 'spooled' ? 'until spooled, synced to disk' : 'until the response was sent',
+      text: outcome === 'spooled' ? 'until stored in the spool' : 'until the response was sent',
       fill: 'fill-quiet',
     },
   ]

@@ -99,8 +99,10 @@ function Branches({ overview, points, rates, format }: BranchesProps) {
       <Stop>
         <strong>Not delivered</strong>
         <p className="text-note text-quiet">
-          {formatCount(NOT_DELIVERED.reduce((sum, outcome) => sum + (point.outcomes[outcome] ?? 0), 0))}{' '}
-          rejected or filtered{' '}
+          {formatQuantity(
+            NOT_DELIVERED.reduce((sum, outcome) => sum + (point.outcomes[outcome] ?? 0), 0),
+            'envelope',
+          )}{' '}
           <a href="/console/rejections" className="link whitespace-nowrap">
             View reasons
           </a>

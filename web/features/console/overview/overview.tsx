@@ -2,7 +2,7 @@
 'use client'
 
 import type { LimitInForce } from 'tunnel/contract'
-import { formatCount, formatTime } from '../../../lib/format.ts'
+import { formatQuantity, formatTime } from '../../../lib/format.ts'
 import { useNow } from '../../../lib/use-now.ts'
 import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
@@ -89,11 +89,11 @@ function LimitsAndBreakers({ overview: { limits, openBreakers } }: { overview: O
         {openBreakers.shown.map((breaker) => (
           <BreakerLine key={breaker.origin} breaker={breaker} />
         ))}
-        <More of={openBreakers} word="open" />
+        <More of={openBreakers} one="open circuit breaker" />
         {limits.shown.map((limit) => (
           <LimitLine key={`${limit.project} ${limit.category}`} limit={limit} />
         ))}
-        <More of={limits} word="rate-limited" />
+        <More of={limits} one="rate limit" href="/console/projects" />
       </ul>
     </Panel>
   )
@@ -123,13 +123,20 @@ function BreakerLine({ breaker: { origin, by, of, since, nextProbe, error } }: {
   )
 }
 
-function More({ of: { shown, total }, word }: { of: Listed<unknown>; word: string }) {
+type MoreProps = { of: Listed<unknown>; one: string; href?: string }
+
+function More({ of: { shown, total }, one, href }: MoreProps) {
   if (total === shown.length) return null
+  const text = `and ${formatQuantity(total - shown.length, `more ${one}`)}`
   return (
     <li>
-      <a href="/console/projects" className="link">
-        and {formatCount(total - shown.length)} more {word}
-      </a>
+      {href ? (
+        <a href={href} className="link">
+          {text}
+        </a>
+      ) : (
+        text
+      )}
     </li>
   )
 }

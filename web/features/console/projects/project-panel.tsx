@@ -45,7 +45,7 @@ export function ProjectPanel({ project, tunnelPath }: Props) {
       <Names
         title="Recent releases"
         names={releases}
-        none="None yet. An envelope header names the release when the SDK is configured with one and tracing is on."
+        none="None yet. SDKs send the release in the envelope header only if `release` is set and tracing is on."
       />
       <details className="mt-3 text-note">
         <summary className="min-h-8">SDK configuration</summary>

@@ -22,7 +22,7 @@ export function RejectionCard({ rejection, details }: Props) {
       <div className="flex flex-wrap items-center gap-3">
         <OutcomeBadge outcome={outcome} />
         <h2 className="min-w-0 text-body font-semibold wrap-anywhere">
-          {stage === 'waited' ? 'after spooling' : <code>{reason || 'no reason given'}</code>}
+          {stage === 'waited' ? 'from the spool' : <code>{reason || 'no reason given'}</code>}
         </h2>
         <span className="ml-auto font-semibold tabular-nums">{formatQuantity(count, 'envelope')}</span>
       </div>

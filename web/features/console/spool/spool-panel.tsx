@@ -128,8 +128,9 @@ function Category({ spool, partition }: { spool: string; partition: SpoolPartiti
 const RESULTS: Record<string, (count: string, left: number) => string> = {
   retry: (count) => `${count} will be retried now.`,
   purge: (count, left) => `${count} ${count === '1' ? 'was' : 'were'} purged.${describeRest(left)}`,
-  pause: () => 'Delivery is paused. New envelopes stay in the spool until delivery is resumed.',
-  resume: () => 'Delivery is resumed.',
+  pause: () =>
+    'Delivery from the spool is paused. New envelopes are still sent to Sentry first; those that Sentry does not accept stay in the spool.',
+  resume: () => 'Delivery from the spool is resumed.',
   failed: () => 'The action failed: the entry is no longer pending, or no replica responded. Check the list.',
   unanswered: () =>
     'No response: the action may be complete or still running. Check the list before you repeat it.',
