@@ -2,8 +2,7 @@
 
 import type { ReactNode } from 'react'
 import { formatDuration, formatQuantity } from '../../../lib/format.ts'
-import { Panel, Showing } from '../../../ui/panel.tsx'
-import { Preformatted } from '../../../ui/preformatted.tsx'
+import { Panel, Preformatted, Showing } from '../../../ui/panel.tsx'
 import { Moment } from '../../../ui/relative-time.tsx'
 import type { Listed } from '../bounds.ts'
 import type { Feedback } from './event.ts'
