@@ -52,7 +52,7 @@ const MIB = 1024 * 1024
 const ADDRESS_SHARE = 0.05
 const PROJECT_SHARE = 0.5
 
-/** Rejects with a readable message when the spool cannot be opened. An unreachable NATS server is retried meanwhile. */
+/** Rejects with a readable message when the spool cannot be opened. A NATS server that is away, too old or without room is retried meanwhile. */
 export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> {
   const { config, projects, limits, memory, clock, now, onNotice } = deps
   const projectShare = projects.all.length > 1 ? PROJECT_SHARE : 1

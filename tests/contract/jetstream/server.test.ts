@@ -2,13 +2,13 @@
 
 import { spawn, spawnSync } from 'node:child_process'
 import { rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect, nanos } from '@nats-io/transport-node'
 import { describe, expect, it } from 'vitest'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import { type Nats, startNats } from '../../support/nats/nats.ts'
+import { startOldNats } from '../../support/nats/old-server.ts'
 import { NODE } from '../../support/node.ts'
 import { requires } from '../../support/requirements.ts'
 import { ALL, LONG_MS, OTHER_PROJECT, PLENTY } from '../../support/spool/entries.ts'
@@ -341,19 +341,10 @@ describe('Opening the spool on NATS', { ...requires('nats'), timeout: 60_000 }, 
   })
 
   it('refuses a server without sync_interval', async () => {
-    const server = createServer((socket) => {
-      socket.write(
-        `INFO ${JSON.stringify({ server_id: 'old', version: '2.9.10', proto: 1, headers: true, max_payload: MIB })}\r\n`,
-      )
-      socket.on('data', (data) => data.includes('PING') && socket.write('PONG\r\n'))
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const address = server.address()
-    const port = typeof address === 'object' ? address?.port : 0
-    await expect(openSpoolOn({ server: `127.0.0.1:${port}` })).rejects.toThrow(
+    await using nats = await startOldNats('2.9.10')
+    await expect(openSpoolOn(nats)).rejects.toThrow(
       /runs nats-server 2\.9\.10, which cannot sync each message \(sync_interval: always\); install 2\.10 or newer$/,
     )
-    server.close()
   })
 })
 

@@ -1,4 +1,4 @@
-/** Spool whose server cannot be reached yet. It rejects puts until it is open. */
+/** Spool whose server cannot be reached or used yet. It rejects puts until it is open. */
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Spool } from './spool.ts'

@@ -18,7 +18,7 @@ import { type KV, Kvm } from '@nats-io/kv'
 import { type ObjectStore, Objm } from '@nats-io/obj'
 import { connect, errors, type NatsConnection, nanos } from '@nats-io/transport-node'
 import { CLASSES, NAME, type PriorityClass, subjectsOf } from './codec.ts'
-import { describeNats, type NatsAddress, NatsAway } from './nats-url.ts'
+import { describeNats, describeNoRoom, type NatsAddress, NatsAway } from './nats-url.ts'
 
 export type StreamSettings = {
   /** Bytes of all classes together; `undefined` keeps the bounds of streams that exist, and is 5 GiB for new ones. */
@@ -73,7 +73,7 @@ export class Connection {
     this.#settings = settings
   }
 
-  /** Rejects with `NatsAway` when no server answers for 3 s, and with another error when the server refuses or is too old. */
+  /** Rejects with `NatsAway` when no server answers for 3 s or it is too old, and with another error when it refuses the credentials. */
   static async open(address: NatsAddress, settings: StreamSettings): Promise<Connection> {
     const end = Date.now() + START_MS
     for (;;) {
@@ -152,7 +152,10 @@ export class Connection {
     const max_age = Math.max(found.config.max_age, wanted.max_age ?? 0)
     const max_bytes = this.#settings.bytes === undefined ? found.config.max_bytes : this.#bytesOf(share)
     const isSame = max_age === found.config.max_age && max_bytes === found.config.max_bytes
-    return isSame ? found : this.jsm.streams.update(wanted.name, { max_age, max_bytes })
+    if (isSame) return found
+    return this.jsm.streams.update(wanted.name, { max_age, max_bytes }).catch((error) => {
+      throw codeOf(error) === NO_STORAGE ? describeNoRoom(wanted.name, max_bytes) : error
+    })
   }
 
   async #find(name: string): Promise<StreamInfo | undefined> {
@@ -170,10 +173,7 @@ export class Connection {
     try {
       await create()
     } catch (error) {
-      if (codeOf(error) === NO_STORAGE)
-        throw new Error(
-          `SPOOL_URL: the server has no room for the stream ${name} of ${max_bytes} bytes; lower SPOOL_BYTES, or raise its max_file_store`,
-        )
+      if (codeOf(error) === NO_STORAGE) throw describeNoRoom(name, max_bytes)
       if (isPassing(error))
         throw new NatsAway(`SPOOL_URL: the NATS servers are not ready: ${messageOf(error)}`)
       if (codeOf(error) !== NAME_TAKEN)
@@ -213,7 +213,7 @@ export function messageOf(error: unknown): string {
 }
 
 /** Error of a server without `sync_interval`, which could lose what it acknowledged. */
-class TooOld extends Error {}
+class TooOld extends NatsAway {}
 
 function isPassing(error: unknown): boolean {
   const code = codeOf(error)

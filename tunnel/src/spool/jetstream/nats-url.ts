@@ -54,5 +54,15 @@ function readLogin(text: string): NatsAddress['credentials'] | null {
   }
 }
 
-/** Error of a NATS server that does not answer, or has no leader yet: opening is tried again. */
+/**
+ * Error of a NATS server that cannot hold the spool yet: it does not answer, has no leader or no room, or is too old. The tunnel starts
+ * without the spool, and opening is tried again.
+ */
 export class NatsAway extends Error {}
+
+/** Returns the error of a server that has no room for a stream. */
+export function describeNoRoom(stream: string, bytes: number | undefined): NatsAway {
+  return new NatsAway(
+    `SPOOL_URL: the server has no room for the stream ${stream} of ${bytes} bytes; lower SPOOL_BYTES, or raise its max_file_store`,
+  )
+}

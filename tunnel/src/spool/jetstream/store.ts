@@ -52,7 +52,7 @@ const STALL_MS = 300
 const REPLICAS_MS = 2_000
 const ENDED = 5_000 // purged, or expired of a class, in one call
 
-/** Rejects with `NatsAway` when no server answers, and with another error when its streams would lose entries. */
+/** Rejects with `NatsAway` when no usable server answers, and with another error when its streams would lose entries. */
 export async function openJetStreamSpool(
   address: NatsAddress,
   bounds: JetStreamBounds,
