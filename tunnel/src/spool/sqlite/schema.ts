@@ -3,7 +3,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { retryWhileBusy } from './locks.ts'
 
-// Additive only: two releases share the file during a deploy and after a rollback.
+// Additive only: two releases share the file during a deploy, and an older one opens it after a rollback.
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE spool (id TEXT NOT NULL) STRICT;
    CREATE TABLE envelopes (
@@ -38,18 +38,18 @@ const MIGRATIONS: readonly string[] = [
    CREATE TABLE pauses (project TEXT PRIMARY KEY, since INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
 ]
 
-// Columns that the previous release ignores. They do not raise the version, since that release refuses to open a newer one.
+// Columns that the previous release ignores, without a version of their own.
 const NULLABLE_COLUMNS: Readonly<Record<string, string>> = { wire_bytes: 'INTEGER' }
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 
-/** Opens the file, creates it or brings its schema up to date. `newId` names a new file. Throws when a newer release wrote it. */
+/** Opens the file, creates it or brings its schema up to date. `newId` names a new file. A newer schema is left as it is. */
 export function openDatabase(file: string, newId: string): DatabaseSync {
   const db = new DatabaseSync(file)
   try {
     retryWhileBusy(() => db.exec('PRAGMA journal_mode = WAL'))
     db.exec('PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0')
-    migrate(db, file, newId)
+    migrate(db, newId)
     return db
   } catch (error) {
     db.close()
@@ -57,17 +57,13 @@ export function openDatabase(file: string, newId: string): DatabaseSync {
   }
 }
 
-function migrate(db: DatabaseSync, file: string, newId: string): void {
+function migrate(db: DatabaseSync, newId: string): void {
   retryWhileBusy(() => db.exec('BEGIN IMMEDIATE')) // several replicas may create one file
   const version = Number(db.prepare('PRAGMA user_version').get()?.user_version)
-  if (version > SCHEMA_VERSION)
-    throw new Error(
-      `SPOOL_URL: "${file}" was written by a newer Culvert (schema ${version}, this one knows ${SCHEMA_VERSION}); run that version, or let it drain the file first`,
-    )
   for (const migration of MIGRATIONS.slice(version)) db.exec(migration)
   addColumns(db)
   if (version === 0) db.prepare('INSERT INTO spool (id) VALUES (?)').run(newId)
-  db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
+  if (version < SCHEMA_VERSION) db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
   db.exec('COMMIT')
 }
 

@@ -29,7 +29,7 @@ export class SqliteStore {
   readonly #bounds: SpoolBounds
   #turns = 0
 
-  /** Opens the file. Throws when a newer release wrote it. */
+  /** Opens the file. */
   constructor(file: string, bounds: SpoolBounds, newId: string) {
     this.#db = openDatabase(file, newId)
     this.id = String(this.#db.prepare('SELECT id FROM spool').get()?.id)
