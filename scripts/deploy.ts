@@ -10,6 +10,7 @@ import {
   SETTING_NAMES,
   type SettingName,
 } from '../tunnel/src/config/settings.ts'
+import { buildTag, chooseRollback, currentTag, type Deployed, expiredTags } from './deploy/images.ts'
 import { engineProblem } from './docker.ts'
 import {
   ROOT,
@@ -26,11 +27,19 @@ import { runStep, withLock } from './progress.mjs'
 
 const SERVICES = ['tunnel', 'web']
 const HEALTHY_TIMEOUT_S = 120
+const REVISION_LABEL = '{{index .Config.Labels "org.opencontainers.image.revision"}}'
+const UNKNOWN = 'unknown' // revision of images that were built without Git
 const DISCOVERY_MS = 5_000 // nginx resolves names every 2 s, and waits 2 s for the response
 
-const USAGE = `npm run deploy
+const USAGE = `npm run deploy [-- --rollback]
   builds the images of web and the tunnel from what stands here, starts new containers beside the old, waits until they are healthy
-  and nginx knows them, and then stops the old. It takes no flags. Settings are those of npm start; wrong ones are rejected first.`
+  and nginx knows them, and then stops the old. Settings are those of npm start; wrong ones are rejected first.
+  --rollback   starts the images of the deploy before the running one instead of building; the last few are kept`
+
+type Mode = 'build' | 'rollback'
+
+/** Service that runs, with its containers. `repository` is the name of its image without a tag; absent when Culvert does not build it. */
+type RunningService = { name: string; ids: string[]; repository: string | undefined }
 
 class Deployment {
   readonly #env: Environment
@@ -42,47 +51,100 @@ class Deployment {
   }
 
   /** Checks the settings and the engine, then replaces the containers, one deployment at a time. */
-  async run(): Promise<void> {
+  async run(mode: Mode): Promise<void> {
     warnOfMisspelt(this.#env)
     rejectWrongSettings(this.#env, 'nothing was built or replaced')
     const problem = engineProblem()
     if (problem !== undefined) throw new UserError(`nothing was built or replaced: ${problem}.`)
     const sayWait = () => console.log('Another deploy is under way …')
-    await withLock(join(STATE_FOLDER, 'deploy.lock'), () => this.#replace(), sayWait)
-    console.log('Deployed.')
+    const tag = await withLock(join(STATE_FOLDER, 'deploy.lock'), () => this.#replace(mode), sayWait)
+    console.log(mode === 'build' ? `Deployed as ${tag}.` : `Rolled back to ${tag}.`)
   }
 
-  async #replace(): Promise<void> {
-    const old = SERVICES.map((service) => ({ service, ids: this.#containerIds('--quiet', service) }))
+  /** Returns the tag of the images that run now. */
+  async #replace(mode: Mode): Promise<string> {
+    const old = this.#runningServices()
     const oldIds = old.flatMap(({ ids }) => ids)
     if (oldIds.length === 0)
       throw new UserError(
         'no containers of Culvert run here; start them with docker compose up --build --detach.',
       )
     this.#rejectLostSettings(oldIds)
-
-    await this.#compose('Building the images', 'build', ...SERVICES)
+    const tag = mode === 'build' ? await this.#build(old) : chooseRollback(this.#deployed(old))
     try {
-      const scale = old.flatMap(({ service, ids }) => [
-        '--scale',
-        `${service}=${Math.max(1, ids.length * 2)}`,
-      ])
-      const wait = ['--wait', '--wait-timeout', String(HEALTHY_TIMEOUT_S)]
-      const keepOld = ['--detach', '--no-deps', '--no-recreate']
-      await this.#compose(
-        'Starting new ones beside the old',
-        'up',
-        ...keepOld,
-        ...wait,
-        ...scale,
-        ...SERVICES,
-      )
-      await sleep(DISCOVERY_MS, undefined, { signal: this.#stopped })
+      await this.#startNew(old, tag)
     } catch (error) {
-      throw await this.#removeNew(oldIds, error as Error)
+      const failure = await this.#removeNew(oldIds, error as Error)
+      if (mode === 'build') this.#removeTags(old, [tag])
+      throw failure
     }
+    for (const { repository } of old)
+      if (repository) this.#docker('image', 'tag', `${repository}:${tag}`, `${repository}:latest`)
     await runStep('Stopping the old ones', ['docker', 'stop', ...oldIds], { env: this.#env })
     await runStep('Removing them', ['docker', 'rm', ...oldIds], { env: this.#env })
+    this.#removeTags(old, expiredTags(this.#deployed(old), tag))
+    return tag
+  }
+
+  /** Builds images with a tag of their own, which they keep. Tags those that run as well, for a rollback. */
+  async #build(old: RunningService[]): Promise<string> {
+    const deployed = this.#deployed(old)
+    const [first = ''] = old.flatMap(({ ids }) => ids)
+    if (currentTag(deployed) === undefined) {
+      const [created = '', label] =
+        this.#read('inspect', '--format', `{{.Created}} ${REVISION_LABEL}`, first)[0]?.split(' ') ?? []
+      const tag = buildTag(new Date(created), label || UNKNOWN)
+      for (const { name, repository } of old)
+        if (repository) this.#docker('image', 'tag', deployed.running[name] ?? '', `${repository}:${tag}`)
+    }
+    const revision = this.#env.REVISION || readRevision()
+    const tag = buildTag(new Date(), revision ?? UNKNOWN)
+    const env = { ...(revision && { REVISION: revision }), IMAGE_TAG: tag }
+    await this.#compose('Building the images', env, 'build', ...SERVICES)
+    return tag
+  }
+
+  /** Starts as many containers as there are, and waits until they are healthy and nginx knows them. */
+  async #startNew(old: RunningService[], tag: string): Promise<void> {
+    const scale = old.flatMap(({ name, ids }) => ['--scale', `${name}=${Math.max(1, ids.length * 2)}`])
+    const wait = ['--wait', '--wait-timeout', String(HEALTHY_TIMEOUT_S)]
+    const keepOld = ['--detach', '--no-deps', '--no-recreate', '--no-build']
+    const args = ['up', ...keepOld, ...wait, ...scale, ...SERVICES]
+    await this.#compose('Starting new ones beside the old', { IMAGE_TAG: tag }, ...args)
+    await sleep(DISCOVERY_MS, undefined, { signal: this.#stopped })
+  }
+
+  #runningServices(): RunningService[] {
+    const { status, stdout, stderr } = this.#docker('compose', 'config', '--format', 'json')
+    if (status !== 0)
+      throw new UserError('nothing was built or replaced: Compose rejects its files.', stderr.trim())
+    const { services } = JSON.parse(stdout)
+    return SERVICES.map((name) => {
+      const { build, image } = services[name] ?? {}
+      const repository = build && image ? String(image).replace(/:[^:/]*$/, '') : undefined
+      return { name, ids: this.#read('compose', 'ps', '--quiet', name), repository }
+    })
+  }
+
+  #deployed(services: RunningService[]): Deployed {
+    const built = services.filter(({ repository, ids }) => repository && ids.length > 0)
+    const images = built.flatMap(({ name, repository = '' }) =>
+      this.#read('image', 'ls', '--no-trunc', '--format', '{{.Tag}} {{.ID}}', repository).map((line) => {
+        const [tag = '', id = ''] = line.split(' ')
+        return { service: name, tag, id }
+      }),
+    )
+    const running = built.map(({ name, ids: [id = ''] }) => [
+      name,
+      this.#read('inspect', '--format', '{{.Image}}', id)[0] ?? '',
+    ])
+    return { images, running: Object.fromEntries(running) }
+  }
+
+  /** Removes tags, and images that have no other. */
+  #removeTags(services: RunningService[], tags: string[]): void {
+    for (const { repository } of services)
+      for (const tag of tags) if (repository) this.#docker('image', 'rm', `${repository}:${tag}`)
   }
 
   /** Throws a `UserError` when the running containers have settings that are missing here: they came from another shell. */
@@ -98,7 +160,9 @@ class Deployment {
 
   /** Removes the new containers. Returns an error with their output. */
   async #removeNew(oldIds: string[], error: Error & { output?: string }): Promise<UserError> {
-    const newIds = this.#containerIds('--all', '--quiet', ...SERVICES).filter((id) => !oldIds.includes(id))
+    const newIds = this.#read('compose', 'ps', '--all', '--quiet', ...SERVICES).filter(
+      (id) => !oldIds.includes(id),
+    )
     const logs = newIds
       .map((id) => this.#docker('logs', '--tail', '20', id))
       .map(({ stdout, stderr }) => stdout + stderr)
@@ -109,8 +173,9 @@ class Deployment {
     return new UserError(`nothing was replaced, the old ones serve on: ${reason}`, output)
   }
 
-  #containerIds(...args: string[]): string[] {
-    return this.#docker('compose', 'ps', ...args)
+  /** Returns the lines that a command prints; none when it fails. */
+  #read(...args: string[]): string[] {
+    return this.#docker(...args)
       .stdout.split('\n')
       .filter(Boolean)
   }
@@ -119,10 +184,17 @@ class Deployment {
     return spawnSync('docker', args, { cwd: ROOT, env: this.#env, encoding: 'utf8' })
   }
 
-  #compose(title: string, ...args: string[]): Promise<void> {
-    const options = { cwd: ROOT, env: this.#env, signal: this.#stopped }
+  #compose(title: string, env: Environment, ...args: string[]): Promise<void> {
+    const options = { cwd: ROOT, env: { ...this.#env, ...env }, signal: this.#stopped }
     return runStep(title, ['docker', 'compose', ...args], options)
   }
+}
+
+/** Returns the revision of the sources, `-dirty` when they were changed; `undefined` without Git. */
+function readRevision(): string | undefined {
+  const args = ['describe', '--always', '--dirty', '--abbrev=12', '--match', '']
+  const { status, stdout } = spawnSync('git', args, { cwd: ROOT, encoding: 'utf8' })
+  return status === 0 ? stdout.trim() || undefined : undefined
 }
 
 const OPERATOR_SETTINGS = new Set<string>(
@@ -148,7 +220,15 @@ function isSetByEngine(name: SettingName): boolean {
   return rowOf(name).isProxy === true || name === 'NODE_EXTRA_CA_CERTS' || name === 'REVISION'
 }
 
+/** Throws a `UserError` when npm took the flag for its own (`npm run deploy --rollback`): it would build instead. */
+function rejectTakenFlag(env: Environment): void {
+  if (env.npm_config_rollback)
+    throw new UserError('npm has kept --rollback to itself; write npm run deploy -- --rollback.')
+}
+
 if (import.meta.main)
-  await runCommand({ name: 'npm run deploy', usage: USAGE, flags: [] }, () =>
-    new Deployment(withKeptPassword(readEnvironment()), stopSignal()).run(),
-  )
+  await runCommand({ name: 'npm run deploy', usage: USAGE, flags: ['rollback'] }, (flags) => {
+    const env = withKeptPassword(readEnvironment())
+    rejectTakenFlag(env)
+    return new Deployment(env, stopSignal()).run(flags.has('rollback') ? 'rollback' : 'build')
+  })

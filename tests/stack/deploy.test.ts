@@ -66,28 +66,24 @@ describe('Visitors notice nothing', { ...requires('docker'), timeout: 300_000 },
   })
 
   it('when tunnels are added, which take their share within 10 s, and are taken away again', async () => {
-    await stack.compose(...SCALE, '--scale', 'tunnel=1', 'tunnel')
     await stack.compose(...SCALE, '--scale', 'tunnel=4', 'tunnel')
     await until(async () => (await answeredBy(stack)).filter((count) => count > 0).length === 4, SHARE_WITHIN)
     expect(new Set(await replicasOf(stack)).size).toBe(4)
     await traffic.more(200)
-    await stack.compose(...SCALE, '--scale', 'tunnel=1', 'tunnel')
+    await stack.compose(...SCALE, '--scale', 'tunnel=3', 'tunnel')
     await traffic.more(200)
-    await stack.compose(...SCALE, '--scale', 'tunnel=2', 'tunnel')
   })
 
   it('when all tunnels but one are killed', async () => {
-    await stack.compose(...SCALE, '--scale', 'tunnel=3', 'tunnel')
     const [, ...victims] = await stack.containers('tunnel')
     for (const victim of victims) {
       await stack.docker('kill', victim) // one by one: nginx tries a request on two replicas at most, and answers 502 when both die on it
       await traffic.more(150)
     }
-    await stack.compose(...SCALE, '--scale', 'tunnel=2', 'tunnel')
   })
 
   it('when one of two webs is killed', async () => {
-    await stack.compose(...SCALE, '--scale', 'web=2', 'web')
+    await stack.compose(...SCALE, '--scale', 'tunnel=2', '--scale', 'web=2', 'tunnel', 'web')
     await until(async () => (await upstreamsOf(stack, 3000)).size === 2)
     const [, victim = ''] = await stack.containers('web')
     await stack.docker('kill', victim)
@@ -117,8 +113,8 @@ describe('Visitors notice nothing', { ...requires('docker'), timeout: 300_000 },
     const after = await serving(stack)
     expect(after).toHaveLength(before.length)
     expect(before.filter((id) => after.includes(id))).toEqual([])
-    const revisions = await stack.docker('inspect', '--format', REVISION, ...after)
-    expect(new Set(revisions.split('\n'))).toEqual(new Set(['the-next-one']))
+    expect(await revisionsOf(stack, after)).toEqual(['the-next-one'])
+    expect(await latestOf(stack)).toEqual(await imagesOf(stack, after))
   })
 
   it('when a deploy lacks a setting that the running ones have: it is refused before it builds', async () => {
@@ -131,17 +127,51 @@ describe('Visitors notice nothing', { ...requires('docker'), timeout: 300_000 },
 
   it('when a deploy brings something that does not start: the old ones serve on, and it says why', async () => {
     const before = await serving(stack)
-    const nowhere = { SPOOL_URL: 'file:///nowhere/spool.db' } // which only a container can know
+    const nowhere = { SPOOL_URL: 'file:///nowhere/spool.db', REVISION: 'broken' } // a path which only a container can know
     const failed = await deploy(stack, nowhere).catch((error) => error)
     expect(failed.code).toBe(1)
     expect(failed.stderr).toContain('SPOOL_URL: the spool cannot be opened;')
     expect(failed.stderr).toContain('culvert: nothing was replaced, the old ones serve on:')
     expect(await serving(stack)).toEqual(before)
+    expect(await latestOf(stack)).toEqual(await imagesOf(stack, before))
+  })
+
+  it('when a deploy is rolled back without a build, and says when there is nothing earlier', async () => {
+    const before = await serving(stack)
+    const { stdout } = await deploy(stack, {}, '--rollback')
+    expect(stdout).not.toContain('Building')
+    const after = await serving(stack)
+    expect(before.filter((id) => after.includes(id))).toEqual([])
+    expect(await revisionsOf(stack, after)).toEqual(['']) // as startCompose built them
+    expect(await latestOf(stack)).toEqual(await imagesOf(stack, after))
+    const failed = await deploy(stack, {}, '--rollback').catch((error) => error)
+    expect(failed.stderr).toContain('culvert: nothing to roll back to:')
+    expect(await serving(stack)).toEqual(after)
   })
 })
 
-function deploy({ env }: Compose, settings: NodeJS.ProcessEnv) {
-  return promisify(execFile)(NODE, ['scripts/deploy.ts'], { cwd: ROOT, env: { ...env, ...settings } })
+function deploy({ env }: Compose, settings: NodeJS.ProcessEnv, ...flags: string[]) {
+  const options = { cwd: ROOT, env: { ...env, ...settings } }
+  return promisify(execFile)(NODE, ['scripts/deploy.ts', ...flags], options)
+}
+
+/** Different revisions of the containers' images. */
+async function revisionsOf(stack: Compose, containers: string[]): Promise<string[]> {
+  const lines = await stack.docker('inspect', '--format', `[${REVISION}]`, ...containers)
+  return [...new Set(lines.split('\n'))].map((line) => line.slice(1, -1))
+}
+
+/** Image IDs of the containers, each once. */
+async function imagesOf(stack: Compose, containers: string[]): Promise<string[]> {
+  const lines = await stack.docker('inspect', '--format', '{{.Image}}', ...containers)
+  return [...new Set(lines.split('\n'))].toSorted()
+}
+
+/** IDs of the images that Compose starts. */
+async function latestOf(stack: Compose): Promise<string[]> {
+  const names = ['tunnel', 'web'].map((service) => `${stack.project}-${service}:latest`)
+  const lines = await stack.docker('image', 'inspect', '--format', '{{.Id}}', ...names)
+  return lines.split('\n').toSorted()
 }
 
 async function serving(stack: Compose): Promise<string[]> {

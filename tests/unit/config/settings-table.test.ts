@@ -87,7 +87,7 @@ describe('The compose files', () => {
   it('read the settings of Compose, with the defaults of the table', () => {
     const text = ['docker-compose.yml', 'deploy/tls.yml', 'deploy/two-nginx.yml'].map(read).join('\n')
     const uses = [...text.matchAll(/(?<!\$)\$\{([A-Z0-9_]+)(?::-([^}]*))?/g)]
-    const plain = uses.filter(([, name = '']) => !name.endsWith('_FILE'))
+    const plain = uses.filter(([, name = '']) => !name.endsWith('_FILE') && name !== 'COMPOSE_PROJECT_NAME')
     const ofBuild = ['NODE_IMAGE', 'REVISION']
     const ofCompose = namesFor('compose').filter((name) => !name.endsWith('_FILE'))
     expect([...new Set(plain.map(([, name]) => name))].sort()).toEqual([...ofCompose, ...ofBuild].sort())

@@ -28,6 +28,14 @@ export const DEPLOYMENT = {
     ),
     HTTPS_PORT: setting(port, 8443, 'Port of HTTPS. Used only with `deploy/tls.yml`.'),
     HTTP_PORT_2: setting(port, 8082, 'Port of the second nginx. Used only with `deploy/two-nginx.yml`.'),
+    IMAGE_TAG: setting(
+      is.textWhere(
+        (tag) => /^\w[\w.-]{0,127}$/.test(tag),
+        'is not a tag of an image; write letters, digits, dots and hyphens',
+      ),
+      'latest',
+      'Tag of the images of web and the tunnel. `npm run deploy` sets it, and moves `latest` when the new containers are healthy.',
+    ),
     NGINX_IMAGE: setting(is.text, 'nginx:1.30', 'Image of nginx.'),
     NATS_IMAGE: setting(is.text, 'nats:2', 'Image of NATS. Used only with the profile `cluster`.'),
     PROMETHEUS_IMAGE: setting(
