@@ -215,9 +215,9 @@ function settingOf(name: string): string {
   return OPERATOR_SETTINGS.has(name) ? name : name.replace(/_FILE$/, '')
 }
 
-/** Returns whether Docker or the image may set a variable: the proxies, the certificates, the revision of the image. */
+/** Returns whether Docker or the image may set a variable: the proxies, the revision of the image. */
 function isSetByEngine(name: SettingName): boolean {
-  return rowOf(name).isProxy === true || name === 'NODE_EXTRA_CA_CERTS' || name === 'REVISION'
+  return rowOf(name).isProxy === true || name === 'REVISION'
 }
 
 /** Throws a `UserError` when npm took the flag for its own (`npm run deploy --rollback`): it would build instead. */

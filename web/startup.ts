@@ -1,5 +1,6 @@
 /** Start and stop of the server: checks the settings, starts the SDK, and sends pending reports at the end. */
 
+import { trustCertificates } from 'tunnel/certificates'
 import { keepMonitoring } from './features/console/shared-monitor.ts'
 import { config } from './lib/config.ts'
 import { flushReports, startServerSdk } from './lib/sentry/server.ts'
@@ -8,6 +9,7 @@ export function start(): void {
   const problems: string[] = []
   const settings = config(problems)
   if (problems.length > 0) exitWith(problems)
+  if (settings.caFile) trustCertificates(settings.caFile)
   startServerSdk(settings)
   if (settings.operatorPassword) keepMonitoring(settings)
   exitCleanly()

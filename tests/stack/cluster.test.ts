@@ -1,29 +1,40 @@
 /** The profile `cluster` of the shipped compose file: tunnels that spool on a NATS server which asks for credentials. */
 
 import { randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Compose, startCompose } from '../support/docker/compose.ts'
 import { errorOf } from '../support/envelopes.ts'
 import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 import { hasItem } from '../support/sentry/received-request.ts'
-import { type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { makeFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
 const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
+const HOST = 'cluster.ingest.sentry.io' // which the certificate names
 const DELIVERED_WITHIN = 60_000 // ms
 
 describe('The profile cluster', requires('docker', 'nats'), () => {
   const started = new AsyncDisposableStack()
   let sentry: Sentry
   let stack: Compose
+  let dsn: string
 
   beforeAll(async () => {
-    sentry = started.use(await startSentry({ host: BRIDGE }))
+    sentry = started.use(await startSentry({ host: BRIDGE, tls: readCertificate() }))
+    const folder = started.use(await makeFolder())
+    const override = join(folder.path, 'sentry.yml')
+    await writeFile(override, `services: { tunnel: { extra_hosts: ["${HOST}:${BRIDGE}"] } }\n`)
+    dsn = sentry.dsn(undefined, { host: `${HOST}:${sentry.port}` })
     const env = {
+      COMPOSE_FILE: `docker-compose.yml:${override}`,
+      CA_FILE: 'tests/fixtures/tls/cert.pem', // the only authority that vouches for this Sentry
       COMPOSE_PROFILES: 'cluster',
-      SENTRY_DSN: sentry.dsn(),
+      SENTRY_DSN: dsn,
       SPOOL_URL: 'nats://nats:4222',
     }
     stack = started.use(await startCompose({ env }))
@@ -34,11 +45,17 @@ describe('The profile cluster', requires('docker', 'nats'), () => {
   const inTunnel = (...args: string[]) => stack.compose('exec', '-T', 'tunnel', ...args)
   const credentials = () => inTunnel('cat', '/run/nats/credentials')
 
+  it('reaches a Sentry with a certificate of CA_FILE, which tunnel and web have', async () => {
+    expect((await post(stack.url, { body: errorOf(dsn) })).status).toBe(200)
+    for (const service of ['tunnel', 'web'])
+      expect(await stack.compose('exec', '-T', service, 'printenv', 'CA_FILE')).toBe('/run/secrets/ca-file')
+  })
+
   it('spools on NATS while Sentry is away, and delivers afterwards', async () => {
     await sentry.away()
     const ids = Array.from({ length: 5 }, () => randomBytes(16).toString('hex'))
     for (const event_id of ids)
-      expect((await post(stack.url, { body: errorOf(sentry.dsn(), { event_id }) })).status).toBe(202)
+      expect((await post(stack.url, { body: errorOf(dsn, { event_id }) })).status).toBe(202)
     expect(await inTunnel('ls', '/spool')).not.toContain('spool.db')
     await sentry.back()
     const delivered = () => sentry.requests.filter(hasItem('event')).map(({ header }) => header.event_id)

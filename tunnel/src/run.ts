@@ -1,6 +1,7 @@
 /** Runs a tunnel until a signal or an error stops it. */
 
 import closeWithGrace from 'close-with-grace'
+import { trustCertificates } from './config/certificates.ts'
 import { findMisspelt } from './config/misspelt-settings.ts'
 import type { Environment } from './config/settings.ts'
 import { readConfigOrExit } from './config/startup-errors.ts'
@@ -11,7 +12,9 @@ const STOP_MS = 15_000 // shorter than Compose's stop_grace_period
 
 export async function run(env: Environment): Promise<void> {
   process.umask(0o077) // files hold error reports and client addresses
-  const services = await openServices(readConfigOrExit(env))
+  const config = readConfigOrExit(env)
+  if (config.caFile) trustCertificates(config.caFile)
+  const services = await openServices(config)
   for (const sentence of findMisspelt(env)) services.log.logger.warn(sentence)
   const tunnel = createTunnel(services)
   const { logger } = services.log

@@ -1,6 +1,7 @@
 /** Settings of web. No other file reads the environment. */
 
 import { readAdminToken } from 'tunnel/admin-token'
+import type { CertificateFile } from 'tunnel/certificates'
 import { type Dsn, envelopeUrl, formatDsn, INBOX_DSN, originOf, parseDsn, tunnelUrl } from 'tunnel/dsn'
 import type { Environment } from 'tunnel/settings'
 import { SettingsReader } from 'tunnel/settings-reader'
@@ -26,6 +27,8 @@ export type Config = {
   /** Admin ports of the tunnels, each `host:port`, and their token. A name may resolve to several. */
   tunnelAdmins: string[]
   adminToken?: string
+  /** Additional certificate authorities. */
+  caFile?: CertificateFile
   /** Password of the console or its hash; absent: there is no console. */
   operatorPassword?: string
 }
@@ -53,6 +56,7 @@ export function readConfig(
   const tunnelOrigin = settings.read('TUNNEL_ORIGIN')
   const adminToken = readAdminToken(settings)
   const operatorPassword = readOperatorPassword(settings)
+  const caFile = settings.read('CA_FILE')
   return {
     browser: {
       dsn: formatDsn(dsn),
@@ -82,6 +86,7 @@ export function readConfig(
     tunnelAdmins: settings.read('TUNNEL_ADMIN'),
     ...(adminToken && { adminToken }),
     ...(operatorPassword && { operatorPassword }),
+    ...(caFile && { caFile }),
   }
 }
 

@@ -11,13 +11,15 @@ import {
 } from 'kubernetes-models/networking.k8s.io/v1'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { build } from '../../support/kubernetes/kustomize.ts'
+import { build, kustomize } from '../../support/kubernetes/kustomize.ts'
 import {
   configOf,
   labelsOf,
   type Manifest,
   matches,
   named,
+  parseDocuments,
+  podOf,
   servicesOf,
   workloadsOf,
 } from '../../support/kubernetes/manifests.ts'
@@ -65,6 +67,39 @@ describe('The optional components', () => {
     expect(JSON.stringify(rules)).toContain(`up{job=\\"${job}\\"}`)
     expect(JSON.parse(configOf(all, 'culvert-dashboard')['culvert.json'] ?? '')).toHaveProperty('panels')
   })
+
+  it(
+    'mount certificate authorities into tunnel and web, and roll the pods when they change',
+    requires('kubectl'),
+    () => {
+      const certificate = readFileSync(resolve(ROOT, 'tests/fixtures/tls/cert.pem'), 'utf8')
+      const text = kustomize({
+        secrets: SECRETS,
+        components: ['ca-file'],
+        files: { 'ca-file/ca.pem': certificate },
+      })
+      const all = parseDocuments(text)
+      const map = all.find(
+        ({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.startsWith('culvert-ca-'),
+      )
+      expect(map).toMatchObject({ data: { 'ca.pem': certificate } })
+      for (const name of ['tunnel', 'web']) {
+        const pod = podOf(named(workloadsOf(all), name))
+        const [container] = pod.containers
+        const { CA_FILE = '' } = Object.fromEntries(
+          container?.env?.map(({ name: key, value = '' }) => [key, value]) ?? [],
+        )
+        const mount = container?.volumeMounts?.find(({ mountPath }) => CA_FILE === `${mountPath}/ca.pem`)
+        const volume = pod.volumes?.find((each) => each.name === mount?.name)
+        expect(volume?.configMap?.name).toBe(map?.metadata.name)
+        expect(mount?.readOnly).toBe(true)
+      }
+      expect(podOf(named(workloadsOf(all), 'tunnel')).containers[0]?.volumeMounts).toContainEqual({
+        name: 'bodies',
+        mountPath: '/spool',
+      })
+    },
+  )
 
   it('scale the tunnels by envelopes in flight as well', requires('kubectl'), () => {
     const all = build({ secrets: SECRETS, components: ['in-flight'] })

@@ -16,6 +16,8 @@ import { until } from '../../support/until.ts'
 
 const KEY = '0123456789abcdef0123456789abcdef'
 const CERTIFICATE = resolve(ROOT, 'tests/fixtures/tls/cert.pem')
+const OTHER_CERTIFICATE = resolve(ROOT, 'tests/fixtures/tls/renewed.pem')
+const KEY_FILE = resolve(ROOT, 'tests/fixtures/tls/key.pem')
 
 describe('Sentry by HTTPS', () => {
   let scope: AsyncDisposableStack
@@ -38,9 +40,30 @@ describe('Sentry by HTTPS', () => {
     expect(secure.requests).toHaveLength(0)
   })
 
-  it('is believed when NODE_EXTRA_CA_CERTS vouches for it', async () => {
-    expect((await postThrough({ NODE_EXTRA_CA_CERTS: CERTIFICATE })).status).toBe(200)
+  it.each(['CA_FILE', 'NODE_EXTRA_CA_CERTS'])('is believed when %s vouches for it', async (name) => {
+    expect((await postThrough({ [name]: CERTIFICATE })).status).toBe(200)
     expect(secure.requests).toHaveLength(1)
+  })
+
+  it('is believed when CA_FILE adds another authority to those known', async () => {
+    const env = { CA_FILE: OTHER_CERTIFICATE, NODE_EXTRA_CA_CERTS: CERTIFICATE }
+    expect((await postThrough(env)).status).toBe(200)
+  })
+
+  it.each([
+    [
+      'cannot be read',
+      '/nowhere/ca.pem',
+      /CA_FILE: "\/nowhere\/ca\.pem" cannot be read; write the path of a file/,
+    ],
+    [
+      'holds no certificate',
+      '/dev/null',
+      /CA_FILE: "\/dev\/null" does not hold certificates in PEM; write the path/,
+    ],
+    ['holds a key', KEY_FILE, /CA_FILE: ".*key\.pem" does not hold certificates in PEM;/],
+  ])('keeps the tunnel from starting when CA_FILE %s', async (_, file, sentence) => {
+    await expect(startTunnel({ env: { SENTRY_DSN: secure.dsn(), CA_FILE: file } })).rejects.toThrow(sentence)
   })
 
   it.each(['HTTPS_PROXY', 'https_proxy'])('is reached through the proxy in %s', async (name) => {

@@ -7,10 +7,15 @@ import { join, resolve } from 'node:path'
 import { ROOT } from '../node.ts'
 import { type Manifest, parseDocuments } from './manifests.ts'
 
-export type Build = { secrets: Record<string, string>; components?: string[] }
+export type Build = {
+  secrets: Record<string, string>
+  components?: string[]
+  /** Texts by path below `deploy/kubernetes`, as an operator adds them. */
+  files?: Record<string, string>
+}
 
 /** Runs kustomize on a copy of the manifests with secrets of its own. */
-export function kustomize({ secrets, components = [] }: Build): string {
+export function kustomize({ secrets, components = [], files = {} }: Build): string {
   const folder = mkdtempSync(join(tmpdir(), 'culvert-test-'))
   try {
     cpSync(resolve(ROOT, 'deploy'), join(folder, 'deploy'), { recursive: true })
@@ -24,6 +29,8 @@ export function kustomize({ secrets, components = [] }: Build): string {
       )
     write('secrets.env', culvert)
     write('nats-secrets.env', { NATS_USER, NATS_PASSWORD, CLUSTER_PASSWORD })
+    for (const [file, text] of Object.entries(files))
+      writeFileSync(join(folder, 'deploy/kubernetes', file), text)
     appendFileSync(
       join(folder, 'deploy/kubernetes/kustomization.yaml'),
       `\ncomponents: ${JSON.stringify(components)}\n`,

@@ -42,8 +42,7 @@ describe('The table of settings', () => {
     const names = new Set<string>()
     readAll(new Proxy<Environment>({}, { get: (_, name) => void names.add(String(name)) }))
     const upper = [...names].filter((name) => name === name.toUpperCase())
-    const byNode = process === 'tunnel' ? ['NODE_EXTRA_CA_CERTS'] : []
-    expect([...upper, ...byNode].sort()).toEqual(namesFor(process).sort())
+    expect(upper.sort()).toEqual(namesFor(process).sort())
     const lower = [...names].filter((name) => name !== name.toUpperCase()).map((name) => name.toUpperCase())
     expect(
       lower.filter((name) => !SETTING_NAMES.some((known) => known === name && rowOf(known).isProxy)),
@@ -62,10 +61,10 @@ describe('The table of settings', () => {
 describe('The compose files', () => {
   const { services, secrets } = parse(read('docker-compose.yml'), { merge: true })
 
-  // Set by deploy/tls.yml and by the images, each in a container of its own; the file of NODE_EXTRA_CA_CERTS would have to be mounted.
+  // Set by deploy/tls.yml and by the images, each in a container of its own.
   it.each<[Process, string[]]>([
     ['nginx', ['LISTEN_TLS', 'TLS_CERTIFICATE', 'TLS_KEY', 'HTTP2']],
-    ['tunnel', ['HOST', 'PORT', 'ADMIN_PORT', 'NODE_EXTRA_CA_CERTS', 'REVISION']],
+    ['tunnel', ['HOST', 'PORT', 'ADMIN_PORT', 'REVISION']],
     ['web', ['PORT']],
   ])('pass to %s each setting that it reads, and no other', (process, left) => {
     const { environment } = services[process === 'nginx' ? 'nginx-config' : process]

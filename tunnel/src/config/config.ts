@@ -10,6 +10,7 @@ import { type NatsAddress, parseNatsCredentials } from '../spool/jetstream/nats-
 import type { LogLevel } from '../telemetry/log.ts'
 import type { ProxySettings, UpstreamSettings } from '../upstream/client.ts'
 import { readAdminToken } from './admin-token.ts'
+import type { CertificateFile } from './certificates.ts'
 import type { SpoolPlace } from './parsers.ts'
 import type { Environment } from './settings.ts'
 import {
@@ -43,6 +44,8 @@ export type Config = SharedSettings & {
   filters: FilterSettings
   throttle: ThrottleSettings
   upstream: UpstreamSettings
+  /** Additional certificate authorities. */
+  caFile: CertificateFile | undefined
   /** Limits of header lines, and items of one envelope. */
   headers: HeaderLimits
   items: number
@@ -116,6 +119,7 @@ export function readConfig(env: Environment): Config {
       connections: settings.read('UPSTREAM_CONNECTIONS'),
       proxies: readProxies(settings),
     },
+    caFile: settings.read('CA_FILE'),
     headers: {
       ...DEFAULT_HEADER_LIMITS,
       headerBytes: settings.read('HEADER_BYTES'),

@@ -1,5 +1,6 @@
 /** Settings of the tunnel: filters, limits, storage and upstream. */
 
+import { certificateFile } from '../certificates.ts'
 import * as is from '../parsers.ts'
 import { section, setting } from './declarations.ts'
 
@@ -142,15 +143,17 @@ export const TUNNEL = {
     ),
     HTTP_PROXY: setting(is.proxy, undefined, 'Proxy for `http` upstreams.', { isProxy: true }),
     NO_PROXY: setting(is.text, undefined, 'Hosts that are reached without a proxy.', { isProxy: true }),
-    NODE_EXTRA_CA_CERTS: setting(
-      is.text,
-      undefined,
-      'File with additional certificate authorities, read by Node.js. A container needs the file mounted.',
-    ),
     LOG_LEVEL: setting(
       is.oneOf('debug', 'info', 'warn', 'error'),
       'info',
       'Lowest level that is logged. `PUT /log-level?level=` on the admin port changes it at run time.',
+    ),
+  }),
+  ...section(UPSTREAM, ['tunnel', 'web'], {
+    CA_FILE: setting(
+      certificateFile,
+      undefined,
+      'File with additional certificate authorities in PEM, for a Sentry, NATS server or proxy with a certificate of your own. Compose mounts it; make it readable for all.',
     ),
   }),
 }
