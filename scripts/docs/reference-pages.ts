@@ -193,6 +193,7 @@ ${sections.join('\n')}
 | \`npm run test:unit\` | runs the tests that need no other process |
 | \`npm run test:stack\` | builds the images and tests the compose files |
 | \`npm run check\` | checks types and style |
+| \`npm run drills\` | breaks a stack on purpose and counts what arrives, see [operations](operations.md#failure-drills) |
 | \`npm run bench\` and the other benchmarks | measure cost and delivery, see [benchmarks](benchmarks.md) |
 
 See also: [operations](operations.md), [doctor](doctor.md), [contributing](../CONTRIBUTING.md).
