@@ -1,12 +1,6 @@
 /** Types of a failure drill: its load, its fault, the repair, and what is expected. */
 
-import type { Site } from './site.ts'
-
-/** Stack that a drill needs: a SQLite file, a SQLite file on a disk of 24 MiB, or NATS. */
-export type SiteKind = 'file' | 'small-disk' | 'nats'
-
-/** Way from the tunnels to Sentry: by its address, by a name, or by TLS with a self-signed certificate. */
-export type Route = 'address' | 'name' | 'tls'
+import type { Route, Site, SiteKind } from './site.ts'
 
 /** Place where an operator sees a fault. */
 export type Source = 'status' | 'metrics' | 'log' | 'response' | 'output'

@@ -9,7 +9,12 @@ import type { Answer } from '../../tests/support/sentry/responses.ts'
 import { readCertificate, type Sentry, startSentry } from '../../tests/support/sentry/sentry.ts'
 import { makeFolder } from '../../tests/support/temporary-folder.ts'
 import { deriveAdminToken } from '../../tunnel/src/config/admin-token.ts'
-import type { Route, SiteKind } from './drill.ts'
+
+/** Stack that a drill needs: a SQLite file, a SQLite file on a disk of 24 MiB, or NATS. */
+export type SiteKind = 'file' | 'small-disk' | 'nats'
+
+/** Way from the tunnels to Sentry: by its address, by a name, or by TLS with a self-signed certificate. */
+export type Route = 'address' | 'name' | 'tls'
 
 /** The engine's own bridge: this machine as every container can reach it. */
 const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'

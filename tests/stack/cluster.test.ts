@@ -5,6 +5,9 @@ import { writeFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runDrill } from '../../bench/drills/runner.ts'
+import { Site } from '../../bench/drills/site.ts'
+import { NATS_DRILLS } from '../../bench/drills/storage-drills.ts'
 import { type Compose, startCompose } from '../support/docker/compose.ts'
 import { errorOf } from '../support/envelopes.ts'
 import { post } from '../support/post.ts'
@@ -93,6 +96,14 @@ describe('The profile cluster', requires('docker', 'nats'), () => {
     )
     expect(await credentials()).toBe(before)
     expect(await answerOf({ user: 'culvert', pass: before.split(':')[1] })).toBe('PONG')
+  })
+
+  it('loses nothing that it acknowledged while NATS is killed: the drill of npm run drills, in brief', async () => {
+    const drill = NATS_DRILLS.find(({ name }) => name === 'nats-killed') ?? expect.unreachable()
+    const site = new Site({ stack, sentries: [sentry], dsns: { address: dsn, name: dsn, tls: dsn } })
+    const { failures, acknowledged } = await runDrill({ ...drill, rate: 20, seconds: 2 }, site)
+    expect(failures).toEqual([])
+    expect(acknowledged).toBeGreaterThan(0)
   })
 
   /** Returns the NATS server's answer to a PING after CONNECT with these options. */
