@@ -2,7 +2,7 @@
 
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { buildWeb, WEB_SERVER } from './build-web.ts'
 import type { Config } from './environment.ts'
 import { authorityOf, checkPort, close, isOk, isUp, listen, waitUntilHealthy } from './healthcheck.ts'
@@ -112,6 +112,7 @@ function webService({ root, env }: Config, { web, inner, tunnels }: Ports): Serv
       NODE_ENV: 'production',
       HOSTNAME: LOOPBACK,
       PORT: `${web}`,
+      ...(env.CA_FILE && { CA_FILE: resolve(root, env.CA_FILE) }), // the server of Next.js changes its folder
       TUNNEL_ADMIN: tunnels.map(({ adminPort }) => authorityOf(LOOPBACK, adminPort)).join(),
       TUNNEL_ORIGIN: `http://${authorityOf(LOOPBACK, inner)}`,
     },

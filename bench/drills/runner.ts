@@ -24,6 +24,7 @@ export async function runDrill(drill: Drill, site: Site): Promise<Result> {
   await sleep(CALM_MS)
   await drill.fault(site)
   await sleep(drill.seconds * 1000)
+  await watch.readLog() // a deploy removes the containers, and their logs
   await drill.repair(site)
   await sleep(CALM_MS)
   const answers = await load.end()
@@ -58,7 +59,11 @@ export function judge(
     failures: [
       ...exceeded('lost', counts.lost, drill.bounds.lost),
       ...exceeded('duplicates', counts.duplicates, drill.bounds.duplicates),
-      ...exceeded('not accepted', counts.notAccepted, drill.bounds.notAccepted),
+      ...exceeded(
+        `not accepted (${describeResponses(answers)})`,
+        counts.notAccepted,
+        drill.bounds.notAccepted,
+      ),
       ...missed.map((words) => `not seen: ${words}`),
     ],
   }
@@ -66,6 +71,12 @@ export function judge(
 
 function exceeded(name: string, count: number, bound = Number.POSITIVE_INFINITY): string[] {
   return count > bound ? [`${name}: ${count}, at most ${bound} expected`] : []
+}
+
+/** Lists the responses other than 2xx, each once. */
+export function describeResponses(answers: readonly Answer[]): string {
+  const others = answers.filter((answer) => !isAcknowledged(answer))
+  return [...new Set(others.map(({ status, code }) => `${status} ${code}`.trim()))].join(', ')
 }
 
 async function isHealthy(url: string, dsn: string): Promise<boolean> {

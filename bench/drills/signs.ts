@@ -15,7 +15,9 @@ export function watchSigns(site: Site, signs: readonly Sign[], answers: readonly
   const began = Math.floor(Date.now() / 1000)
   const watching = watch()
   return {
-    /** Reads the log, and returns the signs that were seen. */
+    /** Reads the log of the containers that there are. */
+    readLog: () => look('log'),
+    /** Reads all sources a last time, and returns the signs that were seen. */
     async end(): Promise<Set<Sign>> {
       ended.abort()
       await watching

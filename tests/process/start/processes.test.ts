@@ -52,7 +52,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     let site: Command
 
     beforeAll(async () => {
-      site = await startedUp()
+      site = await startedUp({ CA_FILE: 'tests/fixtures/tls/cert.pem' }) // web finds it too, in another folder
     })
     afterAll(() => site?.[Symbol.asyncDispose]())
 

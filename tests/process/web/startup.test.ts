@@ -11,15 +11,17 @@ describe('A web server with wrong settings', { timeout: 180_000 }, () => {
       TRUSTED_PROXIES: '10.0.0.0/33',
       MAX_ENVELOPE_BYTES: '1MB',
       SENTRY_TRACES_SAMPLE_RATE: '2',
+      CA_FILE: '/nowhere/ca.pem',
     })
     expect(exit.code).toBe(1)
-    expect(exit.stderr).toBe(`culvert web: cannot start, 6 problem(s):
+    expect(exit.stderr).toBe(`culvert web: cannot start, 7 problem(s):
 TUNNEL_PATHS: "/monitoring/" is not a path; write one like /monitoring (letters, digits, - and _ between slashes), several separated by |
 TUNNEL_PATHS: "/_next/reports" is served by the web app; choose one outside /_next, /console, /healthz and /lab
 SENTRY_DSN: "https://abc:…@sentry.example" is not a DSN; write it as Sentry shows it, like https://key@o1.ingest.us.sentry.io/2, several separated by spaces or commas
 TRUSTED_PROXIES: "10.0.0.0/33" is not a network; write addresses or CIDRs like 10.0.0.0/8, separated by commas or spaces
 MAX_ENVELOPE_BYTES: "1MB" is not a number of bytes; write a whole number from 1024 to 1073741824
 SENTRY_TRACES_SAMPLE_RATE: "2" is not a share; write a number from 0 to 1, like 0.2
+CA_FILE: "/nowhere/ca.pem" cannot be read; write the path of a file that this process may read, for containers one that all users may read
 `)
   })
 })

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { declareDrill, type Sign } from '../../../bench/drills/drill.ts'
 import { DRILLS, readArguments } from '../../../bench/drills/drills.ts'
 import type { Answer } from '../../../bench/drills/load.ts'
-import { judge } from '../../../bench/drills/runner.ts'
+import { describeResponses, judge } from '../../../bench/drills/runner.ts'
 import { drawTable } from '../../../bench/drills/table.ts'
 
 const [LOG, STATUS]: readonly [Sign, Sign] = [
@@ -91,6 +91,13 @@ describe('judge', () => {
       ...{ lost: 1, duplicates: 2, seen: ['a log line'], missed: ['a notice'] },
       failures: ['lost: 1, at most 0 expected', 'duplicates: 2, at most 1 expected', 'not seen: a notice'],
     })
+  })
+})
+
+describe('describeResponses', () => {
+  it('lists status and code of each response that is no 2xx, once', () => {
+    const away = { id: 'f', status: 502, code: 'tunnel-away', ms: 1 }
+    expect(describeResponses([...ANSWERS, away, { ...away, id: 'g' }])).toBe('503, 0, 502 tunnel-away')
   })
 })
 
