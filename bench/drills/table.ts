@@ -17,7 +17,7 @@ export function drawTable(results: readonly Result[]): string {
 }
 
 function describeSigns({ seen, missed }: Result): string {
-  return [...seen, ...missed.map((words) => `not seen: ${words}`)].join('; ')
+  return [...seen, ...missed.map((words) => `not seen: ${words}`)].join('; ') || '–'
 }
 
 function format(count: number): string {
