@@ -73,13 +73,12 @@ class Deployment {
     const tag = mode === 'build' ? await this.#build(old) : chooseRollback(this.#deployed(old))
     try {
       await this.#startNew(old, tag)
+      this.#moveLatest(old, tag)
     } catch (error) {
       const failure = await this.#removeNew(oldIds, error as Error)
       if (mode === 'build') this.#removeTags(old, [tag])
       throw failure
     }
-    for (const { repository } of old)
-      if (repository) this.#docker('image', 'tag', `${repository}:${tag}`, `${repository}:latest`)
     await runStep('Stopping the old ones', ['docker', 'stop', ...oldIds], { env: this.#env })
     await runStep('Removing them', ['docker', 'rm', ...oldIds], { env: this.#env })
     this.#removeTags(old, expiredTags(this.#deployed(old), tag))
@@ -112,6 +111,15 @@ class Deployment {
     const args = ['up', ...keepOld, ...wait, ...scale, ...SERVICES]
     await this.#compose('Starting new ones beside the old', { IMAGE_TAG: tag }, ...args)
     await sleep(DISCOVERY_MS, undefined, { signal: this.#stopped })
+  }
+
+  /** Has Compose start these images from now on. */
+  #moveLatest(services: RunningService[], tag: string): void {
+    for (const { repository } of services) {
+      if (!repository) continue
+      const { status, stderr } = this.#docker('image', 'tag', `${repository}:${tag}`, `${repository}:latest`)
+      if (status !== 0) throw new Error(stderr.trim())
+    }
   }
 
   #runningServices(): RunningService[] {
