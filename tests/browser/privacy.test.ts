@@ -35,7 +35,7 @@ describe('Of a visitor who asks for privacy', requires('chromium'), () => {
   it.each([
     ['off', [], 'Nothing is reported about you'],
     ['errors', ['event of one who asked'], 'Only errors are reported'],
-    ['mark', ['event of one who asked', 'replay_event', 'span'], 'Your reports are marked with this request'],
+    ['mark', ['event of one who asked', 'replay_event', 'span'], 'Everything is reported as usual'],
   ])(
     'the browser reports, with PRIVACY_SIGNAL=%s, %j, and the page says: %s',
     { timeout: 180_000 },

@@ -7,7 +7,7 @@ import { asksForPrivacy, type PrivacySignal } from '../lib/sentry/privacy.ts'
 const WHAT_FOLLOWS: Record<PrivacySignal, string> = {
   off: 'Nothing is reported about you: this site does not learn when a page fails for you.',
   errors: 'Only errors are reported: no session replay and no performance traces.',
-  mark: 'Everything is reported as usual. Your reports are marked with this request.',
+  mark: 'Everything is reported as usual, and your reports are marked with this request.',
 }
 
 export async function PrivacyNote() {
