@@ -130,7 +130,7 @@ export type SpoolDepth = {
   envelopes: number
   bytes: number
   oldest?: number
-  /** Extrapolated from the last minutes; absent when it does not grow. */
+  /** Until the bound or the disk is full, extrapolated from the last minutes; absent when neither fills up. */
   full_in_seconds?: number
   partitions: SpoolPartition[]
   paused: SpoolPause[]
@@ -151,6 +151,9 @@ export type SpoolStatus = Partial<SpoolDepth> & {
   /** Age at which entries expire. */
   max_age_ms: number
   attempts: SpoolAttempts[]
+  /** Free space of the disk, and length of the write-ahead log; absent when the spool is no file. */
+  disk_free_bytes?: number
+  wal_bytes?: number
 }
 
 /** Spool entry, as `GET /spool` lists it. */

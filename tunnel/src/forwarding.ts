@@ -17,7 +17,7 @@ import { Deliverer, LEASE_MS } from './spool/delivery.ts'
 import { createSpoolEntry } from './spool/entry.ts'
 import { defaultBound } from './spool/free-space.ts'
 import { NatsAway } from './spool/jetstream/nats-url.ts'
-import { MonitoredSpool } from './spool/monitored.ts'
+import { MonitoredSpool, type SpoolHealth } from './spool/monitored.ts'
 import type { PutResult, Spool, SpoolBounds } from './spool/spool.ts'
 import { openSqliteSpool } from './spool/sqlite/client.ts'
 import { openUnreachable } from './spool/unreachable.ts'
@@ -46,6 +46,7 @@ export type ForwardingDeps = {
   /** Called with messages for the operator. */
   onNotice: (notice: string) => void
   onBreakerChange: (change: BreakerChange) => void
+  onHealthChange: (health: SpoolHealth) => void
 }
 
 const MIB = 1024 * 1024
@@ -54,14 +55,14 @@ const PROJECT_SHARE = 0.5
 
 /** Rejects with a readable message when the spool cannot be opened. A NATS server that is away, too old or without room is retried meanwhile. */
 export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> {
-  const { config, projects, limits, memory, clock, now, onNotice } = deps
+  const { config, projects, limits, clock, now, onNotice } = deps
   const projectShare = projects.all.length > 1 ? PROJECT_SHARE : 1
   const open = () => openSpool(config.spool, { addressShare: ADDRESS_SHARE, projectShare }, now, onNotice)
   const store = await open().catch((problem) => {
     if (problem instanceof NatsAway) return openUnreachable({ open, problem, onNotice })
     throw problem
   })
-  const spool = new MonitoredSpool({ store, memory, clock, now })
+  const spool = new MonitoredSpool({ ...deps, store })
   const upstreams = new UpstreamClient(projects.all, config.upstream, limits, clock, deps.onBreakerChange)
   const maxAgeMs = config.spool.ageMs
   const deliverer = new Deliverer({ ...deps, spool: store, upstreams, maxAgeMs, random: Math.random })

@@ -15,6 +15,7 @@ import { Filters } from './policy/filters.ts'
 import { Throttle } from './policy/throttle.ts'
 import { UpstreamLimits } from './policy/upstream-limits.ts'
 import { createProjects, type Projects } from './projects.ts'
+import type { SpoolHealth } from './spool/monitored.ts'
 import { describeSpool } from './spool/status.ts'
 import { Log, type LogOutput } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
@@ -120,12 +121,14 @@ function openBodyDirOrExit({ bodyDir }: Config, time: number): Promise<void> {
 function openForwardingOrExit({
   log,
   ...deps
-}: Omit<ForwardingDeps, 'onNotice' | 'onBreakerChange'> & Pick<Services, 'log'>): Promise<Forwarding> {
+}: Omit<ForwardingDeps, 'onNotice' | 'onBreakerChange' | 'onHealthChange'> &
+  Pick<Services, 'log'>): Promise<Forwarding> {
   return orExit('SPOOL_URL: the spool cannot be opened; look at the disk or the server it names', () =>
     openForwarding({
       ...deps,
       onNotice: (notice) => log.logger.warn(notice),
       onBreakerChange: (change) => logBreakerChange(log, change),
+      onHealthChange: (health) => logHealthChange(log, health),
     }),
   )
 }
@@ -136,6 +139,12 @@ function logBreakerChange({ logger }: Log, { upstream, isOpen, error }: BreakerC
   const details = { upstream, error: { class: errorClass, code, status, count } }
   if (isOpen) logger.warn(details, 'circuit breaker opened')
   else logger.info(details, 'circuit breaker closed')
+}
+
+/** The log has no line for each failed put, but one when puts begin to fail and one when they succeed again. */
+function logHealthChange({ logger }: Log, { writable, problem }: SpoolHealth): void {
+  if (writable) logger.info('the spool accepts envelopes again')
+  else logger.error({ problem }, 'the spool accepts no envelopes')
 }
 
 function openInboxOrExit({ inboxFile }: Config, now: () => number): Promise<Inbox | undefined> {

@@ -12,6 +12,7 @@ import { createPublicServer } from './http/public-server.ts'
 import { listen, ownAddress, stopNow, stopTaking } from './http/server.ts'
 import type { Services } from './services.ts'
 import { createFinalOutcomes } from './spool/final-outcomes.ts'
+import { FaultLog } from './telemetry/fault-log.ts'
 
 export type Ports = { port: number; adminPort: number }
 
@@ -33,6 +34,7 @@ export function createTunnel(services: Services): Tunnel {
   const since = now()
   const app = createApp({ ...config, ...services })
   const onFinalOutcome = createFinalOutcomes(services)
+  const faults = new FaultLog(log.logger, services.clock)
   const admin = createAdmin({
     ...services,
     onFinalOutcome,
@@ -56,7 +58,8 @@ export function createTunnel(services: Services): Tunnel {
     const adminPort = await openAdminPort()
     sentry?.deliverer.start({
       onFinalOutcome,
-      onError: (err) => log.logger.error({ err }, 'the spool failed'),
+      onError: (err) => faults.fault(err),
+      onSettled: () => faults.success(),
     })
     reporting = setInterval(() => void reports.flush(), REPORT_MS).unref()
     const port = await openPublicPort()

@@ -1,6 +1,6 @@
 /** The spool on a NATS server that is killed, full, empty, too old, or set up wrongly. */
 
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
@@ -11,10 +11,10 @@ import { type Nats, startNats } from '../../support/nats/nats.ts'
 import { startOldNats } from '../../support/nats/old-server.ts'
 import { NODE } from '../../support/node.ts'
 import { requires } from '../../support/requirements.ts'
+import { mountSmallDisk } from '../../support/small-disk.ts'
 import { ALL, LONG_MS, OTHER_PROJECT, PLENTY } from '../../support/spool/entries.ts'
 import { openSpoolOn, openStore } from '../../support/spool/jetstream-spool.ts'
 import { putOne, store as putStored, takeAll } from '../../support/spool/operations.ts'
-import { makeFolder } from '../../support/temporary-folder.ts'
 
 const ERRORS = 'CULVERT_SPOOL_ERRORS'
 const MIB = 1024 * 1024
@@ -256,13 +256,12 @@ describe('A NATS server that fails', { ...requires('nats'), timeout: 120_000 }, 
   it('that runs full is named, is sent nothing more, and settles each delivery when it is restarted with room', {
     ...requires('nats-server', 'mount'),
   }, async () => {
-    await using disk = await mountSmallDisk()
+    await using disk = await mountSmallDisk(16)
     await using store = await openStore({ ...PLENTY, bytes: 8 * MIB }, { store: join(disk.path, 'store') })
     const spool = await store.spool()
     for (let n = 0; n < 40; n++) await putStored(spool, { bytes: 3_300 })
     const leases = await takeAll(spool, 8)
-    const ballast = join(disk.path, 'ballast')
-    spawnSync('dd', ['if=/dev/zero', `of=${ballast}`, 'bs=4k'])
+    disk.fill()
     await expect
       .poll(
         () =>
@@ -280,7 +279,7 @@ describe('A NATS server that fails', { ...requires('nats'), timeout: 120_000 }, 
     await expect(spool.probe()).rejects.toThrow(/no space left/)
     expect(await spool.totals()).toMatchObject({ problem: expect.stringContaining('no space left') })
     const finished = Promise.all(leases.map((lease) => spool.finish(lease)))
-    await rm(ballast)
+    await disk.free()
     await store.nats.kill()
     await store.nats.start()
     expect(await finished).toEqual(leases.map(() => true))
@@ -360,17 +359,4 @@ async function drain(spool: Spool, taken: string[], goesOn: () => boolean | Prom
 async function manage({ server }: Nats) {
   const nc = await connect({ servers: server })
   return { nc, jsm: await jetstreamManager(nc) }
-}
-
-/** A disk of 16 MiB. */
-async function mountSmallDisk() {
-  const folder = await makeFolder()
-  spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'tmpfs', folder.path])
-  return {
-    path: folder.path,
-    async [Symbol.asyncDispose]() {
-      spawnSync('umount', ['--lazy', folder.path])
-      await folder[Symbol.asyncDispose]()
-    },
-  }
 }

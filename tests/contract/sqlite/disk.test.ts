@@ -8,6 +8,7 @@ import type { Spool, SpoolBounds } from '../../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
 import { inOne, LARGE_BYTES, PLENTY, spoolEntryOf } from '../../support/spool/entries.ts'
 import { putOne, store, takeAll } from '../../support/spool/operations.ts'
+import { withLog } from '../../support/spool/sqlite-spool.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 import { until } from '../../support/until.ts'
 
@@ -20,12 +21,13 @@ describe('On the disk', () => {
   let spool: Spool
 
   const open = async (bounds: SpoolBounds = PLENTY) => {
-    const opened = await openSqliteSpool(join(folder, 'spool.db'), bounds)
+    const opened = await openSqliteSpool(join(folder, 'spool.db'), withLog(bounds))
     scope.defer(() => opened.close())
     return opened
   }
   const onDisk = () =>
     readdirSync(folder, { recursive: true })
+      .filter((name) => name !== 'spool.db-reserve') // tests/contract/sqlite/full-disk.test.ts
       .map((name) => statSync(join(folder, String(name))))
       .reduce((sum, { blocks }) => sum + blocks * 512, 0)
   const bodies = () => readdirSync(join(folder, 'bodies'))

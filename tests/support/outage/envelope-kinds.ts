@@ -63,6 +63,13 @@ export function envelopeAt(n: number, dsn: string): Sent {
   return n % GZIPPED_EVERY === 7 ? { ...sent, body: gzipSync(body), encoding: 'gzip' } : { ...sent, body }
 }
 
+/** An error of 3 KB, which nothing else evicts from a full spool. */
+export function errorAt(n: number, dsn: string): Sent {
+  const header = { event_id: idOf(n), sent_at: new Date().toISOString(), dsn }
+  const body = envelopeOf(header, [json('event', { message: n, extra: text(2_800) })])
+  return { kind: 'event', body, content: contentOf(body) }
+}
+
 /** Returns a fingerprint of an envelope's content, which does not change with the time of sending. */
 export function contentOf(envelope: Buffer): string {
   const newline = envelope.indexOf('\n')

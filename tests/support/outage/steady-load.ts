@@ -12,8 +12,8 @@ export type SteadyLoad = ReturnType<typeof startSteadyLoad>
 const ADDRESSES = 250
 const EVERY_MS = 10
 
-/** Posts `rate` a second to what `urls` gives at that moment, until it is ended. */
-export function startSteadyLoad(urls: () => readonly string[], dsn: string, rate: number) {
+/** Posts `rate` a second to what `urls` gives at that moment, until it is ended: of every kind, unless `make` makes others. */
+export function startSteadyLoad(urls: () => readonly string[], dsn: string, rate: number, make = envelopeAt) {
   const agent = new Agent({ connections: 256 })
   const answers: Answered[] = []
   const inHand = new Set<Promise<void>>()
@@ -34,7 +34,7 @@ export function startSteadyLoad(urls: () => readonly string[], dsn: string, rate
   function begin(n: number): void {
     const all = urls()
     const url = all[n % all.length] ?? ''
-    const done = postOne(url, envelopeAt(n, dsn), n).finally(() => inHand.delete(done))
+    const done = postOne(url, make(n, dsn), n).finally(() => inHand.delete(done))
     inHand.add(done)
     most = Math.max(most, inHand.size)
   }

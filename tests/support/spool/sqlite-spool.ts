@@ -1,11 +1,16 @@
 /** A SQLite spool in a folder of its own, for the promises to be tried on. */
 
 import { join } from 'node:path'
-import type { Spool } from '../../../tunnel/src/spool/spool.ts'
+import type { Spool, SpoolBounds } from '../../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
 import { diskBytesOf } from '../../../tunnel/src/spool/sqlite/entry-row.ts'
 import { makeFolder } from '../temporary-folder.ts'
 import type { OpenStore } from './guarantees.ts'
+
+/** Bounds that leave `bytes` to entries: the log and the reserve take 3/16. */
+export function withLog(bounds: SpoolBounds): SpoolBounds {
+  return { ...bounds, bytes: Math.ceil((bounds.bytes * 16) / 13) }
+}
 
 const FILE_BYTES = 1024 * 1024 // what is larger lies beside the database
 
@@ -18,7 +23,7 @@ export const openStore: OpenStore = async (bounds) => {
   }
   return {
     async spool() {
-      const spool = await openSqliteSpool(join(folder.path, 'spool.db'), bounds)
+      const spool = await openSqliteSpool(join(folder.path, 'spool.db'), withLog(bounds))
       open.add(spool)
       return spool
     },

@@ -87,6 +87,7 @@ describe('The memory for bodies', () => {
       memory,
       clock: () => performance.now(),
       now: Date.now,
+      onHealthChange: () => expect.unreachable(),
     })
     const put = async (n: number) => {
       const body = Buffer.alloc(BYTES, n)
@@ -115,6 +116,7 @@ describe('The memory for bodies', () => {
       now: Date.now,
       onNotice: expect.unreachable,
       onBreakerChange: () => expect.unreachable(),
+      onHealthChange: () => expect.unreachable(),
     })
     const body = Buffer.from('an envelope')
     const refused = expect(spool.put(await spoolEntryOf(body), inOne(body), 0)).rejects.toThrow(

@@ -103,6 +103,7 @@ describe('The deliverer', () => {
     deliverer.start({
       onFinalOutcome: ({ key }, end, status) => ends.push({ key, end, status }),
       onError: (error) => faults.push(error),
+      onSettled: () => {},
     })
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
   /** Milliseconds between the attempts. */
@@ -305,7 +306,7 @@ describe('The deliverer', () => {
     const onFinalOutcome = createFinalOutcomes({ projects, receipts, reports, replica: 'r1', now: Date.now })
     answer = () => undecided(undefined)
     for (const category of ['error', 'error', 'replay', '']) await spool.add(undefined, { category })
-    deliverer.start({ onFinalOutcome, onError: (error) => faults.push(error) })
+    deliverer.start({ onFinalOutcome, onError: (error) => faults.push(error), onSettled: () => {} })
     await pass(MAX_AGE + 2 * MINUTE)
     await reports.flush()
     await reports.flush()

@@ -2,19 +2,20 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { MemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
-import { MonitoredSpool, SAMPLE_MS } from '../../../tunnel/src/spool/monitored.ts'
+import { MonitoredSpool, SAMPLE_MS, type SpoolHealth } from '../../../tunnel/src/spool/monitored.ts'
 import type { Spool, SpoolTotals } from '../../../tunnel/src/spool/spool.ts'
 import { inOne, spoolEntryOf } from '../../support/spool/entries.ts'
 import { createMemorySpool } from '../../support/spool/memory-spool.ts'
 
 const BOUND = 1_000_000
 
-function monitor(store: Spool, now = Date.now): MonitoredSpool {
+function monitor(store: Spool, now = Date.now, onHealthChange = (_: SpoolHealth) => {}): MonitoredSpool {
   return new MonitoredSpool({
     store,
     memory: new MemoryBudget(BOUND, 0),
     clock: () => performance.now(),
     now,
+    onHealthChange,
   })
 }
 
@@ -32,6 +33,20 @@ describe('secondsUntilFull', () => {
   afterEach(async () => {
     await spool.close()
     vi.useRealTimers()
+  })
+
+  it('uses the free space of the disk when that ends first, and ignores its slow changes', async () => {
+    await spool.close()
+    let freeBytes = 10_000_000
+    const totals = async () => ({ envelopes: 0, bytes: 0, partitions: [], paused: [] })
+    const disk = async () => {
+      freeBytes -= 100_000
+      return { freeBytes, walBytes: 0 }
+    }
+    spool = monitor({ ...createMemorySpool(Date.now), maxBytes: BOUND, totals, disk })
+    await grow(0, 60)
+    expect(spool.secondsUntilFull(0, freeBytes)).toBeCloseTo((freeBytes / 100_000) * (SAMPLE_MS / 1_000))
+    expect(spool.secondsUntilFull(0, 1e12)).toBeUndefined()
   })
 
   const grow = async (perSecond: number, seconds: number) => {
@@ -133,7 +148,12 @@ describe('health', () => {
       if (failure) throw failure
       return store.put(...args)
     }
-    const spool = monitor({ ...store, put }, () => time)
+    const changes: SpoolHealth[] = []
+    const spool = monitor(
+      { ...store, put },
+      () => time,
+      (health) => changes.push(health),
+    )
     const body = Buffer.from('an envelope')
     const putOne = async () => spool.put(await spoolEntryOf(body), inOne(body), 0)
     expect(spool.health()).toEqual({ writable: true, since: 1 })
@@ -146,6 +166,10 @@ describe('health', () => {
     time = 4
     await putOne()
     expect(spool.health()).toEqual({ writable: true, since: 4 })
+    expect(changes).toEqual([
+      { writable: false, since: 2, problem: 'disk full' },
+      { writable: true, since: 4 },
+    ])
     await spool.close()
   })
 })

@@ -33,6 +33,8 @@ export type DeliveryListener = {
   onFinalOutcome: OnFinalOutcome
   /** Receives unexpected errors: a failing disk, a bug. */
   onError: (error: unknown) => void
+  /** Called when the spool has taken in the result of an attempt. */
+  onSettled: () => void
 }
 
 /** Projects of one upstream. */
@@ -57,7 +59,11 @@ export class Deliverer {
   readonly #stopping = new AbortController()
   readonly #attempts = new Map<string, SpoolAttempts>()
   readonly #serverErrors = new ServerErrors()
-  #listener: DeliveryListener = { onFinalOutcome: () => {}, onError: () => {} }
+  #listener: DeliveryListener = {
+    onFinalOutcome: () => {},
+    onError: () => {},
+    onSettled: () => {},
+  }
   #draining: Promise<void> | undefined
   #lastCompression: Promise<unknown> = Promise.resolve()
   #expiryDue = 0
@@ -195,6 +201,7 @@ export class Deliverer {
     const delivery = await upstreams.send(project, outgoing, lease.headers).final
     this.#countAttempt(project, resultOf(delivery))
     await this.#settle(extended, project, delivery)
+    this.#listener.onSettled()
   }
 
   #countAttempt({ name }: Project, result: AttemptResult): void {

@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type { MemoryBudget } from '../body/memory-budget.ts'
-import type { Spool, SpoolTotals } from './spool.ts'
+import type { Spool, SpoolDisk, SpoolTotals } from './spool.ts'
 
 export type SpoolHealth = {
   /** Result of the last put, or of the last probe after a failed put. */
@@ -19,12 +19,16 @@ export type MonitorDeps = {
   /** Monotonic clock in milliseconds, and milliseconds since 1970. */
   clock: () => number
   now: () => number
+  /** Called when the spool becomes writable, or stops being so. */
+  onHealthChange: (health: SpoolHealth) => void
 }
 
 type Put = Spool['put']
+type Sample = { at: number; bytes: number; freeBytes: number | undefined }
 
 export const SAMPLE_MS = 10_000
 const WINDOW_MS = 2 * 60_000
+const MAX_DISK_SECONDS = 24 * 60 * 60 // the free space of any disk varies
 const MAX_PUT_BYTES = 1024 * 1024 // of one body in a store: a whole small one, or chunks of a large one
 const BORROW_MS = 10_000
 const TOTALS_MS = 1_000 // the console waits 2 s for a replica
@@ -37,14 +41,16 @@ export class MonitoredSpool {
   readonly #now: () => number
   readonly #timer: NodeJS.Timeout
   #health: SpoolHealth
-  #samples: { at: number; bytes: number }[] = []
+  readonly #onHealthChange: (health: SpoolHealth) => void
+  #samples: Sample[] = []
   #lateResponses = 0
 
-  constructor({ store, memory, clock, now }: MonitorDeps) {
+  constructor({ store, memory, clock, now, onHealthChange }: MonitorDeps) {
     this.store = store
     this.#memory = memory
     this.#clock = clock
     this.#now = now
+    this.#onHealthChange = onHealthChange
     this.#health = { writable: true, since: now() }
     this.#timer = setInterval(() => this.#look(), SAMPLE_MS)
     this.#timer.unref()
@@ -61,13 +67,27 @@ export class MonitoredSpool {
     return this.#health
   }
 
-  /** Returns the seconds until `bytes` have grown to the bound at the rate of the last two minutes; `undefined` when they do not grow. */
-  secondsUntilFull(bytes: number): number | undefined {
+  /**
+   * Returns the seconds until `bytes` have grown to the bound, or the free bytes of the disk have shrunk to nothing, at the rate of the last two
+   * minutes; `undefined` when neither changes in that direction.
+   */
+  secondsUntilFull(bytes: number, freeBytes?: number): number | undefined {
     const [first] = this.#samples
     const last = this.#samples.at(-1)
     if (!first || !last || last.at === first.at) return undefined
-    const perMs = (last.bytes - first.bytes) / (last.at - first.at)
-    return perMs > 0 ? Math.max(0, this.store.maxBytes - bytes) / perMs / 1000 : undefined
+    const secondsFor = (left: number, change: number) =>
+      change > 0 ? ((Math.max(0, left) / change) * (last.at - first.at)) / 1000 : Infinity
+    const diskSeconds = secondsFor(freeBytes ?? 0, (first.freeBytes ?? 0) - (last.freeBytes ?? 0))
+    const seconds = Math.min(
+      secondsFor(this.store.maxBytes - bytes, last.bytes - first.bytes),
+      diskSeconds < MAX_DISK_SECONDS ? diskSeconds : Infinity,
+    )
+    return Number.isFinite(seconds) ? seconds : undefined
+  }
+
+  /** Returns `undefined` when the spool is no file, or when its disk fails. */
+  async disk(): Promise<SpoolDisk | undefined> {
+    return this.store.disk?.().catch(() => undefined)
   }
 
   /** Rejects after 1 s. Then rejects at once, without asking the store, until its late responses have arrived. */
@@ -96,19 +116,27 @@ export class MonitoredSpool {
   async #watch<T>(write: Promise<T>): Promise<T> {
     try {
       const result = await write
-      if (!this.#health.writable) this.#health = { writable: true, since: this.#now() }
+      if (!this.#health.writable) this.#change({ writable: true, since: this.#now() })
       return result
     } catch (error) {
       const problem = error instanceof Error ? error.message : 'unknown'
-      const since = this.#health.writable ? this.#now() : this.#health.since
-      this.#health = { writable: false, since, problem }
+      if (this.#health.writable) this.#change({ writable: false, since: this.#now(), problem })
+      else this.#health = { ...this.#health, problem }
       throw error
     }
   }
 
+  #change(health: SpoolHealth): void {
+    this.#health = health
+    this.#onHealthChange(health)
+  }
+
   async #sample(): Promise<void> {
-    const { bytes } = await this.store.totals()
+    const [{ bytes }, disk] = await Promise.all([this.store.totals(), this.disk()])
     const at = this.#clock()
-    this.#samples = [...this.#samples.filter((old) => old.at > at - WINDOW_MS), { at, bytes }]
+    this.#samples = [
+      ...this.#samples.filter((old) => old.at > at - WINDOW_MS),
+      { at, bytes, freeBytes: disk?.freeBytes },
+    ]
   }
 }

@@ -110,6 +110,13 @@ export type PartitionTotals = {
   oldest?: number
 }
 
+/** State of the disk of a spool that is a file. */
+export type SpoolDisk = {
+  freeBytes: number
+  /** Length of the write-ahead log. */
+  walBytes: number
+}
+
 export type Spool = {
   /** The same for every replica that shares the spool. */
   id: string
@@ -135,6 +142,8 @@ export type Spool = {
   /** Removes the entries that arrived before `before`, and returns them. */
   expire(before: number): Promise<SpoolEntry[]>
   totals(): Promise<SpoolTotals>
+  /** Absent when a server stores the entries. */
+  disk?(): Promise<SpoolDisk>
   /** Lists entries; fewer than the limit only on the last page. */
   list(query: PageQuery): Promise<ListedEntry[]>
   /** Returns `undefined` when the entry is gone. */
@@ -151,9 +160,9 @@ export type Spool = {
 }
 
 export type SpoolBounds = {
-  /** Bytes on disk, headers and indexes included. */
+  /** Bytes on disk: headers and indexes included, for SQLite also its log and its reserve. */
   bytes: number
-  /** Shares of the bytes, from 0 to 1, that one client address and one project may fill. */
+  /** Shares of the bytes of entries, from 0 to 1, that one client address and one project may fill. */
   addressShare: number
   projectShare: number
 }

@@ -4,7 +4,7 @@ import type { SpoolDepth, SpoolPartition, SpoolPause, SpoolStatus } from '../con
 import type { Projects } from '../projects.ts'
 import type { Deliverer } from './delivery.ts'
 import type { MonitoredSpool } from './monitored.ts'
-import type { PartitionTotals, Pause } from './spool.ts'
+import type { PartitionTotals, Pause, SpoolDisk } from './spool.ts'
 
 /** State that the status of a spool is read from. */
 export type SpoolState = {
@@ -27,16 +27,29 @@ export async function describeSpool(
     project_max_bytes: Math.floor(spool.store.maxBytes * projectShare),
     attempts: deliverer.attempts(),
   }
+  const disk = await spool.disk()
   try {
-    return { ...known, ...(await describeDepth(spool, projects)) }
+    return { ...known, ...describeDisk(disk), ...(await describeDepth(spool, projects, disk)) }
   } catch (error) {
-    return { ...known, problem: error instanceof Error ? error.message : 'it does not answer' }
+    return {
+      ...known,
+      ...describeDisk(disk),
+      problem: error instanceof Error ? error.message : 'it does not answer',
+    }
   }
 }
 
-async function describeDepth(spool: MonitoredSpool, projects: Projects): Promise<SpoolDepth> {
+function describeDisk(disk: SpoolDisk | undefined): Partial<SpoolStatus> {
+  return disk ? { disk_free_bytes: disk.freeBytes, wal_bytes: disk.walBytes } : {}
+}
+
+async function describeDepth(
+  spool: MonitoredSpool,
+  projects: Projects,
+  disk: SpoolDisk | undefined,
+): Promise<SpoolDepth> {
   const { partitions: byProject, paused, ...all } = await spool.totals()
-  const seconds = spool.secondsUntilFull(all.bytes)
+  const seconds = spool.secondsUntilFull(all.bytes, disk?.freeBytes)
   return {
     ...all,
     ...(seconds !== undefined && { full_in_seconds: Math.round(seconds) }),

@@ -51,8 +51,18 @@ export class SpoolMetrics {
       ({ max_age_ms }) => max_age_ms / 1000,
     )
     this.#total(
+      'disk_free_bytes',
+      'Free bytes on the disk of the spool; absent when it is no file.',
+      (spool) => spool.disk_free_bytes,
+    )
+    this.#total(
+      'wal_bytes',
+      'Length of the write-ahead log; absent when the spool is no file.',
+      (spool) => spool.wal_bytes,
+    )
+    this.#total(
       'full_in_seconds',
-      'Estimated seconds until the spool is full, at the growth rate of the last minutes. Absent while it does not grow.',
+      'Estimated seconds until the limit or the disk is full, at the rate of the last minutes. Absent while neither fills up.',
       ({ full_in_seconds }) => full_in_seconds,
     )
   }

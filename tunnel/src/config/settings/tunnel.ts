@@ -94,7 +94,7 @@ export const TUNNEL = {
     SPOOL_BYTES: setting(
       bytes(MIB, MIB * MIB),
       undefined,
-      "Disk space for spool entries, headers included. SQLite's log usually adds 64 MiB, and up to 300 MB under heavy load. A full SQLite spool discards less important entries; if there are none, new envelopes get 503. JetStream discards nothing and responds with 503.",
+      'Disk space of the spool. On SQLite 3/16 of it, at most 48 MiB, are for its log and for a reserve that empties a full disk. A full SQLite spool discards less important entries; if there are none, new envelopes get 503. JetStream discards nothing and responds with 503.',
       { defaultText: 'the smaller of 5 GiB and half of the free disk; on NATS the size of the streams' },
     ),
     SPOOL_HOURS: setting(

@@ -1,6 +1,7 @@
 /** Starts and stops the thread that moves the write-ahead log into the spool's file. */
 
 import { Worker } from 'node:worker_threads'
+import type { CheckpointData } from './checkpoint-worker.ts'
 
 const START_MS = 1_000 // the tunnel is ready sooner without it; Dockerfile.tunnel waits for it
 
@@ -8,13 +9,13 @@ export class Checkpoints {
   readonly #timer: NodeJS.Timeout
   #worker: Worker | undefined
 
-  /** `onNotice` receives a message for the operator when the thread fails. */
-  constructor(file: string, onNotice: (notice: string) => void) {
+  /** `walBytes` is the length of the log that writers accept. `onNotice` receives a message for the operator when the thread fails. */
+  constructor(file: string, walBytes: number, onNotice: (notice: string) => void) {
     const onError = (error: unknown) => {
       const problem = error instanceof Error ? error.message : String(error)
       onNotice(`the spool's log is not moved into its file any more: ${problem}; restart this replica`)
     }
-    this.#timer = setTimeout(() => this.#start(file, onError), START_MS).unref()
+    this.#timer = setTimeout(() => this.#start({ file, walBytes }, onError), START_MS).unref()
   }
 
   async stop(): Promise<void> {
@@ -23,9 +24,9 @@ export class Checkpoints {
     await this.#worker?.terminate()
   }
 
-  #start(file: string, onError: (error: unknown) => void): void {
+  #start(workerData: CheckpointData, onError: (error: unknown) => void): void {
     try {
-      this.#worker = new Worker(new URL('./checkpoint-worker.ts', import.meta.url), { workerData: { file } })
+      this.#worker = new Worker(new URL('./checkpoint-worker.ts', import.meta.url), { workerData })
       this.#worker.unref()
       this.#worker.on('error', onError)
     } catch (error) {

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { closeSync, createReadStream, mkdirSync, openSync } from 'node:fs'
-import { link, open, unlink, writeFile } from 'node:fs/promises'
+import { link, open, stat, statfs, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type {
   EntryFilter,
@@ -15,12 +15,15 @@ import type {
   Spool,
   SpoolBody,
   SpoolBounds,
+  SpoolDisk,
   SpoolEntry,
   SpoolTotals,
   StoredBody,
 } from '../spool.ts'
 import { Checkpoints } from './checkpoints.ts'
+import { divideSpace } from './space.ts'
 import { WorkerClient } from './worker-client.ts'
+import { walFileOf } from './write-ahead-log.ts'
 
 const MAX_ROW_BYTES = 1024 * 1024 // 1 MiB; the database is slower with larger bodies
 const PROBE_BYTES = 64 * 1024
@@ -38,22 +41,33 @@ export async function openSqliteSpool(
   const folder = join(dirname(file), 'bodies')
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   for (const name of [file, `${file}-owners`]) closeSync(openSync(name, 'a', 0o600)) // SQLite gives its other files the same mode
-  const worker = new WorkerClient({ file, folder, bounds, newId: randomUUID() })
+  const space = divideSpace(bounds.bytes, folder)
+  const worker = new WorkerClient({ file, folder, bounds: { ...bounds, ...space }, newId: randomUUID() })
   const { id, notice } = await worker.opened
   if (notice) onNotice(notice)
-  return new SqliteSpool(id, bounds.bytes, folder, worker, new Checkpoints(file, onNotice))
+  const checkpoints = new Checkpoints(file, space.walBytes, onNotice)
+  return new SqliteSpool({ id, file, maxBytes: space.entryBytes, folder, worker, checkpoints })
+}
+
+type SqliteSpoolParts = Pick<Spool, 'id' | 'maxBytes'> & {
+  file: string
+  folder: string
+  worker: WorkerClient
+  checkpoints: Checkpoints
 }
 
 class SqliteSpool implements Spool {
   readonly id: string
   readonly maxBytes: number
+  readonly #file: string
   readonly #folder: string
   readonly #worker: WorkerClient
   readonly #checkpoints: Checkpoints
 
-  constructor(id: string, maxBytes: number, folder: string, worker: WorkerClient, checkpoints: Checkpoints) {
+  constructor({ id, file, maxBytes, folder, worker, checkpoints }: SqliteSpoolParts) {
     this.id = id
     this.maxBytes = maxBytes
+    this.#file = file
     this.#folder = folder
     this.#worker = worker
     this.#checkpoints = checkpoints
@@ -113,6 +127,14 @@ class SqliteSpool implements Spool {
 
   totals(): Promise<SpoolTotals> {
     return this.#worker.call('totals')
+  }
+
+  async disk(): Promise<SpoolDisk> {
+    const [{ bavail, bsize }, wal] = await Promise.all([
+      statfs(this.#folder),
+      stat(walFileOf(this.#file)).catch(() => undefined), // there is none when it is empty
+    ])
+    return { freeBytes: bavail * bsize, walBytes: wal?.size ?? 0 }
   }
 
   list(query: PageQuery): Promise<ListedEntry[]> {

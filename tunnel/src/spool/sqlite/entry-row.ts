@@ -40,9 +40,9 @@ export function readEntry(row: Row): StoredEntry {
 }
 
 // sqlite.org/fileformat2.html#b_tree_pages
-const PAGE = 4096
-const MAX_LOCAL = PAGE - 35 // the rest of a larger row is on pages of its own
-const MIN_LOCAL = Math.floor(((PAGE - 12) * 32) / 255) - 23
+export const PAGE_BYTES = 4096
+const MAX_LOCAL = PAGE_BYTES - 35 // the rest of a larger row is on pages of its own
+const MIN_LOCAL = Math.floor(((PAGE_BYTES - 12) * 32) / 255) - 23
 const ROW_OVERHEAD = 64 // numbers, and the lengths of the columns
 const INDEX_OVERHEAD = 150 // of four indexes, beside the columns that they repeat
 
@@ -58,8 +58,8 @@ export function diskBytesOf(entry: SpoolEntry): number {
 
 /** Returns the bytes of the pages of a row. A row larger than half a page has the page to itself. */
 function pageBytes(row: number): number {
-  const rest = row <= MAX_LOCAL ? row : MIN_LOCAL + ((row - MIN_LOCAL) % (PAGE - 4))
+  const rest = row <= MAX_LOCAL ? row : MIN_LOCAL + ((row - MIN_LOCAL) % (PAGE_BYTES - 4))
   const local = rest <= MAX_LOCAL ? rest : MIN_LOCAL
-  const overflow = Math.ceil((row - local) / (PAGE - 4))
-  return Math.ceil(PAGE / Math.floor(PAGE / local)) + overflow * PAGE
+  const overflow = Math.ceil((row - local) / (PAGE_BYTES - 4))
+  return Math.ceil(PAGE_BYTES / Math.floor(PAGE_BYTES / local)) + overflow * PAGE_BYTES
 }

@@ -18,9 +18,14 @@ export function retryWhileBusy<T>(work: () => T): T {
     } catch (error) {
       const waitedMs = performance.now() - startedAt
       if (!hasErrorCode(error, [SQLITE_BUSY]) || waitedMs > BUSY_MS) throw error
-      Atomics.wait(SLEEPER, 0, 0, Math.max(0.1, 1 - waitedMs / PATIENT_MS) * (0.5 + Math.random()))
+      pauseThread(Math.max(0.1, 1 - waitedMs / PATIENT_MS) * (0.5 + Math.random()))
     }
   }
+}
+
+/** Blocks the thread for `ms`. */
+export function pauseThread(ms: number): void {
+  Atomics.wait(SLEEPER, 0, 0, ms)
 }
 
 /** Returns `true` for an error of SQLite with one of these primary result codes (sqlite.org/rescode.html). */

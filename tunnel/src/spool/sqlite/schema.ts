@@ -63,7 +63,7 @@ function migrate(db: DatabaseSync, newId: string): void {
   for (const migration of MIGRATIONS.slice(version)) db.exec(migration)
   addColumns(db)
   if (version === 0) db.prepare('INSERT INTO spool (id) VALUES (?)').run(newId)
-  if (version < SCHEMA_VERSION) db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
+  if (version < SCHEMA_VERSION) db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`) // a write needs room on the disk
   db.exec('COMMIT')
 }
 

@@ -8,6 +8,7 @@ import {
   COLUMNS,
   columnsOf,
   diskBytesOf,
+  PAGE_BYTES,
   type Row,
   readEntry,
   SELECTED,
@@ -15,28 +16,34 @@ import {
 } from './entry-row.ts'
 import { retryWhileBusy } from './locks.ts'
 import { openDatabase } from './schema.ts'
+import type { Space } from './space.ts'
 import { type Partition, Usage, type UsageKind } from './usage.ts'
+import { WriteAheadLog } from './write-ahead-log.ts'
 
 const PRIORITIES_DOWN = [3, 2, 1, 0]
 const COUNTED = 'project, category, network, bytes'
 
+export type StoreBounds = Omit<SpoolBounds, 'bytes'> & Space
+
 export class SqliteStore {
   readonly id: string
+  readonly log: WriteAheadLog
   readonly admin: EntryAdmin
   readonly #db: DatabaseSync
   readonly #statements: ReturnType<typeof prepare>
   readonly #usage: Usage
-  readonly #bounds: SpoolBounds
+  readonly #bounds: StoreBounds
   #turns = 0
 
   /** Opens the file. */
-  constructor(file: string, bounds: SpoolBounds, newId: string) {
+  constructor(file: string, bounds: StoreBounds, newId: string) {
     this.#db = openDatabase(file, newId)
     this.id = String(this.#db.prepare('SELECT id FROM spool').get()?.id)
     this.#usage = new Usage(this.#db)
     this.admin = new EntryAdmin(this.#db, this.#usage, (id) => this.#remove(id))
     this.#statements = prepare(this.#db)
     this.#bounds = bounds
+    this.log = new WriteAheadLog(this.#db, file, bounds.walBytes)
   }
 
   /** Runs `work` in one transaction, which is on disk, synced, when this returns. */
@@ -134,6 +141,11 @@ export class SqliteStore {
     }
   }
 
+  /** Returns the bytes of the file that new entries can use without making it longer. */
+  freeBytes(): number {
+    return Number(this.#db.prepare('PRAGMA freelist_count').get()?.freelist_count) * PAGE_BYTES
+  }
+
   /** Writes a page of the file with the content that it has. */
   probe(): void {
     this.#db.exec('PRAGMA application_id = 0')
@@ -165,7 +177,7 @@ export class SqliteStore {
 
   /** Returns how many bytes exceed a share of the bound after `bytes` more. */
   #excess(kind: UsageKind, name: string, bytes: number, share: number): number {
-    return this.#usage.of(kind, name).bytes + bytes - this.#bounds.bytes * share
+    return this.#usage.of(kind, name).bytes + bytes - this.#bounds.entryBytes * share
   }
 
   /** Lists less important entries, the least important first, then the oldest. */

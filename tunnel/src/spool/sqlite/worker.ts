@@ -3,23 +3,17 @@
 import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import type { SpoolBounds } from '../spool.ts'
-import type { EntryAdmin } from './admin.ts'
+import { type Call, CallRunner, isDiskFull } from './calls.ts'
 import { hasErrorCode, OwnerLock } from './locks.ts'
-import { SqliteStore } from './store.ts'
+import { Reserve } from './space.ts'
+import { SqliteStore, type StoreBounds } from './store.ts'
 
-export type WorkerData = { file: string; folder: string; bounds: SpoolBounds; newId: string }
-
-/** Methods that other threads may call. */
-export type Calls = Omit<SqliteStore, 'id' | 'admin' | 'commit' | 'hasFile' | 'close'> &
-  Omit<EntryAdmin, 'paused'>
+export type WorkerData = { file: string; folder: string; bounds: StoreBounds; newId: string }
 
 /** Several calls, or the last message. */
 export type Request = Call[] | 'close'
-export type Call = { number: number; name: keyof Calls; args: unknown[] }
 /** First message of the worker. `notice` is for the operator. */
 export type Opened = { id: string; notice: string | undefined }
-export type Result = { number: number; value?: unknown; error?: Error }
 
 const MAX_CALLS = 256 // in one transaction, before the last message
 
@@ -30,8 +24,11 @@ const port = parentPort
 if (!port) throw new Error('this file runs as a worker')
 
 const { file, folder, bounds, newId }: WorkerData = workerData
+const reserve = new Reserve(file, bounds)
 const ownerLock = new OwnerLock(file)
 const { store, notice } = openOrSetAside()
+const runner = new CallRunner(store, reserve, bounds.walBytes / 2)
+reserve.fill()
 ownerLock.runAlone(removeOrphans)
 
 port.on('message', (first: Request) => {
@@ -50,9 +47,8 @@ port.postMessage({ id: store.id, notice } satisfies Opened)
 
 /** Opens the file. Puts a new one in the place of a damaged one, unless another replica has that open. */
 function openOrSetAside(): { store: SqliteStore; notice: string | undefined } {
-  const open = () => new SqliteStore(file, bounds, newId)
   try {
-    return { store: open(), notice: undefined }
+    return { store: openWithReserve(), notice: undefined }
   } catch (error) {
     if (!hasErrorCode(error, [SQLITE_CORRUPT, SQLITE_NOTADB])) throw error
   }
@@ -60,7 +56,7 @@ function openOrSetAside(): { store: SqliteStore; notice: string | undefined } {
   const store = ownerLock.runAlone(() => {
     for (const suffix of ['', '-wal', '-shm'])
       if (existsSync(file + suffix)) renameSync(file + suffix, name + suffix)
-    return open()
+    return openStore()
   })
   if (!store)
     throw new Error(
@@ -72,6 +68,21 @@ function openOrSetAside(): { store: SqliteStore; notice: string | undefined } {
   }
 }
 
+/** Releases the reserve when the disk is too full to open the file. */
+function openWithReserve(): SqliteStore {
+  try {
+    return openStore()
+  } catch (error) {
+    if (!isDiskFull(error) || !reserve.isFilled()) throw error
+    reserve.release()
+    return openStore()
+  }
+}
+
+function openStore(): SqliteStore {
+  return new SqliteStore(file, bounds, newId)
+}
+
 /** Removes bodies without an entry, which a crash or a full disk has left. */
 function removeOrphans(): void {
   for (const name of readdirSync(folder)) if (!store.hasFile(name)) rmSync(join(folder, name))
@@ -81,38 +92,15 @@ function nextRequest(gathered: number): Request | undefined {
   return gathered < MAX_CALLS && port ? receiveMessageOnPort(port)?.message : undefined
 }
 
-/** Responds when all calls are on disk. When one of them fails, each gets its own transaction. */
+/** Responds when all calls are on disk. */
 function run(calls: Call[]): void {
   if (calls.length === 0) return
-  let results: Result[]
-  try {
-    results = store.commit(() => calls.map((call) => ({ number: call.number, value: perform(call) })))
-  } catch (error) {
-    results = calls.length > 1 ? calls.map(runAlone) : calls.map((call) => failure(call, error))
-  }
+  const results = runner.run(calls)
   port?.postMessage(
     results,
     results.flatMap(({ value }) => (value instanceof Uint8Array ? (value.buffer as ArrayBuffer) : [])),
   )
   calls.forEach(freeBytes)
-}
-
-function runAlone(call: Call): Result {
-  try {
-    return { number: call.number, value: store.commit(() => perform(call)) }
-  } catch (error) {
-    return failure(call, error)
-  }
-}
-
-function failure({ number }: Call, error: unknown): Result {
-  return { number, error: error instanceof Error ? error : new Error(String(error)) }
-}
-
-function perform({ name, args }: Call): unknown {
-  const target = name in store ? store : store.admin
-  const method: (...given: unknown[]) => unknown = Reflect.get(target, name)
-  return method.apply(target, args)
 }
 
 /** Frees bodies at once: this thread collects garbage so seldom that tens of megabytes would pile up. */

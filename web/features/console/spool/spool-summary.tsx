@@ -34,7 +34,7 @@ export function SpoolSummary({ spool }: { spool: SpoolOverview }) {
 /** Size and age of the spool; unknown while its disk or server does not respond. */
 function Depth({ spool }: { spool: SpoolOverview }) {
   const { envelopes, bytes, oldest, full_in_seconds: fullInSeconds, max_age_ms: maxAgeMs } = spool
-  const { max_bytes: maxBytes, problem } = spool
+  const { max_bytes: maxBytes, problem, disk_free_bytes: freeBytes, wal_bytes: walBytes } = spool
   if (envelopes === undefined || bytes === undefined)
     return <Fact name="Pending">unknown: {problem ?? 'no response'}</Fact>
   return (
@@ -43,6 +43,11 @@ function Depth({ spool }: { spool: SpoolOverview }) {
       <Fact name="On disk">
         {formatBytes(bytes)}, {formatPercent(bytes / maxBytes)} of {formatBytes(maxBytes)}
       </Fact>
+      {freeBytes !== undefined && walBytes !== undefined && (
+        <Fact name="Disk">
+          {formatBytes(freeBytes)} free, write-ahead log {formatBytes(walBytes)}
+        </Fact>
+      )}
       <Fact name="Oldest">{oldest ? <Ago time={oldest} /> : 'none'}</Fact>
       <Fact name="Full in">
         <FullIn seconds={fullInSeconds} maxAgeMs={maxAgeMs} />

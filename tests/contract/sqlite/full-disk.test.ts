@@ -1,0 +1,126 @@
+/** A SQLite spool whose disk runs full: pending entries are delivered without anybody making room, and the log stays short. */
+
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Spool } from '../../../tunnel/src/spool/spool.ts'
+import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
+import { requires } from '../../support/requirements.ts'
+import { mountSmallDisk } from '../../support/small-disk.ts'
+import { ALL, LONG_MS, PLENTY } from '../../support/spool/entries.ts'
+import { putOne, store } from '../../support/spool/operations.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+
+const MIB = 1024 * 1024
+const AT_A_TIME = 32
+
+describe('A SQLite spool on a full disk', requires('mount'), () => {
+  let scope: AsyncDisposableStack
+  let disk: Awaited<ReturnType<typeof mountSmallDisk>>
+  let file: string
+  let spool: Spool
+
+  const open = async (bytes: number) => {
+    const opened = await openSqliteSpool(file, { ...PLENTY, bytes })
+    scope.defer(() => opened.close())
+    return opened
+  }
+
+  beforeEach(async () => {
+    scope = new AsyncDisposableStack()
+    disk = scope.use(await mountSmallDisk(50))
+    file = join(disk.path, 'spool.db')
+    spool = await open(25 * MIB)
+  })
+
+  afterEach(() => scope.disposeAsync())
+
+  it('leases and removes all entries, refuses others, and accepts them again when there is room', async () => {
+    for (let n = 0; n < 100; n++) await store(spool, { bytes: 3_000 })
+    disk.fill()
+    await expect(putUntilRefused(spool)).resolves.toMatch(/full/)
+    const { envelopes } = await spool.totals()
+    expect(await drain(spool)).toBe(envelopes)
+    await expect(putOne(spool)).rejects.toThrow('the disk is full')
+    await expect(spool.probe()).rejects.toThrow('the disk is full')
+    expect(readdirSync(disk.path)).not.toContain('spool.db-reserve')
+    await disk.free()
+    await spool.probe()
+    await store(spool)
+    expect(readdirSync(disk.path)).toContain('spool.db-reserve')
+  })
+
+  it('opens again, and leases and removes all entries', async () => {
+    for (let n = 0; n < 100; n++) await store(spool, { bytes: 3_000 })
+    disk.fill()
+    await spool.close()
+    disk.fill()
+    const again = await open(25 * MIB)
+    expect(await drain(again)).toBe(100)
+  })
+
+  it('delivers all and accepts entries again when its own bound exceeds the disk', async () => {
+    const [first, second] = [await open(1024 * MIB), await open(1024 * MIB)]
+    await Promise.all([first, second].map(putUntilRefused))
+    const { envelopes } = await first.totals()
+    expect(envelopes).toBeGreaterThan(5_000)
+    expect(await drain(first)).toBe(envelopes)
+    for (let n = 0; n < 1_000; n++) await store(second, { bytes: 3_000 })
+  })
+
+  it('reports its free space and the length of its log', async () => {
+    await store(spool)
+    const { freeBytes = 0, walBytes } = (await spool.disk?.()) ?? {}
+    expect(freeBytes).toBeGreaterThan(40 * MIB)
+    expect(freeBytes).toBeLessThan(50 * MIB)
+    expect(walBytes).toBe(statSync(`${file}-wal`).size)
+    disk.fill()
+    expect(await spool.disk?.()).toMatchObject({ freeBytes: 0 })
+  })
+})
+
+describe('The write-ahead log', () => {
+  it('stays short while four writers put as fast as they can', async () => {
+    await using scope = new AsyncDisposableStack()
+    const { path } = scope.use(await makeFolder())
+    const file = join(path, 'spool.db')
+    const writers = await Promise.all(
+      Array.from({ length: 4 }, () => openSqliteSpool(file, { ...PLENTY, bytes: 64 * MIB })),
+    )
+    for (const writer of writers) scope.defer(() => writer.close())
+    let longest = 0
+    await Promise.all(
+      writers.map(async (writer) => {
+        for (let put = 0; put < 800; put += AT_A_TIME) {
+          await Promise.all(Array.from({ length: AT_A_TIME }, () => store(writer, { bytes: 10_000 })))
+          longest = Math.max(longest, statSync(`${file}-wal`).size)
+        }
+      }),
+    )
+    expect((await writers[0]?.totals())?.bytes).toBeGreaterThan(30 * MIB)
+    expect(longest).toBeLessThan(8 * MIB) // a sixteenth of the bound, and a transaction of each writer
+  })
+})
+
+/** Returns the error of the first put that is refused. */
+async function putUntilRefused(spool: Spool): Promise<string> {
+  for (;;) {
+    const puts = Array.from({ length: AT_A_TIME }, () => putOne(spool, { bytes: 3_000 }))
+    for (const put of await Promise.allSettled(puts)) if (put.status === 'rejected') return String(put.reason)
+  }
+}
+
+/** Returns how many entries it has delivered. */
+async function drain(spool: Spool): Promise<number> {
+  for (let drained = 0; ; ) {
+    const leases = await spool.take(64, LONG_MS, ALL)
+    if (leases.length === 0) return drained
+    const finished = await Promise.all(
+      leases.map(async (lease) => {
+        await spool.read(lease)
+        return spool.finish(lease)
+      }),
+    )
+    drained += finished.filter(Boolean).length
+  }
+}

@@ -1,0 +1,142 @@
+/** Runs calls of other threads on the store. On a full disk, delivery goes on with the reserve, and puts are refused. */
+
+import type { EntryAdmin } from './admin.ts'
+import { hasErrorCode } from './locks.ts'
+import type { Reserve } from './space.ts'
+import type { SqliteStore } from './store.ts'
+import type { CheckpointMode } from './write-ahead-log.ts'
+
+/** Methods that other threads may call. */
+export type Calls = Pick<
+  SqliteStore,
+  'put' | 'take' | 'read' | 'extend' | 'postpone' | 'finish' | 'expire' | 'totals' | 'probe'
+> &
+  Omit<EntryAdmin, 'paused'>
+
+export type Call = { number: number; name: keyof Calls; args: unknown[] }
+export type Result = { number: number; value?: unknown; error?: Error }
+
+const GROWING: readonly (keyof Calls)[] = ['put', 'probe']
+
+const SQLITE_IOERR = 10 // a full disk, when it stops the growth of the shared-memory file
+const SQLITE_FULL = 13
+
+export class CallRunner {
+  readonly #store: SqliteStore
+  readonly #reserve: Reserve
+  readonly #maxBytes: number
+
+  /** One transaction holds bodies of up to `maxBytes`, or one larger body. */
+  constructor(store: SqliteStore, reserve: Reserve, maxBytes: number) {
+    this.#store = store
+    this.#reserve = reserve
+    this.#maxBytes = maxBytes
+  }
+
+  /** Returns when all calls are on disk. */
+  run(calls: readonly Call[]): Result[] {
+    return this.#split(calls).flatMap((batch) => this.#runTogether(batch))
+  }
+
+  /** When one of the calls fails, each gets its own transaction. */
+  #runTogether(calls: readonly Call[]): Result[] {
+    const isShort = this.#store.log.shorten(this.#checkpointMode())
+    const refusal = calls.some(isGrowing) ? this.#refusal(isShort) : undefined
+    const accepted = refusal ? calls.filter((call) => !isGrowing(call)) : calls
+    const refused = refusal ? calls.filter(isGrowing).map((call) => failure(call, refusal)) : []
+    try {
+      return [...refused, ...this.#commit(accepted)]
+    } catch (error) {
+      const [only] = accepted
+      if (only && accepted.length === 1 && !isDiskFull(error)) return [...refused, failure(only, error)]
+      return [...refused, ...accepted.map((call) => this.#runAlone(call))]
+    }
+  }
+
+  #runAlone(call: Call): Result {
+    try {
+      return this.#commitOne(call)
+    } catch (error) {
+      return isDiskFull(error) ? this.#runWithMoreRoom(call) : failure(call, error)
+    }
+  }
+
+  /** Moving the log into the file makes room in it. Only calls that free space get the reserve, too. */
+  #runWithMoreRoom(call: Call): Result {
+    try {
+      this.#store.log.checkpoint(this.#checkpointMode())
+      return this.#commitOne(call)
+    } catch (error) {
+      if (isGrowing(call) || !isDiskFull(error)) return failure(call, error)
+    }
+    try {
+      this.#reserve.release()
+      this.#store.log.checkpoint('RESTART')
+      return this.#commitOne(call)
+    } catch (error) {
+      return failure(call, error)
+    }
+  }
+
+  /** Returns why no entry is accepted, so that the disk keeps the room that delivery needs. */
+  #refusal(isLogShort: boolean): Error | undefined {
+    const hasReserve = this.#reserve.fill() || this.#store.freeBytes() > this.#reserve.bytes
+    if (!hasReserve) return new Error('the disk is full: the rest of it is for delivering pending envelopes')
+    if (!isLogShort)
+      return new Error('the write-ahead log is full: the disk is, or another process reads the file')
+    return undefined
+  }
+
+  /** While there is no reserve, the log keeps its space. */
+  #checkpointMode(): CheckpointMode {
+    return this.#reserve.isFilled() ? 'TRUNCATE' : 'RESTART'
+  }
+
+  #commit(calls: readonly Call[]): Result[] {
+    if (calls.length === 0) return []
+    return this.#store.commit(() =>
+      calls.map((call) => ({ number: call.number, value: this.#perform(call) })),
+    )
+  }
+
+  #commitOne(call: Call): Result {
+    return { number: call.number, value: this.#store.commit(() => this.#perform(call)) }
+  }
+
+  #perform({ name, args }: Call): unknown {
+    const target = name in this.#store ? this.#store : this.#store.admin
+    const method: (...given: unknown[]) => unknown = Reflect.get(target, name)
+    return method.apply(target, args)
+  }
+
+  #split(calls: readonly Call[]): Call[][] {
+    const batches: Call[][] = []
+    let left = 0
+    for (const call of calls) {
+      left -= bodyBytesOf(call)
+      const last = batches.at(-1)
+      if (last && left >= 0) last.push(call)
+      else {
+        batches.push([call])
+        left = this.#maxBytes - bodyBytesOf(call)
+      }
+    }
+    return batches
+  }
+}
+
+function isGrowing({ name }: Call): boolean {
+  return GROWING.includes(name)
+}
+
+export function isDiskFull(error: unknown): boolean {
+  return hasErrorCode(error, [SQLITE_FULL, SQLITE_IOERR])
+}
+
+function bodyBytesOf({ args }: Call): number {
+  return args.reduce<number>((sum, arg) => sum + (arg instanceof Uint8Array ? arg.byteLength : 0), 0)
+}
+
+function failure({ number }: Call, error: unknown): Result {
+  return { number, error: error instanceof Error ? error : new Error(String(error)) }
+}

@@ -1,0 +1,78 @@
+/** Disk space of the spool's SQLite file: entries, the write-ahead log, and a reserve for delivery from a full disk. */
+
+import { randomFillSync } from 'node:crypto'
+import { closeSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+export type Space = {
+  /** Bound of the entries. */
+  entryBytes: number
+  /** Length of the log from which writers move it into the file. One transaction may exceed it. */
+  walBytes: number
+  reserveBytes: number
+}
+
+const MAX_WAL_BYTES = 16 * 1024 * 1024 // 16 MiB
+const WAL_SHARE = 1 / 16
+const CHUNK_BYTES = 1024 * 1024
+
+/** Divides the bytes that the spool may take in a folder, whose disk may be smaller. */
+export function divideSpace(bytes: number, folder: string): Space {
+  const { blocks, bsize } = statfsSync(folder)
+  const walBytes = Math.min(MAX_WAL_BYTES, Math.floor(Math.min(bytes, blocks * bsize) * WAL_SHARE))
+  const reserveBytes = 2 * walBytes
+  return { entryBytes: bytes - walBytes - reserveBytes, walBytes, reserveBytes }
+}
+
+/**
+ * File beside the spool's that takes up space. On a full disk it is deleted, so that the log can be moved into the file and entries can be
+ * leased and removed. New entries wait until it is there again.
+ */
+export class Reserve {
+  readonly #file: string
+  readonly bytes: number
+  readonly #spareBytes: number
+
+  constructor(spoolFile: string, { reserveBytes, walBytes }: Space) {
+    this.#file = reserveFileOf(spoolFile)
+    this.bytes = reserveBytes
+    this.#spareBytes = walBytes
+  }
+
+  isFilled(): boolean {
+    return (statSync(this.#file, { throwIfNoEntry: false })?.size ?? -1) >= this.bytes
+  }
+
+  /** Writes the file, unless it is there or the disk has no room for it. Returns `true` when it is there. */
+  fill(): boolean {
+    if (this.isFilled()) return true
+    try {
+      const { bavail, bsize } = statfsSync(dirname(this.#file))
+      if (bavail * bsize < this.bytes + this.#spareBytes) return false
+      writeNoise(this.#file, this.bytes)
+      return true
+    } catch {
+      this.release() // the disk has become full meanwhile
+      return false
+    }
+  }
+
+  release(): void {
+    rmSync(this.#file, { force: true })
+  }
+}
+
+export function reserveFileOf(spoolFile: string): string {
+  return `${spoolFile}-reserve`
+}
+
+/** Writes random bytes, which no file system compresses. */
+function writeNoise(file: string, bytes: number): void {
+  const chunk = randomFillSync(Buffer.allocUnsafe(Math.min(bytes, CHUNK_BYTES)))
+  const target = openSync(file, 'w', 0o600)
+  try {
+    for (let at = 0; at < bytes; ) at += writeSync(target, chunk, 0, Math.min(chunk.length, bytes - at), at)
+  } finally {
+    closeSync(target)
+  }
+}

@@ -1,0 +1,54 @@
+/** Write-ahead log of the spool's SQLite file, which every writer keeps short. */
+
+import { statSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+import { pauseThread } from './locks.ts'
+
+const PATIENCE_MS = 1_000
+
+/** Modes of sqlite.org/pragma.html#pragma_wal_checkpoint. `RESTART` leaves the log its space on the disk. */
+export type CheckpointMode = 'RESTART' | 'TRUNCATE'
+
+export class WriteAheadLog {
+  readonly #db: DatabaseSync
+  readonly #file: string
+  readonly #maxBytes: number
+
+  constructor(db: DatabaseSync, spoolFile: string, maxBytes: number) {
+    this.#db = db
+    this.#file = walFileOf(spoolFile)
+    this.#maxBytes = maxBytes
+  }
+
+  isLong(): boolean {
+    return fileBytes(this.#file) > this.#maxBytes
+  }
+
+  /** Moves the log into the file if it is long. Returns `false` when it stays long. */
+  shorten(mode: CheckpointMode): boolean {
+    return !this.isLong() || this.checkpoint(mode)
+  }
+
+  /** Moves the log into the file. Returns `false` when the disk is full, or when a reader stands in the way for a second. */
+  checkpoint(mode: CheckpointMode): boolean {
+    const wasLong = this.isLong()
+    for (const startedAt = performance.now(); ; ) {
+      try {
+        if (this.#db.prepare(`PRAGMA wal_checkpoint(${mode})`).get()?.busy === 0) return true
+      } catch {
+        return false
+      }
+      if (wasLong && !this.isLong()) return true // another replica has done it
+      if (performance.now() - startedAt > PATIENCE_MS) return false
+      pauseThread(1 + Math.random())
+    }
+  }
+}
+
+export function walFileOf(spoolFile: string): string {
+  return `${spoolFile}-wal`
+}
+
+function fileBytes(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}
