@@ -159,6 +159,7 @@ function spoolStatus(project: string): SpoolStatus {
       paused: [],
       partitions: [{ project, category: 'error', ...pending }],
     },
+    ...{ disk_free_bytes: 1, wal_bytes: 1, damaged_files: [] },
     attempts: [{ project, result: 'delivered', attempts: 1 }],
   }
 }
@@ -170,6 +171,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   doctor: 'doctor/main.ts',
   config: 'scripts/config.ts',
   'hash-password': 'scripts/hash-password.ts',
+  spool: 'tunnel/src/spool-command.ts',
 }
 
 function commandsPage(): string {

@@ -154,6 +154,8 @@ export type SpoolStatus = Partial<SpoolDepth> & {
   /** Free space of the disk, and length of the write-ahead log; absent when the spool is no file. */
   disk_free_bytes?: number
   wal_bytes?: number
+  /** Files that were set aside because they were damaged, and not recovered yet. */
+  damaged_files?: string[]
 }
 
 /** Spool entry, as `GET /spool` lists it. */

@@ -1,14 +1,15 @@
 /** A spool file that SQLite cannot read is set aside, unless another replica has it open. */
 
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
 import { OwnerLock } from '../../../tunnel/src/spool/sqlite/locks.ts'
-import { PLENTY } from '../../support/spool/entries.ts'
+import { ALL, PLENTY } from '../../support/spool/entries.ts'
 import { store } from '../../support/spool/operations.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
+const PAGE = 4096
 const GARBAGE = Buffer.alloc(8192, 'garbage')
 
 describe('A damaged spool file', () => {
@@ -35,6 +36,28 @@ describe('A damaged spool file', () => {
     expect(notices).toEqual([
       `the spool's file was damaged and is set aside as ${join(folder, name)}; a new one is in its place`,
     ])
+  })
+
+  it('is set aside by the next start when the damage was found later', async () => {
+    rmSync(file)
+    const spool = await openSqliteSpool(file, PLENTY)
+    for (let n = 0; n < 50; n++) await store(spool, { bytes: 3_000 })
+    await spool.close()
+    const content = readFileSync(file)
+    writeFileSync(file, content.fill(GARBAGE, 4 * PAGE))
+    const again = await openSqliteSpool(file, PLENTY)
+    await expect(again.take(10, 1_000, ALL)).rejects.toThrow('malformed')
+    const beside = await openSqliteSpool(file, PLENTY) // while another one has it open
+    await beside.close()
+    await again.close()
+    const notices: string[] = []
+    const last = await openSqliteSpool(file, PLENTY, (notice) => notices.push(notice))
+    scope.defer(() => last.close())
+    expect(notices).toEqual([expect.stringContaining('is set aside as')])
+    await store(last)
+    await last.close()
+    await (await openSqliteSpool(file, PLENTY, (notice) => notices.push(notice))).close()
+    expect(notices).toHaveLength(1)
   })
 
   it('stays where it is while another replica has it open', async () => {

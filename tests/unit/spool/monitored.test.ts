@@ -41,7 +41,7 @@ describe('secondsUntilFull', () => {
     const totals = async () => ({ envelopes: 0, bytes: 0, partitions: [], paused: [] })
     const disk = async () => {
       freeBytes -= 100_000
-      return { freeBytes, walBytes: 0 }
+      return { freeBytes, walBytes: 0, damagedFiles: [] }
     }
     spool = monitor({ ...createMemorySpool(Date.now), maxBytes: BOUND, totals, disk })
     await grow(0, 60)

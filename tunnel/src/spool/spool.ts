@@ -115,6 +115,8 @@ export type SpoolDisk = {
   freeBytes: number
   /** Length of the write-ahead log. */
   walBytes: number
+  /** Files that were set aside because they were damaged. */
+  damagedFiles: string[]
 }
 
 export type Spool = {

@@ -40,7 +40,9 @@ export async function describeSpool(
 }
 
 function describeDisk(disk: SpoolDisk | undefined): Partial<SpoolStatus> {
-  return disk ? { disk_free_bytes: disk.freeBytes, wal_bytes: disk.walBytes } : {}
+  if (!disk) return {}
+  const { freeBytes, walBytes, damagedFiles } = disk
+  return { disk_free_bytes: freeBytes, wal_bytes: walBytes, damaged_files: damagedFiles }
 }
 
 async function describeDepth(

@@ -61,6 +61,11 @@ export class SpoolMetrics {
       (spool) => spool.wal_bytes,
     )
     this.#total(
+      'damaged_files',
+      'Spool files that were set aside because they were damaged, and not recovered yet; absent when the spool is no file.',
+      (spool) => spool.damaged_files?.length,
+    )
+    this.#total(
       'full_in_seconds',
       'Estimated seconds until the limit or the disk is full, at the rate of the last minutes. Absent while neither fills up.',
       ({ full_in_seconds }) => full_in_seconds,

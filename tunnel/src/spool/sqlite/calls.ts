@@ -19,7 +19,9 @@ export type Result = { number: number; value?: unknown; error?: Error }
 const GROWING: readonly (keyof Calls)[] = ['put', 'probe']
 
 const SQLITE_IOERR = 10 // a full disk, when it stops the growth of the shared-memory file
+const SQLITE_CORRUPT = 11
 const SQLITE_FULL = 13
+const SQLITE_NOTADB = 26
 
 export class CallRunner {
   readonly #store: SqliteStore
@@ -131,6 +133,10 @@ function isGrowing({ name }: Call): boolean {
 
 export function isDiskFull(error: unknown): boolean {
   return hasErrorCode(error, [SQLITE_FULL, SQLITE_IOERR])
+}
+
+export function isDamage(error: unknown): boolean {
+  return hasErrorCode(error, [SQLITE_CORRUPT, SQLITE_NOTADB])
 }
 
 function bodyBytesOf({ args }: Call): number {

@@ -21,6 +21,7 @@ import type {
   StoredBody,
 } from '../spool.ts'
 import { Checkpoints } from './checkpoints.ts'
+import { listDamaged } from './damaged-files.ts'
 import { divideSpace } from './space.ts'
 import { WorkerClient } from './worker-client.ts'
 import { walFileOf } from './write-ahead-log.ts'
@@ -134,7 +135,7 @@ class SqliteSpool implements Spool {
       statfs(this.#folder),
       stat(walFileOf(this.#file)).catch(() => undefined), // there is none when it is empty
     ])
-    return { freeBytes: bavail * bsize, walBytes: wal?.size ?? 0 }
+    return { freeBytes: bavail * bsize, walBytes: wal?.size ?? 0, damagedFiles: listDamaged(this.#file) }
   }
 
   list(query: PageQuery): Promise<ListedEntry[]> {

@@ -1,10 +1,11 @@
 /** Worker thread that owns the spool's SQLite file. It commits calls that arrive together in one transaction. */
 
-import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { type Call, CallRunner, isDiskFull } from './calls.ts'
-import { hasErrorCode, OwnerLock } from './locks.ts'
+import { type Call, CallRunner, isDamage, isDiskFull } from './calls.ts'
+import { isMarkedDamaged, listDamaged, markDamaged, setAside } from './damaged-files.ts'
+import { OwnerLock } from './locks.ts'
 import { Reserve } from './space.ts'
 import { SqliteStore, type StoreBounds } from './store.ts'
 
@@ -17,9 +18,6 @@ export type Opened = { id: string; notice: string | undefined }
 
 const MAX_CALLS = 256 // in one transaction, before the last message
 
-const SQLITE_CORRUPT = 11
-const SQLITE_NOTADB = 26
-
 const port = parentPort
 if (!port) throw new Error('this file runs as a worker')
 
@@ -29,7 +27,7 @@ const ownerLock = new OwnerLock(file)
 const { store, notice } = openOrSetAside()
 const runner = new CallRunner(store, reserve, bounds.walBytes / 2)
 reserve.fill()
-ownerLock.runAlone(removeOrphans)
+if (listDamaged(file).length === 0) ownerLock.runAlone(removeOrphans) // they may be bodies of entries that can be recovered
 
 port.on('message', (first: Request) => {
   const calls: Call[] = []
@@ -47,24 +45,21 @@ port.postMessage({ id: store.id, notice } satisfies Opened)
 
 /** Opens the file. Puts a new one in the place of a damaged one, unless another replica has that open. */
 function openOrSetAside(): { store: SqliteStore; notice: string | undefined } {
+  const replace = () => ownerLock.runAlone(() => ({ name: setAside(file), store: openStore() }))
+  let replaced = isMarkedDamaged(file) ? replace() : undefined
   try {
-    return { store: openWithReserve(), notice: undefined }
+    if (!replaced) return { store: openWithReserve(), notice: undefined }
   } catch (error) {
-    if (!hasErrorCode(error, [SQLITE_CORRUPT, SQLITE_NOTADB])) throw error
+    if (!isDamage(error)) throw error
+    replaced = replace()
   }
-  const name = `${file}.damaged-${new Date().toISOString().replaceAll(':', '')}`
-  const store = ownerLock.runAlone(() => {
-    for (const suffix of ['', '-wal', '-shm'])
-      if (existsSync(file + suffix)) renameSync(file + suffix, name + suffix)
-    return openStore()
-  })
-  if (!store)
+  if (!replaced)
     throw new Error(
       `SPOOL_URL: "${file}" is damaged, and another replica has it open; stop all of them, then start one, which sets it aside`,
     )
   return {
-    store,
-    notice: `the spool's file was damaged and is set aside as ${name}; a new one is in its place`,
+    store: replaced.store,
+    notice: `the spool's file was damaged and is set aside as ${replaced.name}; a new one is in its place`,
   }
 }
 
@@ -96,6 +91,7 @@ function nextRequest(gathered: number): Request | undefined {
 function run(calls: Call[]): void {
   if (calls.length === 0) return
   const results = runner.run(calls)
+  if (results.some(({ error }) => isDamage(error))) markDamaged(file)
   port?.postMessage(
     results,
     results.flatMap(({ value }) => (value instanceof Uint8Array ? (value.buffer as ArrayBuffer) : [])),

@@ -3,6 +3,8 @@
 import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
+import { summarise } from '../../../features/console/monitor/snapshot.ts'
+import { Notices } from '../../../features/console/notices.tsx'
 import { type Query, withQuery } from '../../../features/console/routes.ts'
 import { SpoolEntries } from '../../../features/console/spool/spool-entries.tsx'
 import { ActionResult, ProjectsPanel, SpoolPanel } from '../../../features/console/spool/spool-panel.tsx'
@@ -17,12 +19,14 @@ export default async function SpoolPage({ searchParams }: Props) {
   const given = await searchParams
   const data = await requireConsoleData(withQuery(SPOOL, given))
   const query = readSpoolQuery(given)
-  const { spools } = await data.snapshot()
+  const snapshot = await data.snapshot()
+  const { spools } = snapshot
   const lists = await Promise.all(spools.map(({ id }) => data.spool.list(id, listQuery(id, query))))
   return (
     <ConsoleShell at="spool" title="Spool">
       <AutoRefresh />
       <div className="grid grid-cols-1 gap-4">
+        <Notices replicas={summarise(snapshot).replicas} />
         <ActionResult query={query} />
         {spools.length === 0 && (
           <Empty>

@@ -1,0 +1,65 @@
+/** A damaged spool file is reported until the command has put its envelopes back, while the tunnel runs. */
+
+import { execFile } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+import { errorOf } from '../../support/envelopes.ts'
+import { NODE, ROOT } from '../../support/node.ts'
+import { depthOf } from '../../support/outage/accounting.ts'
+import { post } from '../../support/post.ts'
+import { startSentry } from '../../support/sentry/sentry.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+import { startTunnel } from '../../support/tunnel/tunnel.ts'
+import { until } from '../../support/until.ts'
+
+const ENVELOPES = 30
+const HEADER_BYTES = 100
+const MINUTE = 60_000
+
+it('reports a damaged file in status, warnings and metrics, and delivers its envelopes once after the command', {
+  timeout: 2 * MINUTE,
+}, async () => {
+  await using folder = await makeFolder()
+  await using sentry = await startSentry()
+  const file = join(folder.path, 'spool.db')
+  const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: pathToFileURL(file).href }
+  const idOf = (n: number) => n.toString(16).padStart(32, '0')
+  await sentry.away()
+  {
+    await using before = await startTunnel({ env })
+    for (let n = 0; n < ENVELOPES; n++)
+      expect((await post(before.url, { body: errorOf(sentry.dsn(), { event_id: idOf(n) }) })).status).toBe(
+        202,
+      )
+  }
+  writeFileSync(file, readFileSync(file).fill('damage', 0, HEADER_BYTES))
+
+  await using tunnel = await startTunnel({ env })
+  const status = async () => (await tunnel.admin('/status')).json()
+  const { warnings, spool } = await status()
+  const [damaged = ''] = spool.damaged_files
+  expect(damaged).toMatch(/spool\.db\.damaged-/)
+  expect(warnings).toEqual([expect.stringContaining(`npm run spool -- recover ${damaged}`)])
+  expect(await (await tunnel.admin('/metrics')).text()).toMatch(/^culvert_spool_damaged_files\{.*\} 1$/m)
+
+  const recover = async () => {
+    const args = ['tunnel/src/spool-command.ts', 'recover', damaged]
+    return (await promisify(execFile)(NODE, args, { cwd: ROOT })).stdout
+  }
+  const told = await recover()
+  expect(told).toContain(`Recovered: ${ENVELOPES} envelopes`)
+  expect(told).toContain('Already known: 0 envelopes')
+  expect(told).toContain('Unreadable: 0 envelopes')
+  expect(await status()).toMatchObject({ warnings: [], spool: { damaged_files: [], envelopes: ENVELOPES } })
+  expect(await (await tunnel.admin('/metrics')).text()).toMatch(/^culvert_spool_damaged_files\{.*\} 0$/m)
+
+  await sentry.back()
+  await until(async () => (await depthOf([tunnel])) === 0)
+  expect(await recover()).toContain('was recovered before')
+  expect(await depthOf([tunnel])).toBe(0)
+  const arrived = sentry.requests.map(({ header }) => header.event_id)
+  expect(arrived.toSorted()).toEqual(Array.from({ length: ENVELOPES }, (_, n) => idOf(n)))
+})
