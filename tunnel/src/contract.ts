@@ -145,16 +145,14 @@ export type SpoolStatus = Partial<SpoolDepth> & {
   writable: boolean
   since: number
   problem?: string
+  /** Bounds: bytes of all entries, bytes of one project, and the age at which entries expire. */
   max_bytes: number
-  /** Share of one project. */
   project_max_bytes: number
-  /** Age at which entries expire. */
   max_age_ms: number
   attempts: SpoolAttempts[]
-  /** Free space of the disk, and length of the write-ahead log; absent when the spool is no file. */
+  /** Free space of the disk, length of the write-ahead log, damaged files to recover; absent when the spool is no file. */
   disk_free_bytes?: number
   wal_bytes?: number
-  /** Files that were set aside because they were damaged, and not recovered yet. */
   damaged_files?: string[]
 }
 
