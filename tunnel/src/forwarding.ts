@@ -80,7 +80,7 @@ async function openSpool(
     return openJetStreamSpool(place.nats, { ...shares, bytes, ageMs }, now)
   }
   mkdirSync(dirname(place.file), { recursive: true })
-  const bound = bytes ?? (await defaultBound(dirname(place.file)))
+  const bound = bytes ?? (await defaultBound(place.file))
   return openSqliteSpool(place.file, { ...shares, bytes: bound }, onNotice)
 }
 

@@ -3,11 +3,12 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { defaultBound } from '../../../tunnel/src/spool/free-space.ts'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
 import { requires } from '../../support/requirements.ts'
 import { mountSmallDisk } from '../../support/small-disk.ts'
-import { ALL, LONG_MS, PLENTY } from '../../support/spool/entries.ts'
+import { ALL, LARGE_BYTES, LONG_MS, PLENTY } from '../../support/spool/entries.ts'
 import { putOne, store } from '../../support/spool/operations.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
@@ -66,6 +67,15 @@ describe('A SQLite spool on a full disk', requires('mount'), () => {
     expect(envelopes).toBeGreaterThan(5_000)
     expect(await drain(first)).toBe(envelopes)
     for (let n = 0; n < 1_000; n++) await store(second, { bytes: 3_000 })
+  })
+
+  it('has the same default bound while it is empty and when it has filled its part of the disk', async () => {
+    await spool.close()
+    const empty = await defaultBound(file)
+    spool = await open(empty)
+    for (let n = 0; n < 20; n++) await store(spool, { bytes: n % 2 === 0 ? 500_000 : LARGE_BYTES })
+    expect(await defaultBound(file)).toBeGreaterThan(0.95 * empty)
+    expect(await defaultBound(file)).toBeLessThanOrEqual(25 * MIB)
   })
 
   it('reports its free space and the length of its log', async () => {

@@ -1,8 +1,18 @@
 /** Disk space of the spool's SQLite file: entries, the write-ahead log, and a reserve for delivery from a full disk. */
 
 import { randomFillSync } from 'node:crypto'
-import { closeSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs'
-import { dirname } from 'node:path'
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { walFileOf } from './write-ahead-log.ts'
 
 export type Space = {
   /** Bound of the entries. */
@@ -22,6 +32,16 @@ export function divideSpace(bytes: number, folder: string): Space {
   const walBytes = Math.min(MAX_WAL_BYTES, Math.floor(Math.min(bytes, blocks * bsize) * WAL_SHARE))
   const reserveBytes = 2 * walBytes
   return { entryBytes: bytes - walBytes - reserveBytes, walBytes, reserveBytes }
+}
+
+/** Returns the bytes of the spool's file, its log, its reserve and the large bodies beside it. */
+export function takenBytes(spoolFile: string): number {
+  const bodies = join(dirname(spoolFile), 'bodies')
+  const names = existsSync(bodies) ? readdirSync(bodies).map((name) => join(bodies, name)) : []
+  return [spoolFile, walFileOf(spoolFile), reserveFileOf(spoolFile), ...names].reduce(
+    (sum, name) => sum + (statSync(name, { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  )
 }
 
 /**
