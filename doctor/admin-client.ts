@@ -11,7 +11,7 @@ export type ReplicaStatus = {
   replica: string
   warnings: string[]
   upstreams: { origin: string; breaker: { open: boolean } }[]
-  spool?: Pick<SpoolStatus, 'writable' | 'problem' | 'paused'>
+  spool?: Pick<SpoolStatus, 'writable' | 'problem' | 'paused' | 'damaged_files'>
 }
 
 export type AdminClient = {

@@ -154,13 +154,17 @@ export const replicas: Check = {
 export const tunnelState: Check = {
   name: 'tunnel-state',
   title: 'The tunnels report no problem',
-  verifies: 'No tunnel has warnings or an open circuit breaker, and every spool is writable and not paused.',
-  remedy: 'See docs/runbook.md: an open circuit breaker, a paused spool, a spool that cannot be written.',
+  verifies:
+    'No tunnel has warnings or an open circuit breaker, and every spool is writable, not paused and without a damaged file.',
+  remedy:
+    'See docs/runbook.md: an open circuit breaker, a paused spool, a spool that cannot be written or was damaged.',
   run: withAdmin(({ statuses }) => {
     if (statuses.length === 0) return unknown('No admin port was named.')
     for (const { replica, warnings, upstreams, spool } of statuses) {
       if (spool?.problem !== undefined)
         return fail(`The spool of ${replica} has a problem: ${spool.problem}.`)
+      const [damaged] = spool?.damaged_files ?? []
+      if (damaged !== undefined) return fail(`A damaged spool file was set aside as ${damaged}.`)
       if (spool?.paused?.length) return warn('Delivery of spooled envelopes is paused by an operator.')
       const open = upstreams.find(({ breaker }) => breaker.open)
       if (open) return warn(`The circuit breaker of ${replica} for ${open.origin} is open.`)

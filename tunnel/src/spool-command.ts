@@ -2,6 +2,8 @@
 
 import { type Recovery, recover } from './spool/recovery/recover.ts'
 
+process.umask(0o077) // files hold error reports and client addresses
+
 const USAGE = `npm run spool -- recover FILE
   reads a damaged spool file, which a tunnel has set aside, and puts its envelopes back into the spool beside it. Tunnels may run meanwhile.
   In a container: docker compose exec tunnel node tunnel/src/spool-command.ts recover FILE`

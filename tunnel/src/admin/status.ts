@@ -1,7 +1,7 @@
 /** Status of a replica: its settings, without secrets, and its state. */
 
 import type { Config } from '../config/config.ts'
-import type { ReplicaStatus, SpoolStatus, UpstreamState } from '../contract.ts'
+import type { ReplicaStatus, UpstreamState } from '../contract.ts'
 import { formatDsn } from '../envelope/dsn.ts'
 import type { Forwarding } from '../forwarding.ts'
 import type { Ingest } from '../http/ingest.ts'
@@ -29,7 +29,6 @@ export type StatusDeps = {
 
 export async function describeStatus(deps: StatusDeps): Promise<ReplicaStatus> {
   const { config, version, replica, since, ingest, limits, projects, throttle, sentry, now, clock } = deps
-  const spool = sentry && (await describeSpool(sentry, projects, config.spool.ageMs))
   return {
     version,
     replica,
@@ -40,9 +39,9 @@ export async function describeStatus(deps: StatusDeps): Promise<ReplicaStatus> {
     in_flight: ingest.inFlight(),
     limits: limits.inForce(),
     upstreams: sentry ? describeUpstreams(sentry.upstreams, now() - clock()) : [],
-    ...(spool && { spool }),
+    ...(sentry && { spool: await describeSpool(sentry, projects, config.spool.ageMs) }),
     addresses: throttle.addresses(),
-    warnings: [...listDamagedFiles(spool), ...listWarnings(throttle)],
+    warnings: listWarnings(throttle),
   }
 }
 
@@ -56,13 +55,6 @@ function describeUpstreams(upstreams: Upstreams, offset: number): UpstreamState[
       last_error: { ...lastError, first: toDate(lastError.first), last: toDate(lastError.last) },
     }),
   }))
-}
-
-function listDamagedFiles({ damaged_files: files = [] }: Partial<SpoolStatus> = {}): string[] {
-  return files.map(
-    (file) =>
-      `The spool's file was damaged, and is set aside as ${file}. It may hold envelopes that were acknowledged. Put them back with "npm run spool -- recover ${file}", with Docker Compose "docker compose exec tunnel node tunnel/src/spool-command.ts recover ${file}". This warning ends when the file is recovered or deleted.`,
-  )
 }
 
 function listWarnings(throttle: Throttle): string[] {

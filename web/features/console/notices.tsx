@@ -7,10 +7,11 @@ import { StateMark } from '../../ui/status-badge.tsx'
 import { hostOf } from './monitor/figures.ts'
 import type { OverviewSnapshot, ReplicaSummary } from './monitor/snapshot.ts'
 
-export function Notices({ replicas }: Pick<OverviewSnapshot, 'replicas'>) {
+export function Notices({ replicas, spools }: Pick<OverviewSnapshot, 'replicas' | 'spools'>) {
   const unresponsive = replicas.filter(({ state }) => state === 'unresponsive')
   const withoutFigures = replicas.filter(({ state, process }) => state === 'responding' && !process)
   const warnings = new Set(replicas.flatMap((replica) => replica.warnings ?? []))
+  const damaged = spools.flatMap((spool) => spool.damaged_files ?? [])
   return (
     <div role="status" className="grid grid-cols-1 gap-2 empty:hidden">
       {replicas.length === 0 && (
@@ -20,6 +21,18 @@ export function Notices({ replicas }: Pick<OverviewSnapshot, 'replicas'>) {
         </Notice>
       )}
       {unresponsive.length > 0 && <Notice state="bad">{describeUnresponsive(unresponsive)}</Notice>}
+      {damaged.map((file) => (
+        <Notice key={file} state="bad">
+          The spool’s file was damaged. It is set aside, and may hold envelopes that were acknowledged.
+          Deliver them with
+          <code className="my-1 block">
+            docker compose exec tunnel node tunnel/src/spool-command.ts recover {file}
+          </code>
+          or, without containers, with
+          <code className="my-1 block">npm run spool -- recover {file}</code>
+          This notice ends when the file is recovered or deleted.
+        </Notice>
+      ))}
       {withoutFigures.length > 0 && (
         <Notice state="hold">
           {withoutFigures.map(nameOf).join(', ')}: an older version that reports no counters. Its envelopes

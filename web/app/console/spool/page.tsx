@@ -26,7 +26,7 @@ export default async function SpoolPage({ searchParams }: Props) {
     <ConsoleShell at="spool" title="Spool">
       <AutoRefresh />
       <div className="grid grid-cols-1 gap-4">
-        <Notices replicas={summarise(snapshot).replicas} />
+        <Notices {...summarise(snapshot)} />
         <ActionResult query={query} />
         {spools.length === 0 && (
           <Empty>

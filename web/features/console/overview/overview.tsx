@@ -29,7 +29,7 @@ export function Overview({ first, history }: { first: OverviewSnapshot; history:
       <Tools>
         <LiveIndicator state={state} />
       </Tools>
-      <Notices replicas={overview.replicas} />
+      <Notices {...overview} />
       <FlowDiagram overview={overview} points={points} />
       <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] desk:items-start">
         <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">

@@ -21,7 +21,7 @@ export function ReplicaList({ first }: { first: OverviewSnapshot }) {
         <LiveIndicator state={state} />
       </Tools>
       <div className="mt-4 mb-4 wide:mt-0">
-        <Notices replicas={overview.replicas} />
+        <Notices {...overview} />
       </div>
       <ul className="grid grid-cols-1 gap-4 wide:grid-cols-2 desk:grid-cols-3">
         {overview.replicas.map((replica) => (
