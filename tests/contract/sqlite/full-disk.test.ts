@@ -2,6 +2,7 @@
 
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { defaultBound } from '../../../tunnel/src/spool/free-space.ts'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
@@ -62,7 +63,7 @@ describe('A SQLite spool on a full disk', requires('mount'), () => {
 
   it('delivers all and accepts entries again when its own bound exceeds the disk', async () => {
     const [first, second] = [await open(1024 * MIB), await open(1024 * MIB)]
-    await Promise.all([first, second].map(putUntilRefused))
+    await Promise.all([first, second].map((each) => putUntilRefused(each)))
     const { envelopes } = await first.totals()
     expect(envelopes).toBeGreaterThan(5_000)
     expect(await drain(first)).toBe(envelopes)
@@ -112,10 +113,29 @@ describe('The write-ahead log', () => {
   })
 })
 
+it('refuses entries while another process keeps the log from being shortened for long', {
+  timeout: 60_000,
+}, async () => {
+  await using scope = new AsyncDisposableStack()
+  const { path } = scope.use(await makeFolder())
+  const file = join(path, 'spool.db')
+  const spool = await openSqliteSpool(file, { ...PLENTY, bytes: 16 * MIB })
+  scope.defer(() => spool.close())
+  const reader = new DatabaseSync(file)
+  scope.defer(() => reader.close())
+  reader.exec('BEGIN; SELECT count(*) FROM envelopes')
+  expect(await putUntilRefused(spool, 30_000)).toContain('another process reads the file')
+  expect(statSync(`${file}-wal`).size).toBeGreaterThan(2 * MIB)
+  expect(statSync(`${file}-wal`).size).toBeLessThan(4 * MIB)
+  reader.exec('COMMIT')
+  await store(spool)
+  expect(statSync(`${file}-wal`).size).toBeLessThan(MIB)
+})
+
 /** Returns the error of the first put that is refused. */
-async function putUntilRefused(spool: Spool): Promise<string> {
+async function putUntilRefused(spool: Spool, bytes = 3_000): Promise<string> {
   for (;;) {
-    const puts = Array.from({ length: AT_A_TIME }, () => putOne(spool, { bytes: 3_000 }))
+    const puts = Array.from({ length: AT_A_TIME }, () => putOne(spool, { bytes }))
     for (const put of await Promise.allSettled(puts)) if (put.status === 'rejected') return String(put.reason)
   }
 }

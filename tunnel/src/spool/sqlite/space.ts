@@ -17,7 +17,7 @@ import { walFileOf } from './write-ahead-log.ts'
 export type Space = {
   /** Bound of the entries. */
   entryBytes: number
-  /** Length of the log from which writers move it into the file. One transaction may exceed it. */
+  /** Length of the log from which writers move it into the file. While another process reads, it may become twice as long. */
   walBytes: number
   reserveBytes: number
 }

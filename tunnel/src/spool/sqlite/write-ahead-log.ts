@@ -24,9 +24,9 @@ export class WriteAheadLog {
     return fileBytes(this.#file) > this.#maxBytes
   }
 
-  /** Moves the log into the file if it is long. Returns `false` when it stays long. */
+  /** Moves the log into the file if it is long. Returns `false` when it stays long, and is twice as long as it may be. */
   shorten(mode: CheckpointMode): boolean {
-    return !this.isLong() || this.checkpoint(mode)
+    return !this.isLong() || this.checkpoint(mode) || fileBytes(this.#file) <= 2 * this.#maxBytes
   }
 
   /** Moves the log into the file. Returns `false` when the disk is full, or when a reader stands in the way for a second. */
