@@ -14,7 +14,7 @@ import { createFinalOutcomes } from '../../../tunnel/src/spool/final-outcomes.ts
 import type { Lease, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
 import { Breaker } from '../../../tunnel/src/upstream/breaker.ts'
 import type { Upstreams } from '../../../tunnel/src/upstream/client.ts'
-import { type DeliveryResult, UNREADABLE } from '../../../tunnel/src/upstream/request.ts'
+import { type DeliveryResult, NOT_SENT, UNREADABLE } from '../../../tunnel/src/upstream/request.ts'
 import { envelopeOf } from '../../support/envelopes.ts'
 import { parseEnvelope } from '../../support/sentry/received-request.ts'
 import { inOne, OTHER_PROJECT, PROJECT, spoolEntryOf } from '../../support/spool/entries.ts'
@@ -39,6 +39,7 @@ describe('The deliverer', () => {
   let isOpen: () => boolean
   let mayProbe: () => boolean
   let spendProbe: () => void
+  let spareConnections: () => number
   let random: number
 
   const projects = createProjects([PROJECT, OTHER_PROJECT].flatMap((text) => parseDsn(text) ?? []))
@@ -54,6 +55,7 @@ describe('The deliverer', () => {
     isOpen = () => false
     mayProbe = () => false
     spendProbe = () => {}
+    spareConnections = () => 64
     random = 1
     deliverer = new Deliverer({
       ...{ spool, projects, limits, upstreams: upstreams(), maxAgeMs: MAX_AGE },
@@ -86,6 +88,7 @@ describe('The deliverer', () => {
       post: send,
       send,
       attemptMs: () => 10 * SECOND,
+      spareConnections: () => spareConnections(),
       isOpen: () => isOpen(),
       mayProbe: () => mayProbe(),
       spendProbe: () => spendProbe(),
@@ -296,6 +299,49 @@ describe('The deliverer', () => {
     }
     await pass(15 * SECOND)
     expect(spool.entry()).toEqual([])
+  })
+
+  it('delivers more at once to a slow Sentry while it responds, and only probes when it hangs', async () => {
+    isOpen = () => true // every response is too late for a browser
+    mayProbe = () => attempts.length === 0
+    for (let i = 0; i < 300; i++) await spool.add()
+    answer = () => wait(5 * SECOND).then(() => answered(200))
+    start()
+    const underWay = () => attempts.length - ends.length
+    const seen: number[] = []
+    for (const seconds of [4, 5, 5, 5, 5, 5]) {
+      await pass(seconds * SECOND)
+      seen.push(underWay())
+    }
+    expect(seen[0]).toBe(1)
+    expect(Math.max(...seen)).toBeGreaterThan(16)
+    answer = () => wait(10 * SECOND).then(() => undecided(undefined))
+    await pass(20 * SECOND)
+    const sent = attempts.length
+    await pass(MINUTE)
+    expect(attempts).toHaveLength(sent)
+  })
+
+  it('takes nothing while live traffic needs all connections', async () => {
+    spareConnections = () => 0
+    await spool.add()
+    start()
+    await pass(5 * SECOND)
+    expect(attempts).toEqual([])
+    spareConnections = () => 1
+    await pass(SECOND)
+    expect(ends).toHaveLength(1)
+  })
+
+  it('tries again what had no connection in time, which is no attempt', async () => {
+    const { key } = await spool.add()
+    answer = () => ({ ...undecided(undefined), reason: NOT_SENT })
+    start()
+    await pass(SECOND)
+    expect(deliverer.attempts()).toEqual([])
+    answer = () => answered(200)
+    await pass(5 * SECOND)
+    expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
   })
 
   it('tells Sentry in a client report what it had to give up, and nobody twice', async () => {

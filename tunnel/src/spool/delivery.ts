@@ -7,12 +7,12 @@ import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Project, Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
 import type { Upstreams } from '../upstream/client.ts'
-import { type DeliveryResult, UNREADABLE } from '../upstream/request.ts'
+import { type DeliveryResult, NOT_SENT } from '../upstream/request.ts'
 import type { OnFinalOutcome } from './final-outcomes.ts'
-import { RateController } from './rate-controller.ts'
 import { ServerErrors } from './server-errors.ts'
 import type { Lease, ProjectDemand, Spool, SpoolEntry } from './spool.ts'
 import { buildStoredBody } from './stored-body.ts'
+import { UpstreamCapacity } from './upstream-capacity.ts'
 
 export type DeliveryDeps = {
   spool: Spool
@@ -38,7 +38,7 @@ export type DeliveryListener = {
 }
 
 /** Projects of one upstream. */
-type Origin = { origin: string; projects: readonly Project[]; rateController: RateController }
+type Origin = { projects: readonly Project[]; capacity: UpstreamCapacity }
 
 export const LEASE_MS = 30_000 // longer than most attempts; large bodies extend it
 const LEASE_SPARE_MS = 10_000
@@ -74,7 +74,7 @@ export class Deliverer {
     this.#origins = new Map(
       Array.from(byOrigin, ([origin, projects]) => [
         origin,
-        { origin, projects, rateController: new RateController(deps.clock) },
+        { projects, capacity: new UpstreamCapacity(origin, deps.upstreams, deps.clock) },
       ]),
     )
   }
@@ -118,8 +118,19 @@ export class Deliverer {
       })
       if (begun > 0) idleAfter = clock() + IDLE_AFTER_MS
       else await pause(clock() < idleAfter ? TICK_MS : IDLE_TICK_MS, signal)
-      while (this.#pending.size > MAX_CONCURRENT_ATTEMPTS / 2) await Promise.race(this.#pending)
+      await this.#settleSome()
     }
+  }
+
+  /** Lets half of the attempts end, to take many entries at once. Waits for a tick at most, for an upstream may be slow. */
+  async #settleSome(): Promise<void> {
+    const isBusy = () => this.#pending.size > MAX_CONCURRENT_ATTEMPTS / 2
+    if (!isBusy()) return
+    let isOver = false
+    const tick = pause(TICK_MS, this.#stopping.signal).then(() => {
+      isOver = true
+    })
+    while (isBusy() && !isOver) await Promise.race([tick, ...this.#pending])
   }
 
   /** Returns the number of attempts begun. */
@@ -130,18 +141,13 @@ export class Deliverer {
     return begun
   }
 
-  async #takeFor({ origin, projects, rateController }: Origin): Promise<number> {
-    const { spool, upstreams } = this.#deps
-    const isOpen = upstreams.isOpen(origin)
-    const limit = isOpen
-      ? Number(upstreams.mayProbe(origin))
-      : Math.min(rateController.allowance(), MAX_CONCURRENT_ATTEMPTS - this.#pending.size)
+  async #takeFor({ projects, capacity }: Origin): Promise<number> {
+    const limit = Math.min(capacity.allowance(), MAX_CONCURRENT_ATTEMPTS - this.#pending.size)
     if (limit < 1) return 0
     const demands = projects.map((project) => this.#demandOf(project))
-    const leases = await spool.take(limit, LEASE_MS, demands)
-    if (isOpen && leases.length > 0) upstreams.spendProbe(origin)
-    for (const lease of leases) this.#begin(this.#deliver(lease))
-    rateController.spend(leases.length)
+    const leases = await this.#deps.spool.take(limit, LEASE_MS, demands)
+    capacity.begin(leases.length)
+    for (const lease of leases) this.#begin(this.#deliver(lease).finally(() => capacity.end()))
     return leases.length
   }
 
@@ -199,7 +205,8 @@ export class Deliverer {
     const neededMs = upstreams.attemptMs(outgoing.bytes) + LEASE_SPARE_MS
     const extended = neededMs > LEASE_MS ? await spool.extend(lease, neededMs) : lease
     const delivery = await upstreams.send(project, outgoing, lease.headers).final
-    this.#countAttempt(project, resultOf(delivery))
+    const isSent = delivery.kind === 'answered' || delivery.reason !== NOT_SENT
+    if (isSent) this.#countAttempt(project, resultOf(delivery))
     await this.#settle(extended, project, delivery)
     this.#listener.onSettled()
   }
@@ -213,10 +220,9 @@ export class Deliverer {
   /** Finishes or postpones an entry by the result of an attempt. */
   async #settle(lease: Lease, project: Project, delivery: DeliveryResult): Promise<void> {
     const { spool, limits, upstreams, now } = this.#deps
-    const rateController = this.#origins.get(project.origin)?.rateController
+    this.#origins.get(project.origin)?.capacity.learn(delivery)
     if (delivery.kind === 'undecided') {
-      const { status, reason, retryAfterMs } = delivery
-      if (reason !== UNREADABLE) rateController?.decrease()
+      const { status, retryAfterMs } = delivery
       // A response 500 while the breaker is open says nothing about this entry: Sentry fails for all of them.
       if (status === 500 && !upstreams.isOpen(project.origin) && this.#serverErrors.isExceeded(lease.key))
         return this.#finish(lease, 'declined', 500)
@@ -224,11 +230,7 @@ export class Deliverer {
       return spool.postpone(lease, now() + Math.max(retryAfterMs ?? 0, this.#backoffMs(lease, maxMs)))
     }
     const { status } = delivery.reply
-    if (status !== 429) {
-      rateController?.increase()
-      return this.#finish(lease, status < 300 ? 'delivered' : 'declined', status)
-    }
-    rateController?.decrease()
+    if (status !== 429) return this.#finish(lease, status < 300 ? 'delivered' : 'declined', status)
     const retryAt = now() + this.#backoffMs(lease, MAX_DELAY_MS)
     return spool.postpone(lease, Math.max(limits.until(project, lease.category), retryAt))
   }

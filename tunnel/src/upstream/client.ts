@@ -11,6 +11,7 @@ import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Project } from '../projects.ts'
 import type { UpstreamErrorClass } from '../upstream-contract.ts'
 import { Breaker, type BreakerState, type RequestResult } from './breaker.ts'
+import { Connections } from './connections.ts'
 import { type LastError, type UpstreamError, UpstreamErrors } from './errors.ts'
 import {
   BREAKER_OPEN,
@@ -42,7 +43,7 @@ export type BreakerChange = {
 }
 
 export type UpstreamSettings = {
-  /** Milliseconds to connect, for the whole response, and after which a response counts as late. */
+  /** Milliseconds to connect, from the first byte sent to the end of the response, and after which a response counts as late. */
   connectMs: number
   answerMs: number
   lateMs: number
@@ -67,7 +68,7 @@ const LATE: Promise<'late'> = Promise.resolve('late')
 const NOT_SENT: DeliveryAttempt = { soon: OPEN, final: OPEN }
 const SLOW_UPLINK = 1024 * 1024 // bytes per second
 
-type Upstream = { dispatcher: Dispatcher; breaker: Breaker; errors: UpstreamErrors }
+type Upstream = { dispatcher: Dispatcher; connections: Connections; breaker: Breaker; errors: UpstreamErrors }
 
 /** Public part of `UpstreamClient`. */
 export type Upstreams = Pick<UpstreamClient, keyof UpstreamClient>
@@ -95,6 +96,7 @@ export class UpstreamClient {
       if (!this.#upstreams.has(origin))
         this.#upstreams.set(origin, {
           dispatcher: openPool(origin, settings),
+          connections: new Connections(settings.connections),
           breaker: new Breaker(clock),
           errors: new UpstreamErrors(clock),
         })
@@ -127,19 +129,30 @@ export class UpstreamClient {
     const { origin, endpoint: path } = project
     const listeners = this.#listeners.get(project)
     if (!listeners) throw new Error(`${project.name} is not configured`)
-    const lateMs = this.#lateMs
-    const request = new UpstreamRequest(lateMs, this.attemptMs(outgoing.bytes) - lateMs, listeners)
-    const allHeaders = [...bodyHeaders(outgoing), ...headers]
-    this.#find(origin).dispatcher.dispatch(
-      { origin, method: 'POST', path, headers: allHeaders, body: contentOf(outgoing) },
-      request,
-    )
+    const { dispatcher, connections } = this.#find(origin)
+    const { bytes } = outgoing
+    const job = { bytes, start: dispatch }
+    const release = () => connections.release(job)
+    const request = new UpstreamRequest(this.#lateMs, this.attemptMs(bytes), listeners, release)
+    connections.add(job)
     return request
+
+    function dispatch(): void {
+      request.isDispatched = true
+      const allHeaders = [...bodyHeaders(outgoing), ...headers]
+      const body = contentOf(outgoing)
+      dispatcher.dispatch({ origin, method: 'POST', path, headers: allHeaders, body }, request)
+    }
   }
 
-  /** Returns how long an attempt may take, in milliseconds: the time to send the body, and the response time. */
+  /** Returns how long an attempt may take once it is sent, in milliseconds: the time to send the body, and the response time. */
   attemptMs(bytes: number): number {
     return this.#answerMs + Math.ceil((bytes / SLOW_UPLINK) * 1000)
+  }
+
+  /** Returns how many more deliveries may begin from the spool; live traffic keeps some connections. */
+  spareConnections(origin: string): number {
+    return this.#find(origin).connections.spare()
   }
 
   isOpen(origin: string): boolean {

@@ -1,7 +1,7 @@
 /** Failed delivery attempts of one upstream: their class, the last one, and counts. */
 
 import type { ReceiptUpstreamError, UpstreamErrorClass } from '../upstream-contract.ts'
-import { BREAKER_OPEN, DEADLINE, type DeliveryResult, TOO_LARGE, UNREADABLE } from './request.ts'
+import { BREAKER_OPEN, DEADLINE, type DeliveryResult, NOT_SENT, TOO_LARGE, UNREADABLE } from './request.ts'
 
 /** Error of one attempt. `code` is undici's, Node's or OpenSSL's; `status` that of the response. */
 export type UpstreamError = { class: UpstreamErrorClass; code?: string; status?: number }
@@ -37,7 +37,7 @@ const CODES: readonly [RegExp, UpstreamErrorClass][] = [
   [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, 'reset'],
   [/^(HPE_.*|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES_.*)$/, 'response'],
 ]
-const NOT_OF_UPSTREAM = [BREAKER_OPEN, UNREADABLE, 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED']
+const NOT_OF_UPSTREAM = [BREAKER_OPEN, NOT_SENT, UNREADABLE, 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED']
 const IS_CODE = /^[A-Z][A-Z0-9_]{2,63}$/
 
 /** Returns the error of an attempt; `undefined` when it says nothing about the upstream. */
@@ -51,7 +51,8 @@ export function upstreamErrorOf({ reason, status }: Undecided): UpstreamError | 
 
 /** Returns the reason that a receipt has for an envelope that was not delivered at once. */
 export function receiptErrorOf(result: Undecided): ReceiptUpstreamError | undefined {
-  return result.reason === BREAKER_OPEN ? 'breaker-open' : upstreamErrorOf(result)?.class
+  if (result.reason === BREAKER_OPEN) return 'breaker-open'
+  return result.reason === NOT_SENT ? 'late' : upstreamErrorOf(result)?.class
 }
 
 function classOfCode(code: string): UpstreamErrorClass {

@@ -31,6 +31,8 @@ export class UnreadableBody extends Error {}
 export const UNREADABLE = 'body-unreadable'
 export const BREAKER_OPEN = 'breaker-open'
 export const DEADLINE = 'deadline'
+/** No connection was free in time. */
+export const NOT_SENT = 'not-sent'
 export const TOO_LARGE = 'reply-too-large'
 
 const MAX_REPLY_BYTES = 64 * 1024 // Sentry sends a few dozen
@@ -41,29 +43,36 @@ export type RequestListeners = {
   learn: (result: DeliveryResult) => void
 }
 
-/** Handler of undici for one response. Neither promise rejects. */
+/** Handler of undici for one request. Neither promise rejects. */
 export class UpstreamRequest implements Dispatcher.DispatchHandler {
   /** The result, or `late` when a browser should not wait any longer. */
   readonly soon: Promise<DeliveryResult | 'late'>
+  /** It has a connection, or one is being made for it. */
+  isDispatched = false
   #resolveSoon!: (result: DeliveryResult | 'late') => void
   #final: PromiseWithResolvers<DeliveryResult> | undefined
   #result: DeliveryResult | undefined
   #controller: Dispatcher.DispatchController | undefined
-  #timer: NodeJS.Timeout
+  readonly #lateTimer: NodeJS.Timeout
+  #deadline: NodeJS.Timeout | undefined
   #status = 0
   #headers: IncomingHttpHeaders = {}
   #chunks: Buffer[] = []
   #bytes = 0
   #isNoted = false
+  readonly #maxMs: number
   readonly #listeners: RequestListeners
+  readonly #onEnd: () => void
 
-  /** The request is late after `lateMs`, and ends `afterLateMs` later. */
-  constructor(lateMs: number, afterLateMs: number, listeners: RequestListeners) {
+  /** `lateMs` counts from now, `maxMs` from the first byte that is sent. `onEnd` is called once, with the result. */
+  constructor(lateMs: number, maxMs: number, listeners: RequestListeners, onEnd: () => void) {
+    this.#maxMs = maxMs
     this.#listeners = listeners
+    this.#onEnd = onEnd
     this.soon = new Promise((resolve) => {
       this.#resolveSoon = resolve
     })
-    this.#timer = setTimeout(() => this.#onLate(afterLateMs), lateMs)
+    this.#lateTimer = setTimeout(() => this.#onLate(), lateMs)
   }
 
   /** The result. Created when asked for: most requests end before. */
@@ -73,9 +82,14 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
     return this.#final.promise
   }
 
+  /** undici calls it right before the first byte is sent. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#result) {
+      controller.abort(new Error(NOT_SENT))
+      return
+    }
     this.#controller = controller
-    if (this.#result) controller.abort(new Error('too late to begin'))
+    this.#deadline = setTimeout(() => this.#onDeadline(), this.#maxMs)
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
@@ -102,13 +116,13 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
     this.#end({ kind: 'undecided', reason: nameOf(error), status: this.#status || undefined })
   }
 
-  #onLate(afterLateMs: number): void {
+  /** Ends a request of which nothing was sent: sent later, it would arrive a second time from the spool. */
+  #onLate(): void {
     this.#note('late')
-    this.#resolveSoon('late')
-    this.#timer = setTimeout(() => this.#onDeadline(), afterLateMs)
+    if (this.#controller) this.#resolveSoon('late')
+    else this.#end({ kind: 'undecided', reason: this.isDispatched ? DEADLINE : NOT_SENT, status: undefined })
   }
 
-  /** Also ends a request that waits for a connection; it is not sent later. */
   #onDeadline(): void {
     this.#end({ kind: 'undecided', reason: DEADLINE, status: undefined })
     this.#controller?.abort(new Error(DEADLINE))
@@ -117,9 +131,11 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
   #end(result: DeliveryResult): void {
     if (this.#result) return
     this.#result = result
-    clearTimeout(this.#timer)
+    clearTimeout(this.#lateTimer)
+    clearTimeout(this.#deadline)
     this.#listeners.learn(result) // before the breaker may open for it
     this.#note(result.kind === 'answered' ? 'prompt' : 'failed')
+    this.#onEnd()
     this.#resolveSoon(result)
     this.#final?.resolve(result)
   }

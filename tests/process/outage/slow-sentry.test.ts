@@ -1,0 +1,45 @@
+/** A Sentry that accepts every envelope after five seconds: each arrives once, and no sender waits longer than with any other outage. */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { checkQuietBooks, depthOf } from '../../support/outage/accounting.ts'
+import { p99, settle } from '../../support/outage/reconciliation.ts'
+import { startSteadyLoad } from '../../support/outage/steady-load.ts'
+import { startSentry } from '../../support/sentry/sentry.ts'
+import { startTunnel } from '../../support/tunnel/tunnel.ts'
+import { until } from '../../support/until.ts'
+
+/** The full size: SLOW_SECONDS=50 */
+const SECONDS = Number(process.env.SLOW_SECONDS ?? 20)
+const RATE = 100
+const RESPONSE_MS = 5_000
+const LATE_MS = 2_000 // the default of UPSTREAM_LATE_MS
+const SPOOL_MS = 1_000 // to commit an envelope to the spool on a busy machine
+const DRAIN_MS = 60_000
+
+describe('While Sentry responds after 5 s, a tunnel', () => {
+  it(`delivers each of ${RATE} envelopes a second for ${SECONDS} s once`, { timeout: 300_000 }, async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    const tunnels = [tunnel]
+    sentry.answer({ delayMs: RESPONSE_MS })
+    const load = startSteadyLoad(() => [tunnel.url], sentry.dsn(), RATE)
+    await sleep(SECONDS * 1_000)
+    const answers = await load.end()
+    const deliveredMeanwhile = sentry.requests.length
+    sentry.answer({})
+    const recovered = performance.now()
+    await until(async () => (await depthOf(tunnels)) === 0, DRAIN_MS)
+    const drainedMs = performance.now() - recovered
+    await checkQuietBooks(tunnels)
+
+    const { lost, duplicates, acknowledged, statuses } = settle(answers, sentry.requests)
+    console.log(
+      `${acknowledged} acknowledged (${JSON.stringify(statuses)}), p99 ${p99(answers)}, ${duplicates} arrived twice;`,
+      `${deliveredMeanwhile} sent while it was slow, all ${(drainedMs / 1000).toFixed(1)} s after that`,
+    )
+    expect({ lost, duplicates }).toEqual({ lost: [], duplicates: 0 })
+    expect(Object.keys(statuses)).toEqual(['202'])
+    expect(Math.max(...answers.map(({ took }) => took))).toBeLessThan(LATE_MS + SPOOL_MS)
+  })
+})

@@ -1,0 +1,62 @@
+/** Concurrent deliveries from the spool to one upstream. */
+
+import { beforeEach, describe, expect, it } from 'vitest'
+import { Concurrency } from '../../../tunnel/src/spool/concurrency.ts'
+
+describe('Concurrency', () => {
+  let concurrency: Concurrency
+
+  beforeEach(() => {
+    concurrency = new Concurrency()
+  })
+
+  /** Begins all deliveries that it may, ends each with `note`, and returns their number. */
+  const round = (note: () => void): number => {
+    const count = concurrency.allowance()
+    concurrency.begin(count)
+    for (let n = 0; n < count; n++) {
+      concurrency.end()
+      note()
+    }
+    return count
+  }
+  const good = () => concurrency.increase()
+
+  it('begins with one delivery and doubles with each round of responses, up to 64', () => {
+    expect(Array.from({ length: 8 }, () => round(good))).toEqual([1, 2, 4, 8, 16, 32, 64, 64])
+  })
+
+  it('begins no more while the first deliveries have no response', () => {
+    round(good)
+    concurrency.begin(2)
+    expect(concurrency.allowance()).toBe(0)
+    concurrency.end()
+    expect(concurrency.allowance()).toBe(1)
+  })
+
+  it('halves with a failure, and then grows by one a round', () => {
+    for (let n = 0; n < 5; n++) round(good)
+    concurrency.decrease()
+    expect(Array.from({ length: 3 }, () => round(good))).toEqual([16, 16, 17])
+  })
+
+  it('never falls below one', () => {
+    for (let n = 0; n < 20; n++) concurrency.decrease()
+    expect(concurrency.allowance()).toBe(1)
+  })
+
+  it('responds until a failure, and again after a response', () => {
+    expect(concurrency.isResponding()).toBe(false)
+    good()
+    expect(concurrency.isResponding()).toBe(true)
+    concurrency.decrease()
+    expect(concurrency.isResponding()).toBe(false)
+  })
+
+  it('begins again with one delivery after a restart, and doubles again', () => {
+    for (let n = 0; n < 5; n++) round(good)
+    concurrency.decrease()
+    concurrency.restart()
+    expect(Array.from({ length: 7 }, () => round(good))).toEqual([1, 2, 4, 8, 16, 32, 64])
+  })
+})

@@ -1,0 +1,83 @@
+/** Time limits of an attempt: its sender's patience counts from the post, the deadline from the first byte sent. */
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { OutgoingBody } from '../../../tunnel/src/body/outgoing.ts'
+import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { createProjects } from '../../../tunnel/src/projects.ts'
+import { type DeliveryAttempt, UpstreamClient } from '../../../tunnel/src/upstream/client.ts'
+import { errorOf } from '../../support/envelopes.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+
+const NOT_SENT = { kind: 'undecided', reason: 'not-sent' }
+
+describe('An attempt that waits for the only connection', () => {
+  let scope: AsyncDisposableStack
+  let sentry: Sentry
+  let gate: PromiseWithResolvers<object>
+
+  beforeEach(async () => {
+    scope = new AsyncDisposableStack()
+    sentry = scope.use(await startSentry())
+    gate = Promise.withResolvers()
+  })
+
+  afterEach(() => scope.disposeAsync())
+
+  function open(times: { lateMs: number; answerMs: number }) {
+    const projects = createProjects([parseDsn(sentry.dsn())].flatMap((parsed) => parsed ?? []))
+    const settings = { connectMs: 10_000, connections: 1, proxies: undefined, ...times }
+    const client = new UpstreamClient(projects.all, settings, new UpstreamLimits(Date.now), () => 0)
+    scope.defer(() => client.close())
+    const [project] = projects.all
+    if (!project) throw new Error('no project')
+    const send = (): DeliveryAttempt => client.send(project, bodyOf(errorOf(sentry.dsn())), [])
+    return { client, send }
+  }
+
+  it('is dropped when it is late, and never sent', async () => {
+    sentry.once(() => gate.promise)
+    const { send } = open({ lateMs: 100, answerMs: 60_000 })
+    const [first, second] = [send(), send()]
+    expect(await first.soon).toBe('late')
+    expect(await second.soon).toMatchObject(NOT_SENT)
+    expect(await second.final).toMatchObject(NOT_SENT)
+    gate.resolve({})
+    expect(await first.final).toMatchObject({ kind: 'answered' })
+    expect(await send().final).toMatchObject({ kind: 'answered' })
+    expect(sentry.requests).toHaveLength(2)
+  })
+
+  it('has the whole deadline from its first byte on', async () => {
+    const [delayMs, answerMs] = [600, 1_000]
+    sentry.answer({ delayMs })
+    const { send } = open({ lateMs: answerMs, answerMs })
+    const results = await Promise.all([send().final, send().final])
+    expect(results).toMatchObject([{ kind: 'answered' }, { kind: 'answered' }])
+    expect(sentry.requests).toHaveLength(2)
+  })
+
+  it('is cut off at the deadline, and the next one is sent', async () => {
+    sentry.once('silent')
+    const { send } = open({ lateMs: 200, answerMs: 300 })
+    const started = performance.now()
+    expect(await send().final).toMatchObject({ kind: 'undecided', reason: 'deadline' })
+    expect(performance.now() - started).toBeGreaterThanOrEqual(299)
+    expect(await send().final).toMatchObject({ kind: 'answered' })
+  })
+
+  it('ends when the client closes', async () => {
+    sentry.once('silent')
+    const { client, send } = open({ lateMs: 30_000, answerMs: 60_000 })
+    const attempts = Array.from({ length: 200 }, send)
+    await sentry.next()
+    await client.close()
+    const ended = Promise.all(attempts.map(({ final }) => final))
+    for (const result of await ended) expect(result).toMatchObject({ kind: 'undecided' })
+    expect(sentry.requests).toHaveLength(1)
+  })
+})
+
+function bodyOf(bytes: Buffer): OutgoingBody {
+  return { content: () => [bytes], bytes: bytes.length, encoding: 'identity' }
+}

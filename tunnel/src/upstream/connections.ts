@@ -1,0 +1,73 @@
+/** Connections to one upstream: a limit, and one queue each for small and for large bodies. */
+
+/** Request that waits for a connection, or holds one. */
+export type Job = { readonly bytes: number; readonly start: () => void }
+
+const LARGE_BYTES = 1024 * 1024
+const LARGE_SHARE = 0.25 // of the connections, so that small bodies do not wait for large ones
+const LIVE_SHARE = 0.25 // that deliveries from the spool leave to live traffic
+
+export class Connections {
+  readonly #max: number
+  readonly #maxLarge: number
+  readonly #maxSpooled: number
+  readonly #active = new Set<Job>()
+  readonly #small = new Set<Job>()
+  readonly #large = new Set<Job>()
+  #activeLarge = 0
+
+  constructor(max: number) {
+    this.#max = max
+    this.#maxLarge = Math.max(1, Math.floor(max * LARGE_SHARE))
+    this.#maxSpooled = max - Math.floor(max * LIVE_SHARE)
+  }
+
+  /** Starts the job at once, or when a connection for a body of its size is free. */
+  add(job: Job): void {
+    if (this.#hasRoomFor(job)) this.#start(job)
+    else this.#queueOf(job).add(job)
+  }
+
+  /** Ends a job, also one that has not started. */
+  release(job: Job): void {
+    if (!this.#active.delete(job)) {
+      this.#queueOf(job).delete(job)
+      return
+    }
+    if (isLarge(job)) this.#activeLarge--
+    const next = this.#next()
+    if (!next) return
+    this.#queueOf(next).delete(next)
+    this.#start(next)
+  }
+
+  /** Returns how many deliveries from the spool may begin. */
+  spare(): number {
+    return Math.max(0, this.#maxSpooled - this.#active.size)
+  }
+
+  #start(job: Job): void {
+    this.#active.add(job)
+    if (isLarge(job)) this.#activeLarge++
+    job.start()
+  }
+
+  /** Finds the job to start. Large bodies have a small share of the connections, and are the first to get it. */
+  #next(): Job | undefined {
+    const [large] = this.#large
+    const [small] = this.#small
+    return [large, small].find((job) => job && this.#hasRoomFor(job))
+  }
+
+  #hasRoomFor(job: Job): boolean {
+    return this.#active.size < this.#max && !(isLarge(job) && this.#activeLarge >= this.#maxLarge)
+  }
+
+  #queueOf(job: Job): Set<Job> {
+    return isLarge(job) ? this.#large : this.#small
+  }
+}
+
+function isLarge({ bytes }: Job): boolean {
+  return bytes > LARGE_BYTES
+}
