@@ -21,7 +21,7 @@ const MAX = 1024 * 1024 // 1 MiB
 /** Time limits that the tests wait for, and shorter ones in their place. */
 const SHORT_LIMITS = {
   '  client_body_timeout 10s;': '  client_body_timeout 1s;',
-  '  proxy_connect_timeout 3s;': '  proxy_connect_timeout 300ms;',
+  '      proxy_connect_timeout 3s;': '      proxy_connect_timeout 300ms;',
   '  proxy_next_upstream_timeout 15s;': '  proxy_next_upstream_timeout 1500ms;',
   '    proxy_read_timeout 60s;': '    proxy_read_timeout 1s;',
 }
@@ -182,7 +182,7 @@ describe('A tunnel', requires('nginx'), () => {
 function sooner(config: string): string {
   return Object.entries(SHORT_LIMITS).reduce((text, [shipped, short]) => {
     expect(text).toContain(shipped)
-    return text.replace(shipped, short)
+    return text.replaceAll(shipped, short)
   }, config)
 }
 
