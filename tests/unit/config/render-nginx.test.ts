@@ -180,7 +180,19 @@ describe('RESOLVER', () => {
 
   it('leaves out what nginx before 1.27.3 does not know when it is empty', () => {
     expect(lines({}, ' resolve ')).toEqual([])
-    expect(lines({}, 'resolver ')).toEqual([])
+    expect(lines({}, 'valid=2s')).toEqual([])
+  })
+})
+
+describe('The deadline of a body', () => {
+  it.each([
+    ['60 s by default', {}, '44880ms'],
+    ['BODY_TIMEOUT_MS', { BODY_TIMEOUT_MS: '20120' }, '5000ms'],
+    ['15 s at least', { BODY_TIMEOUT_MS: '10' }, '1ms'],
+  ])('is %s', (_, env, lastTime) => {
+    const times = lines(env, 'resolver_timeout ').slice(-6)
+    const fixed = ['20ms', '100ms', '500ms', '2500ms', '12s']
+    expect(times).toEqual([...fixed, lastTime].map((time) => `resolver_timeout ${time};`))
   })
 })
 
@@ -200,7 +212,7 @@ describe('readNginxConfig', () => {
 describe('readNginxTemplate', () => {
   it('puts each included file in the place of its line, with its indentation', () => {
     expect(TEMPLATE.text).not.toMatch(/^\s*include /m)
-    expect(TEMPLATE.text.match(/^ {6}proxy_ignore_client_abort on;/gm)).toHaveLength(3)
+    expect(TEMPLATE.text.match(/^ {6}proxy_ignore_client_abort on;/gm)).toHaveLength(4)
   })
 
   it('joins the lines of the error page', () => {

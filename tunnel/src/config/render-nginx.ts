@@ -25,6 +25,7 @@ export type NginxTemplate = {
 export type NginxConfig = Omit<SharedSettings, 'derivedPaths'> & {
   addressRate: number
   addressBurst: number
+  bodyTimeoutMs: number
   listen: string[]
   innerListen: string
   listenTls: string[]
@@ -49,6 +50,9 @@ const TOO_MUCH =
 /** Limits of nginx are this many times those of a tunnel: the tunnel's response says which categories to hold back. */
 const LIMIT_FACTOR = 4
 
+/** Sum of the fixed times in `deploy/nginx/body-deadline.conf`. */
+const BODY_ROUNDS_MS = 15_120
+
 /** Reads what nginx has to know. Appends each problem to `problems`; a configuration with problems must not be used. */
 export function readNginxConfig(env: Environment, problems: string[]): NginxConfig {
   const settings = new SettingsReader(env, problems)
@@ -61,6 +65,7 @@ export function readNginxConfig(env: Environment, problems: string[]): NginxConf
     tunnelPaths: derivedPaths ? [...new Set([...tunnelPaths, ...derived])] : tunnelPaths,
     addressRate: settings.read('ADDRESS_RATE'),
     addressBurst: settings.read('ADDRESS_BURST'),
+    bodyTimeoutMs: settings.read('BODY_TIMEOUT_MS'),
     listen: settings.read('LISTEN'),
     innerListen: settings.read('INNER_LISTEN'),
     listenTls: settings.read('LISTEN_TLS'),
@@ -125,6 +130,7 @@ function valuesOf(config: NginxConfig): Values {
     MAX_ENVELOPE_BYTES: [String(config.maxEnvelopeBytes)],
     CLIENT_RATE: isLimited ? [String(config.addressRate * LIMIT_FACTOR)] : [],
     CLIENT_BURST: isLimited ? [String(config.addressBurst * LIMIT_FACTOR)] : [],
+    BODY_DEADLINE: [`${Math.max(1, config.bodyTimeoutMs - BODY_ROUNDS_MS)}ms`],
     LISTEN: config.listen,
     INNER_LISTEN: [config.innerListen],
     INNER_PORT: [config.innerListen.replace(/.*:/, '')],

@@ -53,6 +53,11 @@ export const TUNNEL = {
       2000,
       'Burst: envelopes from one client address that may exceed `ADDRESS_RATE` at once.',
     ),
+    BODY_TIMEOUT_MS: setting(
+      milliseconds,
+      60_000,
+      'Time limit for receiving a whole body. nginx applies it while 100 or more requests are open, but waits for at least 15 s.',
+    ),
   }),
   ...section(LIMITS, ['tunnel'], {
     ADDRESS_BYTES: setting(
@@ -82,7 +87,6 @@ export const TUNNEL = {
       64 * MIB,
       'Memory limit for all request bodies together. Bodies that are being written to the spool may use 8 MiB more.',
     ),
-    BODY_TIMEOUT_MS: setting(milliseconds, 60_000, 'Time limit for receiving a whole body.'),
   }),
   ...section(STORAGE, ['tunnel'], {
     SPOOL_URL: setting(

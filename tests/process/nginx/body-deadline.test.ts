@@ -1,0 +1,108 @@
+/** Deadline of a whole body while many requests are open: it ends slow ones only, and retries work as ever. */
+
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { startNginx } from '../../support/nginx/nginx.ts'
+import { post } from '../../support/post.ts'
+import { startUpstream } from '../../support/recording-server.ts'
+import { requires } from '../../support/requirements.ts'
+
+const OPEN = 120 // requests, above which nginx takes many for open
+const PIECE_MS = 30
+const HEAD = 'POST /monitoring HTTP/1.1\r\nHost: shop.example\r\nContent-Length:'
+
+/** Times after which nginx looks whether the body has arrived, and shorter ones in their place. */
+const SHORT_TIMES = {
+  '    resolver_timeout 2500ms;': '    resolver_timeout 100ms;',
+  '    resolver_timeout 12s;': '    resolver_timeout 100ms;',
+}
+
+let started = new AsyncDisposableStack()
+
+afterEach(async () => {
+  await started.disposeAsync()
+  started = new AsyncDisposableStack()
+})
+
+describe('While many requests are open, nginx', requires('nginx'), () => {
+  it('passes on a body that arrives in pieces, and closes the connection', async () => {
+    const tunnel = started.use(await startUpstream('tunnel'))
+    const nginx = await startBusy([tunnel.address])
+    const pieces = Array.from({ length: 20 }, (_, n) => String(n).padEnd(15_000, '.'))
+    const response = await sendPieces(nginx.port, pieces)
+    expect(response).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\nConnection: close\r\n.*tunnel/s)
+    expect(tunnel.asked.map(({ body }) => String(body))).toEqual([pieces.join('')])
+  })
+
+  it('sends a body that arrived in pieces to another replica when the first one dies with it', async () => {
+    const rude = started.use(await startUpstream('rude', (_, response) => void response.destroy()))
+    const kind = started.use(await startUpstream('kind'))
+    const nginx = await startBusy([rude.address, kind.address])
+    const pieces = ['first ', 'second ', 'third']
+    for (let n = 0; n < 4; n++) expect(await sendPieces(nginx.port, pieces)).toContain('kind')
+    expect(rude.asked).not.toEqual([])
+    for (const { body } of [...rude.asked, ...kind.asked]) expect(String(body)).toBe(pieces.join(''))
+    const marks = kind.asked.map(({ headers }) => headers['x-culvert-retry'])
+    expect(marks).toContain('1')
+  })
+
+  it('ends a request whose body has not arrived at the deadline, and logs it as 408', async () => {
+    const tunnel = started.use(await startUpstream('tunnel'))
+    const nginx = await startBusy([tunnel.address])
+    expect(await sendPieces(nginx.port, Array<string>(200).fill('x'))).toBe('')
+    await vi.waitFor(() => expect(nginx.logged()).toContainEqual(expect.objectContaining({ status: 408 })))
+    expect(tunnel.asked).toEqual([])
+    expect((await post(nginx.url, { body: 'envelope' })).text).toBe('tunnel')
+  })
+
+  it('waits for the response of a slow tunnel beyond the deadline', async () => {
+    const slow = started.use(
+      await startUpstream('slow', (_, response) => void setTimeout(() => response.end('slow'), 2_000)),
+    )
+    const nginx = await startBusy([slow.address])
+    expect(await sendPieces(nginx.port, ['first ', 'second'])).toContain('slow')
+    expect(slow.asked).toHaveLength(1)
+  })
+
+  /** Starts nginx with a short deadline, and opens many requests to web, which has none. */
+  async function startBusy(tunnels: string[]) {
+    const env = { BODY_TIMEOUT_MS: '1000' }
+    const nginx = started.use(await startNginx({ tunnels, web: '127.0.0.1:1', env, change: sooner }))
+    const sockets = Array.from({ length: OPEN }, () => connect(nginx.port, '127.0.0.1').on('error', () => {}))
+    started.defer(() => {
+      for (const socket of sockets) socket.destroy()
+    })
+    for (const socket of sockets) {
+      await once(socket, 'connect')
+      socket.write('POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 8\r\n\r\ne')
+    }
+    return nginx
+  }
+})
+
+/** Sends the pieces one by one, and resolves with all that comes back when nginx closes the connection. */
+async function sendPieces(port: number, pieces: readonly string[]): Promise<string> {
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  let response = ''
+  socket.setEncoding('utf8').on('data', (text: string) => {
+    response += text
+  })
+  const closed = once(socket, 'close')
+  socket.write(`${HEAD} ${pieces.join('').length}\r\n\r\n`)
+  for (const piece of pieces) {
+    await sleep(PIECE_MS)
+    if (socket.destroyed) break
+    socket.write(piece)
+  }
+  await closed
+  return response
+}
+
+function sooner(config: string): string {
+  return Object.entries(SHORT_TIMES).reduce((text, [shipped, short]) => {
+    expect(text).toContain(shipped)
+    return text.replace(shipped, short)
+  }, config)
+}
