@@ -21,9 +21,15 @@ import { MonitoredSpool, type SpoolHealth } from './spool/monitored.ts'
 import type { PutResult, Spool, SpoolBounds } from './spool/spool.ts'
 import { openSqliteSpool } from './spool/sqlite/client.ts'
 import { openUnreachable } from './spool/unreachable.ts'
-import { type BreakerChange, senderHeaders, UpstreamClient, type Upstreams } from './upstream/client.ts'
+import {
+  type BreakerChange,
+  type DeliveryAttempt,
+  senderHeaders,
+  UpstreamClient,
+  type Upstreams,
+} from './upstream/client.ts'
 import { receiptErrorOf } from './upstream/errors.ts'
-import type { DeliveryResult, UpstreamResponse } from './upstream/request.ts'
+import type { UpstreamResponse } from './upstream/request.ts'
 
 export type Forwarding = {
   upstreams: Upstreams
@@ -118,7 +124,7 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
   receipt.upstream_duration_ms = toMicroseconds(clock() - sentAt)
   if (result === 'late') {
     receipt.upstream_error = isOpen ? 'breaker-open' : 'late'
-    return spool(ctx, services, removed, headers, attempt.final)
+    return spool(ctx, services, removed, headers, attempt)
   }
   if (result.kind === 'answered') return answered(ctx, result.reply)
   if (result.status !== undefined) receipt.upstream_status = result.status
@@ -141,16 +147,20 @@ async function recompress(ctx: Context, removed: Range[], bodies: Bodies): Promi
   }
 }
 
-/** Answers 202 once the envelope is on disk, synced. An attempt that is still pending settles the entry when it ends. */
+/**
+ * Answers 202 once the envelope is on disk, synced. Of a pending attempt nothing is sent after that, unless it has begun: then it settles
+ * the entry when it ends.
+ */
 async function spool(
   ctx: Context,
   services: ForwardServices,
   removed: Range[],
   headers: string[],
-  pending: Promise<DeliveryResult> | undefined,
+  attempt: DeliveryAttempt | undefined,
 ): Promise<Outcome> {
   const { sentry, reports } = services
   const { project, envelope } = ctx
+  const pending = attempt?.final
   if (pending) ctx.pendingAttempts.push(pending)
   const leaseMs = pending ? sentry.upstreams.attemptMs(envelope.bytes) + LEASE_MS : 0
   const result = await putIntoSpool(ctx, services, removed, headers, leaseMs).catch((error: Error) => error)
@@ -160,6 +170,7 @@ async function spool(
     reports.note(project, 'discarded_events', 'queue_overflow', ctx.remaining().items)
     throw notSpooled(result)
   }
+  attempt?.drop()
   if (result.kind === 'known') return accepted(ctx, { outcome: 'filtered', reason: 'duplicate', status: 202 })
   for (const victim of result.evicted) sentry.deliverer.evicted(victim)
   if (pending) sentry.deliverer.follow(result.lease, project, pending)

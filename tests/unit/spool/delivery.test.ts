@@ -81,7 +81,7 @@ describe('The deliverer', () => {
       const attempt = { at: Date.now(), body: bytesOf(outgoing.content()), headers, project: project.key }
       attempts.push(attempt)
       const final = Promise.resolve(answer(attempt)).then((delivery) => learn(project, delivery))
-      return { soon: final, final }
+      return { soon: final, final, drop: () => {} }
     }
     const state = () => []
     return {

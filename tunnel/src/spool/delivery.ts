@@ -204,7 +204,9 @@ export class Deliverer {
     const { spool, upstreams } = this.#deps
     const neededMs = upstreams.attemptMs(outgoing.bytes) + LEASE_SPARE_MS
     const extended = neededMs > LEASE_MS ? await spool.extend(lease, neededMs) : lease
-    const delivery = await upstreams.send(project, outgoing, lease.headers).final
+    const attempt = upstreams.send(project, outgoing, lease.headers)
+    if ((await attempt.soon) === 'late') attempt.drop() // its lease ends
+    const delivery = await attempt.final
     const isSent = delivery.kind === 'answered' || delivery.reason !== NOT_SENT
     if (isSent) this.#countAttempt(project, resultOf(delivery))
     await this.#settle(extended, project, delivery)

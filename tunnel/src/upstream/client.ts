@@ -26,6 +26,8 @@ export type DeliveryAttempt = {
   /** The result, or `late` when a browser should not wait any longer. */
   soon: Promise<DeliveryResult | 'late'>
   final: Promise<DeliveryResult>
+  /** Ends the attempt unless bytes of it were sent. */
+  drop(): void
 }
 
 export type UpstreamState = {
@@ -65,7 +67,7 @@ const OPEN: Promise<DeliveryResult> = Promise.resolve({
   status: undefined,
 })
 const LATE: Promise<'late'> = Promise.resolve('late')
-const NOT_SENT: DeliveryAttempt = { soon: OPEN, final: OPEN }
+const NOT_ATTEMPTED: DeliveryAttempt = { soon: OPEN, final: OPEN, drop: () => {} }
 const SLOW_UPLINK = 1024 * 1024 // bytes per second
 
 type Upstream = { dispatcher: Dispatcher; connections: Connections; breaker: Breaker; errors: UpstreamErrors }
@@ -119,9 +121,10 @@ export class UpstreamClient {
   post(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt {
     const { breaker } = this.#find(project.origin)
     if (!breaker.isOpen()) return this.send(project, outgoing, headers)
-    if (!breaker.isOverdue()) return NOT_SENT
+    if (!breaker.isOverdue()) return NOT_ATTEMPTED
     breaker.spendProbe()
-    return { soon: LATE, final: this.send(project, outgoing, headers).final }
+    const probe = this.send(project, outgoing, headers)
+    return { soon: LATE, final: probe.final, drop: () => probe.drop() }
   }
 
   /** Posts once, also while the breaker is open. */

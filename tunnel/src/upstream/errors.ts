@@ -51,8 +51,7 @@ export function upstreamErrorOf({ reason, status }: Undecided): UpstreamError | 
 
 /** Returns the reason that a receipt has for an envelope that was not delivered at once. */
 export function receiptErrorOf(result: Undecided): ReceiptUpstreamError | undefined {
-  if (result.reason === BREAKER_OPEN) return 'breaker-open'
-  return result.reason === NOT_SENT ? 'late' : upstreamErrorOf(result)?.class
+  return result.reason === BREAKER_OPEN ? 'breaker-open' : upstreamErrorOf(result)?.class
 }
 
 function classOfCode(code: string): UpstreamErrorClass {

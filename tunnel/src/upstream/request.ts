@@ -53,26 +53,29 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
   #final: PromiseWithResolvers<DeliveryResult> | undefined
   #result: DeliveryResult | undefined
   #controller: Dispatcher.DispatchController | undefined
-  readonly #lateTimer: NodeJS.Timeout
-  #deadline: NodeJS.Timeout | undefined
+  #timer: NodeJS.Timeout
+  #startedAt: number | undefined
+  #isLate = false
   #status = 0
   #headers: IncomingHttpHeaders = {}
   #chunks: Buffer[] = []
   #bytes = 0
   #isNoted = false
+  readonly #lateMs: number
   readonly #maxMs: number
   readonly #listeners: RequestListeners
   readonly #onEnd: () => void
 
-  /** `lateMs` counts from now, `maxMs` from the first byte that is sent. `onEnd` is called once, with the result. */
+  /** `lateMs` counts from now, `maxMs` from the first byte, for which it waits as long. `onEnd` is called once, with the result. */
   constructor(lateMs: number, maxMs: number, listeners: RequestListeners, onEnd: () => void) {
+    this.#lateMs = lateMs
     this.#maxMs = maxMs
     this.#listeners = listeners
     this.#onEnd = onEnd
     this.soon = new Promise((resolve) => {
       this.#resolveSoon = resolve
     })
-    this.#lateTimer = setTimeout(() => this.#onLate(), lateMs)
+    this.#timer = setTimeout(() => this.#onLate(), lateMs)
   }
 
   /** The result. Created when asked for: most requests end before. */
@@ -89,7 +92,13 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
       return
     }
     this.#controller = controller
-    this.#deadline = setTimeout(() => this.#onDeadline(), this.#maxMs)
+    this.#startedAt = performance.now()
+    if (this.#isLate) this.#endAfter(this.#maxMs)
+  }
+
+  /** Ends the request unless bytes of it were sent. */
+  drop(): void {
+    if (this.#startedAt === undefined) this.#onDeadline()
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
@@ -116,23 +125,28 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
     this.#end({ kind: 'undecided', reason: nameOf(error), status: this.#status || undefined })
   }
 
-  /** Ends a request of which nothing was sent: sent later, it would arrive a second time from the spool. */
   #onLate(): void {
+    this.#isLate = true
     this.#note('late')
-    if (this.#controller) this.#resolveSoon('late')
-    else this.#end({ kind: 'undecided', reason: this.isDispatched ? DEADLINE : NOT_SENT, status: undefined })
+    const passedMs = this.#startedAt === undefined ? this.#lateMs : performance.now() - this.#startedAt
+    this.#endAfter(this.#maxMs - passedMs)
+    this.#resolveSoon('late')
+  }
+
+  #endAfter(ms: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#onDeadline(), ms)
   }
 
   #onDeadline(): void {
-    this.#end({ kind: 'undecided', reason: DEADLINE, status: undefined })
+    this.#end({ kind: 'undecided', reason: this.isDispatched ? DEADLINE : NOT_SENT, status: undefined })
     this.#controller?.abort(new Error(DEADLINE))
   }
 
   #end(result: DeliveryResult): void {
     if (this.#result) return
     this.#result = result
-    clearTimeout(this.#lateTimer)
-    clearTimeout(this.#deadline)
+    clearTimeout(this.#timer)
     this.#listeners.learn(result) // before the breaker may open for it
     this.#note(result.kind === 'answered' ? 'prompt' : 'failed')
     this.#onEnd()
