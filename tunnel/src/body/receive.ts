@@ -17,6 +17,7 @@ import {
   rewrite,
 } from './decode.ts'
 import type { MemoryBudget } from './memory-budget.ts'
+import { Turns } from './turns.ts'
 
 /** Complete body. */
 export type Body = Readonly<
@@ -43,12 +44,14 @@ export type BodySettings = {
 export class Aborted extends Error {}
 
 const HEAD_BYTES = 16 // contain the window size
+const TURN_BYTES = 1024 * 1024 // of a body, before it waits for others; smaller bodies do not wait
 const WRITE_BYTES = 512 * 1024 // a socket yields 64 KiB at most, and a write for each would be mostly overhead
 
 /** Creates bodies from requests and from other bodies. */
 export class Bodies {
   readonly #settings: BodySettings
   readonly #memory: MemoryBudget
+  readonly #turns = new Turns()
 
   constructor(settings: BodySettings, memory: MemoryBudget) {
     this.#settings = settings
@@ -71,7 +74,7 @@ export class Bodies {
         if (encoding === 'identity') onChunk(chunk)
         return body.add(chunk)
       }
-      readRequest(incoming, body, add, timeoutMs, { resolve, reject })
+      readRequest({ incoming, body, add, timeoutMs, turns: this.#turns }, { resolve, reject })
     })
   }
 
@@ -179,17 +182,27 @@ async function remove({ path, handle }: BodyFile): Promise<void> {
   await unlink(path)
 }
 
-/** Passes a request to `add` until its end, and pauses it while `add` waits. Rejects with what `add` throws, `Aborted` or `body-timeout`. */
+type Reading = {
+  incoming: IncomingMessage
+  body: StoredBody
+  add: (chunk: Buffer) => Promise<void> | undefined
+  timeoutMs: number
+  turns: Turns
+}
+
+/**
+ * Passes a request to `add` until its end, and pauses it while `add` waits, or other large bodies have their turn. Rejects with what `add`
+ * throws, `Aborted` or `body-timeout`.
+ */
 function readRequest(
-  incoming: IncomingMessage,
-  body: StoredBody,
-  add: (chunk: Buffer) => Promise<void> | undefined,
-  timeoutMs: number,
+  { incoming, body, add, timeoutMs, turns }: Reading,
   { resolve, reject }: Pick<PromiseWithResolvers<Body>, 'resolve' | 'reject'>,
 ): void {
   let writing: Promise<void> | undefined
   let isComplete = false
   let isSettled = false
+  let turnBytes = TURN_BYTES
+  let endTurn: (() => void) | undefined
   const timer = setTimeout(() => fail(new Rejection('body-timeout')), timeoutMs)
   incoming.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose)
 
@@ -197,6 +210,7 @@ function readRequest(
     if (isSettled) return
     try {
       writing = add(chunk)
+      if (body.wireBytes > turnBytes) writing = Promise.all([writing, nextTurn()]).then(() => undefined)
     } catch (error) {
       fail(error)
       return
@@ -204,6 +218,14 @@ function readRequest(
     if (!writing) return
     incoming.pause()
     writing.then(() => incoming.resume(), fail)
+  }
+
+  function nextTurn(): Promise<void> {
+    endTurn?.()
+    turnBytes = body.wireBytes + TURN_BYTES
+    return new Promise((begin) => {
+      endTurn = turns.take(begin)
+    })
   }
 
   function onEnd(): void {
@@ -230,6 +252,7 @@ function readRequest(
   function settle(): boolean {
     if (isSettled) return false
     clearTimeout(timer)
+    endTurn?.()
     isSettled = true
     return true
   }
