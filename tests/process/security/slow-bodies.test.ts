@@ -4,19 +4,19 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { errorOf } from '../../support/envelopes.ts'
 import { type Nginx, startNginx } from '../../support/nginx/nginx.ts'
-import { post } from '../../support/post.ts'
 import { requires } from '../../support/requirements.ts'
+import { describeTraffic, startLiveTraffic } from '../../support/security/live-traffic.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
+import { until } from '../../support/until.ts'
 
 const SLOW = 1_000
 const WITHOUT_DEADLINE = 100 // requests that are open before nginx counts the others as many
 const BODY_TIMEOUT_MS = 16_000
 const EVERY_MS = 4_000
 const P99_MS = 100
-const WARM_UP = 100 // envelopes
+const WARM_UP_MS = 2_000
 const RATE_MS = 20 // between two envelopes of the live traffic
 const HEAD = 'POST /monitoring HTTP/1.1\r\nHost: shop.example\r\nContent-Length:'
 
@@ -32,33 +32,23 @@ describe('While a thousand senders send one byte every 4 s, nginx', requires('ng
     const sentry = started.use(await startSentry())
     const tunnel = started.use(await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } }))
     const nginx = started.use(await start(`127.0.0.1:${tunnel.port}`))
-    const post200 = async () =>
-      expect((await post(nginx.url, { body: errorOf(sentry.dsn()) })).status).toBe(200)
-    for (let n = 0; n < WARM_UP; n++) await post200()
+    const warmUp = startLiveTraffic(nginx.url, sentry.dsn(), RATE_MS)
+    await sleep(WARM_UP_MS)
+    await warmUp.end()
     const began = performance.now()
     const slow = await Promise.all(Array.from({ length: SLOW }, () => openSlow(nginx.port)))
-    const durations: number[] = []
-    const pending: Promise<void>[] = []
-    const send = async (): Promise<void> => {
-      const sent = performance.now()
-      await post200()
-      durations.push(performance.now() - sent)
-    }
-    const isOver = () => slow.filter(({ closed }) => !closed).length < WITHOUT_DEADLINE
-    while (!isOver() && performance.now() - began < 2 * BODY_TIMEOUT_MS) {
-      pending.push(send())
-      await sleep(RATE_MS)
-    }
-    const endedMs = performance.now() - began
-    await Promise.all(pending)
-    durations.sort((a, b) => a - b)
-    const [p50 = NaN, p99 = NaN] = [0.5, 0.99].map((share) => durations[Math.floor(share * durations.length)])
-    console.log(
-      `ended after ${(endedMs / 1000).toFixed(1)} s; p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms of ${durations.length}`,
+    const traffic = startLiveTraffic(nginx.url, sentry.dsn(), RATE_MS)
+    await until(
+      async () => slow.filter(({ isClosed }) => !isClosed).length < WITHOUT_DEADLINE,
+      2 * BODY_TIMEOUT_MS,
     )
+    const endedMs = performance.now() - began
+    const live = await traffic.end()
+    console.log(`slow senders: ended after ${(endedMs / 1000).toFixed(1)} s;`, describeTraffic(live))
+    expect(live.statuses).toEqual({ 200: live.count })
+    expect(live.p99).toBeLessThan(P99_MS)
     expect(endedMs).toBeGreaterThan(BODY_TIMEOUT_MS - EVERY_MS)
     expect(endedMs).toBeLessThan(BODY_TIMEOUT_MS + EVERY_MS)
-    expect(p99).toBeLessThan(P99_MS)
     await vi.waitFor(() =>
       expect(nginx.logged().filter(({ status }) => status === 408).length).toBeGreaterThan(
         SLOW - 2 * WITHOUT_DEADLINE,
@@ -66,13 +56,13 @@ describe('While a thousand senders send one byte every 4 s, nginx', requires('ng
     )
   })
 
-  async function openSlow(port: number): Promise<{ closed: boolean }> {
+  async function openSlow(port: number): Promise<{ isClosed: boolean }> {
     const socket: Socket = connect(port, '127.0.0.1').on('error', () => {})
-    const sender = { closed: false }
+    const sender = { isClosed: false }
     const timer = setInterval(() => socket.write('x'), EVERY_MS)
     socket.once('close', () => {
       clearInterval(timer)
-      sender.closed = true
+      sender.isClosed = true
     })
     started.defer(() => void socket.destroy())
     await once(socket, 'connect')
