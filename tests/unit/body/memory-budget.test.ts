@@ -57,6 +57,22 @@ describe('The memory for bodies', () => {
     expect(memory.usedBytes()).toBe(1_500)
   })
 
+  it('keeps a quarter of what is spare for small bodies, however many large ones wait', async () => {
+    const MIB = 1024 * 1024
+    const memory = new MemoryBudget(0, 8 * MIB)
+    memory.reserve(1)
+    const large: (() => void)[] = []
+    for (let n = 0; n < 20; n++) void memory.acquire(MIB, LONG_MS).then((giveBack) => large.push(giveBack))
+    const giveBack = await memory.acquire(4_000, LONG_MS)
+    expect(large).toHaveLength(6)
+    giveBack()
+    while (large.length > 0) {
+      large.pop()?.()
+      await nextTurn()
+    }
+    expect(memory.usedBytes()).toBe(1)
+  })
+
   it('lets nobody wait for ever, and lends to the next one then', async () => {
     const memory = new MemoryBudget(100, 0)
     const giveBack = await memory.acquire(60, LONG_MS)

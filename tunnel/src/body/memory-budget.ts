@@ -4,6 +4,8 @@
 export class OutOfMemoryBudget extends Error {}
 
 const MAX_WAITING = 1_000
+const LARGE_BYTES = 512 * 1024
+const LARGE_SHARE = 0.75 // of the spare bytes, so that small bodies do not wait for large ones
 
 type Waiter = { bytes: number; grant: (release: () => void) => void }
 
@@ -78,7 +80,8 @@ export class MemoryBudget {
   }
 
   #hasRoomFor(bytes: number): boolean {
-    if (this.#acquiredBytes === 0 || this.#acquiredBytes + bytes <= this.#spareBytes) return true
+    const spareBytes = bytes > LARGE_BYTES ? this.#spareBytes * LARGE_SHARE : this.#spareBytes
+    if (this.#acquiredBytes === 0 || this.#acquiredBytes + bytes <= spareBytes) return true
     return this.#usedBytes + bytes <= this.#maxBytes
   }
 }
