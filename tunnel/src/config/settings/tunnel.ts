@@ -125,7 +125,7 @@ export const TUNNEL = {
     UPSTREAM_ANSWER_MS: setting(
       milliseconds,
       10_000,
-      'Timeout of a delivery attempt; attempts with large bodies get more time. The SDK does not wait for it, see `UPSTREAM_LATE_MS`.',
+      'Timeout of a delivery attempt, from the first byte sent; each MiB of the body adds a second. The SDK does not wait for it, see `UPSTREAM_LATE_MS`.',
     ),
     UPSTREAM_LATE_MS: setting(
       milliseconds,
@@ -135,7 +135,7 @@ export const TUNNEL = {
     UPSTREAM_CONNECTIONS: setting(
       is.integer('number of connections', 1, 1000),
       64,
-      'Maximum number of connections to one upstream.',
+      'Maximum number of connections to one upstream. Bodies above 1 MiB get a quarter of them, and the spool leaves a quarter to live traffic.',
     ),
     HTTPS_PROXY: setting(
       is.proxy,
