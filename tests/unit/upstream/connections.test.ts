@@ -57,17 +57,24 @@ describe('Connections', () => {
     expect(add(SMALL, 8)).toEqual(started)
   })
 
-  it('leave a quarter to live traffic when the spool asks', () => {
-    expect(connections.spare()).toBe(6)
+  it('let the spool have three quarters at most', () => {
+    expect(connections.spare(0)).toBe(6)
+    expect(connections.spare(4)).toBe(2)
+    expect(connections.spare(6)).toBe(0)
+  })
+
+  it('let the spool have what live traffic does not use', () => {
     const jobs = add(SMALL, 7)
-    expect(connections.spare()).toBe(0)
-    release(jobs.slice(0, 2))
-    expect(connections.spare()).toBe(1)
+    expect(connections.spare(0)).toBe(1)
+    release(jobs.slice(0, 1))
+    expect(connections.spare(0)).toBe(2)
+    add(SMALL, 20)
+    expect(connections.spare(0)).toBe(0)
   })
 
   it('serve the spool too when there is only one', () => {
     connections = new Connections(1)
-    expect(connections.spare()).toBe(1)
+    expect(connections.spare(0)).toBe(1)
     const [large] = add(LARGE)
     expect(started).toEqual([large])
   })

@@ -24,6 +24,11 @@ export class Concurrency {
     return this.#isResponding
   }
 
+  /** Returns the number of deliveries under way. */
+  active(): number {
+    return this.#active
+  }
+
   /** Returns how many deliveries may begin now. */
   allowance(): number {
     return Math.max(0, Math.floor(this.#limit) - this.#active)

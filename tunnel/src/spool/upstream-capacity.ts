@@ -30,7 +30,7 @@ export class UpstreamCapacity {
     return Math.min(
       this.#rate.allowance(),
       this.#concurrency.allowance(),
-      this.#upstreams.spareConnections(this.#origin),
+      this.#upstreams.spareConnections(this.#origin, this.#concurrency.active()),
     )
   }
 

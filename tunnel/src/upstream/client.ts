@@ -153,9 +153,9 @@ export class UpstreamClient {
     return this.#answerMs + Math.ceil((bytes / SLOW_UPLINK) * 1000)
   }
 
-  /** Returns how many more deliveries may begin from the spool; live traffic keeps some connections. */
-  spareConnections(origin: string): number {
-    return this.#find(origin).connections.spare()
+  /** Returns how many more deliveries may begin from the spool, of which `active` are under way. Live traffic keeps some connections. */
+  spareConnections(origin: string, active: number): number {
+    return this.#find(origin).connections.spare(active)
   }
 
   isOpen(origin: string): boolean {

@@ -5,7 +5,7 @@ export type Job = { readonly bytes: number; readonly start: () => void }
 
 const LARGE_BYTES = 1024 * 1024
 const LARGE_SHARE = 0.25 // of the connections, so that small bodies do not wait for large ones
-const LIVE_SHARE = 0.25 // that deliveries from the spool leave to live traffic
+const LIVE_SHARE = 0.25 // of the connections, which deliveries from the spool leave to live traffic
 
 export class Connections {
   readonly #max: number
@@ -41,9 +41,9 @@ export class Connections {
     this.#start(next)
   }
 
-  /** Returns how many deliveries from the spool may begin. */
-  spare(): number {
-    return Math.max(0, this.#maxSpooled - this.#active.size)
+  /** Returns how many more deliveries may begin from the spool, of which `active` are under way. */
+  spare(active: number): number {
+    return Math.max(0, Math.min(this.#max - this.#active.size, this.#maxSpooled - active))
   }
 
   #start(job: Job): void {
