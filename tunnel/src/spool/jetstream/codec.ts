@@ -15,15 +15,15 @@ export type Entry = SpoolEntry & {
 /** Entries of one project and category. They have a subject and a consumer of their own. */
 export type Partition = Pick<SpoolEntry, 'priority' | 'project' | 'category'>
 
-/** Stream and object bucket of one priority, each with its share of `SPOOL_BYTES`. */
-export type PriorityClass = { stream: string; bucket: string; share: number; objectShare: number }
+/** Stream and object bucket of one priority, of the same name, each with its share of `SPOOL_BYTES`. */
+export type PriorityClass = { stream: string; share: number; objectShare: number }
 
 export const NAME = 'CULVERT_SPOOL'
 export const CLASSES: readonly PriorityClass[] = [
-  priorityClass('ERRORS', 0.3, 0.1), // feedback, monitors and security reports too
-  priorityClass('SESSIONS', 0.1, 0.1), // attachments too
-  priorityClass('TRANSACTIONS', 0.15, 0.05), // spans, logs and metrics too
-  priorityClass('REPLAYS', 0.1, 0.1), // profiles too
+  { stream: `${NAME}_ERRORS`, share: 0.3, objectShare: 0.1 }, // feedback, monitors and security reports too
+  { stream: `${NAME}_SESSIONS`, share: 0.1, objectShare: 0.1 }, // attachments too
+  { stream: `${NAME}_TRANSACTIONS`, share: 0.15, objectShare: 0.05 }, // spans, logs and metrics too
+  { stream: `${NAME}_REPLAYS`, share: 0.1, objectShare: 0.1 }, // profiles too
 ]
 /** Larger bodies are objects, so that a batch of messages is small enough for memory. */
 export const INLINE_BYTES = 256 * 1024
@@ -111,10 +111,6 @@ export function timeOfPlace(place: number): string {
   return time.toISOString().replace('Z', `${String(micros % 1000).padStart(3, '0')}Z`)
 }
 
-function priorityClass(name: string, share: number, objectShare: number): PriorityClass {
-  return { stream: `${NAME}_${name}`, bucket: `${NAME}_${name}`, share, objectShare }
-}
-
 /** Project in base64url: a DSN holds characters that a subject may not. */
 function encodeToken(project: string): string {
   return Buffer.from(project).toString('base64url')
@@ -126,4 +122,8 @@ function toAscii(value: unknown): string {
     /[\u007f-\uffff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
+}
+
+export function sumOf(all: readonly number[]): number {
+  return all.reduce((sum, each) => sum + each, 0)
 }

@@ -1,13 +1,7 @@
 /** Consumers of the streams, one for each project and category, and the leases on what they deliver. */
 
 import { setTimeout as wait } from 'node:timers/promises'
-import {
-  AckPolicy,
-  type Consumer,
-  type ConsumerMessages,
-  DeliverPolicy,
-  type JsMsg,
-} from '@nats-io/jetstream'
+import { AckPolicy, type Consumer, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream'
 import { nanos } from '@nats-io/transport-node'
 import type { EntryFilter, ListedEntry } from '../spool.ts'
 import {
@@ -20,56 +14,56 @@ import {
   subjectOf,
   toSpoolEntry,
 } from './codec.ts'
-import type { Connection } from './connection.ts'
+import type { Server } from './server.ts'
 
-/** Message that this replica has leased. */
-export type Held = { entry: Entry; id: number; message: JsMsg; attempts: number; until: number }
+type Delivered = { entry: Entry; id: number; attempts: number; until: number }
 
-/** Message that this replica has put off, without its body. */
-type Postponed = Pick<Entry, 'key' | 'project' | 'category'> & {
-  reply: string
-  attempts: number
-  due: number
-}
+/** Message that this replica has leased until a time. */
+export type Held = Delivered & { message: JsMsg }
 
-type Delivered = { message: JsMsg; at: number }
+/** Message that the server delivers again at a time, unless it is asked to do so earlier. */
+type Postponed = Delivered & { reply: string }
+
+/** Request to deliver entries earlier that were put off. */
+export type Retry = { which: EntryFilter; due?: number; isPutOver?: boolean }
 
 /** After this the server delivers again what a replica that died had leased. */
 const ACK_WAIT_MS = 30_000
-const WORKING_MS = ACK_WAIT_MS / 3
+const WORKING_MS = 10_000
 const TICK_MS = 250
 const MAX_ACK_PENDING = 50_000 // leased and put off, of one partition
 const INACTIVE_MS = 60 * 60 * 1000 // 1 h
 const FETCH_MS = 1_000 // the least
-const FIRST_MS = 20 // until a fetch that delivers nothing is left to run
-const NEXT_MS = 5
+const SETTLE_MS = 20
 const UNTAKEN_MS = 2_500
 const MAX_POSTPONED = 10_000
-const NAK = '-NAK'
 
 export class Consumers {
-  readonly #connection: Connection
+  readonly #server: Server
   readonly #now: () => number
   readonly #queues = new Map<string, Queue>()
-  readonly #leases = new Map<number, Held & { confirmed: number }>()
+  readonly #leases = new Map<number, Held>()
   readonly #postponed = new Map<number, Postponed>()
-  readonly #timer: NodeJS.Timeout
+  /** Numbers of entries whose putter has ended its lease early. */
+  readonly #endedPuts = new Map<number, true>()
+  readonly #timers: NodeJS.Timeout[]
 
-  constructor(connection: Connection, now: () => number) {
-    this.#connection = connection
+  constructor(server: Server, now: () => number) {
+    this.#server = server
     this.#now = now
-    this.#timer = setInterval(() => this.#tick(), TICK_MS).unref()
+    this.#timers = [
+      setInterval(() => this.#tick(), TICK_MS).unref(),
+      setInterval(() => this.#confirm(), WORKING_MS).unref(),
+    ]
   }
 
   /** Leases up to `limit` messages of a partition. */
   async take(partition: Partition, limit: number, leaseMs: number): Promise<Held[]> {
-    const taken: Held[] = []
-    const queue = this.#queueOf(partition)
-    for (const message of await queue.take(limit)) {
-      const held = this.#lease(partition, message, leaseMs)
-      if (held) taken.push(held)
-    }
-    return taken
+    const name = subjectOf(partition)
+    const queue = this.#queues.get(name) ?? new Queue(this.#server, partition)
+    this.#queues.set(name, queue)
+    const messages = await queue.take(limit)
+    return messages.flatMap((message) => this.#lease(partition, message, leaseMs) ?? [])
   }
 
   held(id: number): Held | undefined {
@@ -78,14 +72,11 @@ export class Consumers {
 
   /** Describes an entry, with what this replica knows of its lease. */
   describe(entry: Entry, id: number, place: number): ListedEntry {
-    const [lease, postponed] = [this.#leases.get(id), this.#postponed.get(id)]
-    const due = lease?.until ?? postponed?.due ?? entry.due ?? 0
-    return {
-      ...toSpoolEntry(entry),
-      ...{ id, place, attempts: lease?.attempts ?? postponed?.attempts ?? 0 },
-      leased: lease !== undefined || (entry.due ?? 0) > this.#now(),
-      ...(due > this.#now() && due < Infinity && { due }),
-    }
+    const lease = this.#leases.get(id)
+    const { attempts = 0, until = entry.due ?? 0 } = lease ?? this.#postponed.get(id) ?? {}
+    const due = until > this.#now() && until < Infinity && { due: until }
+    const leased = lease !== undefined || this.#isPutPending(entry, id)
+    return { ...toSpoolEntry(entry), id, place, attempts, leased, ...due }
   }
 
   /** Has no effect on a lease that this replica does not hold. */
@@ -94,34 +85,38 @@ export class Consumers {
     if (lease) lease.until = until
   }
 
-  /** Has no effect on a lease that this replica does not hold. */
-  async postpone(id: number, due: number): Promise<void> {
+  /** Returns `false` for a lease that this replica does not hold. */
+  async postpone(id: number, due: number): Promise<boolean> {
     const lease = this.#leases.get(id)
-    if (!lease) return
+    if (!lease) return false
     this.#leases.delete(id)
-    const [oldest] = this.#postponed.keys()
-    if (this.#postponed.size === MAX_POSTPONED && oldest !== undefined) this.#postponed.delete(oldest)
-    const { entry, message, attempts } = lease
-    const { key, project, category } = entry
-    this.#postponed.set(id, { key, project, category, reply: replyOf(message), attempts, due })
-    message.nak(Math.max(0, due - this.#now()))
-    await this.#connection.nc.flush()
+    this.#delay(lease, lease.message, due)
+    await this.#server.nc.flush()
+    return true
   }
 
   forget(id: number): void {
     this.#leases.delete(id)
     this.#postponed.delete(id)
+    this.#endedPuts.delete(id)
   }
 
-  /** Has the server deliver now what this replica has put off, and returns how many messages that are. */
-  retry({ entry, projects, category }: EntryFilter): number {
+  /**
+   * Has the server deliver at `due` what this replica has put off, and returns how many messages that are. With `isPutOver`, the first
+   * attempt of the entry has failed, which is delivered at once where it is yet to come.
+   */
+  retry({ which: { entry, projects, category }, due = 0, isPutOver }: Retry): number {
+    if (entry && isPutOver) setBounded(this.#endedPuts, entry.id, true)
     let retried = 0
-    for (const [id, its] of this.#postponed) {
+    for (const postponed of this.#postponed.values()) {
+      const { id, entry: its } = postponed
+      if (this.#isPutPending(its, id)) continue
       if (entry && (id !== entry.id || its.key !== entry.key)) continue
       if (projects && !projects.includes(its.project)) continue
       if (category !== undefined && category !== its.category) continue
-      this.#postponed.delete(id)
-      this.#connection.nc.publish(its.reply, NAK) // JsMsg sends one answer only, and that was nak(delay)
+      postponed.until = due
+      const delay = nanos(Math.max(0, due - this.#now())) // JsMsg sends one answer only, and that was the first delay
+      this.#server.nc.publish(postponed.reply, `-NAK ${JSON.stringify({ delay })}`)
       retried++
     }
     return retried
@@ -133,86 +128,87 @@ export class Consumers {
   }
 
   close(): void {
-    clearInterval(this.#timer)
+    for (const timer of this.#timers) clearInterval(timer)
     this.release(() => true)
     for (const { message } of this.#leases.values()) message.nak()
     this.#leases.clear()
     this.#postponed.clear()
   }
 
-  #queueOf(partition: Partition): Queue {
-    const name = subjectOf(partition)
-    const queue = this.#queues.get(name) ?? new Queue(this.#connection, partition, this.#now)
-    this.#queues.set(name, queue)
-    return queue
-  }
-
   /** Gives back a message whose putter still has a lease on it. One that is delivered again during its lease only replaces the first. */
   #lease({ priority }: Partition, message: JsMsg, leaseMs: number): Held | undefined {
     const entry = decodeEntry(message.headers)
-    const now = this.#now()
     if (!entry) {
       message.term('not an entry of Culvert')
       return undefined
     }
-    if (entry.due !== undefined && entry.due > now) {
-      message.nak(entry.due - now)
+    const now = this.#now()
+    const id = encodeId(priority, message.seq)
+    const delivered = { entry, id, attempts: message.info.deliveryCount, until: now + leaseMs }
+    if (this.#isPutPending(entry, id)) {
+      this.#delay(delivered, message, entry.due ?? 0)
       return undefined
     }
-    const id = encodeId(priority, message.seq)
+    this.#postponed.delete(id)
     const leased = this.#leases.get(id)
     if (leased) {
-      Object.assign(leased, { message, confirmed: now })
+      leased.message = message
       return undefined
     }
-    const { deliveryCount } = message.info
-    const attempts = deliveryCount - (entry.due !== undefined && deliveryCount > 1 ? 1 : 0) // one came within the putter's lease, as a rule
-    const held = { entry, id, message, attempts, until: now + leaseMs }
-    this.#postponed.delete(id)
-    this.#leases.set(id, { ...held, confirmed: now })
+    const held = { ...delivered, message }
+    this.#leases.set(id, held)
     return held
   }
 
-  /** Confirms leases, and ends those whose time is over. */
+  #delay({ entry, id, attempts }: Delivered, message: JsMsg, due: number): void {
+    message.nak(Math.max(0, due - this.#now()))
+    setBounded(this.#postponed, id, { entry, id, attempts, until: due, reply: replyOf(message) })
+  }
+
+  /** Returns `true` while the replica that put an entry makes the first attempt to deliver it. */
+  #isPutPending(entry: Entry, id: number): boolean {
+    return (entry.due ?? 0) > this.#now() && !this.#endedPuts.has(id)
+  }
+
+  #confirm(): void {
+    for (const { message } of this.#leases.values()) message.working()
+  }
+
+  /** Ends leases whose time is over. */
   #tick(): void {
     const now = this.#now()
-    for (const [id, lease] of this.#leases) {
-      if (lease.until <= now) {
-        lease.message.nak()
-        this.#leases.delete(id)
-      } else if (lease.confirmed < now - WORKING_MS) {
-        lease.message.working()
-        lease.confirmed = now
-      }
+    for (const [id, { until, message }] of this.#leases) {
+      if (until > now) continue
+      message.nak()
+      this.#leases.delete(id)
     }
-    for (const [id, { due }] of this.#postponed) if (due <= now) this.#postponed.delete(id)
-    for (const queue of this.#queues.values()) queue.releaseOld(now - UNTAKEN_MS)
+    for (const [id, { until }] of this.#postponed) if (until <= now) this.#postponed.delete(id)
+    for (const queue of this.#queues.values()) queue.releaseOld(performance.now() - UNTAKEN_MS)
   }
 }
 
 /** Fetch of one partition, and the messages that it has delivered and nobody has taken yet. */
 class Queue {
   readonly partition: Partition
-  readonly #connection: Connection
-  readonly #now: () => number
-  #delivered: Delivered[] = []
+  readonly #server: Server
+  #delivered: { message: JsMsg; at: number }[] = []
   #consumer: Promise<Consumer> | undefined
   #messages: ConsumerMessages | undefined
-  #isIdle = false
-  #wanted = 0
-  #onEnough = () => {}
+  #onSettled = () => {}
 
-  constructor(connection: Connection, partition: Partition, now: () => number) {
-    this.#connection = connection
+  constructor(server: Server, partition: Partition) {
+    this.#server = server
     this.partition = partition
-    this.#now = now
   }
 
-  /** Asks the server for no more than is taken. A fetch that delivers nothing at once stays open for the next call, which does not wait for it. */
+  /** Asks the server for no more than is taken. A fetch that is not complete at once stays open for the next calls, which do not wait for it. */
   async take(limit: number): Promise<JsMsg[]> {
-    if (this.#delivered.length < limit) {
-      if (!this.#messages) await this.#fetch(limit)
-      if (!this.#isIdle) await this.#settle(limit)
+    if (this.#delivered.length < limit && !this.#messages) {
+      const settled = new Promise<void>((resolve) => {
+        this.#onSettled = resolve
+      })
+      await this.#fetch(limit - this.#delivered.length)
+      await Promise.race([settled, wait(SETTLE_MS)])
     }
     return this.#delivered.splice(0, limit).map(({ message }) => message)
   }
@@ -227,14 +223,10 @@ class Queue {
     this.releaseOld(Infinity)
   }
 
-  async #fetch(limit: number): Promise<void> {
+  async #fetch(max_messages: number): Promise<void> {
     this.#consumer ??= this.#openConsumer()
     try {
-      const consumer = await this.#consumer
-      if (this.#messages) return // another call was first
-      const options = { max_messages: limit - this.#delivered.length, expires: FETCH_MS }
-      this.#messages = await consumer.fetch(options)
-      this.#isIdle = false
+      this.#messages = await (await this.#consumer).fetch({ max_messages, expires: FETCH_MS })
     } catch (error) {
       this.#consumer = undefined
       throw error
@@ -243,48 +235,38 @@ class Queue {
   }
 
   async #openConsumer(): Promise<Consumer> {
-    const { js, jsm } = this.#connection
-    const { stream } = classOf(this.partition)
-    const name = consumerOf(this.partition)
-    await jsm.consumers.add(stream, {
-      durable_name: name,
+    const { js, jsm } = this.#server
+    const info = await jsm.consumers.add(classOf(this.partition).stream, {
+      durable_name: consumerOf(this.partition),
       filter_subject: subjectOf(this.partition),
       ack_policy: AckPolicy.Explicit,
-      deliver_policy: DeliverPolicy.All,
       ack_wait: nanos(ACK_WAIT_MS),
       max_ack_pending: MAX_ACK_PENDING,
       inactive_threshold: nanos(INACTIVE_MS),
     })
-    return js.consumers.get(stream, name)
+    return js.consumers.getConsumerFromInfo(info)
   }
 
   async #receive(messages: ConsumerMessages): Promise<void> {
     try {
       for await (const message of messages) {
-        this.#delivered.push({ message, at: this.#now() })
-        this.#isIdle = false
-        if (this.#delivered.length >= this.#wanted) this.#onEnough()
+        this.#delivered.push({ message, at: performance.now() })
+        if (message.info.pending === 0) this.#onSettled()
       }
     } catch {
       this.#consumer = undefined // it is gone, or the server is: the next take opens it again
     } finally {
       if (this.#messages === messages) this.#messages = undefined
-      this.#onEnough()
+      this.#onSettled()
     }
   }
+}
 
-  /** Waits until there is enough, or nothing more comes at once. */
-  async #settle(limit: number): Promise<void> {
-    const enough = new Promise<void>((resolve) => {
-      this.#onEnough = resolve
-    })
-    this.#wanted = limit
-    for (let seen = -1; seen < this.#delivered.length && this.#delivered.length < limit && this.#messages; ) {
-      seen = this.#delivered.length
-      await Promise.race([enough, wait(seen === 0 ? FIRST_MS : NEXT_MS)])
-    }
-    this.#isIdle = this.#delivered.length === 0
-  }
+/** Sets a value, and forgets the oldest when there are too many. */
+function setBounded<T>(map: Map<number, T>, id: number, value: T): void {
+  const [oldest] = map.keys()
+  if (map.size >= MAX_POSTPONED && oldest !== undefined) map.delete(oldest)
+  map.set(id, value)
 }
 
 /** Returns the subject that a message is answered on. The type leaves it out. */

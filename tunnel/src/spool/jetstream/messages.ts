@@ -1,91 +1,92 @@
-/** Messages and objects of the streams: stored, read, walked through and deleted. */
+/** Messages and objects of the streams: stored, read, listed and deleted. */
 
-import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { DeliverPolicy, type NextMsgRequest, type SeqMsgRequest, type StoredMsg } from '@nats-io/jetstream'
-import type { SpoolBody } from '../spool.ts'
+import { setTimeout as wait } from 'node:timers/promises'
+import { DeliverPolicy, type NextMsgRequest, type SeqMsgRequest } from '@nats-io/jetstream'
+import { type ObjectStore, Objm } from '@nats-io/obj'
+import type { PageQuery, SpoolBody, StoredBody } from '../spool.ts'
 import {
-  CLASSES,
   classOf,
   decodeEntry,
   decodeId,
   type Entry,
   encodeEntry,
   encodeId,
+  encodePlace,
+  INLINE_BYTES,
   type Partition,
-  parseSubject,
+  storedBytes,
   subjectOf,
   subjectsOf,
+  subjectsWithin,
+  timeOfPlace,
 } from './codec.ts'
-import type { Connection, OpenClass } from './connection.ts'
-import { type Health, isFull, isGone } from './health.ts'
+import { isFull, isGone, type Server } from './server.ts'
 
 export type Stored = { entry: Entry; id: number; data: Uint8Array }
 
-/** Entries of each partition, and of each class with the bytes of its stream. */
-export type Usage = {
-  partitions: (Partition & { envelopes: number })[]
-  classes: { messages: number; bytes: number }[]
-}
-
-/** Entry without its body, with the sequence of its message and the time at which it was stored. */
-export type Walked = { entry: Entry; seq: number; nanos: bigint }
+/** Entry without its body, with its place among those of all classes. */
+export type Walked = { entry: Entry; id: number; place: number }
 
 /** Part of a stream to walk through: from a sequence, or from a time in RFC 3339. */
-export type Range = { subjects: string[]; seq?: number; time?: string }
+type Range = { subjects: string[]; seq?: number; time?: string }
 
-/** Sequence of a new message, or the reason why there is none. */
-export type PublishResult = number | 'known' | 'full'
+/** Number of a new entry, or the reason why there is none. */
+export type PutResult = number | 'known' | 'full'
 
 const FETCHED = 500 // messages, without their bodies
 const FETCH_MS = 1_000
 const CHUNK_BYTES = 512 * 1024
 const RENAMED = 8
-const BODY_GONE = 'its body is gone: another replica has settled it'
 const PUBLISH_MS = 1_000 // a message that comes between two leaders is lost
+const PAUSE_MS = 1_000
+const FIRST_WINDOW = 256 // sequences that are looked back at
+const LAST_WINDOW = 8_192
+const BODY_GONE = 'its body is gone: another replica has settled it'
 
 export class Messages {
-  readonly #connection: Connection
-  readonly #health: Health
+  readonly #server: Server
+  readonly #objm: Objm
   /** Messages that this replica has deleted, as far as it knows, and has not reported as removed. */
   readonly #deleted = new Set<number>()
 
-  constructor(connection: Connection, health: Health) {
-    this.#connection = connection
-    this.#health = health
+  constructor(server: Server) {
+    this.#server = server
+    this.#objm = new Objm(server.js)
   }
 
-  /** Stores a body in one message. */
-  async publishWhole(entry: Entry, body: SpoolBody): Promise<PublishResult> {
-    this.#health.assertNoFailure()
-    return this.#publish(entry, Buffer.concat(await Array.fromAsync(body.chunks())))
-  }
-
-  /** Stores a large body as an object, and then the message that names it. Keeps the object when the server may have stored the message. */
-  async publishObject(entry: Entry, file: string, body: SpoolBody): Promise<PublishResult> {
-    this.#health.assertNoFailure()
+  /** Stores a body in one message, or a large one as an object and then the message that names it. */
+  async put(entry: Entry, body: SpoolBody): Promise<PutResult> {
+    const { priority, mark } = entry
+    if (storedBytes(entry) <= INLINE_BYTES)
+      return this.#publish(entry, Buffer.concat(await Array.fromAsync(body.chunks())))
+    const file = { ...entry, file: mark }
+    const options = { max_chunk_size: CHUNK_BYTES }
+    const chunks = () => Readable.toWeb(Readable.from(body.chunks())) as ReadableStream<Uint8Array>
     try {
-      const meta = { name: file, options: { max_chunk_size: CHUNK_BYTES } }
-      const chunks = () => Readable.toWeb(Readable.from(body.chunks())) as ReadableStream<Uint8Array>
-      await this.#health.insist(entry.priority, () => this.#class(entry).objects.put(meta, chunks()))
+      const store = async () => (await this.#objects(entry)).put({ name: mark, options }, chunks())
+      await this.#server.insist(priority, store)
     } catch (error) {
-      this.removeObject(entry, file)
+      this.removeObject(file)
       if (isFull(error)) return 'full'
       throw error
     }
-    const stored = await this.#publish({ ...entry, file }, Buffer.alloc(0))
-    if (typeof stored !== 'number') this.removeObject(entry, file)
+    const stored = await this.#publish(file, Buffer.alloc(0)) // when it rejects, the server may have stored it
+    if (typeof stored !== 'number') this.removeObject(file)
     return stored
   }
 
-  readObject(entry: Partition, file: string): Readable {
-    return Readable.from(this.#readChunks(entry.priority, file), { objectMode: false })
+  readBody({ entry, data }: Pick<Stored, 'entry' | 'data'>): StoredBody {
+    const { priority, file } = entry
+    if (file === undefined) return Buffer.from(data.buffer, data.byteOffset, data.byteLength)
+    return { open: () => Readable.from(this.#readChunks(priority, file), { objectMode: false }) }
   }
 
   /** Does not wait: what remains expires with its bucket. */
-  removeObject(entry: Partition, file: string): void {
-    void this.#class(entry)
-      .objects.delete(file)
+  removeObject({ priority, file }: Pick<Entry, 'priority' | 'file'>): void {
+    if (file === undefined) return
+    void this.#objects({ priority })
+      .then((objects) => objects.delete(file))
       .catch(() => undefined)
   }
 
@@ -94,20 +95,20 @@ export class Messages {
     return seq > 0 ? this.#read(priority, { seq }) : undefined
   }
 
-  /** Returns the oldest message of a subject. */
+  /** Returns the oldest entry of a subject. */
   first(priority: number, subject: string): Promise<Stored | undefined> {
     return this.#read(priority, { seq: 1, next_by_subj: subject })
   }
 
   /**
-   * Returns `false` when another replica deleted it. A deletion without an answer may be carried out after this has rejected: when the
-   * message is gone at a later call, that one deleted it.
+   * Deletes a message, and tries until the server has answered, or until the signal. Returns `false` when another replica deleted it. A
+   * deletion without an answer may be carried out later: when the message is gone at the next try, that one deleted it.
    */
-  async remove(id: number): Promise<boolean> {
+  async remove(id: number, signal: AbortSignal): Promise<boolean> {
     const { priority, seq } = decodeId(id)
     const ask = async () => {
       try {
-        await this.#connection.jsm.streams.deleteMessage(classOf({ priority }).stream, seq, false)
+        await this.#server.jsm.streams.deleteMessage(classOf({ priority }).stream, seq, false)
         this.#deleted.add(id)
       } catch (error) {
         if (isGone(error)) return
@@ -115,8 +116,16 @@ export class Messages {
         throw error
       }
     }
-    await this.#health.insistOnWrite(priority, ask)
-    return this.#deleted.delete(id)
+    for (;;) {
+      try {
+        await this.#server.insist(priority, ask)
+        return this.#deleted.delete(id)
+      } catch (error) {
+        await wait(PAUSE_MS, undefined, { signal }).catch(() => {
+          throw error
+        })
+      }
+    }
   }
 
   /** Yields the entries of a range in the order in which they were stored. */
@@ -126,77 +135,91 @@ export class Messages {
         ? { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: seq }
         : { deliver_policy: DeliverPolicy.StartTime, opt_start_time: time }
     const options = { filter_subjects: subjects, headers_only: true, ...start }
-    const consumer = await this.#connection.js.consumers.get(classOf({ priority }).stream, options)
+    const consumer = await this.#server.js.consumers.get(classOf({ priority }).stream, options)
+    const pending = async () => (await consumer.info()).num_pending
     try {
-      for (let { num_pending: left } = await consumer.info(true); left > 0; ) {
+      for (let left = await pending(); left > 0; left = await pending()) {
         const fetched = await consumer.fetch({ max_messages: Math.min(left, FETCHED), expires: FETCH_MS })
-        for await (const message of fetched) {
-          const entry = decodeEntry(message.headers)
-          if (entry) yield { entry, seq: message.seq, nanos: message.timestampNanos }
-          left = message.info.pending
-          if (left === 0) return
+        for await (const { headers, seq, timestampNanos, info } of fetched) {
+          const entry = decodeEntry(headers)
+          if (entry)
+            yield { entry, id: encodeId(priority, seq), place: encodePlace(priority, timestampNanos) }
+          if (info.pending === 0) return
         }
-        left = (await consumer.info()).num_pending
       }
     } finally {
       await consumer.delete().catch(() => undefined) // the server deletes it when it is not used
     }
   }
 
-  /** Returns the sequence of the first message that was stored at a time or after it. */
-  async seqAt(priority: number, time: string): Promise<number | undefined> {
-    for await (const { seq } of this.walk(priority, { subjects: [subjectsOf(priority)], time })) return seq
-    return undefined
-  }
-
-  /** Returns the sequence of the first message, and the one after the last. */
-  async bounds(priority: number): Promise<{ first: number; end: number }> {
-    const { state } = await this.#connection.jsm.streams.info(classOf({ priority }).stream)
-    return { first: state.first_seq, end: state.last_seq + 1 }
-  }
-
-  /** Returns the number of entries of each class, or rejects at once. */
-  counts(): Promise<number[]> {
-    const { jsm } = this.#connection
-    return Promise.all(CLASSES.map(async ({ stream }) => (await jsm.streams.info(stream)).state.messages))
-  }
-
-  async usage(): Promise<Usage> {
-    const usage: Usage = { partitions: [], classes: [] }
-    const ask = (stream: string) => this.#connection.jsm.streams.info(stream, { subjects_filter: '>' })
-    const infos = CLASSES.map(({ stream }, priority) => this.#health.insist(priority, () => ask(stream)))
-    for (const [priority, { state }] of (await Promise.all(infos)).entries()) {
-      this.#health.count(priority, state.messages)
-      usage.classes.push({ messages: state.messages, bytes: state.bytes })
-      for (const [subject, envelopes] of Object.entries(state.subjects ?? {}))
-        usage.partitions.push({ ...parseSubject(subject), envelopes })
+  /** Lists entries of one class, in the order in which they were stored or the reverse. */
+  async list(priority: number, query: PageQuery): Promise<Walked[]> {
+    const subjects = subjectsWithin(priority, query)
+    const { order, limit, after } = query
+    if (order === 'newest') return this.#listNewest(priority, subjects, limit, after?.place)
+    const found: Walked[] = []
+    const range = after ? { subjects, time: timeOfPlace(after.place) } : { subjects }
+    for await (const walked of this.walk(priority, range)) {
+      if (!after || walked.place > after.place) found.push(walked)
+      if (found.length === limit) break
     }
-    return usage
+    return found
   }
 
-  /** Returns the bytes of the objects of each class. */
-  objectBytes(): Promise<number[]> {
-    return Promise.all(this.#health.streams.classes.map(async ({ objects }) => (await objects.status()).size))
+  /** Streams are read forwards only: windows are read one before the other, larger ones where they hold little. */
+  async #listNewest(
+    priority: number,
+    subjects: string[],
+    limit: number,
+    before = Infinity,
+  ): Promise<Walked[]> {
+    const { state } = await this.#server.jsm.streams.info(classOf({ priority }).stream)
+    const last = encodeId(priority, state.last_seq + 1)
+    let end = before < Infinity ? ((await this.#idAt(priority, timeOfPlace(before))) ?? last) : last
+    const first = encodeId(priority, state.first_seq)
+    const found: Walked[] = []
+    for (
+      let size = FIRST_WINDOW;
+      end > first && found.length < limit;
+      size = Math.min(LAST_WINDOW, size * 4)
+    ) {
+      const seq = Math.max(state.first_seq, decodeId(end).seq - size)
+      const window: Walked[] = []
+      for await (const walked of this.walk(priority, { subjects, seq })) {
+        if (walked.id >= end) break
+        if (walked.place < before) window.push(walked)
+      }
+      found.push(...window.reverse())
+      end = encodeId(priority, seq)
+    }
+    return found.slice(0, limit)
+  }
+
+  /** Returns the number of the first entry that was stored at a time or after it. */
+  async #idAt(priority: number, time: string): Promise<number | undefined> {
+    for await (const { id } of this.walk(priority, { subjects: [subjectsOf(priority)], time })) return id
+    return undefined
   }
 
   /**
    * The server remembers a key for ten minutes, also when its entry is gone. Then the message is named after that one, so that replicas which
    * store it again agree.
    */
-  async #publish(entry: Entry, data: Uint8Array): Promise<PublishResult> {
+  async #publish(entry: Entry, data: Uint8Array): Promise<PutResult> {
     const { key, priority, mark } = entry
     const [subject, headers] = [subjectOf(entry), encodeEntry(entry)]
     let msgID = key
     for (let renamed = 0; renamed <= RENAMED; renamed++) {
-      const ask = () => this.#connection.js.publish(subject, data, { msgID, headers, timeout: PUBLISH_MS })
-      const ack = await this.#health.insistOnWrite(priority, ask).catch((error) => {
+      const ask = () => this.#server.js.publish(subject, data, { msgID, headers, timeout: PUBLISH_MS })
+      const ack = await this.#server.insist(priority, ask).catch((error) => {
         if (isFull(error)) return undefined
         throw error
       })
       if (!ack) return 'full'
-      if (!ack.duplicate) return ack.seq
-      const first = await this.get(encodeId(priority, ack.seq))
-      if (first) return first.entry.mark === mark ? ack.seq : 'known' // its response was lost
+      const id = encodeId(priority, ack.seq)
+      const first = ack.duplicate && (await this.get(id))
+      if (!ack.duplicate || (first && first.entry.mark === mark)) return id // the first response was lost
+      if (first) return 'known'
       msgID = `${key}.${renamed < RENAMED - 1 ? ack.seq : mark}`
     }
     return 'known'
@@ -204,35 +227,28 @@ export class Messages {
 
   /** Asks for each chunk when it is wanted: a consumer would push a whole object into memory. */
   async *#readChunks(priority: number, file: string): AsyncGenerator<Uint8Array> {
-    const { bucket } = classOf({ priority })
-    const object = await this.#health.insist(priority, () => this.#class({ priority }).objects.info(file))
+    const stream = `OBJ_${classOf({ priority }).stream}`
+    const describe = async () => (await this.#objects({ priority })).info(file)
+    const object = await this.#server.insist(priority, describe)
     if (!object || object.deleted) throw new Error(BODY_GONE)
-    const subject = `$O.${bucket}.C.${object.nuid}`
-    const hash = createHash('sha256')
-    for (let chunk = 0, seq = 1; chunk < object.chunks; chunk++) {
-      const query = { seq, next_by_subj: subject }
-      const ask = () => this.#connection.jsm.streams.getMessage(`OBJ_${bucket}`, query)
-      const message = await this.#health.insist(priority, ask)
+    const query = { seq: 1, next_by_subj: `$O.${object.bucket}.C.${object.nuid}` }
+    for (let chunk = 0; chunk < object.chunks; chunk++) {
+      const ask = () => this.#server.jsm.streams.getMessage(stream, query)
+      const message = await this.#server.insist(priority, ask)
       if (!message) throw new Error(BODY_GONE)
-      hash.update(message.data)
-      seq = message.seq + 1
+      query.seq = message.seq + 1
       yield message.data
     }
-    if (`SHA-256=${hash.digest('base64url')}=` !== object.digest) throw new Error('its body is damaged')
   }
 
-  async #read(
-    priority: number,
-    query: SeqMsgRequest | (SeqMsgRequest & NextMsgRequest),
-  ): Promise<Stored | undefined> {
-    const { stream } = classOf({ priority })
-    const ask = () => this.#connection.jsm.streams.getMessage(stream, query)
-    const message: StoredMsg | null = await this.#health.insist(priority, ask)
+  async #read(priority: number, query: SeqMsgRequest & Partial<NextMsgRequest>): Promise<Stored | undefined> {
+    const ask = () => this.#server.jsm.streams.getMessage(classOf({ priority }).stream, query)
+    const message = await this.#server.insist(priority, ask)
     const entry = message && decodeEntry(message.header)
     return entry ? { entry, id: encodeId(priority, message.seq), data: message.data } : undefined
   }
 
-  #class({ priority }: Pick<Partition, 'priority'>): OpenClass {
-    return this.#health.streams.classes[priority] as OpenClass
+  #objects({ priority }: Pick<Partition, 'priority'>): Promise<ObjectStore> {
+    return this.#objm.open(classOf({ priority }).stream, false)
   }
 }

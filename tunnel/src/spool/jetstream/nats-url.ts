@@ -59,10 +59,3 @@ function readLogin(text: string): NatsAddress['credentials'] | null {
  * without the spool, and opening is tried again.
  */
 export class NatsAway extends Error {}
-
-/** Returns the error of a server that has no room for a stream. */
-export function describeNoRoom(stream: string, bytes: number | undefined): NatsAway {
-  return new NatsAway(
-    `SPOOL_URL: the server has no room for the stream ${stream} of ${bytes} bytes; lower SPOOL_BYTES, or raise its max_file_store`,
-  )
-}

@@ -20,37 +20,34 @@ import type {
 import {
   CLASSES,
   type Entry,
-  encodeId,
   INLINE_BYTES,
   NAME,
   type Partition,
   storedBytes,
+  subjectsOf,
   subjectsWithin,
+  sumOf,
   toSpoolEntry,
 } from './codec.ts'
-import { Connection } from './connection.ts'
-import { Consumers, type Held } from './consumers.ts'
-import { Health } from './health.ts'
-import { listEntries } from './listing.ts'
-import { Messages } from './messages.ts'
+import { Consumers, type Held, type Retry } from './consumers.ts'
+import { Messages, type Walked } from './messages.ts'
 import type { NatsAddress } from './nats-url.ts'
-import { Partitions } from './partitions.ts'
-import { Removals } from './removals.ts'
+import { Server } from './server.ts'
 import { ALL, State } from './state.ts'
+import type { StreamSettings } from './streams.ts'
+import { Usage } from './usage.ts'
 
-export type JetStreamBounds = Omit<SpoolBounds, 'bytes'> & {
-  /** `undefined` keeps the bounds of streams that exist. */
-  bytes: number | undefined
-  /** Milliseconds after which tunnels end an entry as expired. */
-  ageMs: number
-}
+export type JetStreamBounds = Omit<SpoolBounds, 'bytes'> & Omit<StreamSettings, 'replicas'>
 
-const COMMANDS = 'culvert.spool-retry'
+const RETRIES = 'culvert.spool-retry'
 const LOOK_MS = 500
+const NOTE_MS = 10_000
 const CLOSE_MS = 500
 const STALL_MS = 300
 const REPLICAS_MS = 2_000
-const ENDED = 5_000 // purged, or expired of a class, in one call
+const REMOVED = 5_000 // purged, or expired of a class, in one call
+const REMOVED_AT_A_TIME = 250
+const REMOVAL_MS = 30_000 // an operator waits for a purge
 
 /** Rejects with `NatsAway` when no usable server answers, and with another error when its streams would lose entries. */
 export async function openJetStreamSpool(
@@ -58,98 +55,84 @@ export async function openJetStreamSpool(
   bounds: JetStreamBounds,
   now: () => number,
 ): Promise<Spool> {
-  const connection = await Connection.open(address, bounds)
-  try {
-    const health = new Health(connection, await connection.openStreams())
-    const spool = new JetStreamSpool(connection, health, bounds, now)
-    await spool.start()
-    return spool
-  } catch (error) {
-    await connection.close()
+  const server = await Server.open(address, { ...bounds, replicas: address.replicas })
+  const spool = new JetStreamSpool(server, bounds, now)
+  await spool.start().catch(async (error) => {
+    await spool.close()
     throw error
-  }
+  })
+  return spool
 }
 
 class JetStreamSpool implements Spool {
-  readonly #connection: Connection
-  readonly #health: Health
+  readonly #server: Server
   readonly #messages: Messages
   readonly #consumers: Consumers
-  readonly #partitions: Partitions
-  readonly #removals: Removals
+  readonly #usage: Usage
   readonly #state: State
   readonly #now: () => number
   readonly #closing = new AbortController()
-  #lost = 0
 
-  constructor(connection: Connection, health: Health, bounds: JetStreamBounds, now: () => number) {
-    this.#connection = connection
-    this.#health = health
-    this.#messages = new Messages(connection, health)
-    this.#consumers = new Consumers(connection, now)
-    this.#partitions = new Partitions(health, this.#messages, bounds)
-    this.#removals = new Removals(this.#messages, this.#consumers, this.#partitions, this.#closing.signal)
-    this.#state = new State(health)
+  constructor(server: Server, bounds: JetStreamBounds, now: () => number) {
+    this.#server = server
+    this.#messages = new Messages(server)
+    this.#consumers = new Consumers(server, now)
+    this.#usage = new Usage(server, this.#messages, bounds)
+    this.#state = new State(server)
     this.#now = now
   }
 
   async start(): Promise<void> {
-    const { counts } = await this.#partitions.totals()
-    this.#lost = await this.#state.countLost(counts, this.#now())
-    this.#connection.nc.subscribe(COMMANDS, {
+    await this.totals()
+    this.#server.nc.subscribe(RETRIES, {
       callback: (error, message) => {
-        if (!error) message.respond(JSON.stringify(this.#consumers.retry(message.json<EntryFilter>())))
+        if (!error) message.respond(JSON.stringify(this.#consumers.retry(message.json<Retry>())))
       },
     })
   }
 
   get id(): string {
-    return `${NAME}-${this.#health.streams.classes[0]?.info.created}`
+    return `${NAME}-${this.#usage.infos[0]?.created}`
   }
 
   get maxBytes(): number {
-    const { classes } = this.#health.streams
-    return Math.round(
-      classes.reduce((sum, { maxBytes }, i) => sum + maxBytes / (CLASSES[i]?.share ?? 1), 0) / CLASSES.length,
-    )
+    const bounds = this.#usage.infos.map(({ config }, i) => config.max_bytes / (CLASSES[i]?.share ?? 1))
+    return Math.round(sumOf(bounds) / CLASSES.length)
   }
 
   async put(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
-    const reason = this.#partitions.shareReached(entry)
+    this.#assertNoFailure()
+    const reason = this.#usage.shareReached(entry)
     if (reason) return { kind: 'full', reason }
     const until = this.#now() + leaseMs
-    const isLarge = storedBytes(entry) > INLINE_BYTES
     const mark = randomUUID()
-    const waiting: Entry = { ...entry, mark, ...(leaseMs > 0 && { due: until }) }
-    this.#partitions.add(entry)
-    let seq: number | undefined
+    const stored: Entry = { ...entry, mark, ...(leaseMs > 0 && { due: until }) }
+    this.#usage.add(entry)
+    let result: Awaited<ReturnType<Messages['put']>> | undefined
     try {
-      const result = await (isLarge
-        ? this.#messages.publishObject(waiting, mark, body)
-        : this.#messages.publishWhole(waiting, body))
-      if (result === 'known') return { kind: 'known' }
-      if (result === 'full') return { kind: 'full', reason: 'bound' }
-      seq = result
+      result = await this.#messages.put(stored, body)
     } finally {
-      if (seq === undefined) this.#partitions.remove(entry)
+      if (typeof result !== 'number') this.#usage.remove(entry)
     }
-    const [id, file] = [encodeId(entry.priority, seq), isLarge ? { file: mark } : {}]
-    return { kind: 'stored', lease: { ...entry, ...file, id, attempts: 0, until }, evicted: [] }
+    if (result === 'known') return { kind: 'known' }
+    if (result === 'full') return { kind: 'full', reason: 'bound' }
+    const file = storedBytes(entry) > INLINE_BYTES && { file: mark }
+    return { kind: 'stored', lease: { ...entry, ...file, id: result, attempts: 0, until }, evicted: [] }
   }
 
   async probe(): Promise<void> {
-    if (!(await this.#health.isWritable())) throw this.#health.failure
+    this.#assertNoFailure()
     await this.#state.probe()
   }
 
   async take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Promise<Lease[]> {
     this.#closing.signal.throwIfAborted()
-    if (!(await this.#health.isWritable())) return []
-    const [paused] = await Promise.all([this.#state.paused(), this.#partitions.look(LOOK_MS)])
+    if (this.#server.failure) return [] // what is delivered could not be settled
+    const [paused] = await Promise.all([this.#state.paused(LOOK_MS), this.#usage.look(LOOK_MS)])
     const isPaused = ({ project }: Partition) => ALL in paused || project in paused
     this.#consumers.release(isPaused)
     const taken: Held[] = []
-    for (const partition of this.#partitions.inTurn(wanted)) {
+    for (const partition of this.#usage.inTurn(wanted)) {
       if (taken.length >= limit) break
       if (!isPaused(partition))
         taken.push(...(await this.#consumers.take(partition, limit - taken.length, leaseMs)))
@@ -161,10 +144,7 @@ class JetStreamSpool implements Spool {
     const held = this.#consumers.held(id)
     const stored = held ? { entry: held.entry, data: held.message.data } : await this.#messages.get(id)
     if (stored?.entry.key !== key) throw new Error('it is gone: another replica has settled it')
-    const { data, entry } = stored
-    const { file } = entry
-    if (file === undefined) return Buffer.from(data.buffer, data.byteOffset, data.byteLength)
-    return { open: () => this.#messages.readObject(entry, file) }
+    return this.#messages.readBody(stored)
   }
 
   async extend(lease: Lease, leaseMs: number): Promise<Lease> {
@@ -176,38 +156,43 @@ class JetStreamSpool implements Spool {
   /** Keeps its lease and tries until the server has deleted it, since what is not deleted is delivered again. */
   finish(lease: Lease): Promise<boolean> {
     this.#consumers.extend(lease.id, Infinity)
-    return this.#removals.insistOnRemoval(lease.id, lease, this.#closing.signal)
+    return this.#remove(lease.id, lease, this.#closing.signal)
   }
 
-  /** Has no effect on the lease of a put: no consumer has delivered that message to this replica, and it is due when the lease ends. */
-  async postpone(lease: Lease, at: number): Promise<void> {
-    await this.#consumers.postpone(lease.id, at)
+  /** Tells all replicas when the lease is that of a put: any of them may have the message. */
+  async postpone({ id, key }: Lease, at: number): Promise<void> {
+    if (await this.#consumers.postpone(id, at)) return
+    const retry: Retry = { which: { entry: { id, key } }, due: at, isPutOver: true }
+    this.#consumers.retry(retry)
+    this.#server.nc.publish(RETRIES, JSON.stringify(retry))
   }
 
   async expire(before: number): Promise<SpoolEntry[]> {
     const expired: SpoolEntry[] = []
     for (const priority of CLASSES.keys()) {
-      const subjects = subjectsWithin(priority, {})
-      const first = await this.#messages.first(priority, subjects[0] ?? '')
-      if (!first || first.entry.received >= before) continue
-      expired.push(
-        ...(await this.#removals.removeWithin(priority, subjects, ENDED, (entry) => entry.received < before)),
-      )
+      const first = await this.#messages.first(priority, subjectsOf(priority))
+      if (first && first.entry.received < before)
+        expired.push(...(await this.#removeWithin(priority, {}, REMOVED, before)))
     }
     return expired
   }
 
   async totals(): Promise<SpoolTotals> {
-    const [totals, paused] = await Promise.all([this.#partitions.totals(), this.#state.pauses()])
-    void this.#state.remember(totals.counts).catch(() => undefined) // a later one is stored
-    const lost = this.#lost + this.#health.lost
-    const { failure } = this.#health
-    const { counts: _, ...rest } = totals
-    return { ...rest, paused, ...(lost > 0 && { lost }), ...(failure && { problem: failure.message }) }
+    const [totals, paused] = await Promise.all([this.#usage.totals(), this.#state.pauses()])
+    const { failure } = this.#server
+    if (!failure) await this.#countLost(NOTE_MS)
+    const { lost } = this.#state
+    return { ...totals, paused, ...(lost > 0 && { lost }), ...(failure && { problem: failure.message }) }
   }
 
-  list(query: PageQuery): Promise<ListedEntry[]> {
-    return listEntries(this.#messages, this.#consumers, query)
+  async list(query: PageQuery): Promise<ListedEntry[]> {
+    const found = await Promise.all(CLASSES.map((_, priority) => this.#messages.list(priority, query)))
+    const sign = query.order === 'oldest' ? 1 : -1
+    return found
+      .flat()
+      .sort((a, b) => sign * (a.place - b.place))
+      .slice(0, query.limit)
+      .map(({ entry, id, place }) => this.#consumers.describe(entry, id, place))
   }
 
   async find({ id, key }: EntryRef): Promise<ListedEntry | undefined> {
@@ -218,10 +203,10 @@ class JetStreamSpool implements Spool {
 
   /** Each replica delivers again what it has put off itself. */
   async retry(which: EntryFilter): Promise<number> {
-    let retried = this.#consumers.retry(which)
+    let retried = this.#consumers.retry({ which })
     const options = { strategy: 'stall', stall: STALL_MS, maxWait: REPLICAS_MS } as const
-    const { nc } = this.#connection
-    for await (const answer of await nc.requestMany(COMMANDS, JSON.stringify(which), options)) {
+    const { nc } = this.#server
+    for await (const answer of await nc.requestMany(RETRIES, JSON.stringify({ which }), options)) {
       if (answer.data.length > 0) retried += answer.json<number>()
     }
     return retried
@@ -229,22 +214,14 @@ class JetStreamSpool implements Spool {
 
   async purge(which: EntryFilter): Promise<SpoolEntry[]> {
     if (which.entry) {
-      const stored = await this.#messages.get(which.entry.id)
-      if (stored?.entry.key !== which.entry.key) return []
-      return (await this.#removals.removeSoon(which.entry.id, stored.entry))
-        ? [toSpoolEntry(stored.entry)]
-        : []
+      const { id, key } = which.entry
+      const stored = await this.#messages.get(id)
+      const isOurs = stored?.entry.key === key && (await this.#remove(id, stored.entry, this.#timeLimit()))
+      return stored && isOurs ? [toSpoolEntry(stored.entry)] : []
     }
     const purged: SpoolEntry[] = []
     for (const priority of CLASSES.keys())
-      if (purged.length < ENDED)
-        purged.push(
-          ...(await this.#removals.removeWithin(
-            priority,
-            subjectsWithin(priority, which),
-            ENDED - purged.length,
-          )),
-        )
+      purged.push(...(await this.#removeWithin(priority, which, REMOVED - purged.length)))
     return purged
   }
 
@@ -259,8 +236,56 @@ class JetStreamSpool implements Spool {
   async close(): Promise<void> {
     this.#closing.abort()
     this.#consumers.close()
-    const written = this.#messages.counts().then((counts) => this.#state.write(counts))
-    await Promise.race([written.catch(() => undefined), wait(CLOSE_MS, undefined, { ref: false })])
-    await this.#connection.drain()
+    const noted = this.#usage.look(0).then(() => this.#countLost(0))
+    await Promise.race([noted.catch(() => undefined), wait(CLOSE_MS, undefined, { ref: false })])
+    await this.#server.close()
+  }
+
+  #assertNoFailure(): void {
+    if (this.#server.failure) throw this.#server.failure
+  }
+
+  /** Returns `false` when another replica ended it. The object of an entry goes after its message. */
+  async #remove(id: number, entry: SpoolEntry, signal: AbortSignal): Promise<boolean> {
+    const isOurs = await this.#messages.remove(id, signal)
+    this.#consumers.forget(id)
+    if (!isOurs) return false
+    this.#usage.remove(entry)
+    this.#messages.removeObject(entry)
+    return true
+  }
+
+  /** Removes the first entries of a class that arrived before a time, and returns those that nobody else removed. */
+  async #removeWithin(
+    priority: number,
+    which: EntryFilter,
+    limit: number,
+    before = Infinity,
+  ): Promise<SpoolEntry[]> {
+    const found: Walked[] = []
+    for await (const walked of this.#messages.walk(priority, { subjects: subjectsWithin(priority, which) })) {
+      if (walked.entry.received >= before || found.length >= limit) break
+      found.push(walked)
+    }
+    const ours: SpoolEntry[] = []
+    const signal = this.#timeLimit()
+    while (found.length > 0) {
+      const some = found.splice(0, REMOVED_AT_A_TIME)
+      const removed = await Promise.allSettled(some.map(({ id, entry }) => this.#remove(id, entry, signal)))
+      const isOurs = removed.map((each) => each.status === 'fulfilled' && each.value)
+      ours.push(...some.filter((_, i) => isOurs[i]).map(({ entry }) => toSpoolEntry(entry)))
+      const failed = removed.find((each) => each.status === 'rejected')
+      if (failed && ours.length === 0) throw failed.reason
+      if (failed) break // what was removed has to be told
+    }
+    return ours
+  }
+
+  #countLost(ageMs: number): Promise<void> {
+    return this.#state.countLost(this.#usage.infos, this.#now(), ageMs).catch(() => undefined) // a later call counts it
+  }
+
+  #timeLimit(): AbortSignal {
+    return AbortSignal.any([this.#closing.signal, AbortSignal.timeout(REMOVAL_MS)])
   }
 }
