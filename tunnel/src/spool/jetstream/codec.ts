@@ -123,7 +123,3 @@ function toAscii(value: unknown): string {
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 }
-
-export function sumOf(all: readonly number[]): number {
-  return all.reduce((sum, each) => sum + each, 0)
-}

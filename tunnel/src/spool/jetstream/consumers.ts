@@ -52,18 +52,20 @@ export class Consumers {
     this.#server = server
     this.#now = now
     this.#timers = [
-      setInterval(() => this.#tick(), TICK_MS).unref(),
-      setInterval(() => this.#confirm(), WORKING_MS).unref(),
+      setInterval(() => this.#endLeases(), TICK_MS).unref(),
+      setInterval(() => this.#leases.forEach(({ message }) => message.working()), WORKING_MS).unref(),
     ]
   }
 
   /** Leases up to `limit` messages of a partition. */
   async take(partition: Partition, limit: number, leaseMs: number): Promise<Held[]> {
     const name = subjectOf(partition)
-    const queue = this.#queues.get(name) ?? new Queue(this.#server, partition)
+    const lease = (message: JsMsg) => this.#lease(partition, message)
+    const queue = this.#queues.get(name) ?? new Queue(this.#server, partition, lease)
     this.#queues.set(name, queue)
-    const messages = await queue.take(limit)
-    return messages.flatMap((message) => this.#lease(partition, message, leaseMs) ?? [])
+    const taken = (await queue.take(limit)).filter((held) => this.#leases.get(held.id) === held)
+    for (const held of taken) held.until = this.#now() + leaseMs
+    return taken
   }
 
   held(id: number): Held | undefined {
@@ -90,7 +92,7 @@ export class Consumers {
     const lease = this.#leases.get(id)
     if (!lease) return false
     this.#leases.delete(id)
-    this.#delay(lease, lease.message, due)
+    this.#delay(lease, due)
     await this.#server.nc.flush()
     return true
   }
@@ -124,45 +126,48 @@ export class Consumers {
 
   /** Stops fetching, and gives back what was fetched and not taken. */
   release(isReleased: (partition: Partition) => boolean): void {
-    for (const queue of this.#queues.values()) if (isReleased(queue.partition)) queue.stop()
+    for (const queue of this.#queues.values())
+      if (isReleased(queue.partition)) for (const held of queue.stop()) this.#giveBack(held)
   }
 
   close(): void {
     for (const timer of this.#timers) clearInterval(timer)
     this.release(() => true)
-    for (const { message } of this.#leases.values()) message.nak()
-    this.#leases.clear()
-    this.#postponed.clear()
+    for (const held of this.#leases.values()) this.#giveBack(held)
   }
 
-  /** Gives back a message whose putter still has a lease on it. One that is delivered again during its lease only replaces the first. */
-  #lease({ priority }: Partition, message: JsMsg, leaseMs: number): Held | undefined {
+  /**
+   * Leases a message until it is taken. Gives one back whose putter still has a lease on it. One that is delivered again during its lease
+   * only replaces the first.
+   */
+  #lease({ priority }: Partition, message: JsMsg): Held | undefined {
     const entry = decodeEntry(message.headers)
     if (!entry) {
       message.term('not an entry of Culvert')
       return undefined
     }
-    const now = this.#now()
     const id = encodeId(priority, message.seq)
-    const delivered = { entry, id, attempts: message.info.deliveryCount, until: now + leaseMs }
-    if (this.#isPutPending(entry, id)) {
-      this.#delay(delivered, message, entry.due ?? 0)
-      return undefined
-    }
-    this.#postponed.delete(id)
+    const until = this.#now() + UNTAKEN_MS
+    const held = { entry, id, attempts: message.info.deliveryCount, until, message }
     const leased = this.#leases.get(id)
-    if (leased) {
-      leased.message = message
-      return undefined
+    if (leased) leased.message = message
+    else if (this.#isPutPending(entry, id)) this.#delay(held, entry.due ?? 0)
+    else {
+      this.#postponed.delete(id)
+      this.#leases.set(id, held)
+      return held
     }
-    const held = { ...delivered, message }
-    this.#leases.set(id, held)
-    return held
+    return undefined
   }
 
-  #delay({ entry, id, attempts }: Delivered, message: JsMsg, due: number): void {
+  #giveBack({ id, message }: Held): void {
+    message.nak()
+    this.#leases.delete(id)
+  }
+
+  #delay({ message, ...delivered }: Held, due: number): void {
     message.nak(Math.max(0, due - this.#now()))
-    setBounded(this.#postponed, id, { entry, id, attempts, until: due, reply: replyOf(message) })
+    setBounded(this.#postponed, delivered.id, { ...delivered, until: due, reply: replyOf(message) })
   }
 
   /** Returns `true` while the replica that put an entry makes the first attempt to deliver it. */
@@ -170,20 +175,11 @@ export class Consumers {
     return (entry.due ?? 0) > this.#now() && !this.#endedPuts.has(id)
   }
 
-  #confirm(): void {
-    for (const { message } of this.#leases.values()) message.working()
-  }
-
-  /** Ends leases whose time is over. */
-  #tick(): void {
+  /** Ends leases and delays whose time is over. */
+  #endLeases(): void {
     const now = this.#now()
-    for (const [id, { until, message }] of this.#leases) {
-      if (until > now) continue
-      message.nak()
-      this.#leases.delete(id)
-    }
+    for (const held of this.#leases.values()) if (held.until <= now) this.#giveBack(held)
     for (const [id, { until }] of this.#postponed) if (until <= now) this.#postponed.delete(id)
-    for (const queue of this.#queues.values()) queue.releaseOld(performance.now() - UNTAKEN_MS)
   }
 }
 
@@ -191,47 +187,38 @@ export class Consumers {
 class Queue {
   readonly partition: Partition
   readonly #server: Server
-  #delivered: { message: JsMsg; at: number }[] = []
-  #consumer: Promise<Consumer> | undefined
+  readonly #lease: (message: JsMsg) => Held | undefined
+  #held: Held[] = []
+  #consumer: Consumer | undefined
   #messages: ConsumerMessages | undefined
   #onSettled = () => {}
 
-  constructor(server: Server, partition: Partition) {
+  constructor(server: Server, partition: Partition, lease: (message: JsMsg) => Held | undefined) {
     this.#server = server
     this.partition = partition
+    this.#lease = lease
   }
 
   /** Asks the server for no more than is taken. A fetch that is not complete at once stays open for the next calls, which do not wait for it. */
-  async take(limit: number): Promise<JsMsg[]> {
-    if (this.#delivered.length < limit && !this.#messages) {
+  async take(limit: number): Promise<Held[]> {
+    if (this.#held.length < limit && !this.#messages) {
+      this.#consumer ??= await this.#openConsumer()
+      const max_messages = limit - this.#held.length
+      this.#messages = await this.#consumer.fetch({ max_messages, expires: FETCH_MS })
       const settled = new Promise<void>((resolve) => {
         this.#onSettled = resolve
       })
-      await this.#fetch(limit - this.#delivered.length)
+      void this.#receive(this.#messages)
       await Promise.race([settled, wait(SETTLE_MS)])
     }
-    return this.#delivered.splice(0, limit).map(({ message }) => message)
+    return this.#held.splice(0, limit)
   }
 
-  releaseOld(before: number): void {
-    while (this.#delivered[0] && this.#delivered[0].at < before) this.#delivered.shift()?.message.nak()
-  }
-
-  stop(): void {
+  /** Returns what nobody has taken. */
+  stop(): Held[] {
     this.#messages?.stop()
     this.#messages = undefined
-    this.releaseOld(Infinity)
-  }
-
-  async #fetch(max_messages: number): Promise<void> {
-    this.#consumer ??= this.#openConsumer()
-    try {
-      this.#messages = await (await this.#consumer).fetch({ max_messages, expires: FETCH_MS })
-    } catch (error) {
-      this.#consumer = undefined
-      throw error
-    }
-    void this.#receive(this.#messages)
+    return this.#held.splice(0)
   }
 
   async #openConsumer(): Promise<Consumer> {
@@ -250,7 +237,8 @@ class Queue {
   async #receive(messages: ConsumerMessages): Promise<void> {
     try {
       for await (const message of messages) {
-        this.#delivered.push({ message, at: performance.now() })
+        const held = this.#lease(message)
+        if (held) this.#held.push(held)
         if (message.info.pending === 0) this.#onSettled()
       }
     } catch {

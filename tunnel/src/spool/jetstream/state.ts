@@ -1,17 +1,20 @@
-/** State of the spool in a key-value bucket: pauses, and how many entries were there when a replica last looked. */
+/** State of the spool: what its streams hold of each project and category, pauses, shares and losses. */
 
 import type { StreamInfo } from '@nats-io/jetstream'
 import { type KV, Kvm } from '@nats-io/kv'
-import type { Pause } from '../spool.ts'
-import { NAME, sumOf } from './codec.ts'
+import type { ProjectDemand, PutResult, SpoolBounds, SpoolEntry, SpoolTotals } from '../spool.ts'
+import { CLASSES, classOf, NAME, type Partition, parseSubject, storedBytes, subjectOf } from './codec.ts'
+import type { Messages } from './messages.ts'
 import type { Server } from './server.ts'
 import { BACKSTOP_MS, codeOf } from './streams.ts'
 
 /** Time of each pause by project, in milliseconds since 1970. */
-export type Paused = Record<string, number>
+type Paused = Record<string, number>
 
 /** Entries of one class, and the time at which its stream was created. */
 type Seen = { created: number; entries: number }
+
+type Reason = Extract<PutResult, { kind: 'full' }>['reason']
 
 /** Name of the pause of everything. */
 export const ALL = ''
@@ -20,38 +23,134 @@ const WRONG_REVISION = 10071
 const PAUSED = 'paused'
 const SEEN = 'entries'
 const PROBE = 'probe'
+const MAX_NETWORKS = 10_000
 
 export class State {
   readonly #server: Server
+  readonly #messages: Messages
+  readonly #shares: Omit<SpoolBounds, 'bytes'>
   readonly #kvm: Kvm
+  /** Bytes by network that this replica has put and not removed. */
+  readonly #networks = new Map<string, number>()
+  /** Bytes by class and project that this replica has put since the last look. */
+  readonly #added = new Map<string, number>()
+  #partitions = new Map<string, Partition & { envelopes: number }>()
+  #infos: StreamInfo[] = []
   #paused: Paused = {}
-  #pausedAt = -Infinity
+  #lookedAt = -Infinity
+  #turns = 0
   #seen: Seen[] = []
-  #seenAt = -Infinity
+  #notedAt = -Infinity
   #lost = 0
 
-  constructor(server: Server) {
+  constructor(server: Server, messages: Messages, shares: Omit<SpoolBounds, 'bytes'>) {
     this.#server = server
+    this.#messages = messages
+    this.#shares = shares
     this.#kvm = new Kvm(server.js)
   }
 
-  /** Entries that were lost, as far as this replica was first to notice. */
-  get lost(): number {
-    return this.#lost
+  get id(): string {
+    return `${NAME}-${this.#infos[0]?.created}`
+  }
+
+  get maxBytes(): number {
+    const bounds = this.#infos.map(({ config }, i) => config.max_bytes / (CLASSES[i]?.share ?? 1))
+    return Math.round(sumOf(bounds) / CLASSES.length)
   }
 
   /** Asks the server, unless the last answer is younger than `ageMs`. */
-  async paused(ageMs: number): Promise<Paused> {
-    if (performance.now() - this.#pausedAt >= ageMs) {
-      this.#paused = await this.#onBucket(async (bucket) => (await bucket.get(PAUSED))?.json<Paused>() ?? {})
-      this.#pausedAt = performance.now()
-    }
-    return this.#paused
+  async look(ageMs: number): Promise<void> {
+    if (performance.now() - this.#lookedAt < ageMs) return
+    const asked = CLASSES.map(({ stream }, priority) =>
+      this.#server.insist(priority, () => this.#server.jsm.streams.info(stream, { subjects_filter: '>' })),
+    )
+    const [paused, ...infos] = await Promise.all([this.#onBucket(readPauses), ...asked])
+    this.#lookedAt = performance.now()
+    this.#paused = paused
+    this.#infos = infos
+    const subjects = infos.flatMap(({ state }) => Object.entries(state.subjects ?? {}))
+    this.#partitions = new Map(
+      subjects.map(([subject, envelopes]) => [subject, { ...parseSubject(subject), envelopes }]),
+    )
+    this.#added.clear()
+    if (subjects.length === 0) this.#networks.clear() // other replicas settle entries, too
   }
 
-  async pauses(): Promise<Pause[]> {
-    const paused = Object.entries(await this.paused(0))
-    return paused.map(([project, since]) => ({ ...(project !== ALL && { project }), since }))
+  /** Returns the totals of the last look. The bytes of a partition are its part of its class. */
+  async totals(): Promise<SpoolTotals> {
+    const { streams } = this.#server.jsm
+    const objects = await Promise.all(CLASSES.map(({ stream }) => streams.info(`OBJ_${stream}`)))
+    const bytes = this.#infos.map(({ state }, i) => state.bytes + (objects[i]?.state.bytes ?? 0))
+    const counts = this.#infos.map(({ state }) => state.messages)
+    const counted = Array.from(this.#partitions.values(), async (partition) => {
+      const { priority, project, category, envelopes } = partition
+      const first = await this.#messages.first(priority, subjectOf(partition))
+      const mean = (bytes[priority] ?? 0) / Math.max(1, counts[priority] ?? 0)
+      const oldest = first && { oldest: first.entry.received }
+      return { project, category, envelopes, bytes: Math.round(mean * envelopes), ...oldest }
+    })
+    const partitions = await Promise.all(counted)
+    const ages = partitions.flatMap(({ oldest }) => oldest ?? [])
+    return {
+      envelopes: sumOf(counts),
+      bytes: partitions.length > 0 ? sumOf(bytes) : 0,
+      ...(ages.length > 0 && { oldest: Math.min(...ages) }),
+      partitions,
+      paused: Object.entries(this.#paused).map(([key, since]) => ({
+        ...(key !== ALL && { project: key }),
+        since,
+      })),
+      ...(this.#lost > 0 && { lost: this.#lost }),
+    }
+  }
+
+  isPaused({ project }: Pick<Partition, 'project'>): boolean {
+    return ALL in this.#paused || project in this.#paused
+  }
+
+  /** Returns the partitions that are wanted, the most important first. Of equal ones another is first each time. */
+  inTurn(wanted: readonly ProjectDemand[]): Partition[] {
+    const limited = new Map(wanted.map((each) => [each.project, each.rateLimitedCategories]))
+    const all = [...this.#partitions.values()].filter(
+      (each) => limited.get(each.project)?.includes(each.category) === false && !this.isPaused(each),
+    )
+    const start = this.#turns++ % Math.max(1, all.length)
+    return [...all.slice(start), ...all.slice(0, start)].sort((a, b) => a.priority - b.priority)
+  }
+
+  /** Returns the reason why an entry may not be put. Shares are those of its class; the network's is that of this replica's own puts. */
+  shareReached(entry: SpoolEntry): Reason | undefined {
+    const { priority, project, network } = entry
+    const { addressShare, projectShare } = this.#shares
+    const { share, objectShare } = classOf(entry)
+    const { config, state } = this.#infos[priority] ?? {}
+    const bound = ((config?.max_bytes ?? 0) * (share + objectShare)) / share
+    const bytes = storedBytes(entry)
+    if (bytes > bound) return 'bound'
+    const ofNetwork = network === '' ? 0 : (this.#networks.get(network) ?? 0) + bytes
+    if (ofNetwork > bound * addressShare) return 'address-share'
+    if (projectShare === 1) return undefined
+    const its = [...this.#partitions.values()].filter(
+      (each) => each.priority === priority && each.project === project,
+    )
+    const mean = (state?.bytes ?? 0) / Math.max(1, state?.messages ?? 0)
+    const stored = sumOf(its.map(({ envelopes }) => envelopes)) * mean
+    const added = this.#added.get(`${priority} ${project}`) ?? 0
+    return stored + added + bytes > bound * projectShare ? 'project-share' : undefined
+  }
+
+  /** Before it is put, so that simultaneous puts are seen. */
+  add(entry: SpoolEntry): void {
+    const name = `${entry.priority} ${entry.project}`
+    this.#added.set(name, (this.#added.get(name) ?? 0) + storedBytes(entry))
+    this.#growNetwork(entry.network, storedBytes(entry))
+    const subject = subjectOf(entry)
+    if (!this.#partitions.has(subject)) this.#partitions.set(subject, { ...entry, envelopes: 0 })
+  }
+
+  remove(entry: SpoolEntry): void {
+    this.#growNetwork(entry.network, -storedBytes(entry))
   }
 
   /** Replicas may change pauses at one moment: each starts from the last revision. */
@@ -67,7 +166,7 @@ export class State {
         }
       }
     })
-    this.#pausedAt = -Infinity
+    this.#lookedAt = -Infinity
   }
 
   /** Writes a value that nobody reads. */
@@ -80,33 +179,47 @@ export class State {
    * that was created again. After an absence in which `max_age` may have passed, those that are missing are lost, too; after a shorter one
    * they were settled. The replica that notes a loss first counts it.
    */
-  async countLost(infos: readonly StreamInfo[], now: number, ageMs: number): Promise<void> {
-    const seen = infos.map(({ created, state }): Seen => {
-      return { created: Date.parse(created), entries: state.messages }
-    })
-    const isSame = seen.every(({ created }, i) => created === this.#seen[i]?.created)
-    if (isSame && performance.now() - this.#seenAt < ageMs) {
-      this.#seen = seen
-      return
-    }
-    this.#seenAt = performance.now()
+  async countLost(now: number, ageMs: number): Promise<void> {
+    const before = this.#seen
+    this.#seen = this.#infos.map(({ created, state }) => ({
+      created: Date.parse(created),
+      entries: state.messages,
+    }))
+    const isSame = this.#seen.every(({ created }, i) => created === before[i]?.created)
+    if (isSame && performance.now() - this.#notedAt < ageMs) return
+    this.#notedAt = performance.now()
     await this.#onBucket(async (bucket) => {
-      const noted = await bucket.get(SEEN)
-      const before = noted?.json<Seen[]>() ?? []
-      const isLong = noted !== null && noted.created.getTime() < now - BACKSTOP_MS
-      const lost = seen.map(({ created, entries }, i) => {
-        const most = before[i]?.entries ?? 0
-        if (created !== before[i]?.created) return Math.max(most, this.#seen[i]?.entries ?? 0)
+      const entry = await bucket.get(SEEN)
+      const noted = entry?.json<Seen[]>() ?? []
+      const isLong = entry !== null && entry.created.getTime() < now - BACKSTOP_MS
+      const lost = this.#seen.map(({ created, entries }, i) => {
+        const most = noted[i]?.entries ?? 0
+        if (created !== noted[i]?.created) return Math.max(most, before[i]?.entries ?? 0)
         return isLong ? Math.max(0, most - entries) : 0
       })
-      await bucket.put(SEEN, JSON.stringify(seen), { previousSeq: noted?.revision ?? 0 })
+      await bucket.put(SEEN, JSON.stringify(this.#seen), { previousSeq: entry?.revision ?? 0 })
       this.#lost += sumOf(lost)
-      this.#seen = seen
     })
+  }
+
+  #growNetwork(network: string, bytes: number): void {
+    const sum = (this.#networks.get(network) ?? 0) + bytes
+    const [oldest] = this.#networks.keys()
+    if (sum <= 0 || network === '') this.#networks.delete(network)
+    else this.#networks.set(network, sum)
+    if (this.#networks.size > MAX_NETWORKS && oldest !== undefined) this.#networks.delete(oldest)
   }
 
   #onBucket<T>(ask: (bucket: KV) => Promise<T>): Promise<T> {
     const options = { allow_direct: false } // a follower may not know a pause yet
     return this.#server.insist(0, async () => ask(await this.#kvm.open(NAME, options)))
   }
+}
+
+async function readPauses(bucket: KV): Promise<Paused> {
+  return (await bucket.get(PAUSED))?.json<Paused>() ?? {}
+}
+
+function sumOf(all: readonly number[]): number {
+  return all.reduce((sum, each) => sum + each, 0)
 }

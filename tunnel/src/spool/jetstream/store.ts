@@ -21,12 +21,9 @@ import {
   CLASSES,
   type Entry,
   INLINE_BYTES,
-  NAME,
-  type Partition,
   storedBytes,
   subjectsOf,
   subjectsWithin,
-  sumOf,
   toSpoolEntry,
 } from './codec.ts'
 import { Consumers, type Held, type Retry } from './consumers.ts'
@@ -35,7 +32,6 @@ import type { NatsAddress } from './nats-url.ts'
 import { Server } from './server.ts'
 import { ALL, State } from './state.ts'
 import type { StreamSettings } from './streams.ts'
-import { Usage } from './usage.ts'
 
 export type JetStreamBounds = Omit<SpoolBounds, 'bytes'> & Omit<StreamSettings, 'replicas'>
 
@@ -68,7 +64,6 @@ class JetStreamSpool implements Spool {
   readonly #server: Server
   readonly #messages: Messages
   readonly #consumers: Consumers
-  readonly #usage: Usage
   readonly #state: State
   readonly #now: () => number
   readonly #closing = new AbortController()
@@ -77,8 +72,7 @@ class JetStreamSpool implements Spool {
     this.#server = server
     this.#messages = new Messages(server)
     this.#consumers = new Consumers(server, now)
-    this.#usage = new Usage(server, this.#messages, bounds)
-    this.#state = new State(server)
+    this.#state = new State(server, this.#messages, bounds)
     this.#now = now
   }
 
@@ -92,27 +86,26 @@ class JetStreamSpool implements Spool {
   }
 
   get id(): string {
-    return `${NAME}-${this.#usage.infos[0]?.created}`
+    return this.#state.id
   }
 
   get maxBytes(): number {
-    const bounds = this.#usage.infos.map(({ config }, i) => config.max_bytes / (CLASSES[i]?.share ?? 1))
-    return Math.round(sumOf(bounds) / CLASSES.length)
+    return this.#state.maxBytes
   }
 
   async put(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
     this.#assertNoFailure()
-    const reason = this.#usage.shareReached(entry)
+    const reason = this.#state.shareReached(entry)
     if (reason) return { kind: 'full', reason }
     const until = this.#now() + leaseMs
     const mark = randomUUID()
     const stored: Entry = { ...entry, mark, ...(leaseMs > 0 && { due: until }) }
-    this.#usage.add(entry)
+    this.#state.add(entry)
     let result: Awaited<ReturnType<Messages['put']>> | undefined
     try {
       result = await this.#messages.put(stored, body)
     } finally {
-      if (typeof result !== 'number') this.#usage.remove(entry)
+      if (typeof result !== 'number') this.#state.remove(entry)
     }
     if (result === 'known') return { kind: 'known' }
     if (result === 'full') return { kind: 'full', reason: 'bound' }
@@ -128,14 +121,12 @@ class JetStreamSpool implements Spool {
   async take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Promise<Lease[]> {
     this.#closing.signal.throwIfAborted()
     if (this.#server.failure) return [] // what is delivered could not be settled
-    const [paused] = await Promise.all([this.#state.paused(LOOK_MS), this.#usage.look(LOOK_MS)])
-    const isPaused = ({ project }: Partition) => ALL in paused || project in paused
-    this.#consumers.release(isPaused)
+    await this.#state.look(LOOK_MS)
+    this.#consumers.release((partition) => this.#state.isPaused(partition))
     const taken: Held[] = []
-    for (const partition of this.#usage.inTurn(wanted)) {
+    for (const partition of this.#state.inTurn(wanted)) {
       if (taken.length >= limit) break
-      if (!isPaused(partition))
-        taken.push(...(await this.#consumers.take(partition, limit - taken.length, leaseMs)))
+      taken.push(...(await this.#consumers.take(partition, limit - taken.length, leaseMs)))
     }
     return taken.map(({ entry, id, attempts, until }) => ({ ...toSpoolEntry(entry), id, attempts, until }))
   }
@@ -178,11 +169,10 @@ class JetStreamSpool implements Spool {
   }
 
   async totals(): Promise<SpoolTotals> {
-    const [totals, paused] = await Promise.all([this.#usage.totals(), this.#state.pauses()])
+    await this.#state.look(0)
     const { failure } = this.#server
     if (!failure) await this.#countLost(NOTE_MS)
-    const { lost } = this.#state
-    return { ...totals, paused, ...(lost > 0 && { lost }), ...(failure && { problem: failure.message }) }
+    return { ...(await this.#state.totals()), ...(failure && { problem: failure.message }) }
   }
 
   async list(query: PageQuery): Promise<ListedEntry[]> {
@@ -236,7 +226,7 @@ class JetStreamSpool implements Spool {
   async close(): Promise<void> {
     this.#closing.abort()
     this.#consumers.close()
-    const noted = this.#usage.look(0).then(() => this.#countLost(0))
+    const noted = this.#state.look(0).then(() => this.#countLost(0))
     await Promise.race([noted.catch(() => undefined), wait(CLOSE_MS, undefined, { ref: false })])
     await this.#server.close()
   }
@@ -250,7 +240,7 @@ class JetStreamSpool implements Spool {
     const isOurs = await this.#messages.remove(id, signal)
     this.#consumers.forget(id)
     if (!isOurs) return false
-    this.#usage.remove(entry)
+    this.#state.remove(entry)
     this.#messages.removeObject(entry)
     return true
   }
@@ -282,7 +272,7 @@ class JetStreamSpool implements Spool {
   }
 
   #countLost(ageMs: number): Promise<void> {
-    return this.#state.countLost(this.#usage.infos, this.#now(), ageMs).catch(() => undefined) // a later call counts it
+    return this.#state.countLost(this.#now(), ageMs).catch(() => undefined) // a later call counts it
   }
 
   #timeLimit(): AbortSignal {
