@@ -53,7 +53,7 @@ export class Consumers {
     this.#now = now
     this.#timers = [
       setInterval(() => this.#endLeases(), TICK_MS).unref(),
-      setInterval(() => this.#leases.forEach(({ message }) => message.working()), WORKING_MS).unref(),
+      setInterval(() => this.#extendLeases(), WORKING_MS).unref(),
     ]
   }
 
@@ -173,6 +173,10 @@ export class Consumers {
   /** Returns `true` while the replica that put an entry makes the first attempt to deliver it. */
   #isPutPending(entry: Entry, id: number): boolean {
     return (entry.due ?? 0) > this.#now() && !this.#endedPuts.has(id)
+  }
+
+  #extendLeases(): void {
+    for (const { message } of this.#leases.values()) message.working()
   }
 
   /** Ends leases and delays whose time is over. */

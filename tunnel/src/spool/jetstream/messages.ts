@@ -23,7 +23,7 @@ import {
 } from './codec.ts'
 import { isFull, isGone, type Server } from './server.ts'
 
-export type Stored = { entry: Entry; id: number; data: Uint8Array }
+export type Stored = { entry: Entry; data: Uint8Array }
 
 /** Entry without its body, with its place among those of all classes. */
 export type Walked = { entry: Entry; id: number; place: number }
@@ -37,7 +37,6 @@ export type PutResult = number | 'known' | 'full'
 const FETCHED = 500 // messages, without their bodies
 const FETCH_MS = 1_000
 const CHUNK_BYTES = 512 * 1024
-const RENAMED = 8
 const PUBLISH_MS = 1_000 // a message that comes between two leaders is lost
 const PAUSE_MS = 1_000
 const FIRST_WINDOW = 256 // sequences that are looked back at
@@ -47,8 +46,6 @@ const BODY_GONE = 'its body is gone: another replica has settled it'
 export class Messages {
   readonly #server: Server
   readonly #objm: Objm
-  /** Messages that this replica has deleted, as far as it knows, and has not reported as removed. */
-  readonly #deleted = new Set<number>()
 
   constructor(server: Server) {
     this.#server = server
@@ -57,26 +54,22 @@ export class Messages {
 
   /** Stores a body in one message, or a large one as an object and then the message that names it. */
   async put(entry: Entry, body: SpoolBody): Promise<PutResult> {
-    const { priority, mark } = entry
-    if (storedBytes(entry) <= INLINE_BYTES)
-      return this.#publish(entry, Buffer.concat(await Array.fromAsync(body.chunks())))
-    const file = { ...entry, file: mark }
-    const options = { max_chunk_size: CHUNK_BYTES }
-    const chunks = () => Readable.toWeb(Readable.from(body.chunks())) as ReadableStream<Uint8Array>
+    const isLarge = storedBytes(entry) > INLINE_BYTES
+    const stored = isLarge ? { ...entry, file: entry.mark } : entry
     try {
-      const store = async () => (await this.#objects(entry)).put({ name: mark, options }, chunks())
-      await this.#server.insist(priority, store)
+      if (isLarge) await this.#putObject(stored, body)
+      const data = isLarge ? Buffer.alloc(0) : Buffer.concat(await Array.fromAsync(body.chunks()))
+      const result = await this.#publish(stored, data) // when it rejects, the server may have stored it
+      if (result === 'known') this.removeObject(stored)
+      return result
     } catch (error) {
-      this.removeObject(file)
-      if (isFull(error)) return 'full'
-      throw error
+      if (!isFull(error)) throw error
+      this.removeObject(stored)
+      return 'full'
     }
-    const stored = await this.#publish(file, Buffer.alloc(0)) // when it rejects, the server may have stored it
-    if (typeof stored !== 'number') this.removeObject(file)
-    return stored
   }
 
-  readBody({ entry, data }: Pick<Stored, 'entry' | 'data'>): StoredBody {
+  readBody({ entry, data }: Stored): StoredBody {
     const { priority, file } = entry
     if (file === undefined) return Buffer.from(data.buffer, data.byteOffset, data.byteLength)
     return { open: () => Readable.from(this.#readChunks(priority, file), { objectMode: false }) }
@@ -106,20 +99,21 @@ export class Messages {
    */
   async remove(id: number, signal: AbortSignal): Promise<boolean> {
     const { priority, seq } = decodeId(id)
+    let isOurs = false
     const ask = async () => {
-      try {
-        await this.#server.jsm.streams.deleteMessage(classOf({ priority }).stream, seq, false)
-        this.#deleted.add(id)
-      } catch (error) {
-        if (isGone(error)) return
-        this.#deleted.add(id)
-        throw error
-      }
+      const deletion = this.#server.jsm.streams.deleteMessage(classOf({ priority }).stream, seq, false)
+      const failure = await deletion.then(
+        () => undefined,
+        (error) => error,
+      )
+      if (isGone(failure)) return
+      isOurs = true
+      if (failure) throw failure
     }
     for (;;) {
       try {
         await this.#server.insist(priority, ask)
-        return this.#deleted.delete(id)
+        return isOurs
       } catch (error) {
         await wait(PAUSE_MS, undefined, { signal }).catch(() => {
           throw error
@@ -201,28 +195,32 @@ export class Messages {
     return undefined
   }
 
+  async #putObject(entry: Entry, body: SpoolBody): Promise<void> {
+    const meta = { name: entry.mark, options: { max_chunk_size: CHUNK_BYTES } }
+    const chunks = () => Readable.toWeb(Readable.from(body.chunks())) as ReadableStream<Uint8Array>
+    const store = async () => (await this.#objects(entry)).put(meta, chunks())
+    await this.#server.insist(entry.priority, store).catch((error) => {
+      this.removeObject(entry)
+      throw error
+    })
+  }
+
   /**
    * The server remembers a key for ten minutes, also when its entry is gone. Then the message is named after that one, so that replicas which
-   * store it again agree.
+   * store it again agree; a third one within these minutes has a name of its own.
    */
   async #publish(entry: Entry, data: Uint8Array): Promise<PutResult> {
     const { key, priority, mark } = entry
     const [subject, headers] = [subjectOf(entry), encodeEntry(entry)]
-    let msgID = key
-    for (let renamed = 0; renamed <= RENAMED; renamed++) {
+    for (let msgID = key; ; ) {
       const ask = () => this.#server.js.publish(subject, data, { msgID, headers, timeout: PUBLISH_MS })
-      const ack = await this.#server.insist(priority, ask).catch((error) => {
-        if (isFull(error)) return undefined
-        throw error
-      })
-      if (!ack) return 'full'
-      const id = encodeId(priority, ack.seq)
-      const first = ack.duplicate && (await this.get(id))
-      if (!ack.duplicate || (first && first.entry.mark === mark)) return id // the first response was lost
-      if (first) return 'known'
-      msgID = `${key}.${renamed < RENAMED - 1 ? ack.seq : mark}`
+      const { seq, duplicate } = await this.#server.insist(priority, ask)
+      const id = encodeId(priority, seq)
+      if (!duplicate) return id
+      const first = await this.get(id)
+      if (first) return first.entry.mark === mark ? id : 'known' // the first response was lost
+      msgID = `${key}.${msgID === key ? seq : mark}`
     }
-    return 'known'
   }
 
   /** Asks for each chunk when it is wanted: a consumer would push a whole object into memory. */
@@ -245,7 +243,7 @@ export class Messages {
     const ask = () => this.#server.jsm.streams.getMessage(classOf({ priority }).stream, query)
     const message = await this.#server.insist(priority, ask)
     const entry = message && decodeEntry(message.header)
-    return entry ? { entry, id: encodeId(priority, message.seq), data: message.data } : undefined
+    return entry ? { entry, data: message.data } : undefined
   }
 
   #objects({ priority }: Pick<Partition, 'priority'>): Promise<ObjectStore> {

@@ -21,14 +21,21 @@ const NO_MESSAGE = 10043
 const UNAVAILABLE = [undefined, NO_STREAM, NO_LEADER, NO_PEERS]
 const GONE = /EOF|no message found/i
 const NO_SEQ = Number.MAX_SAFE_INTEGER
-const CONNECT_MS = 3_000
-const RETRY_MS = 250
 const ANSWER_MS = 2_000
 const PATIENCE_MS = 7_000 // a server restarts, or its leader changes
 const SLOW_MS = 400
 const PAUSE_MS = 100
 const PROBE_MS = 500
 const DRAIN_MS = 500
+const OPTIONS = {
+  name: 'culvert',
+  noEcho: true, // a replica does not answer its own requests
+  timeout: 3_000,
+  pingInterval: 10_000,
+  maxReconnectAttempts: -1,
+  ignoreAuthErrorAbort: true,
+  reconnectTimeWait: 250,
+}
 
 export class Server {
   readonly nc: NatsConnection
@@ -49,9 +56,17 @@ export class Server {
   /** Rejects with `NatsAway` when no usable server answers, and with another error when it refuses the credentials, or would lose entries. */
   static async open(address: NatsAddress, settings: StreamSettings): Promise<Server> {
     const place = describeNats(address)
-    const nc = await connect(optionsOf(address)).catch((error) => {
+    const denial = address.credentials
+      ? 'refuses these credentials'
+      : 'requires credentials; write nats://user:password@host:4222, or the path of a file with user:password into SPOOL_CREDENTIALS_FILE'
+    const nc = await connect({
+      ...OPTIONS,
+      servers: address.servers,
+      ...(address.tls && { tls: {} }),
+      ...address.credentials,
+    }).catch((error) => {
       throw error instanceof errors.AuthorizationError
-        ? new Error(`SPOOL_URL: ${place} ${describeDenial(address)}`)
+        ? new Error(`SPOOL_URL: ${place} ${denial}`)
         : describeAbsence(place, error)
     })
     try {
@@ -178,25 +193,4 @@ function describeAbsence(place: string, error: unknown): NatsAway {
   return new NatsAway(
     `SPOOL_URL: no NATS server with JetStream answers at ${place} (${messageOf(error)}); start one, or correct the address`,
   )
-}
-
-function describeDenial({ credentials }: NatsAddress): string {
-  return credentials
-    ? 'refuses these credentials'
-    : 'requires credentials; write nats://user:password@host:4222, or the path of a file with user:password into SPOOL_CREDENTIALS_FILE'
-}
-
-function optionsOf({ servers, tls, credentials }: NatsAddress) {
-  return {
-    servers,
-    name: 'culvert',
-    ...(tls && { tls: {} }),
-    ...credentials,
-    noEcho: true, // a replica does not answer its own requests
-    timeout: CONNECT_MS,
-    pingInterval: 10_000,
-    maxReconnectAttempts: -1,
-    ignoreAuthErrorAbort: true,
-    reconnectTimeWait: RETRY_MS,
-  }
 }

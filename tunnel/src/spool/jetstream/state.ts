@@ -65,9 +65,9 @@ export class State {
     const asked = CLASSES.map(({ stream }, priority) =>
       this.#server.insist(priority, () => this.#server.jsm.streams.info(stream, { subjects_filter: '>' })),
     )
-    const [paused, ...infos] = await Promise.all([this.#onBucket(readPauses), ...asked])
+    const [paused, ...infos] = await Promise.all([this.#onBucket((bucket) => bucket.get(PAUSED)), ...asked])
     this.#lookedAt = performance.now()
-    this.#paused = paused
+    this.#paused = paused?.json<Paused>() ?? {}
     this.#infos = infos
     const subjects = infos.flatMap(({ state }) => Object.entries(state.subjects ?? {}))
     this.#partitions = new Map(
@@ -214,10 +214,6 @@ export class State {
     const options = { allow_direct: false } // a follower may not know a pause yet
     return this.#server.insist(0, async () => ask(await this.#kvm.open(NAME, options)))
   }
-}
-
-async function readPauses(bucket: KV): Promise<Paused> {
-  return (await bucket.get(PAUSED))?.json<Paused>() ?? {}
 }
 
 function sumOf(all: readonly number[]): number {

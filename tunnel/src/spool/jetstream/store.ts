@@ -33,7 +33,7 @@ import { Server } from './server.ts'
 import { ALL, State } from './state.ts'
 import type { StreamSettings } from './streams.ts'
 
-export type JetStreamBounds = Omit<SpoolBounds, 'bytes'> & Omit<StreamSettings, 'replicas'>
+type Bounds = Omit<SpoolBounds, 'bytes'> & Omit<StreamSettings, 'replicas'>
 
 const RETRIES = 'culvert.spool-retry'
 const LOOK_MS = 500
@@ -48,7 +48,7 @@ const REMOVAL_MS = 30_000 // an operator waits for a purge
 /** Rejects with `NatsAway` when no usable server answers, and with another error when its streams would lose entries. */
 export async function openJetStreamSpool(
   address: NatsAddress,
-  bounds: JetStreamBounds,
+  bounds: Bounds,
   now: () => number,
 ): Promise<Spool> {
   const server = await Server.open(address, { ...bounds, replicas: address.replicas })
@@ -68,7 +68,7 @@ class JetStreamSpool implements Spool {
   readonly #now: () => number
   readonly #closing = new AbortController()
 
-  constructor(server: Server, bounds: JetStreamBounds, now: () => number) {
+  constructor(server: Server, bounds: Bounds, now: () => number) {
     this.#server = server
     this.#messages = new Messages(server)
     this.#consumers = new Consumers(server, now)
