@@ -3,11 +3,11 @@
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect, nanos } from '@nats-io/transport-node'
 import { describe, expect, it } from 'vitest'
-import type { Lease } from '../../../tunnel/src/spool/spool.ts'
+import type { Lease, Spool } from '../../../tunnel/src/spool/spool.ts'
 import { requires } from '../../support/requirements.ts'
 import { ALL, LONG_MS } from '../../support/spool/entries.ts'
 import { openStore } from '../../support/spool/jetstream-spool.ts'
-import { store as putStored, takeAll } from '../../support/spool/operations.ts'
+import { expectNothing, putOne, store as putStored, takeAll } from '../../support/spool/operations.ts'
 
 const STREAM = 'CULVERT_SPOOL_ERRORS'
 
@@ -38,3 +38,39 @@ describe('An entry that is delivered again during its lease', {
     await nc.close()
   })
 })
+
+describe('An entry whose first attempt fails during the lease of its put', {
+  ...requires('nats'),
+  timeout: 60_000,
+}, () => {
+  it.each([
+    ['no replica has fetched it', async () => {}],
+    ['another replica has put it off', untilPutOff],
+  ])('is due when its backoff ends, at any replica, when %s', async (_, before) => {
+    await using store = await openStore()
+    const [spool, other] = [await store.spool(), await store.spool()]
+    const { entry, result } = await putOne(spool, {}, LONG_MS)
+    await before(other)
+    if (result.kind === 'stored') await spool.postpone(result.lease, Date.now() - 1)
+    expect((await takeAll(other, 1)).map((due) => due.key)).toEqual([entry.key])
+  })
+
+  it('can be retried by an operator before its backoff ends', async () => {
+    await using store = await openStore()
+    const [spool, other] = [await store.spool(), await store.spool()]
+    const { entry, result } = await putOne(spool, {}, LONG_MS)
+    await untilPutOff(other)
+    if (result.kind === 'stored') await spool.postpone(result.lease, Date.now() + LONG_MS)
+    await expect.poll(() => spool.retry({})).toBe(1)
+    expect((await takeAll(other, 1)).map((due) => due.key)).toEqual([entry.key])
+  })
+})
+
+/** Resolves when the server has delivered the only entry to a replica, which has given it back. */
+async function untilPutOff(spool: Spool): Promise<void> {
+  const attempts = async () => {
+    await expectNothing(spool)
+    return (await spool.list({ order: 'newest', limit: 1 })).map((entry) => entry.attempts)
+  }
+  await expect.poll(attempts).toEqual([1])
+}
