@@ -124,15 +124,9 @@ export class Consumers {
     return retried
   }
 
-  /** Stops fetching, and gives back what was fetched and not taken. */
-  release(isReleased: (partition: Partition) => boolean): void {
-    for (const queue of this.#queues.values())
-      if (isReleased(queue.partition)) for (const held of queue.stop()) this.#giveBack(held)
-  }
-
   close(): void {
     for (const timer of this.#timers) clearInterval(timer)
-    this.release(() => true)
+    for (const queue of this.#queues.values()) queue.stop()
     for (const held of this.#leases.values()) this.#giveBack(held)
   }
 
@@ -189,7 +183,7 @@ export class Consumers {
 
 /** Fetch of one partition, and the messages that it has delivered and nobody has taken yet. */
 class Queue {
-  readonly partition: Partition
+  readonly #partition: Partition
   readonly #server: Server
   readonly #lease: (message: JsMsg) => Held | undefined
   #held: Held[] = []
@@ -199,7 +193,7 @@ class Queue {
 
   constructor(server: Server, partition: Partition, lease: (message: JsMsg) => Held | undefined) {
     this.#server = server
-    this.partition = partition
+    this.#partition = partition
     this.#lease = lease
   }
 
@@ -218,18 +212,15 @@ class Queue {
     return this.#held.splice(0, limit)
   }
 
-  /** Returns what nobody has taken. */
-  stop(): Held[] {
+  stop(): void {
     this.#messages?.stop()
-    this.#messages = undefined
-    return this.#held.splice(0)
   }
 
   async #openConsumer(): Promise<Consumer> {
     const { js, jsm } = this.#server
-    const info = await jsm.consumers.add(classOf(this.partition).stream, {
-      durable_name: consumerOf(this.partition),
-      filter_subject: subjectOf(this.partition),
+    const info = await jsm.consumers.add(classOf(this.#partition).stream, {
+      durable_name: consumerOf(this.#partition),
+      filter_subject: subjectOf(this.#partition),
       ack_policy: AckPolicy.Explicit,
       ack_wait: nanos(ACK_WAIT_MS),
       max_ack_pending: MAX_ACK_PENDING,
@@ -248,7 +239,7 @@ class Queue {
     } catch {
       this.#consumer = undefined // it is gone, or the server is: the next take opens it again
     } finally {
-      if (this.#messages === messages) this.#messages = undefined
+      this.#messages = undefined
       this.#onSettled()
     }
   }

@@ -105,15 +105,13 @@ export class State {
     }
   }
 
-  isPaused({ project }: Pick<Partition, 'project'>): boolean {
-    return ALL in this.#paused || project in this.#paused
-  }
-
-  /** Returns the partitions that are wanted, the most important first. Of equal ones another is first each time. */
+  /** Returns the partitions that are wanted and not paused, the most important first. Of equal ones another is first each time. */
   inTurn(wanted: readonly ProjectDemand[]): Partition[] {
-    const limited = new Map(wanted.map((each) => [each.project, each.rateLimitedCategories]))
+    if (ALL in this.#paused) return []
+    const unpaused = wanted.filter(({ project }) => !(project in this.#paused))
+    const limited = new Map(unpaused.map((each) => [each.project, each.rateLimitedCategories]))
     const all = [...this.#partitions.values()].filter(
-      (each) => limited.get(each.project)?.includes(each.category) === false && !this.isPaused(each),
+      ({ project, category }) => limited.get(project)?.includes(category) === false,
     )
     const start = this.#turns++ % Math.max(1, all.length)
     return [...all.slice(start), ...all.slice(0, start)].sort((a, b) => a.priority - b.priority)

@@ -122,7 +122,6 @@ class JetStreamSpool implements Spool {
     this.#closing.signal.throwIfAborted()
     if (this.#server.failure) return [] // what is delivered could not be settled
     await this.#state.look(LOOK_MS)
-    this.#consumers.release((partition) => this.#state.isPaused(partition))
     const taken: Held[] = []
     for (const partition of this.#state.inTurn(wanted)) {
       if (taken.length >= limit) break
