@@ -145,6 +145,7 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     expect((await takeAll(spool, 1)).map((lease) => lease.key)).toEqual([key])
     expect((await spool.list({ order: 'newest', limit: 5 })).map((entry) => entry.key)).toEqual([key])
     expect((await spool.totals()).partitions).toHaveLength(2)
+    expect((await spool.expire(Date.now() + LONG_MS)).map((entry) => entry.key)).toEqual([key])
   })
 
   it('deletes a large body with its entry', async () => {

@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
-import { DeliverPolicy, type NextMsgRequest, type SeqMsgRequest } from '@nats-io/jetstream'
+import { DeliverPolicy, type NextMsgRequest, type SeqMsgRequest, type StoredMsg } from '@nats-io/jetstream'
 import { type ObjectStore, Objm } from '@nats-io/obj'
 import type { PageQuery, SpoolBody, StoredBody } from '../spool.ts'
 import {
@@ -85,12 +85,15 @@ export class Messages {
 
   async get(id: number): Promise<Stored | undefined> {
     const { priority, seq } = decodeId(id)
-    return seq > 0 ? this.#read(priority, { seq }) : undefined
+    const message = seq > 0 ? await this.#read(priority, { seq }) : null
+    const entry = message && decodeEntry(message.header)
+    return entry ? { entry, data: message.data } : undefined
   }
 
-  /** Returns the oldest entry of a subject. */
-  first(priority: number, subject: string): Promise<Stored | undefined> {
-    return this.#read(priority, { seq: 1, next_by_subj: subject })
+  /** Returns when the oldest entry of a subject arrived; for a message that is not an entry, when it was stored. */
+  async oldest(priority: number, subject: string): Promise<number | undefined> {
+    const message = await this.#read(priority, { seq: 1, next_by_subj: subject })
+    return message ? (decodeEntry(message.header)?.received ?? message.time.getTime()) : undefined
   }
 
   /**
@@ -239,11 +242,9 @@ export class Messages {
     }
   }
 
-  async #read(priority: number, query: SeqMsgRequest & Partial<NextMsgRequest>): Promise<Stored | undefined> {
-    const ask = () => this.#server.jsm.streams.getMessage(classOf({ priority }).stream, query)
-    const message = await this.#server.insist(priority, ask)
-    const entry = message && decodeEntry(message.header)
-    return entry ? { entry, data: message.data } : undefined
+  #read(priority: number, query: SeqMsgRequest & Partial<NextMsgRequest>): Promise<StoredMsg | null> {
+    const { stream } = classOf({ priority })
+    return this.#server.insist(priority, () => this.#server.jsm.streams.getMessage(stream, query))
   }
 
   #objects({ priority }: Pick<Partition, 'priority'>): Promise<ObjectStore> {

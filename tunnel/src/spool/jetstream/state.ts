@@ -85,10 +85,10 @@ export class State {
     const counts = this.#infos.map(({ state }) => state.messages)
     const counted = Array.from(this.#partitions.values(), async (partition) => {
       const { priority, project, category, envelopes } = partition
-      const first = await this.#messages.first(priority, subjectOf(partition))
+      const oldest = await this.#messages.oldest(priority, subjectOf(partition))
       const mean = (bytes[priority] ?? 0) / Math.max(1, counts[priority] ?? 0)
-      const oldest = first && { oldest: first.entry.received }
-      return { project, category, envelopes, bytes: Math.round(mean * envelopes), ...oldest }
+      const its = { project, category, envelopes, bytes: Math.round(mean * envelopes) }
+      return { ...its, ...(oldest !== undefined && { oldest }) }
     })
     const partitions = await Promise.all(counted)
     const ages = partitions.flatMap(({ oldest }) => oldest ?? [])

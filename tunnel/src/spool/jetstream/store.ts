@@ -160,8 +160,8 @@ class JetStreamSpool implements Spool {
   async expire(before: number): Promise<SpoolEntry[]> {
     const expired: SpoolEntry[] = []
     for (const priority of CLASSES.keys()) {
-      const first = await this.#messages.first(priority, subjectsOf(priority))
-      if (first && first.entry.received < before)
+      const oldest = await this.#messages.oldest(priority, subjectsOf(priority))
+      if (oldest !== undefined && oldest < before)
         expired.push(...(await this.#removeWithin(priority, {}, REMOVED, before)))
     }
     return expired
