@@ -130,10 +130,8 @@ function describeError(error: unknown, { name, max_bytes }: Wanted): Error {
 }
 
 /** Throws when a stream would lose entries. A server's `sync_interval` cannot be read: `deploy/nats.conf` sets it. */
-function refuse(
-  config: StreamConfig,
-  { subjects = [], num_replicas = 1, duplicate_window = 0 }: Wanted,
-): void {
+function refuse(config: StreamConfig, wanted: Wanted): void {
+  const { subjects = [], num_replicas = 1, duplicate_window = 0 } = wanted
   const isLocked = subjects.length > 0 && (config.deny_delete || config.deny_purge)
   /** Conditions with what is wrong, and the flag of `nats stream edit` that repairs it, where one can. */
   const checks: [isMet: boolean, problem: string, flag?: string][] = [
@@ -142,6 +140,8 @@ function refuse(
     [config.persist_mode !== PersistMode.Async, 'persist_mode is async'],
     [!config.sealed && !config.no_ack && !isLocked, 'sealed, no_ack, deny_delete or deny_purge is on'],
     [config.discard === DiscardPolicy.New, 'discard is not new', '--discard=new'],
+    [config.max_msgs <= 0, 'max_msgs is set', '--max-msgs=-1'],
+    [wanted.max_age !== undefined || config.max_age <= 0, 'max_age is set', '--max-age=0'],
     [
       config.num_replicas >= num_replicas,
       `num_replicas is below ${num_replicas}`,
