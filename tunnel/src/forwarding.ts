@@ -110,6 +110,7 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
   receipt.admitted_after_ms = toMicroseconds(sentAt - ctx.startedAt)
   const removed = mergeRanges([
     ...envelope.removedRanges,
+    ...ctx.changedRanges,
     ...Array.from(ctx.removed.keys(), ({ range }) => range),
   ])
   const headers = senderHeaders(ctx.incoming.headers, client.address)

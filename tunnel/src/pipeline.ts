@@ -1,6 +1,7 @@
 /** Types of the ingest pipeline: the context of one request, its outcome, and a stage. `http/ingest.ts` lists the stages. */
 
 import type { IncomingMessage } from 'node:http'
+import type { Range } from './body/ranges.ts'
 import type { Body } from './body/receive.ts'
 import type { Receipt } from './contract.ts'
 import type { Item } from './envelope/items.ts'
@@ -47,6 +48,10 @@ export class Context {
   addressBudget = 1
   /** Items that policies have removed, with the reason. */
   readonly removed = new Map<Item, string>()
+  /** Elements that policies have removed from containers, as items, with the reason. */
+  readonly removedElements = new Map<Item, string>()
+  /** Changes of the body that follow from removed elements. */
+  readonly changedRanges: Range[] = []
   /** Runs after the outcome is recorded and before the response is sent, unless the envelope was rejected. */
   afterOutcome: (() => Promise<void>) | undefined
   /** Attempts that may still read the body after the response. */
@@ -96,6 +101,18 @@ export class Context {
   /** Removes items before the envelope is forwarded. The reason goes into the receipt and into a client report to Sentry. */
   remove(items: Iterable<Item>, reason: string): void {
     for (const item of items) this.removed.set(item, reason)
+  }
+
+  /** Removes elements of a container: `parts` stand for them, and `ranges` are the changes of the body. */
+  removeElements(container: Item, parts: ReadonlyMap<Item, string>, ranges: readonly Range[]): void {
+    let count = Number(container.header.item_count)
+    for (const [part, reason] of parts) {
+      this.removedElements.set(part, reason)
+      container.bytes -= part.bytes
+      count -= Number(part.header.item_count)
+    }
+    container.header = { ...container.header, item_count: count }
+    this.changedRanges.push(...ranges)
   }
 
   /** The envelope with the items that no policy has removed. */

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import type { FilterReason } from '../../../tunnel/src/contract.ts'
 import { ITEM_TYPES } from '../../../tunnel/src/envelope/items.ts'
-import type { FilterSettings } from '../../../tunnel/src/policy/filters.ts'
+import type { FilterSettings } from '../../../tunnel/src/policy/filter-list.ts'
 import { Filters } from '../../../tunnel/src/policy/filters.ts'
 import { envelopeOf, type Part } from '../../support/envelopes.ts'
 import { readEnvelope, typesOf } from '../../support/read-envelope.ts'
@@ -38,8 +38,9 @@ const frame = (abs_path: string) => ({ abs_path, function: 'f', lineno: 1 })
 
 function sift(settings: Partial<FilterSettings>, parts: Part[], userAgent?: string) {
   const filters = new Filters({ ...OFF, ...settings })
-  const found = filters.filter(readEnvelope(envelopeOf({}, parts), filters.reads), userAgent)
-  return found && { dropped: typesOf(found.dropped), reason: found.reason }
+  const { items } = filters.filter(readEnvelope(envelopeOf({}, parts), filters.reads), userAgent, 'project')
+  const [reason] = items.values()
+  return reason && { dropped: typesOf(items.keys()), reason }
 }
 
 const reasonOf = (settings: Partial<FilterSettings>, part: Part, userAgent?: string) =>
@@ -51,7 +52,10 @@ describe('Noise of Next.js', () => {
   it.each([
     ['the not-found page', transaction({ transaction: '/404' })],
     ['an incomplete transaction', transaction({ transaction: 'incomplete-app-router-transaction' })],
+    ['the not-found page of the server', transaction({ transaction: 'GET /_not-found' })],
     ['a redirect', thrown('NEXT_REDIRECT')],
+    ['a caught notFound()', thrown('NEXT_HTTP_ERROR_FALLBACK;404')],
+    ['a caught notFound() of Next.js 14', thrown('NEXT_NOT_FOUND')],
   ])('is dropped: %s', (_, part) => {
     expect(reasonOf(nextNoise, part)).toBe('next-noise')
     expect(reasonOf({}, part)).toBeUndefined()
@@ -62,6 +66,7 @@ describe('Noise of Next.js', () => {
     ['a transaction that has the name in a tag', transaction({ transaction: '/', tags: { from: '/404' } })],
     ['a transaction of a longer path', transaction({ transaction: '/404/more' })],
     ['an error that speaks of redirects', thrown('NEXT_REDIRECT was thrown')],
+    ['a forbidden page', thrown('NEXT_HTTP_ERROR_FALLBACK;403')],
     [
       'an error with a redirect as its cause',
       event({ exception: { values: [{ value: 'x' }, { value: 'NEXT_REDIRECT' }] } }),
@@ -138,10 +143,14 @@ describe('Web crawlers', () => {
     expect(reasonOf({ webCrawlers: true }, event({ message: 'x' }))).toBeUndefined()
   })
 
-  it('need no payload', () => {
-    const { reads } = new Filters({ ...OFF, webCrawlers: true })
-    expect(reads('event')).toBe(false)
-  })
+  it.each([{ 'User-Agent': GOOGLE }, [['user-agent', GOOGLE]]])(
+    'are known by the reported request, whose SDK has a user agent of its own: %j',
+    (headers) => {
+      const part = event({ message: 'x', request: { headers } })
+      expect(reasonOf({ webCrawlers: true }, part, 'sentry.javascript.node/11.1.0')).toBe('web-crawlers')
+      expect(reasonOf({}, part)).toBeUndefined()
+    },
+  )
 })
 
 describe('Localhost', () => {
@@ -151,7 +160,9 @@ describe('Localhost', () => {
     event({ request: { url: 'http://localhost:3000/shop' } }),
     event({ request: { url: 'http://app.localhost/' } }),
     event({ request: { url: 'https://127.0.0.1/' } }),
-    event({ request: { url: 'http://[::1]:8080/' } }),
+    event({ request: { url: 'HTTP://LOCALHOST/' } }),
+    event({ request: { headers: { Host: 'localhost:3000' } } }),
+    event({ request: { headers: [['x-forwarded-host', '127.0.0.1']] } }),
     event({ request: { url: 'file:///home/index.html' } }),
     event({ user: { ip_address: '127.0.0.1' } }),
     event({ user: { ip_address: '::1' } }),
@@ -166,6 +177,8 @@ describe('Localhost', () => {
     event({ request: { url: 'https://localhost.example/' } }),
     event({ request: { url: 'https://notlocalhost/' } }),
     event({ request: { url: 'localhost' } }),
+    event({ request: { url: 'http://[::1]:8080/' } }), // as Relay does
+    event({ request: { headers: { Host: 'localhost.example:3000' } } }),
     event({ message: 'cannot reach http://localhost:3000/' }),
     event({ user: { ip_address: '203.0.113.7' }, server_name: 'localhost' }),
   ])('is not seen in $payload', (part) => {
@@ -258,11 +271,113 @@ describe('A dropped item', () => {
     })
   })
 
-  it('is never a session, a replay, a log or anything else that is neither an error nor a transaction', () => {
+  it('takes the recording with its replay', () => {
+    const parts: Part[] = [
+      { header: { type: 'replay_event' }, payload: '{"release":"shop@1"}' },
+      { header: { type: 'replay_recording', length: 2 }, payload: '[]' },
+    ]
+    expect(sift({ releases: ['shop@1'] }, parts)?.dropped).toEqual(['replay_event', 'replay_recording'])
+  })
+})
+
+const GOOGLEBOT = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
+
+/** One item of each type that Relay filters, with the fields that Relay reads of it. */
+const FILTERABLE: Record<string, object> = {
+  event: { release: 'shop@1', request: { url: 'http://localhost/', headers: { 'User-Agent': GOOGLEBOT } } },
+  feedback: {
+    release: 'shop@1',
+    request: { url: 'http://localhost/', headers: { 'User-Agent': GOOGLEBOT } },
+  },
+  transaction: {
+    transaction: 'GET /healthz',
+    release: 'shop@1',
+    request: { url: 'http://localhost/', headers: { 'User-Agent': GOOGLEBOT } },
+  },
+  replay_event: {
+    release: 'shop@1',
+    user: { ip_address: '127.0.0.1' },
+    request: { headers: { 'User-Agent': GOOGLEBOT } },
+  },
+  session: { attrs: { release: 'shop@1', user_agent: GOOGLEBOT, ip_address: '::1' } },
+  sessions: { attrs: { release: 'shop@1', user_agent: GOOGLEBOT, ip_address: '127.0.0.1' } },
+  span: {
+    data: {
+      'sentry.segment.name': 'GET /healthz',
+      'sentry.release': 'shop@1',
+      'user_agent.original': GOOGLEBOT,
+      'url.full': 'http://app.localhost/',
+    },
+  },
+  profile_chunk: { release: 'shop@1' },
+}
+
+const container = (type: string, ...elements: object[]): Part => ({
+  header: { type, item_count: elements.length },
+  payload: JSON.stringify({ version: 2, items: elements }),
+})
+const attributes = (values: Record<string, string>) => ({
+  attributes: Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, { value, type: 'string' }]),
+  ),
+})
+
+const LOCATED = ['event', 'feedback', 'transaction', 'replay_event', 'session', 'sessions', 'span']
+const IDENTIFIED = [...LOCATED]
+const CONTAINERS = ['span', 'log', 'trace_metric']
+
+describe('Types that Relay filters', () => {
+  const part = (type: string): Part => ({
+    header: { type },
+    payload: JSON.stringify(FILTERABLE[type] ?? {}),
+  })
+
+  it.each([...Object.keys(FILTERABLE)])('are filtered by release: %s', (type) => {
+    expect(reasonOf({ releases: ['shop@1'] }, part(type))).toBe('release-version')
+    expect(reasonOf({ releases: ['shop@2'] }, part(type))).toBeUndefined()
+  })
+
+  it.each(LOCATED)('are filtered by address, URL or host: %s', (type) => {
+    expect(reasonOf({ localhost: true }, part(type))).toBe('localhost')
+  })
+
+  it.each(IDENTIFIED)('are filtered by the user agent that they report: %s', (type) => {
+    expect(reasonOf({ webCrawlers: true }, part(type))).toBe('web-crawlers')
+  })
+
+  it.each([...Object.keys(FILTERABLE), ...CONTAINERS])(
+    'are filtered by the user agent of their sender: %s',
+    (type) => {
+      expect(reasonOf({ webCrawlers: true }, { header: { type }, payload: '{}' }, GOOGLEBOT)).toBe(
+        'web-crawlers',
+      )
+    },
+  )
+
+  it.each(['transaction', 'span'])('are filtered as health checks: %s', (type) => {
+    expect(reasonOf({ healthChecks: true }, part(type))).toBe('filtered-transaction')
+  })
+
+  it.each(CONTAINERS)('are filtered in a container: %s', (type) => {
+    const ofRelease = container(type, attributes({ 'sentry.release': 'shop@1' }))
+    expect(reasonOf({ releases: ['shop@1'] }, ofRelease)).toBe('release-version')
+    const ofBrowser = container(type, attributes({ 'browser.name': 'Googlebot' }))
+    expect(reasonOf({ webCrawlers: true }, ofBrowser)).toBe('web-crawlers')
+    const ofCrawler = container(type, attributes({ 'user_agent.original': GOOGLEBOT }))
+    expect(reasonOf({ webCrawlers: true }, ofCrawler)).toBe('web-crawlers')
+  })
+
+  it('are filtered as health checks in a container of spans', () => {
+    const part = container('span', attributes({ 'sentry.segment.name': 'GET /healthz' }))
+    expect(reasonOf({ healthChecks: true }, part)).toBe('filtered-transaction')
+  })
+
+  it('are all: no other type is ever removed', () => {
+    const settings = { ...ON, errorMessages: ['*'], releases: ['*'] }
     for (const type of ITEM_TYPES)
-      if (type !== 'event' && type !== 'transaction')
+      if (!FILTERABLE[type] && !CONTAINERS.includes(type))
         expect(
-          sift(ON, [{ header: { type }, payload: '{"release":"x","message":"x"}' }], 'Googlebot'),
+          sift(settings, [{ header: { type }, payload: '{"release":"x","message":"x"}' }], GOOGLEBOT),
         ).toBeUndefined()
   })
 })
@@ -273,9 +388,9 @@ describe('A payload', () => {
     for (const type of [...ITEM_TYPES, 'invented']) expect(reads(type)).toBe(false)
   })
 
-  it('is read of errors and transactions only when one is on', () => {
+  it('is read of errors, transactions and spans only when DROP_NEXT_NOISE alone is on', () => {
     const { reads } = new Filters({ ...OFF, nextNoise: true })
-    expect([...ITEM_TYPES].filter(reads).sort()).toEqual(['event', 'transaction'])
+    expect([...ITEM_TYPES].filter(reads).sort()).toEqual(['event', 'span', 'transaction'])
   })
 
   it.each([
@@ -303,16 +418,13 @@ describe('A payload', () => {
     expect(sift({ ...OFF, nextNoise: true }, [noise(50_001)])).toBeUndefined()
   })
 
-  it('is kept of the first error or transaction only, however many there are', () => {
+  it('is kept up to 2 MiB of an envelope', () => {
     const { reads } = new Filters(ON)
-    const { items } = readEnvelope(
-      envelopeOf(
-        {},
-        Array.from({ length: 50 }, () => event({ message: 'x' })),
-      ),
-      reads,
-    )
-    expect(items.filter(({ payload }) => payload.length > 0)).toHaveLength(1)
+    const parts = Array.from({ length: 50 }, () => event({ message: 'x'.repeat(100_000) }))
+    const { items } = readEnvelope(envelopeOf({}, parts), reads)
+    const kept = items.filter(({ payload }) => payload.length > 0)
+    expect(kept).toHaveLength(20)
+    for (const { payload, bytes } of kept) expect(Buffer.concat(payload)).toHaveLength(bytes)
   })
 
   it('in UTF-8 is matched as such', () => {
@@ -331,7 +443,9 @@ describe('A payload', () => {
         ...one,
         payload: [payload.subarray(0, cut), payload.subarray(cut)],
       }))
-      expect(filters.filter({ ...whole, items }, undefined)?.reason).toBe('next-noise')
+      expect([...filters.filter({ ...whole, items }, undefined, 'project').items.values()]).toEqual([
+        'next-noise',
+      ])
     }
   })
 

@@ -170,7 +170,10 @@ describe('What Sentry asks to hold back', () => {
     expect(JSON.parse(String(reports[0]?.items[0]?.payload))).toEqual({
       timestamp: expect.any(Number),
       rate_limited_events: [{ reason: 'limited', category: 'error', quantity: 4 }],
-      filtered_events: [{ reason: 'next-noise', category: 'transaction', quantity: 1 }],
+      filtered_events: [
+        { reason: 'next-noise', category: 'transaction', quantity: 1 },
+        { reason: 'next-noise', category: 'span', quantity: 1 },
+      ],
     })
   })
 })

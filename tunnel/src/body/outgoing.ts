@@ -3,7 +3,7 @@
 import { Readable } from 'node:stream'
 import { Rejection } from '../rejections.ts'
 import { BROWSER_WAIT_MS, type Encoded, type Encoding, type Method, type Rewriting } from './decode.ts'
-import { createRangeRemover, type Range, removeRanges } from './ranges.ts'
+import { createRangeRemover, type Range, removeRanges, sizeOfRanges } from './ranges.ts'
 import { type Bodies, type Body, type Pieces, wireContent } from './receive.ts'
 
 export type OutgoingBody = {
@@ -26,7 +26,7 @@ export function buildBody(
     return { file, content: () => wireContent(body), bytes: wireBytes, encoding }
   }
   if (encoding !== 'identity') throw new Error('a compressed body must be recompressed')
-  const bytes = decompressedBytes - removedRanges.reduce((sum, [start, end]) => sum + end - start, 0)
+  const bytes = decompressedBytes - sizeOfRanges(removedRanges)
   if ('handle' in wire) {
     const content = () =>
       Readable.from(removeRanges(body.decompressed(), removedRanges), { objectMode: false })

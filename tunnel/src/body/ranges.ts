@@ -1,18 +1,25 @@
 /** Ranges of bytes, and bodies without them. */
 
-/** Half-open: `[start, end)`. */
-export type Range = [start: number, end: number]
+/** Half-open: `[start, end)`. With a replacement, its bytes stand in place of the range. */
+export type Range = [start: number, end: number, replacement?: Buffer]
 
-/** Merges ranges that overlap or touch, and sorts them. */
+/** Merges ranges that overlap or touch, and sorts them. A range with a replacement only yields to one that covers it. */
 export function mergeRanges(ranges: readonly Range[]): Range[] {
   if (ranges.length < 2) return [...ranges]
   const merged: Range[] = []
-  for (const [start, end] of ranges.toSorted((a, b) => a[0] - b[0])) {
+  for (const range of ranges.toSorted((a, b) => a[0] - b[0] || b[1] - a[1])) {
+    const [start, end, replacement] = range
     const last = merged.at(-1)
-    if (last && start <= last[1]) last[1] = Math.max(last[1], end)
-    else merged.push([start, end])
+    const isPlain = !replacement && !last?.[2]
+    if (last && (start < last[1] || (start === last[1] && isPlain))) last[1] = Math.max(last[1], end)
+    else merged.push([...range])
   }
   return merged
+}
+
+/** Returns the bytes that merged ranges take from a body. */
+export function sizeOfRanges(ranges: readonly Range[]): number {
+  return ranges.reduce((sum, [start, end, replacement]) => sum + end - start - (replacement?.length ?? 0), 0)
 }
 
 /** Removes merged ranges from the chunks of a body. */
@@ -30,9 +37,10 @@ export function createRangeRemover(ranges: readonly Range[]): (chunk: Buffer) =>
   return function removeFrom(chunk) {
     const kept: Buffer[] = []
     let from = 0
-    for (const [start, end] of ranges) {
+    for (const [start, end, replacement] of ranges) {
       if (end <= offset + from || start >= offset + chunk.length) continue
       if (start > offset + from) kept.push(chunk.subarray(from, start - offset))
+      if (replacement && start >= offset) kept.push(replacement)
       from = Math.min(chunk.length, end - offset)
     }
     if (from < chunk.length) kept.push(chunk.subarray(from))

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { type Dsn, INBOX_DSN, parseDsn } from '../envelope/dsn.ts'
 import { DEFAULT_HEADER_LIMITS, type HeaderLimits } from '../envelope/headers.ts'
-import type { FilterSettings } from '../policy/filters.ts'
+import type { FilterSettings } from '../policy/filter-list.ts'
 import { compileGlobs } from '../policy/glob.ts'
 import type { ThrottleSettings } from '../policy/throttle.ts'
 import { type NatsAddress, parseNatsCredentials } from '../spool/jetstream/nats-url.ts'

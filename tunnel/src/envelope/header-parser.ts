@@ -47,7 +47,7 @@ export function valueRange({ marks, text }: HeaderLine, key: string): Range | un
 /** Returns the value of a member as written: parsing does not distinguish `1e1` and `10`. */
 export function rawValue(line: HeaderLine, key: string): string | undefined {
   const range = valueRange(line, key)
-  return range && line.text.slice(...range)
+  return range && line.text.slice(range[0], range[1])
 }
 
 /**
@@ -56,15 +56,35 @@ export function rawValue(line: HeaderLine, key: string): string | undefined {
  */
 export function cutMembers({ value, marks, text }: HeaderLine, keys: ReadonlySet<string>): Range[] {
   if (!Object.keys(value).some((key) => keys.has(key))) return []
+  const members: Range[] = []
+  for (let i = 0; i < marks.length; i += 4) members.push([marks[i] as number, marks[i + 3] as number])
+  return cutParts(members, (index) => keys.has(keyAt(text, marks, index * 4)))
+}
+
+/** Returns the ranges without which chosen members of an object, or elements of an array, are gone with their commas. They may overlap. */
+export function cutParts(parts: readonly Range[], isCut: (index: number) => boolean): Range[] {
   const cuts: Range[] = []
   let lastKeptEnd = -1
-  for (let i = 0; i < marks.length; i += 4) {
-    const [start, end, next] = [marks[i] as number, marks[i + 3] as number, marks[i + 4]]
-    if (!keys.has(keyAt(text, marks, i))) lastKeptEnd = end
-    else if (next !== undefined) cuts.push([start, next])
+  for (const [index, [start, end]] of parts.entries()) {
+    const next = parts[index + 1]
+    if (!isCut(index)) lastKeptEnd = end
+    else if (next) cuts.push([start, next[0]])
     else cuts.push([lastKeptEnd < 0 ? start : lastKeptEnd, end])
   }
   return cuts
+}
+
+/** Returns the ranges of the elements of the array that begins at `start` of a valid JSON text. */
+export function markElements(text: string, start: number): Range[] {
+  const elements: Range[] = []
+  let at = skipBlanks(text, start + 1)
+  while (text.charCodeAt(at) !== CLOSE_BRACKET) {
+    const { end } = skipValue(text, at)
+    elements.push([at, end])
+    at = skipBlanks(text, end)
+    if (text.charCodeAt(at) === COMMA) at = skipBlanks(text, at + 1)
+  }
+  return elements
 }
 
 function keyAt(text: string, marks: readonly number[], i: number): string {
@@ -115,7 +135,7 @@ function isEscaped(text: string, at: number): boolean {
 }
 
 function isScalarPart(code: number): boolean {
-  return code > 0x20 && code !== COMMA && code !== CLOSE_BRACE
+  return code > 0x20 && code !== COMMA && code !== CLOSE_BRACE && code !== CLOSE_BRACKET
 }
 
 function skipValue(text: string, at: number): { end: number; levels: number } {

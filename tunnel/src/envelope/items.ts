@@ -13,6 +13,19 @@ export type Item = {
   bytes: number
   /** Chunks of the payload, if the reader kept it. */
   payload: readonly Buffer[]
+  /** Set for a container whose payload the reader kept. */
+  container?: Container
+  /** Spans in a transaction that a filter has read and removed, without its own. */
+  spans?: number
+}
+
+/** Positions in the body of what changes when elements of a container are removed. */
+export type Container = {
+  payloadStart: number
+  /** Value of `item_count` in the header. */
+  count: Range
+  /** Value of `length` in the header, if it has one. */
+  length: Range | undefined
 }
 
 const KIB = 1024
@@ -99,12 +112,16 @@ export function limitNameOf(item: Item): string {
   return categoriesOf(item)[0] ?? (item.type === 'client_report' ? 'internal' : 'default')
 }
 
-/** Types with an `item_count`. */
+/** Types with an `item_count`. A span without one is a single span of the first version. */
 const CONTAINERS = new Set(['span', 'log', 'trace_metric'])
 
+export function isContainer({ type, header }: Pick<Item, 'type' | 'header'>): boolean {
+  return CONTAINERS.has(type) && typeof header.item_count === 'number'
+}
+
 /**
- * Returns the quantities of an item in a client report. Relay reports no sessions. The spans of a transaction are not
- * counted, since its payload is not parsed.
+ * Returns the quantities of an item in a client report. Relay reports no sessions. The spans of a transaction are counted if a
+ * filter has read its payload.
  */
 export function quantitiesOf(item: Item): { category: string; quantity: number }[] {
   const [category] = categoriesOf(item)
@@ -113,6 +130,11 @@ export function quantitiesOf(item: Item): { category: string; quantity: number }
     return [
       { category, quantity: Math.max(1, item.bytes) },
       { category: 'attachment_item', quantity: 1 },
+    ]
+  if (item.spans !== undefined)
+    return [
+      { category, quantity: 1 },
+      { category: 'span', quantity: item.spans + 1 },
     ]
   const count = { category, quantity: CONTAINERS.has(item.type) ? countOf(item) : 1 }
   return item.type === 'log' ? [count, { category: 'log_byte', quantity: Math.max(1, item.bytes) }] : [count]

@@ -3,7 +3,7 @@
 import type { MemoryBudget } from '../body/memory-budget.ts'
 import type { Range } from '../body/ranges.ts'
 import { Rejection } from '../rejections.ts'
-import { cutMembers, type HeaderLine, maxValues, parseHeaderLine } from './header-parser.ts'
+import { cutMembers, type HeaderLine, maxValues, parseHeaderLine, valueRange } from './header-parser.ts'
 import {
   checkComplexity,
   type EnvelopeHeader,
@@ -14,7 +14,7 @@ import {
   readItemHeader,
   readLength,
 } from './headers.ts'
-import { ITEM_TYPES, type Item } from './items.ts'
+import { type Container, ITEM_TYPES, type Item, isContainer } from './items.ts'
 
 export type Envelope = {
   header: EnvelopeHeader
@@ -30,7 +30,7 @@ export type Envelope = {
 
 export type ReaderLimits = HeaderLimits & {
   items: number
-  /** The payload of the first item of such a type is kept for the filters. */
+  /** The payloads of items of such a type are kept for the filters, up to 2 MiB of an envelope. */
   keep: (type: string) => boolean
 }
 
@@ -42,8 +42,9 @@ export type ReaderOptions = {
 }
 
 const NEWLINE = 0x0a
-const MAX_KEPT_BYTES = 1024 * 1024 // as large as an event may be
+const MAX_KEPT_BYTES = 2 * 1024 * 1024 // an event may have 1 MiB, and 1,000 spans have as much
 const ITEM_BYTES = 160 // heap size of an item without a payload, measured
+const KEPT_ITEM_BYTES = 400 // what a kept payload adds to it besides its bytes
 const LIGHT_BYTES = 32 * 1024 // always granted: 200 items, or a long header
 const NO_PAYLOAD: readonly Buffer[] = [] // shared, like known types: an envelope may have a thousand items
 const INTERNED = new Map(Array.from(ITEM_TYPES, (type) => [type, type] as const))
@@ -69,7 +70,8 @@ export class EnvelopeReader {
   #headerBytes = 0
   #headerValues = 0
   #item: Item | undefined
-  #keptPayload: Buffer[] | undefined
+  #payload: Buffer[] | undefined // of the current item, if it is kept
+  #keptPayloads: Buffer[][] = []
   #keptBytes = 0
   #reservedBytes = 0
   readonly #items: Item[] = []
@@ -116,9 +118,10 @@ export class EnvelopeReader {
     return { header, isHeaderEmpty, eventId, items, removedRanges, bytes: this.#offset }
   }
 
-  /** Drops the payload that was kept for the filters. */
+  /** Drops the payloads that were kept for the filters. */
   dropPayload(): void {
-    if (this.#keptPayload) this.#keptPayload.length = 0
+    for (const payload of this.#keptPayloads) payload.length = 0
+    this.#keptPayloads = []
     this.#keptBytes = 0
     this.#reserve(this.#parsedBytes())
   }
@@ -208,16 +211,30 @@ export class EnvelopeReader {
       throw new Rejection('too-many-items', `It has more than ${this.#limits.items}.`)
     this.#removeKeys(line, RELAY_ITEM_KEYS)
     const header = readItemHeader(line)
-    let payload = NO_PAYLOAD
-    if (!this.#keptPayload && this.#limits.keep(type)) {
-      this.#keptPayload = []
-      payload = this.#keptPayload
-    }
+    this.#payload = this.#limits.keep(type) && this.#keptBytes < MAX_KEPT_BYTES ? [] : undefined
+    const payload = this.#payload ?? NO_PAYLOAD
     this.#item = { type: INTERNED.get(type) ?? type, header, range: [this.#gapStart, 0], bytes: 0, payload }
+    if (this.#payload) this.#keep(this.#payload, this.#item, line)
     items.push(this.#item)
     const length = readLength(line)
     this.#missing = length ?? 0
     this.#state = length === undefined ? 'unsized' : length === 0 ? 'terminator' : 'sized'
+  }
+
+  #keep(payload: Buffer[], item: Item, line: HeaderLine): void {
+    this.#keptPayloads.push(payload)
+    this.#keptBytes += KEPT_ITEM_BYTES
+    if (isContainer(item)) item.container = this.#locate(line)
+  }
+
+  #locate(line: HeaderLine): Container {
+    const locate = (key: string): Range | undefined => {
+      const range = valueRange(line, key)
+      return range && [this.#lineStart + range[0], this.#lineStart + range[1]]
+    }
+    const payloadStart = this.#lineStart + line.text.length + 1
+    const length = line.value.length === null ? undefined : locate('length')
+    return { payloadStart, count: locate('item_count') ?? [0, 0], length }
   }
 
   #removeKeys(line: HeaderLine, keys: ReadonlySet<string>): void {
@@ -246,9 +263,17 @@ export class EnvelopeReader {
     const item = this.#item
     if (!item) return
     item.bytes += end - start
-    if (item.payload !== this.#keptPayload || item.bytes > MAX_KEPT_BYTES) return
-    this.#keptPayload.push(chunk.subarray(start, end))
+    if (!this.#payload) return
+    this.#payload.push(chunk.subarray(start, end))
     this.#keptBytes += end - start
+    if (this.#keptBytes > MAX_KEPT_BYTES) this.#dropCurrentPayload(item)
+  }
+
+  /** A part of a payload is of no use to the filters. */
+  #dropCurrentPayload(item: Item): void {
+    if (this.#payload) this.#payload.length = 0
+    this.#payload = undefined
+    this.#keptBytes -= item.bytes
   }
 
   #readTerminator(chunk: Buffer, at: number): number {

@@ -1,4 +1,4 @@
-/** Patterns of Sentry's inbound filters: browser extensions, crawlers, health checks (relay-filter). */
+/** Patterns of Sentry's inbound filters: browser extensions, crawlers, health checks (relay-filter), and of Next.js's own signals. */
 
 import { compileGlobs, type Matcher } from './glob.ts'
 
@@ -103,3 +103,10 @@ export const isHealthCheck: Matcher =
     '*/{health,healthy,healthz,_health,live,livez,ready,readyz,ping}',
     String.raw`*/\[_health\]`,
   ]) ?? (() => false)
+
+/** Names that `@sentry/nextjs` gives to the not-found page, and versions before 11 to a page load or navigation that never ended. */
+export const NEXT_NOISE_NAME =
+  /^(incomplete-app-router-transaction|((GET|HEAD|POST|PUT|DELETE|CONNECT|OPTIONS|TRACE|PATCH) )?\/(404|_not-found))$/
+
+/** Messages of the errors by which Next.js redirects, and shows the not-found page. */
+export const NEXT_SIGNAL = /^(NEXT_REDIRECT|NEXT_NOT_FOUND|NEXT_HTTP_ERROR_FALLBACK;404)$/

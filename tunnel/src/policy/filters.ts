@@ -1,236 +1,197 @@
 /** Filters: items of Next.js that the SDK drops in the browser, and Sentry's inbound filters that can be switched on. */
 
+import { mergeRanges, type Range, sizeOfRanges } from '../body/ranges.ts'
 import type { FilterReason } from '../contract.ts'
-import { maxValues } from '../envelope/header-parser.ts'
-import { addDependants, type Item } from '../envelope/items.ts'
+import { cutParts, markElements, maxValues, parseHeaderLine, valueRange } from '../envelope/header-parser.ts'
+import { addDependants, type Container, type Item, isContainer } from '../envelope/items.ts'
 import type { Envelope } from '../envelope/reader.ts'
 import type { Stage } from '../pipeline.ts'
-import {
-  BROWSER_EXTENSION_FRAME,
-  BROWSER_EXTENSION_VALUE,
-  isHealthCheck,
-  isWebCrawler,
-} from './filter-rules.ts'
-import { compileGlobs, type Matcher } from './glob.ts'
+import { DroppedSegments } from './dropped-segments.ts'
+import { chosenFilters, FILTERABLE_TYPES, type Filter, type FilterSettings } from './filter-list.ts'
+import { isWebCrawler } from './filter-rules.ts'
+import { type Filterable, READERS, type Read, readElement } from './filterable.ts'
 
-export type FilterSettings = {
-  /** Not-found and incomplete transactions and redirect signals of Next.js. */
-  nextNoise: boolean
-  browserExtensions: boolean
-  webCrawlers: boolean
-  localhost: boolean
-  healthChecks: boolean
-  /** Globs, matched against an error's message and its `type: value`. */
-  errorMessages: readonly string[]
-  /** Globs, matched against the whole release. */
-  releases: readonly string[]
-}
-
-/** Fields of an event or a transaction that filters read. Missing texts are empty. */
-type EventPayload = {
-  transaction: string
-  release: string
-  message: string
-  url: string
-  address: string
-  exceptions: { type: string; value: string; places: string[] }[]
-}
-
-type Filter = {
-  reason: FilterReason
-  types: readonly string[]
-  /** Matches every payload that the filter may match, byte by byte. Others are not parsed. */
-  hint: RegExp
-  matches: (event: EventPayload) => boolean
-}
-
-const FILTERED_TYPES = new Set(['event', 'transaction'])
-
-/** Removes the items that a filter matches. Drops the payload, which no later stage needs. */
+/** Removes the items, and the elements of containers, that a filter matches. Drops the payloads, which no later stage needs. */
 export function filterStage(filters: Filters): Stage {
   return function filter(ctx) {
-    const filtered = filters.filter(ctx.envelope, ctx.incoming.headers['user-agent'])
+    const { items, elements } = filters.filter(
+      ctx.envelope,
+      ctx.incoming.headers['user-agent'],
+      ctx.project.key,
+    )
     ctx.parser?.dropPayload()
-    if (filtered) ctx.remove(filtered.dropped, filtered.reason)
+    for (const [item, reason] of items) ctx.remove([item], reason)
+    for (const { item, parts, ranges } of elements) ctx.removeElements(item, parts, ranges)
     return undefined
   }
 }
+
+export type Filtered = {
+  /** Items to remove, dependants included. */
+  items: ReadonlyMap<Item, FilterReason>
+  elements: readonly FilteredElements[]
+}
+
+/** Elements to remove from a container of which some are left. */
+export type FilteredElements = {
+  item: Item
+  /** Removed elements of each reason, as an item. */
+  parts: ReadonlyMap<Item, FilterReason>
+  /** Changes of the body. */
+  ranges: readonly Range[]
+}
+
+/** Parsing one of more values may take longer than 50 ms. More than an event of 1 MiB from an SDK has. */
+const MAX_VALUES = 50_000
+/** More than a container of 1,000 spans has; each of its elements is small. */
+const MAX_CONTAINER_VALUES = 100_000
 
 export class Filters {
   /** Tells if a filter may have to read the payload of items of a type. */
   readonly reads: (type: string) => boolean
   readonly #filters: readonly Filter[]
   readonly #webCrawlers: boolean
+  readonly #segments = new DroppedSegments()
 
   constructor(settings: FilterSettings) {
     this.#filters = chosenFilters(settings)
     this.#webCrawlers = settings.webCrawlers
-    this.reads = this.#filters.length > 0 ? (type) => FILTERED_TYPES.has(type) : () => false
+    const types = new Set(this.#filters.flatMap((filter) => filter.types))
+    this.reads = (type) => types.has(type)
   }
 
-  /** Returns the items to remove, dependants included, and the reason. */
-  filter(
-    { items }: Envelope,
-    userAgent: string | undefined,
-  ): { dropped: Set<Item>; reason: FilterReason } | undefined {
-    const parent = items.find(({ type }) => FILTERED_TYPES.has(type))
-    if (!parent) return undefined
-    const reason = this.#webCrawlers && isWebCrawler(userAgent) ? 'web-crawlers' : this.#match(parent)
-    if (!reason) return undefined
-    const dropped = new Set([parent])
-    addDependants(items, dropped)
-    return { dropped, reason }
+  /** Finds what to remove. `project` keeps the traces of projects apart. */
+  filter(envelope: Envelope, userAgent: string | undefined, project: string): Filtered {
+    const isOfCrawler = this.#webCrawlers && isWebCrawler(userAgent)
+    const items = new Map<Item, FilterReason>()
+    const elements: FilteredElements[] = []
+    for (const item of envelope.items) {
+      if (isOfCrawler && FILTERABLE_TYPES.includes(item.type)) items.set(item, 'web-crawlers')
+      else if (this.reads(item.type)) {
+        const found = this.#filterItem(item, envelope, project)
+        if (typeof found === 'string') items.set(item, found)
+        else if (found) elements.push(found)
+      }
+    }
+    return { items: withDependants(envelope.items, items), elements }
   }
 
-  #match({ type, payload }: Item): FilterReason | undefined {
-    const filters = this.#filters.filter(({ types }) => types.includes(type))
-    if (filters.length === 0) return undefined
-    const bytes = Buffer.concat(payload)
+  #filterItem(item: Item, envelope: Envelope, project: string): FilterReason | FilteredElements | undefined {
+    const bytes = Buffer.concat(item.payload)
+    const filters = this.#likelyFilters(item, bytes, envelope)
+    const segments = item.type === 'span' ? this.#segments.ofTrace(project, envelope.header.trace) : undefined
+    if (filters.length === 0 && !segments) return undefined
+    const reasonsOf = (found: Filterable[]) => this.#reasonsOf(found, filters, segments, project)
+    if (isContainer(item)) return filterContainer(item, bytes, reasonsOf)
+    const read = READERS.get(item.type)
+    const found = read && readPayload(bytes, read)
+    const [reason] = found ? reasonsOf([found]) : []
+    if (reason && found?.spans !== undefined) item.spans = found.spans
+    return reason
+  }
+
+  #likelyFilters({ type }: Item, bytes: Buffer, { header }: Envelope): Filter[] {
+    const filters = this.#filters.filter(
+      ({ types, appliesTo }) => types.includes(type) && (appliesTo?.(header) ?? true),
+    )
+    if (filters.length === 0) return filters
     const text = bytes.toString('latin1')
-    const likely = filters.filter(({ hint }) => hint.test(text))
-    const event = likely.length > 0 ? parseEvent(bytes) : undefined
-    return event && likely.find(({ matches }) => matches(event))?.reason
+    return filters.filter(({ hint }) => hint.test(text))
+  }
+
+  /** Returns the reason to drop each; the spans of a segment are dropped together. */
+  #reasonsOf(
+    found: readonly Filterable[],
+    filters: readonly Filter[],
+    known: ReadonlyMap<string, FilterReason> | undefined,
+    project: string,
+  ): (FilterReason | undefined)[] {
+    const reasons = found.map((item) => filters.find(({ matches }) => matches(item))?.reason)
+    const segments = new Map(known)
+    for (const [index, { span }] of found.entries()) {
+      const reason = reasons[index]
+      if (!span || !reason) continue
+      const segmentId = span.isSegment ? span.spanId : span.segmentId
+      segments.set(segmentId, reason)
+      this.#segments.note(project, span.traceId, segmentId, reason)
+    }
+    segments.delete('')
+    return reasons.map((reason, index) => reason ?? segments.get(found[index]?.span?.segmentId ?? ''))
   }
 }
 
-function chosenFilters(settings: FilterSettings): Filter[] {
-  const messages = compileGlobs(settings.errorMessages)
-  const releases = compileGlobs(settings.releases)
-  return [
-    ...(settings.nextNoise ? NEXT_NOISE : []),
-    ...(releases ? [releaseFilter(releases)] : []),
-    ...(messages ? [messageFilter(messages)] : []),
-    ...(settings.localhost ? [LOCALHOST] : []),
-    ...(settings.browserExtensions ? [EXTENSIONS] : []),
-    ...(settings.healthChecks ? [HEALTH] : []),
-  ]
-}
-
-// Errors and requests that @sentry/nextjs drops in the browser, here for every SDK.
-const NEXT_NOISE: Filter[] = [
-  {
-    reason: 'next-noise',
-    types: ['transaction'],
-    hint: /"\/404"|"incomplete-app-router-transaction"/,
-    matches: ({ transaction }) =>
-      transaction === '/404' || transaction === 'incomplete-app-router-transaction',
-  },
-  {
-    reason: 'next-noise',
-    types: ['event'],
-    hint: /NEXT_REDIRECT/,
-    matches: ({ exceptions }) => exceptions[0]?.value === 'NEXT_REDIRECT',
-  },
-]
-
-// relay-filter/src/localhost.rs
-const LOCALHOST: Filter = {
-  reason: 'localhost',
-  types: ['event', 'transaction'],
-  hint: /localhost|127\.0\.0\.1|::1|file:/,
-  matches: ({ url, address }) => isLocalUrl(url) || isLocalAddress(address),
-}
-
-const EXTENSION_HINT = new RegExp(
-  `${BROWSER_EXTENSION_VALUE.source}|-extension:|woopra|${BROWSER_EXTENSION_FRAME.source.replaceAll('^', '')}`,
-  'i',
-)
-
-// relay-filter/src/browser_extensions.rs: the first exception's value, or its last frame with a path
-const EXTENSIONS: Filter = {
-  reason: 'browser-extensions',
-  types: ['event'],
-  hint: EXTENSION_HINT,
-  matches: ({ exceptions: [first] }) => {
-    const last =
-      first?.places.findLast((place) => !['<anonymous>', '[native code]', ''].includes(place)) ?? ''
-    return BROWSER_EXTENSION_VALUE.test(first?.value ?? '') || BROWSER_EXTENSION_FRAME.test(last)
-  },
-}
-
-// relay-filter/src/transaction_name.rs with Sentry's globs for health checks
-const HEALTH: Filter = {
-  reason: 'filtered-transaction',
-  types: ['transaction'],
-  hint: /health|heartbeat|live|ready|ping/i,
-  matches: ({ transaction }) => isHealthCheck(transaction),
-}
-
-// relay-filter/src/error_messages.rs; transactions never match
-function messageFilter(globs: Matcher): Filter {
-  return {
-    reason: 'error-message',
-    types: ['event'],
-    hint: /"(message|formatted|exception)"/,
-    matches: ({ message, exceptions }) =>
-      [message, ...exceptions.map(({ type, value }) => [type, value].filter(Boolean).join(': '))].some(
-        (candidate) => candidate !== '' && globs(candidate),
-      ),
+function withDependants(
+  items: readonly Item[],
+  dropped: ReadonlyMap<Item, FilterReason>,
+): ReadonlyMap<Item, FilterReason> {
+  if (dropped.size === 0) return dropped
+  const all = new Map(dropped)
+  for (const [reason, group] of Map.groupBy(dropped.keys(), (item) => dropped.get(item))) {
+    const dependants = new Set(group)
+    addDependants(items, dependants)
+    for (const item of dependants) if (reason && !all.has(item)) all.set(item, reason)
   }
+  return all
 }
 
-// relay-filter/src/releases.rs
-function releaseFilter(globs: Matcher): Filter {
-  return {
-    reason: 'release-version',
-    types: ['event', 'transaction'],
-    hint: /"release"/,
-    matches: ({ release }) => release !== '' && globs(release),
-  }
-}
-
-function isLocalUrl(url: string): boolean {
-  if (url.startsWith('file:')) return true
-  const host = URL.canParse(url) ? new URL(url).hostname : ''
-  return isLocalAddress(host) || host === 'localhost' || host.endsWith('.localhost')
-}
-
-function isLocalAddress(address: string): boolean {
-  return address === '127.0.0.1' || address === '::1' || address === '[::1]'
-}
-
-const MAX_VALUES = 50_000 // more than an event of 1 MiB from an SDK has; parsed within 50 ms
-
-/** Returns `undefined` for payloads that are no JSON object or take too long to parse; Sentry judges them. */
-function parseEvent(bytes: Buffer): EventPayload | undefined {
+/** Returns `undefined` for payloads that are no JSON or take too long to parse; Sentry judges them. */
+function readPayload(bytes: Buffer, read: Read): Filterable | undefined {
   if (maxValues(bytes) > MAX_VALUES) return undefined
   try {
-    return readEvent(object(JSON.parse(bytes.toString())))
+    return read(JSON.parse(bytes.toString()))
   } catch {
     return undefined
   }
 }
 
-/** Reads fields of untrusted JSON: each may be missing or of any type. */
-function readEvent(event: Json): EventPayload {
-  const logentry = object(event.logentry)
-  return {
-    transaction: text(event.transaction),
-    release: text(event.release),
-    message: text(logentry.formatted) || text(logentry.message) || text(event.message),
-    url: text(object(event.request).url),
-    address: text(object(event.user).ip_address),
-    exceptions: list(object(event.exception).values).map((exception) => ({
-      type: text(exception.type),
-      value: text(exception.value),
-      // JavaScript SDKs write `filename` only; Relay takes it for `abs_path` before it filters.
-      places: list(object(exception.stacktrace).frames).map(
-        (frame) => text(frame.abs_path) || text(frame.filename),
-      ),
-    })),
+/** Returns `undefined` when nothing is to be removed, or when Relay would not accept the container either. */
+function filterContainer(
+  item: Item,
+  bytes: Buffer,
+  reasonsOf: (found: Filterable[]) => (FilterReason | undefined)[],
+): FilterReason | FilteredElements | undefined {
+  if (maxValues(bytes) > MAX_CONTAINER_VALUES) return undefined
+  const line = parseHeaderLine(bytes)
+  if (!line) return undefined
+  const start = valueRange(line, 'items')?.[0]
+  const { items: elements } = line.value
+  if (start === undefined || !Array.isArray(elements) || elements.length !== item.header.item_count)
+    return undefined
+  const reasons = reasonsOf(elements.map(readElement))
+  const [first] = reasons.filter((reason) => reason !== undefined)
+  if (first === undefined) return undefined
+  if (!reasons.includes(undefined)) return first
+  return removeElements(item, markElements(line.text, start), reasons)
+}
+
+function removeElements(
+  item: Item,
+  places: readonly Range[],
+  reasons: readonly (FilterReason | undefined)[],
+): FilteredElements | undefined {
+  const { container, type } = item
+  if (!container) return undefined
+  const parts = new Map<Item, FilterReason>()
+  for (const [reason, removed] of Map.groupBy(places.keys(), (index) => reasons[index])) {
+    if (!reason) continue
+    const bytes = sizeOfRanges(removed.flatMap((index) => [places[index] ?? [0, 0]]))
+    const header = { item_count: removed.length }
+    parts.set({ type, header, range: [0, 0], bytes, payload: [] }, reason)
   }
+  const cuts = mergeRanges(cutParts(places, (index) => reasons[index] !== undefined))
+  const left = reasons.filter((reason) => reason === undefined).length
+  return { item, parts, ranges: changesOf(container, cuts, left, item.bytes - sizeOfRanges(cuts)) }
 }
 
-type Json = Readonly<Record<string, unknown>>
-
-function object(value: unknown): Json {
-  return typeof value === 'object' && value !== null ? (value as Json) : {}
-}
-
-function list(value: unknown): Json[] {
-  return Array.isArray(value) ? value.map(object) : []
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : ''
+/** Returns the cuts as ranges of the body, and the changes of the item's header that follow from them. */
+function changesOf(
+  { payloadStart, count, length }: Container,
+  cuts: readonly Range[],
+  elements: number,
+  bytes: number,
+): Range[] {
+  const changes: Range[] = [[count[0], count[1], Buffer.from(String(elements))]]
+  if (length) changes.push([length[0], length[1], Buffer.from(String(bytes))])
+  for (const [start, end] of cuts) changes.push([payloadStart + start, payloadStart + end])
+  return changes
 }

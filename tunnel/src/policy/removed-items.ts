@@ -12,12 +12,13 @@ import type { UpstreamLimits } from './upstream-limits.ts'
 /** Ends the pipeline when no item is left. Runs after every stage that removes items. */
 export function removedItemsStage(limits: UpstreamLimits, reports: ClientReports | undefined): Stage {
   return function accountForRemovedItems(ctx) {
-    const { envelope, project, removed } = ctx
-    if (removed.size === 0) return undefined
-    const byReason = Map.groupBy(removed.keys(), (item) => removed.get(item) ?? '')
+    const { envelope, project, removed, removedElements } = ctx
+    if (removed.size + removedElements.size === 0) return undefined
+    const reasons = new Map([...removed, ...removedElements])
+    const byReason = Map.groupBy(reasons.keys(), (item) => reasons.get(item) ?? '')
     for (const [reason, items] of byReason)
       reports?.note(project, isRateLimit(reason) ? 'rate_limited_events' : 'filtered_events', reason, items)
-    ctx.receipt.items = summarise(envelope.items, removed)
+    ctx.receipt.items = summarise([...envelope.items, ...removedElements.keys()], reasons)
     if (removed.size < envelope.items.length) return undefined
     const [limited = [], throttled = []] = [byReason.get('limited'), byReason.get('throttled')]
     if (limited.length + throttled.length > 0)

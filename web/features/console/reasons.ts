@@ -23,7 +23,7 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
     fix: 'No action needed: the envelope is delivered once.',
   },
   'next-noise': {
-    sentence: 'Next.js raised it internally: a redirect, a missing page or an unfinished transaction.',
+    sentence: 'Next.js raised it internally: a redirect, a missing page or an unfinished page load.',
     fix: 'No action needed. To receive such events, set DROP_NEXT_NOISE=off.',
   },
   'browser-extensions': {

@@ -28,7 +28,7 @@ export const TUNNEL = {
     DROP_NEXT_NOISE: setting(
       is.onOff,
       true,
-      'Drops what Next.js raises internally: transactions named `/404` or `incomplete-app-router-transaction`, and `NEXT_REDIRECT` errors.',
+      "Drops what Next.js raises internally: Next.js's not-found page, incomplete page loads, and its redirect and not-found signals.",
     ),
     FILTERS: setting(
       is.someOf('browser-extensions', 'web-crawlers', 'localhost', 'health-checks'),

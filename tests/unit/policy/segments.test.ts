@@ -1,0 +1,213 @@
+/** Streamed spans of `@sentry/nextjs` 11.1, as it sent them: what DROP_NEXT_NOISE and `health-checks` take out, and what they leave. */
+
+import { gzipSync } from 'node:zlib'
+import { describe, expect } from 'vitest'
+import { Filters } from '../../../tunnel/src/policy/filters.ts'
+import { envelopeOf } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import { readEnvelope } from '../../support/read-envelope.ts'
+import { captureFor } from '../../support/sdk-captures.ts'
+import { hasItem } from '../../support/sentry/received-request.ts'
+import { it } from '../../support/tunnel/fixtures.ts'
+
+const DSN = 'https://0123456789abcdef0123456789abcdef@sentry.example/456'
+
+const OFF = {
+  nextNoise: false,
+  browserExtensions: false,
+  webCrawlers: false,
+  localhost: false,
+  healthChecks: false,
+  errorMessages: [],
+  releases: [],
+}
+
+type Span = { span_id: string; attributes: Record<string, { value: unknown }> }
+
+/** Header and spans of a captured container, each span as its own text. */
+function readSpans(name: string): { header: Record<string, unknown>; spans: string[] } {
+  const [header = '', , payload = ''] = captureFor(DSN, `next-noise/${name}`).toString().split('\n')
+  const { items } = JSON.parse(payload) as { items: Span[] }
+  return { header: JSON.parse(header), spans: items.map((span) => JSON.stringify(span)) }
+}
+
+/** Envelope with one container of these spans; with `length` in its header if `sized`. */
+function envelopeOfSpans(header: object, spans: readonly string[], { sized = false } = {}): Buffer {
+  const payload = `{"version":2,"ingest_settings":{"infer_ip":"auto"},"items":[${spans.join(',')}]}`
+  const length = sized ? { length: Buffer.byteLength(payload) } : {}
+  return envelopeOf({ ...header }, [
+    { header: { type: 'span', item_count: spans.length, ...length, x: 'é' }, payload },
+    { header: { type: 'session' }, payload: '{"sid":"1"}' },
+  ])
+}
+
+describe('Captures of the not-found page and of signals', () => {
+  it.for([
+    'stream-not-found-server',
+    'stream-not-found-pageload',
+    'static-not-found-pageload',
+    'stream-caught-event',
+    'static-caught-event',
+    'stream-moved-event',
+    'static-moved-event',
+  ])('are filtered as a whole: %s', async (name, { sentry, tunnel }) => {
+    const { status } = await post(tunnel.url, { body: captureFor(sentry.dsn(), `next-noise/${name}`) })
+    expect(status).toBe(200)
+    expect(await tunnel.receipt(() => true)).toMatchObject({ outcome: 'filtered', reason: 'next-noise' })
+    expect(sentry.requests).toEqual([])
+  })
+
+  it.for(['stream-home-server', 'stream-home-pageload', 'static-home-server', 'static-home-pageload'])(
+    'of other pages arrive as they were sent: %s',
+    async (name, { sentry, tunnel }) => {
+      const body = captureFor(sentry.dsn(), `next-noise/${name}`)
+      await post(tunnel.url, { body })
+      expect((await sentry.next()).body.equals(body)).toBe(true)
+    },
+  )
+})
+
+describe('A page load without a route', () => {
+  const { header, spans } = readSpans('stream-not-found-pageload')
+  const { trace: _, ...withoutTrace } = header
+
+  const filter = (texts: string[]) => {
+    const filters = new Filters({ ...OFF, nextNoise: true })
+    const envelope = readEnvelope(envelopeOfSpans(withoutTrace, texts), filters.reads)
+    return filters.filter(envelope, undefined, 'project').items.size
+  }
+
+  it('is filtered without the name of the document’s trace, as of a prerendered not-found page', () => {
+    expect(filter(spans)).toBe(1)
+  })
+
+  it('is kept when another SDK sent it, which knows no routes', () => {
+    const ofReact = spans.map((span) => span.replace('auto.pageload.nextjs.', 'auto.pageload.react.'))
+    expect(filter(ofReact)).toBe(0)
+  })
+})
+
+describe('A span of a dropped segment', () => {
+  it('is dropped when it arrives later, in an envelope of its own', async ({ sentry, tunnel }) => {
+    const send = (name: string) => post(tunnel.url, { body: captureFor(sentry.dsn(), `next-noise/${name}`) })
+    await send('stream-not-found-pageload')
+    await send('stream-not-found-paint')
+    await expect.poll(() => tunnel.receipts.length).toBe(2)
+    expect(tunnel.receipts.map(({ reason }) => reason)).toEqual(['next-noise', 'next-noise'])
+    expect(sentry.requests).toEqual([])
+  })
+
+  it('is kept when it arrives first', async ({ sentry, tunnel }) => {
+    const body = captureFor(sentry.dsn(), 'next-noise/stream-not-found-paint')
+    await post(tunnel.url, { body })
+    expect((await sentry.next()).body.equals(body)).toBe(true)
+  })
+
+  it('is dropped after a transaction, as a span of the first version', () => {
+    const filters = new Filters({ ...OFF, nextNoise: true })
+    const [traceId, spanId] = ['0d49dbc8faf24ba1b0a44e2546c915dd', 'b97561332a2b3116']
+    const filter = (type: string, payload: object, project = 'project') => {
+      const bytes = envelopeOf({ trace: { trace_id: traceId } }, [
+        { header: { type }, payload: JSON.stringify(payload) },
+      ])
+      return [...filters.filter(readEnvelope(bytes, filters.reads), undefined, project).items.values()]
+    }
+    const paint = { trace_id: traceId, span_id: 'a680159b6050d139', segment_id: spanId }
+    expect(filter('span', paint)).toEqual([])
+    const trace = { trace_id: traceId, span_id: spanId }
+    expect(filter('transaction', { transaction: '/404', contexts: { trace } })).toEqual(['next-noise'])
+    expect(filter('span', paint)).toEqual(['next-noise'])
+    expect(filter('span', { ...paint, segment_id: 'a680159b6050d139' })).toEqual([])
+    expect(filter('span', paint, 'another project')).toEqual([])
+  })
+
+  it('is forgotten after 5,000 other traces', () => {
+    const filters = new Filters({ ...OFF, nextNoise: true })
+    const filter = (trace: number, type: string, payload: object) => {
+      const trace_id = trace.toString(16).padStart(32, '0')
+      const bytes = envelopeOf({ trace: { trace_id } }, [
+        { header: { type }, payload: JSON.stringify({ trace_id, ...payload }) },
+      ])
+      return filters.filter(readEnvelope(bytes, filters.reads), undefined, 'project').items.size
+    }
+    const segment = { is_segment: true, span_id: 'b97561332a2b3116', data: { transaction: '/404' } }
+    const paint = { span_id: 'a680159b6050d139', segment_id: segment.span_id }
+    for (let trace = 0; trace < 5001; trace++) filter(trace, 'span', segment)
+    expect([0, 1, 5000].map((trace) => filter(trace, 'span', paint))).toEqual([0, 1, 1])
+  })
+})
+
+describe('A container of which some spans are filtered', () => {
+  const kept = readSpans('stream-home-server')
+  const dropped = readSpans('stream-not-found-server').spans
+  const mixes: [string, string[]][] = [
+    ['first', [...dropped, ...kept.spans]],
+    ['last', [...kept.spans, ...dropped]],
+    ['between', kept.spans.flatMap((span, index) => [span, dropped[index] ?? ''])],
+  ]
+
+  it.for(mixes.flatMap(([place, spans]) => [false, true].map((sized) => ({ place, spans, sized }))))(
+    'arrives without them and otherwise as it was sent: $place, length in its header: $sized',
+    async ({ spans, sized }, { sentry, tunnel }) => {
+      const header = { ...kept.header, dsn: sentry.dsn() }
+      await post(tunnel.url, { body: envelopeOfSpans(header, spans, { sized }) })
+      const { body } = await sentry.next()
+      expect(body.toString()).toBe(envelopeOfSpans(header, kept.spans, { sized }).toString())
+    },
+  )
+
+  it('arrives so when it was compressed', async ({ sentry, tunnel }) => {
+    const header = { ...kept.header, dsn: sentry.dsn() }
+    const body = gzipSync(envelopeOfSpans(header, [...dropped, ...kept.spans]))
+    await post(tunnel.url, { body, headers: { 'content-encoding': 'gzip' } })
+    const { decoded } = await sentry.next()
+    expect(decoded.toString()).toBe(envelopeOfSpans(header, kept.spans).toString())
+  })
+
+  it('arrives so from the spool', async ({ sentry, tunnel }) => {
+    const header = { ...kept.header, sent_at: undefined, dsn: sentry.dsn() }
+    sentry.once({ status: 503 })
+    const { status } = await post(tunnel.url, { body: envelopeOfSpans(header, [...dropped, ...kept.spans]) })
+    expect(status).toBe(202)
+    await sentry.next()
+    const { body } = await sentry.next()
+    expect(body.toString()).toBe(envelopeOfSpans(header, kept.spans).toString())
+  })
+
+  it('counts each in the receipt’s bytes and in the client report', async ({ sentry, tunnel }) => {
+    const header = { ...kept.header, dsn: sentry.dsn() }
+    await post(tunnel.url, { body: envelopeOfSpans(header, [...dropped, ...kept.spans]) })
+    const { items } = await tunnel.receipt(() => true)
+    expect(items.map(({ type, discard_reason: reason }) => [type, reason])).toEqual([
+      ['span', undefined],
+      ['session', undefined],
+      ['span', 'next-noise'],
+    ])
+    expect(items[2]?.bytes).toBe(dropped.reduce((sum, span) => sum + Buffer.byteLength(span), 0))
+    await tunnel.stop()
+    const report = await sentry.next(hasItem('client_report'))
+    expect(JSON.parse(String(report.items[0]?.payload)).filtered_events).toEqual([
+      { reason: 'next-noise', category: 'span', quantity: dropped.length },
+    ])
+  })
+})
+
+describe('The filter health-checks', () => {
+  it.override('settings', () => ({ FILTERS: 'health-checks' }))
+
+  it.for(['stream-healthz-server', 'static-healthz-server'])(
+    'drops streamed and static traces: %s',
+    async (name, { sentry, tunnel }) => {
+      await post(tunnel.url, { body: captureFor(sentry.dsn(), `next-noise/${name}`) })
+      expect(await tunnel.receipt(() => true)).toMatchObject({ reason: 'filtered-transaction' })
+      await tunnel.stop()
+      const report = await sentry.next(hasItem('client_report'))
+      const quantities = JSON.parse(String(report.items[0]?.payload)).filtered_events
+      expect(quantities).toContainEqual({
+        reason: 'filtered-transaction',
+        category: 'span',
+        quantity: expect.any(Number),
+      })
+    },
+  )
+})

@@ -1,0 +1,47 @@
+/** Memory of dropped segments, for spans of theirs that arrive in later envelopes. */
+
+import type { FilterReason } from '../contract.ts'
+import type { EnvelopeHeader } from '../envelope/headers.ts'
+
+const MAX_TRACES = 5000
+const MAX_SEGMENTS = 8 // of one trace; all together are some 10 MiB at most
+
+const TRACE_ID = /^[0-9a-f]{32}$/i
+const SPAN_ID = /^[0-9a-f]{16}$/i
+
+/** Segments that filters have dropped, by trace, with the reason. The oldest are forgotten. */
+export class DroppedSegments {
+  readonly #traces = new Map<string, Map<string, FilterReason>>()
+
+  note(project: string, traceId: string, segmentId: string, reason: FilterReason): void {
+    if (!TRACE_ID.test(traceId) || !SPAN_ID.test(segmentId)) return
+    const trace = keyOf(project, traceId)
+    const segments = this.#traces.get(trace) ?? new Map<string, FilterReason>()
+    this.#traces.delete(trace) // the newest is last
+    this.#traces.set(trace, segments)
+    segments.set(copy(segmentId), reason)
+    removeOldest(segments, MAX_SEGMENTS)
+    removeOldest(this.#traces, MAX_TRACES)
+  }
+
+  /** Returns the dropped segments of the trace that an envelope belongs to. */
+  ofTrace(project: string, trace: EnvelopeHeader['trace']): ReadonlyMap<string, FilterReason> | undefined {
+    return typeof trace?.trace_id === 'string' ? this.#traces.get(keyOf(project, trace.trace_id)) : undefined
+  }
+}
+
+function keyOf(project: string, traceId: string): string {
+  return copy(`${traceId} ${project}`)
+}
+
+/** V8's substrings keep the whole payload in memory. */
+function copy(text: string): string {
+  return Buffer.from(text).toString()
+}
+
+function removeOldest<Value>(map: Map<string, Value>, max: number): void {
+  for (const key of map.keys()) {
+    if (map.size <= max) return
+    map.delete(key)
+  }
+}

@@ -1,0 +1,175 @@
+/** Filters that can be switched on: what each reads, and what it matches. `docs/filters.md` compares them with Relay's. */
+
+import type { FilterReason } from '../contract.ts'
+import type { EnvelopeHeader } from '../envelope/headers.ts'
+import {
+  BROWSER_EXTENSION_FRAME,
+  BROWSER_EXTENSION_VALUE,
+  isHealthCheck,
+  isWebCrawler,
+  NEXT_NOISE_NAME,
+  NEXT_SIGNAL,
+} from './filter-rules.ts'
+import type { Filterable } from './filterable.ts'
+import { compileGlobs, type Matcher } from './glob.ts'
+
+export type FilterSettings = {
+  /** Not-found and incomplete transactions and redirect signals of Next.js. */
+  nextNoise: boolean
+  browserExtensions: boolean
+  webCrawlers: boolean
+  localhost: boolean
+  healthChecks: boolean
+  /** Globs, matched against an error's message and its `type: value`. */
+  errorMessages: readonly string[]
+  /** Globs, matched against the whole release. */
+  releases: readonly string[]
+}
+
+export type Filter = {
+  reason: FilterReason
+  types: readonly string[]
+  /** Matches every payload that the filter may match, byte by byte. Others are not parsed. */
+  hint: RegExp
+  /** Tells from the envelope's header if the filter may match at all; absent: it may. */
+  appliesTo?: (header: EnvelopeHeader) => boolean
+  matches: (item: Filterable) => boolean
+}
+
+/** Types that Relay filters (`Filterable` in relay-filter/src/interface.rs). */
+export const FILTERABLE_TYPES: readonly string[] = [
+  'event',
+  'transaction',
+  'feedback',
+  'replay_event',
+  'session',
+  'sessions',
+  'span',
+  'log',
+  'trace_metric',
+  'profile_chunk',
+]
+
+/** Types of which Relay knows a URL or an address. */
+const LOCATED_TYPES = ['event', 'transaction', 'feedback', 'replay_event', 'session', 'sessions', 'span']
+
+export function chosenFilters(settings: FilterSettings): Filter[] {
+  const messages = compileGlobs(settings.errorMessages)
+  const releases = compileGlobs(settings.releases)
+  return [
+    ...(settings.nextNoise ? NEXT_NOISE : []),
+    ...(releases ? [releaseFilter(releases)] : []),
+    ...(messages ? [messageFilter(messages)] : []),
+    ...(settings.localhost ? [LOCALHOST] : []),
+    ...(settings.browserExtensions ? [EXTENSIONS] : []),
+    ...(settings.webCrawlers ? [CRAWLERS] : []),
+    ...(settings.healthChecks ? [HEALTH] : []),
+  ]
+}
+
+const TRACED_TYPES = ['transaction', 'span']
+
+/** Names that `@sentry/nextjs` 11 gives to a streamed page load or navigation for which it finds no route. */
+const FALLBACK_NAME = /^(Pageload|Navigation)$/
+const NEXT_ORIGIN = /^auto\.(pageload|navigation)\.nextjs\./
+
+// What @sentry/nextjs drops in the browser, for every SDK, and what it cannot drop since it streams spans.
+const NEXT_NOISE: Filter[] = [
+  {
+    reason: 'next-noise',
+    types: TRACED_TYPES,
+    hint: /"(incomplete-app-router-transaction|([A-Z]+ )?\/(404|_not-found)|Pageload|Navigation)"/,
+    matches: ({ transaction, origin }) =>
+      NEXT_NOISE_NAME.test(transaction) || (FALLBACK_NAME.test(transaction) && NEXT_ORIGIN.test(origin)),
+  },
+  {
+    reason: 'next-noise',
+    types: TRACED_TYPES,
+    hint: /"pageload"/,
+    // The browser continues the trace of the document: the server has named it after the not-found page.
+    appliesTo: ({ trace }) => NEXT_NOISE_NAME.test(String(trace?.transaction)),
+    matches: ({ op }) => op === 'pageload',
+  },
+  {
+    reason: 'next-noise',
+    types: ['event'],
+    hint: /NEXT_(REDIRECT|NOT_FOUND|HTTP_ERROR_FALLBACK)/,
+    matches: ({ exceptions }) => NEXT_SIGNAL.test(exceptions[0]?.value ?? ''),
+  },
+]
+
+// relay-filter/src/localhost.rs
+const LOCALHOST: Filter = {
+  reason: 'localhost',
+  types: LOCATED_TYPES,
+  hint: /localhost|127\.0\.0\.1|::1|file:/i,
+  matches: ({ url, address, hosts }) =>
+    isLocalUrl(url) || address === '127.0.0.1' || address === '::1' || hosts.some(isLocalHostHeader),
+}
+
+const EXTENSION_HINT = new RegExp(
+  `${BROWSER_EXTENSION_VALUE.source}|-extension:|woopra|${BROWSER_EXTENSION_FRAME.source.replaceAll('^', '')}`,
+  'i',
+)
+
+// relay-filter/src/browser_extensions.rs: the first exception's value, or its last frame with a path
+const EXTENSIONS: Filter = {
+  reason: 'browser-extensions',
+  types: ['event'],
+  hint: EXTENSION_HINT,
+  matches: ({ exceptions: [first] }) => {
+    const last =
+      first?.places.findLast((place) => !['<anonymous>', '[native code]', ''].includes(place)) ?? ''
+    return BROWSER_EXTENSION_VALUE.test(first?.value ?? '') || BROWSER_EXTENSION_FRAME.test(last)
+  },
+}
+
+// relay-filter/src/web_crawlers.rs
+const CRAWLERS: Filter = {
+  reason: 'web-crawlers',
+  types: FILTERABLE_TYPES.filter((type) => type !== 'profile_chunk'), // names no user agent
+  hint: /user[-_]agent|browser\.name/i,
+  matches: ({ userAgent }) => isWebCrawler(userAgent),
+}
+
+// relay-filter/src/transaction_name.rs with Sentry's globs for health checks
+const HEALTH: Filter = {
+  reason: 'filtered-transaction',
+  types: TRACED_TYPES,
+  hint: /health|heartbeat|live|ready|ping/i,
+  matches: ({ transaction }) => isHealthCheck(transaction),
+}
+
+// relay-filter/src/error_messages.rs; transactions never match
+function messageFilter(globs: Matcher): Filter {
+  return {
+    reason: 'error-message',
+    types: ['event', 'feedback'],
+    hint: /"(message|formatted|exception)"/,
+    matches: ({ message, exceptions }) =>
+      [message, ...exceptions.map(({ type, value }) => [type, value].filter(Boolean).join(': '))].some(
+        (candidate) => candidate !== '' && globs(candidate),
+      ),
+  }
+}
+
+// relay-filter/src/releases.rs
+function releaseFilter(globs: Matcher): Filter {
+  return {
+    reason: 'release-version',
+    types: FILTERABLE_TYPES,
+    hint: /release"/,
+    matches: ({ release }) => release !== '' && globs(release),
+  }
+}
+
+/** Relay compares the host as the URL parser writes it, so that `http://[::1]` is kept. */
+function isLocalUrl(url: string): boolean {
+  const { protocol, hostname } = URL.parse(url) ?? {}
+  return protocol === 'file:' || /^(.*\.)?(localhost|127\.0\.0\.1)$/.test(hostname ?? '')
+}
+
+function isLocalHostHeader(header: string): boolean {
+  const [host] = header.split(':')
+  return host === 'localhost' || host === '127.0.0.1'
+}

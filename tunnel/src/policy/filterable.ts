@@ -1,0 +1,181 @@
+/** Fields that filters read, from the payload of each item type (`Filterable` in relay-filter/src/interface.rs). */
+
+/** Missing texts are empty. */
+export type Filterable = {
+  /** Name of a transaction, or of a span's segment. */
+  transaction: string
+  /** Name that the SDK's instrumentation has written into `sentry.origin`. */
+  origin: string
+  /** Kind of the transaction or span, such as `pageload`. */
+  op: string
+  release: string
+  message: string
+  url: string
+  address: string
+  /** `Host` and `X-Forwarded-Host` of the reported request. */
+  hosts: readonly string[]
+  userAgent: string
+  exceptions: readonly Exception[]
+  span?: SpanIds
+  /** Number of spans in a transaction, without its own. */
+  spans?: number
+}
+
+export type Exception = { type: string; value: string; places: string[] }
+
+/** Place of a span in its trace. Missing IDs are empty. */
+export type SpanIds = {
+  traceId: string
+  spanId: string
+  parentId: string
+  segmentId: string
+  isSegment: boolean
+}
+
+const EMPTY: Filterable = {
+  transaction: '',
+  origin: '',
+  op: '',
+  release: '',
+  message: '',
+  url: '',
+  address: '',
+  hosts: [],
+  userAgent: '',
+  exceptions: [],
+}
+
+/** Reads parsed JSON, of which each field may be missing or of any type. */
+export type Read = (payload: unknown) => Filterable
+
+/** Reads a payload by the type of its item. */
+export const READERS: ReadonlyMap<string, Read> = new Map([
+  ['event', readEvent],
+  ['feedback', readEvent],
+  ['transaction', readTransaction],
+  ['replay_event', readEvent],
+  ['session', readSession],
+  ['sessions', readSession],
+  ['span', readSpan],
+  ['profile_chunk', (payload) => ({ ...EMPTY, release: text(object(payload).release) })],
+])
+
+/** Reads an event, a replay or feedback. */
+function readEvent(payload: unknown): Filterable {
+  const event = object(payload)
+  const logentry = object(event.logentry)
+  const request = object(event.request)
+  const headers = headersOf(request.headers)
+  return {
+    ...EMPTY,
+    release: text(event.release),
+    message: text(logentry.formatted) || text(logentry.message) || text(event.message),
+    url: text(request.url),
+    address: text(object(event.user).ip_address),
+    hosts: ['host', 'x-forwarded-host'].flatMap((name) => headers.get(name) ?? []),
+    userAgent: headers.get('user-agent') ?? '',
+    exceptions: list(object(event.exception).values).map(readException),
+  }
+}
+
+function readTransaction(payload: unknown): Filterable {
+  const transaction = object(payload)
+  const { trace_id, span_id, parent_span_id, origin, op } = object(object(transaction.contexts).trace)
+  return {
+    ...readEvent(payload),
+    transaction: text(transaction.transaction),
+    origin: text(origin),
+    op: text(op),
+    spans: list(transaction.spans).length,
+    span: {
+      traceId: text(trace_id),
+      spanId: text(span_id),
+      parentId: text(parent_span_id),
+      segmentId: text(span_id),
+      isSegment: true,
+    },
+  }
+}
+
+function readException(exception: Json): Exception {
+  return {
+    type: text(exception.type),
+    value: text(exception.value),
+    // JavaScript SDKs write `filename` only; Relay takes it for `abs_path` before it filters.
+    places: list(object(exception.stacktrace).frames).map(
+      (frame) => text(frame.abs_path) || text(frame.filename),
+    ),
+  }
+}
+
+/** Headers are an object, or a list of pairs. */
+function headersOf(headers: unknown): Map<string, string> {
+  const pairs = Array.isArray(headers) ? headers : Object.entries(object(headers))
+  return new Map(pairs.filter(Array.isArray).map(([name, value]) => [text(name).toLowerCase(), text(value)]))
+}
+
+function readSession(payload: unknown): Filterable {
+  const { release, user_agent, ip_address } = object(object(payload).attrs)
+  return { ...EMPTY, release: text(release), userAgent: text(user_agent), address: text(ip_address) }
+}
+
+/** Reads a span of the first version, which has an item of its own. */
+function readSpan(payload: unknown): Filterable {
+  const span = object(payload)
+  const data = object(span.data)
+  return {
+    ...EMPTY,
+    transaction:
+      text(data['sentry.segment.name']) || text(data['sentry.transaction']) || text(data.transaction),
+    origin: text(span.origin),
+    op: text(span.op),
+    release: text(data['sentry.release']) || text(data.release),
+    url: text(data['url.full']),
+    address: text(data['client.address']),
+    userAgent: text(data['user_agent.original']),
+    span: {
+      traceId: text(span.trace_id),
+      spanId: text(span.span_id),
+      parentId: text(span.parent_span_id),
+      segmentId: text(span.segment_id),
+      isSegment: span.is_segment === true,
+    },
+  }
+}
+
+/** Reads an element of a container: a span of the second version, a log or a metric. */
+export function readElement(payload: unknown): Filterable {
+  const element = object(payload)
+  const attributes = object(element.attributes)
+  const attribute = (name: string) => text(object(attributes[name]).value)
+  return {
+    ...EMPTY,
+    transaction: attribute('sentry.segment.name'),
+    origin: attribute('sentry.origin'),
+    op: attribute('sentry.op'),
+    release: attribute('sentry.release'),
+    userAgent:
+      attribute('user_agent.original') || attribute('browser.name') || attribute('sentry.browser.name'),
+    span: {
+      traceId: text(element.trace_id),
+      spanId: text(element.span_id),
+      parentId: text(element.parent_span_id),
+      segmentId: attribute('sentry.segment.id'),
+      isSegment: element.is_segment === true,
+    },
+  }
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+function object(value: unknown): Json {
+  return typeof value === 'object' && value !== null ? (value as Json) : {}
+}
+
+function list(value: unknown): Json[] {
+  return Array.isArray(value) ? value.map(object) : []
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
