@@ -19,6 +19,11 @@ export const REJECTIONS = {
       'The body is not a Sentry envelope: its first line must be a JSON object in UTF-8 without duplicate keys.',
     fix: 'Send the envelope of a Sentry SDK unmodified; check for a proxy that rewrites bodies.',
   },
+  'items-missing': {
+    status: 400,
+    sentence: 'The body is one JSON object without items, such as an event for the old endpoint /store/.',
+    fix: 'Update the SDK to a version that posts envelopes, or send what goes to /store/ to Sentry itself.',
+  },
   'header-invalid': {
     status: 400,
     sentence: 'The envelope header has a value that Sentry would reject.',

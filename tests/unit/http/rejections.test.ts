@@ -15,6 +15,15 @@ const MIB = 1024 * 1024
 const MARK = 'a-word-of-the-payload'
 const item = `{"type":"event"}\n{"message":"${MARK}"}\n`
 
+/** Event as `raven` and old versions of `sentry-sdk` for Python post it. */
+const STORE_EVENT = JSON.stringify({
+  event_id: '9ec79c33ec9942ab8353589fcb2e04dc',
+  timestamp: '2026-11-22T10:00:00Z',
+  platform: 'python',
+  level: 'error',
+  exception: { values: [{ type: 'ValueError', value: MARK }] },
+})
+
 /** Request that provokes each code, with the preparation that some need. */
 type Provocation = Posting & {
   first?: (place: Place) => Promise<unknown> | undefined
@@ -25,6 +34,7 @@ type Place = { sentry: Sentry; tunnel: Tunnel; bodies: string }
 const PROVOCATIONS: Partial<Record<RejectionCode, (dsn: string) => Provocation>> = {
   'empty-body': () => ({ body: '' }),
   'not-an-envelope': () => ({ body: `${MARK}\n${item}` }),
+  'items-missing': () => ({ body: STORE_EVENT }),
   'header-invalid': () => ({ body: `{"event_id":"${MARK}"}\n${item}` }),
   'item-header-invalid': (dsn) => ({ body: `{"dsn":"${dsn}"}\n{"kind":"${MARK}"}\n${item}` }),
   'item-malformed': (dsn) => ({ body: `{"dsn":"${dsn}"}\n{"type":"event","length":3}\n${MARK}\n` }),

@@ -79,6 +79,18 @@ export const RELAY_ITEM_KEYS: ReadonlySet<string> = new Set([
   'routing_hint',
 ])
 
+const KNOWN_ENVELOPE_KEYS: ReadonlySet<string> = new Set([
+  ...ENVELOPE_KEYS,
+  'sdk',
+  'trace',
+  ...RELAY_ENVELOPE_KEYS,
+])
+
+/** Tells if an envelope header has keys that Sentry does not define, which may also be the fields of an event. */
+export function hasOtherKeys({ value }: HeaderLine): boolean {
+  return Object.keys(value).some((key) => !KNOWN_ENVELOPE_KEYS.has(key))
+}
+
 /** Throws a `Rejection` when a header has too many keys or levels. */
 export function checkComplexity({ marks, nesting }: HeaderLine, limits: HeaderLimits): void {
   const { headerKeys, headerNesting } = limits

@@ -2,6 +2,7 @@
 
 import type { Range } from '../body/ranges.ts'
 import { Rejection } from '../rejections.ts'
+import { type HeaderLine, valueRange } from './header-parser.ts'
 import type { ItemHeader } from './headers.ts'
 
 export type Item = {
@@ -114,6 +115,19 @@ export function limitNameOf(item: Item): string {
 
 /** Types with an `item_count`. A span without one is a single span of the first version. */
 const CONTAINERS = new Set(['span', 'log', 'trace_metric'])
+
+/** Locates the parts of a container by its header, which begins at `lineStart` of the body. */
+export function locateContainer(line: HeaderLine, lineStart: number): Container {
+  const locate = (key: string): Range | undefined => {
+    const range = valueRange(line, key)
+    return range && [lineStart + range[0], lineStart + range[1]]
+  }
+  return {
+    payloadStart: lineStart + line.text.length + 1,
+    count: locate('item_count') ?? [0, 0],
+    length: line.value.length === null ? undefined : locate('length'),
+  }
+}
 
 export function isContainer({ type, header }: Pick<Item, 'type' | 'header'>): boolean {
   return CONTAINERS.has(type) && typeof header.item_count === 'number'

@@ -3,23 +3,26 @@
 import type { MemoryBudget } from '../body/memory-budget.ts'
 import type { Range } from '../body/ranges.ts'
 import { Rejection } from '../rejections.ts'
-import { cutMembers, type HeaderLine, maxValues, parseHeaderLine, valueRange } from './header-parser.ts'
+import { cutMembers, type HeaderLine, maxValues, parseHeaderLine } from './header-parser.ts'
 import {
   checkComplexity,
   type EnvelopeHeader,
   type HeaderLimits,
+  hasOtherKeys,
   RELAY_ENVELOPE_KEYS,
   RELAY_ITEM_KEYS,
   readEnvelopeHeader,
   readItemHeader,
   readLength,
 } from './headers.ts'
-import { type Container, ITEM_TYPES, type Item, isContainer } from './items.ts'
+import { ITEM_TYPES, type Item, isContainer, locateContainer } from './items.ts'
 
 export type Envelope = {
   header: EnvelopeHeader
   /** `true` for a header without any key. */
   isHeaderEmpty: boolean
+  /** `true` for a header with keys that may be the fields of an event of the old store endpoint. */
+  mayBeEvent: boolean
   eventId: string | undefined
   items: Item[]
   /** Ranges of header keys that only Relay may write. They must not be forwarded. */
@@ -35,7 +38,7 @@ export type ReaderLimits = HeaderLimits & {
 }
 
 export type ReaderOptions = {
-  /** Called once, as soon as the envelope cannot be a connectivity probe (`{}` without items). It may throw to end the parsing. */
+  /** Called once, as soon as the body is neither a connectivity probe (`{}`) nor an event without an envelope. It may throw to end the parsing. */
   onHeader?: (header: EnvelopeHeader) => void
   /** Accounts for parsed headers and the kept payload. */
   memory?: MemoryBudget
@@ -67,6 +70,7 @@ export class EnvelopeReader {
   #missing = 0 // payload bytes still to come
   #header: EnvelopeHeader | undefined
   #isHeaderEmpty = false
+  #mayBeEvent = false
   #headerBytes = 0
   #headerValues = 0
   #item: Item | undefined
@@ -114,8 +118,8 @@ export class EnvelopeReader {
     const header = this.#header
     if (!header) throw new Rejection('not-an-envelope')
     const eventId = typeof header.event_id === 'string' ? header.event_id : undefined
-    const [isHeaderEmpty, removedRanges] = [this.#isHeaderEmpty, this.#removedRanges]
-    return { header, isHeaderEmpty, eventId, items, removedRanges, bytes: this.#offset }
+    const [isHeaderEmpty, mayBeEvent, bytes] = [this.#isHeaderEmpty, this.#mayBeEvent, this.#offset]
+    return { header, isHeaderEmpty, mayBeEvent, eventId, items, removedRanges: this.#removedRanges, bytes }
   }
 
   /** Drops the payloads that were kept for the filters. */
@@ -184,8 +188,9 @@ export class EnvelopeReader {
     this.#header = readEnvelopeHeader(line)
     this.#removeKeys(line, RELAY_ENVELOPE_KEYS)
     this.#isHeaderEmpty = line.marks.length === 0
+    this.#mayBeEvent = hasOtherKeys(line)
     this.#state = 'item'
-    if (!this.#isHeaderEmpty) this.#reportHeader()
+    if (!this.#isHeaderEmpty && !this.#mayBeEvent) this.#reportHeader()
   }
 
   #reportHeader(): void {
@@ -224,17 +229,7 @@ export class EnvelopeReader {
   #keep(payload: Buffer[], item: Item, line: HeaderLine): void {
     this.#keptPayloads.push(payload)
     this.#keptBytes += KEPT_ITEM_BYTES
-    if (isContainer(item)) item.container = this.#locate(line)
-  }
-
-  #locate(line: HeaderLine): Container {
-    const locate = (key: string): Range | undefined => {
-      const range = valueRange(line, key)
-      return range && [this.#lineStart + range[0], this.#lineStart + range[1]]
-    }
-    const payloadStart = this.#lineStart + line.text.length + 1
-    const length = line.value.length === null ? undefined : locate('length')
-    return { payloadStart, count: locate('item_count') ?? [0, 0], length }
+    if (isContainer(item)) item.container = locateContainer(line, this.#lineStart)
   }
 
   #removeKeys(line: HeaderLine, keys: ReadonlySet<string>): void {

@@ -94,13 +94,14 @@ async function decode(ctx: Context, throttle: Throttle, maxBytes: number): Promi
   return undefined
 }
 
-/** Ends the parsing. Responds to connectivity probes, which leave no receipt. */
+/** Ends the parsing. Responds to connectivity probes, which leave no receipt. Rejects events without an envelope. */
 export function parseEnvelope(ctx: Context): Outcome | undefined {
   if (!ctx.parser) throw new Error('no body was received')
   ctx.envelope = ctx.parser.end()
-  const { isHeaderEmpty, items } = ctx.envelope
+  const { isHeaderEmpty, mayBeEvent, items } = ctx.envelope
   const isProbe = isHeaderEmpty && items.length === 0 // of the SDK's `diagnoseSdkConnectivity`
   if (isProbe) return { status: 200, body: '{}', headers: jsonHeaders() }
+  if (mayBeEvent && items.length === 0) throw new Rejection('items-missing')
   ctx.receipt.items = summarise(items, ctx.removed)
   return undefined
 }
