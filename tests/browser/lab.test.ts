@@ -108,7 +108,9 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     site,
     visitor,
   }) => {
-    const asked = visitor.page.waitForRequest(/\/lab\/report\.json/)
+    const asked = visitor.page.waitForRequest(
+      (request) => request.resourceType() === 'fetch' && request.url() === `${site.url}/lab`,
+    )
     await press(site, visitor, 'Trace slow work', 'accepted by this site (200)')
     const spans = JSON.parse(String((await itemOf(sentry, 'span', /slow work/)).payload)).items
     const named = (name: string) => spans.find((span: { name: string }) => span.name === name)

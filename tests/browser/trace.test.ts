@@ -139,6 +139,30 @@ describe('One trace', requires('chromium', 'nginx'), () => {
     await until(async () => posts.some((post) => navigationsIn(post.postDataBuffer()).includes(trace)))
   })
 
+  it('holds no request of the connection check or of the lab’s lookups', async ({
+    sentry,
+    site,
+    visitor,
+  }) => {
+    const { page, posts } = visitor
+    visitor.allowTrouble(/ERR_ABORTED/)
+    const before = sentry.requests.length
+    const isReceipt = /\/receipt\.json\?/
+    const lookedUp = page.waitForResponse(isReceipt)
+    await page.goto(site.url, { waitUntil: 'networkidle' })
+    await lookedUp
+    await fetch(`http://127.0.0.1:${site.port}/healthz`, { method: 'HEAD' })
+    await page.evaluate(() => fetch('/lab/report.json?reference=01234567'))
+    await hide(page)
+    await page.goto(`${site.url}/lab`, { waitUntil: 'networkidle' })
+    await hide(page)
+    const names = () => transactionsOf(sentry, before).map(({ transaction }) => transaction)
+    await until(async () => names().includes('GET /lab'))
+    expect(names().filter((name) => !['GET /', 'GET /lab'].includes(name))).toEqual([])
+    const told = posts.map((post) => String(post.postDataBuffer()))
+    expect(told.filter((text) => /(receipt|report)\.json/.test(text))).toEqual([])
+  })
+
   it('is never begun for health checks, for settings, for the console, and for a page that is not there', async ({
     sentry,
     site,

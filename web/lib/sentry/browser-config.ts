@@ -66,3 +66,14 @@ export const LAB_ENVIRONMENT = 'lab'
 export function isLabPath(path: string): boolean {
   return /^\/lab(\/|$)/.test(path)
 }
+
+const OWN_PATHS =
+  /^\/(healthz|favicon\.ico|icon\.svg|settings\.json|receipt\.json|lab\/report\.json|console)$|^\/console\//
+
+/**
+ * Reports whether a request is of Culvert's own pages and processes: health checks, settings, receipts, lookups of the lab, the
+ * console. None is ever reported. `url` is absolute or a path.
+ */
+export function isOwnRequest(url: string): boolean {
+  return OWN_PATHS.test(URL.parse(url, 'http://site.invalid')?.pathname ?? '')
+}

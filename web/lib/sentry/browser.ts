@@ -8,7 +8,7 @@ import {
   propagationContextFromHeaders,
 } from '@sentry/core'
 import * as Sentry from '@sentry/react'
-import type { BrowserSettings } from './browser-config.ts'
+import { type BrowserSettings, isOwnRequest } from './browser-config.ts'
 import { addConsoleLogs, addFeedback, addReplay, addTracing } from './lazy-integrations.ts'
 import { PRIVACY_TAG } from './privacy.ts'
 import { observedFetch } from './response-events.ts'
@@ -34,6 +34,7 @@ export function startBrowserSdk(settings: BrowserSettings): void {
     propagateTraceparent: traceparent,
     ignoreErrors: IGNORED_ERRORS,
     ignoreSpans: IGNORED_SPANS,
+    beforeBreadcrumb: (breadcrumb) => (isOwnRequest(String(breadcrumb.data?.url ?? '')) ? null : breadcrumb),
     integrations: INTEGRATIONS.map((make) => make()),
     stackParser: Sentry.defaultStackParser,
     ...(asksForPrivacy && { initialScope: { tags: PRIVACY_TAG } }),

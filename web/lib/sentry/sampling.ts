@@ -1,12 +1,13 @@
 /** Sampling of the server's traces. */
 
+import { isOwnRequest } from './browser-config.ts'
 import { asksForPrivacy, type PrivacySignal } from './privacy.ts'
 
 export type Asked = {
   attributes?: Record<string, unknown>
   /** Decision of the caller for its part of the trace. */
   parentSampled?: boolean
-  normalizedRequest?: { headers?: Record<string, string> }
+  normalizedRequest?: { url?: string; headers?: Record<string, string> }
 }
 
 /** Traces per second that callers can request in addition to our share: a header is free, quota is not. */
@@ -19,6 +20,7 @@ export function createSampler(rate: number, privacySignal: PrivacySignal, clock:
 
   return function shareOf({ attributes, parentSampled, normalizedRequest }: Asked): number {
     if (isNextsOwn(attributes?.['next.span_type'])) return 0
+    if (isOwnRequest(String(attributes?.['http.target'] ?? normalizedRequest?.url ?? ''))) return 0
     const isPrivate = asksForPrivacy(normalizedRequest?.headers?.['sec-gpc'])
     if (isPrivate && privacySignal !== 'mark') return 0
     if (parentSampled === undefined) return rate

@@ -52,12 +52,8 @@ function isInRequest(): boolean {
   return Sentry.getIsolationScope() !== getDefaultIsolationScope()
 }
 
-/** Health checks, operators, requests of every page, and the proxy, which would count each request twice. */
-const IGNORED_SPANS = [
-  /^GET \/(healthz|favicon\.ico|icon\.svg|settings\.json|receipt\.json)$/, // receipt.json has a token in its query
-  /^\w+ \/console(\/|$)/,
-  /^middleware /,
-]
+/** The proxy, which would count each request twice. The sampler leaves out Culvert's own requests. */
+const IGNORED_SPANS = [/^middleware /]
 
 /** Applies the visitor's privacy signal to an error. */
 function honour(event: Sentry.ErrorEvent, privacySignal: PrivacySignal): Sentry.ErrorEvent | null {

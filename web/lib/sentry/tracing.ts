@@ -1,12 +1,18 @@
 /** Browser tracing, in a file of its own for the bundler. */
 
+import { getClient, isSentryRequestUrl } from '@sentry/core'
 import { browserTracingIntegration } from '@sentry/nextjs'
+import { isOwnRequest } from './browser-config.ts'
 
 export { captureRouterTransitionStart } from '@sentry/nextjs'
 
 /** Traces this page and the following ones. */
 export function tracePages() {
-  return browserTracingIntegration({ beforeStartSpan: nameNotFound })
+  return browserTracingIntegration({
+    beforeStartSpan: nameNotFound,
+    // The connection check posts to Sentry and to the tunnel.
+    shouldCreateSpanForRequest: (url) => !isOwnRequest(url) && !isSentryRequestUrl(url, getClient()),
+  })
 }
 
 /** Name of the not-found page, by which SDKs of all versions and the tunnel drop its trace. */

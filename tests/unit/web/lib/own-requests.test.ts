@@ -1,0 +1,39 @@
+/** Culvert's own requests are never reported. */
+
+import { describe, expect, it } from 'vitest'
+import { isOwnRequest } from '../../../../web/lib/sentry/browser-config.ts'
+import { createSampler } from '../../../../web/lib/sentry/sampling.ts'
+
+const OWN = [
+  '/healthz',
+  '/settings.json',
+  '/receipt.json?token=0123',
+  '/lab/report.json?reference=01234567',
+  '/console',
+  '/console/live?filter=x',
+  'https://site.example/receipt.json?token=0123',
+]
+const OTHERS = ['/', '/lab', '/lab?call', '/consoles', '/healthz/more', '/shop?next=/healthz', '']
+
+describe('isOwnRequest', () => {
+  it.each(OWN)('returns true for %s', (url) => {
+    expect(isOwnRequest(url)).toBe(true)
+  })
+
+  it.each(OTHERS)('returns false for "%s"', (url) => {
+    expect(isOwnRequest(url)).toBe(false)
+  })
+})
+
+describe('The sampler of the server', () => {
+  const shareOf = createSampler(1, 'mark', () => 0)
+
+  it.each(OWN)('leaves out %s, also when the browser asks for the trace', (url) => {
+    expect(shareOf({ attributes: { 'http.target': url }, parentSampled: true })).toBe(0)
+    expect(shareOf({ normalizedRequest: { url } })).toBe(0)
+  })
+
+  it.each(OTHERS)('takes "%s"', (url) => {
+    expect(shareOf({ attributes: { 'http.target': url } })).toBe(1)
+  })
+})
