@@ -71,14 +71,18 @@ describe('A page load without a route', () => {
   const { header, spans } = readSpans('stream-not-found-pageload')
   const { trace: _, ...withoutTrace } = header
 
-  const filter = (texts: string[]) => {
+  const filter = (texts: string[], envelopeHeader: object = withoutTrace) => {
     const filters = new Filters({ ...OFF, nextNoise: true })
-    const envelope = readEnvelope(envelopeOfSpans(withoutTrace, texts), filters.reads)
+    const envelope = readEnvelope(envelopeOfSpans(envelopeHeader, texts), filters.reads)
     return filters.filter(envelope, undefined, 'project').items.size
   }
 
   it('is filtered without the name of the document’s trace, as of a prerendered not-found page', () => {
     expect(filter(spans)).toBe(1)
+  })
+
+  it('is kept when the server has named the trace after a page, as in an app without a list of routes', () => {
+    expect(filter(spans, { ...header, trace: { transaction: 'GET /shop' } })).toBe(0)
   })
 
   it('is kept when another SDK sent it, which knows no routes', () => {

@@ -78,9 +78,16 @@ const NEXT_NOISE: Filter[] = [
   {
     reason: 'next-noise',
     types: TRACED_TYPES,
-    hint: /"(incomplete-app-router-transaction|([A-Z]+ )?\/(404|_not-found)|Pageload|Navigation)"/,
-    matches: ({ transaction, origin }) =>
-      NEXT_NOISE_NAME.test(transaction) || (FALLBACK_NAME.test(transaction) && NEXT_ORIGIN.test(origin)),
+    hint: /"(incomplete-app-router-transaction|([A-Z]+ )?\/(404|_not-found))"/,
+    matches: ({ transaction }) => NEXT_NOISE_NAME.test(transaction),
+  },
+  {
+    reason: 'next-noise',
+    types: TRACED_TYPES,
+    hint: /"(Pageload|Navigation)"/,
+    // Where the server has named the trace after a page, the page exists, and only the SDK's list of routes lacks it.
+    appliesTo: ({ trace }) => typeof trace?.transaction !== 'string',
+    matches: ({ transaction, origin }) => FALLBACK_NAME.test(transaction) && NEXT_ORIGIN.test(origin),
   },
   {
     reason: 'next-noise',
