@@ -15,16 +15,18 @@ export type ReplicaStatus = {
 }
 
 export type AdminClient = {
-  statuses: ReplicaStatus[]
+  /** Returns the present status of every replica. */
+  statuses(): Promise<ReplicaStatus[]>
   /** Returns the receipt of a token; `undefined` when no replica has it. */
   receipt(token: string): Promise<Receipt | undefined>
 }
 
-/** Reads the status of every replica. Throws a `UsageError` where one does not respond, or rejects the secret. */
+/** Throws a `UsageError` where a replica does not respond, or rejects the secret. */
 export async function openAdminClient({ urls, token }: AdminAccess): Promise<AdminClient> {
   const origins = [...new Set((await Promise.all(urls.map(resolveUrl))).flat())]
   const headers = { authorization: `Bearer ${token}` }
-  const statuses = await Promise.all(origins.map(readStatus))
+  const statuses = () => Promise.all(origins.map(readStatus))
+  await statuses()
   return { statuses, receipt }
 
   async function readStatus(origin: string): Promise<ReplicaStatus> {

@@ -7,7 +7,8 @@ import { NoResponse } from './request.ts'
 /** Result of a check; `unknown` where it cannot be checked from this machine. */
 export type Result = 'pass' | 'warn' | 'fail' | 'unknown'
 
-export type Finding = { result: Result; message: string }
+/** `remedy` stands in place of the check's own where the finding knows a better one. */
+export type Finding = { result: Result; message: string; remedy?: string }
 
 export type Check = {
   /** Identifier for scripts. */
@@ -22,8 +23,8 @@ export type Check = {
   run(deployment: Deployment): Finding | Promise<Finding>
 }
 
-/** Findings of all checks; `blocked_by` names the failed check for which one did not run. */
-export type Diagnosis = (Omit<Check, 'run' | 'after'> & Finding & { blocked_by?: string })[]
+/** Findings of all checks; `blocked_by` names the failed check that is the cause why one did not run. */
+export type Diagnosis = (Omit<Check, 'run' | 'after'> & Finding & { blocked_by?: string; remedy: string })[]
 
 export const pass = (message: string): Finding => ({ result: 'pass', message })
 export const warn = (message: string): Finding => ({ result: 'warn', message })
@@ -34,13 +35,23 @@ export const unknown = (message: string): Finding => ({ result: 'unknown', messa
 export async function runChecks(checks: readonly Check[], deployment: Deployment): Promise<Diagnosis> {
   const diagnosis: Diagnosis = []
   for (const { run, after = [], ...check } of checks) {
-    const blocker = diagnosis.find(({ name, result }) => result === 'fail' && after.includes(name))
-    const finding = blocker
-      ? { ...unknown(`Not checked, since “${blocker.title}” failed.`), blocked_by: blocker.name }
+    const cause = causeAmong(diagnosis, after)
+    const finding = cause
+      ? { ...unknown(`Not checked, since “${cause.title}” failed.`), blocked_by: cause.name }
       : await findingOf(run, deployment)
     diagnosis.push({ ...check, ...finding })
   }
   return diagnosis
+}
+
+/** Returns the first failed check among `names`, or the one for which one of them did not run. */
+function causeAmong(diagnosis: Diagnosis, names: readonly string[]): Diagnosis[number] | undefined {
+  for (const { name, result, blocked_by: cause } of diagnosis) {
+    if (!names.includes(name)) continue
+    if (result === 'fail' || cause !== undefined)
+      return diagnosis.find((check) => check.name === (cause ?? name))
+  }
+  return undefined
 }
 
 async function findingOf(run: Check['run'], deployment: Deployment): Promise<Finding> {

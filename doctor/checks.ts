@@ -1,15 +1,20 @@
-/** Lists the checks in their order: those that may exhaust a rate limit, and those that inspect all responses, come last. */
+/**
+ * Lists the checks in their order. The one that explains the failures of others comes first. Those that may exhaust a rate limit, that
+ * inspect all responses, or that read the state of the tunnels after all posts, come last.
+ */
 
 import type { Check } from './check.ts'
 import { adblock } from './checks/adblock.ts'
 import { bodyTooLarge, compression, error, keepalive, largeBody, replay } from './checks/bodies.ts'
 import { foreignDsn, foreignOrigin, otherQuery } from './checks/foreign-requests.ts'
+import { front } from './checks/front.ts'
 import { adminPort } from './checks/ports.ts'
 import { clientAddress, credentials, delivery, replicas, tunnelState } from './checks/replicas.ts'
 import { burst, headers, rateLimits, responseTime } from './checks/responses.ts'
 import { page, tunnel } from './checks/routes.ts'
 
 export const CHECKS: readonly Check[] = [
+  front,
   page,
   tunnel,
   error,
@@ -28,8 +33,8 @@ export const CHECKS: readonly Check[] = [
   credentials,
   delivery,
   replicas,
-  tunnelState,
   burst,
   headers,
   rateLimits,
+  tunnelState,
 ]

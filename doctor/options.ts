@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 import { deriveAdminToken } from '../tunnel/src/config/admin-token.ts'
 import { type Dsn, parseDsn } from '../tunnel/src/envelope/dsn.ts'
+import { findAdminPorts, GENERATED_PASSWORD_FILE } from './local-admin-ports.ts'
 
 export type Options = {
   /** Public address: scheme, host and port. */
@@ -31,8 +32,9 @@ const USAGE = `npm run doctor -- https://site.example [flags]
   --dsn DSN              DSN that the tunnel accepts, where the page does not contain it
   --list FILE|URL        ad-block list to match the path against; may be repeated
   --closed PORTS         ports of the host that must be unreachable (9090,9091)
-  --admin URL            admin port of a tunnel, like http://127.0.0.1:9091; may be repeated, and a name means all its addresses
-  --password-file FILE   file with the value of OPERATOR_PASSWORD, for --admin; npm start keeps it in .culvert/operator-password
+  --admin URL            admin port of a tunnel, like http://127.0.0.1:9091; may be repeated, and a name means all its addresses.
+                         Without it, --password-file and --token-file find the tunnels that npm start or Compose runs here
+  --password-file [FILE] file with the value of OPERATOR_PASSWORD; without FILE the one that npm start has made
   --token-file FILE      file with the admin token instead, where ADMIN_TOKEN is set
   --json                 prints JSON. Exit code: 0 no check failed, 1 a check failed, 2 the checks could not run`
 
@@ -56,7 +58,7 @@ export async function readOptions(args: string[]): Promise<Options | { usage: st
 function parse(args: string[]) {
   try {
     return parseArgs({
-      args,
+      args: withPasswordFile(args),
       allowPositionals: true,
       options: {
         path: { type: 'string' },
@@ -73,6 +75,15 @@ function parse(args: string[]) {
   } catch (error) {
     throw new UsageError(`${(error as Error).message}\n${USAGE}`)
   }
+}
+
+/** Completes `--password-file` without a file, which `parseArgs` cannot express. */
+function withPasswordFile(args: readonly string[]): string[] {
+  return args.flatMap((arg, index) => {
+    const next = args[index + 1] ?? '--'
+    const isAlone = arg === '--password-file' && (next.startsWith('--') || /^https?:/.test(next))
+    return isAlone ? [arg, GENERATED_PASSWORD_FILE] : [arg]
+  })
 }
 
 function readSite(given: string): string {
@@ -115,12 +126,13 @@ function readAdmin(values: {
   'password-file'?: string
   'token-file'?: string
 }): AdminAccess | undefined {
-  const { admin: urls, 'password-file': passwordFile, 'token-file': tokenFile } = values
+  const { admin, 'password-file': passwordFile, 'token-file': tokenFile } = values
   const secret = tokenFile ?? passwordFile
-  if (urls === undefined && secret === undefined) return undefined
-  if (urls === undefined)
+  if (admin === undefined && secret === undefined) return undefined
+  const urls = admin ?? findAdminPorts()
+  if (urls.length === 0)
     throw new UsageError(
-      '--password-file and --token-file need --admin: name the admin port of each tunnel, like http://127.0.0.1:9091. docs/doctor.md says where it is.',
+      '--password-file and --token-file need --admin, since neither npm start nor Compose runs a tunnel here: name the admin port of each tunnel, like http://127.0.0.1:9091. docs/doctor.md says where it is.',
     )
   if (secret === undefined || (tokenFile && passwordFile))
     throw new UsageError('--admin needs one of --password-file and --token-file.')

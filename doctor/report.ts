@@ -11,14 +11,23 @@ const LABELS: Record<Result, string> = {
 const INDENT = '      '
 
 export function formatText(site: string, diagnosis: Diagnosis): string {
-  const lines = diagnosis.flatMap(({ result, title, message, verifies, remedy, blocked_by: blockedBy }) => [
-    `${LABELS[result]}  ${title}: ${message}`,
-    ...(blockedBy ? [] : [`${INDENT}Verifies: ${verifies}`]),
-    ...(blockedBy || result === 'pass' ? [] : [`${INDENT}Remedy: ${remedy}`]),
-  ])
+  const checked = diagnosis.filter(({ blocked_by: cause }) => cause === undefined)
+  const lines = checked.flatMap(({ name, result, title, message, verifies, remedy }) => {
+    const consequences = diagnosis.filter(({ blocked_by: cause }) => cause === name)
+    return [
+      `${LABELS[result]}  ${title}: ${message}`,
+      `${INDENT}Verifies: ${verifies}`,
+      ...(result === 'pass' ? [] : [`${INDENT}Remedy: ${remedy}`]),
+      ...(consequences.length === 0 ? [] : [`${INDENT}Not checked until then: ${listTitles(consequences)}.`]),
+    ]
+  })
   const { pass, warn, fail, unknown } = countResults(diagnosis)
   const summary = `${pass} passed, ${warn} warned, ${fail} failed, ${unknown} not checkable from here`
   return [site, '', ...lines, '', summary].join('\n')
+}
+
+function listTitles(checks: Diagnosis): string {
+  return checks.map(({ title }) => `“${title}”`).join(', ')
 }
 
 export function formatJson(site: string, diagnosis: Diagnosis): string {

@@ -1,6 +1,7 @@
 /** Runs the site as processes of this machine: two tunnels, web and nginx. */
 
 import { once } from 'node:events'
+import { rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import { buildWeb, WEB_SERVER } from './build-web.ts'
@@ -31,17 +32,24 @@ export async function runProcesses(config: Config, { output, stopped, onUp }: Se
     webService(config, ports),
     nginxService(config, [program, '-e', 'stderr', '-c', configFile]),
   ]
+  const adminPortsFile = join(config.stateFolder, 'admin-ports') // for the doctor
   const running = services.map((service) => supervise(service, output))
   try {
     const aborted = once(stopped, 'abort')
     const ready = Promise.all(running.map((each) => each.ready))
     const healthy = ready.then(() => waitUntilHealthy(config, HEALTHY_TIMEOUT_MS, stopped))
     await Promise.race([healthy, aborted])
+    writeFileSync(adminPortsFile, ports.tunnels.map(({ adminPort }) => `${adminUrl(adminPort)}\n`).join(''))
     if (!stopped.aborted) onUp()
     await aborted
   } finally {
+    rmSync(adminPortsFile, { force: true })
     await stopAll(running)
   }
+}
+
+function adminUrl(port: number): string {
+  return `http://${authorityOf(LOOPBACK, port)}`
 }
 
 /** Stops services in the reverse order of their start: nginx accepts no new requests before the tunnels end. */
@@ -97,7 +105,7 @@ function tunnelServices({ root, stateFolder, env }: Config, { tunnels }: Ports):
       ADMIN_PORT: `${adminPort}`,
       INBOX_FILE: inbox,
     },
-    isReady: () => isOk(`http://${LOOPBACK}:${adminPort}/readyz`),
+    isReady: () => isOk(`${adminUrl(adminPort)}/readyz`),
     stopSignal: 'SIGTERM',
   }))
 }

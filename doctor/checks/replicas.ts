@@ -42,14 +42,25 @@ export const clientAddress: Check = {
     'The tunnel receives one address, that of the connection: Sentry shows the right one, and rate limits apply to it.',
   remedy:
     'Overwrite X-Forwarded-For with $remote_addr in the front, list only your own proxies in TRUSTED_PROXIES, and set EDGE to the address of nginx.',
-  run: withDsn(async (deployment, dsn) =>
-    withSpoofedFlags(deployment, dsn, (flags) => {
+  run: withDsn(async (deployment, dsn) => {
+    const finding = await withSpoofedFlags(deployment, dsn, (flags) => {
       const [problem] = flags.flatMap((flag) => ADDRESS_PROBLEMS[flag] ?? [])
       return problem === undefined
         ? pass('The tunnel receives one address, and not the forged one.')
         : fail(problem)
-    }),
-  ),
+    })
+    // The tunnels have warned of a hidden proxy only since the posts of the doctor.
+    const statuses = finding.result === 'pass' ? await deployment.admin?.statuses() : undefined
+    const warning = statuses?.flatMap(({ warnings }) => warnings).find(isAboutProxies)
+    return warning === undefined ? finding : { ...warn(warning), remedy: PROXY_REMEDY }
+  }),
+}
+
+const PROXY_REMEDY =
+  'Add the network of the proxy that is in front of nginx to TRUSTED_PROXIES. Ignore this if your visitors are on that network themselves.'
+
+function isAboutProxies(warning: string): boolean {
+  return warning.includes('TRUSTED_PROXIES')
 }
 
 const ADDRESS_PROBLEMS: Partial<Record<RequestFlag, string>> = {
@@ -141,9 +152,10 @@ export const replicas: Check = {
   verifies: 'A replica can fail or be replaced without loss.',
   remedy: 'Run at least two: docker compose up --scale tunnel=2.',
   run: withAdmin(async ({ statuses, receipt }, { posts }) => {
+    const known = await statuses()
     const tokens = posts.flatMap(({ response }) => receiptToken(response) ?? [])
     const receipts = (await Promise.all(tokens.map(receipt))).flatMap((found) => found ?? [])
-    const names = new Set([...statuses, ...receipts].map(({ replica }) => replica))
+    const names = new Set([...known, ...receipts].map(({ replica }) => replica))
     const active = new Set(receipts.map(({ replica }) => replica))
     const others = tokens.length - receipts.length
     const message = `${active.size} of ${names.size} known replicas accepted ${receipts.length} posts${others > 0 ? `; unknown replicas accepted ${others}` : ''}.`
@@ -158,8 +170,10 @@ export const tunnelState: Check = {
     'No tunnel has warnings or an open circuit breaker, and every spool is writable, not paused and without a damaged file.',
   remedy:
     'See docs/runbook.md: an open circuit breaker, a paused spool, a spool that cannot be written or was damaged.',
-  run: withAdmin(({ statuses }) => {
+  run: withAdmin(async (admin, { posts }) => {
+    const statuses = await admin.statuses()
     if (statuses.length === 0) return unknown('No admin port was named.')
+    const isAddressJudged = posts.some(({ label }) => label === SPOOFED_POST)
     for (const { replica, warnings, upstreams, spool } of statuses) {
       if (spool?.problem !== undefined)
         return fail(`The spool of ${replica} has a problem: ${spool.problem}.`)
@@ -168,7 +182,7 @@ export const tunnelState: Check = {
       if (spool?.paused?.length) return warn('Delivery of spooled envelopes is paused by an operator.')
       const open = upstreams.find(({ breaker }) => breaker.open)
       if (open) return warn(`The circuit breaker of ${replica} for ${open.origin} is open.`)
-      const [warning] = warnings
+      const warning = warnings.find((each) => !(isAddressJudged && isAboutProxies(each)))
       if (warning !== undefined) return warn(warning)
     }
     return pass(`${statuses.length} replicas checked.`)

@@ -35,14 +35,18 @@ export const burst: Check = {
   async run({ post }) {
     const responses = await Promise.all(Array.from({ length: BURST }, () => post(PROBE)))
     const rejected = responses.filter((response) => !acceptsProbe(response))
+    const isBare = rejected.some(({ status, headers }) => status === 429 && !headers['x-sentry-rate-limits'])
     return rejected[0]
-      ? fail(`${rejected.length} of ${BURST} are rejected with ${rejected[0].status}.`)
+      ? fail(
+          `${rejected.length} of ${BURST} are rejected with ${isBare ? 'a bare ' : ''}${rejected[0].status}.`,
+        )
       : pass(`All ${BURST} are accepted.`)
   },
 }
 
 export const rateLimits: Check = {
   name: 'rate-limits',
+  after: ['front', 'burst'],
   title: 'No response stops all reports of an SDK',
   verifies:
     'Each 429 names the data categories to hold back: a bare 429, or Retry-After, stops all reports of a page, errors included.',
@@ -67,6 +71,7 @@ function describeSilencing({ status, headers }: HttpResponse): string | undefine
 
 export const headers: Check = {
   name: 'headers',
+  after: ['front'],
   title: 'Headers disclose nothing',
   verifies:
     'Responses set no cookie, name no version and no internal address, and other sites cannot read them.',

@@ -5,6 +5,7 @@ import { type HttpResponse, jsonOf, summarize } from '../request.ts'
 
 export const page: Check = {
   name: 'page',
+  after: ['front'],
   title: 'The front page loads',
   verifies: 'The front is up, and routes all other paths to web.',
   remedy: 'Check that web runs (docker compose ps web), and what nginx logs for /.',
@@ -23,6 +24,7 @@ export const PROBE = Buffer.from('{}')
 
 export const tunnel: Check = {
   name: 'tunnel',
+  after: ['front'],
   title: 'The tunnel path leads to a tunnel',
   verifies:
     'The front routes the path to a tunnel, with and without a slash at its end, and redirects neither.',

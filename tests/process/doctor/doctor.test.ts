@@ -9,7 +9,13 @@ import type { Result } from '../../../doctor/check.ts'
 import { deriveAdminToken } from '../../../tunnel/src/config/admin-token.ts'
 import { listFiles, RULES_FILE } from '../../support/browser/adblock.ts'
 import { askDoctor } from '../../support/doctor/doctor.ts'
-import { startOpenRelay, startTextProxy } from '../../support/doctor/misconfigured-servers.ts'
+import {
+  type Alter,
+  type Answer,
+  startFront,
+  startOpenRelay,
+  startTextProxy,
+} from '../../support/doctor/misconfigured-servers.ts'
 import { startNginx } from '../../support/nginx/nginx.ts'
 import { NODE, ROOT } from '../../support/node.ts'
 import { freePort } from '../../support/ports.ts'
@@ -103,7 +109,7 @@ describe('npm run doctor', requires('nginx'), () => {
       const { code, text } = await doctor(url)
       expect(text).toMatch(/^ {2}– {3}Clients cannot forge their address: Not checkable from outside: /m)
       expect(text).toMatch(/pass {2}The front page loads: 200 after \d+ ms\.\n {6}Verifies: The front is up/)
-      expect(text).toMatch(/17 passed, 0 warned, 0 failed, 5 not checkable from here\n$/)
+      expect(text).toMatch(/18 passed, 0 warned, 0 failed, 5 not checkable from here\n$/)
       expect(code).toBe(0)
     })
 
@@ -132,7 +138,7 @@ describe('npm run doctor', requires('nginx'), () => {
               'limit_req zone=a burst=20 nodelay; proxy_pass http://tunnel;',
             ),
       }),
-      { burst: ['fail', /are rejected with 429/], 'rate-limits': ['fail', /bare 429/] },
+      { burst: ['fail', /are rejected with a bare 429/] },
     ],
     [
       'cookies and Authorization forwarded',
@@ -171,7 +177,7 @@ describe('npm run doctor', requires('nginx'), () => {
         change: (config) =>
           config.replace('location ~', 'location = /monitoring { return 308 /monitoring/; }\n location ~'),
       }),
-      { tunnel: ['fail', /redirects \(308\)/] },
+      { front: ['fail', /redirects \(308\)/] },
     ],
     [
       'the admin port published, as a path',
@@ -352,6 +358,78 @@ describe('npm run doctor', requires('nginx'), () => {
     expect(code).toBe(Object.values(found).some(([result]) => result === 'fail') ? 1 : 0)
   })
 
+  /** Each: what the front in front of nginx does, and the one finding, with its remedy. */
+  const FRONTS: [what: string, alter: Alter, message: RegExp, remedy: RegExp][] = [
+    ['caches responses to posts', cached(), /answers posts from a cache/, /Switch off the cache/],
+    [
+      'turns 4xx into 200',
+      async (_, forward) => ({ ...(await forward()), status: 200 }),
+      /malformed envelope is answered with 200 instead of 400/,
+      /pass the status of the tunnel on/,
+    ],
+    [
+      'removes headers that it does not know',
+      async (_, forward) => ({ ...(await forward()), headers: { 'content-type': 'application/json' } }),
+      /removes headers of responses/,
+      /pass X-Culvert-Receipt/,
+    ],
+    [
+      'answers with a bare 429',
+      async () => ({ status: 429, headers: {}, body: '' }),
+      /answers with a bare 429/,
+      /Leave rate limits to the tunnel/,
+    ],
+    [
+      'answers with a 302 to a sign-in',
+      async () => ({ status: 302, headers: { location: 'https://sign-in.example/' }, body: '' }),
+      /redirects \(302\) to https:\/\/sign-in\.example\//,
+      /without a redirect or sign-in/,
+    ],
+  ]
+
+  it.each(FRONTS)('names the cause alone for a front that %s', async (_, alter, message, remedy) => {
+    await using nginx = await startNginx({ tunnels: addresses(tunnels), web: page.address })
+    await using front = await startFront(nginx.url, alter)
+    const { code, checks } = await doctor(front.url, '--json', ...insideOf(tunnels))
+    const problems = checks.filter(({ result }) => /fail|warn/.test(result))
+    expect(problems).toMatchObject([
+      {
+        name: 'front',
+        result: 'fail',
+        message: expect.stringMatching(message),
+        remedy: expect.stringMatching(remedy),
+      },
+    ])
+    expect(checks.find(({ name }) => name === 'client-address')?.result).toBe('unknown')
+    expect(code).toBe(1)
+  })
+
+  it('prints the consequences of a failed check in one line under it', async () => {
+    await using nginx = await startNginx({ tunnels: addresses(tunnels), web: page.address })
+    await using front = await startFront(nginx.url, cached())
+    const { text } = await doctor(front.url)
+    expect(text.match(/^FAIL/gm)).toHaveLength(1)
+    expect(text).toMatch(
+      /^ {6}Not checked until then: “The front page loads”, “The tunnel path leads to a tunnel”, /m,
+    )
+  })
+
+  it('finds a front that is missing from TRUSTED_PROXIES by its own posts, on a fresh stack', async () => {
+    await using on = new AsyncDisposableStack()
+    const fresh = [on.use(await startOurTunnel()), on.use(await startOurTunnel())]
+    const nginx = on.use(await startNginx({ tunnels: addresses(fresh), web: page.address }))
+    const front = on.use(await startFront(nginx.url, (_, forward) => forward(), 'shop.example'))
+    const { checks } = await doctor(front.url, '--json', ...insideOf(fresh))
+    expect(checks.filter(({ result }) => /fail|warn/.test(result))).toMatchObject([
+      {
+        name: 'client-address',
+        result: 'warn',
+        message: expect.stringMatching(/a proxy in front of nginx hides theirs/),
+        remedy: expect.stringMatching(/TRUSTED_PROXIES/),
+      },
+    ])
+  })
+
   it('finds no problem where it does not know every replica, and names what it cannot check', async () => {
     await using asked = await startOurTunnel()
     await using nginx = await startNginx({ tunnels: addresses(tunnels), web: page.address })
@@ -388,7 +466,7 @@ describe('npm run doctor', requires('nginx'), () => {
     [
       'a password without an admin port',
       ['https://site.example', '--password-file', 'x'],
-      /need --admin: name the admin port of each tunnel/,
+      /need --admin, since neither npm start nor Compose runs a tunnel here/,
     ],
   ])('rejects %s with exit code 2', async (_, args, words) => {
     const failed = await promisify(execFile)(NODE, ['doctor/main.ts', ...args], { cwd: ROOT }).catch(
@@ -397,6 +475,16 @@ describe('npm run doctor', requires('nginx'), () => {
     expect([failed.code, failed.stderr]).toEqual([2, expect.stringMatching(words)])
   })
 })
+
+/** Answers each post on a path as the first one. */
+function cached(): Alter {
+  const answers = new Map<string, Promise<Answer>>()
+  return (path, forward) => {
+    const answer = answers.get(path) ?? forward()
+    answers.set(path, answer)
+    return answer
+  }
+}
 
 type WrongOne = [
   what: string,

@@ -67,6 +67,12 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       await site.says(/tunnel-\d {2}delivered.* {2}event {2}0\.1 KB in \d+ ms\n/)
     })
 
+    it('names the admin ports of both tunnels in a file, for the doctor', async () => {
+      const urls = readFileSync(join(clone.path, '.culvert/admin-ports'), 'utf8').trim().split('\n')
+      expect(urls).toHaveLength(2)
+      for (const url of urls) expect((await fetch(`${url}/readyz`)).status).toBe(200)
+    })
+
     it('makes a password for the operator on the first run, prints it, and keeps it for the next', async () => {
       const file = join(clone.path, '.culvert/operator-password')
       const password = readFileSync(file, 'utf8').trim()

@@ -10,9 +10,14 @@ export type Told = { name: string; result: Result; message: string; verifies: st
 /** `checks` are there with `--json`. */
 export type Diagnosis = { code: number; text: string; checks: Told[] }
 
-export async function askDoctor(...args: string[]): Promise<Diagnosis> {
+export function askDoctor(...args: string[]): Promise<Diagnosis> {
+  return askDoctorIn(ROOT, ...args)
+}
+
+/** Asks the one of another work tree. */
+export async function askDoctorIn(root: string, ...args: string[]): Promise<Diagnosis> {
   const run = promisify(execFile)(NODE, ['doctor/main.ts', ...args], {
-    cwd: ROOT,
+    cwd: root,
     env: { PATH: process.env.PATH },
   })
   const {

@@ -1,9 +1,9 @@
 /** Servers that people run by mistake in place of a tunnel, or in front of one. */
 
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { text } from 'node:stream/consumers'
+import { buffer, text } from 'node:stream/consumers'
 
 /** Takes whatever anyone posts. */
 export const startOpenRelay = () =>
@@ -34,10 +34,37 @@ export const startTextProxy = (url: string) =>
     response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
   })
 
+export type Answer = { status: number; headers: Record<string, string>; body: string }
+
+/** Makes the answer to a post, from that of the site or without it. */
+export type Alter = (path: string, forward: () => Promise<Answer>) => Promise<Answer>
+
+/** Stands in front of nginx at `site`, and asks it under the name `host`. */
+export const startFront = (site: string, alter: Alter, host?: string) =>
+  start(async (request, response) => {
+    const body = await buffer(request).catch(() => undefined) // announced, and never sent
+    if (!body) return
+    const path = request.url ?? '/'
+    const forward = () => ask(site, request, body, host)
+    const answer = request.method === 'POST' ? await alter(path, forward) : await forward()
+    response.writeHead(answer.status, answer.headers).end(answer.body)
+  })
+
+/** Asks as `request` did, a body of any length announced as it was. */
+async function ask(site: string, request: IncomingMessage, body: Buffer, host?: string): Promise<Answer> {
+  const headers = { ...request.headers, ...(host && { host }) }
+  const asked = httpRequest(`${site}${request.url}`, { method: request.method ?? 'GET', headers })
+  asked.end(body)
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+  const { 'transfer-encoding': _, ...kept } = answer.headers
+  return { status: answer.statusCode ?? 0, headers: kept as Record<string, string>, body: await text(answer) }
+}
+
 async function start(listener: RequestListener) {
   const server = createServer(listener).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     async [Symbol.asyncDispose](): Promise<void> {
       server.close()

@@ -1,0 +1,39 @@
+/** `--password-file` alone: the doctor finds the password and the admin ports of `npm start` by itself. */
+
+import { cp, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { askDoctorIn } from '../../support/doctor/doctor.ts'
+import { ROOT } from '../../support/node.ts'
+import { freePort } from '../../support/ports.ts'
+import { startUpstream } from '../../support/recording-server.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+import { startTunnel } from '../../support/tunnel/tunnel.ts'
+
+const PASSWORD = 'password of the tests'
+
+/** Copies what the doctor consists of, so that its state folder is the test's own. */
+async function copyDoctor(folder: string): Promise<void> {
+  for (const name of ['doctor', 'tunnel', 'package.json'])
+    await cp(join(ROOT, name), join(folder, name), { recursive: true })
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  await mkdir(join(folder, '.culvert'))
+}
+
+describe('npm run doctor --password-file', () => {
+  it('uses the files of npm start', async () => {
+    await using folder = await makeFolder()
+    await copyDoctor(folder.path)
+    await using tunnel = await startTunnel({ env: { ADMIN_TOKEN: '', OPERATOR_PASSWORD: PASSWORD } })
+    await using page = await startUpstream('page', (_, response) => response.end())
+    await writeFile(join(folder.path, '.culvert/operator-password'), `${PASSWORD}\n`)
+    await writeFile(join(folder.path, '.culvert/admin-ports'), `${tunnel.adminUrl}\n`)
+    const closed = String(await freePort())
+    const flags = ['--json', '--closed', closed, '--password-file']
+    const { checks } = await askDoctorIn(folder.path, `http://${page.address}`, ...flags)
+    expect(checks.find(({ name }) => name === 'tunnel-state')).toMatchObject({
+      result: 'pass',
+      message: '1 replicas checked.',
+    })
+  })
+})
