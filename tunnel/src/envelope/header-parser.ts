@@ -125,7 +125,7 @@ function skipBlanks(text: string, at: number): number {
 function skipString(text: string, at: number): number {
   let end = text.indexOf('"', at + 1)
   while (isEscaped(text, end)) end = text.indexOf('"', end + 1)
-  return end + 1
+  return Math.max(end, at) + 1 // advances even where no quote follows
 }
 
 function isEscaped(text: string, at: number): boolean {
@@ -150,7 +150,7 @@ function skipValue(text: string, at: number): { end: number; levels: number } {
     if (code === OPEN_BRACE || code === OPEN_BRACKET) levels = Math.max(levels, ++depth)
     else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--
     at++
-  } while (depth > 0 || (levels === 0 && isScalarPart(text.charCodeAt(at))))
+  } while (at < text.length && (depth > 0 || (levels === 0 && isScalarPart(text.charCodeAt(at)))))
   return { end: at, levels }
 }
 
