@@ -4,8 +4,10 @@ import { format } from 'node:util'
 import { afterEach, beforeEach, vi } from 'vitest'
 
 const stray: string[] = []
+let running = 0 // tests of a file may run at the same time
 
 beforeEach(() => {
+  if (running++ > 0) return
   stray.length = 0
   for (const method of ['error', 'warn'] as const)
     vi.spyOn(console, method).mockImplementation(
@@ -14,6 +16,7 @@ beforeEach(() => {
 })
 
 afterEach(() => {
-  vi.restoreAllMocks()
-  if (stray.length > 0) throw new Error(`said by the way:\n${stray.join('\n')}`)
+  if (--running === 0) vi.restoreAllMocks()
+  const said = stray.splice(0)
+  if (said.length > 0) throw new Error(`said by the way:\n${said.join('\n')}`)
 })

@@ -21,7 +21,10 @@ const MIB = 1024 * 1024
 const TAKER = new URL('../../support/spool/taker-process.ts', import.meta.url).pathname
 
 describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 }, () => {
-  it('loses nothing it acknowledged when the server is killed in the middle of puts and takes', async () => {
+  // The first two wait for a lease to end, side by side.
+  it('loses nothing it acknowledged when the server is killed in the middle of puts and takes', {
+    concurrent: true,
+  }, async ({ expect }) => {
     await using store = await openStore()
     const [putter, taker] = [await store.spool(), await store.spool()]
     const acknowledged = new Set<string>()
@@ -45,6 +48,20 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     await drain(taker, taken, async () => (await taker.totals()).envelopes > 0)
     const seen = new Set(taken)
     expect([...acknowledged].filter((key) => !seen.has(key))).toEqual([])
+  })
+
+  it('delivers again what a killed tunnel had leased', { concurrent: true }, async ({ expect }) => {
+    await using store = await openStore()
+    const spool = await store.spool()
+    const { key } = await putStored(spool)
+    const taker = spawn(NODE, [TAKER, store.nats.server], { stdio: ['ignore', 'pipe', 'inherit'] })
+    for await (const chunk of taker.stdout) if (String(chunk).includes(key)) break
+    taker.kill('SIGKILL')
+    await expect
+      .poll(async () => (await spool.take(1, LONG_MS, ALL)).map((lease) => [lease.key, lease.attempts]), {
+        timeout: 45_000,
+      })
+      .toEqual([[key, 2]])
   })
 
   it('rejects puts within seconds while the server is away, and at once after that, and goes on by itself', async () => {
@@ -106,20 +123,6 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     expect(await finished).toBe(true)
     expect(lease && (await (await store.spool()).finish(lease))).toBe(false)
     expect((await spool.totals()).envelopes).toBe(0)
-  })
-
-  it('delivers again what a killed tunnel had leased', async () => {
-    await using store = await openStore()
-    const spool = await store.spool()
-    const { key } = await putStored(spool)
-    const taker = spawn(NODE, [TAKER, store.nats.server], { stdio: ['ignore', 'pipe', 'inherit'] })
-    for await (const chunk of taker.stdout) if (String(chunk).includes(key)) break
-    taker.kill('SIGKILL')
-    await expect
-      .poll(async () => (await spool.take(1, LONG_MS, ALL)).map((lease) => [lease.key, lease.attempts]), {
-        timeout: 45_000,
-      })
-      .toEqual([[key, 2]])
   })
 
   it('stores bytes again that have come to their end', async () => {

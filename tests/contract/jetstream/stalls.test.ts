@@ -11,7 +11,11 @@ import { store as putStored, takeAll } from '../../support/spool/operations.ts'
 const DELETIONS = '$JS.API.STREAM.MSG.DELETE.CULVERT_SPOOL_ERRORS'
 const MISSING = { id: 4, key: 'none' }
 
-describe('A NATS server that stalls', { ...requires('nats-server'), timeout: 60_000 }, () => {
+describe('A NATS server that stalls', {
+  ...requires('nats-server'),
+  timeout: 60_000,
+  concurrent: true,
+}, () => {
   it('has each delivery told that it deleted after the tunnel stopped waiting', async () => {
     await using store = await openStore()
     const spool = await store.spool()

@@ -4,14 +4,14 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { describe, expect, it } from 'vitest'
+import { describe, it } from 'vitest'
 import { attachmentOf, errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
-describe('A tunnel that is told to stop', () => {
-  it('answers what is in hand, takes nothing new, and leaves with 0', async () => {
+describe('A tunnel that is told to stop', { concurrent: true }, () => {
+  it('answers what is in hand, takes nothing new, and leaves with 0', async ({ expect }) => {
     await using sentry = await startSentry()
     await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), UPSTREAM_LATE_MS: '30000' } })
     const gate = Promise.withResolvers<object>()
@@ -30,7 +30,7 @@ describe('A tunnel that is told to stop', () => {
     expect(tunnel.stderr).toEqual([])
   })
 
-  it('takes the rest of a body that has begun to arrive', async () => {
+  it('takes the rest of a body that has begun to arrive', async ({ expect }) => {
     await using sentry = await startSentry()
     await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
     const body = errorOf(sentry.dsn())
@@ -57,7 +57,9 @@ describe('A tunnel that is told to stop', () => {
     expect(await tunnel.exited).toEqual({ code: 0, signal: null })
   })
 
-  it('leaves at once when it is told again, says so, and has logged all that came to an end', async () => {
+  it('leaves at once when it is told again, says so, and has logged all that came to an end', async ({
+    expect,
+  }) => {
     await using sentry = await startSentry()
     await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), UPSTREAM_LATE_MS: '30000' } })
     const gate = Promise.withResolvers<object>()
@@ -83,7 +85,7 @@ describe('A tunnel that is told to stop', () => {
     await tunnel.kill()
   })
 
-  it('waits for no delivery of what is safe in the spool, however large', async () => {
+  it('waits for no delivery of what is safe in the spool, however large', async ({ expect }) => {
     await using sentry = await startSentry()
     await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
     sentry.answer(() => new Promise(() => {}))
@@ -93,7 +95,7 @@ describe('A tunnel that is told to stop', () => {
     expect(await tunnel.exited).toEqual({ code: 0, signal: null })
   })
 
-  it('waits for no body that never ends', async () => {
+  it('waits for no body that never ends', async ({ expect }) => {
     await using tunnel = await startTunnel()
     const sending = request({
       port: tunnel.port,
