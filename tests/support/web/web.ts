@@ -10,6 +10,8 @@ import { freePort } from '../ports.ts'
 
 const STARTS_WITHIN = 45_000 // ms: the machine may be busy
 
+const COMPILED = resolve(ROOT, '.culvert/compiled-web')
+
 const KEEP_ALIVE_TIMEOUT = '60000' // ms: a reused connection of the test never meets its closing
 
 /** `NODE_OPTIONS` for a server that fails to answer `?break`. */
@@ -51,7 +53,7 @@ export type Exit = { code: number | null; stdout: string; stderr: string }
 
 function run(env: Record<string, string>) {
   const child = spawn(NODE, [resolve(ROOT, WEB_SERVER)], {
-    env: { PATH: process.env.PATH, ...env },
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, ...env }, // a start takes a fifth less
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const said = { stdout: '', stderr: '' }
