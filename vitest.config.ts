@@ -1,6 +1,7 @@
 /** Layers of tests, as projects that run one group after the other. */
 
 import { defineConfig } from 'vitest/config'
+import LongestFirst from './tests/setup/longest-first.ts'
 
 const shared = {
   setupFiles: ['tests/setup/strict-console.ts'],
@@ -21,19 +22,17 @@ const waiting = {
   sequence: { groupOrder: 1 },
 }
 
-/** Measure memory and response times, which other tests at the same time would change. */
-const MEASURING = ['tests/process/security/**/*.test.ts']
-const alone = { ...waiting, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 2 } }
+/** Build images and whole sites, and wait for containers half of their time. */
+const BUILDING_TIMEOUT = 300 * 1000 // 5 min
+const stack = { ...waiting, maxWorkers: 2, hookTimeout: BUILDING_TIMEOUT, sequence: { groupOrder: 2 } }
 
-/** Build images and whole sites. */
-const stack = {
-  ...alone,
-  hookTimeout: 300 * 1000, // 5 min
-  sequence: { groupOrder: 3 },
-}
+/** Measure memory and response times, which other tests at the same time would change. */
+const MEASURING = ['tests/process/security/**/*.test.ts', 'tests/stack/attack-cost.test.ts']
+const measuring = { ...stack, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 3 } }
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     coverage: {
       include: ['tunnel/src/**/*.ts'],
       reporter: [['text', { skipFull: true }], 'text-summary'],
@@ -46,8 +45,8 @@ export default defineConfig({
         test: { ...waiting, name: 'process', include: ['tests/process/**/*.test.ts'], exclude: MEASURING },
       },
       { test: { ...waiting, name: 'browser', include: ['tests/browser/**/*.test.ts'] } },
-      { test: { ...alone, name: 'measuring', include: MEASURING } },
-      { test: { ...stack, name: 'stack', include: ['tests/stack/**/*.test.ts'] } },
+      { test: { ...stack, name: 'stack', include: ['tests/stack/**/*.test.ts'], exclude: MEASURING } },
+      { test: { ...measuring, name: 'measuring', include: MEASURING } },
     ],
   },
 })

@@ -1,0 +1,41 @@
+/** Order of the test files: those that take longest begin first, so that no core is idle at the end. */
+
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+const LONGEST = [
+  'tests/browser/lab.test.ts',
+  'tests/browser/console.test.ts',
+  'tests/process/outage/outage.test.ts',
+  'tests/contract/jetstream/server.test.ts',
+  'tests/browser/console-accessibility.test.ts',
+  'tests/browser/connection-check.test.ts',
+  'tests/browser/console-spool.test.ts',
+  'tests/browser/console-live-feed.test.ts',
+  'tests/process/doctor/doctor.test.ts',
+  'tests/browser/outage.test.ts',
+  'tests/browser/trace.test.ts',
+  'tests/contract/sqlite/guarantees.test.ts',
+  'tests/process/spool/jetstream-replicas.test.ts',
+  'tests/contract/jetstream/cluster.test.ts',
+  'tests/process/web/console-jetstream.test.ts',
+  'tests/stack/deploy.test.ts',
+  'tests/stack/compose.test.ts',
+  'tests/stack/startup-order.test.ts',
+  'tests/stack/bench.test.ts',
+  'tests/stack/uploads.test.ts',
+  'tests/stack/start-docker.test.ts',
+  'tests/stack/metrics.test.ts',
+  'tests/stack/source-maps.test.ts',
+  'tests/stack/rebuild.test.ts',
+]
+
+/** Puts the files of `LONGEST` before all others, which keep vitest's own order. */
+export default class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const index = LONGEST.findIndex((file) => moduleId.endsWith(file))
+      return index === -1 ? LONGEST.length : index
+    }
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
+  }
+}
