@@ -192,9 +192,9 @@ ${sections.join('\n')}
 
 | command | purpose |
 | --- | --- |
-| \`npm test\` | runs all tests except those of images and compose files, and says which ones cannot run on this machine |
+| \`npm test\` | runs all tests except those of images, compose files and attacks, and says which ones cannot run on this machine |
 | \`npm run test:unit\` | runs the tests that need no other process |
-| \`npm run test:stack\` | builds the images and tests the compose files |
+| \`npm run test:stack\` | builds the images, tests the compose files, and measures what attacks cost |
 | \`npm run check\` | checks types and style |
 | \`npm run drills\` | breaks a stack on purpose and counts what arrives, see [operations](operations.md#failure-drills) |
 | \`npm run bench\` and the other benchmarks | measure cost and delivery, see [benchmarks](benchmarks.md) |
