@@ -67,13 +67,16 @@ describe('The containers', requires('docker'), () => {
       const url = `http://${await stack.address(tunnel, network)}:9091/livez`
       await expect(stack.compose(...curl, url)).rejects.toThrow(words)
     }
-    for (const tunnel of await stack.containers('tunnel')) {
-      await refused(tunnel, 'ingest', /Failed to connect|Couldn't connect/)
-      const others = ['admin', 'out', 'spool']
-      await Promise.all(
-        others.map((network) => refused(tunnel, network, /Failed to connect|Couldn't connect|timed out/)),
-      )
-    }
+    const onOthers = ['admin', 'out', 'spool']
+    const tunnels = await stack.containers('tunnel')
+    await Promise.all(
+      tunnels.flatMap((tunnel) => [
+        refused(tunnel, 'ingest', /Failed to connect|Couldn't connect/),
+        ...onOthers.map((network) =>
+          refused(tunnel, network, /Failed to connect|Couldn't connect|timed out/),
+        ),
+      ]),
+    )
   })
 
   it('let a tunnel out, and web not', requires('netns'), async () => {

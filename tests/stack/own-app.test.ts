@@ -40,10 +40,12 @@ describe('With an image of one’s own', requires('docker'), () => {
     expect((await post(stack.url, { path: '/monitoring?p=1', body: sent })).status).toBe(200)
     const inside = `fetch(process.env.TUNNEL_ORIGIN + '/monitoring?p=1', { method: 'POST', body: '{}' }).then((r) => console.log(r.status))`
     expect(await stack.script(inside)).toBe('200')
-    for (const tunnel of await stack.containers('tunnel'))
-      for (const network of ['ingest', 'out', 'admin'])
-        expect(await stack.script(connecting(await stack.address(tunnel, network), 9090))).not.toBe(
-          'connected',
-        )
+    const networks = ['ingest', 'out', 'admin']
+    for (const tunnel of await stack.containers('tunnel')) {
+      const reached = networks.map(async (network) =>
+        stack.script(connecting(await stack.address(tunnel, network), 9090)),
+      )
+      expect(await Promise.all(reached)).not.toContain('connected')
+    }
   })
 })

@@ -11,7 +11,7 @@ import { requires } from '../support/requirements.ts'
 import { makeFolder } from '../support/temporary-folder.ts'
 
 // The engine gives out a certain address only where the subnet was chosen.
-const SUBNET = `10.203.${randomInt(114, 256)}.0/24`
+const SUBNET = `10.202.${randomInt(256)}.0/24`
 const SECONDS = { timeout: 10_000, interval: 100 }
 
 const PARTS = [
