@@ -7,6 +7,7 @@ import { it } from '../support/browser/fixtures.ts'
 import { envelopeOf } from '../support/envelopes.ts'
 import { requires } from '../support/requirements.ts'
 import { capture, captureFor } from '../support/sdk-captures.ts'
+import { PASSWORD } from '../support/web/operator.ts'
 
 const SOON = { timeout: 40_000 }
 
@@ -252,7 +253,9 @@ describe('The console', requires('chromium', 'nginx'), () => {
     },
   )
 
-  it('leads who signs out back to the sign-in page, and keeps them out', async ({ desk }) => {
+  it('leads who signs out to the sign-in page, and who signs in to the page they asked for', async ({
+    desk,
+  }) => {
     await using visitor = await desk.operator('/replicas')
     const { page } = visitor
     await page.getByText('responding', { exact: true }).first().waitFor()
@@ -260,6 +263,10 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.waitForURL('**/console/sign-in')
     await page.goto(`${desk.site.url}/console/live-feed`)
     await page.waitForURL('**/console/sign-in?to=%2Fconsole%2Flive-feed')
+    await page.getByLabel('Operator password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.waitForURL('**/console/live-feed')
+    await page.getByRole('navigation', { name: 'Console' }).waitFor()
   })
 
   it('goes on counting what a killed replica has carried, and says that it does not answer', async ({

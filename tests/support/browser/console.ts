@@ -10,8 +10,8 @@ import { post } from '../post.ts'
 import { startSentry } from '../sentry/sentry.ts'
 import { startSite } from '../site.ts'
 import { makeFolder } from '../temporary-folder.ts'
-import { PASSWORD } from '../web/operator.ts'
-import type { Chromium, Visitor } from './chromium.ts'
+import { PASSWORD, signIn } from '../web/operator.ts'
+import { type Chromium, SITE_HOST, type Visitor } from './chromium.ts'
 
 export type ConsoleSite = Awaited<ReturnType<typeof startConsole>>
 
@@ -42,13 +42,14 @@ export async function startConsole(chromium: Chromium) {
     async sendMany(many: number, body: () => Buffer, status: number): Promise<void> {
       for (let n = 0; n < many; n++) expect((await send(body())).status).toBe(status)
     },
-    /** Somebody who has signed in, at a page of the console; `url` is the site's unless they come by another way. */
+    /** Operator with a session of their own, at a page of the console; `url` is the site's unless they come by another way. */
     async operator(path = '', options: BrowserContextOptions = {}, url = site.url): Promise<Visitor> {
       const visitor = await chromium.visitor(options)
       const { page } = visitor
+      const { cookie = '' } = await signIn(`http://127.0.0.1:${site.port}`, { password: PASSWORD })
+      const [name = '', value = ''] = cookie.split('=')
+      await page.context().addCookies([{ name, value, domain: SITE_HOST, path: '/console' }])
       await page.goto(`${url}/console${path}`)
-      await page.getByLabel('Operator password').fill(PASSWORD)
-      await page.getByRole('button', { name: 'Sign in' }).click()
       await page.getByRole('navigation', { name: 'Console' }).waitFor()
       visitor.allowTrouble(/^failed: GET .*ERR_ABORTED/) // a page that is left cuts its live feed, and what it still loads
       return visitor
