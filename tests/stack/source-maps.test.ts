@@ -5,7 +5,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { sourceMapOptions } from '../../web/lib/sentry/source-maps.ts'
 import { type Clone, makeClone } from '../support/clone.ts'
 import { runCommand } from '../support/command.ts'
 import { type Asked, startUpstream, type Upstream } from '../support/recording-server.ts'
@@ -57,20 +56,6 @@ describe('A build with a token', { timeout: 400_000 }, () => {
     expect(forBrowsers.filter((file) => file.endsWith('.map'))).toEqual([])
     expect(forBrowsers.filter((file) => readFileSync(file, 'utf8').includes('sourceMappingURL='))).toEqual([])
     expect(spawnSync('grep', ['-rl', TOKEN, built], { encoding: 'utf8' }).stdout).toBe('')
-  })
-})
-
-describe('A build', () => {
-  it('without a token says that it uploads nothing', () => {
-    const said: string[] = []
-    const options = sourceMapOptions({}, (sentence) => said.push(sentence))
-    expect(options).toEqual({ release: { create: false }, sourcemaps: { disable: true } })
-    expect(said).toEqual(['No source maps are uploaded: no SENTRY_AUTH_TOKEN is given to the build.'])
-  })
-
-  it('with a token and no project ends with what is missing', () => {
-    const build = () => sourceMapOptions({ SENTRY_AUTH_TOKEN: TOKEN, SENTRY_ORG: 'shop' }, () => {})
-    expect(build).toThrow('SENTRY_AUTH_TOKEN is given to the build; give SENTRY_ORG and SENTRY_PROJECT too.')
   })
 })
 
