@@ -1,8 +1,18 @@
 /** Contract of the spool on several machines, in streams of NATS JetStream. */
 
-import { describe } from 'vitest'
+import { afterAll, beforeAll, describe } from 'vitest'
+import { type Nats, startNats } from '../../support/nats/nats.ts'
 import { requires } from '../../support/requirements.ts'
 import { spoolPromises } from '../../support/spool/guarantees.ts'
-import { openStore } from '../../support/spool/jetstream-spool.ts'
+import { openStoreOn } from '../../support/spool/jetstream-spool.ts'
 
-describe('Several machines', requires('nats'), () => spoolPromises('NATS JetStream', openStore))
+describe('Several machines', requires('nats'), () => {
+  let nats: Nats
+
+  beforeAll(async () => {
+    nats = await startNats()
+  })
+  afterAll(() => nats?.[Symbol.asyncDispose]())
+
+  spoolPromises('NATS JetStream', (bounds) => openStoreOn(nats, bounds))
+})

@@ -1,5 +1,7 @@
-/** A spool on a NATS server of its own, for the promises to be tried on. */
+/** Stores on NATS servers, for the contract of the spool. */
 
+import { jetstreamManager } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
 import { storedBytes } from '../../../tunnel/src/spool/jetstream/codec.ts'
 import { openJetStreamSpool } from '../../../tunnel/src/spool/jetstream/store.ts'
 import type { Spool, SpoolBounds } from '../../../tunnel/src/spool/spool.ts'
@@ -11,8 +13,18 @@ export type NatsStore = Store & { nats: Nats }
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
+/** Opens a store on a NATS server of its own. */
 export async function openStore(bounds: SpoolBounds = PLENTY, options?: NatsOptions): Promise<NatsStore> {
   const nats = await startNats(options)
+  return createStore(nats, bounds, () => nats[Symbol.asyncDispose]())
+}
+
+/** Opens an empty store on a running NATS server; disposing it deletes its streams. */
+export async function openStoreOn(nats: Nats, bounds: SpoolBounds): Promise<NatsStore> {
+  return createStore(nats, bounds, () => deleteStreams(nats))
+}
+
+function createStore(nats: Nats, bounds: SpoolBounds, dispose: () => Promise<void>): NatsStore {
   const open = new Set<Spool>()
   const closeAll = async () => {
     await Promise.all([...open].map((spool) => spool.close()))
@@ -29,9 +41,16 @@ export async function openStore(bounds: SpoolBounds = PLENTY, options?: NatsOpti
     weigh: storedBytes,
     async [Symbol.asyncDispose]() {
       await closeAll()
-      await nats[Symbol.asyncDispose]()
+      await dispose()
     },
   }
+}
+
+async function deleteStreams({ server }: Nats): Promise<void> {
+  const nc = await connect({ servers: server })
+  const jsm = await jetstreamManager(nc)
+  for (const name of await Array.fromAsync(jsm.streams.names())) await jsm.streams.delete(name)
+  await nc.close()
 }
 
 export function openSpoolOn(
