@@ -1,0 +1,48 @@
+/** Many large uploads at once: small envelopes do not wait behind them. */
+
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { afterEach, describe, expect, it } from 'vitest'
+import { startNginx } from '../../support/nginx/nginx.ts'
+import { requires } from '../../support/requirements.ts'
+import { describeTraffic, startLiveTraffic } from '../../support/security/live-traffic.ts'
+import { startSmallTunnel } from '../../support/security/small-tunnel.ts'
+import type { Uploads } from '../../support/security/uploads.ts'
+
+/** The full size: UPLOADS=200 */
+const UPLOADS = Number(process.env.UPLOADS ?? 60)
+const BYTES = 20_000_000
+const P99_MS = 1_000
+const EVERY_MS = 50 // between two small envelopes
+const WARM_UP_MS = 1_000
+
+let started = new AsyncDisposableStack()
+
+afterEach(async () => {
+  await started.disposeAsync()
+  started = new AsyncDisposableStack()
+})
+
+describe(`While ${UPLOADS} uploads of 20 MB arrive at once, two tunnels`, requires('nginx', 'proc'), () => {
+  it('answer small envelopes in less than 1 s at p99, and take every upload', async () => {
+    const worker = new Worker(new URL('../../support/security/uploads.ts', import.meta.url))
+    started.defer(async () => void (await worker.terminate()))
+    const [dsn]: string[] = await once(worker, 'message')
+    if (!dsn) throw new Error('no Sentry')
+    const tunnels = [started.use(await startSmallTunnel(dsn)), started.use(await startSmallTunnel(dsn))]
+    const addresses = tunnels.map(({ port }) => `127.0.0.1:${port}`)
+    const nginx = started.use(await startNginx({ tunnels: addresses, web: '127.0.0.1:9' }))
+    const warmUp = startLiveTraffic(nginx.url, dsn, EVERY_MS)
+    await sleep(WARM_UP_MS)
+    await warmUp.end()
+    const traffic = startLiveTraffic(nginx.url, dsn, EVERY_MS)
+    worker.postMessage({ url: nginx.url, count: UPLOADS, bytes: BYTES } satisfies Uploads)
+    const [statuses]: Record<string, number>[] = await once(worker, 'message')
+    const live = await traffic.end()
+    console.log(`uploads: ${JSON.stringify(statuses)};`, describeTraffic(live))
+    expect((statuses?.[200] ?? 0) + (statuses?.[202] ?? 0)).toBe(UPLOADS)
+    expect((live.statuses[200] ?? 0) + (live.statuses[202] ?? 0)).toBe(live.count)
+    expect(live.p99).toBeLessThan(P99_MS)
+  })
+})
