@@ -1,5 +1,6 @@
 /** Messages and objects of the streams: stored, read, listed and deleted. */
 
+import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeliverPolicy, type NextMsgRequest, type SeqMsgRequest, type StoredMsg } from '@nats-io/jetstream'
@@ -38,6 +39,7 @@ const FETCHED = 500 // messages, without their bodies
 const FETCH_MS = 1_000
 const CHUNK_BYTES = 512 * 1024
 const PUBLISH_MS = 1_000 // a message that comes between two leaders is lost
+const MAX_NAMES = 8
 const PAUSE_MS = 1_000
 const FIRST_WINDOW = 256 // sequences that are looked back at
 const LAST_WINDOW = 8_192
@@ -209,21 +211,23 @@ export class Messages {
   }
 
   /**
-   * The server remembers a key for ten minutes, also when its entry is gone. Then the message is named after that one, so that replicas which
-   * store it again agree; a third one within these minutes has a name of its own.
+   * The server remembers a key for ten minutes, also when its entry is gone, or was lost between two leaders. Then the message is named after
+   * that one, so that replicas which store it again agree; after a second time it has a name of its own.
    */
   async #publish(entry: Entry, data: Uint8Array): Promise<PutResult> {
     const { key, priority, mark } = entry
     const [subject, headers] = [subjectOf(entry), encodeEntry(entry)]
-    for (let msgID = key; ; ) {
+    let msgID = key
+    for (let names = 1; names <= MAX_NAMES; names++) {
       const ask = () => this.#server.js.publish(subject, data, { msgID, headers, timeout: PUBLISH_MS })
       const { seq, duplicate } = await this.#server.insist(priority, ask)
       const id = encodeId(priority, seq)
       if (!duplicate) return id
       const first = await this.get(id)
       if (first) return first.entry.mark === mark ? id : 'known' // the first response was lost
-      msgID = `${key}.${msgID === key ? seq : mark}`
+      msgID = `${key}.${names === 1 ? seq : randomUUID()}`
     }
+    throw new Error('NATS remembers what it does not hold')
   }
 
   /** Asks for each chunk when it is wanted: a consumer would push a whole object into memory. */
