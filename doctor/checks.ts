@@ -7,14 +7,14 @@ import type { Check } from './check.ts'
 import { adblock } from './checks/adblock.ts'
 import { bodyTooLarge, compression, error, keepalive, largeBody, replay } from './checks/bodies.ts'
 import { foreignDsn, foreignOrigin, otherQuery } from './checks/foreign-requests.ts'
-import { front } from './checks/front.ts'
 import { adminPort } from './checks/ports.ts'
+import { proxy } from './checks/proxy.ts'
 import { clientAddress, credentials, delivery, replicas, tunnelState } from './checks/replicas.ts'
 import { burst, headers, rateLimits, responseTime } from './checks/responses.ts'
 import { page, tunnel } from './checks/routes.ts'
 
 export const CHECKS: readonly Check[] = [
-  front,
+  proxy,
   page,
   tunnel,
   error,

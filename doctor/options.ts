@@ -28,11 +28,11 @@ export type AdminAccess = { urls: string[]; token: string }
 export class UsageError extends Error {}
 
 const USAGE = `npm run doctor -- https://site.example [flags]
-  --path PATH            tunnel path, where the page is not Culvert's own and does not contain it (/monitoring)
-  --dsn DSN              DSN that the tunnel accepts, where the page does not contain it
+  --path PATH            tunnel path; needed if the start page is not Culvert's. Default: the path in the page, or /monitoring
+  --dsn DSN              DSN that the tunnel accepts; needed if the start page is not Culvert's
   --list FILE|URL        ad-block list to match the path against; may be repeated
   --closed PORTS         ports of the host that must be unreachable (9090,9091)
-  --admin URL            admin port of a tunnel, like http://127.0.0.1:9091; may be repeated, and a name means all its addresses.
+  --admin URL            admin port of a tunnel, like http://127.0.0.1:9091; may be repeated. All addresses of a name are used.
                          Without it, --password-file and --token-file find the tunnels that npm start or Compose runs here
   --password-file [FILE] file with the value of OPERATOR_PASSWORD; without FILE the one that npm start has made
   --token-file FILE      file with the admin token instead, where ADMIN_TOKEN is set

@@ -16,7 +16,7 @@ export function formatText(site: string, diagnosis: Diagnosis): string {
     const consequences = diagnosis.filter(({ blocked_by: cause }) => cause === name)
     return [
       `${LABELS[result]}  ${title}: ${message}`,
-      `${INDENT}Verifies: ${verifies}`,
+      `${INDENT}Checks: ${verifies}`,
       ...(result === 'pass' ? [] : [`${INDENT}Remedy: ${remedy}`]),
       ...(consequences.length === 0 ? [] : [`${INDENT}Not checked until then: ${listTitles(consequences)}.`]),
     ]

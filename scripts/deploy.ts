@@ -32,9 +32,9 @@ const UNKNOWN = 'unknown' // revision of images that were built without Git
 const DISCOVERY_MS = 5_000 // nginx resolves names every 2 s, and waits 2 s for the response
 
 const USAGE = `npm run deploy [-- --rollback]
-  builds the images of web and the tunnel from what stands here, starts new containers beside the old, waits until they are healthy
-  and nginx knows them, and then stops the old. Settings are those of npm start; wrong ones are rejected first.
-  --rollback   starts the images of the deploy before the running one instead of building; the last few are kept`
+Builds the images of web and the tunnel from this work tree, starts new containers beside the old ones, waits until they are healthy
+and nginx uses them, and then stops the old ones. It reads the same settings as npm start, and checks them first.
+  --rollback   start the images of the previous deploy instead of building`
 
 type Mode = 'build' | 'rollback'
 
@@ -79,8 +79,8 @@ class Deployment {
       if (mode === 'build') this.#removeTags(old, [tag])
       throw failure
     }
-    await runStep('Stopping the old ones', ['docker', 'stop', ...oldIds], { env: this.#env })
-    await runStep('Removing them', ['docker', 'rm', ...oldIds], { env: this.#env })
+    await runStep('Stopping the old containers', ['docker', 'stop', ...oldIds], { env: this.#env })
+    await runStep('Removing the old containers', ['docker', 'rm', ...oldIds], { env: this.#env })
     this.#removeTags(old, expiredTags(this.#deployed(old), tag))
     return tag
   }
@@ -109,7 +109,7 @@ class Deployment {
     const wait = ['--wait', '--wait-timeout', String(HEALTHY_TIMEOUT_S)]
     const keepOld = ['--detach', '--no-deps', '--no-recreate', '--no-build']
     const args = ['up', ...keepOld, ...wait, ...scale, ...SERVICES]
-    await this.#compose('Starting new ones beside the old', { IMAGE_TAG: tag }, ...args)
+    await this.#compose('Starting new containers', { IMAGE_TAG: tag }, ...args)
     await sleep(DISCOVERY_MS, undefined, { signal: this.#stopped })
   }
 
@@ -162,7 +162,7 @@ class Deployment {
     const [lost, ...more] = lostSettings(held, this.#env)
     if (lost !== undefined)
       throw new UserError(
-        `nothing was built or replaced: what runs has settings that are not set here, ${[lost, ...more].join(', ')}. Put them into .env; one that is to go is set to nothing (${lost}= npm run deploy).`,
+        `nothing was built or replaced: the running containers have settings that are missing here: ${[lost, ...more].join(', ')}. Add them to .env. To remove a setting on purpose, set it to an empty value: ${lost}= npm run deploy`,
       )
   }
 
@@ -175,10 +175,10 @@ class Deployment {
       .map((id) => this.#docker('logs', '--tail', '20', id))
       .map(({ stdout, stderr }) => stdout + stderr)
     if (newIds.length > 0)
-      await runStep('Removing the new ones', ['docker', 'rm', '--force', ...newIds], { env: this.#env })
+      await runStep('Removing the new containers', ['docker', 'rm', '--force', ...newIds], { env: this.#env })
     const reason = this.#stopped.aborted ? 'it was interrupted' : error.message
     const output = [error.output, ...logs].join('\n').trim()
-    return new UserError(`nothing was replaced, the old ones serve on: ${reason}`, output)
+    return new UserError(`nothing was replaced, the old containers still run: ${reason}`, output)
   }
 
   /** Returns the lines that a command prints; none when it fails. */
@@ -231,7 +231,7 @@ function isSetByEngine(name: SettingName): boolean {
 /** Throws a `UserError` when npm took the flag for its own (`npm run deploy --rollback`): it would build instead. */
 function rejectTakenFlag(env: Environment): void {
   if (env.npm_config_rollback)
-    throw new UserError('npm has kept --rollback to itself; write npm run deploy -- --rollback.')
+    throw new UserError('npm did not pass --rollback on; write npm run deploy -- --rollback.')
 }
 
 if (import.meta.main)

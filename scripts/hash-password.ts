@@ -23,7 +23,7 @@ export async function hashPassword(password: string): Promise<string> {
 
 if (import.meta.main)
   await runCommand({ name: 'npm run hash-password', usage: USAGE, flags: [] }, async () => {
-    if (process.stdin.isTTY) process.stderr.write('Write the password, Enter, and Ctrl-D:\n')
+    if (process.stdin.isTTY) process.stderr.write('Type the password, then press Enter and Ctrl-D:\n')
     const password = (await text(process.stdin)).replace(/\r?\n$/, '')
     if (password.length < MIN_LENGTH)
       throw new UserError(`The password is too short; write ${MIN_LENGTH} characters or more.`)

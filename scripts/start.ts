@@ -59,21 +59,21 @@ async function start(flags: Flags): Promise<void> {
 /** Throws a `UserError` for flags that exclude each other, or that npm took for its own (`npm start --plain`). */
 function rejectFlags(flags: Flags, env: Config['env']): void {
   const taken = FLAGS.find((flag) => flag !== 'verbose' && env[`npm_config_${flag}`])
-  if (taken) throw new UserError(`npm has kept --${taken} to itself; write npm start -- --${taken}.`)
+  if (taken) throw new UserError(`npm did not pass --${taken} on; write npm start -- --${taken}.`)
   if (flags.has('docker') && flags.has('plain'))
     throw new UserError(`--docker and --plain exclude each other.\n${USAGE}`)
 }
 
 /** Chooses between containers and processes. Throws a `UserError` when containers were asked for and cannot run. */
 async function chooseMode({ env }: Config, flags: Flags) {
-  if (flags.has('plain')) return { run: runProcesses, sentence: 'Running as plain processes, as asked for.' }
+  if (flags.has('plain')) return { run: runProcesses, sentence: 'Running as plain processes (--plain).' }
   const problem = engineProblem() ?? (await pullImages(env, stopped))
   if (problem === undefined)
     return {
       run: runDocker,
       sentence: 'Running in containers (npm start -- --plain runs plain processes).',
     }
-  if (flags.has('docker')) throw new UserError(`containers were asked for, but ${problem}.`)
+  if (flags.has('docker')) throw new UserError(`--docker is set, but ${problem}.`)
   return { run: runProcesses, sentence: `Running as plain processes: ${problem}.` }
 }
 
@@ -81,8 +81,8 @@ function welcome(config: Config, generatedPassword: string | undefined): string 
   const lines = [
     `Culvert runs at ${siteUrl(config)}`,
     config.env.SENTRY_DSN?.trim() || config.env.SENTRY_DSN_FILE
-      ? '  Reports go on to Sentry.'
-      : '  Reports are kept in the inbox: no SENTRY_DSN is set.',
+      ? '  Reports are forwarded to Sentry.'
+      : '  Reports are stored in the inbox, because SENTRY_DSN is not set.',
     ...(generatedPassword
       ? [`  Operator's password: ${generatedPassword} (kept in .culvert/operator-password)`]
       : []),

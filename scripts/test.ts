@@ -127,7 +127,7 @@ function skipReason(test: TestCase): string {
 }
 
 function skipReasonOfSuite(suite: TestSuite | TestModule): string | undefined {
-  if (suite.errors().length > 0) return 'what comes before it failed'
+  if (suite.errors().length > 0) return 'its set-up failed'
   return suite.meta().skipReason ?? (suite.type === 'module' ? undefined : skipReasonOfSuite(suite.parent))
 }
 
@@ -154,7 +154,8 @@ export function reportSkips(
   const isAllowed = (name: string, reason: string) =>
     !allowed || allowed.some((each) => name.startsWith(each.name) && reason === each.reason)
   const forbidden = [...skips].filter(([name, reason]) => !isAllowed(name, reason))
-  if (forbidden.length > 0) print(`culvert: ${forbidden.length} skips are not on the list of .ci/skips.txt.`)
+  if (forbidden.length > 0)
+    print(`culvert: ${forbidden.length} skipped tests are not listed in .ci/skips.txt.`)
   return forbidden.length
 }
 

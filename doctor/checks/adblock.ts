@@ -19,7 +19,7 @@ export const adblock: Check = {
   title: 'Ad blockers do not block the path',
   verifies: 'Reports of visitors with an ad blocker arrive.',
   remedy:
-    'Set TUNNEL_PATHS to a new path before the old one (/a-new-one|/monitoring): open tabs still use the old path.',
+    'Put a new path first in TUNNEL_PATHS, and keep the old one, because open tabs still use it: /new-path|/monitoring.',
   run({ filterLists, site, target }) {
     const hasLists = filterLists.length > 0
     const engine = FiltersEngine.parse((hasLists ? filterLists : KNOWN_FILTERS).join('\n'))
@@ -30,6 +30,8 @@ export const adblock: Check = {
     }
     return hasLists
       ? pass(`${target} matches none of ${engine.getFilters().networkFilters.length} filters.`)
-      : pass(`${target} matches none of ${KNOWN_FILTERS.length} known filters; --list adds whole lists.`)
+      : pass(
+          `${target} matches none of ${KNOWN_FILTERS.length} built-in filters. Use --list to check complete lists instead.`,
+        )
   },
 }

@@ -16,7 +16,7 @@ export const error: Check = {
   name: 'error',
   after: ['tunnel'],
   title: 'The tunnel accepts an error',
-  verifies: 'An error passes the front and the checks of the tunnel, and is delivered or spooled.',
+  verifies: 'An error passes the proxy and the checks of the tunnel, and is delivered or spooled.',
   remedy:
     'Look the rejection code up in docs/rejections.md. dsn-unknown: give web and the tunnel the same SENTRY_DSN. 202: Sentry is unavailable or slow; see /status.',
   run: withDsn(async ({ post, run }, dsn) =>
@@ -28,7 +28,7 @@ export const replay: Check = {
   name: 'replay',
   after: ['tunnel', 'error'],
   title: 'The tunnel accepts a binary replay',
-  verifies: 'The front forwards bytes unmodified: a body decoded as text would be no envelope any more.',
+  verifies: 'The proxy forwards bytes unmodified: decoding a body as text would break the envelope.',
   remedy:
     'Let nothing between the browser and the tunnel read the body as text: no JSON middleware, no web application firewall that rewrites bodies.',
   run: withDsn(async ({ post, run }, dsn) =>
@@ -40,8 +40,8 @@ export const keepalive: Check = {
   name: 'keepalive',
   after: ['tunnel', 'error'],
   title: 'The tunnel accepts a body of 64 KiB',
-  verifies: 'The largest report that a browser sends while its page closes passes.',
-  remedy: 'Raise the body size that the front accepts to MAX_ENVELOPE_BYTES.',
+  verifies: 'A browser can send up to 64 KiB while a page closes. The proxy accepts this size.',
+  remedy: 'Raise the body size that the proxy accepts to MAX_ENVELOPE_BYTES.',
   run: withDsn(async ({ post, run }, dsn) => accepted(await post(reportEnvelope(dsn, run, 64 * KIB)))),
 }
 
@@ -49,9 +49,9 @@ export const compression: Check = {
   name: 'compression',
   after: ['tunnel', 'error'],
   title: 'Compression works in both directions',
-  verifies: 'The tunnel accepts compressed reports, and the front compresses pages.',
+  verifies: 'The tunnel accepts compressed reports, and the proxy compresses pages.',
   remedy:
-    'Let the front forward Content-Encoding of requests unmodified, and compress documents and scripts (gzip on in nginx.conf).',
+    'Let the proxy forward Content-Encoding of requests unmodified, and compress documents and scripts (gzip on in nginx.conf).',
   run: withDsn(async ({ post, run, site }, dsn) => {
     const body = gzipSync(reportEnvelope(dsn, run))
     const finding = accepted(await post(body, { headers: { 'content-encoding': 'gzip' } }))
@@ -80,27 +80,28 @@ export const largeBody: Check = {
   name: 'large-body',
   after: ['tunnel', 'error'],
   title: 'A body of 2 MiB reaches the tunnel',
-  verifies: 'The front has no smaller limit: nginx accepts 1 MB by default, and replays are larger.',
-  remedy: 'Set client_max_body_size, or its equivalent in your front and CDN, to MAX_ENVELOPE_BYTES.',
+  verifies:
+    'The proxy does not limit bodies to less than 2 MiB. nginx limits them to 1 MB by default, and replays are larger.',
+  remedy: 'Set client_max_body_size, or its equivalent in your proxy and CDN, to MAX_ENVELOPE_BYTES.',
   run: withDsn(async ({ post, run }, dsn) => {
     // The tunnel rejects a client report of more than 100 KiB, so that nothing goes to Sentry.
     const response = await post(reportEnvelope(dsn, run, 2 * MIB))
-    if (jsonOf(response).code === 'item-too-large') return pass('The tunnel has read it.')
-    return fail(`The response is ${summarize(response)}: no tunnel has read the body.`)
+    if (jsonOf(response).code === 'item-too-large') return pass('The body reached the tunnel.')
+    return fail(`The response is ${summarize(response)}: the body did not reach the tunnel.`)
   }),
 }
 
 export const bodyTooLarge: Check = {
   name: 'body-too-large',
   after: ['tunnel'],
-  title: 'The front rejects a body of 1 GiB at once, in JSON',
+  title: 'The proxy rejects a body of 1 GiB immediately, with a JSON response',
   verifies: 'Clients cannot send without a limit, and developers see which limit they exceed.',
-  remedy: 'Respond with 413 in the front above MAX_ENVELOPE_BYTES, with the JSON of nginx.conf.',
+  remedy: 'Let the proxy answer bodies larger than MAX_ENVELOPE_BYTES with 413 and the JSON of nginx.conf.',
   async run({ site, target }) {
     try {
       return await postUnsent(site, target)
     } catch (error) {
-      if (error instanceof NoResponse) return unknown('The front reads the whole body before it responds.')
+      if (error instanceof NoResponse) return unknown('The proxy reads the whole body before it responds.')
       throw error
     }
   },

@@ -22,8 +22,9 @@ export const otherQuery: Check = {
   name: 'query',
   after: ['tunnel', 'error'],
   title: 'The tunnel rejects a query for another project',
-  verifies: 'Access logs and rate limits see the project that the envelope is for.',
-  remedy: 'Let the front forward the query unmodified.',
+  verifies:
+    'The project in the query is the project of the envelope, so that access logs show the correct project.',
+  remedy: 'Let the proxy forward the query unmodified.',
   run: withDsn(async ({ projectId, run, path, post }, dsn) => {
     const query = `p=${projectId === '1' ? '2' : '1'}`
     return rejected(await post(reportEnvelope(dsn, run), { path: `${path}?${query}` }), 'query-mismatch')
@@ -36,7 +37,7 @@ export const foreignOrigin: Check = {
   title: 'The tunnel rejects a page of another site',
   verifies: 'Other sites cannot use up your quota through their visitors.',
   remedy:
-    'Let the front forward Origin and Sec-Fetch-Site unmodified, and list only your own sites in ALLOWED_ORIGINS.',
+    'Let the proxy forward Origin and Sec-Fetch-Site unmodified, and list only your own sites in ALLOWED_ORIGINS.',
   run: withDsn(async ({ run, post }, dsn) => {
     const headers = {
       origin: FOREIGN_ORIGIN,

@@ -10,7 +10,7 @@ export const adminPort: Check = {
   title: 'The admin port is unreachable from outside',
   verifies: 'This machine reaches neither the ports of the tunnels nor their metrics.',
   remedy:
-    'Publish nginx only (no ports: of the tunnel in compose, no Service of type LoadBalancer), set ADMIN_HOST to an address of the admin network, and route no path to the admin port.',
+    'Publish nginx only: remove `ports` from the service tunnel of Compose, and use no Service of type LoadBalancer for it. Set ADMIN_HOST to an address of the admin network, and route no path to the admin port.',
   async run({ site, host, closedPorts }) {
     for (const port of closedPorts)
       if (await isTunnelPort(`http://${host}:${port}`))

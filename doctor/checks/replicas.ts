@@ -39,9 +39,9 @@ export const clientAddress: Check = {
   after: ['tunnel', 'error'],
   title: 'Clients cannot forge their address',
   verifies:
-    'The tunnel receives one address, that of the connection: Sentry shows the right one, and rate limits apply to it.',
+    'The tunnel receives exactly one address, from which the client connected. Sentry and rate limits use it.',
   remedy:
-    'Overwrite X-Forwarded-For with $remote_addr in the front, list only your own proxies in TRUSTED_PROXIES, and set EDGE to the address of nginx.',
+    'Overwrite X-Forwarded-For with $remote_addr in the proxy, list only your own proxies in TRUSTED_PROXIES, and set EDGE to the address of nginx.',
   run: withDsn(async (deployment, dsn) => {
     const finding = await withSpoofedFlags(deployment, dsn, (flags) => {
       const [problem] = flags.flatMap((flag) => ADDRESS_PROBLEMS[flag] ?? [])
@@ -65,19 +65,21 @@ function isAboutProxies(warning: string): boolean {
 
 const ADDRESS_PROBLEMS: Partial<Record<RequestFlag, string>> = {
   'address-made-up': `The tunnel believes ${SPOOFED_ADDRESS}, which the doctor forged.`,
-  'address-list': 'The tunnel receives several addresses, with forged ones among them, and can use none.',
+  'address-list':
+    'The tunnel receives several addresses, some of them forged, and therefore uses none of them.',
   'address-missing':
     'The tunnel receives no address: Sentry sees the address of the tunnel for all visitors.',
-  'peer-unknown': 'The tunnel does not know nginx, and uses the address of nginx for all visitors.',
+  'peer-unknown':
+    'The address of nginx is not in EDGE, so the tunnel uses it as the address of all visitors.',
 }
 
 export const credentials: Check = {
   name: 'credentials',
   after: ['tunnel', 'error'],
-  title: 'The front removes credentials of visitors',
+  title: 'The proxy removes credentials of visitors',
   verifies: 'The tunnel never receives cookies or the Authorization header of your site.',
   remedy:
-    'Clear both headers in the front (nginx: proxy_set_header Cookie ""; proxy_set_header Authorization "";).',
+    'Clear both headers in the proxy (nginx: proxy_set_header Cookie ""; proxy_set_header Authorization "";).',
   run: withDsn(async (deployment, dsn) =>
     withSpoofedFlags(deployment, dsn, (flags) => {
       const received = flags.filter((flag) => flag === 'cookie' || flag === 'authorization')
@@ -110,7 +112,7 @@ export const delivery: Check = {
   title: 'Sentry has accepted the error and the replay',
   verifies: 'Sentry has accepted both, and the tunnel received every byte of them.',
   remedy:
-    'Read the receipt in the log of the tunnel, and /status: pending envelopes and the state of Sentry.',
+    'Look for the receipt in the log of the tunnel. /status shows pending envelopes and the circuit breakers.',
   run: withDsn((deployment) =>
     withAdmin(async (admin, { posts }) => {
       const findings: Finding[] = []

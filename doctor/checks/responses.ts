@@ -12,8 +12,8 @@ export const responseTime: Check = {
   name: 'response-time',
   after: ['tunnel'],
   title: 'The tunnel responds quickly',
-  verifies: 'Reports are sent before their page closes: browsers keep few requests of closed pages.',
-  remedy: 'Move the front closer to the visitors, keep connections to the tunnel alive, and check its CPU.',
+  verifies: 'Reports are sent before the page closes. After that, a browser continues only a few requests.',
+  remedy: 'Move the proxy closer to the visitors, keep connections to the tunnel alive, and check its CPU.',
   async run({ post }) {
     const durations: number[] = []
     for (let i = 0; i < SAMPLES; i++) durations.push((await post(PROBE)).durationMs)
@@ -28,10 +28,10 @@ export const responseTime: Check = {
 export const burst: Check = {
   name: 'burst',
   after: ['tunnel'],
-  title: 'The front accepts a burst of reports',
-  verifies: `The front accepts ${BURST} concurrent posts of one visitor: a page with errors sends many at once.`,
+  title: 'The proxy accepts a burst of reports',
+  verifies: `The proxy accepts ${BURST} concurrent posts of one visitor: a page with errors sends many at once.`,
   remedy:
-    'Leave rate limits to the tunnel, or set those of the front to four times ADDRESS_RATE and ADDRESS_BURST.',
+    'Leave rate limits to the tunnel, or set those of the proxy to four times ADDRESS_RATE and ADDRESS_BURST.',
   async run({ post }) {
     const responses = await Promise.all(Array.from({ length: BURST }, () => post(PROBE)))
     const rejected = responses.filter((response) => !acceptsProbe(response))
@@ -46,15 +46,17 @@ export const burst: Check = {
 
 export const rateLimits: Check = {
   name: 'rate-limits',
-  after: ['front', 'burst'],
+  after: ['proxy', 'burst'],
   title: 'No response stops all reports of an SDK',
   verifies:
-    'Each 429 names the data categories to hold back: a bare 429, or Retry-After, stops all reports of a page, errors included.',
+    'Each 429 names the rate-limited data categories. A bare 429, or Retry-After, stops all reports of a page, errors included.',
   remedy:
-    'Let the front add X-Sentry-Rate-Limits with categories to its 429 responses, and Retry-After to no response.',
+    'Let the proxy add X-Sentry-Rate-Limits with categories to its 429 responses, and Retry-After to no response.',
   run({ posts }) {
     const messages = posts.flatMap(({ response }) => describeSilencing(response) ?? [])
-    return messages[0] === undefined ? pass(`None of ${posts.length} responses does.`) : fail(messages[0])
+    return messages[0] === undefined
+      ? pass(`None of ${posts.length} responses stops an SDK.`)
+      : fail(messages[0])
   },
 }
 
@@ -63,7 +65,7 @@ function describeSilencing({ status, headers }: HttpResponse): string | undefine
   const limits = headers['x-sentry-rate-limits']
   if (status === 429 && limits === undefined) return 'A response is a bare 429.'
   if (typeof limits === 'string' && /(^|,)\s*\d+::/.test(limits))
-    return `A response holds all categories back: ${limits}.`
+    return `A response rate-limits all categories: ${limits}.`
   if (headers['retry-after'] !== undefined && status !== 429)
     return `A response is ${status} with Retry-After.`
   return undefined
@@ -71,11 +73,11 @@ function describeSilencing({ status, headers }: HttpResponse): string | undefine
 
 export const headers: Check = {
   name: 'headers',
-  after: ['front'],
+  after: ['proxy'],
   title: 'Headers disclose nothing',
   verifies:
-    'Responses set no cookie, name no version and no internal address, and other sites cannot read them.',
-  remedy: 'Remove the header in the front (nginx: proxy_hide_header, server_tokens off, no add_header here).',
+    'Responses contain no cookie, no software version and no internal address, and pages of other sites cannot read them.',
+  remedy: 'Remove the header in the proxy, for example with proxy_hide_header or server_tokens off.',
   run({ posts, page }) {
     const responses = [...posts.map(({ response }) => response), ...(page ? [page] : [])]
     const findings = responses.flatMap(disclosures)

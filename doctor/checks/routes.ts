@@ -1,13 +1,13 @@
-/** Checks that the front routes pages to web, and the tunnel path to a tunnel. */
+/** Checks that the proxy routes pages to web, and the tunnel path to a tunnel. */
 
 import { type Check, fail, pass } from '../check.ts'
 import { type HttpResponse, jsonOf, summarize } from '../request.ts'
 
 export const page: Check = {
   name: 'page',
-  after: ['front'],
-  title: 'The front page loads',
-  verifies: 'The front is up, and routes all other paths to web.',
+  after: ['proxy'],
+  title: 'The start page loads',
+  verifies: 'The proxy (nginx, and everything in front of it) responds, and routes / to web.',
   remedy: 'Check that web runs (docker compose ps web), and what nginx logs for /.',
   run({ page, site }) {
     if (!page) return fail(`${site}/ does not respond.`)
@@ -24,10 +24,10 @@ export const PROBE = Buffer.from('{}')
 
 export const tunnel: Check = {
   name: 'tunnel',
-  after: ['front'],
+  after: ['proxy'],
   title: 'The tunnel path leads to a tunnel',
   verifies:
-    'The front routes the path to a tunnel, with and without a slash at its end, and redirects neither.',
+    'The proxy routes the path to a tunnel, with and without a slash at its end, and redirects neither.',
   remedy:
     'Give nginx, web and the tunnel the same TUNNEL_PATHS, route each path and its form with a slash to the tunnel, and check that a tunnel runs (docker compose ps tunnel).',
   async run({ path, post }) {

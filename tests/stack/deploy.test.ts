@@ -120,7 +120,7 @@ describe('Visitors notice nothing', { ...requires('docker'), timeout: 300_000 },
   it('when a deploy lacks a setting that the running ones have: it is refused before it builds', async () => {
     const before = await serving(stack)
     const failed = await deploy(stack, { SENTRY_DSN_FILE: undefined }).catch((error) => error)
-    expect(failed.stderr).toContain('what runs has settings that are not set here, SENTRY_DSN.')
+    expect(failed.stderr).toContain('the running containers have settings that are missing here: SENTRY_DSN.')
     expect(failed.stdout).not.toContain('Building')
     expect(await serving(stack)).toEqual(before)
   })
@@ -131,7 +131,7 @@ describe('Visitors notice nothing', { ...requires('docker'), timeout: 300_000 },
     const failed = await deploy(stack, nowhere).catch((error) => error)
     expect(failed.code).toBe(1)
     expect(failed.stderr).toContain('SPOOL_URL: the spool cannot be opened;')
-    expect(failed.stderr).toContain('culvert: nothing was replaced, the old ones serve on:')
+    expect(failed.stderr).toContain('culvert: nothing was replaced, the old containers still run:')
     expect(await serving(stack)).toEqual(before)
     expect(await latestOf(stack)).toEqual(await imagesOf(stack, before))
   })

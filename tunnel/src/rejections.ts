@@ -157,7 +157,7 @@ export const REJECTIONS = {
   'inbox-full': {
     status: 503,
     sentence: 'The inbox could not store the envelope.',
-    fix: 'Free space on the disk of INBOX_FILE. One client address may use a twentieth of the inbox.',
+    fix: 'Free space on the disk of INBOX_FILE. An envelope may have at most a twentieth of the size of the inbox.',
   },
   'tunnel-failed': {
     status: 503,

@@ -108,7 +108,7 @@ describe('npm run doctor', requires('nginx'), () => {
     it('prints what it cannot check from outside, what each check verifies, and the counts', async () => {
       const { code, text } = await doctor(url)
       expect(text).toMatch(/^ {2}– {3}Clients cannot forge their address: Not checkable from outside: /m)
-      expect(text).toMatch(/pass {2}The front page loads: 200 after \d+ ms\.\n {6}Verifies: The front is up/)
+      expect(text).toMatch(/pass {2}The start page loads: 200 after \d+ ms\.\n {6}Checks: The proxy \(nginx/)
       expect(text).toMatch(/18 passed, 0 warned, 0 failed, 5 not checkable from here\n$/)
       expect(code).toBe(0)
     })
@@ -127,7 +127,7 @@ describe('npm run doctor', requires('nginx'), () => {
   /** Each: what is wrong, the deployment, and the checks that find it. */
   const WRONG: WrongOne[] = [
     [
-      'a front that limits with a bare 429',
+      'a proxy that limits with a bare 429',
       async () => ({
         change: (config) =>
           config
@@ -177,7 +177,7 @@ describe('npm run doctor', requires('nginx'), () => {
         change: (config) =>
           config.replace('location ~', 'location = /monitoring { return 308 /monitoring/; }\n location ~'),
       }),
-      { front: ['fail', /redirects \(308\)/] },
+      { proxy: ['fail', /redirects \(308\)/] },
     ],
     [
       'the admin port published, as a path',
@@ -201,7 +201,7 @@ describe('npm run doctor', requires('nginx'), () => {
       { 'admin-port': ['fail', /is open/] },
     ],
     [
-      'a path that the front routes to web',
+      'a path that the proxy routes to web',
       async () => ({ env: { TUNNEL_PATHS: '/elsewhere' } }),
       { tunnel: ['fail', /\/monitoring responds with 200/] },
     ],
@@ -225,7 +225,7 @@ describe('npm run doctor', requires('nginx'), () => {
       },
     ],
     [
-      'a front that removes Origin and Sec-Fetch-Site',
+      'a proxy that removes Origin and Sec-Fetch-Site',
       async () => ({
         change: (config) =>
           config.replace(
@@ -358,7 +358,7 @@ describe('npm run doctor', requires('nginx'), () => {
     expect(code).toBe(Object.values(found).some(([result]) => result === 'fail') ? 1 : 0)
   })
 
-  /** Each: what the front in front of nginx does, and the one finding, with its remedy. */
+  /** Each: what the proxy in front of nginx does, and the one finding, with its remedy. */
   const FRONTS: [what: string, alter: Alter, message: RegExp, remedy: RegExp][] = [
     ['caches responses to posts', cached(), /answers posts from a cache/, /Switch off the cache/],
     [
@@ -387,14 +387,14 @@ describe('npm run doctor', requires('nginx'), () => {
     ],
   ]
 
-  it.each(FRONTS)('names the cause alone for a front that %s', async (_, alter, message, remedy) => {
+  it.each(FRONTS)('names the cause alone for a proxy that %s', async (_, alter, message, remedy) => {
     await using nginx = await startNginx({ tunnels: addresses(tunnels), web: page.address })
     await using front = await startFront(nginx.url, alter)
     const { code, checks } = await doctor(front.url, '--json', ...insideOf(tunnels))
     const problems = checks.filter(({ result }) => /fail|warn/.test(result))
     expect(problems).toMatchObject([
       {
-        name: 'front',
+        name: 'proxy',
         result: 'fail',
         message: expect.stringMatching(message),
         remedy: expect.stringMatching(remedy),
@@ -410,11 +410,11 @@ describe('npm run doctor', requires('nginx'), () => {
     const { text } = await doctor(front.url)
     expect(text.match(/^FAIL/gm)).toHaveLength(1)
     expect(text).toMatch(
-      /^ {6}Not checked until then: “The front page loads”, “The tunnel path leads to a tunnel”, /m,
+      /^ {6}Not checked until then: “The start page loads”, “The tunnel path leads to a tunnel”, /m,
     )
   })
 
-  it('finds a front that is missing from TRUSTED_PROXIES by its own posts, on a fresh stack', async () => {
+  it('finds a proxy that is missing from TRUSTED_PROXIES by its own posts, on a fresh stack', async () => {
     await using on = new AsyncDisposableStack()
     const fresh = [on.use(await startOurTunnel()), on.use(await startOurTunnel())]
     const nginx = on.use(await startNginx({ tunnels: addresses(fresh), web: page.address }))

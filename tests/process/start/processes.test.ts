@@ -59,7 +59,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     it('prints the address when the site answers', async () => {
       expect(await status('/')).toBe(200)
       expect(await status('/monitoring', { method: 'POST', body: '{}' })).toBe(200)
-      expect(site.output()).toContain('Running as plain processes, as asked for.')
+      expect(site.output()).toContain('Running as plain processes (--plain).')
     })
 
     it('tells of every envelope in one line', async () => {
@@ -156,7 +156,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     it('says how to write a flag that npm has kept to itself', async () => {
       await using site = await start({ npm_config_plain: 'true' })
       expect(await site.exited).toBe(1)
-      expect(site.output()).toBe('culvert: npm has kept --plain to itself; write npm start -- --plain.\n')
+      expect(site.output()).toBe('culvert: npm did not pass --plain on; write npm start -- --plain.\n')
     })
 
     it('lists every bad setting before it does anything', async () => {

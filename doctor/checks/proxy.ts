@@ -1,4 +1,4 @@
-/** Checks that the front passes requests and responses on as they are. Its problems explain failures of most other checks. */
+/** Checks that the proxy passes requests and responses on as they are. Its problems explain failures of most other checks. */
 
 import { type Check, type Finding, fail, pass, unknown } from '../check.ts'
 import { type Deployment, receiptToken } from '../deployment.ts'
@@ -8,13 +8,13 @@ import { type HttpResponse, jsonOf, summarize } from '../request.ts'
 /** Body that every tunnel rejects with 400. */
 const MALFORMED = Buffer.from('no envelope')
 
-export const front: Check = {
-  name: 'front',
-  title: 'The front passes requests and responses on unmodified',
+export const proxy: Check = {
+  name: 'proxy',
+  title: 'The proxy passes requests and responses on unmodified',
   verifies:
     'Each post has a response of its own with the headers of the tunnel, and a rejected one keeps its status.',
   remedy:
-    'Let the front (CDN, load balancer, web application firewall) forward POST requests on the tunnel path to nginx, and change neither their responses nor the requests.',
+    'Let the proxy (CDN, load balancer, web application firewall) forward POST requests on the tunnel path to nginx, and change neither their responses nor the requests.',
   async run(deployment) {
     const responses = await postTwice(deployment)
     const malformed = await deployment.post(MALFORMED)
@@ -33,7 +33,7 @@ async function postTwice({ dsn, run, post }: Deployment): Promise<HttpResponse[]
   return responses
 }
 
-/** Returns the problem of a front that answers instead of the tunnel. */
+/** Returns the problem of a proxy that answers instead of the tunnel. */
 function describeOwnAnswer({ status, headers }: HttpResponse): Finding | undefined {
   if (status >= 300 && status < 400)
     return cause(
@@ -43,7 +43,7 @@ function describeOwnAnswer({ status, headers }: HttpResponse): Finding | undefin
   if (status === 429 && headers['x-sentry-rate-limits'] === undefined)
     return cause(
       'It answers with a bare 429, which stops all reports of a page, errors included.',
-      'Leave rate limits to the tunnel, or let the front add X-Sentry-Rate-Limits with categories to its 429 responses.',
+      'Leave rate limits to the tunnel, or let the proxy add X-Sentry-Rate-Limits with categories to its 429 responses.',
     )
   return undefined
 }
@@ -54,17 +54,17 @@ function judge(responses: readonly HttpResponse[], malformed: HttpResponse): Fin
   if (first !== undefined && first === second)
     return cause(
       'It answers posts from a cache: two posts have the same receipt, and the second never reached a tunnel.',
-      'Switch off the cache of the front for the tunnel path, and for all POST requests.',
+      'Switch off the cache of the proxy for the tunnel path, and for all POST requests.',
     )
   if (malformed.status < 300 && (isTunnel || first !== undefined))
     return cause(
       `It rewrites the status: a malformed envelope is answered with ${malformed.status} instead of 400.`,
-      'Let the front pass the status of the tunnel on, error pages of its own switched off.',
+      'Let the proxy pass the status of the tunnel on, error pages of its own switched off.',
     )
   if (isTunnel && receiptToken(malformed) === undefined)
     return cause(
       'It removes headers of responses: the tunnel’s receipt (x-culvert-receipt) is missing.',
-      'Let the front pass X-Culvert-Receipt, X-Sentry-Rate-Limits and Retry-After on.',
+      'Let the proxy pass X-Culvert-Receipt, X-Sentry-Rate-Limits and Retry-After on.',
     )
   if (!isTunnel) return unknown(`No tunnel responds: ${summarize(malformed)}.`)
   return pass('Two posts have receipts of their own, and a malformed one is rejected with 400.')
