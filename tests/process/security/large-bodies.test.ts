@@ -11,7 +11,7 @@ import { startSmallTunnel } from '../../support/security/small-tunnel.ts'
 import type { Uploads } from '../../support/security/uploads.ts'
 
 /** The full size: UPLOADS=200 */
-const UPLOADS = Number(process.env.UPLOADS ?? 60)
+const UPLOADS = Number(process.env.UPLOADS ?? 30)
 const BYTES = 20_000_000
 const P99_MS = 1_000
 const EVERY_MS = 50 // between two small envelopes
