@@ -1,5 +1,7 @@
 /** The console while Sentry is away: pending envelopes, and actions on them. */
 
+import { rm, writeFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { it } from '../support/browser/fixtures.ts'
@@ -10,6 +12,29 @@ import { hasItem } from '../support/sentry/received-request.ts'
 const SOON = { timeout: 40_000 }
 
 describe('The console', requires('chromium', 'nginx'), () => {
+  it('warns of a damaged spool file on the overview and the spool page until it is gone', async ({
+    desk,
+  }) => {
+    const damaged = `${fileURLToPath(desk.env.SPOOL_URL)}.damaged-2026-11-22T170000.000Z`
+    await writeFile(damaged, 'no database')
+    await using visitor = await desk.operator()
+    const { page } = visitor
+    const warning = page.getByText(`npm run spool -- recover ${damaged}`)
+    for (const path of ['', '/spool']) {
+      await page.goto(`${desk.site.url}/console${path}`)
+      await expect.poll(() => warning.count(), SOON).toBe(1) // three tunnels report it
+    }
+    await page
+      .getByRole('definition')
+      .filter({ hasText: /free, write-ahead log/ })
+      .waitFor()
+    await rm(damaged)
+    for (const path of ['', '/spool']) {
+      await page.goto(`${desk.site.url}/console${path}`)
+      await expect.poll(() => warning.count(), SOON).toBe(0)
+    }
+  })
+
   it('shows what waits while Sentry is away, once though three tunnels share it, and acts on it when confirmed', async ({
     desk,
   }) => {
