@@ -1,5 +1,6 @@
 /** The spool on a cluster of three NATS servers, whose leader moves and is killed while replicas put and take. */
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { openJetStreamSpool } from '../../../tunnel/src/spool/jetstream/store.ts'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
@@ -26,6 +27,7 @@ describe('The spool on three NATS servers', { ...requires('nats-server'), timeou
     let putting = true
     const putOn = async (spool: Spool) => {
       while (putting) {
+        await nextTurn() // a put that fails at once waits for nothing: the loop would let no timer fire
         const put = await putOne(spool, { bytes: 3_300 }).catch(() => undefined) // it was not acknowledged
         if (put?.result.kind === 'stored') acknowledged.add(put.entry.key)
       }

@@ -284,7 +284,7 @@ describe('npm run doctor', requires('nginx'), () => {
         ]
         return { tunnels: addresses(all), inside: all }
       },
-      { 'client-address': ['fail', /does not know nginx/] },
+      { 'client-address': ['fail', /address of nginx is not in EDGE/] },
     ],
     [
       'a paused spool',
