@@ -16,6 +16,10 @@ const FILL = `const { bavail, bsize } = fs.statfsSync('/spool')
   fs.writeFileSync('/spool/filler', Buffer.alloc(bavail * bsize - 2 * 1024 * 1024))`
 /** Overwrites the header of the database. */
 const DAMAGE = `const file = fs.openSync('/volume/spool.db', 'r+'); fs.writeSync(file, Buffer.alloc(100, 7), 0, 100, 0)`
+/** Recovers the files that were set aside, as an operator does; their logs (`-wal`, `-shm`) belong to them. */
+const RECOVER = `for file in $(ls /spool/spool.db.damaged-* | grep -Ev -- '-(wal|shm)$'); do
+  node tunnel/src/spool-command.ts recover "$file" || exit 1
+done`
 const FORGET = `fs.rmSync('/volume/jetstream', { recursive: true })`
 
 export const DAMAGED_FILE_DRILL: Drill = declareDrill({
@@ -29,13 +33,21 @@ export const DAMAGED_FILE_DRILL: Drill = declareDrill({
     await site.runOnVolume('spool', DAMAGE)
     await site.stack.compose('start', 'tunnel')
   },
-  repair: (site) => site.bringSentryBack(),
+  async repair(site) {
+    await site.bringSentryBack()
+    await site.stack.compose('exec', '-T', 'tunnel', 'sh', '-c', RECOVER)
+  },
   signs: [
     { source: 'log', shows: /damaged and is set aside/, words: 'log: the file is set aside' },
-    { source: 'status', shows: /damaged|set aside/, words: 'notice in `/status`' },
+    { source: 'status', shows: /spool\.db\.damaged-/, words: '`/status` `spool.damaged_files`' },
+    {
+      source: 'metrics',
+      shows: /^culvert_spool_damaged_files(\{[^}]*\})? [1-9]/m,
+      words: '`culvert_spool_damaged_files`; alert `CulvertSpoolDamaged`',
+    },
   ],
-  remedy: 'the tunnels go on with a new file; recover the one that was set aside',
-  bounds: { duplicates: CUT },
+  remedy: '`docker compose exec tunnel node tunnel/src/spool-command.ts recover FILE`',
+  bounds: { lost: 0, duplicates: CUT },
 })
 
 export const FULL_DISK_DRILL: Drill = declareDrill({
