@@ -27,7 +27,12 @@ const BUILDING_TIMEOUT = 300 * 1000 // 5 min
 const stack = { ...waiting, maxWorkers: 2, hookTimeout: BUILDING_TIMEOUT, sequence: { groupOrder: 2 } }
 
 /** Measure memory and response times, which other tests at the same time would change. */
-const MEASURING = ['tests/process/security/**/*.test.ts', 'tests/stack/attack-cost.test.ts']
+const MEASURING = [
+  'tests/process/security/**/*.test.ts',
+  'tests/process/nginx/{body-deadline,unreachable-replicas}.test.ts',
+  'tests/process/outage/slow-sentry.test.ts',
+  'tests/stack/attack-cost.test.ts',
+]
 const measuring = { ...stack, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 3 } }
 
 export default defineConfig({

@@ -73,6 +73,7 @@ describe('With `environment: lab`', requires('chromium', 'nginx'), () => {
     visitor.allowTrouble(/ERR_ABORTED/)
     await page.goto(await labUrl(page, site.url, 'Fail in a server component', '/lab/server-component'))
     await page.getByRole('heading', { name: 'Application error: a server-side exception' }).waitFor()
+    await page.waitForLoadState('networkidle') // the SDK of the error page has loaded
     await page.evaluate(
       () =>
         void setTimeout(() => {

@@ -2,6 +2,7 @@
 'use client'
 
 import type { ReactNode } from 'react'
+import { useHydrated } from '../../lib/use-hydrated.ts'
 import { Button } from '../../ui/button.tsx'
 import { StateMark } from '../../ui/status-badge.tsx'
 import { describeOutcome, type Outcome } from './outcome.ts'
@@ -21,6 +22,7 @@ type Props = {
 
 export function LabRow({ name, children, disabled = false, mark, ...raises }: Props) {
   const { outcome, setOutcome, follow } = useOutcome()
+  const isDisabled = !useHydrated() || disabled
   const press = () => {
     const reference = newReference()
     if ('onServer' in raises) {
@@ -33,7 +35,7 @@ export function LabRow({ name, children, disabled = false, mark, ...raises }: Pr
   }
   return (
     <Row name={name} outcome={outcome} about={children}>
-      <Button weight="quiet" onClick={disabled ? undefined : press} aria-disabled={disabled}>
+      <Button weight="quiet" onClick={isDisabled ? undefined : press} aria-disabled={isDisabled}>
         {name}
       </Button>
     </Row>
