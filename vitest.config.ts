@@ -26,14 +26,14 @@ const waiting = {
 const BUILDING_TIMEOUT = 300 * 1000 // 5 min
 const stack = { ...waiting, maxWorkers: 2, hookTimeout: BUILDING_TIMEOUT, sequence: { groupOrder: 2 } }
 
-/** Measure memory and response times, which other tests at the same time would change. */
-const MEASURING = [
+/** Measure memory and response times, or have a browser beside containers: other tests at the same time would change the result. */
+const ALONE = [
   'tests/process/security/**/*.test.ts',
   'tests/process/nginx/{body-deadline,unreachable-replicas}.test.ts',
   'tests/process/outage/slow-sentry.test.ts',
-  'tests/stack/attack-cost.test.ts',
+  'tests/stack/{attack-cost,bench-delivery,compose,own-next-app}.test.ts',
 ]
-const measuring = { ...stack, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 3 } }
+const alone = { ...stack, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 3 } }
 
 export default defineConfig({
   test: {
@@ -47,11 +47,11 @@ export default defineConfig({
       { test: { ...inProcess, name: 'unit', include: ['tests/unit/**/*.test.ts'] } },
       { test: { ...waiting, name: 'contract', include: ['tests/contract/**/*.test.ts'] } },
       {
-        test: { ...waiting, name: 'process', include: ['tests/process/**/*.test.ts'], exclude: MEASURING },
+        test: { ...waiting, name: 'process', include: ['tests/process/**/*.test.ts'], exclude: ALONE },
       },
       { test: { ...waiting, name: 'browser', include: ['tests/browser/**/*.test.ts'] } },
-      { test: { ...stack, name: 'stack', include: ['tests/stack/**/*.test.ts'], exclude: MEASURING } },
-      { test: { ...measuring, name: 'measuring', include: MEASURING } },
+      { test: { ...stack, name: 'stack', include: ['tests/stack/**/*.test.ts'], exclude: ALONE } },
+      { test: { ...alone, name: 'alone', include: ALONE } },
     ],
   },
 })
