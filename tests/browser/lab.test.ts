@@ -180,7 +180,7 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     async ([_, follow], { sentry, site, visitor }) => {
       const { page } = visitor
       visitor.expectTrouble(/uncaught Error: Thrown/)
-      visitor.allowTrouble(/failed: GET \S+\/lab\S* net::ERR_ABORTED/) // Next lets go of an answer when it has what it wants of it
+      visitor.allowTrouble(/failed: GET \S+\/(lab|icon)\S* net::ERR_ABORTED/) // Next lets go of an answer when it has what it wants of it
       const { pathname, search } = new URL(await labUrl(page, site.url, 'Follow a redirect', '/lab/redirect'))
       const before = sentry.requests.length
       await page.evaluate(follow, pathname + search)
