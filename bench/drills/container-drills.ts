@@ -76,7 +76,7 @@ export const CONTAINER_DRILLS: readonly Drill[] = [
     signs: [
       {
         source: 'output',
-        shows: /nothing was replaced, the old ones serve on/,
+        shows: /nothing was replaced, the old containers still run/,
         words: 'the command says why, and that nothing was replaced',
       },
       { source: 'output', shows: /^Rolled back to /m, words: '`Rolled back to …`' },
