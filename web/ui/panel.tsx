@@ -53,7 +53,7 @@ export function Showing({ shown, total, of }: { shown: readonly unknown[]; total
 /** Preformatted text that may scroll. It is a tab stop, so that the keyboard can scroll it. */
 export function Preformatted({ className = '', children }: { className?: string; children: ReactNode }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area has to be reachable by keyboard
     <pre tabIndex={0} className={`overflow-auto font-mono text-note ${className}`}>
       {children}
     </pre>

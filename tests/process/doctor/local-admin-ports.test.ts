@@ -1,4 +1,4 @@
-/** `--password-file` alone: the doctor finds the password and the admin ports of `npm start` by itself. */
+/** Doctor with `--password-file` alone, which finds the password and the admin ports of `npm start`. */
 
 import { cp, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Stopping cuts nobody off. */
+/** Graceful stop: every request gets its response. */
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -11,7 +11,7 @@ import { startSentry } from '../../support/sentry/sentry.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
 describe('A tunnel that is told to stop', { concurrent: true }, () => {
-  it('answers what is in hand, takes nothing new, and leaves with 0', async ({ expect }) => {
+  it('responds to pending requests, accepts no new ones, and exits with 0', async ({ expect }) => {
     await using sentry = await startSentry()
     await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), UPSTREAM_LATE_MS: '30000' } })
     const gate = Promise.withResolvers<object>()

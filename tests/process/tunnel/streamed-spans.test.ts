@@ -1,4 +1,4 @@
-/** What a real SDK sends of a filtered page is removed, whether it streams spans or sends transactions. */
+/** Removes the spans and transactions that a real SDK sends for a filtered page. */
 
 import { describe, expect, it } from 'vitest'
 import { NODE } from '../../support/node.ts'

@@ -17,9 +17,9 @@ const NEXT = join(ROOT, 'node_modules/next/dist/bin/next')
 
 export type NextAppSettings = {
   DSN: string
-  /** Where the server reports. */
+  /** URL to which the server reports. */
   TUNNEL: string
-  /** Where browsers report. */
+  /** URL to which browsers report. */
   BROWSER_TUNNEL: string
   TRACE_LIFECYCLE: 'stream' | 'static'
 }

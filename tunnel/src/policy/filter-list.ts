@@ -73,7 +73,7 @@ const TRACED_TYPES = ['transaction', 'span']
 const FALLBACK_NAME = /^(Pageload|Navigation)$/
 const NEXT_ORIGIN = /^auto\.(pageload|navigation)\.nextjs\./
 
-// What @sentry/nextjs drops in the browser, for every SDK, and what it cannot drop since it streams spans.
+// Events that @sentry/nextjs drops in the browser, here for every SDK, and spans that it cannot drop because it streams them.
 const NEXT_NOISE: Filter[] = [
   {
     reason: 'next-noise',
@@ -85,7 +85,7 @@ const NEXT_NOISE: Filter[] = [
     reason: 'next-noise',
     types: TRACED_TYPES,
     hint: /"(Pageload|Navigation)"/,
-    // Where the server has named the trace after a page, the page exists, and only the SDK's list of routes lacks it.
+    // If the server named the trace after a page, the page exists, and is only missing in the SDK's list of routes.
     appliesTo: ({ trace }) => typeof trace?.transaction !== 'string',
     matches: ({ transaction, origin }) => FALLBACK_NAME.test(transaction) && NEXT_ORIGIN.test(origin),
   },

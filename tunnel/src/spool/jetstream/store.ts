@@ -149,7 +149,7 @@ class JetStreamSpool implements Spool {
     return this.#remove(lease.id, lease, this.#closing.signal)
   }
 
-  /** Tells all replicas when the lease is that of a put: any of them may have the message. */
+  /** Notifies all replicas when the lease is that of a put, since any of them may have fetched the message. */
   async postpone({ id, key }: Lease, at: number): Promise<void> {
     if (await this.#consumers.postpone(id, at)) return
     const retry: Retry = { which: { entry: { id, key } }, due: at, isPutOver: true }
@@ -244,7 +244,7 @@ class JetStreamSpool implements Spool {
     return true
   }
 
-  /** Removes the first entries of a class that arrived before a time, and returns those that nobody else removed. */
+  /** Removes the first entries of a class that arrived before a time, and returns those that no other replica removed. */
   async #removeWithin(
     priority: number,
     which: EntryFilter,

@@ -34,7 +34,7 @@ export async function recover(damaged: string): Promise<Recovery | undefined> {
     if (existsSync(recoveredNameOf(damaged))) return undefined
     throw new Error(`there is no file "${damaged}"`)
   }
-  const ownerLock = new OwnerLock(spoolFile) // nobody removes bodies without an entry meanwhile
+  const ownerLock = new OwnerLock(spoolFile) // so that no tunnel removes bodies without an entry meanwhile
   const source = new DamagedSpool(damaged)
   try {
     return await putBack(source, spoolFile, damaged)

@@ -1,4 +1,4 @@
-/** Runs calls of other threads on the store. On a full disk, delivery goes on with the reserve, and puts are refused. */
+/** Runs calls of other threads on the store. On a full disk, delivery goes on with the reserve, and puts are rejected. */
 
 import type { EntryAdmin } from './admin.ts'
 import { hasErrorCode } from './locks.ts'
@@ -43,15 +43,15 @@ export class CallRunner {
   /** When one of the calls fails, each gets its own transaction. */
   #runTogether(calls: readonly Call[]): Result[] {
     const isShort = this.#store.log.shorten(this.#checkpointMode())
-    const refusal = calls.some(isGrowing) ? this.#refusal(isShort) : undefined
-    const accepted = refusal ? calls.filter((call) => !isGrowing(call)) : calls
-    const refused = refusal ? calls.filter(isGrowing).map((call) => failure(call, refusal)) : []
+    const rejection = calls.some(isGrowing) ? this.#rejectionOf(isShort) : undefined
+    const accepted = rejection ? calls.filter((call) => !isGrowing(call)) : calls
+    const rejected = rejection ? calls.filter(isGrowing).map((call) => failure(call, rejection)) : []
     try {
-      return [...refused, ...this.#commit(accepted)]
+      return [...rejected, ...this.#commit(accepted)]
     } catch (error) {
       const [only] = accepted
-      if (only && accepted.length === 1 && !isDiskFull(error)) return [...refused, failure(only, error)]
-      return [...refused, ...accepted.map((call) => this.#runAlone(call))]
+      if (only && accepted.length === 1 && !isDiskFull(error)) return [...rejected, failure(only, error)]
+      return [...rejected, ...accepted.map((call) => this.#runAlone(call))]
     }
   }
 
@@ -81,7 +81,7 @@ export class CallRunner {
   }
 
   /** Returns why no entry is accepted, so that the disk keeps the room that delivery needs. */
-  #refusal(isLogShort: boolean): Error | undefined {
+  #rejectionOf(isLogShort: boolean): Error | undefined {
     const hasReserve = this.#reserve.fill() || this.#store.freeBytes() > this.#reserve.bytes
     if (!hasReserve) return new Error('the disk is full: the rest of it is for delivering pending envelopes')
     if (!isLogShort)
