@@ -37,11 +37,11 @@ describe('A DSN in an envelope', () => {
       '/a/b/api/7/envelope/?sentry_key=key&sentry_version=7',
     ],
     ['with another of the keys', OTHER_KEY, '/a/b/api/7/envelope/?sentry_key=rotated&sentry_version=7'],
-  ])('%s is found', (_, dsn, endpoint) => {
+  ])('%s is resolved to its endpoint', (_, dsn, endpoint) => {
     expect(projects.resolve(dsn, {}).endpoint).toBe(endpoint)
   })
 
-  it('goes where the table says, whichever scheme it names', () => {
+  it('is sent with the scheme of the configured DSN', () => {
     expect(projects.resolve('http://key@o1.ingest.us.sentry.io/2', {}).origin).toBe(
       'https://o1.ingest.us.sentry.io',
     )
@@ -61,7 +61,7 @@ describe('A DSN in an envelope', () => {
     ['a path where ours has none', 'https://key@o1.ingest.us.sentry.io/a/2'],
     ['a trailing dot', 'https://key@o1.ingest.us.sentry.io./2'],
     ['an address inside', 'http://key@169.254.169.254/2'],
-  ])('with %s is none of ours', (_, dsn) => {
+  ])('with %s is rejected with dsn-unknown', (_, dsn) => {
     expect(codeOf(() => projects.resolve(dsn, {}))).toBe('dsn-unknown')
   })
 
@@ -72,7 +72,7 @@ describe('A DSN in an envelope', () => {
     `${CLOUD}/`,
     ` ${CLOUD}`,
     'https://key@o1.ingest.us.sentry.io@evil.example/2',
-  ])('"%s" cannot be read', (dsn) => {
+  ])('"%s" is rejected with dsn-invalid', (dsn) => {
     expect(codeOf(() => projects.resolve(dsn, {}))).toBe('dsn-invalid')
   })
 })
@@ -85,7 +85,7 @@ describe('The query beside a DSN', () => {
     [{ r: 'us' }, CLOUD],
     [{ p: '3', o: '1' }, OLD_CLOUD],
     [{ p: '7' }, OTHER_KEY],
-  ])('%j agrees with %s', (query, dsn) => {
+  ])('%j matches %s', (query, dsn) => {
     expect(projects.resolve(dsn, query).dsn.projectId).toBe(parseDsn(dsn)?.projectId)
   })
 
@@ -96,7 +96,7 @@ describe('The query beside a DSN', () => {
     [{ p: '3', o: '1', r: 'us' }, OLD_CLOUD, 'r'],
     [{ p: '7', o: '1' }, OWN, 'o'],
     [{ p: '7', r: 'us' }, OWN, 'r'],
-  ])('%j does not agree with %s: its %s', (query, dsn, name) => {
+  ])('%j does not match %s, because of %s', (query, dsn, name) => {
     expect(attempt(() => projects.resolve(dsn, query))).toMatchObject({
       code: 'query-mismatch',
       causes: [`The value of ${name} in the query differs from the DSN.`],
@@ -109,7 +109,7 @@ describe('An envelope without a DSN', () => {
     [{ p: '3' }, 'o1.ingest.sentry.io/3'],
     [{ p: '2', o: '5' }, 'o5.ingest.us.sentry.io/2'],
     [{ p: '2', o: '1', r: 'us' }, 'o1.ingest.us.sentry.io/2'],
-  ])('belongs to the one project that %j names', (query, name) => {
+  ])('is resolved to the only project that matches %j', (query, name) => {
     expect(projects.resolve(undefined, query).name).toBe(name)
     expect(projects.resolve(null, query).name).toBe(name)
   })
@@ -121,13 +121,13 @@ describe('An envelope without a DSN', () => {
     ['a query that two keys of one project agree with', { p: '7' }],
     ['a query that no project agrees with', { p: '9' }],
     ['a query that agrees in part', { p: '3', r: 'us' }],
-  ])('and with %s is refused', (_, query) => {
+  ])('and with %s is rejected with dsn-missing', (_, query) => {
     expect(codeOf(() => projects.resolve(undefined, query))).toBe('dsn-missing')
   })
 })
 
-describe('The table', () => {
-  it('holds a DSN that is configured twice once, so that a query still finds it', () => {
+describe('The table of projects', () => {
+  it('lists a DSN that is configured twice once, so that a query still resolves to it', () => {
     const table = tableOf(OWN, 'http://key@sentry.example:9000/a/b/7')
     expect(table.all).toHaveLength(1)
     expect(table.resolve(undefined, { p: '7' }).name).toBe('sentry.example:9000/7')

@@ -5,7 +5,7 @@ import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from '../../
 
 describe('A rejection', () => {
   it.each(Object.entries(REJECTIONS))(
-    'of %s says in a sentence what was wrong and what to do',
+    'with the code %s has a status, a sentence that names the error, and one that says what to do',
     (code, rejection) => {
       expect(code).toMatch(/^[a-z]+(-[a-z]+)*$/)
       expect(rejection.status).toBeGreaterThanOrEqual(400)
@@ -15,7 +15,7 @@ describe('A rejection', () => {
     },
   )
 
-  it("answers as Relay's errors do, with our code and the request's id", () => {
+  it("has Relay's format, with the code of Culvert and the request ID", () => {
     const { sentence, fix } = REJECTIONS['dsn-unknown']
     expect(JSON.parse(rejectionBody(new Rejection('dsn-unknown', 'one', 'two'), 'abc'))).toEqual({
       detail: `${sentence} ${fix}`,

@@ -41,12 +41,12 @@ describe('The admin port', () => {
 
   afterAll(() => started.disposeAsync())
 
-  it.each(OPEN)('%s needs no token', async (path) => {
+  it.each(OPEN)('returns 200 for %s without a token', async (path) => {
     for (const { adminUrl } of [tunnel, tokenless])
       expect((await fetch(`${adminUrl}${path}`)).status).toBe(200)
   })
 
-  it.each(CLOSED)('%s needs the token', async (path) => {
+  it.each(CLOSED)('returns 401 for %s without the token', async (path) => {
     for (const authorization of [
       '',
       'Bearer',
@@ -63,29 +63,32 @@ describe('The admin port', () => {
       }
   })
 
-  it.each(CLOSED)('%s is closed where no token is configured, and says how to open it', async (path) => {
-    for (const authorization of ['', 'Bearer', 'Bearer undefined', 'Bearer '])
-      expect(
-        await post(tokenless.adminUrl, { path, method: 'GET', headers: { authorization } }),
-      ).toMatchObject({
-        status: 403,
-        json: { detail: expect.stringContaining('Set OPERATOR_PASSWORD or ADMIN_TOKEN') },
-      })
-  })
+  it.each(CLOSED)(
+    'returns 403 for %s when no token is configured, and names the settings that set one',
+    async (path) => {
+      for (const authorization of ['', 'Bearer', 'Bearer undefined', 'Bearer '])
+        expect(
+          await post(tokenless.adminUrl, { path, method: 'GET', headers: { authorization } }),
+        ).toMatchObject({
+          status: 403,
+          json: { detail: expect.stringContaining('Set OPERATOR_PASSWORD or ADMIN_TOKEN') },
+        })
+    },
+  )
 
-  it('has nothing at other paths, and takes no envelopes', async () => {
+  it('returns 404 for unknown paths and for envelopes', async () => {
     expect((await tunnel.admin('/nothing')).status).toBe(404)
     expect(
       (await tunnel.admin('/monitoring', { method: 'POST', body: errorOf(INBOX_DSN).toString() })).status,
     ).toBe(404)
   })
 
-  it('is not the port of browsers', async () => {
+  it('does not serve its paths on the public port', async () => {
     for (const path of [...OPEN, '/inbox', '/status'])
       expect(await post(tunnel.url, { path, method: 'GET' })).toMatchObject({ status: 404 })
   })
 
-  it('lists what the inbox holds, newest first, and hands out the bytes', async () => {
+  it('lists the envelopes of the inbox, newest first, and returns their bytes', async () => {
     const bodies = [errorOf(INBOX_DSN), errorOf(INBOX_DSN, { event_id: null, sdk: { name: 'sdk' } })]
     const [first] = bodies
     for (const body of bodies) expect(await post(tunnel.url, { body })).toMatchObject({ status: 200 })
@@ -115,7 +118,7 @@ describe('The admin port', () => {
     expect((await tunnel.admin('/inbox/none')).status).toBe(404)
   })
 
-  it('counts for Prometheus what was answered, with no word of a sender in it', async () => {
+  it('counts outcomes for Prometheus without any text that a sender wrote', async () => {
     await post(tunnel.url, { body: `{"dsn":"${INBOX_DSN}"}\n{"type":"invented"}\nx` })
     await post(tunnel.url, { body: 'hello' })
     const metrics = await (await fetch(`${tunnel.adminUrl}/metrics`)).text()

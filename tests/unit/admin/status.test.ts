@@ -50,11 +50,11 @@ describe('The status', () => {
     })
   })
 
-  it('holds no secret', async () => {
+  it('contains no secret', async () => {
     expect(JSON.stringify(await status())).not.toContain('hush')
   })
 
-  it('shows a breaker that is open, since when and when it is tried again, and the figures do too', async () => {
+  it('shows an open breaker with its start and its next probe, and /metrics shows it too', async () => {
     const before = Date.now()
     expect((await status()).upstreams[0].breaker).toEqual({ open: false, since: expect.any(Number) })
     await sentry.away()
@@ -94,7 +94,7 @@ describe('The log level', () => {
     expect(tunnel.receipts.filter(({ sdk }) => sdk === 'unheard')).toEqual([])
   })
 
-  it('takes none that it does not know, and no stranger’s word', async () => {
+  it('rejects unknown levels with 400 and requests without a token with 401', async () => {
     await using tunnel = await openTunnel()
     const headers = { authorization: `Bearer ${tunnel.token}` }
     for (const query of ['', '?level=', '?level=loud', '?level=silent', '?level=__proto__'])

@@ -56,16 +56,16 @@ describe.each([
 ])('The modules of %s', (root, order) => {
   const imports = readImports(root)
 
-  it('import only from their own subject and from subjects below', () => {
+  it('import only from their own row and from rows below it', () => {
     expect(findOrderViolations(imports, order)).toEqual([])
   })
 
-  it('do not import each other in a circle', () => {
+  it('do not import each other in a cycle', () => {
     expect(findCycles(imports)).toEqual([])
   })
 })
 
-it.each(['scripts', 'doctor', 'bench'])('finds no import cycle in %s', (root) => {
+it.each(['scripts', 'doctor', 'bench'])('the files of %s have no import cycle', (root) => {
   expect(findCycles(readImports(root))).toEqual([])
 })
 
@@ -79,11 +79,11 @@ describe('importsOf', () => {
     ["const { a } = await import('./a.ts')", 'a dynamic import'],
     ["let a: import('./a.ts').A", 'an imported type'],
     ["new Worker(new URL('./a.ts', import.meta.url))", 'the entry file of a worker thread'],
-  ])('%j holds %s', (text) => {
+  ])('returns for %j the imports %s', (text) => {
     expect(importsOf('folder/b.ts', text)).toEqual(['folder/a.ts'])
   })
 
-  it('leaves packages out', () => {
+  it('leaves out packages', () => {
     expect(importsOf('b.ts', "import { join } from 'node:path'\nimport { Hono } from 'hono'")).toEqual([])
   })
 })
@@ -105,7 +105,7 @@ describe('findOrderViolations', () => {
     ['left/a.ts', 'right/shared/a.ts'],
     ['right/a.ts', 'right/shared.ts'],
     ['left/a.ts', 'other.ts'],
-  ])('lets %s import %s', (file, imported) => {
+  ])('allows that %s imports %s', (file, imported) => {
     expect(violations(file, imported)).toEqual([])
   })
 
@@ -114,13 +114,13 @@ describe('findOrderViolations', () => {
     ['left/a.ts', 'right/a.ts', 'right is beside left'],
     ['right/shared.ts', 'right/a.ts', 'right is above right/shared'],
     ['other.ts', 'left/a.tsx', 'left is above .'],
-  ])('names %s when it imports %s', (file, imported, why) => {
+  ])('reports %s when it imports %s', (file, imported, why) => {
     const [sentence, ...others] = violations(file, imported)
     expect(others).toEqual([])
     expect(sentence).toContain(`${file} imports ${imported}, but ${why} in the order: move`)
   })
 
-  it('names a module that no subject holds', () => {
+  it('reports a module that belongs to no row', () => {
     expect(findOrderViolations(new Map([['new.ts', []]]), [['top']])).toEqual([
       expect.stringContaining('new.ts belongs to no subject'),
     ])
@@ -128,7 +128,7 @@ describe('findOrderViolations', () => {
 })
 
 describe('findCycles', () => {
-  it('names the modules of a cycle in order', () => {
+  it('returns the modules of a cycle in order', () => {
     const imports = new Map([
       ['a.ts', ['b.ts']],
       ['b.ts', ['c.ts']],
@@ -137,7 +137,7 @@ describe('findCycles', () => {
     expect(findCycles(imports)).toEqual([expect.stringContaining('b.ts → c.ts → b.ts is an import cycle')])
   })
 
-  it('takes two ways to one module for no cycle', () => {
+  it('does not report two paths to one module as a cycle', () => {
     const imports = new Map([
       ['a.ts', ['b.ts', 'c.ts']],
       ['b.ts', ['d.ts']],

@@ -25,7 +25,7 @@ type Rule = {
 describe('The source tree', () => {
   const files = TREES.flatMap((tree) => sourceFiles(tree).map((file) => join(tree, file)))
 
-  it(`holds at most ${FILES_PER_FOLDER} modules in a folder`, () => {
+  it(`has at most ${FILES_PER_FOLDER} modules in each folder`, () => {
     const folders = Object.entries(Object.groupBy(files, (file) => dirname(file)))
     const sizes = new Map(folders.map(([folder, its = []]) => [folder, its.length]))
     const remedy = 'group them by subject into folders, or merge those that only change together'
@@ -34,7 +34,7 @@ describe('The source tree', () => {
     ).toEqual([])
   })
 
-  it(`holds at most ${LINES_PER_FILE} lines in a file`, () => {
+  it(`has at most ${LINES_PER_FILE} lines in each file`, () => {
     const sizes = new Map(files.map((file) => [file, linesOf(file)]))
     const remedy = 'split it by subject'
     expect(
@@ -58,11 +58,11 @@ describe('findLarge', () => {
     ['new', 11, 'new has 11 lines, more than 10: split it.'],
     ['old', 21, 'old has 21 lines, more than 20: split it.'],
     ['old', 10, 'old no longer needs its exception: remove it from this test.'],
-  ])('names %s with %i lines', (name, size, sentence) => {
+  ])('reports %s with %i lines', (name, size, sentence) => {
     expect(findLarge(new Map([['old', 20] as const, [name, size]]), rule)).toEqual([sentence])
   })
 
-  it('names an exception that no longer exists', () => {
+  it('reports an exception that no longer exists', () => {
     expect(findLarge(new Map(), rule)).toEqual([
       'old no longer needs its exception: remove it from this test.',
     ])

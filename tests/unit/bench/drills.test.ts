@@ -54,13 +54,13 @@ describe('DRILLS', () => {
 })
 
 describe('readArguments', () => {
-  it('returns all drills, or those that --only names', () => {
+  it('returns all drills, or only those that --only names', () => {
     expect(readArguments(['--publish'])).toEqual({ drills: DRILLS, publish: true })
     const { drills } = readArguments(['--only', 'scaling', '--only', 'dns-gone'])
     expect(drills.map(({ name }) => name)).toEqual(['dns-gone', 'scaling'])
   })
 
-  it('throws on an unknown drill, and when part of the results would be published', () => {
+  it('throws for an unknown drill, and when only a part of the results would be published', () => {
     expect(() => readArguments(['--only', 'fire'])).toThrow('"fire" is no drill; these are: sentry-down, ')
     expect(() => readArguments(['--only', 'scaling', '--publish'])).toThrow(
       '--publish needs the results of all',
@@ -69,7 +69,7 @@ describe('readArguments', () => {
 })
 
 describe('judge', () => {
-  it('passes a drill within its bounds whose signs were seen', () => {
+  it('passes a drill when its figures are within bounds and its expected signs were seen', () => {
     const accepted = new Map([
       ['a', 2],
       ['b', 1],
@@ -82,7 +82,7 @@ describe('judge', () => {
     })
   })
 
-  it('counts an acknowledged envelope as lost that Sentry did not accept, and names each broken expectation', () => {
+  it('counts an acknowledged envelope that Sentry did not accept as lost, and names each broken expectation', () => {
     const accepted = new Map([
       ['a', 2],
       ['b', 3],
@@ -95,14 +95,14 @@ describe('judge', () => {
 })
 
 describe('describeResponses', () => {
-  it('lists status and code of each response that is no 2xx, once', () => {
+  it('lists status and code of each response other than 2xx once', () => {
     const away = { id: 'f', status: 502, code: 'tunnel-away', ms: 1 }
     expect(describeResponses([...ANSWERS, away, { ...away, id: 'g' }])).toBe('503, 0, 502 tunnel-away')
   })
 })
 
 describe('drawTable', () => {
-  it('has a row for each drill, with the signs that were not seen', () => {
+  it('returns a row for each drill, with the signs that were not seen', () => {
     const result = judge(DRILL, ANSWERS, new Map(), new Set([LOG]))
     expect(drawTable([{ ...result, posted: 1500, p99: 2004.4 }]).split('\n')).toEqual([
       '| drill | load | not accepted | lost | duplicates | p99 | how it was told | what to do |',

@@ -9,7 +9,7 @@ const PAGE = [
   'After.',
 ].join('\n')
 
-it('fillPlace replaces the old table and nothing else', () => {
+it('fillPlace replaces only the old table', () => {
   const filled = fillPlace(PAGE, 'bench', '| new |\n')
   expect(filled).toBe(PAGE.replace('old', 'new'))
   expect(fillPlace(filled, 'bench', '| new |')).toBe(filled)

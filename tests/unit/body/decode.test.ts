@@ -59,42 +59,39 @@ describe('Content-Encoding', () => {
   })
 
   it.each(['compress', 'gzip, gzip', 'gzip;q=1', 'snappy', '*', 'constructor', '__proto__', 'valueOf'])(
-    '%s is refused',
+    '%s is rejected with encoding-unknown',
     (header) => {
       expect(codeOf(() => readEncoding(header))).toBe('encoding-unknown')
     },
   )
 })
 
-describe('A body', () => {
-  it.each(PACKED)('in %s is unpacked to what it was', async (encoding, pack) => {
+describe('A compressed body', () => {
+  it.each(PACKED)('in %s is decompressed to the original bytes', async (encoding, pack) => {
     expect((await unpack(pack(TEXT), encoding)).equals(TEXT)).toBe(true)
   })
 
-  it.each(PACKED)(
-    'in %s with more behind its end is refused or read whole, never in part',
-    async (encoding, pack) => {
-      const twice = unpack(Buffer.concat([pack(Buffer.from('hello ')), pack(Buffer.from('world'))]), encoding)
-      expect(await twice.then(String, ({ code }) => code)).toMatch(/^(hello world|encoding-broken)$/)
-      const junk = unpack(Buffer.concat([pack(TEXT), Buffer.from('JUNK')]), encoding)
-      await expect(junk).rejects.toMatchObject({ code: 'encoding-broken' })
-    },
-  )
+  it.each(PACKED)('in %s with bytes after its end is rejected or read completely', async (encoding, pack) => {
+    const twice = unpack(Buffer.concat([pack(Buffer.from('hello ')), pack(Buffer.from('world'))]), encoding)
+    expect(await twice.then(String, ({ code }) => code)).toMatch(/^(hello world|encoding-broken)$/)
+    const junk = unpack(Buffer.concat([pack(TEXT), Buffer.from('JUNK')]), encoding)
+    await expect(junk).rejects.toMatchObject({ code: 'encoding-broken' })
+  })
 
-  it.each(PACKED)('in %s that is cut short is refused', async (encoding, pack) => {
+  it.each(PACKED)('in %s that is truncated is rejected', async (encoding, pack) => {
     const packed = pack(TEXT)
     await expect(unpack(packed.subarray(0, packed.length - 5), encoding)).rejects.toMatchObject({
       code: 'encoding-broken',
     })
   })
 
-  it.each(PACKED)('that only says it is in %s is refused', async (encoding) => {
+  it.each(PACKED)('that is declared as %s but is not compressed is rejected', async (encoding) => {
     await expect(unpack(Buffer.from('{"event_id":null}\n'), encoding)).rejects.toMatchObject({
       code: 'encoding-broken',
     })
   })
 
-  it('without a zlib header is not deflate, as for Relay', async () => {
+  it('in raw deflate without a zlib header is rejected, as by Relay', async () => {
     await expect(unpack(deflateRawSync(TEXT), 'deflate')).rejects.toBeInstanceOf(Rejection)
   })
 })
@@ -110,19 +107,22 @@ describe('The memory of decoders', () => {
   it.each([
     ['br', WIDEST_BR],
     ['zstd', WIDEST_ZSTD],
-  ] as const)('lets no more %s decoders run than the budget holds', async (encoding, bytes) => {
-    const memory = new MemoryBudget(40 * MIB, 0)
-    const running = [0, 1, 2, 3, 4, 5].map(() => decompress(encodedOf(bytes, encoding), memory))
-    const begun = running.map((pieces) => pieces.next())
-    await Promise.race(begun)
-    expect(memory.usedBytes()).toBeGreaterThan(30 * MIB)
-    expect(memory.usedBytes()).toBeLessThanOrEqual(40 * MIB)
-    for (const pieces of running) await pieces.return(undefined)
-    await Promise.allSettled(begun)
-    expect(memory.usedBytes()).toBe(0)
-  })
+  ] as const)(
+    'does not exceed the memory budget when six %s bodies are decompressed at the same time',
+    async (encoding, bytes) => {
+      const memory = new MemoryBudget(40 * MIB, 0)
+      const running = [0, 1, 2, 3, 4, 5].map(() => decompress(encodedOf(bytes, encoding), memory))
+      const begun = running.map((pieces) => pieces.next())
+      await Promise.race(begun)
+      expect(memory.usedBytes()).toBeGreaterThan(30 * MIB)
+      expect(memory.usedBytes()).toBeLessThanOrEqual(40 * MIB)
+      for (const pieces of running) await pieces.return(undefined)
+      await Promise.allSettled(begun)
+      expect(memory.usedBytes()).toBe(0)
+    },
+  )
 
-  it('takes as much as the window that the body names', async () => {
+  it('is at least the window size that the body declares', async () => {
     const windowOf = async (bytes: Buffer, encoding: Encoding) => {
       const memory = new MemoryBudget(64 * MIB, 0)
       const pieces = decompress(encodedOf(bytes, encoding), memory)
@@ -142,7 +142,7 @@ describe('The memory of decoders', () => {
     expect(await windowOf(PACK.gzip(TEXT), 'gzip')).toBe(0)
   })
 
-  it('rejects with tunnel-busy after 1 s without memory, and gives everything back', async () => {
+  it('is refused with tunnel-busy after 1 s without free memory, and nothing stays reserved', async () => {
     vi.useFakeTimers()
     const memory = new MemoryBudget(MIB, 0)
     const giveBack = await memory.acquire(MIB, 1)
@@ -154,34 +154,37 @@ describe('The memory of decoders', () => {
     vi.useRealTimers()
   })
 
-  it('is given back when the bytes do not unpack', async () => {
+  it('is released when decompression fails', async () => {
     const memory = new MemoryBudget(64 * MIB, 0)
     await expect(unpack(Buffer.from('no'), 'br', memory)).rejects.toMatchObject({ code: 'encoding-broken' })
     expect(memory.usedBytes()).toBe(0)
   })
 })
 
-describe('A body that is compressed again', () => {
-  it.each(['runs', 'repeats', 'small'] as const)('unpacks to what was left of it, by %s', async (method) => {
-    const memory = new MemoryBudget(64 * MIB, 0)
-    const small = gzipSync(Buffer.from('hello world'))
-    const again = Buffer.concat(
-      await Array.fromAsync(
-        rewrite(encodedOf(small, 'gzip'), { ...REWRITING, removedRanges: [[0, 6]], method }, memory),
-      ),
-    )
-    const unpacked = encodingOf(method) === 'br' ? brotliDecompressSync(again) : zstdDecompressSync(again)
-    expect(String(unpacked)).toBe('world')
-    expect(memory.usedBytes()).toBe(0)
-  })
+describe('A body that is compressed again for the upstream', () => {
+  it.each(['runs', 'repeats', 'small'] as const)(
+    'contains the bytes that were not removed, by the method %s',
+    async (method) => {
+      const memory = new MemoryBudget(64 * MIB, 0)
+      const small = gzipSync(Buffer.from('hello world'))
+      const again = Buffer.concat(
+        await Array.fromAsync(
+          rewrite(encodedOf(small, 'gzip'), { ...REWRITING, removedRanges: [[0, 6]], method }, memory),
+        ),
+      )
+      const unpacked = encodingOf(method) === 'br' ? brotliDecompressSync(again) : zstdDecompressSync(again)
+      expect(String(unpacked)).toBe('world')
+      expect(memory.usedBytes()).toBe(0)
+    },
+  )
 
-  it('is about as small as it came, whatever it unpacks to', async () => {
+  it('stays about as small as it was received, at a compression ratio of 100,000 to 1', async () => {
     const pieces = Array.from({ length: 104 }, () => Buffer.alloc(1_000_000))
     const again = await compressAll(pieces, 'runs')
     expect(Buffer.concat(again).length).toBeLessThan(1024)
   })
 
-  it('is about as small as it came, however far apart its repeats are', async () => {
+  it('stays about as small as it was received, also when its repetitions are 6 MB apart', async () => {
     const noise = randomBytes(6_000_000)
     const again = await compressAll([noise, noise, noise], 'repeats')
     expect(Buffer.concat(again).length).toBeLessThan(noise.length * 1.01)

@@ -15,10 +15,10 @@ import { inOne, LONG_MS, PLENTY, PROJECT, spoolEntryOf } from '../../support/spo
 import { inPieces } from '../../support/spool/operations.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
-describe('The memory for bodies', () => {
+describe('MemoryBudget', () => {
   afterEach(() => vi.useRealTimers())
 
-  it('lends what is free to whoever waited longest among those that fit, and the rest when there is room again', async () => {
+  it('grants free memory to the longest waiting request that fits, and serves larger ones when memory is released', async () => {
     const memory = new MemoryBudget(100, 0)
     memory.reserve(40)
     const lent: string[] = []
@@ -40,7 +40,7 @@ describe('The memory for bodies', () => {
     expect(memory.usedBytes()).toBe(5)
   })
 
-  it('lends little, or to one alone, when there is no room at all: somebody always gets on', async () => {
+  it('still grants small requests, or a single large one, when the budget is exceeded', async () => {
     const memory = new MemoryBudget(10, 100)
     memory.reserve(1_000)
     expect(memory.isExceeded()).toBe(true)
@@ -57,7 +57,7 @@ describe('The memory for bodies', () => {
     expect(memory.usedBytes()).toBe(1_500)
   })
 
-  it('keeps a quarter of what is spare for small bodies, however many large ones wait', async () => {
+  it('keeps a quarter of the reserve for small bodies while large ones wait', async () => {
     const MIB = 1024 * 1024
     const memory = new MemoryBudget(0, 8 * MIB)
     memory.reserve(1)
@@ -73,7 +73,7 @@ describe('The memory for bodies', () => {
     expect(memory.usedBytes()).toBe(1)
   })
 
-  it('lets nobody wait for ever, and lends to the next one then', async () => {
+  it('rejects a request after its wait time, and then serves the next one', async () => {
     const memory = new MemoryBudget(100, 0)
     const giveBack = await memory.acquire(60, LONG_MS)
     const large = memory.acquire(50, 10)
@@ -86,7 +86,7 @@ describe('The memory for bodies', () => {
     expect(memory.usedBytes()).toBe(0)
   })
 
-  it('holds all that is put into a spool at once, however much that is', async () => {
+  it('lets spool entries of more than the budget be stored one after the other', async () => {
     const BYTES = 500_000
     const ROOM = 4 * BYTES
     await using folder = await makeFolder()
@@ -116,7 +116,7 @@ describe('The memory for bodies', () => {
     await spool.close()
   })
 
-  it('is waited for in front of the spool, which is not called ill when there is none in ten seconds', async () => {
+  it('delays a put into the spool for 10 s without free memory, and leaves the spool writable', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     await using folder = await makeFolder()
     const config = readConfig({ SENTRY_DSN: PROJECT, SPOOL_URL: `file://${folder.path}/spool.db` })

@@ -31,13 +31,13 @@ describe('mergeRanges', () => {
     ],
     [[[0, 9], replace(2, 3, 'x')], [[0, 9]]],
     [[replace(0, 3, 'x'), [0, 9]], [[0, 9]]],
-  ])('of %j returns %j', (ranges, merged) => {
+  ])('merges %j into %j', (ranges, merged) => {
     expect(mergeRanges(ranges)).toEqual(merged)
   })
 })
 
 describe('createRangeRemover', () => {
-  it('writes each replacement once, wherever the body is cut into chunks', () => {
+  it('writes each replacement once, for any division of the body into chunks', () => {
     const body = 'a:20,b:[1,22,333]'
     const ranges = mergeRanges([replace(2, 4, '1'), [10, 13], replace(13, 16, 'long text')])
     fc.assert(

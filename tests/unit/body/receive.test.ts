@@ -36,7 +36,7 @@ describe('A body', () => {
     ['nothing', 0],
     ['little', 100],
     ['all that may be in memory', MIB],
-  ])('of %s is kept in memory, with a Content-Length or without', async (_, bytes) => {
+  ])('of %s stays in memory, with or without a Content-Length', async (_, bytes) => {
     await using door = await openDoor()
     const sent = randomBytes(bytes)
     for (const way of [sent, inPieces(sent)]) {
@@ -50,7 +50,7 @@ describe('A body', () => {
     }
   })
 
-  it('beyond its share of the memory goes to a file, which is gone when released', async () => {
+  it('above its memory share is written to a file, which is deleted on release', async () => {
     await using door = await openDoor()
     const sent = randomBytes(3 * MIB)
     const body = await door.take(inPieces(sent))
@@ -64,7 +64,7 @@ describe('A body', () => {
     expect(openFiles(door.folder)).toBe(0)
   })
 
-  it('beyond what all of them may hold goes to a file, until there is room again', async () => {
+  it('is written to a file while other bodies use the memory budget', async () => {
     await using door = await openDoor({ memoryBytes: 1_500_000 })
     const sent = randomBytes(900_000)
     const first = await door.take(sent)
@@ -83,7 +83,7 @@ describe('A body', () => {
   it.each([
     ['that says it is too large', (bytes: Buffer) => bytes],
     ['that turns out too large', inPieces],
-  ])('%s is refused and leaves nothing behind', async (_, way) => {
+  ])('%s is rejected with envelope-too-large and leaves no memory or file behind', async (_, way) => {
     await using door = await openDoor()
     const rejection = door.take(way(randomBytes(4 * MIB + 1)))
     await expect(rejection).rejects.toMatchObject({ code: 'envelope-too-large' })
@@ -91,27 +91,27 @@ describe('A body', () => {
     expect(openFiles(door.folder)).toBe(0)
   })
 
-  it('of just the largest size is taken', async () => {
+  it('of exactly MAX_ENVELOPE_BYTES is accepted', async () => {
     await using door = await openDoor()
     const body = await door.take(inPieces(randomBytes(4 * MIB)))
     expect(body.wireBytes).toBe(4 * MIB)
     await body.release()
   })
 
-  it('that does not arrive in time is refused', async () => {
+  it('that does not arrive before the deadline is rejected with body-timeout', async () => {
     await using door = await openDoor({ timeoutMs: 50 })
     await expect(door.take(unending(randomBytes(10)))).rejects.toMatchObject({ code: 'body-timeout' })
     expect(door.memory.usedBytes()).toBe(0)
   })
 
-  it('that does not arrive in time leaves no file behind', async () => {
+  it('that does not arrive before the deadline leaves no file behind', async () => {
     await using door = await openDoor({ timeoutMs: 200 })
     await expect(door.take(unending(randomBytes(2 * MIB)))).rejects.toMatchObject({ code: 'body-timeout' })
     await expect.poll(() => openFiles(door.folder)).toBe(0)
   })
 
   it.each([100, 1_200_000])(
-    'whose sender leaves after %d bytes is no error, and leaves nothing behind',
+    'whose sender disconnects after %d bytes is aborted and leaves no memory or file behind',
     async (bytes) => {
       await using door = await openDoor()
       for (let turn = 0; turn < 10; turn++)
@@ -122,7 +122,7 @@ describe('A body', () => {
   )
 })
 
-describe('What of a body goes on', () => {
+describe('The outgoing body', () => {
   const bytes = Buffer.from('0123456789'.repeat(20_000))
   const cuts: [number, number][] = [
     [0, 3],
@@ -136,7 +136,7 @@ describe('What of a body goes on', () => {
     bytes.subarray(150_000, 199_990),
   ])
 
-  it('is the very bytes that came, where nothing is cut', async () => {
+  it('has the received bytes when no range is removed', async () => {
     const body = bodyOf(bytes, 'gzip')
     const { content, ...outgoing } = buildBody(body, 1, [])
     expect(content()).toBe(body.wire)
@@ -146,7 +146,7 @@ describe('What of a body goes on', () => {
   it.each<[string, number, Buffer, Body['encoding']]>([
     ['in memory', MIB, bytes, 'identity'],
     ['in a file', 10 * KIB, bytes, 'identity'],
-  ])('is all that is not cut, of one %s', async (_, shareBytes, sent, encoding) => {
+  ])('has all bytes except the removed ranges of a body %s', async (_, shareBytes, sent, encoding) => {
     await using door = await openDoor({ shareBytes })
     const body = await door.take(inPieces(sent), encoding)
     const outgoing = buildBody(body, bytes.length, cuts)
@@ -156,7 +156,7 @@ describe('What of a body goes on', () => {
   })
 })
 
-describe('Through the tunnel, a body', () => {
+describe('A body sent through the tunnel', () => {
   const started = new AsyncDisposableStack()
   let sentry: Sentry
   let tunnel: Tunnel
@@ -173,7 +173,7 @@ describe('Through the tunnel, a body', () => {
 
   const send = (posting: Posting) => post(tunnel.url, posting)
 
-  it.each(PACKED)('in %s is passed on compressed, as it came', async (encoding, pack) => {
+  it.each(PACKED)('in %s is forwarded compressed and unmodified', async (encoding, pack) => {
     const body = pack(errorOf(sentry.dsn()))
     expect(await send({ headers: { 'content-encoding': encoding }, body })).toMatchObject({ status: 200 })
     const received = await sentry.next()
@@ -181,7 +181,7 @@ describe('Through the tunnel, a body', () => {
     expect(received.body.equals(body)).toBe(true)
   })
 
-  it('in x-gzip is passed on as gzip, its name today', async () => {
+  it('in x-gzip is forwarded as gzip', async () => {
     const body = gzipSync(errorOf(sentry.dsn()))
     await send({ headers: { 'content-encoding': 'x-gzip' }, body })
     const received = await sentry.next()
@@ -189,7 +189,7 @@ describe('Through the tunnel, a body', () => {
     expect(received.body.equals(body)).toBe(true)
   })
 
-  it.each(['utf-8', ''])('that says its encoding is "%s" is not compressed', async (encoding) => {
+  it.each(['utf-8', ''])('with the Content-Encoding "%s" is treated as not compressed', async (encoding) => {
     const body = errorOf(sentry.dsn())
     await send({ headers: { 'content-encoding': encoding }, body })
     const received = await sentry.next()
@@ -198,7 +198,7 @@ describe('Through the tunnel, a body', () => {
   })
 
   it.each(PACKED)(
-    'in %s leaves compressed without the keys that only Relay may write',
+    'in %s is compressed again after keys are removed that only Relay may write',
     async (encoding, pack) => {
       const forged = errorOf(sentry.dsn(), { forwarded_for: '1.2.3.4' })
       await send({ headers: { 'content-encoding': encoding }, body: pack(forged) })
@@ -211,7 +211,7 @@ describe('Through the tunnel, a body', () => {
     },
   )
 
-  it('that holds 40 MB in a few hundred bytes leaves as few, with a reserved key or without', async () => {
+  it('of a few hundred bytes that decompress to 40 MB stays that small, with and without a reserved key', async () => {
     for (const header of [{}, { forwarded_for: '1.2.3.4' }]) {
       const zeros = attachmentOf(sentry.dsn(), Buffer.alloc(40_000_000), header)
       const small = brotliCompressSync(zeros, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } })
@@ -224,7 +224,7 @@ describe('Through the tunnel, a body', () => {
     }
   })
 
-  it('is read no further than its first line when that names no project', async () => {
+  it('is rejected after its first line when that line names an unknown project', async () => {
     const foreign = `{"dsn":"https://abc@elsewhere.example/1"}\n{"type":"attachment"}\n`
     const bomb = brotliCompressSync(Buffer.concat([Buffer.from(foreign), Buffer.alloc(30_000_000)]))
     const broken = bomb.subarray(0, bomb.length - 4) // its end would be refused with another code
@@ -236,7 +236,7 @@ describe('Through the tunnel, a body', () => {
     })
   })
 
-  it('that was spooled leaves about as small as it came', async () => {
+  it('is about as small when it is delivered from the spool', async () => {
     for (const size of [100_000, 30_000_000]) {
       const plain = attachmentOf(sentry.dsn(), Buffer.alloc(size, 'x'))
       const body = gzipSync(plain)
@@ -251,7 +251,7 @@ describe('Through the tunnel, a body', () => {
     }
   })
 
-  it('may come chunked, and goes on with its length', async () => {
+  it('with chunked encoding is forwarded with a Content-Length', async () => {
     const body = errorOf(sentry.dsn())
     await send({ body: inPieces(body, 7) })
     const received = await sentry.next()
@@ -275,7 +275,7 @@ describe('Through the tunnel, a body', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  it('whose sender leaves half way is told as aborted, and nothing of it goes on', async () => {
+  it('whose sender disconnects half way is recorded as aborted and not forwarded', async () => {
     const arrived = sentry.requests.length
     const body = errorOf(sentry.dsn())
     const leaving = request({

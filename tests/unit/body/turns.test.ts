@@ -19,26 +19,26 @@ describe('Turns', () => {
     vi.useRealTimers()
   })
 
-  it('begin four at a time, and the others in their order when one ends', () => {
+  it('run four at a time, and start the next one in order when one ends', () => {
     expect(begun).toEqual([0, 1, 2, 3])
     ends[2]?.()
     ends[0]?.()
     expect(begun).toEqual([0, 1, 2, 3, 4, 5])
   })
 
-  it('end once, also when they are ended twice', () => {
+  it('are released only once when they are ended twice', () => {
     ends[0]?.()
     ends[0]?.()
     expect(begun).toEqual([0, 1, 2, 3, 4])
   })
 
-  it('pass over one that has left the queue', () => {
+  it('skip an entry that has left the queue', () => {
     ends[4]?.()
     ends[0]?.()
     expect(begun).toEqual([0, 1, 2, 3, 5])
   })
 
-  it('end after a second, for a sender that has stopped', () => {
+  it('end after 1 s when the sender has stopped sending', () => {
     vi.advanceTimersByTime(1_000)
     expect(begun).toEqual([0, 1, 2, 3, 4, 5, 6])
   })

@@ -9,7 +9,7 @@ import { formatDsn, INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
 const DSN = 'https://key@o1.ingest.us.sentry.io/2'
 
 describe('The configuration', () => {
-  it('of an empty environment is inbox mode on loopback, with its admin port closed', () => {
+  it('is inbox mode on loopback with a closed admin port when no variable is set', () => {
     const config = readConfig({})
     expect(config).toMatchObject({
       host: '127.0.0.1',
@@ -27,7 +27,7 @@ describe('The configuration', () => {
     expect(config.dsns.map(formatDsn)).toEqual([INBOX_DSN])
   })
 
-  it('with a DSN forwards and keeps nothing, unless the inbox is wanted beside it', () => {
+  it('forwards without an inbox when a DSN is set, unless INBOX=on', () => {
     expect(readConfig({ SENTRY_DSN: DSN })).toMatchObject({ forward: true, inboxFile: undefined })
     expect(readConfig({ SENTRY_DSN: DSN, INBOX: 'on', INBOX_FILE: 'a.db' })).toMatchObject({
       forward: true,
@@ -35,7 +35,7 @@ describe('The configuration', () => {
     })
   })
 
-  it('without a DSN keeps its inbox, even when told not to: there is nowhere else', () => {
+  it('keeps the inbox without a DSN, also with INBOX=off', () => {
     expect(readConfig({ INBOX: 'off' })).toMatchObject({ forward: false, inboxFile: '.culvert/inbox.db' })
   })
 
@@ -59,11 +59,11 @@ describe('The configuration', () => {
       { HOST: '192.0.2.1', ADMIN_HOST: '192.0.2.2', PORT: '80', ADMIN_PORT: '80' },
       { port: 80, adminPort: 80 },
     ],
-  ])('takes %j', (env, part) => {
+  ])('accepts %j', (env, part) => {
     expect(readConfig(env)).toMatchObject(part)
   })
 
-  it("derives the admin token from the operator's password, unless it is set itself", () => {
+  it('derives the admin token from OPERATOR_PASSWORD unless ADMIN_TOKEN is set', () => {
     const token = deriveAdminToken('correct horse')
     expect(token).toMatch(/^[0-9a-f]{64}$/)
     expect(readConfig({ OPERATOR_PASSWORD: 'correct horse' }).adminToken).toBe(token)
@@ -88,13 +88,13 @@ describe('The configuration', () => {
     ['ALLOWED_ORIGINS', 'https://*.example', 'ALLOWED_ORIGINS: "https://*.example" is not an origin'],
     ['ALLOWED_ORIGINS', 'https://A.example', 'ALLOWED_ORIGINS: "https://A.example" is not an origin'],
     ['SENTRY_DSN', 'hello', 'SENTRY_DSN: "hello" is not a DSN'],
-  ])('refuses %s=%s and says what to write', (name, value, words) => {
+  ])('rejects %s=%s and says what to write', (name, value, words) => {
     const problems = problemsOf({ [name]: value })
     expect(problems).toHaveLength(1)
     expect(problems[0]?.startsWith(words)).toBe(true)
   })
 
-  it('tells of every problem at once, and of no secret', () => {
+  it('reports all problems at once, without secrets', () => {
     const problems = problemsOf({
       SENTRY_DSN: 'https://key:hush@',
       PORT: 'x',
@@ -113,26 +113,26 @@ describe('The configuration', () => {
   })
 })
 
-describe('The bound of a spool on NATS', () => {
-  it('is shown as what its stream has, where nobody has set one', () => {
+describe('SPOOL_BYTES of a spool on NATS', () => {
+  it('is shown as the limit of the stream when it is not set', () => {
     const { SPOOL_BYTES } = readConfig({ SPOOL_URL: 'nats://nats.example' }).shown
     expect(SPOOL_BYTES).toBe('as its stream has it, 5 GiB for a new one')
   })
 })
 
-describe('A proxy on the way out', () => {
+describe('HTTPS_PROXY', () => {
   it.each([
     ['foo', '"foo" is not a proxy'],
     ['ftp://proxy.example', '"ftp://proxy.example" is not a proxy'],
     ['user:secret@', '"…@" is not a proxy'],
     ['http://user:se/cr@et@proxy:3128', '"http://…@proxy:3128" is not a proxy'],
-  ])('is refused when it is %s, and no password is told', (given, words) => {
+  ])('is rejected as %s, in a message without the password', (given, words) => {
     const sentence = `HTTPS_PROXY: ${words}; write it like http://proxy.example:3128`
     expect(() => readConfig({ HTTPS_PROXY: given })).toThrow(sentence)
   })
 
   it.each(['http://me:p@ss@proxy:3128', 'http://me:pass@proxy:3128'])(
-    'is shown without its login, though that holds what it should not: %s',
+    'is shown without credentials: %s',
     (given) => {
       const { HTTPS_PROXY } = readConfig({ HTTPS_PROXY: given }).shown
       expect(HTTPS_PROXY).toBe('http://…@proxy:3128')
@@ -140,7 +140,7 @@ describe('A proxy on the way out', () => {
   )
 
   it.each(['http://proxy:3128', 'proxy.example:3128', 'http://user:secret@proxy.example:3128'])(
-    'may be %s',
+    'is accepted as %s',
     (given) => {
       expect(readConfig({ https_proxy: given }).upstream.proxies?.httpsProxy).toContain('3128')
     },

@@ -85,7 +85,7 @@ describe('DERIVED_PATHS', () => {
 })
 
 describe('A list', () => {
-  it('becomes a line for each value', () => {
+  it('is rendered as a line for each value', () => {
     const env = { TRUSTED_PROXIES: ' 10.0.0.0/8,192.0.2.1\n2001:db8::/32 , ::1' }
     expect(lines(env, 'set_real_ip_from')).toEqual([
       'set_real_ip_from 10.0.0.0/8;',
@@ -101,7 +101,7 @@ describe('A list', () => {
     ])
   })
 
-  it.each(['', ' ', ' , \n'])('becomes no line when it is empty (%j)', (TRUSTED_PROXIES) => {
+  it.each(['', ' ', ' , \n'])('is rendered as no line when it is empty (%j)', (TRUSTED_PROXIES) => {
     expect(lines({ TRUSTED_PROXIES }, 'set_real_ip_from')).toEqual([])
   })
 
@@ -148,12 +148,12 @@ describe('LISTEN_TLS', () => {
     ])
   })
 
-  it('is not needed', () => {
+  it('is not required', () => {
     expect(lines({}, 'ssl')).toEqual([])
     expect(lines({}, 'http2')).toEqual([])
   })
 
-  it('is a problem without a certificate', () => {
+  it('is rejected without a certificate', () => {
     expect(problemsOf({ ...TLS, TLS_KEY: '' })).toEqual([
       'LISTEN_TLS: HTTPS needs a certificate; set TLS_CERTIFICATE and TLS_KEY, too',
     ])
@@ -163,7 +163,7 @@ describe('LISTEN_TLS', () => {
 describe('RESOLVER', () => {
   const env = { TUNNELS: 'tunnel:9090', WEB: 'web:3000', RESOLVER: '127.0.0.11' }
 
-  it('has names looked up every 2 s', () => {
+  it('makes nginx look names up every 2 s', () => {
     expect(lines(env, 'resolve')).toEqual(
       expect.arrayContaining([
         'resolver 127.0.0.11 valid=2s;',
@@ -173,18 +173,18 @@ describe('RESOLVER', () => {
     )
   })
 
-  it('stands for the name server of this machine as "system"', () => {
+  it('accepts "system" for the name server of this machine', () => {
     const [resolver = ''] = lines({ ...env, RESOLVER: 'system' }, 'resolver ')
     expect(resolver).toMatch(/^resolver (\d+\.\d+\.\d+\.\d+|\[[\da-f:.]+\]) valid=2s;$/)
   })
 
-  it('leaves out what nginx before 1.27.3 does not know when it is empty', () => {
+  it('renders no directive that nginx before 1.27.3 does not know when it is empty', () => {
     expect(lines({}, ' resolve ')).toEqual([])
     expect(lines({}, 'valid=2s')).toEqual([])
   })
 })
 
-describe('The deadline of a body', () => {
+describe('The deadline of a body by its limits', () => {
   it.each([
     ['60 s by default', {}, '44880ms'],
     ['BODY_TIMEOUT_MS', { BODY_TIMEOUT_MS: '20120' }, '5000ms'],
@@ -204,18 +204,18 @@ describe('readNginxConfig', () => {
     ['WEB', 'web:3000/', 'WEB: "web:3000/" is not a host with a port; write one like web:3000'],
     ['RESOLVER', '127.0.0.11;', 'RESOLVER: "127.0.0.11;" is not the address of a name server'],
     ['KEEPALIVE_MIN_TIMEOUT', '5', 'KEEPALIVE_MIN_TIMEOUT: "5" is not a time; write one like 5s'],
-  ])('names a problem with %s %j', (name, value, problem) => {
+  ])('reports a problem with %s %j', (name, value, problem) => {
     expect(problemsOf({ [name]: value })).toEqual([expect.stringContaining(problem)])
   })
 })
 
 describe('readNginxTemplate', () => {
-  it('puts each included file in the place of its line, with its indentation', () => {
+  it('replaces each include line by the file, with the indentation of the line', () => {
     expect(TEMPLATE.text).not.toMatch(/^\s*include /m)
     expect(TEMPLATE.text.match(/^ {6}proxy_ignore_client_abort on;/gm)).toHaveLength(4)
   })
 
-  it('joins the lines of the error page', () => {
+  it('joins the lines of the error page into one', () => {
     expect(TEMPLATE.unavailablePage).toMatch(/^<!doctype html><html lang="en"><meta .*<\/main><\/html>$/)
   })
 })
@@ -251,13 +251,13 @@ describe('renderNginx', () => {
     )
   })
 
-  it('throws for a name without values', () => {
+  it('throws for a placeholder without values', () => {
     expect(() => renderNginx(templateOf('a\nb @NO_SUCH_NAME@;'), CONFIG)).toThrow('@NO_SUCH_NAME@')
   })
 })
 
 describe('writeNginxConfig', () => {
-  it('leaves the file as it is when a setting is wrong', async () => {
+  it('leaves the existing file unchanged when a setting is invalid', async () => {
     await using folder = await makeFolder()
     const file = join(folder.path, 'nginx.conf')
     expect(writeNginxConfig({}, file)).toEqual([])

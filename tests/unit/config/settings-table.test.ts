@@ -38,7 +38,7 @@ describe('The table of settings', () => {
     ['nginx', (env) => void readNginxConfig(env, [])],
     ['tunnel', (env) => void readConfig(env)],
     ['web', (env) => void readWebConfig(env, [])],
-  ])('names every variable that %s reads, and no other', (process, readAll) => {
+  ])('lists exactly the variables that %s reads', (process, readAll) => {
     const names = new Set<string>()
     readAll(new Proxy<Environment>({}, { get: (_, name) => void names.add(String(name)) }))
     const upper = [...names].filter((name) => name === name.toUpperCase())
@@ -49,11 +49,11 @@ describe('The table of settings', () => {
     ).toEqual([])
   })
 
-  it('has the defaults of the envelope reader', () => {
+  it('has the same defaults as the envelope reader', () => {
     expect(readConfig({}).headers).toEqual(DEFAULT_HEADER_LIMITS)
   })
 
-  it('is what docs/configuration.md says; npm run config -- --docs writes it', () => {
+  it('matches docs/configuration.md, which npm run config -- --docs writes', () => {
     expect(read('docs/configuration.md')).toBe(configurationPage())
   })
 })
@@ -66,7 +66,7 @@ describe('The compose files', () => {
     ['nginx', ['LISTEN_TLS', 'TLS_CERTIFICATE', 'TLS_KEY', 'HTTP2']],
     ['tunnel', ['HOST', 'PORT', 'ADMIN_PORT', 'REVISION']],
     ['web', ['PORT']],
-  ])('pass to %s each setting that it reads, and no other', (process, left) => {
+  ])('pass to %s exactly the settings that it reads', (process, left) => {
     const { environment } = services[process === 'nginx' ? 'nginx-config' : process]
     const passed = Object.keys(environment).filter((name) => !INTERNAL.has(name))
     expect([...passed, ...left].sort()).toEqual(namesFor(process).sort())
@@ -83,7 +83,7 @@ describe('The compose files', () => {
     expect([...names].sort()).toEqual(namesFor('build').sort())
   })
 
-  it('read the settings of Compose, with the defaults of the table', () => {
+  it('use the settings of Compose with the defaults of the table', () => {
     const text = ['docker-compose.yml', 'deploy/tls.yml', 'deploy/two-nginx.yml'].map(read).join('\n')
     const uses = [...text.matchAll(/(?<!\$)\$\{([A-Z0-9_]+)(?::-([^}]*))?/g)]
     const plain = uses.filter(([, name = '']) => !name.endsWith('_FILE') && name !== 'COMPOSE_PROJECT_NAME')

@@ -6,7 +6,7 @@ import { readSharedSettings, SettingsReader } from '../../../tunnel/src/config/s
 
 describe('The shared settings', () => {
   it.each([{}, { TUNNEL_PATHS: '', DERIVED_PATHS: ' ', TRUSTED_PROXIES: '', MAX_ENVELOPE_BYTES: '' }])(
-    'have defaults, also where %j is set to nothing',
+    'have their defaults for %j',
     (env) => {
       expect(read(env)).toEqual({
         settings: {
@@ -33,7 +33,7 @@ describe('The shared settings', () => {
     [{ TRUSTED_PROXIES: '0.0.0.0/0' }, { trustedProxies: ['0.0.0.0/0'] }],
     [{ MAX_ENVELOPE_BYTES: '1024' }, { maxEnvelopeBytes: 1024 }],
     [{ MAX_ENVELOPE_BYTES: ' 1073741824 ' }, { maxEnvelopeBytes: 1024 ** 3 }],
-  ])('take %j', (env, settings) => {
+  ])('accept %j', (env, settings) => {
     expect(read(env)).toMatchObject({ settings, problems: [] })
   })
 
@@ -70,13 +70,13 @@ describe('The shared settings', () => {
     ['MAX_ENVELOPE_BYTES', '02048', 'is not a number of bytes'],
     ['MAX_ENVELOPE_BYTES', '1023', 'is not a number of bytes'],
     ['MAX_ENVELOPE_BYTES', '1073741825', 'is not a number of bytes'],
-  ])('refuse %s=%s and say what to write', (name, value, words) => {
+  ])('reject %s=%s and say what to write', (name, value, words) => {
     const { problems } = read({ [name]: value })
     expect(problems).toHaveLength(1)
     expect(problems[0]?.startsWith(`${name}: "${value}" ${words}`)).toBe(true)
   })
 
-  it('tell of every problem, one for each bad part of a list', () => {
+  it('report every problem, one for each invalid part of a list', () => {
     const { problems } = read({
       TUNNEL_PATHS: '/ok|x|/lab',
       TRUSTED_PROXIES: 'a,10.0.0.1,b',

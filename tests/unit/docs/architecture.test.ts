@@ -35,7 +35,7 @@ describe('docs/architecture.md', () => {
     expect(documented).toEqual(stages)
   })
 
-  it('names no file or folder that does not exist', () => {
+  it('names only files and folders that exist', () => {
     const quoted = [...page.matchAll(/`([\w./-]+(?:\/|\.(?:ts|md|conf|test\.ts)))`/g)].map(
       ([, path = '']) => path,
     )
@@ -98,7 +98,7 @@ describe('The example stage', () => {
     ])
   })
 
-  it('answers like Sentry and reports to Sentry when nothing is left', async () => {
+  it('answers as Sentry does, and reports the removed items to Sentry, when no item is left', async () => {
     const posted: string[] = []
     const reports = new ClientReports(
       async (_, envelope) => posted.push(envelope.toString()) > 0,
@@ -119,7 +119,7 @@ describe('The example stage', () => {
   })
 })
 
-describe('A context', () => {
+describe('Context', () => {
   it('throws when a stage reads a part that no earlier stage has set', () => {
     const receipt = { id: 'r-1', time: 0, items: [], bytes: 0, replica: 'r' }
     const client = { address: undefined, requestId: '', isRetry: false }

@@ -35,7 +35,7 @@ describe.each(ALL)('%s', (page) => {
     expect(links.filter((link) => !leadsSomewhere(page, link))).toEqual([])
   })
 
-  it('names files that exist', () => {
+  it('names only files that exist', () => {
     const files = quotedIn(text).filter((name) =>
       /^(tests|deploy|docs|scripts|bench)\/[\w./{},-]+$/.test(name),
     )
@@ -44,18 +44,18 @@ describe.each(ALL)('%s', (page) => {
     )
   })
 
-  it('names npm commands that exist', () => {
+  it('names only npm commands that exist', () => {
     const { scripts } = JSON.parse(read('package.json'))
     const commands = [...text.matchAll(/\bnpm run (?:--\w+ )?([\w:-]+)/g)].map(([, name = '']) => name)
     expect(commands.filter((name) => !(name in scripts))).toEqual([])
   })
 
-  it('says of each example which test runs it, or why none does', () => {
+  it('names a test for each example, or the reason why it has none', () => {
     const unmarked = examplesOf(text).filter(({ mark }) => !/^(tested by|not tested:) \S/.test(mark))
     expect(unmarked).toEqual([])
   })
 
-  it('names tests of examples that exist', () => {
+  it('names only tests that exist for its examples', () => {
     const tests = examplesOf(text).flatMap(({ mark }) => testsOf(mark))
     expect(tests.filter((file) => !existsSync(join(ROOT, file)))).toEqual([])
   })
@@ -72,7 +72,7 @@ describe('CHANGELOG.md', () => {
 })
 
 describe('examplesOf', () => {
-  it('returns the comment before a block that a reader copies', () => {
+  it('returns the comment above each block that a reader may copy', () => {
     const page = '<!-- tested by a.ts -->\n```sh\nls\n```\n\n```text\nout\n```\n\n```js\na\n```\n'
     expect(examplesOf(page)).toEqual([
       { language: 'sh', mark: 'tested by a.ts' },

@@ -23,7 +23,7 @@ describe('README.md', () => {
     expect(readme.split('\n').length - 1).toBeLessThanOrEqual(200)
   })
 
-  it.each(COMPARISON)('shows the measured shares of the row %j', (row, situation) => {
+  it.each(COMPARISON)('shows the measured shares in the row %j', (row, situation) => {
     const measured = cellsOf(read('docs/bench/delivery.md'), situation).slice(2, 5)
     const shown = cellsOf(readme, row).slice(1, 4)
     expect(shown).toHaveLength(3)
@@ -31,7 +31,7 @@ describe('README.md', () => {
       expect(measured[n]?.startsWith(share.replaceAll('*', '')), `${share} of ${measured[n]}`).toBe(true)
   })
 
-  it('shows ten settings that exist', () => {
+  it('shows ten settings, all of which exist', () => {
     const [, table = ''] = /^## Configuration\n([\s\S]*?)\n## /m.exec(readme) ?? []
     const names = [...table.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, name = '']) => name)
     expect(names).toHaveLength(10)

@@ -28,11 +28,11 @@ describe('A DSN', () => {
       { publicKey: 'Key', host: 'sentry.example' },
     ],
     ["the protocol's own port, which does not count", 'https://key@sentry.example:443/7', { port: '' }],
-  ])('may name %s', (_, text, parts) => {
+  ])('is accepted with %s', (_, text, parts) => {
     expect(parseDsn(text)).toMatchObject(parts)
   })
 
-  it('may hold a secret of old, which is forgotten', () => {
+  it('is accepted with a legacy secret, which is not kept', () => {
     const dsn = parseDsn('https://key:secret@sentry.example/7')
     expect(JSON.stringify(dsn)).not.toContain('secret')
     expect(dsn && formatDsn(dsn)).toBe('https://key@sentry.example/7')
@@ -61,7 +61,7 @@ describe('A DSN', () => {
     ['an escape in its host', 'https://key@sentry%2eexample/7'],
     ['a key with a dash', 'https://ke-y@sentry.example/7'],
     ['a backslash', 'https://key@sentry.example\\7'],
-  ])('is not %s', (_, text) => {
+  ])('is rejected when it is or has: %s', (_, text) => {
     expect(parseDsn(text)).toBeUndefined()
   })
 
@@ -70,7 +70,7 @@ describe('A DSN', () => {
     'http://key@sentry.example:9000/a/b/7',
     'http://key@[::1]:9000/7',
     'https://key@sentry.example/12345678901234567890',
-  ])('%s is written as it was read', (text) => {
+  ])('%s is formatted as it was parsed', (text) => {
     const dsn = parseDsn(text)
     expect(dsn && formatDsn(dsn)).toBe(text)
   })
@@ -85,7 +85,7 @@ describe('A DSN', () => {
       '/monitoring?p=2',
     ],
     ['https://key@o1.ingest.usa.sentry.io/2', 'https://o1.ingest.usa.sentry.io', '/monitoring?p=2'],
-  ])('%s gives its origin, and a URL with the project first', (text, origin, url) => {
+  ])('%s has the origin %s and the tunnel URL %s', (text, origin, url) => {
     const dsn = parse(text)
     expect(originOf(dsn)).toBe(origin)
     expect(tunnelUrl('/monitoring', dsn)).toBe(url)
@@ -96,7 +96,7 @@ describe('A DSN', () => {
     ['https://public@o1.ingest.us.sentry.io/2', '/7y54ph'],
     ['https://examplePublicKey@o0.ingest.sentry.io/0', '/r9bok1'],
     ['https://public:secret@o1.ingest.us.sentry.io/2', '/7y54ph'],
-  ])('%s gives the path that SDKs derive: %s', (text, path) => {
+  ])('%s has the derived path %s', (text, path) => {
     expect(derivedPath(parse(text))).toBe(path)
   })
 })
@@ -111,13 +111,13 @@ describe('SENTRY_DSN', () => {
       ' https://a@b.example/1,https://c@d.example/2\n https://e@f.example/3 ,',
       ['https://a@b.example/1', 'https://c@d.example/2', 'https://e@f.example/3'],
     ],
-  ])('may hold %s', (_, given, written) => {
+  ])('accepts %s', (_, given, written) => {
     const problems: string[] = []
     expect(readDsns(given, problems).map(formatDsn)).toEqual(written)
     expect(problems).toEqual([])
   })
 
-  it('tells of every DSN that is none, without its secret', () => {
+  it('reports each invalid DSN without its secret', () => {
     const problems: string[] = []
     const dsns = readDsns('https://key:hush@b.example/x https://a@b.example/1 hello', problems)
     expect(dsns.map(formatDsn)).toEqual(['https://a@b.example/1'])

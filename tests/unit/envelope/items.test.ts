@@ -42,18 +42,18 @@ describe('The categories of an item', () => {
     ['trace_metric', ['trace_metric', 'trace_metric_byte']],
     ['raw_security', ['security']],
     ['statsd', ['metric_bucket']],
-  ])('of %s are Relay’s', (type, categories) => {
+  ])('of type %s are the categories %j of Relay', (type, categories) => {
     expect(categoriesOf(itemOf(type))).toEqual(categories)
   })
 
   it.each(['client_report', 'nel', 'form_data', 'invented', '', 'constructor', '__proto__', 'toString'])(
-    'are none for %j, which is never limited',
+    'are empty for the type %j, which is never limited',
     (type) => {
       expect(categoriesOf(itemOf(type))).toEqual([])
     },
   )
 
-  it('of a profile chunk depend on its platform', () => {
+  it('of type profile_chunk depend on its platform', () => {
     expect(categoriesOf(itemOf('profile_chunk', 2, { platform: 'javascript' }))).toEqual(['profile_chunk_ui'])
     expect(categoriesOf(itemOf('profile_chunk', 2, { platform: 'python' }))).toEqual(['profile_chunk'])
   })
@@ -65,16 +65,16 @@ describe('The quantity of an item', () => {
     ['an empty attachment', itemOf('attachment', 0), 1],
     ['a container of logs', itemOf('log', 700, { item_count: 12 }), 12],
     ['an event', itemOf('event', 700), 1],
-  ])('of %s is what Relay counts', (_, item, quantity) => {
+  ])('is the quantity that Relay counts for %s', (_, item, quantity) => {
     expect(quantitiesOf(item)[0]?.quantity).toBe(quantity)
   })
 
-  it('is believed of containers only', () => {
+  it('is taken from item_count only for containers', () => {
     const [counted] = quantitiesOf(itemOf('event', 700, { item_count: 300 }))
     expect(counted).toEqual({ category: 'error', quantity: 1 })
   })
 
-  it('is told by every category that Sentry counts it under, and of sessions not at all', () => {
+  it('is listed for each category that Sentry counts, and is empty for sessions', () => {
     expect(quantitiesOf(itemOf('attachment', 700)).map(({ category }) => category)).toEqual([
       'attachment',
       'attachment_item',
@@ -86,12 +86,12 @@ describe('The quantity of an item', () => {
     expect(quantitiesOf(itemOf('session'))).toEqual([])
   })
 
-  it.each([0, -3, 1.5, '12', null, true])('is one where item_count is %j', (item_count) => {
+  it.each([0, -3, 1.5, '12', null, true])('is 1 when item_count is %j', (item_count) => {
     expect(quantitiesOf(itemOf('log', 700, { item_count }))[0]?.quantity).toBe(1)
   })
 })
 
-describe('An item may be as large as Relay takes it, and not a byte larger:', () => {
+describe('The size limit of items', () => {
   it.each([
     ['event', MIB, {}],
     ['transaction', MIB, {}],
@@ -117,17 +117,17 @@ describe('An item may be as large as Relay takes it, and not a byte larger:', ()
     ['span', 12 * MIB, { item_count: 100 }],
     ['span', 10 * MIB, {}],
     ['statsd', MIB, {}],
-  ])('%s of %i bytes %j', (type, bytes, header) => {
+  ])('allows %s with %i bytes and header %j, and rejects one byte more', (type, bytes, header) => {
     expect(codeOf(() => checkItems([itemOf(type, bytes, header)]))).toBe('taken')
     expect(codeOf(() => checkItems([itemOf(type, bytes + 1, header)]))).toBe('item-too-large')
   })
 
-  it('a container’s entries count on average, and a count below one is one', () => {
+  it('uses the average size of the entries of a container, with an item_count of at least 1', () => {
     for (const item_count of [0, -5, undefined, '100'])
       expect(codeOf(() => checkItems([itemOf('log', 2 * MIB + 1, { item_count })]))).toBe('item-too-large')
   })
 
-  it('those of one kind count together', () => {
+  it('applies to the sum of items of one kind', () => {
     const session = itemOf('session', 5 * MIB)
     expect(codeOf(() => checkItems(times(2, session)))).toBe('taken')
     expect(codeOf(() => checkItems([...times(2, session), itemOf('sessions', 1)]))).toBe('item-too-large')
@@ -137,12 +137,12 @@ describe('An item may be as large as Relay takes it, and not a byte larger:', ()
     )
   })
 
-  it('those of a type that nobody knows have no limit of their own', () => {
+  it('does not apply to unknown types', () => {
     expect(codeOf(() => checkItems([itemOf('invented', 500 * MIB), itemOf('nel', 500 * MIB)]))).toBe('taken')
   })
 })
 
-describe('As many items may travel together as Relay takes, and not one more:', () => {
+describe('The count limit of items', () => {
   it.each([
     ['event', 1],
     ['transaction', 1],
@@ -158,12 +158,12 @@ describe('As many items may travel together as Relay takes, and not one more:', 
     ['trace_metric', 1],
     ['span', 25],
     ['statsd', 1],
-  ])('%s %i times', (type, count) => {
+  ])('allows %s %i times, and rejects one more', (type, count) => {
     expect(codeOf(() => checkItems(times(count, itemOf(type))))).toBe('taken')
     expect(codeOf(() => checkItems(times(count + 1, itemOf(type))))).toBe('item-too-many')
   })
 
-  it('only one container of spans', () => {
+  it('allows only one container of spans', () => {
     const container = itemOf('span', 2, { item_count: 1 })
     expect(codeOf(() => checkItems(times(2, container)))).toBe('item-too-many')
   })
@@ -173,17 +173,17 @@ describe('As many items may travel together as Relay takes, and not one more:', 
     ['feedback', 'transaction'],
     ['replay_recording', 'replay_video'],
     ['profile', 'profile_chunk'],
-  ])('not %s beside %s', (one, other) => {
+  ])('rejects %s beside %s', (one, other) => {
     expect(codeOf(() => checkItems([itemOf(one), itemOf(other)]))).toBe('item-too-many')
   })
 
-  it('one of every kind is fine, and any number of unknown ones', () => {
+  it('allows one item of every kind together, and any number of unknown items', () => {
     const kinds = ['event', 'replay_recording', 'session', 'client_report', 'profile', 'check_in', 'log']
     expect(codeOf(() => checkItems(kinds.map((type) => itemOf(type))))).toBe('taken')
     expect(codeOf(() => checkItems(times(1000, itemOf('invented'))))).toBe('taken')
   })
 
-  it('and the rejection says which, and how many may', () => {
+  it('names the type, the count and the maximum in its rejection', () => {
     const rejection = attempt(() => checkItems(times(101, itemOf('session'))))
     if (!(rejection instanceof Rejection)) throw new Error('it was taken')
     expect(rejection).toMatchObject({ status: 413 })
@@ -191,7 +191,7 @@ describe('As many items may travel together as Relay takes, and not one more:', 
   })
 })
 
-describe('When an item goes, there goes with it', () => {
+describe('Removing dependants', () => {
   it.each([
     ['event', ['event', 'attachment', 'attachment'], ['event', 'attachment', 'attachment']],
     ['feedback', ['feedback', 'attachment'], ['feedback', 'attachment']],
@@ -203,34 +203,34 @@ describe('When an item goes, there goes with it', () => {
     ['profile', ['transaction', 'profile'], ['profile']],
     ['session', ['session', 'attachment'], ['session']],
     ['replay_event', ['replay_event', 'event', 'attachment'], ['replay_event']],
-  ])('of %s among %j just %j', (gone, types, expected) => {
+  ])('of each %s from %j removes %j', (gone, types, expected) => {
     const items = types.map((type) => itemOf(type))
     const dropped = new Set(items.filter(({ type }) => type === gone))
     addDependants(items, dropped)
     expect(items.filter((item) => dropped.has(item)).map(({ type }) => type)).toEqual(expected)
   })
 
-  it('nothing when nothing goes', () => {
+  it('removes nothing when no item is removed', () => {
     const dropped = new Set<Item>()
     addDependants([itemOf('event'), itemOf('attachment'), itemOf('replay_event')], dropped)
     expect(dropped.size).toBe(0)
   })
 })
 
-describe('What an item is called in a limit of our own', () => {
+describe('The category that a limit of Culvert names', () => {
   it.each([
     ['event', 'error'],
     ['log', 'log_item'],
     ['client_report', 'internal'],
     ['invented', 'default'],
     ['constructor', 'default'],
-  ])('is never nothing: %s is %s', (type, name) => {
+  ])('of an item of type %s is %s', (type, name) => {
     expect(limitNameOf(itemOf(type))).toBe(name)
   })
 })
 
-describe('The item types we know', () => {
-  it('are a closed set', () => {
+describe('The known item types', () => {
+  it('contain event, and no name that Object.prototype has', () => {
     expect(ITEM_TYPES.has('event')).toBe(true)
     for (const type of ['invented', 'constructor', '__proto__']) expect(ITEM_TYPES.has(type)).toBe(false)
   })

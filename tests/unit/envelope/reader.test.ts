@@ -88,15 +88,15 @@ const BAD: [string, string, string][] = [
   ['a dsn that is an object', '{"dsn":{}}', 'header-invalid'],
 ]
 
-describe('The reader of envelopes', () => {
-  it.each(GOOD)('takes %s', (_, text, sizes) => {
+describe('EnvelopeReader', () => {
+  it.each(GOOD)('accepts %s', (_, text, sizes) => {
     for (const envelope of readEveryWay(Buffer.from(text))) {
       expect(envelope.items.map(({ bytes }) => bytes)).toEqual(sizes)
       expect(envelope.bytes).toBe(Buffer.byteLength(text))
     }
   })
 
-  it.each(BAD)('refuses %s', (_, text, code) => {
+  it.each(BAD)('rejects %s', (_, text, code) => {
     for (const chunks of cutEveryWay(Buffer.from(text))) expect(codeOf(() => read(chunks))).toBe(code)
   })
 
@@ -113,17 +113,17 @@ describe('The reader of envelopes', () => {
     'true',
     '[]',
     '{}',
-  ])('refuses a length of %s', (length) => {
+  ])('rejects the length %s', (length) => {
     const rejection = codeOf(() => read([Buffer.from(`{}\n{"type":"a","length":${length}}\n0123456789\n`)]))
     expect(rejection).toMatch(/^(item-header-invalid)$/)
   })
 
-  it('takes the longest length there is, and waits for its bytes', () => {
+  it('accepts the largest length, 4294967295, and waits for its bytes', () => {
     const rejection = codeOf(() => read([Buffer.from('{}\n{"type":"a","length":4294967295}\n01')]))
     expect(rejection).toBe('item-malformed')
   })
 
-  it('takes a header line of 64 KiB and not a byte more, nor waits for its end', () => {
+  it('accepts a header line of 64 KiB, and rejects a longer one before its end', () => {
     const fits = `{"a":"${'x'.repeat(64 * 1024 - 8)}"}`
     for (const [before, name] of [
       ['', '"b"'],
@@ -139,13 +139,13 @@ describe('The reader of envelopes', () => {
     }
   })
 
-  it('takes 1,000 items and not one more', () => {
+  it('accepts 1,000 items and rejects 1,001', () => {
     const item = '{"type":"a"}\nb\n'
     expect(read([Buffer.from(`{}\n${item.repeat(1_000)}`)]).items).toHaveLength(1_000)
     expect(codeOf(() => read([Buffer.from(`{}\n${item.repeat(1_001)}`)]))).toBe('too-many-items')
   })
 
-  it('rejects header lines of more than 1 MiB in all, however few bytes each has', () => {
+  it('rejects header lines of more than 1 MiB in total', () => {
     const item = `{"type":"a","x":"${'x'.repeat(60_000)}"}\n\n`
     expect(read([Buffer.from(`{}\n${item.repeat(17)}`)]).items).toHaveLength(17)
     for (const chunks of cutEveryWay(Buffer.from(`{}\n${item.repeat(18)}`)))
@@ -155,7 +155,7 @@ describe('The reader of envelopes', () => {
   it.each([
     ['envelope', (header: string) => `${header}\n`],
     ['item', (header: string) => `{}\n${header}\n`],
-  ])('takes 100 keys and 16 levels in an %s header, and not one more', (_, within) => {
+  ])('accepts 100 keys and 16 levels in an %s header, and rejects one more', (_, within) => {
     const keys = (count: number) => `{"type":"a"${keysOf(count - 1)}}`
     const levels = (count: number) => `{"type":"a","x":${'['.repeat(count - 1)}${']'.repeat(count - 1)}}`
     for (const fits of [keys(100), levels(16)]) read([Buffer.from(within(fits))])
@@ -163,7 +163,7 @@ describe('The reader of envelopes', () => {
       expect(codeOf(() => read([Buffer.from(within(exceeds))]))).toBe('header-too-complex')
   })
 
-  it('rejects headers that hold more than 20,000 values in all, before it parses them', () => {
+  it('rejects headers with more than 20,000 values in total before it parses them', () => {
     const item = `{"type":"a","x":[${'{},'.repeat(9_000)}{}]}\n\n`
     expect(read([Buffer.from(`{}\n${item}`)]).items).toHaveLength(1)
     for (const chunks of cutEveryWay(Buffer.from(`{}\n${item}${item}`)))
@@ -174,7 +174,7 @@ describe('The reader of envelopes', () => {
     )
   })
 
-  it('takes half of that where the limits are halved, and header lines as long as before', () => {
+  it('halves the limit of values with halveHeaderLimits, and keeps the limit of a header line', () => {
     const limits = { ...LIMITS, ...halveHeaderLimits(LIMITS) }
     const long = `{"x":"${'x'.repeat(60_000)}"}\n`
     expect(read([Buffer.from(long)], limits).items).toEqual([])
@@ -183,7 +183,7 @@ describe('The reader of envelopes', () => {
     )
   })
 
-  it('tells the header as soon as its line is there, and that of `{}` with the first item', () => {
+  it('calls onHeader after the header line, and for the header {} after the first item', () => {
     const told: unknown[] = []
     const onHeader = (header: Envelope['header']) => void told.push(header)
     const first = new EnvelopeReader(LIMITS, { onHeader })
@@ -200,7 +200,7 @@ describe('The reader of envelopes', () => {
     expect(told).toEqual([{ dsn: 'a' }, {}])
   })
 
-  it('reserves memory for headers and for the payload that was asked for, and releases it', () => {
+  it('reserves memory for headers and kept payloads, and releases it', () => {
     const memory = new MemoryBudget(1024, 0)
     const reader = new EnvelopeReader({ ...LIMITS, keep: (type) => type === 'event' }, { memory })
     reader.push(Buffer.from('{}\n{"type":"event"}\n12345\n{"type":"a"}\n1234567890\n'))
@@ -211,7 +211,7 @@ describe('The reader of envelopes', () => {
     expect(memory.usedBytes()).toBe(0)
   })
 
-  it('tells the event_id, the header keys in use and where each item stands', () => {
+  it('returns the event_id, the used header keys and the byte range of each item', () => {
     const bytes = Buffer.from(
       `{"event_id":"${EVENT_ID}","x":1}\n{"type":"a","y":[2],"platform":"b"}\nb\n{"type":"c"}\nd`,
     )
@@ -229,7 +229,7 @@ describe('The reader of envelopes', () => {
     }
   })
 
-  it('keeps no payload that nobody asked for', () => {
+  it('keeps only payloads of the requested item types', () => {
     const reader = new EnvelopeReader({ ...LIMITS, keep: (type) => type === 'event' })
     reader.push(Buffer.from('{}\n{"type":"event"}\nseen\n{"type":"attachment"}\nunseen\n'))
     expect(reader.end().items.map(({ payload }) => String(Buffer.concat(payload)))).toEqual(['seen', ''])
@@ -258,7 +258,7 @@ describe('Keys that only Relay may write', () => {
   const NEWER = ['fully_normalized', 'routing_hint']
 
   it.each([...ENVELOPE, ...INTERNAL])(
-    '%s goes from the header of the envelope, written plainly or not',
+    '%s is removed from the envelope header, also when it is written with escapes',
     (key) => {
       for (const written of spellings(key))
         expect(cut(`{"a":1,${written}:{"b":"}"},"c":2}\n{"type":"x",${written}:1}\ny`)).toBe(
@@ -267,21 +267,24 @@ describe('Keys that only Relay may write', () => {
     },
   )
 
-  it.each([...ITEM, ...NEWER])('%s goes from the headers of items, written plainly or not', (key) => {
-    for (const written of spellings(key))
-      expect(
-        cut(`{${written}:1}\n\n{${written}:[1],"type":"x","length":1}\ny\n{"type":"z", ${written} : 2 }\n`),
-      ).toBe(`{${written}:1}\n\n{"type":"x","length":1}\ny\n{"type":"z" }\n`)
-  })
+  it.each([...ITEM, ...NEWER])(
+    '%s is removed from item headers, also when it is written with escapes',
+    (key) => {
+      for (const written of spellings(key))
+        expect(
+          cut(`{${written}:1}\n\n{${written}:[1],"type":"x","length":1}\ny\n{"type":"z", ${written} : 2 }\n`),
+        ).toBe(`{${written}:1}\n\n{"type":"x","length":1}\ny\n{"type":"z" }\n`)
+    },
+  )
 
-  it('stay where they are a payload, or stand deeper', () => {
+  it('are kept in payloads and in nested objects', () => {
     const text = '{"trace":{"client":1}}\n{"type":"x","meta":{"sampled":1}}\n{"client":1,"sampled":1}\n'
     expect(cut(text)).toBe(text)
   })
 })
 
-describe('Taking an item out', () => {
-  it('takes blank space before it along, which must not end an envelope', () => {
+describe('Removing an item', () => {
+  it('also removes the blank line before it, so that the envelope stays valid', () => {
     const text = '{}\n{"type":"session"}\n{}\n\n{"type":"event"}\n{}\n'
     const { items } = read([Buffer.from(text)])
     const [start, end] = items[1]?.range ?? [0, 0]
@@ -293,8 +296,8 @@ describe('Taking an item out', () => {
 
 type Built = { bytes: Buffer; parts: { header: Record<string, unknown>; payload: Buffer }[] }
 
-describe('Whatever an envelope holds', () => {
-  it('it is read as it was built, and its ranges joined are the same bytes', () => {
+describe('EnvelopeReader, for generated envelopes', () => {
+  it('returns the items as they were built, with ranges that cover all bytes', () => {
     fc.assert(
       fc.property(built(), cutting(), ({ bytes, parts }, sizes) => {
         const { items, eventId } = read(cutBy(bytes, sizes))
@@ -310,7 +313,7 @@ describe('Whatever an envelope holds', () => {
     )
   })
 
-  it('a byte changed, added or lost makes it another envelope or a rejection, never a crash', () => {
+  it('parses or rejects an envelope after random mutations, and never crashes', () => {
     fc.assert(
       fc.property(
         built(),
@@ -328,7 +331,7 @@ describe('Whatever an envelope holds', () => {
     )
   })
 
-  it('bytes at random are refused', () => {
+  it('rejects random bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         const outcome = attempt(() => read([Buffer.from(bytes)]))

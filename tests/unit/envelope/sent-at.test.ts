@@ -13,8 +13,8 @@ const PART = { header: { type: 'attachment', length: BINARY.length }, payload: B
 const move = (envelope: Buffer | string, waited = TEN_MINUTES) =>
   Buffer.concat(moveSentAt(Buffer.from(envelope), waited))
 
-describe('An envelope that waited', () => {
-  it('ten minutes, of a browser whose clock is five minutes slow, gets its time right to two seconds', () => {
+describe('moveSentAt', () => {
+  it('corrects event times to 2 s, for an envelope pending for 10 minutes from a browser whose clock is 5 minutes late', () => {
     const truth = Date.UTC(2026, 7, 14, 12)
     const browserClock = (time: number) => time - 5 * MINUTE
     const sentAt = new Date(browserClock(truth + 300)).toISOString() // a moment after it happened
@@ -30,7 +30,7 @@ describe('An envelope that waited', () => {
     ['and grows', '2026-08-14T11:55:00Z', '2026-08-14T12:05:00.000Z'],
     ['and shrinks', '2026-08-14T13:55:00.123456789+02:00', '2026-08-14T12:05:00.123Z'],
     ['over midnight and the end of a year', '2025-12-31T23:55:00.000Z', '2026-01-01T00:05:00.000Z'],
-  ])('has its sent_at moved %s', (_, before, after) => {
+  ])('moves sent_at %s', (_, before, after) => {
     const header = (sentAt: string) =>
       `{ "event_id" :"${EVENT_ID}",  "sent_at": "${sentAt}" ,"sdk":{"name":"ü"}}`
     const rest = Buffer.concat([Buffer.from('\n{"type":"x"}\n'), BINARY, Buffer.from('\n{"sent_at":"2026"}')])
@@ -38,13 +38,13 @@ describe('An envelope that waited', () => {
     expect(moved).toEqual(Buffer.concat([Buffer.from(header(after)), rest]))
   })
 
-  it('has it moved where its key is written in another way', () => {
+  it('moves a sent_at whose key is written with an escape', () => {
     expect(move('{"sent\\u005fat":"2026-08-14T11:55:00.000Z"}\n')).toEqual(
       Buffer.from('{"sent\\u005fat":"2026-08-14T12:05:00.000Z"}\n'),
     )
   })
 
-  it('is not looked into beyond its own header', () => {
+  it('changes no sent_at in nested objects, item headers or payloads', () => {
     const nested =
       '{"trace":{"sent_at":"2026-08-14T11:55:00Z"}}\n{"type":"event","sent_at":"2026-08-14T11:55:00Z"}\n{}'
     expect(move(nested)).toEqual(Buffer.from(nested))
@@ -60,17 +60,17 @@ describe('An envelope that waited', () => {
     ['an empty sent_at', '{"sent_at":""}'],
     ['a header that is no JSON', '{"sent_at":"2026-08-14T11:55:00Z"'],
     ['nothing in it', ''],
-  ])('leaves as it came with %s', (_, header) => {
+  ])('leaves an envelope unmodified with %s', (_, header) => {
     const envelope = Buffer.concat([Buffer.from(`${header}\n{"type":"x"}\n`), BINARY])
     expect(move(envelope)).toEqual(envelope)
     expect(move(header)).toEqual(Buffer.from(header))
   })
 
-  it('has it moved even when it is nothing but its header', () => {
+  it('moves the sent_at of an envelope without items', () => {
     expect(headerOf(move('{"sent_at":"2026-08-14T11:55:00Z"}')).sent_at).toBe('2026-08-14T12:05:00.000Z')
   })
 
-  it('keeps every other byte, whatever stands around its sent_at', () => {
+  it('leaves all other bytes unmodified, for generated headers and payloads', () => {
     const header = fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 5 })
     const time = fc.date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) })
     const days = fc.integer({ min: 0, max: 3 * 86_400_000 })

@@ -69,12 +69,12 @@ describe('The tunnel', () => {
         { status: 404, json: { detail: 'no' } },
       ],
       ['413', { status: 413, body: { detail: 'big' } }, { status: 413, json: { detail: 'big' } }],
-    ])('%s, the sender hears just that', async (_, answer, heard) => {
+    ])('%s, the sender gets the same answer', async (_, answer, heard) => {
       sentry.once(answer)
       expect(await send({})).toMatchObject(heard)
     })
 
-    it('it tells the sender when to wait, and nothing else of what Sentry said', async () => {
+    it('forwards its Content-Type and rate-limit headers to the sender, and no others', async () => {
       sentry.once({
         headers: {
           'content-type': 'application/json; charset=utf-8',
@@ -104,7 +104,7 @@ describe('The tunnel', () => {
       expect(Object.keys(headers).filter((name) => ![...OURS, ...NODES].includes(name))).toEqual([])
     })
 
-    it('429, the sender hears its limits', async () => {
+    it('429, the sender gets its status and rate limits', async () => {
       sentry.once('limiting')
       expect(await send({ body: errorOf(sentry.dsn(LIMITED)) })).toMatchObject({
         status: 429,
@@ -113,14 +113,14 @@ describe('The tunnel', () => {
     })
   })
 
-  describe('passes on', () => {
-    it('to the path and with the key of its table', async () => {
+  describe('forwards', () => {
+    it('to the path and the key of the configured project, not of the query', async () => {
       await send({ path: '/monitoring?p=456&sentry_key=other' })
       const received = last()
       expect(received.url).toBe(`/api/456/envelope/?sentry_key=${KEY}&sentry_version=7`)
     })
 
-    it('the headers Sentry may see', async () => {
+    it('the headers that Sentry uses', async () => {
       const told = {
         'user-agent': 'Mozilla/5.0 (tëst)',
         origin: FRIEND,
@@ -136,7 +136,7 @@ describe('The tunnel', () => {
       expect(headers).toMatchObject(told)
     })
 
-    it('no other header, whoever wrote it', async () => {
+    it('no other header of the request', async () => {
       await send({
         headers: {
           cookie: 'session=secret',
@@ -166,7 +166,7 @@ describe('The tunnel', () => {
       expect(headers.host).toBe(`127.0.0.1:${sentry.port}`)
     })
 
-    it("the visitor's address, as the edge tells it, under both names", async () => {
+    it('the client address from the edge in both address headers', async () => {
       await send({ headers: { 'x-forwarded-for': '203.0.113.7' } })
       const { headers } = last()
       expect(headers).toMatchObject({
@@ -176,21 +176,21 @@ describe('The tunnel', () => {
     })
 
     it.each(['text/plain;charset=UTF-8', 'application/x-sentry-envelope', 'application/json'])(
-      'a body of the type %s',
+      'a body of the Content-Type %s',
       async (type) => {
         expect(await send({ headers: { 'content-type': type } })).toMatchObject({ status: 200 })
         expect(last().body.equals(errorOf(sentry.dsn()))).toBe(true)
       },
     )
 
-    it('an envelope without a DSN, to the project that its query names', async () => {
+    it('an envelope without a DSN to the project that its query names', async () => {
       expect(await send({ path: '/monitoring?p=456', body: errorOf(undefined) })).toMatchObject({
         status: 200,
       })
       expect(last().path).toBe('/api/456/envelope/')
     })
 
-    it("the request id of the edge into its answer, and into the rejection's body", async () => {
+    it('the request ID from the edge into the response and into the body of a rejection', async () => {
       const headers = { 'x-request-id': '0123456789abcdef0123456789abcdef' }
       expect(await send({ headers })).toMatchObject({ headers })
       expect(await send({ headers, body: 'hello' })).toMatchObject({
@@ -202,7 +202,7 @@ describe('The tunnel', () => {
 
   describe('answers', () => {
     it.each(['/monitoring', '/monitoring/', '/other/path', '/other/path/', ...Object.values(VECTORS)])(
-      'at %s, and redirects nobody',
+      'at %s, with and without a query, without a redirect',
       async (path) => {
         expect(await send({ path })).toMatchObject({ status: 200 })
         expect(await send({ path: `${path}?p=456` })).toMatchObject({ status: 200 })
@@ -224,18 +224,21 @@ describe('The tunnel', () => {
       '/7y54pj',
       '/livez',
       '/metrics',
-    ])('at %s that there is no tunnel', async (path) => {
+    ])('at %s with 404 path-unknown', async (path) => {
       expect(await send({ path })).toMatchObject({ status: 404, json: { code: 'path-unknown' } })
     })
 
-    it.each(['{}', '{}\n'])('the probe %j with {}, and bothers nobody', async (body) => {
-      const arrived = sentry.requests.length
-      expect(await send({ body })).toMatchObject({ status: 200, text: '{}' })
-      expect(sentry.requests).toHaveLength(arrived)
-    })
+    it.each(['{}', '{}\n'])(
+      'the connectivity probe %j with {}, without a request to Sentry',
+      async (body) => {
+        const arrived = sentry.requests.length
+        expect(await send({ body })).toMatchObject({ status: 200, text: '{}' })
+        expect(sentry.requests).toHaveLength(arrived)
+      },
+    )
 
     it.each(['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH'] as const)(
-      '%s with what it takes instead',
+      '%s with 405 and the allowed methods',
       async (method) => {
         const heard = await send({ method })
         expect(heard).toMatchObject({ status: 405, headers: { allow: 'POST, OPTIONS' } })
@@ -244,11 +247,11 @@ describe('The tunnel', () => {
     )
   })
 
-  describe('tells a page', () => {
+  describe('sends CORS headers', () => {
     const EXPOSED = 'x-sentry-error, x-sentry-rate-limits, retry-after'
     const foreign = (origin: string) => ({ origin, 'sec-fetch-site': 'cross-site' })
 
-    it('of an allowed foreign origin that it may read the answer', async () => {
+    it('that let a page of an allowed origin read the response', async () => {
       for (const body of [errorOf(sentry.dsn()), 'hello'])
         expect(await send({ headers: foreign(FRIEND), body })).toMatchObject({
           headers: {
@@ -259,7 +262,7 @@ describe('The tunnel', () => {
         })
     })
 
-    it('of an allowed foreign origin that it may post', async () => {
+    it('that let a page of an allowed origin post', async () => {
       const headers = { ...foreign(FRIEND), 'access-control-request-method': 'POST' }
       expect(await send({ method: 'OPTIONS', headers })).toMatchObject({
         status: 204,
@@ -272,18 +275,21 @@ describe('The tunnel', () => {
       })
     })
 
-    it.each(['https://evil.example', 'null'])('of %s nothing', async (origin) => {
-      const arrived = sentry.requests.length
-      const preflight = await send({ method: 'OPTIONS', headers: foreign(origin) })
-      expect(preflight.status).toBe(204)
-      const refused = await send({ headers: foreign(origin) })
-      expect(refused).toMatchObject({ status: 403, json: { code: 'origin-foreign' } })
-      for (const { headers } of [preflight, refused])
-        expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([])
-      expect(sentry.requests).toHaveLength(arrived)
-    })
+    it.each(['https://evil.example', 'null'])(
+      'never to the origin %s, which is not allowed',
+      async (origin) => {
+        const arrived = sentry.requests.length
+        const preflight = await send({ method: 'OPTIONS', headers: foreign(origin) })
+        expect(preflight.status).toBe(204)
+        const refused = await send({ headers: foreign(origin) })
+        expect(refused).toMatchObject({ status: 403, json: { code: 'origin-foreign' } })
+        for (const { headers } of [preflight, refused])
+          expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([])
+        expect(sentry.requests).toHaveLength(arrived)
+      },
+    )
 
-    it('of its own origin nothing about CORS', async () => {
+    it('never to a page of its own origin', async () => {
       const { status, headers } = await send({
         headers: { origin: tunnel.url, 'sec-fetch-site': 'same-origin' },
       })
@@ -292,11 +298,11 @@ describe('The tunnel', () => {
     })
   })
 
-  it('holds an idle connection for longer than a minute, as many a proxy does, and says so', async () => {
+  it('keeps an idle connection open for 75 s, and says so in Keep-Alive', async () => {
     expect((await send({})).headers['keep-alive']).toBe('timeout=75')
   })
 
-  it('answers an envelope without items, and settles it; the probe of an SDK is nothing to settle', async () => {
+  it('records an envelope without items, and does not record a connectivity probe', async () => {
     const before = await counts(tunnel)
     expect(await send({ body: `{"dsn":"${sentry.dsn()}"}` })).toMatchObject({ status: 200 })
     expect(await send({ body: '{"dsn":"https://other@sentry.example/1"}' })).toMatchObject({ status: 403 })
@@ -306,7 +312,7 @@ describe('The tunnel', () => {
     expect(settled).toEqual([1, 1])
   })
 
-  it('tells of a thousand items in one line of its receipt', async () => {
+  it('sums up 999 items of one type in one row of the receipt', async () => {
     const items = '{"type":"x"}\na\n'.repeat(999)
     await send({ body: `{"dsn":"${sentry.dsn()}"}\n${items}` })
     expect(await tunnel.receipt(({ bytes }) => bytes > 10_000)).toMatchObject({
@@ -314,7 +320,7 @@ describe('The tunnel', () => {
     })
   })
 
-  it('settles each envelope once, whatever becomes of it', async () => {
+  it('records each envelope once', async () => {
     const before = await counts(tunnel)
     sentry.once({ status: 204, body: '' })
     sentry.once({ status: 400 })

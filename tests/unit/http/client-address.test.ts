@@ -7,13 +7,13 @@ import { createClientResolver } from '../../../tunnel/src/http/client-address.ts
 const EDGE = ['10.0.0.0/8', '192.0.2.1', 'fd00::/8']
 const ID = '0123456789abcdef0123456789abcdef'
 
-describe('The address of the sender', () => {
+describe('The client address', () => {
   it.each([
     ['within a network of EDGE', '10.1.2.3'],
     ['that is an address of EDGE', '192.0.2.1'],
     ['as a socket for both families writes it', '::ffff:10.1.2.3'],
     ['of IPv6', 'fd00::5'],
-  ])('is what a peer says %s', (_, peer) => {
+  ])('is X-Forwarded-For of a peer %s', (_, peer) => {
     expect(meet(peer, { 'x-forwarded-for': '203.0.113.7' }).address).toBe('203.0.113.7')
   })
 
@@ -21,7 +21,7 @@ describe('The address of the sender', () => {
     ['IPv4', '203.0.113.7', '203.0.113.7'],
     ['IPv6', '2001:db8::7', '2001:db8::7'],
     ['IPv4 within IPv6, and is then IPv4', '::ffff:203.0.113.7', '203.0.113.7'],
-  ])('may be %s', (_, told, address) => {
+  ])('is accepted as %s', (_, told, address) => {
     expect(meet('10.1.2.3', { 'x-forwarded-for': told }).address).toBe(address)
   })
 
@@ -31,7 +31,7 @@ describe('The address of the sender', () => {
     ['a peer written for both families', '::ffff:203.0.113.9', '203.0.113.9'],
     ['a peer of IPv6', '2001:db8::9', '2001:db8::9'],
     ['loopback, where EDGE does not name it', '127.0.0.1', '127.0.0.1'],
-  ])('is the own one of %s, whatever it says', (_, peer, address) => {
+  ])('is the peer address of %s, also with X-Forwarded-For', (_, peer, address) => {
     expect(meet(peer, { 'x-forwarded-for': '203.0.113.7' }).address).toBe(address)
   })
 
@@ -47,37 +47,37 @@ describe('The address of the sender', () => {
     ['nothing', ''],
     ['octal digits', '0203.0.113.7'],
     ['too few parts', '203.0.113'],
-  ])('is not known when the edge says %s', (_, said) => {
+  ])('is unknown when the edge sends as X-Forwarded-For %s', (_, said) => {
     expect(meet('10.1.2.3', { 'x-forwarded-for': said }).address).toBeUndefined()
   })
 
-  it('is not known when the edge says nothing', () => {
+  it('is unknown when the edge sends no X-Forwarded-For', () => {
     expect(meet('10.1.2.3', {}).address).toBeUndefined()
   })
 
   it.each(['x-real-ip', 'cf-connecting-ip', 'forwarded', 'true-client-ip', 'x-sentry-forwarded-for'])(
-    'is never read from %s',
+    'is not read from %s',
     (name) => {
       expect(meet('10.1.2.3', { [name]: '203.0.113.7' }).address).toBeUndefined()
     },
   )
 
-  it('is judged for each connection by itself', () => {
+  it('is resolved for each connection separately', () => {
     const edge = createClientResolver(EDGE)
     const headers = { 'x-forwarded-for': '203.0.113.7' }
     expect(edge(incoming('10.1.2.3', headers)).address).toBe('203.0.113.7')
     expect(edge(incoming('203.0.113.9', headers)).address).toBe('203.0.113.9')
   })
 
-  it('is believed from nobody when EDGE is empty', () => {
+  it('is the peer address when EDGE is empty', () => {
     expect(
       createClientResolver([])(incoming('127.0.0.1', { 'x-forwarded-for': '203.0.113.7' })).address,
     ).toBe('127.0.0.1')
   })
 })
 
-describe('The id of a request', () => {
-  it("is the edge's, so that its log and ours tell of the same", () => {
+describe('The request ID', () => {
+  it('is the ID that the edge sent', () => {
     expect(meet('10.1.2.3', { 'x-request-id': ID }).requestId).toBe(ID)
   })
 
@@ -87,17 +87,17 @@ describe('The id of a request', () => {
     ['that is too long', '10.1.2.3', `${ID}0`],
     ['that is no hex', '10.1.2.3', 'g'.repeat(32)],
     ['with a line in it', '10.1.2.3', `${ID}\n`],
-  ])('is a new one instead of one %s', (_, peer, given) => {
+  ])('is new, in place of one %s', (_, peer, given) => {
     const { requestId } = meet(peer, { 'x-request-id': given })
     expect(requestId).toMatch(/^[0-9a-f]{32}$/)
     expect(requestId).not.toBe(given)
   })
 })
 
-describe('What stands out in how a request was handed over', () => {
+describe('The flags of a request', () => {
   const told = { 'x-forwarded-for': '9.9.9.9' }
 
-  it('is nothing when nginx tells one address and no secrets', () => {
+  it('are empty when nginx sends one address and no credentials', () => {
     expect(meet('10.1.2.3', told).flags).toEqual([])
   })
 
@@ -108,18 +108,18 @@ describe('What stands out in how a request was handed over', () => {
     ['address-list', { 'x-forwarded-for': '198.51.100.1, 9.9.9.9' }],
     ['address-made-up', { 'x-forwarded-for': '203.0.113.7' }],
     ['address-made-up', { 'x-forwarded-for': '2001:DB8::7' }],
-  ])('is told as %s', (remark, headers) => {
+  ])('are: %s', (remark, headers) => {
     expect(meet('10.1.2.3', headers).flags).toEqual([remark])
   })
 
-  it('is told as retried of what nginx sends again, and believed from nobody else', () => {
+  it('contain retried for a retry of nginx, and not when another peer sends the header', () => {
     const again = { ...told, 'x-culvert-retry': '1' }
     expect(meet('10.1.2.3', again)).toMatchObject({ isRetry: true, flags: ['retried'] })
     expect(meet('10.1.2.3', told)).toMatchObject({ isRetry: false, flags: [] })
     expect(meet('9.9.9.9', again)).toMatchObject({ isRetry: false, flags: ['peer-unknown'] })
   })
 
-  it('is told as peer-unknown of somebody who is not believed, whatever it says', () => {
+  it('contain peer-unknown for a peer outside EDGE', () => {
     expect(meet('9.9.9.9', { ...told, cookie: 'session=1' }).flags).toEqual(['peer-unknown', 'cookie'])
   })
 })

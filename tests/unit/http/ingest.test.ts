@@ -92,7 +92,7 @@ describe('Ingest', () => {
     ['rejected', 'items-missing', 400, () => requestOf(Buffer.from('{"message":"x"}'))],
     ['rejected', 'items-missing', 400, () => requestOf(envelopeOf({ dsn: DSN, message: 'x' }, []))],
     ['aborted', undefined, 400, () => requestOf(errorOf(DSN, LONG_HEADER), {}, true)],
-  ])('records %s (%s) once and gives back all memory', async (answer, reason, status, request) => {
+  ])('records %s (%s) once and releases all memory', async (answer, reason, status, request) => {
     const { ingest, memory, recorded, bugs } = createIngest()
     const handled = ingest.handle(request())
     await ingest.idle()
@@ -106,7 +106,7 @@ describe('Ingest', () => {
     expect(memory.usedBytes()).toBe(0)
   })
 
-  it('records rate_limited once the limit of the project is used up, and gives back all memory', async () => {
+  it('records rate_limited when the limit of the project is used up, and releases all memory', async () => {
     const { ingest, memory, recorded } = createIngest()
     await ingest.handle(requestOf(errorOf(DSN)))
     const response = await ingest.handle(requestOf(errorOf(DSN)))
@@ -126,7 +126,7 @@ describe('Ingest', () => {
     expect(memory.usedBytes()).toBe(others)
   })
 
-  it('charges the project also for an envelope that a filter removes as a whole', async () => {
+  it('charges the project for an envelope of which a filter removes all items', async () => {
     const { ingest, recorded } = createIngest()
     await ingest.handle(requestOf(noise))
     await ingest.handle(requestOf(errorOf(DSN)))

@@ -28,7 +28,7 @@ describe('A post', () => {
     ['the same in capitals', { origin: 'https://Site.Example', host: 'SITE.example' }],
     ['the same on an IPv6 address', { origin: 'http://[::1]:8080', host: '[::1]:8080' }],
     ['of a server, which names no origin', { host: 'site.example' }],
-  ])('%s is ours and needs no CORS', (_, headers) => {
+  ])('%s is accepted without CORS headers', (_, headers) => {
     expect(corsHeaders(checkOrigin(headers, NOBODY))).toEqual({})
   })
 
@@ -72,7 +72,7 @@ describe('A post', () => {
     ],
     ['of an empty origin', { origin: '', host: 'site.example' }, ''],
     ['to no host', { origin: 'https://site.example' }, 'https://site.example'],
-  ])('%s is refused, and the rejection names the origin to add', (_, headers, name) => {
+  ])('%s is rejected, and the rejection names the origin to allow', (_, headers, name) => {
     const rejection = attempt(() => checkOrigin(headers, NOBODY))
     expect(rejection).toMatchObject({ code: 'origin-foreign', causes: [`Its origin is ${name}.`] })
   })
@@ -93,7 +93,7 @@ describe('A post', () => {
       { 'sec-fetch-site': 'cross-site', origin: 'https://friend.example', host: 'site.example' },
     ],
     ['where the browser says nothing', { origin: 'https://friend.example', host: 'site.example' }],
-  ])('of an allowed foreign origin is taken: %s', (_, headers) => {
+  ])('from an allowed foreign origin is accepted: %s', (_, headers) => {
     expect(corsHeaders(checkOrigin(headers, FRIENDS))).toEqual({
       'access-control-allow-origin': 'https://friend.example',
       'access-control-expose-headers': 'x-sentry-error, x-sentry-rate-limits, retry-after',
@@ -101,7 +101,7 @@ describe('A post', () => {
     })
   })
 
-  it('of the origin null is taken where that is allowed', () => {
+  it('from the origin null is accepted when ALLOWED_ORIGINS contains null', () => {
     expect(checkOrigin({ 'sec-fetch-site': 'cross-site', origin: 'null' }, FRIENDS)).toBe('null')
   })
 
@@ -110,11 +110,11 @@ describe('A post', () => {
     'https://friend.example:8443',
     'https://www.friend.example',
     'https://friend.example.evil.example',
-  ])('of %s is not of the friend it looks like', (origin) => {
+  ])('from %s is rejected although it resembles an allowed origin', (origin) => {
     expect(() => checkOrigin({ origin, host: 'site.example' }, FRIENDS)).toThrow(Rejection)
   })
 
-  it('of an endless origin is refused in few words', () => {
+  it('from an origin of 10,000 characters is rejected in less than 400', () => {
     const rejection = attempt(() =>
       checkOrigin({ origin: `https://${'x'.repeat(10_000)}`, host: 'a' }, NOBODY),
     )

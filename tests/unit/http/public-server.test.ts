@@ -28,7 +28,7 @@ function expectRejection({ status, headers, json }: Answered, code: RejectionCod
   })
 }
 
-describe('The tunnel', () => {
+describe('The public port', () => {
   let tunnel: Tunnel
 
   beforeAll(async () => {
@@ -57,7 +57,7 @@ describe('The tunnel', () => {
     expect(answer.headers.connection).toBe('close')
   })
 
-  it('keeps a connection open on which only the Host is wrong', async () => {
+  it('keeps the connection open when only the Host header is invalid', async () => {
     const { headers, json } = await post(tunnel.url, { headers: { host: 'a@b' }, body: '{}' })
     expect(json).toMatchObject({ code: 'request-malformed' })
     expect(headers.connection).toBe('keep-alive')
@@ -78,12 +78,12 @@ describe('The tunnel', () => {
     )
   })
 
-  it('accepts 33 KB of headers, more than nginx passes on', async () => {
+  it('accepts 33 KB of headers, which is more than nginx forwards', async () => {
     const headers = `X: ${'x'.repeat(994)}\r\n`.repeat(33)
     expect((await sendRaw(tunnel.port, `${POST}Host: x\r\n${headers}\r\n{}`)).status).toBe(200)
   })
 
-  it('ignores an expectation that it does not know', async () => {
+  it('ignores an unknown Expect header', async () => {
     expect((await sendRaw(tunnel.port, `${POST}Host: x\r\nExpect: gold\r\n\r\n{}`)).status).toBe(200)
   })
 
@@ -105,7 +105,7 @@ describe('createPublicServer', () => {
     expectRejection(await sendRaw(server.port, `${POST}Host: x\r\n\r\n{`), 'body-timeout')
   })
 
-  it('closes the connection of a sender that never does', async () => {
+  it('closes the connection of a sender whose request never ends', async () => {
     await using server = await startServer({})
     const accepted = once(server.events, 'connection')
     const sender = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true }).resume()

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { readQuery } from '../../../tunnel/src/http/receive.ts'
 import { codeOf } from '../../support/rejection.ts'
 
-describe('The query', () => {
+describe('The query of a tunnel URL', () => {
   it.each([
     ['/monitoring', {}],
     ['/monitoring?', {}],
@@ -15,7 +15,7 @@ describe('The query', () => {
     ['/monitoring?p=456&utm_source=a%20b&x', { p: '456' }],
     ['/monitoring?P=x&pp=1&po=2', {}],
     ['/monitoring?&p=456&', { p: '456' }],
-  ])('%s is read', (target, query) => {
+  ])('%s is parsed as %j', (target, query) => {
     expect(readQuery(target)).toEqual(query)
   })
 
@@ -47,7 +47,7 @@ describe('The query', () => {
     ['a long region', `r=${'a'.repeat(17)}`],
     ['a blank', 'p=1 '],
     ['a second equals sign', 'p==1'],
-  ])('refuses %s', (_, query) => {
+  ])('with %s is rejected with query-malformed', (_, query) => {
     expect(codeOf(() => readQuery(`/monitoring?${query}`))).toBe('query-malformed')
   })
 })

@@ -109,7 +109,7 @@ describe('A rejection', () => {
   }))
 
   it.each(cases)(
-    '$code says what was wrong and nothing of the payload, and nothing goes on',
+    '$code names the error without payload or internals, and nothing is forwarded',
     async ({ code, provoke }) => {
       const { sentry, tunnel } = place
       const { first, after, ...posting } = provoke(sentry.dsn())
@@ -137,7 +137,7 @@ describe('A rejection', () => {
     },
   )
 
-  it('of each code is provoked here, or elsewhere, or is one that only nginx gives', () => {
+  it('of each code is provoked by a test, or is sent only by nginx', () => {
     const covered = [...Object.keys(PROVOCATIONS), ...ELSEWHERE, ...OF_NGINX]
     expect(covered.sort()).toEqual(Object.keys(REJECTIONS).sort())
   })

@@ -46,7 +46,7 @@ describe('Security', () => {
     expect(internal.visits()).toBe(0)
   }
 
-  describe('Nothing in a request chooses where it goes:', () => {
+  describe('The upstream is not chosen by', () => {
     it.each([
       ['a host that ends early', 'o=.evil.example/x?&p=456'],
       ['an encoded fragment', 'o=1.evil.example%23&p=456'],
@@ -57,7 +57,7 @@ describe('Security', () => {
       ['a region that is a host', 'p=456&r=us.evil.example/'],
       ['another organisation', 'o=666&p=456'],
       ['another project', 'p=666'],
-    ])('not the query, with %s', async (_, query) => {
+    ])('the query, with %s', async (_, query) => {
       await expectNothingSent(async () => {
         expect((await send({ path: `/monitoring?${query}` })).status).toBe(400)
         expect((await send({ path: `/monitoring?${query}`, body: errorOf(undefined) })).status).toBe(400)
@@ -72,7 +72,7 @@ describe('Security', () => {
       ['with another key', () => sentry.dsn('456', { key: 'other' })],
       ['with a path before the project', () => sentry.dsn('456', { path: 'x' })],
       ['with a host before an @', (port: number) => sentry.dsn().replace('@', `@127.0.0.1:${port}@`)],
-    ])('not the DSN of the envelope: one %s is no relay for anyone', async (_, dsn) => {
+    ])('the DSN of the envelope, when it is one %s', async (_, dsn) => {
       await expectNothingSent(async () => {
         const { status } = await send({ body: errorOf(dsn(internal.port)) })
         expect([400, 403]).toContain(status)
@@ -80,7 +80,7 @@ describe('Security', () => {
     })
 
     it.each(['x-forwarded-host', 'forwarded', 'x-original-url', 'x-sentry-auth', 'host'])(
-      'not the header %s',
+      'the header %s',
       async (name) => {
         const value = name === 'host' ? `127.0.0.1:${internal.port}` : `host=127.0.0.1:${internal.port}`
         expect(await send({ headers: { [name]: value } })).toMatchObject({ status: 200 })
@@ -89,7 +89,7 @@ describe('Security', () => {
       },
     )
 
-    it('not a whole URL on the request line', async () => {
+    it('an absolute URL on the request line', async () => {
       const body = errorOf(sentry.dsn())
       const target = `http://127.0.0.1:${internal.port}/monitoring`
       await say(
@@ -99,7 +99,7 @@ describe('Security', () => {
       expect(internal.visits()).toBe(0)
     })
 
-    it('not a redirect: one to a service within is neither followed nor told', async () => {
+    it('a redirect from Sentry, which is neither followed nor forwarded', async () => {
       await using sentry = await startSentry()
       await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
       const location = `http://127.0.0.1:${internal.port}/secret`
@@ -114,7 +114,7 @@ describe('Security', () => {
     })
   })
 
-  describe('An address cannot be forged:', () => {
+  describe('The client address is not forged by', () => {
     it.each([
       'cf-connecting-ip',
       'x-vercel-forwarded-for',
@@ -123,33 +123,30 @@ describe('Security', () => {
       'true-client-ip',
       'forwarded',
       'x-client-ip',
-    ])('not by %s', async (name) => {
+    ])('the header %s', async (name) => {
       await send({ headers: { [name]: FORGED, 'x-forwarded-for': '203.0.113.7' } })
       const { rawHeaders } = latest()
       expect(rawHeaders.join('\n')).not.toContain(FORGED)
       expect(rawHeaders.filter((value) => value === '203.0.113.7')).toHaveLength(2)
     })
 
-    it.each(['x-forwarded-for', 'X-FORWARDED-FOR'])(
-      'not by %s of a sender who is not the edge',
-      async (name) => {
-        await using door = await openDoor(tunnel.port)
-        await post(`http://127.0.0.1:${door.port}`, {
-          headers: { [name]: FORGED },
-          body: errorOf(sentry.dsn()),
-        })
-        const { headers } = latest()
-        expect(headers).toMatchObject({
-          'x-forwarded-for': VISITOR_ADDRESS,
-          'x-sentry-forwarded-for': VISITOR_ADDRESS,
-        })
-      },
-    )
+    it.each(['x-forwarded-for', 'X-FORWARDED-FOR'])('%s of a sender outside EDGE', async (name) => {
+      await using door = await openDoor(tunnel.port)
+      await post(`http://127.0.0.1:${door.port}`, {
+        headers: { [name]: FORGED },
+        body: errorOf(sentry.dsn()),
+      })
+      const { headers } = latest()
+      expect(headers).toMatchObject({
+        'x-forwarded-for': VISITOR_ADDRESS,
+        'x-sentry-forwarded-for': VISITOR_ADDRESS,
+      })
+    })
 
     it.each([
       ['a list', `${FORGED}, 203.0.113.7`],
       ['the header twice', [FORGED, '203.0.113.7']],
-    ])('not by %s, even from the edge', async (_, value) => {
+    ])('X-Forwarded-For from the edge with %s', async (_, value) => {
       await send({ headers: { 'x-forwarded-for': value } })
       expect(latest().rawHeaders.join('\n')).not.toContain(FORGED)
     })
@@ -161,7 +158,7 @@ describe('Security', () => {
       '"remote_addr"',
       '"client"',
       '"user_agent"',
-    ])('not by %s in the header of the envelope, compressed or not', async (key) => {
+    ])('%s in the header of the envelope, compressed or not', async (key) => {
       const clean = errorOf(sentry.dsn())
       const forged = Buffer.concat([Buffer.from(`{${key} : "${FORGED}" , `), clean.subarray(1)])
       for (const [body, headers] of [
@@ -176,15 +173,15 @@ describe('Security', () => {
     })
   })
 
-  describe('Secrets stay:', () => {
-    it('no cookie and no credential of a visitor goes to Sentry', async () => {
+  describe('The tunnel does not disclose', () => {
+    it('cookies and credentials of a visitor to Sentry', async () => {
       await send({
         headers: { cookie: 'a=hush', authorization: 'Bearer hush', 'proxy-authorization': 'Basic hush' },
       })
       expect(latest().rawHeaders.join('\n')).not.toContain('hush')
     })
 
-    it('no cookie and no policy of Sentry comes down to the page', async () => {
+    it('cookies and security headers of Sentry to the page', async () => {
       const names = [
         'set-cookie',
         'strict-transport-security',
@@ -205,7 +202,7 @@ describe('Security', () => {
       expect(Object.values(headers).join('\n')).not.toContain('hush')
     })
 
-    it('no word of a payload and no address is logged', async () => {
+    it('payloads and client addresses in its log', async () => {
       const body = errorOf(sentry.dsn(), { sdk: { name: 'the-last' } })
       await send({ body, headers: { 'x-forwarded-for': '203.0.113.99', cookie: 'a=hush' } })
       latest()
@@ -216,7 +213,7 @@ describe('Security', () => {
     })
   })
 
-  describe('A request cannot hide another:', () => {
+  describe('Request smuggling', () => {
     const smuggled = () => {
       const body = errorOf(sentry.dsn())
       return `POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`
@@ -265,7 +262,7 @@ describe('Security', () => {
         (hidden) => `Transfer-Encoding: chunked\r\n\r\n2\r\n{}x\r\n0\r\n\r\n${hidden}`,
       ],
       ['a zero byte', (hidden) => `X: \0\r\nContent-Length: 2\r\n\r\n{}${hidden}`],
-    ])('behind %s', async (_, rest) => {
+    ])('returns one 400 and forwards nothing for %s', async (_, rest) => {
       await expectNothingSent(async () => {
         const answer = await say(tunnel.port, `POST /monitoring HTTP/1.1\r\nHost: x\r\n${rest(smuggled())}`)
         expect(answer).toMatch(/^HTTP\/1\.1 400 /)
@@ -273,7 +270,7 @@ describe('Security', () => {
       })
     })
 
-    it('while two honest ones on one connection both go through', async () => {
+    it('is not suspected of two valid requests on one connection', async () => {
       const closing = smuggled().replace('Host: x', 'Host: x\r\nConnection: close')
       const answer = await say(tunnel.port, `${smuggled()}${closing}`)
       expect(answer.match(/HTTP\/1\.1 200/g)).toHaveLength(2)

@@ -33,7 +33,7 @@ describe('The inbox', () => {
 
   const entry = (id: string, time = 0, bytes = 10) => ({ id, time, event_id: null, bytes, types: ['event'] })
 
-  it('keeps the newest, so many of them', () => {
+  it('keeps the newest envelopes up to its maximum number', () => {
     const inbox = open({ envelopes: 2 })
     for (const id of ['a', 'b', 'c']) inbox.keep(entry(id), '', Buffer.from(id))
     expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['c', 'b'])
@@ -41,7 +41,7 @@ describe('The inbox', () => {
     expect(inbox.read('c')?.toString()).toBe('c')
   })
 
-  it('reads the first bytes of an envelope, when no more are asked for', () => {
+  it('returns the requested number of first bytes of an envelope', () => {
     const inbox = open({})
     inbox.keep(entry('a'), '', Buffer.from('0123456789'))
     expect([3, 10, 11].map((first) => inbox.read('a', first)?.toString())).toEqual([
@@ -51,13 +51,13 @@ describe('The inbox', () => {
     ])
   })
 
-  it('keeps so many bytes', () => {
+  it('keeps the newest envelopes up to its maximum size', () => {
     const inbox = open({ bytes: 25 })
     for (const id of ['a', 'b', 'c']) inbox.keep(entry(id), '', Buffer.alloc(10))
     expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['c', 'b'])
   })
 
-  it('tells of an envelope so many item types, and of each so much, whatever their sender calls them', async () => {
+  it('lists at most 100 item types of an envelope, and 64 characters of each', async () => {
     await using tunnel = await openTunnel({ env: { INBOX_FILE: file } })
     const type = 'x'.repeat(900)
     const items = Array.from({ length: 1_000 }, () => ({ header: { type }, payload: '' }))
@@ -68,7 +68,7 @@ describe('The inbox', () => {
     expect(entries).toMatchObject([{ types: Array.from({ length: 100 }, () => 'x'.repeat(64)) }])
   })
 
-  it('keeps for so long', () => {
+  it('deletes envelopes that exceed the maximum age', () => {
     let now = 0
     const inbox = open({}, () => now)
     inbox.keep(entry('old', 0), '', Buffer.alloc(1))
@@ -77,7 +77,7 @@ describe('The inbox', () => {
     expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['new'])
   })
 
-  it('keeps of one address no more than its share, the newest, and all of others', () => {
+  it('keeps only the newest envelopes of one address, up to its share, and those of other addresses', () => {
     const inbox = open({ envelopes: 20, addressShare: 0.1 })
     inbox.keep(entry('first'), '198.51.100.9', Buffer.alloc(1))
     inbox.keep(entry('unknown'), '', Buffer.alloc(1))
@@ -87,7 +87,7 @@ describe('The inbox', () => {
     expect(inbox.list(100).entries.map(({ id }) => id)).toEqual(['flood-53', 'flood-52', 'unknown', 'first'])
   })
 
-  it('refuses what is larger than a share, and loses nothing for it', () => {
+  it('rejects an envelope larger than the share of one address, and deletes nothing for it', () => {
     const inbox = open({ addressShare: 0.1 })
     inbox.keep(entry('small'), '203.0.113.7', Buffer.alloc(1))
     expect(() => inbox.keep(entry('large', 0, 1_001), '203.0.113.7', Buffer.alloc(1))).toThrow(
@@ -97,7 +97,7 @@ describe('The inbox', () => {
     expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['small'])
   })
 
-  it('is listed in pages, whatever is deleted meanwhile', () => {
+  it('lists pages that stay correct when an envelope is deleted between them', () => {
     const inbox = open({})
     for (let n = 0; n < 5; n++) inbox.keep(entry(`${n}`), '', Buffer.alloc(1))
     const first = inbox.list(2)
@@ -109,7 +109,7 @@ describe('The inbox', () => {
     expect(third).not.toHaveProperty('next')
   })
 
-  it('is listed by the type of an item', () => {
+  it('lists the envelopes that contain an item of the requested type', () => {
     const inbox = open({})
     for (let n = 0; n < 6; n++)
       inbox.keep({ ...entry(`${n}`), types: n % 2 ? ['event', 'attachment'] : ['span'] }, '', Buffer.alloc(1))
@@ -119,7 +119,7 @@ describe('The inbox', () => {
     expect(inbox.list(2, undefined, 'attach').entries).toEqual([])
   })
 
-  it('deletes one, or all that is there, however much it is', async () => {
+  it('deletes one envelope, or all 239 that it has at that time', async () => {
     const inbox = open({ envelopes: 1_000 })
     for (let n = 0; n < 240; n++) inbox.keep(entry(`${n}`), '', Buffer.alloc(1))
     expect(inbox.delete('7')).toBe(true)
@@ -134,7 +134,7 @@ describe('The inbox', () => {
     expect(await inbox.deleteAll()).toBe(0)
   })
 
-  it('is emptied through the admin port, one by one or all, and that is logged', async () => {
+  it('deletes envelopes through the admin port, and writes an audit log', async () => {
     await using tunnel = await openTunnel({ env: { INBOX_FILE: file } })
     for (let n = 0; n < 3; n++) await post(tunnel.url, { body: errorOf(INBOX_DSN) })
     const ask = async (method: 'GET' | 'DELETE' | 'PUT', path: string) => {
@@ -173,7 +173,7 @@ describe('The inbox', () => {
     ])
   })
 
-  it('goes on with a file of before there were shares', () => {
+  it('opens a file of a release without the address column', () => {
     const db = new DatabaseSync(file)
     db.exec(`CREATE TABLE inbox (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, time INTEGER NOT NULL,
       event_id TEXT, bytes INTEGER NOT NULL, types TEXT NOT NULL, envelope BLOB NOT NULL) STRICT;
@@ -187,7 +187,7 @@ describe('The inbox', () => {
     expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['beside', 'after', 'before'])
   })
 
-  it('that one address floods keeps every error of another', { timeout: 60_000 }, async () => {
+  it('keeps all errors of one address while another address floods it', { timeout: 60_000 }, async () => {
     await using tunnel = await openTunnel({ env: { INBOX_FILE: file, ADDRESS_BYTES: '0' } })
     const from = (address: string, body: Buffer) =>
       post(tunnel.url, { headers: { 'x-forwarded-for': address }, body })
@@ -204,7 +204,7 @@ describe('The inbox', () => {
     ])
   })
 
-  it('that cannot keep an envelope says so, when nobody else has it', async () => {
+  it('makes the tunnel return inbox-full when it cannot store an envelope and no Sentry is configured', async () => {
     await using tunnel = await openTunnel({ env: { INBOX_FILE: file } })
     refuseAll()
     const heard = await post(tunnel.url, { body: errorOf(INBOX_DSN) })
@@ -212,7 +212,7 @@ describe('The inbox', () => {
     expect(heard.headers).not.toHaveProperty('retry-after')
   })
 
-  it('that cannot keep an envelope costs nothing that Sentry takes', async () => {
+  it('does not change the response when it cannot store a copy of an envelope that Sentry accepts', async () => {
     await using sentry = await startSentry()
     await using tunnel = await openTunnel({
       env: { SENTRY_DSN: sentry.dsn(), INBOX: 'on', INBOX_FILE: file },

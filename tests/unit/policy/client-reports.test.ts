@@ -10,7 +10,7 @@ import { envelopeWith, readEnvelope } from '../../support/read-envelope.ts'
 const DSNS = ['https://a:secret@sentry.example/1', 'https://b@sentry.example/2']
 const NOW = 1_780_000_000_500
 
-describe('A client report of ours', () => {
+describe('The client report of the tunnel', () => {
   let posted: { project: Project; envelope: Buffer }[]
   let taken: boolean
   let reports: ClientReports
@@ -34,12 +34,12 @@ describe('A client report of ours', () => {
       JSON.parse(Buffer.concat(readEnvelope(envelope).items[0]?.payload ?? []).toString()),
     )
 
-  it('is not sent when there is nothing to tell', async () => {
+  it('is not sent when no item was discarded', async () => {
     await reports.flush()
     expect(posted).toEqual([])
   })
 
-  it('is an envelope of one item with the DSN and the time, and no secret', async () => {
+  it('is an envelope of one item with DSN and timestamp, without secrets', async () => {
     reports.note(one, 'rate_limited_events', 'limited', items('event'))
     await reports.flush()
     const envelope = readEnvelope(posted[0]?.envelope ?? Buffer.alloc(0))
@@ -53,7 +53,7 @@ describe('A client report of ours', () => {
     ])
   })
 
-  it('adds up by list, reason and category', async () => {
+  it('sums up by list, reason and category', async () => {
     for (let i = 0; i < 500; i++)
       reports.note(one, 'rate_limited_events', 'limited', items('event', 'feedback'))
     reports.note(one, 'rate_limited_events', 'throttled', items('event'))
@@ -75,7 +75,7 @@ describe('A client report of ours', () => {
     expect(posted[0]?.envelope.length).toBeLessThan(1024)
   })
 
-  it('counts attachments by bytes and containers by what they hold', async () => {
+  it('counts attachments in bytes, and containers by their entries', async () => {
     const { items: parts } = readEnvelope(
       envelopeOf({}, [
         { header: { type: 'attachment', length: 300 }, payload: Buffer.alloc(300) },
@@ -95,13 +95,13 @@ describe('A client report of ours', () => {
     ])
   })
 
-  it('says nothing of items without a category', async () => {
+  it('does not count items without a category', async () => {
     reports.note(one, 'rate_limited_events', 'throttled', items('client_report', 'invented', 'nel'))
     await reports.flush()
     expect(posted).toEqual([])
   })
 
-  it('goes to each project by itself', async () => {
+  it('is sent to each project separately', async () => {
     reports.note(one, 'filtered_events', 'localhost', items('event'))
     reports.note(two, 'filtered_events', 'localhost', items('feedback'))
     await reports.flush()
@@ -112,14 +112,14 @@ describe('A client report of ours', () => {
     ])
   })
 
-  it('tells each drop once', async () => {
+  it('counts each discarded item once', async () => {
     reports.note(one, 'filtered_events', 'localhost', items('event'))
     await reports.flush()
     await reports.flush()
     expect(posted).toHaveLength(1)
   })
 
-  it('that Sentry did not take is told with the next one', async () => {
+  it('contains the counts of an earlier report that Sentry did not accept', async () => {
     taken = false
     reports.note(one, 'filtered_events', 'localhost', items('event'))
     await reports.flush()
@@ -130,7 +130,7 @@ describe('A client report of ours', () => {
     expect(payloads().map(({ filtered_events }) => filtered_events[0].quantity)).toEqual([1, 2])
   })
 
-  it('does not believe a sender that counts more than its bytes can hold', async () => {
+  it('bounds an item_count by what the bytes of the item can contain', async () => {
     const { items: parts } = readEnvelope(
       envelopeOf({}, [{ header: { type: 'log', item_count: 1e308 }, payload: '{"items":[]}' }]),
     )

@@ -11,7 +11,7 @@ import {
 const CHROME =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36'
 
-describe('A web crawler', () => {
+describe('isWebCrawler', () => {
   it.each([
     'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)',
     'Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)',
@@ -24,7 +24,7 @@ describe('A web crawler', () => {
     'ELB-HealthChecker/2.0',
     'Baiduspider+(+http://www.baidu.com/search/spider.htm)',
     'somebot',
-  ])('is seen by its user agent: %s', (userAgent) => {
+  ])('returns true for %s', (userAgent) => {
     expect(isWebCrawler(userAgent)).toBe(true)
   })
 
@@ -37,12 +37,12 @@ describe('A web crawler', () => {
     'SentryUptimeBot/1.0 (+http://docs.sentry.io/product/alerts/uptime-monitoring/)',
     'Mozilla/5.0 (compatible; ChatGPT-User/1.0; +https://openai.com/bot)',
     'Robotics/1.0',
-  ])('is not %s', (userAgent) => {
+  ])('returns false for %s', (userAgent) => {
     expect(isWebCrawler(userAgent)).toBe(false)
   })
 })
 
-describe('A health check', () => {
+describe('isHealthCheck', () => {
   it.each([
     'GET /health',
     'GET /api/healthz',
@@ -56,19 +56,19 @@ describe('A health check', () => {
     '/live',
     '/ready',
     '/healthy',
-  ])('is the transaction %s', (name) => {
+  ])('returns true for the transaction %s', (name) => {
     expect(isHealthCheck(name)).toBe(true)
   })
 
   it.each(['/healthcare', '/health/records', 'ping', '/shipping', '/alive', '/already', ''])(
-    'is not the transaction %j',
+    'returns false for the transaction %j',
     (name) => {
       expect(isHealthCheck(name)).toBe(false)
     },
   )
 })
 
-describe('An extension', () => {
+describe('The patterns of browser extensions', () => {
   it.each([
     "Can't find variable: ZiteReader",
     'Extension context invalidated.',
@@ -76,7 +76,7 @@ describe('An extension', () => {
     "TypeError: can't access dead object",
     'ReferenceError: top.GLOBALS is not defined',
     '_gCrWeb is gone',
-  ])('is seen by what an error says: %s', (value) => {
+  ])('match the error value %s', (value) => {
     expect(BROWSER_EXTENSION_VALUE.test(value)).toBe(true)
   })
 
@@ -89,18 +89,18 @@ describe('An extension', () => {
     'https://connect.facebook.net/en_US/sdk.js',
     'https://gc.kaspersky-labs.com/x.js',
     'http://127.0.0.1:4001/isrunning',
-  ])('is seen by where an error came from: %s', (path) => {
+  ])('match the frame %s', (path) => {
     expect(BROWSER_EXTENSION_FRAME.test(path)).toBe(true)
   })
 
   it.each(['https://app.example/chrome-extension://x.js', 'https://app.example/main.js', ''])(
-    'is not at %j',
+    'do not match the frame %j',
     (path) => {
       expect(BROWSER_EXTENSION_FRAME.test(path)).toBe(false)
     },
   )
 
-  it('is not seen in an ordinary error', () => {
+  it('do not match an ordinary error value', () => {
     expect(BROWSER_EXTENSION_VALUE.test("Cannot read properties of undefined (reading 'parentNode')")).toBe(
       false,
     )

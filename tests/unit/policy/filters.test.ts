@@ -46,7 +46,7 @@ function sift(settings: Partial<FilterSettings>, parts: Part[], userAgent?: stri
 const reasonOf = (settings: Partial<FilterSettings>, part: Part, userAgent?: string) =>
   sift(settings, [part], userAgent)?.reason
 
-describe('Noise of Next.js', () => {
+describe('DROP_NEXT_NOISE', () => {
   const nextNoise = { nextNoise: true }
 
   it.each([
@@ -56,7 +56,7 @@ describe('Noise of Next.js', () => {
     ['a redirect', thrown('NEXT_REDIRECT')],
     ['a caught notFound()', thrown('NEXT_HTTP_ERROR_FALLBACK;404')],
     ['a caught notFound() of Next.js 14', thrown('NEXT_NOT_FOUND')],
-  ])('is dropped: %s', (_, part) => {
+  ])('filters %s', (_, part) => {
     expect(reasonOf(nextNoise, part)).toBe('next-noise')
     expect(reasonOf({}, part)).toBeUndefined()
   })
@@ -79,12 +79,12 @@ describe('Noise of Next.js', () => {
       'a transaction of that value',
       transaction({ transaction: '/', exception: { values: [{ value: 'NEXT_REDIRECT' }] } }),
     ],
-  ])('is not: %s', (_, part) => {
+  ])('does not filter %s', (_, part) => {
     expect(reasonOf(nextNoise, part)).toBeUndefined()
   })
 })
 
-describe('Browser extensions', () => {
+describe('browser-extensions', () => {
   const browserExtensions = { browserExtensions: true }
 
   it.each([
@@ -98,7 +98,7 @@ describe('Browser extensions', () => {
       thrown('x', [frame('moz-extension://abc/x.js'), frame('<anonymous>'), frame('[native code]')]),
     ],
     ['in any case', thrown('EXTENSION CONTEXT INVALIDATED')],
-  ])('are seen %s', (_, part) => {
+  ])('filters an error %s', (_, part) => {
     expect(reasonOf(browserExtensions, part)).toBe('browser-extensions')
     expect(reasonOf({}, part)).toBeUndefined()
   })
@@ -114,11 +114,11 @@ describe('Browser extensions', () => {
       event({ message: 'x', breadcrumbs: [{ message: 'chrome-extension://abc/x.js' }] }),
     ],
     ['a transaction that names one', transaction({ transaction: 'conduitPage' })],
-  ])('are not seen in %s', (_, part) => {
+  ])('does not filter %s', (_, part) => {
     expect(reasonOf(browserExtensions, part)).toBeUndefined()
   })
 
-  it('are seen in the frames that the JavaScript SDK writes, which have a filename only', () => {
+  it('filters an error whose frames have a filename but no abs_path', () => {
     const part = thrown('x', [
       { filename: 'https://app.example/a.js' },
       { filename: 'chrome-extension://abc/x.js' },
@@ -127,24 +127,24 @@ describe('Browser extensions', () => {
   })
 })
 
-describe('Web crawlers', () => {
+describe('web-crawlers', () => {
   const GOOGLE = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
 
   it.each([event({ message: 'x' }), transaction({ transaction: '/' })])(
-    'are known by the user agent',
+    'filters an item of a crawler by the User-Agent header',
     (part) => {
       expect(reasonOf({ webCrawlers: true }, part, GOOGLE)).toBe('web-crawlers')
       expect(reasonOf({}, part, GOOGLE)).toBeUndefined()
     },
   )
 
-  it('are not whoever speaks of them', () => {
+  it('does not filter an item that only mentions a crawler, or has no user agent', () => {
     expect(reasonOf({ webCrawlers: true }, event({ message: GOOGLE }), 'Mozilla/5.0')).toBeUndefined()
     expect(reasonOf({ webCrawlers: true }, event({ message: 'x' }))).toBeUndefined()
   })
 
   it.each([{ 'User-Agent': GOOGLE }, [['user-agent', GOOGLE]]])(
-    'are known by the reported request, whose SDK has a user agent of its own: %j',
+    'filters an event by the user agent in its request, when the SDK runs on a server: %j',
     (headers) => {
       const part = event({ message: 'x', request: { headers } })
       expect(reasonOf({ webCrawlers: true }, part, 'sentry.javascript.node/11.1.0')).toBe('web-crawlers')
@@ -153,7 +153,7 @@ describe('Web crawlers', () => {
   )
 })
 
-describe('Localhost', () => {
+describe('localhost', () => {
   const localhost = { localhost: true }
 
   it.each([
@@ -167,7 +167,7 @@ describe('Localhost', () => {
     event({ user: { ip_address: '127.0.0.1' } }),
     event({ user: { ip_address: '::1' } }),
     transaction({ transaction: '/', request: { url: 'http://localhost/' } }),
-  ])('is seen in $payload', (part) => {
+  ])('filters $payload', (part) => {
     expect(reasonOf(localhost, part)).toBe('localhost')
     expect(reasonOf({}, part)).toBeUndefined()
   })
@@ -181,21 +181,21 @@ describe('Localhost', () => {
     event({ request: { headers: { Host: 'localhost.example:3000' } } }),
     event({ message: 'cannot reach http://localhost:3000/' }),
     event({ user: { ip_address: '203.0.113.7' }, server_name: 'localhost' }),
-  ])('is not seen in $payload', (part) => {
+  ])('does not filter $payload', (part) => {
     expect(reasonOf(localhost, part)).toBeUndefined()
   })
 })
 
-describe('Health checks', () => {
+describe('health-checks', () => {
   const healthChecks = { healthChecks: true }
 
-  it('are transactions of such a name', () => {
+  it('filters a transaction with the name of a health check', () => {
     const part = transaction({ transaction: 'GET /api/healthz' })
     expect(reasonOf(healthChecks, part)).toBe('filtered-transaction')
     expect(reasonOf({}, part)).toBeUndefined()
   })
 
-  it('are no errors, and no transactions that only mention them', () => {
+  it('does not filter errors, or transactions that only mention a health check', () => {
     expect(reasonOf(healthChecks, event({ transaction: '/healthz', message: '/healthz' }))).toBeUndefined()
     expect(
       reasonOf(healthChecks, transaction({ transaction: '/shop', tags: { a: '/healthz' } })),
@@ -203,7 +203,7 @@ describe('Health checks', () => {
   })
 })
 
-describe('Error messages', () => {
+describe('FILTER_ERROR_MESSAGES', () => {
   const errorMessages = { errorMessages: ['ChunkLoadError: Loading chunk *', '*ResizeObserver*', 'Lonely'] }
 
   it.each([
@@ -217,7 +217,7 @@ describe('Error messages', () => {
       'by any exception of a chain',
       event({ exception: { values: [{ value: 'x' }, { value: 'ResizeObserver' }] } }),
     ],
-  ])('are matched %s', (_, part) => {
+  ])('filters an event %s', (_, part) => {
     expect(reasonOf(errorMessages, part)).toBe('error-message')
     expect(reasonOf({}, part)).toBeUndefined()
   })
@@ -226,20 +226,20 @@ describe('Error messages', () => {
     ['a longer one', event({ message: 'A Lonely one' })],
     ['the words elsewhere', event({ message: 'x', extra: { note: 'ResizeObserver' } })],
     ['a transaction', transaction({ transaction: 'ResizeObserver', message: 'ResizeObserver' })],
-  ])('do not match %s', (_, part) => {
+  ])('does not filter %s', (_, part) => {
     expect(reasonOf(errorMessages, part)).toBeUndefined()
   })
 
-  it('never match an empty one', () => {
+  it('never filters an event with an empty message', () => {
     expect(reasonOf({ errorMessages: ['*'] }, event({ message: '', level: 'error' }))).toBeUndefined()
   })
 })
 
-describe('Releases', () => {
+describe('FILTER_RELEASES', () => {
   const releases = { releases: ['shop@1.*'] }
 
   it.each([event({ release: 'shop@1.2.3' }), transaction({ transaction: '/', release: 'SHOP@1.0' })])(
-    'are matched whole',
+    'filters an item whose whole release matches',
     (part) => {
       expect(reasonOf(releases, part)).toBe('release-version')
       expect(reasonOf({}, part)).toBeUndefined()
@@ -251,14 +251,14 @@ describe('Releases', () => {
     event({ message: 'release shop@1.0' }),
     event({ release: '' }),
     event({ release: 1 }),
-  ])('that are others, or none, pass: $payload', (part) => {
+  ])('does not filter an item with another release, or with none: $payload', (part) => {
     expect(reasonOf(releases, part)).toBeUndefined()
     expect(reasonOf({ releases: ['*'] }, event({ message: 'x' }))).toBeUndefined()
   })
 })
 
-describe('A dropped item', () => {
-  it('takes its dependants with it, and leaves the rest', () => {
+describe('A filtered item', () => {
+  it('is removed with its dependants, and other items are kept', () => {
     const parts: Part[] = [
       thrown('NEXT_REDIRECT'),
       { header: { type: 'attachment' }, payload: 'x' },
@@ -271,7 +271,7 @@ describe('A dropped item', () => {
     })
   })
 
-  it('takes the recording with its replay', () => {
+  it('of type replay_event is removed with its recording', () => {
     const parts: Part[] = [
       { header: { type: 'replay_event' }, payload: '{"release":"shop@1"}' },
       { header: { type: 'replay_recording', length: 2 }, payload: '[]' },
@@ -326,7 +326,7 @@ const LOCATED = ['event', 'feedback', 'transaction', 'replay_event', 'session', 
 const IDENTIFIED = [...LOCATED]
 const CONTAINERS = ['span', 'log', 'trace_metric']
 
-describe('Types that Relay filters', () => {
+describe('Item types that Relay filters', () => {
   const part = (type: string): Part => ({
     header: { type },
     payload: JSON.stringify(FILTERABLE[type] ?? {}),
@@ -341,12 +341,12 @@ describe('Types that Relay filters', () => {
     expect(reasonOf({ localhost: true }, part(type))).toBe('localhost')
   })
 
-  it.each(IDENTIFIED)('are filtered by the user agent that they report: %s', (type) => {
+  it.each(IDENTIFIED)('are filtered by the user agent in the payload: %s', (type) => {
     expect(reasonOf({ webCrawlers: true }, part(type))).toBe('web-crawlers')
   })
 
   it.each([...Object.keys(FILTERABLE), ...CONTAINERS])(
-    'are filtered by the user agent of their sender: %s',
+    'are filtered by the User-Agent header of the request: %s',
     (type) => {
       expect(reasonOf({ webCrawlers: true }, { header: { type }, payload: '{}' }, GOOGLEBOT)).toBe(
         'web-crawlers',
@@ -372,7 +372,7 @@ describe('Types that Relay filters', () => {
     expect(reasonOf({ healthChecks: true }, part)).toBe('filtered-transaction')
   })
 
-  it('are all: no other type is ever removed', () => {
+  it('are the only types that are filtered', () => {
     const settings = { ...ON, errorMessages: ['*'], releases: ['*'] }
     for (const type of ITEM_TYPES)
       if (!FILTERABLE[type] && !CONTAINERS.includes(type))
@@ -383,12 +383,12 @@ describe('Types that Relay filters', () => {
 })
 
 describe('A payload', () => {
-  it('is not read at all when every filter is off', () => {
+  it('is not read when every filter is off', () => {
     const { reads } = new Filters(OFF)
     for (const type of [...ITEM_TYPES, 'invented']) expect(reads(type)).toBe(false)
   })
 
-  it('is read of errors, transactions and spans only when DROP_NEXT_NOISE alone is on', () => {
+  it('is read only of errors, transactions and spans when only DROP_NEXT_NOISE is on', () => {
     const { reads } = new Filters({ ...OFF, nextNoise: true })
     expect([...ITEM_TYPES].filter(reads).sort()).toEqual(['event', 'span', 'transaction'])
   })
@@ -401,7 +401,7 @@ describe('A payload', () => {
     '{"exception":',
     'NEXT_REDIRECT',
     '{"exception":{"values":null}}',
-  ])('of %j is Sentry’s affair', (payload) => {
+  ])('of %j is not filtered', (payload) => {
     expect(
       sift({ ...ON, errorMessages: ['x'], releases: ['x'], webCrawlers: false }, [
         { header: { type: 'event' }, payload },
@@ -427,13 +427,13 @@ describe('A payload', () => {
     for (const { payload, bytes } of kept) expect(Buffer.concat(payload)).toHaveLength(bytes)
   })
 
-  it('in UTF-8 is matched as such', () => {
+  it('in UTF-8 is matched by its decoded characters', () => {
     expect(reasonOf({ errorMessages: ['*größe*'] }, event({ message: 'die Größe fehlt' }))).toBe(
       'error-message',
     )
   })
 
-  it('that arrives in pieces is matched as one', () => {
+  it('in two chunks is matched like one in a single chunk', () => {
     const filters = new Filters({ ...OFF, nextNoise: true })
     const whole = readEnvelope(envelopeOf({}, [thrown('NEXT_REDIRECT')]), filters.reads)
     const [item] = whole.items
@@ -456,7 +456,7 @@ describe('A payload', () => {
     { exception: { values: [{ value: 'conduit', stacktrace: { frames: {} } }] } },
     { exception: { values: 'conduitpage' } },
     { logentry: null, message: null, request: null, user: null },
-  ])('of a strange shape harms nothing: %j', (payload) => {
+  ])('with unexpected types of values is not filtered, and no error is thrown: %j', (payload) => {
     const strange = { note: 'conduitPage localhost ::1', release: 1, ...payload }
     const settings = { ...ON, webCrawlers: false, errorMessages: ['x'], releases: ['x'] }
     expect(reasonOf(settings, event(strange))).toBeUndefined()

@@ -55,13 +55,13 @@ describe('A glob', () => {
     expect(matches(glob, text)).toBe(false)
   })
 
-  it('of several matches when one of them does, from end to end', () => {
+  it('matches when one of several patterns matches the whole text', () => {
     const globs = compileGlobs(['a*', '*z'])
     expect(['apple', 'fizz', 'middle'].map((text) => globs?.(text))).toEqual([true, true, false])
     expect(compileGlobs(['a', 'b'])?.('ab')).toBe(false)
   })
 
-  it('is none where there are none', () => {
+  it('is not compiled from an empty list', () => {
     expect(compileGlobs([])).toBeUndefined()
   })
 

@@ -17,7 +17,7 @@ const part = (type: string, payload: object = {}): Part => ({
   payload: JSON.stringify(payload),
 })
 
-describe('What Sentry asks to hold back', () => {
+describe('A rate limit of Sentry', () => {
   const started = new AsyncDisposableStack()
   let sentry: Sentry
   let tunnel: Tunnel
@@ -46,12 +46,12 @@ describe('What Sentry asks to hold back', () => {
     return answer
   }
 
-  it('goes on to the sender as Sentry said it', async () => {
+  it('is forwarded to the sender unmodified', async () => {
     const { status, headers } = await limit(newDsn(), '60:error:organization')
     expect([status, headers['x-sentry-rate-limits']]).toEqual([429, '60:error:organization'])
   })
 
-  it('does not reach Sentry again, and the sender hears which kind and for how long', async () => {
+  it('is applied by the tunnel, which answers 429 with the category and the remaining time', async () => {
     const dsn = newDsn()
     await limit(dsn, '60:error:key')
     const arrived = sentry.requests.length
@@ -63,20 +63,20 @@ describe('What Sentry asks to hold back', () => {
     expect(sentry.requests).toHaveLength(arrived)
   })
 
-  it('leaves other kinds alone', async () => {
+  it('does not apply to other categories', async () => {
     const dsn = newDsn()
     await limit(dsn, '60:error:key')
     expect((await send(dsn, part('session'))).status).toBe(200)
     expect(typesAt(await sentry.next())).toEqual(['session'])
   })
 
-  it('leaves other projects alone', async () => {
+  it('does not apply to other projects', async () => {
     await limit(newDsn(), '60:error:key')
     expect((await send(newDsn(), part('event'))).status).toBe(200)
     await sentry.next()
   })
 
-  it('counts on an answer of 200 too', async () => {
+  it('applies also when Sentry sent it with a 200', async () => {
     const dsn = newDsn()
     expect((await limit(dsn, '60:error:key', 200)).status).toBe(200)
     expect((await send(dsn, part('event'))).status).toBe(429)
@@ -88,7 +88,7 @@ describe('What Sentry asks to hold back', () => {
     ['replay', ['replay_event', 'replay_recording', 'client_report'], [2]],
     ['session', ['client_report', 'session', 'invented', 'session'], [0, 2]],
   ])(
-    'of %s is taken out of an envelope of %j, and every other byte goes on',
+    'on %s removes its items from an envelope of %j, and the other bytes are forwarded unmodified',
     async (category, types, kept) => {
       const dsn = newDsn()
       await limit(dsn, `60:${category}:key`)
@@ -104,7 +104,7 @@ describe('What Sentry asks to hold back', () => {
     },
   )
 
-  it('ends when its time has run out', async () => {
+  it('ends after its time', async () => {
     const dsn = newDsn()
     await limit(dsn, '1:error:key')
     expect((await send(dsn, part('event'))).status).toBe(429)
@@ -113,7 +113,7 @@ describe('What Sentry asks to hold back', () => {
     await sentry.next()
   })
 
-  it('without a word of what holds everything back, and is told by kinds', async () => {
+  it('without categories applies to all items, and the sender gets the categories of its items', async () => {
     const dsn = newDsn()
     sentry.once({ status: 429 })
     await send(dsn, part('event'))
@@ -126,7 +126,7 @@ describe('What Sentry asks to hold back', () => {
     }
   })
 
-  it('as Retry-After on a good answer says nothing', async () => {
+  it('is not derived from Retry-After with a 200', async () => {
     const dsn = newDsn()
     sentry.once({ headers: { 'retry-after': '60' } })
     await send(dsn, part('event'))
@@ -134,7 +134,7 @@ describe('What Sentry asks to hold back', () => {
     for (let i = 0; i < 2; i++) await sentry.next()
   })
 
-  it('is not what noise is answered with, though its kind is held back as well', async () => {
+  it('does not change the 200 for items that a filter removes', async () => {
     const dsn = newDsn()
     await limit(dsn, '60:error:key')
     const noise = part('event', { exception: { values: [{ value: 'NEXT_REDIRECT' }] } })
@@ -142,7 +142,7 @@ describe('What Sentry asks to hold back', () => {
     expect((await send(dsn, part('event'))).status).toBe(429)
   })
 
-  it('is in the figures and the status while it is in force', async () => {
+  it('is shown in metrics and status while it applies', async () => {
     const dsn = newDsn()
     await limit(dsn, '60:error:key')
     const name = `127.0.0.1:${sentry.port}/${projects}`
@@ -152,7 +152,7 @@ describe('What Sentry asks to hold back', () => {
     expect(metrics).toContain(`culvert_upstream_rate_limits{project="${name}",category="error"} 1`)
   })
 
-  it('and was dropped by us is told to Sentry in a client report', async () => {
+  it('is counted in a client report for the items that the tunnel removed', async () => {
     await using own = await openTunnel({ env: { SENTRY_DSN: sentry.dsn('20') } })
     const deliver = (...parts: Part[]) =>
       post(own.url, { body: envelopeOf({ event_id: EVENT_ID, dsn: sentry.dsn('20') }, parts) })
@@ -178,10 +178,10 @@ describe('What Sentry asks to hold back', () => {
   })
 })
 
-describe('Our own limits', () => {
+describe('The rate limits of Culvert', () => {
   it.override('settings', { ADDRESS_RATE: '1', ADDRESS_BURST: '40' })
 
-  it('give up replays first and errors last, and never silence what they do not name', async ({
+  it('remove replays first and errors last, and name only the affected categories', async ({
     sentry,
     tunnel,
   }) => {
@@ -217,7 +217,10 @@ describe('Our own limits', () => {
   describe('without a burst', () => {
     it.override('settings', { ADDRESS_RATE: '1', ADDRESS_BURST: '1' })
 
-    it('is never a bare 429, even for what belongs to no category', async ({ sentry, tunnel }) => {
+    it('never cause a 429 without X-Sentry-Rate-Limits, also for items without a category', async ({
+      sentry,
+      tunnel,
+    }) => {
       for (let i = 0; i < 20; i++)
         for (const type of ['client_report', 'invented', 'nel']) {
           const { status, headers } = await post(tunnel.url, {
@@ -229,7 +232,7 @@ describe('Our own limits', () => {
         }
     })
 
-    it('spare a private address, and say that TRUSTED_PROXIES is missing where the site has a public name', async ({
+    it('do not apply to a private address, and warn of missing TRUSTED_PROXIES when the site has a public name', async ({
       sentry,
       tunnel,
     }) => {
@@ -257,7 +260,7 @@ describe('Our own limits', () => {
   })
 })
 
-describe('Noise', () => {
+describe('A filtered envelope', () => {
   const started = new AsyncDisposableStack()
   let sentry: Sentry
   let tunnel: Tunnel
@@ -288,7 +291,7 @@ describe('Noise', () => {
     ['filtered-transaction', part('transaction', { transaction: 'GET /healthz' })],
     ['error-message', thrown('ChunkLoadError', 'Loading chunk 7 failed.')],
     ['release-version', part('event', { release: 'old@1.0' })],
-  ])('known as %s is answered as if it had arrived, and does not', async (reason, noise) => {
+  ])('gets a 200 with the event ID and is not forwarded, with the reason %s', async (reason, noise) => {
     const arrived = sentry.requests.length
     const { status, json, headers } = await send([noise])
     expect([status, json]).toEqual([200, { id: EVENT_ID }])
@@ -297,19 +300,19 @@ describe('Noise', () => {
     expect(sentry.requests).toHaveLength(arrived)
   })
 
-  it('of crawlers is known by the user agent', async () => {
+  it('is recognized by the User-Agent header of a web crawler', async () => {
     const arrived = sentry.requests.length
     await send([part('event')], { 'user-agent': 'Googlebot/2.1' })
     expect(sentry.requests).toHaveLength(arrived)
   })
 
-  it('is taken out of what it travels with', async () => {
+  it('is forwarded without the filtered item when it has others', async () => {
     const rest = [part('session'), part('client_report')]
     expect((await send([thrown('Error', 'NEXT_REDIRECT'), ...rest])).status).toBe(200)
     expect((await sentry.next()).body).toEqual(envelopeOf({ event_id: EVENT_ID, dsn: sentry.dsn() }, rest))
   })
 
-  it('that only sounds like it arrives', async () => {
+  it('is not one that only mentions the words of a filter', async () => {
     for (const parts of [
       [part('event', { message: 'see http://localhost/ and NEXT_REDIRECT and chrome-extension://x' })],
       [part('transaction', { transaction: '/', tags: { from: '/404', to: '/healthz' } })],
@@ -319,7 +322,7 @@ describe('Noise', () => {
     }
   })
 
-  it('arrives when its filter is off', async () => {
+  it('is forwarded when its filter is off', async () => {
     await using off = await openTunnel({ env: { SENTRY_DSN: sentry.dsn(), DROP_NEXT_NOISE: 'off' } })
     for (const noise of [
       part('transaction', { transaction: '/404' }),

@@ -62,12 +62,12 @@ describe('X-Sentry-Rate-Limits', () => {
       '60:metric_bucket;error:key:quota:spans',
       [{ seconds: 60, categories: ['error'] }],
     ],
-  ])('that %s', (_, rateLimits, expected) => {
+  ])('is parsed when it %s', (_, rateLimits, expected) => {
     expect(read({ rateLimits })).toEqual(expected)
     expect(read({ status: 429, rateLimits })).toEqual(expected)
   })
 
-  it('speaks alone: Retry-After beside it says nothing', () => {
+  it('takes precedence over Retry-After', () => {
     const both = { status: 429, rateLimits: '60:error:key', retryAfter: '900' }
     expect(read(both)).toEqual([{ seconds: 60, categories: ['error'] }])
     expect(read({ ...both, rateLimits: '60:shoes:key' })).toEqual([])
@@ -82,27 +82,27 @@ describe('Retry-After', () => {
     ['a date gone by', 'Mon, 01 Jun 2026 11:00:00 GMT', 0],
     ['nothing that can be read: a minute', 'later', 60],
     ['a year: a day', '31536000', DAY],
-  ])('of a 429 holds %s, for everything', (_, retryAfter, seconds) => {
+  ])('of a 429 applies to everything, given as %s', (_, retryAfter, seconds) => {
     expect(read({ status: 429, retryAfter })).toEqual([{ seconds, categories: [] }])
   })
 
-  it.each([200, 202, 400, 413])('says nothing on a %i', (status) => {
+  it.each([200, 202, 400, 413])('is ignored with status %i', (status) => {
     expect(read({ status, retryAfter: '120' })).toEqual([])
   })
 })
 
-describe('An answer with neither', () => {
-  it('holds everything back for a minute when it is a 429', () => {
+describe('A response without both headers', () => {
+  it('limits everything for 60 s when its status is 429', () => {
     expect(read({ status: 429 })).toEqual([{ seconds: 60, categories: [] }])
   })
 
-  it('asks for nothing otherwise', () => {
+  it('limits nothing when its status is 200', () => {
     expect(read({ status: 200 })).toEqual([])
   })
 })
 
-describe('The header we write', () => {
-  it('is in Relay’s form, of scope key, and is read back as it was', () => {
+describe('formatRateLimits', () => {
+  it("writes Relay's format with the scope key, which is parsed to the same limits", () => {
     const limits = [
       { seconds: 60, categories: ['error', 'attachment'] },
       { seconds: 10, categories: ['replay'] },

@@ -41,7 +41,7 @@ function envelopeOfSpans(header: object, spans: readonly string[], { sized = fal
   ])
 }
 
-describe('Captures of the not-found page and of signals', () => {
+describe('Captures of the Next.js SDK', () => {
   it.for([
     'stream-not-found-server',
     'stream-not-found-pageload',
@@ -50,7 +50,7 @@ describe('Captures of the not-found page and of signals', () => {
     'static-caught-event',
     'stream-moved-event',
     'static-moved-event',
-  ])('are filtered as a whole: %s', async (name, { sentry, tunnel }) => {
+  ])('are filtered completely when they are noise: %s', async (name, { sentry, tunnel }) => {
     const { status } = await post(tunnel.url, { body: captureFor(sentry.dsn(), `next-noise/${name}`) })
     expect(status).toBe(200)
     expect(await tunnel.receipt(() => true)).toMatchObject({ outcome: 'filtered', reason: 'next-noise' })
@@ -58,7 +58,7 @@ describe('Captures of the not-found page and of signals', () => {
   })
 
   it.for(['stream-home-server', 'stream-home-pageload', 'static-home-server', 'static-home-pageload'])(
-    'of other pages arrive as they were sent: %s',
+    'are forwarded unmodified when they are of other pages: %s',
     async (name, { sentry, tunnel }) => {
       const body = captureFor(sentry.dsn(), `next-noise/${name}`)
       await post(tunnel.url, { body })
@@ -77,22 +77,22 @@ describe('A page load without a route', () => {
     return filters.filter(envelope, undefined, 'project').items.size
   }
 
-  it('is filtered without the name of the document’s trace, as of a prerendered not-found page', () => {
+  it('is filtered when its trace has no transaction name, as on a prerendered not-found page', () => {
     expect(filter(spans)).toBe(1)
   })
 
-  it('is kept when the server has named the trace after a page, as in an app without a list of routes', () => {
+  it('is kept when the server named the trace after a page, as in an app without a route manifest', () => {
     expect(filter(spans, { ...header, trace: { transaction: 'GET /shop' } })).toBe(0)
   })
 
-  it('is kept when another SDK sent it, which knows no routes', () => {
+  it('is kept when another SDK sent it, which has no routes', () => {
     const ofReact = spans.map((span) => span.replace('auto.pageload.nextjs.', 'auto.pageload.react.'))
     expect(filter(ofReact)).toBe(0)
   })
 })
 
-describe('A span of a dropped segment', () => {
-  it('is dropped when it arrives later, in an envelope of its own', async ({ sentry, tunnel }) => {
+describe('A span of a filtered segment', () => {
+  it('is filtered when it arrives later in another envelope', async ({ sentry, tunnel }) => {
     const send = (name: string) => post(tunnel.url, { body: captureFor(sentry.dsn(), `next-noise/${name}`) })
     await send('stream-not-found-pageload')
     await send('stream-not-found-paint')
@@ -101,13 +101,13 @@ describe('A span of a dropped segment', () => {
     expect(sentry.requests).toEqual([])
   })
 
-  it('is kept when it arrives first', async ({ sentry, tunnel }) => {
+  it('is kept when it arrives before its segment', async ({ sentry, tunnel }) => {
     const body = captureFor(sentry.dsn(), 'next-noise/stream-not-found-paint')
     await post(tunnel.url, { body })
     expect((await sentry.next()).body.equals(body)).toBe(true)
   })
 
-  it('is dropped after a transaction, as a span of the first version', () => {
+  it('is filtered after a transaction, as a span of version 1', () => {
     const filters = new Filters({ ...OFF, nextNoise: true })
     const [traceId, spanId] = ['0d49dbc8faf24ba1b0a44e2546c915dd', 'b97561332a2b3116']
     const filter = (type: string, payload: object, project = 'project') => {
@@ -125,7 +125,7 @@ describe('A span of a dropped segment', () => {
     expect(filter('span', paint, 'another project')).toEqual([])
   })
 
-  it('is forgotten after 5,000 other traces', () => {
+  it('is kept when 5,000 other traces were filtered after its segment', () => {
     const filters = new Filters({ ...OFF, nextNoise: true })
     const filter = (trace: number, type: string, payload: object) => {
       const trace_id = trace.toString(16).padStart(32, '0')
@@ -141,7 +141,7 @@ describe('A span of a dropped segment', () => {
   })
 })
 
-describe('A container of which some spans are filtered', () => {
+describe('A container with some filtered spans', () => {
   const kept = readSpans('stream-home-server')
   const dropped = readSpans('stream-not-found-server').spans
   const mixes: [string, string[]][] = [
@@ -151,7 +151,7 @@ describe('A container of which some spans are filtered', () => {
   ]
 
   it.for(mixes.flatMap(([place, spans]) => [false, true].map((sized) => ({ place, spans, sized }))))(
-    'arrives without them and otherwise as it was sent: $place, length in its header: $sized',
+    'is forwarded without them and otherwise unmodified: $place, with a length in its header: $sized',
     async ({ spans, sized }, { sentry, tunnel }) => {
       const header = { ...kept.header, dsn: sentry.dsn() }
       await post(tunnel.url, { body: envelopeOfSpans(header, spans, { sized }) })
@@ -160,7 +160,7 @@ describe('A container of which some spans are filtered', () => {
     },
   )
 
-  it('arrives so when it was compressed', async ({ sentry, tunnel }) => {
+  it('is forwarded without them when it was compressed', async ({ sentry, tunnel }) => {
     const header = { ...kept.header, dsn: sentry.dsn() }
     const body = gzipSync(envelopeOfSpans(header, [...dropped, ...kept.spans]))
     await post(tunnel.url, { body, headers: { 'content-encoding': 'gzip' } })
@@ -168,7 +168,7 @@ describe('A container of which some spans are filtered', () => {
     expect(decoded.toString()).toBe(envelopeOfSpans(header, kept.spans).toString())
   })
 
-  it('arrives so from the spool', async ({ sentry, tunnel }) => {
+  it('is delivered without them from the spool', async ({ sentry, tunnel }) => {
     const header = { ...kept.header, sent_at: undefined, dsn: sentry.dsn() }
     sentry.once({ status: 503 })
     const { status } = await post(tunnel.url, { body: envelopeOfSpans(header, [...dropped, ...kept.spans]) })
@@ -178,7 +178,7 @@ describe('A container of which some spans are filtered', () => {
     expect(body.toString()).toBe(envelopeOfSpans(header, kept.spans).toString())
   })
 
-  it('counts each in the receipt’s bytes and in the client report', async ({ sentry, tunnel }) => {
+  it('has the filtered spans counted in the receipt and in the client report', async ({ sentry, tunnel }) => {
     const header = { ...kept.header, dsn: sentry.dsn() }
     await post(tunnel.url, { body: envelopeOfSpans(header, [...dropped, ...kept.spans]) })
     const { items } = await tunnel.receipt(() => true)
@@ -200,7 +200,7 @@ describe('The filter health-checks', () => {
   it.override('settings', () => ({ FILTERS: 'health-checks' }))
 
   it.for(['stream-healthz-server', 'static-healthz-server'])(
-    'drops streamed and static traces: %s',
+    'filters streamed and static traces: %s',
     async (name, { sentry, tunnel }) => {
       await post(tunnel.url, { body: captureFor(sentry.dsn(), `next-noise/${name}`) })
       expect(await tunnel.receipt(() => true)).toMatchObject({ reason: 'filtered-transaction' })

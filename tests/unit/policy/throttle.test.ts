@@ -24,7 +24,7 @@ const ORDER = [
   ['event', 'feedback', 'user_report', 'check_in', 'raw_security'],
 ]
 
-describe('The throttle', () => {
+describe('Throttle', () => {
   let time: number
   let throttle: Throttle
 
@@ -47,7 +47,7 @@ describe('The throttle', () => {
     for (let i = 0; i < 100 - left; i++) shed()
   }
 
-  it('lets everything through while the bucket is more than half full', () => {
+  it('removes nothing while the bucket is more than half full', () => {
     for (let i = 0; i < 50; i++) expect(shed(ORDER.flat())).toEqual([])
   })
 
@@ -60,24 +60,24 @@ describe('The throttle', () => {
     [9, ORDER.slice(0, 5)],
     [0, ORDER.slice(0, 5)],
   ])(
-    'gives up replays, profiles, transactions, logs and sessions in this order: with %i of a hundred left, %j',
+    'removes replays, profiles, transactions, logs and sessions in this order: with %i of 100 left, %j',
     (left, gone) => {
       drainTo(left + 1)
       expect(shed(ORDER.flat())).toEqual(gone.flat())
     },
   )
 
-  it('gives up errors, feedback and check-ins only when nothing is left', () => {
+  it('removes errors, feedback and check-ins only when the bucket is empty', () => {
     drainTo(0)
     for (const type of ORDER.flat()) expect(shed([type])).toEqual([type])
   })
 
-  it('gives up dependants with what they hang on', () => {
+  it('removes dependants together with their item', () => {
     drainTo(20)
     expect(shed(['transaction', 'attachment', 'session'])).toEqual(['transaction', 'attachment'])
   })
 
-  it('fills again with time, and never beyond its size', () => {
+  it('refills the bucket over time, up to its size', () => {
     drainTo(0)
     expect(shed()).toEqual(['event'])
     time += 1_000
@@ -88,13 +88,13 @@ describe('The throttle', () => {
     expect(shed()).toEqual(['event'])
   })
 
-  it('keeps one bucket for each address', () => {
+  it('keeps a bucket for each address', () => {
     drainTo(0)
     expect(shed(['event'], '203.0.113.8')).toEqual([])
     expect(shed()).toEqual(['event'])
   })
 
-  it('takes a whole /64 of IPv6 as one subscriber', () => {
+  it('counts an IPv6 /64 as one address', () => {
     set({ addressBurst: 1 })
     expect(shed(['event'], '2001:db8:1:2::1')).toEqual([])
     expect(shed(['event'], '2001:db8:1:2:ffff::9')).toEqual(['event'])
@@ -104,7 +104,7 @@ describe('The throttle', () => {
     expect(shed(['event'], '2001:db8:0:0:1::')).toEqual(['event'])
   })
 
-  it('remembers 50,000 addresses at most, and forgets the ones seen longest ago', () => {
+  it('remembers at most 50,000 addresses, and forgets those seen longest ago', () => {
     set({ addressBurst: 1 })
     const address = (i: number) => `${200 + (i >> 16)}.${(i >> 8) & 255}.${i & 255}.1`
     for (let i = 0; i < 50_000; i++) shed(['event'], address(i))
@@ -126,7 +126,7 @@ describe('The throttle', () => {
     '::1',
     'fd00::1',
     'fe80::1',
-  ])('does not limit %s, and tells that it looks like a proxy', (address) => {
+  ])('does not limit %s, and reports it as a possible proxy', (address) => {
     set({ addressBurst: 1 })
     for (let i = 0; i < 5; i++) expect(shed(['event'], address)).toEqual([])
     expect(throttle.addresses()).toBe(0)
@@ -134,7 +134,7 @@ describe('The throttle', () => {
   })
 
   it.each(['172.15.0.1', '172.32.0.1', '11.0.0.1', '192.169.0.1', '2001:db8::1', '8.8.8.8'])(
-    'does not take %s for a proxy',
+    'does not report %s as a possible proxy',
     (address) => {
       set({ addressBurst: 1 })
       expect([shed(['event'], address), shed(['event'], address)]).toEqual([[], ['event']])
@@ -142,7 +142,7 @@ describe('The throttle', () => {
     },
   )
 
-  it('does not limit whom nobody has told the address of', () => {
+  it('does not limit requests without a client address', () => {
     set({ addressBurst: 1 })
     for (let i = 0; i < 5; i++)
       expect(
@@ -151,13 +151,13 @@ describe('The throttle', () => {
     expect(throttle.proxyAddress()).toBeUndefined()
   })
 
-  it('is off for addresses at rates of 0', () => {
+  it('does not limit addresses when ADDRESS_RATE and ADDRESS_BYTES are 0', () => {
     set({ addressRate: 0, addressBytes: 0, addressBurst: 1 })
     for (let i = 0; i < 5; i++) expect(shed(['replay_event'])).toEqual([])
     expect(throttle.addresses()).toBe(0)
   })
 
-  it('limits the bytes of an address too: ten seconds’ worth at once', () => {
+  it('limits the bytes of an address, with a burst of 10 s', () => {
     set({ addressBytes: 1_000 })
     expect(shed(['event'], VISITOR, 10_000)).toEqual([])
     expect(shed(['event'], VISITOR, 1)).toEqual(['event'])
@@ -166,13 +166,13 @@ describe('The throttle', () => {
     expect(shed(['event'], VISITOR, 1)).toEqual([])
   })
 
-  it('limits bytes by themselves, without a limit on envelopes', () => {
+  it('limits bytes when ADDRESS_RATE is 0', () => {
     set({ addressRate: 0, addressBytes: 1_000 })
     expect(shed(['event'], VISITOR, 15_000)).toEqual([])
     expect(shed(['event'], VISITOR, 1)).toEqual(['event'])
   })
 
-  it('lets one large envelope overdraw, and has it paid back', () => {
+  it('accepts one envelope beyond the byte limit, and subtracts the excess from later ones', () => {
     set({ addressBytes: 1_000 })
     expect(shed(['event'], VISITOR, 15_000)).toEqual([])
     time += 5_000
@@ -181,7 +181,7 @@ describe('The throttle', () => {
     expect(shed(['event'], VISITOR, 1)).toEqual([])
   })
 
-  it('charges what a body holds unpacked, and lets an address overdraw its limit by one body', () => {
+  it('charges the decompressed bytes, and lets an address exceed its limit by one body', () => {
     set({ addressRate: 0, addressBytes: 1_000 })
     expect(throttle.charge(VISITOR, 100)).toBeGreaterThan(0)
     expect(throttle.chargeDecompressed(VISITOR, 15_000, 10_000)).toBe(true)
@@ -191,7 +191,7 @@ describe('The throttle', () => {
     expect(throttle.chargeDecompressed('10.0.0.1', 1_000_000, 10_000)).toBe(true)
   })
 
-  it('limits a project over all addresses, each project by itself', () => {
+  it('limits each project over all addresses', () => {
     set({ addressRate: 0, projectRate: 1, projectBurst: 2 })
     expect(shed(['event'], '203.0.113.1')).toEqual([])
     expect(shed(['event'], '203.0.113.2')).toEqual([])
@@ -203,13 +203,13 @@ describe('The throttle', () => {
     expect(shed(['event'], '203.0.113.3')).toEqual([])
   })
 
-  it('of a project gives up in the same order', () => {
+  it('removes items in the same order for the limit of a project', () => {
     set({ addressRate: 0, projectRate: 1 })
     drainTo(30)
     expect(shed(['replay_event', 'transaction', 'log', 'event'])).toEqual(['replay_event', 'transaction'])
   })
 
-  it('lets an address over its own limit not spend what the project has', () => {
+  it('does not charge the project for items that the limit of an address removed', () => {
     set({ addressBurst: 1, projectRate: 1, projectBurst: 3 })
     for (let i = 0; i < 10; i++) shed(['event'], '203.0.113.1')
     expect(shed(['event'], '203.0.113.2')).toEqual([])

@@ -8,7 +8,7 @@ import { envelopeWith, typesOf } from '../../support/read-envelope.ts'
 
 const DSNS = ['https://a@sentry.example/1', 'https://b@sentry.example/1', 'https://a@sentry.example/2']
 
-describe('A limit', () => {
+describe('UpstreamLimits', () => {
   let now: number
   let limits: UpstreamLimits
   let projects: Project[]
@@ -29,12 +29,12 @@ describe('A limit', () => {
   const held = (types: string[], index = 0) => typesOf(limits.limit(project(index), envelopeWith(...types)))
   const remaining = (types: string[]) => limits.remaining(project(), envelopeWith(...types).items)
 
-  it('holds nothing back before Sentry asks', () => {
+  it('removes nothing before Sentry sends a limit', () => {
     expect(held(['event', 'session'])).toEqual([])
     expect(limits.inForce()).toEqual([])
   })
 
-  it('holds back its categories, dependants with them, and nothing else', () => {
+  it('removes items of the limited category and their dependants only', () => {
     learn('60:error:key')
     expect(held(['event', 'attachment', 'session', 'client_report', 'invented'])).toEqual([
       'event',
@@ -53,22 +53,22 @@ describe('A limit', () => {
     ['monitor', ['check_in', 'event'], ['check_in']],
     ['feedback', ['user_report', 'event'], ['user_report']],
     ['metric_bucket', ['statsd', 'trace_metric'], ['statsd']],
-  ])('on %s, of %j, holds back %j', (category, types, expected) => {
+  ])('removes, for a limit on %s, from %j the items %j', (category, types, expected) => {
     learn(`60:${category}:key`)
     expect(held(types)).toEqual(expected)
   })
 
-  it('on everything leaves client reports and unknown items alone, as Relay does', () => {
+  it('does not apply a limit on everything to client reports and unknown items, as Relay', () => {
     learn('60::key')
     expect(held(['event', 'session', 'client_report', 'nel', 'invented'])).toEqual(['event', 'session'])
   })
 
-  it('comes with any status', () => {
+  it('learns a limit from a response with any status', () => {
     learn('60:error:key', 200)
     expect(held(['event'])).toEqual(['event'])
   })
 
-  it('ends when it has run out, and is forgotten', () => {
+  it('drops a limit after its time', () => {
     learn('60:error:key')
     now += 59_999
     expect(held(['event'])).toEqual(['event'])
@@ -77,7 +77,7 @@ describe('A limit', () => {
     expect(limits.inForce()).toEqual([])
   })
 
-  it('gives way to a longer one, and not to a shorter one', () => {
+  it('replaces a limit by a longer one, and keeps it when the new one is shorter', () => {
     learn('60:error:key')
     learn('5:error:key')
     now += 10_000
@@ -89,21 +89,21 @@ describe('A limit', () => {
     expect(held(['event'])).toEqual([])
   })
 
-  it('on everything outlasts a shorter one on a category', () => {
+  it('keeps a limit on everything when a shorter one on a category follows', () => {
     learn('60::key')
     learn('5:error:key')
     now += 10_000
     expect(held(['event', 'session'])).toEqual(['event', 'session'])
   })
 
-  it('is of one DSN: neither another project nor another key of the same one feels it', () => {
+  it('applies a limit only to the DSN that received it, not to other projects or keys', () => {
     learn('60:error:key')
     expect(held(['event'], 0)).toEqual(['event'])
     expect(held(['event'], 1)).toEqual([])
     expect(held(['event'], 2)).toEqual([])
   })
 
-  it('is learned from a bare 429 for a minute, for everything', () => {
+  it('limits everything for 60 s after a 429 without headers', () => {
     learn(undefined)
     now += 59_999
     expect(held(['event', 'log'])).toEqual(['event', 'log'])
@@ -111,12 +111,12 @@ describe('A limit', () => {
     expect(held(['event', 'log'])).toEqual([])
   })
 
-  it('of categories nobody knows leaves nothing behind', () => {
+  it('stores nothing for unknown categories', () => {
     for (let i = 0; i < 1000; i++) learn(`60:invented${i}:key`)
     expect(limits.inForce()).toEqual([])
   })
 
-  it('is told to the sender by category, with what is left of it', () => {
+  it('returns the remaining seconds by category for the sender', () => {
     learn('60:error:key, 60:session:key, 90:transaction:key')
     now += 10_500
     expect(remaining(['event', 'session', 'transaction'])).toEqual([
@@ -125,14 +125,14 @@ describe('A limit', () => {
     ])
   })
 
-  it('on everything is told as the categories at hand, never as all', () => {
+  it('returns a limit on everything as the categories of the items in the envelope', () => {
     learn('60::key')
     expect(remaining(['event', 'log'])).toEqual([
       { seconds: 60, categories: ['error', 'log_item', 'log_byte'] },
     ])
   })
 
-  it('is shown with its project, its category and its end', () => {
+  it('lists limits in force with project, category and end', () => {
     learn('60:error:key')
     learn('30::key', 429, 2)
     expect(limits.inForce()).toEqual([
@@ -141,7 +141,7 @@ describe('A limit', () => {
     ])
   })
 
-  it('of a parent is not told as one of its dependants', () => {
+  it('returns a limit of an item without the categories of its dependants', () => {
     learn('60:error:key')
     expect(remaining(['event', 'attachment'])).toEqual([{ seconds: 60, categories: ['error'] }])
   })

@@ -24,7 +24,7 @@ it('prints skips by reason, with their number', () => {
   ])
 })
 
-it('allows only skips that the list names with the same reason', async () => {
+it('allows only skips that the list contains with the same reason', async () => {
   await using folder = await makeFolder()
   mkdirSync(join(folder.path, '.ci'))
   const list =
@@ -33,7 +33,7 @@ it('allows only skips that the list names with the same reason', async () => {
   expect(reportSkips(SKIPS, readAllowedSkips(folder.path), () => {})).toBe(1)
 })
 
-it('rejects every skip when there is no list', async () => {
+it('rejects every skip without a list', async () => {
   await using folder = await makeFolder()
   expect(reportSkips(SKIPS, readAllowedSkips(folder.path), () => {})).toBe(3)
 })

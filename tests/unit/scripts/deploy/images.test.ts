@@ -42,24 +42,24 @@ describe('chooseRollback', () => {
     expect(chooseRollback(deployed({ [FIRST]: 'a', [SECOND]: 'b', [THIRD]: 'c' }, 'b'))).toBe(FIRST)
   })
 
-  it('leaves out deploys of the same images, as of changed settings', () => {
+  it('skips deploys of the same images, for example after changed settings', () => {
     expect(chooseRollback(deployed({ [FIRST]: 'a', [SECOND]: 'b', [THIRD]: 'b' }, 'b'))).toBe(FIRST)
   })
 
-  it('returns the last deploy when something else was started since', () => {
+  it('returns the last deploy when another image was started since', () => {
     expect(chooseRollback(deployed({ [FIRST]: 'a', [SECOND]: 'b', latest: 'x' }, 'x'))).toBe(SECOND)
   })
 
   it.each([
     ['nothing was deployed', deployed({ latest: 'a' }, 'a')],
     ['the first deploy runs', deployed({ [FIRST]: 'a' }, 'a')],
-  ])('says that there is nothing to roll back to when %s', (_, state) => {
+  ])('throws that there is nothing to roll back to when %s', (_, state) => {
     expect(() => chooseRollback(state)).toThrow(
       'nothing to roll back to: this machine has no image of an earlier deploy. Check out the earlier revision and run npm run deploy.',
     )
   })
 
-  it('names the image that is gone, and the revision to check out', () => {
+  it('names the missing image and the revision to check out', () => {
     const { images, running } = deployed({ [FIRST]: 'a', [SECOND]: 'b' }, 'b')
     const left = images.filter(({ service, tag }) => service === 'tunnel' || tag !== FIRST)
     expect(() => chooseRollback({ images: left, running })).toThrow(
