@@ -32,11 +32,15 @@ describe('A DSN in an envelope', () => {
       '/api/2/envelope/?sentry_key=key&sentry_version=7&hsts=0',
     ],
     [
-      'self-hosted under a path',
+      'of a self-hosted Sentry under a path',
       'http://key@sentry.example:9000/a/b/7',
       '/a/b/api/7/envelope/?sentry_key=key&sentry_version=7',
     ],
-    ['with another of the keys', OTHER_KEY, '/a/b/api/7/envelope/?sentry_key=rotated&sentry_version=7'],
+    [
+      'with a second key of the project',
+      OTHER_KEY,
+      '/a/b/api/7/envelope/?sentry_key=rotated&sentry_version=7',
+    ],
   ])('%s is resolved to its endpoint', (_, dsn, endpoint) => {
     expect(projects.resolve(dsn, {}).endpoint).toBe(endpoint)
   })
@@ -49,18 +53,18 @@ describe('A DSN in an envelope', () => {
 
   it.each([
     ['another host', 'https://key@o1.ingest.de.sentry.io/2'],
-    ['a host that begins like ours', 'https://key@o1.ingest.us.sentry.io.evil.example/2'],
-    ['a host that ends like ours', 'https://key@evil-o1.ingest.us.sentry.io/2'],
+    ['a host that begins like a configured one', 'https://key@o1.ingest.us.sentry.io.evil.example/2'],
+    ['a host that ends like a configured one', 'https://key@evil-o1.ingest.us.sentry.io/2'],
     ['another project', 'https://key@o1.ingest.us.sentry.io/4'],
     ['another key', 'https://other@o1.ingest.us.sentry.io/2'],
-    ['our key in capitals', 'https://KEY@o1.ingest.us.sentry.io/2'],
+    ['the key in capitals', 'https://KEY@o1.ingest.us.sentry.io/2'],
     ['another port', 'https://key@o1.ingest.us.sentry.io:8443/2'],
-    ['no port where ours has one', 'http://key@sentry.example/a/b/7'],
+    ['no port when the configured DSN has one', 'http://key@sentry.example/a/b/7'],
     ['another path', 'http://key@sentry.example:9000/a/7'],
-    ['no path where ours has one', 'http://key@sentry.example:9000/7'],
-    ['a path where ours has none', 'https://key@o1.ingest.us.sentry.io/a/2'],
+    ['no path when the configured DSN has one', 'http://key@sentry.example:9000/7'],
+    ['a path when the configured DSN has none', 'https://key@o1.ingest.us.sentry.io/a/2'],
     ['a trailing dot', 'https://key@o1.ingest.us.sentry.io./2'],
-    ['an address inside', 'http://key@169.254.169.254/2'],
+    ['an internal address', 'http://key@169.254.169.254/2'],
   ])('with %s is rejected with dsn-unknown', (_, dsn) => {
     expect(codeOf(() => projects.resolve(dsn, {}))).toBe('dsn-unknown')
   })
@@ -117,10 +121,10 @@ describe('An envelope without a DSN', () => {
   it.each<[string, PostedQuery]>([
     ['no query', {}],
     ['a query without a project', { o: '5' }],
-    ['a query that two projects agree with', { p: '2' }],
-    ['a query that two keys of one project agree with', { p: '7' }],
-    ['a query that no project agrees with', { p: '9' }],
-    ['a query that agrees in part', { p: '3', r: 'us' }],
+    ['a query that two projects match', { p: '2' }],
+    ['a query that two keys of one project match', { p: '7' }],
+    ['a query that no project matches', { p: '9' }],
+    ['a query that matches in part', { p: '3', r: 'us' }],
   ])('and with %s is rejected with dsn-missing', (_, query) => {
     expect(codeOf(() => projects.resolve(undefined, query))).toBe('dsn-missing')
   })

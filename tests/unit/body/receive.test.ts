@@ -33,9 +33,9 @@ const PACKED = Object.entries(PACK)
 
 describe('A body', () => {
   it.each([
-    ['nothing', 0],
-    ['little', 100],
-    ['all that may be in memory', MIB],
+    ['0 bytes', 0],
+    ['100 bytes', 100],
+    ['the size of its memory share', MIB],
   ])('of %s stays in memory, with or without a Content-Length', async (_, bytes) => {
     await using door = await openDoor()
     const sent = randomBytes(bytes)
@@ -81,8 +81,8 @@ describe('A body', () => {
   })
 
   it.each([
-    ['that says it is too large', (bytes: Buffer) => bytes],
-    ['that turns out too large', inPieces],
+    ['whose Content-Length is too large', (bytes: Buffer) => bytes],
+    ['that is too large without a Content-Length', inPieces],
   ])('%s is rejected with envelope-too-large and leaves no memory or file behind', async (_, way) => {
     await using door = await openDoor()
     const rejection = door.take(way(randomBytes(4 * MIB + 1)))
@@ -260,8 +260,8 @@ describe('A body sent through the tunnel', () => {
   })
 
   it.each([
-    ['as it came', {}],
-    ['without what was cut out of it', { forwarded_for: '1.2.3.4' }],
+    ['unmodified', {}],
+    ['without a reserved key', { forwarded_for: '1.2.3.4' }],
   ])('of 30 MB arrives %s, and no file is left', async (_, header) => {
     const payload = randomBytes(30_000_000)
     const clean = attachmentOf(sentry.dsn(), payload)

@@ -14,7 +14,7 @@ import {
 describe('A DSN', () => {
   it.each([
     [
-      "Sentry's cloud",
+      'a host of sentry.io',
       'https://key@o1.ingest.us.sentry.io/2',
       { host: 'o1.ingest.us.sentry.io', projectId: '2' },
     ],
@@ -23,11 +23,11 @@ describe('A DSN', () => {
     ['an IPv4 address', 'http://key@10.0.0.1/7', { host: '10.0.0.1' }],
     ['an IPv6 address', 'http://key@[::1]:9000/7', { host: '[::1]', port: '9000' }],
     [
-      'a host in capitals, which do not count',
+      'a host in capitals, which is lower-cased',
       'HTTPS://Key@Sentry.Example/7',
       { publicKey: 'Key', host: 'sentry.example' },
     ],
-    ["the protocol's own port, which does not count", 'https://key@sentry.example:443/7', { port: '' }],
+    ['the default port, which is left out', 'https://key@sentry.example:443/7', { port: '' }],
   ])('is accepted with %s', (_, text, parts) => {
     expect(parseDsn(text)).toMatchObject(parts)
   })
@@ -40,23 +40,23 @@ describe('A DSN', () => {
   })
 
   it.each([
-    ['nothing', ''],
+    ['empty', ''],
     ['text', 'hello'],
-    ['an address without a key', 'https://sentry.example/7'],
+    ['a URL without a key', 'https://sentry.example/7'],
     ['another scheme', 'ftp://key@sentry.example/7'],
     ['no project', 'https://key@sentry.example/'],
     ['a project of letters', 'https://key@sentry.example/seven'],
     ['digits of another script', 'https://key@sentry.example/７'],
-    ['a query behind it', 'https://key@sentry.example/7?x=y'],
-    ['a fragment behind it', 'https://key@sentry.example/7#x'],
-    ['a slash behind it', 'https://key@sentry.example/7/'],
-    ['a line behind it', 'https://key@sentry.example/7\n'],
-    ['a blank before it', ' https://key@sentry.example/7'],
+    ['a query', 'https://key@sentry.example/7?x=y'],
+    ['a fragment', 'https://key@sentry.example/7#x'],
+    ['a trailing slash', 'https://key@sentry.example/7/'],
+    ['a trailing newline', 'https://key@sentry.example/7\n'],
+    ['a leading space', ' https://key@sentry.example/7'],
     ['a second @', 'https://key@sentry.example@evil.example/7'],
-    ['a port that is none', 'https://key@sentry.example:99999/7'],
+    ['a port above 65535', 'https://key@sentry.example:99999/7'],
     ['a port of letters', 'https://key@sentry.example:x/7'],
-    ['a way up in its path', 'https://key@sentry.example/a/../7'],
-    ['a dot in its path', 'https://key@sentry.example/./7'],
+    ['a segment .. in its path', 'https://key@sentry.example/a/../7'],
+    ['a segment . in its path', 'https://key@sentry.example/./7'],
     ['an escape in its path', 'https://key@sentry.example/%2e%2e/7'],
     ['an escape in its host', 'https://key@sentry%2eexample/7'],
     ['a key with a dash', 'https://ke-y@sentry.example/7'],
@@ -103,11 +103,11 @@ describe('A DSN', () => {
 
 describe('SENTRY_DSN', () => {
   it.each([
-    ['nothing', undefined, []],
-    ['blanks', '  \n', []],
-    ['one', 'https://a@b.example/1', ['https://a@b.example/1']],
+    ['no value', undefined, []],
+    ['white space', '  \n', []],
+    ['one DSN', 'https://a@b.example/1', ['https://a@b.example/1']],
     [
-      'several, however separated',
+      'several DSNs separated by commas and white space',
       ' https://a@b.example/1,https://c@d.example/2\n https://e@f.example/3 ,',
       ['https://a@b.example/1', 'https://c@d.example/2', 'https://e@f.example/3'],
     ],

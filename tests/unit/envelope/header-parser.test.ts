@@ -14,29 +14,33 @@ const KEYS = new Set(['forwarded_for', 'remote_addr', 'client'])
 
 describe('A header line', () => {
   it.each([
-    ['an object with nothing in it', '{}', {}],
+    ['an empty object', '{}', {}],
     ['white space between its parts', '{ \t"type" :\t"event" , "a":1 }', { type: 'event', a: 1 }],
     ['text in UTF-8', '{"ü":"漢字 🙂"}', { ü: '漢字 🙂' }],
     ['escapes', '{"a\\"b":"c\\\\","d\\u0065":"}{"}', { 'a"b': 'c\\', de: '}{' }],
     ['objects in objects', '{"a":{"b":[{"c":"]}"}],"a":1},"d":[]}', { a: { b: [{ c: ']}' }], a: 1 }, d: [] }],
-    ['a member that JavaScript knows too', '{"constructor":1,"toString":2}', { constructor: 1, toString: 2 }],
+    [
+      'members with the names of Object.prototype',
+      '{"constructor":1,"toString":2}',
+      { constructor: 1, toString: 2 },
+    ],
   ])('is accepted with %s', (_, text, value) => {
     expect(parse(text)?.value).toEqual(value)
   })
 
   it.each([
-    ['nothing', ''],
+    ['empty', ''],
     ['a list', '[]'],
     ['a string', '"a"'],
     ['null', 'null'],
     ['two objects', '{}{}'],
-    ['an object that does not end', '{"a":1'],
-    ['a blank before the object', ' {}'],
-    ['a blank after the object', '{} '],
+    ['an unterminated object', '{"a":1'],
+    ['a space before the object', ' {}'],
+    ['a space after the object', '{} '],
     ['a carriage return after the object', '{}\r'],
     ['a byte order mark', '\ufeff{}'],
     ['single quotes', "{'a':1}"],
-    ['a comma too many', '{"a":1,}'],
+    ['a trailing comma', '{"a":1,}'],
     ['a key twice', '{"a":1,"a":1}'],
     ['a key twice, once with an escape', '{"type":"event","\\u0074ype":"event"}'],
     ['a key twice, both with escapes', '{"\\u0061":1,"\\u0061":2}'],
@@ -46,10 +50,10 @@ describe('A header line', () => {
   })
 
   it.each([
-    ['a byte that is no UTF-8', [0xff]],
-    ['a character cut short', [0xe6, 0xbc]],
+    ['a byte that is not UTF-8', [0xff]],
+    ['a truncated character', [0xe6, 0xbc]],
     ['an overlong slash', [0xc0, 0xaf]],
-    ['half a surrogate pair', [0xed, 0xa0, 0x80]],
+    ['an encoded surrogate', [0xed, 0xa0, 0x80]],
   ])('is rejected with %s', (_, bytes) => {
     const line = Buffer.concat([Buffer.from('{"a":"'), Buffer.from(bytes), Buffer.from('"}')])
     expect(parseHeaderLine(line)).toBeUndefined()
@@ -86,16 +90,20 @@ describe('A header line', () => {
 
 describe('Removing members from a header line', () => {
   it.each([
-    ['the only one', '{"client":1}', '{}'],
-    ['the first', '{"client":1,"a":2}', '{"a":2}'],
-    ['the last', '{"a":2,"client":1}', '{"a":2}'],
-    ['one between others', '{"a":2,"client":{"b":[1,"}"]},"c":3}', '{"a":2,"c":3}'],
-    ['all', '{ "client":1 , "remote_addr":2,"forwarded_for":3 }', '{  }'],
-    ['the last two', '{"a":2 , "client":1 , "remote_addr":2 }', '{"a":2 }'],
-    ['the first and the last two', '{"client":0,"a":2,"remote_addr":1,"forwarded_for":2}', '{"a":2}'],
-    ['one written with an escape', '{"forw\\u0061rded_for":"1.2.3.4","a":"\\u0061"}', '{"a":"\\u0061"}'],
-    ['none of another name', '{"Client":1,"clien":2,"client ":3}', '{"Client":1,"clien":2,"client ":3}'],
-    ['none that lies deeper', '{"a":{"client":1}}', '{"a":{"client":1}}'],
+    ['the only member', '{"client":1}', '{}'],
+    ['the first member', '{"client":1,"a":2}', '{"a":2}'],
+    ['the last member', '{"a":2,"client":1}', '{"a":2}'],
+    ['a member between others', '{"a":2,"client":{"b":[1,"}"]},"c":3}', '{"a":2,"c":3}'],
+    ['all members', '{ "client":1 , "remote_addr":2,"forwarded_for":3 }', '{  }'],
+    ['the last two members', '{"a":2 , "client":1 , "remote_addr":2 }', '{"a":2 }'],
+    ['the first and the last two members', '{"client":0,"a":2,"remote_addr":1,"forwarded_for":2}', '{"a":2}'],
+    ['a member written with an escape', '{"forw\\u0061rded_for":"1.2.3.4","a":"\\u0061"}', '{"a":"\\u0061"}'],
+    [
+      'no member with another name',
+      '{"Client":1,"clien":2,"client ":3}',
+      '{"Client":1,"clien":2,"client ":3}',
+    ],
+    ['no member of a nested object', '{"a":{"client":1}}', '{"a":{"client":1}}'],
   ])('removes %s', (_, text, left) => {
     const header = parse(text)
     expect(header && without(text, mergeRanges(cutMembers(header, KEYS)))).toBe(left)

@@ -26,10 +26,10 @@ describe('moveSentAt', () => {
   })
 
   it.each([
-    ['as written by a browser', '2026-08-14T11:55:00.300Z', '2026-08-14T12:05:00.300Z'],
-    ['and grows', '2026-08-14T11:55:00Z', '2026-08-14T12:05:00.000Z'],
-    ['and shrinks', '2026-08-14T13:55:00.123456789+02:00', '2026-08-14T12:05:00.123Z'],
-    ['over midnight and the end of a year', '2025-12-31T23:55:00.000Z', '2026-01-01T00:05:00.000Z'],
+    ['in the format of browsers', '2026-08-14T11:55:00.300Z', '2026-08-14T12:05:00.300Z'],
+    ['with a longer result', '2026-08-14T11:55:00Z', '2026-08-14T12:05:00.000Z'],
+    ['with a shorter result', '2026-08-14T13:55:00.123456789+02:00', '2026-08-14T12:05:00.123Z'],
+    ['past midnight and the end of a year', '2025-12-31T23:55:00.000Z', '2026-01-01T00:05:00.000Z'],
   ])('moves sent_at %s', (_, before, after) => {
     const header = (sentAt: string) =>
       `{ "event_id" :"${EVENT_ID}",  "sent_at": "${sentAt}" ,"sdk":{"name":"ü"}}`
@@ -56,10 +56,10 @@ describe('moveSentAt', () => {
     ['a sent_at that is null', '{"sent_at":null}'],
     ['a sent_at that is an object', '{"sent_at":{"sent_at":"2026-08-14T11:55:00Z"}}'],
     ['a sent_at that is no time', '{"sent_at":"yesterday"}'],
-    ['a sent_at beyond all time', '{"sent_at":"+275760-09-13T00:00:00Z"}'],
+    ['a sent_at beyond the last valid date', '{"sent_at":"+275760-09-13T00:00:00Z"}'],
     ['an empty sent_at', '{"sent_at":""}'],
-    ['a header that is no JSON', '{"sent_at":"2026-08-14T11:55:00Z"'],
-    ['nothing in it', ''],
+    ['a header that is not JSON', '{"sent_at":"2026-08-14T11:55:00Z"'],
+    ['an empty header', ''],
   ])('leaves an envelope unmodified with %s', (_, header) => {
     const envelope = Buffer.concat([Buffer.from(`${header}\n{"type":"x"}\n`), BINARY])
     expect(move(envelope)).toEqual(envelope)

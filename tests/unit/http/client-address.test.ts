@@ -9,10 +9,10 @@ const ID = '0123456789abcdef0123456789abcdef'
 
 describe('The client address', () => {
   it.each([
-    ['within a network of EDGE', '10.1.2.3'],
+    ['in a network of EDGE', '10.1.2.3'],
     ['that is an address of EDGE', '192.0.2.1'],
-    ['as a socket for both families writes it', '::ffff:10.1.2.3'],
-    ['of IPv6', 'fd00::5'],
+    ['in EDGE as an IPv4-mapped IPv6 address', '::ffff:10.1.2.3'],
+    ['in EDGE as an IPv6 address', 'fd00::5'],
   ])('is X-Forwarded-For of a peer %s', (_, peer) => {
     expect(meet(peer, { 'x-forwarded-for': '203.0.113.7' }).address).toBe('203.0.113.7')
   })
@@ -20,7 +20,7 @@ describe('The client address', () => {
   it.each([
     ['IPv4', '203.0.113.7', '203.0.113.7'],
     ['IPv6', '2001:db8::7', '2001:db8::7'],
-    ['IPv4 within IPv6, and is then IPv4', '::ffff:203.0.113.7', '203.0.113.7'],
+    ['IPv4 mapped to IPv6, and is returned as IPv4', '::ffff:203.0.113.7', '203.0.113.7'],
   ])('is accepted as %s', (_, told, address) => {
     expect(meet('10.1.2.3', { 'x-forwarded-for': told }).address).toBe(address)
   })
@@ -28,23 +28,23 @@ describe('The client address', () => {
   it.each([
     ['another peer', '203.0.113.9', '203.0.113.9'],
     ['a neighbour of an address of EDGE', '192.0.2.2', '192.0.2.2'],
-    ['a peer written for both families', '::ffff:203.0.113.9', '203.0.113.9'],
-    ['a peer of IPv6', '2001:db8::9', '2001:db8::9'],
-    ['loopback, where EDGE does not name it', '127.0.0.1', '127.0.0.1'],
+    ['an IPv4-mapped peer', '::ffff:203.0.113.9', '203.0.113.9'],
+    ['an IPv6 peer', '2001:db8::9', '2001:db8::9'],
+    ['loopback when EDGE does not contain it', '127.0.0.1', '127.0.0.1'],
   ])('is the peer address of %s, also with X-Forwarded-For', (_, peer, address) => {
     expect(meet(peer, { 'x-forwarded-for': '203.0.113.7' }).address).toBe(address)
   })
 
   it.each([
     ['a list of two', '203.0.113.7, 203.0.113.8'],
-    ['a list without blanks', '203.0.113.7,203.0.113.8'],
-    ['one and a comma', '203.0.113.7,'],
+    ['a list without spaces', '203.0.113.7,203.0.113.8'],
+    ['an address and a comma', '203.0.113.7,'],
     ['a port', '203.0.113.7:80'],
     ['brackets', '[2001:db8::7]'],
     ['a name', 'localhost'],
     ['unknown', 'unknown'],
-    ['blanks', ' '],
-    ['nothing', ''],
+    ['a space', ' '],
+    ['an empty value', ''],
     ['octal digits', '0203.0.113.7'],
     ['too few parts', '203.0.113'],
   ])('is unknown when the edge sends as X-Forwarded-For %s', (_, said) => {
@@ -82,11 +82,11 @@ describe('The request ID', () => {
   })
 
   it.each([
-    ['of anybody else', '203.0.113.9', ID],
+    ['of a peer outside EDGE', '203.0.113.9', ID],
     ['that is too short', '10.1.2.3', 'abc'],
     ['that is too long', '10.1.2.3', `${ID}0`],
-    ['that is no hex', '10.1.2.3', 'g'.repeat(32)],
-    ['with a line in it', '10.1.2.3', `${ID}\n`],
+    ['that is not hexadecimal', '10.1.2.3', 'g'.repeat(32)],
+    ['with a newline', '10.1.2.3', `${ID}\n`],
   ])('is new, in place of one %s', (_, peer, given) => {
     const { requestId } = meet(peer, { 'x-request-id': given })
     expect(requestId).toMatch(/^[0-9a-f]{32}$/)

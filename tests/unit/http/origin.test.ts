@@ -12,74 +12,86 @@ const FRIENDS = new Set(['https://friend.example', 'null'])
 describe('A post', () => {
   it.each<[string, IncomingHttpHeaders]>([
     [
-      'of the same origin, says the browser',
+      'with Sec-Fetch-Site: same-origin',
       { 'sec-fetch-site': 'same-origin', origin: 'https://site.example', host: 'site.example' },
     ],
     [
-      'of the same origin, whatever host the proxy names',
+      'with Sec-Fetch-Site: same-origin and another Host, as behind a proxy,',
       { 'sec-fetch-site': 'same-origin', origin: 'https://site.example', host: 'tunnel:9090' },
     ],
     [
-      "of the host's own origin, where the browser says nothing",
+      'without Sec-Fetch-Site whose Origin matches its Host',
       { origin: 'https://site.example', host: 'site.example' },
     ],
-    ['the same with a port', { origin: 'http://site.example:8080', host: 'site.example:8080' }],
-    ['the same in another scheme', { origin: 'http://site.example', host: 'site.example' }],
-    ['the same in capitals', { origin: 'https://Site.Example', host: 'SITE.example' }],
-    ['the same on an IPv6 address', { origin: 'http://[::1]:8080', host: '[::1]:8080' }],
-    ['of a server, which names no origin', { host: 'site.example' }],
+    [
+      'without Sec-Fetch-Site whose Origin and Host have the same port',
+      { origin: 'http://site.example:8080', host: 'site.example:8080' },
+    ],
+    [
+      'without Sec-Fetch-Site whose Origin has the scheme http',
+      { origin: 'http://site.example', host: 'site.example' },
+    ],
+    [
+      'without Sec-Fetch-Site whose Origin and Host differ in case',
+      { origin: 'https://Site.Example', host: 'SITE.example' },
+    ],
+    [
+      'without Sec-Fetch-Site whose Origin and Host are an IPv6 address',
+      { origin: 'http://[::1]:8080', host: '[::1]:8080' },
+    ],
+    ['of a server without an Origin header', { host: 'site.example' }],
   ])('%s is accepted without CORS headers', (_, headers) => {
     expect(corsHeaders(checkOrigin(headers, NOBODY))).toEqual({})
   })
 
   it.each<[string, IncomingHttpHeaders, string]>([
     [
-      'of the same site only',
+      'with Sec-Fetch-Site: same-site',
       { 'sec-fetch-site': 'same-site', origin: 'https://a.site.example', host: 'site.example' },
       'https://a.site.example',
     ],
     [
-      'of another site',
+      'with Sec-Fetch-Site: cross-site',
       { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example', host: 'site.example' },
       'https://evil.example',
     ],
     [
-      'that claims our origin but not our site',
+      'with Sec-Fetch-Site: cross-site and the origin of this site',
       { 'sec-fetch-site': 'cross-site', origin: 'https://site.example', host: 'site.example' },
       'https://site.example',
     ],
-    ['of an origin that is null', { origin: 'null', host: 'site.example' }, 'null'],
-    ['of another host', { origin: 'https://evil.example', host: 'site.example' }, 'https://evil.example'],
+    ['from the origin null', { origin: 'null', host: 'site.example' }, 'null'],
+    ['from another host', { origin: 'https://evil.example', host: 'site.example' }, 'https://evil.example'],
     [
-      'of another port',
+      'from another port',
       { origin: 'https://site.example:8443', host: 'site.example' },
       'https://site.example:8443',
     ],
     [
-      'of a host that begins like ours',
+      'from a host that begins like this one',
       { origin: 'https://site.example.evil.example', host: 'site.example' },
       'https://site.example.evil.example',
     ],
     [
-      'of an origin with a path',
+      'from an origin with a path',
       { origin: 'https://site.example/', host: 'site.example' },
       'https://site.example/',
     ],
     [
-      'of an extension',
+      'from a browser extension',
       { origin: 'chrome-extension://site.example', host: 'site.example' },
       'chrome-extension://site.example',
     ],
-    ['of an empty origin', { origin: '', host: 'site.example' }, ''],
-    ['to no host', { origin: 'https://site.example' }, 'https://site.example'],
+    ['with an empty Origin header', { origin: '', host: 'site.example' }, ''],
+    ['without a Host header', { origin: 'https://site.example' }, 'https://site.example'],
   ])('%s is rejected, and the rejection names the origin to allow', (_, headers, name) => {
     const rejection = attempt(() => checkOrigin(headers, NOBODY))
     expect(rejection).toMatchObject({ code: 'origin-foreign', causes: [`Its origin is ${name}.`] })
   })
 
   it.each<[string, IncomingHttpHeaders]>([
-    ['of no page', { 'sec-fetch-site': 'none', host: 'site.example' }],
-    ['of another site', { 'sec-fetch-site': 'cross-site', host: 'site.example' }],
+    ['with Sec-Fetch-Site: none', { 'sec-fetch-site': 'none', host: 'site.example' }],
+    ['with Sec-Fetch-Site: cross-site', { 'sec-fetch-site': 'cross-site', host: 'site.example' }],
   ])('%s without an Origin header is rejected, and the rejection says so', (_, headers) => {
     const rejection = attempt(() => checkOrigin(headers, NOBODY))
     const causes = ['The request has no Origin header.']
@@ -92,7 +104,7 @@ describe('A post', () => {
       'cross-site',
       { 'sec-fetch-site': 'cross-site', origin: 'https://friend.example', host: 'site.example' },
     ],
-    ['where the browser says nothing', { origin: 'https://friend.example', host: 'site.example' }],
+    ['without Sec-Fetch-Site', { origin: 'https://friend.example', host: 'site.example' }],
   ])('from an allowed foreign origin is accepted: %s', (_, headers) => {
     expect(corsHeaders(checkOrigin(headers, FRIENDS))).toEqual({
       'access-control-allow-origin': 'https://friend.example',

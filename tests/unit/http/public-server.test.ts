@@ -43,7 +43,7 @@ describe('The public port', () => {
     ['a Host with a user name', `${POST}Host: a@b\r\n\r\n{}`],
     ['a Host with two ports', `${POST}Host: a:1:2\r\n\r\n{}`],
     ['a control character in a header', `${POST}Host: x\r\nUser-Agent: a\x01b\r\n\r\n{}`],
-    ['a blank in the name of a header', `${POST}Host: x\r\nUser Agent: a\r\n\r\n{}`],
+    ['a space in the name of a header', `${POST}Host: x\r\nUser Agent: a\r\n\r\n{}`],
     ['80 KB of headers', `${POST}Host: x\r\n${`X: ${'x'.repeat(8_000)}\r\n`.repeat(10)}\r\n{}`],
     ['a backslash in the path', `${POST.replace('itor', '\\')}Host: x\r\n\r\n{}`],
     ['bytes that are not HTTP', 'EHLO mail.example\r\n\r\n'],

@@ -24,7 +24,7 @@ describe('The query of a tunnel URL', () => {
     ['an organisation twice', 'p=456&o=1&o=2'],
     ['a region twice', 'r=us&r=de'],
     ['a leading zero', 'p=0456'],
-    ['nothing but the name', 'p'],
+    ['a name without a value', 'p'],
     ['an empty value', 'p=&o=1'],
     ['letters for digits', 'p=abc'],
     ['full-width digits', 'p=４５６'],
@@ -35,7 +35,7 @@ describe('The query of a tunnel URL', () => {
     ['a plus in the name', '+p=456'],
     ['a sign', 'p=-1'],
     ['an exponent', 'p=1e3'],
-    ['more digits than there are projects', `p=${'9'.repeat(21)}`],
+    ['21 digits', `p=${'9'.repeat(21)}`],
     ['a host', 'o=1.evil.example/x'],
     ['a fragment', 'o=1#'],
     ['a fragment, escaped', 'o=1%23'],
@@ -45,7 +45,7 @@ describe('The query of a tunnel URL', () => {
     ['digits for a region', 'r=12'],
     ['a region in capitals', 'r=US'],
     ['a long region', `r=${'a'.repeat(17)}`],
-    ['a blank', 'p=1 '],
+    ['a space', 'p=1 '],
     ['a second equals sign', 'p==1'],
   ])('with %s is rejected with query-malformed', (_, query) => {
     expect(codeOf(() => readQuery(`/monitoring?${query}`))).toBe('query-malformed')

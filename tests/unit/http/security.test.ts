@@ -48,12 +48,12 @@ describe('Security', () => {
 
   describe('The upstream is not chosen by', () => {
     it.each([
-      ['a host that ends early', 'o=.evil.example/x?&p=456'],
+      ['a host and a path', 'o=.evil.example/x?&p=456'],
       ['an encoded fragment', 'o=1.evil.example%23&p=456'],
       ['an encoded slash', 'o=1%2F&p=456'],
-      ['an address', 'o=@127.0.0.1&p=456'],
-      ['a way up', 'p=../../456'],
-      ['a second value behind a good one', 'p=456&p=@127.0.0.1'],
+      ['an @ and an address', 'o=@127.0.0.1&p=456'],
+      ['segments ..', 'p=../../456'],
+      ['a second value after a valid one', 'p=456&p=@127.0.0.1'],
       ['a region that is a host', 'p=456&r=us.evil.example/'],
       ['another organisation', 'o=666&p=456'],
       ['another project', 'p=666'],
@@ -65,10 +65,10 @@ describe('Security', () => {
     })
 
     it.each([
-      ['of a service within', (port: number) => `http://${KEY}@127.0.0.1:${port}/456`],
-      ['of our host at another port', (port: number) => `http://${KEY}@localhost:${port}/456`],
-      ['of the cloud’s metadata', () => `http://${KEY}@169.254.169.254/456`],
-      ['of somebody else at Sentry', () => `https://${KEY}@o666.ingest.us.sentry.io/456`],
+      ['of an internal service', (port: number) => `http://${KEY}@127.0.0.1:${port}/456`],
+      ['of the same host at another port', (port: number) => `http://${KEY}@localhost:${port}/456`],
+      ['of a cloud metadata service', () => `http://${KEY}@169.254.169.254/456`],
+      ['of another organisation at Sentry', () => `https://${KEY}@o666.ingest.us.sentry.io/456`],
       ['with another key', () => sentry.dsn('456', { key: 'other' })],
       ['with a path before the project', () => sentry.dsn('456', { path: 'x' })],
       ['with a host before an @', (port: number) => sentry.dsn().replace('@', `@127.0.0.1:${port}@`)],
@@ -144,8 +144,8 @@ describe('Security', () => {
     })
 
     it.each([
-      ['a list', `${FORGED}, 203.0.113.7`],
-      ['the header twice', [FORGED, '203.0.113.7']],
+      ['a list of two addresses', `${FORGED}, 203.0.113.7`],
+      ['two header lines', [FORGED, '203.0.113.7']],
     ])('X-Forwarded-For from the edge with %s', async (_, value) => {
       await send({ headers: { 'x-forwarded-for': value } })
       expect(latest().rawHeaders.join('\n')).not.toContain(FORGED)
@@ -221,31 +221,31 @@ describe('Security', () => {
 
     it.each<[string, (hidden: string) => string]>([
       [
-        'both a length and chunks',
+        'Content-Length before Transfer-Encoding',
         (hidden) => `Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
       ],
       [
-        'chunks and then a length',
+        'Transfer-Encoding before Content-Length',
         (hidden) =>
           `Transfer-Encoding: chunked\r\nContent-Length: ${hidden.length + 5}\r\n\r\n0\r\n\r\n${hidden}`,
       ],
       [
-        'two lengths',
+        'two Content-Length headers',
         (hidden) => `Content-Length: 2\r\nContent-Length: ${hidden.length + 2}\r\n\r\n{}${hidden}`,
       ],
-      ['a list of lengths', (hidden) => `Content-Length: 2, ${hidden.length + 2}\r\n\r\n{}${hidden}`],
-      ['a length with a sign', (hidden) => `Content-Length: +2\r\n\r\n{}${hidden}`],
-      ['a length below zero', (hidden) => `Content-Length: -1\r\n\r\n${hidden}`],
-      ['a length in hex', (hidden) => `Content-Length: 0x2\r\n\r\n{}${hidden}`],
-      ['an encoding nobody knows', (hidden) => `Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${hidden}`],
+      ['a list in Content-Length', (hidden) => `Content-Length: 2, ${hidden.length + 2}\r\n\r\n{}${hidden}`],
+      ['a Content-Length with a plus sign', (hidden) => `Content-Length: +2\r\n\r\n{}${hidden}`],
+      ['a negative Content-Length', (hidden) => `Content-Length: -1\r\n\r\n${hidden}`],
+      ['a hexadecimal Content-Length', (hidden) => `Content-Length: 0x2\r\n\r\n{}${hidden}`],
+      ['an unknown Transfer-Encoding', (hidden) => `Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${hidden}`],
       [
-        'chunks that are not last',
+        'a Transfer-Encoding that does not end with chunked',
         (hidden) => `Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n${hidden}`,
       ],
-      ['a blank before the colon', (hidden) => `Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n${hidden}`],
+      ['a space before the colon', (hidden) => `Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n${hidden}`],
       ['a folded header', (hidden) => `Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n${hidden}`],
       [
-        'a header that is folded into a length',
+        'a Content-Length in a folded header',
         (hidden) => `X: y\r\n Content-Length: 2\r\nContent-Length: \r\n 2\r\n\r\n{}${hidden}`,
       ],
       ['a bare carriage return', (hidden) => `X: y\rContent-Length: 2\r\n\r\n{}${hidden}`],
@@ -258,10 +258,10 @@ describe('Security', () => {
         (hidden) => `Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n${hidden}`,
       ],
       [
-        'a chunk longer than it says',
+        'a chunk longer than its size',
         (hidden) => `Transfer-Encoding: chunked\r\n\r\n2\r\n{}x\r\n0\r\n\r\n${hidden}`,
       ],
-      ['a zero byte', (hidden) => `X: \0\r\nContent-Length: 2\r\n\r\n{}${hidden}`],
+      ['a null byte in a header', (hidden) => `X: \0\r\nContent-Length: 2\r\n\r\n{}${hidden}`],
     ])('returns one 400 and forwards nothing for %s', async (_, rest) => {
       await expectNothingSent(async () => {
         const answer = await say(tunnel.port, `POST /monitoring HTTP/1.1\r\nHost: x\r\n${rest(smuggled())}`)

@@ -63,9 +63,9 @@ describe('DROP_NEXT_NOISE', () => {
 
   it.each([
     ['an error on the not-found page', event({ transaction: '/404', message: 'oops' })],
-    ['a transaction that has the name in a tag', transaction({ transaction: '/', tags: { from: '/404' } })],
-    ['a transaction of a longer path', transaction({ transaction: '/404/more' })],
-    ['an error that speaks of redirects', thrown('NEXT_REDIRECT was thrown')],
+    ['a transaction with /404 in a tag', transaction({ transaction: '/', tags: { from: '/404' } })],
+    ['a transaction with a longer path', transaction({ transaction: '/404/more' })],
+    ['an error whose message mentions a redirect', thrown('NEXT_REDIRECT was thrown')],
     ['a forbidden page', thrown('NEXT_HTTP_ERROR_FALLBACK;403')],
     [
       'an error with a redirect as its cause',
@@ -76,7 +76,7 @@ describe('DROP_NEXT_NOISE', () => {
       event({ message: 'x', breadcrumbs: [{ message: 'NEXT_REDIRECT' }] }),
     ],
     [
-      'a transaction of that value',
+      'a transaction with NEXT_REDIRECT as an exception',
       transaction({ transaction: '/', exception: { values: [{ value: 'NEXT_REDIRECT' }] } }),
     ],
   ])('does not filter %s', (_, part) => {
@@ -88,16 +88,16 @@ describe('browser-extensions', () => {
   const browserExtensions = { browserExtensions: true }
 
   it.each([
-    ['by the error’s words', thrown('Extension context invalidated.')],
+    ['by its message', thrown('Extension context invalidated.')],
     [
-      'by the last place it came from',
+      'by its last frame',
       thrown('x', [frame('https://app.example/a.js'), frame('chrome-extension://abc/x.js')]),
     ],
     [
-      'behind places that are none',
+      'by the last frame with a URL',
       thrown('x', [frame('moz-extension://abc/x.js'), frame('<anonymous>'), frame('[native code]')]),
     ],
-    ['in any case', thrown('EXTENSION CONTEXT INVALIDATED')],
+    ['by its message in any case', thrown('EXTENSION CONTEXT INVALIDATED')],
   ])('filters an error %s', (_, part) => {
     expect(reasonOf(browserExtensions, part)).toBe('browser-extensions')
     expect(reasonOf({}, part)).toBeUndefined()
@@ -105,15 +105,21 @@ describe('browser-extensions', () => {
 
   it.each([
     [
-      'an error that passed through one',
+      'an error with an extension in an earlier frame',
       thrown('x', [frame('chrome-extension://abc/x.js'), frame('https://app.example/a.js')]),
     ],
-    ['an error caused by one', event({ exception: { values: [{ value: 'x' }, { value: 'conduitPage' }] } })],
     [
-      'a breadcrumb that names one',
+      'an error whose cause is an error of an extension',
+      event({ exception: { values: [{ value: 'x' }, { value: 'conduitPage' }] } }),
+    ],
+    [
+      'a breadcrumb that names an extension',
       event({ message: 'x', breadcrumbs: [{ message: 'chrome-extension://abc/x.js' }] }),
     ],
-    ['a transaction that names one', transaction({ transaction: 'conduitPage' })],
+    [
+      'a transaction with the message of an extension as its name',
+      transaction({ transaction: 'conduitPage' }),
+    ],
   ])('does not filter %s', (_, part) => {
     expect(reasonOf(browserExtensions, part)).toBeUndefined()
   })
@@ -210,7 +216,7 @@ describe('FILTER_ERROR_MESSAGES', () => {
     ['by type and value', thrown('Loading chunk 12 failed.', [], 'ChunkLoadError')],
     ['by the message', event({ message: 'a ResizeObserver loop' })],
     ['by the log entry', event({ logentry: { formatted: 'a ResizeObserver loop', message: 'a %s loop' } })],
-    ['by the log entry’s template', event({ logentry: { message: 'resizeobserver' } })],
+    ['by the template of the log entry', event({ logentry: { message: 'resizeobserver' } })],
     ['by a type without a value', event({ exception: { values: [{ type: 'Lonely' }] } })],
     ['by a value without a type', event({ exception: { values: [{ value: 'lonely' }] } })],
     [
@@ -223,8 +229,8 @@ describe('FILTER_ERROR_MESSAGES', () => {
   })
 
   it.each([
-    ['a longer one', event({ message: 'A Lonely one' })],
-    ['the words elsewhere', event({ message: 'x', extra: { note: 'ResizeObserver' } })],
+    ['a message that is longer than the pattern', event({ message: 'A Lonely one' })],
+    ['an event with the text in another field', event({ message: 'x', extra: { note: 'ResizeObserver' } })],
     ['a transaction', transaction({ transaction: 'ResizeObserver', message: 'ResizeObserver' })],
   ])('does not filter %s', (_, part) => {
     expect(reasonOf(errorMessages, part)).toBeUndefined()

@@ -22,11 +22,11 @@ describe('Concurrency', () => {
   }
   const good = () => concurrency.increase()
 
-  it('begins with one delivery and doubles with each round of responses, up to 64', () => {
+  it('starts with one delivery and doubles with each round of responses, up to 64', () => {
     expect(Array.from({ length: 8 }, () => round(good))).toEqual([1, 2, 4, 8, 16, 32, 64, 64])
   })
 
-  it('begins no more while the first deliveries have no response', () => {
+  it('starts no more deliveries until the first ones have a response', () => {
     round(good)
     concurrency.begin(2)
     expect(concurrency.allowance()).toBe(0)
@@ -34,18 +34,18 @@ describe('Concurrency', () => {
     expect(concurrency.allowance()).toBe(1)
   })
 
-  it('halves with a failure, and then grows by one a round', () => {
+  it('halves on a failure, and then grows by one a round', () => {
     for (let n = 0; n < 5; n++) round(good)
     concurrency.decrease()
     expect(Array.from({ length: 3 }, () => round(good))).toEqual([16, 16, 17])
   })
 
-  it('never falls below one', () => {
+  it('stays at one or above', () => {
     for (let n = 0; n < 20; n++) concurrency.decrease()
     expect(concurrency.allowance()).toBe(1)
   })
 
-  it('responds until a failure, and again after a response', () => {
+  it('reports that the upstream responds, until a failure and again after a response', () => {
     expect(concurrency.isResponding()).toBe(false)
     good()
     expect(concurrency.isResponding()).toBe(true)
@@ -53,7 +53,7 @@ describe('Concurrency', () => {
     expect(concurrency.isResponding()).toBe(false)
   })
 
-  it('begins again with one delivery after a restart, and doubles again', () => {
+  it('starts again with one delivery after a restart, and doubles again', () => {
     for (let n = 0; n < 5; n++) round(good)
     concurrency.decrease()
     concurrency.restart()

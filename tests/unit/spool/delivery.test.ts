@@ -28,7 +28,7 @@ const OVER_THE_TICK = 200 // the deliverer looks every 100 ms
 type Attempt = { at: number; body: Buffer; headers: string[]; project: string }
 type End = { key: string; end: string; status: number | undefined }
 
-describe('The deliverer', () => {
+describe('Deliverer', () => {
   let spool: MemorySpool
   let deliverer: Deliverer
   let limits: UpstreamLimits
@@ -112,7 +112,7 @@ describe('The deliverer', () => {
   /** Milliseconds between the attempts. */
   const gaps = () => attempts.slice(1).map(({ at }, i) => at - (attempts[i]?.at ?? 0))
 
-  it('brings what waits, byte by byte but for its sent_at, with the headers of its sender', async () => {
+  it('delivers an entry with the headers of its sender, and changes only sent_at in the body', async () => {
     const sent = '2026-08-14T11:59:58.000Z'
     const body = (sentAt: string) =>
       envelopeOf({ sent_at: sentAt }, [{ header: { type: 'x' }, payload: '\0\xff' }])
@@ -128,23 +128,20 @@ describe('The deliverer', () => {
     expect(spool.entry()).toEqual([])
   })
 
-  it.each([400, 403, 413])(
-    'settles one that Sentry declines with %i, and does not try it again',
-    async (status) => {
-      answer = () => answered(status)
-      const { key } = await spool.add()
-      start()
-      await pass(MINUTE)
-      expect(attempts).toHaveLength(1)
-      expect(ends).toEqual([{ key, end: 'declined', status }])
-      expect(spool.entry()).toEqual([])
-    },
-  )
+  it.each([400, 403, 413])('ends an entry that Sentry declines with %i, without a retry', async (status) => {
+    answer = () => answered(status)
+    const { key } = await spool.add()
+    start()
+    await pass(MINUTE)
+    expect(attempts).toHaveLength(1)
+    expect(ends).toEqual([{ key, end: 'declined', status }])
+    expect(spool.entry()).toEqual([])
+  })
 
   it.each([
     ['at most', 1, [2, 4, 8, 10, 10]],
     ['at least half of that', 0, [1, 2, 4, 5, 5]],
-  ])('tries again after %s a second, doubled each time, up to ten', async (_, at, seconds) => {
+  ])('retries after %s 1 s, doubled each time up to 10 s', async (_, at, seconds) => {
     random = at
     answer = () => undecided(503)
     await spool.add()
@@ -156,7 +153,7 @@ describe('The deliverer', () => {
     }
   })
 
-  it('waits as long as the Retry-After of a 503 asks for', async () => {
+  it('waits for the Retry-After of a 503', async () => {
     answer = () => ({ ...undecided(503), retryAfterMs: 45 * SECOND })
     await spool.add()
     start()
@@ -166,7 +163,7 @@ describe('The deliverer', () => {
     expect(attempts).toHaveLength(2)
   })
 
-  it('tries one that Sentry answers 500 eight times, and not for a day', async () => {
+  it('ends an entry after eight responses with 500', async () => {
     answer = () => undecided(500)
     const { key } = await spool.add()
     start()
@@ -175,7 +172,7 @@ describe('The deliverer', () => {
     expect(ends).toEqual([{ key, end: 'declined', status: 500 }])
   })
 
-  it('keeps one that gets a 500 after many failures of another kind', async () => {
+  it('keeps an entry that gets a 500 after many other failures', async () => {
     answer = () => undecided(attempts.length % 10 === 0 ? 500 : 503)
     await spool.add()
     start()
@@ -184,7 +181,7 @@ describe('The deliverer', () => {
     expect(ends).toEqual([])
   })
 
-  it('keeps one that gets 500 from an upstream that fails for all envelopes', async () => {
+  it('keeps an entry that gets 500 from an upstream that fails for all envelopes', async () => {
     answer = () => undecided(500)
     isOpen = () => true
     mayProbe = () => true
@@ -195,24 +192,21 @@ describe('The deliverer', () => {
     expect(ends).toEqual([])
   })
 
-  it.each([502, 503, undefined])(
-    'tries one that is answered %s for as long as it may wait',
-    async (status) => {
-      answer = () => undecided(status)
-      const { key } = await spool.add()
-      start()
-      await pass(MAX_AGE - MINUTE)
-      expect(attempts.length).toBeGreaterThan(300)
-      expect(ends).toEqual([])
-      await pass(2 * MINUTE)
-      expect(ends).toEqual([{ key, end: 'expired', status: undefined }])
-      const tried = attempts.length
-      await pass(MINUTE)
-      expect(attempts).toHaveLength(tried)
-    },
-  )
+  it.each([502, 503, undefined])('retries an entry that gets %s until it expires', async (status) => {
+    answer = () => undecided(status)
+    const { key } = await spool.add()
+    start()
+    await pass(MAX_AGE - MINUTE)
+    expect(attempts.length).toBeGreaterThan(300)
+    expect(ends).toEqual([])
+    await pass(2 * MINUTE)
+    expect(ends).toEqual([{ key, end: 'expired', status: undefined }])
+    const tried = attempts.length
+    await pass(MINUTE)
+    expect(attempts).toHaveLength(tried)
+  })
 
-  it('holds what Sentry has limited back until the limit ends, and brings the rest meanwhile', async () => {
+  it('holds rate-limited entries until the limit ends, and delivers the others meanwhile', async () => {
     const limited = answered(429, '60:error:key')
     answer = ({ body }) => (body.includes('error') ? limited : answered(200))
     for (const i of [1, 2, 3]) await spool.add(Buffer.from(`error ${i}`))
@@ -234,7 +228,7 @@ describe('The deliverer', () => {
     expect(spool.entry()).toEqual([])
   })
 
-  it('goes on for one project while another of the same Sentry is limited', async () => {
+  it('delivers entries of one project while another project of the same Sentry is limited', async () => {
     answer = ({ project }) => (project === PROJECT ? answered(429, '3600::key') : answered(200))
     await spool.add()
     start()
@@ -246,7 +240,7 @@ describe('The deliverer', () => {
     expect(attempts.filter(({ project }) => project === PROJECT)).toHaveLength(1)
   })
 
-  it('begins with few and doubles while the answers are good', async () => {
+  it('starts slowly and doubles the rate while responses succeed', async () => {
     for (let i = 0; i < 500; i++) await spool.add()
     start()
     await pass(SECOND)
@@ -257,7 +251,7 @@ describe('The deliverer', () => {
     expect(ends).toHaveLength(500)
   })
 
-  it('goes no slower for what cannot be read, which says nothing of Sentry', async () => {
+  it('keeps its rate when bodies cannot be read from the spool', async () => {
     for (let i = 0; i < 500; i++) await spool.add()
     answer = () =>
       attempts.length % 5 === 0 ? { ...undecided(undefined), reason: UNREADABLE } : answered(200)
@@ -266,7 +260,7 @@ describe('The deliverer', () => {
     expect(ends.length).toBeGreaterThan(450) // 300 at the pace of the beginning
   })
 
-  it('has no more than 64 attempts under way', async () => {
+  it('has at most 64 attempts at the same time', async () => {
     const gates: (() => void)[] = []
     for (let i = 0; i < 300; i++) await spool.add()
     start()
@@ -281,7 +275,7 @@ describe('The deliverer', () => {
     expect(spool.entry()).toEqual([])
   })
 
-  it('asks a Sentry that is away once in five seconds, and at once brings all when it is back', async () => {
+  it('probes an unreachable Sentry every 5 s, and delivers all entries when it is back', async () => {
     const breaker = new Breaker(() => performance.now())
     for (let i = 0; i < 5; i++) breaker.note('failed')
     isOpen = () => breaker.isOpen()
@@ -301,7 +295,7 @@ describe('The deliverer', () => {
     expect(spool.entry()).toEqual([])
   })
 
-  it('delivers more at once to a slow Sentry while it responds, and only probes when it hangs', async () => {
+  it('delivers several entries at the same time to a slow Sentry that responds, and only probes one that hangs', async () => {
     isOpen = () => true // every response is too late for a browser
     mayProbe = () => attempts.length === 0
     for (let i = 0; i < 300; i++) await spool.add()
@@ -322,7 +316,7 @@ describe('The deliverer', () => {
     expect(attempts).toHaveLength(sent)
   })
 
-  it('takes nothing while live traffic needs all connections', async () => {
+  it('leases no entry while live traffic needs all connections', async () => {
     spareConnections = () => 0
     await spool.add()
     start()
@@ -333,7 +327,7 @@ describe('The deliverer', () => {
     expect(ends).toHaveLength(1)
   })
 
-  it('tries again what had no connection in time, which is no attempt', async () => {
+  it('retries a delivery that got no connection, and does not count it as an attempt', async () => {
     const { key } = await spool.add()
     answer = () => ({ ...undecided(undefined), reason: NOT_SENT })
     start()
@@ -344,7 +338,7 @@ describe('The deliverer', () => {
     expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
   })
 
-  it('tells Sentry in a client report what it had to give up, and nobody twice', async () => {
+  it('sends a client report for entries that expired, each counted once', async () => {
     const posted: Buffer[] = []
     const reports = new ClientReports(async (_, envelope) => posted.push(envelope) > 0, Date.now)
     const receipts = { recordFinalOutcome: (end: unknown) => told.push(end) } as never
@@ -367,14 +361,14 @@ describe('The deliverer', () => {
     expect(told[0]).toMatchObject({ final_outcome: 'expired', project: 'sentry.example/456', replica: 'r1' })
   })
 
-  it('tells what made room for another as expired', async () => {
+  it('records an evicted entry as expired', async () => {
     const victim = await spoolEntryOf(Buffer.from('x'))
     start()
     deliverer.evicted(victim)
     expect(ends).toEqual([{ key: victim.key, end: 'expired', status: undefined }])
   })
 
-  describe('follows an attempt that was late for its sender: it', () => {
+  describe('follows an attempt that is late for its sender, and', () => {
     const follow = async (delivery: DeliveryResult, parts: Partial<SpoolEntry> = {}) => {
       const body = Buffer.from('late')
       const entry = await spoolEntryOf(body, { received: Date.now(), ...parts })
@@ -390,14 +384,14 @@ describe('The deliverer', () => {
       return entry.key
     }
 
-    it('settles the envelope by its answer, and does not send it again', async () => {
+    it('ends the entry with its response, without another attempt', async () => {
       const key = await follow(answered(200))
       await pass(MINUTE)
       expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
       expect(attempts).toEqual([])
     })
 
-    it('leaves it to be tried again when there is none', async () => {
+    it('makes the entry due again when there is no response', async () => {
       const key = await follow(undecided(undefined))
       await pass(4 * SECOND)
       expect(attempts).toEqual([])
@@ -407,7 +401,7 @@ describe('The deliverer', () => {
     })
   })
 
-  it('tells of a body that cannot be read, goes on with the others, and tries it again when its lease has ended', async () => {
+  it('logs a body that cannot be read, delivers other entries, and retries when the lease ends', async () => {
     const { key } = await spool.add()
     const other = await spool.add()
     spool.unreadable.add(key)
@@ -420,7 +414,7 @@ describe('The deliverer', () => {
     expect(ends.map((end) => end.key)).toEqual([other.key, key])
   })
 
-  it('finds no fault in one that is purged before it could be read', async () => {
+  it('logs no error when an entry is purged before its body is read', async () => {
     await spool.add()
     const { read } = spool
     spool.read = async (lease) => {
@@ -433,7 +427,7 @@ describe('The deliverer', () => {
     expect(attempts).toEqual([]) // and no fault was told
   })
 
-  it('tells the end of one that it has removed, though the spool could not say so', async () => {
+  it('records the final outcome of a removed entry when the response of the spool was lost', async () => {
     const { key } = await spool.add()
     const { finish } = spool
     spool.finish = async (lease) => {
@@ -445,7 +439,7 @@ describe('The deliverer', () => {
     expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
   })
 
-  it('tells of one that it could not remove, and its end when it could', async () => {
+  it('logs an entry that cannot be removed, and records its final outcome when it can', async () => {
     const { key } = await spool.add()
     const { finish } = spool
     spool.finish = () => Promise.reject(new Error('the disk fails'))
@@ -458,7 +452,7 @@ describe('The deliverer', () => {
     expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
   })
 
-  it('tells one end of an envelope that expires while it is under way, however that goes', async () => {
+  it('records one final outcome of an entry that expires during an attempt', async () => {
     const { key } = await spool.add()
     await pass(MAX_AGE - 5 * SECOND)
     answer = () => wait(20 * SECOND).then(() => answered(200))
@@ -468,7 +462,7 @@ describe('The deliverer', () => {
     expect(ends[0]?.key).toBe(key)
   })
 
-  it('does not burn a probe of a Sentry that is away while nothing is due', async () => {
+  it('saves the probes of an unreachable Sentry until an entry is due', async () => {
     const breaker = new Breaker(() => performance.now())
     for (let i = 0; i < 5; i++) breaker.note('failed')
     isOpen = () => breaker.isOpen()
@@ -481,7 +475,7 @@ describe('The deliverer', () => {
     expect(attempts).toHaveLength(1)
   })
 
-  it('stops when what is under way has come to something, and takes nothing more', async () => {
+  it('waits for running attempts when it stops, and leases no more entries', async () => {
     answer = () => wait(3 * SECOND).then(() => answered(200))
     const { key } = await spool.add()
     start()

@@ -35,7 +35,7 @@ describe('secondsUntilFull', () => {
     vi.useRealTimers()
   })
 
-  it('uses the free space of the disk when that ends first, and ignores its slow changes', async () => {
+  it('uses the free space of the disk when it ends first, and ignores its slow changes', async () => {
     await spool.close()
     let freeBytes = 10_000_000
     const totals = async () => ({ envelopes: 0, bytes: 0, partitions: [], paused: [] })
@@ -79,7 +79,7 @@ describe('secondsUntilFull', () => {
 })
 
 describe('totals', () => {
-  it('rejects after a second, and asks the store again only when all late answers have come', async () => {
+  it('rejects after 1 s, and queries the store again only when all late responses have arrived', async () => {
     const store = createMemorySpool(Date.now)
     const told = await store.totals()
     const asked: PromiseWithResolvers<SpoolTotals>[] = []
@@ -108,7 +108,7 @@ describe('totals', () => {
 })
 
 describe('health', () => {
-  it('is writable again once a probe succeeds, without a put, and probes only while it is not', async () => {
+  it('is writable again after a successful probe, and probes only while it is not writable', async () => {
     vi.useFakeTimers()
     const probed: (Error | undefined)[] = []
     const failures = [new Error('disk still full')]

@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { RateController } from '../../../tunnel/src/spool/rate-controller.ts'
 
-describe('The pace', () => {
+describe('RateController', () => {
   let time: number
   let rateController: RateController
 
@@ -24,13 +24,13 @@ describe('The pace', () => {
     return begun
   }
 
-  it('is 20 a second at first, and stays so when nobody says how it goes', () => {
+  it('allows 20 a second at first, and stays there without results', () => {
     expect(begin(1)).toBeGreaterThanOrEqual(19)
     expect(begin(10)).toBeLessThanOrEqual(201)
     expect(rateController.perSecond()).toBe(20)
   })
 
-  it('doubles with each second of good answers, however many there are', () => {
+  it('doubles the rate for each second with successes, however many', () => {
     const rates: number[] = []
     for (let second = 0; second < 5; second++) {
       rates.push(rateController.perSecond())
@@ -43,7 +43,7 @@ describe('The pace', () => {
     expect(rates).toEqual([20, 40, 80, 160, 320])
   })
 
-  it('lets as many begin as it says', () => {
+  it('allows as many starts as its rate', () => {
     const begun = Array.from({ length: 6 }, () => begin(1, () => rateController.increase()))
     const expected = [20, 40, 80, 160, 320, 640]
     for (const [i, many] of begun.entries()) {
@@ -52,7 +52,7 @@ describe('The pace', () => {
     }
   })
 
-  it('ends at 10,000 a second', () => {
+  it('allows at most 10,000 a second', () => {
     for (let second = 0; second < 30; second++) {
       time += 1_000
       rateController.increase()
@@ -60,7 +60,7 @@ describe('The pace', () => {
     expect(rateController.perSecond()).toBe(10_000)
   })
 
-  it('halves with each bad answer, and never falls below 20', () => {
+  it('halves the rate with each failure, to 20 at least', () => {
     for (let second = 0; second < 4; second++) {
       time += 1_000
       rateController.increase()
@@ -72,7 +72,7 @@ describe('The pace', () => {
     expect(rates).toEqual([160, 80, 40, 20, 20, 20])
   })
 
-  it('does not double within the second after a bad answer', () => {
+  it('does not double within 1 s after a failure', () => {
     time += 1_000
     rateController.decrease()
     time += 999
@@ -83,12 +83,12 @@ describe('The pace', () => {
     expect(rateController.perSecond()).toBe(40)
   })
 
-  it('saves up nothing: after an hour of silence no more begin than in a quarter of a second', () => {
+  it('allows at most 250 ms worth of starts after an hour without any', () => {
     time += 3_600_000
     expect(rateController.allowance()).toBeLessThanOrEqual(5)
   })
 
-  it('lets nothing begin when its clock stands still, and nothing twice', () => {
+  it('allows nothing more after its allowance is spent, until time passes', () => {
     time += 1_000
     rateController.spend(rateController.allowance())
     expect(rateController.allowance()).toBe(0)

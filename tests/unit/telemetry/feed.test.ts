@@ -20,7 +20,7 @@ import { until } from '../../support/until.ts'
 
 type Told = { id: string | undefined; event: string | undefined; data: { id?: string; missed?: number } }
 
-describe('The feed', () => {
+describe('Feed', () => {
   const started = new AsyncDisposableStack()
   let tunnel: Tunnel
 
@@ -62,7 +62,7 @@ describe('The feed', () => {
   /** The number that an event bears behind the replica's name. */
   const numberOf = ({ id }: Told) => Number(id?.split(':').at(-1))
 
-  it('tells each receipt as it is settled', async () => {
+  it('sends each receipt when it is recorded', async () => {
     await using feed = await read()
     expect(feed.contentType).toContain('text/event-stream')
     await sendMany(3)
@@ -75,14 +75,14 @@ describe('The feed', () => {
     expect(new Set(told.map(({ data }) => data.id)).size).toBe(3)
   })
 
-  it('tells several readers the same', async () => {
+  it('sends the same events to all readers', async () => {
     await using one = await read()
     await using other = await read()
     await send()
     expect(await one.take(1)).toEqual(await other.take(1))
   })
 
-  it('begins now for a reader who knows nothing yet', async () => {
+  it('starts at the present for a new reader', async () => {
     await send()
     await using feed = await read()
     const { headers } = await send()
@@ -90,7 +90,7 @@ describe('The feed', () => {
     expect((await feed.take(1))[0]?.data.id).toBe(receipt.id)
   })
 
-  it('goes on where a reader left it, with nothing missing and nothing twice', async () => {
+  it('resumes after the last event of a reader, without gaps or duplicates', async () => {
     await using before = await read()
     await sendMany(5)
     const first = await before.take(2)
@@ -103,7 +103,7 @@ describe('The feed', () => {
     expect(new Set([...first, ...rest].map(({ data }) => data.id)).size).toBe(10)
   })
 
-  it('begins now for a reader who comes from another replica, or brings nonsense', async () => {
+  it('starts at the present for a reader with an ID of another replica, or with an invalid one', async () => {
     await sendMany(3)
     for (const lastId of [
       'another-replica:1',
@@ -120,7 +120,7 @@ describe('The feed', () => {
     }
   })
 
-  it('tells a reader who was away too long how many are missing', async () => {
+  it('sends a gap with the number of missed receipts to a reader that was away too long', async () => {
     const receipts = new Receipts(NO_METRICS, { recordEvent: () => {} }, Date.now)
     for (let n = 1; n <= 40_101; n++) receipts.record({ ...longReceipt(n), reason: 'short' })
     const feed = new Feed(receipts, 'r')
@@ -132,7 +132,7 @@ describe('The feed', () => {
     await told.return(undefined)
   })
 
-  it('begins with so many of the newest for a reader who has read nothing, and tells of no gap before them', async () => {
+  it('starts with the requested number of newest receipts, without a gap before them', async () => {
     const receipts = new Receipts(NO_METRICS, { recordEvent: () => {} }, Date.now)
     const feed = new Feed(receipts, 'r')
     const app = new Hono().get('/receipts', (c) => feed.stream(c))
@@ -154,7 +154,7 @@ describe('The feed', () => {
       expect((await app.request(`/receipts?newest=${newest}`)).status).toBe(400)
   })
 
-  it('lets a visitor look up the one receipt of a token, and nothing by an unknown one', async () => {
+  it('returns the receipt of a token, and 404 for an unknown token', async () => {
     const { headers } = await send()
     const found = await tunnel.admin(`/receipts/${headers['x-culvert-receipt']}`)
     expect(await found.json()).toMatchObject({ outcome: 'delivered', status: 200 })
@@ -162,7 +162,7 @@ describe('The feed', () => {
       expect((await tunnel.admin(`/receipts/${token}`)).status).toBe(404)
   })
 
-  it('tells how what was spooled ended, in one order with the receipts, and again to a reader who resumes', async () => {
+  it('sends final outcomes in one sequence with the receipts, also to a reader that resumes', async () => {
     await using sentry = await startSentry()
     await using own = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
     const newest = await read(undefined, own)
@@ -184,7 +184,7 @@ describe('The feed', () => {
     expect(await again.take(1)).toEqual([end])
   })
 
-  it('turns away a hundred-and-first reader, until one leaves', async () => {
+  it('rejects the 101st reader until another one disconnects', async () => {
     await using own = await openTunnel()
     const readers = await Promise.all(Array.from({ length: 100 }, () => read(undefined, own)))
     const refused = await own.admin('/receipts')
@@ -200,7 +200,7 @@ describe('The feed', () => {
     for (const reader of readers) await reader[Symbol.asyncDispose]()
   })
 
-  it('counts nobody as a reader who asks for its head alone', async () => {
+  it('does not count HEAD requests as readers', async () => {
     const receipts = new Receipts(NO_METRICS, { recordEvent: () => {} }, Date.now)
     const feed = new Feed(receipts, 'r')
     const app = new Hono().get('/receipts', (c) => feed.stream(c))
@@ -211,7 +211,7 @@ describe('The feed', () => {
     await response.body?.cancel()
   })
 
-  it('of a reader who sleeps keeps nothing, and tells it what it slept through when it wakes', async () => {
+  it('buffers nothing for a reader that stops reading, and sends it a gap when it reads again', async () => {
     const receipts = new Receipts(NO_METRICS, { recordEvent: () => {} }, Date.now)
     const feed = new Feed(receipts, 'r')
     const app = new Hono().get('/receipts', (c) => feed.stream(c))
@@ -239,7 +239,7 @@ describe('The feed', () => {
     await once(server, 'close')
   })
 
-  it('lets the tunnel leave though a reader sleeps', async () => {
+  it('does not delay the stop of the tunnel by a reader that does not read', async () => {
     const own = await openTunnel()
     const sleeper = connect({ port: Number(new URL(own.adminUrl).port), host: '127.0.0.1' })
     await once(sleeper, 'connect')

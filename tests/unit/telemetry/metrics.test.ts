@@ -19,8 +19,8 @@ async function seriesOf(tunnel: Tunnel): Promise<Map<string, number>> {
   return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]))
 }
 
-describe('The figures', () => {
-  it('grow by no more than 60 series, whatever senders invent', async ({ sentry, tunnel }) => {
+describe('Metrics', () => {
+  it('grow by at most 60 series, whatever names senders invent', async ({ sentry, tunnel }) => {
     await post(tunnel.url, { body: errorOf(sentry.dsn()) })
     const before = await seriesOf(tunnel)
     const invent = (i: number) => {
@@ -53,7 +53,7 @@ describe('The figures', () => {
     expect(after.get('culvert_items_total{type="other",outcome="delivered"}')).toBe(4_000)
   })
 
-  it('tell how long each upstream takes to answer, and receipts what of it was whose', async () => {
+  it('show the response time of each upstream, and receipts show the time before and at the upstream', async () => {
     await using one = await startSentry()
     await using two = await startSentry()
     await using tunnel = await openTunnel({ env: { SENTRY_DSN: `${one.dsn()} ${two.dsn()}` } })
@@ -75,7 +75,7 @@ describe('The figures', () => {
     expect([answered(one.url), answered(two.url)]).toEqual([2, 1]) // who was away has not answered
   })
 
-  it('agree with the log and the receipts: exactly one of each for every envelope', async () => {
+  it('agree with log and receipts: one of each for every envelope', async () => {
     await using sentry = await startSentry({ projects: { 1: 'a'.repeat(32), 2: 'b'.repeat(32) } })
     const [dsn, limited] = [sentry.dsn('1'), sentry.dsn('2')]
     await using tunnel = await openTunnel({ env: { SENTRY_DSN: `${dsn} ${limited}` } })
@@ -112,7 +112,7 @@ describe('The figures', () => {
     expect(receipts.map(({ id }) => id)).toEqual(logged().map(({ id }) => id))
   })
 
-  it('tell envelopes and bytes by project, category and outcome, each envelope under its most important category', async ({
+  it('count envelopes and bytes by project, outcome and the most important category of the envelope', async ({
     sentry,
     tunnel,
   }) => {
@@ -140,7 +140,7 @@ describe('The figures', () => {
     }
   })
 
-  it('have a series at 0 for each loss that an alert counts, so that the first one is an increase', async () => {
+  it('have a series at 0 for each loss that an alert counts, so that its first increase is seen', async () => {
     await using sentry = await startSentry()
     await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
     const series = await seriesOf(tunnel)
@@ -159,7 +159,7 @@ describe('The figures', () => {
       }
   })
 
-  it('name the version and the revision of the build', async () => {
+  it('contain the version and the revision of the build', async () => {
     await using tunnel = await openTunnel({ env: { REVISION: '0a1b2c3' } })
     const names = [...(await seriesOf(tunnel)).keys()].filter((name) => name.startsWith('culvert_build_info'))
     expect(names).toEqual([
@@ -167,7 +167,7 @@ describe('The figures', () => {
     ])
   })
 
-  it('do not count what is no envelope: the probe of SDKs, other paths and methods', async () => {
+  it('do not count connectivity probes, other paths and other methods', async () => {
     await using tunnel = await openTunnel()
     await post(tunnel.url, { body: '{}' })
     await post(tunnel.url, { path: '/elsewhere', body: '{}' })

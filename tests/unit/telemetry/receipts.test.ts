@@ -49,7 +49,7 @@ describe('Receipts', () => {
       return event === 'receipt' ? told.id : told.receipt
     })
 
-  it('are counted once, logged once, and numbered from 1', () => {
+  it('are counted once, logged once and numbered from 1', () => {
     settle(3)
     expect(counted.map(({ id }) => id)).toEqual(['e1', 'e2', 'e3'])
     expect(lines.map(({ name, told }) => [name, told.id])).toEqual(counted.map(({ id }) => ['receipt', id]))
@@ -58,7 +58,7 @@ describe('Receipts', () => {
     expect(idsAfter(0)).toEqual(['e1', 'e2', 'e3'])
   })
 
-  it('tell when each outcome that is not a good one was first met and last, at once or after waiting, and why', () => {
+  it('return the first and the last time of each outcome other than delivered and spooled, by stage and reason', () => {
     const refused: Partial<Receipt> = { outcome: 'rejected', reason: 'dsn-unknown' }
     settle(1)
     for (now of [1, 2, 3]) receipts.record({ ...receiptOf('e'), ...refused })
@@ -73,14 +73,14 @@ describe('Receipts', () => {
     ])
   })
 
-  it('are given from any number on', () => {
+  it('are returned after any sequence number', () => {
     settle(5)
     expect(idsAfter(3)).toEqual(['e4', 'e5'])
     expect(idsAfter(5)).toEqual([])
     expect(idsAfter(1, 2)).toEqual(['e2', 'e3'])
   })
 
-  it('are told together with the ends of those that waited, in one order', async () => {
+  it('are returned in one sequence with the final outcomes of spooled envelopes', async () => {
     settle(2)
     const wait = receipts.next(new AbortController().signal)
     receipts.recordFinalOutcome(endOf('e1'))
@@ -91,13 +91,13 @@ describe('Receipts', () => {
     expect(receipts.newest()).toBe(4)
   })
 
-  it('stay to be found by their tokens, however many ends are told', () => {
+  it('are found by their tokens after 39,999 final outcomes', () => {
     const token = receipts.record(receiptOf('e1'))
     for (let n = 0; n < 39_999; n++) receipts.recordFinalOutcome(endOf('e0'))
     expect(receipts.find(token)?.id).toBe('e1')
   })
 
-  it('are kept to 40,000; what is older is a gap', () => {
+  it('are kept up to 40,000, and return the number of the oldest one', () => {
     settle(40_345)
     const kept = idsAfter(0)
     expect([toldAfter(0).first, kept.length, kept[0], kept.at(-1)]).toEqual([346, 40_000, 'e346', 'e40345'])
@@ -105,7 +105,7 @@ describe('Receipts', () => {
     expect(idsAfter(40_344)).toEqual(['e40345'])
   })
 
-  it('are found by a token that nobody can guess', () => {
+  it('are found by a random token of 128 bits, and by nothing else', () => {
     const tokens = Array.from({ length: 1_000 }, (_, i) => receipts.record(receiptOf(`e${i}`)))
     expect(new Set(tokens).size).toBe(1_000)
     for (const token of tokens) expect(token).toMatch(/^[0-9a-f]{32}$/)
@@ -115,7 +115,7 @@ describe('Receipts', () => {
       expect(receipts.find(none)).toBeUndefined()
   })
 
-  it('are found for ten minutes', () => {
+  it('are found by their token for 10 min', () => {
     const token = receipts.record(receiptOf('e1'))
     now = 10 * MINUTE - 1
     expect(receipts.find(token)?.id).toBe('e1')
@@ -123,7 +123,7 @@ describe('Receipts', () => {
     expect(receipts.find(token)).toBeUndefined()
   })
 
-  it('are found among the last 40,000', () => {
+  it('are found by their token among the last 40,000', () => {
     const first = receipts.record(receiptOf('first'))
     const second = receipts.record(receiptOf('second'))
     settle(39_999)
@@ -131,7 +131,7 @@ describe('Receipts', () => {
     expect(receipts.find(second)?.id).toBe('second')
   })
 
-  it('wake everybody who waits, and nobody twice', async () => {
+  it('wake all waiting readers once', async () => {
     const waits = [1, 2, 3].map(() => receipts.next(new AbortController().signal))
     settle(1)
     await Promise.all(waits)
@@ -145,7 +145,7 @@ describe('Receipts', () => {
     await wait
   })
 
-  it('keep nobody waiting who leaves', async () => {
+  it('end the wait of a reader that aborts', async () => {
     const leaving = new AbortController()
     const wait = receipts.next(leaving.signal)
     leaving.abort()
@@ -153,7 +153,7 @@ describe('Receipts', () => {
     await receipts.next(leaving.signal)
   })
 
-  it('hold no more in memory of a name of an SDK than they show', () => {
+  it('keep only the shown part of an SDK name in memory', () => {
     const name = 'x'.repeat(60_000)
     const described: Pick<Receipt, 'sdk'>[] = []
     const before = heldBytes()

@@ -7,8 +7,8 @@ import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { openTunnel } from '../../support/tunnel/in-process.ts'
 
-describe('The last request refused with each code', () => {
-  it('is shown to operators with its headers, and without the values that may be a secret', async () => {
+describe('The last rejected request per code', () => {
+  it('is shown to operators with its headers, and without values that may be secret', async () => {
     await using tunnel = await openTunnel()
     const headers = {
       'content-type': 'text/plain',
@@ -38,8 +38,8 @@ describe('The last request refused with each code', () => {
   })
 })
 
-describe('The settings that would have let pass what did not', () => {
-  it('are told by why it did not, by the names of docs/configuration.md and with the values they have, without secrets', async () => {
+describe('The settings that would have accepted a rejected envelope', () => {
+  it('are listed by reason, with the names of docs/configuration.md and their values, without secrets', async () => {
     await using tunnel = await openTunnel({
       env: {
         SENTRY_DSN: 'https://key:hushhush@127.0.0.1/2',

@@ -6,8 +6,8 @@ import { RingBuffer } from '../../../tunnel/src/telemetry/ring-buffer.ts'
 
 const BOUNDS = { entries: 8, bytes: 100 }
 
-describe('A journal', () => {
-  it('gives back the newest texts as they were, in their order, whatever they are', () => {
+describe('RingBuffer', () => {
+  it('returns the newest texts unmodified and in order', () => {
     const texts = fc.array(
       fc.string({ unit: 'grapheme', maxLength: 12 }).filter(({ length }) => length <= 30),
     )
@@ -24,13 +24,13 @@ describe('A journal', () => {
     )
   })
 
-  it('keeps as many as it may have entries', () => {
+  it('keeps as many texts as its maximum number of entries', () => {
     const journal = new RingBuffer(BOUNDS)
     for (let n = 1; n <= 30; n++) journal.add(String(n))
     expect(readAll(journal)).toEqual(['23', '24', '25', '26', '27', '28', '29', '30'])
   })
 
-  it('keeps as many as fit into its bytes, of long ones fewer', () => {
+  it('keeps as many texts as fit into its bytes', () => {
     const journal = new RingBuffer(BOUNDS)
     for (let n = 0; n < 9; n++) journal.add(String(n).repeat(30))
     expect(readAll(journal)).toEqual(['8'.repeat(30)])
@@ -38,7 +38,7 @@ describe('A journal', () => {
     expect(readAll(journal).length).toBeGreaterThan(4)
   })
 
-  it('is empty at first, and refuses what could never be kept', () => {
+  it('is empty at first, and throws for a text that exceeds its size', () => {
     const journal = new RingBuffer(BOUNDS)
     expect([journal.oldest(), journal.newest()]).toEqual([1, 0])
     expect(() => journal.add('x'.repeat(34))).toThrow('a text of 34 characters is too long to be kept')

@@ -15,7 +15,7 @@ const PROJECT = 'sentry.example/1'
 const newSeen = () => new SdkInventory(createProjects([DSN].flatMap((dsn) => parseDsn(dsn) ?? [])))
 
 describe('The SDKs and releases of a project', () => {
-  it('are told to operators as the header of a real SDK names them', async ({ sentry, tunnel }) => {
+  it('are those that the headers of real SDKs name', async ({ sentry, tunnel }) => {
     sentry.allowUnexpected() // what the capture holds is of another project
     const named = { sdk: { name: 'mine', version: '2' }, trace: { release: 'shop@2' } }
     await post(tunnel.url, { body: errorOf(sentry.dsn(), named) })
@@ -33,7 +33,7 @@ describe('The SDKs and releases of a project', () => {
     expect(releases).toHaveLength(2)
   })
 
-  it('are the fifty seen last, newest first, and no longer than Sentry takes them', () => {
+  it('are the last 50, newest first, truncated to the length that Sentry accepts', () => {
     const seen = newSeen()
     seen.note(PROJECT, 'kept', 'kept', 0)
     for (let n = 1; n <= 1_000; n++) {
@@ -50,7 +50,7 @@ describe('The SDKs and releases of a project', () => {
     }
   })
 
-  it.each([undefined, null, 7, ''])('are none where the header holds %j for a release', (release) => {
+  it.each([undefined, null, 7, ''])('are empty when the header has %j as its release', (release) => {
     const seen = newSeen()
     seen.note(PROJECT, undefined, release, 1)
     seen.note('elsewhere.example/1', 'sdk', { release: 'r' }, 1)

@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Breaker, type RequestResult } from '../../../tunnel/src/upstream/breaker.ts'
 
-describe('A breaker', () => {
+describe('Breaker', () => {
   let time: number
   let breaker: Breaker
 
@@ -24,7 +24,7 @@ describe('A breaker', () => {
     return probes
   }
 
-  it('is closed at first, and lets everybody through without a probe', () => {
+  it('is closed at first, and allows all requests without a probe', () => {
     expect(breaker.mayProbe()).toBe(false)
     for (let i = 0; i < 100; i++) expect(ask()).toBe(true)
     expect(isOpen()).toBe(false)
@@ -38,7 +38,7 @@ describe('A breaker', () => {
     expect(breaker.state()).toEqual({ open: true, since: time, nextProbe: time + 5_000 })
   })
 
-  it('is overdue when nobody has probed for as long again as it waits for a probe', () => {
+  it('is overdue when no probe was sent for twice the probe interval', () => {
     note('failed', 5)
     time += 5_000
     expect([breaker.mayProbe(), breaker.isOverdue()]).toEqual([true, false])
@@ -52,7 +52,7 @@ describe('A breaker', () => {
   })
 
   it.each<RequestResult>(['prompt', 'late'])(
-    'counts failures from anew after an answer that was %s',
+    'counts failures in a row from 0 after a response that was %s',
     (verdict) => {
       note('failed', 4)
       note(verdict)
@@ -61,7 +61,7 @@ describe('A breaker', () => {
     },
   )
 
-  it('opens when more than half of ten answers or more are late or failures', () => {
+  it('opens when more than half of at least ten results are late or failed', () => {
     note('prompt', 5)
     note('late', 5)
     expect(isOpen()).toBe(false)
@@ -69,14 +69,14 @@ describe('A breaker', () => {
     expect(isOpen()).toBe(true)
   })
 
-  it('does not judge by fewer than ten', () => {
+  it('does not open because of fewer than ten results', () => {
     note('late', 9)
     expect(isOpen()).toBe(false)
     note('late')
     expect(isOpen()).toBe(true)
   })
 
-  it('forgets what is older than ten seconds', () => {
+  it('ignores results that are older than 10 s', () => {
     note('late', 9)
     time += 10_000
     note('late')
@@ -85,7 +85,7 @@ describe('A breaker', () => {
     expect(isOpen()).toBe(true)
   })
 
-  it('adds up what comes within ten seconds', () => {
+  it('sums up the results of 10 s', () => {
     for (let second = 0; second < 10; second++) {
       expect(isOpen()).toBe(false)
       note('late')
@@ -94,7 +94,7 @@ describe('A breaker', () => {
     expect(isOpen()).toBe(true)
   })
 
-  it('lets one probe through every five seconds while it is open', () => {
+  it('allows one probe every 5 s while it is open', () => {
     note('failed', 5)
     time += 4_999
     expect(ask()).toBe(false)
@@ -104,7 +104,7 @@ describe('A breaker', () => {
     expect([ask(), ask()]).toEqual([true, false])
   })
 
-  it.each<RequestResult>(['failed', 'late'])('stays open when the probe was %s', (verdict) => {
+  it.each<RequestResult>(['failed', 'late'])('stays open when a probe is %s', (verdict) => {
     note('failed', 5)
     time += 5_000
     ask()
@@ -112,7 +112,7 @@ describe('A breaker', () => {
     expect([isOpen(), ask()]).toEqual([true, false])
   })
 
-  it('closes when the probe was answered promptly, and begins from anew', () => {
+  it('closes after a prompt response to a probe, and starts from 0', () => {
     note('failed', 5)
     time += 5_000
     ask()

@@ -31,7 +31,7 @@ const SETTINGS: UpstreamSettings = {
 const SHORT = { answerMs: 400 } // for an upstream that never answers
 const HTML = { 'content-type': 'text/html' }
 
-describe('Sentry', () => {
+describe('UpstreamClient', () => {
   let scope: AsyncDisposableStack
   let sentry: Sentry
   let time: number
@@ -62,31 +62,31 @@ describe('Sentry', () => {
     return upstreams.post(project, parcelOf(errorOf(sentry.dsn())), [])
   }
 
-  describe('has decided when it answers', () => {
+  describe('returns answered for a response that is', () => {
     it.each<[string, Answering, object]>([
-      ['that it has it', {}, { status: 200, contentType: 'application/json' }],
+      ['200', {}, { status: 200, contentType: 'application/json' }],
       ['400', { status: 400, body: { detail: 'no' } }, { status: 400 }],
       ['413', { status: 413, body: { detail: 'big' } }, { status: 413 }],
-      ['401 in its own words', { status: 401, body: { detail: 'no' } }, { status: 401 }],
-      ['403 in its own words', { status: 403, body: { detail: 'no' } }, { status: 403 }],
-      ['404 in its own words', { status: 404, body: { detail: 'no' } }, { status: 404 }],
+      ['401 in JSON', { status: 401, body: { detail: 'no' } }, { status: 401 }],
+      ['403 in JSON', { status: 403, body: { detail: 'no' } }, { status: 403 }],
+      ['404 in JSON', { status: 404, body: { detail: 'no' } }, { status: 404 }],
       [
-        '429 and what to hold back',
+        '429 with rate limits',
         'limiting',
         { status: 429, rateLimits: '60:error:organization', retryAfter: '60' },
       ],
-      ['late, but in time', { delayMs: 200 }, { status: 200 }],
+      ['late, but before the deadline', { delayMs: 200 }, { status: 200 }],
     ])('%s', async (_, answer, reply) => {
       sentry.once(answer)
       expect(await send(open()).final).toMatchObject({ kind: 'answered', reply })
     })
   })
 
-  describe('gets an envelope', () => {
+  describe('sends an envelope', () => {
     it.each([
-      ['small', 1024],
-      ['large', 64 * 1024],
-    ])('that came in %s pieces as one body, with its length', async (_, size) => {
+      ['1 KiB', 1024],
+      ['64 KiB', 64 * 1024],
+    ])('of %s chunks as one body with its Content-Length', async (_, size) => {
       const { upstreams, project } = open()
       const envelope = attachmentOf(sentry.dsn(), randomBytes(1_000_000))
       const { final } = upstreams.post(project, parcelOf(...cut(envelope, size)), [])
@@ -97,7 +97,7 @@ describe('Sentry', () => {
       expect(body.equals(envelope)).toBe(true)
     })
 
-    it('of many pieces, and may decline it before it has read the last', async () => {
+    it('of many chunks, and returns a 413 that arrives before the last one', async () => {
       const answer: RequestListener = (_, response) =>
         response.writeHead(413, { 'content-type': 'application/json' }).end('{"detail":"big"}')
       const { upstreams, project } = open(`http://${KEY}@127.0.0.1:${await serve(createServer(answer))}/456`)
@@ -106,9 +106,13 @@ describe('Sentry', () => {
     })
 
     it.each<[string, (socket: Socket) => unknown, bytes: number]>([
-      ['hangs up in the middle of it', (socket) => socket.once('data', () => socket.destroy()), 16_000_000],
+      [
+        'closes the connection in the middle of it',
+        (socket) => socket.once('data', () => socket.destroy()),
+        16_000_000,
+      ],
       ['reads nothing of it', (socket) => socket.pause(), 2_000_000], // a second more is allowed for each MB
-    ])('of many pieces, and has not decided when it %s', async (_, treat, bytes) => {
+    ])('of many chunks, and returns undecided when Sentry %s', async (_, treat, bytes) => {
       const port = await serve(createTcpServer(treat))
       const { upstreams, project } = open(`http://${KEY}@127.0.0.1:${port}/456`, SHORT)
       const { final } = upstreams.post(project, manyPieces(bytes), [])
@@ -119,7 +123,7 @@ describe('Sentry', () => {
     const manyPieces = (bytes = 16_000_000) => parcelOf(...cut(randomBytes(bytes), 64 * 1024))
   })
 
-  it('is not held responsible for a body of ours that cannot be read to its end', async () => {
+  it('does not count a body that cannot be read to its end as a failure of Sentry', async () => {
     sentry.allowUnexpected() // requests that end in the middle
     const place = open()
     const brokenOff = async function* () {
@@ -136,37 +140,45 @@ describe('Sentry', () => {
     expect(await send(place).final).toMatchObject({ kind: 'answered' })
   })
 
-  describe('has not decided when it', () => {
+  describe('returns undecided when Sentry', () => {
     it.each<[string, Answering, object]>([
-      ['fails', { status: 500 }, { reason: 'status-500', status: 500 }],
+      ['returns 500', { status: 500 }, { reason: 'status-500', status: 500 }],
       [
-        'is behind a gateway that fails',
+        'returns the 502 of a gateway',
         { status: 502, headers: HTML, body: '<h1>' },
         { reason: 'status-502' },
       ],
-      ['is busy', { status: 503 }, { reason: 'status-503' }],
-      ['redirects, which is not followed', 'redirecting', { reason: 'status-302', status: 302 }],
+      ['returns 503', { status: 503 }, { reason: 'status-503' }],
+      ['redirects with 302, which is not followed', 'redirecting', { reason: 'status-302', status: 302 }],
       [
-        'redirects with the method kept',
+        'redirects with 307, which is not followed',
         { status: 307, headers: { location: '/' } },
         { reason: 'status-307' },
       ],
-      ['says 408', { status: 408 }, { reason: 'status-408' }],
-      ['says 421', { status: 421 }, { reason: 'status-421' }],
-      ['says 425', { status: 425 }, { reason: 'status-425' }],
-      ['says 401 in HTML', { status: 401, headers: HTML, body: '<h1>' }, { reason: 'status-401' }],
-      ['says 403 in HTML', { status: 403, headers: HTML, body: '<h1>' }, { reason: 'status-403' }],
-      ['says 404 in HTML', { status: 404, headers: HTML, body: '<h1>' }, { reason: 'status-404' }],
-      ['says 404 in JSON of somebody else', { status: 404, body: { error: 'x' } }, { reason: 'status-404' }],
+      ['returns 408', { status: 408 }, { reason: 'status-408' }],
+      ['returns 421', { status: 421 }, { reason: 'status-421' }],
+      ['returns 425', { status: 425 }, { reason: 'status-425' }],
+      ['returns 401 in HTML', { status: 401, headers: HTML, body: '<h1>' }, { reason: 'status-401' }],
+      ['returns 403 in HTML', { status: 403, headers: HTML, body: '<h1>' }, { reason: 'status-403' }],
+      ['returns 404 in HTML', { status: 404, headers: HTML, body: '<h1>' }, { reason: 'status-404' }],
       [
-        'says 404 in what only claims to be JSON',
+        'returns 404 in JSON that is not Sentry’s',
+        { status: 404, body: { error: 'x' } },
+        { reason: 'status-404' },
+      ],
+      [
+        'returns 404 in JSON that cannot be parsed',
         { status: 404, headers: { 'content-type': 'application/json' }, body: 'x' },
         { reason: 'status-404' },
       ],
-      ['hangs up', 'hanging-up', { reason: 'UND_ERR_SOCKET' }],
-      ['hangs up early', 'hanging-up-early', { reason: expect.any(String) }],
+      ['closes the connection', 'hanging-up', { reason: 'UND_ERR_SOCKET' }],
       [
-        'answers without end',
+        'closes the connection before it has read the request',
+        'hanging-up-early',
+        { reason: expect.any(String) },
+      ],
+      [
+        'returns more than 64 KiB',
         { body: 'x'.repeat(64 * 1024 + 1) },
         { reason: 'reply-too-large', status: 200 },
       ],
@@ -175,28 +187,28 @@ describe('Sentry', () => {
       expect(await send(open()).final).toMatchObject({ kind: 'undecided', ...outcome })
     })
 
-    it('is silent', async () => {
+    it('does not respond', async () => {
       sentry.once('silent')
       const { final } = send(open(sentry.dsn(), SHORT))
       expect(await final).toMatchObject({ kind: 'undecided', reason: 'deadline' })
     })
 
-    it('is not there', async () => {
+    it('refuses connections', async () => {
       await sentry.away()
       expect(await send(open()).final).toMatchObject({ kind: 'undecided', reason: 'ECONNREFUSED' })
     })
 
-    it('has a name that leads nowhere', async () => {
+    it('has a host name that does not resolve', async () => {
       const { final } = send(open(`http://${KEY}@sentry.invalid/456`))
       expect(await final).toMatchObject({ kind: 'undecided', reason: expect.stringMatching(/^E/) })
     })
 
     it.each([
-      ['closes its half without a word', ''],
-      ['stops in the middle of its headers', 'HTTP/1.1 200 OK\r\nContent-Le'],
-      ['stops in the middle of its answer', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"id":'],
-      ['stops in the middle of a chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{"id":'],
-      ['speaks another language', 'SSH-2.0-OpenSSH_9.9\r\n'],
+      ['ends the connection without a response', ''],
+      ['ends the connection in its response headers', 'HTTP/1.1 200 OK\r\nContent-Le'],
+      ['ends the connection in its response body', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"id":'],
+      ['ends the connection in a chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{"id":'],
+      ['does not speak HTTP', 'SSH-2.0-OpenSSH_9.9\r\n'],
     ])('%s', async (_, words) => {
       const port = await serve(
         createTcpServer((socket) => socket.once('data', () => socket.end(words)).on('error', () => {})),
@@ -207,14 +219,14 @@ describe('Sentry', () => {
     })
   })
 
-  it('is waited for until it is late, and its answer still counts after that', async () => {
+  it('returns late after UPSTREAM_LATE_MS, and the response when it arrives after that', async () => {
     sentry.once({ delayMs: 250 })
     const { soon, final } = send(open())
     expect(await soon).toBe('late')
     expect(await final).toMatchObject({ kind: 'answered', reply: { status: 200 } })
   })
 
-  it('that answers 64 KiB is heard to the end', async () => {
+  it('reads a response of 64 KiB completely', async () => {
     const body = 'x'.repeat(64 * 1024)
     sentry.once({ body })
     const delivery = await send(open()).final
@@ -222,7 +234,7 @@ describe('Sentry', () => {
     expect(delivery.kind === 'answered' && delivery.reply.body.length).toBe(body.length)
   })
 
-  it('keeps its connections for the posts that follow', async () => {
+  it('reuses connections for the following requests', async () => {
     let connections = 0
     const answer: RequestListener = (request, response) =>
       request.resume().on('end', () => response.end('{}'))
@@ -232,7 +244,7 @@ describe('Sentry', () => {
     expect(connections).toBeLessThanOrEqual(2) // a connection is free a moment after its answer
   })
 
-  it('is reached by no more connections at once than are allowed', async () => {
+  it('opens at most the configured number of connections', async () => {
     let most = 0
     let now = 0
     sentry.answer(async () => {
@@ -246,7 +258,7 @@ describe('Sentry', () => {
     expect(most).toBe(3)
   })
 
-  it('that fails five times in a row is not asked any more, but for a probe every five seconds', async () => {
+  it('opens the breaker after five failures in a row, and then sends a probe every 5 s', async () => {
     const place = open()
     const { upstreams, project } = place
     await sentry.away()
@@ -263,7 +275,7 @@ describe('Sentry', () => {
     expect(await send(place).final).toMatchObject({ kind: 'answered' })
   })
 
-  it('that is silent is not asked any more either', async () => {
+  it('opens the breaker when Sentry does not respond', async () => {
     sentry.answer('silent')
     const place = open(sentry.dsn(), { lateMs: 20, answerMs: 40 })
     await Promise.all(Array.from({ length: 10 }, () => send(place).final))
@@ -271,21 +283,21 @@ describe('Sentry', () => {
     expect(sentry.requests.length).toBeLessThanOrEqual(10)
   })
 
-  it.each([200, 429, 400, 503])('may ask to hold back with any status, as with %i', async (status) => {
+  it.each([200, 429, 400, 503])('learns rate limits from a response with status %i', async (status) => {
     sentry.once({ status, headers: { 'x-sentry-rate-limits': '60:error:key' } })
     const place = open()
     await send(place).final
     expect(place.limits.inForce()).toMatchObject([{ category: 'error', until: 60_000 }])
   })
 
-  it('may ask to hold back in answer to our own reports too', async () => {
+  it('learns rate limits from responses to client reports', async () => {
     sentry.once({ headers: { 'x-sentry-rate-limits': '60:session:key' } })
     const { upstreams, limits, project } = open()
     await postReport(upstreams)(project, errorOf(sentry.dsn()))
     expect(limits.inForce()).toMatchObject([{ category: 'session' }])
   })
 
-  it('is told of our own reports, and we of whether it took them', async () => {
+  it('sends client reports, and returns if Sentry accepted them', async () => {
     const { upstreams, project } = open()
     const report = postReport(upstreams)
     const envelope = Buffer.from(`{"dsn":"${sentry.dsn()}"}\n{"type":"client_report"}\n{}\n`)

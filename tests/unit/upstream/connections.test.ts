@@ -25,7 +25,7 @@ describe('Connections', () => {
     for (const job of jobs) connections.release(job)
   }
 
-  it('start as many requests as there are connections, and the others in their order', () => {
+  it('start as many requests as there are connections, and the others in order', () => {
     const jobs = add(SMALL, 12)
     expect(started).toEqual(jobs.slice(0, 8))
     release(jobs.slice(0, 2))
@@ -51,19 +51,19 @@ describe('Connections', () => {
     expect(started).toEqual([...jobs.slice(0, 8), ...jobs.slice(9)])
   })
 
-  it('count a request that ends while it starts', () => {
+  it('release the connection of a request that ends while it starts', () => {
     const job: Job = { bytes: SMALL, start: () => connections.release(job) }
     for (let n = 0; n < 20; n++) connections.add(job)
     expect(add(SMALL, 8)).toEqual(started)
   })
 
-  it('let the spool have three quarters at most', () => {
+  it('give the spool at most three quarters', () => {
     expect(connections.spare(0)).toBe(6)
     expect(connections.spare(4)).toBe(2)
     expect(connections.spare(6)).toBe(0)
   })
 
-  it('let the spool have what live traffic does not use', () => {
+  it('give the spool the connections that live traffic does not use', () => {
     const jobs = add(SMALL, 7)
     expect(connections.spare(0)).toBe(1)
     release(jobs.slice(0, 1))
@@ -72,7 +72,7 @@ describe('Connections', () => {
     expect(connections.spare(0)).toBe(0)
   })
 
-  it('serve the spool too when there is only one', () => {
+  it('serve the spool when there is only one connection', () => {
     connections = new Connections(1)
     expect(connections.spare(0)).toBe(1)
     const [large] = add(LARGE)

@@ -49,7 +49,7 @@ describe('An attempt that waits for the only connection', () => {
     expect(sentry.requests).toHaveLength(2)
   })
 
-  it('has the whole deadline from its first byte on', async () => {
+  it('has its whole deadline from its first byte', async () => {
     const [delayMs, answerMs] = [600, 1_000]
     sentry.answer({ delayMs })
     const { send } = open({ lateMs: answerMs, answerMs })
@@ -58,7 +58,7 @@ describe('An attempt that waits for the only connection', () => {
     expect(sentry.requests).toHaveLength(2)
   })
 
-  it('is cut off at the deadline, and the next one is sent', async () => {
+  it('ends at the deadline, and the next one is sent', async () => {
     sentry.once('silent')
     const { send } = open({ lateMs: 200, answerMs: 300 })
     const started = performance.now()

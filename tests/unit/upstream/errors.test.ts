@@ -44,7 +44,7 @@ describe('upstreamErrorOf', () => {
     expect(upstreamErrorOf(failed(`status-${status}`, status))).toEqual({ class: errorClass, status })
   })
 
-  it('returns timeout at the deadline, response for one that is too large, and other for all else', () => {
+  it('returns timeout at the deadline, response for a response that is too large, and other for all else', () => {
     expect(upstreamErrorOf(failed('deadline'))).toEqual({ class: 'timeout' })
     expect(upstreamErrorOf(failed('reply-too-large', 200))).toEqual({ class: 'response', status: 200 })
     expect(upstreamErrorOf(failed('unknown'))).toEqual({ class: 'other' })
@@ -55,7 +55,7 @@ describe('upstreamErrorOf', () => {
   })
 
   it.each(['breaker-open', 'body-unreadable', 'UND_ERR_DESTROYED'])(
-    'returns undefined for %s, which says nothing about the upstream',
+    'returns undefined for %s, which is no error of the upstream',
     (reason) => {
       expect(upstreamErrorOf(failed(reason))).toBeUndefined()
     },
@@ -63,7 +63,7 @@ describe('upstreamErrorOf', () => {
 })
 
 describe('receiptErrorOf', () => {
-  it('returns the class, or that the breaker is open', () => {
+  it('returns the class, or breaker-open', () => {
     expect(receiptErrorOf(failed('ENOTFOUND'))).toBe('dns')
     expect(receiptErrorOf(failed('breaker-open'))).toBe('breaker-open')
     expect(receiptErrorOf(failed('body-unreadable'))).toBeUndefined()
@@ -91,7 +91,7 @@ describe('UpstreamErrors', () => {
     expect(errors.last).toEqual({ class: 'dns', code: 'ENOTFOUND', first: 1, last: 4, count: 3 })
   })
 
-  it('starts again with another error, and after a response', () => {
+  it('starts a new count for another error, and after a response', () => {
     note(failed('status-503', 503), failed('status-502', 502))
     expect(errors.last).toEqual({ class: 'http-5xx', status: 502, first: 2, last: 2, count: 1 })
     note(ANSWERED)

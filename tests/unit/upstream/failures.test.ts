@@ -9,26 +9,26 @@ import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { until } from '../../support/until.ts'
 
 const CASES: [string, Answer][] = [
-  ['fails', { status: 500, body: { detail: 'x' } }],
-  ['is being restarted', { status: 503, headers: { 'retry-after': '1' } }],
-  ['is behind a gateway that fails', { status: 502, headers: { 'content-type': 'text/html' }, body: '<h1>' }],
-  ['says 408', { status: 408 }],
-  ['says 421', { status: 421 }],
-  ['says 425', { status: 425 }],
+  ['returns 500', { status: 500, body: { detail: 'x' } }],
+  ['returns 503', { status: 503, headers: { 'retry-after': '1' } }],
+  ['returns the 502 of a gateway', { status: 502, headers: { 'content-type': 'text/html' }, body: '<h1>' }],
+  ['returns 408', { status: 408 }],
+  ['returns 421', { status: 421 }],
+  ['returns 425', { status: 425 }],
   [
-    'is behind a proxy that says 403',
+    'is behind a proxy that returns 403',
     { status: 403, headers: { 'content-type': 'text/html' }, body: '<h1>' },
   ],
-  ['is behind a proxy that says 404', { status: 404, body: 'not found' }],
-  ['is behind a proxy that says 401', { status: 401, body: { error: 'log in' } }],
+  ['is behind a proxy that returns 404', { status: 404, body: 'not found' }],
+  ['is behind a proxy that returns 401', { status: 401, body: { error: 'log in' } }],
   ['redirects', 'redirecting'],
   ['does not answer', 'silent'],
-  ['hangs up', 'hanging-up'],
-  ['hangs up before it has read', 'hanging-up-early'],
-  ['answers without end', { body: 'x'.repeat(100_000) }],
+  ['closes the connection', 'hanging-up'],
+  ['closes the connection before it has read the request', 'hanging-up-early'],
+  ['returns more than 64 KiB', { body: 'x'.repeat(100_000) }],
 ]
 
-describe('When Sentry', () => {
+describe('An envelope that Sentry fails to answer', () => {
   const started = new AsyncDisposableStack()
   let sentry: Sentry
   let tunnel: Tunnel
@@ -49,9 +49,9 @@ describe('When Sentry', () => {
     })
   const spooled = async () => (await (await tunnel.admin('/status')).json()).spool.envelopes
 
-  describe('does not decide: it', () => {
+  describe('is spooled:', () => {
     it.each(CASES)(
-      '%s, the sender hears 202 without Retry-After, and it arrives later',
+      'when Sentry %s, the sender gets 202 without Retry-After, and the envelope is delivered later',
       async (name, answer) => {
         const body = errorOf(sentry.dsn(), { case: name })
         sentry.once(answer)
@@ -66,7 +66,7 @@ describe('When Sentry', () => {
     )
   })
 
-  it('refuses connections, what is sent meanwhile arrives when it is back', async () => {
+  it('because it refuses connections is delivered when it accepts them again', async () => {
     await sentry.away()
     const bodies = Array.from({ length: 20 }, (_, i) => errorOf(sentry.dsn(), { away: i }))
     for (const body of bodies) expect((await post(tunnel.url, { body })).status).toBe(202)
@@ -78,8 +78,8 @@ describe('When Sentry', () => {
   })
 })
 
-describe('The cause of a failure', () => {
-  it('has one log line when the breaker opens and one when it closes, and a class in each receipt', async () => {
+describe('An upstream failure', () => {
+  it('has one log line when the breaker opens, one when it closes, and a class in each receipt', async () => {
     await using sentry = await startSentry()
     await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
     const send = (n: number) => post(tunnel.url, { body: errorOf(sentry.dsn(), { n }) })

@@ -23,7 +23,9 @@ describe('SPOOL_URL', () => {
       { ...PLAIN, servers: ['a:4222', 'b:4222'], credentials: { user: 'spool', pass: 'p@ss' } },
     ],
     ['nats://t0ken@a', { ...PLAIN, servers: ['a:4222'], credentials: { token: 't0ken' } }],
-  ])('names servers and credentials: %s', (url, address) => expect(parseNatsUrl(url)).toEqual(address))
+  ])('is parsed into servers and credentials: %s', (url, address) =>
+    expect(parseNatsUrl(url)).toEqual(address),
+  )
 
   it.each([
     'nats://',
@@ -33,9 +35,9 @@ describe('SPOOL_URL', () => {
     'http://a',
     'nats://a?replicas=2',
     'nats://%@a',
-  ])('is refused when it is none: %s', (url) => expect(parseNatsUrl(url)).toBeUndefined())
+  ])('is rejected when it is invalid: %s', (url) => expect(parseNatsUrl(url)).toBeUndefined())
 
-  it('is refused in words that tell no password', () => {
+  it('is rejected in a message without the password', () => {
     const rejection = problemsOf('nats://spool:secret@a:b:c')
     expect(rejection).toMatch(
       /^SPOOL_URL: "nats:\/\/…@a:b:c" is not a spool; write file:\/\/\/spool\/spool\.db /,
@@ -54,11 +56,11 @@ describe('SPOOL_CREDENTIALS_FILE', () => {
     ['culvert', undefined],
     ['culvert:', undefined],
     ['culvert:one\nculvert:two\n', undefined],
-  ])('holds one line user:password: %j', (text, credentials) =>
+  ])('is read as one line user:password: %j', (text, credentials) =>
     expect(parseNatsCredentials(text)).toEqual(credentials),
   )
 
-  it('is refused in words that tell no password', async () => {
+  it('is rejected in a message without the password', async () => {
     await using folder = await makeFolder()
     const file = join(folder.path, 'credentials')
     await writeFile(file, 'secret')
@@ -68,7 +70,7 @@ describe('SPOOL_CREDENTIALS_FILE', () => {
     expect(problemsOf('nats://a', folder.path)).toMatch(/^SPOOL_CREDENTIALS_FILE: ".+" cannot be read; /)
   })
 
-  it('may be missing, and is not read where SPOOL_URL has credentials or names a file', () => {
+  it('may be a file that does not exist, and is not read when SPOOL_URL has credentials or names a file', () => {
     expect(problemsOf('nats://a', '/nowhere/credentials')).toBe('')
     expect(problemsOf('nats://user:password@a', '/')).toBe('')
     expect(problemsOf('file:///spool/spool.db', '/')).toBe('')

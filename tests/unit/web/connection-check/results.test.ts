@@ -11,7 +11,7 @@ const unreadable: Attempt = { outcome: 'unreadable', durationMs: 1 }
 const forbidden: Attempt = { outcome: 'forbidden', durationMs: 1 }
 const late: Attempt = { outcome: 'late', durationMs: 1 }
 
-describe('The verdict', () => {
+describe('The result of the connection check', () => {
   it('is undefined until both routes are tested', () => {
     expect(judge(plan, { tunnel: answered(200) })).toBeUndefined()
     expect(judge(plan, { direct: stopped })).toBeUndefined()
@@ -32,16 +32,16 @@ describe('The verdict', () => {
     [late, answered(200), 'Reports arrive, but only through this site.'],
     [unreadable, answered(200), 'Reports arrive through this site. This page cannot judge the direct route.'],
     [late, late, 'Reports from this browser do not arrive.'],
-  ])('of %o directly and %o through this site is: %s', (direct, tunnel, headline) => {
+  ])('for %o on the direct route and %o through this site is: %s', (direct, tunnel, headline) => {
     expect(judge(plan, { direct, tunnel })?.headline).toBe(headline)
   })
 
-  it('believes the receipt rather than the status', () => {
+  it('uses the outcome in the receipt when it differs from the status', () => {
     const found: Findings = { direct: answered(200), tunnel: answered(202), receipt: { outcome: 'filtered' } }
     expect(judge(plan, found)?.headline).toBe('Reports from this browser arrive on both routes.')
   })
 
-  it('tells Sentry’s own rejection from one of this site', () => {
+  it('distinguishes a response of Sentry from a rejection by this site', () => {
     const found: Findings = { direct: stopped, tunnel: answered(403), receipt: { outcome: 'declined' } }
     expect(judge(plan, found)?.text).toMatch(/^Sentry declined the report\./)
     expect(describeTunnel(plan, found).text).toBe(

@@ -104,18 +104,21 @@ const HOSTILE: [what: string, parts: Part[]][] = [
 ]
 
 describe('modelEnvelope', () => {
-  it.each(HOSTILE)('bounds characters and rows of %s, and says that it is short', async (_, parts) => {
-    const model = await modelOf(parts)
-    const { characters, rows } = sizeOf(model)
-    // Beside the budgets: the title, and each item's header once more in its attachment.
-    const slack = 70_000
-    expect(characters).toBeLessThan(PAGE_CHARACTERS.readable + PAGE_CHARACTERS.raw + slack)
-    expect(rows).toBeLessThan(1_000)
-    const { shown, total } = model.items
-    expect(model.isShort || shown.length < total || shown.some(({ part }) => part)).toBe(true)
-  })
+  it.each(HOSTILE)(
+    'bounds the characters and rows of %s, and says that it is shortened',
+    async (_, parts) => {
+      const model = await modelOf(parts)
+      const { characters, rows } = sizeOf(model)
+      // Beside the budgets: the title, and each item's header once more in its attachment.
+      const slack = 70_000
+      expect(characters).toBeLessThan(PAGE_CHARACTERS.readable + PAGE_CHARACTERS.raw + slack)
+      expect(rows).toBeLessThan(1_000)
+      const { shown, total } = model.items
+      expect(model.isShort || shown.length < total || shown.some(({ part }) => part)).toBe(true)
+    },
+  )
 
-  it('says how many of a list there are', async () => {
+  it('says how many entries a list has', async () => {
     const [event] = (
       await modelOf([
         of(
@@ -136,7 +139,7 @@ describe('modelEnvelope', () => {
     expect(event?.contexts).toMatchObject({ total: 70, shown: { length: ROWS.contexts } })
   })
 
-  it('shows items in pages, and finds an event behind them', async () => {
+  it('shows items in pages, and finds an event on a later page', async () => {
     const parts = [
       ...Array.from({ length: 120 }, (_, n) => of('text', `item ${n}`)),
       of('event', '{"message":"found"}'),
@@ -161,7 +164,7 @@ describe('modelEnvelope', () => {
     expect([whole.isShort, cut.isShort, cut.bytesRead]).toEqual([false, true, bytes.length])
   })
 
-  it('says how much of a text is shown, and cuts no character in two', async () => {
+  it('says how much of a text is shown, and does not split a character', async () => {
     const model = await modelOf([
       of('text', 'ü'.repeat(100_000)),
       of('text', 'short'),
@@ -174,7 +177,7 @@ describe('modelEnvelope', () => {
     expect(blob?.text).toBeUndefined()
   })
 
-  it('shows what real SDKs send without leaving out a span, log line, frame, breadcrumb, tag or context', async () => {
+  it('shows all spans, log lines, frames, breadcrumbs, tags and contexts of captures from real SDKs', async () => {
     for (const { name, body } of captures()) {
       const { events, unread, ...model } = await modelEnvelope(chunksOf(body, 1_000), body.length, 0)
       const read = parseEnvelope(body).items.map(({ type, payload }) => ({
@@ -215,7 +218,7 @@ describe('modelEnvelope', () => {
 })
 
 describe('parseEnvelopeStream', () => {
-  it.each([1, 7, 100_000])('reads the same from chunks of %i bytes as from memory', async (size) => {
+  it.each([1, 7, 100_000])('returns the same from chunks of %i bytes as from memory', async (size) => {
     const bytes = Buffer.concat([
       envelopeOf({ event_id: 'e' }, [
         of('event', '{"a":1}'),
@@ -241,7 +244,7 @@ describe('parseEnvelopeStream', () => {
     expect(await findItem(chunksOf(bytes, size), whole.items.length)).toBeUndefined()
   })
 
-  it('holds no more of a payload than it is asked to, and counts all of it', async () => {
+  it('keeps only the requested part of a payload, and counts all of it', async () => {
     const bytes = envelopeOf({}, [of('a', 'x'.repeat(500_000)), of('b', 'y'), of('c', 'z')])
     const kept = await parseEnvelopeStream(chunksOf(bytes, 65_536), ({ type }) =>
       type === 'b' ? undefined : 10,
@@ -256,13 +259,13 @@ describe('parseEnvelopeStream', () => {
     })
   })
 
-  it.each([1.5, -1, 1e300, Number.NaN, '3', null])('ends with a length of %j', async (length) => {
+  it.each([1.5, -1, 1e300, Number.NaN, '3', null])('stops at the length %j', async (length) => {
     const bytes = Buffer.from(`{}\n{"type":"a","length":${JSON.stringify(length)}}\npayload\n`)
     const { items } = await parseEnvelopeStream(chunksOf(bytes, 3), () => 100)
     expect(items).toMatchObject([{ type: 'a', payload: Buffer.from('payload') }])
   })
 
-  it('ends with a header line that is too long', async () => {
+  it('stops at a header line that is too long', async () => {
     const bytes = Buffer.from(
       `{}\n{"type":"a"}\nx\n{"type":"b","more":"${'x'.repeat(READ_BYTES.header)}"}\ny\n`,
     )
@@ -272,7 +275,7 @@ describe('parseEnvelopeStream', () => {
 })
 
 describe('nameOf', () => {
-  it('bounds the title, and reads no payload that was cut', () => {
+  it('bounds the title, and does not parse a truncated payload', () => {
     const bytes = envelopeOf({}, [of('event', `{"message":"${'m'.repeat(10_000)}"}`)])
     expect(nameOf(parseEnvelope(bytes).items).title.length).toBeLessThan(400)
     expect(nameOf(parseEnvelope(bytes.subarray(0, 5_000)).items, ['event', 'attachment']).title).toBe(
@@ -282,7 +285,7 @@ describe('nameOf', () => {
 })
 
 describe('formatJson', () => {
-  it('writes what JSON.stringify writes', () => {
+  it('returns the same as JSON.stringify', () => {
     for (const value of [{}, [], { a: [1, 'two', null, true, { b: {} }], c: [] }, 'text', 1, null]) {
       expect(formatJson(value, 1_000)).toBe(JSON.stringify(value, null, 2))
       expect(formatJsonLine(value, 1_000)).toBe(JSON.stringify(value))
@@ -294,7 +297,7 @@ describe('formatJson', () => {
     ['wide', JSON.parse(many(300_000, '{}'))],
     ['long', { a: LONG }],
     ['long names', { [LONG]: 1 }],
-  ])('cuts %s values', (_, value) => {
+  ])('truncates %s values', (_, value) => {
     expect(formatJson(value, 1_000).length).toBeLessThanOrEqual(1_001)
     expect(formatJsonLine(value, 1_000).length).toBeLessThanOrEqual(1_001)
   })

@@ -12,19 +12,19 @@ import { formatMinute } from '../../../../web/lib/format.ts'
 const first = Date.UTC(2026, 7, 14, 10, 31)
 const DNS: LastUpstreamError = { class: 'dns', code: 'ENOTFOUND', first, last: first + 1, count: 12 }
 
-describe('Errors in words', () => {
-  it('name the class, the host, the code, the number and the time of the first one', () => {
+describe('Descriptions of upstream errors', () => {
+  it('contain class, host, code, count and the time of the first one', () => {
     expect(countUpstreamErrors('sentry.example', DNS)).toBe(
       `DNS: no address for sentry.example (ENOTFOUND), 12 times since ${formatMinute(first)}`,
     )
   })
 
-  it('name the status of a response', () => {
+  it('contain the status of a response', () => {
     const error: LastUpstreamError = { class: 'http-5xx', status: 503, first, last: first, count: 1 }
     expect(describeUpstreamError('sentry.example', error)).toBe('HTTP 5xx: sentry.example fails (503)')
   })
 
-  it('say of a receipt why its envelope was not delivered at once', () => {
+  it('say for a receipt why its envelope was not delivered at once', () => {
     expect(describeReceiptError('sentry.example', 'dns')).toBe('DNS: no address for sentry.example')
     expect(describeReceiptError('sentry.example', 'breaker-open')).toContain('circuit breaker')
     expect(describeReceiptError('sentry.example', 'late')).toContain('did not respond in time')

@@ -11,7 +11,7 @@ function read(env: Record<string, string>) {
 }
 
 describe('The settings of web', () => {
-  it('are complete when nothing is set: inbox mode', () => {
+  it('have defaults when nothing is set: inbox mode', () => {
     expect(read({})).toEqual({
       browser: {
         dsn: 'https://culvert@inbox.invalid/1',
@@ -32,7 +32,7 @@ describe('The settings of web', () => {
     })
   })
 
-  it('hand the first DSN and the first path to browsers, the project before the organisation', () => {
+  it('give the first DSN and the first path to browsers, with the project first in the query', () => {
     const { browser, sentryHost } = read({
       SENTRY_DSN: `${CLOUD_DSN}, https://def@sentry.example:9000/sub/7`,
       TUNNEL_PATHS: '/reports|/monitoring',
@@ -41,7 +41,7 @@ describe('The settings of web', () => {
     expect(sentryHost).toBe('o123.ingest.us.sentry.io')
   })
 
-  it('close the lab where a Sentry is configured, unless it is asked for', () => {
+  it('close the error lab when a Sentry is configured, unless LAB=on', () => {
     expect(read({ SENTRY_DSN: CLOUD_DSN }).lab).toBe(false)
     expect(read({ SENTRY_DSN: CLOUD_DSN, LAB: 'on' }).lab).toBe(true)
   })
@@ -49,19 +49,19 @@ describe('The settings of web', () => {
   it.each([
     ['eleven char', 'it is too short; write 12 characters or more'],
     ['scrypt:1:2', 'it is not a hash; write what "npm run hash-password" prints'],
-  ])('refuse the operator’s password %s, without saying it', (password, why) => {
+  ])("reject the operator's password %s without repeating it", (password, why) => {
     const { problems } = read({ OPERATOR_PASSWORD: password })
     expect(problems).toEqual([expect.stringContaining(`OPERATOR_PASSWORD: ${why}`)])
     expect(problems.join()).not.toContain(password)
   })
 
-  it('hand no secret of an old DSN to browsers', () => {
+  it('do not give the secret of a legacy DSN to browsers', () => {
     expect(read({ SENTRY_DSN: 'https://abc:secret@sentry.example/7' }).browser.dsn).toBe(
       'https://abc@sentry.example/7',
     )
   })
 
-  it('name the environment, the release and the share of traces', () => {
+  it('contain environment, release and sample rate', () => {
     const { browser, problems } = read({
       SENTRY_ENVIRONMENT: 'staging',
       SENTRY_RELEASE: 'shop@1.2.3+4',
@@ -71,14 +71,14 @@ describe('The settings of web', () => {
     expect(problems).toEqual([])
   })
 
-  it('give the server the way that browsers have, from the inside', () => {
+  it('give the server the same tunnel path as browsers, at the internal address', () => {
     expect(read({ SENTRY_DSN: CLOUD_DSN, TUNNEL_ORIGIN: 'http://nginx:8081' })).toMatchObject({
       serverTunnel: 'http://nginx:8081/monitoring?p=456&o=123&r=us',
       problems: [],
     })
   })
 
-  it('switch on replays, feedback, logs, metrics and traceparent', () => {
+  it('enable replays, feedback, logs, metrics and traceparent', () => {
     const { browser, problems } = read({
       SENTRY_REPLAYS_SESSION_SAMPLE_RATE: '0.1',
       SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE: '1',
@@ -92,7 +92,7 @@ describe('The settings of web', () => {
     expect(problems).toEqual([])
   })
 
-  it.each(['0', '1', '0.5', '.5', '1.0'])('take %s for a share of traces', (rate) => {
+  it.each(['0', '1', '0.5', '.5', '1.0'])('accept %s as a sample rate', (rate) => {
     expect(read({ SENTRY_TRACES_SAMPLE_RATE: rate })).toMatchObject({
       browser: { tracesSampleRate: Number(rate) },
       problems: [],
@@ -122,7 +122,7 @@ describe('The settings of web', () => {
     ['PORT', '65536', 'is not a port'],
     ['TUNNEL_PATHS', '/lab/reports', 'is served by the web app'],
     ['SENTRY_DSN', 'https://abc@sentry.example', 'is not a DSN'],
-  ])('refuse %s=%s', (name, value, why) => {
+  ])('reject %s=%s', (name, value, why) => {
     expect(read({ [name]: value }).problems).toEqual([expect.stringContaining(`${name}: "${value}" ${why}`)])
   })
 })

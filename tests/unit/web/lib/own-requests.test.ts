@@ -25,15 +25,15 @@ describe('isOwnRequest', () => {
   })
 })
 
-describe('The sampler of the server', () => {
+describe('The trace sampler of the server', () => {
   const shareOf = createSampler(1, 'mark', () => 0)
 
-  it.each(OWN)('leaves out %s, also when the browser asks for the trace', (url) => {
+  it.each(OWN)('leaves out %s, also when the browser requests the trace', (url) => {
     expect(shareOf({ attributes: { 'http.target': url }, parentSampled: true })).toBe(0)
     expect(shareOf({ normalizedRequest: { url } })).toBe(0)
   })
 
-  it.each(OTHERS)('takes "%s"', (url) => {
+  it.each(OTHERS)('samples "%s"', (url) => {
     expect(shareOf({ attributes: { 'http.target': url } })).toBe(1)
   })
 })

@@ -5,8 +5,8 @@ import { createAddresses, type Resolve } from '../../../../web/lib/replica-addre
 
 const failWith = (code: string) => Promise.reject(Object.assign(new Error(code), { code }))
 
-describe('A name of tunnels', () => {
-  it('stands for all of its addresses, each once, and an address for itself', async () => {
+describe('TUNNEL_ADMIN addresses', () => {
+  it('contains each address of a name once, and an IP address as it is', async () => {
     const originsOf = createAddresses(async () => [
       { address: '10.0.0.1', family: 4 },
       { address: 'fd00::1', family: 6 },
@@ -19,7 +19,7 @@ describe('A name of tunnels', () => {
     ])
   })
 
-  it('keeps its last addresses while the name server fails, and loses them when it says that there are none', async () => {
+  it('keeps its last addresses while the name server fails, and drops them when the name has none', async () => {
     let answer: Resolve = async () => [{ address: '10.0.0.1', family: 4 }]
     const originsOf = createAddresses((hostname) => answer(hostname))
     const found = async () => (await originsOf(['tunnel-admin:9091'])).length

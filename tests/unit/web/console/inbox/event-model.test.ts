@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { Budget, PAGE_CHARACTERS } from '../../../../../web/features/console/bounds.ts'
 import { modelEvent } from '../../../../../web/features/console/inbox/event-model.ts'
 
-it('names the place of a frame whose file name is empty', () => {
+it('shows the position of a frame whose file name is empty', () => {
   const frames = [
     { filename: '', function: 'eval', lineno: 370, colno: 30 },
     { filename: '', abs_path: 'app:///money.ts', function: 'formatTotal', lineno: 12 },

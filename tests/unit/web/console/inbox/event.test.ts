@@ -39,8 +39,8 @@ const countsOf = ({ exception, breadcrumbs = [], spans = [], tags = {}, user }: 
   ...{ user: user !== undefined },
 })
 
-describe('What real SDKs have sent', () => {
-  it('is of every kind', () => {
+describe('A captured event of a real SDK', () => {
+  it('exists for each kind that the console displays', () => {
     const some = (member: keyof Written) => EVENTS.some(({ json }) => json[member] !== undefined)
     expect(['exception', 'breadcrumbs', 'spans'].filter((member) => !some(member as keyof Written))).toEqual(
       [],
@@ -48,7 +48,7 @@ describe('What real SDKs have sent', () => {
     for (const type of Object.keys(BATCHES)) expect(ITEMS.map((item) => item.type)).toContain(type)
   })
 
-  it('is read with every exception, frame, breadcrumb, span and tag', () => {
+  it('is parsed with all exceptions, frames, breadcrumbs, spans and tags', () => {
     for (const { name, json } of EVENTS) {
       const read = readEvent(json)
       const exceptions = read?.exception.map(({ type, value, stacktrace }) => [
@@ -62,7 +62,7 @@ describe('What real SDKs have sent', () => {
     }
   })
 
-  it('is read with every span, log line and metric of a batch', () => {
+  it('is parsed with all spans, log lines and metrics of a container', () => {
     for (const { name, type, json } of ITEMS) {
       const read = BATCHES[type]
       if (read && json.items) expect([name, read(json).length]).toEqual([name, json.items.length])

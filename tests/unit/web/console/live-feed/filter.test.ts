@@ -37,7 +37,7 @@ const idsBy = (filter: FeedFilter) =>
     matches({ receipt, ...(receipt.id === EXPIRED.receipt && { finalOutcome: EXPIRED }) }, filter),
   ).map(({ id }) => id)
 
-describe('The filter of the feed', () => {
+describe('The filter of the live feed', () => {
   it.each<[filter: FeedFilter, ids: string[]]>([
     [{}, ['r1-1', 'r1-2', 'r1-3', 'r2-1']],
     [{ project: 'o1.sentry.example/1' }, ['r1-1']],
@@ -51,7 +51,7 @@ describe('The filter of the feed', () => {
     [{ text: 'r2' }, ['r2-1']],
     [{ text: 'o1.sentry', type: 'event' }, ['r1-1']],
     [{ type: 'event', sdk: 'node/10.0.0' }, []],
-  ])('%o leaves %o', (filter, ids) => {
+  ])('%o matches %o', (filter, ids) => {
     expect(idsBy(filter)).toEqual(ids)
     expect(readFilter(new URLSearchParams(writeView(filter, 'r1-1')))).toEqual(filter)
   })

@@ -58,7 +58,7 @@ describe('FeedRows', () => {
     expect(idsOf(rows)).toEqual(['after', 'missed', 'before'])
   })
 
-  it('adds the final outcome to a receipt, whether it arrives before, with or after it', () => {
+  it('adds the final outcome to a receipt, in whichever order both arrive', () => {
     const rows = new FeedRows()
     add(rows, { finalOutcomes: [endOf('early')] })
     add(rows, {

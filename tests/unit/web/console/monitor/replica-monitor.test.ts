@@ -45,7 +45,7 @@ function startMonitor() {
 }
 
 describe('Monitor', () => {
-  it('returns rates of replicas that add up to the rate of all, also on a quiet site', async () => {
+  it('returns rates of replicas that add up to the total rate, also on a quiet site', async () => {
     const { living, look, history } = startMonitor()
     living.set('first', 100).set('second', 100)
     await look()
@@ -63,7 +63,7 @@ describe('Monitor', () => {
     }
   })
 
-  it('does not count totals from before its first response as growth', async () => {
+  it('does not count totals from before the first response as growth', async () => {
     const { living, look, history } = startMonitor()
     await look()
     expect(history()).toEqual([])
@@ -74,7 +74,7 @@ describe('Monitor', () => {
     expect(history().map(({ outcomes }) => outcomes)).toEqual([{ delivered: 1_000 }, { delivered: 1_003 }])
   })
 
-  it('counts a replica once that comes back after many others have stopped', async () => {
+  it('counts a replica once when it returns after many others have stopped', async () => {
     const { living, look } = startMonitor()
     living.set('first', 100)
     await look()
@@ -100,7 +100,7 @@ describe('Monitor', () => {
     })
   })
 
-  it('shows a replica once that was killed and whose address is still listed', async () => {
+  it('shows a killed replica once while its address is still listed', async () => {
     const { living, look } = startMonitor()
     living.set('fixed', 100)
     await look()

@@ -86,11 +86,11 @@ describe('summarise', () => {
     expect(delivered).toEqual([9, 9, 9, 997 * 9])
   })
 
-  it('returns each of four servers on its own', async () => {
+  it('returns four servers separately', async () => {
     const { overview } = await summaryOf(4)
     expect(overview.upstreams.map(({ hosts }) => hosts)).toEqual([1, 1, 1, 1])
   })
-  it('returns the error of a server on its own, with the equal ones of all replicas', async () => {
+  it('returns the error of each server, counted over all replicas', async () => {
     const { overview } = await summaryOf(5)
     const [first] = overview.upstreams
     expect(first?.error).toEqual({ class: 'dns', code: 'ENOTFOUND', first: 1, last: 3, count: 12 })

@@ -9,7 +9,7 @@ import {
   RejectionHistory,
 } from '../../../../../web/features/console/rejections/rejections.ts'
 
-describe('What did not go through', () => {
+describe('Rejected, filtered and lost envelopes', () => {
   it.each([
     ['rate_limited', undefined],
     ['rate_limited', 'limited'],
@@ -23,18 +23,18 @@ describe('What did not go through', () => {
     ['expired', undefined],
     ['purged', undefined],
     ['rejected', 'dsn-unknown'],
-  ] as const)('is explained, with what to do, when it was %s (%s)', (answer, reason) => {
+  ] as const)('are explained, with a next step, for %s (%s)', (answer, reason) => {
     const explained = explain(answer, reason)
     expect(explained?.sentence).toMatch(/\w.*\.$/)
     expect(explained?.fix).toMatch(/\w.*\.$/)
   })
 
-  it('is not explained by what no reason is, and what went through needs none', () => {
+  it('are not explained for unknown reasons and for delivered envelopes', () => {
     expect(explain('rejected', 'constructor')).toBeUndefined()
     expect(explain('delivered', undefined)).toBeUndefined()
   })
 
-  it('is counted by outcome and reason over all projects, what was lost after waiting too, the most frequent first', () => {
+  it('are counted by outcome and reason over all projects, most frequent first, including final outcomes', () => {
     const category = 'error'
     const rejections = countRejections({
       ...NO_FIGURES,
@@ -58,7 +58,7 @@ describe('What did not go through', () => {
     ])
   })
 
-  it('stays known when the replica that has refused it tells no more', () => {
+  it('keep their last request when the replica that rejected it stops', () => {
     const sample = { causes: [], request: 'POST /monitoring', headers: [] }
     const answered = { stage: 'answered' } as const
     const tell = (code: string, first: number, last: number): Rejections => ({

@@ -18,8 +18,8 @@ beforeEach(() => {
   time = 1_000_000
 })
 
-describe('A session', () => {
-  it('ends after twelve hours, however often it is used', () => {
+describe('Session store', () => {
+  it('ends a session after 12 hours, also when it is in use', () => {
     const sessions = createSessions(() => time)
     const id = sessions.open()
     for (let hour = 0; hour < 12; hour++) {
@@ -29,21 +29,21 @@ describe('A session', () => {
     expect(sessions.isOpen(id)).toBe(false)
   })
 
-  it('ends at once when it is closed, and no other does', () => {
+  it('ends a session at once when it is closed, and no other', () => {
     const sessions = createSessions(() => time)
     const [mine, other] = [sessions.open(), sessions.open()]
     sessions.close(mine)
     expect([mine, other].map(sessions.isOpen)).toEqual([false, true])
   })
 
-  it('is one of a thousand at most: the one more ends the oldest', () => {
+  it('keeps at most 1,000 sessions and ends the oldest one', () => {
     const sessions = createSessions(() => time)
     const ids = Array.from({ length: 1_003 }, () => sessions.open())
     expect(ids.map(sessions.isOpen).filter(Boolean)).toHaveLength(1_000)
     expect(ids.slice(0, 4).map(sessions.isOpen)).toEqual([false, false, false, true])
   })
 
-  it('has an id that nobody guesses, and none of an object’s own words is one', () => {
+  it('creates random IDs, and finds no session for names of Object.prototype', () => {
     const sessions = createSessions(() => time)
     const ids = Array.from({ length: 100 }, () => sessions.open())
     expect(new Set(ids).size).toBe(100)
@@ -52,8 +52,8 @@ describe('A session', () => {
   })
 })
 
-describe('Guessing the password', () => {
-  it('is free five times from one network, and then takes twice as long each time, up to a quarter of an hour', () => {
+describe('The delay of sign-in attempts', () => {
+  it('starts after five failures from one network and doubles up to 15 min', () => {
     const tries = createSignInAttempts(() => time)
     expect(Array.from({ length: 5 }, () => tries.take('a'))).toEqual([0, 0, 0, 0, 0])
     const waits: number[] = []
@@ -68,7 +68,7 @@ describe('Guessing the password', () => {
     expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900])
   })
 
-  it('slows nobody else down, and is forgiven with the right password', () => {
+  it('applies to one network only, and ends with the right password', () => {
     const tries = createSignInAttempts(() => time)
     for (let n = 0; n < 5; n++) tries.take('a')
     expect([tries.take('a'), tries.take('b')]).toEqual([1, 0])
@@ -76,7 +76,7 @@ describe('Guessing the password', () => {
     expect(Array.from({ length: 5 }, () => tries.take('a'))).toEqual([0, 0, 0, 0, 0])
   })
 
-  it('is remembered of ten thousand networks, the one longest quiet forgotten first', () => {
+  it('is kept for 10,000 networks, of which the least recent is dropped first', () => {
     const tries = createSignInAttempts(() => time)
     for (let n = 0; n < 5; n++) for (const network of ['first', 'second']) tries.take(network)
     for (let n = 0; n < 9_999; n++) tries.take(`other-${n}`)
@@ -90,13 +90,13 @@ describe('createAttempts', () => {
     return begin().wait
   }
 
-  it('does not delay a known device whose network has used up its attempts', () => {
+  it('is not applied to a known device whose network has used up its attempts', () => {
     const attempts = createAttempts(() => time)
     expect(failUntilDelayed(() => attempts.begin('a', undefined))).toBeGreaterThan(0)
     expect(attempts.begin('a', 'laptop').wait).toBe(0)
   })
 
-  it('puts a device with too many failures on hold, and no other device and no network', () => {
+  it('is applied to a device with too many failures, and not to other devices or its network', () => {
     const attempts = createAttempts(() => time)
     for (let n = 0; n < 5; n++) expect(attempts.begin('a', 'stolen').wait).toBe(0)
     expect(failUntilDelayed(() => attempts.begin('a', 'stolen'))).toBeGreaterThan(0) // as its network
@@ -104,13 +104,13 @@ describe('createAttempts', () => {
     expect(attempts.begin('b', undefined).wait).toBe(0)
   })
 
-  it('counts the attempts of a device on hold for its network', () => {
+  it('counts the attempts of a delayed device for its network', () => {
     const attempts = createAttempts(() => time)
     for (let n = 0; n < 10; n++) expect(attempts.begin('a', 'stolen').wait).toBe(0)
     expect(attempts.begin('a', undefined).wait).toBeGreaterThan(0)
   })
 
-  it('leaves the delay of a network as it is when a known device there signs in', () => {
+  it('is not changed for a network when a known device there signs in', () => {
     const attempts = createAttempts(() => time)
     const wait = failUntilDelayed(() => attempts.begin('a', undefined))
     attempts.begin('a', 'laptop').succeed()
@@ -122,7 +122,7 @@ describe('createDevices', () => {
   const DAY = 24 * HOUR
   const devices = createDevices('key', () => time)
 
-  it('identifies a cookie of its own for 180 days', () => {
+  it('identifies its own cookie for 180 days', () => {
     const cookie = devices.issue()
     const id = devices.identify(cookie)
     expect(id).toMatch(/^[\w-]{22}$/)
@@ -132,7 +132,7 @@ describe('createDevices', () => {
     expect(devices.identify(cookie)).toBeUndefined()
   })
 
-  it('identifies no cookie that is forged, changed or signed with another key', () => {
+  it('rejects a cookie that is forged, modified or signed with another key', () => {
     const cookie = devices.issue()
     const [id, expires, signature] = cookie.split('.')
     const later = `${id}.${Number(expires) + DAY}.${signature}`
@@ -142,14 +142,14 @@ describe('createDevices', () => {
       expect(devices.identify(forged)).toBeUndefined()
   })
 
-  it('gives each cookie another id', () => {
+  it('gives each cookie its own ID', () => {
     const ids = Array.from({ length: 100 }, () => devices.identify(devices.issue()))
     expect(new Set(ids).size).toBe(100)
   })
 })
 
 describe('createQueue', () => {
-  it('runs one task at a time, in order, also after one that fails', async () => {
+  it('runs one task after the other in order, also after one that fails', async () => {
     const inTurn = createQueue()
     let running = 0
     const most: number[] = []

@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest'
 import { createSampler } from '../../../../../web/lib/sentry/sampling.ts'
 
-describe('The share of requests that are traced', () => {
-  it('is that of a caller who has decided, up to twenty a second, and ours beyond that', () => {
+describe('The sampling decision', () => {
+  it("is the caller's up to 20 traces a second, and the configured rate above that", () => {
     let now = 0
     const shareOf = createSampler(0.1, 'errors', () => now)
     expect(shareOf({})).toBe(0.1)
