@@ -90,7 +90,7 @@ function handInHand(
         })
         .toBe(200)
 
-    it('lists what waits, in pages, by project and category', async () => {
+    it('list pending envelopes in pages, by project and category', async () => {
       await sentry.away()
       for (const project of ['1', '2']) {
         await spool(errorIn(project))
@@ -119,7 +119,7 @@ function handInHand(
       expect(await list(`&project=${nameOf('1')}&category=session`)).toHaveLength(1)
     })
 
-    it('shows one without its payload, which is handed out apart, and that is logged', async () => {
+    it('show an envelope without its payload, return the payload at another path, and log that access', async () => {
       const body = await spool(sessionIn('1'))
       const [row] = await list()
       const shown = await ask(`/spool/${row?.id}`)
@@ -143,7 +143,7 @@ function handInHand(
       expect(JSON.stringify(tunnels[1].logs)).not.toContain(SECRET_WORD)
     })
 
-    it('says what is wrong with what it is asked', async () => {
+    it('name the error in a wrong request', async () => {
       const [row] = await list()
       const gone = `${row?.id.split('-')[0]}-${'0'.repeat(32)}`
       const wrong: [string, string, number, RegExp][] = [
@@ -186,7 +186,7 @@ function handInHand(
       expect((await list()).map(({ id }) => id)).toEqual(before.map(({ id }) => id))
     })
 
-    it('counts in its status and figures what waits, what bounds it, what was tried, and what is paused', async () => {
+    it('show pending envelopes, limits, attempts and pauses in status and metrics', async () => {
       await until(
         async () => /spool_delivery_attempts_total\{result="undecided"/.test(await metrics()),
         20_000,
@@ -216,7 +216,7 @@ function handInHand(
       await json(`/spool/resume?project=${nameOf('2')}`, 'POST')
     })
 
-    it('purges one, a category, a project: each is told as an end, and the books agree', async () => {
+    it('purge one envelope, a category and a project, each with its final outcome', async () => {
       const act = async (path: string) => json(path, 'DELETE')
       const [row] = await list(`&project=${nameOf('1')}&category=session`)
       expect(await act(`/spool/${row?.id}`)).toEqual({ purged: 1, left: 0 })
@@ -237,7 +237,7 @@ function handInHand(
       await checkQuietBooks(tunnels)
     })
 
-    it('logs each act, with where from and what, whatever the level', async () => {
+    it('write each action to the audit log at every log level', async () => {
       const headers = { authorization: `Bearer ${tunnels[1].token}` }
       await tunnels[1].admin('/log-level?level=error', { method: 'PUT', headers })
       await json('/spool/retry?category=replay', 'POST')
@@ -256,7 +256,7 @@ function handInHand(
       )
     })
 
-    it('logs looks that show no payload at debug', async () => {
+    it('log actions that show no payload at the level debug', async () => {
       const headers = { authorization: `Bearer ${tunnels[1].token}` }
       await tunnels[1].admin('/log-level?level=debug', { method: 'PUT', headers })
       const [row] = await list('&category=error')
@@ -270,7 +270,7 @@ function handInHand(
       await tunnels[1].admin('/log-level?level=info', { method: 'PUT', headers })
     })
 
-    it('delivers nothing while all is paused, across a restart too; live traffic and putting go on', async () => {
+    it('deliver nothing while all projects are paused, also after a restart, but forward and spool new envelopes', async () => {
       await json('/spool/pause', 'POST', tunnels[0])
       await spool(errorIn('2'))
       await tunnels[1].stop()
@@ -286,7 +286,7 @@ function handInHand(
       expect(arrivedOf('2')).toEqual([])
     })
 
-    it('resumes: what waited arrives, once', async () => {
+    it('deliver the pending envelopes once after a resume', async () => {
       const waiting = (await list()).length
       const before = sentry.requests.length
       await json('/spool/resume', 'POST')
@@ -297,7 +297,7 @@ function handInHand(
       expect(new Set(numbers).size).toBe(numbers.length)
     })
 
-    it('tries now what was put off for long', async () => {
+    it('retry an envelope before its backoff ends', async () => {
       sentry.answer({ status: 429, headers: { 'x-sentry-rate-limits': '600:session:key' } })
       await json('/spool/pause', 'POST')
       await sentry.away()
@@ -317,12 +317,12 @@ function handInHand(
       expect(await json('/spool?limit=1')).toMatchObject({ envelopes: [{ receipt: row?.receipt }] })
     })
 
-    it('purges everything that waits', async () => {
+    it('purge all pending envelopes', async () => {
       expect(await json('/spool?all', 'DELETE')).toEqual({ purged: 1, left: 0 })
       expect(await list()).toEqual([])
     })
 
-    it('shows and purges by name what waits of a project that is configured no more, unknown to the figures', async () => {
+    it('list and purge pending envelopes of a project that is no longer configured, which metrics count as unknown', async () => {
       await sentry.away()
       await spool(errorIn('2'))
       await using third = await openTunnel({ env: { ...env, SENTRY_DSN: sentry.dsn('1') } })
@@ -334,7 +334,7 @@ function handInHand(
       expect(await json(`/spool?project=${nameOf('2')}`, 'DELETE', third)).toEqual({ purged: 1, left: 0 })
     })
 
-    it('resumes a paused project that is not configured any more and has no pending entries', async () => {
+    it('resume a paused project that is no longer configured and has no pending envelopes', async () => {
       await json(`/spool/pause?project=${nameOf('2')}`, 'POST')
       await using third = await openTunnel({ env: { ...env, SENTRY_DSN: sentry.dsn('1') } })
       expect(await json(`/spool/resume?project=${nameOf('2')}`, 'POST', third)).toEqual({ paused: [] })

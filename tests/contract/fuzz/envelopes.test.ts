@@ -36,7 +36,7 @@ describe('The tunnel', () => {
 
   afterAll(() => started.disposeAsync())
 
-  it(`answers ${RUNS} random envelopes of the series ${SEED}, and forwards no byte of its own`, {
+  it(`answers ${RUNS} random envelopes of the series ${SEED}, and adds no bytes to those that it forwards`, {
     timeout: RUNS * 10,
   }, async () => {
     const inputs = fc.array(inputsFor(dsn), { minLength: TOGETHER, maxLength: TOGETHER, size: 'max' })

@@ -16,7 +16,7 @@ const MOVES = 3
 const PUTTERS = 4
 
 describe('The spool on three NATS servers', { ...requires('nats-server'), timeout: 300_000 }, () => {
-  it(`loses nothing it acknowledged when their leader moves ${MOVES} times, and is killed`, async () => {
+  it(`keeps all acknowledged entries when their leader moves ${MOVES} times and is killed`, async () => {
     await using cluster = await startNatsCluster()
     const address = { servers: cluster.servers, tls: false, replicas: 3, credentials: undefined }
     const open = () => openAtLast(() => openJetStreamSpool(address, { ...PLENTY, ageMs: DAY_MS }, Date.now))
@@ -57,7 +57,7 @@ describe('The spool on three NATS servers', { ...requires('nats-server'), timeou
     await Promise.all(spools.map((spool) => spool.close()))
   })
 
-  it('goes on after an envelope was delivered again', async () => {
+  it('delivers the following entries after it delivered one twice', async () => {
     await using cluster = await startNatsCluster()
     const address = { servers: cluster.servers, tls: false, replicas: 3, credentials: undefined }
     const spool = await openAtLast(() => openJetStreamSpool(address, { ...PLENTY, ageMs: DAY_MS }, Date.now))

@@ -16,11 +16,11 @@ import { until } from '../../support/until.ts'
 const PUTS = 10
 
 describe('An acknowledgement of NATS', { ...requires('nats-server', 'strace'), timeout: 60_000 }, () => {
-  it('comes after a sync of what it acknowledges', async () => {
+  it('follows an fsync of the acknowledged data', async () => {
     expect(await acknowledgements(NATS_CONFIG)).toEqual({ said: PUTS, unsynced: 0 })
   })
 
-  it('does not with the interval that NATS has by default, which this test would tell', async () => {
+  it('precedes the fsync with the default interval of NATS, which shows that this test detects it', async () => {
     await using folder = await makeFolder()
     const lax = (await readFile(NATS_CONFIG, 'utf8')).replace(/sync_interval: always/, '')
     await writeFile(join(folder.path, 'lax.conf'), lax)

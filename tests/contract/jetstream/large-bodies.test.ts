@@ -16,7 +16,7 @@ const MESSAGE = 'HPUB culvert.spool.0.'
 const CHUNKS = '$O.CULVERT_SPOOL_ERRORS.C.>'
 
 describe('A large body in the spool on NATS', { ...requires('nats'), timeout: 60_000 }, () => {
-  it('comes from the server as fast as it is read, and complete', async () => {
+  it('is read from the server completely, and only as fast as its reader', async () => {
     await using nats = await startNats()
     await using proxy = await startNatsProxy(nats.server)
     const spool = await openSpoolOn(proxy)
@@ -32,7 +32,7 @@ describe('A large body in the spool on NATS', { ...requires('nats'), timeout: 60
     await spool.close()
   })
 
-  it('is there when its message was stored although the put failed', async () => {
+  it('is readable when its message was stored although the put failed', async () => {
     await using nats = await startNats()
     await using proxy = await startNatsProxy(nats.server)
     const [spool, other] = await Promise.all([openSpoolOn(proxy), openSpoolOn(nats)])
@@ -50,7 +50,7 @@ describe('A large body in the spool on NATS', { ...requires('nats'), timeout: 60
     await Promise.all([spool, other].map((each) => each.close()))
   })
 
-  it('ends with an error when its chunks are gone', async () => {
+  it('ends with an error when its chunks are missing', async () => {
     await using store = await openStore()
     const spool = await store.spool()
     await putStored(spool, { bytes: 5 * MIB })

@@ -14,7 +14,7 @@ const STREAM = 'CULVERT_SPOOL_ERRORS'
 const MINUTE_MS = 60_000
 
 describe('A tunnel that starts after an absence', { ...requires('nats'), timeout: 60_000 }, () => {
-  it('counts no delivered entry as lost, when the last tunnel was closed', async () => {
+  it('does not count delivered entries as lost when the last tunnel was stopped', async () => {
     await using nats = await startNats()
     const spool = await openSpoolOn(nats)
     await storeThree(spool)
@@ -23,7 +23,7 @@ describe('A tunnel that starts after an absence', { ...requires('nats'), timeout
     expect(await lostAfter(nats, 70 * MINUTE_MS)).toEqual([undefined])
   })
 
-  it('counts no delivered entry as lost, when the last tunnel was killed minutes ago', async () => {
+  it('does not count delivered entries as lost when the last tunnel was killed minutes ago', async () => {
     await using nats = await startNats()
     const spool = await openSpoolOn(nats)
     await storeThree(spool)
@@ -32,7 +32,7 @@ describe('A tunnel that starts after an absence', { ...requires('nats'), timeout
     await spool.close()
   })
 
-  it('counts entries that the server deleted by age, once', async () => {
+  it('counts entries that the server deleted by age once', async () => {
     await using nats = await startNats()
     const spool = await openSpoolOn(nats)
     await storeThree(spool)
@@ -41,7 +41,7 @@ describe('A tunnel that starts after an absence', { ...requires('nats'), timeout
     expect(await lostAfter(nats, 70 * MINUTE_MS, 2)).toEqual([3, undefined])
   })
 
-  it('counts the entries of a stream that was deleted, once', async () => {
+  it('counts the entries of a deleted stream once', async () => {
     await using nats = await startNats()
     const spool = await openSpoolOn(nats)
     await storeThree(spool)

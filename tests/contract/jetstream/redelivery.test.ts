@@ -11,11 +11,11 @@ import { expectNothing, putOne, store as putStored, takeAll } from '../../suppor
 
 const STREAM = 'CULVERT_SPOOL_ERRORS'
 
-describe('An entry that is delivered again during its lease', {
+describe('An entry that NATS delivers again during its lease', {
   ...requires('nats'),
   timeout: 60_000,
 }, () => {
-  it('is not leased twice, and is due when its lease is put off', async () => {
+  it('is not leased twice, and is due when its retry is postponed', async () => {
     await using store = await openStore()
     const spool = await store.spool()
     const { key } = await putStored(spool)
@@ -46,7 +46,7 @@ describe('An entry whose first attempt fails during the lease of its put', {
   it.each([
     ['no replica has fetched it', async () => {}],
     ['another replica has put it off', untilPutOff],
-  ])('is due when its backoff ends, at any replica, when %s', async (_, before) => {
+  ])('is due when its backoff ends, on any replica, when %s', async (_, before) => {
     await using store = await openStore()
     const [spool, other] = [await store.spool(), await store.spool()]
     const { entry, result } = await putOne(spool, {}, LONG_MS)

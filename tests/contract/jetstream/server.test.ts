@@ -22,7 +22,7 @@ const TAKER = new URL('../../support/spool/taker-process.ts', import.meta.url).p
 
 describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 }, () => {
   // The first two wait for a lease to end, side by side.
-  it('loses nothing it acknowledged when the server is killed in the middle of puts and takes', {
+  it('keeps all acknowledged entries when the server is killed during puts and leases', {
     concurrent: true,
   }, async ({ expect }) => {
     await using store = await openStore()
@@ -50,7 +50,7 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     expect([...acknowledged].filter((key) => !seen.has(key))).toEqual([])
   })
 
-  it('delivers again what a killed tunnel had leased', { concurrent: true }, async ({ expect }) => {
+  it('leases the entry of a killed tunnel again', { concurrent: true }, async ({ expect }) => {
     await using store = await openStore()
     const spool = await store.spool()
     const { key } = await putStored(spool)
@@ -64,7 +64,7 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
       .toEqual([[key, 2]])
   })
 
-  it('rejects puts within seconds while the server is away, and at once after that, and goes on by itself', async () => {
+  it('rejects puts within 10 s while the server is away, then at once, and accepts them when it is back', async () => {
     await using store = await openStore()
     const spool = await store.spool()
     await store.nats.kill()
@@ -89,7 +89,7 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     await spool.probe()
   })
 
-  it('keeps a put that the server restarts under', async () => {
+  it('keeps a put that is running when the server restarts', async () => {
     await using store = await openStore()
     const spool = await store.spool()
     await store.nats.kill()
@@ -98,7 +98,7 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     expect((await put).result.kind).toBe('stored')
   })
 
-  it('keeps a pause that the server restarts under, a killed one too', async () => {
+  it('keeps a pause when the server is killed or restarted', async () => {
     await using store = await openStore()
     const spool = await store.spool()
     await putOne(spool)
@@ -112,7 +112,7 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     await takeAll(after, 1)
   })
 
-  it('tells the outcome of a delivery once, by one replica, when the server is away in between', async () => {
+  it('returns true from finish in one replica only, when the server was away during the call', async () => {
     await using store = await openStore()
     const spool = await store.spool()
     await putStored(spool)
@@ -125,7 +125,7 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     expect((await spool.totals()).envelopes).toBe(0)
   })
 
-  it('stores bytes again that have come to their end', async () => {
+  it('stores an envelope again that was finished before', async () => {
     await using store = await openStore()
     const spool = await store.spool()
     const { entry, body } = await putOne(spool)
@@ -136,7 +136,7 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     }
   })
 
-  it('passes over a message that is not an entry', async () => {
+  it('skips a message that is not an entry', async () => {
     await using store = await openStore()
     const spool = await store.spool()
     const { nc, jsm } = await manage(store.nats)
@@ -164,7 +164,7 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     await nc.close()
   })
 
-  it('lets several replicas start at once where there is no stream yet', async () => {
+  it('creates the streams once when four replicas start at the same time', async () => {
     await using nats = await startNats()
     const spools = await Promise.all(Array.from({ length: 4 }, () => openSpoolOn(nats)))
     expect(new Set(spools.map(({ id }) => id)).size).toBe(1)
@@ -181,7 +181,7 @@ describe('The bounds of the spool on NATS', { ...requires('nats'), timeout: 60_0
     }
   }
 
-  it('keep room for errors when replays fill theirs', async () => {
+  it('keep space for errors when replays fill their part', async () => {
     await using store = await openStore(small)
     const spool = await store.spool()
     expect((await fill(spool, { category: 'replay' })).result).toEqual({ kind: 'full', reason: 'bound' })
@@ -191,7 +191,7 @@ describe('The bounds of the spool on NATS', { ...requires('nats'), timeout: 60_0
     expect(first?.category).toBe('error')
   })
 
-  it('give a network its share of what one replica puts, and others theirs', async () => {
+  it('limit a network to its share per replica, and accept entries of other networks', async () => {
     await using store = await openStore({ ...small, addressShare: 0.1 })
     const spool = await store.spool()
     const { stored, result } = await fill(spool, { network: '203.0.113.7' })
@@ -202,14 +202,14 @@ describe('The bounds of the spool on NATS', { ...requires('nats'), timeout: 60_0
     await putStored(spool, { bytes: 9_000, network: '203.0.113.7' })
   })
 
-  it('give a project its share, and others theirs', async () => {
+  it('limit a project to its share, and accept entries of other projects', async () => {
     await using store = await openStore({ ...small, projectShare: 0.5 })
     const spool = await store.spool()
     expect((await fill(spool, {})).result).toEqual({ kind: 'full', reason: 'project-share' })
     await putStored(spool, { bytes: 9_000, project: OTHER_PROJECT })
   })
 
-  it('reject an object that the bucket has no room for, and keep nothing of it', async () => {
+  it('reject a body that exceeds the bucket, and leave nothing of it', async () => {
     await using store = await openStore({ ...PLENTY, bytes: 8 * MIB })
     const spool = await store.spool()
     const { result } = await putOne(spool, { bytes: 2 * MIB })
@@ -220,7 +220,7 @@ describe('The bounds of the spool on NATS', { ...requires('nats'), timeout: 60_0
 })
 
 describe('A NATS server that fails', { ...requires('nats'), timeout: 120_000 }, () => {
-  it('has a lost stream created again within seconds, and what it held counted as lost by one replica', async () => {
+  it('gets a lost stream again within seconds, and one replica counts its entries as lost', async () => {
     await using store = await openStore()
     const [spool, other] = [await store.spool(), await store.spool()]
     for (let n = 0; n < 3; n++) await putStored(spool)
@@ -244,7 +244,7 @@ describe('A NATS server that fails', { ...requires('nats'), timeout: 120_000 }, 
     await takeAll(other, 1)
   })
 
-  it('has lost buckets created again', async () => {
+  it('gets lost buckets again', async () => {
     await using store = await openStore()
     const spool = await store.spool()
     const { nc, jsm } = await manage(store.nats)
@@ -257,7 +257,7 @@ describe('A NATS server that fails', { ...requires('nats'), timeout: 120_000 }, 
     await nc.close()
   })
 
-  it('that runs full is named, is sent nothing more, and settles each delivery when it is restarted with room', {
+  it('because its disk is full is named, gets no more puts, and finishes each delivery after a restart with space', {
     ...requires('nats-server', 'mount'),
   }, async () => {
     await using disk = await mountSmallDisk(16)
@@ -313,7 +313,7 @@ describe('Opening the spool on NATS', { ...requires('nats'), timeout: 60_000 }, 
       { duplicate_window: nanos(120_000) },
       /duplicate_window is below 10m\. Run "nats stream edit CULVERT_SPOOL_ERRORS --force --dupe-window=10m"$/,
     ],
-  ])('refuses %s, with the command that repairs it', async (_, weaker, words) => {
+  ])('rejects %s, with the command that repairs it', async (_, weaker, words) => {
     await using nats = await startNats()
     const { nc, jsm } = await manage(nats)
     await jsm.streams.add({
@@ -324,7 +324,7 @@ describe('Opening the spool on NATS', { ...requires('nats'), timeout: 60_000 }, 
     await expect(openSpoolOn(nats)).rejects.toThrow(words)
   })
 
-  it('says so where the server does not create a stream', async () => {
+  it('names the reason when the server does not create a stream', async () => {
     await using nats = await startNats()
     const { nc, jsm } = await manage(nats)
     await jsm.streams.add({ name: 'OTHER', subjects: ['culvert.spool.>'] })
@@ -334,7 +334,7 @@ describe('Opening the spool on NATS', { ...requires('nats'), timeout: 60_000 }, 
     )
   })
 
-  it('follows SPOOL_BYTES', async () => {
+  it('applies a changed SPOOL_BYTES', async () => {
     await using nats = await startNats()
     for (const bytes of [100 * MIB, 200 * MIB]) {
       const spool = await openSpoolOn(nats, { ...PLENTY, bytes })
@@ -343,7 +343,7 @@ describe('Opening the spool on NATS', { ...requires('nats'), timeout: 60_000 }, 
     }
   })
 
-  it('refuses a server without sync_interval', async () => {
+  it('rejects a server without sync_interval', async () => {
     await using nats = await startOldNats('2.9.10')
     await expect(openSpoolOn(nats)).rejects.toThrow(
       /runs nats-server 2\.9\.10, which cannot sync each message \(sync_interval: always\); install 2\.10 or newer$/,

@@ -38,7 +38,7 @@ describe('A damaged spool file', () => {
     ])
   })
 
-  it('is set aside by the next start when the damage was found later', async () => {
+  it('is renamed at the next start when the damage was found later', async () => {
     rmSync(file)
     const spool = await openSqliteSpool(file, PLENTY)
     for (let n = 0; n < 50; n++) await store(spool, { bytes: 3_000 })
@@ -60,7 +60,7 @@ describe('A damaged spool file', () => {
     expect(notices).toHaveLength(1)
   })
 
-  it('stays where it is while another replica has it open', async () => {
+  it('is not renamed while another replica has it open', async () => {
     const other = new OwnerLock(file)
     scope.defer(() => other.close())
     await expect(openSqliteSpool(file, PLENTY)).rejects.toThrow(

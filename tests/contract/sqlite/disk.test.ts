@@ -15,7 +15,7 @@ import { until } from '../../support/until.ts'
 const MIB = 1024 * 1024
 const OF_ITS_OWN = 100_000 // the schema, empty pages, folders, locks
 
-describe('On the disk', () => {
+describe('The files of the SQLite spool', () => {
   let scope: AsyncDisposableStack
   let folder: string
   let spool: Spool
@@ -40,7 +40,7 @@ describe('On the disk', () => {
 
   afterEach(() => scope.disposeAsync())
 
-  it('nobody else may read what waits', async () => {
+  it('can be read by their owner only', async () => {
     await store(spool)
     await store(spool, { bytes: LARGE_BYTES })
     const all = readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -54,7 +54,7 @@ describe('On the disk', () => {
     ['bodies of all sizes', (n: number) => (n * 797) % 6_000, 300],
     ['tiny bodies with the largest headers', () => 50, 28_000],
     ['bodies in files', () => LARGE_BYTES, 100],
-  ])('no more lies than the bound says, of %s', async (_, bytesOf, headerBytes) => {
+  ])('stay within SPOOL_BYTES for %s', async (_, bytesOf, headerBytes) => {
     const small = await open({ ...PLENTY, bytes: 4 * MIB })
     const headers = ['referer', 'x'.repeat(headerBytes)]
     for (let n = 0, going = true; going; ) {
@@ -69,7 +69,7 @@ describe('On the disk', () => {
     expect(onDisk()).toBeLessThanOrEqual(4 * MIB + OF_ITS_OWN)
   })
 
-  it('the log goes into the file while the spool is open, and stays short', async () => {
+  it('include a write-ahead log that is checkpointed while the spool is open', async () => {
     const logBytes = () => statSync(join(folder, 'spool.db-wal')).size
     for (let bytes = 0; bytes < 6 * MIB; bytes += 1_000_000) await store(spool, { bytes: 1_000_000 })
     expect(logBytes()).toBeGreaterThan(4 * MIB)
@@ -77,7 +77,7 @@ describe('On the disk', () => {
     expect(statSync(join(folder, 'spool.db')).size).toBeGreaterThan(4 * MIB)
   })
 
-  it('what is gone is told, though the disk takes no more before all is', async () => {
+  it('contain no entry that purge returned, when the disk is full before all are deleted', async () => {
     const all = await Promise.all(Array.from({ length: 600 }, () => store(spool)))
     const other = new DatabaseSync(join(folder, 'spool.db'), { timeout: 5_000 })
     scope.defer(() => other.close())
@@ -92,7 +92,7 @@ describe('On the disk', () => {
     await expect(spool.purge({})).rejects.toThrow('no room')
   })
 
-  it('what comes together with one that the disk does not take stands there whole', async () => {
+  it('contain the other entries of a group commit completely when one insert fails', async () => {
     const other = new DatabaseSync(join(folder, 'spool.db'), { timeout: 5_000 })
     scope.defer(() => other.close())
     other.exec(
@@ -106,7 +106,7 @@ describe('On the disk', () => {
     expect(await Promise.all(leases.map((lease) => spool.read(lease)))).toEqual(sent)
   })
 
-  it('nothing is left of a body that turns out to have another length', async () => {
+  it('contain nothing of a body with a length other than announced', async () => {
     const entry = await spoolEntryOf(Buffer.alloc(1_000))
     for (const bytes of [999, 1_001])
       await expect(spool.put(entry, inOne(Buffer.alloc(bytes)), 0)).rejects.toThrow(
@@ -115,7 +115,7 @@ describe('On the disk', () => {
     expect(await spool.totals()).toMatchObject({ envelopes: 0 })
   })
 
-  it('a probe writes to the folder and to the log, and leaves nothing', async () => {
+  it('are unchanged after a probe, which writes to the folder and to the log', async () => {
     const logBytes = () => statSync(join(folder, 'spool.db-wal')).size
     const [before, depth] = [logBytes(), await spool.totals()]
     await spool.probe()
@@ -126,7 +126,7 @@ describe('On the disk', () => {
     await expect(spool.probe()).rejects.toThrow('ENOENT')
   })
 
-  it('large bodies lie as files until they are finished', async () => {
+  it('include a file for each large body until it is finished', async () => {
     await store(spool, { bytes: LARGE_BYTES })
     await store(spool, { bytes: 1_000 })
     expect(bodies()).toHaveLength(1)
@@ -134,7 +134,7 @@ describe('On the disk', () => {
     expect(bodies()).toEqual([])
   })
 
-  it('nothing is left of what expires, is known already, is refused, or makes room', async () => {
+  it('contain no body of an entry that is expired, known, rejected or evicted', async () => {
     const { entry, body } = await putOne(spool, { bytes: LARGE_BYTES, category: 'replay' })
     expect(await spool.put(entry, inOne(body), 0)).toEqual({ kind: 'known' })
     const small = await open({ ...PLENTY, bytes: 2 * LARGE_BYTES })
@@ -147,7 +147,7 @@ describe('On the disk', () => {
     expect(bodies()).toEqual([])
   })
 
-  it('nothing is left of a body that breaks off while it is written', async () => {
+  it('contain nothing of a body that ends with an error', async () => {
     function* chunks() {
       yield Buffer.alloc(LARGE_BYTES)
       throw new Error('it does not unpack')
@@ -158,7 +158,7 @@ describe('On the disk', () => {
     expect(await spool.totals()).toMatchObject({ envelopes: 0 })
   })
 
-  it('what a process left behind that was killed is gone after the next start', async () => {
+  it('contain nothing after a start of what a killed process left behind', async () => {
     const kept = await store(spool, { bytes: LARGE_BYTES })
     const before = bodies()
     await spool.close()

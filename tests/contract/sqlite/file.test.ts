@@ -22,8 +22,10 @@ import { makeFolder } from '../../support/temporary-folder.ts'
 const ROUNDS = 20
 const KILLS = 10
 
-describe('Four processes that open one file', () => {
-  it(`at once where none is yet all succeed, ${ROUNDS} times`, { timeout: 120_000 }, async () => {
+describe('Four processes that open the same file', () => {
+  it(`at the same time succeed when it does not exist yet, ${ROUNDS} times`, {
+    timeout: 120_000,
+  }, async () => {
     await using folder = await makeFolder()
     await using processes = new AsyncDisposableStack()
     const four = await Promise.all(Array.from({ length: 4 }, () => startOpening(processes)))
@@ -36,8 +38,8 @@ describe('Four processes that open one file', () => {
   })
 })
 
-describe('A process that is killed while it puts', () => {
-  it(`leaves a file that is whole, with all that it had said was stored, ${KILLS} times`, {
+describe('A process that is killed during puts', () => {
+  it(`leaves an intact file with all acknowledged entries, ${KILLS} times`, {
     timeout: 120_000,
   }, async () => {
     await using folder = await makeFolder()
@@ -64,46 +66,42 @@ describe('A process that is killed while it puts', () => {
   })
 })
 
-describe(
-  'Between the write and the word that it is stored stands a completed sync',
-  requires('strace'),
-  () => {
-    const trace = async (script: string, ...args: string[]) => {
-      await using folder = await makeFolder()
-      const [file, log] = [join(folder.path, 'spool.db'), join(folder.path, 'trace')]
-      await (await openSqliteSpool(file, PLENTY)).close()
-      const calls = 'trace=write,writev,pwrite64,pwritev,fsync,fdatasync,rename,renameat,renameat2'
-      const traced = [
-        '-f',
-        '-y',
-        '-s',
-        '64',
-        '-e',
-        calls,
-        '-o',
-        log,
-        NODE,
-        `tests/support/spool/${script}`,
-        file,
-        ...args,
-      ]
-      const { code } = await startProgram('strace', 'strace', traced, {}).exited
-      expect(code).toBe(0)
-      return readTrace(readFileSync(log, 'utf8'), folder.path)
-    }
+describe('Before a put resolves, a sync', requires('strace'), () => {
+  const trace = async (script: string, ...args: string[]) => {
+    await using folder = await makeFolder()
+    const [file, log] = [join(folder.path, 'spool.db'), join(folder.path, 'trace')]
+    await (await openSqliteSpool(file, PLENTY)).close()
+    const calls = 'trace=write,writev,pwrite64,pwritev,fsync,fdatasync,rename,renameat,renameat2'
+    const traced = [
+      '-f',
+      '-y',
+      '-s',
+      '64',
+      '-e',
+      calls,
+      '-o',
+      log,
+      NODE,
+      `tests/support/spool/${script}`,
+      file,
+      ...args,
+    ]
+    const { code } = await startProgram('strace', 'strace', traced, {}).exited
+    expect(code).toBe(0)
+    return readTrace(readFileSync(log, 'utf8'), folder.path)
+  }
 
-    it('for rows, for files beside them, and for their folder', { timeout: 60_000 }, async () => {
-      expect(await trace('writer-process.ts', '60', '1')).toEqual({ said: 60, unsynced: 0 })
-    })
+  it('is completed for rows, for files of bodies and for their folder', { timeout: 60_000 }, async () => {
+    expect(await trace('writer-process.ts', '60', '1')).toEqual({ said: 60, unsynced: 0 })
+  })
 
-    it('which this test would miss where SQLite does not sync', { timeout: 60_000 }, async () => {
-      expect(await trace('writer-process-unsynced.ts', '10')).toEqual({ said: 10, unsynced: 10 })
-    })
-  },
-)
+  it('is missed by this test when SQLite does not sync', { timeout: 60_000 }, async () => {
+    expect(await trace('writer-process-unsynced.ts', '10')).toEqual({ said: 10, unsynced: 10 })
+  })
+})
 
-describe('A file of another version', () => {
-  it('that is newer is opened and left newer: an older release goes on with it after a rollback', async () => {
+describe('A file with another schema version', () => {
+  it('is opened and left unchanged when it is newer, so that a release can be rolled back', async () => {
     await using folder = await makeFolder()
     const file = join(folder.path, 'spool.db')
     const before = await openSqliteSpool(file, PLENTY)
@@ -119,7 +117,7 @@ describe('A file of another version', () => {
     expect(versionOf(file)).toBe(SCHEMA_VERSION + 1)
   })
 
-  it('that is older is brought up to date, with all that waits in it', async () => {
+  it('is upgraded with all its entries when it is older', async () => {
     await using folder = await makeFolder()
     const file = join(folder.path, 'spool.db')
     const before = await openSqliteSpool(file, PLENTY)
@@ -136,7 +134,7 @@ describe('A file of another version', () => {
     await spool.close()
   })
 
-  it('that a newer one has added to goes on being used by who had it open', async () => {
+  it('is still usable for an older process that had it open during the upgrade', async () => {
     await using folder = await makeFolder()
     const file = join(folder.path, 'spool.db')
     const spool = await openSqliteSpool(file, PLENTY)

@@ -37,7 +37,7 @@ describe('A SQLite spool on a full disk', requires('mount'), () => {
 
   afterEach(() => scope.disposeAsync())
 
-  it('leases and removes all entries, refuses others, and accepts them again when there is room', async () => {
+  it('leases and removes all entries, rejects new ones, and accepts them again when there is space', async () => {
     for (let n = 0; n < 100; n++) await store(spool, { bytes: 3_000 })
     disk.fill()
     await expect(putUntilRefused(spool)).resolves.toMatch(/full/)
@@ -61,7 +61,7 @@ describe('A SQLite spool on a full disk', requires('mount'), () => {
     expect(await drain(again)).toBe(100)
   })
 
-  it('delivers all and accepts entries again when its own bound exceeds the disk', async () => {
+  it('delivers all entries and accepts new ones when its bound exceeds the disk', async () => {
     const [first, second] = [await open(1024 * MIB), await open(1024 * MIB)]
     await Promise.all([first, second].map((each) => putUntilRefused(each)))
     const { envelopes } = await first.totals()
@@ -70,7 +70,7 @@ describe('A SQLite spool on a full disk', requires('mount'), () => {
     for (let n = 0; n < 1_000; n++) await store(second, { bytes: 3_000 })
   })
 
-  it('has the same default bound while it is empty and when it has filled its part of the disk', async () => {
+  it('has the same default bound when it is empty and when it has filled its part of the disk', async () => {
     await spool.close()
     const empty = await defaultBound(file)
     spool = await open(empty)
@@ -91,7 +91,7 @@ describe('A SQLite spool on a full disk', requires('mount'), () => {
 })
 
 describe('The write-ahead log', () => {
-  it('stays short while four writers put as fast as they can', async () => {
+  it('stays short while four writers put at full speed', async () => {
     await using scope = new AsyncDisposableStack()
     const { path } = scope.use(await makeFolder())
     const file = join(path, 'spool.db')
@@ -113,7 +113,7 @@ describe('The write-ahead log', () => {
   })
 })
 
-it('refuses entries while another process keeps the log from being shortened for long', {
+it('the spool rejects entries while another process keeps the log from being checkpointed', {
   timeout: 60_000,
 }, async () => {
   await using scope = new AsyncDisposableStack()

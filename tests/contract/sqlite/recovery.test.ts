@@ -90,7 +90,7 @@ describe('recover', () => {
     ['an index', () => overwrite(rootOf('envelopes_due'))],
     ['the totals', () => overwrite(rootOf('totals'))],
   ])(
-    'puts every pending entry back once, and no delivered one, from a file without damage but to %s',
+    'restores every pending entry once and no delivered one, from a file that is undamaged except for %s',
     async (_, damage) => {
       damage()
       const recovery = await recover(damaged)
@@ -111,7 +111,7 @@ describe('recover', () => {
       'the second half, which is cut off',
       () => truncateSync(damaged, Math.floor(statSync(damaged).size / 2) + 1_000),
     ],
-  ])('puts back what is left, and counts the rest, when it has lost %s', async (_, damage) => {
+  ])('restores the remaining entries and counts the others when the file has lost %s', async (_, damage) => {
     damage()
     const { recovered = 0, unreadable } = (await recover(damaged)) ?? {}
     expect(recovered).toBeGreaterThan(PENDING / 8)
@@ -120,7 +120,7 @@ describe('recover', () => {
     expect(await wholeKeys()).toHaveLength(recovered)
   })
 
-  it('reads the write-ahead log beside the file, and does without one that is lost', async () => {
+  it('reads the write-ahead log beside the file, and works without it', async () => {
     for (let n = 0; n < 20; n++) await store(spool)
     const [withLog, without] = ['a', 'b'].map((name) => join(folder, name, 'spool.db.damaged-1'))
     for (const copy of [withLog, without]) cpSync(file, String(copy))
@@ -129,7 +129,7 @@ describe('recover', () => {
     expect(await recover(String(without))).toMatchObject({ recovered: 0, unreadable: 0 })
   })
 
-  it('puts no entry back twice: neither one that was delivered since, nor one that is pending again', async () => {
+  it('restores no entry twice that was delivered since or is pending again', async () => {
     cpSync(damaged, join(folder, 'copy'))
     expect(await recover(damaged)).toMatchObject({ recovered: PENDING })
     expect(await recover(damaged)).toBeUndefined()
@@ -141,7 +141,7 @@ describe('recover', () => {
     expect(await spool.totals()).toMatchObject({ envelopes: PENDING - 100 })
   })
 
-  it('names the damaged file in the state of the disk until it is recovered or deleted', async () => {
+  it('is named in the state of the disk until the damaged file is recovered or deleted', async () => {
     expect((await spool.disk?.())?.damagedFiles).toEqual([damaged])
     cpSync(damaged, `${damaged}2`)
     await recover(damaged)
@@ -150,7 +150,7 @@ describe('recover', () => {
     expect((await spool.disk?.())?.damagedFiles).toEqual([])
   })
 
-  it('finds large bodies that a start of a tunnel has kept for it', async () => {
+  it('finds large bodies that a start of a tunnel has kept', async () => {
     await spool.close()
     spool = await open()
     expect(readdirSync(join(folder, 'bodies'))).not.toEqual([])
@@ -162,7 +162,7 @@ describe('recover', () => {
     expect(await recover(damaged)).toMatchObject({ recovered: PENDING - 1, unreadable: 1 })
   })
 
-  it('refuses other files', async () => {
+  it('rejects files that are no spool', async () => {
     await expect(recover(file)).rejects.toThrow('is not a damaged spool file')
     await expect(recover(`${file}.damaged-0`)).rejects.toThrow('there is no file')
     expect(existsSync(file)).toBe(true)

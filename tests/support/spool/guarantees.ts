@@ -36,24 +36,24 @@ export function spoolPromises(name: string, open: OpenStore): void {
 
     afterEach(() => opened[Symbol.asyncDispose]())
 
-    it('has the same id for all who share it', async () => {
+    it('has the same ID in all replicas', async () => {
       expect((await opened.spool()).id).toBe(spool.id)
     })
 
-    it('refuses what is asked of it once it is closed', async () => {
+    it('rejects calls after it is closed', async () => {
       await opened.closeAll()
       await expect(spool.totals()).rejects.toThrow()
       await expect(spool.take(1, LONG_MS, ALL)).rejects.toThrow()
     })
 
-    it('takes a probe, of which nothing is left to deliver or to count', async () => {
+    it('stores and counts nothing for a probe', async () => {
       await spool.probe()
       expect(await spool.totals()).toMatchObject({ envelopes: 0 })
       await expectNothing(spool)
     })
 
     describe('keeps', () => {
-      it('what is put for every replica from the moment it resolves', async () => {
+      it('an entry for every replica from the moment when put resolves', async () => {
         const other = await opened.spool()
         const { entry, body } = await putOne(spool)
         const [lease] = await takeAll(other, 1)
@@ -62,7 +62,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         expect(lease && (await bytesOf(await other.read(lease)))).toEqual(body)
       })
 
-      it('what is put when all of it is closed and opened again', async () => {
+      it('an entry when all replicas are closed and opened again', async () => {
         const { entry, body } = await putOne(spool)
         const id = spool.id
         await opened.closeAll()
@@ -81,7 +81,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
       })
 
       it.each([0, 1, 1000, MIB - 1, MIB, MIB + 1, 20 * MIB])(
-        'a body of %i bytes that comes in pieces intact, to be read as often as needed',
+        'a body of %i bytes in chunks intact, and returns it repeatedly',
         async (bytes) => {
           const body = randomBytes(bytes)
           const entry = await spoolEntryOf(body)
@@ -93,7 +93,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         },
       )
 
-      it('an envelope whose bytes are of any value', async () => {
+      it('bytes and headers of any value', async () => {
         const body = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
         await spool.put(
           await spoolEntryOf(body, { headers: ['x', 'ü "quoted" \\ \u{1f600}'] }),
@@ -107,7 +107,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
     })
 
     describe('stores once', () => {
-      it('the same bytes for the same upstream, whoever puts them', async () => {
+      it('the same bytes for the same upstream, from any replica', async () => {
         const { entry, body } = await putOne(spool)
         const again = { ...entry, receipt: 'another' }
         expect(await spool.put(again, inOne(body), 0)).toEqual({ kind: 'known' })
@@ -116,7 +116,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         await expectNothing(spool)
       })
 
-      it('the same bytes put by several at one time, a large body too', async () => {
+      it('the same bytes that several replicas put at the same time, also a large body', async () => {
         const other = await opened.spool()
         for (const bytes of [100, 2 * MIB]) {
           const body = randomBytes(bytes)
@@ -130,7 +130,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         }
       })
 
-      it('and five with one event_id and other bytes as five', async () => {
+      it('each of five envelopes with one event_id and different bytes', async () => {
         const bodies = Array.from({ length: 5 }, (_, i) =>
           errorOf(PROJECT, { event_id: EVENT_ID, segment: i }),
         )
@@ -139,7 +139,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         expect(await takeAll(spool, 5)).toHaveLength(5)
       })
 
-      it('and the same bytes for two upstreams as two', async () => {
+      it('the same bytes for each of two upstreams', async () => {
         const body = randomBytes(100)
         for (const project of [PROJECT, OTHER_PROJECT])
           expect(await spool.put(await spoolEntryOf(body, { project }), inOne(body), 0)).toMatchObject({
@@ -150,7 +150,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
     })
 
     describe('leases', () => {
-      it('the most important first, then the oldest', async () => {
+      it('the most important entry first, then the oldest', async () => {
         const put: SpoolEntry[] = []
         for (const category of ['replay', 'transaction', 'session', 'error', 'replay', 'session', 'error'])
           put.push(await store(spool, { category }))
@@ -159,12 +159,12 @@ export function spoolPromises(name: string, open: OpenStore): void {
         expect(keysOf(taken)).toEqual(keysOf(expected))
       })
 
-      it('no more than it is asked for', async () => {
+      it('at most the requested number of entries', async () => {
         for (let i = 0; i < 5; i++) await store(spool)
         expect((await spool.take(3, LONG_MS, ALL)).length).toBeLessThanOrEqual(3)
       })
 
-      it('never one to two takers', async () => {
+      it('each entry to one replica only', async () => {
         const takers = [spool, await opened.spool(), await opened.spool(), await opened.spool()]
         const keys = keysOf(await Promise.all(Array.from({ length: 200 }, () => store(spool))))
         const taken: Lease[] = []
@@ -178,14 +178,14 @@ export function spoolPromises(name: string, open: OpenStore): void {
         expect(keysOf(taken).sort()).toEqual(keys.sort())
       })
 
-      it('to nobody what was put under a lease, until that ends', async () => {
+      it('an entry that was put with a lease when that lease has ended', async () => {
         await store(spool, {}, LONG_MS)
         const short = await store(spool, {}, SHORT_MS)
         expect(keysOf(await takeAll(await opened.spool(), 1))).toEqual([short.key])
         await expectNothing(spool)
       })
 
-      it('again, to anybody, what a lease has ended on', async () => {
+      it('an entry again to any replica when its lease has ended', async () => {
         const { key } = await store(spool)
         const [first] = await takeAll(spool, 1, SHORT_MS)
         const [second] = await takeAll(await opened.spool(), 1)
@@ -194,7 +194,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         await expectNothing(spool)
       })
 
-      it('to nobody else what is extended', async () => {
+      it('no entry whose lease was extended', async () => {
         const extended = await store(spool)
         const [lease] = await takeAll(spool, 1, SHORT_MS)
         const longer = lease && (await spool.extend(lease, LONG_MS))
@@ -208,7 +208,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         expect(extended.key).toBe(longer?.key)
       })
 
-      it('what is postponed when its time has come, to anybody, and not before', async () => {
+      it('a postponed entry to any replica when it is due', async () => {
         const { key } = await store(spool)
         const [lease] = await takeAll(spool, 1)
         const at = Date.now() + SHORT_MS
@@ -217,7 +217,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         expect(Date.now()).toBeGreaterThanOrEqual(at)
       })
 
-      it('never again what is finished', async () => {
+      it('no entry that is finished', async () => {
         await store(spool)
         await store(spool, { bytes: 2 * MIB })
         for (const lease of await takeAll(spool, 2, SHORT_MS)) await spool.finish(lease)
@@ -226,7 +226,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         await expectNothing(spool)
       })
 
-      it('nothing of a category that is held back, which goes later', async () => {
+      it('no entry of a rate-limited category until the limit ends', async () => {
         const held = await store(spool)
         const free = await store(spool, { category: 'session' })
         const other = await store(spool, { project: OTHER_PROJECT })
@@ -239,7 +239,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         expect(keysOf(await takeAll(spool, 1))).toEqual([held.key])
       })
 
-      it('nothing of a project that is not asked for', async () => {
+      it('no entry of a project that was not requested', async () => {
         await store(spool, { project: OTHER_PROJECT })
         const mine = await store(spool)
         const wanted = [{ project: PROJECT, rateLimitedCategories: [] }]
@@ -251,7 +251,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
     })
 
     describe('expires', () => {
-      it('what arrived before a time, once, and tells it', async () => {
+      it('entries received before a time, and returns each once', async () => {
         const old = [await store(spool), await store(spool, { category: 'replay', bytes: 2 * MIB })]
         const young = await store(spool)
         expect((await spool.expire(young.received)).map(plain).sort(byAge)).toEqual(old)
@@ -260,7 +260,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         await expectNothing(spool)
       })
 
-      it('however many there are, each once between two that do it at one time', async () => {
+      it('1,200 entries, each returned once to two replicas that expire at the same time', async () => {
         const other = await opened.spool()
         const old: SpoolEntry[] = []
         while (old.length < 1_200)
@@ -275,11 +275,11 @@ export function spoolPromises(name: string, open: OpenStore): void {
     })
 
     describe('counts', () => {
-      it('nothing when nothing waits', async () => {
+      it('no entries when it is empty', async () => {
         expect(await spool.totals()).toEqual({ envelopes: 0, bytes: 0, partitions: [], paused: [] })
       })
 
-      it('by project and category, with the age of the oldest, whatever has gone', async () => {
+      it('entries and bytes by project and category, with the age of the oldest pending one', async () => {
         const gone = await store(spool, { network: '203.0.113.7' })
         const oldest = await store(spool, { category: 'session', bytes: 50 })
         await store(spool, { category: 'session', bytes: 70 })

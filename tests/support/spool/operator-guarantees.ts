@@ -14,7 +14,7 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
   const another = () => current().store.spool()
 
   describe('shows an operator', () => {
-    it('all that waits, in pages, by age either way, and no envelope twice', async () => {
+    it('all pending entries once in pages, oldest or newest first', async () => {
       const put = []
       for (let n = 0; n < 7; n++)
         put.push(await store(spool(), { category: n % 2 ? 'replay' : 'error', bytes: 50 + n }))
@@ -27,7 +27,7 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       expect(first).not.toHaveProperty('due')
     })
 
-    it('what waits of one project or category, however much there is of others', async () => {
+    it('the pending entries of one project or category among many others', async () => {
       const mine = [await store(spool())]
       const others = await Promise.all(
         Array.from({ length: 150 }, () => store(spool(), { project: OTHER_PROJECT, category: 'session' })),
@@ -46,29 +46,32 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       }
     })
 
-    it('nothing when nothing waits', async () => {
+    it('no entries when it is empty', async () => {
       for (const order of ['oldest', 'newest'] as const)
         expect(await spool().list({ order, limit: 10 })).toEqual([])
       expect(await spool().find({ id: 1, key: 'none' })).toBeUndefined()
     })
 
-    it.each([1_000, 2 * MIB])('one of %i bytes with all of it, and only while it waits', async (bytes) => {
-      const { entry, body } = await putOne(spool(), { bytes })
-      const other = await another()
-      const [row] = await other.list({ order: 'newest', limit: 1 })
-      if (!row) throw new Error('it is not listed')
-      const found = await other.find(row)
-      expect(found && plain(found)).toEqual(entry)
-      expect(found && body.equals(await bytesOf(await other.read(found)))).toBe(true)
-      expect(await other.find({ ...row, key: 'another' })).toBeUndefined()
-      const [lease] = await takeAll(spool(), 1)
-      if (lease) await spool().finish(lease)
-      expect(await other.find(row)).toBeUndefined()
-    })
+    it.each([1_000, 2 * MIB])(
+      'an entry of %i bytes with all fields and its body, only while it is pending',
+      async (bytes) => {
+        const { entry, body } = await putOne(spool(), { bytes })
+        const other = await another()
+        const [row] = await other.list({ order: 'newest', limit: 1 })
+        if (!row) throw new Error('it is not listed')
+        const found = await other.find(row)
+        expect(found && plain(found)).toEqual(entry)
+        expect(found && body.equals(await bytesOf(await other.read(found)))).toBe(true)
+        expect(await other.find({ ...row, key: 'another' })).toBeUndefined()
+        const [lease] = await takeAll(spool(), 1)
+        if (lease) await spool().finish(lease)
+        expect(await other.find(row)).toBeUndefined()
+      },
+    )
   })
 
   describe('lets an operator', () => {
-    it('try at once what was put off: one, a category, a project, or all', async () => {
+    it('retry one postponed entry, a category, a project, or all, at once', async () => {
       const put: SpoolEntry[] = []
       for (const category of ['error', 'error', 'session'])
         put.push(
@@ -92,7 +95,7 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       expect((await other.totals()).envelopes).toBe(put.length)
     })
 
-    it('try at once nothing that is under way', async () => {
+    it('retry no entry that is leased', async () => {
       await store(spool())
       const under = await store(spool(), {}, LONG_MS)
       const [lease] = await takeAll(spool(), 1)
@@ -103,7 +106,7 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       expect(lease && (await spool().finish(lease))).toBe(true)
     })
 
-    it('name one by the same id, however often it is put off and hastened on', async () => {
+    it('find an entry by the same ID after it was postponed and retried', async () => {
       const { entry, body } = await putOne(spool())
       const other = await another()
       const one = await refOf(other, entry)
@@ -122,7 +125,7 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       expect(await other.find(ref)).toBeUndefined()
     })
 
-    it('count the tries of one that was hastened on', async () => {
+    it('see the number of attempts after retries', async () => {
       await store(spool())
       for (let tries = 1; tries <= 3; tries++) {
         const [lease] = await takeAll(spool(), 1)
@@ -133,7 +136,7 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       expect((await spool().totals()).envelopes).toBe(1)
     })
 
-    it('purge one, a category, a project, or all, each told once', async () => {
+    it('purge one entry, a category, a project, or all, each returned once', async () => {
       const put: SpoolEntry[] = []
       for (const category of ['error', 'error', 'session'])
         put.push(
@@ -156,7 +159,7 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       await store(spool())
     })
 
-    it('purge what is under way, which has then come to its end for good', async () => {
+    it('purge a leased entry, which can then not be finished or postponed', async () => {
       await store(spool())
       const [lease] = await takeAll(spool(), 1)
       const other = await another()
@@ -166,14 +169,14 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       await expectNothing(spool())
     })
 
-    it('purge while another does, and each is told once', async () => {
+    it('purge at the same time as another replica, with each entry returned once', async () => {
       const put = await Promise.all(Array.from({ length: 600 }, () => store(spool())))
       const other = await another()
       const told = (await Promise.all([spool(), other].map((each) => each.purge({})))).flat()
       expect(keysOf(told).sort()).toEqual(keysOf(put).sort())
     })
 
-    it('pause all, for every replica and across a restart; what is put waits until it is resumed', async () => {
+    it('pause all projects in every replica and across restarts, while puts continue', async () => {
       const { key } = await store(spool())
       await spool().pause()
       const other = await another()
@@ -188,7 +191,7 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       expect((await again.totals()).paused).toEqual([])
     })
 
-    it('pause and resume several projects at one moment, from several replicas, and each of it holds', async () => {
+    it('pause and resume several projects at the same time from several replicas', async () => {
       const replicas = await Promise.all([another(), another(), another()])
       const names = Array.from({ length: 12 }, (_, n) => `${PROJECT}${n}`)
       const at = (n: number) => replicas[n % replicas.length] ?? spool()
@@ -204,7 +207,7 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       expect(await paused()).toEqual([...kept, ...begun].sort())
     })
 
-    it('pause one project and leave the others, and settle what is under way', async () => {
+    it('pause one project, while other projects and running attempts continue', async () => {
       await store(spool())
       const [lease] = await takeAll(spool(), 1)
       const mine = await store(spool())

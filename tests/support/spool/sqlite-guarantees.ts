@@ -13,7 +13,7 @@ const ROOMY: SpoolBounds = { bytes: 1024 * MIB, addressShare: 1, projectShare: 1
 const LATER_MS = 30_000 // put off to when no test is there any more
 
 export function sqlitePromises(open: OpenStore): void {
-  describe('The spool on SQLite alone', () => {
+  describe('The spool on SQLite', () => {
     let opened: Store
     let spool: Spool
 
@@ -30,7 +30,7 @@ export function sqlitePromises(open: OpenStore): void {
 
     afterEach(() => opened[Symbol.asyncDispose]())
 
-    describe('is bounded: it', () => {
+    describe('when it is full', () => {
       const bounds: SpoolBounds = { bytes: 100_000, addressShare: 0.4, projectShare: 0.7 }
       const SIZE = 9_000 // eleven with all that a store may count beside a body, and no more
 
@@ -44,7 +44,7 @@ export function sqlitePromises(open: OpenStore): void {
         }
       }
 
-      it('gives up what is less important, the least and the oldest first, and tells it', async () => {
+      it('evicts less important entries, the least important and oldest first, and returns them', async () => {
         await reopen({ ...bounds, addressShare: 1, projectShare: 1 })
         const sessions = [await store(spool, { bytes: SIZE, category: 'session' })]
         const replays = await fill({ category: 'replay' })
@@ -57,7 +57,7 @@ export function sqlitePromises(open: OpenStore): void {
         expect((await spool.totals()).envelopes).toBe(told.length)
       })
 
-      it('gives up nothing that is as important, and says that it is full', async () => {
+      it('evicts no entry of the same importance, and returns full', async () => {
         await reopen({ ...bounds, addressShare: 1, projectShare: 1 })
         const errors = await fill({})
         for (const category of ['error', 'feedback', 'session', 'replay'])
@@ -68,7 +68,7 @@ export function sqlitePromises(open: OpenStore): void {
         expect(keysOf(await takeAll(spool, errors.length))).toEqual(keysOf(errors))
       })
 
-      it('gives up nothing for one that does not fit at all', async () => {
+      it('evicts nothing for an entry that exceeds the whole bound', async () => {
         await reopen({ ...bounds, addressShare: 1, projectShare: 1 })
         const replays = await fill({ category: 'replay' })
         const body = randomBytes(100_001)
@@ -77,7 +77,7 @@ export function sqlitePromises(open: OpenStore): void {
         expect((await spool.totals()).envelopes).toBe(replays.length)
       })
 
-      it('takes more when something has come to its end', async () => {
+      it('accepts entries again when others are finished', async () => {
         await reopen({ ...bounds, addressShare: 1, projectShare: 1 })
         await fill({})
         const [lease] = await takeAll(spool, 1)
@@ -85,7 +85,7 @@ export function sqlitePromises(open: OpenStore): void {
         await store(spool, { bytes: SIZE })
       })
 
-      it('leaves no address more than its share, over all replicas, and others theirs', async () => {
+      it('limits an address to its share over all replicas, and accepts entries of other addresses', async () => {
         await reopen(bounds)
         const other = await opened.spool()
         const flood = { network: '203.0.113.7', bytes: SIZE }
@@ -99,7 +99,7 @@ export function sqlitePromises(open: OpenStore): void {
         await store(spool, { network: '', bytes: SIZE })
       })
 
-      it('counts what is kept beside a body too: large headers take room as bodies do', async () => {
+      it('counts the headers of an entry as well as its body', async () => {
         await reopen(bounds)
         const flood = { network: '203.0.113.7', bytes: 10, headers: ['referer', 'x'.repeat(SIZE)] }
         const results = []
@@ -108,7 +108,7 @@ export function sqlitePromises(open: OpenStore): void {
         expect(results.filter(({ kind }) => kind === 'stored').length).toBeLessThanOrEqual(4)
       })
 
-      it('leaves no project more than its share, and others theirs', async () => {
+      it('limits a project to its share, and accepts entries of other projects', async () => {
         await reopen(bounds)
         const stored = await fill({})
         expect(stored.length).toBeLessThanOrEqual(7)
@@ -120,7 +120,7 @@ export function sqlitePromises(open: OpenStore): void {
       })
     })
 
-    it('gives up what is less important of a project that has its share, and nothing of others', async () => {
+    it('evicts less important entries of a project that exceeds its share, and none of others', async () => {
       await reopen({ bytes: 100_000, addressShare: 1, projectShare: 0.5 })
       const replays = []
       for (let n = 0; n < 3; n++) replays.push(await store(spool, { bytes: 9_000, category: 'replay' }))
@@ -138,7 +138,7 @@ export function sqlitePromises(open: OpenStore): void {
       ])
     })
 
-    it('counts the bytes of each project and category, with what is kept beside a body', async () => {
+    it('counts bytes by project and category, with the fields of the entries', async () => {
       const gone = await store(spool, { network: '203.0.113.7' })
       const oldest = await store(spool, { category: 'session', bytes: 50 })
       const young = await store(spool, { category: 'session', bytes: 70 })
@@ -169,7 +169,7 @@ export function sqlitePromises(open: OpenStore): void {
       })
     })
 
-    it('shows whether one is under way or put off, until when, and how often it was tried, whoever does it', async () => {
+    it('shows for each entry the attempts, and until when it is leased or postponed', async () => {
       for (let n = 0; n < 3; n++) await store(spool)
       const [leased, putOff] = await takeAll(spool, 2)
       if (!leased || !putOff) throw new Error('nothing was taken')
@@ -184,7 +184,7 @@ export function sqlitePromises(open: OpenStore): void {
       expect(byKey.get(under.key)).toMatchObject({ attempts: 0, leased: true })
     })
 
-    it('names one by the same id when the attempt under way has failed that it was put with', async () => {
+    it('finds an entry by the same ID after the attempt that it was put with has failed', async () => {
       const body = randomBytes(100)
       const entry = await spoolEntryOf(body)
       const result = await spool.put(entry, inOne(body), LONG_MS)
