@@ -22,14 +22,14 @@ describe.each(BLOCKERS)(
   ({ read }) => {
     const lists = read()
 
-    it('arrives by the path that Culvert tells the browser', async ({ sentry, site, visitor }) => {
+    it('is reported through the tunnel path of Culvert', async ({ sentry, site, visitor }) => {
       const blocked = await blockAds(visitor.page, lists)
       await throwError(visitor, site)
       await sentry.next(hasItem('event'))
       expect(blocked).toEqual([])
     })
 
-    it('does not arrive by the URL that tunnelRoute makes', async ({ sentry, site, visitor }) => {
+    it('is not reported through the URL that tunnelRoute builds', async ({ sentry, site, visitor }) => {
       visitor.expectTrouble(/ERR_BLOCKED_BY_CLIENT/)
       const before = sentry.requests.length
       const blocked = await blockAds(visitor.page, lists)
@@ -40,7 +40,7 @@ describe.each(BLOCKERS)(
       expect(sentry.requests.slice(before).filter(hasItem('event'))).toEqual([])
     })
 
-    it('does not arrive straight at Sentry: the connection check says so, and that this site’s way is free', async ({
+    it('is not reported directly to Sentry, and the connection check says that only the direct route is blocked', async ({
       sentry,
       site,
       visitor,
@@ -58,7 +58,7 @@ describe.each(BLOCKERS)(
       await sentry.next(hasItem('client_report'))
     })
 
-    it('would arrive by the URL that tunnelRoute makes, were it not for the lists', async ({
+    it('is reported through the URL of tunnelRoute when no list blocks it', async ({
       sentry,
       site,
       visitor,

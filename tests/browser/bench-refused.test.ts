@@ -6,13 +6,13 @@ import { unsentReports } from '../../bench/delivery/visitors/unsent.ts'
 import { SITE_HOST, startChromium } from '../support/browser/chromium.ts'
 import { requires } from '../support/requirements.ts'
 
-it('takes what failed as a request for lost, and what arrived for arrived', () => {
+it('unsentReports returns reports that did not arrive and have no failed request', () => {
   const failed = ['lost', 'arrived', 'refused', 'refused']
   expect(unsentReports(failed, new Set(['lost']), ['arrived'])).toEqual(new Set(['refused']))
 })
 
 it(
-  'finds that Chromium refuses what is beyond 64 KiB of kept-alive requests, and tells of none that failed',
+  'unsentReports returns reports that Chromium rejects beyond 64 KiB of keepalive requests',
   requires('chromium'),
   async () => {
     const come: string[] = []

@@ -53,16 +53,16 @@ async function settingsOf(url: string): Promise<unknown> {
   return JSON.parse(attribute.replaceAll('&quot;', '"').replaceAll('&amp;', '&'))
 }
 
-describe('The settings of the browser', () => {
+describe('The browser settings', () => {
   it.each(['/', '/no-such-page', '/no/such/page?at=all'])(
-    'stand in %s, those of the running process',
+    'are in the document of %s, with the values of the running process',
     async (path) => {
       expect(await settingsOf(staging.url + path)).toEqual(STAGING_SETTINGS)
       expect(await settingsOf(inbox.url + path)).toEqual(INBOX_SETTINGS)
     },
   )
 
-  it('are less for a visitor who asks for privacy, as the operator has chosen', async () => {
+  it('omit the trace sample rate for a visitor with Sec-GPC, as PRIVACY_SIGNAL says', async () => {
     const { url } = staging
     const asked = async (at: string) =>
       (await fetch(`${at}/settings.json`, { headers: { 'sec-gpc': '1' } })).json()
@@ -70,7 +70,7 @@ describe('The settings of the browser', () => {
     expect(await asked(url)).toEqual({ ...untraced, asksForPrivacy: true })
   })
 
-  it('can be asked for, by a document that carries none', async () => {
+  it('are served as settings.json for a document without them', async () => {
     expect(await settingsOf(`${staging.url}/?break`)).toBeNull()
     const response = await fetch(`${staging.url}/settings.json`)
     expect(response.headers.get('cache-control')).toBe('no-store')
@@ -84,7 +84,7 @@ describe('An error thrown in the browser is reported to the tunnel path', requir
     ['of the not-found page', '/no-such-page', 404],
     ['that Next writes after a server exception', '/?break', 500],
     ['that Next falls back to', '/?break=next', 500],
-  ])('from the document %s', async (_, path, status) => {
+  ])('by the document %s', async (_, path, status) => {
     await using chromium = await startChromium()
     await using visitor = await chromium.visitor()
     const { page } = visitor

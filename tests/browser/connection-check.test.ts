@@ -18,7 +18,7 @@ it.override('siteOptions', ({ sentry }) => {
 })
 
 describe('Connection check', requires('chromium', 'nginx'), () => {
-  it('says that both ways are free, with one empty client report on each and the receipt of ours', async ({
+  it("reports both routes as free, sends one empty client report on each, and shows the receipt of the tunnel's", async ({
     sentry,
     site,
     visitor,
@@ -46,7 +46,7 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
     expect(sentry.requests.slice(before).filter(hasItem('event'))).toEqual([])
   })
 
-  it('says that a blocker stands in the direct way alone', async ({ sentry, site, visitor }) => {
+  it('reports the direct route as blocked', async ({ sentry, site, visitor }) => {
     visitor.expectTrouble(/ERR_BLOCKED_BY_CLIENT/)
     const before = sentry.requests.length
     await visitor.page.route(isDirectUrl, (route) => route.abort('blockedbyclient'))
@@ -59,7 +59,7 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
     expect(sentry.requests.slice(before).map(isDirect)).toEqual([false])
   })
 
-  it('does not blame a blocker where Sentry answers and no page may read it', async ({
+  it('does not report a blocker when Sentry responds without CORS headers', async ({
     sentry,
     site,
     visitor,
@@ -76,7 +76,7 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
       .waitFor()
   })
 
-  it('calls a wrong policy of the page our own fault', async ({ site, visitor }) => {
+  it('reports a wrong Content-Security-Policy as an error of this site', async ({ site, visitor }) => {
     visitor.expectTrouble(/violates the (following|document's) Content Security Policy/)
     await visitor.page.addInitScript(() => {
       new MutationObserver((_, observer) => {
@@ -100,14 +100,14 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
       .waitFor()
   })
 
-  it('says that nothing gets through where this site does not answer either', async ({ site, visitor }) => {
+  it('reports that nothing arrives when this site does not respond either', async ({ site, visitor }) => {
     visitor.expectTrouble(/ERR_/)
     await visitor.page.route(/sentry_key=|\/monitoring\?/, (route) => route.abort('internetdisconnected'))
     await visitor.page.goto(site.url)
     await verdict(visitor.page, 'Reports from this browser do not arrive.')
   })
 
-  it('gives a short result to copy', async ({ site, visitor }) => {
+  it('provides a short result to copy', async ({ site, visitor }) => {
     await visitor.page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     const url = `http://127.0.0.1:${site.port}/`
     await visitor.page.goto(url)
@@ -129,10 +129,7 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
     ])
   })
 
-  it('moves nothing on the page while its results come in, on a desk and on a phone', async ({
-    site,
-    visitor,
-  }) => {
+  it('does not move the page while results arrive, at desktop and phone size', async ({ site, visitor }) => {
     for (const viewport of [
       { width: 1280, height: 900 },
       { width: 390, height: 844 },
@@ -153,7 +150,10 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
     }
   })
 
-  it('says what it needs where scripts are off, and not that it is under way', async ({ site, chromium }) => {
+  it('says that it needs JavaScript when scripts are off, and does not pretend to run', async ({
+    site,
+    chromium,
+  }) => {
     await using visitor = await chromium.visitor({ javaScriptEnabled: false })
     visitor.expectTrouble(/failed: GET .*\.js csp/)
     await visitor.page.goto(site.url)
@@ -164,14 +164,14 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
     expect(visitor.posts).toEqual([])
   })
 
-  it('shuts nobody out, by what axe finds, in either theme', async ({ site, visitor }) => {
+  it('has no axe finding in either theme', async ({ site, visitor }) => {
     await visitor.page.goto(site.url)
     await verdict(visitor.page, 'on both routes')
     await visitor.page.getByText('Result to copy for support').click()
     expect(await findingsInBothThemes(visitor.page)).toEqual([])
   })
 
-  it('shows a receipt by its token alone, and not without end', async ({ site }) => {
+  it('returns a receipt only for its token, and limits the number of requests', async ({ site }) => {
     const ask = (token: string) =>
       fetch(`${site.url.replace('shop.example', '127.0.0.1')}/receipt.json?token=${token}`)
     expect((await ask('')).status).toBe(400)
@@ -184,8 +184,8 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
   })
 })
 
-describe('Connection check, where Sentry’s host does not resolve', requires('chromium', 'nginx'), () => {
-  it('says that neither this browser nor this site reaches it, and that the site keeps what it is told', async ({
+describe('Connection check with a Sentry host that does not resolve', requires('chromium', 'nginx'), () => {
+  it('reports that Sentry is unreachable from browser and site, and that the site spools reports', async ({
     visitor,
   }) => {
     await using site = await startSite({ env: { SENTRY_DSN: 'https://abc@sentry.invalid/7' } })
@@ -196,8 +196,8 @@ describe('Connection check, where Sentry’s host does not resolve', requires('c
   })
 })
 
-describe('Connection check, with no Sentry configured', requires('chromium', 'nginx'), () => {
-  it('tries no direct way, says why, and finds its own report in the inbox', async ({ visitor }) => {
+describe('Connection check without a configured Sentry', requires('chromium', 'nginx'), () => {
+  it('skips the direct route with a reason, and finds its own report in the inbox', async ({ visitor }) => {
     await using site = await startSite()
     await visitor.page.goto(site.url)
     await verdict(visitor.page, 'Reports from this browser arrive.')

@@ -14,7 +14,7 @@ const PHONE = { width: 390, height: 844 }
 const PAGES = ['', '/live-feed', '/rejections', '/projects', '/spool', '/inbox', '/replicas']
 
 describe('The console', requires('chromium', 'nginx'), () => {
-  it('has no axe finding on any page in either theme, and fits a phone', async ({ desk }) => {
+  it('has no axe finding on any page in either theme, and fits a phone screen', async ({ desk }) => {
     await using visitor = await desk.operator()
     const { page } = visitor
     for (const path of PAGES) {

@@ -61,7 +61,7 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     }, name)
   }
 
-  it('shows a single sample as a dot, and says its figures with their unit', async ({ desk }) => {
+  it('shows a single sample as a dot, and its values with their unit', async ({ desk }) => {
     await using visitor = await desk.operator()
     const chart = await tell(desk, visitor.page, [
       { after: 0, outcomes: { delivered: 100 } },
@@ -72,7 +72,7 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     expect(await pixelsOf(chart, 'text-bad')).toBe(0)
   })
 
-  it('says in words that nothing came, on a scale without zeros upon zeros', async ({ desk }) => {
+  it('says that no envelopes arrived, on an axis without repeated zeros', async ({ desk }) => {
     await using visitor = await desk.operator()
     const chart = await tell(desk, visitor.page, [
       { after: 0, outcomes: { delivered: 100 } },
@@ -83,7 +83,7 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     await chart.getByRole('listitem').filter({ hasText: 'delivered 0/min' }).waitFor()
   })
 
-  it('has one unit for all its lines, and is read by the arrow keys', async ({ desk }) => {
+  it('uses one unit for all lines, and shows values by arrow keys', async ({ desk }) => {
     await using visitor = await desk.operator()
     const { page } = visitor
     const chart = await tell(desk, page, [
@@ -102,7 +102,7 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     )
   })
 
-  it('lists its figures minute by minute', async ({ desk }) => {
+  it('lists its values by minute', async ({ desk }) => {
     await using visitor = await desk.operator()
     const chart = await tell(desk, visitor.page, [
       { after: 0, outcomes: { delivered: 5, declined: 1 } },

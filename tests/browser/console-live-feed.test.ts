@@ -11,7 +11,7 @@ import { openDoor } from '../support/visitor-proxy.ts'
 
 const SOON = { timeout: 40_000 }
 
-describe('The feed', requires('chromium', 'nginx'), () => {
+describe('The live feed', requires('chromium', 'nginx'), () => {
   it.beforeAll(async ({ desk }) => {
     await desk.sendMany(6, desk.newError, 200)
     await desk.sendMany(3, () => desk.newError('https://abc@elsewhere.example/9'), 403)
@@ -32,7 +32,7 @@ describe('The feed', requires('chromium', 'nginx'), () => {
     return all
   }
 
-  it('lists every envelope once, filtered by what stands in the URL', async ({ desk }) => {
+  it('lists every envelope once, filtered by the parameters in the URL', async ({ desk }) => {
     await using visitor = await desk.operator('/live-feed')
     const { page } = visitor
     await showsAll(desk, page, 11)
@@ -50,7 +50,7 @@ describe('The feed', requires('chromium', 'nginx'), () => {
     await page.getByText('11 envelopes', { exact: true }).waitFor()
   })
 
-  it('opens an envelope to its timings, items and what to do, at an address of its own', async ({ desk }) => {
+  it('shows timings, items and next step of an envelope, at its own URL', async ({ desk }) => {
     await using visitor = await desk.operator('/live-feed')
     const { page } = visitor
     await receiptsOf(page).filter({ hasText: 'dsn-unknown' }).first().click()
@@ -74,7 +74,7 @@ describe('The feed', requires('chromium', 'nginx'), () => {
     await page.getByText(/nobody-1 is not among the newest 10,000/).waitFor()
   })
 
-  it('is walked by the arrow keys, and Escape closes what is open and gives the focus back', async ({
+  it('selects rows by arrow keys, and Escape closes the open row and restores the focus', async ({
     desk,
   }) => {
     await using visitor = await desk.operator('/live-feed')
@@ -103,9 +103,7 @@ describe('The feed', requires('chromium', 'nginx'), () => {
     expect(await focused()).toBe(first) // the list is one stop of the Tab key
   })
 
-  it('shows after a pause, and after a dropped connection, all that came meanwhile, each once', async ({
-    desk,
-  }) => {
+  it('shows all envelopes that arrived during a pause or a dropped connection once', async ({ desk }) => {
     await using door = await openDoor(desk.site.port)
     await using visitor = await desk.operator('/live-feed', {}, `http://${SITE_HOST}:${door.port}`)
     const { page } = visitor
@@ -125,7 +123,7 @@ describe('The feed', requires('chromium', 'nginx'), () => {
     await showsAll(desk, page, 17)
   })
 
-  it('marks a replica that is silent, and as a gap one that has ended', async ({ desk }) => {
+  it('marks a replica that does not respond, and shows a gap for one that stopped', async ({ desk }) => {
     await using visitor = await desk.operator('/live-feed')
     const { page } = visitor
     const all = await showsAll(desk, page, 17)
@@ -139,7 +137,7 @@ describe('The feed', requires('chromium', 'nginx'), () => {
     expect(await idsOn(page)).toEqual(all)
   })
 
-  it('has rows only where they are seen, of however many', async ({ desk }) => {
+  it('renders only visible rows', async ({ desk }) => {
     await using visitor = await desk.operator('/live-feed')
     const { page } = visitor
     await desk.sendMany(150, desk.newError, 200)

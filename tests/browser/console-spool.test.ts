@@ -35,7 +35,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     }
   })
 
-  it('shows what waits while Sentry is away, once though three tunnels share it, and acts on it when confirmed', async ({
+  it('shows pending envelopes once for three replicas that share a spool, and acts on them after a confirmation', async ({
     desk,
   }) => {
     await desk.sentry.away()
@@ -98,7 +98,9 @@ describe('The console', requires('chromium', 'nginx'), () => {
     ])
   })
 
-  it('does each thing to what waits when it is confirmed, and the tunnel’s log says so', async ({ desk }) => {
+  it('retries, pauses, resumes and purges after a confirmation, and the audit log has each action', async ({
+    desk,
+  }) => {
     await desk.sentry.away()
     await desk.sendMany(3, desk.newError, 202)
     await using visitor = await desk.operator('/spool')
@@ -167,7 +169,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .toEqual(expect.arrayContaining(['spool-pause', 'spool-resume', 'spool-retry', 'spool-purge']))
   })
 
-  it('shows on the overview what Sentry holds back and for how long, and who is not asked', async ({
+  it('shows the rate limits of Sentry with their remaining time, and open breakers, on the overview', async ({
     desk,
   }) => {
     const limit429 = { status: 429, headers: { 'x-sentry-rate-limits': '600:replay:key' } }

@@ -25,7 +25,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       )?.replaceAll(',', ''),
     )
 
-  it('shows figures that are what was sent, by outcome, on every page that has some', async ({ desk }) => {
+  it('shows the same counts by outcome on every page as envelopes were sent', async ({ desk }) => {
     await using visitor = await desk.operator()
     const { page } = visitor
     await page.getByRole('status').filter({ hasText: 'live' }).waitFor()
@@ -91,9 +91,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     )
   })
 
-  it('explains each rejection with what to do and which setting, and gives each project its snippet', async ({
-    desk,
-  }) => {
+  it('shows next step and setting for each rejection, and the snippet of each project', async ({ desk }) => {
     await using visitor = await desk.operator('/rejections')
     const { page } = visitor
     const unknown = page.getByRole('listitem').filter({ hasText: 'dsn-unknown' })
@@ -110,9 +108,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByText("tunnel: '/monitoring?p=456'").waitFor()
   })
 
-  it('shows an event of a real SDK as a person reads it, and a feedback with its screenshot', async ({
-    desk,
-  }) => {
+  it('renders an event of a real SDK, and a feedback with its screenshot', async ({ desk }) => {
     await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-error-unhandled'))
     await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-feedback-attach'))
     await using visitor = await desk.operator('/inbox')
@@ -137,9 +133,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('region', { name: 'Attachments' }).waitFor()
   })
 
-  it('lists the inbox by kind, and shows spans as a waterfall, and log lines as they came', async ({
-    desk,
-  }) => {
+  it('lists the inbox by kind, spans as a waterfall, and log lines in order', async ({ desk }) => {
     await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-pageload-1'))
     await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-logs'))
     await using visitor = await desk.operator('/inbox')
@@ -160,7 +154,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('listitem').filter({ hasText: level }).filter({ hasText: body }).first().waitFor()
   })
 
-  it('lets nothing in a payload run, shows no picture that is none, and deletes when confirmed', async ({
+  it('does not run scripts in payloads, shows only valid images, and deletes after a confirmation', async ({
     desk,
   }) => {
     const evil = '<img src=x onerror="document.title=1"><script>document.title=1</script>'
@@ -239,7 +233,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
   })
 
   it.for(['America/New_York', 'Asia/Kolkata'])(
-    'tells times as the clock of its reader does, in %s',
+    'shows times in the time zone of the browser, in %s',
     async (timeZone, { desk }) => {
       await using visitor = await desk.operator('', { timezoneId: timeZone })
       const time = visitor.page.getByRole('list', { name: 'Changes, newest first' }).locator('time').first()
@@ -253,7 +247,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     },
   )
 
-  it('leads who signs out to the sign-in page, and who signs in to the page they asked for', async ({
+  it('redirects to the sign-in page after sign-out, and to the requested page after sign-in', async ({
     desk,
   }) => {
     await using visitor = await desk.operator('/replicas')
@@ -269,9 +263,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('navigation', { name: 'Console' }).waitFor()
   })
 
-  it('goes on counting what a killed replica has carried, and says that it does not answer', async ({
-    desk,
-  }) => {
+  it('keeps the counts of a killed replica, and says that it does not respond', async ({ desk }) => {
     await using visitor = await desk.operator()
     const { page } = visitor
     await page.getByRole('listitem').filter({ hasText: '3 replicas' }).first().waitFor()

@@ -25,7 +25,7 @@ const BREAKAGES = [
   },
 ]
 
-describe('With a Sentry configured', requires('chromium', 'nginx'), () => {
+describe('A site with a Sentry', requires('chromium', 'nginx'), () => {
   const started = new AsyncDisposableStack()
   let sentry: Sentry
   let chromium: Chromium
@@ -42,7 +42,7 @@ describe('With a Sentry configured', requires('chromium', 'nginx'), () => {
   afterAll(() => started.disposeAsync())
 
   it.each(BREAKAGES)(
-    'a $what arrives at Sentry whole, with the visitor’s address and without their cookie',
+    'delivers a $what completely, with the client address and without cookies',
     async ({ button, exception, mechanism }) => {
       await using visitor = await chromium.visitor()
       await visitor.page.context().addCookies([{ ...COOKIE, url }])
@@ -72,7 +72,7 @@ describe('With a Sentry configured', requires('chromium', 'nginx'), () => {
   )
 })
 
-describe('With no Sentry configured', requires('chromium', 'nginx'), () => {
+describe('A site without a Sentry', requires('chromium', 'nginx'), () => {
   const started = new AsyncDisposableStack()
   let site: Site
   let chromium: Chromium
@@ -86,7 +86,7 @@ describe('With no Sentry configured', requires('chromium', 'nginx'), () => {
 
   afterAll(() => started.disposeAsync())
 
-  it.each(BREAKAGES)('a $what is kept whole in the inbox', async ({ button, exception }) => {
+  it.each(BREAKAGES)('stores a $what completely in the inbox', async ({ button, exception }) => {
     await using visitor = await chromium.visitor()
     const { post, outcome: answer } = await breakPage(visitor, url, button)
     const { entries } = await (await site.tunnel.admin('/inbox')).json()

@@ -14,14 +14,14 @@ const SOON = { timeout: 10_000 } // the host stands once React does: until then 
 let web: Web
 let chromium: Awaited<ReturnType<typeof startChromium>>
 
-describe('In place of a page', requires('chromium', 'nginx'), () => {
+describe('An error page', requires('chromium', 'nginx'), () => {
   beforeAll(async () => {
     web = await startWeb({ NODE_OPTIONS: BREAKABLE })
     chromium = await startChromium()
   }, 180_000)
   afterAll(() => Promise.all([web?.stop(), chromium?.close()]))
 
-  it('that broke on the server stand the host, the digest of the server log and two ways on', async () => {
+  it('for an exception on the server shows the host, the digest of the server log and two links', async () => {
     await using visitor = await chromium.visitor()
     const { page } = visitor
     visitor.expectTrouble(/status of 500/)
@@ -41,7 +41,7 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
     await page.getByRole('heading', { name: 'Connection check' }).waitFor()
   })
 
-  it('whose server component failed stands the same', async () => {
+  it('for a failed server component shows the host, the digest of the server log and two links', async () => {
     await using visitor = await chromium.visitor()
     const { page } = visitor
     visitor.expectTrouble(/status of 500/)
@@ -58,7 +58,7 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
     expect(await findingsInBothThemes(page)).toEqual([])
   })
 
-  it('that Next could not begin to render stands the host, and two ways on', async () => {
+  it('for an exception before rendering shows the host and two links', async () => {
     await using visitor = await chromium.visitor()
     const { page } = visitor
     visitor.expectTrouble(/status of 500/)
@@ -75,7 +75,7 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
     await page.getByRole('heading', { name: 'Connection check' }).waitFor()
   })
 
-  it('that broke in the browser stands the host; the error is reported once and a reload helps', async () => {
+  it('for an exception in the browser shows the host, reports the error once, and offers a reload', async () => {
     await using visitor = await chromium.visitor()
     const { page, posts } = visitor
     visitor.expectTrouble(/broken while it renders/)
@@ -107,7 +107,7 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
     expect(bodies.filter((body) => /"value":"broken while it renders"/.test(body))).toHaveLength(1)
   })
 
-  it('that is not there stands 404 and a way on', async () => {
+  it('for an unknown path shows 404 and a link', async () => {
     await using visitor = await chromium.visitor()
     const { page } = visitor
     visitor.expectTrouble(/status of 404/)
@@ -118,7 +118,7 @@ describe('In place of a page', requires('chromium', 'nginx'), () => {
     await page.getByRole('heading', { name: 'Connection check' }).waitFor()
   })
 
-  it('stands, while web is away, nginx’s own with the request’s number and two ways on', async () => {
+  it('of nginx shows the request ID and two links while web is away', async () => {
     await using nginx = await startNginx({ tunnels: [NOBODY], web: NOBODY })
     await using visitor = await chromium.visitor()
     const { page } = visitor

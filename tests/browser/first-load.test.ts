@@ -29,14 +29,14 @@ describe('The first load of the start page', requires('chromium', 'nginx'), () =
 
   afterAll(() => started.disposeAsync())
 
-  it('is at most 150 KB of JavaScript, the SDK in it', async () => {
+  it('is at most 150 KB of JavaScript, with the SDK', async () => {
     const { bytes, files } = await scriptBytes(chromium, `http://127.0.0.1:${site.port}/`) // where Chromium takes brotli, as over https
     expect(files.length).toBeGreaterThan(3)
     expect(bytes).toBeGreaterThan(LEAST)
     expect(bytes).toBeLessThanOrEqual(MOST)
   })
 
-  it('is the same until the page has loaded, whatever of the SDK is switched on', async () => {
+  it('loads the same scripts before the load event, whichever SDK features are enabled', async () => {
     await using full = await startWeb(EVERYTHING)
     const ofPlain = await scriptsOf(chromium, site.web.url)
     const ofFull = await scriptsOf(chromium, full.url)

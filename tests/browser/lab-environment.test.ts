@@ -29,8 +29,8 @@ it.override('siteOptions', ({ sentry }) =>
   }),
 )
 
-describe('With `environment: lab`', requires('chromium', 'nginx'), () => {
-  it('comes all that a visit of the lab leaves, from the browser and from the server', async ({
+describe('The environment "lab"', requires('chromium', 'nginx'), () => {
+  it('is set in all reports of a visit to the error lab, from browser and server', async ({
     sentry,
     site,
     visitor,
@@ -61,7 +61,7 @@ describe('With `environment: lab`', requires('chromium', 'nginx'), () => {
     expect(told.filter(({ environment }) => environment !== 'lab')).toEqual([])
   })
 
-  it('comes what breaks in place of a page whose server component has failed', async ({
+  it('is set in reports of the error page of a failed server component', async ({
     sentry,
     site,
     visitor,

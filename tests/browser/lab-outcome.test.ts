@@ -19,7 +19,7 @@ async function open({ page }: Visitor, answer: Answer): Promise<void> {
   await page.goto(`${web.url}/lab`)
 }
 
-describe('A row of the lab', () => {
+describe('isMarked', () => {
   const envelope = (payload: object) =>
     [
       '{"event_id":"1"}',
@@ -29,25 +29,25 @@ describe('A row of the lab', () => {
       '\x89PNG',
     ].join('\n')
 
-  it('follows what it raised, and not what was raised after it and tells of it in its breadcrumbs', () => {
+  it('finds the report of an error by its mark, and ignores marks in breadcrumbs of later errors', () => {
     expect(isMarked(envelope({ message: 'Sent on purpose (lab 0a)' }), '0a')).toBe(true)
     expect(isMarked(envelope({ breadcrumbs: [{ message: 'lab 0a' }], message: 'lab 0b' }), '0a')).toBe(false)
   })
 
-  it('follows a kind of item by its header', () => {
+  it('finds a report by the type of its items', () => {
     expect(isMarked(envelope({}), '"type":"event"')).toBe(true)
     expect(isMarked(envelope({}), '"type":"replay_event"')).toBe(false)
   })
 })
 
-describe('The lab', requires('chromium'), () => {
+describe('The error lab', requires('chromium'), () => {
   beforeAll(async () => {
     web = await startWeb()
     chromium = await startChromium()
   }, 180_000)
   afterAll(() => Promise.all([web?.stop(), chromium?.close()]))
 
-  it('tells the id of what was raised beside its button, by mouse and by keyboard', async () => {
+  it('shows the event ID of a report beside its button, by mouse and by keyboard', async () => {
     await using visitor = await chromium.visitor()
     const { page, posts } = visitor
     visitor.expectTrouble(/uncaught Error: Thrown on purpose/)
@@ -71,7 +71,7 @@ describe('The lab', requires('chromium'), () => {
     ['not accepted by this site (403)', { status: 403 }],
     ['not accepted by this site (503)', { status: 503 }],
     ['not delivered: no response, or this browser is rate-limited', 'none'],
-  ] as [string, Answer][])('tells when a report was %s', async (outcome, answer) => {
+  ] as [string, Answer][])('shows that a report was %s', async (outcome, answer) => {
     await using visitor = await chromium.visitor()
     visitor.expectTrouble(/uncaught Error: Thrown on purpose/)
     if (answer === 'none') visitor.expectTrouble(/failed: POST|ERR_FAILED/)

@@ -70,7 +70,7 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
   }
 
   it.for(ERRORS)(
-    '“%s” arrives, marked as of the lab, with the id that the page tells',
+    'delivers the report of “%s” with its mark, and shows the same event ID',
     async ([name, value, mechanism, trouble], { sentry, site, visitor }) => {
       if (trouble) visitor.expectTrouble(trouble)
       const outcome = await press(site, visitor, name, 'accepted by this site (200)')
@@ -88,7 +88,7 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     },
   )
 
-  it('“Fail as the page closes” arrives although the page is gone, with the id that the next page tells', async ({
+  it('delivers the report of “Fail as the page closes”, and the next page shows its event ID', async ({
     sentry,
     site,
     visitor,
@@ -103,7 +103,7 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     await visitor.page.getByText(`Event ${header.event_id}`).waitFor()
   })
 
-  it('“Trace slow work” arrives with its steps, in one trace that the server’s request bears on the wire', async ({
+  it('delivers “Trace slow work” with its steps, in the trace of the request to the server', async ({
     sentry,
     site,
     visitor,
@@ -119,7 +119,7 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     expect((await asked).headers()['sentry-trace']).toMatch(named('slow work').trace_id)
   })
 
-  it('“Write logs” arrives: the console’s line and the logger’s', async ({ sentry, site, visitor }) => {
+  it('delivers the console line and the logger line of “Write logs”', async ({ sentry, site, visitor }) => {
     await press(site, visitor, 'Write logs', 'accepted by this site (200)')
     const { items } = JSON.parse(String((await itemOf(sentry, 'log', /on purpose/)).payload))
     expect(items.map(({ body }: { body: string }) => body)).toEqual([
@@ -129,7 +129,7 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     expect(items[0].attributes['sentry.environment'].value).toBe('lab')
   })
 
-  it('“Count metrics” arrives: a counter and a distribution', async ({ sentry, site, visitor }) => {
+  it('delivers a counter and a distribution for “Count metrics”', async ({ sentry, site, visitor }) => {
     await press(site, visitor, 'Count metrics', 'accepted by this site (200)')
     const { items } = JSON.parse(String((await itemOf(sentry, 'trace_metric', /lab\.pressed/)).payload))
     expect(items.map(({ name, type }: { name: string; type: string }) => [name, type])).toEqual([
@@ -138,7 +138,7 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     ])
   })
 
-  it('“Send feedback” arrives with its screenshot, byte for byte', async ({ sentry, site, visitor }) => {
+  it('delivers “Send feedback” with its screenshot unmodified', async ({ sentry, site, visitor }) => {
     await press(site, visitor, 'Send feedback', 'accepted by this site (200)')
     const received = await sentry.next(({ items }) => items.some(({ header }) => header.type === 'feedback'))
     const posted = visitor.posts.find((post) => post.postDataBuffer()?.includes('"type":"feedback"'))
@@ -148,7 +148,7 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     expect(picture?.payload.subarray(1, 4).toString()).toBe('PNG')
   })
 
-  it('“Record a replay” arrives, byte for byte', async ({ sentry, site, visitor }) => {
+  it('delivers “Record a replay” unmodified', async ({ sentry, site, visitor }) => {
     await press(site, visitor, 'Record a replay', 'accepted by this site (200)')
     const received = await sentry.next(({ items }) =>
       items.some(({ header }) => header.type === 'replay_recording'),
@@ -164,7 +164,7 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
   it.for<[string, string]>([
     ['Request a missing page', 'not reported, on purpose: a missing page is not an error'],
     ['Follow a redirect', 'not reported, on purpose: Next.js throws an error to redirect'],
-  ])('“%s” reaches nobody', async ([name, says], { sentry, site, visitor }) => {
+  ])('reports nothing for “%s”', async ([name, says], { sentry, site, visitor }) => {
     if (name.startsWith('Request')) visitor.expectTrouble(/status of 404/)
     const before = sentry.requests.length
     await press(site, visitor, name, says)
@@ -176,7 +176,7 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     ['a link', (path: string) => (window as unknown as NextWindow).next.router.push(path)],
     ['an address', (path: string) => location.assign(path)],
   ])(
-    'a visitor whom `redirect()` leads elsewhere from %s leaves no event, but the next error',
+    'reports no event for a visitor that redirect() sends to another page from %s, but the next error',
     async ([_, follow], { sentry, site, visitor }) => {
       const { page } = visitor
       visitor.expectTrouble(/uncaught Error: Thrown/)
@@ -195,7 +195,7 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     },
   )
 
-  it('“Send an unfinished trace” is filtered by the tunnel, and reaches Sentry as a count alone', async ({
+  it('has the report of “Send an unfinished trace” filtered by the tunnel and counted in a client report', async ({
     sentry,
     site,
     visitor,
@@ -213,7 +213,7 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     ).not.toContain('transaction')
   })
 
-  it('shuts nobody out, by what axe finds, in either theme', async ({ site, visitor }) => {
+  it('has no axe finding in either theme', async ({ site, visitor }) => {
     visitor.expectTrouble(/uncaught Error: Thrown on purpose/)
     visitor.expectTrouble(/status of 404/)
     await press(site, visitor, 'Throw an error', 'accepted by this site (200)')
@@ -223,7 +223,7 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     }
   })
 
-  it('raises nothing for 40 posts to each of its routes without a pass', async ({
+  it('triggers nothing for 40 posts without a pass to each of its routes', async ({
     sentry,
     site,
     visitor,
@@ -271,8 +271,8 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
   }
 })
 
-describe('The error lab, with a Sentry configured and LAB unset', requires('chromium', 'nginx'), () => {
-  it('is not there: a card says how to switch it on, and none of its routes raises anything', async ({
+describe('The error lab with a Sentry and without LAB', requires('chromium', 'nginx'), () => {
+  it('is off: a card names the setting that enables it, and its routes trigger nothing', async ({
     visitor,
   }) => {
     await using site = await startSite({ env: { SENTRY_DSN: 'https://abc@sentry.invalid/7' } })

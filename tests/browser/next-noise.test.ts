@@ -48,26 +48,29 @@ describe('An app with @sentry/nextjs', requires('chromium', 'nginx'), () => {
   it.for<[Lifecycle, number]>([
     ['stream', 2], // of the server and of the browser; spans that come later are also filtered
     ['static', 1], // the server's SDK drops its own
-  ])('reports no not-found page and no signal: %s', async ([lifecycle, reports], { sentry, chromium }) => {
-    await using shop = await startShop(sentry, lifecycle)
-    const noise = (...types: string[]) =>
-      shop.tunnel.receipts.filter(
-        ({ reason, items }) => reason === 'next-noise' && items.some(({ type }) => types.includes(type)),
-      ).length
-    await using visitor = await chromium.visitor()
-    visitor.allowTrouble(/404|ERR_ABORTED/)
+  ])(
+    'delivers no report of the not-found page and of signals: %s',
+    async ([lifecycle, reports], { sentry, chromium }) => {
+      await using shop = await startShop(sentry, lifecycle)
+      const noise = (...types: string[]) =>
+        shop.tunnel.receipts.filter(
+          ({ reason, items }) => reason === 'next-noise' && items.some(({ type }) => types.includes(type)),
+        ).length
+      await using visitor = await chromium.visitor()
+      visitor.allowTrouble(/404|ERR_ABORTED/)
 
-    await visitor.page.goto(`${shop.url}/nosuch`)
-    await expect.poll(() => noise('span', 'transaction')).toBeGreaterThanOrEqual(reports)
-    await visitor.page.goto(`${shop.url}/caught`)
-    await expect.poll(() => noise('event')).toBe(1)
-    await visitor.page.goto(`${shop.url}/moved`)
-    await expect.poll(() => noise('event')).toBe(2)
+      await visitor.page.goto(`${shop.url}/nosuch`)
+      await expect.poll(() => noise('span', 'transaction')).toBeGreaterThanOrEqual(reports)
+      await visitor.page.goto(`${shop.url}/caught`)
+      await expect.poll(() => noise('event')).toBe(1)
+      await visitor.page.goto(`${shop.url}/moved`)
+      await expect.poll(() => noise('event')).toBe(2)
 
-    await visitor.page.goto(shop.url)
-    const traces = () => sentry.requests.flatMap(tracesIn)
-    await expect.poll(traces).toEqual(expect.arrayContaining(['GET /', '/', 'GET /caught']))
-    expect(traces().filter((name) => /not-found|nosuch|404|Pageload/.test(name))).toEqual([])
-    expect(sentry.requests.filter(hasItem('event'))).toEqual([])
-  })
+      await visitor.page.goto(shop.url)
+      const traces = () => sentry.requests.flatMap(tracesIn)
+      await expect.poll(traces).toEqual(expect.arrayContaining(['GET /', '/', 'GET /caught']))
+      expect(traces().filter((name) => /not-found|nosuch|404|Pageload/.test(name))).toEqual([])
+      expect(sentry.requests.filter(hasItem('event'))).toEqual([])
+    },
+  )
 })

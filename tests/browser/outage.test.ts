@@ -18,9 +18,9 @@ it.override('siteOptions', ({ sentry }) =>
   cloud(sentry, { SENTRY_FEEDBACK: 'on', SENTRY_REPLAYS_SESSION_SAMPLE_RATE: '1' }),
 )
 
-describe('With Sentry away', requires('chromium', 'nginx'), () => {
+describe('While Sentry is away, the site', requires('chromium', 'nginx'), () => {
   it.for(BREAKAGES)(
-    'a $what is taken without one failed request, and arrives when Sentry is back',
+    'accepts a $what without a failed request, and delivers it when Sentry is back',
     async ({ button, value }, { sentry, site, visitor }) => {
       await sentry.away()
       visitor.expectTrouble(/uncaught Error: (Thrown|Rejected) on purpose/) // and no other: no failed request
@@ -42,7 +42,7 @@ describe('With Sentry away', requires('chromium', 'nginx'), () => {
     },
   )
 
-  it('a feedback with a screenshot is taken, and a replay goes on; all of it arrives when Sentry is back', async ({
+  it('accepts a feedback with a screenshot and a replay, and delivers both when Sentry is back', async ({
     sentry,
     site,
     visitor,

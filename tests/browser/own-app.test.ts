@@ -36,7 +36,7 @@ async function bundle(): Promise<string> {
 }
 
 describe('An app with the script of README', requires('chromium', 'nginx'), () => {
-  it('reports to its own Sentry through the site', { timeout: 120_000 }, async () => {
+  it('reports to its Sentry through the site', { timeout: 120_000 }, async () => {
     const script = await bundle()
     await using app = await startUpstream('app', ({ url }, response) => {
       response.setHeader('content-type', url === '/app.js' ? 'text/javascript' : 'text/html')
@@ -65,7 +65,7 @@ describe('An app with the script of README', requires('chromium', 'nginx'), () =
   })
 })
 
-it('README derives the tunnel from the DSN beside it', () => {
+it('README.md shows the tunnel URL that belongs to its DSN', () => {
   const dsn = parseDsn(DSN)
   const url = dsn && tunnelUrl('/monitoring', dsn)
   expect(LINES).toContain(`tunnel: '${url}'`)

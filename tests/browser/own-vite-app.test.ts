@@ -57,7 +57,7 @@ async function startVite(port: number) {
   return { [Symbol.asyncDispose]: program.kill }
 }
 
-describe('A React app on Vite with the snippets of README', requires('chromium', 'nginx'), () => {
+describe('A React app on Vite with the snippets of README.md', requires('chromium', 'nginx'), () => {
   it('reports an error through Culvert', async ({ sentry, chromium }) => {
     const reroute = { [`${host}:443`]: `127.0.0.1:${sentry.port}` }
     await using tunnel = await startTunnel({ env: { SENTRY_DSN: DSN }, reroute })

@@ -24,7 +24,7 @@ function kindsIn(bodies: (Buffer | null)[]): string[] {
   })
 }
 
-describe('Of a visitor who asks for privacy', requires('chromium'), () => {
+describe('For a visitor with Sec-GPC', requires('chromium'), () => {
   let chromium: Chromium
   beforeAll(async () => {
     chromium = await startChromium()
@@ -36,7 +36,7 @@ describe('Of a visitor who asks for privacy', requires('chromium'), () => {
     ['errors', ['event of one who asked'], 'Only errors are reported'],
     ['mark', ['event of one who asked', 'replay_event', 'span'], 'Everything is reported as usual'],
   ])(
-    'the browser reports, with PRIVACY_SIGNAL=%s, %j, and the page says: %s',
+    'the browser reports with PRIVACY_SIGNAL=%s the items %j, and the page says: %s',
     { timeout: 180_000 },
     async (PRIVACY_SIGNAL, expected, says) => {
       await using web = await startWeb({ ...EVERYTHING, PRIVACY_SIGNAL })
@@ -64,7 +64,7 @@ describe('Of a visitor who asks for privacy', requires('chromium'), () => {
     ['errors', ['event', 'event of one who asked', 'transaction']],
     ['mark', ['event', 'event of one who asked', 'transaction', 'transaction']],
   ])(
-    'and of another the server reports, with PRIVACY_SIGNAL=%s, %j',
+    'the server reports with PRIVACY_SIGNAL=%s, beside those of another visitor, the items %j',
     { timeout: 180_000 },
     async (PRIVACY_SIGNAL, expected) => {
       await using tunnel = await startUpstream('tunnel')

@@ -33,7 +33,7 @@ function policyOf({ headers }: Response): Record<string, string> {
 const nonceOf = (response: Response) => /'nonce-([^']+)'/.exec(policyOf(response)['script-src'] ?? '')?.[1]
 
 describe.each(DOCUMENTS)('The document of %s', (_, path, status) => {
-  it('has a nonce of its own, and no script without it', async () => {
+  it('has its own nonce, and all its scripts have it', async () => {
     const [response, other] = [await fetch(web.url + path), await fetch(web.url + path)]
     expect(response.status).toBe(status)
     const nonce = nonceOf(response)
@@ -44,7 +44,7 @@ describe.each(DOCUMENTS)('The document of %s', (_, path, status) => {
     expect(scripts.filter((tag) => !tag.includes(`nonce="${nonce}"`))).toEqual([])
   })
 
-  it('lets in nothing but ours', async () => {
+  it('allows content of this site only', async () => {
     const response = await fetch(web.url + path)
     const { 'script-src': script, 'connect-src': connect, ...others } = policyOf(response)
     expect(script).toBe(`'nonce-${nonceOf(response)}' 'strict-dynamic'`)
@@ -65,7 +65,7 @@ describe.each(DOCUMENTS)('The document of %s', (_, path, status) => {
     expect(response.headers.has('x-powered-by')).toBe(false)
   })
 
-  it('has the browser keep to https, when it came by it', async () => {
+  it('has Strict-Transport-Security when it was requested by HTTPS', async () => {
     const strictness = async (scheme: string) =>
       (await fetch(web.url + path, { headers: { 'x-forwarded-proto': scheme } })).headers.get(
         'strict-transport-security',
@@ -75,14 +75,14 @@ describe.each(DOCUMENTS)('The document of %s', (_, path, status) => {
   })
 })
 
-it('Sentry’s own origin may be tried from the connection check, and from no other page', async () => {
+it('the connection check may connect to the origin of Sentry, and no other page may', async () => {
   const connect = async (path: string) => policyOf(await fetch(web.url + path))['connect-src']
   expect(await connect('/')).toBe("'self' https://o123.ingest.us.sentry.io")
   expect(await connect('/no-such-page')).toBe("'self'")
 })
 
-describe('In Chromium', requires('chromium'), () => {
-  it('a script that somebody has smuggled into a page does not run', async () => {
+describe('A script in Chromium', requires('chromium'), () => {
+  it('does not run when it was injected into a page', async () => {
     await using chromium = await startChromium()
     await using visitor = await chromium.visitor()
     visitor.expectTrouble(/inline script.*Content Security Policy/)
@@ -97,14 +97,14 @@ describe('In Chromium', requires('chromium'), () => {
   })
 })
 
-describe('Through nginx', requires('nginx'), () => {
+describe('nginx', requires('nginx'), () => {
   let nginx: Nginx
 
   beforeAll(async () => {
     nginx = started.use(await startNginx({ tunnels: ['127.0.0.1:1'], web: `127.0.0.1:${web.port}` }))
   })
 
-  it('files of the build come compressed, with brotli to whoever takes it, and are kept for good', async () => {
+  it('serves static files compressed, with brotli when the browser accepts it, and as immutable', async () => {
     const html = await (await fetch(nginx.url)).text()
     const files = [...html.matchAll(/"(\/_next\/static\/[^"]+\.(?:js|css))"/g)].map(([, file]) => file)
     expect(files.length).toBeGreaterThan(3)
@@ -124,7 +124,7 @@ describe('Through nginx', requires('nginx'), () => {
       }
   })
 
-  it('the icon is where browsers look that were told of none', async () => {
+  it('serves the icon at /favicon.ico', async () => {
     const response = await fetch(`${nginx.url}/favicon.ico`)
     expect(response.headers.get('content-type')).toBe('image/x-icon')
     expect((await response.bytes()).length).toBeLessThan(2048)

@@ -35,8 +35,8 @@ it.override('siteOptions', async ({ sentry }, { onCleanup }) => {
   })
 })
 
-describe('One trace', requires('chromium', 'nginx'), () => {
-  it('begins with the document, and goes with a click through nginx and web to whom web asks', async ({
+describe('A trace', requires('chromium', 'nginx'), () => {
+  it('starts with the document, and continues from a click through nginx to web and its outgoing requests', async ({
     sentry,
     site,
     visitor,
@@ -81,7 +81,7 @@ describe('One trace', requires('chromium', 'nginx'), () => {
     }
   })
 
-  it('holds an error that comes before what traces the page does, and the page itself', async ({
+  it('contains an error from before the tracing of the page starts, and the page load', async ({
     sentry,
     site,
     visitor,
@@ -121,11 +121,7 @@ describe('One trace', requires('chromium', 'nginx'), () => {
     expect(String(told?.postDataBuffer())).toContain(trace?.slice(0, 32))
   })
 
-  it('is begun anew when a visitor goes on to another page, which the server’s part of that page continues', async ({
-    sentry,
-    site,
-    visitor,
-  }) => {
+  it('starts anew with each navigation, and the server continues it', async ({ sentry, site, visitor }) => {
     const { page, posts } = visitor
     visitor.allowTrouble(/ERR_ABORTED/) // Next lets go of an answer when it has what it wants of it
     await page.goto(`${site.url}/lab`, { waitUntil: 'networkidle' })
@@ -139,7 +135,7 @@ describe('One trace', requires('chromium', 'nginx'), () => {
     await until(async () => posts.some((post) => navigationsIn(post.postDataBuffer()).includes(trace)))
   })
 
-  it('holds no request of the connection check or of the lab’s lookups', async ({
+  it('contains no request of the connection check and no lookup of the error lab', async ({
     sentry,
     site,
     visitor,
@@ -163,7 +159,7 @@ describe('One trace', requires('chromium', 'nginx'), () => {
     expect(told.filter((text) => /(receipt|report)\.json/.test(text))).toEqual([])
   })
 
-  it('is never begun for health checks, for settings, for the console, and for a page that is not there', async ({
+  it('does not start for health checks, settings, the console and unknown pages', async ({
     sentry,
     site,
     visitor,

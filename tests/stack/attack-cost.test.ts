@@ -45,7 +45,7 @@ const WORST: readonly Entry[] = [
   'zstd, 6 MB twice, reserved key',
 ].map(findEntry)
 
-describe('The tunnel in its container', requires('docker', 'proc'), () => {
+describe('The tunnel in a container', requires('docker', 'proc'), () => {
   const started = new AsyncDisposableStack()
   const costs: Cost[] = []
   let sentry: CountingSentry
@@ -86,10 +86,13 @@ describe('The tunnel in its container', requires('docker', 'proc'), () => {
     expect(record(await attackAlone(await target(), attack, { maxSeconds: 6 }))).toEqual([])
   })
 
-  it.each(WORST)('survives 32 at once, while honest envelopes are answered: $name', async ({ build }) => {
-    const attack = await build(dsns())
-    expect(record(await attackTogether(await target(), attack, TOGETHER))).toEqual([])
-  })
+  it.each(WORST)(
+    'survives 32 at the same time, while valid envelopes are answered: $name',
+    async ({ build }) => {
+      const attack = await build(dsns())
+      expect(record(await attackTogether(await target(), attack, TOGETHER))).toEqual([])
+    },
+  )
 
   const dsns = () => ({ valid: sentry.dsn, foreign: sentry.foreignDsn })
 

@@ -13,8 +13,8 @@ const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv
 const IMAGE = process.env.NODE_IMAGE || 'node:24-slim'
 const SERVICES = ['nginx', 'tunnel']
 
-describe('What waits in the spool', requires('docker'), () => {
-  it('is kept by docker compose down, goes into a backup, and is delivered from there', async () => {
+describe('The spool of compose', requires('docker'), () => {
+  it('survives docker compose down, is part of a backup, and is delivered from a restored one', async () => {
     await using folder = await makeFolder()
     await using sentry = await startSentry({ host: BRIDGE })
     await using stack = await startCompose({ services: SERVICES, env: { SENTRY_DSN: sentry.dsn() } })

@@ -15,8 +15,8 @@ const AWAY = 'Sentry down for 30 s'
 const NOTHING_WRONG = 'nothing wrong'
 const FAILING = 'Sentry failing, every third response is 500'
 
-describe('the benchmark of delivery', requires('chromium', 'nginx'), () => {
-  it('counts in the page what happened and at Sentry what arrived, and all of it arrives by Culvert, while others lose what Sentry fails to take', async () => {
+describe('The benchmark of delivery', requires('chromium', 'nginx'), () => {
+  it('compares the errors in the page with those at Sentry: all arrive through Culvert, and others lose some', async () => {
     await using folder = await makeFolder()
     const args = ['bench/delivery/delivery.ts', '--quick', '--out', folder.path]
     const bench = startProgram('The benchmark', NODE, args, {})

@@ -20,10 +20,10 @@ const SUBJECTS = [
 ]
 const SCENARIOS = ['100 project', '2 replica', 'console open', 'while spooling', 'while draining']
 
-describe('the benchmark of an envelope', requires('proc', 'nginx'), () => {
+describe('The benchmark of cost', requires('proc', 'nginx'), () => {
   beforeAll(buildPeers, 300_000) // 5 min: it installs and builds a Next.js app, once
 
-  it('counts every envelope at the sink, in the log, in the metrics and in the receipts, and gives table, figures and picture', async () => {
+  it('counts every envelope at sink, log, metrics and receipts, and writes table, numbers and chart', async () => {
     await using folder = await makeFolder()
     const args = ['bench/cost/cost.ts', '--quick', '--out', folder.path]
     const bench = startProgram('The benchmark', NODE, args, {})
@@ -48,7 +48,7 @@ describe('the benchmark of an envelope', requires('proc', 'nginx'), () => {
   }, 240_000) // 4 min: the machine may be busy
 })
 
-it('the benchmark of a whole site carries an outage, and tells what nginx, the tunnel and the disk took', {
+it('the benchmark of a whole site includes an outage, and measures nginx, tunnel and disk', {
   ...requires('proc', 'nginx'),
   timeout: 60_000,
 }, async () => {

@@ -48,7 +48,7 @@ describe('The profile cluster', requires('docker', 'nats'), () => {
   const inTunnel = (...args: string[]) => stack.compose('exec', '-T', 'tunnel', ...args)
   const credentials = () => inTunnel('cat', '/run/nats/credentials')
 
-  it('reaches a Sentry with a certificate of CA_FILE, which tunnel and web have', async () => {
+  it('reaches a Sentry whose certificate authority is in CA_FILE, for tunnel and web', async () => {
     expect((await post(stack.url, { body: errorOf(dsn) })).status).toBe(200)
     for (const service of ['tunnel', 'web'])
       expect(await stack.compose('exec', '-T', service, 'printenv', 'CA_FILE')).toBe('/run/secrets/ca-file')
@@ -65,14 +65,14 @@ describe('The profile cluster', requires('docker', 'nats'), () => {
     await until(async () => ids.every((id) => delivered().includes(id)), DELIVERED_WITHIN)
   })
 
-  it('refuses a connection to NATS without credentials, or with wrong ones', async () => {
+  it('rejects connections to NATS without credentials, or with wrong ones', async () => {
     expect(await answerOf({})).toBe("-ERR 'Authorization Violation'")
     expect(await answerOf({ user: 'culvert', pass: 'wrong' })).toBe("-ERR 'Authorization Violation'")
     const [user, pass] = (await credentials()).split(':')
     expect(await answerOf({ user, pass })).toBe('PONG')
   })
 
-  it('keeps its random password where only NATS and the tunnels read it', async () => {
+  it('keeps its random password in files that only NATS and the tunnels read', async () => {
     expect(await credentials()).toMatch(/^culvert:[0-9a-f]{64}$/)
     const modes = await inTunnel('stat', '-c', '%n %a %u:%g', '/run/nats/credentials', '/run/nats/nats.conf')
     expect(modes.split('\n')).toEqual(['/run/nats/credentials 640 0:1000', '/run/nats/nats.conf 640 0:1000'])
@@ -82,7 +82,7 @@ describe('The profile cluster', requires('docker', 'nats'), () => {
     expect(await stack.compose('logs')).not.toContain(password)
   })
 
-  it('keeps its password when the containers are made again', async () => {
+  it('keeps its password when the containers are created again', async () => {
     const before = await credentials()
     await stack.compose(
       'up',
@@ -98,7 +98,7 @@ describe('The profile cluster', requires('docker', 'nats'), () => {
     expect(await answerOf({ user: 'culvert', pass: before.split(':')[1] })).toBe('PONG')
   })
 
-  it('loses nothing that it acknowledged while NATS is killed: the drill of npm run drills, in brief', async () => {
+  it('keeps all acknowledged envelopes while NATS is killed, in the short form of the drill', async () => {
     const drill = NATS_DRILLS.find(({ name }) => name === 'nats-killed') ?? expect.unreachable()
     const site = new Site({ stack, sentries: [sentry], dsns: { address: dsn, name: dsn, tls: dsn } })
     const brief = { ...drill, rate: 20, seconds: 2, signs: [] } // puts wait that long: nothing is rejected

@@ -20,7 +20,7 @@ import { makeFolder } from '../support/temporary-folder.ts'
 
 const NETWORK_NAMES = '{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}'
 
-describe('The containers', requires('docker'), () => {
+describe('The containers of compose', requires('docker'), () => {
   const started = new AsyncDisposableStack()
   let stack: Compose
 
@@ -30,7 +30,7 @@ describe('The containers', requires('docker'), () => {
 
   afterAll(() => started.disposeAsync())
 
-  it('keep the envelope of a real SDK in the inbox, byte for byte', async () => {
+  it('store the envelope of a real SDK in the inbox unmodified', async () => {
     const { body, dsn = '' } = capture('browser-11.12.0-error-unhandled')
     const sent = Buffer.from(body.toString('latin1').replaceAll(dsn, INBOX_DSN), 'latin1')
     const answer = await post(stack.url, { path: '/monitoring?p=1', body: sent })
@@ -38,7 +38,7 @@ describe('The containers', requires('docker'), () => {
     expect(await keptOf(stack, answer.json)).toEqual(sent)
   })
 
-  it('carry a real browser’s error into the inbox', { skip: unmet('chromium') !== undefined }, async () => {
+  it('store an error of a real browser in the inbox', { skip: unmet('chromium') !== undefined }, async () => {
     await using chromium = await startChromium()
     await using visitor = await chromium.visitor()
     visitor.expectTrouble(/uncaught Error: Thrown on purpose/)
@@ -53,7 +53,7 @@ describe('The containers', requires('docker'), () => {
     ])
   })
 
-  it('believe nginx, and nobody else', async () => {
+  it('trust the client address from nginx only', async () => {
     const refused = await post(stack.url, { body: 'no envelope' })
     expect(refused.json).toMatchObject({
       code: 'not-an-envelope',
@@ -61,7 +61,7 @@ describe('The containers', requires('docker'), () => {
     })
   })
 
-  it('keep the admin port from nginx', async () => {
+  it('do not expose the admin port to nginx', async () => {
     const curl = ['exec', '-T', 'nginx', 'curl', '--silent', '--show-error', '--max-time', '3']
     const refused = async (tunnel: string, network: string, words: RegExp) => {
       const url = `http://${await stack.address(tunnel, network)}:9091/livez`
@@ -79,7 +79,7 @@ describe('The containers', requires('docker'), () => {
     )
   })
 
-  it('let a tunnel out, and web not', requires('netns'), async () => {
+  it('allow a tunnel, and not web, to reach the internet', requires('netns'), async () => {
     await using somewhere = await startOutside()
     const reach = (service: string) =>
       stack.compose('exec', '-T', service, 'node', '-e', connecting(somewhere.host, somewhere.port))
@@ -87,7 +87,7 @@ describe('The containers', requires('docker'), () => {
     expect(await reach('web')).not.toBe('connected')
   })
 
-  it('let only the tunnels out, and only nginx be reached', async () => {
+  it('allow only the tunnels to reach the internet, and only nginx to be reached', async () => {
     const outward = async (service: string) => {
       const [container = ''] = await stack.containers(service)
       const each = await stack.docker('inspect', '--format', NETWORK_NAMES, container)
@@ -107,7 +107,7 @@ describe('The containers', requires('docker'), () => {
     expect(published.filter((line) => line.includes('127.0.0.1'))).toEqual([expect.stringMatching(/^nginx /)])
   })
 
-  it('have nothing to write to but their volumes, and no rights', async () => {
+  it('run without privileges, and can write to their volumes only', async () => {
     for (const service of ['nginx', 'tunnel', 'web']) {
       const status = await stack.compose('exec', '-T', service, 'cat', '/proc/1/status')
       expect(status).toMatch(/^CapBnd:\t0{16}$/m)
@@ -117,7 +117,7 @@ describe('The containers', requires('docker'), () => {
     }
   })
 
-  it('are bounded, come back by themselves, and write to volumes of a disk', async () => {
+  it('have limits and a restart policy, and write to volumes on disk', async () => {
     for (const service of ['nginx', 'tunnel', 'web']) {
       const [container = ''] = await stack.containers(service)
       const { HostConfig, Mounts, Config, State } = JSON.parse(
@@ -138,7 +138,7 @@ describe('The containers', requires('docker'), () => {
     }
   })
 
-  it('are told to be right by the doctor, from outside and from inside', async () => {
+  it('pass the checks of the doctor, from outside and from inside', async () => {
     const tunnels = await stack.containers('tunnel')
     const inside = await Promise.all(tunnels.map((tunnel) => stack.address(tunnel, 'admin')))
     const args = [stack.url, '--json', ...inside.flatMap((address) => ['--admin', `http://${address}:9091`])]
@@ -149,7 +149,7 @@ describe('The containers', requires('docker'), () => {
     expect(checks.filter(({ result }) => result !== 'pass')).toEqual([])
   })
 
-  it('take every envelope while one of two tunnels is killed', async () => {
+  it('accept every envelope while one of two tunnels is killed', async () => {
     const [victim = ''] = await stack.containers('tunnel')
     const load = startLoad(stack.url)
     await load.more(300)
@@ -158,7 +158,7 @@ describe('The containers', requires('docker'), () => {
     expect(await load.end()).toEqual([])
   })
 
-  it('leave with 0 when they are stopped', async () => {
+  it('exit with 0 when they are stopped', async () => {
     const running = (await stack.compose('ps', '--quiet')).split('\n')
     await stack.compose('stop')
     const codes = await stack.docker('inspect', '--format', '{{.State.ExitCode}}', ...running)
@@ -169,7 +169,7 @@ describe('The containers', requires('docker'), () => {
 describe('A tunnel in a container', requires('docker'), () => {
   const startWith = (env: Record<string, string>) => startCompose({ services: ['tunnel'], env })
 
-  it('keeps inbox and bodies where it is told to', async () => {
+  it('stores inbox and bodies in the configured folders', async () => {
     await using stack = await startWith({
       INBOX_FILE: '/spool/kept/inbox.db',
       BODY_DIR: '/spool/kept/bodies',
@@ -178,7 +178,7 @@ describe('A tunnel in a container', requires('docker'), () => {
     expect(names.split('\n')).toEqual(expect.arrayContaining(['bodies', 'inbox.db']))
   })
 
-  it('says so where it cannot', async () => {
+  it('names a folder that it cannot write to', async () => {
     await expect(startWith({ INBOX_FILE: '/nowhere/inbox.db' })).rejects.toThrow(
       /INBOX_FILE: "\/nowhere\/inbox\.db" cannot be opened;/,
     )
@@ -187,7 +187,7 @@ describe('A tunnel in a container', requires('docker'), () => {
 
 describe('The compose files', requires('docker'), () => {
   it.each([[], ['-f', 'deploy/tls.yml'], ['-f', 'deploy/two-nginx.yml']])(
-    'have nothing to complain about %j',
+    'start without warnings with %j',
     async (...more) => {
       const args = [
         'compose',

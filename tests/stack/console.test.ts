@@ -9,7 +9,7 @@ import { lookUntil, signIn } from '../support/web/operator.ts'
 const SHOWN_WITHIN = 60_000 // ms: the machine may be busy
 const SCALE = ['up', '--detach', '--no-deps', '--no-recreate', '--wait', '--scale']
 
-describe('The console of a site in containers', requires('docker'), () => {
+describe('The console of compose', requires('docker'), () => {
   const started = new AsyncDisposableStack()
   let stack: Compose
   let cookie: string | undefined
@@ -25,7 +25,7 @@ describe('The console of a site in containers', requires('docker'), () => {
   const shows = (many: number) =>
     lookUntil(stack.url, cookie, (overview) => answering(overview).length === many, SHOWN_WITHIN)
 
-  it('shows tunnels that are added, and that one has ended when it is killed', async () => {
+  it('shows tunnels that are added, and one that was killed', async () => {
     const before = await shows(2)
     await stack.compose(...SCALE, 'tunnel=4', 'tunnel')
     const more = await shows(4)

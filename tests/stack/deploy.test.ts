@@ -23,7 +23,7 @@ const DELIVERED_WITHIN = 60_000 // ms
 const SCALE = ['up', '--detach', '--no-deps', '--no-recreate', '--wait']
 const REVISION = '{{index .Config.Labels "org.opencontainers.image.revision"}}'
 
-describe('Visitors notice nothing', { ...requires('docker'), timeout: 300_000 }, () => {
+describe('No request of a visitor fails', { ...requires('docker'), timeout: 300_000 }, () => {
   const started = new AsyncDisposableStack()
   let sentry: Sentry
   let stack: Compose
@@ -65,7 +65,7 @@ describe('Visitors notice nothing', { ...requires('docker'), timeout: 300_000 },
     await until(async () => traffic.acknowledged.every(arrivedAt(sentry)), DELIVERED_WITHIN)
   })
 
-  it('when tunnels are added, which take their share within 10 s, and are taken away again', async () => {
+  it('when tunnels are added, which get their share within 10 s, and removed', async () => {
     await stack.compose(...SCALE, '--scale', 'tunnel=4', 'tunnel')
     await until(async () => (await answeredBy(stack)).filter((count) => count > 0).length === 4, SHARE_WITHIN)
     expect(new Set(await replicasOf(stack)).size).toBe(4)
@@ -74,7 +74,7 @@ describe('Visitors notice nothing', { ...requires('docker'), timeout: 300_000 },
     await traffic.more(200)
   })
 
-  it('when all tunnels but one are killed', async () => {
+  it('when all tunnels except one are killed', async () => {
     const [, ...victims] = await stack.containers('tunnel')
     for (const victim of victims) {
       await stack.docker('kill', victim) // one by one: nginx tries a request on two replicas at most, and answers 502 when both die on it
@@ -91,14 +91,14 @@ describe('Visitors notice nothing', { ...requires('docker'), timeout: 300_000 },
     await stack.docker('rm', victim)
   })
 
-  it('when nginx reads its settings again', async () => {
+  it('when nginx reloads its configuration', async () => {
     for (let i = 0; i < 3; i++) {
       await stack.compose('kill', '--signal', 'HUP', 'nginx')
       await traffic.more(100)
     }
   })
 
-  it('when one nginx after the other is replaced behind a balancer', async () => {
+  it('when two nginx behind a load balancer are replaced one after the other', async () => {
     await traffic.end()
     traffic = startTraffic([stack.url, second], sentry.dsn())
     for (const service of ['nginx', 'nginx-2']) {
@@ -117,7 +117,7 @@ describe('Visitors notice nothing', { ...requires('docker'), timeout: 300_000 },
     expect(await latestOf(stack)).toEqual(await imagesOf(stack, after))
   })
 
-  it('when a deploy lacks a setting that the running ones have: it is refused before it builds', async () => {
+  it('when npm run deploy lacks a setting of the running containers, which it rejects before it builds', async () => {
     const before = await serving(stack)
     const failed = await deploy(stack, { SENTRY_DSN_FILE: undefined }).catch((error) => error)
     expect(failed.stderr).toContain('the running containers have settings that are missing here: SENTRY_DSN.')
@@ -125,7 +125,7 @@ describe('Visitors notice nothing', { ...requires('docker'), timeout: 300_000 },
     expect(await serving(stack)).toEqual(before)
   })
 
-  it('when a deploy brings something that does not start: the old ones serve on, and it says why', async () => {
+  it('when npm run deploy brings an image that does not start: it keeps the old containers and prints the reason', async () => {
     const before = await serving(stack)
     const nowhere = { SPOOL_URL: 'file:///nowhere/spool.db', REVISION: 'broken' } // a path which only a container can know
     const failed = await deploy(stack, nowhere).catch((error) => error)
@@ -136,7 +136,7 @@ describe('Visitors notice nothing', { ...requires('docker'), timeout: 300_000 },
     expect(await latestOf(stack)).toEqual(await imagesOf(stack, before))
   })
 
-  it('when a deploy is rolled back without a build, and says when there is nothing earlier', async () => {
+  it('when a deploy is rolled back without a build; without an earlier deploy it says so', async () => {
     const before = await serving(stack)
     const { stdout } = await deploy(stack, {}, '--rollback')
     expect(stdout).not.toContain('Building')

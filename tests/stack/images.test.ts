@@ -47,20 +47,20 @@ describe('The image', requires('docker'), () => {
   const inside = (image: string, script: string) =>
     docker('run', '--rm', '--network=none', '--entrypoint=sh', name(image), '-c', script)
 
-  it('of the tunnel is less than 25 MB on its base', async () => {
+  it('of the tunnel adds less than 25 MB to its base', async () => {
     const [size = 0, base = 0] = await inspect<number>('{{json .Size}}', name('tunnel'), BASE)
     expect(size - base).toBeGreaterThan(0)
     expect(size - base).toBeLessThan(25 * MB)
   })
 
-  it('of web holds what Next traced, and nothing it was built with', async () => {
+  it('of web contains the files that Next.js traced, and no build tools', async () => {
     expect((await inside('web', 'ls -A /app')).split('\n')).toEqual(['node_modules', 'web'])
     const packages = await inside('web', 'ls -A /app/node_modules')
     expect(packages).toMatch(/^next$/m)
     expect(packages).not.toMatch(/^(typescript|tailwindcss|vitest|@biomejs|@types)$/m)
   })
 
-  it.each(images)('of %s says what it is, and starts as nobody special in exec form', async (image) => {
+  it.each(images)('of %s has labels, runs unprivileged, and starts in exec form', async (image) => {
     const [config] = await inspect<ImageConfig>('{{json .Config}}', name(image))
     expect(config?.Labels).toMatchObject({
       'org.opencontainers.image.title': `culvert-${image}`,
@@ -75,29 +75,26 @@ describe('The image', requires('docker'), () => {
     expect(config?.Healthcheck.Test[0]).toBe('CMD')
   })
 
-  it.each(images)('of %s brings no tool to build or install with', async (image) => {
+  it.each(images)('of %s contains no package manager or compiler', async (image) => {
     expect(await inside(image, NO_BUILD_TOOLS)).toBe('')
   })
 
-  it.each(images)(
-    'of %s limits the heap as the docs state, in the memory that compose gives it',
-    async (image) => {
-      const row = (name: string) => {
-        const [, tunnel, web] =
-          new RegExp(`^\\| ${name} .*\\| (\\d+) \\| (\\d+) \\|$`, 'm').exec(CAPACITY) ?? []
-        return Number(image === 'tunnel' ? tunnel : web)
-      }
-      expect(parse(COMPOSE, { merge: true }).services[image].mem_limit).toBe(`${row('memory limit')}m`)
-      const code = 'console.log(v8.getHeapStatistics().heap_size_limit / 2 ** 20)'
-      const limit = Number(
-        await docker('run', '--rm', '--memory', `${row('memory limit')}m`, name(image), 'node', '-e', code),
-      )
-      expect(limit).toBeGreaterThanOrEqual(row('old generation of the heap'))
-      expect(limit).toBeLessThan(row('old generation of the heap') + 32) // the young generation comes on top
-    },
-  )
+  it.each(images)('of %s limits the heap to the documented share of the memory in compose', async (image) => {
+    const row = (name: string) => {
+      const [, tunnel, web] =
+        new RegExp(`^\\| ${name} .*\\| (\\d+) \\| (\\d+) \\|$`, 'm').exec(CAPACITY) ?? []
+      return Number(image === 'tunnel' ? tunnel : web)
+    }
+    expect(parse(COMPOSE, { merge: true }).services[image].mem_limit).toBe(`${row('memory limit')}m`)
+    const code = 'console.log(v8.getHeapStatistics().heap_size_limit / 2 ** 20)'
+    const limit = Number(
+      await docker('run', '--rm', '--memory', `${row('memory limit')}m`, name(image), 'node', '-e', code),
+    )
+    expect(limit).toBeGreaterThanOrEqual(row('old generation of the heap'))
+    expect(limit).toBeLessThan(row('old generation of the heap') + 32) // the young generation comes on top
+  })
 
-  it('of the tunnel is made again without installing its packages again, when only sources have changed', async () => {
+  it('of the tunnel is rebuilt without installing packages when only sources have changed', async () => {
     appendFileSync(join(clone.path, 'tunnel/src/main.ts'), `// ${tag}\n`)
     const told = await build('tunnel')
     const [, step] = /^#(\d+) \[packages .*npm ci/m.exec(told) ?? []

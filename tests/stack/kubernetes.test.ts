@@ -39,7 +39,7 @@ const NAMES = ['nats-0', 'nats-1', 'nats-2']
 const DELIVERED_WITHIN_MS = 90_000
 
 describe('A cluster of three NATS servers', requires('docker', 'nats'), () => {
-  it('delivers what it acknowledged after one of them was killed', { timeout: 300_000 }, async () => {
+  it('delivers all acknowledged envelopes after one of them was killed', { timeout: 300_000 }, async () => {
     await using cluster = await startCluster()
     await using sentry = await startSentry()
     const places = cluster.ports.map((port) => `127.0.0.1:${port}`).join(',')
@@ -68,7 +68,7 @@ describe('A cluster of three NATS servers', requires('docker', 'nats'), () => {
 })
 
 describe('The pod of nginx', { ...requires('docker'), timeout: 300_000 }, () => {
-  it('leads to tunnel and web by their full names, with the command, the user and the rights of its manifest', async () => {
+  it('reaches tunnel and web by their full names, with command, user and rights of its manifest', async () => {
     await using network = await makeNetwork()
     await using folder = await makeFolder()
     await using tunnel = await buildTunnel()

@@ -24,13 +24,13 @@ describe('Prometheus beside the containers', requires('docker', 'prometheus'), (
 
   afterAll(() => started.disposeAsync())
 
-  it('finds every tunnel by one name on the admin network, and a third one that comes', async () => {
+  it('finds every tunnel by one name on the admin network, also a third one that starts later', async () => {
     await until(async () => (await figure('count(up{job="culvert-tunnel"} == 1)')) === '2', 60_000)
     await stack.compose('up', '--detach', '--no-deps', '--no-recreate', '--scale', 'tunnel=3', 'tunnel')
     await until(async () => (await figure('count(up{job="culvert-tunnel"} == 1)')) === '3', 60_000)
   })
 
-  it('has read our rules, and cannot be reached from outside', async () => {
+  it('has loaded the rules, and is not reachable from outside', async () => {
     const { data } = await ask('rules')
     expect(data.groups.map(({ name }: { name: string }) => name)).toContain('culvert-objective')
     const published = await stack.compose('ps', '--format', '{{.Publishers}}', 'prometheus')

@@ -38,7 +38,7 @@ describe('The networks of compose', requires('docker'), () => {
     expect(sent['x-forwarded-for']).toBe(VISITOR)
   })
 
-  it('keep nginx and the tunnels alone on the network that EDGE names', async () => {
+  it('have only nginx and the tunnels on the network that EDGE names', async () => {
     const network = await stack.docker(
       'network',
       'inspect',
@@ -55,7 +55,7 @@ describe('The networks of compose', requires('docker'), () => {
     expect(Object.keys(Containers).sort()).toEqual(members.sort())
   })
 
-  it('let no container on front reach a tunnel', async () => {
+  it('do not let a container on "front" reach a tunnel', async () => {
     const [nginx = ''] = await addressesOn('nginx', 'front')
     const reach = (host: string, port: number) =>
       stack.docker(
@@ -73,7 +73,7 @@ describe('The networks of compose', requires('docker'), () => {
     expect(await Promise.all(hosts.map((host) => reach(host, 9090)))).not.toContain('connected')
   })
 
-  it('have a tunnel take web for the sender itself when web posts to it with a made-up address', async () => {
+  it('make the tunnel use the address of web as the client address when web posts a forged one', async () => {
     const [web] = await addressesOn('web', 'admin')
     const [tunnel] = await addressesOn('tunnel', 'admin')
     const init = {

@@ -29,13 +29,13 @@ describe('nginx-config', requires('docker'), () => {
   const startOf = async () =>
     stack.docker('inspect', '--format', '{{.Id}} {{.State.StartedAt}}', ...(await stack.containers('nginx')))
 
-  it('renders the configuration before nginx starts, and ends', async () => {
+  it('renders the configuration before nginx starts, and exits', async () => {
     expect(await isTunnelPath('/first')).toBe(true)
     const state = await stack.compose('ps', '--all', '--format', '{{.State}} {{.ExitCode}}', 'nginx-config')
     expect(state).toBe('exited 0')
   })
 
-  it('renders a changed setting, which the running nginx takes on SIGHUP', async () => {
+  it('renders a changed setting, which the running nginx applies on SIGHUP', async () => {
     const before = await startOf()
     await composeWith('/second', 'up', 'nginx-config')
     await stack.compose('kill', '--signal', 'HUP', 'nginx')
@@ -43,7 +43,7 @@ describe('nginx-config', requires('docker'), () => {
     expect(await startOf()).toBe(before)
   })
 
-  it('names the problem with a wrong setting and leaves the configuration as it is', async () => {
+  it('names the problem with an invalid setting and leaves the configuration unchanged', async () => {
     const { stderr } = await composeWith('wrong', 'up', 'nginx-config')
     expect(stderr).toMatch(/nginx-config-1 +\| culvert nginx: cannot start, 1 problem\(s\):$/m)
     expect(stderr).toMatch(/nginx-config-1 +\| TUNNEL_PATHS: "wrong" is not a path;/m)
@@ -51,12 +51,12 @@ describe('nginx-config', requires('docker'), () => {
     expect(await isTunnelPath('/second')).toBe(true)
   })
 
-  it('has docker compose up start nginx again with a changed setting', async () => {
+  it('makes docker compose up restart nginx with a changed setting', async () => {
     await composeWith('/third', 'up', '--detach', '--wait', 'nginx')
     await until(() => isTunnelPath('/third'))
   })
 
-  it('keeps nginx from starting with a wrong setting', async () => {
+  it('keeps nginx from starting with an invalid setting', async () => {
     await stack.compose('rm', '--stop', '--force', 'nginx')
     await expect(composeWith('wrong', 'up', '--detach', 'nginx')).rejects.toThrow(
       /nginx-config.* didn't complete successfully: exit 1/,

@@ -24,8 +24,8 @@ const APP = `
       - |
         http.createServer((_, response) => response.end('my own ' + process.env.TUNNEL_ORIGIN)).listen(3000)`
 
-describe('With an image of one’s own', requires('docker'), () => {
-  it('nginx serves its pages, the tunnels take its envelopes from nginx, and it reaches no tunnel directly', async () => {
+describe('A deployment with an image of its own as web', requires('docker'), () => {
+  it('serves its pages, has its envelopes forwarded, and keeps it from reaching a tunnel directly', async () => {
     await using folder = await makeFolder()
     const file = join(folder.path, 'override.yml')
     const image = process.env.NODE_IMAGE || 'node:24-slim'

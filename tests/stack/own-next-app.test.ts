@@ -97,7 +97,7 @@ async function startApp(port: number, tunnelOrigin: string) {
   return { [Symbol.asyncDispose]: program.kill }
 }
 
-it('a Next.js app with the changes of README reports errors of the browser and of its server', {
+it('A Next.js app with the changes of README.md reports errors of browser and server', {
   ...requires('chromium', 'nginx'),
   timeout: 300_000, // it is built first
 }, async () => {

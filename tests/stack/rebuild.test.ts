@@ -25,7 +25,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
 
   const start = async () => runCommand(clone.path, COMMAND, { HTTP_PORT: String(await freePort()) })
 
-  it('builds again what has changed, and shows the error of a build that fails', async () => {
+  it('rebuilds what has changed, and prints the error of a build that fails', async () => {
     const page = join(clone.path, 'web/app/page.tsx')
     const asItWas = readFileSync(page, 'utf8')
     writeFileSync(page, `${asItWas}\nconst = broken\n`)
@@ -35,7 +35,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     expect(site.output()).toMatch(/culvert: Building the web app failed \(exit code \d+\)\.\n$/)
   })
 
-  it('can be stopped while it builds', async () => {
+  it('stops during a build', async () => {
     writeFileSync(join(clone.path, 'web/app/global.css'), '/* changed */')
     await using site = await start()
     await site.says('Building the web app')

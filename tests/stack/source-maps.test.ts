@@ -12,7 +12,7 @@ import { type Asked, startUpstream, type Upstream } from '../support/recording-s
 const TOKEN = 'sntrys_token-of-the-tests'
 const ORGANISATION = '/api/0/organizations/shop'
 
-describe('A build with a token', { timeout: 400_000 }, () => {
+describe('A build with SENTRY_AUTH_TOKEN', { timeout: 400_000 }, () => {
   const started = new AsyncDisposableStack()
   let clone: Clone
   let sentry: Upstream
@@ -34,7 +34,7 @@ describe('A build with a token', { timeout: 400_000 }, () => {
 
   afterAll(() => started.disposeAsync())
 
-  it('makes the release and uploads its source maps', () => {
+  it('creates the release and uploads its source maps', () => {
     const asked = (path: string) => sentry.asked.filter(({ url }) => url.startsWith(ORGANISATION + path))
     expect(JSON.parse(String(asked('/releases/')[0]?.body))).toMatchObject({
       version: 'shop@1.2.3',
@@ -46,7 +46,7 @@ describe('A build with a token', { timeout: 400_000 }, () => {
     expect(Math.max(...uploaded.map(({ body }) => body.length))).toBeGreaterThan(100_000)
   })
 
-  it('leaves no map for browsers, and no token anywhere', () => {
+  it('leaves no source map for browsers, and no token in any file', () => {
     const built = join(clone.path, 'web/.next/standalone')
     const files = readdirSync(built, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())

@@ -47,7 +47,7 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
     return docker('ps', '--all', '--filter', label, '--format', '{{.Names}}').split('\n').filter(Boolean)
   }
 
-  it('prints the address when the site answers, and leaves no container behind on Ctrl-C', async () => {
+  it('prints the address when the site answers, and removes its containers on Ctrl-C', async () => {
     await using site = await start()
     await site.says(`Culvert runs at http://127.0.0.1:${port}`)
     expect(containers()).toHaveLength(5)
@@ -58,7 +58,7 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
     expect(site.output()).toMatch(/Stopped\.\n$/)
   })
 
-  it('leaves the containers of another start alone, and says where they are', async () => {
+  it('does not touch the containers of another start, and says where they are', async () => {
     await using first = await start()
     await first.says('Culvert runs at')
     const firstPort = port
@@ -68,7 +68,7 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
     expect((await fetch(`http://127.0.0.1:${firstPort}/`)).status).toBe(200)
   })
 
-  it('can be stopped while it builds, before anything is up', async () => {
+  it('stops during a build before any container runs', async () => {
     await using site = await start()
     await site.says('Building and starting the containers')
     site.interrupt()
@@ -89,7 +89,7 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
     )
   })
 
-  it('shows what a container said that refuses to start, and removes the others', async () => {
+  it('prints the output of a container that does not start, and removes the others', async () => {
     const nowhere = {
       SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2',
       SPOOL_URL: 'file:///nowhere/spool.db',

@@ -29,7 +29,7 @@ const PARTS = [
   },
 ]
 
-describe('nginx, started first and alone', requires('docker'), () => {
+describe('nginx that starts first', requires('docker'), () => {
   const started = new AsyncDisposableStack()
   let stack: Compose
 
@@ -44,7 +44,7 @@ describe('nginx, started first and alone', requires('docker'), () => {
   afterAll(() => started.disposeAsync())
 
   it.each(PARTS)(
-    'routes $service within seconds when it comes, goes, and comes back elsewhere',
+    'finds $service within seconds when it starts, stops, and starts at another address',
     async ({ service, network, ask, away }) => {
       await answers(() => ask(stack.url), 502, away)
 

@@ -49,7 +49,7 @@ describe('nginx with deploy/tls.yml', requires('docker'), () => {
     session.close()
   })
 
-  it('tells who speaks HTTP to the port for HTTPS so, in JSON', async () => {
+  it('returns a rejection in JSON for HTTP on the port for HTTPS', async () => {
     const answer = await fetch(`http://localhost:${port}/monitoring`, { method: 'POST', body: '{}' })
     expect([answer.status, await answer.json()]).toEqual([
       400,
@@ -57,7 +57,7 @@ describe('nginx with deploy/tls.yml', requires('docker'), () => {
     ])
   })
 
-  it('shows a renewed certificate when it is told to read it again', async () => {
+  it('serves a renewed certificate after a reload', async () => {
     expect((await certificateOf(port)).subject.CN).toBe('Culvert test Sentry')
     copyFileSync(join(FIXTURES, 'renewed.pem'), join(folder, 'fullchain.pem'))
     await stack.compose('kill', '--signal', 'HUP', 'nginx')

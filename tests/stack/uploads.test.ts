@@ -22,7 +22,7 @@ const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv
 const MIB = 1024 * 1024
 const payload = Buffer.alloc(50_000_000, 'culvert ')
 
-describe('With the memory that compose gives them, nginx and the tunnels', requires('docker'), () => {
+describe('nginx and the tunnels, with the memory limits of compose,', requires('docker'), () => {
   const started = new AsyncDisposableStack()
   let stack: Compose
   let sink: Awaited<ReturnType<typeof startSink>>
@@ -34,11 +34,11 @@ describe('With the memory that compose gives them, nginx and the tunnels', requi
 
   afterAll(() => started.disposeAsync())
 
-  it('carry 64 uploads of 50 MB at once, and all arrive intact', { timeout: 400_000 }, async () => {
+  it('forward 64 concurrent uploads of 50 MB intact', { timeout: 400_000 }, async () => {
     await carryAtOnce(64, 50_000_000)
   })
 
-  it('carry 1,200 replays of 150 KB at once while Sentry is slow, and all arrive intact', {
+  it('forward 1,200 concurrent replays of 150 KB intact while Sentry is slow', {
     timeout: 400_000,
   }, async () => {
     sink.delayMs = 1500
@@ -46,7 +46,7 @@ describe('With the memory that compose gives them, nginx and the tunnels', requi
   })
 
   it.each(['/monitoring', '/'])(
-    'outlast 3,000 senders to %s who stop in the middle of 150 KB',
+    'survive 3,000 senders to %s that stop in the middle of 150 KB',
     async (path) => {
       const [nginx = ''] = await stack.containers('nginx')
       const host = await stack.address(nginx, 'edge') // the engine's own proxy of a published port is not made for so many

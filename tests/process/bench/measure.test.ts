@@ -13,22 +13,22 @@ import { requires } from '../../support/requirements.ts'
 
 const POSTS = 20
 
-it('a run is valid when sink and books count what was posted', requires('proc'), async () => {
+it('measure accepts a run when sink and tunnel counted each posted envelope', requires('proc'), async () => {
   const { posts } = await run({ passesOn: () => true, counts: { 'log lines': POSTS } })
   expect(posts).toBe(POSTS)
 })
 
-it('a run is invalid when one envelope did not reach the sink', requires('proc'), async () => {
+it('measure rejects a run when one envelope did not reach the sink', requires('proc'), async () => {
   const running = run({ passesOn: (nth) => nth !== 7 })
   await expect(running).rejects.toThrow(Invalid)
   await expect(running).rejects.toThrow('20 posts, 19 arrived at the sink')
 })
 
-it('a run is invalid when bytes of an envelope did not reach the sink', requires('proc'), async () => {
+it('measure rejects a run when bytes of an envelope did not reach the sink', requires('proc'), async () => {
   await expect(run({ passesOn: () => true, cut: 1 })).rejects.toThrow(/bytes posted, \d+ arrived at the sink/)
 })
 
-it("a run is invalid when the server's own books say otherwise", requires('proc'), async () => {
+it('measure rejects a run when the counts of the tunnel differ', requires('proc'), async () => {
   const running = run({ passesOn: () => true, counts: { 'log lines': POSTS, receipts: POSTS - 1 } })
   await expect(running).rejects.toThrow('20 posts, 19 receipts')
 })

@@ -38,7 +38,7 @@ type ServiceMonitorSpec = {
 }
 
 describe('The optional components', () => {
-  it('send the requests of the Ingress to nginx, which leaves the load balancer', requires('kubectl'), () => {
+  it('send requests of the Ingress to nginx, which trusts the load balancer', requires('kubectl'), () => {
     const all = build({ secrets: SECRETS, components: ['ingress'] })
     const [ingress] = all.filter(({ kind }) => kind === 'Ingress')
     expect(() => new Ingress(ingress as IIngress).validate()).not.toThrow()
@@ -50,7 +50,7 @@ describe('The optional components', () => {
     expect(spec?.tls?.[0]?.hosts).toEqual([spec?.rules?.[0]?.host])
   })
 
-  it('give the Prometheus operator the alerts, every tunnel and the dashboard', requires('kubectl'), () => {
+  it('give the Prometheus operator alerts, all tunnels and the dashboard', requires('kubectl'), () => {
     const all = build({ secrets: SECRETS, components: ['monitoring'] })
     const of = (kind: string) => all.filter((each) => each.kind === kind)
     const rules = parse(readFileSync(resolve(ROOT, 'deploy/prometheus/rules.yml'), 'utf8'))
@@ -69,7 +69,7 @@ describe('The optional components', () => {
   })
 
   it(
-    'mount certificate authorities into tunnel and web, and roll the pods when they change',
+    'mount a certificate authority into tunnel and web, and restart the pods when it changes',
     requires('kubectl'),
     () => {
       const certificate = readFileSync(resolve(ROOT, 'tests/fixtures/tls/cert.pem'), 'utf8')
@@ -101,7 +101,7 @@ describe('The optional components', () => {
     },
   )
 
-  it('scale the tunnels by envelopes in flight as well', requires('kubectl'), () => {
+  it('scale the tunnels also by requests in flight', requires('kubectl'), () => {
     const all = build({ secrets: SECRETS, components: ['in-flight'] })
     const scalers = all.filter(({ kind }) => kind === 'HorizontalPodAutoscaler')
     const [scaler] = scalers as (IHorizontalPodAutoscaler & Manifest)[]
@@ -112,7 +112,7 @@ describe('The optional components', () => {
     expect(source).toContain("'culvert_envelopes_in_flight'")
   })
 
-  it('let the tunnels reach one address and port of a private Sentry', requires('kubectl'), () => {
+  it('allow the tunnels one address and port of a private Sentry', requires('kubectl'), () => {
     const all = build({ secrets: SECRETS, components: ['private-sentry'] })
     const policy = named(all, 'tunnel-to-private-sentry') as INetworkPolicy & Manifest
     expect(() => new NetworkPolicy(policy).validate()).not.toThrow()

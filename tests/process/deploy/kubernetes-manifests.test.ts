@@ -67,7 +67,7 @@ const workload = (name: string) => named(workloads, name)
 const ofKind = <T>(kind: string) => manifests.filter((manifest) => manifest.kind === kind) as (T & Manifest)[]
 
 describe('The Kubernetes manifests', () => {
-  it('are valid by the schemas of Kubernetes', async () => {
+  it('match the schemas of Kubernetes', async () => {
     for (const manifest of manifests) {
       const { apiVersion, kind } = manifest
       const place = `kubernetes-models/${apiVersion}/${kind}`
@@ -76,7 +76,7 @@ describe('The Kubernetes manifests', () => {
     }
   })
 
-  it('hold no field that Kubernetes does not know', async () => {
+  it('contain only fields that Kubernetes knows', async () => {
     // The types of the schemas know every field, and the compiler takes no other in a literal.
     const literals = manifests.map((manifest, i) => {
       const { apiVersion, kind } = manifest
@@ -96,7 +96,7 @@ describe('The Kubernetes manifests', () => {
     }
   })
 
-  it('are what kustomize makes of them', requires('kubectl'), () => {
+  it('equal the output of kustomize', requires('kubectl'), () => {
     const built = build({ secrets: SECRETS }).filter(({ kind }) => kind !== 'Secret')
     const plain = (all: Manifest[]) =>
       all
@@ -108,7 +108,7 @@ describe('The Kubernetes manifests', () => {
     expect(plain(built)).toEqual(plain(manifests))
   })
 
-  it('replace the pods that read a Secret when it changes', requires('kubectl'), () => {
+  it('restart the pods that read a Secret when it changes', requires('kubectl'), () => {
     const secretsOf = (all: Manifest[]) =>
       workloadsOf(all).map((each) => [
         each.metadata.name,
@@ -125,7 +125,7 @@ describe('The Kubernetes manifests', () => {
       }
   })
 
-  it('select pods that there are, and lead to ports that these have', () => {
+  it('select existing pods, and target ports that these have', () => {
     for (const { spec, metadata } of services) {
       const targets = workloads.filter((each) => matches(spec?.selector, labelsOf(each)))
       expect(
@@ -149,7 +149,7 @@ describe('The Kubernetes manifests', () => {
     expect(workload('tunnel').spec).not.toHaveProperty('replicas')
   })
 
-  it('run one web: another nginx would lead an operator to another one, that does not know them', () => {
+  it('run one replica of web, because it keeps sessions in memory', () => {
     expect(workload('web').spec).toMatchObject({
       replicas: 1,
       strategy: { rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
@@ -157,7 +157,7 @@ describe('The Kubernetes manifests', () => {
   })
 
   it.each(workloads.map((each) => [each.metadata.name, each] as const))(
-    'run %s without rights, within limits, watched, and spread',
+    'run %s unprivileged, with limits and probes, spread over nodes',
     (name, each) => {
       const pod = podOf(each)
       expect(matches(each.spec?.selector.matchLabels, labelsOf(each))).toBe(true)
@@ -213,7 +213,7 @@ describe('The Kubernetes manifests', () => {
     },
   )
 
-  it('let nobody talk with anybody that compose does not let', () => {
+  it('allow only the connections between services that compose allows', () => {
     const networks = (name: string) => {
       const { networks = [] } = compose.services[name] ?? {}
       return Array.isArray(networks) ? networks : Object.keys(networks)
@@ -237,7 +237,7 @@ describe('The Kubernetes manifests', () => {
     }
   })
 
-  it('let the tunnel out and nobody else, and anybody in to nginx’ one port', () => {
+  it('allow only the tunnel to reach the internet, and other pods only one port of nginx', () => {
     const out = (name: string) =>
       policiesOf(name).some(({ spec }) =>
         spec?.egress?.some(({ to = [] }) => to.some(({ ipBlock }) => ipBlock?.cidr === '0.0.0.0/0')),
@@ -272,17 +272,17 @@ describe('The Kubernetes manifests', () => {
     ['loopback', '127.0.0.1', false],
     ['loopback over IPv6', '::1', false],
     ['a link-local address', 'fe80::1', false],
-  ])('let the tunnel reach %s (%s): %s', (_, address, reachable) => {
+  ])('allow the tunnel to reach %s (%s): %s', (_, address, reachable) => {
     expect(blocksOf('tunnel').some((block) => contains(block, address))).toBe(reachable)
   })
 
-  it('let the tunnel out to port 443 only', () => {
+  it('allow the tunnel only port 443 of the internet', () => {
     const rules = policiesOf('tunnel').flatMap(({ spec }) => spec?.egress ?? [])
     const outward = rules.filter(({ to = [] }) => to.some(({ ipBlock }) => ipBlock))
     expect(outward.map(({ ports }) => ports)).toEqual([[{ protocol: 'TCP', port: 443 }]])
   })
 
-  it('say the same as compose: the same settings, the same limits, the same way to start nginx', () => {
+  it('equal compose in settings, limits and the start of nginx', () => {
     for (const name of ['nginx', 'tunnel', 'web']) {
       const known = new Set([
         ...Object.keys(compose.services[name === 'nginx' ? 'nginx-config' : name]?.environment ?? {}),
@@ -309,7 +309,7 @@ describe('The Kubernetes manifests', () => {
     expect(renderer?.command).toEqual(compose.services['nginx-config']?.command)
   })
 
-  it.each(['nginx', 'tunnel', 'web'])('give %s every setting that compose gives it a value for', (name) => {
+  it.each(['nginx', 'tunnel', 'web'])('set for %s every setting that compose sets', (name) => {
     const given = Object.entries(compose.services[name]?.environment ?? {})
       .filter(([, value]) => value !== null && !String(value).startsWith('${'))
       .map(([key]) => key)
@@ -317,7 +317,7 @@ describe('The Kubernetes manifests', () => {
     expect(missing.filter((key) => !ONLY_IN_COMPOSE.has(key))).toEqual([])
   })
 
-  it('give tunnel and web settings that they start with', () => {
+  it('give tunnel and web settings with which they start', () => {
     const tunnel = readConfig(environmentOf(manifests, workload('tunnel'), SECRETS))
     expect(tunnel).toMatchObject({ forward: true, adminHost: '0.0.0.0', adminToken: expect.any(String) })
     const problems: string[] = []
@@ -325,7 +325,7 @@ describe('The Kubernetes manifests', () => {
     expect(problems).toEqual([])
   })
 
-  it('name whom they reach by full names of services that there are', () => {
+  it('use fully qualified names of existing services', () => {
     const places = ['nginx', 'web'].flatMap((name) =>
       Object.values(environmentOf(manifests, workload(name), SECRETS)).flatMap((value) => [
         ...value.matchAll(/([\w-]+)\.culvert\.svc\.cluster\.local:(\d+)/g),
@@ -341,7 +341,7 @@ describe('The Kubernetes manifests', () => {
       expect(named(services, name).spec?.clusterIP, name).toBe('None')
   })
 
-  it('keep the spool on as many servers as there are copies, by names that they have', () => {
+  it('run as many NATS servers as the spool has copies, by their host names', () => {
     const { SPOOL_URL = '' } = environmentOf(manifests, workload('tunnel'), SECRETS)
     const nats = workload('nats')
     const count = nats.spec?.replicas ?? 0
@@ -356,12 +356,12 @@ describe('The Kubernetes manifests', () => {
     expect(configOf(manifests, 'culvert-nats')['nats.conf']).toMatch(/^ {2}sync_interval: always$/m)
   })
 
-  it('keep a tunnel in service until it has failed three probes in a row', () => {
+  it('remove a tunnel from service after three failed probes in a row', () => {
     const { readinessProbe } = containersOf(workload('tunnel'))[0] ?? {}
     expect(readinessProbe).toMatchObject({ failureThreshold: 3, timeoutSeconds: 2 })
   })
 
-  it('let a NATS server hand over its leaders before it stops, within its grace period', () => {
+  it('let a NATS server transfer its leaders before it stops, within its grace period', () => {
     const nats = workload('nats')
     const conf = configOf(manifests, 'culvert-nats')['nats.conf'] ?? ''
     const value = (name: string) => new RegExp(`^ *${name}: (\\S+)`, 'm').exec(conf)?.[1] ?? ''
@@ -373,7 +373,7 @@ describe('The Kubernetes manifests', () => {
     expect(podOf(nats).terminationGracePeriodSeconds).toBeGreaterThan(seconds + 10)
   })
 
-  it('let NATS reject messages before its volume is full', () => {
+  it('make NATS reject messages before its volume is full', () => {
     const conf = configOf(manifests, 'culvert-nats')['nats.conf'] ?? ''
     const gigabytes = Number(/^ {2}max_file_store: (\d+)GB\b/m.exec(conf)?.[1])
     const { volumeClaimTemplates } = workload('nats').spec as IStatefulSet['spec'] & object
@@ -381,7 +381,7 @@ describe('The Kubernetes manifests', () => {
     expect(gigabytes).toBeLessThan(Number.parseInt(String(volume), 10))
   })
 
-  it('hold a configuration that NATS takes, and only with credentials', requires('nats-server'), () => {
+  it('contain a configuration that NATS accepts, with credentials', requires('nats-server'), () => {
     const check = (env: Record<string, string>) =>
       spawnSync(NATS_PROGRAM ?? '', ['-t', '-c', 'deploy/kubernetes/nats.conf'], {
         cwd: ROOT,
@@ -394,7 +394,7 @@ describe('The Kubernetes manifests', () => {
     expect(check(without).stderr).toContain("variable reference for 'LOGIN_PASSWORD'")
   })
 
-  it('require the credentials of the Secret "nats" from tunnels and from the other NATS servers', () => {
+  it('require the credentials of the Secret "nats" from tunnels and other NATS servers', () => {
     for (const name of ['tunnel', 'nats']) {
       const { env = [] } = containersOf(workload(name))[0] ?? {}
       for (const key of ['NATS_USER', 'NATS_PASSWORD'])

@@ -25,7 +25,7 @@ const namesIn = (text: string, pattern: RegExp) =>
   [...new Set([...text.matchAll(pattern)].map(([, name = '']) => name))].sort()
 const ALERTS = namesIn(RULES, /- alert: (\w+)/g)
 
-describe('The figures that rules and dashboard name', () => {
+describe('The metrics in rules and dashboard', () => {
   const started = new AsyncDisposableStack()
   let sentry: Sentry
   let tunnel: Tunnel
@@ -52,7 +52,7 @@ describe('The figures that rules and dashboard name', () => {
 
   afterAll(() => started.disposeAsync())
 
-  it('are figures that a tunnel really tells, with labels that they really have', () => {
+  it('exist in a tunnel, with the labels in use', () => {
     const told = new Set(namesIn(exposed, /^(culvert_\w+)/gm))
     const types = new Set(namesIn(exposed, /^# TYPE (culvert_\w+)/gm))
     const wanted = namesIn(RULES + DASHBOARD, /\b(culvert_\w+)/g)
@@ -63,20 +63,20 @@ describe('The figures that rules and dashboard name', () => {
     expect(labels.filter((name) => !labelled.has(name))).toEqual([])
   })
 
-  it('take the figures of a spool once, whichever replicas tell of them', () => {
+  it('count the totals of a shared spool once', () => {
     for (const expr of [RULES, DASHBOARD].flatMap((text) =>
       namesIn(text, /([^\n"]*culvert_spool_(?:envelopes|bytes|oldest|bound)[^\n]*)/g),
     ))
       expect(expr).toMatch(/max by \(spool_id\) \(culvert_spool_/)
   })
 
-  it('use only what the rules record', () => {
+  it('name only recording rules that exist', () => {
     const recorded = namesIn(RULES, /- record: (\S+)/g)
     const used = namesIn(RULES + DASHBOARD, /\b(culvert:\w+:\w+)/g)
     expect(used.filter((name) => !recorded.includes(name))).toEqual([])
   })
 
-  it('follow the conventions of Prometheus', requires('promtool'), () => {
+  it('follow the naming conventions of Prometheus', requires('promtool'), () => {
     const { status, stdout, stderr } = spawnSync(PROMTOOL_PROGRAM ?? '', ['check', 'metrics'], {
       input: exposed,
       encoding: 'utf8',
@@ -84,7 +84,7 @@ describe('The figures that rules and dashboard name', () => {
     expect([status, stdout, stderr]).toEqual([0, '', ''])
   })
 
-  it('are scraped and judged by a real Prometheus with our rules', {
+  it('are scraped and evaluated by a real Prometheus with these rules', {
     ...requires('prometheus'),
     timeout: 60_000,
   }, async () => {
@@ -135,7 +135,7 @@ function minutesOf(duration: string): number {
 }
 
 describe('The alerts', () => {
-  it('are valid, and raised when they should be', {
+  it('are valid, and fire in the expected cases', {
     ...requires('promtool'),
     timeout: 120_000,
   }, async () => {
@@ -144,7 +144,7 @@ describe('The alerts', () => {
     await promtool('test', 'rules', 'deploy/prometheus/rules.test.yml')
   })
 
-  it('have a rule test each in which they fire and end', () => {
+  it('have a rule test each, in which they fire and end', () => {
     const { tests }: { tests: RuleTest[] } = parse(read('deploy/prometheus/rules.test.yml'))
     const ending = tests.flatMap(({ alert_rule_test: checks = [] }) => {
       const isAfter = (a: RuleCheck, b: RuleCheck) => minutesOf(a.eval_time) > minutesOf(b.eval_time)
@@ -161,12 +161,12 @@ describe('The alerts', () => {
     expect([...new Set(ending)].sort()).toEqual(ALERTS)
   })
 
-  it('are the same for the Prometheus operator', () => {
+  it('are the same in the manifest for the Prometheus operator', () => {
     const { spec } = parse(read('deploy/kubernetes/monitoring/prometheus-rule.yaml'))
     expect(spec).toEqual(parse(RULES))
   })
 
-  it('have an entry each in the runbook, which says what to look at and what to do', () => {
+  it('have an entry each in docs/runbook.md, with what to look at and what to do', () => {
     const entries = read('docs/runbook.md').split(/^## /m).slice(1)
     expect(entries.map((entry) => entry.split('\n')[0]).sort()).toEqual(ALERTS)
     for (const entry of entries) {
@@ -181,12 +181,12 @@ describe('The alerts', () => {
 })
 
 describe('The dashboard', () => {
-  it('asks the Prometheus that it is provisioned with', () => {
+  it('queries the provisioned Prometheus', () => {
     const [uid] = namesIn(read('deploy/grafana/provisioning/datasources/prometheus.yml'), /uid: ([\w-]+)/g)
     expect(namesIn(DASHBOARD, /"uid": "([\w-]+)"/g)).toEqual(['culvert', uid].sort())
   })
 
-  it('explains each of its panels, none on top of another', () => {
+  it('describes each of its panels, which do not overlap', () => {
     const { panels } = JSON.parse(DASHBOARD)
     const taken = new Set<string>()
     for (const { type, description, gridPos } of panels) {

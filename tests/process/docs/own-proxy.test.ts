@@ -47,8 +47,8 @@ function postFrom(localAddress: string, port: number, body: Buffer): Promise<num
   })
 }
 
-describe('The location for an own nginx', requires('nginx', 'proc'), () => {
-  it('passes envelopes on with the address of the visitor, and other paths not', async () => {
+describe('The location of the docs for another nginx', requires('nginx', 'proc'), () => {
+  it('forwards envelopes with the client address, and no other paths', async () => {
     await using sentry = await startSentry()
     await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
     const tunnels = [`127.0.0.1:${tunnel.port}`]

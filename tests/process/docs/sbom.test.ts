@@ -9,7 +9,7 @@ import { ROOT } from '../../support/node.ts'
 
 const read = (file: string) => readFileSync(resolve(ROOT, file), 'utf8')
 
-describe('The command for the bill of materials in SECURITY.md', () => {
+describe('The SBOM command in SECURITY.md', () => {
   it.each(['tunnel', 'web'])('lists every package of %s with its hash', async (workspace) => {
     const [command = ''] = /`npm sbom ([^`]+) --workspace tunnel`/.exec(read('SECURITY.md'))?.slice(1) ?? []
     const args = ['sbom', ...command.split(' '), '--workspace', workspace]

@@ -68,7 +68,7 @@ describe('npm run doctor', requires('nginx'), () => {
 
   const doctor = (url: string, ...flags: string[]) => askDoctor(url, '--closed', closed, ...flags)
 
-  describe('on the deployment that ships, as plain processes', () => {
+  describe('on the provided deployment, as plain processes', () => {
     let url: string
 
     beforeAll(async () => {
@@ -113,7 +113,7 @@ describe('npm run doctor', requires('nginx'), () => {
       expect(code).toBe(0)
     })
 
-    it('checks the path against whole ad-block lists', async () => {
+    it('checks the path against complete ad-block lists', async () => {
       for (const list of [RULES_FILE, ...listFiles()]) {
         const { checks } = await doctor(url, '--json', '--list', list)
         expect(checks.find(({ name }) => name === 'adblock')).toMatchObject({
@@ -387,7 +387,7 @@ describe('npm run doctor', requires('nginx'), () => {
     ],
   ]
 
-  it.each(FRONTS)('names the cause alone for a proxy that %s', async (_, alter, message, remedy) => {
+  it.each(FRONTS)('names only the cause for a proxy that %s', async (_, alter, message, remedy) => {
     await using nginx = await startNginx({ tunnels: addresses(tunnels), web: page.address })
     await using front = await startFront(nginx.url, alter)
     const { code, checks } = await doctor(front.url, '--json', ...insideOf(tunnels))
@@ -414,7 +414,7 @@ describe('npm run doctor', requires('nginx'), () => {
     )
   })
 
-  it('finds a proxy that is missing from TRUSTED_PROXIES by its own posts, on a fresh stack', async () => {
+  it('finds a proxy that is missing in TRUSTED_PROXIES by its own requests, on a fresh stack', async () => {
     await using on = new AsyncDisposableStack()
     const fresh = [on.use(await startOurTunnel()), on.use(await startOurTunnel())]
     const nginx = on.use(await startNginx({ tunnels: addresses(fresh), web: page.address }))
@@ -430,7 +430,7 @@ describe('npm run doctor', requires('nginx'), () => {
     ])
   })
 
-  it('finds no problem where it does not know every replica, and names what it cannot check', async () => {
+  it('finds no problem when it does not know all replicas, and names what it cannot check', async () => {
     await using asked = await startOurTunnel()
     await using nginx = await startNginx({ tunnels: addresses(tunnels), web: page.address })
     const { code, checks } = await doctor(nginx.url, '--json', ...insideOf([asked]))
@@ -445,7 +445,7 @@ describe('npm run doctor', requires('nginx'), () => {
     expect(code).toBe(0)
   })
 
-  it('passes a site with pages of its own when --dsn names the DSN', async () => {
+  it('accepts a site with pages of its own when --dsn names the DSN', async () => {
     await using web = await startUpstream('web', (_, response) => {
       response.setHeader('content-type', 'text/html; charset=utf-8')
       response.end('<!doctype html><title>Shop</title>')

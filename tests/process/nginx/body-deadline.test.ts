@@ -27,7 +27,7 @@ afterEach(async () => {
 })
 
 describe('While many requests are open, nginx', requires('nginx'), () => {
-  it('passes on a body that arrives in pieces, and closes the connection', async () => {
+  it('forwards a body that arrives in chunks, and closes the connection', async () => {
     const tunnel = started.use(await startUpstream('tunnel'))
     const nginx = await startBusy([tunnel.address])
     const pieces = Array.from({ length: 20 }, (_, n) => String(n).padEnd(15_000, '.'))
@@ -36,7 +36,7 @@ describe('While many requests are open, nginx', requires('nginx'), () => {
     expect(tunnel.asked.map(({ body }) => String(body))).toEqual([pieces.join('')])
   })
 
-  it('sends a body that arrived in pieces to another replica when the first one dies with it', async () => {
+  it('sends a body that arrived in chunks to another replica when the first one dies with it', async () => {
     const rude = started.use(await startUpstream('rude', (_, response) => void response.destroy()))
     const kind = started.use(await startUpstream('kind'))
     const nginx = await startBusy([rude.address, kind.address])
@@ -48,7 +48,7 @@ describe('While many requests are open, nginx', requires('nginx'), () => {
     expect(marks).toContain('1')
   })
 
-  it('ends a request whose body has not arrived at the deadline, and logs it as 408', async () => {
+  it('ends a request whose body has not arrived before the deadline, and logs it as 408', async () => {
     const tunnel = started.use(await startUpstream('tunnel'))
     const nginx = await startBusy([tunnel.address])
     expect(await sendPieces(nginx.port, Array<string>(200).fill('x'))).toBe('')
@@ -57,7 +57,7 @@ describe('While many requests are open, nginx', requires('nginx'), () => {
     expect((await post(nginx.url, { body: 'envelope' })).text).toBe('tunnel')
   })
 
-  it('waits for the response of a slow tunnel beyond the deadline', async () => {
+  it('waits for the response of a slow tunnel after the deadline', async () => {
     const slow = started.use(
       await startUpstream('slow', (_, response) => void setTimeout(() => response.end('slow'), 2_000)),
     )

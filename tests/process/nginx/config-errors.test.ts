@@ -88,8 +88,8 @@ function expectedLines(env: Environment): string[] {
   return inLines(problems)
 }
 
-describe('A bad value', () => {
-  it.each(BAD)('is told by all three in the same words: %j', (env) => {
+describe('An invalid setting', () => {
+  it.each(BAD)('is reported by nginx, tunnel and web in the same words: %j', (env) => {
     const problems = expectedLines(env)
     expect(problems).not.toEqual([])
 
@@ -105,7 +105,7 @@ describe('A bad value', () => {
     { SENTRY_DSN_FILE: '/nowhere/dsn' },
     { SENTRY_DSN_FILE: '/nowhere/dsn', SENTRY_DSN: 'https://key@o1.ingest.sentry.io/2' },
     { SENTRY_DSN_FILE: join(ROOT, 'LICENSE') },
-  ])('of a secret’s file is told by all three in the same words: %j', (env) => {
+  ])('with a file for its value is reported by nginx, tunnel and web in the same words: %j', (env) => {
     const problems = tunnelProblems(env)
     expect(problems).not.toEqual([])
     expect(nginxProblems(env)).toEqual(problems)
@@ -114,7 +114,7 @@ describe('A bad value', () => {
     expect(inLines(web)).toEqual(problems)
   })
 
-  it.each(BAD_LIMITS)('of a limit is told by nginx and the tunnel in the same words: %j', (env) => {
+  it.each(BAD_LIMITS)('that is a limit is reported by nginx and tunnel in the same words: %j', (env) => {
     const problems = tunnelProblems(env)
     expect(problems).toHaveLength(Object.keys(env).length)
     expect(nginxProblems(env)).toEqual(problems)
@@ -123,7 +123,7 @@ describe('A bad value', () => {
   it.each([
     ['tunnel', 'tunnel/src/main.ts'],
     ['nginx', 'tunnel/src/nginx.ts'],
-  ])('ends the %s with exit code 1 and every problem', async (name, script) => {
+  ])('ends the %s with exit code 1 and all problems', async (name, script) => {
     await using folder = await makeFolder()
     const file = join(folder.path, 'nginx.conf')
     const env = BAD.at(-1) ?? {}

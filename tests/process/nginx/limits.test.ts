@@ -55,7 +55,7 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
     throw new Error(`nothing of ${address} was refused`)
   }
 
-  it('takes four bursts of the tunnel’s from one address, then refuses in JSON for named kinds, whatever the query', async () => {
+  it('accepts four times the burst of the tunnel from one address, then returns 429 with the limited categories', async () => {
     const { passed, answer } = await untilRejected('203.0.113.1')
     expect(passed).toBeGreaterThanOrEqual(4 * BURST)
     expectRejection(answer, 'rate-limited', CAUSES)
@@ -63,13 +63,13 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
     expect((await send('203.0.113.2')).status).toBe(200)
   })
 
-  it('does not count who asks web', async () => {
+  it('does not count requests to web', async () => {
     await untilRejected('203.0.113.3')
     const page = { path: '/', method: 'GET', headers: { 'x-forwarded-for': '203.0.113.3' } } as const
     for (let i = 0; i < 4 * BURST; i++) expect((await post(nginx.url, page)).status).toBe(200)
   })
 
-  it('takes a /64 of IPv6 for one sender, and an IPv4 address for the same however it is written', async () => {
+  it('counts an IPv6 /64 as one address, and an IPv4-mapped address as its IPv4 address', async () => {
     await using _all = await hold('2001:db8:1:2::1', CONNECTIONS)
     expect((await send('2001:db8:1:2:ffff::9')).status).toBe(429)
     expect((await send('2001:db8:1:3::1')).status).toBe(200)
@@ -79,14 +79,14 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
     expect((await send('::ffff:203.0.113.5')).status).toBe(200)
   })
 
-  it('takes 20 requests at once from one address, and refuses one more in JSON for named kinds', async () => {
+  it('accepts 20 concurrent requests of one address, and returns 429 with the limited categories for the 21st', async () => {
     await using _all = await hold('203.0.113.6', CONNECTIONS)
     const answer = await send('203.0.113.6')
     expectRejection(answer, 'rate-limited', CAUSES)
     expect(answer.headers['x-sentry-rate-limits']).toBe(SCOPED)
   })
 
-  it('takes bodies whole, and one sender’s limits for good, where two thousand requests are in hand', async () => {
+  it('receives complete bodies and applies the limits while 2,000 requests are open', async () => {
     await using _crowd = await stopInTheMiddle(2_000)
     const envelope = randomBytes(100_000)
     expect((await post(nginx.url, { body: envelope })).status).toBe(200)
@@ -95,7 +95,7 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
   })
 
   it.each(['10.1.2.3', '100.64.1.1', '169.254.1.1', '172.31.1.1', '192.168.1.1', 'fd00::1', 'fe80::1'])(
-    'does not count %s, behind which many visitors stand',
+    'does not count the private address %s',
     async (address) => {
       await using _many = await hold(address, CONNECTIONS + 5)
       expect((await send(address)).status).toBe(200)

@@ -36,7 +36,7 @@ describe('On the tunnel paths nginx and the tunnel', requires('nginx'), () => {
 
   // Both together have to leave no gap between "accepted" and "rejected in JSON".
   it.each([1, 7, 14, 15, 16, 17, 21, 24, 28, 31, 32, 33, 40, 64, 80])(
-    'accept or reject %i KB of headers',
+    'either accept %i KB of headers, or reject them in JSON',
     async (kilobytes) => {
       const headers = `X: ${'x'.repeat(994)}\r\n`.repeat(kilobytes)
       const answer = await sendRaw(nginx.port, `${POST}Host: x\r\n${headers}\r\n{}`)

@@ -62,7 +62,7 @@ describe('The installed nginx', requires('nginx'), () => {
   })
 })
 
-describe('nginx in a container that can write to a volume only', requires('docker'), () => {
+describe('nginx in a read-only container with one volume', requires('docker'), () => {
   it.each([
     ['names and a resolver', { TUNNELS: 'tunnel:9090', WEB: 'web:3000', RESOLVER: '127.0.0.11' }],
     ['plain addresses', {}],

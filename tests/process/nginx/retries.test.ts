@@ -42,7 +42,7 @@ describe('An envelope that kills each replica it reaches', requires('nginx'), ()
   it.each([
     ['small', POISON],
     ['on disk', POISON.padEnd(ON_DISK, '.')],
-  ])('kills two of four and is answered with tunnel-away (%s)', async (_, body) => {
+  ])('kills two of four, and the response is tunnel-away (%s)', async (_, body) => {
     const { replicas, nginx } = await startReplicas()
     expectRejection(await post(nginx.url, { body }), 'tunnel-away')
     const dead = replicas.filter(({ server }) => !server.listening)
@@ -55,7 +55,7 @@ describe('An envelope that kills each replica it reaches', requires('nginx'), ()
     expect(answers.map(({ status }) => status)).toEqual(Array(16).fill(200))
   })
 
-  it('is marked with X-Culvert-Retry on its second try only, whatever the client says', async () => {
+  it('has X-Culvert-Retry on its second attempt only, also when the client sends the header', async () => {
     const { replicas, nginx } = await startReplicas()
     await post(nginx.url, { body: 'honest', headers: { 'x-culvert-retry': '1' } })
     const marks = () => replicas.flatMap(({ asked }) => asked.map((one) => one.headers['x-culvert-retry']))
@@ -64,7 +64,7 @@ describe('An envelope that kills each replica it reaches', requires('nginx'), ()
     expect(marks().toSorted()).toEqual(['1', undefined, undefined])
   })
 
-  it('is sent on a connection of its own on its second try, which nginx does not keep', async () => {
+  it('is retried on a connection that nginx does not reuse', async () => {
     const { replicas, nginx } = await startReplicas()
     await post(nginx.url, { body: POISON })
     const tries = replicas.flatMap(({ asked }) => asked.map(({ headers }) => headers))
@@ -73,8 +73,8 @@ describe('An envelope that kills each replica it reaches', requires('nginx'), ()
   })
 })
 
-describe('An honest envelope', requires('nginx'), () => {
-  it('is delivered while three of four replicas refuse connections, and is not marked', async () => {
+describe('A valid envelope', requires('nginx'), () => {
+  it('is delivered without X-Culvert-Retry while three of four replicas refuse connections', async () => {
     const kind = started.use(await startUpstream('kind'))
     const tunnels = [NOBODY, '127.0.0.1:2', '127.0.0.1:3', kind.address]
     const nginx = started.use(await startNginx({ tunnels, web: NOBODY }))
@@ -87,7 +87,7 @@ describe('An honest envelope', requires('nginx'), () => {
     ['one of two', 2, 'honest'],
     ['three of four', 4, 'honest'],
     ['three of four, with a body on disk', 4, 'honest'.padEnd(ON_DISK, '.')],
-  ])('is delivered when %s replicas die with it', async (_, count, body) => {
+  ])('is delivered when %s replicas die while they handle it', async (_, count, body) => {
     let holding = false
     let held = 0
     const reached = Promise.withResolvers<void>()

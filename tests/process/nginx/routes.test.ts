@@ -53,7 +53,7 @@ describe('nginx', requires('nginx'), () => {
     '/monitoring/?p=456',
     '/errors/in-here',
     '/errors/in-here/',
-  ])('sends %s to the tunnel, as it was asked', async (path) => {
+  ])('sends %s to the tunnel with its path unmodified', async (path) => {
     const answer = await post(nginx.url, { path, body: 'envelope' })
     expect([answer.status, answer.text]).toEqual([200, 'tunnel'])
     expect(tunnel.asked).toMatchObject([{ method: 'POST', url: path, body: Buffer.from('envelope') }])
@@ -72,7 +72,7 @@ describe('nginx', requires('nginx'), () => {
     '/7y54ph',
     '/metrics-of-last-year',
     '/.well-known/security.txt',
-  ])('sends %s to web, as it was asked', async (path) => {
+  ])('sends %s to web with its path unmodified', async (path) => {
     const answer = await post(nginx.url, { path, method: 'GET' })
     expect([answer.status, answer.text]).toEqual([200, 'web'])
     expect(web.asked).toMatchObject([{ method: 'GET', url: path }])
@@ -89,19 +89,19 @@ describe('nginx', requires('nginx'), () => {
     '/a/%2eenv',
     '/.well-known-not',
     '/.malformed',
-  ])('serves nobody %s', async (path) => {
+  ])('returns 404 for %s', async (path) => {
     expect((await post(nginx.url, { path, method: 'GET' })).status).toBe(404)
     expect([...web.asked, ...tunnel.asked]).toEqual([])
   })
 
-  it('compresses pages, and nothing that a browser did not ask for compressed', async () => {
+  it('compresses pages, and only for browsers that accept it', async () => {
     const page = { path: '/large', method: 'GET' } as const
     const { headers } = await post(nginx.url, { ...page, headers: { 'accept-encoding': 'gzip, br' } })
     expect(headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'Accept-Encoding' })
     expect((await post(nginx.url, page)).headers).not.toHaveProperty('content-encoding')
   })
 
-  it('keeps web’s static files, and gives them out again without asking', async () => {
+  it('caches static files of web, and serves them from its cache', async () => {
     const file = { path: '/_next/static/chunks/a-1f.js?dpl=1', method: 'GET' } as const
     const first = await post(nginx.url, file)
     const again = await post(nginx.url, { ...file, path: '/_next/static/chunks/a-1f.js' })
@@ -110,13 +110,13 @@ describe('nginx', requires('nginx'), () => {
     expect(web.asked).toHaveLength(1)
   })
 
-  it('keeps nothing that web does not call immutable', async () => {
+  it('does not cache responses that are not immutable', async () => {
     for (const path of ['/', '/', '/_next/static/gone.js', '/_next/static/gone.js'])
       await post(nginx.url, { path, method: 'GET' })
     expect(web.asked).toHaveLength(4)
   })
 
-  it('keeps what is secret or made up from the tunnel', async () => {
+  it('removes credentials and forged headers before the tunnel', async () => {
     const forged = {
       cookie: 'session=1',
       authorization: 'Bearer 1',
@@ -135,7 +135,7 @@ describe('nginx', requires('nginx'), () => {
     expect(headers).toMatchObject({ 'x-forwarded-for': '127.0.0.1', origin: 'http://shop.example' })
   })
 
-  it('takes web’s own reports by an inner listener, and calls them nobody’s', async () => {
+  it('accepts reports of web at an internal port, and sends them without a client address', async () => {
     const headers = { 'x-forwarded-for': '192.0.2.1', 'x-sentry-forwarded-for': '192.0.2.1' }
     const answer = await post(nginx.innerUrl, { path: '/monitoring?p=1', body: 'envelope', headers })
     expect([answer.status, answer.text]).toEqual([200, 'tunnel'])
@@ -143,7 +143,7 @@ describe('nginx', requires('nginx'), () => {
     expect(JSON.stringify(tunnel.asked[0]?.headers)).not.toMatch(/forwarded-for|192\.0\.2/)
   })
 
-  it('tells web the visitor’s address, the host and the trace, whatever the visitor says', async () => {
+  it('sends web the client address, the host and the trace, and no forged values', async () => {
     const headers = {
       host: 'shop.example:8080',
       cookie: 'session=1',
@@ -162,7 +162,7 @@ describe('nginx', requires('nginx'), () => {
     })
   })
 
-  it('believes a trusted proxy, and of what it says the last address that is no proxy', async () => {
+  it('uses the last address before a trusted proxy as the client address', async () => {
     const headers = {
       'x-forwarded-for': '198.51.100.1, 203.0.113.7, 127.0.0.3',
       'x-forwarded-proto': 'https',
@@ -172,7 +172,7 @@ describe('nginx', requires('nginx'), () => {
     expect(web.asked[0]?.headers['x-forwarded-proto']).toBe('https')
   })
 
-  it('gives each request an id, the same for those behind it, for the sender and for the log', async () => {
+  it('creates a request ID, and sends it to upstream, client and log', async () => {
     const answers = [await post(nginx.url, {}), await post(nginx.url, { path: '/', method: 'GET' })]
     const ids = answers.map(({ headers }) => headers['x-request-id'])
     expect(ids).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), expect.stringMatching(/^[0-9a-f]{32}$/)])
@@ -182,7 +182,7 @@ describe('nginx', requires('nginx'), () => {
     )
   })
 
-  it('logs JSON, and no query', async () => {
+  it('logs JSON without the query', async () => {
     await get(nginx.port, '/a"b\\%ff?token=secret', {}, '127.0.0.9')
     await vi.waitFor(() =>
       expect(nginx.logged().at(-1)).toMatchObject({
@@ -199,14 +199,14 @@ describe('nginx', requires('nginx'), () => {
     expect(readFileSync(nginx.accessLog, 'utf8')).not.toContain('secret')
   })
 
-  it('passes a body beyond its memory on whole, byte for byte', async () => {
+  it('forwards a body beyond its buffer unmodified', async () => {
     const body = Buffer.alloc(MAX, 'all 256 values \0\xff', 'latin1')
     const answer = await post(nginx.url, { body })
     expect(answer.status).toBe(200)
     expect(tunnel.asked[0]?.body.equals(body)).toBe(true)
   })
 
-  it('keeps a slow body to itself until it is whole', async () => {
+  it('buffers a slow body until it is complete', async () => {
     const slow = request({ port: nginx.port, method: 'POST', path: '/monitoring' })
     slow.write('half')
     await post(nginx.url, { body: 'whole' })
@@ -217,7 +217,7 @@ describe('nginx', requires('nginx'), () => {
     expect(tunnel.asked.map(({ body }) => String(body))).toEqual(['whole', 'half and half'])
   })
 
-  it('passes on what has arrived whole, though its sender has left', async () => {
+  it('forwards a complete envelope although its sender has disconnected', async () => {
     const body = Buffer.alloc(70_000, 'envelope ')
     const senders = Array.from({ length: 50 }, async (_, n) => {
       const sender = connect(nginx.port, '127.0.0.1')
@@ -232,7 +232,7 @@ describe('nginx', requires('nginx'), () => {
     for (const asked of tunnel.asked) expect(asked.body.equals(body)).toBe(true)
   })
 
-  it('passes no Upgrade header on, and answers such a request without holding a connection to web', async () => {
+  it('drops the Upgrade header, and opens no lasting connection to web for it', async () => {
     const headers = 'Host: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n'
     for (let i = 0; i < 100; i++) {
       const socket = connect(nginx.port, '127.0.0.1')
@@ -250,7 +250,7 @@ describe('nginx', requires('nginx'), () => {
     expect(connections).toBeLessThan(20)
   })
 
-  it('passes events as they happen', async () => {
+  it('forwards server-sent events without a delay', async () => {
     const response = await fetch(`${nginx.url}/events`)
     const events = response.body?.pipeThrough(new TextDecoderStream()).getReader()
     expect((await events?.read())?.value).toBe('data: 1\n\n')
@@ -259,7 +259,7 @@ describe('nginx', requires('nginx'), () => {
     await events?.cancel()
   })
 
-  it('does not say which nginx it is', async () => {
+  it('does not disclose its version', async () => {
     expect((await post(nginx.url, {})).headers.server).toBe('nginx')
   })
 })

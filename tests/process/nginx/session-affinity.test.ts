@@ -24,7 +24,7 @@ async function askAll(nginx: Nginx, paths: readonly string[], address: string): 
 }
 
 it(
-  'Of two webs an operator is led to one and the same, everyone else to both, and all to the one that is left',
+  'nginx sends an operator to the same of two webs, other visitors to both, and all to the remaining one',
   requires('nginx'),
   async () => {
     await using one = await startUpstream('one')

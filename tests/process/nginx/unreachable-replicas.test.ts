@@ -26,7 +26,7 @@ describe('While replicas do not respond', requires('nginx'), () => {
     ['one of two, with a body on disk', 1, 2, 'POST', '/monitoring', 'envelope'.padEnd(ON_DISK, '.')],
     ['one of two webs', 1, 2, 'GET', '/', ''],
   ] as const)(
-    'each envelope or page arrives once, p99 in less than 500 ms: %s',
+    'each envelope or page arrives once, with p99 below 500 ms: %s',
     async (_, gone, count, method, path, body) => {
       const silent = await Promise.all(Array.from({ length: gone }, startSilent))
       for (const each of silent) started.use(each)

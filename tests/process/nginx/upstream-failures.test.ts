@@ -26,7 +26,7 @@ const SHORT_LIMITS = {
   '    proxy_read_timeout 60s;': '    proxy_read_timeout 1s;',
 }
 
-describe('While nobody is behind it, nginx', requires('nginx'), () => {
+describe('Without upstreams, nginx', requires('nginx'), () => {
   const started = new AsyncDisposableStack()
   let nginx: Nginx
 
@@ -37,11 +37,11 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
 
   afterAll(() => started.disposeAsync())
 
-  it('says in JSON that no tunnel could be reached', async () => {
+  it('returns JSON that says that no tunnel is reachable', async () => {
     expectRejection(await post(nginx.url, { body: 'envelope' }), 'tunnel-away')
   })
 
-  it('shows visitors a page that asks for patience', async () => {
+  it('returns a page to visitors that asks them to wait', async () => {
     const answer = await post(nginx.url, { path: '/some/page', method: 'GET' })
     expect(answer.status).toBe(502)
     expect(answer.headers['content-type']).toBe('text/html; charset=utf-8')
@@ -55,7 +55,7 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
     )
   })
 
-  it('refuses an envelope that is too large before it has come', async () => {
+  it('rejects an envelope that is too large before its body arrives', async () => {
     expectRejection(await announce(nginx.port, MAX + 1), 'envelope-too-large')
   })
 
@@ -69,11 +69,11 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
     ['a host with a user name', 'POST /monitoring HTTP/1.1\r\nHost: a@b\r\nConnection: close\r\n\r\n'],
     ['an HTTP that is yet to come', 'POST /monitoring HTTP/4.0\r\nHost: x\r\n\r\n'],
     ['what is no HTTP', 'EHLO mail.example\r\n\r\n'],
-  ])('refuses %s', async (_, bytes) => {
+  ])('rejects %s', async (_, bytes) => {
     expectRejection(await sendRaw(nginx.port, bytes), 'request-malformed')
   })
 
-  it('refuses a method of its own in JSON too', async () => {
+  it('rejects an unsupported method in JSON', async () => {
     const answer = await sendRaw(
       nginx.port,
       'TRACE /monitoring HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
@@ -82,14 +82,14 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
     expect(answer.headers.allow).toBe('POST, OPTIONS')
   })
 
-  it('does not log the health check, which comes every 5 s', async () => {
+  it('does not log health checks', async () => {
     const before = nginx.logged().length
     await sendRaw(nginx.port, 'TRACE / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
     await sendRaw(nginx.port, 'EHLO mail.example\r\n\r\n')
     await vi.waitFor(() => expect(nginx.logged().at(before)).toMatchObject({ status: 400 }))
   })
 
-  it('says nothing to a body that stops coming, and logs it as 408', async () => {
+  it('ends a request whose body stops arriving without a response, and logs it as 408', async () => {
     const half = 'POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nhalf'
     expect(await exchangeRaw(nginx.port, half)).toBe('')
     await vi.waitFor(() =>
@@ -99,14 +99,14 @@ describe('While nobody is behind it, nginx', requires('nginx'), () => {
     )
   })
 
-  it('refuses an envelope that turns out too large while it comes', async () => {
+  it('rejects an envelope that exceeds the limit while it arrives', async () => {
     const body = Readable.from([Buffer.alloc(MAX), Buffer.alloc(1)])
     expectRejection(await post(nginx.url, { body }), 'envelope-too-large')
   })
 })
 
-describe('A tunnel', requires('nginx'), () => {
-  it('that never answers gets an envelope once, and the sender hears of it; a visitor of such a web is shown the page', async () => {
+describe('An upstream of nginx', requires('nginx'), () => {
+  it("that does not respond gets an envelope once, and the sender gets an error; web's visitors get a page", async () => {
     await using slow = await startUpstream('slow', () => {})
     await using other = await startUpstream('other', () => {})
     await using web = await startUpstream('web', () => {})
@@ -123,7 +123,7 @@ describe('A tunnel', requires('nginx'), () => {
     expect(web.asked).toHaveLength(1)
   })
 
-  it('that cannot be reached, as one that was killed, has an envelope tried in four rounds, and web a page', async () => {
+  it("that is unreachable is tried in four rounds, and web's visitors get a page", async () => {
     await using silent = await startSilent()
     await using other = await startSilent()
     const webs = `${silent.address} ${other.address}` // both in each round: a page may be asked for again and again
@@ -141,7 +141,7 @@ describe('A tunnel', requires('nginx'), () => {
     expect(bothWebs?.match(/:\d+/g)).toHaveLength(8)
   })
 
-  it('that hangs up has its envelope tried on another', async () => {
+  it('that closes the connection has its envelope sent to another one', async () => {
     await using rude = await startUpstream('rude', (_, response) => void response.destroy())
     await using kind = await startUpstream('kind')
     await using nginx = await startNginx({ tunnels: [rude.address, kind.address], web: NOBODY })
@@ -149,7 +149,7 @@ describe('A tunnel', requires('nginx'), () => {
     expect(rude.asked).not.toEqual([])
   })
 
-  it('whose own rejection has a body of its own keeps it', async () => {
+  it('keeps the body of its own rejection', async () => {
     await using tunnel = await startUpstream(
       'tunnel',
       (_, response) => void response.writeHead(413).end('mine'),
@@ -158,7 +158,7 @@ describe('A tunnel', requires('nginx'), () => {
     expect((await post(nginx.url, {})).text).toBe('mine')
   })
 
-  it('that is killed under load, one of two, fails no request, nor when it comes back', {
+  it('that is killed under load, one of two, causes no failed request, nor does its restart', {
     timeout: 60_000,
   }, async () => {
     const PORT = String(await freePort())

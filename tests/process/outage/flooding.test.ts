@@ -57,7 +57,7 @@ function flooding(name: string, needs: ReturnType<typeof requires>, place: Place
 
     afterEach(() => scope.disposeAsync())
 
-    it('every error of another arrives, and of the flood no more than its share', async () => {
+    it('all errors of other addresses are delivered, and only the share of that address of the flood', async () => {
       await sentry.away()
       const flood = startFlood(tunnels, (n) => largeErrorOf(sentry.dsn(), n))
       await flood.refused()

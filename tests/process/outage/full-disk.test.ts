@@ -72,7 +72,7 @@ describe('Two tunnels with a spool on a disk of 50 MB, while Sentry is away', {
 
   afterEach(() => scope.disposeAsync())
 
-  it('deliver everything that was acknowledged, with the default bound', async () => {
+  it('deliver all acknowledged envelopes, with the default bound', async () => {
     await start({})
     const { lost, acknowledged, full, longestWal, seconds } = await survive()
     console.log(`${acknowledged} acknowledged, all delivered ${seconds.toFixed(1)} s after Sentry's return`)
@@ -82,7 +82,7 @@ describe('Two tunnels with a spool on a disk of 50 MB, while Sentry is away', {
     expect(full.disk_free_bytes).toBeGreaterThan(10 * 1024 * 1024)
   })
 
-  it('deliver everything that was acknowledged, with a bound that exceeds the disk, and log the change once', async () => {
+  it('deliver all acknowledged envelopes, with a bound that exceeds the disk, and log the change once', async () => {
     await start({ SPOOL_BYTES: String(1024 ** 3) })
     const { lost, acknowledged, full, seconds } = await survive()
     console.log(`${acknowledged} acknowledged, all delivered ${seconds.toFixed(1)} s after Sentry's return`)

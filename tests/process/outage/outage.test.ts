@@ -58,7 +58,7 @@ describe('When Sentry is away, two tunnels with one spool', () => {
   }
   const drained = () => until(async () => (await depthOf(tunnels)) === 0, 2 * MINUTE)
 
-  it(`deliver all of what came meanwhile, ${RATE} a second for ${SECONDS} s, each once`, {
+  it(`deliver ${RATE} envelopes a second for ${SECONDS} s once each when it is back`, {
     timeout: 10 * MINUTE,
   }, async () => {
     const load = startSteadyLoad(urls, sentry.dsn(), RATE)
@@ -105,7 +105,7 @@ describe('When Sentry is away, two tunnels with one spool', () => {
     expect(Object.keys(statuses).toSorted()).toEqual(['200', '202'])
   })
 
-  it('keep five segments of one replay, twenty sessions without any id, and of one that is sent again one', async () => {
+  it('deliver five segments of one replay, twenty sessions without an ID, and a repeated envelope once', async () => {
     await sentry.away()
     const segment = (n: number) =>
       envelopeOf({ event_id: EVENT_ID, dsn: sentry.dsn() }, [
@@ -129,7 +129,7 @@ describe('When Sentry is away, two tunnels with one spool', () => {
     expect(contents.toSorted()).toEqual(bodies.map(contentOf).toSorted())
   })
 
-  it(`lose nothing they have acknowledged when one of them is killed, ${KILLS} times`, {
+  it(`deliver all acknowledged envelopes when one of them is killed, ${KILLS} times`, {
     timeout: 10 * MINUTE,
   }, async () => {
     const load = startSteadyLoad(urls, sentry.dsn(), KILL_RATE)

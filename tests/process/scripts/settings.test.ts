@@ -28,7 +28,7 @@ describe('npm run config', () => {
     expect(printed.sort()).toEqual([...SETTING_NAMES].sort())
   })
 
-  it('prints values as they are written, and marks those that are set', async () => {
+  it('prints values in the format of settings, and marks those that are set', async () => {
     const { stdout } = await command('scripts/config.ts', {
       ADDRESS_RATE: '7',
       TUNNEL_PATHS: '/a|/b',
@@ -65,7 +65,7 @@ describe('npm run config', () => {
     expect(stdout).not.toContain('hush')
   })
 
-  it('prints every problem with its remedy instead of wrong settings', async () => {
+  it('prints every problem with its remedy when settings are wrong', async () => {
     const failed = await command('scripts/config.ts', { HTTP_PORT: 'x', LOG_LEVEL: 'loud', LAB: 'maybe' })
     expect(failed).toMatchObject({ code: 1, stdout: '' })
     expect(failed.stderr).toMatch(/3 problem/)
@@ -73,8 +73,8 @@ describe('npm run config', () => {
   })
 })
 
-describe('Commands with wrong settings', () => {
-  it('npm start rejects settings of the compose files before it builds', async () => {
+describe('With wrong settings', () => {
+  it('npm start ends before it builds', async () => {
     const failed = await command('scripts/start.ts', {
       INGEST_SUBNET: 'mine',
       HTTPS_PORT: '0',
@@ -83,13 +83,13 @@ describe('Commands with wrong settings', () => {
     expect(failed.stderr).toContain('cannot start, 3 problem(s):\nINGEST_SUBNET: "mine" is not a network;')
   })
 
-  it('npm run deploy needs a Docker Engine when the settings are right', async () => {
+  it('npm run deploy goes on to look for a Docker Engine only when the settings are right', async () => {
     const failed = await command('scripts/deploy.ts')
     expect(failed).toMatchObject({ code: 1, stdout: '' })
     expect(failed.stderr).toBe('culvert: nothing was built or replaced: no Docker Engine answers.\n')
   })
 
-  it('npm run deploy rejects them before it builds, and before it needs an engine', async () => {
+  it('npm run deploy ends before it builds and before it needs a Docker Engine', async () => {
     const failed = await command('scripts/deploy.ts', { SENTRY_TRACES_SAMPLE_RATE: '2', LOG_LEVEL: 'loud' })
     expect(failed).toMatchObject({ code: 1, stdout: '' })
     expect(failed.stderr).toContain('culvert: nothing was built or replaced, 2 problem(s):\n')
@@ -106,12 +106,12 @@ describe('lostSettings', () => {
     'INBOX_FILE=/spool/i.db',
   ]
 
-  it('names settings of the running containers that are missing here', () => {
+  it('returns settings of the running containers that are missing here', () => {
     expect(lostSettings(held, {})).toEqual(['INBOX_FILE', 'SENTRY_DSN'])
     expect(lostSettings(['SENTRY_DSN_FILE=/run/secrets/sentry-dsn'], {})).toEqual(['SENTRY_DSN'])
   })
 
-  it('accepts settings that are set otherwise, come from a file, or are empty', () => {
+  it('accepts settings with another value, with a file, and with an empty value', () => {
     const now = { SENTRY_DSN_FILE: 'dsn', INBOX_FILE: '' }
     expect(lostSettings(held, now)).toEqual([])
   })
@@ -126,7 +126,7 @@ describe('findMisspelt', () => {
     ['ALOWED_ORIGIN', 'ALLOWED_ORIGINS'],
     ['OPERATOR_PASSWORT', 'OPERATOR_PASSWORD'],
     ['SENTRY_DSN_FIEL', 'SENTRY_DSN_FILE'],
-  ])('names %s as a misspelt %s', (name, meant) => {
+  ])('reports %s as a misspelt %s', (name, meant) => {
     const told = `${name} is not a setting and has no effect. Did you mean ${meant}?`
     expect(findMisspelt({ [name]: 'x' })).toEqual([told])
   })
@@ -140,7 +140,7 @@ describe('findMisspelt', () => {
     expect(findMisspelt(Object.fromEntries(names.map((name) => [name, 'x'])))).toEqual([])
   })
 
-  it('is used by the commands that start processes, and by the tunnel', async () => {
+  it('is used by all commands that start processes, and by the tunnel', async () => {
     const misspelt = { TRUSTED_PROXYS: '10.0.0.0/8' }
     const sentence = 'TRUSTED_PROXYS is not a setting and has no effect. Did you mean TRUSTED_PROXIES?'
     for (const script of ['start', 'deploy', 'config'])

@@ -28,7 +28,7 @@ afterEach(async () => {
 })
 
 describe('While a thousand senders send one byte every 4 s, nginx', requires('nginx'), () => {
-  it('ends them at the deadline, and live envelopes take less than 100 ms at p99', async () => {
+  it('ends their requests at the deadline, and other envelopes take less than 100 ms at p99', async () => {
     const sentry = started.use(await startSentry())
     const tunnel = started.use(await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } }))
     const nginx = started.use(await start(`127.0.0.1:${tunnel.port}`))

@@ -27,7 +27,7 @@ const WEAPONS: readonly (readonly string[])[] = [
   ['zstd bomb, one byte at a time'],
 ]
 
-describe('Behind nginx, with limits per client address, the tunnels', requires('nginx', 'proc'), () => {
+describe('With nginx and limits by client address, the tunnels', requires('nginx', 'proc'), () => {
   let started: AsyncDisposableStack
   let sentry: CountingSentry
   let tunnels: SmallTunnel[]
@@ -51,7 +51,7 @@ describe('Behind nginx, with limits per client address, the tunnels', requires('
 
   afterEach(() => started.disposeAsync())
 
-  it('deliver every honest envelope while 20 attackers send the worst of the corpus', async () => {
+  it('deliver all valid envelopes while 20 attackers send the most expensive requests of the corpus', async () => {
     const attackers = await Promise.all(
       Array.from({ length: 20 }, async (_, n): Promise<Attacker> => {
         const names = WEAPONS[n % WEAPONS.length] ?? []
@@ -61,7 +61,7 @@ describe('Behind nginx, with limits per client address, the tunnels', requires('
     await withstand(attackers)
   })
 
-  it('deliver every honest envelope while 2,000 uploads are half open', async () => {
+  it('deliver all valid envelopes while 2,000 uploads are half open', async () => {
     const attacks = await build(['half-open upload'])
     await withstand(
       Array.from({ length: HALF_OPEN / PER_ADDRESS }, (_, n) => ({

@@ -48,7 +48,7 @@ describe('The tunnel process with the heap of the image', requires('proc'), () =
     await started.disposeAsync()
   })
 
-  describe.each(WORST)('attacked by $name', ({ build }) => {
+  describe.each(WORST)('under the attack $name', ({ build }) => {
     let tunnel: SmallTunnel
 
     beforeAll(async () => {
@@ -57,22 +57,22 @@ describe('The tunnel process with the heap of the image', requires('proc'), () =
 
     afterAll(() => tunnel?.[Symbol.asyncDispose]())
 
-    it('answers a single request within 2.5 s and 100 MiB', async () => {
+    it('answers one request within 2.5 s and 100 MiB', async () => {
       expect(record(await attackAlone(targetOf(tunnel), await build(dsns())))).toEqual([])
     })
 
-    it('survives 32 at once, while honest envelopes are answered', async () => {
+    it('survives 32 at the same time, while valid envelopes are answered', async () => {
       expect(record(await attackTogether(targetOf(tunnel), await build(dsns()), TOGETHER))).toEqual([])
     })
   })
 
-  it('survives 500 half-open uploads, while honest envelopes are answered', async () => {
+  it('survives 500 half-open uploads, while valid envelopes are answered', async () => {
     await using tunnel = await start()
     const attack = await findEntry('half-open upload').build(dsns())
     expect(record(await attackTogether(targetOf(tunnel), attack, HALF_OPEN))).toEqual([])
   })
 
-  it('returns 429 to an address whose bodies exceed ADDRESS_BYTES after decompression', async () => {
+  it('returns 429 to an address whose decompressed bodies exceed ADDRESS_BYTES', async () => {
     await using tunnel = await start()
     const attack = await findEntry('br bomb, valid DSN').build(dsns())
     const statuses: number[] = []
@@ -94,7 +94,7 @@ describe('The tunnel process with the heap of the image', requires('proc'), () =
 
     afterAll(() => tunnel?.[Symbol.asyncDispose]())
 
-    it.each(SPOOLED)('sends one in about its size: $name', async ({ build }) => {
+    it.each(SPOOLED)('delivers one in about its received size: $name', async ({ build }) => {
       const attack = await build(dsns())
       sentry.status = 503
       sentry.largest = 0

@@ -19,7 +19,7 @@ const ENVELOPES = 30
 const HEADER_BYTES = 100
 const MINUTE = 60_000
 
-it('reports a damaged file in status and metrics, and delivers its envelopes once after the command', {
+it('A damaged spool file is shown in status and metrics, and npm run spool -- recover has its envelopes delivered once', {
   timeout: 2 * MINUTE,
 }, async () => {
   await using folder = await makeFolder()

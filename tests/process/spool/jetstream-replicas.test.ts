@@ -15,7 +15,7 @@ import { startTunnel } from '../../support/tunnel/tunnel.ts'
 const MANY = 100
 
 describe('Two tunnels on one NATS server', { ...requires('nats'), timeout: 60_000 }, () => {
-  it('keep what comes while Sentry is away, and deliver each once when it is back', async () => {
+  it('spool envelopes while Sentry is away, and deliver each once when it is back', async () => {
     await using nats = await startNats()
     await using sentry = await startSentry()
     const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: nats.url }
@@ -38,7 +38,7 @@ describe('Two tunnels on one NATS server', { ...requires('nats'), timeout: 60_00
     expect(new Set(numbers).size).toBe(MANY)
   })
 
-  it('say so while the server is away, and answer all else that operators ask', async () => {
+  it('report in status that the server is away, and answer all other admin requests', async () => {
     await using nats = await startNats()
     await using sentry = await startSentry()
     await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), SPOOL_URL: nats.url } })
@@ -59,8 +59,8 @@ describe('Two tunnels on one NATS server', { ...requires('nats'), timeout: 60_00
   })
 })
 
-describe('A tunnel whose NATS server is not there yet', { ...requires('nats'), timeout: 60_000 }, () => {
-  it('carries what Sentry takes, says 503 to the rest, and keeps it from when the server comes', async () => {
+describe('A tunnel whose NATS server is not running yet', { ...requires('nats'), timeout: 60_000 }, () => {
+  it('forwards what Sentry accepts, returns 503 for the rest, and spools when the server has started', async () => {
     const port = await freePort()
     await using sentry = await startSentry()
     const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: `nats://127.0.0.1:${port}` }
@@ -103,7 +103,7 @@ describe('A tunnel whose NATS server is not there yet', { ...requires('nats'), t
     const start = (env: Record<string, string>) =>
       startTunnel({ env: { SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2', ...env } })
 
-    it('starts with those of the file that SPOOL_CREDENTIALS_FILE names', async () => {
+    it('starts with those in SPOOL_CREDENTIALS_FILE', async () => {
       const file = join(folder.path, 'right')
       await writeFile(file, 'culvert:s3:cret\n')
       await using tunnel = await start({ SPOOL_URL: nats.url, SPOOL_CREDENTIALS_FILE: file })
@@ -111,7 +111,7 @@ describe('A tunnel whose NATS server is not there yet', { ...requires('nats'), t
       expect(spool).toMatchObject({ writable: true, id: expect.stringContaining('CULVERT_SPOOL') })
     })
 
-    it('prefers those of SPOOL_URL', async () => {
+    it('prefers those in SPOOL_URL', async () => {
       const file = join(folder.path, 'wrong')
       await writeFile(file, 'culvert:wrong\n')
       const url = nats.url.replace('//', '//culvert:s3%3Acret@')
@@ -119,13 +119,13 @@ describe('A tunnel whose NATS server is not there yet', { ...requires('nats'), t
       expect((await (await tunnel.admin('/status')).json()).spool).toMatchObject({ writable: true })
     })
 
-    it('does not start with wrong ones, and says so', async () => {
+    it('does not start when they are wrong, and says so', async () => {
       await expect(start({ SPOOL_URL: nats.url.replace('//', '//culvert:wrong@') })).rejects.toThrow(
         /cannot start, 1 problem\(s\):\nSPOOL_URL: nats:\/\/.+ refuses these credentials$/,
       )
     })
 
-    it('does not start without any, also when the file is missing, and says where to write them', async () => {
+    it('does not start without them, and names the setting to write', async () => {
       const missing = { SPOOL_CREDENTIALS_FILE: join(folder.path, 'missing') }
       for (const env of [{}, missing])
         await expect(start({ SPOOL_URL: nats.url, ...env })).rejects.toThrow(

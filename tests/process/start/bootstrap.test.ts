@@ -128,7 +128,7 @@ describe('bootstrap', () => {
     expect(await run().exited).toBe(0)
   })
 
-  it('names the version to install on platforms without a packaged Node, before it does anything', async () => {
+  it('names the version to install on platforms without a packaged Node, and does nothing else', async () => {
     const command = run([], oldNode('darwin'))
     expect(await command.exited).toBe(1)
     expect(command.output()).toBe(
@@ -146,7 +146,7 @@ describe('bootstrap', () => {
     expect(command.output()).toBe(`brought: ${join(folder.path, 'scripts/hello.ts')} a\n`)
   })
 
-  it('names the version to install where the packaged Node cannot run', async () => {
+  it('names the version to install when the packaged Node cannot run', async () => {
     writeRecord({ 'node_modules/one': { integrity: 'sha512-1' } })
     const command = run([], oldNode('linux'))
     expect(await command.exited).toBe(1)

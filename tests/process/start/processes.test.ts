@@ -48,7 +48,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     return processesIn(clone.path).find(({ command }) => words.test(command))?.pid ?? 0
   }
 
-  describe('that goes on running', () => {
+  describe('that keeps running', () => {
     let site: Command
 
     beforeAll(async () => {
@@ -62,18 +62,18 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       expect(site.output()).toContain('Running as plain processes (--plain).')
     })
 
-    it('tells of every envelope in one line', async () => {
+    it('prints one line for each envelope', async () => {
       expect(await status('/monitoring', { method: 'POST', body: ENVELOPE })).toBe(200)
       await site.says(/tunnel-\d {2}delivered.* {2}event {2}0\.1 KB in \d+ ms\n/)
     })
 
-    it('names the admin ports of both tunnels in a file, for the doctor', async () => {
+    it('writes the admin ports of both tunnels to a file for the doctor', async () => {
       const urls = readFileSync(join(clone.path, '.culvert/admin-ports'), 'utf8').trim().split('\n')
       expect(urls).toHaveLength(2)
       for (const url of urls) expect((await fetch(`${url}/readyz`)).status).toBe(200)
     })
 
-    it('makes a password for the operator on the first run, prints it, and keeps it for the next', async () => {
+    it('creates a password for the operator on the first run, prints it, and reuses it on the next', async () => {
       const file = join(clone.path, '.culvert/operator-password')
       const password = readFileSync(file, 'utf8').trim()
       expect(password).toMatch(/^[\w-]{24}$/)
@@ -85,7 +85,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       ['a tunnel', 'tunnel-\\d', /tunnel\/src\/main\.ts/],
       ['web', 'web', /^next-server/],
       ['nginx', 'nginx', /^nginx: master/],
-    ])('starts %s again when it is killed', async (_, name, words) => {
+    ])('restarts %s after it was killed', async (_, name, words) => {
       const killed = pidOf(words)
       process.kill(killed, 'SIGKILL')
       await site.says(new RegExp(`${name} ended \\(killed by SIGKILL\\) and is started again in 0\\.5 s\\.`))
@@ -94,13 +94,13 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       expect(await status('/monitoring', { method: 'POST', body: '{}' })).toBe(200)
     })
 
-    it('answers on while a tunnel is away', async () => {
+    it('serves envelopes while a tunnel is away', async () => {
       process.kill(pidOf(/tunnel\/src\/main\.ts/), 'SIGKILL')
       for (let i = 0; i < 20; i++)
         expect(await status('/monitoring', { method: 'POST', body: '{}' })).toBe(200)
     })
 
-    it('says in one sentence that the port is taken', async () => {
+    it('ends with one sentence when the port is in use', async () => {
       await using second = runCommand(clone.path, COMMAND, { HTTP_PORT: String(port) })
       expect(await second.exited).toBe(1)
       expect(second.output()).toContain(
@@ -109,7 +109,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       expect(await status('/')).toBe(200)
     })
 
-    it('runs beside another one of the same work tree, and starts its own nginx again', async () => {
+    it('runs beside another instance of the same work tree, and restarts its own nginx only', async () => {
       const [firstPort, firstNginx] = [port, pidOf(/^nginx: master/)]
       await using _second = await startedUp()
       process.kill(firstNginx, 'SIGKILL')
@@ -123,12 +123,12 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     // Each test has ended what it started: by its command alone, nothing may be left.
     afterEach(() => expect(processesIn(clone.path)).toEqual([]))
 
-    it('prints no password that was set', async () => {
+    it('does not print a password that was set', async () => {
       await using site = await startedUp({ OPERATOR_PASSWORD: 'one of their own' })
       expect(site.output()).not.toContain('assword')
     })
 
-    it('leaves nothing behind on Ctrl-C, and ends well', async () => {
+    it('ends all processes on Ctrl-C, and exits with 0', async () => {
       await using site = await startedUp()
       site.interrupt()
       expect(await site.exited).toBe(0)
@@ -136,14 +136,14 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       expect(processesIn(clone.path)).toEqual([])
     })
 
-    it('leaves nothing behind when the process in front is told to end', async () => {
+    it('ends all processes when the foreground process is terminated', async () => {
       await using site = await startedUp()
       process.kill(site.pid, 'SIGTERM')
       await site.exited
       await until(() => processesIn(clone.path).length === 0, 'every process has ended')
     })
 
-    it('takes its processes along when it is killed itself', {
+    it('ends its processes when it is killed', {
       skip: parentDeathPrefix().length === 0,
       meta: { skipReason: 'no setpriv' },
     }, async () => {
@@ -153,13 +153,13 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       await until(() => processesIn(clone.path).length === 0, 'every process has ended')
     })
 
-    it('says how to write a flag that npm has kept to itself', async () => {
+    it('names the right syntax for a flag that npm has consumed', async () => {
       await using site = await start({ npm_config_plain: 'true' })
       expect(await site.exited).toBe(1)
       expect(site.output()).toBe('culvert: npm did not pass --plain on; write npm start -- --plain.\n')
     })
 
-    it('lists every bad setting before it does anything', async () => {
+    it('lists every invalid setting before it does anything else', async () => {
       await using site = await start({
         TUNNEL_PATHS: 'monitoring',
         TRUSTED_PROXIES: '10.0.0.0/33',
@@ -177,7 +177,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       )
     })
 
-    it('shows what a process said that refuses to start, and stops the others', async () => {
+    it('prints the output of a process that does not start, and stops the others', async () => {
       await using site = await start({ INBOX_FILE: '/dev/null/inbox.db' })
       expect(await site.exited).toBe(1)
       expect(site.output()).toContain('culvert tunnel: cannot start, 1 problem(s):\nINBOX_FILE: ')

@@ -5,18 +5,18 @@ import { type Clock, nextBackoff, supervise } from '../../../scripts/supervisor.
 import { until } from '../../support/command.ts'
 import { NODE, ROOT } from '../../support/node.ts'
 
-it('doubles the backoff of a process that keeps ending, up to 10 s', () => {
+it('The supervisor doubles the backoff of a process that keeps ending, up to 10 s', () => {
   const pauses = [0]
   while (pauses.length < 9) pauses.push(nextBackoff(pauses.at(-1) ?? 0, 5))
   expect(pauses.slice(1)).toEqual([500, 1000, 2000, 4000, 8000, 10_000, 10_000, 10_000])
 })
 
-it('resets the backoff after a run of one minute', () => {
+it('The supervisor resets the backoff after a run of one minute', () => {
   expect(nextBackoff(8000, 59_999)).toBe(10_000)
   expect(nextBackoff(8000, 60_000)).toBe(500)
 })
 
-it('restarts a process until it is stopped', async () => {
+it('The supervisor restarts a process until it is stopped', async () => {
   const waits: number[] = []
   const clock: Clock = {
     now: () => 0,

@@ -9,7 +9,7 @@ import { readCertificate, type Sentry, startSentry } from '../../support/sentry/
 const ENVELOPE = '{"event_id":"9ec79c33ec9942ab8353589fcb2e04dc"}\n{"type":"event"}\n{"message":"a"}\n'
 
 describe('The recording Sentry', () => {
-  it('answers as Relay does and gives out each request once', async () => {
+  it('responds as Relay does, and returns each request once', async () => {
     await using sentry = await startSentry()
     expect(await post(sentry)).toEqual({ status: 200, body: '{"id":"9ec79c33ec9942ab8353589fcb2e04dc"}' })
 
@@ -49,7 +49,7 @@ describe('The recording Sentry', () => {
     await sentry.close()
   })
 
-  it('goes away at once, though a connection has not finished its handshake', async () => {
+  it('stops at once although a connection has not finished its handshake', async () => {
     await using sentry = await startSentry({ tls: readCertificate() })
     const connection = connect(sentry.port, '127.0.0.1')
     await once(connection, 'connect')
@@ -58,7 +58,7 @@ describe('The recording Sentry', () => {
     await cut
   })
 
-  it('misbehaves when told, then recovers', async () => {
+  it('fails when it is told to, and then recovers', async () => {
     await using sentry = await startSentry()
     for (const misbehaviour of ['hanging-up', 'hanging-up-early'] as const) {
       sentry.once(misbehaviour)

@@ -12,7 +12,7 @@ import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 
 const MIB = 1024 * 1024
 
-describe('A body', requires('proc'), () => {
+describe('A decompression bomb', requires('proc'), () => {
   const started = new AsyncDisposableStack()
   let sentry: Sentry
   let tunnel: Tunnel
@@ -30,7 +30,7 @@ describe('A body', requires('proc'), () => {
   it.each([
     ['gzip', gzipBomb],
     ['zstd', zstdBomb],
-  ])('of %s that unpacks to 1 GB is refused, and costs next to no memory', async (encoding, make) => {
+  ])('in %s of 1 GB is rejected, and four of them need less than 100 MiB', async (encoding, make) => {
     const bomb = await make(sentry.dsn())
     const before = peakMemory(tunnel.pid)
     const answers = await Promise.all(

@@ -13,7 +13,7 @@ const HOST = 'o4504179120472064.ingest.us.sentry.io'
 
 const tunnelled = captures().filter(({ dsn }) => dsn !== undefined)
 
-describe('Captured requests', () => {
+describe('The captured request', () => {
   const started = new AsyncDisposableStack()
   let sentry: Sentry
   let tunnel: Tunnel
@@ -27,7 +27,7 @@ describe('Captured requests', () => {
 
   afterAll(() => started.disposeAsync())
 
-  it.each(tunnelled)('$name arrives at Sentry as it was sent', async (capture) => {
+  it.each(tunnelled)('$name is forwarded to Sentry unmodified', async (capture) => {
     const answer = await post(tunnel.port, capture)
     const received = await sentry.next()
 

@@ -10,7 +10,7 @@ import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
-describe('A tunnel that is told to stop', { concurrent: true }, () => {
+describe('A tunnel that gets SIGTERM', { concurrent: true }, () => {
   it('responds to pending requests, accepts no new ones, and exits with 0', async ({ expect }) => {
     await using sentry = await startSentry()
     await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), UPSTREAM_LATE_MS: '30000' } })
@@ -30,7 +30,7 @@ describe('A tunnel that is told to stop', { concurrent: true }, () => {
     expect(tunnel.stderr).toEqual([])
   })
 
-  it('takes the rest of a body that has begun to arrive', async ({ expect }) => {
+  it('receives the rest of a body that has begun to arrive', async ({ expect }) => {
     await using sentry = await startSentry()
     await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
     const body = errorOf(sentry.dsn())
@@ -57,7 +57,7 @@ describe('A tunnel that is told to stop', { concurrent: true }, () => {
     expect(await tunnel.exited).toEqual({ code: 0, signal: null })
   })
 
-  it('leaves at once when it is told again, says so, and has logged all that came to an end', async ({
+  it('exits at once on a second signal, says so, and has logged all finished requests', async ({
     expect,
   }) => {
     await using sentry = await startSentry()
@@ -85,7 +85,7 @@ describe('A tunnel that is told to stop', { concurrent: true }, () => {
     await tunnel.kill()
   })
 
-  it('waits for no delivery of what is safe in the spool, however large', async ({ expect }) => {
+  it('does not wait for deliveries from the spool, also with large bodies', async ({ expect }) => {
     await using sentry = await startSentry()
     await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
     sentry.answer(() => new Promise(() => {}))
@@ -95,7 +95,7 @@ describe('A tunnel that is told to stop', { concurrent: true }, () => {
     expect(await tunnel.exited).toEqual({ code: 0, signal: null })
   })
 
-  it('waits for no body that never ends', async ({ expect }) => {
+  it('does not wait for a body that does not arrive', async ({ expect }) => {
     await using tunnel = await startTunnel()
     const sending = request({
       port: tunnel.port,

@@ -7,8 +7,8 @@ import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
 const DSN = 'https://key@o1.ingest.us.sentry.io/2'
 
-describe('A tunnel with bad settings', () => {
-  it('does not start, says each problem on a line of its own and leaves with 1', async () => {
+describe('A tunnel with invalid settings', () => {
+  it('exits with 1 and prints each problem on its own line', async () => {
     const env = { PORT: '-1', TUNNEL_PATHS: '/lab', SENTRY_DSN: 'hello' }
     const starting = startTunnel({ env })
     await expect(starting).rejects.toThrow(/^The tunnel ended with 1:/)
@@ -33,7 +33,7 @@ describe('A tunnel with bad settings', () => {
       { HOST: '192.0.2.1', ADMIN_HOST: '127.0.0.1' },
       /^PORT: \d+ cannot be listened at; write .+ \(listen EADDRNOTAVAIL: .+\)$/,
     ],
-  ])('does not start with %j, and says in a line what to write instead', async (env, words) => {
+  ])('does not start with %j, and prints in one line what to write instead', async (env, words) => {
     const starting = startTunnel({ env })
     const said = await starting.then(
       () => [],
@@ -42,7 +42,7 @@ describe('A tunnel with bad settings', () => {
     expect(said).toEqual(['culvert tunnel: cannot start, 1 problem(s):', expect.stringMatching(words)])
   })
 
-  it('does not start where another listens at its port', async () => {
+  it('exits when another process listens at its port', async () => {
     await using first = await startTunnel()
     for (const name of ['PORT', 'ADMIN_PORT'])
       await expect(startTunnel({ env: { [name]: String(first.port) } })).rejects.toThrow(

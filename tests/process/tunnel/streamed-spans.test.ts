@@ -21,7 +21,7 @@ function namesIn({ items }: Received): string[] {
 
 describe('An app with @sentry/node', () => {
   it.each(['stream', 'static'])(
-    'reports its page without the not-found page, the health check and the signal: %s',
+    'reports its pages, and no not-found page, health check or signal: %s',
     async (lifecycle) => {
       await using sentry = await startSentry()
       const env = { SENTRY_DSN: sentry.dsn(), FILTERS: 'health-checks' }

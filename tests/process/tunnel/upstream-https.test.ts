@@ -19,7 +19,7 @@ const CERTIFICATE = resolve(ROOT, 'tests/fixtures/tls/cert.pem')
 const OTHER_CERTIFICATE = resolve(ROOT, 'tests/fixtures/tls/renewed.pem')
 const KEY_FILE = resolve(ROOT, 'tests/fixtures/tls/key.pem')
 
-describe('Sentry by HTTPS', () => {
+describe('Sentry over HTTPS', () => {
   let scope: AsyncDisposableStack
   let secure: Sentry
 
@@ -35,17 +35,20 @@ describe('Sentry by HTTPS', () => {
     return post(tunnel.url, { body: errorOf(secure.dsn()) })
   }
 
-  it('is not believed with a certificate that nobody vouches for', async () => {
+  it('is not trusted with an unknown certificate', async () => {
     expect((await postThrough({})).status).not.toBe(200)
     expect(secure.requests).toHaveLength(0)
   })
 
-  it.each(['CA_FILE', 'NODE_EXTRA_CA_CERTS'])('is believed when %s vouches for it', async (name) => {
-    expect((await postThrough({ [name]: CERTIFICATE })).status).toBe(200)
-    expect(secure.requests).toHaveLength(1)
-  })
+  it.each(['CA_FILE', 'NODE_EXTRA_CA_CERTS'])(
+    'is trusted when %s contains its certificate authority',
+    async (name) => {
+      expect((await postThrough({ [name]: CERTIFICATE })).status).toBe(200)
+      expect(secure.requests).toHaveLength(1)
+    },
+  )
 
-  it('is believed when CA_FILE adds another authority to those known', async () => {
+  it('is trusted with a public certificate authority when CA_FILE adds another one', async () => {
     const env = { CA_FILE: OTHER_CERTIFICATE, NODE_EXTRA_CA_CERTS: CERTIFICATE }
     expect((await postThrough(env)).status).toBe(200)
   })
@@ -62,7 +65,7 @@ describe('Sentry by HTTPS', () => {
       /CA_FILE: "\/dev\/null" does not hold certificates in PEM; write the path/,
     ],
     ['holds a key', KEY_FILE, /CA_FILE: ".*key\.pem" does not hold certificates in PEM;/],
-  ])('keeps the tunnel from starting when CA_FILE %s', async (_, file, sentence) => {
+  ])('is not contacted when CA_FILE %s, because the tunnel does not start', async (_, file, sentence) => {
     await expect(startTunnel({ env: { SENTRY_DSN: secure.dsn(), CA_FILE: file } })).rejects.toThrow(sentence)
   })
 
@@ -77,7 +80,7 @@ describe('Sentry by HTTPS', () => {
   it.each([
     ['straight', () => ({})],
     ['through a proxy', async () => ({ HTTPS_PROXY: (await startProxy()).url })],
-  ])('is spoken to in HTTP/1.1, though it offers 2, %s', async (_, settings) => {
+  ])('is contacted with HTTP/1.1 although it offers HTTP/2, %s', async (_, settings) => {
     const spoken: string[] = []
     const port = await serve(
       createSecureServer({ allowHTTP1: true, ...readCertificate() }, (request, response) => {
@@ -92,7 +95,7 @@ describe('Sentry by HTTPS', () => {
     expect(spoken).toEqual(['1.1'])
   })
 
-  it('is reached directly when NO_PROXY names it', async () => {
+  it('is contacted directly when NO_PROXY names it', async () => {
     const proxy = await startProxy()
     const answer = await postThrough({
       NODE_EXTRA_CA_CERTS: CERTIFICATE,
@@ -103,7 +106,7 @@ describe('Sentry by HTTPS', () => {
     expect(proxy.asked).toEqual([])
   })
 
-  it('is not reached past a proxy that is away', async () => {
+  it('is not contacted directly when the proxy is away', async () => {
     const env = { NODE_EXTRA_CA_CERTS: CERTIFICATE, HTTPS_PROXY: `http://127.0.0.1:${await freePort()}` }
     expect((await postThrough(env)).status).not.toBe(200)
     expect(secure.requests).toHaveLength(0)
@@ -112,31 +115,36 @@ describe('Sentry by HTTPS', () => {
   it.each([
     ['has a self-signed certificate', 'tls', /^DEPTH_ZERO_SELF_SIGNED_CERT$/, () => secure.dsn()],
     ['has no address', 'dns', /^(ENOTFOUND|EAI_AGAIN)$/, () => `https://${KEY}@sentry.invalid/456`],
-  ])('%s, and log, receipt, status and metrics say %s', async (_, errorClass, code, dsnOf) => {
-    const dsn = dsnOf()
-    const upstream = new URL(dsn).origin
-    const tunnel = scope.use(await startTunnel({ env: { SENTRY_DSN: dsn } }))
-    for (let n = 0; n < 5; n++)
-      expect((await post(tunnel.url, { body: errorOf(dsn, { n }) })).status).toBe(202)
-    const opened = await tunnel.log(({ msg }) => msg === 'circuit breaker opened')
-    const error = { class: errorClass, code: expect.stringMatching(code) }
-    expect(opened).toMatchObject({ upstream, error: { ...error, count: expect.any(Number) } })
-    await until(async () => tunnel.receipts.length === 5)
-    expect(tunnel.receipts[0]).toMatchObject({ outcome: 'spooled', upstream_error: errorClass })
-    const status = await (await tunnel.admin('/status')).json()
-    expect(status.upstreams).toMatchObject([{ origin: upstream, breaker: { open: true }, last_error: error }])
-    const { first, last, count } = status.upstreams[0].last_error
-    expect(count).toBeGreaterThanOrEqual(5)
-    expect(last).toBeGreaterThanOrEqual(first)
-    const metrics = await (await tunnel.admin('/metrics')).text()
-    const counted = new RegExp(
-      `^culvert_upstream_errors_total\\{upstream="(.*)",class="${errorClass}"\\} (\\d+)$`,
-      'm',
-    )
-    expect(counted.exec(metrics)?.slice(1)).toEqual([upstream, expect.stringMatching(/^([5-9]|\d\d+)$/)])
-    expect(metrics).toContain(`culvert_upstream_errors_total{upstream="${upstream}",class="http-5xx"} 0\n`)
-    expect(JSON.stringify([opened, status.upstreams, tunnel.receipts])).not.toContain(KEY)
-  })
+  ])(
+    'with the error "%s" is shown in log, receipt, status and metrics as %s',
+    async (_, errorClass, code, dsnOf) => {
+      const dsn = dsnOf()
+      const upstream = new URL(dsn).origin
+      const tunnel = scope.use(await startTunnel({ env: { SENTRY_DSN: dsn } }))
+      for (let n = 0; n < 5; n++)
+        expect((await post(tunnel.url, { body: errorOf(dsn, { n }) })).status).toBe(202)
+      const opened = await tunnel.log(({ msg }) => msg === 'circuit breaker opened')
+      const error = { class: errorClass, code: expect.stringMatching(code) }
+      expect(opened).toMatchObject({ upstream, error: { ...error, count: expect.any(Number) } })
+      await until(async () => tunnel.receipts.length === 5)
+      expect(tunnel.receipts[0]).toMatchObject({ outcome: 'spooled', upstream_error: errorClass })
+      const status = await (await tunnel.admin('/status')).json()
+      expect(status.upstreams).toMatchObject([
+        { origin: upstream, breaker: { open: true }, last_error: error },
+      ])
+      const { first, last, count } = status.upstreams[0].last_error
+      expect(count).toBeGreaterThanOrEqual(5)
+      expect(last).toBeGreaterThanOrEqual(first)
+      const metrics = await (await tunnel.admin('/metrics')).text()
+      const counted = new RegExp(
+        `^culvert_upstream_errors_total\\{upstream="(.*)",class="${errorClass}"\\} (\\d+)$`,
+        'm',
+      )
+      expect(counted.exec(metrics)?.slice(1)).toEqual([upstream, expect.stringMatching(/^([5-9]|\d\d+)$/)])
+      expect(metrics).toContain(`culvert_upstream_errors_total{upstream="${upstream}",class="http-5xx"} 0\n`)
+      expect(JSON.stringify([opened, status.upstreams, tunnel.receipts])).not.toContain(KEY)
+    },
+  )
 
   async function serve(server: Server): Promise<number> {
     const sockets = new Set<Socket>()

@@ -53,13 +53,13 @@ const ELSEWHERE: [from: string, headers: Record<string, string>][] = [
 ]
 
 describe('Without a session', () => {
-  it('there are pages and routes to be refused', () => {
+  it('the list of pages and routes to protect is not empty', () => {
     expect(routes.filter(({ isPage }) => isPage).length).toBeGreaterThan(4)
     expect(routes.filter(({ isPage }) => !isPage).length).toBeGreaterThan(4)
     for (const route of routes) expect(methodsOf(route), route.path).not.toEqual([])
   })
 
-  it('no page and no route under /console answers, whatever cookie it gets', async () => {
+  it('no page and no route under /console responds with content, whatever the cookie', async () => {
     for (const route of routes.filter(({ path }) => path !== '/console/sign-in'))
       for (const method of methodsOf(route))
         for (const cookie of [undefined, 'culvert_console=forged', 'culvert_console='])
@@ -80,7 +80,7 @@ describe('Without a session', () => {
           }
   })
 
-  it('no page tells anything to who asks for a part of it, as Next’s own links do', async () => {
+  it('no page responds to the partial requests of Next.js links', async () => {
     for (const { path } of routes.filter(({ isPage }) => isPage)) {
       const response = await fetch(web.url + path, { redirect: 'manual', headers: { rsc: '1' } })
       const text = await response.text()
@@ -89,7 +89,7 @@ describe('Without a session', () => {
     }
   })
 
-  it('nothing under app/ reads the tunnels but through the one door', () => {
+  it('all code under app/ reads the tunnels through one module', () => {
     for (const file of globSync('**/*.{ts,tsx}', { cwd: APP })) {
       const source = readFileSync(join(APP, file), 'utf8')
       expect([
@@ -105,7 +105,7 @@ describe('Without a session', () => {
 })
 
 describe('Signing in', () => {
-  it('with the password leads to what was asked for, with a cookie for the console alone', async () => {
+  it('with the password redirects to the requested page, and sets a cookie for the console only', async () => {
     const { status, location, setCookie, cookie } = await signIn(web.url, {
       to: '/console/live-feed?outcome=rejected',
       headers: fromElsewhere(),
@@ -117,14 +117,14 @@ describe('Signing in', () => {
     expect((await get(`${web.url}/console/session`, cookie)).status).toBe(204)
   })
 
-  it('behind TLS gives a cookie that leaves by TLS alone', async () => {
+  it('over TLS sets a Secure cookie', async () => {
     const { setCookie } = await signIn(web.url, {
       headers: { ...fromElsewhere(), 'x-forwarded-proto': 'https', origin: web.url },
     })
     expect(setCookie).toMatch(/; Secure/)
   })
 
-  it('with another password gives none, and says so', async () => {
+  it('with a wrong password sets no cookie, and says so', async () => {
     const headers = fromElsewhere()
     for (const password of ['', 'wrong', `${PASSWORD} `, 'x'.repeat(5_000)]) {
       const { status, location, setCookie } = await signIn(web.url, { password, headers })
@@ -134,7 +134,7 @@ describe('Signing in', () => {
     expect(page).toContain('Wrong password.')
   })
 
-  it('slows down whoever guesses, and nobody else', async () => {
+  it('is delayed for a client that guesses, and for no other', async () => {
     const headers = fromElsewhere()
     const outcomes = []
     for (let n = 0; n < 8; n++)
@@ -153,12 +153,12 @@ describe('Signing in', () => {
     'javascript:alert(1)',
     '/console/sign-in?to=/console/sign-in',
     '/%2f%2fevil.example',
-  ])('leads nowhere else, though asked for %s', async (to) => {
+  ])('does not redirect outside the console for %s', async (to) => {
     const { location } = await signIn(web.url, { to, headers: fromElsewhere() })
     expect(location).toBe('/console')
   })
 
-  it.each(ELSEWHERE)('is refused from %s, and so is signing out', async (_, headers) => {
+  it.each(ELSEWHERE)('is rejected from %s, and so is signing out', async (_, headers) => {
     const { status, setCookie } = await signIn(web.url, { headers: { ...fromElsewhere(), ...headers } })
     expect([status, setCookie]).toEqual([403, null])
     const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
@@ -205,7 +205,7 @@ describe('The device cookie', () => {
     throw new Error('30 wrong attempts were not delayed')
   }
 
-  it('is given at sign-in only, to the sign-in alone, and over TLS only where there is TLS', async () => {
+  it('is set at sign-in only, sent to the sign-in only, and is Secure over TLS', async () => {
     const { whole } = await deviceOf(web.url)
     for (const part of [
       /; HttpOnly/i,
@@ -229,7 +229,7 @@ describe('The device cookie', () => {
     expect(await attempt(web.url, PASSWORD, headers)).toMatchObject({ status: false, isDelayed: true })
   })
 
-  it('counts as none when it is forged', async () => {
+  it('is ignored when it is forged', async () => {
     const headers = fromElsewhere()
     const { cookie } = await deviceOf(web.url)
     await failUntilDelayed(web.url, headers)
@@ -245,7 +245,7 @@ describe('The device cookie', () => {
     }
   })
 
-  it('is on hold alone after too many failures with it', async () => {
+  it('is delayed after too many failures with it, and others are not', async () => {
     const headers = fromElsewhere()
     const [stolen, other] = [await deviceOf(web.url), await deviceOf(web.url)]
     await failUntilDelayed(web.url, { ...headers, cookie: stolen.cookie })
@@ -253,7 +253,7 @@ describe('The device cookie', () => {
     expect((await attempt(web.url, PASSWORD, fromElsewhere())).status).toBe(true)
   })
 
-  it('is worth nothing once the password is another', async () => {
+  it('is invalid after the password was changed', async () => {
     const changed = `${PASSWORD}-changed`
     const { cookie } = await deviceOf(web.url)
     await using after = await startWeb({ OPERATOR_PASSWORD: changed })
@@ -265,7 +265,7 @@ describe('The device cookie', () => {
   })
 })
 
-describe('What acts', () => {
+describe('Actions of the console', () => {
   const acting = routes.filter((route) => methodsOf(route).includes('POST')).map(({ path }) => path)
 
   /** Everything that any of the forms has, to what is not there. */
@@ -277,7 +277,7 @@ describe('What acts', () => {
       body: new URLSearchParams({ action: 'purge', spool: 'none', all: '1', password: PASSWORD }),
     })
 
-  it('is the spool’s acts, deleting from the inbox, signing in and signing out', () => {
+  it('are those on the spool and the inbox, signing in and signing out', () => {
     expect(acting.toSorted()).toEqual([
       '/console/inbox/1/delete',
       '/console/session',
@@ -286,14 +286,14 @@ describe('What acts', () => {
     ])
   })
 
-  it.each(ELSEWHERE)('does nothing for %s, whoever is signed in here', async (_, headers) => {
+  it.each(ELSEWHERE)('do nothing for %s, although an operator is signed in', async (_, headers) => {
     const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
     for (const path of acting)
       expect([path, (await postTo(path, cookie, headers)).status]).toEqual([path, 403])
     expect((await get(`${web.url}/console/session`, cookie)).status).toBe(204)
   })
 
-  it('does it for a page of this site', async () => {
+  it('run for a page of this site', async () => {
     const ours = { origin: web.url, 'sec-fetch-site': 'same-origin' }
     for (const path of acting) {
       const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
@@ -309,7 +309,7 @@ describe('A link to the console', () => {
     '/console/spool?project=sentry.example%2F1&category=error&order=oldest&after=abc%3D12',
     '/console/inbox?type=event&after=http%253A%252F%252Ftunnel%3D7',
     '/console/inbox/7?from=a+chat',
-  ])('leads there as a whole once signed in, as %s does', async (path) => {
+  ])('opens the whole URL after sign-in, like %s', async (path) => {
     const asked = await get(web.url + path)
     const signInPage = new URL(asked.headers.get('location') ?? '', web.url)
     const to = signInPage.searchParams.get('to') ?? ''
@@ -318,7 +318,7 @@ describe('A link to the console', () => {
 })
 
 describe('A session', () => {
-  it('ends with signing out, for a kept copy of its cookie too', async () => {
+  it('ends with signing out, also for a copy of its cookie', async () => {
     const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
     const feed = await get(`${web.url}/console/receipts`, cookie)
     expect(feed.status).toBe(200)
@@ -333,7 +333,7 @@ describe('A session', () => {
     await feed.body?.cancel()
   })
 
-  it('ends for a stolen copy of its cookie as well, in the middle of what it reads', async () => {
+  it('ends for a copied cookie while its live feed is open', async () => {
     const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
     const stolen = await get(`${web.url}/console/live`, cookie)
     expect(stolen.status).toBe(200)
@@ -348,7 +348,7 @@ describe('A session', () => {
     expect((await signIn(web.url, { headers: fromElsewhere() })).cookie).not.toBe(cookie)
   })
 
-  it('ends with the password: its cookie is refused once another one is set', async () => {
+  it('ends when the password is changed', async () => {
     await using before = await startWeb({ OPERATOR_PASSWORD: PASSWORD })
     const { cookie = '' } = await signIn(before.url)
     expect((await get(`${before.url}/console/session`, cookie)).status).toBe(204)
@@ -360,7 +360,7 @@ describe('A session', () => {
     expect((await signIn(after.url, { password: changed })).cookie).toBeDefined()
   })
 
-  it('cannot be made by whoever knows how a cookie is sealed, but not with what', async () => {
+  it('cannot be forged with the algorithm of the cookie and without its key', async () => {
     const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
     const sealed = async (key: string) =>
       `culvert_console=${await sealData({ id: 'mine' }, { password: key })}`
@@ -375,8 +375,8 @@ describe('A session', () => {
   })
 })
 
-describe('Without a password', () => {
-  it('there is no console, and a page that says how to switch it on', async () => {
+describe('Without OPERATOR_PASSWORD', () => {
+  it('the console is off, and a page names the setting that enables it', async () => {
     await using closed = await startWeb({})
     for (const path of ['/console', '/console/live-feed', '/console/inbox/1'])
       expect((await get(closed.url + path)).status).toBe(307)
@@ -388,8 +388,8 @@ describe('Without a password', () => {
   })
 })
 
-describe('With a hash in place of the password', () => {
-  it('the password opens it, and the hash does not', async () => {
+describe('With a hash as OPERATOR_PASSWORD', () => {
+  it('the password signs in, and the hash does not', async () => {
     const hash = await hashPassword(PASSWORD)
     expect(hash).not.toContain('$')
     await using hashed = await startWeb({ OPERATOR_PASSWORD: hash })

@@ -44,11 +44,11 @@ describe('The inbox of the console', () => {
     ['breadcrumbs that are nested too deep', [of('event', `{"breadcrumbs":[{"data":{"a":${deep}}}]}`)]],
     ['hundreds of thousands of exceptions', [of('event', `{"exception":{"values":${many(300_000)}}}`)]],
     ['hundreds of thousands of spans', [of('transaction', spans)]],
-  ])('opens %s, and lets go of it', async (_, parts) => {
+  ])('opens %s, and closes its request to the tunnel', async (_, parts) => {
     await opens(envelopeOf({ dsn: INBOX_DSN }, parts), parts[0]?.payload)
   })
 
-  it('shows an event as a person reads it: the app’s own frames first, what happened before, tags, user and contexts', async () => {
+  it('renders an event: frames of the app first, breadcrumbs, tags, user and contexts', async () => {
     const frame = (name: string, file: string, own: boolean) => ({
       ...{ function: name, filename: file, lineno: 7, in_app: own },
     })

@@ -38,7 +38,7 @@ describe('While JetStream is away, the console', requires('nats'), () => {
   const look = (holds: (overview: OverviewSnapshot) => boolean) => lookUntil(web.url, cookie, holds, 40_000)
   const states = ({ replicas }: OverviewSnapshot) => replicas.map(({ state }) => state)
 
-  it('says that what waits is not known, and that nothing more can wait, and keeps counting', async () => {
+  it('says that the pending envelopes are unknown and nothing can be spooled, and keeps counting', async () => {
     const before = await look(({ spools: [spool] }) => spool?.envelopes === 0)
     expect(before.spools).toHaveLength(1)
     expect(before.spools[0]?.writable).toBe(true)
@@ -60,7 +60,7 @@ describe('While JetStream is away, the console', requires('nats'), () => {
     expect(await Promise.all(pages)).toEqual(PAGES.map((page) => [page, 200]))
   }, 120_000)
 
-  it('says so when it takes envelopes again, and how many wait', async () => {
+  it('says when it spools again, and how many envelopes are pending', async () => {
     await nats.start()
     let n = 10
     await expect.poll(() => send(n++), { timeout: 40_000, interval: 500 }).toBe(202)

@@ -48,8 +48,8 @@ async function* read(after: string, origins: () => string[]): AsyncGenerator<Fee
 
 const kindsOf = (notices: FeedNotice[]) => notices.map(({ kind, replica }) => `${kind} ${replica}`)
 
-describe('The feed', () => {
-  it('sends a notice that a replica is unresponsive, and that it stopped once another has its address', async () => {
+describe('The merged live feed', () => {
+  it('sends a notice that a replica does not respond, and that it stopped when another one has its address', async () => {
     await using live = await startFakeTunnel('live', { 'GET /receipts': streams() })
     const port = await freePort()
     const notices: FeedNotice[] = []
@@ -63,7 +63,7 @@ describe('The feed', () => {
     expect(kindsOf(notices)).toEqual(['unresponsive dead', 'stopped dead'])
   })
 
-  it('says when such a replica answers again, and goes on with it where the reader stood', async () => {
+  it('sends a notice when such a replica responds again, and resumes after the last event of the reader', async () => {
     const port = await freePort()
     const notices: FeedNotice[] = []
     const lastIds: unknown[] = []
@@ -90,7 +90,7 @@ describe('The feed', () => {
     expect(cursor).toBe('late:8')
   })
 
-  it('tells nothing twice though for a moment no tunnel is found', async () => {
+  it('sends no event twice when no tunnel is found for a moment', async () => {
     const urls: (string | undefined)[] = []
     await using live = await startFakeTunnel('live', {
       'GET /receipts': (request, response) => {
@@ -116,7 +116,7 @@ describe('The feed', () => {
     expect(cursors.at(-1)).toBe('live:3')
   })
 
-  it('dates a gap by the receipt that comes after it, and shows it below that one', async () => {
+  it('dates a gap by the receipt after it, and places it below that receipt', async () => {
     const gap = `event: gap\ndata: ${JSON.stringify({ missed: 5, replica: 'live' })}\n\n`
     await using live = await startFakeTunnel('live', {
       'GET /receipts': streams(gap, sayReceipt('live', 7, 7_000), sayReceipt('live', 8, 8_000)),
@@ -133,7 +133,7 @@ describe('The feed', () => {
     ])
   })
 
-  it('begins with as many of the newest as are shown, shared out among the tunnels', async () => {
+  it('starts with the newest receipts that a page shows, divided between the tunnels', async () => {
     await using one = await startFakeTunnel('one', { 'GET /receipts': streams(sayReceipt('one', 1)) })
     await using other = await startFakeTunnel('other', { 'GET /receipts': streams(sayReceipt('other', 1)) })
     let many = 0

@@ -78,8 +78,8 @@ function ask(origin: string, path: string, init: RequestInit = {}): Promise<Resp
 
 const idsOf = (receipts: Receipt[]) => receipts.map(({ event_id: eventId }) => eventId).sort()
 
-describe('The feed of the console', () => {
-  it('tells what all replicas still keep, then what comes, each once and none left out, over any number of breaks', async () => {
+describe('The live feed of the console', () => {
+  it('sends the stored receipts of all replicas, then the new ones, each once, over any number of reconnections', async () => {
     const sent = await send(4)
     let { receipts, cursor } = await read('', (all) => all.length >= 12)
     expect(idsOf(receipts)).toEqual(sent)
@@ -97,7 +97,7 @@ describe('The feed of the console', () => {
     expect(idsOf((await again).receipts)).toEqual(last)
   })
 
-  it('sends a notice that a killed replica is unresponsive, and the receipts of the others meanwhile', async () => {
+  it('sends a notice that a killed replica does not respond, and the receipts of the others meanwhile', async () => {
     const { cursor } = await read('', (all) => all.length >= 31)
     const third = tunnels[2] as Tunnel
     let isRead = () => {}
@@ -119,13 +119,13 @@ describe('The feed of the console', () => {
     ])
   })
 
-  it('sends a notice that a replica stopped while nobody read', async () => {
+  it('sends a notice of a replica that stopped while there was no reader', async () => {
     tunnels = tunnels.slice(0, 2)
     const { notices } = await read('gone-abc123:7', (_, all) => all.length > 0)
     expect(notices).toEqual([{ kind: 'stopped', replica: 'gone-abc123', time: expect.any(Number) }])
   })
 
-  it('tells nothing more to a reader who has signed out, and finalOutcomes', async () => {
+  it('ends after sign-out', async () => {
     let isSignedIn = true
     let told = 0
     const { receipts } = await read(
@@ -142,7 +142,7 @@ describe('The feed of the console', () => {
     expect(told).toBeGreaterThan(0)
   })
 
-  it('tells how each spooled envelope ended, whichever replica delivered it, again and once over a break', async () => {
+  it('sends the final outcome of each spooled envelope from any replica once, also over a reconnection', async () => {
     await using folder = await makeFolder()
     await using sentry = await startSentry()
     const env = {

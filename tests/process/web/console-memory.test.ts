@@ -103,7 +103,7 @@ describe('web', () => {
     expect(peakMemory()).toBeLessThan(MOST_MEMORY_MB)
   })
 
-  it('hands out an envelope of 65 MB and an item of it within three quarters of the memory limit', async () => {
+  it('serves an envelope of 65 MB and an item of it within 75 % of the memory limit', async () => {
     expect(await sizeOf('/console/inbox/one-item/envelope')).toBe(ENVELOPE_BYTES)
     const headers = Buffer.byteLength(HEADER + HOSTILE['one-item']?.first)
     expect(await sizeOf('/console/inbox/one-item/items/0')).toBe(ENVELOPE_BYTES - headers)

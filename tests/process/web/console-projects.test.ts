@@ -49,7 +49,7 @@ describe('The projects page of the console, with many projects', () => {
 
   const without = (id: string, ids: string[]) => ids.filter((each) => each !== id)
 
-  it('shows fifty, those that nothing has come for in a line each, and the others on a page of their own', async () => {
+  it('shows 50 active projects, those without envelopes in one line each, and the others on a second page', async () => {
     for (const id of ['2', '55'])
       expect((await post(tunnel.url, { body: errorOf(sentry.dsn(id)) })).status).toBe(200)
     await lookUntil(web.url, cookie, ({ point }) => point.outcomes.delivered === 2)
@@ -63,7 +63,7 @@ describe('The projects page of the console, with many projects', () => {
     expect(second.links).toEqual([{ href: '/console/projects', word: 'Previous projects' }])
   })
 
-  it('lists fifty categories of projects on the page of the spool, and the others on a second page', async () => {
+  it('lists 50 categories of projects on the spool page, and the others on a second page', async () => {
     await sentry.away()
     for (const id of IDS) expect((await post(tunnel.url, { body: errorOf(sentry.dsn(id)) })).status).toBe(202)
     await lookUntil(web.url, cookie, ({ spools: [spool] }) => spool?.envelopes === MANY)

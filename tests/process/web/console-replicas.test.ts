@@ -18,7 +18,7 @@ const json = (value: unknown) => (_: unknown, response: ServerResponse) => respo
 const envelopeOf = (type: string, payload: Buffer) =>
   Buffer.concat([Buffer.from(`{}\n{"type":"${type}","length":${payload.length}}\n`), payload])
 
-describe('Of replicas that share a spool and an inbox, the console', () => {
+describe('For replicas that share a spool and an inbox, the console', () => {
   const started = new AsyncDisposableStack()
   let tunnels: FakeTunnel[]
   let hung: FakeTunnel
@@ -106,21 +106,21 @@ describe('Of replicas that share a spool and an inbox, the console', () => {
   const purges = () =>
     tunnels.flatMap(({ asked }) => asked.filter((each) => each.startsWith('DELETE /spool')))
 
-  it('asks one to purge, and no other when no answer comes: what came since would go with it', async () => {
+  it('sends a purge to one replica, and to no other when no response arrives', async () => {
     const page = await act({ action: 'purge', all: '1' })
     expect(page.searchParams.get('did')).toBe('unanswered')
     expect(purges()).toEqual(['DELETE /spool?all=1'])
     expect(await (await get(page.href, cookie)).text()).toContain('No response:')
   })
 
-  it('says how many still wait after one act has taken as many as it may', async () => {
+  it('shows how many envelopes are still pending after one action at its limit', async () => {
     const page = await act({ action: 'purge', project: 'p/1' })
     expect(Object.fromEntries(page.searchParams)).toEqual({ did: 'purge', count: '10000', left: '2500' })
     const text = await (await get(page.href, cookie)).text()
     expect(text).toContain('10,000 were purged. 2,500 more are pending')
   })
 
-  it('lists the inbox of those that answer, asks nothing of one that hangs, and looks into few envelopes at once', async () => {
+  it('lists the inbox of the replicas that respond, and reads only a few envelopes at the same time', async () => {
     const text = await (await get(`${web.url}/console/inbox`, cookie)).text()
     for (let n = 0; n < LISTED; n++) expect(text).toContain(`error e${n}`)
     expect(mostOpen).toBeGreaterThan(0)
@@ -128,13 +128,13 @@ describe('Of replicas that share a spool and an inbox, the console', () => {
     expect(hung.asked.filter((each) => !/^GET \/(status|figures|rejections)$/.test(each))).toEqual([])
   })
 
-  it('reads an envelope from the first that hands it out, and from no other', async () => {
+  it('reads an envelope from the first replica that returns it', async () => {
     const response = await get(`${web.url}/console/inbox/big/items/0`, cookie)
     expect((await response.arrayBuffer()).byteLength).toBe(BIG.length)
     expect(await secondEnded.promise).toBe('cut off')
   })
 
-  it('shows a replica without /figures as responding, and that it reports no figures', async () => {
+  it('shows a replica without /figures as responding, and says that it reports no figures', async () => {
     const text = (await (await get(`${web.url}/console/replicas`, cookie)).text()).replaceAll('<!-- -->', '')
     expect(text).toContain('previous-release: an older version that reports no counters')
     expect(text).toMatch(

@@ -11,7 +11,7 @@ import type { Web } from '../../support/web/web.ts'
 
 const PAGE = 50 // envelopes
 
-describe('The spool page of the console, over two spools', () => {
+describe('The spool page of the console for two spools', () => {
   const started = new AsyncDisposableStack()
   let tunnels: Tunnel[]
   let web: Web
@@ -47,7 +47,7 @@ describe('The spool page of the console, over two spools', () => {
     }
   }
 
-  it('goes on in one of them while the other stays where it is, in the order that was asked for', async () => {
+  it('pages through one of them while the other stays, in the requested order', async () => {
     for (const [path, word] of [
       ['/console/spool', 'Older'],
       ['/console/spool?order=oldest', 'Newer'],

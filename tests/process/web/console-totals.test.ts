@@ -40,7 +40,7 @@ const UNREAD = 0 // bytes of what is refused before it has come whole
 /** `project category answer`, with envelopes and bytes. */
 type Books = Record<string, [envelopes: number, bytes: number]>
 
-describe('The figures of the console', () => {
+describe('The counts of the console', () => {
   const started = new AsyncDisposableStack()
   let sentry: Sentry
   let tunnels: Tunnel[]
@@ -164,7 +164,7 @@ describe('The figures of the console', () => {
   const changesOf = ({ changes }: Pick<OverviewSnapshot, 'changes'>) =>
     changes.map(({ text }) => text).join('\n')
 
-  it('are what real SDKs sent, by project, category and outcome, in envelopes and bytes, and equal /metrics', async () => {
+  it('equal /metrics and the envelopes and bytes sent, by project, category and outcome', async () => {
     for (const [name, category] of REAL)
       for (const id of ['1', '2'])
         await send(captureFor(sentry.dsn(id), name), 200, [id, category, 'delivered'])
@@ -179,7 +179,7 @@ describe('The figures of the console', () => {
     expect(snapshot.projects).toEqual([project('1'), project('2')])
   })
 
-  it('tell of each upstream what it has taken, and how long that took', async () => {
+  it('contain the accepted envelopes of each upstream and its response times', async () => {
     const host = `127.0.0.1:${sentry.port}`
     const { totals } = await watch.refresh()
     expect(totals.upstream_durations[sentry.url]?.['+Inf']).toBe(REAL.length * 2 + 1) // and the one that it has declined
@@ -188,7 +188,7 @@ describe('The figures of the console', () => {
     expect(point.upstreams[host]?.delivered).toBe(REAL.length * 2)
   })
 
-  it('tell who sent to each project: SDKs and releases, and how much of the spool may be its', async () => {
+  it('contain the SDKs and releases of each project, and its share of the spool', async () => {
     const page = await pageText('/console/projects')
     for (const word of [
       'sentry.javascript.browser/11.12.0',
@@ -200,7 +200,7 @@ describe('The figures of the console', () => {
       expect([word, page.includes(word)]).toEqual([word, true])
   })
 
-  it('explain a rejection by the setting that would have let it pass, with the value it has', async () => {
+  it('explain a rejection by the setting that would have accepted it, with its value', async () => {
     const items = '{"type":"client_report"}\n{}\n'.repeat(6)
     await send(Buffer.from(`{"dsn":"${sentry.dsn('1')}"}\n${items}`), 413, ['1', 'none', 'rejected'], UNREAD)
     await lookForAll()
@@ -212,7 +212,7 @@ describe('The figures of the console', () => {
     expect(page).toMatch(/declined.*Sentry declined it\..*401 or 403/s)
   })
 
-  it('show a limit that Sentry asks for until when it is in force, and what is held back by it', async () => {
+  it('contain a rate limit of Sentry, its end, and what it held back', async () => {
     sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '600:replay:key' } })
     const before = Date.now()
     await send(captureFor(sentry.dsn('2'), 'browser-11.12.0-replay-2'), 429, ['2', 'replay', 'rate_limited'])
@@ -225,7 +225,7 @@ describe('The figures of the console', () => {
     expect(page.includes('replay, ends')).toBe(true)
   })
 
-  it('say of each outcome that is not a good one how many met it, since when, and when the last did', async () => {
+  it('contain for each outcome other than delivered the number, and the first and the last time', async () => {
     const page = await pageText('/console/rejections')
     const cards = page
       .replaceAll(/<script.*?<\/script>/gs, '')
@@ -248,7 +248,7 @@ describe('The figures of the console', () => {
     ])
   })
 
-  it('go on being what was sent when a replica is killed, which is said, and so is one that joins', async () => {
+  it('keep the counts of a killed replica, and show it and one that starts', async () => {
     const third = tunnels[2] as Tunnel
     const { replica } = await (await third.admin('/status')).json()
     expect(booksOf(await lookForAll())).toEqual(sent)
@@ -275,7 +275,7 @@ describe('The figures of the console', () => {
     expect(booksOf(await lookForAll())).toEqual(sent)
   })
 
-  it('say which upstream is not asked, since when, and when it is tried; and when it is asked again', async () => {
+  it('contain an open breaker with its start and its next probe, and when it closed', async () => {
     await sentry.away()
     const before = Date.now()
     for (let n = 0; n < 18; n++) await send(newError('1'), 202, ['1', 'error', 'spooled'])

@@ -40,7 +40,7 @@ describe('A receipt', () => {
 
   afterAll(() => started.disposeAsync())
 
-  it('is told to who has its token for ten minutes, and forgotten then by web too', async () => {
+  it('is returned for its token for ten minutes, and then deleted in web too', async () => {
     const token = receipts.record(SETTLED)
     const ask = () => fetch(`${web.url}/receipt.json?token=${token}`)
 

@@ -48,7 +48,7 @@ async function startRecorder() {
 describe.each([
   ['without tracing', {}],
   ['with tracing', { SENTRY_TRACES_SAMPLE_RATE: '1' }],
-])('A report of web’s server, %s', (_, tracing) => {
+])('A report of the server of web, %s', (_, tracing) => {
   const started = new AsyncDisposableStack()
   let recorder: Awaited<ReturnType<typeof startRecorder>>
   let tunnel: FakeTunnel
@@ -94,7 +94,7 @@ describe.each([
       (received) => hasItem('event')(received) && String(received.decoded).includes(`number=${number}`),
     )
 
-  it('has no breadcrumb and no span of another request, nor of the admin port', async () => {
+  it('has no breadcrumb or span of another request or of the admin port', async () => {
     const ticks = () => web.said.stdout.split('outside').length
     const before = ticks()
     await until(async () => ticks() > before)

@@ -8,7 +8,7 @@ import { cloud, type Site, startSite } from '../../support/site.ts'
 import { until } from '../../support/until.ts'
 import { BREAKABLE } from '../../support/web/web.ts'
 
-describe('An error of web’s own server', requires('nginx'), () => {
+describe('An error of the server of web', requires('nginx'), () => {
   const started = new AsyncDisposableStack()
   let sentry: Sentry
   let site: Site
@@ -38,7 +38,7 @@ describe('An error of web’s own server', requires('nginx'), () => {
     await response.text()
   }
 
-  it('arrives at Sentry, from nobody’s address and without what the visitor’s headers say', async () => {
+  it('is reported to Sentry without a client address and without headers of the visitor', async () => {
     await breakServer(1)
     const received = await sentry.next(hasItem('event'))
     expect(eventOf(received)).toMatchObject({
@@ -52,7 +52,7 @@ describe('An error of web’s own server', requires('nginx'), () => {
     expect(String(received.decoded)).not.toContain('secret')
   })
 
-  it('is never lost, be there ever so many, when one of two tunnels is killed meanwhile', async () => {
+  it('is not lost when one of two tunnels is killed, also in large numbers', async () => {
     const numbers = Array.from({ length: 120 }, (_, index) => 1000 + index)
     sentry.allowAborts()
     const killed = breakServer(999).then(() => site.tunnel.kill())
@@ -64,7 +64,7 @@ describe('An error of web’s own server', requires('nginx'), () => {
     expect(arrived()).toEqual(expect.arrayContaining(numbers))
   })
 
-  it('is not lost when web is stopped right after it, nor is the last line of its log', async () => {
+  it('is not lost when web is stopped right after it, and neither is the last line of its log', async () => {
     await breakServer(2000)
     await site.web.stop()
     await sentry.next((received) => hasItem('event')(received) && numberOf(received) === 2000)

@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest'
 import { refuseWeb, startWeb } from '../../support/web/web.ts'
 
-describe('A web server with wrong settings', { timeout: 180_000 }, () => {
-  it('tells every problem and ends with 1', async () => {
+describe('A web server with invalid settings', { timeout: 180_000 }, () => {
+  it('prints every problem and exits with 1', async () => {
     const exit = await refuseWeb({
       SENTRY_DSN: 'https://abc:secret@sentry.example',
       TUNNEL_PATHS: '/monitoring/|/_next/reports',
@@ -27,7 +27,7 @@ CA_FILE: "/nowhere/ca.pem" cannot be read; write the path of a file that this pr
 })
 
 describe('A running web server', { timeout: 180_000 }, () => {
-  it('tells that it is well, and no one what it is made with', async () => {
+  it('answers health checks, and does not disclose its software', async () => {
     await using web = await startWeb()
     const response = await fetch(`${web.url}/healthz`)
     expect(response.status).toBe(200)
@@ -35,7 +35,7 @@ describe('A running web server', { timeout: 180_000 }, () => {
     expect(response.headers.get('x-powered-by')).toBeNull()
   })
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 when it gets %s', async (signal) => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('exits with 0 on %s', async (signal) => {
     const web = await startWeb()
     await (await fetch(web.url)).text()
     expect(await web.stop(signal)).toMatchObject({ code: 0, stderr: '' })

@@ -35,7 +35,7 @@ function unreadable(): RequestInit[] {
   ]
 }
 
-describe('A request that Next cannot read', requires('nginx'), () => {
+describe('A request that Next.js cannot parse', requires('nginx'), () => {
   const started = new AsyncDisposableStack()
   let sentry: Sentry
   let site: Site
@@ -48,7 +48,7 @@ describe('A request that Next cannot read', requires('nginx'), () => {
 
   afterAll(() => started.disposeAsync())
 
-  it('is told to nobody, whatever page it asks for; what breaks after it is', async () => {
+  it('is not reported for any page, and an error after it is', async () => {
     const url = `http://127.0.0.1:${site.port}`
     for (const path of ['/', '/lab', '/lab/server-component', '/no-such-page'])
       for (const request of unreadable()) await (await fetch(url + path, request)).text()
