@@ -6,9 +6,10 @@ import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import { type DeliveryAttempt, UpstreamClient } from '../../../tunnel/src/upstream/client.ts'
-import { errorOf } from '../../support/envelopes.ts'
+import { attachmentOf, errorOf } from '../../support/envelopes.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 
+const LARGE_BYTES = 1024 * 1024
 const NOT_SENT = { kind: 'undecided', reason: 'not-sent' }
 
 describe('An attempt that waits for the only connection', () => {
@@ -32,7 +33,9 @@ describe('An attempt that waits for the only connection', () => {
     const [project] = projects.all
     if (!project) throw new Error('no project')
     const send = (): DeliveryAttempt => client.send(project, bodyOf(errorOf(sentry.dsn())), [])
-    return { client, send }
+    const large = bodyOf(attachmentOf(sentry.dsn(), Buffer.alloc(LARGE_BYTES)))
+    const sendLarge = (): DeliveryAttempt => client.send(project, large, [])
+    return { client, send, sendLarge, isOpen: () => client.isOpen(project.origin) }
   }
 
   it('is never sent after it was dropped', async () => {
@@ -47,6 +50,20 @@ describe('An attempt that waits for the only connection', () => {
     expect(await first.final).toMatchObject({ kind: 'answered' })
     expect(await send().final).toMatchObject({ kind: 'answered' })
     expect(sentry.requests).toHaveLength(2)
+  })
+
+  it('does not count for the circuit breaker while its body is large', async () => {
+    sentry.once(() => gate.promise)
+    const { send, sendLarge, isOpen } = open({ lateMs: 50, answerMs: 60_000 })
+    const large = Array.from({ length: 12 }, sendLarge)
+    for (const { soon } of large) expect(await soon).toBe('late')
+    for (const attempt of large) attempt.drop()
+    expect(isOpen()).toBe(false)
+    await Promise.all(Array.from({ length: 12 }, () => send().soon))
+    expect(isOpen()).toBe(true)
+    gate.resolve({})
+    expect(await large[0]?.final).toMatchObject({ kind: 'answered' })
+    expect(isOpen()).toBe(false)
   })
 
   it('has its whole deadline from its first byte', async () => {

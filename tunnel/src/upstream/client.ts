@@ -136,7 +136,8 @@ export class UpstreamClient {
     const { bytes } = outgoing
     const job = { bytes, start: dispatch }
     const release = () => connections.release(job)
-    const request = new UpstreamRequest(this.#lateMs, this.attemptMs(bytes), listeners, release)
+    const limits = { bytes, lateMs: this.#lateMs, maxMs: this.attemptMs(bytes) }
+    const request = new UpstreamRequest(limits, listeners, release)
     connections.add(job)
     return request
 

@@ -68,6 +68,7 @@ export class Connections {
   }
 }
 
-function isLarge({ bytes }: Job): boolean {
+/** `true` for a body that must not delay small ones. */
+export function isLarge({ bytes }: Pick<Job, 'bytes'>): boolean {
   return bytes > LARGE_BYTES
 }

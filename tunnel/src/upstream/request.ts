@@ -3,6 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { RequestResult } from './breaker.ts'
+import { isLarge } from './connections.ts'
 
 /** The part of Sentry's response that is passed on. */
 export type UpstreamResponse = {
@@ -37,7 +38,16 @@ export const TOO_LARGE = 'reply-too-large'
 
 const MAX_REPLY_BYTES = 64 * 1024 // Sentry sends a few dozen
 
-/** Each listener is called once per request. */
+export type RequestLimits = {
+  /** Of the body. */
+  bytes: number
+  /** Milliseconds from now, after which the sender does not wait. */
+  lateMs: number
+  /** Milliseconds from the first byte sent, for which it waits as long. */
+  maxMs: number
+}
+
+/** Each listener is called at most once per request. */
 export type RequestListeners = {
   note: (result: RequestResult) => void
   learn: (result: DeliveryResult) => void
@@ -61,21 +71,19 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
   #chunks: Buffer[] = []
   #bytes = 0
   #isNoted = false
-  readonly #lateMs: number
-  readonly #maxMs: number
+  readonly #limits: RequestLimits
   readonly #listeners: RequestListeners
   readonly #onEnd: () => void
 
-  /** `lateMs` counts from now, `maxMs` from the first byte, for which it waits as long. `onEnd` is called once, with the result. */
-  constructor(lateMs: number, maxMs: number, listeners: RequestListeners, onEnd: () => void) {
-    this.#lateMs = lateMs
-    this.#maxMs = maxMs
+  /** `onEnd` is called once, with the result. */
+  constructor(limits: RequestLimits, listeners: RequestListeners, onEnd: () => void) {
+    this.#limits = limits
     this.#listeners = listeners
     this.#onEnd = onEnd
     this.soon = new Promise((resolve) => {
       this.#resolveSoon = resolve
     })
-    this.#timer = setTimeout(() => this.#onLate(), lateMs)
+    this.#timer = setTimeout(() => this.#onLate(), limits.lateMs)
   }
 
   /** The result. Created when asked for: most requests end before. */
@@ -93,7 +101,7 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
     }
     this.#controller = controller
     this.#startedAt = performance.now()
-    if (this.#isLate) this.#endAfter(this.#maxMs)
+    if (this.#isLate) this.#endAfter(this.#limits.maxMs)
   }
 
   /** Ends the request unless bytes of it were sent. */
@@ -125,11 +133,13 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
     this.#end({ kind: 'undecided', reason: nameOf(error), status: this.#status || undefined })
   }
 
+  /** Lets the sender go. The breaker does not count a large body: it waits for others, and takes long to send. */
   #onLate(): void {
+    const { lateMs, maxMs } = this.#limits
     this.#isLate = true
-    this.#note('late')
-    const passedMs = this.#startedAt === undefined ? this.#lateMs : performance.now() - this.#startedAt
-    this.#endAfter(this.#maxMs - passedMs)
+    if (!isLarge(this.#limits)) this.#note('late')
+    const passedMs = this.#startedAt === undefined ? lateMs : performance.now() - this.#startedAt
+    this.#endAfter(maxMs - passedMs)
     this.#resolveSoon('late')
   }
 
@@ -148,7 +158,8 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
     this.#result = result
     clearTimeout(this.#timer)
     this.#listeners.learn(result) // before the breaker may open for it
-    this.#note(result.kind === 'answered' ? 'prompt' : 'failed')
+    if (result.kind === 'answered') this.#note('prompt')
+    else if (result.reason !== NOT_SENT) this.#note('failed')
     this.#onEnd()
     this.#resolveSoon(result)
     this.#final?.resolve(result)
