@@ -17,6 +17,7 @@ import { Deliverer, LEASE_MS } from './spool/delivery.ts'
 import { createSpoolEntry } from './spool/entry.ts'
 import { defaultBound } from './spool/free-space.ts'
 import { NatsAway } from './spool/jetstream/nats-url.ts'
+import { LimitSharing } from './spool/limit-sharing.ts'
 import { MonitoredSpool, type SpoolHealth } from './spool/monitored.ts'
 import type { PutResult, Spool, SpoolBounds } from './spool/spool.ts'
 import { openSqliteSpool } from './spool/sqlite/client.ts'
@@ -37,6 +38,7 @@ export type Forwarding = {
   /** Share of the spool's bytes that one project may fill. */
   projectShare: number
   deliverer: Deliverer
+  limitSharing: LimitSharing
 }
 
 export type ForwardingDeps = {
@@ -72,7 +74,8 @@ export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> 
   const upstreams = new UpstreamClient(projects.all, config.upstream, limits, clock, deps.onBreakerChange)
   const maxAgeMs = config.spool.ageMs
   const deliverer = new Deliverer({ ...deps, spool: store, upstreams, maxAgeMs, random: Math.random })
-  return { upstreams, spool, projectShare, deliverer }
+  const limitSharing = new LimitSharing({ ...deps, spool: store })
+  return { upstreams, spool, projectShare, deliverer, limitSharing }
 }
 
 async function openSpool(

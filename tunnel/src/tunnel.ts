@@ -56,6 +56,7 @@ export function createTunnel(services: Services): Tunnel {
 
   async function start(): Promise<Ports> {
     const adminPort = await openAdminPort()
+    sentry?.limitSharing.start()
     sentry?.deliverer.start({
       onFinalOutcome,
       onError: (err) => faults.fault(err),
@@ -90,6 +91,7 @@ export function createTunnel(services: Services): Tunnel {
     await Promise.race([reports.flush(), wait(LAST_MS)])
     await sentry?.upstreams.close() // pending attempts are aborted; their entries stay in the spool
     await Promise.race([delivered, wait(LAST_MS)])
+    sentry?.limitSharing.stop()
     await sentry?.spool.close()
     inbox?.close()
     await stopNow(adminServer)

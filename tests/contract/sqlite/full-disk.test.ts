@@ -10,6 +10,7 @@ import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
 import { requires } from '../../support/requirements.ts'
 import { mountSmallDisk } from '../../support/small-disk.ts'
 import { ALL, LARGE_BYTES, LONG_MS, PLENTY } from '../../support/spool/entries.ts'
+import { limitOf } from '../../support/spool/limit-guarantees.ts'
 import { putOne, store } from '../../support/spool/operations.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
@@ -45,6 +46,8 @@ describe('A SQLite spool on a full disk', requires('mount'), () => {
     expect(await drain(spool)).toBe(envelopes)
     await expect(putOne(spool)).rejects.toThrow('the disk is full')
     await expect(spool.probe()).rejects.toThrow('the disk is full')
+    await expect(spool.addLimits([limitOf()])).rejects.toThrow('the disk is full')
+    expect(await spool.limits()).toEqual([])
     expect(readdirSync(disk.path)).not.toContain('spool.db-reserve')
     await disk.free()
     await spool.probe()

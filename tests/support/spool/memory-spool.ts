@@ -83,6 +83,8 @@ export function createMemorySpool(now: () => number): MemorySpool {
     purge: notHere,
     pause: notHere,
     resume: notHere,
+    limits: notHere,
+    addLimits: notHere,
     async close() {},
   }
   return spool

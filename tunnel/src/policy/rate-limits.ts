@@ -15,7 +15,7 @@ export type RateLimitHeaders = {
 }
 
 const DEFAULT_SECONDS = 60
-const MAX_SECONDS = 24 * 60 * 60 // longer than Sentry's; a wrong value must not silence a project for good
+export const MAX_LIMIT_SECONDS = 24 * 60 * 60 // longer than Sentry's; a wrong value must not silence a project for good
 
 /**
  * Reads the limits of a response (develop.sentry.dev/sdk/expected-features/rate-limiting). The header, if present, counts alone and on any status. A 429 without it limits everything
@@ -52,7 +52,7 @@ function readRetryAfter(header: string | undefined, now: number): number {
 
 function bound(seconds: number): number {
   if (!Number.isFinite(seconds)) return DEFAULT_SECONDS
-  return Math.min(MAX_SECONDS, Math.max(0, Math.ceil(seconds)))
+  return Math.min(MAX_LIMIT_SECONDS, Math.max(0, Math.ceil(seconds)))
 }
 
 /** Writes the header as Relay's `format_rate_limits` does, with scope `key`. Each limit must have categories: one without silences everything. */

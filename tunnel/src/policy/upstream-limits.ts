@@ -15,16 +15,20 @@ export function upstreamLimitsStage(limits: UpstreamLimits): Stage {
   }
 }
 
-const ALL = '*'
+const ALL = 'all'
 const NO_ITEMS: ReadonlySet<Item> = new Set()
 
 /** End of each limit by category, `ALL` included. */
 type Ends = Map<string, number>
 
+/** Limit on one category of a project, or on `all`. `until` is in milliseconds since 1970. */
+export type UpstreamLimit = { project: Project; category: string; until: number }
+
 /** Bounded by configured projects times Sentry's categories. Times are in milliseconds since 1970. */
 export class UpstreamLimits {
   readonly #now: () => number
   readonly #byProject = new Map<Project, Ends>()
+  #onLearned = () => {}
 
   constructor(now: () => number) {
     this.#now = now
@@ -33,9 +37,21 @@ export class UpstreamLimits {
   /** Learns the limits in a response; of two limits on a category the longer applies. */
   learn(project: Project, response: RateLimitHeaders): void {
     const time = this.#now()
-    for (const { seconds, categories } of readRateLimits(response, time))
+    const limits = readRateLimits(response, time)
+    for (const { seconds, categories } of limits)
       for (const category of categories.length > 0 ? categories : [ALL])
-        this.#extend(project, category, time + seconds * 1000)
+        this.#extend({ project, category, until: time + seconds * 1000 })
+    if (limits.length > 0) this.#onLearned()
+  }
+
+  /** Calls `listener` after each response with limits. */
+  listen(listener: () => void): void {
+    this.#onLearned = listener
+  }
+
+  /** Applies a limit that another replica has learned, unless its category is unknown. */
+  adopt(limit: UpstreamLimit): void {
+    if (limit.category === ALL || CATEGORY_NAMES.has(limit.category)) this.#extend(limit)
   }
 
   /** Returns the items to hold back now, and their dependants. */
@@ -72,16 +88,16 @@ export class UpstreamLimits {
   }
 
   inForce(): LimitInForce[] {
+    return this.all().map((limit) => ({ ...limit, project: limit.project.name }))
+  }
+
+  all(): UpstreamLimit[] {
     return [...this.#byProject.keys()].flatMap((project) =>
-      [...(this.#current(project) ?? [])].map(([category, until]) => ({
-        project: project.name,
-        category: CATEGORY_NAMES.has(category) ? category : 'all',
-        until,
-      })),
+      Array.from(this.#current(project) ?? [], ([category, until]) => ({ project, category, until })),
     )
   }
 
-  #extend(project: Project, category: string, until: number): void {
+  #extend({ project, category, until }: UpstreamLimit): void {
     const ends = this.#byProject.get(project) ?? new Map<string, number>()
     this.#byProject.set(project, ends)
     if (until > Math.max(this.#now(), ends.get(category) ?? 0)) ends.set(category, until)

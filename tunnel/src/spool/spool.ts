@@ -110,6 +110,9 @@ export type PartitionTotals = {
   oldest?: number
 }
 
+/** Rate limit of Sentry that replicas share, on one category or on `all`. `until` is in milliseconds since 1970. */
+export type SharedLimit = { project: string; category: string; until: number }
+
 /** State of the disk of a spool that is a file. */
 export type SpoolDisk = {
   freeBytes: number
@@ -158,6 +161,10 @@ export type Spool = {
   pause(project?: string): Promise<void>
   /** Ends the pause of a project, or the pause of all, which leaves those of projects. */
   resume(project?: string): Promise<void>
+  /** Returns the shared rate limits that end within 24 hours. Others have ended, or were learned by a wrong clock. */
+  limits(): Promise<SharedLimit[]>
+  /** Shares rate limits with every replica. Of two limits on a category the later end applies. Removes those that `limits` does not return. */
+  addLimits(limits: readonly SharedLimit[]): Promise<void>
   close(): Promise<void>
 }
 

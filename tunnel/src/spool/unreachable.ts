@@ -43,6 +43,8 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
     purge: async (...args) => opened().purge(...args),
     pause: async (...args) => opened().pause(...args),
     resume: async (...args) => opened().resume(...args),
+    limits: async () => opened().limits(),
+    addLimits: async (...args) => opened().addLimits(...args),
     async close() {
       closed = true
       await spool?.close()

@@ -1,8 +1,9 @@
 /** State of the spool: what its streams hold of each project and category, pauses, shares and losses. */
 
 import type { StreamInfo } from '@nats-io/jetstream'
-import { type KV, Kvm } from '@nats-io/kv'
-import type { ProjectDemand, PutResult, SpoolBounds, SpoolEntry, SpoolTotals } from '../spool.ts'
+import { type KV, type KvEntry, Kvm } from '@nats-io/kv'
+import { MAX_LIMIT_SECONDS } from '../../policy/rate-limits.ts'
+import type { ProjectDemand, PutResult, SharedLimit, SpoolBounds, SpoolEntry, SpoolTotals } from '../spool.ts'
 import { CLASSES, classOf, NAME, type Partition, parseSubject, storedBytes, subjectOf } from './codec.ts'
 import type { Messages } from './messages.ts'
 import type { Server } from './server.ts'
@@ -23,6 +24,7 @@ const WRONG_REVISION = 10071
 const PAUSED = 'paused'
 const SEEN = 'entries'
 const PROBE = 'probe'
+const LIMITS = 'rate-limits'
 const MAX_NETWORKS = 10_000
 
 export class State {
@@ -151,20 +153,24 @@ export class State {
     this.#growNetwork(entry.network, -storedBytes(entry))
   }
 
-  /** Replicas may change pauses at one moment: each starts from the last revision. */
   async changePauses(change: (paused: Paused) => Paused): Promise<void> {
-    await this.#onBucket(async (bucket) => {
-      for (;;) {
-        const entry = await bucket.get(PAUSED)
-        const changed = JSON.stringify(change(entry?.json<Paused>() ?? {}))
-        try {
-          return await bucket.put(PAUSED, changed, { previousSeq: entry?.revision ?? 0 })
-        } catch (error) {
-          if (codeOf(error) !== WRONG_REVISION) throw error
-        }
-      }
-    })
+    await this.#onBucket((bucket) => changeValue<Paused>(bucket, PAUSED, (paused = {}) => change(paused)))
     this.#lookedAt = -Infinity
+  }
+
+  /** Asks once: a failure here says nothing about entries. */
+  async limits(now: number): Promise<SharedLimit[]> {
+    const bucket = await this.#openBucket()
+    const limits = readValue<SharedLimit[]>(await bucket.get(LIMITS)) ?? []
+    return limits.filter((limit) => isInForce(limit, now))
+  }
+
+  async addLimits(limits: readonly SharedLimit[], now: number): Promise<void> {
+    await changeValue<SharedLimit[]>(await this.#openBucket(), LIMITS, (shared = []) => {
+      const all = [...shared, ...limits].filter((limit) => isInForce(limit, now))
+      all.sort((a, b) => a.until - b.until) // of two on a category the later end replaces the other
+      return [...new Map(all.map((limit) => [`${limit.project} ${limit.category}`, limit])).values()]
+    })
   }
 
   /** Writes a value that nobody reads. */
@@ -209,9 +215,35 @@ export class State {
   }
 
   #onBucket<T>(ask: (bucket: KV) => Promise<T>): Promise<T> {
-    const options = { allow_direct: false } // a follower may not know a pause yet
-    return this.#server.insist(0, async () => ask(await this.#kvm.open(NAME, options)))
+    return this.#server.insist(0, async () => ask(await this.#openBucket()))
   }
+
+  #openBucket(): Promise<KV> {
+    return this.#kvm.open(NAME, { allow_direct: false }) // a follower may not know a pause yet
+  }
+}
+
+/** Replicas may change a value at one moment: each starts from the last revision. */
+async function changeValue<T>(bucket: KV, key: string, change: (value?: T) => T): Promise<void> {
+  for (;;) {
+    const entry = await bucket.get(key)
+    const changed = JSON.stringify(change(readValue<T>(entry)))
+    try {
+      await bucket.put(key, changed, { previousSeq: entry?.revision ?? 0 })
+      return
+    } catch (error) {
+      if (codeOf(error) !== WRONG_REVISION) throw error
+    }
+  }
+}
+
+function isInForce({ until }: SharedLimit, now: number): boolean {
+  return until > now && until <= now + MAX_LIMIT_SECONDS * 1000
+}
+
+/** Returns `undefined` also for a key that was deleted. */
+function readValue<T>(entry: KvEntry | null): T | undefined {
+  return entry?.operation === 'PUT' ? entry.json<T>() : undefined
 }
 
 function sumOf(all: readonly number[]): number {

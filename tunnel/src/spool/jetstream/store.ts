@@ -10,6 +10,7 @@ import type {
   PageQuery,
   ProjectDemand,
   PutResult,
+  SharedLimit,
   Spool,
   SpoolBody,
   SpoolBounds,
@@ -220,6 +221,14 @@ class JetStreamSpool implements Spool {
 
   resume(project = ALL): Promise<void> {
     return this.#state.changePauses(({ [project]: _, ...others }) => others)
+  }
+
+  limits(): Promise<SharedLimit[]> {
+    return this.#state.limits(this.#now())
+  }
+
+  addLimits(limits: readonly SharedLimit[]): Promise<void> {
+    return this.#state.addLimits(limits, this.#now())
   }
 
   async close(): Promise<void> {

@@ -9,14 +9,24 @@ import type { CheckpointMode } from './write-ahead-log.ts'
 /** Methods that other threads may call. */
 export type Calls = Pick<
   SqliteStore,
-  'put' | 'take' | 'read' | 'extend' | 'postpone' | 'finish' | 'expire' | 'totals' | 'probe'
+  | 'put'
+  | 'take'
+  | 'read'
+  | 'extend'
+  | 'postpone'
+  | 'finish'
+  | 'expire'
+  | 'totals'
+  | 'limits'
+  | 'addLimits'
+  | 'probe'
 > &
   Omit<EntryAdmin, 'paused'>
 
 export type Call = { number: number; name: keyof Calls; args: unknown[] }
 export type Result = { number: number; value?: unknown; error?: Error }
 
-const GROWING: readonly (keyof Calls)[] = ['put', 'probe']
+const GROWING: readonly (keyof Calls)[] = ['put', 'addLimits', 'probe']
 
 const SQLITE_IOERR = 10 // a full disk, when it stops the growth of the shared-memory file
 const SQLITE_CORRUPT = 11

@@ -12,6 +12,7 @@ import type {
   PageQuery,
   ProjectDemand,
   PutResult,
+  SharedLimit,
   Spool,
   SpoolBody,
   SpoolBounds,
@@ -166,6 +167,14 @@ class SqliteSpool implements Spool {
 
   resume(project?: string): Promise<void> {
     return this.#worker.call('resume', project)
+  }
+
+  limits(): Promise<SharedLimit[]> {
+    return this.#worker.call('limits')
+  }
+
+  addLimits(limits: readonly SharedLimit[]): Promise<void> {
+    return this.#worker.call('addLimits', limits)
   }
 
   async close(): Promise<void> {

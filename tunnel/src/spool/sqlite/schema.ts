@@ -38,8 +38,14 @@ const MIGRATIONS: readonly string[] = [
    CREATE TABLE pauses (project TEXT PRIMARY KEY, since INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
 ]
 
-// Columns that the previous release ignores, without a version of their own.
+// Columns and tables that the previous release ignores, without a version of their own.
 const NULLABLE_COLUMNS: Readonly<Record<string, string>> = { wire_bytes: 'INTEGER' }
+const RATE_LIMITS = `CREATE TABLE IF NOT EXISTS rate_limits (
+  project TEXT NOT NULL,
+  category TEXT NOT NULL,
+  until INTEGER NOT NULL,
+  PRIMARY KEY (project, category)
+) STRICT, WITHOUT ROWID`
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 
@@ -62,6 +68,7 @@ function migrate(db: DatabaseSync, newId: string): void {
   const version = Number(db.prepare('PRAGMA user_version').get()?.user_version)
   for (const migration of MIGRATIONS.slice(version)) db.exec(migration)
   addColumns(db)
+  db.exec(RATE_LIMITS)
   if (version === 0) db.prepare('INSERT INTO spool (id) VALUES (?)').run(newId)
   if (version < SCHEMA_VERSION) db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`) // a write needs room on the disk
   db.exec('COMMIT')

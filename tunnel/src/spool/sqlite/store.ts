@@ -2,7 +2,16 @@
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { priorityOf } from '../../envelope/priorities.ts'
-import type { Lease, ProjectDemand, PutResult, SpoolBounds, SpoolEntry, SpoolTotals } from '../spool.ts'
+import { MAX_LIMIT_SECONDS } from '../../policy/rate-limits.ts'
+import type {
+  Lease,
+  ProjectDemand,
+  PutResult,
+  SharedLimit,
+  SpoolBounds,
+  SpoolEntry,
+  SpoolTotals,
+} from '../spool.ts'
 import { EntryAdmin } from './admin.ts'
 import {
   COLUMNS,
@@ -148,6 +157,17 @@ export class SqliteStore {
     }
   }
 
+  limits(): SharedLimit[] {
+    return this.#statements.currentLimits.all(...limitEnds()).map(({ project, category, until }) => ({
+      ...{ project: String(project), category: String(category), until: Number(until) },
+    }))
+  }
+
+  addLimits(limits: readonly SharedLimit[]): void {
+    this.#statements.removeOtherLimits.run(...limitEnds())
+    for (const { project, category, until } of limits) this.#statements.addLimit.run(project, category, until)
+  }
+
   /** Returns the bytes of the file that new entries can use without making it longer. */
   freeBytes(): number {
     return Number(this.#db.prepare('PRAGMA freelist_count').get()?.freelist_count) * PAGE_BYTES
@@ -248,7 +268,19 @@ function prepare(db: DatabaseSync) {
     older: db.prepare(`${entries} WHERE priority = ? AND received < ? ORDER BY received LIMIT 500`),
     oldestOfPriority: db.prepare(`${entries} WHERE priority = ? ORDER BY received LIMIT 10000`),
     ofPartition: db.prepare(`${entries} WHERE project = ? AND category = ? ORDER BY due LIMIT 10000`),
+    currentLimits: db.prepare('SELECT project, category, until FROM rate_limits WHERE until BETWEEN ? AND ?'),
+    removeOtherLimits: db.prepare('DELETE FROM rate_limits WHERE until NOT BETWEEN ? AND ?'),
+    addLimit: db.prepare(
+      `INSERT INTO rate_limits (project, category, until) VALUES (?, ?, ?)
+       ON CONFLICT DO UPDATE SET until = max(until, excluded.until)`,
+    ),
   }
+}
+
+/** Returns the earliest and the latest end of a limit in force. */
+function limitEnds(): [number, number] {
+  const now = Date.now()
+  return [now + 1, now + MAX_LIMIT_SECONDS * 1000]
 }
 
 function bytesOf(value: SQLOutputValue | undefined): Uint8Array | undefined {
