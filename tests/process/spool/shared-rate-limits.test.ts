@@ -1,0 +1,59 @@
+/** Two real tunnels that share a spool, and the rate limits of Sentry with it. */
+
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { EVENT_ID, envelopeOf, errorOf } from '../../support/envelopes.ts'
+import { startNats } from '../../support/nats/nats.ts'
+import { post } from '../../support/post.ts'
+import { requires } from '../../support/requirements.ts'
+import { startSentry } from '../../support/sentry/sentry.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+
+const STORES = {
+  'SQLite file': async () => {
+    const folder = await makeFolder()
+    return Object.assign(folder, { url: pathToFileURL(join(folder.path, 'spool.db')).href })
+  },
+  'NATS server': startNats,
+}
+
+describe.each([
+  ['SQLite file', {}],
+  ['NATS server', requires('nats')],
+] as const)('Two tunnels on one %s', (name, requirement) => {
+  it('spend one request to learn a limit, and go on with the other categories', {
+    ...requirement,
+    timeout: 60_000,
+  }, async () => {
+    await using store = await STORES[name]()
+    await using sentry = await startSentry()
+    const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: store.url }
+    await using first = await startTunnel({ env })
+    await using second = await startTunnel({ env })
+    sentry.once('limiting')
+
+    expect(await post(first.url, { body: errorOf(sentry.dsn()) })).toMatchObject({ status: 429 })
+    await expect.poll(() => limitsOf(second)).toEqual(await limitsOf(first))
+    expect(await limitsOf(first)).toEqual([expect.objectContaining({ category: 'error' })])
+
+    const limited = await post(second.url, { body: errorOf(sentry.dsn()) })
+    expect(limited).toMatchObject({ status: 429, json: { code: 'rate-limited' } })
+    expect(limited.headers['x-sentry-rate-limits']).toMatch(/^\d+:error:key:tunnel$/)
+    expect(await post(second.url, { body: sessionOf(sentry.dsn()) })).toMatchObject({ status: 200 })
+    expect(sentry.requests.map(({ items }) => items.map(({ header }) => header.type))).toEqual([
+      ['event'],
+      ['session'],
+    ])
+  })
+})
+
+async function limitsOf(tunnel: Tunnel): Promise<unknown> {
+  return (await (await tunnel.admin('/status')).json()).limits
+}
+
+function sessionOf(dsn: string): Buffer {
+  const payload = JSON.stringify({ sid: EVENT_ID, init: true, status: 'ok' })
+  return envelopeOf({ dsn }, [{ header: { type: 'session', length: payload.length }, payload }])
+}
