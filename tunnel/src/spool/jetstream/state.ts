@@ -158,7 +158,7 @@ export class State {
     this.#lookedAt = -Infinity
   }
 
-  /** Asks once: a failure here says nothing about entries. */
+  /** Asks once, since a failure here says nothing about entries. A watch would miss changes after the bucket was created again. */
   async limits(now: number): Promise<SharedLimit[]> {
     const bucket = await this.#openBucket()
     const limits = readValue<SharedLimit[]>(await bucket.get(LIMITS)) ?? []

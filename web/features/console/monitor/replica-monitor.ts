@@ -158,7 +158,7 @@ function spoolsOf(replicas: readonly ReplicaView[]): SpoolStatus[] {
   return [...byId.values()]
 }
 
-/** Returns each limit once. Each replica learns of limits by itself: the longest counts. */
+/** Returns each limit once. Its end can differ between replicas: the latest counts. */
 function limitsOf(replicas: readonly ReplicaView[]): LimitInForce[] {
   const longest = new Map<string, LimitInForce>()
   for (const limit of replicas.flatMap(({ status }) => status?.limits ?? [])) {
