@@ -14,6 +14,7 @@ import { dsnsOf } from '../load/projects.ts'
 import { buildRequests } from '../load/requests.ts'
 import { openSink } from '../load/sink.ts'
 import { describeMachine } from '../report/machine.ts'
+import { renderTable } from '../report/table.ts'
 
 const QUICK = process.argv.includes('--quick')
 const POSTS = { '3.3 KB error': 20_000, '40 KB span batch': 4_000, '150 KB replay': 1_000 }
@@ -66,9 +67,7 @@ row(
 row('in an outage: the tunnel, MB', mb(residentBytes(pidOf(cut))))
 
 console.log(`${describeMachine()}, ${CONNECTIONS} connections\n`)
-console.log(
-  [rows[0] ?? [], ['---', '---:'], ...rows.slice(1)].map((cells) => `| ${cells.join(' | ')} |`).join('\n'),
-)
+console.log(renderTable(rows))
 
 /** Builds different envelopes: equal ones would be stored once. */
 async function postDistinct(to: Tunnel, many: number): Promise<void> {

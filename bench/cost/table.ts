@@ -1,6 +1,7 @@
 /** Renders the tables of the benchmark in Markdown: medians, with their spread over the rounds. */
 
 import { spreadOf } from '../report/statistics.ts'
+import { renderTable } from '../report/table.ts'
 import { type Alone, FIXED_RATE } from './alone.ts'
 import type { Comparison } from './comparison.ts'
 import type { Sample } from './measure.ts'
@@ -11,8 +12,6 @@ import type { Scenarios } from './scenarios.ts'
 import { SUBJECT_NAMES, SUBJECTS, type Subject } from './subjects.ts'
 
 export type Results = { sideBySide: Comparison; scenarios: Scenarios; outages: Outage[]; alone: Alone }
-
-type Row = readonly string[]
 
 const MB = 1e6
 const BUSY = 0.85 // of a core
@@ -35,13 +34,13 @@ export function drawDetails({ sideBySide, scenarios, outages, alone }: Results, 
 }
 
 function costTable(sideBySide: Comparison): string {
-  return table(
+  return renderTable([
     ['CPU per envelope, µs', ...kindsOf(sideBySide)],
-    SUBJECT_NAMES.map((subject) => [
+    ...SUBJECT_NAMES.map((subject) => [
       SUBJECTS[subject].title,
       ...sideBySide.map(({ rounds }) => show(rounds.map((round) => round[subject].cpu))),
     ]),
-  )
+  ])
 }
 
 function kindsOf(sideBySide: Comparison): string[] {
@@ -54,125 +53,87 @@ function ratioTable(sideBySide: Comparison): string {
     title,
     ...sideBySide.map(({ rounds }) => show(rounds.map(of), 2)),
   ]
-  return table(
+  return renderTable([
     ['CPU compared', ...kindsOf(sideBySide)],
-    [
-      row('Culvert ÷ handleTunnelRequest', ({ culvert, handler }) => culvert.cpu / handler.cpu),
-      row('Culvert ÷ Next.js rewrite', ({ culvert, next }) => culvert.cpu / next.cpu),
-      row('Culvert ÷ bare node:http + undici', ({ culvert, bare }) => culvert.cpu / bare.cpu),
-      row(
-        'Culvert behind its nginx ÷ (nginx alone + bare node:http)',
-        ({ behindNginx, nginx, bare }) => behindNginx.cpu / (nginx.cpu + bare.cpu),
-      ),
-    ],
-  )
+    row('Culvert ÷ handleTunnelRequest', ({ culvert, handler }) => culvert.cpu / handler.cpu),
+    row('Culvert ÷ Next.js rewrite', ({ culvert, next }) => culvert.cpu / next.cpu),
+    row('Culvert ÷ bare node:http + undici', ({ culvert, bare }) => culvert.cpu / bare.cpu),
+    row(
+      'Culvert behind its nginx ÷ (nginx alone + bare node:http)',
+      ({ behindNginx, nginx, bare }) => behindNginx.cpu / (nginx.cpu + bare.cpu),
+    ),
+  ])
 }
 
 function situationTable({ projects, replicas, console }: Scenarios, outages: readonly Outage[]): string {
-  const row = <T>(
+  const row = <Name extends string>(
     title: string,
-    rounds: readonly T[],
-    of: (round: T) => Sample,
-    base: (round: T) => Sample,
+    rounds: readonly { readonly [name in NoInfer<Name>]: Sample }[],
+    of: Name,
+    base: Name,
   ) => [
     title,
-    ...showFigures(rounds.map(of)),
+    ...showFigures(rounds.map((round) => round[of])),
     show(
-      rounds.map((round) => of(round).cpu / base(round).cpu),
+      rounds.map((round) => round[of].cpu / round[base].cpu),
       2,
     ),
   ]
   const numbers = (rounds: readonly Round<string>[], unit: string) => {
-    const [least = ''] = Object.keys(rounds[0] ?? {})
-    const figures = (name: string) => (round: Round<string>) => round[name] as Sample
-    return Object.keys(rounds[0] ?? {}).map((name) =>
-      row(`${Number(name).toLocaleString('en')} ${unit}`, rounds, figures(name), figures(least)),
+    const names = Object.keys(rounds[0] ?? {})
+    return names.map((name) =>
+      row(`${Number(name).toLocaleString('en')} ${unit}`, rounds, name, names[0] ?? ''),
     )
   }
-  return table(
+  return renderTable([
     ['Culvert, 3.3 KB errors', ...MEASURES, 'CPU ÷ that of the first'],
-    [
-      ...numbers(projects, 'project(s)'),
-      ...numbers(replicas, 'replica(s) on that one core, and nginx'),
-      row(
-        'console closed',
-        console,
-        ({ closed }) => closed,
-        ({ closed }) => closed,
-      ),
-      row(
-        'console open',
-        console,
-        ({ open }) => open,
-        ({ closed }) => closed,
-      ),
-      row(
-        'before an outage',
-        outages,
-        ({ before }) => before,
-        ({ before }) => before,
-      ),
-      row(
-        'while spooling',
-        outages,
-        ({ spooling }) => spooling,
-        ({ before }) => before,
-      ),
-      row(
-        `while draining, beside ${LIVE_RATE} live ones a second`,
-        outages,
-        ({ draining }) => draining,
-        ({ before }) => before,
-      ),
-    ],
-  )
+    ...numbers(projects, 'project(s)'),
+    ...numbers(replicas, 'replica(s) on that one core, and nginx'),
+    row('console closed', console, 'closed', 'closed'),
+    row('console open', console, 'open', 'closed'),
+    row('before an outage', outages, 'before', 'before'),
+    row('while spooling', outages, 'spooling', 'before'),
+    row(`while draining, beside ${LIVE_RATE} live ones a second`, outages, 'draining', 'before'),
+  ])
 }
 
 function aloneTable({ steady, growth, starts }: Alone, outages: readonly Outage[], plan: Plan): string {
   const { from, to } = plan.growth
   const count = (figure: number) => figure.toLocaleString('en')
   const [p50, p99] = [steady.map((time) => time.p50), steady.map((time) => time.p99)]
-  return table(
+  const drained = outages.map(({ drainedSeconds }) => drainedSeconds)
+  return renderTable([
     ['Culvert alone', ''],
-    [
-      [`p50 at ${count(FIXED_RATE)} envelopes a second, ms`, show(p50, 2)],
-      [`p99 at ${count(FIXED_RATE)} envelopes a second, ms`, show(p99, 2)],
-      [`memory grows from envelope ${count(from)} to ${count(to)} by, MB`, show([growth / MB], 1)],
-      ['ready after, ms', show(starts)],
-      [
-        `${count(plan.spooled)} that waited are delivered within, s`,
-        show(
-          outages.map(({ drainedSeconds }) => drainedSeconds),
-          1,
-        ),
-      ],
-    ],
-  )
+    [`p50 at ${count(FIXED_RATE)} envelopes a second, ms`, show(p50, 2)],
+    [`p99 at ${count(FIXED_RATE)} envelopes a second, ms`, show(p99, 2)],
+    [`memory grows from envelope ${count(from)} to ${count(to)} by, MB`, show([growth / MB], 1)],
+    ['ready after, ms', show(starts)],
+    [`${count(plan.spooled)} that waited are delivered within, s`, show(drained, 1)],
+  ])
 }
 
 function wayTable({ kind, rounds }: Comparison[number]): string {
-  return table(
+  return renderTable([
     [kind, ...MEASURES],
-    SUBJECT_NAMES.map((subject) => [
+    ...SUBJECT_NAMES.map((subject) => [
       SUBJECTS[subject].title,
       ...showFigures(rounds.map((round) => round[subject])),
     ]),
-  )
+  ])
 }
 
 /** Values in the order of `MEASURES`. */
 function showFigures(rounds: readonly Sample[]): string[] {
+  const figure = (name: keyof Sample, digits = 0) =>
+    show(
+      rounds.map((sample) => sample[name]),
+      digits,
+    )
   return [
-    show(rounds.map(({ cpu }) => cpu)),
-    `${isIdle(rounds) ? '≥ ' : ''}${show(rounds.map(({ rate }) => rate))}`,
-    show(
-      rounds.map(({ p50 }) => p50),
-      2,
-    ),
-    show(
-      rounds.map(({ p99 }) => p99),
-      2,
-    ),
+    figure('cpu'),
+    `${isIdle(rounds) ? '≥ ' : ''}${figure('rate')}`,
+    figure('p50', 2),
+    figure('p99', 2),
     show(rounds.map(({ rss }) => rss / MB)),
   ]
 }
@@ -180,11 +141,6 @@ function showFigures(rounds: readonly Sample[]): string[] {
 /** Returns whether the core of the server was idle at times: then the load, or other processes, limited the rate. */
 function isIdle(rounds: readonly Sample[]): boolean {
   return spreadOf(rounds.map(({ cpu, rate }) => (cpu * rate) / 1e6)).median < BUSY
-}
-
-function table(head: Row, rows: readonly Row[]): string {
-  const rule = head.map((_, i) => (i === 0 ? '---' : '---:'))
-  return [head, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }
 
 function show(figures: readonly number[], digits = 0): string {

@@ -1,5 +1,6 @@
 /** Renders the tables: share of reports that arrived, and response times of the page. */
 
+import { renderTable } from '../report/table.ts'
 import type { Results, ScenarioResult } from './results.ts'
 import type { SubjectName } from './subjects/subjects.ts'
 import { type Totals, totalsOf } from './totals.ts'
@@ -16,7 +17,7 @@ export function drawTables({ subjects, scenarios }: Results): string {
   const left = scenarios.filter(({ skipped }) => skipped !== undefined)
   const names = subjects.map((subject) => TITLES[subject])
   return [
-    draw([
+    renderTable([
       ['arrived, of those that the SDK passed to `fetch`', ...names, 'dropped by the SDK itself'],
       ...shown.map((result) => [
         result.title,
@@ -24,7 +25,7 @@ export function drawTables({ subjects, scenarios }: Results): string {
         showDropped(result, subjects),
       ]),
     ]),
-    draw([
+    renderTable([
       ['response time of the start page during the test: p50 / p95, ms', ...names],
       ...shown.map(({ title, rounds }) => [
         title,
@@ -61,9 +62,4 @@ function showDropped({ rounds, replays }: ScenarioResult, subjects: readonly Sub
 function showPage({ page: { p50, p95, failed } }: Totals): string {
   const times = `${p50.toFixed(1)} / ${p95.toFixed(0)}`
   return failed > 0 ? `${times}, ${failed} failed` : times
-}
-
-function draw([head = [], ...rows]: string[][]): string {
-  const rule = head.map((_, i) => (i === 0 ? '---' : '---:'))
-  return [head, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }
