@@ -1,16 +1,18 @@
-/** Types of the admin API, which web shares. `exports` of `tunnel/package.json` lists everything that web imports. */
+/** Types and closed sets of the admin API, which web shares. `exports` of `tunnel/package.json` lists everything that web imports. */
 
 import type { LastUpstreamError, ReceiptUpstreamError } from './upstream-contract.ts'
 
-/** Outcome of an envelope, exactly one for each. */
-export type Outcome =
-  | 'delivered'
-  | 'spooled'
-  | 'rate_limited'
-  | 'filtered'
-  | 'rejected'
-  | 'declined'
-  | 'aborted'
+/** Outcomes of envelopes, exactly one for each, in the order in which they are shown. */
+export const OUTCOMES = [
+  'delivered',
+  'spooled',
+  'rate_limited',
+  'filtered',
+  'rejected',
+  'declined',
+  'aborted',
+] as const
+export type Outcome = (typeof OUTCOMES)[number]
 
 /** Relay's filter keys (relay-filter/src/common.rs `FilterStatKey`), and ours for Next.js. */
 export type FilterReason =
@@ -89,8 +91,9 @@ export type InboxEntry = {
   types: string[]
 }
 
-/** Final outcome of a spooled envelope. */
-export type FinalOutcome = 'delivered' | 'declined' | 'expired' | 'purged'
+/** Final outcomes of spooled envelopes. */
+export const FINAL_OUTCOMES = ['delivered', 'declined', 'expired', 'purged'] as const
+export type FinalOutcome = (typeof FINAL_OUTCOMES)[number]
 
 /** Final outcome of one spooled envelope, as logged and streamed. */
 export type SpoolOutcome = {
@@ -175,7 +178,6 @@ export type SpoolListEntry = {
 
 /** Response of `GET /spool`. */
 export type SpoolPage = {
-  /** ID of the spool. */
   spool: string
   envelopes: SpoolListEntry[]
   /** Value of `after` for the next page; absent on the last one. */
@@ -202,8 +204,6 @@ export type SpoolPaused = { paused: SpoolPause[] }
 
 /** Page of the inbox; `next` is the value of `after` for the next one. */
 export type InboxPage = { entries: InboxEntry[]; next?: number }
-
-export type InboxDeleted = { deleted: number; left: number }
 
 /** Rate limit of Sentry; `until` in milliseconds since 1970. */
 export type LimitInForce = { project: string; category: string; until: number }
@@ -239,13 +239,11 @@ export type ReplicaStatus = {
 /** Count of envelopes by outcome, reason (`''` for none), project (`''` while unverified) and category. */
 export type OutcomeCount = ByteCount & { reason: string }
 
-/** Body bytes of envelopes. */
 export type ByteCount = { outcome: Outcome; project: string; category: string; count: number }
 
 /** Cumulative histogram: how many took at most so many seconds, by bound; `+Inf` counts all. */
 export type DurationCounts = Record<string, number>
 
-/** Load of the process. */
 export type ProcessFigures = { resident_bytes: number; cpu_seconds: number; event_loop_p99_seconds: number }
 
 /** Response of `GET /figures`: the counters of a replica since it started, which `/metrics` shows too, and its load. */

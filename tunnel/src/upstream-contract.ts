@@ -1,21 +1,24 @@
 /** Types of the admin API that describe errors of an upstream. */
 
 /**
- * Class of a failed delivery attempt: no address; no connection; certificate or handshake; no connection through the proxy; no response in
+ * Classes of a failed delivery attempt: no address; no connection; certificate or handshake; no connection through the proxy; no response in
  * time; connection closed before the response; a redirect; a 4xx that is not Sentry's; a 5xx; a response that cannot be read; unknown.
  */
-export type UpstreamErrorClass =
-  | 'dns'
-  | 'connect'
-  | 'tls'
-  | 'proxy'
-  | 'timeout'
-  | 'reset'
-  | 'redirect'
-  | 'http-4xx'
-  | 'http-5xx'
-  | 'response'
-  | 'other'
+export const UPSTREAM_ERROR_CLASSES = [
+  'dns',
+  'connect',
+  'tls',
+  'proxy',
+  'timeout',
+  'reset',
+  'redirect',
+  'http-4xx',
+  'http-5xx',
+  'response',
+  'other',
+] as const
+
+export type UpstreamErrorClass = (typeof UPSTREAM_ERROR_CLASSES)[number]
 
 /** `late`: the sender did not wait for the response. `breaker-open`: the envelope was not sent. */
 export type ReceiptUpstreamError = UpstreamErrorClass | 'late' | 'breaker-open'

@@ -1,13 +1,13 @@
 /** Prometheus metrics. Everything about envelopes is counted from their receipts. */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type {
-  FinalOutcome,
-  LimitInForce,
-  Receipt,
-  ReplicaFigures,
-  SpoolOutcome,
-  SpoolStatus,
+import {
+  FINAL_OUTCOMES,
+  type LimitInForce,
+  type Receipt,
+  type ReplicaFigures,
+  type SpoolOutcome,
+  type SpoolStatus,
 } from '../contract.ts'
 import { ITEM_TYPES } from '../envelope/items.ts'
 import { categoryOf } from '../envelope/summary.ts'
@@ -40,7 +40,6 @@ const LOSS_REASONS: readonly RejectionCode[] = [
   'inbox-full',
   'tunnel-failed',
 ]
-const FINAL_OUTCOMES: readonly FinalOutcome[] = ['delivered', 'declined', 'expired', 'purged']
 const CATEGORIES = new Set([...ITEM_TYPES, 'other'].map((type) => categoryOf([{ type, bytes: 0 }])))
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 

@@ -1,6 +1,10 @@
 /** Failed delivery attempts of one upstream: their class, the last one, and counts. */
 
-import type { ReceiptUpstreamError, UpstreamErrorClass } from '../upstream-contract.ts'
+import {
+  type ReceiptUpstreamError,
+  UPSTREAM_ERROR_CLASSES,
+  type UpstreamErrorClass,
+} from '../upstream-contract.ts'
 import { BREAKER_OPEN, DEADLINE, type DeliveryResult, NOT_SENT, TOO_LARGE, UNREADABLE } from './request.ts'
 
 /** Error of one attempt. `code` is undici's, Node's or OpenSSL's; `status` that of the response. */
@@ -10,20 +14,6 @@ export type UpstreamError = { class: UpstreamErrorClass; code?: string; status?:
 export type LastError = UpstreamError & { first: number; last: number; count: number }
 
 type Undecided = Extract<DeliveryResult, { kind: 'undecided' }>
-
-export const ERROR_CLASSES: readonly UpstreamErrorClass[] = [
-  'dns',
-  'connect',
-  'tls',
-  'proxy',
-  'timeout',
-  'reset',
-  'redirect',
-  'http-4xx',
-  'http-5xx',
-  'response',
-  'other',
-]
 
 /** First match wins. */
 const CODES: readonly [RegExp, UpstreamErrorClass][] = [
@@ -65,7 +55,7 @@ function classOfStatus(status: number): UpstreamErrorClass {
 }
 
 export class UpstreamErrors {
-  readonly counts = new Map(ERROR_CLASSES.map((each) => [each, 0]))
+  readonly counts = new Map(UPSTREAM_ERROR_CLASSES.map((each) => [each, 0]))
   readonly #clock: () => number
   #last: LastError | undefined
   #isOver = false

@@ -2,17 +2,7 @@
 
 import type { FinalOutcome, Outcome } from 'tunnel/contract'
 
-export const OUTCOMES: readonly Outcome[] = [
-  'delivered',
-  'spooled',
-  'rate_limited',
-  'filtered',
-  'rejected',
-  'declined',
-  'aborted',
-]
-
-export const FINAL_OUTCOMES: readonly FinalOutcome[] = ['delivered', 'declined', 'expired', 'purged']
+export { FINAL_OUTCOMES, OUTCOMES } from 'tunnel/contract'
 
 /** Returns the label of a data category. Envelopes that are not parsed or have only client reports have none. */
 export function categoryLabel(category: string): string {
