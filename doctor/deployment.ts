@@ -5,7 +5,7 @@ import { formatDsn, parseDsn, tunnelUrl } from '../tunnel/src/envelope/dsn.ts'
 import { type AdminClient, openAdminClient } from './admin-client.ts'
 import type { Run } from './envelopes.ts'
 import type { Options } from './options.ts'
-import { type HttpResponse, jsonOf, NoResponse, type RequestOptions, send } from './request.ts'
+import { type HttpResponse, jsonOf, type RequestOptions, send, sendIfUp } from './request.ts'
 
 export type Deployment = {
   site: string
@@ -71,15 +71,6 @@ export async function openDeployment(options: Options): Promise<Deployment> {
     post,
     posts,
     admin: options.admin && (await openAdminClient(options.admin)),
-  }
-}
-
-async function sendIfUp(url: string, options?: RequestOptions): Promise<HttpResponse | undefined> {
-  try {
-    return await send(url, options)
-  } catch (error) {
-    if (error instanceof NoResponse) return undefined
-    throw error
   }
 }
 

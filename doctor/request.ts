@@ -49,6 +49,16 @@ export async function send(url: string, options: RequestOptions = {}): Promise<H
   }
 }
 
+/** Sends a request; `undefined` when there is no response. */
+export async function sendIfUp(url: string, options?: RequestOptions): Promise<HttpResponse | undefined> {
+  try {
+    return await send(url, options)
+  } catch (error) {
+    if (error instanceof NoResponse) return undefined
+    throw error
+  }
+}
+
 /** Reads the body of a response up to the limit, or as far as it came before the connection broke. */
 async function readText(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []

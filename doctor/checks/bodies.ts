@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { type Check, type Finding, fail, pass, unknown, warn, withDsn } from '../check.ts'
 import { receiptToken } from '../deployment.ts'
 import { errorEnvelope, replayEnvelope, reportEnvelope } from '../envelopes.ts'
-import { type HttpResponse, jsonOf, NoResponse, send, summarize } from '../request.ts'
+import { type HttpResponse, jsonOf, send, sendIfUp, summarize } from '../request.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -97,27 +97,19 @@ export const bodyTooLarge: Check = {
   title: 'The proxy rejects a body of 1 GiB immediately, with a JSON response',
   verifies: 'Clients cannot send without a limit, and developers see which limit they exceed.',
   remedy: 'Let the proxy answer bodies larger than MAX_ENVELOPE_BYTES with 413 and the JSON of nginx.conf.',
+  /** Announces a body of more than 1 GiB and sends none of it. */
   async run({ site, target }) {
-    try {
-      return await postUnsent(site, target)
-    } catch (error) {
-      if (error instanceof NoResponse) return unknown('The proxy reads the whole body before it responds.')
-      throw error
+    const headers = {
+      'content-length': String(GIB + 1),
+      'content-type': 'text/plain;charset=UTF-8',
+      origin: site,
     }
+    const options = { method: 'POST', headers, timeoutMs: REJECTION_TIMEOUT_MS }
+    const response = await sendIfUp(`${site}${target}`, options)
+    if (!response) return unknown('The proxy reads the whole body before it responds.')
+    if (response.status !== 413) return fail(`The response to 1 GiB is ${summarize(response)}, not 413.`)
+    if (jsonOf(response).code !== 'envelope-too-large')
+      return warn(`The body is rejected, but with ${summarize(response)}.`)
+    return pass('413 envelope-too-large, before any of the body was sent.')
   },
-}
-
-/** Announces a body of more than 1 GiB and sends none of it. */
-async function postUnsent(site: string, target: string): Promise<Finding> {
-  const headers = {
-    'content-length': String(GIB + 1),
-    'content-type': 'text/plain;charset=UTF-8',
-    origin: site,
-  }
-  const options = { method: 'POST', headers, timeoutMs: REJECTION_TIMEOUT_MS }
-  const response = await send(`${site}${target}`, options)
-  if (response.status !== 413) return fail(`The response to 1 GiB is ${summarize(response)}, not 413.`)
-  if (jsonOf(response).code !== 'envelope-too-large')
-    return warn(`The body is rejected, but with ${summarize(response)}.`)
-  return pass('413 envelope-too-large, before any of the body was sent.')
 }

@@ -1,7 +1,7 @@
 /** Checks that the ports for operators are unreachable from this machine. */
 
 import { type Check, fail, pass } from '../check.ts'
-import { type HttpResponse, NoResponse, send } from '../request.ts'
+import { type HttpResponse, send, sendIfUp } from '../request.ts'
 
 const TIMEOUT_MS = 3_000 // a firewall that drops packets never responds
 
@@ -22,17 +22,9 @@ export const adminPort: Check = {
 }
 
 async function isTunnelPort(url: string): Promise<boolean> {
-  const responses = await Promise.all([sendIfOpen(`${url}/metrics`), sendIfOpen(`${url}/`)])
+  const paths = ['/metrics', '/']
+  const responses = await Promise.all(paths.map((path) => sendIfUp(url + path, { timeoutMs: TIMEOUT_MS })))
   return responses.some((response) => response !== undefined && (isAdmin(response) || isPublic(response)))
-}
-
-async function sendIfOpen(url: string): Promise<HttpResponse | undefined> {
-  try {
-    return await send(url, { timeoutMs: TIMEOUT_MS })
-  } catch (error) {
-    if (error instanceof NoResponse) return undefined
-    throw error
-  }
 }
 
 /** Returns whether a response is that of an admin port. */
