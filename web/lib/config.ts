@@ -2,7 +2,7 @@
 
 import { readAdminToken } from 'tunnel/admin-token'
 import type { CertificateFile } from 'tunnel/certificates'
-import { type Dsn, envelopeUrl, formatDsn, INBOX_DSN, originOf, parseDsn, tunnelUrl } from 'tunnel/dsn'
+import { envelopeUrl, formatDsn, INBOX, originOf, tunnelUrl } from 'tunnel/dsn'
 import type { Environment } from 'tunnel/settings'
 import { SettingsReader } from 'tunnel/settings-reader'
 import { passwordProblem } from './password.ts'
@@ -46,7 +46,7 @@ export function readConfig(
 ): Config {
   const [tunnelPath = ''] = settings.read('TUNNEL_PATHS')
   const [configured] = settings.read('SENTRY_DSN')
-  const dsn = configured ?? inboxDsn()
+  const dsn = configured ?? INBOX
   // nginx and the tunnel read these; Next's standalone server reads PORT, and takes 3000 where it cannot. A bad value is reported by all.
   for (const name of ['DERIVED_PATHS', 'TRUSTED_PROXIES', 'MAX_ENVELOPE_BYTES', 'PORT'] as const)
     settings.read(name)
@@ -88,12 +88,6 @@ export function readConfig(
     ...(operatorPassword && { operatorPassword }),
     ...(caFile && { caFile }),
   }
-}
-
-function inboxDsn(): Dsn {
-  const dsn = parseDsn(INBOX_DSN)
-  if (!dsn) throw new Error(`${INBOX_DSN} is not a DSN`)
-  return dsn
 }
 
 /** Reports a problem without the password itself: problems are logged. */

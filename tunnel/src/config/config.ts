@@ -1,7 +1,7 @@
 /** Settings of the tunnel, read once from the environment. */
 
 import { readFileSync } from 'node:fs'
-import { type Dsn, INBOX_DSN, parseDsn } from '../envelope/dsn.ts'
+import { type Dsn, INBOX } from '../envelope/dsn.ts'
 import { DEFAULT_HEADER_LIMITS, type HeaderLimits } from '../envelope/headers.ts'
 import type { FilterSettings } from '../policy/filter-list.ts'
 import { compileGlobs } from '../policy/glob.ts'
@@ -98,7 +98,7 @@ export function readConfig(env: Environment): Config {
     adminHost: settings.read('ADMIN_HOST', host) ?? host,
     adminPort: settings.read('ADMIN_PORT'),
     adminToken: readAdminToken(settings),
-    dsns: forward ? dsns : [inboxDsn()],
+    dsns: forward ? dsns : [INBOX],
     forward,
     inboxFile: readInboxFile(settings, forward),
     spool: readSpool(settings),
@@ -148,12 +148,6 @@ function clashes({ host, port, adminHost, adminPort }: Config): boolean {
     port === adminPort &&
     (host === adminHost || [host, adminHost].some((each) => EVERYWHERE.includes(each)))
   )
-}
-
-function inboxDsn(): Dsn {
-  const dsn = parseDsn(INBOX_DSN)
-  if (!dsn) throw new Error('INBOX_DSN is no DSN')
-  return dsn
 }
 
 /** Returns the file of the inbox; without a DSN there is always an inbox. */

@@ -76,7 +76,15 @@ export function derivedPath(dsn: Dsn): string {
 }
 
 /** DSN in inbox mode, for web and tunnel. Its host never resolves. */
-export const INBOX_DSN = 'https://culvert@inbox.invalid/1'
+export const INBOX: Dsn = {
+  protocol: 'https',
+  publicKey: 'culvert',
+  host: 'inbox.invalid',
+  port: '',
+  path: '',
+  projectId: '1',
+}
+export const INBOX_DSN = formatDsn(INBOX)
 
 /**
  * Parses `SENTRY_DSN`: DSNs separated by white space or commas. Browsers get the first. Empty means inbox mode. Appends problems to
