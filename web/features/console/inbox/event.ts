@@ -1,4 +1,4 @@
-/** Events, transactions and feedback from untrusted JSON. Invalid parts are left out. */
+/** Events, transactions and feedback from untrusted JSON: the parts that the inbox shows, without invalid ones. */
 
 import { z } from 'zod'
 import { formatCount, formatQuantity } from '../../../lib/format.ts'
@@ -15,12 +15,8 @@ export const time = z
   .optional()
   .catch(undefined)
 /** `z.record` would copy the record, which may have a hundred thousand members. */
-const record = z
-  .custom<Record<string, unknown>>(
-    (given) => typeof given === 'object' && given !== null && !Array.isArray(given),
-  )
-  .optional()
-  .catch(undefined)
+const record = z.custom<Record<string, unknown>>(isRecord)
+const optionalRecord = record.optional().catch(undefined)
 
 /** Bound of any list: an envelope has room for a million members. */
 const MAX_READ = 1_000
@@ -45,9 +41,11 @@ function valuesOf<T extends z.ZodType>(member: T, most: number) {
 }
 
 function valuesIn(given: unknown): unknown {
-  return typeof given === 'object' && given !== null && !Array.isArray(given) && 'values' in given // lists have a method of this name
-    ? given.values
-    : given
+  return isRecord(given) && 'values' in given ? given.values : given // lists have a method of this name
+}
+
+function isRecord(given: unknown): given is Record<string, unknown> {
+  return typeof given === 'object' && given !== null && !Array.isArray(given)
 }
 
 /** Returns the length of a list before it is cut; 0 for anything else. */
@@ -89,10 +87,9 @@ const exception = z.object({
 const breadcrumb = z.object({
   timestamp: time,
   category: optionalText,
-  type: optionalText,
   level: optionalText,
   message: optionalText,
-  data: record,
+  data: optionalRecord,
 })
 
 const span = z.object({
@@ -107,13 +104,9 @@ const span = z.object({
 
 const tags = z
   .union([
-    z
-      .custom<Record<string, unknown>>(
-        (given) => typeof given === 'object' && given !== null && !Array.isArray(given),
-      )
-      .transform((given) =>
-        firstEntries(given, MAX_READ).map(([key, value]): [string, string] => [key, formatValue(value)]),
-      ),
+    record.transform((given) =>
+      firstEntries(given, MAX_READ).map(([key, value]): [string, string] => [key, formatValue(value)]),
+    ),
     listOf(z.tuple([text, text])),
   ])
   .catch([])
@@ -121,12 +114,10 @@ const tags = z
 
 const event = z.object({
   event_id: optionalText,
-  type: optionalText,
   level: optionalText,
   timestamp: time,
   start_timestamp: time,
   platform: optionalText,
-  logger: optionalText,
   transaction: optionalText,
   environment: optionalText,
   release: optionalText,
@@ -143,12 +134,11 @@ const event = z.object({
   exception: valuesOf(exception, ROWS.exceptions),
   breadcrumbs: valuesOf(breadcrumb, MAX_READ),
   tags,
-  user: record,
-  request: z.object({ url: optionalText, method: optionalText, headers: record }).optional().catch(undefined),
-  contexts: record,
+  user: optionalRecord,
+  request: z.object({ url: optionalText }).optional().catch(undefined),
+  contexts: optionalRecord,
   spans: listOf(span),
   sdk: z.object({ name: optionalText, version: optionalText }).optional().catch(undefined),
-  extra: record,
 })
 
 export type SentryEvent = z.output<typeof event>
