@@ -27,10 +27,15 @@ export function seeOther(path: string): Response {
 
 /** Untrusted envelope as a download. */
 export function envelopeFile(id: string, envelope: ReadableStream<Uint8Array>): Response {
-  return new Response(envelope, {
+  return download(envelope, `${id.replaceAll(/[^\w-]/g, '')}.envelope`)
+}
+
+/** Untrusted file as a download. With the type of an image, browsers show it. */
+export function download(content: ReadableStream<Uint8Array>, name: string, image?: string): Response {
+  return new Response(content, {
     headers: {
-      'content-type': 'application/octet-stream',
-      'content-disposition': `attachment; filename="${id.replaceAll(/[^\w-]/g, '')}.envelope"`,
+      'content-type': image ?? 'application/octet-stream',
+      'content-disposition': image ? 'inline' : `attachment; filename="${name}"`,
       'x-content-type-options': 'nosniff',
       'cache-control': 'private, no-store',
     },

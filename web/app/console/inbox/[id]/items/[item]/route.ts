@@ -4,7 +4,7 @@ import { getConsoleData } from '../../../../../../features/console/data-access/d
 import { downloadName, findItem } from '../../../../../../features/console/inbox/envelope.ts'
 import { imageType } from '../../../../../../features/console/inbox/image.ts'
 import { streamOf } from '../../../../../../features/console/inbox/stream-of.ts'
-import { notSignedIn, problem } from '../../../../../../features/console/responses.ts'
+import { download, notSignedIn, problem } from '../../../../../../features/console/responses.ts'
 
 type Context = { params: Promise<{ id: string; item: string }> }
 
@@ -18,12 +18,5 @@ export async function GET(request: Request, { params }: Context): Promise<Respon
   const first = await found.payload.next()
   const isShown = new URL(request.url).searchParams.has('show') && !first.done
   const image = isShown ? imageType(first.value) : undefined
-  return new Response(streamOf(first, found.payload), {
-    headers: {
-      'content-type': image ?? 'application/octet-stream',
-      'content-disposition': image ? 'inline' : `attachment; filename="${downloadName(found.item)}"`,
-      'x-content-type-options': 'nosniff',
-      'cache-control': 'private, no-store',
-    },
-  })
+  return download(streamOf(first, found.payload), downloadName(found.item), image)
 }
