@@ -26,7 +26,6 @@ export type Config = {
   httpPort: number
   /** Path that browsers post to. */
   tunnelPath: string
-  /** Environment of the processes. */
   env: Environment
 }
 

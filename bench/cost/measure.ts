@@ -18,7 +18,6 @@ export type Sample = {
   p99: number
   /** Resident memory in bytes at the end. */
   rss: number
-  /** Number of posted envelopes. */
   posts: number
 }
 

@@ -34,7 +34,6 @@ export type SdkCounts = {
 
 export type Sample = {
   subject: SubjectName
-  /** Counts by SDK. */
   bySdk: SdkCounts[]
   page: PageTimes
   /** Messages of Chromium and `fetch` about failed posts, without duplicates. */

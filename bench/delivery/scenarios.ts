@@ -23,7 +23,6 @@ export type ScenarioContext = {
 export type Scenario = {
   /** Short title: it labels a bar of the chart. */
   title: string
-  /** Requirement for the machine. */
   needs?: Requirement
   pages?: () => PageOptions
   /** Subjects run one after the other, since in parallel they would slow each other down. */

@@ -7,7 +7,6 @@ import type { Request, Requests } from './requests.ts'
 export type LoadOptions = {
   port: number
   requests: Requests
-  /** Number of requests. */
   posts: number
   connections: number
   /** Expected status; 200 by default. */

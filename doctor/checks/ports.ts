@@ -27,12 +27,10 @@ async function isTunnelPort(url: string): Promise<boolean> {
   return responses.some((response) => response !== undefined && (isAdmin(response) || isPublic(response)))
 }
 
-/** Returns whether a response is that of an admin port. */
 function isAdmin({ text }: HttpResponse): boolean {
   return /^culvert_|This needs the admin token|This port is closed/m.test(text)
 }
 
-/** Returns whether a response is that of a tunnel's public port. */
 function isPublic({ text }: HttpResponse): boolean {
   return text.includes('"path-unknown"')
 }

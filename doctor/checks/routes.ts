@@ -43,7 +43,6 @@ export const tunnel: Check = {
   },
 }
 
-/** Returns whether a response is that of a tunnel to the probe. */
 export function acceptsProbe(response: HttpResponse): boolean {
   return (
     response.status === 200 && response.text.trim() === '{}' && Object.keys(jsonOf(response)).length === 0

@@ -5,7 +5,6 @@ import { Mark } from './logo.tsx'
 
 type Props = {
   side: 'client' | 'server'
-  /** Host of the page. */
   host: string
   /** Digest by which the server's log names the error. */
   digest?: string | undefined

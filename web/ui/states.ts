@@ -19,7 +19,6 @@ export const OUTCOME_STATES: Record<OutcomeName, State> = {
   purged: 'drop',
 }
 
-/** Returns the label of an outcome. */
 export function outcomeLabel(outcome: string): string {
   return outcome === 'rate_limited' ? 'rate-limited' : outcome
 }

@@ -23,7 +23,6 @@ export type Visitor = {
 export type PageOptions = {
   /** Filter lists of the visitors' ad blocker. */
   lists?: FiltersEngine
-  /** Records a replay. */
   replay?: boolean
 }
 
@@ -91,7 +90,6 @@ export async function untilResponded(visitors: readonly Visitor[]): Promise<void
   )
 }
 
-/** Returns the counts of the page. */
 export function countsOf({ page }: Visitor): Promise<Counts> {
   return page.evaluate(() => window.delivery.counts)
 }

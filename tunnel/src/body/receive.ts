@@ -19,7 +19,6 @@ import {
 import type { MemoryBudget } from './memory-budget.ts'
 import { Turns } from './turns.ts'
 
-/** Complete body. */
 export type Body = Readonly<
   Pick<StoredBody, 'wire' | 'wireBytes' | 'encoding' | 'head' | 'decompressed' | 'release'>
 >

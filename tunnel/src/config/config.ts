@@ -34,7 +34,6 @@ export type Config = SharedSettings & {
   dsns: Dsn[]
   /** `false` in inbox mode. */
   forward: boolean
-  /** File of the inbox, if there is one. */
   inboxFile: string | undefined
   spool: SpoolSettings
   /** Networks of the peers whose `X-Forwarded-For` is trusted. */

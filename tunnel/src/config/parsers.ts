@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url'
 import { type Dsn, formatDsn, readDsns } from '../envelope/dsn.ts'
 import { describeNats, type NatsAddress, parseNatsUrl } from '../spool/jetstream/nats-url.ts'
 
-/** Kind of value. */
 export type Kind<T> = {
   /**
    * Parses a value that is not empty. Appends each problem as `NAME: "value" problem; remedy`; `undefined` stands for the default.

@@ -10,7 +10,6 @@ import { SHARED } from './settings/shared.ts'
 import { TUNNEL } from './settings/tunnel.ts'
 import { WEB } from './settings/web.ts'
 
-/** Process environment. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** All settings, in the order of `npm run config` and `docs/configuration.md`. */

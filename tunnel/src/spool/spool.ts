@@ -136,7 +136,6 @@ export type Spool = {
   probe(): Promise<void>
   /** Leases up to `limit` due entries, the most important first, then the oldest. */
   take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Promise<Lease[]>
-  /** Returns the body of an entry. */
   read(entry: SpoolEntry & EntryRef): Promise<StoredBody>
   /** Extends a lease to `leaseMs` from now. */
   extend(lease: Lease, leaseMs: number): Promise<Lease>

@@ -40,7 +40,6 @@ function keep(event: Event, status: number | undefined): void {
   for (const [oldest] of known) if (known.size > MAX_REPORTS) known.delete(oldest)
 }
 
-/** Reports whether an event belongs to a request of the lab. */
 function isLabRequest({ sdkProcessingMetadata }: Pick<Event, 'sdkProcessingMetadata'>): boolean {
   const { url = '' } = sdkProcessingMetadata?.normalizedRequest ?? {}
   return isLabPath(URL.parse(url)?.pathname ?? '')

@@ -23,7 +23,6 @@ export function retryWhileBusy<T>(work: () => T): T {
   }
 }
 
-/** Blocks the thread for `ms`. */
 export function pauseThread(ms: number): void {
   Atomics.wait(SLEEPER, 0, 0, ms)
 }

@@ -44,7 +44,6 @@ export class SqliteStore {
   readonly #bounds: StoreBounds
   #turns = 0
 
-  /** Opens the file. */
   constructor(file: string, bounds: StoreBounds, newId: string) {
     this.#db = openDatabase(file, newId)
     this.id = String(this.#db.prepare('SELECT id FROM spool').get()?.id)

@@ -93,7 +93,6 @@ function newestFirst(a: Row, b: Row): number {
   return timeOf(b) - timeOf(a) || Number('notice' in a) - Number('notice' in b)
 }
 
-/** Returns the key of a row in a list. */
 export function keyOf(row: Row): string {
   return 'receipt' in row ? row.receipt.id : `${row.notice.kind} ${row.notice.replica} ${row.notice.time}`
 }

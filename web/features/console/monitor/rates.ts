@@ -19,7 +19,6 @@ export function ratesOf<T extends Timed>(points: readonly T[], totalOf: (point: 
   })
 }
 
-/** Returns the current rate. */
 export function rateNow<T extends Timed>(points: readonly T[], totalOf: (point: T) => number): number {
   return ratesOf(points.slice(-SAMPLES_FOR_RATE), totalOf).at(-1) ?? 0
 }

@@ -14,7 +14,6 @@ const DEVICE_COOKIE = 'culvert_device'
 
 const sessions = (): Sessions => processSingleton('sessions', () => createSessions(Date.now))
 
-/** Reports whether a session is open. */
 export function isSessionOpen(id: string): boolean {
   return sessions().isOpen(id)
 }

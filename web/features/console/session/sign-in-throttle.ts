@@ -7,7 +7,6 @@ type SignInAttempts = {
   forgive(network: string): void
 }
 
-/** An attempt to sign in. */
 export type Attempt = {
   /** Seconds to wait before the next attempt; 0 when this one may be made. */
   wait: number
