@@ -1,7 +1,7 @@
 /** Concurrent deliveries from the spool to one upstream. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { Concurrency } from '../../../tunnel/src/spool/concurrency.ts'
+import { Concurrency } from '../../../tunnel/src/spool/upstream-capacity.ts'
 
 describe('Concurrency', () => {
   let concurrency: Concurrency

@@ -1,7 +1,7 @@
 /** Rate of retries towards a Sentry that has just come back. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { RateController } from '../../../tunnel/src/spool/rate-controller.ts'
+import { RateController } from '../../../tunnel/src/spool/upstream-capacity.ts'
 
 describe('RateController', () => {
   let time: number

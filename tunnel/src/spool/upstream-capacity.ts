@@ -2,8 +2,6 @@
 
 import type { Upstreams } from '../upstream/client.ts'
 import { type DeliveryResult, NOT_SENT, UNREADABLE } from '../upstream/request.ts'
-import { Concurrency } from './concurrency.ts'
-import { RateController } from './rate-controller.ts'
 
 const NOT_OF_UPSTREAM = [NOT_SENT, UNREADABLE]
 
@@ -34,14 +32,12 @@ export class UpstreamCapacity {
     )
   }
 
-  /** Notes that deliveries begin. */
   begin(deliveries: number): void {
     this.#rate.spend(deliveries)
     this.#concurrency.begin(deliveries)
     if (deliveries > 0 && this.#upstreams.isOpen(this.#origin)) this.#upstreams.spendProbe(this.#origin)
   }
 
-  /** Notes that a delivery has ended. */
   end(): void {
     this.#concurrency.end()
   }
@@ -53,5 +49,112 @@ export class UpstreamCapacity {
     for (const controller of [this.#rate, this.#concurrency])
       if (isGood) controller.increase()
       else controller.decrease()
+  }
+}
+
+const INITIAL_RATE = 20 // attempts per second
+const MAX_RATE = 10_000
+const DOUBLING_MS = 1_000
+const MAX_SAVED_MS = 250 // unused allowance expires after this
+
+/** Starts at 20 attempts a second, doubles with each second of good responses, halves with each bad one. */
+export class RateController {
+  readonly #clock: () => number
+  #rate = INITIAL_RATE
+  #saved = 0
+  #refilledAt: number
+  #doubledAt: number
+
+  /** `clock` is monotonic, in milliseconds. */
+  constructor(clock: () => number) {
+    this.#clock = clock
+    this.#refilledAt = clock()
+    this.#doubledAt = this.#refilledAt
+  }
+
+  /** Returns how many attempts may begin now. */
+  allowance(): number {
+    const time = this.#clock()
+    const refill = (this.#rate * (time - this.#refilledAt)) / 1000
+    this.#saved = Math.min(Math.max(1, (this.#rate * MAX_SAVED_MS) / 1000), this.#saved + refill)
+    this.#refilledAt = time
+    return Math.floor(this.#saved)
+  }
+
+  spend(attempts: number): void {
+    this.#saved -= attempts
+  }
+
+  /** Notes a good response. */
+  increase(): void {
+    const time = this.#clock()
+    if (time - this.#doubledAt < DOUBLING_MS) return
+    this.#rate = Math.min(MAX_RATE, this.#rate * 2)
+    this.#doubledAt = time
+  }
+
+  /** Notes a failure, or a response that asks for fewer requests. */
+  decrease(): void {
+    this.#rate = Math.max(INITIAL_RATE, this.#rate / 2)
+    this.#doubledAt = this.#clock()
+  }
+
+  perSecond(): number {
+    return this.#rate
+  }
+}
+
+const MAX_LIMIT = 64 // concurrent deliveries
+
+/**
+ * Doubles with each round of responses, halves with a failure and then grows by one a round, as TCP does. A slow upstream thus gets as
+ * many deliveries as it can respond to, and one that hangs gets single ones.
+ */
+export class Concurrency {
+  #limit = 1
+  #threshold = MAX_LIMIT
+  #active = 0
+  #isResponding = false
+
+  /** Begins again with a single delivery. */
+  restart(): void {
+    this.#limit = 1
+    this.#threshold = MAX_LIMIT
+    this.#isResponding = false
+  }
+
+  /** Returns `true` when the last delivery had a good response. */
+  isResponding(): boolean {
+    return this.#isResponding
+  }
+
+  /** Returns the number of deliveries under way. */
+  active(): number {
+    return this.#active
+  }
+
+  /** Returns how many deliveries may begin now. */
+  allowance(): number {
+    return Math.max(0, Math.floor(this.#limit) - this.#active)
+  }
+
+  begin(deliveries: number): void {
+    this.#active += deliveries
+  }
+
+  end(): void {
+    this.#active--
+  }
+
+  increase(): void {
+    this.#isResponding = true
+    const step = this.#limit < this.#threshold ? 1 : 1 / this.#limit
+    this.#limit = Math.min(MAX_LIMIT, this.#limit + step)
+  }
+
+  decrease(): void {
+    this.#isResponding = false
+    this.#threshold = Math.max(1, this.#limit / 2)
+    this.#limit = this.#threshold
   }
 }
