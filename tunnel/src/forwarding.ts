@@ -15,12 +15,12 @@ import type { Projects } from './projects.ts'
 import { Rejection } from './rejections.ts'
 import { Deliverer, LEASE_MS } from './spool/delivery.ts'
 import { createSpoolEntry } from './spool/entry.ts'
-import { defaultBound } from './spool/free-space.ts'
 import { NatsAway } from './spool/jetstream/nats-url.ts'
 import { LimitSharing } from './spool/limit-sharing.ts'
 import { MonitoredSpool, type SpoolHealth } from './spool/monitored.ts'
 import type { PutResult, Spool, SpoolBounds } from './spool/spool.ts'
 import { openSqliteSpool } from './spool/sqlite/client.ts'
+import { defaultBound } from './spool/sqlite/space.ts'
 import { openUnreachable } from './spool/unreachable.ts'
 import {
   type BreakerChange,

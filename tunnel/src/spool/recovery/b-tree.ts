@@ -1,6 +1,6 @@
 /** B-tree pages and records of a SQLite file that may be damaged (sqlite.org/fileformat2.html). */
 
-import { PAGE_BYTES } from '../sqlite/entry-row.ts'
+import { MAX_LOCAL, MIN_LOCAL, PAGE_BYTES } from '../sqlite/entry-row.ts'
 import type { Pages } from './pages.ts'
 
 export type Value = number | string | Buffer | null
@@ -17,8 +17,6 @@ const INDEX_LEAF = 0x0a
 const TABLE_LEAF = 0x0d
 const FILE_HEADER_BYTES = 100
 const MAX_CELLS = PAGE_BYTES / 4
-const MAX_LOCAL = PAGE_BYTES - 35
-const MIN_LOCAL = Math.floor(((PAGE_BYTES - 12) * 32) / 255) - 23
 const OVERFLOW_BYTES = PAGE_BYTES - 4
 
 /** Walks a table from its root, and notes what it could not reach. */

@@ -1,10 +1,9 @@
 /** Worker thread that moves the write-ahead log into the spool's file, so that puts seldom wait for it. */
 
-import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { workerData } from 'node:worker_threads'
 import { reserveFileOf } from './space.ts'
-import { walFileOf } from './write-ahead-log.ts'
+import { fileBytes, walFileOf } from './write-ahead-log.ts'
 
 /** `walBytes` is the length at which writers wait for the log to become short. */
 export type CheckpointData = { file: string; walBytes: number }
@@ -22,17 +21,13 @@ setInterval(checkpoint, INTERVAL_MS)
  * log keeps its space on the disk.
  */
 function checkpoint(): void {
-  const bytes = sizeOf(walFileOf(file)) ?? 0
+  const bytes = fileBytes(walFileOf(file))
   const isIdle = bytes === lastBytes
   lastBytes = bytes
   if (bytes < MIN_BYTES) return
   try {
-    db.exec(`PRAGMA wal_checkpoint(${isIdle && sizeOf(reserveFileOf(file)) ? 'TRUNCATE' : 'PASSIVE'})`)
+    db.exec(`PRAGMA wal_checkpoint(${isIdle && fileBytes(reserveFileOf(file)) > 0 ? 'TRUNCATE' : 'PASSIVE'})`)
   } catch {
     // Another replica is at it, or the disk is full. The next interval tries again.
   }
-}
-
-function sizeOf(name: string): number | undefined {
-  return statSync(name, { throwIfNoEntry: false })?.size
 }

@@ -11,8 +11,9 @@ import {
   statSync,
   writeSync,
 } from 'node:fs'
+import { statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { walFileOf } from './write-ahead-log.ts'
+import { fileBytes, walFileOf } from './write-ahead-log.ts'
 
 export type Space = {
   /** Bound of the entries. */
@@ -22,9 +23,16 @@ export type Space = {
   reserveBytes: number
 }
 
+const DEFAULT_BYTES = 5 * 1024 ** 3 // 5 GiB
 const MAX_WAL_BYTES = 16 * 1024 * 1024 // 16 MiB
 const WAL_SHARE = 1 / 16
 const CHUNK_BYTES = 1024 * 1024
+
+/** Returns 5 GiB, or half of the disk's bytes that are free or taken by this spool, if that is less. */
+export async function defaultBound(spoolFile: string): Promise<number> {
+  const { bavail, bsize } = await statfs(dirname(spoolFile))
+  return Math.min(DEFAULT_BYTES, Math.floor((bavail * bsize + takenBytes(spoolFile)) / 2))
+}
 
 /** Divides the bytes that the spool may take in a folder, whose disk may be smaller. */
 export function divideSpace(bytes: number, folder: string): Space {
@@ -35,13 +43,11 @@ export function divideSpace(bytes: number, folder: string): Space {
 }
 
 /** Returns the bytes of the spool's file, its log, its reserve and the large bodies beside it. */
-export function takenBytes(spoolFile: string): number {
+function takenBytes(spoolFile: string): number {
   const bodies = join(dirname(spoolFile), 'bodies')
   const names = existsSync(bodies) ? readdirSync(bodies).map((name) => join(bodies, name)) : []
-  return [spoolFile, walFileOf(spoolFile), reserveFileOf(spoolFile), ...names].reduce(
-    (sum, name) => sum + (statSync(name, { throwIfNoEntry: false })?.size ?? 0),
-    0,
-  )
+  const files = [spoolFile, walFileOf(spoolFile), reserveFileOf(spoolFile), ...names]
+  return files.reduce((sum, name) => sum + fileBytes(name), 0)
 }
 
 /**

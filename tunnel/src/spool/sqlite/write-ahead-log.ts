@@ -49,6 +49,7 @@ export function walFileOf(spoolFile: string): string {
   return `${spoolFile}-wal`
 }
 
-function fileBytes(file: string): number {
+/** Returns 0 for a file that does not exist. */
+export function fileBytes(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
