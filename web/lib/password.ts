@@ -2,7 +2,6 @@
 
 import { createHash, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import { createQueue } from './one-at-a-time.ts'
 
 export const MIN_PASSWORD_LENGTH = 12
 
@@ -26,6 +25,16 @@ export function passwordProblem(configured: string): string | undefined {
 
 /** Runs one derivation at a time: each takes 32 MiB. */
 const inTurn = createQueue()
+
+/** Creates a function that runs tasks one after the other, in order. */
+export function createQueue(): <T>(task: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve()
+  return function run(task) {
+    const result = last.then(task)
+    last = result.catch(() => {})
+    return result
+  }
+}
 
 /** Compares a guess in constant time. */
 export async function isPassword(configured: string, guess: string): Promise<boolean> {

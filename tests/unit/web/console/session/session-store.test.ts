@@ -7,7 +7,7 @@ import {
   createAttempts,
   createSignInAttempts,
 } from '../../../../../web/features/console/session/sign-in-throttle.ts'
-import { createQueue } from '../../../../../web/lib/one-at-a-time.ts'
+import { createQueue } from '../../../../../web/lib/password.ts'
 
 const SECOND = 1_000
 const HOUR = 60 * 60 * SECOND
