@@ -13,7 +13,7 @@ import {
   type ShownSettings,
 } from '../tunnel/src/config/settings-reader.ts'
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
-import { referencePages } from './docs/reference-pages.ts'
+import { referencePages, renderTable } from './docs/reference-pages.ts'
 import {
   ensurePassword,
   ROOT,
@@ -126,15 +126,9 @@ function tableOf(title: string): string {
     const readBy = setting.readBy.map((process) => PROCESSES[process]).join(', ')
     return [`\`${name}\``, defaultOf(setting), acceptedBy(setting), readBy, setting.help]
   })
-  const header = [
-    ['setting', 'default', 'values', 'read by', 'meaning'],
-    ['---', '---', '---', '---', '---'],
-  ]
-  const lines = [...header, ...rows].map(
-    (cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`,
-  )
+  const header = ['setting', 'default', 'values', 'read by', 'meaning']
   const note = NOTES[title]
-  return [`## ${title}\n`, ...lines, ...(note ? [`\n${note}`] : []), ''].join('\n')
+  return [`## ${title}\n`, renderTable(header, rows), ...(note ? [`\n${note}`] : []), ''].join('\n')
 }
 
 function defaultOf(setting: Setting): string {

@@ -3,14 +3,14 @@
 import { randomBytes, scrypt } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
+import { MIN_PASSWORD_LENGTH } from '../web/lib/password.ts'
 import { runCommand, UserError } from './environment.ts'
 
 const COST = { N: 32_768, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }
 const HASH_BYTES = 32
-const MIN_LENGTH = 12 // as in web
 
 const USAGE = `npm run hash-password
-Reads the operator's password (${MIN_LENGTH} characters or more) from standard input, and prints a hash for OPERATOR_PASSWORD.
+Reads the operator's password (${MIN_PASSWORD_LENGTH} characters or more) from standard input, and prints a hash for OPERATOR_PASSWORD.
 It takes no arguments, because other users of the machine can see the arguments of a process.`
 
 const derive = promisify<string, Buffer, number, typeof COST, Buffer>(scrypt)
@@ -25,7 +25,7 @@ if (import.meta.main)
   await runCommand({ name: 'npm run hash-password', usage: USAGE, flags: [] }, async () => {
     if (process.stdin.isTTY) process.stderr.write('Type the password, then press Enter and Ctrl-D:\n')
     const password = (await text(process.stdin)).replace(/\r?\n$/, '')
-    if (password.length < MIN_LENGTH)
-      throw new UserError(`The password is too short; write ${MIN_LENGTH} characters or more.`)
+    if (password.length < MIN_PASSWORD_LENGTH)
+      throw new UserError(`The password is too short; write ${MIN_PASSWORD_LENGTH} characters or more.`)
     console.log(await hashPassword(password))
   })

@@ -54,7 +54,7 @@ body misses \`BODY_TIMEOUT_MS\` while many requests are open, nginx closes the c
 
 ## Codes
 
-${table(['code', 'status', 'problem', 'remedy'], rows)}
+${renderTable(['code', 'status', 'problem', 'remedy'], rows)}
 
 ## Other responses
 
@@ -97,7 +97,7 @@ Every envelope with the outcome \`spooled\` gets exactly one final outcome. So \
 \`sum(culvert_spool_final_outcomes_total)\` plus \`max(culvert_spool_envelopes)\`. The exceptions are envelopes that NATS lost;
 \`culvert_spool_lost_envelopes_total\` counts them.
 
-${table(['metric', 'type', 'labels', 'meaning'], rows)}
+${renderTable(['metric', 'type', 'labels', 'meaning'], rows)}
 
 The default metrics of \`prom-client\` are also there, as \`culvert_process_…\` and \`culvert_nodejs_…\`: CPU, memory, event-loop delay, garbage collection.
 
@@ -227,10 +227,10 @@ function adminApiPage(): string {
   const [begin, end] = [`<!-- Generated from openapi.yaml: ${REGENERATE} -->\n`, '<!-- end of the table -->']
   const [from, to] = [page.indexOf(begin), page.indexOf(end)]
   if (from < 0 || to < from) throw new Error('docs/admin-api.md has no place for the table of routes.')
-  return `${page.slice(0, from + begin.length)}\n${table(['request', 'result'], rows)}\n\n${page.slice(to)}`
+  return `${page.slice(0, from + begin.length)}\n${renderTable(['request', 'result'], rows)}\n\n${page.slice(to)}`
 }
 
-function table(header: string[], rows: string[][]): string {
+export function renderTable(header: string[], rows: string[][]): string {
   return [header, header.map(() => '---'), ...rows]
     .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
     .join('\n')
