@@ -30,7 +30,7 @@ export type Deployment = {
   admin: AdminClient | undefined
 }
 
-export type PostOptions = Pick<RequestOptions, 'headers' | 'timeoutMs'> & { path?: string; label?: string }
+type PostOptions = Pick<RequestOptions, 'headers' | 'timeoutMs'> & { path?: string; label?: string }
 
 /** Post that the doctor made; `label` lets later checks find it. */
 export type Post = { label: string | undefined; bytes: number; response: HttpResponse }

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { deflateSync } from 'node:zlib'
 
 /** Environment of the doctor's events in Sentry, which form one issue. */
-export const ENVIRONMENT = 'culvert-doctor'
+const ENVIRONMENT = 'culvert-doctor'
 
 type Item = { header: Record<string, unknown>; payload: string | Buffer }
 

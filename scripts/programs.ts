@@ -63,7 +63,7 @@ const NATS_IMAGE = 'nats:2'
 const NATS_PATHS = ['/nats-server', '/usr/local/bin/nats-server', '/usr/sbin/nats-server']
 
 /** Returns the folder that `extractNatsServer` copies to. */
-export function natsFolder(root: string): string {
+function natsFolder(root: string): string {
   return join(root, '.culvert/bin')
 }
 

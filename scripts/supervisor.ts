@@ -38,7 +38,7 @@ const STEADY_MS = 60_000 // a run of that length resets the backoff
 const START_TIMEOUT_MS = 60_000
 const POLL_MS = 50
 
-export const wallClock: Clock = {
+const wallClock: Clock = {
   now: () => performance.now(),
   wait: (ms, signal) => sleep(ms, undefined, signal && { signal }).catch(() => {}),
 }

@@ -14,7 +14,7 @@ import { NEXT, PEERS } from './peers.ts'
 
 export type Subject = 'culvert' | 'behindNginx' | 'handler' | 'next' | 'nginx' | 'bare'
 
-export type WayKind = 'ours' | 'others' | 'floors'
+type WayKind = 'ours' | 'others' | 'floors'
 
 export const SUBJECTS: Record<Subject, { title: string; kind: WayKind; start: ServerStart; pathOf: PathOf }> =
   {

@@ -31,7 +31,7 @@ export async function readReceipts(adminUrl: string, token: string, replica: str
   return receiptsIn(await readUntilQuiet(body))
 }
 
-export type FeedReader = {
+type FeedReader = {
   /** Number of receipts received so far, or reported as missed. */
   chunk(): number
   close(): Promise<void>

@@ -19,7 +19,7 @@ import {
   type Visitor,
 } from './visitors/visitors.ts'
 
-export type SdkCounts = {
+type SdkCounts = {
   sdk: PageKind['sdk']
   /** Errors raised in the page, and events that the SDK captured. */
   raised: number

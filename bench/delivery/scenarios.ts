@@ -10,7 +10,7 @@ import { HEALTHY, NEARBY, type ResponseRule } from './recorder.ts'
 import type { Testbed } from './testbed.ts'
 import type { PageOptions, Visitor } from './visitors/visitors.ts'
 
-export type ScenarioContext = {
+type ScenarioContext = {
   testbed: Testbed
   plan: Plan
   visitors: readonly Visitor[]

@@ -5,7 +5,7 @@ import type { Results, ScenarioResult } from './results.ts'
 import type { SubjectName } from './subjects/subjects.ts'
 import { type Totals, totalsOf } from './totals.ts'
 
-export const TITLES: Record<SubjectName, string> = {
+const TITLES: Record<SubjectName, string> = {
   direct: 'straight to Sentry',
   tunnelRoute: '`tunnelRoute`',
   handler: '`handleTunnelRequest` on Hono',
@@ -36,7 +36,7 @@ export function drawTables({ subjects, scenarios }: Results): string {
   ].join('\n\n')
 }
 
-export function showArrived({ arrived, sent, duplicates, unsent }: Totals): string {
+function showArrived({ arrived, sent, duplicates, unsent }: Totals): string {
   const share = sent > 0 ? `${showPercent(arrived / sent)} of ${sent}` : 'none were sent'
   const twice = duplicates > 0 ? [`${duplicates} twice`] : []
   const blocked = unsent > 0 ? [`${unsent} not sent by the browser`] : []

@@ -29,7 +29,7 @@ export type Drill = {
 }
 
 /** Drill with the usual load on the usual stack, unless it says otherwise. */
-export type Declaration = Omit<Drill, 'site' | 'route' | 'rate' | 'seconds'> &
+type Declaration = Omit<Drill, 'site' | 'route' | 'rate' | 'seconds'> &
   Partial<Pick<Drill, 'site' | 'route' | 'rate' | 'seconds'>>
 
 export type Result = {

@@ -27,7 +27,7 @@ const ANSWER_MS = 2_000
 /** File with the authority that vouches for the recording Sentry. */
 export const CA_FILE = join(ROOT, 'tests/fixtures/tls/cert.pem')
 
-export type SiteParts = { stack: Compose; sentries: readonly Sentry[]; dsns: Readonly<Record<Route, string>> }
+type SiteParts = { stack: Compose; sentries: readonly Sentry[]; dsns: Readonly<Record<Route, string>> }
 
 export class Site {
   readonly stack: Compose

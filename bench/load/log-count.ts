@@ -3,7 +3,7 @@
 const NEWLINE = 0x0a
 const MARK = Buffer.from('"msg":"envelope"')
 
-export type LogCount = {
+type LogCount = {
   take(chunk: Buffer): void
   /** Number of lines so far. */
   lines(): number

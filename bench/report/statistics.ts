@@ -1,6 +1,6 @@
 /** Computes medians, spreads and quantiles. */
 
-export type Spread = { median: number; min: number; max: number }
+type Spread = { median: number; min: number; max: number }
 
 export function spreadOf(figures: readonly number[]): Spread {
   const sorted = figures.toSorted((a, b) => a - b)

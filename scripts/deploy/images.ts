@@ -3,10 +3,10 @@
 import { UserError } from '../environment.ts'
 
 /** Image of a service as the engine lists it. A deployment gives the images of all services the same tag. */
-export type TaggedImage = { service: string; tag: string; id: string }
+type TaggedImage = { service: string; tag: string; id: string }
 
 /** Image IDs of the running containers by service. */
-export type RunningImages = Readonly<Record<string, string>>
+type RunningImages = Readonly<Record<string, string>>
 
 export type Deployed = {
   images: readonly TaggedImage[]

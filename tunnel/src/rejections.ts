@@ -1,6 +1,6 @@
 /** Rejection codes, with the status, a sentence and the remedy of each. */
 
-export type RejectionDefinition = {
+type RejectionDefinition = {
   status: 400 | 403 | 404 | 405 | 408 | 413 | 415 | 429 | 502 | 503 | 504
   sentence: string
   fix: string

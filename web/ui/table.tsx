@@ -3,7 +3,7 @@
 import type { ReactNode } from 'react'
 
 /** `className` applies to all cells of the column. */
-export type Column = { name: ReactNode; className?: string }
+type Column = { name: ReactNode; className?: string }
 
 export type TableRow = { key: string | number; cells: ReactNode[]; title?: string }
 

@@ -4,7 +4,7 @@ import type { captureException, init, makeFetchTransport, replayIntegration } fr
 import { reportIdOf } from './report-id.ts'
 
 /** The part of an SDK that is used here, the same in every version. */
-export type Sdk = {
+type Sdk = {
   init: typeof init
   captureException: typeof captureException
   makeFetchTransport: typeof makeFetchTransport

@@ -8,7 +8,7 @@ import { NGINX_PROGRAM } from '../../../tests/support/requirements.ts'
 import { makeFolder } from '../../../tests/support/temporary-folder.ts'
 import { until } from '../../../tests/support/until.ts'
 
-export type PeerNginxOptions = {
+type PeerNginxOptions = {
   /** Ports of the app's processes, and of the processes for `/monitoring` where the app does not serve it. */
   apps: number[]
   tunnels?: number[]

@@ -19,7 +19,7 @@ import { createInboxAdmin } from './inbox.ts'
 import { createHandler, RequestError } from './responses.ts'
 import { createSpoolAdmin, type SpoolAdminDeps } from './spool.ts'
 
-export type AdminDeps = {
+type AdminDeps = {
   metrics: Metrics
   inbox: Inbox | undefined
   /** Absent in inbox mode. */

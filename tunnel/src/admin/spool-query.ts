@@ -8,7 +8,7 @@ import { readCategory } from '../spool/status.ts'
 import { RequestError, readNumber } from './responses.ts'
 
 /** Selected entries; `named` is the selection as the operator wrote it. */
-export type Selection = {
+type Selection = {
   filter: Omit<EntryFilter, 'entry'>
   named: { project?: string; category?: string }
 }

@@ -11,7 +11,7 @@ import type { Projects } from '../projects.ts'
 import { describeSpool } from '../spool/status.ts'
 import type { Upstreams } from '../upstream/client.ts'
 
-export type StatusDeps = {
+type StatusDeps = {
   config: Config
   version: string
   replica: string

@@ -37,7 +37,7 @@ export type ReaderLimits = HeaderLimits & {
   keep: (type: string) => boolean
 }
 
-export type ReaderOptions = {
+type ReaderOptions = {
   /** Called once, as soon as the body is neither a connectivity probe (`{}`) nor an event without an envelope. It may throw to end the parsing. */
   onHeader?: (header: EnvelopeHeader) => void
   /** Accounts for parsed headers and the kept payload. */

@@ -10,7 +10,7 @@ import type { ClientResolver } from './client-address.ts'
 import type { Ingest } from './ingest.ts'
 import { checkOrigin, corsHeaders, PREFLIGHT_HEADERS } from './origin.ts'
 
-export type AppDeps = {
+type AppDeps = {
   ingest: Ingest
   resolveClient: ClientResolver
   projects: Projects

@@ -22,7 +22,7 @@ import {
   resolveProjectStage,
 } from './receive.ts'
 
-export type IngestServices = OutcomeServices &
+type IngestServices = OutcomeServices &
   ReceiveServices & {
     resolveClient: ClientResolver
     filters: Filters

@@ -8,7 +8,7 @@ import { randomHex } from '../telemetry/random-hex.ts'
 import type { App } from './app.ts'
 import type { ClientResolver } from './client-address.ts'
 
-export type PublicServerDeps = {
+type PublicServerDeps = {
   app: App
   resolveClient: ClientResolver
 }

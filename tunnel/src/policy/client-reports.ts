@@ -5,7 +5,7 @@ import { type Item, quantitiesOf } from '../envelope/items.ts'
 import type { Project } from '../projects.ts'
 
 /** Lists in a client report (develop.sentry.dev/sdk/telemetry/client-reports). */
-export type DropKind = 'rate_limited_events' | 'filtered_events' | 'discarded_events'
+type DropKind = 'rate_limited_events' | 'filtered_events' | 'discarded_events'
 
 /** Posts an envelope of our own; `false` when Sentry did not receive it. */
 export type PostReport = (project: Project, envelope: Buffer) => Promise<boolean>

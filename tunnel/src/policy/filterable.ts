@@ -24,7 +24,7 @@ export type Filterable = {
 export type Exception = { type: string; value: string; places: string[] }
 
 /** Place of a span in its trace. Missing IDs are empty. */
-export type SpanIds = {
+type SpanIds = {
   traceId: string
   spanId: string
   parentId: string

@@ -26,14 +26,14 @@ export function filterStage(filters: Filters): Stage {
   }
 }
 
-export type Filtered = {
+type Filtered = {
   /** Items to remove, dependants included. */
   items: ReadonlyMap<Item, FilterReason>
   elements: readonly FilteredElements[]
 }
 
 /** Elements to remove from a container of which some are left. */
-export type FilteredElements = {
+type FilteredElements = {
   item: Item
   /** Removed elements of each reason, as an item. */
   parts: ReadonlyMap<Item, FilterReason>

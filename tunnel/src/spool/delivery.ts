@@ -14,7 +14,7 @@ import type { Lease, ProjectDemand, Spool, SpoolEntry } from './spool.ts'
 import { buildStoredBody } from './stored-body.ts'
 import { UpstreamCapacity } from './upstream-capacity.ts'
 
-export type DeliveryDeps = {
+type DeliveryDeps = {
   spool: Spool
   projects: Projects
   upstreams: Upstreams
@@ -29,7 +29,7 @@ export type DeliveryDeps = {
   random: () => number
 }
 
-export type DeliveryListener = {
+type DeliveryListener = {
   onFinalOutcome: OnFinalOutcome
   /** Receives unexpected errors: a failing disk, a bug. */
   onError: (error: unknown) => void

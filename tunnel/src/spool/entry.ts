@@ -10,7 +10,7 @@ import type { Project } from '../projects.ts'
 import type { SpoolBody, SpoolEntry } from './spool.ts'
 
 /** Envelope to spool, and its sender. */
-export type NewEntry = {
+type NewEntry = {
   project: Project
   items: readonly Item[]
   /** Not compressed: `sent_at` changes before delivery. */

@@ -6,7 +6,7 @@ import type { Projects } from '../projects.ts'
 import type { Receipts } from '../telemetry/receipts.ts'
 import type { SpoolEntry } from './spool.ts'
 
-export type FinalOutcomesDeps = {
+type FinalOutcomesDeps = {
   projects: Projects
   receipts: Receipts
   reports: ClientReports

@@ -7,7 +7,7 @@ import type { MonitoredSpool } from './monitored.ts'
 import type { PartitionTotals, Pause, SpoolDisk } from './spool.ts'
 
 /** State that the status of a spool is read from. */
-export type SpoolState = {
+type SpoolState = {
   spool: MonitoredSpool
   /** Share of the spool's bytes that one project may fill. */
   projectShare: number

@@ -3,7 +3,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Spool } from './spool.ts'
 
-export type UnreachableSpoolDeps = {
+type UnreachableSpoolDeps = {
   /** Opens the spool. Rejects after some attempts. */
   open: () => Promise<Spool>
   /** Error of the first attempt. */

@@ -18,7 +18,7 @@ import { readFigures } from './figures.ts'
 import { SpoolMetrics } from './spool-metrics.ts'
 
 /** Values that are read on each scrape. */
-export type Gauges = {
+type Gauges = {
   build: { version: string; revision: string }
   inFlight: () => number
   bodyBytes: () => number

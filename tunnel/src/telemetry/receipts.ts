@@ -11,7 +11,7 @@ import { RingBuffer } from './ring-buffer.ts'
 export type FeedEvent = { event: 'receipt' | 'final_outcome'; json: string }
 
 /** Consecutive events; `first` is the number of the first one. */
-export type FeedPage = { first: number; events: FeedEvent[] }
+type FeedPage = { first: number; events: FeedEvent[] }
 
 /** Enough for 66 ordinary envelopes a second in ten minutes. */
 const BOUNDS = { entries: 40_000, bytes: 16 * 1024 * 1024 }

@@ -1,6 +1,6 @@
 /** Ring buffer of the most recent texts, with sequence numbers from 1. */
 
-export type RingBufferBounds = { entries: number; bytes: number }
+type RingBufferBounds = { entries: number; bytes: number }
 
 const MAX_UTF8_BYTES = 3 // of one UTF-16 unit
 

@@ -13,7 +13,7 @@ export type Findings = {
 
 type Finding = { state: State; text: string; figure?: string }
 
-export type Verdict = { state: State; headline: string; text: string }
+type Verdict = { state: State; headline: string; text: string }
 
 export function describeDirect(plan: Plan, attempt: Attempt | undefined): Finding {
   if (!plan.direct)

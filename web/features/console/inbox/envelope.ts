@@ -26,7 +26,7 @@ export type ParsedEnvelope = {
 }
 
 /** Header of an item before its payload; without `length`, the payload ends with its line. */
-export type ItemStart = { number: number; type: string; header: Record<string, unknown>; length?: number }
+type ItemStart = { number: number; type: string; header: Record<string, unknown>; length?: number }
 
 function fileNameIn({ filename }: Record<string, unknown>): string | undefined {
   return typeof filename === 'string' && filename !== '' ? filename : undefined

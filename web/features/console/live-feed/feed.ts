@@ -6,7 +6,7 @@ import type { Receipt, SpoolOutcome } from 'tunnel/contract'
 import { type Cursor, writeCursor } from './cursor.ts'
 import { type FeedEvent, type FeedNotice, MAX_ROWS } from './rows.ts'
 
-export type FeedDeps = {
+type FeedDeps = {
   origins: () => Promise<string[]>
   /** Returns the name of the replica at an origin. */
   nameOf: (origin: string) => Promise<string>
