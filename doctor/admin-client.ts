@@ -2,7 +2,8 @@
 
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import type { Receipt, SpoolStatus } from '../tunnel/src/contract.ts'
+import type { Receipt } from '../tunnel/src/contract.ts'
+import type { SpoolStatus } from '../tunnel/src/spool-contract.ts'
 import { type AdminAccess, UsageError } from './options.ts'
 import { jsonOf, NoResponse, send } from './request.ts'
 

@@ -1,5 +1,6 @@
 /** Types and closed sets of the admin API, which web shares. `exports` of `tunnel/package.json` lists everything that web imports. */
 
+import type { SpoolStatus } from './spool-contract.ts'
 import type { LastUpstreamError, ReceiptUpstreamError } from './upstream-contract.ts'
 
 /** Outcomes of envelopes, exactly one for each, in the order in which they are shown. */
@@ -109,98 +110,6 @@ export type SpoolOutcome = {
   upstream_status?: number
   replica: string
 }
-
-/** Result of a delivery attempt; `undecided` is retried. */
-export type AttemptResult = 'delivered' | 'declined' | 'rate_limited' | 'undecided'
-
-/** Delivery attempts of one replica since it started. */
-export type SpoolAttempts = { project: string; result: AttemptResult; attempts: number }
-
-/** Spool entries of one project and category (`none` for entries without). Times are in milliseconds since 1970. */
-export type SpoolPartition = {
-  project: string
-  category: string
-  envelopes: number
-  bytes: number
-  /** Arrival of the oldest entry. */
-  oldest?: number
-}
-
-/** Delivery is paused for one project, or for all. Envelopes are still spooled. */
-export type SpoolPause = { project?: string; since: number }
-
-export type SpoolDepth = {
-  envelopes: number
-  bytes: number
-  oldest?: number
-  /** Until the bound or the disk is full, extrapolated from the last minutes; absent when neither fills up. */
-  full_in_seconds?: number
-  partitions: SpoolPartition[]
-  paused: SpoolPause[]
-  /** Entries that the store has lost, as far as this replica noticed it since it started. */
-  lost?: number
-}
-
-/** Spool in `/status`. Replicas that share it have the same `id`. The depth is absent when the spool does not respond. */
-export type SpoolStatus = Partial<SpoolDepth> & {
-  id: string
-  /** Result of the last put, its first time, and the error of the disk or the server. */
-  writable: boolean
-  since: number
-  problem?: string
-  /** Bounds: bytes of all entries, bytes of one project, and the age at which entries expire. */
-  max_bytes: number
-  project_max_bytes: number
-  max_age_ms: number
-  attempts: SpoolAttempts[]
-  /** Free space of the disk, length of the write-ahead log, damaged files to recover; absent when the spool is no file. */
-  disk_free_bytes?: number
-  wal_bytes?: number
-  damaged_files?: string[]
-}
-
-/** Spool entry, as `GET /spool` lists it. */
-export type SpoolListEntry = {
-  /** The same on every replica that shares the spool. */
-  id: string
-  receipt: string
-  project: string
-  category: string
-  bytes: number
-  received: number
-  /** Delivery attempts, as far as known. */
-  attempts: number
-  /** Next attempt, or the latest end of the pending one; absent when it is due. */
-  due?: number
-  /** An attempt is pending. */
-  leased: boolean
-}
-
-/** Response of `GET /spool`. */
-export type SpoolPage = {
-  spool: string
-  envelopes: SpoolListEntry[]
-  /** Value of `after` for the next page; absent on the last one. */
-  next?: string
-}
-
-/** Spool entry, as `GET /spool/<id>` shows it, without payloads. */
-export type SpoolEntryDetails = SpoolListEntry & {
-  spool: string
-  header: Readonly<Record<string, unknown>>
-  /** First 200 items; `bytes` are those of the payload. */
-  items: { header: Readonly<Record<string, unknown>>; bytes: number }[]
-  item_count: number
-}
-
-/** Number of entries that have become due. */
-export type SpoolRetried = { retried: number }
-
-/** One call purges some thousands; `left` is the number of selected entries that are still pending. */
-export type SpoolPurged = { purged: number; left: number }
-
-/** Response of `POST /spool/pause` and `/spool/resume`. */
-export type SpoolPaused = { paused: SpoolPause[] }
 
 /** Page of the inbox; `next` is the value of `after` for the next one. */
 export type InboxPage = { entries: InboxEntry[]; next?: number }

@@ -29,7 +29,7 @@ const TUNNEL: Order = [
   ['envelope'],
   ['body'],
   ['contract', 'rejections'],
-  ['upstream-contract'],
+  ['spool-contract', 'upstream-contract'],
 ]
 
 const WEB: Order = [

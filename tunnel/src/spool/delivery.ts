@@ -2,10 +2,11 @@
 
 import { buildBody, compressSpooled, type OutgoingBody } from '../body/outgoing.ts'
 import type { Bodies, Body } from '../body/receive.ts'
-import type { AttemptResult, FinalOutcome, SpoolAttempts } from '../contract.ts'
+import type { FinalOutcome } from '../contract.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Project, Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
+import type { AttemptResult, SpoolAttempts } from '../spool-contract.ts'
 import type { Upstreams } from '../upstream/client.ts'
 import { type DeliveryResult, NOT_SENT } from '../upstream/request.ts'
 import type { OnFinalOutcome } from './final-outcomes.ts'

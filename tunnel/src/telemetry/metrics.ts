@@ -7,12 +7,12 @@ import {
   type Receipt,
   type ReplicaFigures,
   type SpoolOutcome,
-  type SpoolStatus,
 } from '../contract.ts'
 import { ITEM_TYPES } from '../envelope/items.ts'
 import { categoryOf } from '../envelope/summary.ts'
 import type { Projects } from '../projects.ts'
 import type { RejectionCode } from '../rejections.ts'
+import type { SpoolStatus } from '../spool-contract.ts'
 import type { UpstreamState } from '../upstream/client.ts'
 import { readFigures } from './figures.ts'
 import { SpoolMetrics } from './spool-metrics.ts'

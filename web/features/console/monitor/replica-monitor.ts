@@ -1,6 +1,7 @@
 /** Polls every replica, adds up their counters, and keeps the last 15 minutes. */
 
-import type { LimitInForce, SpoolStatus } from 'tunnel/contract'
+import type { LimitInForce } from 'tunnel/contract'
+import type { SpoolStatus } from 'tunnel/spool-contract'
 import {
   countBy,
   type DurationPercentiles,

@@ -1,6 +1,7 @@
 /** Summary of all replicas for the overview, sent every 2 s. Its size is bounded, whatever the number of projects. */
 
-import type { LimitInForce, ReplicaStatus, SpoolPause, SpoolStatus } from 'tunnel/contract'
+import type { LimitInForce, ReplicaStatus } from 'tunnel/contract'
+import type { SpoolPause, SpoolStatus } from 'tunnel/spool-contract'
 import type { LastUpstreamError } from 'tunnel/upstream-contract'
 import type { Listed } from '../bounds.ts'
 import { hostOf } from './figures.ts'

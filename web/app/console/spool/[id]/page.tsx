@@ -1,7 +1,7 @@
 /** Spool entry. */
 
 import { notFound } from 'next/navigation'
-import type { SpoolEntryDetails } from 'tunnel/contract'
+import type { SpoolEntryDetails } from 'tunnel/spool-contract'
 import { ConsoleShell } from '../../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../../features/console/data-access/data-access.ts'
 import { type Query, withQuery } from '../../../../features/console/routes.ts'
