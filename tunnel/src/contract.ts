@@ -124,6 +124,25 @@ export type UpstreamState = {
   last_error?: LastUpstreamError
 }
 
+/** Change that an operator made through the admin port. */
+export type OperatorAction = {
+  /** Milliseconds since 1970. */
+  time: number
+  action: 'spool-retry' | 'spool-purge' | 'spool-pause' | 'spool-resume' | 'inbox-delete'
+  /** One entry, and its receipt. */
+  id?: string
+  receipt?: string
+  /** Scope of the change; absent for all projects or categories. */
+  project?: string
+  category?: string
+  /** Number of entries that it changed. */
+  envelopes?: number
+  /** Address of the operator, for whom the console acts. */
+  operator?: string
+  /** Address of the client of the admin port. */
+  client_address?: string
+}
+
 /** Response of `GET /status`. */
 export type ReplicaStatus = {
   version: string
@@ -143,6 +162,8 @@ export type ReplicaStatus = {
   spool?: SpoolStatus
   addresses: number
   warnings: string[]
+  /** Last changes by operators on this replica, newest first. */
+  actions: OperatorAction[]
 }
 
 /** Count of envelopes by outcome, reason (`''` for none), project (`''` while unverified) and category. */

@@ -56,6 +56,7 @@ const QUIET: Omit<ReplicaStatus, 'replica'> = {
   upstreams: [],
   addresses: 0,
   warnings: [],
+  actions: [],
 }
 
 const NO_COUNTS: ReplicaFigures = {

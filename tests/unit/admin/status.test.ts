@@ -47,11 +47,31 @@ describe('The status', () => {
       limits: [],
       upstreams: [{ origin: sentry.url, breaker: { open: false } }],
       warnings: [],
+      actions: [],
     })
   })
 
   it('contains no secret', async () => {
     expect(JSON.stringify(await status())).not.toContain('hush')
+  })
+
+  it('returns the last 50 changes by operators, newest first', async () => {
+    const headers = { authorization: `Bearer ${tunnel.token}`, 'x-operator-address': '192.0.2.7' }
+    const act = async (path: string) =>
+      expect((await tunnel.admin(path, { method: 'POST', headers })).status).toBe(200)
+    const project = `127.0.0.1:${sentry.port}/456`
+    const common = { operator: '192.0.2.7', client_address: '127.0.0.1', time: expect.any(Number) }
+    for (let n = 0; n < 49; n++) await act('/spool/retry?all')
+    await act(`/spool/pause?project=${project}`)
+    await act(`/spool/resume?project=${project}`)
+    await tunnel.admin('/spool', { headers }) // a look changes nothing
+    const { actions } = await status()
+    expect(actions).toHaveLength(50)
+    expect(actions.slice(0, 3)).toEqual([
+      { action: 'spool-resume', project, ...common },
+      { action: 'spool-pause', project, ...common },
+      { action: 'spool-retry', envelopes: 0, ...common },
+    ])
   })
 
   it('shows an open breaker with its start and its next probe, and /metrics shows it too', async () => {

@@ -35,7 +35,9 @@ type AdminDeps = {
   remedies: Rejections['settings']
   replica: string
   logger: Logger
-  status: () => Promise<ReplicaStatus>
+  status: () => Promise<Omit<ReplicaStatus, 'actions'>>
+  /** Milliseconds since 1970. */
+  now: () => number
   /** `undefined` closes everything that needs a token. */
   token: string | undefined
   /** Listening and not stopping; neither a dead Sentry nor a full disk makes a replica unready. */
@@ -46,14 +48,16 @@ export function createAdmin(deps: AdminDeps): Hono {
   const { inbox, sentry, projects, onFinalOutcome, receipts, replica, logger } = deps
   const app = new Hono()
   const feed = new Feed(receipts, replica)
-  const auditLog = new AuditLog(logger, replica)
+  const auditLog = new AuditLog(logger, replica, deps.now)
   app.get('/livez', (c) => c.text('ok'))
   app.get('/readyz', (c) => (deps.isReady() ? c.text('ok') : c.text('stopping', 503)))
   app.get('/metrics', async (c) =>
     c.body(await deps.metrics.expose(), 200, { 'content-type': 'text/plain; version=0.0.4' }),
   )
   app.use('*', requireToken(deps.token))
-  app.get('/status', async (c) => c.json(await deps.status()))
+  app.get('/status', async (c) =>
+    c.json({ ...(await deps.status()), actions: auditLog.actions() } satisfies ReplicaStatus),
+  )
   app.get('/figures', async (c) => c.json(await deps.metrics.figures()))
   app.get('/receipts', (c) => feed.stream(c))
   app.get('/receipts/:token', (c) => findReceipt(c, receipts))

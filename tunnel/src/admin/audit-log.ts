@@ -4,21 +4,42 @@ import { isIP } from 'node:net'
 import { getConnInfo } from '@hono/node-server/conninfo'
 import type { Context } from 'hono'
 import type { Logger } from 'pino'
+import type { OperatorAction } from '../contract.ts'
+
+const MAX_ACTIONS = 50 // kept in memory
+
+type Subject = Omit<OperatorAction, 'time' | 'action' | 'operator' | 'client_address'>
 
 export class AuditLog {
   readonly #logger: Logger
   readonly #always: Logger
   readonly #replica: string
+  readonly #now: () => number
+  #actions: OperatorAction[] = []
 
-  constructor(logger: Logger, replica: string) {
+  /** `now` is in milliseconds since 1970. */
+  constructor(logger: Logger, replica: string, now: () => number) {
     this.#logger = logger
     this.#replica = replica
+    this.#now = now
     this.#always = logger.child({})
     this.#always.level = 'info' // its own: it does not follow the level of the parent
   }
 
-  /** Records a change, or the reading of a payload, at every log level. */
-  record(c: Context, action: string, subject: object): void {
+  /** Returns the last changes, newest first. */
+  actions(): OperatorAction[] {
+    return this.#actions
+  }
+
+  /** Records a change at every log level, and keeps it for `actions`. */
+  recordChange(c: Context, action: OperatorAction['action'], subject: Subject): void {
+    this.recordPayload(c, action, subject)
+    const change = { time: this.#now(), action, ...subject, ...addressesOf(c) }
+    this.#actions = [change, ...this.#actions].slice(0, MAX_ACTIONS)
+  }
+
+  /** Records the reading of a payload at every log level. */
+  recordPayload(c: Context, action: string, subject: object): void {
     this.#always.info({ audit: this.#describe(c, action, subject) }, 'audit')
   }
 
@@ -28,13 +49,13 @@ export class AuditLog {
   }
 
   #describe(c: Context, action: string, subject: object): object {
-    const replica = this.#replica
-    return { action, ...subject, client_address: getConnInfo(c).remote.address, ...operatorOf(c), replica }
+    return { action, ...subject, ...addressesOf(c), replica: this.#replica }
   }
 }
 
-/** Returns the address of the operator for whom the console acts. Clients with the token are trusted. */
-function operatorOf(c: Context): { operator?: string } {
-  const address = c.req.header('x-operator-address') ?? ''
-  return isIP(address) ? { operator: address } : {}
+/** Returns the address of the client, and of the operator for whom the console acts. Clients with the token are trusted. */
+function addressesOf(c: Context): Pick<OperatorAction, 'client_address' | 'operator'> {
+  const operator = c.req.header('x-operator-address') ?? ''
+  const { address } = getConnInfo(c).remote
+  return { ...(address && { client_address: address }), ...(isIP(operator) && { operator }) }
 }

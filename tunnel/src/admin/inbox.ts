@@ -35,14 +35,14 @@ export function createInboxAdmin(inbox: Inbox, auditLog: AuditLog): Hono {
     const envelope = inbox.read(id, first)
     if (!envelope) throw notFound()
     if (first !== undefined) c.header('x-envelope-bytes', String(inbox.size(id)))
-    auditLog.record(c, 'inbox-read', { id })
+    auditLog.recordPayload(c, 'inbox-read', { id })
     return download(c, envelope)
   }
 
   function deleteOne(c: Context): object {
     const id = c.req.param('id') ?? ''
     if (!inbox.delete(id)) throw notFound()
-    auditLog.record(c, 'inbox-delete', { id, envelopes: 1 })
+    auditLog.recordChange(c, 'inbox-delete', { id, envelopes: 1 })
     return { deleted: 1, left: inbox.count() }
   }
 
@@ -50,7 +50,7 @@ export function createInboxAdmin(inbox: Inbox, auditLog: AuditLog): Hono {
     if (c.req.query('all') === undefined)
       throw new RequestError(400, 'Add ?all to delete everything, or name one envelope: DELETE /inbox/<id>.')
     const deleted = await inbox.deleteAll()
-    auditLog.record(c, 'inbox-delete', { envelopes: deleted })
+    auditLog.recordChange(c, 'inbox-delete', { envelopes: deleted })
     return { deleted, left: inbox.count() }
   }
 }

@@ -95,7 +95,7 @@ class SpoolAdmin {
   async download(c: Context): Promise<Response> {
     const found = await this.#find(c)
     const stored = await this.#spool.read(found)
-    this.#auditLog.record(c, 'spool-read', this.#subjectOf(found))
+    this.#auditLog.recordPayload(c, 'spool-read', this.#subjectOf(found))
     return download(
       c,
       Buffer.isBuffer(stored) ? new Uint8Array(stored) : (Readable.toWeb(stored.open()) as ReadableStream),
@@ -106,7 +106,7 @@ class SpoolAdmin {
     const found = await this.#find(c)
     if (found.leased) throw new RequestError(409, 'A replica is delivering it at the moment.')
     const retried = (await this.#spool.retry({ entry: found })) || Number(found.due === undefined) // another replica may know when it is due
-    this.#auditLog.record(c, 'spool-retry', { ...this.#subjectOf(found), envelopes: retried })
+    this.#auditLog.recordChange(c, 'spool-retry', { ...this.#subjectOf(found), envelopes: retried })
     if (retried === 0)
       throw new RequestError(409, 'A replica has just taken it, or the spool is too full to move it.')
     return { retried }
@@ -115,14 +115,14 @@ class SpoolAdmin {
   async retrySelection(c: Context): Promise<SpoolRetried> {
     const { filter, named } = await this.#queries.readSelectionForChange(c)
     const retried = await this.#spool.retry(filter)
-    this.#auditLog.record(c, 'spool-retry', { ...named, envelopes: retried })
+    this.#auditLog.recordChange(c, 'spool-retry', { ...named, envelopes: retried })
     return { retried }
   }
 
   async purge(c: Context): Promise<SpoolPurged> {
     const found = await this.#find(c)
     const purged = await this.#purge({ entry: found })
-    this.#auditLog.record(c, 'spool-purge', { ...this.#subjectOf(found), envelopes: purged })
+    this.#auditLog.recordChange(c, 'spool-purge', { ...this.#subjectOf(found), envelopes: purged })
     if (purged === 0) throw notPending()
     return { purged, left: 0 }
   }
@@ -130,7 +130,7 @@ class SpoolAdmin {
   async purgeSelection(c: Context): Promise<SpoolPurged> {
     const { filter, named } = await this.#queries.readSelectionForChange(c)
     const purged = await this.#purge(filter)
-    this.#auditLog.record(c, 'spool-purge', { ...named, envelopes: purged })
+    this.#auditLog.recordChange(c, 'spool-purge', { ...named, envelopes: purged })
     return { purged, left: await this.#count(filter) }
   }
 
@@ -147,7 +147,7 @@ class SpoolAdmin {
       throw new RequestError(400, 'A project can be paused, or everything; a category cannot.')
     const { filter, named } = await this.#queries.readSelection(c)
     for (const key of filter.projects ?? [undefined]) await this.#spool[action](key)
-    this.#auditLog.record(c, `spool-${action}`, named)
+    this.#auditLog.recordChange(c, `spool-${action}`, named)
     const { paused } = await this.#spool.totals()
     return { paused: showPauses(paused, this.#deps.projects) }
   }
@@ -184,7 +184,7 @@ class SpoolAdmin {
     }
   }
 
-  #subjectOf(entry: ListedEntry): object {
+  #subjectOf(entry: ListedEntry): Pick<SpoolListEntry, 'id' | 'receipt' | 'project' | 'category'> {
     const { id, receipt, project, category } = this.#describe(entry)
     return { id, receipt, project, category }
   }

@@ -27,7 +27,7 @@ type StatusDeps = {
   clock: () => number
 }
 
-export async function describeStatus(deps: StatusDeps): Promise<ReplicaStatus> {
+export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStatus, 'actions'>> {
   const { config, version, replica, since, ingest, limits, projects, throttle, sentry, now, clock } = deps
   return {
     version,

@@ -10,6 +10,7 @@ import {
   percentilesOf,
   sumCounts,
 } from './figures.ts'
+import { describeAction } from './operator-actions.ts'
 import { type ReplicaResponse, Replicas, type ReplicaView } from './replicas.ts'
 import {
   groupUpstreams,
@@ -34,6 +35,7 @@ export type Point = {
   upstreams: Record<string, UpstreamPoint>
 } & DurationPercentiles
 
+/** Change of a replica, an upstream or the spool, or by an operator. */
 export type Change = { time: number; text: string }
 
 export type Snapshot = {
@@ -120,11 +122,23 @@ export class Monitor {
     const upstreamGroups = groupUpstreams(upstreams)
     if (upstreams.length > 0) this.#groups = upstreamGroups
     return {
-      ...{ time, replicas, totals, spools, upstreams, upstreamGroups, changes: this.#changes },
+      ...{ time, replicas, totals, spools, upstreams, upstreamGroups },
+      changes: this.#changesWith(replicas),
       limits: limitsOf(responding),
       projects: [...new Set(responding.flatMap(({ status }) => status?.projects ?? []))],
       point: this.#addPoint(time, totals, spools),
     }
+  }
+
+  /** Adds the actions of operators, each of which one replica has carried out. */
+  #changesWith(replicas: readonly ReplicaView[]): Change[] {
+    const actions = replicas.flatMap(({ status }) => status?.actions ?? []) // a release without them may still run
+    return [
+      ...this.#changes,
+      ...actions.map((action) => ({ time: action.time, text: describeAction(action) })),
+    ]
+      .toSorted((a, b) => b.time - a.time)
+      .slice(0, MAX_CHANGES)
   }
 
   #addPoint(time: number, totals: Figures, spools: readonly SpoolStatus[]): Point {

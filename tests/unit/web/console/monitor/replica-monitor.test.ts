@@ -1,13 +1,13 @@
 /** Totals and rates of the monitor while replicas start, stop and come back. */
 
 import { describe, expect, it } from 'vitest'
-import type { ReplicaFigures, ReplicaStatus } from '../../../../../tunnel/src/contract.ts'
+import type { OperatorAction, ReplicaFigures, ReplicaStatus } from '../../../../../tunnel/src/contract.ts'
 import { rateNow } from '../../../../../web/features/console/monitor/rates.ts'
 import { Monitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
 
-const statusOf = (replica: string): ReplicaStatus => ({
+const statusOf = (replica: string, actions: OperatorAction[] = []): ReplicaStatus => ({
   ...{ version: '0.0.0', replica, since: 0, settings: {}, dsns: [], projects: [], in_flight: 0, limits: [] },
-  ...{ upstreams: [], addresses: 0, warnings: [] },
+  ...{ upstreams: [], addresses: 0, warnings: [], actions },
 })
 
 const figuresOf = (count: number): ReplicaFigures => ({
@@ -23,6 +23,7 @@ const figuresOf = (count: number): ReplicaFigures => ({
 /** Replicas by their names, with the number of envelopes that each has counted; `undefined` for a release without figures, `dead` for no response. */
 function startMonitor() {
   const living = new Map<string, number | 'dead' | undefined>()
+  const actions = new Map<string, OperatorAction[]>()
   let time = 0
   const monitor = new Monitor({
     origins: async () => [...living.keys()].map((name) => `http://${name}`),
@@ -30,12 +31,16 @@ function startMonitor() {
       const name = origin.slice('http://'.length)
       const count = living.get(name)
       if (count === 'dead') throw new Error('no response')
-      return { status: statusOf(name), figures: count === undefined ? undefined : figuresOf(count) }
+      return {
+        status: statusOf(name, actions.get(name)),
+        figures: count === undefined ? undefined : figuresOf(count),
+      }
     },
     now: () => time,
   })
   return {
     living,
+    actions,
     history: () => monitor.history(),
     look: (afterMs = 10_000) => {
       time += afterMs
@@ -108,6 +113,36 @@ describe('Monitor', () => {
     await look()
     expect((await look(70_000)).replicas.map(({ state }) => state)).toEqual(['stopped'])
     expect((await look()).replicas.map(({ name, state }) => [name, state])).toEqual([['fixed', 'stopped']])
+  })
+
+  it('lists the actions of operators on all replicas among the other changes, newest first', async () => {
+    const { living, actions, look } = startMonitor()
+    living.set('first', 1).set('second', 1)
+    actions.set('first', [
+      {
+        time: 12_000,
+        action: 'spool-purge',
+        project: 'p/1',
+        category: 'none',
+        envelopes: 2,
+        operator: '::1',
+      },
+    ])
+    actions.set('second', [
+      { time: 13_000, action: 'inbox-delete', envelopes: 1, client_address: '10.0.0.3' },
+      { time: 11_000, action: 'spool-pause', operator: '192.0.2.7', client_address: '10.0.0.3' },
+    ])
+    await look()
+    living.delete('first')
+    const { changes } = await look()
+    expect(changes.map(({ time, text }) => [time, text])).toEqual([
+      [20_000, 'first stopped'],
+      [13_000, 'Admin API client 10.0.0.3 deleted 1 envelope from the inbox'],
+      [12_000, 'Operator ::1 purged 2 envelopes of p/1, no category'],
+      [11_000, 'Operator 192.0.2.7 paused delivery of all projects'],
+      [10_000, 'second started responding'],
+      [10_000, 'first started responding'],
+    ])
   })
 
   it('keeps the counts of all stopped replicas, and shows the last 20', async () => {

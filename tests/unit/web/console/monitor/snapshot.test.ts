@@ -22,7 +22,9 @@ async function summaryOf(projects: number) {
     process: { resident_bytes: 1, cpu_seconds: 1, event_loop_p99_seconds: 0 },
   }
   const statusOf = (replica: string): ReplicaStatus => ({
-    ...{ version: '0.0.0', replica, since: 0, projects: names, in_flight: 0, addresses: 0, warnings: [] },
+    ...{ version: '0.0.0', replica, since: 0, projects: names, in_flight: 0, addresses: 0 },
+    warnings: [],
+    actions: [],
     settings: {},
     dsns: names.map((name) => `https://key@${name}`),
     limits: partitions.map((partition, n) => ({ ...partition, until: partitions.length - n })),

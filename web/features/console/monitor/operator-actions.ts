@@ -1,0 +1,23 @@
+/** Changes by operators in words. */
+
+import type { OperatorAction } from 'tunnel/contract'
+import { formatQuantity } from '../../../lib/format.ts'
+import { categoryLabel } from '../outcomes.ts'
+
+const VERBS: Record<OperatorAction['action'], string> = {
+  'spool-retry': 'retried',
+  'spool-purge': 'purged',
+  'spool-pause': 'paused delivery',
+  'spool-resume': 'resumed delivery',
+  'inbox-delete': 'deleted',
+}
+
+/** Returns a sentence without a full stop: the operator, the change, and its scope. */
+export function describeAction(action: OperatorAction): string {
+  const { operator, client_address: client, envelopes, project, category } = action
+  const who = operator ? `Operator ${operator}` : `Admin API client ${client ?? 'of unknown address'}`
+  const count = envelopes === undefined ? '' : ` ${formatQuantity(envelopes, 'envelope')}`
+  const place = action.action === 'inbox-delete' ? ' from the inbox' : ` of ${project ?? 'all projects'}`
+  const kind = category === undefined ? '' : `, ${categoryLabel(category)}`
+  return `${who} ${VERBS[action.action]}${count}${place}${kind}`
+}
