@@ -73,8 +73,8 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('button', { name: 'Yes, resume all' }).click()
     await page.getByText(/^Delivery from the spool is resumed\./).waitFor()
     await page.goto(`${desk.site.url}/console`)
-    const ends = page.getByRole('table', { name: 'Spooled envelopes by final outcome' })
-    await ends.getByRole('row', { name: 'delivered 3' }).waitFor({ timeout: 60_000 })
+    const ends = page.getByRole('table', { name: 'Envelopes by result' })
+    await ends.getByRole('row', { name: 'delivered after spooling 3' }).waitFor({ timeout: 60_000 })
     await ends.getByRole('row', { name: 'purged 1' }).waitFor()
 
     await page.goto(`${desk.site.url}/console/rejections`)

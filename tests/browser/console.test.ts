@@ -12,12 +12,12 @@ import { PASSWORD } from '../support/web/operator.ts'
 const SOON = { timeout: 40_000 }
 
 describe('The console', requires('chromium', 'nginx'), () => {
-  /** Reads the count that the page shows for an outcome. */
+  /** Reads the count that the page shows for a result. */
   const told = async (page: Page, outcome: string) =>
     Number(
       (
         await page
-          .getByRole('table', { name: 'Envelopes by outcome' })
+          .getByRole('table', { name: 'Envelopes by result' })
           .getByRole('row', { name: outcome })
           .getByRole('cell')
           .first()
@@ -39,7 +39,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     expect(await desk.counted()).toEqual({ delivered: 20, rejected: 7, declined: 2 })
 
     const figures = async () => ({
-      delivered: await told(page, 'delivered'),
+      delivered: await told(page, 'delivered directly'),
       rejected: await told(page, 'rejected'),
       declined: await told(page, 'declined'),
     })
@@ -269,15 +269,15 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('listitem').filter({ hasText: '3 replicas' }).first().waitFor()
     const { delivered = 0 } = await desk.counted()
     await desk.sendMany(9, desk.newError, 200)
-    await expect.poll(() => told(page, 'delivered'), SOON).toBe(delivered + 9)
+    await expect.poll(() => told(page, 'delivered directly'), SOON).toBe(delivered + 9)
     await desk.site.tunnels[2]?.kill()
     await page.getByText(/does not respond; its last known counts are shown/).waitFor()
-    expect(await told(page, 'delivered')).toBe(delivered + 9)
+    expect(await told(page, 'delivered directly')).toBe(delivered + 9)
     await desk.sendMany(5, desk.newError, 200)
-    await expect.poll(() => told(page, 'delivered'), SOON).toBe(delivered + 14)
+    await expect.poll(() => told(page, 'delivered directly'), SOON).toBe(delivered + 14)
     for (const tunnel of desk.site.tunnels.slice(0, 2)) await tunnel.kill()
     await page.getByText('3 replicas do not respond; their last known counts are shown').waitFor(SOON)
-    expect(await told(page, 'delivered')).toBe(delivered + 14)
+    expect(await told(page, 'delivered directly')).toBe(delivered + 14)
     expect(await page.getByText('No SENTRY_DSN is set.').count()).toBe(0) // nobody says so
   })
 

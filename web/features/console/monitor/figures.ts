@@ -2,11 +2,14 @@
 
 import type { DurationCounts, ReplicaFigures } from 'tunnel/contract'
 
-export type Figures = Omit<ReplicaFigures, 'process'>
+export type Figures = Omit<ReplicaFigures, 'process'> & {
+  /** Acknowledged spool entries that the store lost, from `/status`. */
+  vanished: number
+}
 
 export const NO_FIGURES: Figures = {
   ...{ outcomes: [], items: [], bytes: [], final_outcomes: [] },
-  ...{ durations: {}, upstream_durations: {} },
+  ...{ durations: {}, upstream_durations: {}, vanished: 0 },
 }
 
 /** Returns the host of an origin, or of a project's name, which begins with it. */
@@ -22,6 +25,7 @@ export function addUp(all: readonly Figures[]): Figures {
     final_outcomes: mergeCounts(all.flatMap(({ final_outcomes }) => final_outcomes)),
     durations: sumRecords(all.map(({ durations }) => durations)),
     upstream_durations: mergeDurations(all.map(({ upstream_durations }) => upstream_durations)),
+    vanished: all.reduce((sum, { vanished }) => sum + vanished, 0),
   }
 }
 

@@ -94,7 +94,10 @@ export class Replicas {
     if (!before) this.#onChange(time, `${name} started responding`)
     else if (before.state !== 'responding') this.#onChange(time, `${name} responds again`)
     if (before?.status) for (const text of describeChanges(before.status, status)) this.#onChange(time, text)
-    const { process, ...figures } = given ?? { ...(before?.figures ?? NO_FIGURES), process: undefined }
+    const known = before?.figures ?? NO_FIGURES
+    const { process, ...counted } = given ?? { ...known, process: undefined }
+    const vanished = status.spool?.lost ?? known.vanished // unknown while the spool does not respond
+    const figures = { ...counted, vanished }
     const envelopes = sumCounts(figures.outcomes)
     const samples = [...(before?.samples ?? []), { time, envelopes }].slice(-SAMPLES_FOR_RATE)
     const cpu = cpuShare(before, process, time)

@@ -5,6 +5,7 @@ import type { SpoolPause, SpoolStatus } from 'tunnel/spool-contract'
 import type { LastUpstreamError } from 'tunnel/upstream-contract'
 import type { Listed } from '../bounds.ts'
 import { hostOf } from './figures.ts'
+import { countLosses, type Losses } from './losses.ts'
 import type { Change, Point, Snapshot } from './replica-monitor.ts'
 import type { ReplicaView } from './replicas.ts'
 import type { UpstreamGroup, UpstreamView } from './upstreams.ts'
@@ -42,6 +43,7 @@ export type OverviewSnapshot = {
   openBreakers: Listed<OpenBreaker>
   /** Newest first. */
   changes: Change[]
+  losses: Losses
   point: Point
 }
 
@@ -49,12 +51,13 @@ const MAX_LISTED = 20
 const RECENT_MS = 60_000
 
 export function summarise(snapshot: Snapshot): OverviewSnapshot {
-  const { time, replicas, spools, limits, upstreams, upstreamGroups, changes, point } = snapshot
+  const { time, replicas, spools, limits, upstreams, upstreamGroups, changes, point, totals } = snapshot
   const openBreakers = upstreams.flatMap(({ open, closed, ...rest }) =>
     open.length > 0 ? [{ ...rest, by: open.length, of: open.length + closed.length }] : [],
   )
   return {
     ...{ time, changes, point },
+    losses: countLosses(totals, spools),
     replicas: replicas.map(summariseReplica),
     spools: spools.map(summariseSpool),
     limits: firstOf(limits.toSorted((a, b) => a.until - b.until)),

@@ -1,54 +1,71 @@
-/** Counts of envelopes by outcome and of spooled envelopes by final outcome since the replicas started. */
+/** Envelopes by result since the replicas started: each is counted once, by what became of it in the end. */
 
+import type { ReactNode } from 'react'
 import { formatCount, formatPercent } from '../../../lib/format.ts'
 import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 import { Panel } from '../../../ui/panel.tsx'
+import type { OutcomeName } from '../../../ui/states.ts'
 import { Table } from '../../../ui/table.tsx'
 import type { OverviewSnapshot } from '../monitor/snapshot.ts'
-import { FINAL_OUTCOMES, MEANINGS, OUTCOMES } from '../outcomes.ts'
+import { MEANINGS } from '../outcomes.ts'
+import { countResults, type ResultName } from './results.ts'
 
 const COLUMNS = [
-  { name: 'Outcome' },
+  { name: 'Result' },
   { name: 'Envelopes', className: 'text-right' },
   { name: 'Share', className: 'w-20 text-right text-quiet' },
 ]
 
-export function OutcomesTable({ overview: { point, spools } }: { overview: OverviewSnapshot }) {
-  const { outcomes, finalOutcomes } = point
-  const total = Object.values(outcomes).reduce((sum, count) => sum + count, 0)
-  const rows = OUTCOMES.map((outcome) => {
-    const count = outcomes[outcome] ?? 0
-    const link = (
-      <a
-        key={outcome}
-        href={`/console/live-feed?outcome=${outcome}`}
-        className="no-underline hover:underline"
-      >
-        <OutcomeLabel outcome={outcome} />
-      </a>
-    )
-    const share = count > 0 && formatPercent(count / total)
-    return { key: outcome, title: MEANINGS[outcome], cells: [link, formatCount(count), share] }
+/** `outcome` sets mark and colour. */
+type Row = { outcome: OutcomeName; label: string; href: string; meaning?: string }
+
+const FEED = '/console/live-feed?outcome='
+
+const ROWS: Record<ResultName, Row> = {
+  direct: { outcome: 'delivered', label: 'delivered directly', href: `${FEED}delivered` },
+  later: {
+    ...{ outcome: 'delivered', label: 'delivered after spooling', href: `${FEED}delivered` },
+    meaning: 'Stored in the spool first, and accepted by Sentry later.',
+  },
+  pending: { outcome: 'spooled', label: 'pending', href: '/console/spool' },
+  rejected: {
+    ...{ outcome: 'rejected', label: 'rejected', href: '/console/rejections' },
+    meaning: 'Rejected by Culvert, since the request was wrong.',
+  },
+  filtered: { outcome: 'filtered', label: 'filtered', href: `${FEED}filtered` },
+  rate_limited: { outcome: 'rate_limited', label: 'rate-limited', href: `${FEED}rate_limited` },
+  declined: { outcome: 'declined', label: 'declined', href: `${FEED}declined` },
+  aborted: { outcome: 'aborted', label: 'aborted', href: `${FEED}aborted` },
+  purged: { outcome: 'purged', label: 'purged', href: `${FEED}purged` },
+  lost: {
+    ...{ outcome: 'expired', label: 'lost', href: '/console/rejections' },
+    meaning: 'Expired in the spool, answered with 503, or lost by the store of the spool.',
+  },
+}
+
+export function OutcomesTable({ overview: { point, losses } }: { overview: OverviewSnapshot }) {
+  const results = countResults(point, losses)
+  const total = results.reduce((sum, { count }) => sum + count, 0)
+  const rows = results.map(({ name, count }) => {
+    const { outcome, label, href, meaning = MEANINGS[outcome] } = ROWS[name]
+    const cells: ReactNode[] = [
+      <a key={name} href={href} className="inline-flex min-h-6 items-center no-underline hover:underline">
+        <OutcomeLabel outcome={outcome} label={label} />
+      </a>,
+      formatCount(count),
+      count > 0 && formatPercent(count / total),
+    ]
+    return { key: name, title: meaning, cells }
   })
-  const finalRows = FINAL_OUTCOMES.map((outcome) => ({
-    ...{ key: outcome, title: MEANINGS[outcome] },
-    cells: [<OutcomeLabel key={outcome} outcome={outcome} />, formatCount(finalOutcomes[outcome] ?? 0), ''],
-  }))
   return (
-    <Panel title="Outcomes" note="since the replicas started">
+    <Panel title="Results" note="since the replicas started">
       <Table
         hideHead
-        label="Envelopes by outcome"
+        label="Envelopes by result"
         columns={COLUMNS}
         rows={rows}
         total={['all envelopes', formatCount(total), '']}
       />
-      {(spools.length > 0 || Object.keys(finalOutcomes).length > 0) && (
-        <>
-          <h3 className="mt-5 mb-1 text-note font-semibold">Spooled envelopes: final outcome</h3>
-          <Table hideHead label="Spooled envelopes by final outcome" columns={COLUMNS} rows={finalRows} />
-        </>
-      )}
     </Panel>
   )
 }

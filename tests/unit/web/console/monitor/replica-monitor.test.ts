@@ -102,6 +102,7 @@ describe('Monitor', () => {
       final_outcomes: [{ final_outcome: 'delivered', project: 'p/1', count: 131 }],
       durations: { '+Inf': 131 },
       upstream_durations: { 'https://p': { '+Inf': 131 } },
+      vanished: 0,
     })
   })
 

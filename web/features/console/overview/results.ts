@@ -1,0 +1,46 @@
+/** Results of envelopes: what became of them in the end, with the delivery from the spool taken into account. */
+
+import type { FinalOutcome, Outcome } from 'tunnel/contract'
+import type { Losses } from '../monitor/losses.ts'
+import type { Point } from '../monitor/replica-monitor.ts'
+
+export type ResultName =
+  | 'direct'
+  | 'later'
+  | 'pending'
+  | 'rejected'
+  | 'filtered'
+  | 'rate_limited'
+  | 'declined'
+  | 'aborted'
+  | 'purged'
+  | 'lost'
+
+export type Result = { name: ResultName; count: number }
+
+/** Returns the number of lost envelopes, without those of damaged files. */
+export function sumLosses({ expired, unavailable, vanished }: Losses): number {
+  return expired + unavailable + vanished
+}
+
+/** Counts each envelope once. Aborted uploads and purged envelopes are listed only if there are any. */
+export function countResults(
+  { outcomes, finalOutcomes, pending }: Pick<Point, 'outcomes' | 'finalOutcomes' | 'pending'>,
+  losses: Losses,
+): Result[] {
+  const at = (outcome: Outcome) => outcomes[outcome] ?? 0
+  const inTheEnd = (outcome: FinalOutcome) => finalOutcomes[outcome] ?? 0
+  const results: Result[] = [
+    { name: 'direct', count: at('delivered') },
+    { name: 'later', count: inTheEnd('delivered') },
+    { name: 'pending', count: pending },
+    { name: 'rejected', count: at('rejected') - losses.unavailable },
+    { name: 'filtered', count: at('filtered') },
+    { name: 'rate_limited', count: at('rate_limited') },
+    { name: 'declined', count: at('declined') + inTheEnd('declined') },
+    { name: 'aborted', count: at('aborted') },
+    { name: 'purged', count: inTheEnd('purged') },
+    { name: 'lost', count: sumLosses(losses) },
+  ]
+  return results.filter(({ name, count }) => count > 0 || (name !== 'aborted' && name !== 'purged'))
+}
