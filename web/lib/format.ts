@@ -65,6 +65,16 @@ export function formatMinute(time: number): string {
   return new Date(time).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
 }
 
+const DAYS_FROM_TODAY: Record<number, string> = { [-1]: 'yesterday ', 0: '', 1: 'tomorrow ' }
+
+/** Formats a time for a sentence: "07:09", "tomorrow 07:09", "24 Nov 07:09". */
+export function formatWhen(time: number, now: number): string {
+  const [day, today] = [new Date(time).setHours(0, 0, 0, 0), new Date(now).setHours(0, 0, 0, 0)]
+  const days = Math.round((day - today) / 86_400_000) // rounded: a day may have 23 or 25 hours
+  const date = () => `${new Date(time).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })} `
+  return `${DAYS_FROM_TODAY[days] ?? date()}${formatMinute(time)}`
+}
+
 export function formatDateTime(time: number): string {
   return new Date(time).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 }

@@ -17,6 +17,19 @@ const SENTENCES: Record<UpstreamErrorClass, (host: string) => string> = {
   other: (host) => `Error: delivery to ${host} fails`,
 }
 
+const NAMES: Record<UpstreamErrorClass, string> = {
+  ...{ dns: 'DNS', connect: 'no connection', tls: 'TLS', proxy: 'proxy', timeout: 'timeout' },
+  ...{ reset: 'connection closed', redirect: 'redirect', 'http-4xx': 'HTTP 4xx', 'http-5xx': 'HTTP 5xx' },
+  ...{ response: 'invalid response', other: 'error' },
+}
+
+/** Names an error briefly: "HTTP 500", "TLS: CERT_HAS_EXPIRED". Without an error, the responses were late. */
+export function nameUpstreamError(error: LastUpstreamError | undefined): string {
+  if (!error) return 'too slow'
+  if (error.status !== undefined) return `HTTP ${error.status}`
+  return error.code === undefined ? NAMES[error.class] : `${NAMES[error.class]}: ${error.code}`
+}
+
 /** Returns the class as a sentence, with the code or the status. */
 export function describeUpstreamError(host: string, error: LastUpstreamError): string {
   const detail = error.status ?? error.code

@@ -11,6 +11,7 @@ import {
   sumCounts,
 } from './figures.ts'
 import { describeAction } from './operator-actions.ts'
+import { findProblems, type Problem } from './problems.ts'
 import { type ReplicaResponse, Replicas, type ReplicaView } from './replicas.ts'
 import {
   groupUpstreams,
@@ -49,6 +50,10 @@ export type Snapshot = {
   projects: string[]
   /** Newest first. */
   changes: Change[]
+  /** The most severe first. */
+  problems: Problem[]
+  /** First poll without problems since the last one with some. */
+  okSince?: number
   point: Point
 }
 
@@ -74,6 +79,7 @@ export class Monitor {
   /** The last known ones: their totals stay in the history while no replica responds. */
   #groups: UpstreamGroup[] = []
   #totalsBefore = NO_FIGURES
+  #okSince: number | undefined
   #last: Snapshot | undefined
   #polling: Promise<Snapshot> | undefined
 
@@ -121,10 +127,13 @@ export class Monitor {
     const upstreams = upstreamsOf(responding)
     const upstreamGroups = groupUpstreams(upstreams)
     if (upstreams.length > 0) this.#groups = upstreamGroups
+    const limits = limitsOf(responding)
+    const problems = findProblems({ replicas, upstreams, spools, limits })
+    this.#okSince = problems.length > 0 ? undefined : (this.#okSince ?? time)
     return {
-      ...{ time, replicas, totals, spools, upstreams, upstreamGroups },
+      ...{ time, replicas, totals, spools, upstreams, upstreamGroups, limits, problems },
+      ...(this.#okSince !== undefined && { okSince: this.#okSince }),
       changes: this.#changesWith(replicas),
-      limits: limitsOf(responding),
       projects: [...new Set(responding.flatMap(({ status }) => status?.projects ?? []))],
       point: this.#addPoint(time, totals, spools),
     }

@@ -6,6 +6,7 @@ import type { LastUpstreamError } from 'tunnel/upstream-contract'
 import type { Listed } from '../bounds.ts'
 import { hostOf } from './figures.ts'
 import { countLosses, type Losses } from './losses.ts'
+import type { Problem } from './problems.ts'
 import type { Change, Point, Snapshot } from './replica-monitor.ts'
 import type { ReplicaView } from './replicas.ts'
 import type { UpstreamGroup, UpstreamView } from './upstreams.ts'
@@ -43,6 +44,10 @@ export type OverviewSnapshot = {
   openBreakers: Listed<OpenBreaker>
   /** Newest first. */
   changes: Change[]
+  /** The most severe first. */
+  problems: Problem[]
+  /** First poll without problems since the last one with some. */
+  okSince?: number
   losses: Losses
   point: Point
 }
@@ -51,12 +56,14 @@ const MAX_LISTED = 20
 const RECENT_MS = 60_000
 
 export function summarise(snapshot: Snapshot): OverviewSnapshot {
-  const { time, replicas, spools, limits, upstreams, upstreamGroups, changes, point, totals } = snapshot
+  const { time, replicas, spools, limits, upstreams, upstreamGroups, changes, point } = snapshot
+  const { problems, okSince, totals } = snapshot
   const openBreakers = upstreams.flatMap(({ open, closed, ...rest }) =>
     open.length > 0 ? [{ ...rest, by: open.length, of: open.length + closed.length }] : [],
   )
   return {
-    ...{ time, changes, point },
+    ...{ time, changes, problems, point },
+    ...(okSince !== undefined && { okSince }),
     losses: countLosses(totals, spools),
     replicas: replicas.map(summariseReplica),
     spools: spools.map(summariseSpool),

@@ -1,4 +1,4 @@
-/** Overview: current flow, charts of the last 15 minutes, outcomes, rate limits, spool and recent changes. */
+/** Overview: status, current flow, charts of the last 15 minutes, outcomes, rate limits, spool and recent changes. */
 'use client'
 
 import type { LimitInForce } from 'tunnel/contract'
@@ -20,12 +20,14 @@ import { CategoryChart, DurationChart, OutcomeChart, PendingChart } from './char
 import { FlowDiagram } from './flow-diagram.tsx'
 import { ItemTypes } from './item-types.tsx'
 import { OutcomesTable } from './outcomes-table.tsx'
+import { StatusBanner } from './status-banner.tsx'
 
 export function Overview({ first, history }: { first: OverviewSnapshot; history: Point[] }) {
   const { overview, points, state } = useLive(first, history)
   const hasSpool = overview.spools.length > 0
   return (
     <div className="grid grid-cols-1 gap-4">
+      <StatusBanner overview={overview} />
       <Tools>
         <LiveIndicator state={state} />
       </Tools>

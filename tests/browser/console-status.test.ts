@@ -1,0 +1,61 @@
+/** The status banner of the overview in real Chromium, before, during and after an outage of Sentry. */
+
+import type { Page } from 'playwright-core'
+import { describe, expect } from 'vitest'
+import { it } from '../support/browser/fixtures.ts'
+import { requires } from '../support/requirements.ts'
+
+const SOON = { timeout: 40_000 }
+
+describe('The status banner', requires('chromium', 'nginx'), () => {
+  const iconOf = (page: Page) => page.locator('link[rel~="icon"]').first().getAttribute('href')
+
+  it('says that nothing is lost and whether to act, also in the title and the icon of the tab', async ({
+    desk,
+  }) => {
+    await using visitor = await desk.operator()
+    const { page } = visitor
+    const banner = page.getByRole('region', { name: 'Status' })
+    await banner.getByText(/^No problems since \d\d:\d\d\. 0 spooled, 0 lost\. No action needed\.$/).waitFor()
+    await expect.poll(() => page.title(), SOON).toBe('OK · Overview · Console · Culvert')
+    const okIcon = await iconOf(page)
+    expect(okIcon).toMatch(/^data:image\/svg\+xml,/)
+
+    await desk.sentry.away()
+    await desk.sendMany(20, desk.newError, 202)
+    await banner.getByText('Outage').waitFor(SOON)
+    await banner
+      .getByText(
+        /^Sentry unreachable since \d\d:\d\d \(no connection: ECONNREFUSED\)\. 20 spooled, 0 lost\. First expiry tomorrow \d\d:\d\d\. No action needed\.$/,
+      )
+      .waitFor(SOON)
+    await expect.poll(() => page.title(), SOON).toBe('Outage · Overview · Console · Culvert')
+    expect(await iconOf(page)).not.toBe(okIcon)
+
+    await desk.sentry.back()
+    await banner.getByText(/^No problems since \d\d:\d\d\. 0 spooled, 0 lost\./).waitFor({ timeout: 60_000 })
+    const results = page.getByRole('table', { name: 'Envelopes by result' })
+    await results.getByRole('row', { name: 'delivered after spooling 20 100 %' }).waitFor(SOON)
+    await expect.poll(() => page.title(), SOON).toBe('OK · Overview · Console · Culvert')
+  })
+
+  it('is the first element of the overview, and has its largest number', async ({ desk }) => {
+    await using visitor = await desk.operator()
+    const { page } = visitor
+    const first = await page.locator('main h1 + div > *').first().getAttribute('aria-label')
+    expect(first).toBe('Status')
+    const sizes = await page.locator('main').evaluate((main) => {
+      const texts = [...main.querySelectorAll('*')].filter(({ childNodes }) =>
+        [...childNodes].some(({ nodeType, textContent }) => nodeType === 3 && /\d/.test(textContent ?? '')),
+      )
+      return texts
+        .map((element) => ({
+          text: element.parentElement?.textContent ?? '',
+          size: Number.parseFloat(getComputedStyle(element).fontSize),
+        }))
+        .sort((a, b) => b.size - a.size)
+    })
+    expect(sizes[0]?.text).toMatch(/^Lost0/)
+    expect(sizes[0]?.size).toBeGreaterThan((sizes[1]?.size ?? 0) * 1.5)
+  })
+})

@@ -1,0 +1,218 @@
+/** The sentence of the status banner for each state of the site. */
+
+import { describe, expect, it } from 'vitest'
+import type { UpstreamErrorClass } from '../../../../../tunnel/src/upstream-contract.ts'
+import type { Losses } from '../../../../../web/features/console/monitor/losses.ts'
+import { findProblems, type Problem } from '../../../../../web/features/console/monitor/problems.ts'
+import {
+  type Clock,
+  describeSituation,
+  type Situation,
+} from '../../../../../web/features/console/overview/verdict.ts'
+import { formatWhen } from '../../../../../web/lib/format.ts'
+
+const HOUR = 3_600_000
+const NOW = new Date(2026, 10, 22, 9, 30).getTime()
+const SEVEN = new Date(2026, 10, 22, 7, 9).getTime()
+const CLOCK: Clock = { now: NOW, format: (time) => formatWhen(time, NOW) }
+const NO_LOSSES: Losses = { expired: 0, unavailable: 0, vanished: 0, damagedFiles: 0 }
+
+type Spool = Situation['spools'][number]
+
+function situationOf(problems: Problem[], spool: Partial<Spool> = {}, losses = NO_LOSSES): Situation {
+  const spools = [{ envelopes: 0, max_age_ms: 24 * HOUR, ...spool }]
+  return { problems, losses, spools, ...(problems.length === 0 && { okSince: SEVEN }) }
+}
+
+const describeFor = (...given: Parameters<typeof situationOf>) =>
+  describeSituation(situationOf(...given), CLOCK)
+
+const unreachable = (error?: { class: UpstreamErrorClass; status?: number; code?: string }): Problem => ({
+  ...{ kind: 'upstream', isTotal: true, servers: 1, allServers: 1, origin: 'https://o1.example' },
+  ...{ replicas: 2, allReplicas: 2, since: SEVEN },
+  ...(error && { error: { first: SEVEN, last: NOW, count: 9, ...error } }),
+})
+
+const SPOOLED = { envelopes: 90, oldest: SEVEN }
+
+describe('describeSituation', () => {
+  it('says since when there are no problems', () => {
+    expect(describeFor([])).toEqual({
+      state: 'ok',
+      text: 'No problems since 07:09. 0 spooled, 0 lost. No action needed.',
+      others: [],
+    })
+  })
+
+  it('counts losses of the past while all is well', () => {
+    expect(describeFor([], {}, { ...NO_LOSSES, expired: 2, unavailable: 1_000, vanished: 1 }).text).toBe(
+      'No problems since 07:09. 0 spooled, 1,003 lost. Rejections lists the reasons of the losses.',
+    )
+  })
+
+  it('names no spool in inbox mode', () => {
+    const situation = { ...situationOf([]), spools: [] }
+    expect(describeSituation(situation, CLOCK).text).toBe(
+      'No problems since 07:09. 0 lost. No action needed.',
+    )
+  })
+
+  it('needs no action while Sentry is unreachable and the spool holds everything', () => {
+    expect(describeFor([unreachable({ class: 'http-5xx', status: 500 })], SPOOLED)).toEqual({
+      state: 'outage',
+      text: 'Sentry unreachable since 07:09 (HTTP 500). 90 spooled, 0 lost. First expiry tomorrow 07:09. No action needed.',
+      others: [],
+    })
+  })
+
+  it.each([
+    [{ class: 'timeout' }, '(timeout)', 'No action needed.'],
+    [undefined, '(too slow)', 'No action needed.'],
+    [{ class: 'connect', code: 'ECONNREFUSED' }, '(no connection: ECONNREFUSED)', 'No action needed.'],
+    [
+      { class: 'tls', code: 'CERT_HAS_EXPIRED' },
+      '(TLS: CERT_HAS_EXPIRED)',
+      'Act: check the certificate of the server, and CA_FILE.',
+    ],
+    [
+      { class: 'dns', code: 'ENOTFOUND' },
+      '(DNS: ENOTFOUND)',
+      'Act: check the host in SENTRY_DSN, and the DNS of this machine.',
+    ],
+    [{ class: 'redirect', status: 302 }, '(HTTP 302)', 'Act: check the host in SENTRY_DSN.'],
+  ] as const)('names the error %j and what to do', (error, cause, action) => {
+    const { text } = describeFor([unreachable(error)], SPOOLED)
+    expect(text).toContain(`Sentry unreachable since 07:09 ${cause}.`)
+    expect(text.endsWith(` ${action}`)).toBe(true)
+  })
+
+  it('asks for more SPOOL_HOURS when the first envelope expires within a quarter of them', () => {
+    const oldest = NOW - 20 * HOUR
+    expect(describeFor([unreachable({ class: 'timeout' })], { envelopes: 1, oldest }).text).toMatch(
+      /First expiry 13:30\. Act before 13:30: raise SPOOL_HOURS in \.env, and run npm run deploy\.$/,
+    )
+  })
+
+  it('asks for more SPOOL_BYTES when the spool is full before the first envelope expires', () => {
+    const spool = { ...SPOOLED, full_in_seconds: 7_200 }
+    expect(describeFor([unreachable({ class: 'timeout' })], spool).text).toMatch(
+      /Act before 11:30, when the spool is full: raise SPOOL_BYTES/,
+    )
+    const later = { ...SPOOLED, full_in_seconds: 100 * 3_600 }
+    expect(describeFor([unreachable({ class: 'timeout' })], later).text).toMatch(/No action needed\.$/)
+  })
+
+  it('calls the failure of one server or one replica degraded', () => {
+    const partial = { ...unreachable({ class: 'timeout' }), isTotal: false }
+    expect(describeFor([{ ...partial, replicas: 1 } as Problem])).toMatchObject({
+      state: 'degraded',
+      text: expect.stringContaining('o1.example unreachable on 1 of 2 replicas since 07:09 (timeout).'),
+    })
+    expect(describeFor([{ ...partial, servers: 2, allServers: 5 } as Problem])).toMatchObject({
+      state: 'degraded',
+      text: expect.stringContaining('2 of 5 Sentry servers unreachable since 07:09 (timeout).'),
+    })
+  })
+
+  it('calls a failing spool an outage only while Sentry is unreachable too', () => {
+    const failing = { kind: 'spool-failing', since: SEVEN, reason: 'disk full' } as const
+    expect(describeFor([{ ...failing, isLosing: false }])).toMatchObject({
+      state: 'degraded',
+      text: 'The spool accepts no envelopes since 07:09 (disk full). 0 spooled, 0 lost. Act now: check the disk or the NATS server of SPOOL_URL.',
+    })
+    const both: Problem[] = [{ ...failing, isLosing: true }, unreachable({ class: 'timeout' })]
+    expect(describeFor(both, { ...SPOOLED }, { ...NO_LOSSES, unavailable: 4 })).toEqual({
+      state: 'outage',
+      text: 'The spool accepts no envelopes since 07:09 (disk full). Sentry is unreachable as well: new envelopes are lost. 90 spooled, 4 lost. First expiry tomorrow 07:09. Act now: check the disk or the NATS server of SPOOL_URL.',
+      others: ['Sentry unreachable since 07:09 (timeout).'],
+    })
+  })
+
+  it('does not count what it cannot know', () => {
+    expect(describeFor([{ kind: 'no-replica', since: SEVEN }])).toMatchObject({
+      state: 'outage',
+      text: 'No tunnel responds since 07:09. New envelopes may be lost. Spooled envelopes stay on disk. Act now: check that the tunnels run, and their logs.',
+    })
+    const { text } = describeSituation({ ...situationOf([]), spools: [{ max_age_ms: HOUR }] }, CLOCK)
+    expect(text).toContain('Number of spooled envelopes unknown, 0 lost.')
+  })
+
+  it('tells when a pause lets envelopes expire', () => {
+    const paused: Problem = { kind: 'paused', project: 'p/1', others: 1, since: SEVEN }
+    expect(describeFor([paused], SPOOLED)).toMatchObject({
+      state: 'degraded',
+      text: 'Delivery from the spool paused since 07:09 for p/1 and 1 more project. 90 spooled, 0 lost. First expiry tomorrow 07:09. Act before tomorrow 07:09: resume it on the page Spool.',
+    })
+    expect(describeFor([paused]).text).toMatch(/No action needed yet: resume it on the page Spool\.$/)
+  })
+
+  it.each<[Problem, string]>([
+    [
+      { kind: 'damaged-file', files: 1 },
+      '1 damaged spool file set aside, with an unknown number of envelopes.',
+    ],
+    [
+      { kind: 'replicas-away', name: 'tunnel-2', others: 0, since: SEVEN },
+      'tunnel-2 does not respond since 07:09.',
+    ],
+    [
+      { kind: 'replicas-away', name: 'http://10.0.0.1:9091', others: 2, since: SEVEN },
+      '10.0.0.1:9091 and 2 more do not respond since 07:09.',
+    ],
+    [
+      { kind: 'rate-limited', categories: 1, until: NOW + HOUR },
+      'Sentry rate-limits a category until 10:30.',
+    ],
+    [
+      { kind: 'rate-limited', categories: 3, until: NOW + HOUR },
+      'Sentry rate-limits 3 categories until 10:30.',
+    ],
+  ])('calls %j degraded', (problem, sentence) => {
+    const { state, text } = describeFor([problem])
+    expect(state).toBe('degraded')
+    expect(text.startsWith(sentence)).toBe(true)
+  })
+})
+
+describe('findProblems', () => {
+  const replica = { name: 'a', origin: 'http://a', state: 'responding', rate: 0 } as const
+  const none = { replicas: [replica], upstreams: [], spools: [], limits: [] }
+  const closed = { origin: 'https://s', open: [], closed: ['a'] }
+  const open = { origin: 'https://t', open: ['a'], closed: [], since: 5 }
+
+  it('finds none on a site that works', () => {
+    expect(findProblems({ ...none, upstreams: [closed] })).toEqual([])
+  })
+
+  it('reports the absence of all replicas alone', () => {
+    const away = { ...replica, state: 'unresponsive', unresponsiveSince: 7 } as const
+    expect(findProblems({ ...none, replicas: [away], upstreams: [open] })).toEqual([
+      { kind: 'no-replica', since: 7 },
+    ])
+    expect(findProblems({ ...none, replicas: [] })).toEqual([{ kind: 'no-replica' }])
+  })
+
+  it('calls an outage total only when all breakers of all servers are open, and dates it from the first error', () => {
+    const error = { class: 'timeout', first: 3, last: 9, count: 2 } as const
+    expect(findProblems({ ...none, upstreams: [{ ...open, error }] })).toMatchObject([
+      { kind: 'upstream', isTotal: true, since: 3, origin: 'https://t' },
+    ])
+    expect(findProblems({ ...none, upstreams: [open, closed] })).toMatchObject([
+      { isTotal: false, servers: 1, allServers: 2, since: 5 },
+    ])
+    expect(findProblems({ ...none, upstreams: [{ ...open, closed: ['b'] }] })).toMatchObject([
+      { isTotal: false, replicas: 1, allReplicas: 2 },
+    ])
+  })
+})
+
+describe('formatWhen', () => {
+  it.each([
+    [new Date(2026, 10, 22, 0, 0), '00:00'],
+    [new Date(2026, 10, 23, 7, 9), 'tomorrow 07:09'],
+    [new Date(2026, 10, 21, 23, 59), 'yesterday 23:59'],
+    [new Date(2026, 10, 24, 7, 9), '24 Nov 07:09'],
+  ])('formats %s relative to 22 November', (time, text) => {
+    expect(formatWhen(time.getTime(), NOW)).toBe(text)
+  })
+})

@@ -1,0 +1,106 @@
+/** Problems of the site's error reporting, from the state of all replicas. */
+
+import type { LimitInForce } from 'tunnel/contract'
+import type { SpoolStatus } from 'tunnel/spool-contract'
+import type { LastUpstreamError } from 'tunnel/upstream-contract'
+import type { ReplicaView } from './replicas.ts'
+import type { UpstreamView } from './upstreams.ts'
+
+/** Times are in milliseconds since 1970. */
+export type Problem =
+  | { kind: 'no-replica'; since?: number }
+  /** `isLosing`: Sentry is unreachable as well, so that envelopes get 503. */
+  | { kind: 'spool-failing'; since: number; reason?: string; isLosing: boolean }
+  | UpstreamProblem
+  | { kind: 'damaged-file'; files: number }
+  | { kind: 'replicas-away'; name: string; others: number; since: number }
+  /** `project` is absent when everything is paused. */
+  | { kind: 'paused'; project?: string; others: number; since: number }
+  | { kind: 'rate-limited'; categories: number; until: number }
+
+/** Servers with an open circuit breaker. `isTotal`: every server, on every replica. */
+export type UpstreamProblem = {
+  kind: 'upstream'
+  isTotal: boolean
+  /** Number of these servers, and of all. */
+  servers: number
+  allServers: number
+  /** The first of them: its origin, and the replicas whose breaker is open. */
+  origin: string
+  replicas: number
+  allReplicas: number
+  since?: number
+  error?: LastUpstreamError
+}
+
+type ReplicaSet = {
+  replicas: readonly ReplicaView[]
+  upstreams: readonly UpstreamView[]
+  spools: readonly SpoolStatus[]
+  limits: readonly LimitInForce[]
+}
+
+/** Returns the problems, the most severe first. */
+export function findProblems({ replicas, upstreams, spools, limits }: ReplicaSet): Problem[] {
+  if (!replicas.some(({ state }) => state === 'responding')) return [findAbsence(replicas)]
+  const upstream = findUpstreamProblem(upstreams)
+  const files = spools.reduce((sum, { damaged_files = [] }) => sum + damaged_files.length, 0)
+  return [
+    ...spools.flatMap((spool) => findSpoolProblem(spool, upstream) ?? []),
+    ...(upstream ? [upstream] : []),
+    ...(files > 0 ? [{ kind: 'damaged-file', files } as const] : []),
+    ...findAwayReplicas(replicas),
+    ...findPauses(spools),
+    ...findLimits(limits),
+  ]
+}
+
+function findAbsence(replicas: readonly ReplicaView[]): Problem {
+  const times = replicas.flatMap(({ unresponsiveSince }) => unresponsiveSince ?? [])
+  return { kind: 'no-replica', ...(times.length > 0 && { since: Math.max(...times) }) }
+}
+
+function findUpstreamProblem(upstreams: readonly UpstreamView[]): UpstreamProblem | undefined {
+  const failing = upstreams.filter(({ open }) => open.length > 0)
+  const [first] = failing
+  if (!first) return undefined
+  const { origin, open, closed, since, error } = first
+  const starts = [since, error?.first].filter((time) => time !== undefined)
+  return {
+    kind: 'upstream',
+    isTotal: failing.length === upstreams.length && failing.every((each) => each.closed.length === 0),
+    ...{ servers: failing.length, allServers: upstreams.length, origin },
+    ...{ replicas: open.length, allReplicas: open.length + closed.length },
+    ...(starts.length > 0 && { since: Math.min(...starts) }),
+    ...(error && { error }),
+  }
+}
+
+function findSpoolProblem(spool: SpoolStatus, upstream: UpstreamProblem | undefined): Problem | undefined {
+  const { writable, since, problem: reason } = spool
+  if (writable) return undefined
+  return {
+    ...{ kind: 'spool-failing', since, isLosing: upstream !== undefined },
+    ...(reason !== undefined && { reason }),
+  }
+}
+
+function findAwayReplicas(replicas: readonly ReplicaView[]): Problem[] {
+  const away = replicas.filter(({ state }) => state === 'unresponsive')
+  const [first] = away
+  if (!first) return []
+  const since = Math.min(...away.flatMap(({ unresponsiveSince }) => unresponsiveSince ?? []))
+  return [{ kind: 'replicas-away', name: first.name ?? first.origin, others: away.length - 1, since }]
+}
+
+function findPauses(spools: readonly SpoolStatus[]): Problem[] {
+  const pauses = spools.flatMap(({ paused = [] }) => paused)
+  const first = pauses.find(({ project }) => project === undefined) ?? pauses[0]
+  return first ? [{ kind: 'paused', ...first, others: pauses.length - 1 }] : []
+}
+
+function findLimits(limits: readonly LimitInForce[]): Problem[] {
+  if (limits.length === 0) return []
+  const until = Math.max(...limits.map((limit) => limit.until))
+  return [{ kind: 'rate-limited', categories: limits.length, until }]
+}

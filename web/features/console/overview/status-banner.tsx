@@ -1,0 +1,100 @@
+/** Status banner: whether anything is lost, and whether to act. Also in the tab's title and icon. */
+'use client'
+
+import { useEffect } from 'react'
+import { formatCount, formatWhen } from '../../../lib/format.ts'
+import { useNow } from '../../../lib/use-now.ts'
+import type { State } from '../../../ui/states.ts'
+import { Badge } from '../../../ui/status-badge.tsx'
+import type { OverviewSnapshot } from '../monitor/snapshot.ts'
+import { sumLosses } from './results.ts'
+import { type Clock, describeSituation, STATE_WORDS, type VerdictState } from './verdict.ts'
+
+const STATES: Record<VerdictState, State> = { ok: 'good', degraded: 'hold', outage: 'bad' }
+
+/** Edge of the panel. */
+const EDGES: Record<VerdictState, string> = {
+  ok: 'border-l-good',
+  degraded: 'border-l-hold',
+  outage: 'border-l-bad',
+}
+
+export function StatusBanner({ overview }: { overview: OverviewSnapshot }) {
+  const { state, text, others } = describeSituation(overview, useClock(overview.time))
+  const { losses } = overview
+  const lost = sumLosses(losses)
+  useTab(state)
+  return (
+    <section
+      aria-label="Status"
+      className={`panel mt-0 flex flex-wrap-reverse items-center justify-between gap-x-8 gap-y-3 border-l-4 ${EDGES[state]}`}
+    >
+      <div className="grid min-w-0 flex-1 basis-80 justify-items-start gap-2">
+        <span role="status">
+          <Badge state={STATES[state]}>{STATE_WORDS[state]}</Badge>
+        </span>
+        <p className="max-w-prose text-lead wrap-anywhere">{text}</p>
+        {others.length > 0 && (
+          <ul aria-label="Further problems" className="grid gap-1 text-note text-quiet">
+            {others.map((other) => (
+              <li key={other} className="wrap-anywhere">
+                {other}
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+      <a
+        href="/console/rejections"
+        className="grid justify-items-center rounded-part px-2 text-ink no-underline hover:text-accent"
+      >
+        <span className="text-note text-quiet">Lost</span>
+        <strong className={`text-hero font-semibold tabular-nums ${lost > 0 ? 'text-bad' : ''}`}>
+          {formatCount(lost)}
+        </strong>
+        <span className="text-note text-quiet">
+          {losses.damagedFiles > 0 ? 'and those in a damaged file' : 'since the replicas started'}
+        </span>
+      </a>
+    </section>
+  )
+}
+
+/** Returns the reader's clock. The server does not know their time zone, and uses UTC. */
+function useClock(time: number): Clock {
+  const now = useNow()
+  if (now !== undefined) return { now, format: (each) => formatWhen(each, now) }
+  return { now: time, format: (each) => `${new Date(each).toISOString().slice(11, 16)} UTC` }
+}
+
+/** Shows the state in the title and the icon of the tab. */
+function useTab(state: VerdictState): void {
+  useEffect(() => {
+    const title = document.title
+    document.title = `${STATE_WORDS[state]} · ${title}`
+    return () => {
+      document.title = title
+    }
+  }, [state])
+  useEffect(() => {
+    const icons = [...document.querySelectorAll<HTMLLinkElement>('link[rel~="icon"]')]
+    const before = icons.map(({ href }) => href)
+    for (const icon of icons) icon.href = ICONS[state]
+    return () => {
+      for (const [index, icon] of icons.entries()) icon.href = before[index] ?? icon.href
+    }
+  }, [state])
+}
+
+/** The mark of the site with a sign for each state, which differ in shape and colour. An icon follows no colour scheme. */
+const ICONS: Record<VerdictState, string> = {
+  ok: iconWith('#0b6650', '<circle cx="16" cy="20.5" r="4.5"/>'),
+  degraded: iconWith('#9a5f00', '<path d="M12 17v8m8-8v8"/>'),
+  outage: iconWith('#b3261e', '<path d="m12 17 8 8m0-8-8 8"/>'),
+}
+
+function iconWith(ground: string, sign: string): string {
+  const lines = `<g fill="none" stroke="#fff" stroke-width="3" stroke-linecap="round"><path d="M5 12h22"/>${sign}</g>`
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="${ground}"/>${lines}</svg>`
+  return `data:image/svg+xml,${encodeURIComponent(svg)}`
+}

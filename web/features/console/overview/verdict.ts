@@ -1,0 +1,181 @@
+/** Verdict on the site's error reporting in plain English: state, cause, what is safe, and what to do. */
+
+import { formatCount, formatQuantity } from '../../../lib/format.ts'
+import { hostOf } from '../monitor/figures.ts'
+import type { Problem, UpstreamProblem } from '../monitor/problems.ts'
+import type { OverviewSnapshot } from '../monitor/snapshot.ts'
+import { nameUpstreamError } from '../upstream-errors.ts'
+import { sumLosses } from './results.ts'
+
+export type VerdictState = 'ok' | 'degraded' | 'outage'
+
+export type Verdict = {
+  state: VerdictState
+  /** Cause, what is safe, what expires when, and what to do. */
+  text: string
+  /** Further problems, a sentence each. */
+  others: string[]
+}
+
+export type Situation = Pick<OverviewSnapshot, 'problems' | 'okSince' | 'losses'> & {
+  spools: readonly Pick<
+    OverviewSnapshot['spools'][number],
+    'envelopes' | 'oldest' | 'max_age_ms' | 'full_in_seconds'
+  >[]
+}
+
+/** Times are in milliseconds since 1970. `format` says when, for a sentence: "07:09", "tomorrow 07:09". */
+export type Clock = { now: number; format: (time: number) => string }
+
+export const STATE_WORDS: Record<VerdictState, string> = { ok: 'OK', degraded: 'Degraded', outage: 'Outage' }
+
+export function describeSituation(situation: Situation, clock: Clock): Verdict {
+  const [problem, ...others] = situation.problems
+  if (!problem) return { state: 'ok', text: describeCalm(situation, clock), others: [] }
+  const text = [
+    describeProblem(problem, clock),
+    problem.kind === 'no-replica' ? 'Spooled envelopes stay on disk.' : describeSafety(situation),
+    ...describeExpiry(situation, clock),
+    findAction(problem, situation, clock),
+  ].join(' ')
+  return { state: stateOf(problem), text, others: others.map((each) => describeProblem(each, clock)) }
+}
+
+function stateOf(problem: Problem): VerdictState {
+  const isOutage =
+    problem.kind === 'no-replica' ||
+    (problem.kind === 'spool-failing' && problem.isLosing) ||
+    (problem.kind === 'upstream' && problem.isTotal)
+  return isOutage ? 'outage' : 'degraded'
+}
+
+function describeCalm(situation: Situation, { format }: Clock): string {
+  const { okSince, losses } = situation
+  const since = okSince === undefined ? '' : ` since ${format(okSince)}`
+  const action = sumLosses(losses) > 0 ? 'Rejections lists the reasons of the losses.' : 'No action needed.'
+  return `No problems${since}. ${describeSafety(situation)} ${action}`
+}
+
+/** Counts pending and lost envelopes. In inbox mode there is no spool. */
+function describeSafety({ spools, losses }: Situation): string {
+  const lost = `${formatCount(sumLosses(losses))} lost`
+  if (spools.length === 0) return `${lost}.`
+  const isUnknown = spools.some(({ envelopes }) => envelopes === undefined)
+  return isUnknown
+    ? `Number of spooled envelopes unknown, ${lost}.`
+    : `${formatCount(pendingIn(spools))} spooled, ${lost}.`
+}
+
+function pendingIn(spools: Situation['spools']): number {
+  return spools.reduce((sum, { envelopes = 0 }) => sum + envelopes, 0)
+}
+
+/** Returns when the oldest pending envelope expires. */
+function firstExpiry({ spools }: Situation): number | undefined {
+  const times = spools.flatMap(({ oldest, max_age_ms }) =>
+    oldest === undefined ? [] : [oldest + max_age_ms],
+  )
+  return times.length > 0 ? Math.min(...times) : undefined
+}
+
+function describeExpiry(situation: Situation, { format }: Clock): string[] {
+  const expiry = firstExpiry(situation)
+  return expiry === undefined ? [] : [`First expiry ${format(expiry)}.`]
+}
+
+function describeProblem(problem: Problem, { format }: Clock): string {
+  switch (problem.kind) {
+    case 'no-replica':
+      return `No tunnel responds${problem.since === undefined ? '' : ` since ${format(problem.since)}`}. New envelopes may be lost.`
+    case 'spool-failing': {
+      const reason = problem.reason === undefined ? '' : ` (${problem.reason})`
+      const loss = problem.isLosing ? ' Sentry is unreachable as well: new envelopes are lost.' : ''
+      return `The spool accepts no envelopes since ${format(problem.since)}${reason}.${loss}`
+    }
+    case 'upstream':
+      return describeUpstream(problem, format)
+    case 'damaged-file':
+      return `${formatQuantity(problem.files, 'damaged spool file')} set aside, with an unknown number of envelopes.`
+    case 'replicas-away': {
+      const others =
+        problem.others > 0 ? ` and ${formatCount(problem.others)} more do not respond` : ' does not respond'
+      return `${hostOf(problem.name)}${others} since ${format(problem.since)}.`
+    }
+    case 'paused': {
+      const others =
+        problem.others > 0 && problem.project !== undefined
+          ? ` and ${formatQuantity(problem.others, 'more project')}`
+          : ''
+      return `Delivery from the spool paused since ${format(problem.since)} for ${problem.project ?? 'all projects'}${others}.`
+    }
+    case 'rate-limited':
+      return `Sentry rate-limits ${problem.categories === 1 ? 'a category' : `${formatCount(problem.categories)} categories`} until ${format(problem.until)}.`
+  }
+}
+
+function describeUpstream(problem: UpstreamProblem, format: Clock['format']): string {
+  const { isTotal, servers, allServers, origin, replicas, allReplicas, since, error } = problem
+  const many = `${formatCount(servers)} of ${formatCount(allServers)} Sentry servers`
+  const name = isTotal ? 'Sentry' : servers > 1 ? many : hostOf(origin)
+  const where =
+    !isTotal && servers === 1 && replicas < allReplicas ? ` on ${replicas} of ${allReplicas} replicas` : ''
+  const start = since === undefined ? '' : ` since ${format(since)}`
+  return `${name} unreachable${where}${start} (${nameUpstreamError(error)}).`
+}
+
+const DEPLOY = 'in .env, and run npm run deploy'
+
+/** Remedies of errors that do not end by themselves. */
+const UPSTREAM_ACTIONS: Partial<Record<NonNullable<UpstreamProblem['error']>['class'], string>> = {
+  dns: 'check the host in SENTRY_DSN, and the DNS of this machine.',
+  tls: 'check the certificate of the server, and CA_FILE.',
+  proxy: 'check HTTPS_PROXY.',
+  redirect: 'check the host in SENTRY_DSN.',
+  'http-4xx': 'check the host in SENTRY_DSN: the responses are not Sentry’s.',
+}
+
+function findAction(problem: Problem, situation: Situation, clock: Clock): string {
+  switch (problem.kind) {
+    case 'no-replica':
+      return 'Act now: check that the tunnels run, and their logs.'
+    case 'spool-failing':
+      return 'Act now: check the disk or the NATS server of SPOOL_URL.'
+    case 'upstream':
+      return findUpstreamAction(problem, situation, clock)
+    case 'damaged-file':
+      return 'Act: recover the file as described below.'
+    case 'replicas-away':
+      return 'Act: check that all tunnels run, and their logs.'
+    case 'paused': {
+      const expiry = firstExpiry(situation)
+      return expiry === undefined
+        ? 'No action needed yet: resume it on the page Spool.'
+        : `Act before ${clock.format(expiry)}: resume it on the page Spool.`
+    }
+    case 'rate-limited':
+      return 'No action needed. Check the quota in Sentry if it lasts.'
+  }
+}
+
+function findUpstreamAction({ error }: UpstreamProblem, situation: Situation, clock: Clock): string {
+  const remedy = error && UPSTREAM_ACTIONS[error.class]
+  if (remedy) return `Act: ${remedy}`
+  const expiry = firstExpiry(situation)
+  const full = firstFull(situation, clock.now)
+  if (full !== undefined && (expiry === undefined || full < expiry))
+    return `Act before ${clock.format(full)}, when the spool is full: raise SPOOL_BYTES ${DEPLOY}.`
+  const maxAgeMs = Math.min(...situation.spools.map(({ max_age_ms }) => max_age_ms))
+  if (expiry !== undefined && expiry - clock.now < maxAgeMs * EXPIRY_SHARE)
+    return `Act before ${clock.format(expiry)}: raise SPOOL_HOURS ${DEPLOY}.`
+  return 'No action needed.'
+}
+
+/** Share of the age limit that is left when an operator has to act. */
+const EXPIRY_SHARE = 0.25
+
+function firstFull({ spools }: Situation, now: number): number | undefined {
+  const times = spools.flatMap(({ full_in_seconds: seconds }) =>
+    seconds === undefined ? [] : [now + seconds * 1000],
+  )
+  return times.length > 0 ? Math.min(...times) : undefined
+}
