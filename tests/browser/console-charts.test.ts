@@ -67,7 +67,7 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
       { after: 0, outcomes: { delivered: 100 } },
       { after: 10, outcomes: { delivered: 130 } },
     ])
-    await chart.getByRole('listitem').filter({ hasText: 'delivered 3/s' }).waitFor()
+    await chart.getByRole('listitem').filter({ hasText: 'delivered 3/s 30 in all' }).waitFor()
     await expect.poll(() => pixelsOf(chart, 'text-good'), SOON).toBeGreaterThan(4)
     expect(await pixelsOf(chart, 'text-bad')).toBe(0)
   })
@@ -93,10 +93,10 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     ])
     await chart.getByText('per second').waitFor()
     const lines = () => chart.getByRole('list').getByRole('listitem').allTextContents()
-    expect(await lines()).toEqual(['delivered 6/s', 'rejected 0.2/s'])
+    expect(await lines()).toEqual(['delivered 6/s 100 in all', 'rejected 0.2/s 2 in all'])
     await chart.getByRole('slider').focus()
     await page.keyboard.press('ArrowLeft')
-    await expect.poll(lines, SOON).toEqual(['delivered 4/s', 'rejected 0/s'])
+    await expect.poll(lines, SOON).toEqual(['delivered 4/s 100 in all', 'rejected 0/s 2 in all'])
     expect(await chart.getByRole('slider').getAttribute('aria-valuetext')).toMatch(
       /^\d\d:\d\d:10: delivered 4\/s, rejected 0\/s$/,
     )

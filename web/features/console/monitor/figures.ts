@@ -66,13 +66,12 @@ export function sumCounts(counts: readonly { count: number }[]): number {
 }
 
 /** Percentiles in seconds; absent when there was no response. */
-export type DurationPercentiles = { p50?: number; p95?: number }
+export type DurationPercentiles = { p50?: number; p95?: number; p99?: number }
 
 /** Returns the percentiles of the responses between two readings. */
 export function percentilesOf(before: DurationCounts, after: DurationCounts): DurationPercentiles {
-  const p50 = quantile(0.5, before, after)
-  const p95 = quantile(0.95, before, after)
-  return { ...(p50 !== undefined && { p50 }), ...(p95 !== undefined && { p95 }) }
+  const [p50, p95, p99] = [0.5, 0.95, 0.99].map((share) => quantile(share, before, after))
+  return p50 === undefined || p95 === undefined || p99 === undefined ? {} : { p50, p95, p99 }
 }
 
 function quantile(share: number, before: DurationCounts, after: DurationCounts): number | undefined {

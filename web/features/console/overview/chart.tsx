@@ -81,13 +81,14 @@ type LegendProps = Pick<Props, 'title' | 'lines' | 'format'> & { index: number }
 function Legend({ title, lines, index, format }: LegendProps) {
   return (
     <ul className="flex min-h-6 flex-wrap gap-x-4 text-note" aria-label={`Legend of ${title}`}>
-      {lines.map(({ label, tone, dash, values }) => (
+      {lines.map(({ label, tone, dash, values, total }) => (
         <li key={label} className="inline-flex items-center gap-1.5">
           <svg viewBox="0 0 20 4" aria-hidden="true" className={`h-1 w-5 ${TONE_CLASSES[tone]}`}>
             <path d="M0 2h20" stroke="currentColor" strokeWidth="3" strokeDasharray={dash?.join(' ')} />
           </svg>
           <span className="text-quiet">{label}</span>{' '}
           <span className="tabular-nums">{formatOrDash(values[index], format)}</span>
+          {total !== undefined && <span className="text-quiet tabular-nums"> {total} in all</span>}
         </li>
       ))}
     </ul>

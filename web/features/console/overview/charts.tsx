@@ -75,6 +75,7 @@ function RateChart({ title, points, kinds }: RateChartProps) {
   const lines = kinds.map(({ totalOf: _, ...line }, index) => ({
     ...line,
     values: rates[index]?.map((rate) => rate * seconds) ?? [],
+    total: formatCount(growthOf(points, kinds[index]?.totalOf ?? (() => 0))),
   }))
   const minutes = minutesOf(points).map(({ time, points: group }) => ({
     time,
@@ -97,10 +98,11 @@ function RateChart({ title, points, kinds }: RateChartProps) {
 const TIMES: (Omit<Line, 'values'> & { secondsOf: (point: Point) => number | undefined })[] = [
   { label: 'p50', tone: 'ink', secondsOf: ({ p50 }) => p50 },
   { label: 'p95', tone: 'quiet', dash: [8, 4], secondsOf: ({ p95 }) => p95 },
+  { label: 'p99', tone: 'quiet', dash: [2, 3], secondsOf: ({ p99 }) => p99 },
 ]
 
 export function DurationChart({ points }: Props) {
-  const isLong = points.some(({ p95 = 0 }) => p95 >= 1)
+  const isLong = points.some(({ p99 = 0 }) => p99 >= 1)
   const lines = TIMES.map(({ secondsOf, ...line }) => ({
     ...line,
     values: points.slice(1).map((point) => {

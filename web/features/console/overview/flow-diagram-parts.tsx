@@ -2,7 +2,9 @@
 
 import type { ReactNode } from 'react'
 import type { Outcome } from 'tunnel/contract'
+import { formatDuration } from '../../../lib/format.ts'
 import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
+import type { DurationPercentiles } from '../monitor/figures.ts'
 
 /** Formats a rate in the unit that the whole diagram uses. */
 export type FormatRate = (perSecond: number) => string
@@ -51,6 +53,18 @@ export function Edge({ rate, tone, above, isFork, children }: EdgeProps) {
 function widthFor(perSecond: number): number {
   if (perSecond === 0) return 1
   return Math.max(1.5, Math.min(6, 2.5 + Math.log10(perSecond)))
+}
+
+/** Durations of the slow envelopes: p95 and p99. */
+export function Slowest({ point }: { point: DurationPercentiles | undefined }) {
+  const { p95, p99 } = point ?? {}
+  if (p95 === undefined || p99 === undefined) return null
+  return (
+    <>
+      <span className="whitespace-nowrap">p95 {formatDuration(p95 * 1000)}</span> ·{' '}
+      <span className="whitespace-nowrap">p99 {formatDuration(p99 * 1000)}</span>
+    </>
+  )
 }
 
 export function OutcomeRate({

@@ -10,14 +10,15 @@ import type { Point } from '../monitor/replica-monitor.ts'
 import type { UpstreamSummary } from '../monitor/snapshot.ts'
 import { OTHERS } from '../monitor/upstreams.ts'
 import { countUpstreamErrors, describeUpstreamError } from '../upstream-errors.ts'
-import { Edge, type FormatRate, OutcomeRate, Stop } from './flow-diagram-parts.tsx'
+import { Edge, type FormatRate, OutcomeRate, Slowest, Stop } from './flow-diagram-parts.tsx'
 
 type Props = { upstream: UpstreamSummary; points: Point[]; format: FormatRate }
 
 export function UpstreamBranch({ upstream: { name, hosts, open, limited, error }, points, format }: Props) {
   const rate = rateNow(points, ({ upstreams }) => upstreams[name]?.delivered ?? 0)
   const recent = points.slice(-8).map(({ upstreams }) => upstreams[name])
-  const { p50, p95 } = recent.findLast((point) => point?.p50 !== undefined) ?? {}
+  const timed = recent.findLast((point) => point?.p50 !== undefined)
+  const p50 = timed?.p50
   return (
     <>
       <Edge
@@ -27,12 +28,8 @@ export function UpstreamBranch({ upstream: { name, hosts, open, limited, error }
         above={<OutcomeRate outcome="delivered" rate={rate} format={format} />}
       >
         {p50 !== undefined && <span className="whitespace-nowrap">p50 {formatDuration(p50 * 1000)}</span>}
-        {p95 !== undefined && (
-          <>
-            {' '}
-            · <span className="whitespace-nowrap">p95 {formatDuration(p95 * 1000)}</span>
-          </>
-        )}
+        {p50 !== undefined && ' · '}
+        <Slowest point={timed} />
       </Edge>
       <Stop>
         <strong>{name === OTHERS ? `${formatCount(hosts)} more Sentry servers` : 'Sentry'}</strong>

@@ -16,7 +16,7 @@ import { rateNow } from '../monitor/rates.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
 import type { OverviewSnapshot, ReplicaSummary } from '../monitor/snapshot.ts'
 import { OUTCOMES } from '../outcomes.ts'
-import { Edge, type FormatRate, OutcomeRate, Stop } from './flow-diagram-parts.tsx'
+import { Edge, type FormatRate, OutcomeRate, Slowest, Stop } from './flow-diagram-parts.tsx'
 import { UpstreamBranch } from './flow-diagram-upstream.tsx'
 
 /** Outcomes without delivery. */
@@ -32,6 +32,12 @@ export function FlowDiagram({ overview, points }: { overview: OverviewSnapshot; 
       <ol className="grid grid-cols-1 desk:grid-cols-[auto_minmax(6rem,1fr)_auto_minmax(8rem,1fr)_minmax(12rem,auto)_minmax(23rem,2.4fr)] desk:items-stretch">
         <Stop>
           <strong>Browsers</strong>
+          <p className="text-note text-quiet">
+            {formatQuantity(
+              Object.values(overview.point.outcomes).reduce((sum, count) => sum + count, 0),
+              'envelope',
+            )}
+          </p>
         </Stop>
         <Edge rate={rates.envelopes} tone="text-ink" above={<strong>{format(rates.envelopes)}</strong>}>
           {formatBytes(rates.bytes)}/s
@@ -50,7 +56,7 @@ export function FlowDiagram({ overview, points }: { overview: OverviewSnapshot; 
             )
           }
         >
-          {recent?.p95 !== undefined && `p95 ${formatDuration(recent.p95 * 1000)}`}
+          <Slowest point={recent} />
         </Edge>
         <Replicas replicas={overview.replicas} format={format} />
         <li className="desk:self-stretch">

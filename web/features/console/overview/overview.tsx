@@ -7,6 +7,7 @@ import { useNow } from '../../../lib/use-now.ts'
 import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
+import { TimeZone } from '../../../ui/time-zone.tsx'
 import type { Listed } from '../bounds.ts'
 import { LiveIndicator } from '../live-indicator.tsx'
 import { hostOf } from '../monitor/figures.ts'
@@ -29,6 +30,7 @@ export function Overview({ first, history }: { first: OverviewSnapshot; history:
     <div className="grid grid-cols-1 gap-4">
       <StatusBanner overview={overview} />
       <Tools>
+        <TimeZone />
         <LiveIndicator state={state} />
       </Tools>
       <Notices {...overview} />

@@ -13,6 +13,8 @@ export type Line = {
   tone: Tone
   dash?: number[]
   values: (number | null)[]
+  /** Number over the whole chart, beside a rate. */
+  total?: string
 }
 
 export const TONE_CLASSES: Record<Tone, string> = {

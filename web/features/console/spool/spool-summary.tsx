@@ -4,6 +4,7 @@ import { formatBytes, formatCount, formatDuration, formatPercent } from '../../.
 import { Fact, Facts } from '../../../ui/facts.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import type { SpoolOverview } from '../monitor/snapshot.ts'
+import { describeFull } from './describe-full.ts'
 
 export function SpoolSummary({ spool }: { spool: SpoolOverview }) {
   const { max_age_ms: maxAgeMs, writable, since, problem, paused } = spool
@@ -49,15 +50,7 @@ function Depth({ spool }: { spool: SpoolOverview }) {
         </Fact>
       )}
       <Fact name="Oldest">{oldest ? <Ago time={oldest} /> : 'none'}</Fact>
-      <Fact name="Full in">
-        <FullIn seconds={fullInSeconds} maxAgeMs={maxAgeMs} />
-      </Fact>
+      <Fact name="Full in">{describeFull(fullInSeconds, maxAgeMs)}</Fact>
     </>
   )
-}
-
-/** Entries expire after `maxAgeMs`, so a spool that would be full later than that does not become full. */
-function FullIn({ seconds, maxAgeMs }: { seconds: number | undefined; maxAgeMs: number }) {
-  if (seconds === undefined) return 'not growing'
-  return seconds * 1000 < maxAgeMs ? formatDuration(seconds * 1000) : 'never: entries expire earlier'
 }
