@@ -157,13 +157,13 @@ export class SqliteStore {
   }
 
   limits(): SharedLimit[] {
-    return this.#statements.currentLimits.all(...limitEnds()).map(({ project, category, until }) => ({
+    return this.#statements.currentLimits.all(Date.now()).map(({ project, category, until }) => ({
       ...{ project: String(project), category: String(category), until: Number(until) },
     }))
   }
 
   addLimits(limits: readonly SharedLimit[]): void {
-    this.#statements.removeOtherLimits.run(...limitEnds())
+    this.#statements.removeOtherLimits.run(Date.now())
     for (const { project, category, until } of limits) this.#statements.addLimit.run(project, category, until)
   }
 
@@ -251,6 +251,7 @@ function chooseVictims(
 
 function prepare(db: DatabaseSync) {
   const entries = `SELECT ${SELECTED} FROM envelopes`
+  const isInForce = `until > ?1 AND until <= ?1 + ${MAX_LIMIT_SECONDS * 1000}`
   return {
     known: db.prepare('SELECT 1 FROM envelopes WHERE key = ?'),
     insert: db.prepare(
@@ -267,19 +268,13 @@ function prepare(db: DatabaseSync) {
     older: db.prepare(`${entries} WHERE priority = ? AND received < ? ORDER BY received LIMIT 500`),
     oldestOfPriority: db.prepare(`${entries} WHERE priority = ? ORDER BY received LIMIT 10000`),
     ofPartition: db.prepare(`${entries} WHERE project = ? AND category = ? ORDER BY due LIMIT 10000`),
-    currentLimits: db.prepare('SELECT project, category, until FROM rate_limits WHERE until BETWEEN ? AND ?'),
-    removeOtherLimits: db.prepare('DELETE FROM rate_limits WHERE until NOT BETWEEN ? AND ?'),
+    currentLimits: db.prepare(`SELECT project, category, until FROM rate_limits WHERE ${isInForce}`),
+    removeOtherLimits: db.prepare(`DELETE FROM rate_limits WHERE NOT (${isInForce})`),
     addLimit: db.prepare(
       `INSERT INTO rate_limits (project, category, until) VALUES (?, ?, ?)
        ON CONFLICT DO UPDATE SET until = max(until, excluded.until)`,
     ),
   }
-}
-
-/** Returns the earliest and the latest end of a limit in force. */
-function limitEnds(): [number, number] {
-  const now = Date.now()
-  return [now + 1, now + MAX_LIMIT_SECONDS * 1000]
 }
 
 function bytesOf(value: SQLOutputValue | undefined): Uint8Array | undefined {
