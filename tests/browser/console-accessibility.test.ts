@@ -41,6 +41,28 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await expectForAll(page, '/console/sign-in')
   })
 
+  it('has one navigation row on a phone, whose menu opens and closes by keyboard', async ({ desk }) => {
+    await using visitor = await desk.operator('', { viewport: PHONE })
+    const { page } = visitor
+    const nav = page.getByRole('navigation', { name: 'Console' })
+    const menu = page.getByRole('button', { name: 'Menu' })
+    await menu.waitFor()
+    expect(await nav.count()).toBe(0)
+    const header = await page.getByRole('banner').boundingBox()
+    expect(header?.height).toBeLessThan(80)
+    await expect
+      .poll(async () => {
+        if ((await menu.getAttribute('aria-expanded')) === 'false') await menu.press('Enter')
+        return nav.count()
+      }, SOON)
+      .toBe(1)
+    await nav.getByRole('link', { name: 'Replicas' }).press('Escape')
+    expect(await nav.count()).toBe(0)
+    await menu.press('Enter')
+    await nav.getByRole('link', { name: 'Spool' }).click()
+    await page.waitForURL('**/console/spool')
+  })
+
   /** One of each that can be opened: a receipt, an envelope of the inbox, and one that waits for as long as this is not disposed. */
   async function openings(desk: ConsoleSite) {
     await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-error-unhandled'))

@@ -50,7 +50,7 @@ export async function startConsole(chromium: Chromium) {
       const [name = '', value = ''] = cookie.split('=')
       await page.context().addCookies([{ name, value, domain: SITE_HOST, path: '/console' }])
       await page.goto(`${url}/console${path}`)
-      await page.getByRole('navigation', { name: 'Console' }).waitFor()
+      await page.getByRole('button', { name: 'Sign out' }).waitFor()
       visitor.allowTrouble(/^failed: GET .*ERR_ABORTED/) // a page that is left cuts its live feed, and what it still loads
       return visitor
     },

@@ -2,7 +2,8 @@
 
 import type { ReactNode } from 'react'
 import { Mark } from '../../ui/logo.tsx'
-import { PLACES, type Place } from './routes.ts'
+import { ConsoleNav } from './console-nav.tsx'
+import type { Place } from './routes.ts'
 
 export function ConsoleShell({ at, title, children }: { at: Place; title: ReactNode; children: ReactNode }) {
   return (
@@ -13,15 +14,16 @@ export function ConsoleShell({ at, title, children }: { at: Place; title: ReactN
       >
         Skip to content
       </a>
-      <header className="flex flex-wrap items-center justify-between gap-x-6 gap-y-1 border-b border-line py-3">
+      <header className="flex flex-wrap items-center justify-between gap-x-2 gap-y-1 border-b desk:gap-x-6 border-line py-3">
         <a
           href="/console"
           className="inline-flex min-h-11 items-center gap-2.5 font-semibold tracking-tight text-ink no-underline"
         >
           <Mark />
-          Culvert <span className="font-normal text-quiet">console</span>
+          Culvert <span className="hidden font-normal text-quiet wide:inline">console</span>
         </a>
-        <form method="post" action="/console/sign-out" className="order-2 desk:order-3">
+        <ConsoleNav at={at} />
+        <form method="post" action="/console/sign-out">
           <button
             type="submit"
             className="min-h-11 cursor-pointer rounded-part px-3 text-note text-quiet hover:text-accent"
@@ -29,18 +31,6 @@ export function ConsoleShell({ at, title, children }: { at: Place; title: ReactN
             Sign out
           </button>
         </form>
-        <nav aria-label="Console" className="order-3 -mx-3 flex flex-wrap desk:order-2 desk:mx-0 desk:flex-1">
-          {PLACES.map(({ place, href, name }) => (
-            <a
-              key={place}
-              href={href}
-              aria-current={at === place ? 'page' : undefined}
-              className="inline-flex min-h-10 shrink-0 items-center rounded-part px-3 text-note text-quiet no-underline hover:text-accent aria-[current]:font-semibold aria-[current]:text-ink aria-[current]:underline aria-[current]:decoration-accent aria-[current]:decoration-2 aria-[current]:underline-offset-8"
-            >
-              {name}
-            </a>
-          ))}
-        </nav>
       </header>
       <main id="content" className="relative m-0 w-full max-w-none min-w-0 flex-1 px-0 pt-6 pb-16">
         <h1 className="mb-5 text-title font-semibold wrap-anywhere">{title}</h1>

@@ -109,7 +109,7 @@ function Branches({ overview, points, rates, format }: BranchesProps) {
             NOT_DELIVERED.reduce((sum, outcome) => sum + (point.outcomes[outcome] ?? 0), 0),
             'envelope',
           )}{' '}
-          <a href="/console/rejections" className="link whitespace-nowrap">
+          <a href="/console/rejections" className="link inline-flex min-h-6 items-center whitespace-nowrap">
             View reasons
           </a>
         </p>
@@ -188,7 +188,10 @@ type SpoolsProps = { spools: OverviewSnapshot['spools']; deliveredRate: number; 
 function Spools({ spools, deliveredRate, format }: SpoolsProps) {
   return (
     <>
-      <a href="/console/spool" className="font-semibold text-ink no-underline hover:underline">
+      <a
+        href="/console/spool"
+        className="inline-flex min-h-6 items-center font-semibold text-ink no-underline hover:underline"
+      >
         Spool
       </a>
       <ul className="text-note">

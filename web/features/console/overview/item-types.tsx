@@ -33,7 +33,7 @@ export function ItemTypes({ points }: { points: Point[] }) {
       <a
         key="type"
         href={`/console/live-feed?type=${type}`}
-        className="text-ink no-underline hover:underline"
+        className="inline-flex min-h-6 items-center text-ink no-underline hover:underline"
       >
         {type}
       </a>,

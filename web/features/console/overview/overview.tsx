@@ -71,7 +71,7 @@ function Spools({ spools }: Pick<OverviewSnapshot, 'spools'>) {
     <Panel
       title="Spool"
       note={
-        <a href="/console/spool" className="link">
+        <a href="/console/spool" className="link inline-flex min-h-6 items-center">
           Pending envelopes
         </a>
       }
