@@ -36,7 +36,7 @@ export type Command<Flag extends string> = {
   flags: readonly Flag[]
 }
 
-/** Error that the user can do something about: printed as a sentence, without a stack. */
+/** Error that the user can correct: printed as a sentence, without a stack. */
 export class UserError extends Error {
   /** Output of a process that explains the error; empty when the sentence suffices. */
   readonly output: string
@@ -143,7 +143,7 @@ export function rejectWrongSettings(env: Environment, consequence: string): void
     throw new UserError(`${consequence}, ${problems.length} problem(s):\n${problems.join('\n')}`)
 }
 
-/** Returns whether only the compose files read a setting: Docker would reject it after it has built the images. */
+/** Returns whether only the compose files read a setting: Docker would reject it only after it has built the images. */
 function isOfCompose(name: SettingName): boolean {
   return rowOf(name).readBy.join() === 'compose'
 }

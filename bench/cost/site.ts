@@ -69,7 +69,7 @@ row('in an outage: the tunnel, MB', mb(residentBytes(pidOf(cut))))
 console.log(`${describeMachine()}, ${CONNECTIONS} connections\n`)
 console.log(renderTable(rows))
 
-/** Builds different envelopes: equal ones would be stored once. */
+/** Builds envelopes that differ: a spool stores equal ones once. */
 async function postDistinct(to: Tunnel, many: number): Promise<void> {
   const { body, dsn = '' } = capture('nextjs-11.1.0-init-tunnel-2-event')
   const text = body.toString('latin1').replace(dsn, dsnsOf(9, 1)[0] ?? '')

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const QUIET_MS = 100 // an endless feed is complete when it is silent
+const QUIET_MS = 100 // a feed without end counts as complete when nothing arrives
 
 /** Returns the sum of `culvert_envelopes_total` for delivered envelopes. */
 export function readDelivered(adminUrl: string): Promise<number> {

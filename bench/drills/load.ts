@@ -16,7 +16,7 @@ const EVENT_ID = /"event_id":"([0-9a-f]{32})"/
 const ADDRESSES = 250
 const TICK_MS = 10
 
-/** Posts until it is ended. The duration of a request counts from when it was due. */
+/** Posts until it is stopped. The duration of a request counts from when it was due. */
 export function startLoad({ url, dsn, rate }: LoadOptions) {
   const agent = new Agent({ connections: 512 })
   const pending = new Set<Promise<void>>()

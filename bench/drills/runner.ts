@@ -12,7 +12,7 @@ const HEALTHY_MS = 60_000
 const DRAIN_MS = 90_000
 const LOOK_MS = 1_000
 
-/** Runs one drill on a site that is healthy, and leaves it healthy. */
+/** Runs one drill on a healthy site, and leaves it healthy. */
 export async function runDrill(drill: Drill, site: Site): Promise<Result> {
   const dsn = site.dsns[drill.route]
   const { url } = site.stack
@@ -94,7 +94,7 @@ async function postOne(url: string, dsn: string): Promise<Answer> {
   return answer
 }
 
-/** Returns whether nothing is pending in the spool or on the way. */
+/** Returns whether no envelope is pending in the spool or in flight. */
 async function isDrained(site: Site): Promise<boolean> {
   const states = (await site.askTunnels('/status')).map((text) => JSON.parse(text))
   return (

@@ -1,4 +1,4 @@
-/** Drills in which Sentry, or the way to it, fails. */
+/** Drills in which Sentry, or the connection to it, fails. */
 
 import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'

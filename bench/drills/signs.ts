@@ -8,14 +8,14 @@ import type { Site } from './site.ts'
 const LOOK_MS = 1_000
 const PATHS: Partial<Record<Source, string>> = { status: '/status', metrics: '/metrics' }
 
-/** Looks every second until it is ended. */
+/** Reads the sources every second until it is stopped. */
 export function watchSigns(site: Site, signs: readonly Sign[], answers: readonly Answer[]) {
   const seen = new Set<Sign>()
   const ended = new AbortController()
   const began = Math.floor(Date.now() / 1000)
   const watching = watch()
   return {
-    /** Reads the log of the containers that there are. */
+    /** Reads the log of the running containers. */
     readLog: () => look('log'),
     /** Reads all sources a last time, and returns the signs that were seen. */
     async end(): Promise<Set<Sign>> {

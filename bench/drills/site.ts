@@ -1,4 +1,4 @@
-/** Shipped compose file with a recording Sentry, to which the tunnels have three ways. */
+/** Shipped compose file with a recording Sentry, which the tunnels can reach in three ways. */
 
 import { writeFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
@@ -13,10 +13,10 @@ import { deriveAdminToken } from '../../tunnel/src/config/admin-token.ts'
 /** Stack that a drill needs: a SQLite file, a SQLite file on a disk of 24 MiB, or NATS. */
 export type SiteKind = 'file' | 'small-disk' | 'nats'
 
-/** Way from the tunnels to Sentry: by its address, by a name, or by TLS with a self-signed certificate. */
+/** Connection from the tunnels to Sentry: by its address, by a name, or by TLS with a self-signed certificate. */
 export type Route = 'address' | 'name' | 'tls'
 
-/** The engine's own bridge: this machine as every container can reach it. */
+/** Address of the Docker bridge, by which every container can reach this machine. */
 const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
 /** Names that a container on the network of the tunnels answers to. The certificate names the second one. */
 const NAMES = { name: 'sentry.drill', tls: 'drill.ingest.sentry.io' } as const
@@ -24,7 +24,7 @@ const KEY = '0123456789abcdef0123456789abcdef'
 const PROJECTS = { address: '456', name: '457', tls: '458' } as const
 const ANSWER_MS = 2_000
 
-/** File with the authority that vouches for the recording Sentry. */
+/** File with the certificate authority of the recording Sentry. */
 export const CA_FILE = join(ROOT, 'tests/fixtures/tls/cert.pem')
 
 type SiteParts = { stack: Compose; sentries: readonly Sentry[]; dsns: Readonly<Record<Route, string>> }
@@ -32,7 +32,7 @@ type SiteParts = { stack: Compose; sentries: readonly Sentry[]; dsns: Readonly<R
 export class Site {
   readonly stack: Compose
   readonly dsns: Readonly<Record<Route, string>>
-  /** Times that Sentry accepted each event. */
+  /** Number of times that Sentry accepted each event. */
   readonly accepted = new Map<string, number>()
   /** Output of commands that the drill ran. */
   readonly output: string[] = []
@@ -73,7 +73,7 @@ export class Site {
     return (await this.stack.compose('ps', '--all', '--quiet', service)).split('\n').filter(Boolean)
   }
 
-  /** Asks the admin port of each tunnel that answers. */
+  /** Queries the admin port of each tunnel that responds. */
   async askTunnels(path: string): Promise<string[]> {
     const tunnels = await this.stack.containers('tunnel').catch(() => [])
     const texts = await Promise.all(tunnels.map((id) => this.#askTunnel(id, path).catch(() => undefined)))
@@ -96,7 +96,7 @@ export class Site {
     await this.stack.docker('run', '--rm', ...mount, `${project}-tunnel:latest`, 'node', '-e', script)
   }
 
-  /** Name of the container that answers to the names of Sentry. */
+  /** Name of the container that has the names of Sentry. */
   get forwarder(): string {
     return `${this.stack.project}-sentry`
   }
@@ -134,7 +134,7 @@ export async function startSite(kind: SiteKind) {
   const settings = {
     COMPOSE_FILE: `docker-compose.yml:${override}`,
     SENTRY_DSN: Object.values(dsns).join(' '),
-    TRUSTED_PROXIES: '172.16.0.0/12 192.168.0.0/16', // the load, whose visitors have an address each
+    TRUSTED_PROXIES: '172.16.0.0/12 192.168.0.0/16', // each visitor of the load has its own address
   }
   const stack = starting.use(await startCompose({ services, env: { ...settings, ...env } }))
   const site = new Site({ stack, sentries: [plain, secure], dsns })
@@ -144,7 +144,7 @@ export async function startSite(kind: SiteKind) {
   return { site, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
 
-/** Starts a container that passes connections on to the ports of the recording Sentry. */
+/** Starts a container that forwards connections to the ports of the recording Sentry. */
 async function startForwarder({ stack, forwarder }: Site, ports: number[]): Promise<void> {
   const pass = `const net = require('node:net')
     for (const port of ${JSON.stringify(ports)})

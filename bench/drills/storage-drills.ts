@@ -16,7 +16,7 @@ const FILL = `const { bavail, bsize } = fs.statfsSync('/spool')
   fs.writeFileSync('/spool/filler', Buffer.alloc(bavail * bsize - 2 * 1024 * 1024))`
 /** Overwrites the header of the database. */
 const DAMAGE = `const file = fs.openSync('/volume/spool.db', 'r+'); fs.writeSync(file, Buffer.alloc(100, 7), 0, 100, 0)`
-/** Recovers the files that were set aside, as an operator does; their logs (`-wal`, `-shm`) belong to them. */
+/** Recovers the renamed files, as an operator does; their logs (`-wal`, `-shm`) belong to them. */
 const RECOVER = `for file in $(ls /spool/spool.db.damaged-* | grep -Ev -- '-(wal|shm)$'); do
   node tunnel/src/spool-command.ts recover "$file" || exit 1
 done`
@@ -58,7 +58,7 @@ export const FULL_DISK_DRILL: Drill = declareDrill({
     await site.takeSentryAway()
     await site.stack.compose('exec', '-T', 'tunnel', 'node', '-e', FILL)
   },
-  repair: (site) => site.bringSentryBack(), // the disk stays full: what is stored has to leave it nevertheless
+  repair: (site) => site.bringSentryBack(), // the disk stays full: stored entries have to be deliverable nevertheless
   signs: [
     NOT_STORED,
     {

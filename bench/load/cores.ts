@@ -10,7 +10,7 @@ const UNPINNED: Cores = {
   note: 'no core of its own for the server (taskset, or a second core, is missing)',
 }
 
-/** Ties this process, which makes the load, to core 1. */
+/** Ties this process, which generates the load, to core 1. */
 export function takeCores(): Cores {
   const server = ['taskset', '-c', '0']
   if (!runs([...server, 'true']) || !runs(['taskset', '-a', '-c', '-p', '1', String(process.pid)]))

@@ -1,4 +1,4 @@
-/** Makes load: prebuilt requests over keep-alive connections, at the maximum or at a fixed rate. */
+/** Generates load: prebuilt requests over keep-alive connections, at the maximum or at a fixed rate. */
 
 import { quantile } from '../report/statistics.ts'
 import { type Connection, openConnection } from './connection.ts'

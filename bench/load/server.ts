@@ -1,4 +1,4 @@
-/** Starts a server under test on a core of its own. */
+/** Starts a server under test on its own core. */
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ type Launch = {
   command: readonly string[]
   cwd: string
   env?: Record<string, string>
-  /** Output that means that it listens. */
+  /** Output that shows that the server listens. */
   greeting: RegExp
 }
 
@@ -48,7 +48,7 @@ export async function startProcess(cores: Cores, { command, cwd, env, greeting }
   })
   return {
     pid: child.pid ?? 0,
-    /** Reads the output up to the greeting. */
+    /** Reads the output up to the line that shows that the server listens. */
     output,
     logLines: log.lines,
     [Symbol.asyncDispose]: () => stop(child),

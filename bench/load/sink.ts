@@ -61,7 +61,7 @@ export async function openSink() {
 
 /** Parses requests: heads as far as necessary; bodies are counted and not kept. */
 function countRequests(socket: Socket, seen: Sink['seen']): (chunk: Buffer) => void {
-  let missing = 0 // body bytes to come
+  let missing = 0 // remaining bytes of the body
   let early: Buffer | undefined // incomplete head
   return function take(chunk) {
     let rest = early ? Buffer.concat([early, chunk]) : chunk

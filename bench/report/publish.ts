@@ -9,7 +9,7 @@ export const PUBLISHED = 'docs/bench'
 
 const PAGE = 'docs/benchmarks.md'
 
-/** Writes into the page. Rejects when it has no place for the tables. */
+/** Writes into the page. Rejects when the page has no place for the tables. */
 export async function putIntoPage(name: string, found: string, page = PAGE): Promise<void> {
   const file = join(ROOT, page)
   await writeFile(file, fillPlace(await readFile(file, 'utf8'), name, found, page))

@@ -11,9 +11,9 @@ export type Drain = {
   /** Live envelopes a second. */
   live: number
   delivered: number
-  /** Of those that waited, from when a third of them was delivered. */
+  /** Rate of spooled entries, measured from when a third of them was delivered. */
   perSecond: number
-  /** Milliseconds in which 99 of 100 live ones were answered. */
+  /** p99 of the live envelopes, in milliseconds. */
   p99: number
 }
 
@@ -24,7 +24,7 @@ const CONNECTIONS = 32
 const LOOK_MS = 100
 const AT_A_TIME = 256
 
-/** `place` is where workers find the spool that `url` names to the tunnel. */
+/** `place` is the spool for the workers, and `url` the same one for the tunnel. */
 export async function measureDrain({
   url,
   place,
@@ -59,7 +59,7 @@ export async function measureDrain({
   return { live: LIVE, delivered: many, perSecond, p99 }
 }
 
-/** Time in which a tunnel that starts beside a full spool has delivered all of it, without live traffic. */
+/** Measures how long a tunnel takes to deliver a full spool after its start, without live traffic. */
 export async function measureEmptying({
   url,
   what,

@@ -1,6 +1,6 @@
 /**
- * A process of the spool's benchmark: `spool-worker.ts <file or nats://…> put|put-mixed|drain <how many> <at a time> <dsn>`. It writes its figures
- * to stdout, as JSON.
+ * Process of the spool benchmark: `spool-worker.ts <file or nats://…> put|put-mixed|drain <count> <concurrency> <dsn>`. It writes its
+ * figures to stdout, as JSON.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -21,10 +21,10 @@ import type { Spool } from '../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../tunnel/src/spool/sqlite/client.ts'
 import { quantile } from '../report/statistics.ts'
 
-/** Mixed: one body in 40 has 1.5 MB. */
+/** Share of large bodies: one in 40 has 1.5 MB. */
 export type Work = 'put' | 'put-mixed' | 'drain'
 
-/** Times in milliseconds, since 1970 where they are of the clock. */
+/** Times in milliseconds; wall-clock times count from 1970. */
 export type WorkerFigures = {
   opened: number
   began: number
@@ -33,12 +33,12 @@ export type WorkerFigures = {
   p50: number
   p99: number
   loopDelayP99: number
-  /** Seconds of CPU time, making the envelopes included. */
+  /** CPU time in seconds, which includes building the envelopes. */
   cpu: number
   rss: number
 }
 
-/** Starts one and gives its figures. */
+/** Starts a worker and returns its figures. */
 export type RunWorker = (
   place: string,
   what: Work,
@@ -52,7 +52,7 @@ const LARGE_BYTES = 1_500_000
 const LARGE_EVERY = 40
 
 const DAY_MS = 24 * 60 * 60 * 1000
-const HEADER_BYTES = 300 // what an envelope has beside its payload, or a little more
+const HEADER_BYTES = 300 // bytes that an entry has beside its body, rounded up
 
 const [place = '', what = 'put', many = '0', atATime = '1', dsn = PROJECT] = process.argv.slice(2)
 const opening = performance.now()
@@ -98,7 +98,7 @@ async function putAll(to: Spool, count: number, lanes: number): Promise<void> {
   await Promise.all(Array.from({ length: lanes }, putOn))
 }
 
-/** As delivery does it, to a Sentry that takes no time. */
+/** Delivers as the deliverer does, to a Sentry that responds at once. */
 async function drain(from: Spool, count: number): Promise<void> {
   while (took.length < count) {
     const since = performance.now()

@@ -1,6 +1,7 @@
 /**
- * Throughput of the spool, as a table: `npm run bench:spool -- [--long | --quick] [--jetstream]`. SQLite's file holds a million envelopes with
- * `--long` (5 GB of disk), a hundred thousand without. NATS JetStream is measured where nats-server is installed, alone with `--jetstream`.
+ * Measures the throughput of the spool, as a table: `npm run bench:spool -- [--long | --quick] [--jetstream]`. SQLite's file holds a
+ * million envelopes with `--long` (5 GB of disk), and 100,000 without. NATS JetStream is measured when nats-server is installed, and alone
+ * with `--jetstream`.
  */
 
 import { spawn } from 'node:child_process'
@@ -20,7 +21,7 @@ import type { Work, WorkerFigures } from './spool-worker.ts'
 const LONG = process.argv.includes('--long')
 const QUICK = process.argv.includes('--quick')
 const ROWS = LONG ? 1_000_000 : QUICK ? 2_000 : 100_000
-const PUTS = QUICK ? 500 : 40_000 // by each process
+const PUTS = QUICK ? 500 : 40_000 // per process
 const JETSTREAM_PUTS = QUICK ? 500 : 10_000
 const DRAINED = QUICK ? 500 : 30_000
 const DELIVERED = QUICK ? 500 : 60_000
@@ -71,7 +72,7 @@ async function measureJetStream(): Promise<void> {
   })
 }
 
-/** Each figure on servers of its own. */
+/** Measures each figure on new servers. */
 async function measureServers(
   title: string,
   start: (stack: AsyncDisposableStack) => Promise<string>,
@@ -93,13 +94,13 @@ async function measureServers(
   }
 }
 
-/** Seconds in which a real tunnel delivers them, from its start on, and how many a second in the middle. */
+/** Time in seconds in which a tunnel delivers all entries from its start, and the rate in the middle. */
 async function empty(url: string, what: 'put' | 'put-mixed', many: number): Promise<string> {
   const { seconds, perSecond } = await measureEmptying({ url, what, many, run })
   return `${seconds.toFixed(1)} (${count(Math.round(perSecond))}/s)`
 }
 
-/** Through a real tunnel, beside live traffic. */
+/** Measures a delivery by a tunnel beside live traffic. */
 async function deliver(title: string, url: string, place: string): Promise<void> {
   const { live, delivered, perSecond, p99 } = await measureDrain({ url, place, many: DELIVERED, run })
   note(`${title}: delivered beside ${live} live ones a second, once ramped`, count(Math.round(perSecond)))
@@ -122,7 +123,7 @@ async function run(
   return JSON.parse(await text(child.stdout))
 }
 
-/** Of several the rate together, and the worst of the others. */
+/** Sums the rates of several workers, and takes the worst of their other figures. */
 function tell(title: string, all: readonly WorkerFigures[]): void {
   const worst = (of: (figures: WorkerFigures) => number) => Math.max(...all.map(of))
   const took = worst(({ ended }) => ended) - Math.min(...all.map(({ began }) => began))

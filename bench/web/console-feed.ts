@@ -36,7 +36,7 @@ async function run(desk: ConsoleSite): Promise<void> {
 
 const STILL_MS = 3_000
 
-/** Returns the total that the page shows, once it no longer changes. */
+/** Returns the total that the page shows when it no longer changes. */
 async function countWhenStill(page: Page): Promise<string> {
   const count = page.getByText(/envelopes$/).first()
   for (let before = ''; ; await sleep(STILL_MS)) {

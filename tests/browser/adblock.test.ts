@@ -1,4 +1,4 @@
-/** With an ad blocker switched on, an error reaches Sentry by Culvert's path and by no other. */
+/** An error of a page behind an ad blocker: delivered by Culvert's path, and blocked on other paths. */
 
 import { describe, expect } from 'vitest'
 import { blockAds, listFiles, readLists, readRules } from '../support/browser/adblock.ts'
@@ -52,7 +52,7 @@ describe.each(BLOCKERS)(
         .getByRole('status')
         .filter({ hasText: 'Reports arrive, but only through this site.' })
         .waitFor()
-      expect(blocked).toHaveLength(2) // the report, and a look without one whether anybody is there
+      expect(blocked).toHaveLength(2) // the report, and a HEAD request that tests the route
       for (const url of blocked)
         expect(url).toMatch(/^https:\/\/o123\.ingest\.us\.sentry\.io\/api\/456\/envelope\/\?/)
       await sentry.next(hasItem('client_report'))
@@ -77,7 +77,7 @@ describe.each(BLOCKERS)(
   },
 )
 
-/** Changes the `tunnel` that the page hands to the SDK, before the SDK is there to read it. */
+/** Changes the `tunnel` option that the page passes to the SDK, before the SDK reads it. */
 async function tellBrowser({ page }: Visitor, tunnel: string): Promise<void> {
   await page.addInitScript((tunnel) => {
     const observer = new MutationObserver(() => {

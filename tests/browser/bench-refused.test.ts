@@ -1,4 +1,4 @@
-/** Requests that the benchmark counts as refused by the browser, apart from those lost on the way. */
+/** Reports that the benchmark counts as rejected by the browser, separate from lost ones. */
 
 import { createServer } from 'node:http'
 import { expect, it } from 'vitest'

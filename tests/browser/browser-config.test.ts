@@ -1,4 +1,4 @@
-/** One build serves every environment: its settings reach each document when it is asked for. */
+/** Settings in each document: one build serves every environment. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startChromium } from '../support/browser/chromium.ts'
@@ -46,7 +46,7 @@ beforeAll(async () => {
 
 afterAll(() => Promise.all([staging?.stop(), inbox?.stop()]))
 
-/** The settings that a document carries. */
+/** Returns the settings in a document. */
 async function settingsOf(url: string): Promise<unknown> {
   const html = await (await fetch(url)).text()
   const [, attribute = 'null'] = /^<!DOCTYPE html><html[^>]* data-settings="([^"]*)"/.exec(html) ?? []

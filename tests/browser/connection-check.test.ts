@@ -12,7 +12,7 @@ const CORS = { 'access-control-allow-origin': '*' }
 
 it.override('sentryOptions', () => ({}))
 it.override('siteOptions', ({ sentry }) => {
-  sentry.allowUnexpected() // browsers come by themselves here, with all that a browser sends
+  sentry.allowUnexpected() // browsers send further reports here on their own
   sentry.answer({ headers: CORS })
   return { env: { SENTRY_DSN: sentry.dsn() } }
 })
@@ -113,7 +113,7 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
     await visitor.page.goto(url)
     await verdict(visitor.page, 'on both routes')
     await visitor.page.getByText('Result to copy for support').press('Enter')
-    await visitor.page.getByText('Connection check of').waitFor() // it stands when the receipt does
+    await visitor.page.getByText('Connection check of').waitFor() // it is shown with the receipt
     await visitor.page.getByRole('button', { name: 'Copy the result' }).click()
     await visitor.page.getByRole('button', { name: 'Copied' }).waitFor()
     const lines = (await visitor.page.evaluate(() => navigator.clipboard.readText())).split('\n')
@@ -205,7 +205,7 @@ describe('Connection check without a configured Sentry', requires('chromium', 'n
       .getByRole('listitem')
       .filter({ hasText: 'Not tested: no Sentry is configured.' })
       .waitFor()
-    await visitor.page.getByText('delivered', { exact: true }).waitFor() // else the site may end before the receipt is read
+    await visitor.page.getByText('delivered', { exact: true }).waitFor() // the site must not stop before the receipt is read
     expect(visitor.posts.map((post) => new URL(post.url()).pathname)).toEqual(['/monitoring'])
     const { entries } = await (await site.tunnel.admin('/inbox')).json()
     expect(entries.map(({ types }: { types: string[] }) => types)).toEqual([['client_report']])
@@ -220,7 +220,7 @@ function isDirectUrl(url: URL): boolean {
   return url.searchParams.has('sentry_key')
 }
 
-/** Tunnels send no cookies' worth of what a browser sends by itself. */
+/** Returns whether a browser sent the request directly: a tunnel does not forward Sec-Fetch-Mode. */
 function isDirect({ headers }: Received): boolean {
   return 'sec-fetch-mode' in headers
 }

@@ -63,7 +63,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.waitForURL('**/console/spool')
   })
 
-  /** One of each that can be opened: a receipt, an envelope of the inbox, and one that waits for as long as this is not disposed. */
+  /** Creates one of each entry that can be opened: a receipt, an envelope in the inbox, and a spool entry that is pending until disposal. */
   async function openings(desk: ConsoleSite) {
     await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-error-unhandled'))
     await desk.sentry.away()

@@ -1,4 +1,4 @@
-/** The charts of the console in real Chromium: what is drawn, read out and listed is what was told, be it ever so little. */
+/** Charts of the console in Chromium: drawing, accessible text and table of values. */
 
 import type { Locator, Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
@@ -11,7 +11,7 @@ const SOON = { timeout: 40_000 }
 type Past = { after: number; outcomes: Record<string, number> }[]
 
 describe('A chart of the console', requires('chromium', 'nginx'), () => {
-  /** Shows the overview as if this had been told: so many seconds after the first look, so many had been answered. */
+  /** Shows the overview with given samples: outcomes by seconds after the first sample. */
   async function tell(desk: ConsoleSite, page: Page, past: Past): Promise<Locator> {
     const first = await page.evaluate(async () => {
       const response = await fetch('/console/live')

@@ -1,4 +1,4 @@
-/** The console's feed in real Chromium: every envelope once, whatever breaks, and each in full when it is opened. */
+/** Live feed of the console in Chromium: every envelope once, also over disconnections, with its details. */
 
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
@@ -23,7 +23,7 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
   const idsOn = (page: Page) =>
     receiptsOf(page).evaluateAll((rows) => rows.map((row) => row.getAttribute('data-receipt')).sort())
 
-  /** Waits until so many were settled, by all tunnels, those that have ended too, and the page shows just these. */
+  /** Waits until the running and stopped tunnels have recorded `count` envelopes, and the page shows exactly these. */
   async function showsAll(desk: ConsoleSite, page: Page, many: number): Promise<string[]> {
     const settled = () => desk.site.tunnels.flatMap(({ receipts }) => receipts.map(({ id }) => id)).sort()
     await expect.poll(settled, SOON).toHaveLength(many)
@@ -100,7 +100,7 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
     expect(await focused()).toBe(first)
     await page.keyboard.press('Tab')
     await page.keyboard.press('Shift+Tab')
-    expect(await focused()).toBe(first) // the list is one stop of the Tab key
+    expect(await focused()).toBe(first) // the list is one tab stop
   })
 
   it('shows all envelopes that arrived during a pause or a dropped connection once', async ({ desk }) => {

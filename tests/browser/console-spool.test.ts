@@ -45,7 +45,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const depth = page.getByRole('region', { name: 'Pending' })
     await expect
       .poll(async () => {
-        await page.reload() // what is shown may be a moment old
+        await page.reload() // the page may be slightly behind
         return (await depth.getByRole('definition').first().textContent())?.trim()
       }, SOON)
       .toBe('4')
@@ -108,7 +108,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const lane = page.getByRole('region', { name: 'By project' })
     await expect
       .poll(async () => {
-        await page.reload() // what is shown may be a moment old
+        await page.reload() // the page may be slightly behind
         return lane.getByRole('link', { name: 'error', exact: true }).count()
       }, SOON)
       .toBe(1)
@@ -175,7 +175,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const limit429 = { status: 429, headers: { 'x-sentry-rate-limits': '600:replay:key' } }
     desk.sentry.answer((received) => (hasItem('replay_event')(received) ? limit429 : {}))
     const replay = captureFor(desk.sentry.dsn(), 'browser-11.12.0-replay-2')
-    await expect.poll(async () => (await desk.send(replay)).status, SOON).toBe(429) // 202 as long as Sentry is not asked
+    await expect.poll(async () => (await desk.send(replay)).status, SOON).toBe(429) // 202 while the breaker is open
     await using visitor = await desk.operator()
     const { page } = visitor
     const held = page.getByRole('region', { name: 'Rate limits and circuit breakers' })

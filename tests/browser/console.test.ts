@@ -1,4 +1,4 @@
-/** The operator's console in real Chromium, over a site with three tunnels: every figure is what was sent. */
+/** Operator's console in Chromium, for a site with three tunnels. */
 
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
@@ -218,12 +218,12 @@ describe('The console', requires('chromium', 'nginx'), () => {
     }
     const url = page.url()
     const saved = page.waitForEvent('download')
-    await page.goto(`${url}/items/1?show`).catch(() => {}) // it goes nowhere: what is there is saved
+    await page.goto(`${url}/items/1?show`).catch(() => {}) // the link does not navigate: it downloads
     expect((await saved).suggestedFilename()).toBe('_x.svg')
-    visitor.allowTrouble(/Content Security Policy directive 'default-src 'none''/) // Chromium’s own style for a picture is kept out too
+    visitor.allowTrouble(/Content Security Policy directive 'default-src 'none''/) // Chromium’s own style for an image is blocked too
     const picture = await page.goto(`${url}/items/2?show`)
     expect(picture?.headers()['content-type']).toBe('image/png')
-    expect(await page.evaluate(() => self.origin)).toBe('null') // and so without a cookie, whatever it were
+    expect(await page.evaluate(() => self.origin)).toBe('null') // and therefore without cookies
     await page.goto(url)
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('button', { name: 'Yes, delete' }).click()
@@ -278,7 +278,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     for (const tunnel of desk.site.tunnels.slice(0, 2)) await tunnel.kill()
     await page.getByText('3 replicas do not respond; their last known counts are shown').waitFor(SOON)
     expect(await told(page, 'delivered directly')).toBe(delivered + 14)
-    expect(await page.getByText('No SENTRY_DSN is set.').count()).toBe(0) // nobody says so
+    expect(await page.getByText('No SENTRY_DSN is set.').count()).toBe(0) // and the page does not say so
   })
 
   /** Returns the sum of a chart's figures over all minutes. */

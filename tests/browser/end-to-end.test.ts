@@ -101,7 +101,7 @@ describe('A site without a Sentry', requires('chromium', 'nginx'), () => {
   })
 })
 
-/** Presses the button and gives the post that told of it, once the page has said that it was taken. */
+/** Presses the button. Returns the request of the report when the page has said that it was accepted. */
 async function breakPage(visitor: Visitor, url: string, button: string) {
   visitor.expectTrouble(/uncaught Error: (Thrown|Rejected) on purpose/)
   await visitor.page.goto(`${url}/lab`)

@@ -9,7 +9,7 @@ import { requires } from '../support/requirements.ts'
 import { BREAKABLE, startWeb, type Web } from '../support/web/web.ts'
 
 const NOBODY = '127.0.0.1:1'
-const SOON = { timeout: 10_000 } // the host stands once React does: until then it is “this site”
+const SOON = { timeout: 10_000 } // the host appears with React: until then the text is “this site”
 
 let web: Web
 let chromium: Awaited<ReturnType<typeof startChromium>>
@@ -47,7 +47,7 @@ describe('An error page', requires('chromium', 'nginx'), () => {
     visitor.expectTrouble(/status of 500/)
     visitor.expectTrouble(/Minified/)
     await page.route('**/monitoring?**', (route) => route.fulfill({ json: {} }))
-    visitor.allowTrouble(/failed: GET .* net::ERR_ABORTED/) // the lab is left while it still asks for this and that
+    visitor.allowTrouble(/failed: GET .* net::ERR_ABORTED/) // the page is left while its requests are pending
     await page.goto(await labUrl(page, web.url, 'Fail in a server component', '/lab/server-component'))
     await expect
       .poll(() => page.getByRole('heading').innerText(), SOON)
@@ -82,7 +82,7 @@ describe('An error page', requires('chromium', 'nginx'), () => {
     await page.route('**/monitoring?**', (route) => route.fulfill({ json: {} }))
     await page.goto(web.url)
     await page.getByRole('status').filter({ hasText: 'Reports from this browser arrive.' }).waitFor()
-    // The page reads this property until it has its answer.
+    // The page reads this property until it has its response.
     await page.evaluate(() =>
       Object.defineProperty(Object.prototype, 'receipt', {
         get() {

@@ -47,7 +47,7 @@ describe('The first load of the start page', requires('chromium', 'nginx'), () =
   })
 })
 
-/** Paths of the scripts that a visit asks for before and after the page has loaded. */
+/** Returns the paths of the scripts that a visit requests before and after the load event. */
 async function scriptsOf(chromium: Chromium, url: string): Promise<{ before: string[]; after: string[] }> {
   await using visitor = await chromium.visitor()
   const { page } = visitor

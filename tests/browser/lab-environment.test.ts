@@ -1,4 +1,4 @@
-/** Whatever the error lab raises tells itself apart from what breaks by itself. */
+/** Environment of reports from the error lab, which separates them from real errors. */
 
 import { describe, expect } from 'vitest'
 import { it } from '../support/browser/fixtures.ts'
@@ -45,7 +45,7 @@ describe('The environment "lab"', requires('chromium', 'nginx'), () => {
       const outcome = page.getByRole('listitem', { name }).getByRole('status')
       await outcome.filter({ hasText: 'accepted by this site (200)' }).waitFor()
     }
-    await page.goto(`${site.url}/lab`) // what was measured is told as its page closes
+    await page.goto(`${site.url}/lab`) // web vitals are reported when the page closes
     const kinds = [
       'event',
       'feedback',

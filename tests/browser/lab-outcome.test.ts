@@ -11,7 +11,7 @@ type Answer = { status: number } | 'none'
 let web: Web
 let chromium: Awaited<ReturnType<typeof startChromium>>
 
-/** Opens the lab, with a tunnel that gives `answer` to every report. */
+/** Opens the lab with a tunnel that gives `answer` to every report. */
 async function open({ page }: Visitor, answer: Answer): Promise<void> {
   await page.route('**/monitoring?**', (route) =>
     answer === 'none' ? route.abort() : route.fulfill({ status: answer.status, json: {} }),

@@ -1,4 +1,4 @@
-/** Every button of the error lab, pressed in a real browser, and what arrived of it at Sentry. */
+/** Every button of the error lab in Chromium, and its report at Sentry. */
 
 import { describe, expect } from 'vitest'
 import { findingsInBothThemes, findingsOn } from '../support/browser/axe.ts'
@@ -50,14 +50,14 @@ const ERRORS = [
 type NextWindow = { next: { router: { push(path: string): void } } }
 
 describe('The error lab', requires('chromium', 'nginx'), () => {
-  /** Opens the lab, presses the button, and gives what the page says became of it. */
+  /** Opens the lab, presses the button, and returns the outcome that the page shows. */
   async function press(
     site: Site,
     { page, allowTrouble }: Visitor,
     name: string,
     says: string,
   ): Promise<string> {
-    allowTrouble(/failed: (GET|POST) \S+\/lab(\?_rsc=\w+)? net::ERR_ABORTED/) // Next lets go of an answer when it has what it wants of it
+    allowTrouble(/failed: (GET|POST) \S+\/lab(\?_rsc=\w+)? net::ERR_ABORTED/) // Next.js aborts a request when it has the part that it needs
     await page.goto(`${site.url}/lab`)
     await page.getByRole('button', { name }).click()
     const outcome = page.getByRole('listitem', { name }).getByRole('status').filter({ hasText: says })
@@ -180,11 +180,11 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     async ([_, follow], { sentry, site, visitor }) => {
       const { page } = visitor
       visitor.expectTrouble(/uncaught Error: Thrown/)
-      visitor.allowTrouble(/failed: GET \S+\/(lab|icon)\S* net::ERR_ABORTED/) // Next lets go of an answer when it has what it wants of it
+      visitor.allowTrouble(/failed: GET \S+\/(lab|icon)\S* net::ERR_ABORTED/) // Next.js aborts a request when it has the part that it needs
       const { pathname, search } = new URL(await labUrl(page, site.url, 'Follow a redirect', '/lab/redirect'))
       const before = sentry.requests.length
       await page.evaluate(follow, pathname + search)
-      await page.waitForURL('**/lab?redirected', { waitUntil: 'networkidle' }) // its buttons work
+      await page.waitForURL('**/lab?redirected', { waitUntil: 'networkidle' }) // its buttons respond
       await page.getByRole('button', { name: 'Throw an error' }).click()
       await page.getByText('accepted by this site (200)').waitFor()
       const events = () => sentry.requests.slice(before).flatMap((received) => eventOf(received) ?? [])
@@ -256,10 +256,10 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
       action: new Set([200]),
     })
 
-    await press(site, visitor, 'Fail in a server action', 'accepted by this site (200)') // what was raised before it would have come before it
+    await press(site, visitor, 'Fail in a server action', 'accepted by this site (200)') // earlier reports would have arrived before it
     const reached = sentry.requests.slice(before).flatMap(({ items }) => items)
     expect(reached.filter(({ header }) => header.type === 'event')).toHaveLength(1)
-    expect(reached.length).toBeLessThan(20) // spans and sessions of visits before it may still come; the posts are 200
+    expect(reached.length).toBeLessThan(20) // spans and sessions of earlier visits may still arrive; the 200 posts must not
   })
 
   async function itemOf(sentry: Sentry, type: string, payload: RegExp): Promise<Item> {

@@ -13,7 +13,7 @@ import { startNextApp } from '../support/web/next-app.ts'
 
 type Lifecycle = 'stream' | 'static'
 
-/** Starts the app behind nginx, as a server of an operator does. */
+/** Starts the app behind nginx, as on an operator's server. */
 async function startShop(sentry: Sentry, traceLifecycle: Lifecycle) {
   await using starting = new AsyncDisposableStack()
   const { env, reroute } = cloud(sentry)

@@ -1,4 +1,4 @@
-/** Errors of a real browser while Sentry is away: the page notices nothing, and they arrive when Sentry is back. */
+/** Errors of a browser while Sentry is away: no request of the page fails, and Sentry gets them later. */
 
 import type { Page, Request } from 'playwright-core'
 import { describe, expect } from 'vitest'
@@ -23,7 +23,7 @@ describe('While Sentry is away, the site', requires('chromium', 'nginx'), () => 
     'accepts a $what without a failed request, and delivers it when Sentry is back',
     async ({ button, value }, { sentry, site, visitor }) => {
       await sentry.away()
-      visitor.expectTrouble(/uncaught Error: (Thrown|Rejected) on purpose/) // and no other: no failed request
+      visitor.expectTrouble(/uncaught Error: (Thrown|Rejected) on purpose/) // no failed request is expected
       await visitor.page.goto(`http://${SITE_HOST}:${site.port}/lab`)
       await visitor.page.getByRole('button', { name: button }).click()
       await visitor.page.getByText('spooled by this site, delivered later (202)').waitFor()
@@ -49,8 +49,8 @@ describe('While Sentry is away, the site', requires('chromium', 'nginx'), () => 
   }) => {
     await sentry.away()
     const { page, posts } = visitor
-    visitor.expectTrouble(/uncaught Error: Thrown on purpose/) // and no other: no failed request
-    await page.goto(`http://127.0.0.1:${site.port}/lab`) // where Chromium lets a page take a picture of itself
+    visitor.expectTrouble(/uncaught Error: Thrown on purpose/) // no failed request is expected
+    await page.goto(`http://127.0.0.1:${site.port}/lab`) // Chromium allows screenshots only on this origin
     await page.getByRole('button', { name: 'Report a problem' }).click()
     await page.getByLabel('Description').fill('The basket is empty')
     await expect.poll(() => addScreenshot(page), { timeout: 40_000, interval: 5_000 }).toBe(true)
@@ -79,21 +79,21 @@ describe('While Sentry is away, the site', requires('chromium', 'nginx'), () => 
   })
 })
 
-/** Asks for one where there is none yet, as a person does again when Chromium has given no picture; tells whether it is there. */
+/** Takes a screenshot if there is none yet, since Chromium sometimes returns none. Returns whether there is one. */
 async function addScreenshot(page: Page): Promise<boolean> {
   const add = page.getByRole('button', { name: 'Add a screenshot' })
   if (await add.isVisible()) await add.click()
   return page.getByRole('button', { name: 'Remove screenshot' }).isVisible()
 }
 
-/** Resolves when a segment of the page's replay has been answered. */
+/** Resolves when a segment of the page's replay has a response. */
 async function replayed({ page, posts }: Visitor, segment: number): Promise<void> {
   const isIt = (post: Request) => segmentsIn(post.postDataBuffer()).includes(segment)
   const post = posts.find(isIt) ?? (await page.waitForRequest(isIt, { timeout: 60_000 }))
   await post.response()
 }
 
-/** Numbers of the segments of a replay that an envelope holds. */
+/** Returns the segment numbers of a replay in an envelope. */
 function segmentsIn(body: Buffer | null): number[] {
   const items = body ? parseEnvelope(body).items : []
   return items
@@ -106,7 +106,7 @@ function raisedIn(body: Buffer | null): string | undefined {
   return body ? eventOf(parseEnvelope(body))?.exception?.values?.[0]?.value : undefined
 }
 
-/** `sent_at` is moved by the time it waited; nothing else is. */
+/** Compares two envelopes, which may differ in `sent_at` only. */
 function withoutTime(body: Buffer): string {
   return body.toString('latin1').replace(/"sent_at":"[^"]*"/, '"sent_at":""')
 }

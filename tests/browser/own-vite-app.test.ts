@@ -65,7 +65,7 @@ describe('A React app on Vite with the snippets of README.md', requires('chromiu
     await writeApp(nginx.url)
     const port = await freePort()
     await using _vite = await startVite(port)
-    await using visitor = await chromium.visitor() // leaves before the servers stop: a page reports its session at its end
+    await using visitor = await chromium.visitor() // the visitor leaves before the servers stop: a page sends its session at its end
     visitor.expectTrouble(/uncaught Error: The basket is empty/)
 
     await visitor.page.goto(`http://127.0.0.1:${port}`)

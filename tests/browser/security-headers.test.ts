@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 afterAll(() => started.disposeAsync())
 
-/** The directives of a policy by their names. */
+/** Returns the directives of a policy by name. */
 function policyOf({ headers }: Response): Record<string, string> {
   const directives = headers.get('content-security-policy')?.split('; ') ?? []
   return Object.fromEntries(directives.map((each) => each.split(/ (.*)/s)))
@@ -112,7 +112,7 @@ describe('nginx', requires('nginx'), () => {
       for (const [taken, coding] of [
         ['gzip, deflate', 'gzip'],
         ['gzip, deflate, br', 'br'],
-        ['gzip, deflate', 'gzip'], // though the other has been there meanwhile
+        ['gzip, deflate', 'gzip'], // although another encoding was requested in between
       ] as const) {
         const { headers } = await fetch(nginx.url + file, { headers: { 'accept-encoding': taken } })
         expect(Object.fromEntries(headers)).toMatchObject({

@@ -1,4 +1,4 @@
-/** One trace holds what a visitor does together, from the click to whoever our own server asks for it. */
+/** One trace for all that a visitor does on a page, from the click to the outgoing requests of the server. */
 
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
@@ -48,7 +48,7 @@ describe('A trace', requires('chromium', 'nginx'), () => {
     expect(await metaOf('baggage')).toContain(`sentry-trace_id=${trace}`)
     expect(await metaOf('baggage')).toContain('sentry-environment=lab')
 
-    await page.waitForLoadState('networkidle') // what traces clicks comes after the page
+    await page.waitForLoadState('networkidle') // the tracing of clicks is loaded later than the page
     const asked = page.waitForRequest(/\?call/)
     await page.evaluate(() =>
       document.querySelector('h1')?.addEventListener('click', () => fetch('/lab?call')),
@@ -88,7 +88,7 @@ describe('A trace', requires('chromium', 'nginx'), () => {
   }) => {
     const { page, posts } = visitor
     visitor.expectTrouble(/uncaught Error: too early/)
-    visitor.allowTrouble(/POST .*ERR_ABORTED/) // a post under way when the page is closed in the end
+    visitor.allowTrouble(/POST .*ERR_ABORTED/) // a request that is pending when the page closes
     const html = await (await fetch(`http://127.0.0.1:${site.port}/lab`)).text()
     const late = Promise.withResolvers<void>()
     const asked = Promise.withResolvers<void>()
@@ -123,7 +123,7 @@ describe('A trace', requires('chromium', 'nginx'), () => {
 
   it('starts anew with each navigation, and the server continues it', async ({ sentry, site, visitor }) => {
     const { page, posts } = visitor
-    visitor.allowTrouble(/ERR_ABORTED/) // Next lets go of an answer when it has what it wants of it
+    visitor.allowTrouble(/ERR_ABORTED/) // Next.js aborts a request when it has the part that it needs
     await page.goto(`${site.url}/lab`, { waitUntil: 'networkidle' })
     const first = await page.locator('meta[name="sentry-trace"]').getAttribute('content')
     const asked = page.waitForRequest(/\/lab\?on&_rsc=/)
@@ -141,7 +141,7 @@ describe('A trace', requires('chromium', 'nginx'), () => {
     visitor,
   }) => {
     const { page, posts } = visitor
-    visitor.allowTrouble(/ERR_ABORTED|ERR_NAME_NOT_RESOLVED/) // the connection check posts to Sentry itself, too
+    visitor.allowTrouble(/ERR_ABORTED|ERR_NAME_NOT_RESOLVED/) // the connection check also posts to Sentry directly
     const before = sentry.requests.length
     const isReceipt = /\/receipt\.json\?/
     const lookedUp = page.waitForResponse(isReceipt)
@@ -167,7 +167,7 @@ describe('A trace', requires('chromium', 'nginx'), () => {
     const before = sentry.requests.length
     const { page, posts } = visitor
     visitor.expectTrouble(/status of 404/)
-    visitor.allowTrouble(/POST .*ERR_ABORTED/) // a post under way when the page is closed in the end
+    visitor.allowTrouble(/POST .*ERR_ABORTED/) // a request that is pending when the page closes
     for (const path of ['/healthz', '/settings.json', '/console/live', '/console/inbox/1'])
       await (await fetch(`http://127.0.0.1:${site.port}${path}`)).text()
     await page.goto(`${site.url}/console/sign-in`, { waitUntil: 'networkidle' })
@@ -195,7 +195,7 @@ function transactionsOf({ requests }: Sentry, before = 0): Transaction[] {
 
 type Headers = Record<string, string | string[] | undefined>
 
-/** The span that a request says it was made in. */
+/** Returns the span ID in the trace header of a request. */
 function spanOf(headers: Headers | undefined): string | undefined {
   return String(headers?.['sentry-trace']).split('-')[1]
 }
@@ -204,7 +204,7 @@ function isChildOf(headers: Headers): (transaction: Transaction) => boolean {
   return ({ contexts }) => contexts.trace.parent_span_id === spanOf(headers)
 }
 
-/** Has a page end what it measures, as when a visitor turns to another tab, and tell of it. */
+/** Makes a page finish and send its measurements, as when a visitor switches tabs. */
 async function hide(page: Page): Promise<void> {
   await page.evaluate(() => {
     for (const [name, value] of Object.entries({ hidden: true, visibilityState: 'hidden' }))
@@ -221,14 +221,14 @@ type Span = {
   attributes: Record<string, { value: unknown }>
 }
 
-/** Names of whole pages that an envelope of the browser tells of. */
+/** Returns the names of page loads in an envelope of the browser. */
 function segmentsIn(body: Buffer | null): string[] {
   return spansIn(body)
     .filter((span) => span.is_segment)
     .map(({ name }) => name)
 }
 
-/** Traces of pages that a visitor went on to without a new document. */
+/** Returns the trace IDs of navigations without a new document. */
 function navigationsIn(body: Buffer | null): string[] {
   return spansIn(body)
     .filter((span) => span.is_segment && span.attributes['sentry.op']?.value === 'navigation')

@@ -1,4 +1,4 @@
-/** Order of the test files: those that take longest begin first, so that no core is idle at the end. */
+/** Order of the test files: the longest ones start first, so that no core is idle at the end. */
 
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
@@ -29,7 +29,7 @@ const LONGEST = [
   'tests/stack/rebuild.test.ts',
 ]
 
-/** Puts the files of `LONGEST` before all others, which keep vitest's own order. */
+/** Sorts the files of `LONGEST` before all others, which keep the order of vitest. */
 export default class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => {

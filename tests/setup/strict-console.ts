@@ -1,4 +1,4 @@
-/** Makes a stray `console.error` or `console.warn` fail the test that let it out; a test that expects one spies on it. */
+/** Makes an unexpected `console.error` or `console.warn` fail its test; a test that expects one spies on it. */
 
 import { format } from 'node:util'
 import { afterEach, beforeEach, vi } from 'vitest'

@@ -26,7 +26,7 @@ const TOGETHER = 32
 
 const CORPUS = createCorpus().filter((entry) => !HELD.includes(entry))
 
-/** Worst of each kind: all of the corpus would take ten minutes. */
+/** The most expensive attack of each kind: the whole corpus would take ten minutes. */
 const WORST: readonly Entry[] = [
   'deep objects in 300 item headers',
   'distinct escaped keys in 300 item headers',
@@ -59,7 +59,7 @@ describe('The tunnel in a container', requires('docker', 'proc'), () => {
     const port = await freePort()
     const override = join(folder.path, 'published.yml')
     const tunnel = { deploy: { replicas: 1 }, ports: [`127.0.0.1:${port}:9090`] }
-    await writeFile(override, JSON.stringify({ services: { tunnel } })) // YAML takes JSON
+    await writeFile(override, JSON.stringify({ services: { tunnel } })) // JSON is valid YAML
     url = `http://127.0.0.1:${port}`
     stack = started.use(
       await startCompose({
@@ -96,7 +96,7 @@ describe('The tunnel in a container', requires('docker', 'proc'), () => {
 
   const dsns = () => ({ valid: sentry.dsn, foreign: sentry.foreignDsn })
 
-  /** The container as it is now. One that died is back first: the next attack has a tunnel to itself. */
+  /** Returns the running container. Waits for the restart of one that died, so that an attack has a tunnel of its own. */
   async function target(): Promise<Target> {
     await until(isReady)
     const before = await state()
@@ -110,7 +110,7 @@ describe('The tunnel in a container', requires('docker', 'proc'), () => {
     return stack.docker('inspect', '--format', template, container)
   }
 
-  /** Asks each of its addresses: the admin port is bound to one of them. */
+  /** Queries each of its addresses: the admin port listens on one of them. */
   async function isReady(): Promise<boolean> {
     const template = '{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}'
     const addresses = (await stack.docker('inspect', '--format', template, container)).split(' ')
@@ -121,7 +121,7 @@ describe('The tunnel in a container', requires('docker', 'proc'), () => {
     )
   }
 
-  /** Gives the guarantees that did not hold. */
+  /** Returns the guarantees that did not hold. */
   function record(cost: Cost): string[] {
     costs.push(cost)
     return cost.faults

@@ -1,4 +1,4 @@
-/** The benchmark of delivery as a check of correctness: what happens in the pages and what arrives are held against each other. */
+/** Benchmark of delivery, run as a test: compares the errors of the pages with those at Sentry. */
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -41,5 +41,5 @@ describe('The benchmark of delivery', requires('chromium', 'nginx'), () => {
     expect(tables).not.toContain('NaN')
     const { document } = parseHTML(await readFile(join(folder.path, 'delivery.svg'), 'utf8'))
     expect(document.querySelector('title')?.textContent).toContain(`${AWAY}, Culvert: 100 %`)
-  }, 400_000) // beyond the benchmark's own bounds, which say what is missing
+  }, 400_000) // longer than the limits of the benchmark, whose errors name the missing reports
 })

@@ -1,4 +1,4 @@
-/** The benchmarks as checks of correctness: everybody counts alike. Nothing is said of speed. */
+/** Benchmarks of cost, run as tests of their counters, not of speed. */
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

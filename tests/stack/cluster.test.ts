@@ -1,4 +1,4 @@
-/** The profile `cluster` of the shipped compose file: tunnels that spool on a NATS server which asks for credentials. */
+/** Profile `cluster` of the shipped compose file: tunnels that spool on a NATS server with credentials. */
 
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
@@ -18,7 +18,7 @@ import { makeFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
 const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
-const HOST = 'cluster.ingest.sentry.io' // which the certificate names
+const HOST = 'cluster.ingest.sentry.io' // name in the certificate
 const DELIVERED_WITHIN = 60_000 // ms
 
 describe('The profile cluster', requires('docker', 'nats'), () => {
@@ -35,7 +35,7 @@ describe('The profile cluster', requires('docker', 'nats'), () => {
     dsn = sentry.dsn(undefined, { host: `${HOST}:${sentry.port}` })
     const env = {
       COMPOSE_FILE: `docker-compose.yml:${override}`,
-      CA_FILE: 'tests/fixtures/tls/cert.pem', // the only authority that vouches for this Sentry
+      CA_FILE: 'tests/fixtures/tls/cert.pem', // the only certificate authority of this Sentry
       COMPOSE_PROFILES: 'cluster',
       SENTRY_DSN: dsn,
       SPOOL_URL: 'nats://nats:4222',
@@ -101,7 +101,7 @@ describe('The profile cluster', requires('docker', 'nats'), () => {
   it('keeps all acknowledged envelopes while NATS is killed, in the short form of the drill', async () => {
     const drill = NATS_DRILLS.find(({ name }) => name === 'nats-killed') ?? expect.unreachable()
     const site = new Site({ stack, sentries: [sentry], dsns: { address: dsn, name: dsn, tls: dsn } })
-    const brief = { ...drill, rate: 20, seconds: 2, signs: [] } // puts wait that long: nothing is rejected
+    const brief = { ...drill, rate: 20, seconds: 2, signs: [] } // puts wait up to this time: none is rejected
     const { failures, acknowledged } = await runDrill(brief, site)
     expect(failures).toEqual([])
     expect(acknowledged).toBeGreaterThan(0)

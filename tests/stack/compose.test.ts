@@ -1,4 +1,4 @@
-/** The shipped compose file, brought up as it is. */
+/** The shipped compose file, unmodified. */
 
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
@@ -210,7 +210,7 @@ describe('The compose files', requires('docker'), () => {
   )
 })
 
-/** Returns the envelope in the inbox that got this response. */
+/** Returns the envelope in the inbox that belongs to this response. */
 async function keptOf(stack: Compose, answer: unknown): Promise<Buffer> {
   const { id } = answer as { id: string }
   const entry = (await stack.inbox()).find(({ event_id: eventId }) => eventId === id)

@@ -1,4 +1,4 @@
-/** The console in containers: one name stands for all tunnels, however many there are. */
+/** Console in containers: one name resolves to all tunnels. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { OverviewSnapshot } from '../../web/features/console/monitor/snapshot.ts'

@@ -1,4 +1,4 @@
-/** More tunnels, fewer, killed ones, and new images, while visitors go on: nobody notices, and nothing that was taken is lost. */
+/** Scaling, killed containers and deploys under traffic: no request fails, and no acknowledged envelope is lost. */
 
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ import { type Sentry, startSentry } from '../support/sentry/sentry.ts'
 import { makeFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
-/** The engine's own bridge: this machine as every container can reach it. */
+/** Address of the Docker bridge, by which every container can reach this machine. */
 const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
 const SHARE_WITHIN = 10_000 // ms
 const DELIVERED_WITHIN = 60_000 // ms
@@ -30,7 +30,7 @@ describe('No request of a visitor fails', { ...requires('docker'), timeout: 300_
   let traffic: Traffic
   let second: string
 
-  // Its secrets are files, and no variable holds any.
+  // Its secrets are in files, and in no variable.
   beforeAll(async () => {
     const folder = started.use(await makeFolder())
     const secret = (name: string, text: string) => {
@@ -77,7 +77,7 @@ describe('No request of a visitor fails', { ...requires('docker'), timeout: 300_
   it('when all tunnels except one are killed', async () => {
     const [, ...victims] = await stack.containers('tunnel')
     for (const victim of victims) {
-      await stack.docker('kill', victim) // one by one: nginx tries a request on two replicas at most, and answers 502 when both die on it
+      await stack.docker('kill', victim) // one by one: nginx sends a request to at most two replicas, and answers 502 when both die
       await traffic.more(150)
     }
   })
@@ -127,7 +127,7 @@ describe('No request of a visitor fails', { ...requires('docker'), timeout: 300_
 
   it('when npm run deploy brings an image that does not start: it keeps the old containers and prints the reason', async () => {
     const before = await serving(stack)
-    const nowhere = { SPOOL_URL: 'file:///nowhere/spool.db', REVISION: 'broken' } // a path which only a container can know
+    const nowhere = { SPOOL_URL: 'file:///nowhere/spool.db', REVISION: 'broken' } // a path that exists in a container only
     const failed = await deploy(stack, nowhere).catch((error) => error)
     expect(failed.code).toBe(1)
     expect(failed.stderr).toContain('SPOOL_URL: the spool cannot be opened;')
@@ -155,19 +155,19 @@ function deploy({ env }: Compose, settings: NodeJS.ProcessEnv, ...flags: string[
   return promisify(execFile)(NODE, ['scripts/deploy.ts', ...flags], options)
 }
 
-/** Different revisions of the containers' images. */
+/** Returns the different revisions of the containers' images. */
 async function revisionsOf(stack: Compose, containers: string[]): Promise<string[]> {
   const lines = await stack.docker('inspect', '--format', `[${REVISION}]`, ...containers)
   return [...new Set(lines.split('\n'))].map((line) => line.slice(1, -1))
 }
 
-/** Image IDs of the containers, each once. */
+/** Returns the image IDs of the containers, each once. */
 async function imagesOf(stack: Compose, containers: string[]): Promise<string[]> {
   const lines = await stack.docker('inspect', '--format', '{{.Image}}', ...containers)
   return [...new Set(lines.split('\n'))].toSorted()
 }
 
-/** IDs of the images that Compose starts. */
+/** Returns the IDs of the images that Compose starts. */
 async function latestOf(stack: Compose): Promise<string[]> {
   const names = ['tunnel', 'web'].map((service) => `${stack.project}-${service}:latest`)
   const lines = await stack.docker('image', 'inspect', '--format', '{{.Id}}', ...names)
@@ -185,7 +185,7 @@ function arrivedAt(sentry: Sentry): (id: string) => boolean {
   return (id) => ids.has(id)
 }
 
-/** The addresses with that port that nginx has asked in the last seconds. */
+/** Returns the addresses with that port that nginx has connected to in the last seconds. */
 async function upstreamsOf(stack: Compose, port: number): Promise<Set<string>> {
   const lines = await stack.compose('logs', '--no-color', '--no-log-prefix', '--since', '5s', 'nginx')
   const asked = [...lines.matchAll(/"upstream":"([^"]*)"/g)].flatMap(([, all = '']) => all.split(' : '))
@@ -203,12 +203,12 @@ async function answeredBy(stack: Compose): Promise<number[]> {
   })
 }
 
-/** The names that the tunnels go by. */
+/** Returns the replica names of the tunnels. */
 async function replicasOf(stack: Compose): Promise<string[]> {
   return (await askEach(stack, '/status')).map((text) => JSON.parse(text).replica)
 }
 
-/** Asks the admin port of every tunnel that web can find. */
+/** Queries the admin port of every tunnel that web can find. */
 async function askEach(stack: Compose, path: string): Promise<string[]> {
   const init = JSON.stringify({ headers: { authorization: `Bearer ${deriveAdminToken(PASSWORD)}` } })
   const each = `({ address }) => fetch('http://' + address + ':9091${path}', ${init}).then((r) => r.text())`

@@ -36,7 +36,7 @@ describe('The image', requires('docker'), () => {
     clone.remove()
   })
 
-  /** Gives what the builder told. */
+  /** Returns the output of the builder. */
   async function build(image: string): Promise<string> {
     const args = ['--build-arg', `NODE_IMAGE=${BASE}`, '--build-arg', `REVISION=${tag}`]
     const command = ['build', '--progress=plain', '--file', `Dockerfile.${image}`, ...args]
@@ -91,7 +91,7 @@ describe('The image', requires('docker'), () => {
       await docker('run', '--rm', '--memory', `${row('memory limit')}m`, name(image), 'node', '-e', code),
     )
     expect(limit).toBeGreaterThanOrEqual(row('old generation of the heap'))
-    expect(limit).toBeLessThan(row('old generation of the heap') + 32) // the young generation comes on top
+    expect(limit).toBeLessThan(row('old generation of the heap') + 32) // the young generation is additional
   })
 
   it('of the tunnel is rebuilt without installing packages when only sources have changed', async () => {

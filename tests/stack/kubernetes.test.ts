@@ -53,7 +53,7 @@ describe('A cluster of three NATS servers', requires('docker', 'nats'), () => {
       timeout: 30_000,
     })
     const waits = async () => (await (await tunnel.admin('/status')).json()).spool.envelopes
-    await until(async () => (await waits()) === 0) // the servers have found each other
+    await until(async () => (await waits()) === 0) // the servers are connected to each other
     await sentry.away()
     const ids = Array.from({ length: 20 }, () => randomBytes(16).toString('hex'))
     for (const event_id of ids)
@@ -119,7 +119,7 @@ async function buildTunnel() {
   return { image, [Symbol.asyncDispose]: async () => void (await docker('image', 'rm', image)) }
 }
 
-/** Containers bear the full names that services would have. */
+/** Names containers by the full names that services would have. */
 async function makeNetwork() {
   await using starting = new AsyncDisposableStack()
   const network = `culvert-test-${randomBytes(4).toString('hex')}`
@@ -139,7 +139,7 @@ async function makeNetwork() {
   }
 }
 
-/** As the StatefulSet runs them: the same names, arguments and configuration. */
+/** Starts the servers as the StatefulSet does: with the same names, arguments and configuration. */
 async function startCluster() {
   await using starting = new AsyncDisposableStack()
   const network = starting.use(await makeNetwork())

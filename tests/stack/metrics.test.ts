@@ -1,4 +1,4 @@
-/** The profile `metrics` of the shipped compose file, with Debian's Prometheus where its own image cannot be had. */
+/** Profile `metrics` of the shipped compose file, with Debian's Prometheus when its official image is not available. */
 
 import { execFile } from 'node:child_process'
 import { copyFile, writeFile } from 'node:fs/promises'
@@ -38,7 +38,7 @@ describe('Prometheus beside the containers', requires('docker', 'prometheus'), (
     expect(published).not.toContain('0.0.0.0')
   })
 
-  /** Asked from a tunnel, which is on its network. */
+  /** Sends a query from a tunnel, which is on the network of Prometheus. */
   async function ask(path: string) {
     const code = `fetch('http://prometheus:9090/api/v1/${path}').then((r) => r.text()).then(console.log)`
     const text = await stack.compose('exec', '-T', '--index', '1', 'tunnel', 'node', '-e', code)
@@ -51,7 +51,7 @@ describe('Prometheus beside the containers', requires('docker', 'prometheus'), (
   }
 })
 
-/** The binary of this machine in the base image of the tunnel: what the official image has is in the same places. */
+/** Builds an image of this machine's binary and the base image of the tunnel, with the paths of the official image. */
 async function buildImage() {
   await using folder = await makeFolder()
   const docker = (...args: string[]) => promisify(execFile)('docker', args)

@@ -1,4 +1,4 @@
-/** Client addresses that the tunnels of the shipped compose file believe: those that nginx tells, and no other container. */
+/** Client addresses that the tunnels of the shipped compose file trust: from nginx, and from no other container. */
 
 import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -21,7 +21,7 @@ describe('The networks of compose', requires('docker'), () => {
 
   beforeAll(async () => {
     sentry = started.use(await startSentry({ host: BRIDGE }))
-    const env = { SENTRY_DSN: sentry.dsn(), TRUSTED_PROXIES: PRIVATE } // these tests are the proxy
+    const env = { SENTRY_DSN: sentry.dsn(), TRUSTED_PROXIES: PRIVATE } // these tests act as the proxy
     stack = started.use(await startCompose({ services: ['nginx', 'web', 'tunnel'], env }))
   })
 
@@ -69,7 +69,7 @@ describe('The networks of compose', requires('docker'), () => {
         connecting(host, port),
       )
     expect(await reach(nginx, 8081)).toBe('connected')
-    const hosts = ['tunnel', ...(await addressesOn('tunnel', 'ingest'))] // nor is the name known there
+    const hosts = ['tunnel', ...(await addressesOn('tunnel', 'ingest'))] // the name is unknown there too
     expect(await Promise.all(hosts.map((host) => reach(host, 9090)))).not.toContain('connected')
   })
 

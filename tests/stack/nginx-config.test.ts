@@ -1,4 +1,4 @@
-/** The service nginx-config: how nginx gets its configuration, a changed one, and none with a wrong setting. */
+/** Service nginx-config: first start, changed settings, and wrong settings. */
 
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
@@ -21,9 +21,9 @@ describe('nginx-config', requires('docker'), () => {
 
   const composeWith = (TUNNEL_PATHS: string, ...args: string[]) =>
     promisify(execFile)('docker', ['compose', ...args], { cwd: ROOT, env: { ...stack.env, TUNNEL_PATHS } })
-  /** No tunnel runs here: nginx rejects a post to a tunnel path itself. */
+  /** There is no tunnel: nginx itself rejects a post to a tunnel path. */
   const isTunnelPath = async (path: string) => {
-    const { text } = await post(stack.url, { path, body: '{}' }).catch(() => ({ text: '' })) // it starts again
+    const { text } = await post(stack.url, { path, body: '{}' }).catch(() => ({ text: '' })) // nginx starts again
     return text.includes('"code":"tunnel-away"')
   }
   const startOf = async () =>

@@ -1,4 +1,4 @@
-/** An operator's own image in place of web, with the file of `docs/operations.md`. */
+/** Operator's own image in place of web, with the file of `docs/operations.md`. */
 
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** A Next.js app that is set up by Sentry's documentation, after the changes that README names. */
+/** Next.js app that was set up by Sentry's documentation, with the changes of README.md. */
 
 import { readFileSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
@@ -25,7 +25,7 @@ const [, ON_SERVER = ''] = /^ {2}(tunnel: `.+`,)$/m.exec(NEXT_SNIPPET) ?? []
 const NEXT = join(ROOT, 'node_modules/next/dist/bin/next')
 const FOLDER = join(ROOT, '.culvert/own-next-app')
 
-/** The app as it was. */
+/** Files of the app before the changes. */
 const APP: Record<string, string> = {
   'package.json': '{ "name": "shop", "private": true }',
   'next.config.mjs': `
@@ -59,7 +59,7 @@ const APP: Record<string, string> = {
     export function GET() { throw new Error('The shelf is empty') }`,
 }
 
-/** Each change is one line. */
+/** Lines of the changes. */
 function change(app: Record<string, string>): Record<string, string> {
   const addTunnel = (file: string, line: string) => app[file]?.replace(/(dsn: .+,)/, `$1\n${line}`) ?? ''
   return {
@@ -99,7 +99,7 @@ async function startApp(port: number, tunnelOrigin: string) {
 
 it('A Next.js app with the changes of README.md reports errors of browser and server', {
   ...requires('chromium', 'nginx'),
-  timeout: 300_000, // it is built first
+  timeout: 300_000, // needs a build first
 }, async () => {
   await build(change(APP))
   const { host = '', publicKey = '' } = parseDsn(DSN) ?? {}

@@ -1,4 +1,4 @@
-/** `npm start` after a change of the web app: it builds, shows what is wrong, and can be stopped. */
+/** `npm start` after a change of web: it rebuilds, prints build errors, and stops on request. */
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

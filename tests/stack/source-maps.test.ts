@@ -1,4 +1,4 @@
-/** Source maps go to Sentry when web is built with a token, and to nobody else. */
+/** Source maps: uploaded to Sentry in a build with a token, and not served to browsers. */
 
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -21,7 +21,7 @@ describe('A build with SENTRY_AUTH_TOKEN', { timeout: 400_000 }, () => {
     sentry = started.use(await startUpstream('sentry', answerAsSentry))
     clone = started.adopt(makeClone(), ({ remove }) => remove())
     const env = {
-      HOME: clone.path, // Sentry's tool remembers there where an organisation is
+      HOME: clone.path, // Sentry's tool caches the URL of an organisation there
       SENTRY_AUTH_TOKEN: TOKEN,
       SENTRY_ORG: 'shop',
       SENTRY_PROJECT: 'web',
@@ -59,7 +59,7 @@ describe('A build with SENTRY_AUTH_TOKEN', { timeout: 400_000 }, () => {
   })
 })
 
-/** As Sentry's API does where it has none of the chunks yet. */
+/** Responds as Sentry's API does when it has none of the chunks yet. */
 function answerAsSentry({ method, url, body, headers }: Asked, response: ServerResponse): void {
   response.setHeader('content-type', 'application/json')
   if (url.endsWith('/chunk-upload/') && method === 'GET')

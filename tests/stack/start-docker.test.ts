@@ -1,4 +1,4 @@
-/** `npm start` in containers: up with one command, and gone with Ctrl-C. */
+/** `npm start` in containers, and its end by Ctrl-C. */
 
 import { spawnSync } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
@@ -11,7 +11,7 @@ import { requires } from '../support/requirements.ts'
 const COMMAND = ['node', 'scripts/bootstrap.mjs', 'scripts/start.ts', '--docker']
 
 describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 600_000 }, () => {
-  // Beside whatever else of Culvert runs on this engine.
+  // Project name and port that do not conflict with other instances of Culvert on this engine.
   const project = {
     ...pick('DOCKER_HOST', 'NODE_IMAGE', 'NGINX_IMAGE'),
     COMPOSE_PROJECT_NAME: `culvert-start-${randomBytes(4).toString('hex')}`,
@@ -101,7 +101,7 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
   })
 })
 
-/** Those of these settings that this process has. */
+/** Returns those of these settings that are set in this process. */
 function pick(...names: string[]): Record<string, string> {
   return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))
 }

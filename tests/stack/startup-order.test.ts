@@ -1,4 +1,4 @@
-/** nginx as the first and only one there, while web and the tunnels come, go, and come back elsewhere. */
+/** nginx that runs first, while web and the tunnels start, stop, and start at other addresses. */
 
 import { randomInt } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { type Answered, post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 import { makeFolder } from '../support/temporary-folder.ts'
 
-// The engine gives out a certain address only where the subnet was chosen.
+// The engine assigns a requested address only in a subnet that was chosen by the user.
 const SUBNET = `10.202.${randomInt(256)}.0/24`
 const SECONDS = { timeout: 10_000, interval: 100 }
 
@@ -76,7 +76,7 @@ async function addressesOf(stack: Compose, service: string, network: string): Pr
   return Promise.all(containers.map((container) => stack.address(container, network)))
 }
 
-/** Keeps addresses from being given out again, by containers that do nothing. */
+/** Occupies addresses with idle containers, so that the engine does not assign them again. */
 async function occupy(stack: Compose, network: string, addresses: string[]) {
   await using starting = new AsyncDisposableStack()
   for (const address of addresses) {

@@ -1,4 +1,4 @@
-/** HTTPS and HTTP/2 by the shipped files, with a certificate that can be renewed. */
+/** HTTPS and HTTP/2 with the shipped files, and a renewed certificate. */
 
 import { once } from 'node:events'
 import { chmodSync, copyFileSync, readFileSync } from 'node:fs'
@@ -25,7 +25,7 @@ describe('nginx with deploy/tls.yml', requires('docker'), () => {
   beforeAll(async () => {
     folder = started.use(await makeFolder()).path
     port = await freePort()
-    chmodSync(folder, 0o755) // for nginx, which is another user
+    chmodSync(folder, 0o755) // for nginx, which runs as another user
     copyFileSync(join(FIXTURES, 'cert.pem'), join(folder, 'fullchain.pem'))
     copyFileSync(join(FIXTURES, 'key.pem'), join(folder, 'privkey.pem'))
     const env = {

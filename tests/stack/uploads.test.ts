@@ -1,4 +1,4 @@
-/** Large uploads, and many at once, through the shipped containers, which have little memory for it. */
+/** Large and concurrent uploads through the shipped containers, within their memory limits. */
 
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -16,7 +16,7 @@ import { until } from '../support/until.ts'
 const KEY = '0123456789abcdef0123456789abcdef'
 const DRAINED_MS = 240_000
 
-/** The engine's own bridge: this machine as every container can reach it. */
+/** Address of the Docker bridge, by which every container can reach this machine. */
 const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
 
 const MIB = 1024 * 1024
@@ -49,7 +49,7 @@ describe('nginx and the tunnels, with the memory limits of compose,', requires('
     'survive 3,000 senders to %s that stop in the middle of 150 KB',
     async (path) => {
       const [nginx = ''] = await stack.containers('nginx')
-      const host = await stack.address(nginx, 'edge') // the engine's own proxy of a published port is not made for so many
+      const host = await stack.address(nginx, 'edge') // the engine's proxy for published ports cannot handle this number
       const sockets = Array.from({ length: 3_000 }, () => connect(8080, host).on('error', () => {}))
       await Promise.all(
         sockets.map((socket) => {
@@ -57,7 +57,7 @@ describe('nginx and the tunnels, with the memory limits of compose,', requires('
           return new Promise((resolve) => socket.write(payload.subarray(0, 140_000), resolve))
         }),
       )
-      const waiting = sockets.filter(({ readyState }) => readyState === 'open') // nginx lets go of one that says nothing for 10 s
+      const waiting = sockets.filter(({ readyState }) => readyState === 'open') // nginx ends a silent connection after 10 s
       expect(waiting.length).toBeGreaterThan(2_500)
       const { status } = await post(stack.url, { body: Readable.from(upload(sink.dsn, 3_000, 0)) })
       expect([200, 202]).toContain(status)
@@ -94,7 +94,7 @@ describe('nginx and the tunnels, with the memory limits of compose,', requires('
   }
 })
 
-/** An envelope with one attachment, that differs from the others in eight bytes. */
+/** Builds an envelope with one attachment that differs from the others in eight bytes. */
 function* upload(dsn: string, bytes: number, number: number): Generator<Buffer> {
   yield Buffer.from(
     `${JSON.stringify({ dsn })}\n{"type":"attachment","length":${bytes},"filename":"a.bin"}\n`,
@@ -109,7 +109,7 @@ function digestOf(chunks: Iterable<Buffer>): string {
   return hash.digest('hex')
 }
 
-/** A Sentry that keeps only digests of what it takes: what arrives here would not fit into memory. */
+/** Starts a Sentry that keeps only digests of bodies, to save memory. */
 async function startSink() {
   const digests = new Set<string>()
   const slow = { delayMs: 0 }
@@ -118,7 +118,7 @@ async function startSink() {
     try {
       for await (const chunk of request) hash.update(chunk)
     } catch {
-      return // cut short: it is tried again
+      return // incomplete: the tunnel retries it
     }
     digests.add(hash.digest('hex'))
     await sleep(slow.delayMs)

@@ -1,9 +1,9 @@
-/** How the page is built: plainly, or with Sentry's own rewrite (`REWRITE=on`), as its documentation shows. */
+/** Next.js configuration: plain, or with Sentry's own rewrite (`REWRITE=on`), as its documentation shows. */
 
 import { resolve } from 'node:path'
 import { withSentryConfig } from '@sentry/nextjs/config'
 
-const root = resolve(import.meta.dirname, '../../..') // whose Next.js it is
+const root = resolve(import.meta.dirname, '../../..') // repository that has Next.js installed
 const rewritten = process.env.REWRITE === 'on'
 
 /** @type {import('next').NextConfig} */

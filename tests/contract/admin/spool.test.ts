@@ -1,4 +1,4 @@
-/** The operator's hand on the spool, on two tunnels that share one: what one takes, the other shows, tries, pauses and purges. */
+/** Actions of an operator on the spool of two tunnels: each one lists, retries, pauses and purges what the other has put. */
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -62,7 +62,7 @@ function handInHand(
     }
     const list = async (query = ''): Promise<SpoolListEntry[]> =>
       ((await json(`/spool?limit=200${query}`)) as SpoolPage).envelopes
-    /** Lists of both replicas: with NATS, only the one that put an entry off knows until when. */
+    /** Lists the entries of both replicas: with NATS, only the replica that postponed an entry knows its due time. */
     const listAll = async () =>
       (await Promise.all(tunnels.map((tunnel) => json('/spool?limit=200', 'GET', tunnel)))).flatMap(
         (page) => (page as SpoolPage).envelopes,
@@ -81,11 +81,11 @@ function handInHand(
     const arrivedOf = (project: string) =>
       sentry.requests.filter(({ url }) => url.startsWith(`/api/${project}/`))
 
-    /** Nothing of the spool is tried: one of live traffic finds out that Sentry is back. */
+    /** Posts until an envelope is delivered, so that the breaker closes without a delivery from the spool. */
     const goesThrough = (tunnel: Tunnel) =>
       expect
         .poll(async () => {
-          tunnel.advanceClock(5_000) // the breaker lets a probe through
+          tunnel.advanceClock(5_000) // the breaker allows a probe
           return (await post(tunnel.url, { body: errorIn('1') })).status
         })
         .toBe(200)
@@ -282,7 +282,7 @@ function handInHand(
       const waits = await depthOf(tunnels)
       expect(waits).toBe(3)
       for (const tunnel of tunnels) await goesThrough(tunnel)
-      expect(await depthOf(tunnels)).toBeGreaterThanOrEqual(waits) // what came while the breaker was open was put
+      expect(await depthOf(tunnels)).toBeGreaterThanOrEqual(waits) // envelopes were spooled while the breaker was open
       expect(arrivedOf('2')).toEqual([])
     })
 
@@ -311,7 +311,7 @@ function handInHand(
       expect(row).toMatchObject({ leased: false })
       expect(row?.attempts).toBeGreaterThanOrEqual(1)
       expect(await json('/spool/retry?category=session', 'POST')).toEqual({ retried: 1 })
-      // The replica that has not heard of the limit yet may try it, and put it off again.
+      // A replica that has not learned the limit yet may try the entry once, and postpone it again.
       const isTried = ({ attempts }: SpoolListEntry) => attempts > (row?.attempts ?? 0)
       await until(async () => (await long()).every(isTried), 10_000)
       expect(await json('/spool?limit=1')).toMatchObject({ envelopes: [{ receipt: row?.receipt }] })
@@ -342,7 +342,7 @@ function handInHand(
   })
 }
 
-/** Not a client report. */
+/** Returns whether a request is no client report. */
 function isOurs({ header }: Received): boolean {
   return header.number !== undefined
 }

@@ -1,4 +1,4 @@
-/** Random envelopes: each gets a listed status within a second, and Sentry receives no byte that was not sent. */
+/** Random envelopes: each gets a defined status within 1 s, and Sentry receives no byte that was not sent. */
 
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
@@ -56,7 +56,7 @@ describe('The tunnel', () => {
     expect((await tunnel.admin('/readyz')).status).toBe(200)
   })
 
-  /** Sends an input three times more: one that is slow by itself is slow each time, whatever else the machine does. */
+  /** Sends an input three more times, so that a busy machine does not count as a slow response. */
   async function fastestAlone(input: Input): Promise<number> {
     const times: number[] = []
     for (let n = 0; n < 3; n++) times.push((await send(input)).seconds)
@@ -87,7 +87,7 @@ describe('The tunnel', () => {
 
 type Encoded = { encoding: string | undefined; body: Buffer }
 
-/** Returns a sentence when `received` is not what was sent, with parts removed at most. */
+/** Returns a sentence when `received` is not what was sent, apart from removed parts. */
 function inventedIn(sent: Encoded, received: Encoded | undefined): string | undefined {
   if (received === undefined || received.body.equals(sent.body)) return undefined
   const [from, to] = [decode(sent), decode(received)]

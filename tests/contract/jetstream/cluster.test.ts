@@ -1,4 +1,4 @@
-/** The spool on a cluster of three NATS servers, whose leader moves and is killed while replicas put and take. */
+/** Spool on a cluster of three NATS servers, whose leader moves and is killed during puts and leases. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
@@ -27,7 +27,7 @@ describe('The spool on three NATS servers', { ...requires('nats-server'), timeou
     let putting = true
     const putOn = async (spool: Spool) => {
       while (putting) {
-        await nextTurn() // a put that fails at once waits for nothing: the loop would let no timer fire
+        await nextTurn() // a put that fails at once resolves without I/O: the loop would starve timers
         const put = await putOne(spool, { bytes: 3_300 }).catch(() => undefined) // it was not acknowledged
         if (put?.result.kind === 'stored') acknowledged.add(put.entry.key)
       }
@@ -51,7 +51,7 @@ describe('The spool on three NATS servers', { ...requires('nats-server'), timeou
 
     const taken = new Set<string>()
     await expect
-      .poll(() => drain(spools[0] as Spool, taken), { timeout: 120_000 }) // some ten thousand may have come
+      .poll(() => drain(spools[0] as Spool, taken), { timeout: 120_000 }) // there may be some 10,000 entries
       .toBe(0)
     expect([...acknowledged].filter((key) => !taken.has(key))).toEqual([])
     await Promise.all(spools.map((spool) => spool.close()))
@@ -72,7 +72,7 @@ describe('The spool on three NATS servers', { ...requires('nats-server'), timeou
   })
 })
 
-/** Servers that have just found each other leave a question unanswered now and then; a tunnel asks again too. */
+/** Retries a call: servers that have just connected to each other sometimes do not respond. A tunnel retries too. */
 async function openAtLast(open: () => Promise<Spool>): Promise<Spool> {
   const opened: Spool[] = []
   await until(async () => {
@@ -87,7 +87,7 @@ async function openAtLast(open: () => Promise<Spool>): Promise<Spool> {
   return opened[0] as Spool
 }
 
-/** Takes and finishes one round of entries. Returns the number of pending ones. */
+/** Leases and finishes one round of entries. Returns the number of pending ones. */
 async function drain(spool: Spool, taken: Set<string>): Promise<number> {
   const leases = await spool.take(256, LONG_MS, ALL)
   for (const { key } of leases) taken.add(key)

@@ -43,7 +43,7 @@ async function acknowledgements(config: string): Promise<{ said: number; unsynce
   return readTrace(await readFile(trace, 'utf8'))
 }
 
-/** Follows every thread of the server from when it resolves. */
+/** Traces every thread of the server from when it resolves. */
 async function attach(nats: Nats, trace: string): Promise<() => Promise<void>> {
   const calls = 'trace=write,pwrite64,writev,pwritev,fsync,fdatasync,sendto,sendmsg'
   const args = ['-f', '-y', '-s', '4096', '-e', calls, '-o', trace, '-p', String(nats.pid())]
@@ -59,7 +59,7 @@ async function attach(nats: Nats, trace: string): Promise<() => Promise<void>> {
   }
 }
 
-/** Of the acknowledgements sent: how many, and before how many a write to a block of messages stood that no sync had completed on. */
+/** Returns the number of acknowledgements, and of those that were sent before a sync of the preceding writes had completed. */
 function readTrace(trace: string): { said: number; unsynced: number } {
   const counts = { said: 0, unsynced: 0 }
   const unsynced = new Set<string>()

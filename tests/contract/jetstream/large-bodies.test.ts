@@ -25,7 +25,7 @@ describe('A large body in the spool on NATS', { ...requires('nats'), timeout: 60
     const before = proxy.sentBytes()
     const chunks = (await openBody(spool, lease))[Symbol.asyncIterator]()
     const pieces: Buffer[] = [(await chunks.next()).value]
-    await spool.totals() // its answers come after what the server has sent of the body
+    await spool.totals() // its response arrives after the chunks that the server has sent
     expect(proxy.sentBytes() - before).toBeLessThan(4 * MIB)
     for (let next = await chunks.next(); !next.done; next = await chunks.next()) pieces.push(next.value)
     expect(Buffer.concat(pieces).equals(body)).toBe(true)
@@ -43,7 +43,7 @@ describe('A large body in the spool on NATS', { ...requires('nats'), timeout: 60
       putOne(spool)
         .then(({ result }) => result.kind)
         .catch(() => 'rejected')
-    await expect.poll(putAgain).toBe('stored') // any deletion by the failed put is carried out by then
+    await expect.poll(putAgain).toBe('stored') // by then the server has run any deletion of the failed put
     const [lease] = await takeAll(other, 1)
     expect(lease?.bytes).toBe(5 * MIB)
     expect(await buffer(await openBody(other, lease))).toHaveLength(5 * MIB)

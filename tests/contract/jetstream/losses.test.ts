@@ -51,7 +51,7 @@ describe('A tunnel that starts after an absence', { ...requires('nats'), timeout
   })
 })
 
-/** Puts three entries, and has the spool note that they are there. */
+/** Puts three entries, and makes the spool record their number. */
 async function storeThree(spool: Spool): Promise<void> {
   for (let n = 0; n < 3; n++) await putStored(spool)
   expect((await spool.totals()).envelopes).toBe(3)

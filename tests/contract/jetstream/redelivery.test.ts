@@ -1,4 +1,4 @@
-/** Messages that the NATS server delivers again although their lease goes on, as after a stall in which it received no confirmation. */
+/** Messages that the NATS server delivers again during their lease, as after a stall in which it received no confirmation. */
 
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect, nanos } from '@nats-io/transport-node'
@@ -66,7 +66,7 @@ describe('An entry whose first attempt fails during the lease of its put', {
   })
 })
 
-/** Resolves when the server has delivered the only entry to a replica, which has given it back. */
+/** Resolves when the server has delivered the only entry to a replica, which has returned it. */
 async function untilPutOff(spool: Spool): Promise<void> {
   const attempts = async () => {
     await expectNothing(spool)

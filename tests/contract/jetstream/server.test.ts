@@ -1,4 +1,4 @@
-/** The spool on a NATS server that is killed, full, empty, too old, or set up wrongly. */
+/** Spool on a NATS server that is killed, full, empty, too old, or configured wrongly. */
 
 import { spawn } from 'node:child_process'
 import { rm } from 'node:fs/promises'
@@ -21,7 +21,7 @@ const MIB = 1024 * 1024
 const TAKER = new URL('../../support/spool/taker-process.ts', import.meta.url).pathname
 
 describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 }, () => {
-  // The first two wait for a lease to end, side by side.
+  // The first two wait for a lease to end, in parallel.
   it('keeps all acknowledged entries when the server is killed during puts and leases', {
     concurrent: true,
   }, async ({ expect }) => {
@@ -328,7 +328,7 @@ describe('Opening the spool on NATS', { ...requires('nats'), timeout: 60_000 }, 
     await jsm.streams.add({ name: 'OTHER', subjects: ['culvert.spool.>'] })
     await nc.close()
     await expect(openSpoolOn(nats)).rejects.toThrow(
-      /^SPOOL_URL: the server does not create the stream CULVERT_SPOOL_[A-Z]+: .*overlap/, // of the four, the first that it answers
+      /^SPOOL_URL: the server does not create the stream CULVERT_SPOOL_[A-Z]+: .*overlap/, // the first response of the four
     )
   })
 

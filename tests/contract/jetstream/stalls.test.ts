@@ -1,4 +1,4 @@
-/** The spool on a NATS server that stops answering for longer than a tunnel waits, and then carries out what it was asked. */
+/** Spool on a NATS server that does not respond for longer than a tunnel waits, and then executes the requests. */
 
 import { connect } from '@nats-io/transport-node'
 import { describe, expect, it } from 'vitest'
@@ -52,7 +52,7 @@ describe('A NATS server that does not respond for a time', {
   )
 })
 
-/** Resolves when requests that began no later than this one have been given up. */
+/** Resolves when the requests that began before this one have timed out. */
 async function untilGivenUp(spool: Spool): Promise<void> {
   await expect(spool.find(MISSING)).rejects.toThrow(/^NATS does not answer/)
 }

@@ -1,4 +1,4 @@
-/** A spool file that SQLite cannot read is set aside, unless another replica has it open. */
+/** Spool file that SQLite cannot read: it is renamed, unless another replica has it open. */
 
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -63,7 +63,7 @@ describe('The files of the SQLite spool', () => {
     }
     const { bytes } = await small.totals()
     await small.close()
-    await spool.close() // the last one empties the write-ahead log; two at once may each leave it to the other
+    await spool.close() // the last close empties the write-ahead log; two at the same time may each leave it to the other
     expect(bytes).toBeLessThanOrEqual(4 * MIB)
     expect(bytes).toBeGreaterThan(3 * MIB)
     expect(onDisk()).toBeLessThanOrEqual(4 * MIB + OF_ITS_OWN)

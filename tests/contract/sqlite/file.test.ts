@@ -1,4 +1,4 @@
-/** The spool's SQLite file, in the hands of processes that start together, are killed, or are of another version. */
+/** SQLite file of the spool: processes that start together, are killed, or are of another version. */
 
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -149,7 +149,7 @@ describe('A file with another schema version', () => {
   })
 })
 
-/** Starts a process of `tests/support/spool/opener-process.ts`, and gives what has it open a file. */
+/** Starts `tests/support/spool/opener-process.ts`, and returns a function that makes it open a file. */
 async function startOpening(processes: AsyncDisposableStack): Promise<(file: string) => Promise<string>> {
   const child = fork(new URL('../../support/spool/opener-process.ts', import.meta.url), {
     execPath: NODE,
@@ -168,14 +168,14 @@ async function startOpening(processes: AsyncDisposableStack): Promise<(file: str
   }
 }
 
-/** As the first version left it. */
+/** Creates a file as the first version does. */
 function makeOld(file: string): void {
   using db = new DatabaseSync(file, { timeout: 10_000 })
   db.exec(`DROP INDEX envelopes_age; ALTER TABLE envelopes DROP COLUMN put_off; DROP TABLE pauses;
     PRAGMA user_version = 1`)
 }
 
-/** As an additive migration would. */
+/** Migrates a file as an additive schema change would. */
 function changeSchema(file: string): void {
   using db = new DatabaseSync(file, { timeout: 10_000 })
   db.exec(`ALTER TABLE envelopes ADD COLUMN more TEXT; CREATE TABLE more (id INTEGER) STRICT;
@@ -205,7 +205,7 @@ function integrityOf(file: string): unknown[] {
     .map((row) => row.integrity_check)
 }
 
-/** Every body is the one that its key was made of, and the totals are those of what is there. */
+/** Expects that every body has the key that it was stored with, and that the totals equal the entries. */
 async function expectWhole(file: string): Promise<void> {
   const spool = await openSqliteSpool(file, PLENTY)
   const { envelopes, bytes } = await spool.totals()

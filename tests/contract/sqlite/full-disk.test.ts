@@ -1,4 +1,4 @@
-/** A SQLite spool whose disk runs full: pending entries are delivered without anybody making room, and the log stays short. */
+/** SQLite spool whose disk is full: pending entries are delivered without an operator, and the log stays short. */
 
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -135,7 +135,7 @@ it('the spool rejects entries while another process keeps the log from being che
   expect(statSync(`${file}-wal`).size).toBeLessThan(MIB)
 })
 
-/** Returns the error of the first put that is refused. */
+/** Returns the error of the first put that is rejected. */
 async function putUntilRefused(spool: Spool, bytes = 3_000): Promise<string> {
   for (;;) {
     const puts = Array.from({ length: AT_A_TIME }, () => putOne(spool, { bytes }))
@@ -143,7 +143,7 @@ async function putUntilRefused(spool: Spool, bytes = 3_000): Promise<string> {
   }
 }
 
-/** Returns how many entries it has delivered. */
+/** Returns the number of delivered entries. */
 async function drain(spool: Spool): Promise<number> {
   for (let drained = 0; ; ) {
     const leases = await spool.take(64, LONG_MS, ALL)

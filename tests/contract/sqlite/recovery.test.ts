@@ -1,4 +1,4 @@
-/** Entries of a damaged spool file are put back into the spool, each of them once, and what cannot be read is counted. */
+/** Recovery of a damaged spool file: each readable entry returns to the spool once, and the others are counted. */
 
 import {
   cpSync,
@@ -47,7 +47,7 @@ describe('recover', () => {
     content.fill(0xa7, (page - 1) * PAGE, (page - 1) * PAGE + bytes)
     writeFileSync(damaged, content)
   }
-  /** Takes everything from the spool, and returns the keys of those whose body is unmodified. */
+  /** Leases everything from the spool, and returns the keys of entries whose body is unmodified. */
   const wholeKeys = async () => {
     const leases = await takeAll(spool, (await spool.totals()).envelopes)
     const whole: string[] = []
@@ -56,7 +56,7 @@ describe('recover', () => {
     return whole.toSorted()
   }
 
-  /** Fills a spool of which some entries were delivered, and sets its file aside as a tunnel does. */
+  /** Fills a spool of which some entries were delivered, and renames its file as a tunnel does. */
   beforeEach(async () => {
     scope = new AsyncDisposableStack()
     folder = scope.use(await makeFolder()).path
@@ -137,7 +137,7 @@ describe('recover', () => {
     cpSync(join(folder, 'copy'), damaged)
     const again = await recover(damaged)
     expect(again?.recovered).toBe(0)
-    expect((again?.known ?? 0) + (again?.unreadable ?? 0)).toBe(PENDING) // large bodies went with their delivery
+    expect((again?.known ?? 0) + (again?.unreadable ?? 0)).toBe(PENDING) // large bodies were deleted with their delivery
     expect(await spool.totals()).toMatchObject({ envelopes: PENDING - 100 })
   })
 

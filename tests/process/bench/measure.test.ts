@@ -1,4 +1,4 @@
-/** A measurement in which somebody counted otherwise is none. */
+/** Measurements in which the counters disagree are rejected. */
 
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
@@ -35,7 +35,7 @@ it('measure rejects a run when the counts of the tunnel differ', requires('proc'
 
 type Behaviour = { passesOn: (nth: number) => boolean; cut?: number; counts?: Record<string, number> }
 
-/** Through a server that answers 200 whatever it does. */
+/** Takes a sample through a server that always answers 200. */
 async function run({ passesOn, cut = 0, counts = {} }: Behaviour) {
   await using sink = await openSink()
   let taken = 0

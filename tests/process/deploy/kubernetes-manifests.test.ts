@@ -1,4 +1,4 @@
-/** The Kubernetes manifests: valid, whole in themselves, and of one mind with compose. */
+/** Kubernetes manifests: valid, complete, and equal to compose. */
 
 import { execFile, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -44,7 +44,7 @@ const SECRETS = {
   CLUSTER_PASSWORD: '20k',
 }
 const BOUNDED = { cpu: /\d/, memory: /\d/, 'ephemeral-storage': /\d/ }
-/** Settings whose value a pod finds out itself, or gets another way. */
+/** Settings whose value a pod determines itself, or gets from another source. */
 const ONLY_IN_COMPOSE = new Set(['RESOLVER', 'SPOOL_CREDENTIALS_FILE'])
 const DOMAIN = `.${kustomization.namespace}.svc.cluster.local`
 
@@ -77,7 +77,7 @@ describe('The Kubernetes manifests', () => {
   })
 
   it('contain only fields that Kubernetes knows', async () => {
-    // The types of the schemas know every field, and the compiler takes no other in a literal.
+    // The types of the schemas name every field, and the compiler rejects other fields in a literal.
     const literals = manifests.map((manifest, i) => {
       const { apiVersion, kind } = manifest
       return `import type { I${kind} as T${i} } from 'kubernetes-models/${apiVersion}'\nexport const m${i}: T${i} = ${JSON.stringify(manifest)}\n`
@@ -190,7 +190,7 @@ describe('The Kubernetes manifests', () => {
           resources: { requests: BOUNDED, limits: BOUNDED },
         })
       }
-      // Envelopes go on while ordinary pods are evicted; web's pages may wait.
+      // Envelopes are served while ordinary pods are evicted; pages of web may wait.
       expect(pod.priorityClassName).toBe(name === 'web' ? undefined : 'culvert')
       const ports = (container?.ports ?? []).map(({ name }) => name)
       for (const probe of [container?.readinessProbe, container?.livenessProbe])
@@ -205,7 +205,7 @@ describe('The Kubernetes manifests', () => {
           expect([emptyDir.medium, emptyDir.sizeLimit], name).toEqual([
             undefined,
             expect.stringMatching(/[GM]i$/),
-          ]) // never memory
+          ]) // on disk, not in memory
       }
       const mounted = container?.volumeMounts?.map(({ name }) => name).sort() ?? []
       const claimed = 'volumeClaimTemplates' in (each.spec ?? {}) ? ['data'] : []
@@ -406,13 +406,13 @@ describe('The Kubernetes manifests', () => {
     expect(place).toMatchObject({ nats: { credentials: { user: 'culvert', pass: SECRETS.NATS_PASSWORD } } })
     const login = 'authorization { user: $LOGIN_USER, password: $LOGIN_PASSWORD }'
     const lines = (configOf(manifests, 'culvert-nats')['nats.conf'] ?? '').split('\n')
-    expect(lines.filter((line) => line.startsWith(login))).toHaveLength(1) // of clients
+    expect(lines.filter((line) => line.startsWith(login))).toHaveLength(1) // credentials of clients
     const routes = '  authorization { user: cluster, password: $ROUTES_PASSWORD }'
     expect(lines.filter((line) => line.startsWith(routes))).toHaveLength(1)
   })
 })
 
-/** Names of the ports that policies of both sides let through. */
+/** Returns the ports that the policies of both sides allow. */
 function portsBetween(from: string, to: string): string[] {
   const out = policiesOf(from)
     .flatMap(({ spec }) => spec?.egress ?? [])
@@ -425,7 +425,7 @@ function portsBetween(from: string, to: string): string[] {
   return ports(out).filter((port) => ports(into).includes(port))
 }
 
-/** Networks outside the cluster that the policies of a workload let it reach. */
+/** Returns the networks outside the cluster that the policies of a workload allow. */
 function blocksOf(name: string): IIPBlock[] {
   return policiesOf(name).flatMap(({ spec }) =>
     (spec?.egress ?? []).flatMap(({ to = [] }) => to.flatMap(({ ipBlock }) => ipBlock ?? [])),

@@ -36,7 +36,7 @@ describe('The metrics in rules and dashboard', () => {
     tunnel = started.use(await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } }))
     await post(tunnel.url, { body: errorOf(sentry.dsn()) })
     sentry.once('hanging-up')
-    await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id: 'b'.repeat(32) }) }) // waits, and is delivered later
+    await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id: 'b'.repeat(32) }) }) // spooled, and delivered later
     await sentry.next(({ header }) => header.event_id === 'b'.repeat(32))
     await sentry.next(({ header }) => header.event_id === 'b'.repeat(32), { timeout: 30_000 })
     sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '60:error:key' } })
@@ -91,7 +91,7 @@ describe('The metrics in rules and dashboard', () => {
     await using folder = await makeFolder()
     const port = await freePort()
     const config = join(folder.path, 'prometheus.yml')
-    // As shipped, but that the tunnel stands there by address, and looks are more frequent.
+    // The shipped configuration, except for the address of the tunnel and a shorter interval.
     const ours = read('deploy/prometheus/prometheus.yml')
       .replace(
         /dns_sd_configs:[\s\S]*$/,

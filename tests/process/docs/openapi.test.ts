@@ -30,7 +30,7 @@ const documented = Object.entries(document.paths).flatMap(([path, operations]) =
   ),
 )
 
-/** Forbids properties that a schema does not name, so that a new field of a response fails here. */
+/** Forbids properties that a schema does not name, so that an undocumented field fails here. */
 function closeObjects(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closeObjects)
   if (typeof value !== 'object' || value === null) return value
@@ -164,7 +164,7 @@ function contentOf(response: DocumentedResponse | undefined): Content {
   return (name === undefined ? response : document.components.responses[name])?.content ?? {}
 }
 
-/** Returns a schema whose references lead into the document. */
+/** Returns a schema whose references point into the document. */
 function absolute(schema: object | undefined): object {
   return JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi#/'))
 }

@@ -17,7 +17,7 @@ const PAGE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
 const [, LOCATION = ''] = /```nginx\n([\s\S]*?)```/.exec(PAGE) ?? []
 const VISITOR = '127.0.0.9'
 
-/** nginx needs no more than this around the location. */
+/** Minimal nginx configuration around the location. */
 function configOf(folder: string, port: number, culvert: string): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
   return `

@@ -1,4 +1,4 @@
-/** The doctor finds the problems of a deployment, and none where there are none. */
+/** Doctor on wrong and on right deployments. */
 
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -124,7 +124,7 @@ describe('npm run doctor', requires('nginx'), () => {
     })
   })
 
-  /** Each: what is wrong, the deployment, and the checks that find it. */
+  /** Cases: name, deployment, and the checks that fail. */
   const WRONG: WrongOne[] = [
     [
       'a proxy that limits with a bare 429',
@@ -302,7 +302,7 @@ describe('npm run doctor', requires('nginx'), () => {
         const away = { SENTRY_DSN: `http://0123456789abcdef0123456789abcdef@127.0.0.1:${closed}/456` }
         const all = [on.use(await startOurTunnel(away)), on.use(await startOurTunnel(away))]
         const web = on.use(await startPage(away.SENTRY_DSN)).address
-        return { tunnels: addresses(all), inside: all, web, ignored: ['tunnel-state'] } // the circuit breaker opens at some time
+        return { tunnels: addresses(all), inside: all, web, ignored: ['tunnel-state'] } // the circuit breaker opens at some point
       },
       {
         error: ['warn', /202: the envelope is spooled/],
@@ -358,7 +358,7 @@ describe('npm run doctor', requires('nginx'), () => {
     expect(code).toBe(Object.values(found).some(([result]) => result === 'fail') ? 1 : 0)
   })
 
-  /** Each: what the proxy in front of nginx does, and the one finding, with its remedy. */
+  /** Cases: fault of the proxy in front of nginx, and the only finding, with its remedy. */
   const FRONTS: [what: string, alter: Alter, message: RegExp, remedy: RegExp][] = [
     ['caches responses to posts', cached(), /answers posts from a cache/, /Switch off the cache/],
     [
@@ -476,7 +476,7 @@ describe('npm run doctor', requires('nginx'), () => {
   })
 })
 
-/** Answers each post on a path as the first one. */
+/** Sends the first response to each post on a path. */
 function cached(): Alter {
   const answers = new Map<string, Promise<Answer>>()
   return (path, forward) => {
@@ -499,16 +499,16 @@ type Wrong = {
   inside?: Tunnel[]
   web?: string
   flags?: string[]
-  /** Checks with either result. */
+  /** Checks that may pass or fail. */
   ignored?: string[]
 }
 
-/** Tells the tunnels another address than the connection's. */
+/** Returns the configuration with a fixed client address for the tunnels. */
 function toldAddress(config: string, address: string): string {
   return config.replaceAll(/(proxy_set_header X-Forwarded-For) [^;]+;/g, `$1 ${address};`)
 }
 
-/** Says of itself what web does. */
+/** Starts a page with the settings that web puts into its documents. */
 function startPage(dsn: string): Promise<Upstream> {
   const settings = JSON.stringify({ dsn, tunnel: `/monitoring?p=${dsn.split('/').at(-1)}` })
   const html = `<!doctype html><html lang="en" data-settings="${settings.replaceAll('"', '&quot;')}"><title>Shop</title></html>`

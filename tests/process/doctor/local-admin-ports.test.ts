@@ -12,7 +12,7 @@ import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
 const PASSWORD = 'password of the tests'
 
-/** Copies what the doctor consists of, so that its state folder is the test's own. */
+/** Copies the files of the doctor, so that it has a state folder of its own. */
 async function copyDoctor(folder: string): Promise<void> {
   for (const name of ['doctor', 'tunnel', 'package.json'])
     await cp(join(ROOT, name), join(folder, name), { recursive: true })

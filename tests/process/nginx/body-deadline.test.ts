@@ -1,4 +1,4 @@
-/** Deadline of a whole body while many requests are open: it ends slow ones only, and retries work as ever. */
+/** Deadline for a complete body while many requests are open: it ends slow ones only, and retries are unaffected. */
 
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -9,11 +9,11 @@ import { post } from '../../support/post.ts'
 import { startUpstream } from '../../support/recording-server.ts'
 import { requires } from '../../support/requirements.ts'
 
-const OPEN = 120 // requests, above which nginx takes many for open
+const OPEN = 120 // number of open requests above which nginx applies the deadline
 const PIECE_MS = 30
 const HEAD = 'POST /monitoring HTTP/1.1\r\nHost: shop.example\r\nContent-Length:'
 
-/** Times after which nginx looks whether the body has arrived, and shorter ones in their place. */
+/** Times at which nginx checks if the body has arrived, and their shorter replacements. */
 const SHORT_TIMES = {
   '    resolver_timeout 2500ms;': '    resolver_timeout 100ms;',
   '    resolver_timeout 12s;': '    resolver_timeout 100ms;',
@@ -66,7 +66,7 @@ describe('While many requests are open, nginx', requires('nginx'), () => {
     expect(slow.asked).toHaveLength(1)
   })
 
-  /** Starts nginx with a short deadline, and opens many requests to web, which has none. */
+  /** Starts nginx with a short deadline, and opens many requests to web, which has no deadline. */
   async function startBusy(tunnels: string[]) {
     const env = { BODY_TIMEOUT_MS: '1000' }
     const nginx = started.use(await startNginx({ tunnels, web: '127.0.0.1:1', env, change: sooner }))
@@ -82,7 +82,7 @@ describe('While many requests are open, nginx', requires('nginx'), () => {
   }
 })
 
-/** Sends the pieces one by one, and resolves with all that comes back when nginx closes the connection. */
+/** Sends the chunks one by one. Resolves with the response when nginx closes the connection. */
 async function sendPieces(port: number, pieces: readonly string[]): Promise<string> {
   const socket = connect(port, '127.0.0.1').on('error', () => {})
   let response = ''

@@ -1,4 +1,4 @@
-/** Bad settings are named by nginx's renderer, web and the tunnel, in the same words. */
+/** Invalid settings: nginx's renderer, web and the tunnel report them in the same words. */
 
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -157,7 +157,7 @@ function tunnelProblems(env: Environment): string[] {
   return []
 }
 
-/** A value may hold line breaks, and is told with them. */
+/** Returns the lines of a problem: its value may contain line breaks. */
 function inLines(problems: string[]): string[] {
   return problems.flatMap((problem) => problem.split('\n'))
 }

@@ -1,4 +1,4 @@
-/** Limits of nginx for one sender on the tunnel paths: four times the limits of a tunnel. */
+/** Limits of nginx for one client address on the tunnel paths: four times the limits of a tunnel. */
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -20,7 +20,7 @@ const CAUSES = [
   'This client address exceeds the request rate or the number of concurrent requests that nginx allows.',
 ]
 
-// Every kind is named, as the tunnel does who has not read the envelope: a 429 that names none silences an SDK altogether.
+// All categories are named, since nginx has not read the envelope: a 429 without categories silences an SDK.
 const SCOPED = formatRateLimits([{ seconds: THROTTLE_SECONDS, categories: [...CATEGORY_NAMES] }], 'nginx')
 
 describe('On the tunnel paths nginx', requires('nginx'), () => {
@@ -42,11 +42,11 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
 
   afterAll(() => started.disposeAsync())
 
-  /** One envelope of a visitor at that address, as a trusted proxy passes it on. */
+  /** Posts one envelope of a visitor at that address, as a trusted proxy forwards it. */
   const send = (address: string, path = '/monitoring') =>
     post(nginx.url, { path, headers: { 'x-forwarded-for': address }, body: 'envelope' })
 
-  /** Sends until it is refused; more than `most` times over is no limit any more. */
+  /** Posts until a request is rejected. Fails after `most` requests. */
   async function untilRejected(address: string, most = 20): Promise<{ passed: number; answer: Answered }> {
     for (let passed = 0; passed < 4 * BURST * most; passed++) {
       const answer = await send(address, `/monitoring?p=${passed}`)
@@ -102,7 +102,7 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
     },
   )
 
-  /** So many posts of that address, of which the body is yet to come. They end when disposed of. */
+  /** Opens posts of one address whose bodies do not arrive. Disposal ends them. */
   async function hold(address: string, count: number) {
     const open = await Promise.all(Array.from({ length: count }, () => openPost(nginx.port, address)))
     return {
@@ -117,7 +117,7 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
     }
   }
 
-  /** So many posts of nobody in particular, each with a byte of its body. */
+  /** Opens posts of different addresses, each with one byte of its body. */
   async function stopInTheMiddle(count: number) {
     const sockets = Array.from({ length: count }, () =>
       connect(nginx.port, '127.0.0.1').on('error', () => {}),
@@ -141,7 +141,7 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
   }
 })
 
-/** Resolves when nginx has judged its headers and wants the body. */
+/** Resolves when nginx has accepted the headers and waits for the body. */
 async function openPost(port: number, address: string): Promise<ClientRequest> {
   const headers = { 'x-forwarded-for': address, expect: '100-continue', 'content-length': 8 }
   const open = request({ port, host: '127.0.0.1', path: '/monitoring', method: 'POST', headers })

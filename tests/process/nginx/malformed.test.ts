@@ -1,4 +1,4 @@
-/** Requests that nginx accepts and Node would not: with a real tunnel behind nginx, each gets the JSON of a rejection. */
+/** Requests that nginx accepts and Node rejects: each gets the JSON of a rejection from a tunnel behind nginx. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expectRejection } from '../../support/nginx/expected-rejection.ts'
@@ -34,7 +34,7 @@ describe('On the tunnel paths nginx and the tunnel', requires('nginx'), () => {
     expectRejection(await sendRaw(nginx.port, bytes), 'request-malformed')
   })
 
-  // Both together have to leave no gap between "accepted" and "rejected in JSON".
+  // Every size must be either accepted or rejected in JSON.
   it.each([1, 7, 14, 15, 16, 17, 21, 24, 28, 31, 32, 33, 40, 64, 80])(
     'either accept %i KB of headers, or reject them in JSON',
     async (kilobytes) => {

@@ -30,7 +30,7 @@ let folder: Awaited<ReturnType<typeof makeFolder>>
 
 beforeAll(async () => {
   folder = await makeFolder()
-  chmodSync(folder.path, 0o755) // for nginx in a container, which is another user
+  chmodSync(folder.path, 0o755) // for nginx in a container, which runs as another user
 })
 
 afterAll(() => folder[Symbol.asyncDispose]())
@@ -70,7 +70,7 @@ describe('nginx in a read-only container with one volume', requires('docker'), (
     ['IPv6', { LISTEN: '8080 [::]:8080' }],
     ['a certificate and HTTP/2', { ...TLS, HTTP2: 'on', KEEPALIVE_MIN_TIMEOUT: '5s' }],
   ])('accepts the rendered file with %s', { timeout: 60_000 }, (_, env) => {
-    render({ NGINX_TEMP: '/var/tmp/nginx', ...env }, { user: undefined }) // as the image of the tunnel, which is not root
+    render({ NGINX_TEMP: '/var/tmp/nginx', ...env }, { user: undefined }) // rendered as in the image of the tunnel, which is not root
     const rights = ['--network=none', '--read-only', '--cap-drop=ALL', '--user=nginx']
     const mounts = [
       '-v',

@@ -9,7 +9,7 @@ import { requires } from '../../support/requirements.ts'
 
 const NOBODY = '127.0.0.1:1'
 const POISON = 'poison'
-const ON_DISK = 300_000 // bytes, more than nginx holds in memory
+const ON_DISK = 300_000 // bytes, more than nginx buffers in memory
 
 let started = new AsyncDisposableStack()
 
@@ -18,7 +18,7 @@ afterEach(async () => {
   started = new AsyncDisposableStack()
 })
 
-/** Starts four replicas that die of a poisonous envelope, and nginx in front of them. */
+/** Starts nginx in front of four replicas that die when they receive a poisonous envelope. */
 async function startReplicas() {
   const replicas = await Promise.all(
     ['a', 'b', 'c', 'd'].map((name) =>
@@ -103,7 +103,7 @@ describe('A valid envelope', requires('nginx'), () => {
     const survivor = started.use(await startUpstream('survivor'))
     const tunnels = [...victims, survivor].map(({ address }) => address)
     const nginx = started.use(await startNginx({ tunnels, web: NOBODY }))
-    await Promise.all(Array.from({ length: count * 16 }, () => post(nginx.url, { body }))) // connections to all of them, which are kept
+    await Promise.all(Array.from({ length: count * 16 }, () => post(nginx.url, { body }))) // kept connections to all of them
     holding = true
     const posts = Array.from({ length: count * 8 }, () => post(nginx.url, { body }))
     await reached.promise

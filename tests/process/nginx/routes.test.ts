@@ -36,7 +36,7 @@ describe('nginx', requires('nginx'), () => {
         },
       }),
     )
-    web.server.on('upgrade', () => upgrades++) // and no answer, as Next
+    web.server.on('upgrade', () => upgrades++) // without a response, as Next.js does
   })
 
   afterAll(() => started.disposeAsync())
@@ -264,7 +264,7 @@ describe('nginx', requires('nginx'), () => {
   })
 })
 
-/** `/events` is a stream that goes on when `/next` is asked for. */
+/** Streams events at `/events`, one for each request to `/next`. */
 let more = () => {}
 
 function answerAsWeb({ url }: { url: string }, response: ServerResponse): void {
@@ -280,7 +280,7 @@ function answerAsWeb({ url }: { url: string }, response: ServerResponse): void {
   more = () => response.write('data: 2\n\n')
 }
 
-/** One GET from an address of this machine's own choosing. */
+/** Sends a GET from a chosen address of this machine. */
 async function get(
   port: number,
   path: string,

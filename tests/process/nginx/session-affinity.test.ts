@@ -1,4 +1,4 @@
-/** Several webs behind one nginx: whoever signs in is led back to the one that knows them, and pages go to any. */
+/** Several webs behind one nginx: operators reach the one with their session, and other visitors reach any. */
 
 import { get } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -9,7 +9,7 @@ import { requires } from '../../support/requirements.ts'
 
 const ADDRESSES = Array.from({ length: 8 }, (_, n) => `127.0.0.${n + 10}`)
 
-/** The name of the web that answers a visitor from there. */
+/** Returns the name of the web that serves a visitor at that address. */
 function ask({ port }: Nginx, path: string, localAddress: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const request = get({ host: '127.0.0.1', port, path, localAddress, agent: false }, (response) =>

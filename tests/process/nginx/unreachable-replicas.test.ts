@@ -1,4 +1,4 @@
-/** Replicas whose address does not respond, as after a deploy or a smaller scale: until nginx has looked addresses up again, envelopes reach another one soon. */
+/** Replicas at an address that does not respond, as after a deploy: until nginx resolves names again, envelopes reach another replica within 500 ms. */
 
 import { afterEach, describe, expect, it } from 'vitest'
 import { startNginx } from '../../support/nginx/nginx.ts'
@@ -10,7 +10,7 @@ import { requires } from '../../support/requirements.ts'
 const P99_MS = 500
 const ENVELOPES = 200
 const AT_ONCE = 4
-const ON_DISK = 300_000 // bytes, more than nginx holds in memory
+const ON_DISK = 300_000 // bytes, more than nginx buffers in memory
 
 let started = new AsyncDisposableStack()
 

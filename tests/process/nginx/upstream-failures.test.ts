@@ -18,7 +18,7 @@ import { startTunnel } from '../../support/tunnel/tunnel.ts'
 const NOBODY = '127.0.0.1:1'
 const MAX = 1024 * 1024 // 1 MiB
 
-/** Time limits that the tests wait for, and shorter ones in their place. */
+/** Time limits that the tests wait for, and their shorter replacements. */
 const SHORT_LIMITS = {
   '  client_body_timeout 10s;': '  client_body_timeout 1s;',
   '      proxy_connect_timeout 3s;': '      proxy_connect_timeout 300ms;',
@@ -126,7 +126,7 @@ describe('An upstream of nginx', requires('nginx'), () => {
   it("that is unreachable is tried in four rounds, and web's visitors get a page", async () => {
     await using silent = await startSilent()
     await using other = await startSilent()
-    const webs = `${silent.address} ${other.address}` // both in each round: a page may be asked for again and again
+    const webs = `${silent.address} ${other.address}` // both in each round: a request for a page may be retried repeatedly
     await using nginx = await startNginx({ tunnels: [silent.address], web: webs, change: sooner })
     const [envelope, page] = await Promise.all([
       post(nginx.url, { body: 'envelope' }),
@@ -178,7 +178,7 @@ describe('An upstream of nginx', requires('nginx'), () => {
   })
 })
 
-/** Shortens the time limits of the shipped configuration, each of which has to be there. */
+/** Shortens the time limits of the shipped configuration. Fails when one of them is missing. */
 function sooner(config: string): string {
   return Object.entries(SHORT_LIMITS).reduce((text, [shipped, short]) => {
     expect(text).toContain(shipped)
@@ -186,7 +186,7 @@ function sooner(config: string): string {
   }, config)
 }
 
-/** Sends the headers of a post with that many bytes, and none of them. */
+/** Sends the headers of a post with a Content-Length, and no body. */
 async function announce(port: number, length: number): Promise<Answered> {
   const sender = request({ port, path: '/monitoring', method: 'POST', headers: { 'content-length': length } })
   sender.on('error', () => {}).flushHeaders()

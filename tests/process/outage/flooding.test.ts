@@ -1,4 +1,4 @@
-/** One address that floods while Sentry is away, and an honest one beside it: DSNs are public, so anybody can. */
+/** One client address that floods the tunnels while Sentry is away, beside a valid visitor: DSNs are public. */
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -78,7 +78,7 @@ function flooding(name: string, needs: ReturnType<typeof requires>, place: Place
       const taken = flooded.filter(({ status }) => status === 202)
       const bytes = taken.reduce((sum, { body }) => sum + body.length, 0)
       expect(bytes).toBeGreaterThan(SHARE_BYTES / 2)
-      expect(bytes).toBeLessThan(SHARE_BYTES + FLOODERS * FLOOD_BYTES) // replicas that ask at one moment
+      expect(bytes).toBeLessThan(SHARE_BYTES + FLOODERS * FLOOD_BYTES) // replicas that query at the same moment
 
       await sentry.back()
       await until(async () => (await depthOf(tunnels)) === 0, 60_000)
@@ -88,20 +88,20 @@ function flooding(name: string, needs: ReturnType<typeof requires>, place: Place
   })
 }
 
-/** As important as what it would crowd out. */
+/** Error, of the same importance as the entries that it would evict. */
 function largeErrorOf(dsn: string, n: number): Buffer {
   const payload = JSON.stringify({ message: `flood ${n}`, level: 'error', extra: 'x'.repeat(FLOOD_BYTES) })
   return envelopeOf({ dsn }, [{ header: { type: 'event', length: payload.length }, payload }])
 }
 
-/** Posts without pause what `make` gives, each unlike the others, from many addresses of one network. */
+/** Posts different envelopes of `make` continuously, from many addresses of one network. */
 function startFlood(tunnels: readonly Tunnel[], make: (n: number) => Buffer) {
   const heard: Heard[] = []
   const refused = Promise.withResolvers<void>()
   let [posted, going] = [0, true]
   const flooders = Array.from({ length: FLOODERS }, floodOn)
   return {
-    /** Resolves when the first is turned away. */
+    /** Resolves when the first one is rejected. */
     refused: () => Promise.race([refused.promise, Promise.all(flooders)]),
     async end(): Promise<Heard[]> {
       going = false

@@ -1,4 +1,4 @@
-/** Sentry away for so long that the disk of the spool is full: what was acknowledged is delivered, without anybody making room. */
+/** Outage of Sentry that fills the disk of the spool: acknowledged envelopes are delivered without an operator. */
 
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -40,7 +40,7 @@ describe('Two tunnels with a spool on a disk of 50 MB, while Sentry is away', {
   const statusOf = async (tunnel: Tunnel) => (await (await tunnel.admin('/status')).json()).spool
   const walBytes = () => statSync(join(disk.path, 'spool.db-wal'), { throwIfNoEntry: false })?.size ?? 0
 
-  /** Posts until many were rejected, lets Sentry return, and returns when nothing is pending. */
+  /** Posts until many were rejected, starts Sentry again, and returns when nothing is pending. */
   const survive = async () => {
     await sentry.away()
     const load = startSteadyLoad(() => tunnels.map(({ url }) => url), sentry.dsn(), RATE, errorAt)
@@ -91,7 +91,7 @@ describe('Two tunnels with a spool on a disk of 50 MB, while Sentry is away', {
     expect(full).toMatchObject({ disk_free_bytes: expect.any(Number), wal_bytes: expect.any(Number) })
     for (const { logs } of tunnels) {
       const count = (msg: string) => logs.filter((line) => line.msg === msg).length
-      expect(count('the spool failed')).toBeLessThanOrEqual(3) // different faults of the disk
+      expect(count('the spool failed')).toBeLessThanOrEqual(3) // different errors of the disk
       expect(count('the spool accepts no envelopes')).toBeLessThanOrEqual(3)
     }
   })

@@ -1,4 +1,4 @@
-/** Sentry away for a while under load: nothing that was acknowledged is lost, and nothing comes twice. */
+/** Outage of Sentry under load: no acknowledged envelope is lost, and none arrives twice. */
 
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -17,14 +17,14 @@ import { makeFolder } from '../../support/temporary-folder.ts'
 import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 import { until } from '../../support/until.ts'
 
-/** The full size: OUTAGE_SECONDS=60 OUTAGE_RATE=500 OUTAGE_KILLS=20 */
+/** Environment of the full size: OUTAGE_SECONDS=60 OUTAGE_RATE=500 OUTAGE_KILLS=20 */
 const SECONDS = Number(process.env.OUTAGE_SECONDS ?? 8)
 const RATE = Number(process.env.OUTAGE_RATE ?? 300)
 const MINUTE = 60_000
 const KILLS = Number(process.env.OUTAGE_KILLS ?? 5)
 const KILL_RATE = 100
 const IN_HAND = 64 // late attempts of one tunnel
-const LATE_MS = 500 // the deadline by which a browser is answered; shorter than by default, for a short test
+const LATE_MS = 500 // deadline for the response to a browser, shorter than the default
 
 describe('When Sentry is away, two tunnels with one spool', () => {
   let scope = new AsyncDisposableStack()
@@ -136,7 +136,7 @@ describe('When Sentry is away, two tunnels with one spool', () => {
     sentry.allowAborts()
     await sentry.away()
     for (let kill = 0; kill < KILLS; kill++) {
-      if (kill === KILLS - 3) await sentry.back() // and some while the spool is drained
+      if (kill === KILLS - 3) await sentry.back() // and during the delivery from the spool
       await sleep(Math.random() * 1500)
       const index = Math.floor(Math.random() * 2)
       const [victim] = tunnels.splice(index, 1)
@@ -148,6 +148,6 @@ describe('When Sentry is away, two tunnels with one spool', () => {
     const { lost, duplicates, acknowledged, statuses } = settle(answers, arrived())
     console.log(`${acknowledged} acknowledged (${JSON.stringify(statuses)}), ${duplicates} came twice`)
     expect(lost).toEqual([])
-    expect(duplicates).toBeLessThanOrEqual(IN_HAND * 3) // what a killed one had sent and not yet settled
+    expect(duplicates).toBeLessThanOrEqual(IN_HAND * 3) // envelopes that a killed tunnel had sent but not finished
   })
 })

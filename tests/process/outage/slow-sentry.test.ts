@@ -1,4 +1,4 @@
-/** A Sentry that accepts every envelope after five seconds: each arrives once, and no sender waits longer than with any other outage. */
+/** Sentry that accepts every envelope after 5 s: each arrives once, and senders wait no longer than in another outage. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
@@ -9,7 +9,7 @@ import { startSentry } from '../../support/sentry/sentry.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
 import { until } from '../../support/until.ts'
 
-/** The full size: SLOW_SECONDS=50 */
+/** Environment of the full size: SLOW_SECONDS=50 */
 const SECONDS = Number(process.env.SLOW_SECONDS ?? 20)
 const RATE = 100
 const RESPONSE_MS = 5_000

@@ -1,4 +1,4 @@
-/** Steps that a command runs: what is left of them when they are stopped. */
+/** Child processes of a step, after it was aborted. */
 
 import { describe, expect, it } from 'vitest'
 import { runStep } from '../../../scripts/progress.mjs'

@@ -1,4 +1,4 @@
-/** Random header lines: every one gets a response from the closed set, quickly. */
+/** Random header lines: each gets a defined response within 2.5 s. */
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -28,7 +28,7 @@ const members = fc.dictionary(
   fc.jsonValue(),
 )
 
-/** A JSON object, or what is left of one after a few bytes were replaced, removed or repeated. */
+/** Returns a JSON object, or its text after a few bytes were replaced, removed or repeated. */
 const line = fc
   .tuple(
     members.map((value) => Buffer.from(JSON.stringify(value))),

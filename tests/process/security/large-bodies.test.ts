@@ -1,4 +1,4 @@
-/** Many large uploads at once: small envelopes do not wait behind them. */
+/** Many large uploads at the same time, beside small envelopes. */
 
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,7 +10,7 @@ import { describeTraffic, startLiveTraffic } from '../../support/security/live-t
 import { startSmallTunnel } from '../../support/security/small-tunnel.ts'
 import type { Uploads } from '../../support/security/uploads.ts'
 
-/** The full size: UPLOADS=200 */
+/** Environment of the full size: UPLOADS=200 */
 const UPLOADS = Number(process.env.UPLOADS ?? 30)
 const BYTES = 20_000_000
 const P99_MS = 1_000

@@ -1,4 +1,4 @@
-/** Bodies that arrive one byte every four seconds: nginx ends them at a deadline, and everyone else is served meanwhile. */
+/** Bodies that arrive one byte every 4 s: nginx ends them at a deadline, and serves other requests meanwhile. */
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -12,7 +12,7 @@ import { startTunnel } from '../../support/tunnel/tunnel.ts'
 import { until } from '../../support/until.ts'
 
 const SLOW = 1_000
-const WITHOUT_DEADLINE = 100 // requests that are open before nginx counts the others as many
+const WITHOUT_DEADLINE = 100 // number of open requests above which nginx applies the deadline
 const BODY_TIMEOUT_MS = 16_000
 const EVERY_MS = 4_000
 const P99_MS = 100

@@ -1,4 +1,4 @@
-/** A campaign of attackers with public addresses against nginx and two tunnels, while an honest visitor reports errors. */
+/** Attackers with public addresses against nginx and two tunnels, beside a valid visitor who reports errors. */
 
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
@@ -18,7 +18,7 @@ const HALF_OPEN = 2_000
 const PER_ADDRESS = 10 // connections
 const HONEST = { headers: { 'x-forwarded-for': '1.1.1.1' }, pauseMs: 100, isSteady: true, gzipEvery: 10 }
 
-/** Of each attacker, by turns. */
+/** Attacks that each attacker sends in turn. */
 const WEAPONS: readonly (readonly string[])[] = [
   ['br bomb, valid DSN, reserved key', 'gzip bomb, valid DSN', 'br bomb of 300 MB'],
   ['1,000 item headers of empty objects', '1,000 item headers of distinct keys', '1,000,000 items'],
@@ -43,7 +43,7 @@ describe('With nginx and limits by client address, the tunnels', requires('nginx
     nginx = started.use(
       await startNginx({
         tunnels: tunnels.map(({ port }) => `127.0.0.1:${port}`),
-        web: '127.0.0.1:9', // nobody
+        web: '127.0.0.1:9', // no web
         env: { TRUSTED_PROXIES: '127.0.0.1' },
       }),
     )
@@ -92,7 +92,7 @@ describe('With nginx and limits by client address, the tunnels', requires('nginx
   }
 })
 
-/** Runs it in a thread of its own. */
+/** Runs the attackers in their own thread. */
 async function campaign(workerData: Campaign): Promise<CampaignResult> {
   const worker = new Worker(new URL('../../support/security/attackers.ts', import.meta.url), { workerData })
   const [result]: CampaignResult[] = await once(worker, 'message')

@@ -1,4 +1,4 @@
-/** The worst attacks against a tunnel process with as little heap as the shipped container leaves it. */
+/** The most expensive attacks on a tunnel process with the heap limit of the shipped container. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { requires } from '../../support/requirements.ts'
@@ -16,10 +16,10 @@ import {
 import { until } from '../../support/until.ts'
 
 const TOGETHER = 32
-const HALF_OPEN = 500 // straight at one tunnel; nginx, which holds a body until it is whole, gets 2,000 in through-nginx.test.ts
+const HALF_OPEN = 500 // sent to one tunnel directly; nginx, which buffers bodies, gets 2,000 in through-nginx.test.ts
 
 const DEADLINE_MS = 10_000
-const MOST_BOMBS = 12 // of 104 MB, each within a second: far more than ten seconds' worth of ADDRESS_BYTES
+const MOST_BOMBS = 12 // bodies of 104 MB, each within 1 s: far more than the burst of ADDRESS_BYTES
 
 const SPOOLED = [findEntry('br bomb, valid DSN'), findEntry('br bomb, valid DSN, reserved key'), ...tight()]
 
@@ -112,7 +112,7 @@ describe('The tunnel process with the heap of the image', requires('proc'), () =
 
   const targetOf = (tunnel: SmallTunnel): Target => ({ ...tunnel, sentry })
 
-  /** Gives the guarantees that did not hold. */
+  /** Returns the guarantees that did not hold. */
   function record(cost: Cost): string[] {
     costs.push(cost)
     return cost.faults

@@ -1,4 +1,4 @@
-/** A damaged spool file is reported until the command has put its envelopes back, while the tunnel runs. */
+/** Damaged spool file: it is reported until the recovery command has restored its envelopes, while the tunnel runs. */
 
 import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'

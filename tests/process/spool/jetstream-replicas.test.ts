@@ -1,4 +1,4 @@
-/** Two real tunnels on one NATS server: what they answered 202 while Sentry was away arrives, once. */
+/** Two tunnels on one NATS server: envelopes acknowledged with 202 while Sentry was away arrive once. */
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

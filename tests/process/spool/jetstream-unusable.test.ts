@@ -1,4 +1,4 @@
-/** A tunnel whose NATS server answers, but cannot hold the spool. */
+/** Tunnel whose NATS server responds, but cannot store the spool. */
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

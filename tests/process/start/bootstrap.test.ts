@@ -67,7 +67,7 @@ describe('bootstrap', () => {
     return runCommand(folder.path, command, { npm_execpath: join(folder.path, 'npm-cli.js'), ...env })
   }
 
-  /** Returns an environment in which Node takes itself for an old version on `platform`. */
+  /** Returns an environment in which Node reports an old version and `platform`. */
   function oldNode(platform: string): Record<string, string> {
     const code = `const set = (name, value) => Object.defineProperty(process, name, { value });
       set('versions', { ...process.versions, node: '20.11.0' }); set('platform', '${platform}'); set('arch', 'x64')`

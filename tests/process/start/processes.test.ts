@@ -1,4 +1,4 @@
-/** `npm start` as plain processes: what it starts, what it says, and that nothing is left of it. */
+/** `npm start` as plain processes: its processes, its output, and its end. */
 
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -52,7 +52,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     let site: Command
 
     beforeAll(async () => {
-      site = await startedUp({ CA_FILE: 'tests/fixtures/tls/cert.pem' }) // web finds it too, in another folder
+      site = await startedUp({ CA_FILE: 'tests/fixtures/tls/cert.pem' }) // web uses it too, from another folder
     })
     afterAll(() => site?.[Symbol.asyncDispose]())
 
@@ -113,14 +113,14 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       const [firstPort, firstNginx] = [port, pidOf(/^nginx: master/)]
       await using _second = await startedUp()
       process.kill(firstNginx, 'SIGKILL')
-      await site.says(/nginx ended \(killed by SIGKILL\) and is started again in 1 s/) // its second death
+      await site.says(/nginx ended \(killed by SIGKILL\) and is started again in 1 s/) // second end of the process
       port = firstPort
       await until(async () => (await status('/')) === 200, 'the first site answers again')
     })
   })
 
   describe('that ends', () => {
-    // Each test has ended what it started: by its command alone, nothing may be left.
+    // The command alone has ended each process: none may remain.
     afterEach(() => expect(processesIn(clone.path)).toEqual([]))
 
     it('does not print a password that was set', async () => {

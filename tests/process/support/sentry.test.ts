@@ -1,4 +1,4 @@
-/** The Sentry that other tests rely on fails them when it should. */
+/** Recording Sentry: it fails the tests of unexpected requests. */
 
 import { once } from 'node:events'
 import { connect } from 'node:net'

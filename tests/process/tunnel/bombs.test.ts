@@ -46,7 +46,7 @@ describe('A decompression bomb', requires('proc'), () => {
 const startOfBomb = (dsn: string) => `{"dsn":"${dsn}"}\n{"type":"attachment"}\n`
 const BOMB_PART = Buffer.alloc(16 * MIB, 'x')
 
-/** A well-formed envelope of 1 GB: one attachment that goes on and on. Its trailer is missing, since nobody should come that far. */
+/** Builds a well-formed envelope of 1 GB with one attachment. It has no gzip trailer, because no reader should reach it. */
 function gzipBomb(dsn: string): Buffer {
   const header = Buffer.from('1f8b0800000000000003', 'hex')
   const block = (bytes: Buffer) => deflateRawSync(bytes, { finishFlush: constants.Z_FULL_FLUSH })
@@ -63,7 +63,7 @@ async function zstdBomb(dsn: string): Promise<Buffer> {
   )
 }
 
-/** Bytes that a process has had in memory at most. */
+/** Returns the peak of a process's resident memory in bytes. */
 function peakMemory(pid: number | undefined): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * 1024

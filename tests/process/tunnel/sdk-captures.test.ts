@@ -1,4 +1,4 @@
-/** Captures of real SDKs, which pass through the tunnel process byte for byte. */
+/** Captured requests of real SDKs, forwarded by the tunnel process unmodified. */
 
 import { type IncomingMessage, request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
@@ -42,7 +42,7 @@ describe('The captured request', () => {
   })
 })
 
-/** Sends it with its own method, path, query and headers, chunked where it was. */
+/** Sends a capture with its own method, path, query and headers, chunked if it was chunked. */
 async function post(
   port: number,
   { method, url, rawHeaders, body }: Capture,

@@ -1,4 +1,4 @@
-/** Removes the spans and transactions that a real SDK sends for a filtered page. */
+/** Spans and transactions of a real SDK for a filtered page. */
 
 import { describe, expect, it } from 'vitest'
 import { NODE } from '../../support/node.ts'
@@ -9,7 +9,7 @@ import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
 type Span = { name: string; is_segment: boolean }
 
-/** Names of the spans in an envelope: of a container, and of a transaction with its own. */
+/** Returns the names of the spans in an envelope: of a container, or of a transaction and its spans. */
 function namesIn({ items }: Received): string[] {
   return items.flatMap(({ header, payload }): string[] => {
     if (header.type !== 'span' && header.type !== 'transaction') return []

@@ -158,7 +158,7 @@ describe('Sentry over HTTPS', () => {
     return (server.address() as AddressInfo).port
   }
 
-  /** A proxy that opens tunnels by CONNECT, and tells to where. */
+  /** Starts a proxy that opens tunnels by CONNECT, and records their targets. */
   async function startProxy() {
     const asked: string[] = []
     const server = createServer((_, response) => void response.writeHead(405).end())

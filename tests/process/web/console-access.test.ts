@@ -25,11 +25,11 @@ beforeAll(async () => {
 
 afterAll(() => started.disposeAsync())
 
-/** Each test guesses from an address of its own, as nginx would tell it. */
+/** Returns an address of its own for each test, since attempts count by address. */
 let visitors = 0
 const fromElsewhere = () => ({ 'x-forwarded-for': `203.0.113.${++visitors}` })
 
-/** Every page and route under /console, with something in place of its parameters. */
+/** Every page and route under /console, with a value for each parameter. */
 const routes = globSync('console/**/{page.tsx,route.ts}', { cwd: APP }).map((file) => ({
   path: `/${file.replace(/\/?(page\.tsx|route\.ts)$/, '').replaceAll(/\[\w+\]/g, '1')}`,
   source: readFileSync(join(APP, file), 'utf8'),
@@ -43,7 +43,7 @@ const methodsOf = ({ source, isPage }: (typeof routes)[number]) =>
         ([, method]) => method ?? '',
       )
 
-/** From where a browser may be made to post, with whatever cookie it has. */
+/** Headers of posts that another site may make a browser send, with its cookies. */
 const ELSEWHERE: [from: string, headers: Record<string, string>][] = [
   ['another site', { origin: 'https://evil.example' }],
   ['no site at all', { origin: '' }],
@@ -173,7 +173,7 @@ describe('Signing in', () => {
 })
 
 describe('The device cookie', () => {
-  /** Signs in and gives the device cookie, with its attributes. */
+  /** Signs in and returns the device cookie with its attributes. */
   async function deviceOf(
     url: string,
     password = PASSWORD,
@@ -268,7 +268,7 @@ describe('The device cookie', () => {
 describe('Actions of the console', () => {
   const acting = routes.filter((route) => methodsOf(route).includes('POST')).map(({ path }) => path)
 
-  /** Everything that any of the forms has, to what is not there. */
+  /** Fields of all forms, with IDs that do not exist. */
   const postTo = (path: string, cookie: string, headers: Record<string, string>) =>
     fetch(web.url + path, {
       method: 'POST',
@@ -342,7 +342,7 @@ describe('A session', () => {
       redirect: 'manual',
       headers: { cookie, origin: web.url },
     })
-    await stolen.text() // it ends: more would come for as long as it is read
+    await stolen.text() // it ends: otherwise the loop would read on
     for (const path of ['/console/live', '/console/receipts', '/console/session'])
       expect((await get(web.url + path, cookie)).status).toBe(401)
     expect((await signIn(web.url, { headers: fromElsewhere() })).cookie).not.toBe(cookie)

@@ -1,4 +1,4 @@
-/** The inbox in the console, whatever a stranger has sent: every envelope can be listed, opened, downloaded and deleted. */
+/** Inbox of the console with hostile envelopes: each can be listed, opened, downloaded and deleted. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
@@ -100,7 +100,7 @@ describe('The inbox of the console', () => {
       .replaceAll(/\s+/g, ' ')
   }
 
-  /** Resolves when the list shows an envelope: it is empty while the tunnel takes too long to answer. */
+  /** Resolves when the list shows an envelope: it is empty while the tunnel responds too slowly. */
   async function newest(): Promise<string> {
     let id: string | undefined
     await until(async () => {

@@ -1,4 +1,4 @@
-/** The console while JetStream is away: every replica goes on to answer, and what cannot be known is said to be. */
+/** Console while JetStream is away: every replica still responds, and unknown values are shown as unknown. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { OverviewSnapshot } from '../../../web/features/console/monitor/snapshot.ts'
@@ -44,7 +44,7 @@ describe('While JetStream is away, the console', requires('nats'), () => {
     expect(before.spools[0]?.writable).toBe(true)
 
     await nats.kill()
-    expect([await send(1), await send(2)]).toEqual([200, 200]) // Sentry is there: nobody needs the spool
+    expect([await send(1), await send(2)]).toEqual([200, 200]) // Sentry accepts envelopes: the spool is not used
     await sentry.away()
     expect(await Promise.all([send(3), send(4)])).toEqual([503, 503])
     const away = await look(

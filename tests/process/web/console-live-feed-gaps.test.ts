@@ -1,4 +1,4 @@
-/** Gaps in the live feed: each is told, and no event is told twice. */
+/** Gaps in the live feed: each gap is sent, and no event is sent twice. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
@@ -19,7 +19,7 @@ const receiptOf = (id: string, time: number): Receipt => ({
   ...{ id, time, items: [], bytes: 1, outcome: 'delivered', status: 200, duration_ms: 1, replica: 'live' },
 })
 
-/** Answers with these events and goes on for as long as it is read. */
+/** Responds with these events, and keeps the stream open while it is read. */
 function streams(...events: string[]) {
   return (_: IncomingMessage, response: ServerResponse) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -112,7 +112,7 @@ describe('The merged live feed', () => {
     expect(ids).toEqual(['live-1', 'live-2', 'live-3'])
     expect(kindsOf(notices)).toEqual(['stopped live', 'recovered live'])
     expect(urls).toEqual([`/receipts?newest=${MAX_ROWS} `, '/receipts live:2'])
-    expect(cursors).toContain('') // while it is thought to have ended, no reader waits for it
+    expect(cursors).toContain('') // no reader connects to a replica that counts as stopped
     expect(cursors.at(-1)).toBe('live:3')
   })
 

@@ -1,4 +1,4 @@
-/** The feed of the console: the receipts of all replicas, resumed where its reader stood. */
+/** Live feed of the console: the receipts of all replicas, resumed after the last event of the reader. */
 
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 afterAll(() => started.disposeAsync())
 
-/** Posts so many to each of the tunnels, and gives their event ids. */
+/** Posts `count` errors to each of the tunnels, and returns their event IDs. */
 async function send(many: number, to = tunnels): Promise<string[]> {
   const ids = Array.from({ length: many * to.length }, () => randomUUID().replaceAll('-', ''))
   for (const [index, id] of ids.entries()) {
@@ -37,7 +37,7 @@ async function send(many: number, to = tunnels): Promise<string[]> {
 
 const newError = (dsn: string) => errorOf(dsn, { event_id: randomUUID().replaceAll('-', '') })
 
-/** Reads from a cursor until `enough`; what it read, and where it stands then. */
+/** Reads from a cursor until `enough`. Returns the events and the new cursor. */
 async function read(
   after: string,
   enough: (receipts: Receipt[], notices: FeedNotice[], finalOutcomes: SpoolOutcome[]) => boolean,
@@ -162,7 +162,7 @@ describe('The live feed of the console', () => {
     const spooled = new Set(before.receipts.map(({ id }) => id))
     const endsOfThem = (told: SpoolOutcome[]) => told.filter(({ receipt }) => spooled.has(receipt))
     const first = await read(before.cursor, (_, __, told) => told.length >= 3, { from })
-    await post(one.url, { body: newError(sentry.dsn()) }) // something is told even where all finalOutcomes have been; it may be spooled too
+    await post(one.url, { body: newError(sentry.dsn()) }) // a notice may arrive after all final outcomes; it may also be spooled
     const rest = await read(
       first.cursor,
       (all, _, told) => all.length > 0 && endsOfThem(told).length >= 6 - first.finalOutcomes.length,

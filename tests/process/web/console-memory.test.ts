@@ -1,4 +1,4 @@
-/** Hostile envelopes do not exhaust web: its pages stay small, and so does its memory. */
+/** Memory of web and size of its pages with hostile envelopes. */
 
 import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
@@ -25,7 +25,7 @@ const contexts = (count: number) =>
   Array.from({ length: count }, (_, n) => `"c${n}":[${Array(15).fill(nested(47)).join()}]`).join()
 const event = part('event', `{"contexts":{${contexts(200)}}}`)
 
-/** Each is repeated until the envelope is large enough. */
+/** Elements that are repeated until the envelope is large enough. */
 const HOSTILE: Record<string, { first?: string; each: string }> = {
   'text-items': { each: part('text', repeated('"<&\\', 65_000)) },
   'nested-contexts': { first: event, each: part('attachment', repeated('x', 500_000)) },
@@ -107,6 +107,6 @@ describe('web', () => {
     expect(await sizeOf('/console/inbox/one-item/envelope')).toBe(ENVELOPE_BYTES)
     const headers = Buffer.byteLength(HEADER + HOSTILE['one-item']?.first)
     expect(await sizeOf('/console/inbox/one-item/items/0')).toBe(ENVELOPE_BYTES - headers)
-    expect(peakMemory()).toBeLessThan(MOST_CONTAINER_MB) // pieces on their way are collected late
+    expect(peakMemory()).toBeLessThan(MOST_CONTAINER_MB) // chunks in transit are collected late
   })
 })

@@ -1,4 +1,4 @@
-/** Many projects in the console: a page of them at a time, each with its own figures. */
+/** Many projects in the console: pages of projects, each with its own counts. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorOf } from '../../support/envelopes.ts'

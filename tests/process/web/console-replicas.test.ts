@@ -1,4 +1,4 @@
-/** Requests of the console to replicas that share a spool, hang or close the connection: each action is sent once. */
+/** Requests of the console to replicas that share a spool, do not respond, or close the connection: each action is sent once. */
 
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -14,7 +14,7 @@ const SPOOL: SpoolStatus = {
 }
 const LISTED = 20
 const AT_ONCE = 5
-const BIG = Buffer.alloc(30_000_000, 'x') // far more than the kernel holds of an answer that nobody reads
+const BIG = Buffer.alloc(30_000_000, 'x') // bytes, more than the kernel buffers of a response that is not read
 const json = (value: unknown) => (_: unknown, response: ServerResponse) => response.end(JSON.stringify(value))
 const envelopeOf = (type: string, payload: Buffer) =>
   Buffer.concat([Buffer.from(`{}\n{"type":"${type}","length":${payload.length}}\n`), payload])
@@ -36,7 +36,7 @@ describe('For replicas that share a spool and an inbox, the console', () => {
         : socket.destroy(),
   }
 
-  /** Twenty errors, and how many of them were asked for at the same time. */
+  /** Twenty errors, and the largest number of concurrent requests for them. */
   function keeps(): Answers {
     let open = 0
     const ids = Array.from({ length: LISTED }, (_, n) => `e${n}`)

@@ -33,7 +33,7 @@ describe('The spool page of the console for two spools', () => {
 
   afterAll(() => started.disposeAsync())
 
-  /** The rows of each spool, and where its next page is. */
+  /** Returns the rows of each spool, and the link to its next page. */
   async function read(path: string) {
     const response = await get(web.url + path, cookie)
     expect(response.status).toBe(200)
@@ -60,7 +60,7 @@ describe('The spool page of the console for two spools', () => {
       expect(second.rows.get(two)).toEqual(first.rows.get(two))
       expect(second.rows.get(one)).toHaveLength(3)
       expect(new Set([...(first.rows.get(one) ?? []), ...(second.rows.get(one) ?? [])]).size).toBe(PAGE + 3)
-      const third = await read(second.links[0]?.href ?? '') // of the other
+      const third = await read(second.links[0]?.href ?? '') // of the other spool
       expect([third.rows.get(one), third.rows.get(two)?.length]).toEqual([second.rows.get(one), 3])
     }
     const newest = await read('/console/spool')

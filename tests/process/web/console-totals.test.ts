@@ -1,4 +1,4 @@
-/** Totals of the console over three tunnels, compared with what was sent, through the death of a replica and an outage. */
+/** Counts of the console over three tunnels, compared with the sent envelopes, through the death of a replica and an outage. */
 
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ import { get, lookUntil, signIn, startWebOver } from '../../support/web/operator
 import { envelopesIn } from '../../support/web/project-tables.ts'
 import type { Web } from '../../support/web/web.ts'
 
-/** Captures of real SDKs, and the category that each envelope counts under. */
+/** Captures of real SDKs, and the category under which each envelope counts. */
 const REAL: [capture: string, category: string][] = [
   ['browser-11.12.0-error-unhandled', 'error'],
   ['browser-11.12.0-attachment', 'error'],
@@ -32,12 +32,12 @@ const REAL: [capture: string, category: string][] = [
   ['browser-10.78.0-error-handled', 'error'],
 ]
 
-/** Words of the name of an entry. */
+/** Parts of the name of an entry. */
 const [CATEGORY, FATE] = [1, 2]
 
-const UNREAD = 0 // bytes of what is refused before it has come whole
+const UNREAD = 0 // bytes of bodies that were rejected before they arrived completely
 
-/** `project category answer`, with envelopes and bytes. */
+/** Envelopes and bytes by `project category outcome`. */
 type Books = Record<string, [envelopes: number, bytes: number]>
 
 describe('The counts of the console', () => {
@@ -45,7 +45,7 @@ describe('The counts of the console', () => {
   let sentry: Sentry
   let tunnels: Tunnel[]
   let web: Web
-  /** Adds up as the web's own does, and tells it to the byte, where pages round. */
+  /** Sums the counters as web does, to the byte, because pages round. */
   let watch: Monitor
   let cookie: string | undefined
   let lateAdminPort: number
@@ -84,7 +84,7 @@ describe('The counts of the console', () => {
 
   let next = 0
 
-  /** To one tunnel after the other, and into our own books. */
+  /** Posts to the tunnels in turn, and counts what was posted. */
   async function send(
     body: Buffer,
     status: number,
@@ -119,7 +119,7 @@ describe('The counts of the console', () => {
     return books
   }
 
-  /** As Prometheus is told, of all that live. */
+  /** Sums the metrics of the running tunnels as Prometheus reads them. */
   async function metricsBooks(): Promise<Books> {
     const books: Books = {}
     for (const tunnel of living()) {
@@ -137,7 +137,7 @@ describe('The counts of the console', () => {
   }
 
   const all = (books: Books) => Object.values(books).reduce((sum, [envelopes]) => sum + envelopes, 0)
-  /** By one of the words that name what is in the books. */
+  /** Sums the posted envelopes by a part of their names. */
   const sumsBy = (word: number): Record<string, number> => {
     const sums: Record<string, number> = {}
     for (const [name, [envelopes]] of Object.entries(sent)) {
@@ -147,7 +147,7 @@ describe('The counts of the console', () => {
     return sums
   }
 
-  /** Waits until web has heard of all that was sent: on the overview and by project it is just that. */
+  /** Waits until the overview and the projects page show the counts of all posted envelopes. */
   async function lookForAll(): Promise<Snapshot> {
     const { point } = await lookUntil(web.url, cookie, hasAll)
     expect([point.categories, point.outcomes]).toEqual([sumsBy(CATEGORY), sumsBy(FATE)])
@@ -182,7 +182,7 @@ describe('The counts of the console', () => {
   it('contain the accepted envelopes of each upstream and its response times', async () => {
     const host = `127.0.0.1:${sentry.port}`
     const { totals } = await watch.refresh()
-    expect(totals.upstream_durations[sentry.url]?.['+Inf']).toBe(REAL.length * 2 + 1) // and the one that it has declined
+    expect(totals.upstream_durations[sentry.url]?.['+Inf']).toBe(REAL.length * 2 + 1) // and the declined one
     const { point } = await lookUntil(web.url, cookie, hasAll)
     expect(Object.keys(point.upstreams)).toEqual([host])
     expect(point.upstreams[host]?.delivered).toBe(REAL.length * 2)
@@ -294,13 +294,13 @@ describe('The counts of the console', () => {
     expect(changesOf(open)).toContain(`opened the circuit breaker of ${sentry.url}`)
     const isWhole = ({ spools: [spool, ...others] }: OverviewSnapshot) =>
       spool?.envelopes === 18 && others.length === 0
-    await lookUntil(web.url, cookie, isWhole) // once, though three tell of it
+    await lookUntil(web.url, cookie, isWhole) // once, although three replicas report it
     const page = await pageText('/console/projects')
     expect(/18 error: [^<]{1,30} % of its share of the spool/.exec(page)?.length).toBe(1)
 
     await sentry.back()
     await until(async () => {
-      for (const tunnel of living()) await sendEither(tunnel) // who has nothing to send tries nothing
+      for (const tunnel of living()) await sendEither(tunnel) // a tunnel without traffic sends no probe
       const states = await Promise.all(living().map(async (tunnel) => (await tunnel.admin('/status')).json()))
       return states.every(({ upstreams: [its] }) => !its.breaker.open)
     })
@@ -318,7 +318,7 @@ describe('The counts of the console', () => {
     expect(booksOf(await lookForAll())).toEqual(sent)
   }, 120_000)
 
-  /** Delivered, or spooled while its tunnel does not know yet that Sentry is back. */
+  /** Expects an envelope delivered, or spooled while its tunnel does not know yet that Sentry is back. */
   async function sendEither(tunnel: Tunnel): Promise<void> {
     const body = newError('1')
     const { status } = await post(tunnel.url, { body })

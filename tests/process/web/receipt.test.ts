@@ -1,4 +1,4 @@
-/** A visitor's receipt is looked up by its token, and forgotten. */
+/** Receipt of a visitor, found by its token until it expires. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Receipt } from '../../../tunnel/src/contract.ts'

@@ -1,4 +1,4 @@
-/** A report of web's server tells of the request that failed, and of no other. */
+/** Reports of web's server contain data of the failed request only. */
 
 import { EventEmitter, once } from 'node:events'
 import { createServer } from 'node:http'
@@ -10,12 +10,12 @@ import { until } from '../../support/until.ts'
 import { get, PASSWORD, signIn } from '../../support/web/operator.ts'
 import { BREAKABLE, startWeb, type Web } from '../../support/web/web.ts'
 
-/** Writes a line to the console again and again, outside of any request. */
+/** Writes a line to the console repeatedly, outside of any request. */
 const TICKING = '--import=data:text/javascript,setInterval(()=>console.info(`outside`),20).unref()'
 
 const TOKENS = { early: 'a'.repeat(32), pending: 'b'.repeat(32) }
 
-/** Records what web posts to the tunnel. */
+/** Records the requests of web to the tunnel. */
 async function startRecorder() {
   const requests: Received[] = []
   const arrivals = new EventEmitter<{ request: [] }>()
@@ -124,9 +124,9 @@ describe.each([
       expect(others).not.toContain('receipts')
       for (const other of [1, 2, 3].filter((each) => each !== number))
         expect(others).not.toContain(`number=${other}`)
-      expect(breadcrumbs.length).toBeLessThanOrEqual(1) // Next's own line about the error
+      expect(breadcrumbs.length).toBeLessThanOrEqual(1) // log line of Next.js about the error
     }
-    await web.stop() // which sends what is pending
+    await web.stop() // sends the pending reports
     const told = recorder.requests.map(({ decoded }) => String(decoded)).join('\n')
     for (const secret of [new URL(tunnel.adminUrl).host, ...Object.values(TOKENS)])
       expect(told).not.toContain(secret)

@@ -31,7 +31,7 @@ describe('An error of the server of web', requires('nginx'), () => {
 
   afterAll(() => started.disposeAsync())
 
-  /** Has the server fail on one page, which the number tells from others. */
+  /** Makes the server fail on one page, with a number that identifies the error. */
   async function breakServer(number: number): Promise<void> {
     const response = await fetch(`${url}/?break&number=${number}`, { headers: { cookie: 'session=secret' } })
     expect(response.status).toBe(500)
@@ -69,12 +69,12 @@ describe('An error of the server of web', requires('nginx'), () => {
     await site.web.stop()
     await sentry.next((received) => hasItem('event')(received) && numberOf(received) === 2000)
     const told = sentry.requests.filter(hasItem('log')).map(itemsOf)
-    const logged = new Set(told) // what the killed tunnel had in hand comes a second time
+    const logged = new Set(told) // envelopes in flight at the killed tunnel arrive twice
     expect([...logged].join().match(/"body":"⨯[^}]*broken for a test/g)).toHaveLength(1 + 1 + 120 + 1)
   })
 })
 
-/** All but its header, which says when it was sent. */
+/** Returns the envelope without its header, which contains the time of sending. */
 function itemsOf({ decoded }: Received): string {
   return String(decoded.subarray(decoded.indexOf('\n')))
 }

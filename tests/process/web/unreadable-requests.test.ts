@@ -1,4 +1,4 @@
-/** Requests that Next.js cannot read: they are no error of the site, and no report is sent. */
+/** Requests that Next.js cannot parse: they are not reported as errors. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -53,9 +53,9 @@ describe('A request that Next.js cannot parse', requires('nginx'), () => {
     for (const path of ['/', '/lab', '/lab/server-component', '/no-such-page'])
       for (const request of unreadable()) await (await fetch(url + path, request)).text()
     const failures = site.web.said.stderr.match(/^⨯ /gm) ?? []
-    expect(failures.length).toBeGreaterThan(20) // Next has failed over them
+    expect(failures.length).toBeGreaterThan(20) // Next.js has failed on them
     await (await fetch(`${url}/?break`)).text()
-    await sentry.next(hasItem('event')) // what was raised before it would have come before it
+    await sentry.next(hasItem('event')) // earlier reports would have arrived before it
     const events = sentry.requests
       .flatMap(({ items }) => items)
       .filter(({ header }) => header.type === 'event')

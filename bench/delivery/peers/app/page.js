@@ -1,4 +1,4 @@
-/** An ordinary page: the server makes it anew for each visitor. */
+/** Page that the server renders for each visitor. */
 
 import { connection } from 'next/server'
 
