@@ -1,4 +1,4 @@
-/** A copy of this repository to start things in, as a clone would have it with its packages installed. */
+/** Copy of this repository to start commands in, like a clone with its packages installed. */
 
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
@@ -8,14 +8,14 @@ import { ROOT } from './node.ts'
 
 export type Clone = ReturnType<typeof makeClone>
 
-/** Makes the copy, of what stands in the work tree now; `remove` takes it away. */
+/** Copies the work tree as it is now; `remove` deletes the copy. */
 export function makeClone() {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'culvert-clone-')))
   for (const file of listFiles()) cpSync(join(ROOT, file), join(path, file))
   copyPackages(path)
   return {
     path,
-    /** Gives it the web app as it is built already. */
+    /** Adds the existing build of web. */
     lendBuild: () => copyBuild(path),
     remove: () => rmSync(path, { recursive: true, force: true }),
   }
@@ -27,7 +27,7 @@ function listFiles(): string[] {
   return stdout.split('\0').filter((file) => file && existsSync(join(ROOT, file)))
 }
 
-/** By hard links where the file system has them: those cost a second, copies half a minute. */
+/** Copies with hard links where the file system has them: they take 1 s, copies half a minute. */
 function copyPackages(to: string): void {
   const linked = spawnSync('cp', ['-al', join(ROOT, 'node_modules'), to])
   if (linked.status === 0) return

@@ -1,4 +1,4 @@
-/** Commands as a person gives them at a terminal, and the processes that come of them. */
+/** Commands as a person runs them at a terminal, and their processes. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export type Command = ReturnType<typeof runCommand>
 
 const LOOK_AGAIN = 50 // ms
-const PATIENCE = 90 * 1000 // 90 s: a build is among what is waited for
+const PATIENCE = 90 * 1000 // 90 s: the command may build web
 
 /** Runs a command in `cwd` with `env` and little else, in a process group of its own, as shells do. */
 export function runCommand(cwd: string, [program = '', ...args]: string[], env: Record<string, string> = {}) {
@@ -27,7 +27,7 @@ export function runCommand(cwd: string, [program = '', ...args]: string[], env: 
   const exited: Promise<number | null> = once(child, 'close').then(([code]) => code)
   const isOver = () => child.exitCode !== null || child.signalCode !== null
 
-  /** Resolves when its output has `words`; rejects when it ends without, or takes too long. */
+  /** Resolves when its output contains `words`; rejects when it ends without them, or takes too long. */
   async function says(words: string | RegExp): Promise<void> {
     await until(() => output().match(words) !== null || isOver(), `"${words}"`)
     if (!output().match(words)) throw new Error(`It ended without saying ${words}:\n${output()}`)
@@ -43,7 +43,7 @@ export function runCommand(cwd: string, [program = '', ...args]: string[], env: 
   return { pid, exited, output, says, interrupt, [Symbol.asyncDispose]: end }
 }
 
-/** Waits until something is so. */
+/** Waits until a condition holds. */
 export async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const deadline = performance.now() + PATIENCE
   while (!(await isSo())) {
@@ -54,7 +54,7 @@ export async function until(isSo: () => boolean | Promise<boolean>, what: string
 
 export type Process = { pid: number; parent: number; command: string }
 
-/** Processes whose working directory is `folder` or below it, the way Linux tells. */
+/** Returns the processes whose working directory is `folder` or below it (Linux). */
 export function processesIn(folder: string): Process[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   return pids.flatMap((pid) => (isIn(folder, pid) ? (readProcess(pid) ?? []) : []))
@@ -64,7 +64,7 @@ function isIn(folder: string, pid: string): boolean {
   try {
     return `${readlinkSync(`/proc/${pid}/cwd`)}/`.startsWith(`${folder}/`)
   } catch {
-    return false // it has gone, or is another user's
+    return false // it has ended, or belongs to another user
   }
 }
 

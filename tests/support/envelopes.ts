@@ -1,4 +1,4 @@
-/** Envelopes for tests, written the plain way. */
+/** Builds envelopes without compression or unusual white space. */
 
 export const EVENT_ID = '9ec79c33ec9942ab8353589fcb2e04dc'
 
@@ -17,7 +17,7 @@ export function envelopeOf(header: Record<string, unknown>, parts: Part[]): Buff
   ])
 }
 
-/** One error of the project that `dsn` names. */
+/** Builds one error of the project of `dsn`. */
 export function errorOf(dsn: string | undefined, header: Record<string, unknown> = {}): Buffer {
   const payload = JSON.stringify({ message: 'hello world', level: 'error' })
   return envelopeOf({ event_id: EVENT_ID, ...(dsn && { dsn }), ...header }, [
@@ -25,7 +25,7 @@ export function errorOf(dsn: string | undefined, header: Record<string, unknown>
   ])
 }
 
-/** One attachment that holds `payload`. */
+/** Builds one attachment with `payload`. */
 export function attachmentOf(dsn: string, payload: Buffer, header: object = {}): Buffer {
   return envelopeOf({ event_id: EVENT_ID, dsn, ...header }, [
     { header: { type: 'attachment', length: payload.length, filename: 'a.bin' }, payload },

@@ -3,12 +3,12 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** Bytes of JavaScript's heap and of buffers, after what nobody needs has been swept out. */
+/** Returns the bytes of JavaScript's heap and of buffers after a garbage collection. */
 export function heldBytes(): number {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc')
   collect()
-  collect() // buffers that the first found are given back by the second
+  collect() // the second collection frees buffers that the first one has found
   const { heapUsed, arrayBuffers } = process.memoryUsage()
   return heapUsed + arrayBuffers
 }

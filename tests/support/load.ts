@@ -1,4 +1,4 @@
-/** Errors posted without pause, for tests that take something away meanwhile. */
+/** Errors posted continuously during a test. */
 
 import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
 import { errorOf } from './envelopes.ts'
@@ -8,7 +8,7 @@ const SENDERS = 8
 
 export type Load = ReturnType<typeof startLoad>
 
-/** Posts to `url` (scheme, host, port), eight at a time, until it is ended. */
+/** Posts to `url` (scheme, host, port), eight at a time, until it is stopped. */
 export function startLoad(url: string) {
   const body = errorOf(INBOX_DSN)
   const failures: string[] = []
@@ -30,10 +30,10 @@ export function startLoad(url: string) {
 
   const senders = Array.from({ length: SENDERS }, send)
   return {
-    /** Resolves when so many more have been answered. */
+    /** Resolves when `count` more have a response. */
     more: (count: number) =>
       new Promise<void>((resolve) => void waiting.push({ count: answered + count, resolve })),
-    /** Gives every answer that was not 200, with its body, and every request that broke off. */
+    /** Returns every response other than 200 with its body, and every broken request. */
     async end(): Promise<string[]> {
       going = false
       await Promise.all(senders)

@@ -1,10 +1,10 @@
-/** The Node that runs Culvert's processes in tests. */
+/** Node.js that runs Culvert's processes in tests. */
 
 import { resolve } from 'node:path'
 
 export const ROOT = resolve(import.meta.dirname, '../..')
 
-/** This process's own where it is new enough, else the one in `node_modules`. */
+/** Path of this process's Node.js when it is new enough, else of the one in `node_modules`. */
 export const NODE =
   Number(process.versions.node.split('.')[0]) >= 24
     ? process.execPath

@@ -8,8 +8,8 @@ import { createServer } from 'node:net'
 const [FROM, TO] = [10_000, 32_000]
 
 /**
- * Returns a TCP port of 127.0.0.1 that no other caller is given, in this process or another, while this process lives. The UDP
- * port of the same number, which nothing else uses, marks it as taken.
+ * Returns a TCP port of 127.0.0.1 that no other caller gets, in this process or another, while this process lives. The UDP port of the same
+ * number marks it as taken.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -1,4 +1,4 @@
-/** Posting to a tunnel as a browser or anyone else might, every header at will. */
+/** Posts to a tunnel as a browser or any other client does, with any header. */
 
 import type { Readable } from 'node:stream'
 import { type Dispatcher, request } from 'undici'
@@ -8,7 +8,7 @@ export type Posting = {
   path?: string
   method?: Dispatcher.HttpMethod
   headers?: Record<string, string | string[]>
-  /** A stream goes chunked, without Content-Length. */
+  /** A stream is sent chunked, without Content-Length. */
   body?: string | Buffer | Readable
 }
 
@@ -16,11 +16,11 @@ export type Answered = {
   status: number
   headers: Record<string, string | string[] | undefined>
   text: string
-  /** `undefined` where the text is no JSON. */
+  /** `undefined` when the text is not JSON. */
   json: unknown
 }
 
-/** One request to `url` (scheme, host, port), and all of the answer. Redirects are not followed. */
+/** Sends one request to `url` (scheme, host, port), and returns the whole response. Redirects are not followed. */
 export async function post(
   url: string,
   { path = '/monitoring', method = 'POST', headers = {}, body = '' }: Posting,

@@ -1,4 +1,4 @@
-/** A process that a test started: its words are kept, and it ends with the test. */
+/** Process that a test started: its output is kept, and it ends with the test. */
 
 import { spawn } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
@@ -14,15 +14,15 @@ export type Program = {
   stdout: string[]
   stderr: string[]
   exited: Promise<Exit>
-  /** The first line of stdout, past or to come, that `wanted` accepts. Rejects after `timeout` ms, or when the process ends. */
+  /** Resolves with the first line of stdout, past or future, that `wanted` accepts. Rejects after `timeout` ms, or when the process ends. */
   line(wanted: (line: string) => boolean, timeout: number): Promise<string>
-  /** Sends SIGTERM, and rejects when it does not leave with 0. Nothing happens when it has been ended already. */
+  /** Sends SIGTERM, and rejects when the exit code is not 0. Does nothing when the process has ended. */
   stop(): Promise<void>
-  /** Sends SIGKILL: it gets no chance to tidy up. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>
 }
 
-/** Starts `file` at the top of the repository, with `env` and no other environment than the PATH. */
+/** Starts `file` at the root of the repository, with `env` and the PATH as its environment. */
 export function startProgram(
   name: string,
   file: string,
@@ -42,7 +42,7 @@ export function startProgram(
 
   gather(child.stdout, stdout, news)
   gather(child.stderr, stderr, news)
-  // `close` comes after the last word, `exit` may come before it.
+  // `close` follows the last output, `exit` may precede it.
   const exited = once(child, 'close').then(([code, signal]): Exit => {
     exit = { code, signal }
     news.emit('change')

@@ -1,4 +1,4 @@
-/** Envelopes as the tunnel itself reads them, for what works on its items. */
+/** Reads envelopes as the tunnel does. */
 
 import { DEFAULT_HEADER_LIMITS } from '../../tunnel/src/envelope/headers.ts'
 import type { Item } from '../../tunnel/src/envelope/items.ts'
@@ -12,7 +12,7 @@ export function readEnvelope(bytes: Buffer, keep: (type: string) => boolean = ()
   return reader.end()
 }
 
-/** An envelope with one small item of each type. */
+/** Builds an envelope with one small item of each type. */
 export function envelopeWith(...types: string[]): Envelope {
   return readEnvelope(envelopeOf({}, types.map(small)))
 }

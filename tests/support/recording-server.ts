@@ -1,4 +1,4 @@
-/** A server that stands in for a tunnel or for web behind nginx, and remembers what it was asked. */
+/** Server in place of a tunnel or of web behind nginx, which records its requests. */
 
 import { once } from 'node:events'
 import {
@@ -15,12 +15,12 @@ export type Asked = { method: string; url: string; headers: IncomingHttpHeaders;
 
 export type Upstream = Awaited<ReturnType<typeof startUpstream>>
 
-/** Starts it on a free port of 127.0.0.1. It says its name with status 200 unless `answer` does otherwise. */
+/** Starts the server on a free port of 127.0.0.1. It sends its name with status 200 unless `answer` is given. */
 export async function startUpstream(name: string, answer?: (asked: Asked, response: ServerResponse) => void) {
   const asked: Asked[] = []
   const listener: RequestListener = async (request, response) => {
     const one = await read(request).catch(() => undefined)
-    if (!one) return // the sender left
+    if (!one) return // the sender has disconnected
     asked.push(one)
     if (answer) answer(one, response)
     else response.end(name)
@@ -35,7 +35,7 @@ export async function startUpstream(name: string, answer?: (asked: Asked, respon
     server,
     /** Refuses new connections and leaves the existing ones open. */
     refuse,
-    /** Refuses new connections and breaks off the existing ones, as the death of a process does. */
+    /** Refuses new connections and resets existing ones, as the death of a process does. */
     die,
     async [Symbol.asyncDispose](): Promise<void> {
       if (!server.listening) return
@@ -45,7 +45,7 @@ export async function startUpstream(name: string, answer?: (asked: Asked, respon
   }
 
   function refuse(): void {
-    NetServer.prototype.close.call(server) // that of the HTTP server closes idle connections too
+    NetServer.prototype.close.call(server) // `close` of the HTTP server would close idle connections too
   }
 
   function die(): void {

@@ -12,7 +12,7 @@ export function attempt<T>(act: () => T): T | Rejection {
   }
 }
 
-/** The code of the rejection, or `taken`. */
+/** Returns the code of the rejection, or `taken`. */
 export function codeOf(act: () => unknown): string {
   const outcome = attempt(act)
   return outcome instanceof Rejection ? outcome.code : 'taken'

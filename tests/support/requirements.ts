@@ -8,7 +8,7 @@ import { CHROMIUM, findNatsServer, findProgram } from '../../scripts/programs.ts
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** Why the test, or the suite it is in, is skipped on this machine. */
+    /** Reason why the test, or its suite, is skipped on this machine. */
     skipReason?: string
   }
 }
@@ -18,16 +18,19 @@ const path = process.env.PATH ?? ''
 /** Folder of the ad-block lists, `*.txt.gz`; `ADBLOCK_LISTS` names another one. */
 export const LISTS_FOLDER = process.env.ADBLOCK_LISTS ?? resolve(import.meta.dirname, '../../../shared/lists')
 
-/** Full paths of the programs tests drive; `undefined` where there is none. */
+/** Full paths of the programs that tests run; `undefined` when missing. */
 export const CHROMIUM_PROGRAM = findProgram(CHROMIUM, path)
 export const NGINX_PROGRAM = findProgram(['nginx'], path)
 export const PROMTOOL_PROGRAM = findProgram(['promtool'], path)
 export const PROMETHEUS_PROGRAM = findProgram(['prometheus'], path)
 export const NATS_PROGRAM = findNatsServer(resolve(import.meta.dirname, '../..'), path)
-/** Image that runs where nats-server is not installed. */
+/** Image that runs when nats-server is not installed. */
 export const NATS_IMAGE = process.env.NATS_IMAGE || 'nats:2'
 
-/** `proc`: the file system in which Linux tells about processes. `strace`: it is there, and may look into a process. `nats`: a server from the PATH or from its image; `nats-server`: from the PATH. `netns`: networks of its own can be made by `ip`. `mount`: a file system of its own can be mounted. */
+/**
+ * `proc`: the /proc file system of Linux. `strace`: strace is installed and may trace. `nats`: a server from the PATH or from its image;
+ * `nats-server`: from the PATH. `netns`: `ip` can create network namespaces. `mount`: a file system can be mounted.
+ */
 export type Requirement =
   | 'docker'
   | 'chromium'
@@ -43,7 +46,7 @@ export type Requirement =
   | 'promtool'
   | 'kubectl'
 
-/** Each gives the reason why it is not met, or `undefined`. */
+/** Returns the reason why each requirement is not met, or `undefined`. */
 const UNMET: Record<Requirement, () => string | undefined> = {
   docker: once(() => engineProblem() ?? describeImages(missingImages(process.env))),
   chromium: () => (CHROMIUM_PROGRAM ? undefined : 'Chromium is not installed'),
@@ -73,15 +76,15 @@ const UNMET: Record<Requirement, () => string | undefined> = {
   'nats-server': () => (NATS_PROGRAM ? undefined : 'nats-server 2.10 or newer is not installed'),
 }
 
-/** Why a test that needs all of `names` cannot run here; `undefined` when it can. */
+/** Returns the reason why a test that needs all of `names` cannot run here; `undefined` when it can. */
 export function unmet(...names: Requirement[]): string | undefined {
   return names.flatMap((name) => UNMET[name]() ?? []).join(', ') || undefined
 }
 
 /**
- * Options for `describe` or `it`: they run where all of `names` are there, and are skipped with the reason elsewhere
- * (hooks of a skipped suite do not run). `describe('The stack', requires('docker'), () => …)`; other options are
- * spread beside: `{ ...requires('nginx'), timeout: 60_000 }`.
+ * Options for `describe` or `it`: runs the tests where all of `names` are available, and skips them with the reason elsewhere (hooks of a
+ * skipped suite do not run). `describe('The stack', requires('docker'), () => …)`; other options are spread beside: `{
+ * ...requires('nginx'), timeout: 60_000 }`.
  */
 export function requires(...names: Requirement[]): { skip?: true; meta?: { skipReason: string } } {
   const skipReason = unmet(...names)

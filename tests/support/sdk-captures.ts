@@ -6,30 +6,30 @@ export type Capture = {
   /** SDK, version and scenario, like `browser-11.12.0-replay-2`. */
   name: string
   method: string
-  /** As on the request line: path and query. */
+  /** Path and query of the request line. */
   url: string
-  /** Names and values in turn, as they came. */
+  /** Alternating names and values, as received. */
   rawHeaders: string[]
   /** The body exactly as it was sent. */
   body: Buffer
-  /** DSN in the envelope header; absent where the SDK used no tunnel. */
+  /** DSN in the envelope header; absent when the SDK used no tunnel. */
   dsn?: string
 }
 
 const FOLDER = new URL('../fixtures/captures/', import.meta.url)
 
-/** All of them, by name. */
+/** All captures by name. */
 export function captures(): Capture[] {
   const names = readdirSync(FOLDER).filter((file) => file.endsWith('.bin'))
   return names.sort().map((file) => readCapture(file.slice(0, -'.bin'.length)))
 }
 
-/** One of them, like `capture('browser-11.12.0-rejection')`. */
+/** Returns a capture, like `capture('browser-11.12.0-rejection')`. */
 export function capture(name: string): Capture {
   return readCapture(name)
 }
 
-/** The body of one of them as the same SDK would send it to the project of `dsn`. */
+/** Returns the body of a capture, as the same SDK would send it to the project of `dsn`. */
 export function captureFor(dsn: string, name: string): Buffer {
   const { body } = capture(name)
   const end = body.indexOf('\n')

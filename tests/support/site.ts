@@ -1,4 +1,4 @@
-/** The whole of Culvert as plain processes: nginx, the built web server and two tunnels or more. */
+/** Culvert as plain processes: nginx, the built web server and two or more tunnels. */
 
 import { join } from 'node:path'
 import { SITE_HOST } from './browser/chromium.ts'
@@ -10,7 +10,7 @@ import { startTunnel } from './tunnel/tunnel.ts'
 import { startWeb } from './web/web.ts'
 
 export type SiteOptions = {
-  /** Settings that all of them get. Without a `SENTRY_DSN` they run in inbox mode, with one inbox for both tunnels. */
+  /** Settings of all processes. Without a `SENTRY_DSN` they run in inbox mode, with one inbox for both tunnels. */
   env?: Record<string, string>
   /** Other destinations for the tunnels' connections, `{ 'o1.ingest.us.sentry.io:443': '127.0.0.1:41234' }`. */
   reroute?: Record<string, string>
@@ -22,7 +22,7 @@ export type Site = Awaited<ReturnType<typeof startSite>>
 
 const CLOUD_HOST = 'o123.ingest.us.sentry.io'
 
-/** Options with which `sentry` (one with a certificate) is taken for Sentry's cloud, organisation 123 in the US, and the lab is open. */
+/** Returns options that make tunnels treat `sentry` (one with a certificate) as Sentry's cloud, organisation 123 in the US, with the error lab on. */
 export function cloud(
   sentry: Sentry,
   env: Record<string, string> = {},
@@ -33,7 +33,7 @@ export function cloud(
   }
 }
 
-/** Starts it, web built first where that is due, and waits until all of it answers. `await using` ends it. */
+/** Starts the site, builds web first if needed, and waits until all processes respond. `await using` stops it. */
 export async function startSite({ env = {}, reroute = {}, replicas = 2 }: SiteOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
@@ -60,12 +60,12 @@ export async function startSite({ env = {}, reroute = {}, replicas = 2 }: SiteOp
   const started = starting.move()
   return {
     port: nginx.port,
-    /** As Chromium of these tests knows it. */
+    /** URL for Chromium. */
     url: `http://${SITE_HOST}:${nginx.port}`,
-    /** One of the two. */
+    /** The first tunnel. */
     tunnel,
     other,
-    /** All of them. */
+    /** All tunnels. */
     tunnels,
     web,
     close: () => started.disposeAsync(),

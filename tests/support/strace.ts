@@ -1,9 +1,9 @@
-/** Trace of a process's writes: tells whether each write was synced before it was acknowledged. */
+/** Reads a trace of a process's writes: each write has to be synced before it is acknowledged. */
 
-/** Of the lines `stored …` in a trace made with `-f -y`: how many, and how many were said of writes that no sync had completed on. */
+/** Returns for a trace made with `-f -y` the number of `stored …` lines, and of those written before a sync of the preceding writes had completed. */
 export function readTrace(trace: string, folder: string): { said: number; unsynced: number } {
   const unsynced = new Set<string>()
-  const waiting = new Map<string, string[]>() // by thread: what its sync, not yet completed, stands for
+  const waiting = new Map<string, string[]>() // files of a pending sync, by thread
   const counts = { said: 0, unsynced: 0 }
   for (const line of trace.split('\n')) {
     const [, thread = '', call = ''] = /^(\d+)\s+(.*)$/.exec(line) ?? []
@@ -21,12 +21,12 @@ export function readTrace(trace: string, folder: string): { said: number; unsync
   return counts
 }
 
-/** The database itself is written by checkpoints, which nobody waits for. */
+/** Excludes the database itself: checkpoints write it, and no put waits for them. */
 function isKept(path: string, folder: string): boolean {
   return path.startsWith(folder) && (path.endsWith('-wal') || path.includes('/bodies/'))
 }
 
-/** A file that is renamed has its name in its folder, which needs a sync of its own. */
+/** Adds the folder of a renamed file, which needs a sync of its own. */
 function follow(call: string, unsynced: Set<string>): void {
   const [from = '', to = ''] = [...call.matchAll(/"([^"]+)"/g)].map(([, path = '']) => path)
   if (unsynced.delete(from)) unsynced.add(to)

@@ -1,4 +1,4 @@
-/** Waiting for what can only be asked for. */
+/** Waits for a condition that has no event. */
 
 import { setTimeout as wait } from 'node:timers/promises'
 

@@ -1,12 +1,12 @@
-/** A way to the site by which visitors come from an address of their own, other than that of every process here. */
+/** Proxy in front of the site that gives visitors a source address different from that of every process. */
 
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** Linux lets any process use the whole of 127.0.0.0/8. */
+/** Address of 127.0.0.0/8, all of which Linux lets any process use. */
 export const VISITOR_ADDRESS = '127.0.0.9'
 
-/** Passes connections on, bytes untouched, to `port` of 127.0.0.1. `await using` shuts it. */
+/** Forwards connections unmodified to `port` of 127.0.0.1. `await using` stops it. */
 export async function openDoor(port: number) {
   const open = new Set<Socket>()
   const server = createServer((visitor) => {
@@ -32,7 +32,7 @@ export async function openDoor(port: number) {
   }
   return {
     port: (server.address() as AddressInfo).port,
-    /** Drops every connection; new ones pass. */
+    /** Drops every connection; new ones are forwarded. */
     cut,
     async [Symbol.asyncDispose](): Promise<void> {
       server.close()

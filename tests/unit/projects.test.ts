@@ -1,4 +1,4 @@
-/** The table of projects: which DSN is ours, and where its envelopes go. */
+/** Table of projects: resolves DSNs and queries to upstream URLs. */
 
 import { describe, expect, it } from 'vitest'
 import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'

@@ -1,4 +1,4 @@
-/** Rejections: each code has a status, a sentence and a fix, and all of them answer in one shape. */
+/** Table of rejection codes, and the format of their responses. */
 
 import { describe, expect, it } from 'vitest'
 import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from '../../tunnel/src/rejections.ts'

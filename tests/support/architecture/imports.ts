@@ -1,4 +1,4 @@
-/** Reads the imports of a source tree, and holds them against an order of its subjects. */
+/** Reads the imports of a source tree, and compares them with an order of its subjects. */
 
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'

@@ -7,7 +7,7 @@ import { FiltersEngine, Request } from '@ghostery/adblocker'
 import type { Page } from 'playwright-core'
 import { LISTS_FOLDER } from '../requirements.ts'
 
-/** Rules of the tests: enough to block what real lists block of Sentry. */
+/** Rules of the tests: enough to block the requests to Sentry that real lists block. */
 export const RULES_FILE = join(import.meta.dirname, '../../fixtures/adblock/rules.txt')
 
 /** Returns the names of the real lists on this machine: EasyList, EasyPrivacy and uBlock's own. */
@@ -17,18 +17,18 @@ export function listFiles(): string[] {
   return names.map((name) => join(LISTS_FOLDER, name))
 }
 
-/** Puts all real lists into one engine. */
+/** Loads all real lists into one engine. */
 export function readLists(): FiltersEngine {
   const lists = listFiles().map((file) => gunzipSync(readFileSync(file)).toString())
   return FiltersEngine.parse(lists.join('\n'))
 }
 
-/** Puts the rules of the tests into an engine. */
+/** Loads the rules of the tests into an engine. */
 export function readRules(): FiltersEngine {
   return FiltersEngine.parse(readFileSync(RULES_FILE, 'utf8'))
 }
 
-/** Blocks what the lists block, from the page's next document on. Gives the list of blocked URLs, which grows. */
+/** Blocks requests by the lists, from the page's next document on. Returns the growing list of blocked URLs. */
 export async function blockAds(page: Page, engine: FiltersEngine): Promise<string[]> {
   const blocked: string[] = []
   await page.route('**/*', async (route) => {

@@ -3,7 +3,7 @@
 import AxeBuilder from '@axe-core/playwright'
 import type { Page } from 'playwright-core'
 
-/** One line for each finding, with the elements concerned. Frames of other origins are not looked at: there are none. */
+/** Returns one line for each finding, with its elements. Frames of other origins are not analysed: there are none. */
 export async function findingsOn(page: Page): Promise<string[]> {
   // The other mode opens a second page for each analysis, which takes longer than the analysis.
   const rules = { 'target-size': { enabled: true } } // 24 px, of WCAG 2.2; off by default
@@ -11,7 +11,7 @@ export async function findingsOn(page: Page): Promise<string[]> {
   return violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)].join(' '))
 }
 
-/** Of the light theme first, then of the dark one. */
+/** Returns the findings of the light theme first, then those of the dark one. */
 export async function findingsInBothThemes(page: Page): Promise<string[]> {
   const found: string[] = []
   for (const colorScheme of ['light', 'dark'] as const) {

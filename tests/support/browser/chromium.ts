@@ -1,9 +1,9 @@
-/** Real Chromium, whose visitors fail the test over any trouble that was not expected. */
+/** Real Chromium, whose visitors fail the test on unexpected trouble. */
 
 import { type Browser, type BrowserContextOptions, chromium, type Page, type Request } from 'playwright-core'
 import { CHROMIUM_PROGRAM } from '../requirements.ts'
 
-/** A name that leads to this machine; to Chromium it is an ordinary site, not a local one. */
+/** Name that resolves to this machine, and that Chromium does not treat as localhost. */
 export const SITE_HOST = 'shop.example'
 
 const FLAGS = [
@@ -14,7 +14,7 @@ const FLAGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
-  '--auto-accept-this-tab-capture', // a person would be asked before a page takes a picture of itself
+  '--auto-accept-this-tab-capture', // skips the question before a page takes a screenshot of itself
 ]
 
 export type ChromiumOptions = {
@@ -24,20 +24,20 @@ export type ChromiumOptions = {
 
 export type Visitor = {
   page: Page
-  /** POST requests the page made, in their order. */
+  /** POST requests of the page, in order. */
   posts: Request[]
   /** Uncaught errors, console errors and failed requests so far, one line each. */
   troubles: string[]
-  /** Trouble that this test raises on purpose; any other, and one that never comes, fails it. */
+  /** Trouble that this test causes on purpose; unexpected and missing trouble fails it. */
   expectTrouble(pattern: RegExp): void
-  /** Trouble that may come, or come too late to be seen. */
+  /** Trouble that may happen, or happen too late to be recorded. */
   allowTrouble(pattern: RegExp): void
   [Symbol.asyncDispose](): Promise<void>
 }
 
 export type Chromium = Awaited<ReturnType<typeof startChromium>>
 
-/** Starts it; each visitor has cookies, cache and storage of their own. `await using` ends it. */
+/** Starts Chromium; each visitor has cookies, cache and storage of their own. `await using` stops it. */
 export async function startChromium({ leads = {} }: ChromiumOptions = {}) {
   const browser = await chromium.launch({
     ...(CHROMIUM_PROGRAM && { executablePath: CHROMIUM_PROGRAM }),
@@ -48,20 +48,20 @@ export async function startChromium({ leads = {} }: ChromiumOptions = {}) {
     ],
   })
   return {
-    /** A fresh visitor with an empty page. */
+    /** Creates a visitor with an empty page. */
     visitor: (options: BrowserContextOptions = {}) => enter(browser, options),
     close: () => browser.close(),
     [Symbol.asyncDispose]: () => browser.close(),
   }
 }
 
-/** Nothing leaves this machine, whatever the page asks for. */
+/** Keeps all requests of the page on this machine. */
 function resolverRules(leads: Record<string, string>): string {
   const maps = Object.entries(leads).map(([host, address]) => `MAP ${host} ${address}`)
   return `--host-resolver-rules=${[...maps, 'MAP * ~NOTFOUND', 'EXCLUDE 127.0.0.1', 'EXCLUDE localhost'].join(', ')}`
 }
 
-/** Chromium asks for a page's icon when it has nothing else to do, and lets go of it when the page is left. */
+/** Allows aborted requests for the icon: Chromium sends them when idle, and aborts them when the page is left. */
 const ICON_LET_GO = /^failed: GET \S+\/favicon\.ico\S* net::ERR_ABORTED$/
 
 async function enter(browser: Browser, options: BrowserContextOptions): Promise<Visitor> {

@@ -1,4 +1,4 @@
-/** The operator's console over a site with three tunnels, and an operator at it in real Chromium. */
+/** Operator's console of a site with three tunnels, and an operator in Chromium. */
 
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ import { type Chromium, SITE_HOST, type Visitor } from './chromium.ts'
 
 export type ConsoleSite = Awaited<ReturnType<typeof startConsole>>
 
-/** Starts all of it, with an inbox beside its Sentry. `await using` ends it. */
+/** Starts the site with an inbox beside its Sentry. `await using` stops it. */
 export async function startConsole(chromium: Chromium) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
@@ -42,7 +42,7 @@ export async function startConsole(chromium: Chromium) {
     async sendMany(many: number, body: () => Buffer, status: number): Promise<void> {
       for (let n = 0; n < many; n++) expect((await send(body())).status).toBe(status)
     },
-    /** Operator with a session of their own, at a page of the console; `url` is the site's unless they come by another way. */
+    /** Operator with a session of their own, at a page of the console; `url` is the site's unless given. */
     async operator(path = '', options: BrowserContextOptions = {}, url = site.url): Promise<Visitor> {
       const visitor = await chromium.visitor(options)
       const { page } = visitor
@@ -51,7 +51,7 @@ export async function startConsole(chromium: Chromium) {
       await page.context().addCookies([{ name, value, domain: SITE_HOST, path: '/console' }])
       await page.goto(`${url}/console${path}`)
       await page.getByRole('button', { name: 'Sign out' }).waitFor()
-      visitor.allowTrouble(/^failed: GET .*ERR_ABORTED/) // a page that is left cuts its live feed, and what it still loads
+      visitor.allowTrouble(/^failed: GET .*ERR_ABORTED/) // leaving a page aborts its live feed and its pending requests
       return visitor
     },
     /** Returns the sum of the counters of all running tunnels, by outcome. */

@@ -9,8 +9,8 @@ import { startConsole } from './console.ts'
 const perFile = { scope: 'file' } as const
 
 /**
- * Each is started when a test of the file first names it, and stopped after the last one; every test has its own visitor. A file
- * changes the options by `it.override`.
+ * Each fixture starts when a test of the file first names it, and stops after the last one; every test has its own visitor. A file changes
+ * the options by `it.override`.
  */
 export const it = test
   .extend('sentryOptions', perFile, (): SentryOptions => ({ tls: readCertificate() }))
@@ -36,7 +36,7 @@ export const it = test
     onCleanup(() => visitor[Symbol.asyncDispose]())
     return visitor
   })
-  /** The operator's console over a site with three tunnels. */
+  /** Operator's console of a site with three tunnels. */
   .extend('desk', perFile, async ({ chromium }, { onCleanup }) => {
     const desk = await startConsole(chromium)
     onCleanup(() => desk[Symbol.asyncDispose]())

@@ -1,8 +1,8 @@
-/** Pages of the error lab that the server alone breaks, for a test to open by itself. */
+/** Pages of the error lab that fail on the server, for a test to open directly. */
 
 import type { Page } from 'playwright-core'
 
-/** The URL that pressing `button` asks for, like `/lab/redirect`, with a pass that is still good. Leaves `page` at the lab. */
+/** Returns the URL that `button` requests, like `/lab/redirect`, with a valid pass. Leaves `page` at the lab. */
 export async function labUrl(page: Page, site: string, button: string, path: string): Promise<string> {
   const wanted = `**${path}?**`
   await page.route(wanted, (route) => route.fulfill({ json: {} }))

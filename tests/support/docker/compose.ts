@@ -18,30 +18,30 @@ const OUTPUT_BYTES = 64 * 1024 * 1024 // 64 MiB
 export type Compose = Awaited<ReturnType<typeof startCompose>>
 
 export type ComposeOptions = {
-  /** All of them unless named. */
+  /** Services to start; all of them unless given. */
   services?: string[]
-  /** Settings beside the ones made here. */
+  /** Settings in addition to the default ones of the tests. */
   env?: Record<string, string>
 }
 
-/** Starts services and waits until they are healthy. `await using` removes all. */
+/** Starts services and waits until they are healthy. `await using` removes everything. */
 export async function startCompose({ services = [], env: settings = {} }: ComposeOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const project = `culvert-test-${randomBytes(4).toString('hex')}`
   const port = await freePort()
   const env = {
     PATH: process.env.PATH,
-    HOME: process.env.HOME, // Compose itself may be kept there
+    HOME: process.env.HOME, // Compose itself may be installed there
     DOCKER_HOST: process.env.DOCKER_HOST,
     HTTP_PORT: String(port),
-    INGEST_SUBNET: `10.${randomInt(204, 250)}.${randomInt(256)}.0/24`, // nobody else's, and beside the one that the file itself would take
+    INGEST_SUBNET: `10.${randomInt(204, 250)}.${randomInt(256)}.0/24`, // a subnet of its own, different from the default of the file
     OPERATOR_PASSWORD: PASSWORD,
     COMPOSE_PROJECT_NAME: project,
-    COMPOSE_ENV_FILES: '/dev/null', // no settings of whoever runs the tests
+    COMPOSE_ENV_FILES: '/dev/null', // ignores the .env of the work tree
     ...settings,
   }
 
-  /** Runs docker, and gives what it wrote. Rejects with the rest when it fails. */
+  /** Runs docker, and returns its output. Rejects with its errors when it fails. */
   async function docker(...args: string[]): Promise<string> {
     const { stdout } = await run('docker', args, { cwd: ROOT, env, maxBuffer: OUTPUT_BYTES })
     return stdout.trim()
@@ -56,13 +56,13 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
 
   const mine = ['--filter', `label=com.docker.compose.project=${project}`]
 
-  /** An engine (20.10) may hold on to the network of a container that was killed, though none is left in it, until it is itself started anew. */
+  /** Ignores a network that Docker 20.10 does not release after a container was killed, until the engine restarts. */
   async function forgiveNetwork(error: Error): Promise<void> {
     const left = await docker('container', 'ls', '--all', '--quiet', ...mine)
     if (left !== '' || !error.message.includes('has active endpoints')) throw error
   }
 
-  /** Those of this project, also where a later build has taken their names. */
+  /** Images of this project, also when a later build has taken their names. */
   async function removeImages(): Promise<void> {
     const images = (await docker('image', 'ls', '--all', '--quiet', ...mine)).split('\n').filter(Boolean)
     if (images.length > 0) await docker('image', 'rm', '--force', ...new Set(images))
@@ -74,10 +74,10 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
     })
   }
 
-  /** Runs JavaScript in a container that is on the admin network, and gives what it logged. */
+  /** Runs JavaScript in a container on the admin network, and returns its output. */
   const script = (code: string) => compose('exec', '-T', 'web', 'node', '-e', code)
 
-  /** Asks a tunnel's admin port, and gives the body of the answer. */
+  /** Queries a tunnel's admin port, and returns the body of the response. */
   async function admin(path: string): Promise<Buffer> {
     const init = JSON.stringify({ headers: { authorization: `Bearer ${deriveAdminToken(PASSWORD)}` } })
     const code = `fetch('${ADMIN}${path}', ${init}).then((r) => r.arrayBuffer()).then((b) => console.log(Buffer.from(b).toString('base64')))`
@@ -92,16 +92,16 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
     env,
     port,
     url: `http://127.0.0.1:${port}`,
-    /** As Chromium of these tests knows it. */
+    /** URL for Chromium. */
     siteUrl: `http://${SITE_HOST}:${port}`,
     docker,
     compose,
     up,
     script,
-    /** Ids of a service's containers. */
+    /** Returns the IDs of a service's containers. */
     containers: async (service: string) =>
       (await compose('ps', '--quiet', service)).split('\n').filter(Boolean),
-    /** The container's address on one of the project's networks. */
+    /** Returns the address of a container on one of the project's networks. */
     address: (container: string, network: string) =>
       docker(
         'inspect',
@@ -111,7 +111,7 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
       ),
     /** Returns the inbox entries, the newest first. */
     inbox: async (): Promise<InboxEntry[]> => JSON.parse(String(await admin('/inbox'))).entries,
-    /** One envelope of it, as bytes. */
+    /** Returns one envelope of the inbox as bytes. */
     kept: (id: string) => admin(`/inbox/${id}`),
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }

@@ -1,4 +1,4 @@
-/** A place outside of all of Docker's networks, as Sentry is: a network namespace of its own, one hop from this machine. */
+/** Host outside of all networks of Docker, as Sentry is: a network namespace, one hop from this machine. */
 
 import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
@@ -8,22 +8,22 @@ import { NODE } from '../node.ts'
 const PORT = 80
 const LISTEN = `require('node:net').createServer((s) => s.end()).listen(${PORT}, () => console.log('listening'))`
 
-/** Returns JavaScript that prints "connected", or why it could not connect. */
+/** Returns JavaScript that prints "connected", or the reason why it could not connect. */
 export function connecting(host: string, port: number): string {
   return `const s = require('node:net').connect({ host: '${host}', port: ${port}, timeout: 3000 });
     const say = (what) => { console.log(what); process.exit() };
     s.on('connect', () => say('connected')).on('error', (e) => say(e.code)).on('timeout', () => say('no answer'))`
 }
 
-/** Makes it, with someone listening there. `await using` takes it away. */
+/** Creates the namespace with a listening server. `await using` removes it. */
 export async function startOutside() {
   await using starting = new AsyncDisposableStack()
   const name = `culvert-${randomBytes(3).toString('hex')}`
   const [here, there] = [`${name}h`, `${name}t`]
-  const net = `198.18.${randomInt(256)}` // for tests of networks
+  const net = `198.18.${randomInt(256)}` // 198.18.0.0/15 is reserved for tests of networks
   const host = `${net}.2`
   ip('netns', 'add', name)
-  starting.defer(() => ip('netns', 'delete', name)) // and with it both ends of the cable
+  starting.defer(() => ip('netns', 'delete', name)) // and with it both ends of the virtual cable
   ip('link', 'add', here, 'type', 'veth', 'peer', 'name', there, 'netns', name)
   ip('addr', 'add', `${net}.1/24`, 'dev', here)
   ip('link', 'set', here, 'up')

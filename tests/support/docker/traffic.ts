@@ -1,4 +1,4 @@
-/** Visitors of a site who go on loading pages and posting errors, while something is done to it. */
+/** Visitors of a site who load pages and post errors during a change of the site. */
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -6,13 +6,13 @@ import { errorOf } from '../envelopes.ts'
 import { type Answered, type Posting, post } from '../post.ts'
 
 const VISITORS = 6
-const PAUSE_MS = 20 // so that two cores have some time left for what is tried meanwhile
+const PAUSE_MS = 20 // so that the two cores have some time left for the test
 
 export type Traffic = ReturnType<typeof startTraffic>
 
 /**
- * Goes on until it is ended; each asks for pages and posts errors in turn. Several `urls` (scheme, host, port) are what stands behind a
- * balancer: one that hangs up has its request tried at the next.
+ * Runs until it is stopped; each visitor requests pages and posts errors in turn. With several `urls` (scheme, host, port), as behind a
+ * load balancer, a request whose connection breaks is sent to the next one.
  */
 export function startTraffic(urls: string[], dsn: string) {
   const failures: string[] = []
@@ -44,12 +44,12 @@ export function startTraffic(urls: string[], dsn: string) {
 
   const visitors = Array.from({ length: VISITORS }, visit)
   return {
-    /** Resolves when so many more requests have ended. */
+    /** Resolves when `count` more requests have ended. */
     more: (count: number) =>
       new Promise<void>((resolve) => void waiting.push({ count: asked + count, resolve })),
-    /** Event ids of the errors that were taken. */
+    /** Event IDs of the acknowledged errors. */
     acknowledged,
-    /** Gives what was not answered as it should. */
+    /** Returns the failed responses. */
     async end(): Promise<string[]> {
       going = false
       await Promise.all(visitors)

@@ -1,4 +1,4 @@
-/** `npm run doctor`, asked by a test. */
+/** Runs `npm run doctor`. */
 
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
@@ -7,14 +7,14 @@ import { NODE, ROOT } from '../node.ts'
 
 export type Told = { name: string; result: Result; message: string; verifies: string; remedy: string }
 
-/** `checks` are there with `--json`. */
+/** `checks` is set with `--json`. */
 export type Diagnosis = { code: number; text: string; checks: Told[] }
 
 export function askDoctor(...args: string[]): Promise<Diagnosis> {
   return askDoctorIn(ROOT, ...args)
 }
 
-/** Asks the one of another work tree. */
+/** Runs the doctor of another work tree. */
 export async function askDoctorIn(root: string, ...args: string[]): Promise<Diagnosis> {
   const run = promisify(execFile)(NODE, ['doctor/main.ts', ...args], {
     cwd: root,

@@ -1,11 +1,11 @@
-/** Servers that people run by mistake in place of a tunnel, or in front of one. */
+/** Servers that people run by mistake instead of a tunnel, or in front of one. */
 
 import { once } from 'node:events'
 import { createServer, request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer, text } from 'node:stream/consumers'
 
-/** Takes whatever anyone posts. */
+/** Starts a server that accepts every post. */
 export const startOpenRelay = () =>
   start((request, response) => {
     request.resume().on('end', () => {
@@ -15,7 +15,7 @@ export const startOpenRelay = () =>
     })
   })
 
-/** Passes bodies on to the tunnel at `url` after it has read them as text. */
+/** Starts a server that forwards bodies to the tunnel at `url` after it has read them as text. */
 export const startTextProxy = (url: string) =>
   start(async (request, response) => {
     const {
@@ -36,13 +36,13 @@ export const startTextProxy = (url: string) =>
 
 export type Answer = { status: number; headers: Record<string, string>; body: string }
 
-/** Makes the answer to a post, from that of the site or without it. */
+/** Builds the response to a post, with or without that of the site. */
 export type Alter = (path: string, forward: () => Promise<Answer>) => Promise<Answer>
 
-/** Stands in front of nginx at `site`, and asks it under the name `host`. */
+/** Starts a proxy in front of nginx at `site`, which it calls `host`. */
 export const startFront = (site: string, alter: Alter, host?: string) =>
   start(async (request, response) => {
-    const body = await buffer(request).catch(() => undefined) // announced, and never sent
+    const body = await buffer(request).catch(() => undefined) // announced, but never sent
     if (!body) return
     const path = request.url ?? '/'
     const forward = () => ask(site, request, body, host)
@@ -50,7 +50,7 @@ export const startFront = (site: string, alter: Alter, host?: string) =>
     response.writeHead(answer.status, answer.headers).end(answer.body)
   })
 
-/** Asks as `request` did, a body of any length announced as it was. */
+/** Sends the request again; a body of any length is announced as it was. */
 async function ask(site: string, request: IncomingMessage, body: Buffer, host?: string): Promise<Answer> {
   const headers = { ...request.headers, ...(host && { host }) }
   const asked = httpRequest(`${site}${request.url}`, { method: request.method ?? 'GET', headers })

@@ -65,7 +65,7 @@ const changes = (most: number) =>
     { maxLength: most },
   )
 
-/** Gives a value in one of so many cases. */
+/** Returns `undefined` except in one of `cases` cases. */
 const seldom = <T>(cases: number, arbitrary: fc.Arbitrary<T>) =>
   fc.oneof({ weight: cases - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
 
@@ -82,7 +82,7 @@ const payload = fc.oneof(
   fc.constantFrom('', '{}', '\n', '\n\n', '{"a":1}\n{"type":"event"}\n').map((text) => Buffer.from(text)),
 )
 
-/** Length that an item header states, from its payload's. */
+/** Functions from the real length of a payload to the one in its header. */
 const lengths = fc.oneof(
   { weight: 6, arbitrary: fc.constant((real: number): unknown => real) },
   { weight: 3, arbitrary: fc.constant((): unknown => undefined) },

@@ -1,4 +1,4 @@
-/** A Sentry that accepts everything, and keeps each body until the test takes it. */
+/** Sentry that accepts everything, and keeps each body until the test takes it. */
 
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -8,7 +8,7 @@ import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync, zstdDeco
 
 export type RecordingUpstream = Awaited<ReturnType<typeof startRecordingUpstream>>
 
-/** Starts it. `await using` ends it. */
+/** Starts the server. `await using` stops it. */
 export async function startRecordingUpstream() {
   const bodies = new Map<string, { encoding: string | undefined; body: Buffer }>()
   let count = 0
@@ -21,9 +21,9 @@ export async function startRecordingUpstream() {
   await once(server, 'listening')
   return {
     port: (server.address() as AddressInfo).port,
-    /** Requests so far. */
+    /** Number of requests so far. */
     count: () => count,
-    /** Gives the body that came with this user agent, once. */
+    /** Returns the body that arrived with this user agent, once. */
     take(userAgent: string) {
       const body = bodies.get(userAgent)
       bodies.delete(userAgent)
@@ -45,7 +45,7 @@ export function decode({ encoding, body }: { encoding: string | undefined; body:
   return body
 }
 
-/** RFC 1950: its two first bytes are a multiple of 31. */
+/** Returns whether the bytes have a zlib header (RFC 1950): its two bytes are a multiple of 31. */
 function isZlib(body: Buffer): boolean {
   return body.length >= 2 && body.readUInt16BE() % 31 === 0 && ((body[0] ?? 0) & 0x0f) === 8
 }

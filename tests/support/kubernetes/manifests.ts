@@ -1,4 +1,4 @@
-/** The Kubernetes manifests as kustomize makes them of `deploy/kubernetes`, but for the hashes in names of ConfigMaps. */
+/** Kubernetes manifests as kustomize builds them from `deploy/kubernetes`, without the hashes in names of ConfigMaps. */
 
 import { readFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
@@ -83,12 +83,12 @@ export const containersOf = (workload: Workload): IContainer[] => podOf(workload
 export const initContainersOf = (workload: Workload): IContainer[] => podOf(workload).initContainers ?? []
 export const labelsOf = ({ spec }: Workload): Record<string, string> => spec?.template.metadata?.labels ?? {}
 
-/** Returns the container that reads the settings: of nginx the one that renders its configuration. */
+/** Returns the container that reads the settings: for nginx, the one that renders its configuration. */
 export function configuredContainer(workload: Workload): IContainer | undefined {
   return [...initContainersOf(workload), ...containersOf(workload)][0]
 }
 
-/** The environment of the container that reads a workload's settings, `$(NAME)` expanded; `secrets` stand in for those of the cluster. */
+/** Returns the environment of the container that reads a workload's settings, with `$(NAME)` expanded; `secrets` replace those of the cluster. */
 export function environmentOf(
   manifests: Manifest[],
   workload: Workload,

@@ -1,4 +1,4 @@
-/** A cluster of three NATS servers, each a process with a folder of its own. */
+/** Cluster of three NATS servers, each a process with its own folder. */
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ type Member = { name: string; server: string; config: string; running: Program |
 
 export type NatsCluster = Awaited<ReturnType<typeof startNatsCluster>>
 
-/** Resolves when they have chosen a leader. `await using` takes all of it away. */
+/** Resolves when the servers have elected a leader. `await using` removes the cluster. */
 export async function startNatsCluster() {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
@@ -28,12 +28,12 @@ export async function startNatsCluster() {
   await until(() => answers(servers), 30_000)
   const nc = await connect({ servers, maxReconnectAttempts: -1, reconnectTimeWait: 100 })
   starting.defer(() => nc.close())
-  const jsm = await jetstreamManager(nc, { timeout: 2_000 }) // a question that comes between two leaders is lost
+  const jsm = await jetstreamManager(nc, { timeout: 2_000 }) // a request between two leaders gets no response
   const started = starting.move()
   return {
     servers,
     jsm,
-    /** Asks the leader of a stream to let another one lead, and resolves when one does. */
+    /** Makes the leader of a stream step down, and resolves when another one leads. */
     async moveLeader(stream: string): Promise<void> {
       const before = await leaderOf(jsm, stream)
       await nc.request(`$JS.API.STREAM.LEADER.STEPDOWN.${stream}`, '', { timeout: 5_000 })
@@ -41,7 +41,7 @@ export async function startNatsCluster() {
         async () => ![undefined, before].includes(await leaderOf(jsm, stream).catch(() => undefined)),
       )
     },
-    /** SIGKILL for the leader of a stream; resolves when another one leads. The killed one comes back with `restart`. */
+    /** Sends SIGKILL to the leader of a stream; resolves when another one leads. `restart` starts the killed one again. */
     async killLeader(stream: string): Promise<() => void> {
       const before = await leaderOf(jsm, stream)
       const member = members.find(({ name }) => name === before)
@@ -81,7 +81,7 @@ async function answers(servers: string[]): Promise<boolean> {
   try {
     const nc = await connect({ servers, reconnect: false, timeout: 1_000 })
     const answer = await nc
-      .request('$JS.API.STREAM.NAMES', '', { timeout: 1_000 }) // answered by whom they have chosen
+      .request('$JS.API.STREAM.NAMES', '', { timeout: 1_000 }) // the new leader responds
       .finally(() => nc.close())
     return !answer.json<{ error?: object }>().error
   } catch {

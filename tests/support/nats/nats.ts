@@ -1,4 +1,4 @@
-/** A real NATS server with the configuration we ship: from the PATH, or else from its image. */
+/** Real NATS server with the shipped configuration: from the PATH, or from its image. */
 
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -13,14 +13,14 @@ import { makeFolder } from '../temporary-folder.ts'
 import { until } from '../until.ts'
 
 export type NatsOptions = {
-  /** Another configuration than the one we ship. */
+  /** Configuration in place of the shipped one. */
   config?: string
-  /** Credentials that it requires; without them anyone may connect. */
+  /** Required credentials; without them anyone may connect. */
   user?: string
   password?: string
   /** Address on which it listens. */
   port?: number
-  /** Folder of its streams; one of its own unless given. */
+  /** Folder of its streams; a new one unless given. */
   store?: string
 }
 
@@ -28,7 +28,7 @@ export type Nats = Awaited<ReturnType<typeof startNats>>
 
 export const NATS_CONFIG = resolve(ROOT, 'deploy/nats.conf')
 
-/** Starts it on a folder of its own, and waits until it answers. `await using` takes both away. */
+/** Starts the server and waits until it responds. `await using` removes server and folder. */
 export async function startNats({
   config = NATS_CONFIG,
   user,
@@ -79,7 +79,7 @@ export async function startNats({
     return { ...program, kill }
   }
 
-  /** SIGKILL: it gets no chance to tidy up. */
+  /** Sends SIGKILL. */
   async function kill(): Promise<void> {
     await running?.kill()
   }
@@ -91,7 +91,7 @@ export async function startNats({
     url: `nats://${server}`,
     server,
     store,
-    /** Of the process, when it runs from the PATH. */
+    /** PID of the process when it runs from the PATH. */
     pid: () => running?.pid,
     start,
     kill,

@@ -1,4 +1,4 @@
-/** TCP proxy in front of a NATS server: counts what the server sends, and withholds it from a given moment on. */
+/** TCP proxy in front of a NATS server: counts the bytes from the server, and withholds them on request. */
 
 import { once } from 'node:events'
 import { createServer, connect as dial, type Socket } from 'node:net'
@@ -37,7 +37,7 @@ export async function startNatsProxy(server: string) {
     withholdAfter(text: string): void {
       trigger = text
     },
-    /** Passes everything on again. */
+    /** Forwards everything again. */
     restore(): void {
       trigger = ''
       isWithholding = false

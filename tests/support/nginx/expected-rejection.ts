@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { REJECTIONS, type RejectionCode } from '../../../tunnel/src/rejections.ts'
 import type { Answered } from '../post.ts'
 
-/** The code's own status, sentence and fix, as the tunnel would have said it, and nothing that silences an SDK. */
+/** Expects status, sentence and fix of the code as from the tunnel, and no header that silences an SDK. */
 export function expectRejection(
   { status, headers, json }: Answered,
   code: RejectionCode,

@@ -1,4 +1,4 @@
-/** nginx with the routing table that ships, rendered as it is for every other way of running. */
+/** nginx with the shipped routing table, rendered as for every other deployment. */
 
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -12,16 +12,16 @@ import { NGINX_PROGRAM } from '../requirements.ts'
 import { makeFolder } from '../temporary-folder.ts'
 
 export type NginxOptions = {
-  /** Addresses like `127.0.0.1:9090`. Nobody needs to be there. */
+  /** Addresses like `127.0.0.1:9090`. They need not respond. */
   tunnels: string[]
   web: string
-  /** Address for web's own reports; a free port by default. */
+  /** Address for reports of web's server; a free port by default. */
   innerPort?: number
-  /** Settings of the renderer beside the ones made here. */
+  /** Settings of the renderer in addition to the default ones of the tests. */
   env?: Record<string, string>
-  /** Words before the command, like those that tie it to a core. */
+  /** Words before the command, for example to tie it to a core. */
   prefix?: readonly string[]
-  /** Makes something wrong in it on purpose. */
+  /** Changes the configuration, to insert an error. */
   change?: (config: string) => string
 }
 
@@ -29,7 +29,7 @@ export type Nginx = Awaited<ReturnType<typeof startNginx>>
 
 const STARTS_WITHIN = 30_000 // ms: the machine may be busy
 
-/** Starts it on a free port of 127.0.0.1 and waits until it listens. `await using` ends it. */
+/** Starts nginx on a free port of 127.0.0.1 and waits until it listens. `await using` stops it. */
 export async function startNginx({ tunnels, web, innerPort, env, prefix, change }: NginxOptions) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
@@ -59,7 +59,7 @@ export async function startNginx({ tunnels, web, innerPort, env, prefix, change 
     url: `http://127.0.0.1:${port}`,
     innerUrl: `http://127.0.0.1:${inner}`,
     stderr: program.stderr,
-    /** The lines of the access log by now. */
+    /** Returns the lines of the access log so far. */
     logged: () => parseLines(readFileSync(accessLog, 'utf8')),
     accessLog,
     stop,
@@ -103,7 +103,7 @@ async function untilListening(port: number, program: Program): Promise<void> {
   })
 }
 
-/** Resolves when somebody takes connections to the port; rejects when `signal` aborts before. */
+/** Resolves when the port accepts connections; rejects when `signal` aborts before. */
 async function untilAccepted(port: number, signal: AbortSignal): Promise<void> {
   for (;;) {
     const socket = connect(port, '127.0.0.1')

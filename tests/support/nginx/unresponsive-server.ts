@@ -1,15 +1,15 @@
-/** An address at which nobody says a word, as that of a container that was killed: whoever connects to it waits in vain. */
+/** Address that does not respond, like that of a killed container: connections to it time out. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { NODE } from '../node.ts'
 
-// It says its port, and takes no more connections than the system holds for it.
+// Prints its port, and accepts no connections beyond its backlog.
 const LISTEN = `const s = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(s.address().port))`
-const HELD = 2 // by Linux: one more than the backlog
+const HELD = 2 // Linux accepts one more than the backlog
 
-/** `await using` ends it. */
+/** Starts the server. `await using` stops it. */
 export async function startSilent() {
   const listener = spawn(NODE, ['--eval', LISTEN], { stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = once(listener, 'exit')

@@ -1,4 +1,4 @@
-/** The tunnels' own books: what they answered `spooled` is what has ended and what still waits, at every look. */
+/** Accounting of the tunnels: the envelopes counted as `spooled` equal those with a final outcome and those pending, at any time. */
 
 import { expect } from 'vitest'
 import type { TunnelAccess } from '../tunnel/running.ts'
@@ -6,11 +6,11 @@ import { until } from '../until.ts'
 
 type Sums = { spooled: number; ends: number }
 
-const UNDER_WAY = 64 // attempts of one tunnel, gone from the disk perhaps and not yet counted as an end
+const UNDER_WAY = 64 // attempts of one tunnel, which may be removed from the disk but not counted yet
 
 /**
- * Looks once. While `inHand` posts are under way the three figures cannot be had of one moment: what waits must lie between what
- * the counters before and after it say.
+ * Checks the totals once. With `inHand` pending posts, the three totals cannot be read at one moment: the pending entries must lie between
+ * the counters before and after.
  */
 export async function checkBooks(tunnels: readonly TunnelAccess[], inHand: () => number): Promise<void> {
   const moving = inHand() > 0
@@ -22,7 +22,7 @@ export async function checkBooks(tunnels: readonly TunnelAccess[], inHand: () =>
   expect(waits).toBeLessThanOrEqual(after.spooled - before.ends + (moving ? inHand() + underWay : underWay))
 }
 
-/** Looks once while nothing is under way: the figures agree to the last. */
+/** Checks the totals once while nothing is pending: they are equal. */
 export async function checkQuietBooks(tunnels: readonly TunnelAccess[]): Promise<void> {
   const { spooled, ends } = await sumsOf(tunnels)
   expect({ ends, waits: await depthOf(tunnels), sum: spooled }).toEqual({
@@ -37,12 +37,12 @@ export async function depthOf([first]: readonly TunnelAccess[]): Promise<number>
   let metrics = ''
   await until(async () => {
     metrics = await metricsOf(first)
-    return metrics.includes('\nculvert_spool_envelopes{') // left out while the spool does not answer within a second
+    return metrics.includes('\nculvert_spool_envelopes{') // missing while the spool does not respond within 1 s
   })
   return sum(metrics, /^culvert_spool_envelopes\{/)
 }
 
-/** Tells whether the breakers of all tunnels are open. */
+/** Returns whether the breakers of all tunnels are open. */
 export async function areOpen(tunnels: readonly TunnelAccess[]): Promise<boolean> {
   const all = await Promise.all(tunnels.map(metricsOf))
   return all.every((metrics) => sum(metrics, /^culvert_upstream_breaker_open\{/) === 1)

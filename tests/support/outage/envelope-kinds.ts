@@ -1,4 +1,4 @@
-/** Envelopes of every kind that SDKs send, each with bytes of its own. */
+/** Envelopes of every kind that SDKs send, each with unique bytes. */
 
 import { createHash, randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
@@ -9,10 +9,10 @@ export type Sent = { kind: string; body: Buffer; encoding?: 'gzip'; content: str
 type Header = Record<string, unknown>
 type Kind = (n: number) => { header?: Header; parts: Part[] }
 
-const LARGE_BYTES = 1_300_000 // past what a row of the spool holds
-const LARGE_EVERY = 400 // one in so many
+const LARGE_BYTES = 1_300_000 // more than a row of the spool stores
+const LARGE_EVERY = 400 // one in 400
 const GZIPPED_EVERY = 20
-const SEGMENTS = 5 // of a replay, under one id
+const SEGMENTS = 5 // segments of a replay, with the same ID
 
 /** Envelopes by name; `n` makes each unique. */
 const KINDS: Record<string, Kind> = {
@@ -52,7 +52,7 @@ const KINDS: Record<string, Kind> = {
 
 const NAMES = Object.keys(KINDS)
 
-/** Number `n` of project `dsn`: the kinds in turn, one now and then large, some compressed. */
+/** Builds envelope `n` of project `dsn`: the kinds in turn, some of them large or compressed. */
 export function envelopeAt(n: number, dsn: string): Sent {
   const large = n % LARGE_EVERY === LARGE_EVERY - 1
   const kind = large ? 'large attachment' : (NAMES[n % NAMES.length] ?? '')
@@ -63,7 +63,7 @@ export function envelopeAt(n: number, dsn: string): Sent {
   return n % GZIPPED_EVERY === 7 ? { ...sent, body: gzipSync(body), encoding: 'gzip' } : { ...sent, body }
 }
 
-/** An error of 3 KB, which nothing else evicts from a full spool. */
+/** Builds an error of 3 KB, which no other envelope evicts from a full spool. */
 export function errorAt(n: number, dsn: string): Sent {
   const header = { event_id: idOf(n), sent_at: new Date().toISOString(), dsn }
   const body = envelopeOf(header, [json('event', { message: n, extra: text(2_800) })])

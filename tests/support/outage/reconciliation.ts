@@ -1,4 +1,4 @@
-/** Compares acknowledged envelopes with those that arrived, by content, after an outage. */
+/** Compares acknowledged with received envelopes by content after an outage. */
 
 import type { Received } from '../sentry/received-request.ts'
 import { contentOf } from './envelope-kinds.ts'
@@ -6,9 +6,9 @@ import type { Answered } from './steady-load.ts'
 
 export type Settling = {
   acknowledged: number
-  /** Acknowledged, and not at Sentry: by kind. */
+  /** Acknowledged envelopes that Sentry did not receive, by kind. */
   lost: string[]
-  /** Arrivals beyond the first of each. */
+  /** Number of repeated arrivals. */
   duplicates: number
   statuses: Record<string, number>
 }

@@ -1,10 +1,10 @@
-/** Envelopes posted to several tunnels in turn at a steady rate, from many addresses, however long answers take. */
+/** Envelopes posted to several tunnels in turn at a steady rate, from many addresses, independent of response times. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { envelopeAt, type Sent } from './envelope-kinds.ts'
 
-/** `status` 0 for one that broke off. */
+/** 0 for a broken request. */
 export type Answered = Sent & { status: number; sentAt: number; took: number }
 
 export type SteadyLoad = ReturnType<typeof startSteadyLoad>
@@ -12,7 +12,7 @@ export type SteadyLoad = ReturnType<typeof startSteadyLoad>
 const ADDRESSES = 250
 const EVERY_MS = 10
 
-/** Posts `rate` a second to what `urls` gives at that moment, until it is ended: of every kind, unless `make` makes others. */
+/** Posts `rate` envelopes a second to the current `urls` until it is stopped: of every kind, unless `make` is given. */
 export function startSteadyLoad(urls: () => readonly string[], dsn: string, rate: number, make = envelopeAt) {
   const agent = new Agent({ connections: 256 })
   const answers: Answered[] = []
@@ -25,7 +25,7 @@ export function startSteadyLoad(urls: () => readonly string[], dsn: string, rate
   async function postOn(): Promise<void> {
     for (let owed = 0, last = performance.now(); going; await sleep(EVERY_MS)) {
       const time = performance.now()
-      owed = paused ? 0 : Math.min(rate, owed + ((time - last) * rate) / 1000) // a starved process does not catch up for ever
+      owed = paused ? 0 : Math.min(rate, owed + ((time - last) * rate) / 1000) // a starved process does not catch up
       last = time
       for (; owed >= 1; owed--) begin(posted++)
     }
@@ -61,7 +61,7 @@ export function startSteadyLoad(urls: () => readonly string[], dsn: string, rate
     answers.push({ ...sent, body: Buffer.alloc(0), status, sentAt, took: performance.now() - sentAt })
   }
 
-  /** Resolves when nothing is in hand. */
+  /** Resolves when nothing is pending. */
   async function pause(): Promise<void> {
     paused = true
     await Promise.all(inHand)

@@ -1,4 +1,4 @@
-/** Sends attacks, and checks that each response is one that the tunnel may give. */
+/** Sends attacks, and checks that each response is allowed. */
 
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -6,7 +6,7 @@ import { REJECTIONS } from '../../../tunnel/src/rejections.ts'
 import type { Attack } from './corpus.ts'
 
 export type Outcome = {
-  /** Of the response; 0 when the upload was still open at the deadline, or the connection broke. */
+  /** Status; 0 when the upload was still open at the deadline, or the connection broke. */
   status: number
   text: string
   seconds: number
@@ -24,7 +24,7 @@ export type SendOptions = {
 const STATUSES = [200, 202, 400, 403, 408, 413, 415, 429, 503]
 const TRICKLE_MS = 50
 
-/** Posts `attack` to `url` on a connection of its own. Resolves with what came of it, never rejects. */
+/** Posts `attack` to `url` on a connection of its own. Resolves with the outcome, never rejects. */
 export function send(
   url: string,
   { headers, body, withheldBytes = 0, isTrickle = false }: Attack,
@@ -70,7 +70,7 @@ export function send(
   })
 }
 
-/** Posts the attack so many times at once. */
+/** Posts the attack several times in parallel. */
 export function sendTogether(
   url: string,
   attack: Attack,
@@ -80,7 +80,7 @@ export function sendTogether(
   return Promise.all(Array.from({ length: count }, () => send(url, attack, options)))
 }
 
-/** Returns the fault of an outcome as a sentence; `undefined` when the tunnel may answer so. */
+/** Returns the fault of an outcome as a sentence; `undefined` when the outcome is allowed. */
 export function faultOf(
   attack: Attack,
   { status, text: answer, broken, seconds }: Outcome,
@@ -107,13 +107,13 @@ function parse(answer: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Bytes that Sentry may receive for what was sent: a tenth more, a quarter where the best compressor made it, and 1 KiB for each request. */
+/** Returns the largest number of bytes that Sentry may receive for a request: 10 % more, 25 % after the best compressor, and 1 KiB. */
 export function allowedBytes({ name }: Attack, outcomes: readonly Pick<Outcome, 'sentBytes'>[]): number {
   const factor = name.includes('in the highest') ? 1.25 : 1.1
   return outcomes.reduce((sum, { sentBytes }) => sum + sentBytes * factor + 1024, 0)
 }
 
-/** Statuses and how often each came, like `400 × 30, 503 × 2`. */
+/** Formats statuses and their counts, like `400 × 30, 503 × 2`. */
 export function tally(outcomes: readonly Outcome[]): string {
   const counts = new Map<string, number>()
   for (const { status, broken } of outcomes) {

@@ -1,4 +1,4 @@
-/** Worker thread of attackers, each with an address of its own: the thread of the test is free for Sentry and the honest visitor. */
+/** Worker thread of attackers, each with its own address: the test's thread is free for Sentry and the valid visitor. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -6,16 +6,16 @@ import { faultOf, type Outcome, send, tally } from './attack.ts'
 import type { Attack } from './corpus.ts'
 
 export type Attacker = {
-  /** Client address, as a trusted proxy passes it on. */
+  /** Client address, as a trusted proxy forwards it. */
   address: string
   connections: number
-  /** Sent in turn. */
+  /** Attacks, sent in turn. */
   attacks: Attack[]
 }
 
 export type Campaign = { url: string; attackers: Attacker[]; ms: number }
 
-/** Statuses by attack, and outcomes that no tunnel and no nginx may give. */
+/** Statuses by attack, and outcomes that neither tunnel nor nginx may return. */
 export type CampaignResult = { statuses: Record<string, string>; faults: string[] }
 
 const PAUSE_MS = 200 // of each connection
@@ -39,7 +39,7 @@ async function attackFrom({ address, attacks }: Attacker, first: number): Promis
     const attack = attacks[n % attacks.length]
     if (!attack) return
     const deadlineMs = Math.max(1, Math.min(PATIENCE_MS, end - Date.now()))
-    const whole = { ...attack, body: Buffer.from(attack.body) } // a thread is handed plain bytes
+    const whole = { ...attack, body: Buffer.from(attack.body) } // messages between threads contain plain bytes only
     const outcome = await send(url, whole, { deadlineMs, headers: { 'x-forwarded-for': address } })
     outcomes.set(attack.name, [...(outcomes.get(attack.name) ?? []), outcome])
     const wasCutShort = outcome.status === 0 && !outcome.broken

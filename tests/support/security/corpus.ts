@@ -24,7 +24,7 @@ export type Attack = {
   isValid?: boolean
 }
 
-/** DSN that the tunnel carries for, and one of another project. */
+/** DSN that the tunnel accepts, and one of another project. */
 export type Dsns = { valid: string; foreign: string }
 
 /** Attack that is built when the DSNs are known. */
@@ -66,10 +66,10 @@ const createLargeBrotli = () =>
     },
   })
 
-/** Members of a JSON object, `"k":v,…`, that fill about so many bytes. */
+/** Builds members of a JSON object, `"k":v,…`, of about `bytes`. */
 type Shape = (bytes: number, random: Random) => string
 
-/** Shapes that cost a JSON reader the most: many values, many keys, depth, long and escaped strings. */
+/** Shapes that are expensive for a JSON parser: many values, many keys, depth, long and escaped strings. */
 export const SHAPES: Record<string, Shape> = {
   'empty objects': (bytes) => `"x":[${repeat('{}', bytes)}]`,
   'small objects': (bytes) => `"x":[${repeat('{"a":1}', bytes)}]`,
@@ -94,14 +94,14 @@ export function createCorpus(seed = 1): Entry[] {
   return [...PROVEN, ...headers(seed), ...events(seed), ...bombs(), ...streams(), ...tight(), ...HELD]
 }
 
-/** Finds one entry. Throws when there is none of this name. */
+/** Returns one entry. Throws when the name is unknown. */
 export function findEntry(name: string): Entry {
   const found = createCorpus().find((each) => each.name === name)
   if (!found) throw new Error(`${name} is not in the corpus`)
   return found
 }
 
-/** Attacks that have worked once, in the form in which they did. */
+/** Attacks that have succeeded once, in that form. */
 export const PROVEN: readonly Entry[] = [
   itemHeaders('300 item headers of empty objects, no DSN', 'empty objects', 300, none),
   itemHeaders('1,000 item headers of empty objects, no DSN', 'empty objects', 1_000, none),
@@ -115,7 +115,7 @@ export const PROVEN: readonly Entry[] = [
   }),
 ]
 
-/** Uploads that do not end: the tunnel holds what has come for as long as it waits. */
+/** Uploads that do not end: the tunnel holds their bytes until its deadline. */
 export const HELD: readonly Entry[] = [
   entry('zstd bomb without its last bytes', 'zstd', (dsns) => bomb(valid(dsns)), { withheldBytes: 4 }),
   entry('br bomb without its last bytes', 'br', (dsns) => bomb(valid(dsns)), { withheldBytes: 4 }),
@@ -131,7 +131,7 @@ export const HELD: readonly Entry[] = [
   },
 ]
 
-/** Each shape in the header of the envelope, and in the headers of 300 items. */
+/** Builds each shape in the header of the envelope, and in the headers of 300 items. */
 function headers(seed: number): Entry[] {
   const shaped = Object.entries(SHAPES).flatMap(([name, shape]) => [
     entry(
@@ -160,7 +160,7 @@ function headers(seed: number): Entry[] {
   ]
 }
 
-/** Each shape as the payload of an event that the filters read. */
+/** Builds each shape as the payload of an event that the filters read. */
 function events(seed: number): Entry[] {
   return Object.entries(SHAPES).map(([name, shape]) =>
     entry(
@@ -199,7 +199,7 @@ function bombs(): Entry[] {
   ]
 }
 
-/** Streams that are not what their header says. */
+/** Streams that do not match their header. */
 function streams(): Entry[] {
   return ENCODINGS.flatMap((encoding) => {
     const changed = (name: string, change: (body: Buffer) => Buffer, declared: string = encoding): Entry => ({
@@ -220,7 +220,7 @@ function streams(): Entry[] {
   })
 }
 
-/** Payloads and compressors of bodies that another compressor hardly makes as small. */
+/** Payloads and compressors whose result another compressor hardly matches. */
 const TIGHT: Record<string, [encoding: Encoding, payload: () => Buffer, compressor: () => Transform]> = {
   'text in the highest br quality': [
     'br',
@@ -254,7 +254,7 @@ const TIGHT: Record<string, [encoding: Encoding, payload: () => Buffer, compress
   ],
 }
 
-/** Bodies that the tunnel may have to compress again, since it changes them or has spooled them. */
+/** Bodies that the tunnel may have to compress again, after a change or from the spool. */
 export function tight(): Entry[] {
   const isValid = true
   const each = Object.entries(TIGHT).flatMap(([name, [encoding, payload, compressor]]) => [
@@ -290,7 +290,7 @@ function attachment(header: Header, payload: Buffer): Buffer[] {
   return [Buffer.from(`${JSON.stringify(header)}\n${JSON.stringify(item)}\n`), payload]
 }
 
-/** Bytes that no compressor makes smaller. */
+/** Bytes that cannot be compressed. */
 function randomBlock(bytes: number): Buffer {
   const random = createRandom(7)
   const block = Buffer.alloc(bytes)
@@ -298,7 +298,7 @@ function randomBlock(bytes: number): Buffer {
   return block
 }
 
-/** An honest envelope near the size limit: incompressible, as a minidump or a video is. */
+/** Valid envelope near the size limit: incompressible, like a minidump or a video. */
 export function* largeBody(dsn: string, bytes = 99 * MB): Generator<Buffer> {
   const block = randomBlock(65_536)
   yield Buffer.from(`{"dsn":"${dsn}"}\n{"type":"attachment","length":${bytes},"filename":"a.bin"}\n`)
@@ -340,7 +340,7 @@ function entry(
   }
 }
 
-/** Without telling the compressor how much will come: the stream then names its window, not its size. */
+/** Compresses without a known size: the stream then contains its window size. */
 async function compress(compressor: Transform, content: Iterable<Buffer>): Promise<Buffer> {
   const result = buffer(compressor)
   for (const chunk of content) if (!compressor.write(chunk)) await once(compressor, 'drain')
@@ -348,7 +348,7 @@ async function compress(compressor: Transform, content: Iterable<Buffer>): Promi
   return result
 }
 
-/** An envelope whose one attachment is zeros. */
+/** Builds an envelope with one attachment of zeros. */
 function* bomb(header: Header, bytes = BOMB_BYTES): Generator<Buffer> {
   yield Buffer.from(`${JSON.stringify(header)}\n{"type":"attachment","length":${bytes}}\n`)
   yield* zeros(bytes, 0)
@@ -364,7 +364,7 @@ function* zeros(bytes: number, fill: string | number): Generator<Buffer> {
   for (let at = 0; at < bytes; at += MB) yield block.subarray(0, Math.min(MB, bytes - at))
 }
 
-/** An envelope of so many empty items with the same header. */
+/** Builds an envelope of `count` empty items with the same header. */
 function* itemLines(header: Header, line: string, count: number): Generator<Buffer> {
   yield Buffer.from(`${JSON.stringify(header)}\n`)
   const several = Math.max(1, Math.floor(MB / line.length))
@@ -391,7 +391,7 @@ function distinctKeys(bytes: number, key: (i: number) => string): string {
 /** Returns a whole number below `below`. */
 export type Random = (below: number) => number
 
-/** The mulberry32 generator: the same numbers for the same seed on every machine. */
+/** Creates a mulberry32 generator: the same numbers for the same seed on every machine. */
 export function createRandom(seed: number): Random {
   let state = seed
   return (below) => {

@@ -1,4 +1,4 @@
-/** A Sentry that counts bytes and remembers event ids: what attacks make a tunnel send would not fit into memory. */
+/** Sentry that counts bytes and stores event IDs: the bodies of attacks would not fit into memory. */
 
 import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
@@ -7,16 +7,16 @@ import { networkInterfaces } from 'node:os'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 
 const KEY = '0123456789abcdef0123456789abcdef'
-const PARSED_BYTES = 4096 // honest envelopes are smaller
+const PARSED_BYTES = 4096 // valid envelopes are smaller
 const WAIT_MS = 10_000
 
 export type CountingSentry = Awaited<ReturnType<typeof startCountingSentry>>
 
-/** The Docker engine's bridge: an address of this machine that every container can reach. */
+/** Address of the Docker bridge, by which every container can reach this machine. */
 export const BRIDGE =
   networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
 
-/** Starts it on a free port of `host`. `await using` ends it. */
+/** Starts the server on a free port of `host`. `await using` stops it. */
 export async function startCountingSentry(host = '127.0.0.1') {
   const eventIds = new Set<string>()
   const arrivals = new EventEmitter<{ event: [] }>()
@@ -33,7 +33,7 @@ export async function startCountingSentry(host = '127.0.0.1') {
         if (bytes <= PARSED_BYTES) start.push(chunk)
       }
     } catch {
-      return // the tunnel gave up
+      return // the tunnel has disconnected
     }
     state.largest = Math.max(state.largest, bytes)
     if (state.status === 200 && bytes <= PARSED_BYTES) note(eventIdOf(request, Buffer.concat(start)))
@@ -51,10 +51,10 @@ export async function startCountingSentry(host = '127.0.0.1') {
   const { port } = server.address() as AddressInfo
   return Object.assign(state, {
     dsn: `http://${KEY}@${host}:${port}/456`,
-    /** Of another project, which no tunnel of these tests carries for. */
+    /** DSN of another project, which no tunnel of these tests accepts. */
     foreignDsn: `http://${KEY}@${host}:${port}/789`,
     eventIds,
-    /** Resolves when it has received all of these events; rejects with how many are missing. */
+    /** Resolves when it has received all of these events; rejects with the number of missing ones. */
     async received(ids: readonly string[], timeoutMs = WAIT_MS): Promise<void> {
       const signal = AbortSignal.timeout(timeoutMs)
       const missing = () => ids.filter((id) => !eventIds.has(id)).length

@@ -1,4 +1,4 @@
-/** Errors posted at a steady rate, however long responses take, and the percentiles of their durations. */
+/** Errors posted at a steady rate, independent of response times, and the percentiles of their durations. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent, request } from 'undici'
@@ -6,7 +6,7 @@ import { errorOf } from '../envelopes.ts'
 
 export type LiveTraffic = { count: number; statuses: Record<string, number>; p50: number; p99: number }
 
-/** Posts an error to `url` (scheme, host, port) every `everyMs` until it is ended. Durations are in milliseconds. */
+/** Posts an error to `url` (scheme, host, port) every `everyMs` until it is stopped. Durations are in milliseconds. */
 export function startLiveTraffic(url: string, dsn: string, everyMs: number) {
   const dispatcher = new Agent()
   const durations: number[] = []

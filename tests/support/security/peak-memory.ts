@@ -9,8 +9,8 @@ const MIB = 1024 * 1024
 export type PeakMemory = ReturnType<typeof watchMemory>
 
 /**
- * Watches resident memory from now on. The kernel's own high-water mark is set back where this process may do so; samples stand in
- * for it elsewhere. With a cgroup, memory that is not page cache is sampled too.
+ * Measures resident memory from now on. Resets the kernel's peak where this process may do so; elsewhere it samples. With a cgroup, memory
+ * other than page cache is sampled too.
  */
 export function watchMemory(pid: number, cgroup?: string) {
   const canReset = resetPeak(pid)
@@ -24,11 +24,11 @@ export function watchMemory(pid: number, cgroup?: string) {
   }
 
   return {
-    /** Ends the watch. MiB: before, at the peak, and the peak of the cgroup's memory without page cache. */
+    /** Ends the measurement. Values in MiB: before, at the peak, and the peak of the cgroup's memory without page cache. */
     end(): { idle: number; peak: number; cgroupPeak: number } {
       clearInterval(timer)
       sample()
-      const mark = canReset ? readMiB(pid, 'VmHWM') : 0 // of a process that died only samples are left
+      const mark = canReset ? readMiB(pid, 'VmHWM') : 0 // after the death of a process only samples remain
       return { idle, peak: Math.max(resident, mark), cgroupPeak: anonymous }
     },
   }
@@ -39,7 +39,7 @@ function resetPeak(pid: number): boolean {
     writeFileSync(`/proc/${pid}/clear_refs`, '5')
     return true
   } catch {
-    return false // a process of somebody else
+    return false // a process of another user
   }
 }
 
@@ -49,7 +49,7 @@ function readMiB(pid: number, field: 'VmRSS' | 'VmHWM'): number {
   )
 }
 
-/** Version 2 tells `anon`, version 1 `total_rss`. */
+/** Version 2 has `anon`, version 1 `total_rss`. */
 function anonymousMiB(cgroup: string): number {
   return Number(/^(?:anon|total_rss) (\d+)$/m.exec(read(join(cgroup, 'memory.stat')))?.[1] ?? 0) / MIB
 }
@@ -62,7 +62,7 @@ function read(file: string): string {
   }
 }
 
-/** Folder of the memory controller that accounts for a process, of either version. */
+/** Returns the folder of the memory controller of a process, of either version. */
 export function memoryCgroup(pid: number): string | undefined {
   const lines = read(`/proc/${pid}/cgroup`).split('\n')
   for (const [pattern, root] of [
@@ -75,7 +75,7 @@ export function memoryCgroup(pid: number): string | undefined {
   return undefined
 }
 
-/** The process that runs the program: the child where an init process comes first. */
+/** Returns the process that runs the program: the child of an init process. */
 export function programOf(pid: number): number {
   const [child] = read(`/proc/${pid}/task/${pid}/children`).trim().split(' ')
   return child ? Number(child) : pid

@@ -1,4 +1,4 @@
-/** A tunnel process with about as much memory as the shipped container leaves it. */
+/** Tunnel process with about the memory of the shipped container. */
 
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -7,7 +7,7 @@ import { startTunnel } from '../tunnel/tunnel.ts'
 
 const HEAP = '--max-old-space-size=128 --max-semi-space-size=8'
 
-/** Settings of the C library that the image has: without them its malloc keeps several times what is in use. */
+/** Settings of the C library in the image: without them its malloc holds several times the memory in use. */
 const MALLOC = Object.fromEntries(
   [...readFileSync(resolve(ROOT, 'Dockerfile.tunnel'), 'utf8').matchAll(/(MALLOC_\w+)=(\d+)/g)].map(
     ([, name = '', value = '']) => [name, value],
@@ -16,7 +16,7 @@ const MALLOC = Object.fromEntries(
 
 export type SmallTunnel = Awaited<ReturnType<typeof startSmallTunnel>>
 
-/** Starts it. `await using` kills it: one that died must not hide what the test has found. */
+/** Starts the tunnel. `await using` kills it: one that has died must not hide the result of the test. */
 export async function startSmallTunnel(dsn: string) {
   const tunnel = await startTunnel({ env: { SENTRY_DSN: dsn, NODE_OPTIONS: HEAP, ...MALLOC } })
   const isAlive = () =>

@@ -1,4 +1,4 @@
-/** Worker thread with a Sentry and with large uploads: the thread of the test is free for live traffic. */
+/** Worker thread with a Sentry and with large uploads: the test's thread is free for live traffic. */
 
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
@@ -16,7 +16,7 @@ parentPort.postMessage(sentry.dsn)
 const [uploads]: Uploads[] = await once(parentPort, 'message')
 if (uploads) parentPort.postMessage(await uploadAll(uploads))
 
-/** Uploads all at once, and returns the number of responses by status. */
+/** Uploads in parallel, and returns the number of responses by status. */
 async function uploadAll({ url, count, bytes }: Uploads): Promise<Record<string, number>> {
   const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 })
   const statuses: Record<string, number> = {}

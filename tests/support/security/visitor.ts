@@ -1,4 +1,4 @@
-/** An honest visitor, who posts errors while somebody else attacks. */
+/** Valid visitor, who posts errors during an attack. */
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,9 +10,9 @@ export type VisitorOptions = {
   headers?: Record<string, string>
   /** Time between two errors, in ms. */
   pauseMs: number
-  /** Sends the next one without waiting for the response to the last. */
+  /** Sends the next error without waiting for a response. */
   isSteady?: boolean
-  /** Every so many errors one more is sent compressed by gzip. */
+  /** Interval in errors after which one more is sent, compressed by gzip. */
   gzipEvery?: number
 }
 
@@ -26,7 +26,7 @@ export type Visit = {
 
 export type Visitor = ReturnType<typeof startVisitor>
 
-/** Posts errors to `url`, on connections that nobody else uses, until it is ended. */
+/** Posts errors to `url`, on connections of its own, until it is stopped. */
 export function startVisitor(
   url: string,
   dsn: string,
@@ -82,7 +82,7 @@ export function startVisitor(
   }
 }
 
-/** The rejection's code, or the beginning of what came instead. */
+/** Returns the code of the rejection, or the beginning of another body. */
 function codeIn(answer: string): string {
   return /"code":"([a-z-]+)"/.exec(answer)?.[1] ?? answer.slice(0, 100)
 }

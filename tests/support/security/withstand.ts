@@ -1,4 +1,4 @@
-/** Attacks a tunnel while an honest visitor posts errors, and measures what it cost. */
+/** Attacks a tunnel while a valid visitor posts errors, and measures the cost. */
 
 import { allowedBytes, faultOf, send, sendTogether, tally } from './attack.ts'
 import type { Attack } from './corpus.ts'
@@ -7,9 +7,9 @@ import { watchMemory } from './peak-memory.ts'
 import { startVisitor } from './visitor.ts'
 
 export type Target = {
-  /** Scheme, host and port. */
+  /** URL with scheme, host and port. */
   url: string
-  /** Of the tunnel, on this machine. */
+  /** PID of the tunnel on this machine. */
   pid: number
   cgroup?: string | undefined
   sentry: CountingSentry
@@ -20,16 +20,16 @@ export type Target = {
 export type Cost = {
   attack: string
   statuses: string
-  /** Of the slowest response. */
+  /** Duration of the slowest response. */
   seconds: number
   /** MiB. */
   peak: number
   rise: number
   bytesSent: number
   bytesUpstream: number
-  /** Slowest response to the honest visitor. */
+  /** Slowest response to the valid visitor. */
   honestMs: number
-  /** Guarantees that did not hold, one sentence each. */
+  /** Guarantees that did not hold, as sentences. */
   faults: string[]
 }
 
@@ -38,10 +38,10 @@ const MAX_RISE = 100 // MiB
 const MAX_SECONDS = 2.5
 const MAX_HONEST_MS = 2_000
 const DEADLINE_MS = 20_000
-const OPEN_MS = 1_000 // an upload that never ends is watched for so long
+const OPEN_MS = 1_000 // time for which an upload that never ends is watched
 const HONEST_PAUSE_MS = 20
 
-/** Posts the attack `count` times at once, an honest visitor beside it. */
+/** Posts the attack `count` times in parallel, beside a valid visitor. */
 export async function attackTogether(target: Target, attack: Attack, count: number): Promise<Cost> {
   const { url, sentry } = target
   const before = sentry.bytes
@@ -74,7 +74,7 @@ export async function attackTogether(target: Target, attack: Attack, count: numb
   }
 }
 
-/** Posts the attack once, and nothing beside it. */
+/** Posts the attack once, alone. */
 export async function attackAlone(
   target: Target,
   attack: Attack,
@@ -85,7 +85,7 @@ export async function attackAlone(
   const outcome = await send(target.url, attack, { deadlineMs: deadlineOf(attack) })
   const { idle, peak } = memory.end()
   const bytesUpstream = target.sentry.bytes - before
-  const seconds = outcome.status === 0 ? 0 : outcome.seconds // one that stays open is not answered
+  const seconds = outcome.status === 0 ? 0 : outcome.seconds // an open upload gets no response
   return {
     attack: attack.name,
     statuses: tally([outcome]),
@@ -121,7 +121,7 @@ function rounded(value: number): string {
   return value.toFixed(Number.isInteger(value) || value >= 1_000 ? 0 : 1)
 }
 
-/** One line for each attack, for whoever reads the test's output. */
+/** Formats one line for each attack, for the output of the test. */
 export function describeCosts(costs: readonly Cost[]): string {
   const rows = costs.map((cost) =>
     [

@@ -3,16 +3,16 @@
 import { isIP } from 'node:net'
 import type { Received } from './received-request.ts'
 
-/** The projects it knows: project id and the public key of each. */
+/** Known projects: project ID and public key. */
 export type Projects = Readonly<Record<string, string>>
 
-// Promise 3 of the design: headers sent upstream are an allow-list.
+// Headers sent upstream are an allow-list.
 const HEADERS =
   /^(host|connection|content-length|transfer-encoding|content-type|content-encoding|user-agent|origin|referer|x-forwarded-for|x-sentry-forwarded-for|sec-ch-ua(-[a-z-]+)?)$/
 
 const QUERY = new Set(['sentry_key', 'sentry_version', 'sentry_client', 'hsts'])
 
-/** Everything that is wrong with a request, each as a sentence without its subject; empty when it is as it should be. */
+/** Returns the faults of a request as sentences without a subject; empty when there are none. */
 export function faultsOf(received: Received, projects: Projects): string[] {
   return [
     ...routeFaults(received, projects),

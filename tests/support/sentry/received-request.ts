@@ -1,4 +1,4 @@
-/** One request as our Sentry received it, read leniently for tests to look into. */
+/** Request as the recording Sentry received it, parsed leniently. */
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
@@ -10,36 +10,36 @@ export type Envelope = { header: Record<string, unknown>; items: Item[] }
 
 export type Received = Envelope & {
   method: string
-  /** As on the request line: path and query. */
+  /** Path and query of the request line. */
   url: string
   path: string
   query: URLSearchParams
   headers: IncomingHttpHeaders
-  /** Names and values in turn, as they came. */
+  /** Alternating names and values, as received. */
   rawHeaders: string[]
   /** Exactly as received. */
   body: Buffer
   /** With `Content-Encoding` undone. */
   decoded: Buffer
   remoteAddress: string
-  /** When it had arrived whole, in milliseconds since 1970. */
+  /** Time when it had arrived completely, in milliseconds since 1970. */
   time: number
-  /** Why `items` is empty, where the body is no envelope. */
+  /** Reason why `items` is empty, when the body is no envelope. */
   malformed?: string
 }
 
-/** Tells apart what a test waits for: `sentry.next(hasItem('event'))`. */
+/** Returns a filter for requests with an item type: `sentry.next(hasItem('event'))`. */
 export function hasItem(type: string): (envelope: Envelope) => boolean {
   return ({ items }) => items.some(({ header }) => header.type === type)
 }
 
-/** The error in an envelope, if it holds one. */
+/** Returns the error in an envelope, if any. */
 export function eventOf({ items }: Envelope) {
   const event = items.find(({ header }) => header.type === 'event')
   return event && JSON.parse(String(event.payload))
 }
 
-/** Reads the request to its end. Rejects when the sender leaves before it. */
+/** Reads the request to its end. Rejects when the sender disconnects before. */
 export async function receive(request: IncomingMessage): Promise<Received> {
   const body = await buffer(request)
   const url = request.url ?? ''
@@ -77,7 +77,7 @@ function unpack(
   }
 }
 
-/** Splits an envelope into its headers and payload bytes. Throws on what is none. */
+/** Splits an envelope into its headers and payload bytes. Throws when it is none. */
 export function parseEnvelope(bytes: Buffer): Envelope {
   const [header, afterHeader] = readLine(bytes, 0)
   const items: Item[] = []
@@ -97,7 +97,7 @@ export function parseEnvelope(bytes: Buffer): Envelope {
 
 const NEWLINE = 0x0a
 
-/** The JSON object on the line at `start`, and where the next line begins. */
+/** Returns the JSON object on the line at `start`, and the start of the next line. */
 function readLine(bytes: Buffer, start: number): [Record<string, unknown>, number] {
   const end = lineEnd(bytes, start)
   return [JSON.parse(bytes.toString('utf8', start, end)), end + 1]

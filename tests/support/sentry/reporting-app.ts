@@ -1,4 +1,4 @@
-/** An app with `@sentry/node` that serves a page, a health check and the not-found page in one trace, and ends. */
+/** App with `@sentry/node` that serves a page, a health check and the not-found page in one trace, and exits. */
 
 import * as Sentry from '@sentry/node'
 
@@ -12,7 +12,7 @@ Sentry.init({
   traceLifecycle: TRACE_LIFECYCLE === 'static' ? 'static' : 'stream',
 })
 
-/** Serves a request. The router names its segment when it knows the page, as that of Next.js does. */
+/** Serves a request. The router names the segment of a known page, as that of Next.js does. */
 function serve(name: string): void {
   Sentry.startSpan({ name: 'GET', op: 'http.server', forceTransaction: true }, (span) => {
     Sentry.startSpan({ name: 'query' }, () => undefined)

@@ -8,7 +8,7 @@ export type Reply = {
   /** 200 unless given. */
   status?: number
   headers?: Record<string, string>
-  /** An object is sent as JSON. Relay's own answer, `{"id": …}` or `{}`, unless given. */
+  /** Body; an object is sent as JSON. Relay's response, `{"id": …}` or `{}`, unless given. */
   body?: string | object
   delayMs?: number
 }
@@ -25,7 +25,7 @@ export type Misbehaviour = 'silent' | 'limiting' | 'redirecting' | 'hanging-up' 
 export type Answer = Reply | Misbehaviour
 export type Answering = Answer | ((received: Received) => Answer | Promise<Answer>)
 
-/** Answers `response`; a redirect leads to `elsewhere`. Rejects when `signal` cuts a delay short. */
+/** Sends `response`; a redirect points to `elsewhere`. Rejects when `signal` aborts a delay. */
 export async function give(
   answer: Answer,
   received: Received,

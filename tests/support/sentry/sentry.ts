@@ -1,4 +1,4 @@
-/** A Sentry of our own: it records, misbehaves when told, and tolerates nothing unexpected. */
+/** Recording Sentry: fails on request, and fails the test on every unexpected request. */
 
 import { EventEmitter, once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -11,11 +11,11 @@ import { type Received, receive } from './received-request.ts'
 import { type Answering, give } from './responses.ts'
 
 export type SentryOptions = {
-  /** Project `456` with one key unless given. The first is what `dsn()` gives. */
+  /** Projects; `456` with one key unless given. `dsn()` returns the first. */
   projects?: Projects
   /** Address to listen on; 127.0.0.1 unless given. */
   host?: string
-  /** A free one unless given. */
+  /** Port; a free one unless given. */
   port?: number
   /** Speaks HTTPS with these PEM texts. */
   tls?: { key: string; cert: string }
@@ -27,7 +27,7 @@ export type Sentry = Awaited<ReturnType<typeof startSentry>>
 
 const KEY = '0123456789abcdef0123456789abcdef'
 
-/** Starts it on a free port. `await using` ends it, and throws what was unexpected. */
+/** Starts the server on a free port. `await using` stops it, and throws for unexpected requests. */
 export async function startSentry(options: SentryOptions = {}) {
   const { projects = { 456: KEY }, host = '127.0.0.1', tls } = options
   const requests: Received[] = []
@@ -45,13 +45,13 @@ export async function startSentry(options: SentryOptions = {}) {
   }
 
   const server = tls ? createTlsServer(tls, listener) : createServer(listener)
-  server.keepAliveTimeout = 60_000 // longer than any test: a reused connection never races its closing
+  server.keepAliveTimeout = 60_000 // longer than any test: a reused connection is never just being closed
   const canary = createServer((request, response) => {
     unexpected.push(`${request.method} ${request.url} followed a redirect`)
     response.end()
   })
   const [sockets, canarySockets] = [socketsOf(server), socketsOf(canary)]
-  await listen(server, host, options.port ?? (await freePort())) // one that nobody is given while it is away
+  await listen(server, host, options.port ?? (await freePort())) // reserved while the server is away
   await listen(canary, '127.0.0.1')
   const port = portOf(server)
   const elsewhere = `http://127.0.0.1:${portOf(canary)}/elsewhere`
@@ -87,7 +87,7 @@ export async function startSentry(options: SentryOptions = {}) {
     await give(due, received, response, elsewhere, closing.signal)
   }
 
-  /** The earliest request not yet given out that `wanted` accepts, awaited for at most `timeout` ms. */
+  /** Returns the earliest request not returned yet that `wanted` accepts, and waits up to `timeout` ms for it. */
   async function next(
     wanted: (received: Received) => boolean = () => true,
     { timeout = 30_000 }: { timeout?: number } = {},
@@ -115,17 +115,17 @@ export async function startSentry(options: SentryOptions = {}) {
   return {
     port,
     url: `${tls ? 'https' : 'http'}://${host}:${port}`,
-    /** All that arrived whole, in the order of arrival. */
+    /** All complete requests, in the order of arrival. */
     requests,
     /** Unexpected requests, one sentence each. */
     unexpected,
-    /** A DSN that leads here; `host` stands in for address and port where a test reroutes it. */
+    /** Returns a DSN of this server; `host` replaces its address and port when a test reroutes it. */
     dsn(projectId = Object.keys(projects)[0] ?? '', parts: DsnParts = {}): string {
       const { key = projects[projectId] ?? KEY, path, host: name = `${host}:${port}` } = parts
       return `${tls ? 'https' : 'http'}://${key}@${name}/${path ? `${path}/` : ''}${projectId}`
     },
     next,
-    /** Resolves when no request is in hand. */
+    /** Resolves when no request is pending. */
     async idle(): Promise<void> {
       if (state.inHand > 0) await once(arrivals, 'idle')
     },
@@ -141,11 +141,11 @@ export async function startSentry(options: SentryOptions = {}) {
     get cut(): number {
       return state.cut
     },
-    /** Expects requests that end in the middle, as those of a tunnel that is killed. */
+    /** Expects incomplete requests, as from a tunnel that is killed. */
     allowAborts(): void {
       state.allowsAborts = true
     },
-    /** Answers faulty requests like good ones, and does not throw them at the end. */
+    /** Responds to faulty requests as to good ones, and does not throw for them at the end. */
     allowUnexpected(): void {
       state.tolerant = true
     },
@@ -158,14 +158,14 @@ export async function startSentry(options: SentryOptions = {}) {
   }
 }
 
-/** The certificate of `tests/fixtures/tls`, for `tls`. */
+/** Reads the certificate of `tests/fixtures/tls`, for `tls`. */
 export function readCertificate(): { key: string; cert: string } {
   const read = (file: string) =>
     readFileSync(new URL(`../../fixtures/tls/${file}.pem`, import.meta.url), 'utf8')
   return { key: read('key'), cert: read('cert') }
 }
 
-/** Every connection, also one that has not finished its handshake: `closeAllConnections` knows nothing of those, and waits for them. */
+/** Closes every connection, also during its handshake: `closeAllConnections` would wait for those. */
 function socketsOf(server: Server): Set<Socket> {
   const sockets = new Set<Socket>()
   server.on('connection', (socket) => {

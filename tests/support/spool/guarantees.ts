@@ -1,4 +1,4 @@
-/** Contract of every spool (`tunnel/src/spool/spool.ts`). `sqlite-guarantees.ts` has what SQLite alone promises. */
+/** Contract of every spool (`tunnel/src/spool/spool.ts`). `sqlite-guarantees.ts` has the guarantees of SQLite alone. */
 
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
@@ -10,7 +10,7 @@ import { limitPromises } from './limit-guarantees.ts'
 import { bytesOf, expectNothing, inPieces, keysOf, plain, putOne, store, takeAll } from './operations.ts'
 import { operatorPromises } from './operator-guarantees.ts'
 
-/** One store with what it keeps; `spool` opens another replica on it. Disposing closes all of them and takes the store away. */
+/** Store with its entries; `spool` opens another replica on it. Disposing closes all replicas and deletes the store. */
 export type Store = AsyncDisposable & {
   spool(): Promise<Spool>
   /** Closes every replica; the next `spool` finds the store as they left it. */
@@ -23,7 +23,7 @@ export type OpenStore = (bounds: SpoolBounds) => Promise<Store>
 
 const MIB = 1024 * 1024
 const ROOMY: SpoolBounds = { bytes: 1024 * MIB, addressShare: 1, projectShare: 1 }
-const SHORT_MS = 1_000 // a lease that ends while a test looks on, and is long enough to be extended or finished
+const SHORT_MS = 1_000 // lease that ends during a test, but not before its entry can be extended or finished
 
 export function spoolPromises(name: string, open: OpenStore): void {
   describe(`The spool on ${name}`, () => {
@@ -200,7 +200,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         const [lease] = await takeAll(spool, 1, SHORT_MS)
         const longer = lease && (await spool.extend(lease, LONG_MS))
         expect(longer?.until).toBeGreaterThan(lease?.until ?? Infinity)
-        const clock = await store(spool, {}, SHORT_MS) // ends after the first lease would have
+        const clock = await store(spool, {}, SHORT_MS) // ends after the first lease would have ended
         const other = await opened.spool()
         expect(keysOf(await takeAll(other, 1))).toEqual([clock.key])
         await expectNothing(other)

@@ -1,4 +1,4 @@
-/** A spool in memory, by the test's own clock: for what works on spools, not for what they promise. */
+/** Spool in memory with an injected clock, for tests of code that uses spools. */
 
 import { randomBytes } from 'node:crypto'
 import type { Lease, Spool, SpoolEntry, StoredBody } from '../../../tunnel/src/spool/spool.ts'
@@ -7,7 +7,7 @@ import { inOne, spoolEntryOf } from './entries.ts'
 type Row = { entry: SpoolEntry; id: number; body: StoredBody; attempts: number; due: number }
 
 export type MemorySpool = Spool & {
-  /** Puts one that arrived now, and gives what it was. */
+  /** Puts an entry that is received now, and returns it. */
   add(body?: Buffer, parts?: Partial<SpoolEntry>): Promise<SpoolEntry>
   entry(): SpoolEntry[]
   /** Bodies that cannot be read. */

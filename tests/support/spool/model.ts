@@ -1,4 +1,4 @@
-/** A spool compared, step by step, with a plain model in memory: any sequence of acts, and always the same waits. */
+/** Spool compared with a simple model in memory after each of a random sequence of calls. */
 
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
@@ -64,7 +64,7 @@ export function modelPromise(open: OpenStore): void {
 type State = 'due' | 'leased' | 'later'
 type Kept = { entry: SpoolEntry; weight: number; state: State; lease?: Lease; fresh: boolean }
 
-/** Does each step to the replicas in turn, and expects of the answer what the model knows. */
+/** Applies each call to the replicas in turn, and compares the result with the model. */
 function compare(replicas: readonly Spool[], weigh: Store['weigh']): (step: Step) => Promise<void> {
   const model = new Map<string, Kept>()
   let steps = 0
@@ -153,7 +153,7 @@ function wants({ project, rateLimitedCategories: heldBack }: ProjectDemand, entr
   return project === entry.project && !heldBack.includes(entry.category)
 }
 
-/** By rank; of one project and category those that were never taken by age. */
+/** Sorts by priority; within a project and category, entries that were never leased are sorted by age. */
 function expectOrder(taken: readonly Lease[], left: readonly Kept[], model: Map<string, Kept>): void {
   const ranks = taken.map(({ priority }) => priority)
   expect(ranks).toEqual(ranks.toSorted((a, b) => a - b))
@@ -195,7 +195,7 @@ async function expire(spool: Spool, model: Map<string, Kept>, nth: number): Prom
   for (const key of told) model.delete(key)
 }
 
-/** All of one project and category, under way or not. */
+/** Returns all entries of one project and category, leased or not. */
 async function purge(spool: Spool, model: Map<string, Kept>, nth: number): Promise<void> {
   const same = likeNth(model, nth)
   const [first] = same

@@ -1,4 +1,4 @@
-/** A process that, for each file it is told of, opens the spool, puts one envelope and closes it, and answers how that went. */
+/** Process that opens the spool in each file named on stdin, puts one envelope, closes it and prints the result. */
 
 import { randomBytes } from 'node:crypto'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'

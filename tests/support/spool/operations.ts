@@ -1,4 +1,4 @@
-/** Ways to put envelopes into a spool and to take them out again, that fail the test where they do not succeed. */
+/** Puts entries into a spool and leases them. Fails the test when a call does not succeed. */
 
 import { randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
@@ -14,7 +14,7 @@ import type {
 } from '../../../tunnel/src/spool/spool.ts'
 import { ALL, inOne, LONG_MS, spoolEntryOf } from './entries.ts'
 
-/** Puts one of `bytes` random bytes, and gives what it was. */
+/** Puts an entry of `bytes` random bytes, and returns it with the result. */
 export async function putOne(
   spool: Spool,
   { bytes = 100, ...parts }: Partial<SpoolEntry> = {},
@@ -25,14 +25,14 @@ export async function putOne(
   return { entry, body, result: await spool.put(entry, inOne(body), leaseMs) }
 }
 
-/** Puts one that must be stored. */
+/** Puts an entry that must be stored. */
 export async function store(spool: Spool, parts: Partial<SpoolEntry> = {}, leaseMs = 0): Promise<SpoolEntry> {
   const { entry, result } = await putOne(spool, parts, leaseMs)
   expect(result.kind).toBe('stored')
   return entry
 }
 
-/** The bytes in pieces, as often as asked, as a body that lies in a file would give them. */
+/** Returns the body in chunks, repeatedly, as from a file. */
 export function inPieces(body: Buffer, pieceBytes = 64 * 1024): SpoolBody {
   function* chunks() {
     for (let at = 0; at < body.length; at += pieceBytes) yield body.subarray(at, at + pieceBytes)
@@ -40,7 +40,7 @@ export function inPieces(body: Buffer, pieceBytes = 64 * 1024): SpoolBody {
   return { chunks }
 }
 
-/** Takes as many as asked for, in as many rounds as it needs; fails when they do not come within 30 s. */
+/** Leases `count` entries in as many calls as needed; fails when they are not due within 30 s. */
 export async function takeAll(
   spool: Spool,
   many: number,
@@ -60,7 +60,7 @@ export async function takeAll(
   return taken
 }
 
-/** Nothing is due. */
+/** Expects that no entry is due. */
 export async function expectNothing(spool: Spool, wanted: readonly ProjectDemand[] = ALL): Promise<void> {
   expect(await spool.take(100, LONG_MS, wanted)).toEqual([])
 }

@@ -7,7 +7,7 @@ import type { Store } from './guarantees.ts'
 import { bytesOf, expectNothing, keysOf, plain, putOne, store, takeAll } from './operations.ts'
 
 const MIB = 1024 * 1024
-const LATER_MS = 30_000 // put off to when no test is there any more
+const LATER_MS = 30_000 // postponed beyond the end of the test
 
 export function operatorPromises(current: () => { store: Store; spool: Spool }): void {
   const spool = () => current().spool
@@ -110,7 +110,7 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       const { entry, body } = await putOne(spool())
       const other = await another()
       const one = await refOf(other, entry)
-      const ref = { id: one.id, key: one.key } // as an operator has noted it
+      const ref = { id: one.id, key: one.key } // the reference that an operator has noted
       for (let tries = 1; tries <= 3; tries++) {
         const [lease] = await takeAll(spool(), 1)
         if (lease) await spool().postpone(lease, Date.now() + LATER_MS)

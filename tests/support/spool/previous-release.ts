@@ -1,4 +1,4 @@
-/** The previous release, as far as it uses the SQLite file of a spool. The statements are its own. */
+/** Previous release of the SQLite spool, with its own statements. */
 
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -45,7 +45,7 @@ type Counted = Pick<SpoolEntry, 'project' | 'category' | 'network' | 'bytes'>
 export class PreviousRelease {
   readonly #db: DatabaseSync
 
-  /** Refuses a file of a newer schema. Prepares every statement. */
+  /** Rejects a file of a newer schema. Prepares every statement. */
   constructor(file: string) {
     this.#db = new DatabaseSync(file, { timeout: 10_000 })
     const version = Number(this.#db.prepare('PRAGMA user_version').get()?.user_version)
@@ -64,7 +64,7 @@ export class PreviousRelease {
     })
   }
 
-  /** Takes and finishes every entry that is due. Returns the bodies by key. */
+  /** Leases and finishes every entry that is due. Returns the bodies by key. */
   deliverAll(): Map<string, Buffer> {
     const delivered = new Map<string, Buffer>()
     this.#transact(() => {

@@ -10,7 +10,7 @@ import { everyPage, refOf } from './operator-guarantees.ts'
 
 const MIB = 1024 * 1024
 const ROOMY: SpoolBounds = { bytes: 1024 * MIB, addressShare: 1, projectShare: 1 }
-const LATER_MS = 30_000 // put off to when no test is there any more
+const LATER_MS = 30_000 // postponed beyond the end of the test
 
 export function sqlitePromises(open: OpenStore): void {
   describe('The spool on SQLite', () => {
@@ -32,7 +32,7 @@ export function sqlitePromises(open: OpenStore): void {
 
     describe('when it is full', () => {
       const bounds: SpoolBounds = { bytes: 100_000, addressShare: 0.4, projectShare: 0.7 }
-      const SIZE = 9_000 // eleven with all that a store may count beside a body, and no more
+      const SIZE = 9_000 // bytes of a body of which eleven fit, with everything that a store counts beside a body
 
       const fill = async (parts: Partial<SpoolEntry>): Promise<SpoolEntry[]> => {
         const stored: SpoolEntry[] = []

@@ -1,4 +1,4 @@
-/** A SQLite spool in a folder of its own, for the promises to be tried on. */
+/** SQLite spool in its own folder, for the contract of the spool. */
 
 import { join } from 'node:path'
 import type { Spool, SpoolBounds } from '../../../tunnel/src/spool/spool.ts'
@@ -12,7 +12,7 @@ export function withLog(bounds: SpoolBounds): SpoolBounds {
   return { ...bounds, bytes: Math.ceil((bounds.bytes * 16) / 13) }
 }
 
-const FILE_BYTES = 1024 * 1024 // what is larger lies beside the database
+const FILE_BYTES = 1024 * 1024 // larger bodies are files beside the database
 
 export const openStore: OpenStore = async (bounds) => {
   const folder = await makeFolder()

@@ -1,4 +1,4 @@
-/** As `writer-process.ts`, but as a spool must not be: what it says is stored has not been synced. `writer-process-unsynced.ts <file> <how many>` */
+/** Wrong version of `writer-process.ts`: it acknowledges entries before they are synced. `writer-process-unsynced.ts <file> <count>` */
 
 import { writeSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'

@@ -1,6 +1,6 @@
 /**
- * A process that puts envelopes into a SQLite spool: `writer-process.ts <file> <how many> <at a time>`. It writes `opened <id>`, and
- * `stored <key>` when a put has resolved, at once and unbuffered, so that nothing it has said can be lost with it.
+ * Process that puts envelopes into a SQLite spool: `writer-process.ts <file> <count> <concurrency>`. It writes `opened <id>`, and `stored
+ * <key>` when a put has resolved, at once and unbuffered, so that a kill loses no line.
  */
 
 import { randomBytes } from 'node:crypto'

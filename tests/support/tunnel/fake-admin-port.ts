@@ -1,16 +1,16 @@
-/** An admin port whose answers a test makes: what a real tunnel does only when something is broken or slow. */
+/** Admin port with the responses of a test, for faults that a real tunnel shows only when it is broken or slow. */
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { ReplicaFigures, ReplicaStatus } from '../../../tunnel/src/contract.ts'
 
-/** By method and path, like `GET /inbox`. */
+/** Responses by method and path, like `GET /inbox`. */
 export type Answers = Record<string, (request: IncomingMessage, response: ServerResponse) => void>
 
 export type FakeTunnel = Awaited<ReturnType<typeof startFakeTunnel>>
 
-/** Answers `/status` and `/figures` as one of this name would that has counted nothing, unless `answers` say otherwise. `await using` ends it. */
+/** Starts a server that answers `/status` and `/figures` like a tunnel without envelopes, unless `answers` say otherwise. `await using` stops it. */
 export async function startFakeTunnel(
   replica: string,
   answers: Answers = {},
@@ -35,7 +35,7 @@ export async function startFakeTunnel(
   return {
     adminUrl: `http://127.0.0.1:${address.port}`,
     port: address.port,
-    /** Method and path with query of each request, in the order they came. */
+    /** Method, path and query of each request, in order. */
     asked,
     async [Symbol.asyncDispose](): Promise<void> {
       server.close()

@@ -1,10 +1,10 @@
-/** Fixtures of tests on a tunnel in the test's process, each with a Sentry of its own. */
+/** Fixtures of tests on a tunnel in the test's process, each with its own Sentry. */
 
 import { test } from 'vitest'
 import { type SentryOptions, startSentry } from '../sentry/sentry.ts'
 import { openTunnel } from './in-process.ts'
 
-/** Each is started when a test names it, and stopped at its end. `it.override` changes options for a `describe`. */
+/** Each fixture starts when a test names it, and stops at its end. `it.override` changes options for a `describe`. */
 export const it = test
   .extend('sentryOptions', (): SentryOptions => ({}))
   .extend('sentry', async ({ sentryOptions }, { onCleanup }) => {
@@ -12,7 +12,7 @@ export const it = test
     onCleanup(sentry.close)
     return sentry
   })
-  /** Settings beside `SENTRY_DSN`. */
+  /** Settings in addition to `SENTRY_DSN`. */
   .extend('settings', (): Record<string, string> => ({}))
   .extend('tunnel', async ({ sentry, settings }, { onCleanup }) => {
     const tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn(), ...settings } })

@@ -1,4 +1,4 @@
-/** A tunnel in the process of the test: all of its services on loopback ports that the system chose. */
+/** Tunnel in the process of the test: all services on free loopback ports. */
 
 import { EventEmitter, once } from 'node:events'
 import { join } from 'node:path'
@@ -10,13 +10,13 @@ import { makeFolder } from '../temporary-folder.ts'
 import { type LogLine, parseLine, readTunnel, TOKEN } from './running.ts'
 
 export type TunnelOptions = {
-  /** Settings beside the ones made here (`HOST`, the ports, `ADMIN_TOKEN`, files in a folder of its own), or in their place. */
+  /** Settings that add to the default ones of the tests (`HOST`, the ports, `ADMIN_TOKEN`, files in a temporary folder), or replace them. */
   env?: Record<string, string>
 }
 
 export type Tunnel = Awaited<ReturnType<typeof openTunnel>>
 
-/** Starts it. `await using` stops it. */
+/** Starts the tunnel. `await using` stops it. */
 export async function openTunnel({ env }: TunnelOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
@@ -28,7 +28,7 @@ export async function openTunnel({ env }: TunnelOptions = {}) {
     INBOX_FILE: join(folder.path, 'inbox.db'),
     BODY_DIR: join(folder.path, 'bodies'),
     SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
-    // Sentry shares a thread with the tunnel here: only a test that waits for it makes it late.
+    // Sentry shares a thread with the tunnel here: only tests that wait for it make it late.
     UPSTREAM_CONNECT_MS: '30000',
     UPSTREAM_LATE_MS: '30000',
     UPSTREAM_ANSWER_MS: '60000',
@@ -71,11 +71,11 @@ export async function openTunnel({ env }: TunnelOptions = {}) {
   const running = { port, adminPort, token: config.adminToken ?? '', logs, log }
   return Object.assign(readTunnel(running), {
     services,
-    /** Moves the time of day on, by which limits of Sentry end. The spool's file goes by the real one. */
+    /** Advances the wall clock, by which rate limits of Sentry end. The spool's file uses the real one. */
     advanceTime(ms: number): void {
       ahead.now += ms
     },
-    /** Moves the monotonic clock on, by which a circuit breaker lets a probe through. */
+    /** Advances the monotonic clock, by which a circuit breaker allows a probe. */
     advanceClock(ms: number): void {
       ahead.clock += ms
     },

@@ -1,6 +1,6 @@
 /**
- * Preloaded into a process that a test starts: connections to the names in `TEST_REROUTE` (JSON, `{"host:port": "host:port"}`)
- * go elsewhere. Only the socket is led away: TLS still asks for, and checks, the name it was given.
+ * Preloaded into a process of a test: connections to the names in `TEST_REROUTE` (JSON, `{"host:port": "host:port"}`) go to other
+ * addresses. Only the socket is rerouted: TLS still requests and verifies the original name.
  */
 
 import { Socket } from 'node:net'
@@ -11,7 +11,7 @@ const routes = new Map<string, string>(Object.entries(JSON.parse(process.env.TES
 const connect = Socket.prototype.connect
 
 Socket.prototype.connect = function rerouted(this: Socket, ...args: unknown[]) {
-  // `net.connect` hands over its arguments as one list, `tls.connect` one by one.
+  // `net.connect` passes its arguments as one list, `tls.connect` one by one.
   const list = Array.isArray(args[0]) ? args[0] : args
   list[0] = reroute(list[0])
   return Reflect.apply(connect, this, args)

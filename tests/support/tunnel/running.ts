@@ -1,4 +1,4 @@
-/** Access to a running tunnel that is the same in the test's process and in one of its own. */
+/** Interface of a running tunnel, in the test's process or in its own. */
 
 import type { Receipt } from '../../../tunnel/src/contract.ts'
 
@@ -13,7 +13,7 @@ export type RunningTunnel = {
   token: string
   /** Log lines so far. */
   readonly logs: LogLine[]
-  /** Resolves with the first log line, past or to come, that `wanted` accepts. */
+  /** Resolves with the first log line, past or future, that `wanted` accepts. */
   log: (wanted: (line: LogLine) => boolean, wait?: number) => Promise<LogLine>
 }
 
@@ -35,7 +35,7 @@ export function readTunnel(tunnel: RunningTunnel) {
     get receipts(): Receipt[] {
       return tunnel.logs.flatMap(({ receipt }) => receipt ?? [])
     },
-    /** Resolves with the first receipt, logged now or later, that `wanted` accepts. */
+    /** Resolves with the first receipt, past or future, that `wanted` accepts. */
     async receipt(wanted: (receipt: Receipt) => boolean): Promise<Receipt> {
       const line = await log(({ receipt }) => receipt !== undefined && wanted(receipt))
       return line.receipt as Receipt
@@ -46,7 +46,7 @@ export function readTunnel(tunnel: RunningTunnel) {
   }
 }
 
-/** Returns a line that is not JSON as the message of one. */
+/** Returns a line that is not JSON as a message. */
 export function parseLine(text: string): LogLine {
   try {
     return JSON.parse(text)

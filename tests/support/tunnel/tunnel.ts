@@ -1,4 +1,4 @@
-/** The real tunnel, as a process of its own. */
+/** Tunnel as a process of its own. */
 
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -8,11 +8,11 @@ import { makeFolder } from '../temporary-folder.ts'
 import { type LogLine, parseLine, readTunnel, TOKEN } from './running.ts'
 
 export type TunnelOptions = {
-  /** Settings beside the ones made here (`HOST`, the ports, `ADMIN_TOKEN`, files in a folder of its own), or in their place. */
+  /** Settings that add to the default ones of the tests (`HOST`, the ports, `ADMIN_TOKEN`, files in a temporary folder), or replace them. */
   env?: Record<string, string>
-  /** Connections that go elsewhere, `{ 'o1.ingest.us.sentry.io:443': '127.0.0.1:41234' }`. */
+  /** Rerouted connections, `{ 'o1.ingest.us.sentry.io:443': '127.0.0.1:41234' }`. */
   reroute?: Record<string, string>
-  /** Milliseconds within which it has to listen. */
+  /** Time in milliseconds within which it has to listen. */
   timeout?: number
 }
 
@@ -21,7 +21,7 @@ export type Tunnel = Awaited<ReturnType<typeof startTunnel>>
 const CERTIFICATE = resolve(ROOT, 'tests/fixtures/tls/cert.pem')
 const PRELOAD = new URL('./reroute-preload.ts', import.meta.url).href
 
-/** Starts it and waits until it listens. Rejects with what it wrote when it ends before that. `await using` stops it. */
+/** Starts the tunnel and waits until it listens. Rejects with its output when it exits before. `await using` stops it. */
 export async function startTunnel({ env, reroute, timeout = 30_000 }: TunnelOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
@@ -72,9 +72,9 @@ export async function startTunnel({ env, reroute, timeout = 30_000 }: TunnelOpti
     pid: program.pid,
     stderr: program.stderr,
     exited: program.exited,
-    /** SIGTERM; rejects when it does not leave with 0. */
+    /** Sends SIGTERM; rejects when the exit code is not 0. */
     stop,
-    /** SIGKILL: it gets no chance to tidy up. */
+    /** Sends SIGKILL. */
     kill: () => started.disposeAsync(),
     [Symbol.asyncDispose]: stop,
   })

@@ -1,6 +1,6 @@
 /**
- * Preloaded into a web server that a test starts. A request with `?break` in its URL has the layout fail, as only a fault would
- * make it: it cannot read its settings. With `?break=next` Next itself fails before it renders: it cannot write a header.
+ * Preloaded into a web server of a test. For a request with `?break` in its URL the layout fails, because it cannot read its settings. With
+ * `?break=next` Next.js fails before it renders, because it cannot write a header.
  */
 
 import { subscribe } from 'node:diagnostics_channel'
@@ -11,7 +11,7 @@ const OF_PAGES = /[\\/]chunks[\\/]ssr[\\/]/
 
 type Exchange = { request: IncomingMessage; response: ServerResponse }
 
-let due = 0 // layouts that are to fail
+let due = 0 // number of layouts that have to fail
 
 subscribe('http.server.request.start', (message) => {
   const { request, response } = message as Exchange
@@ -20,7 +20,7 @@ subscribe('http.server.request.start', (message) => {
   else if (/[?&]break\b/.test(url)) due++
 })
 
-/** The first that only the answer of an app's page has. */
+/** Header that only responses of pages of the app have. */
 function breakHeaders(response: ServerResponse): void {
   const { setHeader } = response
   response.setHeader = (name, value) => {
@@ -36,6 +36,6 @@ process.env = new Proxy(process.env, {
     due--
     throw new Error('broken for a test')
   },
-  // As it would without a proxy, which describes a property in a way that an environment refuses.
+  // A proxy would describe a property in a way that `process.env` rejects.
   set: (env, name: string, value) => Reflect.set(env, name, value),
 })

@@ -1,4 +1,4 @@
-/** The Next.js app of `tests/fixtures/next-app`, built once for each version of its sources. */
+/** Next.js app of `tests/fixtures/next-app`, built once for each version of its sources. */
 
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -24,7 +24,7 @@ export type NextAppSettings = {
   TRACE_LIFECYCLE: 'stream' | 'static'
 }
 
-/** Starts the app on `port`, built first if needed. `await using` ends it. */
+/** Starts the app on `port`, built first if needed. `await using` stops it. */
 export async function startNextApp(port: number, settings: NextAppSettings) {
   await build()
   const env = { NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1', ...settings }

@@ -1,4 +1,4 @@
-/** An operator of the tests, the web that has a console for them, and how they sign in, as a browser's form would. */
+/** Operator of the tests: a web with a console, and the sign-in as a browser does it. */
 
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { OverviewSnapshot } from '../../../web/features/console/monitor/snapshot.ts'
@@ -10,7 +10,7 @@ export const PASSWORD = 'correct-horse-battery'
 
 const COOKIE = /^culvert_console=([^;]+)/
 
-/** Starts a web whose console asks these tunnels. `await using` stops it. */
+/** Starts a web whose console queries these tunnels. `await using` stops it. */
 export function startWebOver(...tunnels: readonly { adminUrl: string }[]): Promise<Web> {
   return startWeb({
     OPERATOR_PASSWORD: PASSWORD,
@@ -28,7 +28,7 @@ export type SignIn = {
 
 export type SignInOptions = { password?: string; to?: string; headers?: Record<string, string> }
 
-/** Posts the form of the sign-in page; `cookie` is what a browser would send from then on. */
+/** Posts the form of the sign-in page; `cookie` is the cookie header of later requests. */
 export async function signIn(
   url: string,
   { password = PASSWORD, to, headers = {} }: SignInOptions = {},
@@ -49,7 +49,7 @@ export async function signIn(
   }
 }
 
-/** Asks as somebody with this cookie, following no redirect. */
+/** Sends a request with this cookie, without following redirects. */
 export function get(url: string, cookie?: string): Promise<Response> {
   return fetch(url, { redirect: 'manual', headers: cookie ? { cookie } : {} })
 }

@@ -1,6 +1,6 @@
 /**
- * Preloaded into a web server that a test starts: while it renders the document of a request with `?call` in its URL, it asks
- * the server at `TEST_CALL` something, and has Next wait with the end of the document until it has the answer.
+ * Preloaded into a web server of a test: while it renders the document of a request with `?call` in its URL, it requests the URL in
+ * `TEST_CALL`, and Next.js waits for the response before it ends the document.
  */
 
 import { subscribe } from 'node:diagnostics_channel'
@@ -11,7 +11,7 @@ const OF_PAGES = /[\\/]chunks[\\/]ssr[\\/]/
 
 type Exchange = { request: IncomingMessage; response: ServerResponse }
 
-const due: ((answer: Promise<unknown>) => void)[] = [] // calls that are to be made
+const due: ((answer: Promise<unknown>) => void)[] = [] // number of pending calls
 
 subscribe('http.server.request.start', (message) => {
   const { request, response } = message as Exchange
@@ -21,7 +21,7 @@ subscribe('http.server.request.start', (message) => {
   holdUntil(answer, response)
 })
 
-/** As one whose reader is slow: Next ends its span of a request when it has given all to the response, not when that has ended. */
+/** Delays the end of a response, as for a slow reader: Next.js ends its span when it has passed everything to the response. */
 function holdUntil(answer: Promise<unknown>, response: ServerResponse): void {
   const { write } = response
   response.write = (...args: unknown[]) => {
@@ -37,6 +37,6 @@ process.env = new Proxy(process.env, {
       due.shift()?.(fetch(String(env.TEST_CALL)).then((response) => response.text()))
     return env[name]
   },
-  // As it would without a proxy, which describes a property in a way that an environment refuses.
+  // A proxy would describe a property in a way that `process.env` rejects.
   set: (env, name: string, value) => Reflect.set(env, name, value),
 })

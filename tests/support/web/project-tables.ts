@@ -1,4 +1,4 @@
-/** The tables of the console's projects page, read from its HTML. */
+/** Tables of the console's projects page, parsed from its HTML. */
 
 const TABLE = /<table aria-label="Envelopes of (\S+) by category and outcome".*?<\/table>/gs
 const ROW = /<th scope="row"[^>]*>([^<]*)<\/th>(.*?)<\/tr>/gs

@@ -1,4 +1,4 @@
-/** The built web server, as a process of its own. */
+/** The built web server as a process of its own. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,14 +12,14 @@ const STARTS_WITHIN = 45_000 // ms: the machine may be busy
 
 const COMPILED = resolve(ROOT, '.culvert/compiled-web')
 
-const KEEP_ALIVE_TIMEOUT = '60000' // ms: a reused connection of the test never meets its closing
+const KEEP_ALIVE_TIMEOUT = '60000' // ms: longer than the keep-alive of the test's connections
 
 /** `NODE_OPTIONS` for a server that fails to answer `?break`. */
 export const BREAKABLE = `--import=${new URL('./fault-preload.ts', import.meta.url).href}`
 
 export type Web = Awaited<ReturnType<typeof startWeb>>
 
-/** Starts it, built first where that is due, and waits until it answers. Rejects with what it wrote when it ends before that. */
+/** Starts web, built first if needed, and waits until it responds. Rejects with its output when it exits before. */
 export async function startWeb(env: Record<string, string> = {}) {
   await buildWeb(ROOT, process.env)
   const port = await freePort()
@@ -35,13 +35,13 @@ export async function startWeb(env: Record<string, string> = {}) {
     /** Output so far. */
     said: web.said,
     exited: web.exited,
-    /** Asks it to end, and gives how it ended. */
+    /** Stops web, and returns its exit code and signal. */
     stop: web.stop,
     [Symbol.asyncDispose]: async () => void (await web.stop()),
   }
 }
 
-/** Runs it with settings it should refuse, and gives how it ended. */
+/** Runs web with invalid settings, and returns its exit code and output. */
 export async function refuseWeb(env: Record<string, string>): Promise<Exit> {
   await buildWeb(ROOT, process.env)
   const web = run({ HOSTNAME: '127.0.0.1', PORT: String(await freePort()), ...env })
@@ -53,7 +53,7 @@ export type Exit = { code: number | null; stdout: string; stderr: string }
 
 function run(env: Record<string, string>) {
   const child = spawn(NODE, [resolve(ROOT, WEB_SERVER)], {
-    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, ...env }, // a start takes a fifth less
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, ...env }, // saves a fifth of the start
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const said = { stdout: '', stderr: '' }
@@ -71,7 +71,7 @@ function run(env: Record<string, string>) {
   return { child, said, exited, stop }
 }
 
-/** Resolves when `url` answers, or `child` has ended. */
+/** Resolves when `url` responds, or `child` has exited. */
 async function answers(url: string, child: ChildProcess): Promise<void> {
   const deadline = AbortSignal.timeout(STARTS_WITHIN)
   while (child.exitCode === null) {

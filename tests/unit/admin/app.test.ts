@@ -1,4 +1,4 @@
-/** The admin port: health and figures for anyone on its network, the rest with the token only. */
+/** Admin port: health and metrics without a token, everything else only with it. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'

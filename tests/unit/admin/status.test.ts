@@ -12,7 +12,7 @@ const SECRETS = {
   OPERATOR_PASSWORD: 'hush-password',
   HTTPS_PROXY: 'http://u:hush-proxy@p.example:1',
 }
-const CLOCKS_DRIFT = 1_000 // ms that the wall's clock may be set right by meanwhile
+const CLOCKS_DRIFT = 1_000 // ms by which the wall clock may be corrected during the test
 const withSecret = (dsn: string) => dsn.replace('@', ':hushhush@')
 
 describe('The status', () => {

@@ -1,4 +1,4 @@
-/** Imports point one way: down the order of subjects, and never in a circle. */
+/** Imports point down the order of subjects, and never form a cycle. */
 
 import { describe, expect, it } from 'vitest'
 import {
@@ -36,7 +36,7 @@ const WEB: Order = [
   ['instrumentation', 'instrumentation-client', 'next.config', 'proxy', 'compress-static', 'app', 'pages'],
   ['startup'],
   ['features/console', 'features/lab', 'features/connection-check'],
-  ['features'], // what several features show
+  ['features'], // parts that several features show
   ['ui'],
   ['lib'],
 ]

@@ -1,4 +1,4 @@
-/** Folders and files stay small enough to be read at a glance. The tests themselves are not measured here. */
+/** Sizes of folders and files. The tests themselves are not measured. */
 
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -11,7 +11,7 @@ const TREES = ['tunnel/src', 'web', 'doctor', 'scripts', 'bench']
 const FILES_PER_FOLDER = 15
 const LINES_PER_FILE = 300
 
-/** Larger than the rule, each with its size when the rule was written. They may shrink and never grow. */
+/** Exceptions with their size when the rule was written. They may shrink and never grow. */
 const LARGE_FOLDERS: Readonly<Record<string, number>> = {}
 const LARGE_FILES: Readonly<Record<string, number>> = {}
 
@@ -69,7 +69,7 @@ describe('findLarge', () => {
   })
 })
 
-/** Returns a sentence for each name that is larger than the rule allows, and for each exception that is not needed any more. */
+/** Returns a sentence for each name that exceeds the limit, and for each exception that is no longer needed. */
 function findLarge(sizes: ReadonlyMap<string, number>, { limit, unit, exceptions, remedy }: Rule): string[] {
   const large = [...sizes].flatMap(([name, size]) => {
     const most = exceptions[name] ?? limit

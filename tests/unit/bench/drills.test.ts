@@ -1,4 +1,4 @@
-/** Failure drills: their declarations, the arguments of the command, the judgement of a run, and the table. */
+/** Failure drills: declarations, arguments of the command, judgement of a run, and table. */
 
 import { describe, expect, it } from 'vitest'
 import { declareDrill, type Sign } from '../../../bench/drills/drill.ts'

@@ -1,4 +1,4 @@
-/** Compressed bodies are unpacked in pieces, never beyond a bound. */
+/** Decompression in chunks, within a memory budget. */
 
 import { randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
@@ -211,7 +211,7 @@ async function compressAll(pieces: Buffer[], method: Method): Promise<Buffer[]> 
   return Array.fromAsync(compressed)
 }
 
-/** A zstd frame of unknown length, which names its window. */
+/** Builds a zstd frame of unknown length, which contains its window size. */
 function zstdStream(params: Record<number, number>): Promise<Buffer> {
   const compressor = createZstdCompress({ params })
   compressor.write(TEXT)

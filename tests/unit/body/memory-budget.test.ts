@@ -1,4 +1,4 @@
-/** The memory for bodies: counted, and lent in turn to who can wait. */
+/** Memory budget of bodies, and its waiting requests. */
 
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'

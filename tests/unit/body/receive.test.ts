@@ -1,4 +1,4 @@
-/** Request bodies: within their limits, in memory while there is room, in a file past that, passed on as they came. */
+/** Request bodies: size limits, storage in memory or in a file, and forwarding. */
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -227,7 +227,7 @@ describe('A body sent through the tunnel', () => {
   it('is rejected after its first line when that line names an unknown project', async () => {
     const foreign = `{"dsn":"https://abc@elsewhere.example/1"}\n{"type":"attachment"}\n`
     const bomb = brotliCompressSync(Buffer.concat([Buffer.from(foreign), Buffer.alloc(30_000_000)]))
-    const broken = bomb.subarray(0, bomb.length - 4) // its end would be refused with another code
+    const broken = bomb.subarray(0, bomb.length - 4) // its end would be rejected with another code
     expect(await send({ headers: { 'content-encoding': 'br' }, body: broken })).toMatchObject({
       json: { code: 'dsn-unknown' },
     })
@@ -294,7 +294,7 @@ describe('A body sent through the tunnel', () => {
   })
 })
 
-/** A server whose one handler reads a body, and posts to it. */
+/** Starts a server that receives bodies, and returns functions that post to it. */
 async function openDoor({
   memoryBytes = 2 * MIB,
   ...settings
@@ -361,7 +361,7 @@ function inPieces(bytes: Buffer, size = 64 * KIB): Readable {
   )
 }
 
-/** Some bytes, and then nothing more, nor an end. */
+/** Returns a stream with some bytes and without an end. */
 function unending(bytes: Buffer): Readable {
   const stream = new Readable({ read() {} })
   stream.push(bytes)
@@ -387,13 +387,13 @@ function bodyOf(wire: Buffer, encoding: Body['encoding']): Body {
   return { wire: [wire], wireBytes: wire.length, encoding, head, decompressed, release: async () => {} }
 }
 
-/** Files of `folder` that this process holds open, named or not. */
+/** Returns the number of files in `folder` that this process holds open, also unlinked ones. */
 function openFiles(folder: string): number {
   const targets = readdirSync('/proc/self/fd').map((fd) => {
     try {
       return readlinkSync(`/proc/self/fd/${fd}`)
     } catch {
-      return '' // the one that read the folder
+      return '' // descriptor that reads the folder itself
     }
   })
   return targets.filter((target) => target.startsWith(`${folder}/`)).length

@@ -1,4 +1,4 @@
-/** Turns of large bodies: four at a time, in their order. */
+/** Turns of large bodies: four at a time, in order. */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Turns } from '../../../tunnel/src/body/turns.ts'

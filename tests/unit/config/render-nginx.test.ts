@@ -1,4 +1,4 @@
-/** The renderer of nginx.conf: which directives the settings become. */
+/** Renderer of nginx.conf: directives for each setting. */
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -234,7 +234,7 @@ describe('renderNginx', () => {
       ...said,
       causes,
     })
-    expect(body.match(/\$/g)).toEqual(['$']) // of the request id: nginx would take any other for a variable
+    expect(body.match(/\$/g)).toEqual(['$']) // of the request ID: nginx would parse another one as a variable
   })
 
   it('escapes quotes and backslashes of the error page', () => {

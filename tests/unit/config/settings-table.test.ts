@@ -23,14 +23,14 @@ import { ROOT } from '../../support/node.ts'
 
 const read = (file: string) => readFileSync(resolve(ROOT, file), 'utf8')
 
-/** Variables that a process reads by the table, those of secret files included. */
+/** Returns the variables that a process reads by the table, with those of secret files. */
 function namesFor(process: Process): string[] {
   return SETTING_NAMES.filter((name) => rowOf(name).readBy.includes(process)).flatMap((name) =>
     rowOf(name).hasFile ? [name, `${name}_FILE`] : [name],
   )
 }
 
-/** Variables that Compose and Kubernetes set for programs of others. */
+/** Variables that Compose and Kubernetes set for other programs. */
 const INTERNAL = new Set(['HOSTNAME', 'NATS_USER', 'NATS_PASSWORD'])
 
 describe('The table of settings', () => {
@@ -103,12 +103,12 @@ describe('The Kubernetes manifests', () => {
   it.each<Process>(['nginx', 'tunnel', 'web'])('pass to %s each setting that it reads', (process) => {
     const workload = workloadsOf(manifests).find(({ metadata }) => metadata.name === process)
     const container = workload && configuredContainer(workload)
-    expect(container?.envFrom).toContainEqual({ configMapRef: { name: 'culvert-settings' } }) // what is no secret
+    expect(container?.envFrom).toContainEqual({ configMapRef: { name: 'culvert-settings' } }) // settings without secrets
     const given = container?.env?.map(({ name }) => name).filter((name) => !INTERNAL.has(name)) ?? []
     const known = namesFor(process)
     expect(given.filter((name) => !known.includes(name))).toEqual([])
     const secret = SETTING_NAMES.filter((name) => known.includes(name) && rowOf(name).hasFile)
-    const derived = ['ADMIN_TOKEN'] // from the password
+    const derived = ['ADMIN_TOKEN'] // derived from the password
     expect(secret.filter((name) => !given.includes(name) && !derived.includes(name))).toEqual([])
   })
 

@@ -1,4 +1,4 @@
-/** The settings that nginx, web and the tunnel share: what is taken, and in which words the rest is refused. */
+/** Settings that nginx, web and the tunnel share: accepted values, and messages for others. */
 
 import { describe, expect, it } from 'vitest'
 import type { Environment } from '../../../tunnel/src/config/settings.ts'

@@ -1,4 +1,4 @@
-/** `docs/architecture.md` describes the code as it is, and its example stage works. */
+/** `docs/architecture.md` matches the code, and its example stage works. */
 
 import { globSync, readFileSync } from 'node:fs'
 import { IncomingMessage } from 'node:http'

@@ -1,4 +1,4 @@
-/** The generated pages are those that the code generates now. */
+/** Generated pages match the code. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The pages of the documentation: form, links, names of files and commands, and the origin of each example. */
+/** Pages of the documentation: form, links, names of files and commands, and the test of each example. */
 
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
@@ -88,7 +88,7 @@ function examplesOf(text: string): { language: string; mark: string }[] {
     .filter(({ language }) => COPIED.includes(language))
 }
 
-/** Returns the tests that a mark names. A mark that promises a test names at least one. */
+/** Returns the tests that a mark names. A mark that begins with "tested by" names at least one. */
 function testsOf(mark: string): string[] {
   const named = mark.match(/tests\/[\w./-]+\.test\.ts/g) ?? []
   return mark.startsWith('tested by') && named.length === 0 ? ['none'] : named
@@ -101,7 +101,7 @@ function leadsSomewhere(page: string, link: string): boolean {
   return anchor === undefined || anchorsOf(read(target)).includes(anchor)
 }
 
-/** Anchors as GitHub makes them from headings. */
+/** Returns the anchors that GitHub derives from headings. */
 function anchorsOf(text: string): string[] {
   return [...withoutBlocks(text).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
     title

@@ -1,4 +1,4 @@
-/** README is short, and its figures, settings and links agree with the repository. */
+/** README: length, figures, settings and links. */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Deduplication key: every byte of the envelope and its destination, and nothing else. */
+/** Dedupe key of an envelope, a hash of its upstream and its bytes. */
 
 import { describe, expect, it } from 'vitest'
 import { identify } from '../../../tunnel/src/envelope/dedupe-key.ts'

@@ -1,4 +1,4 @@
-/** DSNs: what is one, how it is written, and the paths and identifiers that follow from it. */
+/** Parser and formatter of DSNs, and the paths and identifiers derived from them. */
 
 import { describe, expect, it } from 'vitest'
 import {

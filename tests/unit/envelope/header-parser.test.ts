@@ -1,4 +1,4 @@
-/** Header lines: what is one, and cutting members out of one without touching another byte. */
+/** Parser of header lines, and removal of members from a line. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -159,7 +159,7 @@ function without(text: string, removedRanges: Range[]): string {
   return Buffer.concat(kept).toString()
 }
 
-/** A member as it is to be written: its key letter for letter, its value as JSON, blanks before and after each part. */
+/** Member to write: raw key, value as JSON, white space before and after each part. */
 type Member = { key: string; rawKey: string; value: string; blanks: [string, string, string, string] }
 
 function members(): fc.Arbitrary<Member[]> {

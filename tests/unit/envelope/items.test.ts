@@ -1,4 +1,4 @@
-/** Item types: what they count as, how many and how large Relay takes them, and what hangs on what. */
+/** Item types: categories, quantities, Relay's limits, and dependants. */
 
 import { describe, expect, it } from 'vitest'
 import {

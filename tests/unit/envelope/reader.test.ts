@@ -1,4 +1,4 @@
-/** Envelopes are read by the grammar, on bytes, however they are cut into chunks. */
+/** Parser of envelopes, for any division into chunks. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -12,7 +12,7 @@ import { attempt, codeOf } from '../../support/rejection.ts'
 
 const LIMITS: ReaderLimits = { ...DEFAULT_HEADER_LIMITS, items: 1_000, keep: () => true }
 
-/** Bytes of the payload of each item, in their order. */
+/** Valid envelopes, with the payload size of each item. */
 const GOOD: [string, string, number[]][] = [
   ['a header alone', '{}', []],
   ['a header alone and its newline', '{}\n', []],
@@ -360,7 +360,7 @@ function readEveryWay(bytes: Buffer): Envelope[] {
   return cutEveryWay(bytes).map((chunks) => read(chunks))
 }
 
-/** Whole, byte by byte, and in pieces of sizes that come back at no regular distance. */
+/** Returns the bytes as one chunk, byte by byte, and in chunks of irregular sizes. */
 function cutEveryWay(bytes: Buffer): Buffer[][] {
   return [[bytes], cutBy(bytes, [1]), cutBy(bytes, [3, 1, 7]), cutBy(bytes, [2, 5]), cutBy(bytes, [13, 1, 1])]
 }
@@ -384,7 +384,7 @@ function spellings(key: string): string[] {
   ]
 }
 
-/** The text that is left of an envelope, the same for every way it is cut into chunks. */
+/** Returns the remaining text of an envelope, which is the same for every division into chunks. */
 function cut(text: string): string {
   const bytes = Buffer.from(text)
   const left = readEveryWay(bytes).map(({ removedRanges }) =>
@@ -429,7 +429,7 @@ function built(): fc.Arbitrary<Built> {
     })
 }
 
-/** As JSON gives it back. */
+/** Returns the value as JSON parses it. */
 function plain(value: Record<string, unknown>): Record<string, unknown> {
   return JSON.parse(JSON.stringify(value))
 }

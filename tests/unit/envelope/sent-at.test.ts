@@ -1,4 +1,4 @@
-/** `sent_at` moved by the time an envelope waited, and not one other byte. */
+/** `sent_at`, moved by the time in the spool. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -17,11 +17,11 @@ describe('moveSentAt', () => {
   it('corrects event times to 2 s, for an envelope pending for 10 minutes from a browser whose clock is 5 minutes late', () => {
     const truth = Date.UTC(2026, 7, 14, 12)
     const browserClock = (time: number) => time - 5 * MINUTE
-    const sentAt = new Date(browserClock(truth + 300)).toISOString() // a moment after it happened
+    const sentAt = new Date(browserClock(truth + 300)).toISOString() // shortly after it happened
     const arrived = truth + 800
     const moved = move(envelopeOf({ sent_at: sentAt }, [PART]), TEN_MINUTES)
     const sentryClock = arrived + TEN_MINUTES + 200
-    const drift = sentryClock - Date.parse(headerOf(moved).sent_at) // as Relay reckons it
+    const drift = sentryClock - Date.parse(headerOf(moved).sent_at) // as Relay computes it
     expect(Math.abs(browserClock(truth) + drift - truth)).toBeLessThan(2_000)
   })
 

@@ -1,4 +1,4 @@
-/** Bodies and headers in both directions through the tunnel. */
+/** Requests and responses through the tunnel: bodies, headers, paths and CORS. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { derivedPath, parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
@@ -325,7 +325,7 @@ describe('The tunnel', () => {
   })
 })
 
-/** Envelopes so far by how they were answered. */
+/** Returns the number of envelopes so far by outcome. */
 async function counts({ adminUrl }: Tunnel): Promise<Record<string, number>> {
   const metrics = await (await fetch(`${adminUrl}/metrics`)).text()
   const sums: Record<string, number> = {}

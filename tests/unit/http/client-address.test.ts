@@ -1,4 +1,4 @@
-/** Whose word is taken for where a request came from. */
+/** Client address, request ID and flags of a request, from trusted peers. */
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'

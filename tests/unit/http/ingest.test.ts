@@ -1,4 +1,4 @@
-/** The pipeline gives back all memory and records one outcome, wherever it ends. */
+/** Pipeline: one outcome per envelope, and release of all memory. */
 
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
@@ -23,7 +23,7 @@ import { attachmentOf, envelopeOf, errorOf } from '../../support/envelopes.ts'
 const DSN = 'https://a@sentry.example/1'
 const LONG_HEADER = { sdk: { name: 'x', packages: 'y'.repeat(10_000) } }
 
-/** A request of which the whole body has arrived, or only a part, when `isCut`. */
+/** Builds a request with its whole body, or with a part of it when `isCut`. */
 function requestOf(body: Buffer, headers: IncomingMessage['headers'] = {}, isCut = false): IncomingMessage {
   const incoming = new IncomingMessage(new Socket())
   incoming.url = '/monitoring'

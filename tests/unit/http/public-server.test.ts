@@ -1,4 +1,4 @@
-/** Requests that Node itself would answer with an empty body get the JSON of a rejection. */
+/** Requests that Node.js itself would answer with an empty body: they get the JSON of a rejection. */
 
 import { once } from 'node:events'
 import type { ServerOptions } from 'node:http'

@@ -1,4 +1,4 @@
-/** The identifiers in a tunnel's query, which may be written in one way only. */
+/** Identifiers in the query of a tunnel URL, which have one spelling only. */
 
 import { describe, expect, it } from 'vitest'
 import { readQuery } from '../../../tunnel/src/http/receive.ts'

@@ -1,4 +1,4 @@
-/** Every way the tunnel says no is provoked, and says so in the same plain shape. */
+/** Rejections: a request that provokes each code, and the format of the response. */
 
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ const STORE_EVENT = JSON.stringify({
   exception: { values: [{ type: 'ValueError', value: MARK }] },
 })
 
-/** Request that provokes each code, with the preparation that some need. */
+/** Request that provokes each code, with its preparation. */
 type Provocation = Posting & {
   first?: (place: Place) => Promise<unknown> | undefined
   after?: (place: Place) => unknown
@@ -74,10 +74,10 @@ const PROVOCATIONS: Partial<Record<RejectionCode, (dsn: string) => Provocation>>
   }),
 }
 
-/** Provoked where a Sentry is asked, or where limits are the subject. */
+/** Codes that the tests of the spool, the inbox and the limits provoke. */
 const ELSEWHERE: RejectionCode[] = ['inbox-full', 'spool-full', 'spool-unwritable', 'tunnel-busy']
 
-/** nginx gives these for the tunnel. */
+/** Codes that nginx sends for the tunnel. */
 const OF_NGINX: RejectionCode[] = ['tunnel-away', 'tunnel-slow']
 
 describe('A rejection', () => {
@@ -143,7 +143,7 @@ describe('A rejection', () => {
   })
 })
 
-/** Some bytes, and then nothing more, nor an end. */
+/** Returns a stream with some text and without an end. */
 function unending(text: string): Readable {
   const stream = new Readable({ read() {} })
   stream.push(text)

@@ -37,7 +37,7 @@ describe('Security', () => {
     return received
   }
 
-  /** Nothing goes to Sentry, nothing to the service within, while `act` runs. */
+  /** Expects that neither Sentry nor the internal service receives a request while `act` runs. */
   async function expectNothingSent(act: () => Promise<unknown>): Promise<void> {
     const arrived = sentry.requests.length
     await act()
@@ -280,7 +280,7 @@ describe('Security', () => {
   })
 })
 
-/** A service that nobody outside should reach. */
+/** Starts a service that outside clients must not reach. */
 async function openInternal() {
   let visits = 0
   const server = createServer((_, response) => {
@@ -299,7 +299,7 @@ async function openInternal() {
   }
 }
 
-/** Writes the bytes as they are, and gives all that comes back until the other side hangs up. */
+/** Writes the bytes unmodified, and returns the response when the server closes the connection. */
 async function say(port: number, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   let heard = ''

@@ -13,7 +13,7 @@ import { makeFolder } from '../../support/temporary-folder.ts'
 import { openTunnel } from '../../support/tunnel/in-process.ts'
 
 const DAY = 24 * 60 * 60 * 1000
-const LARGE_BYTES = 10_000_000 // of which one address may keep one
+const LARGE_BYTES = 10_000_000 // of which one address may store one
 
 describe('The inbox', () => {
   let started: AsyncDisposableStack
@@ -182,7 +182,7 @@ describe('The inbox', () => {
     inbox.keep(entry('after'), '203.0.113.7', Buffer.alloc(1))
     const insert =
       'INSERT INTO inbox (id, time, event_id, bytes, types, envelope) VALUES (?, 0, NULL, 1, ?, ?)'
-    db.prepare(insert).run('beside', '["event"]', Buffer.from('b')) // as the version before does, on the same file
+    db.prepare(insert).run('beside', '["event"]', Buffer.from('b')) // as the previous version does on the same file
     db.close()
     expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['beside', 'after', 'before'])
   })
@@ -222,7 +222,7 @@ describe('The inbox', () => {
     expect(sentry.requests).toHaveLength(1)
   })
 
-  /** A trigger does what a full disk would. */
+  /** Makes every insert fail, as on a full disk. */
   function refuseAll(): void {
     const db = new DatabaseSync(file)
     db.exec(`CREATE TRIGGER full BEFORE INSERT ON inbox BEGIN SELECT RAISE(ABORT, 'full'); END`)

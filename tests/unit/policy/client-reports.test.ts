@@ -1,4 +1,4 @@
-/** Client reports about envelopes that the tunnel drops: gathered, small, and sent once. */
+/** Client reports about envelopes that the tunnel drops. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
@@ -28,7 +28,7 @@ describe('The client report of the tunnel', () => {
     reports = new ClientReports(post, () => NOW)
   })
 
-  /** The payloads of the reports posted, read as the tunnel itself would. */
+  /** Returns the payloads of the posted reports, parsed as by the tunnel. */
   const payloads = () =>
     posted.map(({ envelope }) =>
       JSON.parse(Buffer.concat(readEnvelope(envelope).items[0]?.payload ?? []).toString()),

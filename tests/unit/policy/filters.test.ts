@@ -1,4 +1,4 @@
-/** Filters of the operator, which drop an event by its fields, not by text that it mentions. */
+/** Filters of the operator, which read the fields of an item and not the text that it mentions. */
 
 import { describe, expect, it } from 'vitest'
 import type { FilterReason } from '../../../tunnel/src/contract.ts'

@@ -31,14 +31,14 @@ describe('A rate limit of Sentry', () => {
 
   afterAll(() => started.disposeAsync())
 
-  /** Limits last: each test has a project of its own. */
+  /** Returns the DSN of a new project, because limits outlast a test. */
   const newDsn = () => sentry.dsn(String(++projects))
   const send = (dsn: string, ...parts: Part[]) =>
     post(tunnel.url, { body: envelopeOf({ event_id: EVENT_ID, dsn }, parts) })
   const typesAt = (received: { items: { header: Record<string, unknown> }[] }) =>
     received.items.map(({ header }) => header.type)
 
-  /** Sentry answers an error with this header. */
+  /** Makes Sentry answer an error with this header. */
   async function limit(dsn: string, rateLimits: string, status = 429) {
     sentry.once({ status, headers: { 'x-sentry-rate-limits': rateLimits } })
     const answer = await send(dsn, part('event'))
@@ -255,7 +255,7 @@ describe('The rate limits of Culvert', () => {
       expect(await warnings()).toMatch(/10\.0\.0\.1.*TRUSTED_PROXIES/)
       for (const address of ['203.0.113.7', '203.0.113.8', '203.0.113.9'])
         await visit('shop.example', address)
-      expect(await warnings()).toBe('') // one looks at the site from its own machine
+      expect(await warnings()).toBe('') // one visitor uses the site from its own machine
     })
   })
 })

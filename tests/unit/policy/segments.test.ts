@@ -1,4 +1,4 @@
-/** Streamed spans of `@sentry/nextjs` 11.1, as it sent them: what DROP_NEXT_NOISE and `health-checks` take out, and what they leave. */
+/** Streamed spans of `@sentry/nextjs` 11.1: those that DROP_NEXT_NOISE and `health-checks` remove, and those that they keep. */
 
 import { gzipSync } from 'node:zlib'
 import { describe, expect } from 'vitest'
@@ -24,14 +24,14 @@ const OFF = {
 
 type Span = { span_id: string; attributes: Record<string, { value: unknown }> }
 
-/** Header and spans of a captured container, each span as its own text. */
+/** Returns the header and the spans of a captured container, each span as text. */
 function readSpans(name: string): { header: Record<string, unknown>; spans: string[] } {
   const [header = '', , payload = ''] = captureFor(DSN, `next-noise/${name}`).toString().split('\n')
   const { items } = JSON.parse(payload) as { items: Span[] }
   return { header: JSON.parse(header), spans: items.map((span) => JSON.stringify(span)) }
 }
 
-/** Envelope with one container of these spans; with `length` in its header if `sized`. */
+/** Builds an envelope with one container of these spans; with `length` in its header if `sized`. */
 function envelopeOfSpans(header: object, spans: readonly string[], { sized = false } = {}): Buffer {
   const payload = `{"version":2,"ingest_settings":{"infer_ip":"auto"},"items":[${spans.join(',')}]}`
   const length = sized ? { length: Buffer.byteLength(payload) } : {}

@@ -1,4 +1,4 @@
-/** Our own limits: how much one address and one project may send, and what is given up first. */
+/** Rate limits by client address and by project, and the order in which they remove items. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Throttle, type ThrottleSettings } from '../../../tunnel/src/policy/throttle.ts'
@@ -14,7 +14,7 @@ const SETTINGS: ThrottleSettings = {
   projectBurst: 100,
 }
 
-/** From the least important to the most; those in one line go together. */
+/** Item types from the least to the most important; those in one row are removed together. */
 const ORDER = [
   ['replay_event', 'replay_recording', 'replay_video'],
   ['profile', 'profile_chunk'],
@@ -42,7 +42,7 @@ describe('Throttle', () => {
       throttle.throttle(throttle.charge(address, bytes, 'shop.example'), PROJECT, envelopeWith(...types)),
     )
 
-  /** Sends errors until the bucket has `left` of its hundred. */
+  /** Posts errors until the bucket has `left` of 100. */
   const drainTo = (left: number) => {
     for (let i = 0; i < 100 - left; i++) shed()
   }

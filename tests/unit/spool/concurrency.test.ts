@@ -10,7 +10,7 @@ describe('Concurrency', () => {
     concurrency = new Concurrency()
   })
 
-  /** Begins all deliveries that it may, ends each with `note`, and returns their number. */
+  /** Starts as many deliveries as allowed, ends each with `note`, and returns their number. */
   const round = (note: () => void): number => {
     const count = concurrency.allowance()
     concurrency.begin(count)

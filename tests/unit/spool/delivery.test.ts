@@ -23,7 +23,7 @@ import { createMemorySpool, type MemorySpool } from '../../support/spool/memory-
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const MAX_AGE = 60 * MINUTE
-const OVER_THE_TICK = 200 // the deliverer looks every 100 ms
+const OVER_THE_TICK = 200 // the deliverer polls every 100 ms
 
 type Attempt = { at: number; body: Buffer; headers: string[]; project: string }
 type End = { key: string; end: string; status: number | undefined }
@@ -75,7 +75,7 @@ describe('Deliverer', () => {
     expect(faults).toEqual([])
   })
 
-  /** Answers as the test says; limits are learned as from any answer. */
+  /** Responds as the test says; limits are learned from each response. */
   function upstreams(): Upstreams {
     const send: Upstreams['send'] = (project, outgoing, headers) => {
       const attempt = { at: Date.now(), body: bytesOf(outgoing.content()), headers, project: project.key }
@@ -109,7 +109,7 @@ describe('Deliverer', () => {
       onSettled: () => {},
     })
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
-  /** Milliseconds between the attempts. */
+  /** Returns the milliseconds between the attempts. */
   const gaps = () => attempts.slice(1).map(({ at }, i) => at - (attempts[i]?.at ?? 0))
 
   it('delivers an entry with the headers of its sender, and changes only sent_at in the body', async () => {
@@ -213,7 +213,7 @@ describe('Deliverer', () => {
     const [first] = spool.entry()
     start()
     await pass(100)
-    const tried = attempts.length // those that were under way with the first
+    const tried = attempts.length // attempts that started together with the first
     for (const i of [1, 2, 3]) await spool.add(Buffer.from(`session ${i}`), { category: 'session' })
     await pass(58 * SECOND)
     expect(attempts.slice(tried).map(({ body }) => String(body))).toEqual([
@@ -257,7 +257,7 @@ describe('Deliverer', () => {
       attempts.length % 5 === 0 ? { ...undecided(undefined), reason: UNREADABLE } : answered(200)
     start()
     await pass(15 * SECOND)
-    expect(ends.length).toBeGreaterThan(450) // 300 at the pace of the beginning
+    expect(ends.length).toBeGreaterThan(450) // 300 at the initial rate
   })
 
   it('has at most 64 attempts at the same time', async () => {
@@ -424,7 +424,7 @@ describe('Deliverer', () => {
     start()
     await pass(5 * SECOND)
     expect(spool.entry()).toEqual([])
-    expect(attempts).toEqual([]) // and no fault was told
+    expect(attempts).toEqual([]) // and no error was logged
   })
 
   it('records the final outcome of a removed entry when the response of the spool was lost', async () => {
@@ -469,7 +469,7 @@ describe('Deliverer', () => {
     mayProbe = () => breaker.mayProbe()
     spendProbe = () => breaker.spendProbe()
     start()
-    await pass(11 * SECOND) // twice nobody was there to probe with
+    await pass(11 * SECOND) // two probes were due while nothing was pending
     await spool.add()
     await pass(SECOND)
     expect(attempts).toHaveLength(1)

@@ -12,7 +12,7 @@ describe('RateController', () => {
     rateController = new RateController(() => time)
   })
 
-  /** Begins all that it may for `seconds`, looking every 10 ms, and gives how many that were. */
+  /** Starts as many as allowed for `seconds`, every 10 ms, and returns their number. */
   const begin = (seconds: number, after: () => void = () => {}) => {
     let begun = 0
     for (const end = time + seconds * 1000; time < end; time += 10) {

@@ -1,4 +1,4 @@
-/** The feed of receipts: live, resumed without gap or duplicate, and no burden to the tunnel. */
+/** Feed of receipts: live, resumed without gap or duplicate, and bounded in memory. */
 
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
@@ -37,7 +37,7 @@ describe('Feed', () => {
       await Promise.all(Array.from({ length: Math.min(50, count - sent) }, send))
   }
 
-  /** Reads as EventSource does. `await using` ends it. */
+  /** Reads the feed as EventSource does. `await using` closes it. */
   async function read(lastId?: string, from = tunnel) {
     const leaving = new AbortController()
     const headers = { authorization: `Bearer ${from.token}`, ...(lastId && { 'last-event-id': lastId }) }
@@ -59,7 +59,7 @@ describe('Feed', () => {
     }
   }
 
-  /** The number that an event bears behind the replica's name. */
+  /** Returns the sequence number in an event ID. */
   const numberOf = ({ id }: Told) => Number(id?.split(':').at(-1))
 
   it('sends each receipt when it is recorded', async () => {
@@ -224,7 +224,7 @@ describe('Feed', () => {
     let settled = 0
     for (let step = 0; step < 20; step++) {
       for (let n = 0; n < 500; n++) receipts.record(longReceipt(++settled))
-      await wait(120) // longer than the feed gathers: it writes in between, as long as anybody takes it
+      await wait(120) // longer than the batching interval of the feed, so that it writes between the batches
     }
     expect(heldBytes() - before).toBeLessThan(20_000_000) // of 100 MB
     const told = await readUntil(response, ({ id }) => id === `r:${settled}`)

@@ -1,4 +1,4 @@
-/** Figures: bounded whatever senders invent, and the same as the log and the receipts say. */
+/** Metrics: bounded in number, and equal to log and receipts. */
 
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -12,7 +12,7 @@ import { it } from '../../support/tunnel/fixtures.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { until } from '../../support/until.ts'
 
-/** Every line that is a series, without its value. */
+/** Returns the values by series. */
 async function seriesOf(tunnel: Tunnel): Promise<Map<string, number>> {
   const text = await (await fetch(`${tunnel.adminUrl}/metrics`)).text()
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
@@ -72,7 +72,7 @@ describe('Metrics', () => {
     const series = await seriesOf(tunnel)
     const answered = (upstream: string) =>
       series.get(`culvert_upstream_request_duration_seconds_count{upstream="${upstream}"}`)
-    expect([answered(one.url), answered(two.url)]).toEqual([2, 1]) // who was away has not answered
+    expect([answered(one.url), answered(two.url)]).toEqual([2, 1]) // no response while it was away
   })
 
   it('agree with log and receipts: one of each for every envelope', async () => {
@@ -85,10 +85,10 @@ describe('Metrics', () => {
 
     for (let i = 0; i < 3; i++) await send(errorOf(dsn)) // delivered
     sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '60:error:key' } })
-    for (let i = 0; i < 3; i++) await send(errorOf(limited)) // limited: once by Sentry, twice by us
+    for (let i = 0; i < 3; i++) await send(errorOf(limited)) // rate_limited: once by Sentry, twice by the tunnel
     await send(envelopeOf({ dsn }, [{ header: { type: 'event' }, payload: redirect }])) // filtered
-    await send('no envelope') // refused
-    await send(errorOf('https://x@evil.example/1')) // refused
+    await send('no envelope') // rejected
+    await send(errorOf('https://x@evil.example/1')) // rejected
     sentry.once({ status: 400, body: { detail: 'no' } })
     await send(errorOf(dsn)) // declined
     await leaveEarly(tunnel.port) // aborted
@@ -126,7 +126,7 @@ describe('Metrics', () => {
       ['none', envelopeOf({ dsn }, [item('client_report')])],
       ['none', envelopeOf({ dsn }, [item('invented')])],
     ]
-    sentry.allowUnexpected() // an invented type
+    sentry.allowUnexpected() // an unknown item type
     for (const [, body] of sent) expect((await post(tunnel.url, { body })).status).toBe(200)
     const series = await seriesOf(tunnel)
     const project = `127.0.0.1:${sentry.port}/456`
@@ -187,7 +187,7 @@ function countBy(words: string[]): Record<string, number> {
   return counts
 }
 
-/** Begins a post and hangs up in the middle. */
+/** Starts a post and disconnects in the middle. */
 async function leaveEarly(port: number): Promise<void> {
   const socket = connect(port, '127.0.0.1')
   await new Promise<void>((resolve) =>

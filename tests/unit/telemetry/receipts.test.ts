@@ -1,4 +1,4 @@
-/** Each envelope is settled once: counted, logged, and kept for a while to look at. */
+/** Receipts: counted, logged and stored for a time, one per envelope. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Receipt, SpoolOutcome } from '../../../tunnel/src/contract.ts'
@@ -110,7 +110,7 @@ describe('Receipts', () => {
     expect(new Set(tokens).size).toBe(1_000)
     for (const token of tokens) expect(token).toMatch(/^[0-9a-f]{32}$/)
     expect(receipts.find(tokens[7] ?? '')?.id).toBe('e7')
-    receipts.recordFinalOutcome(endOf('e7')) // it has no token, not even one of zeros
+    receipts.recordFinalOutcome(endOf('e7')) // it has no token, also not one of zeros
     for (const none of ['', 'e7', '0'.repeat(32), '\0'.repeat(32), '__proto__'])
       expect(receipts.find(none)).toBeUndefined()
   })

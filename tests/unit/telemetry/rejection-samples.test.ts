@@ -43,7 +43,7 @@ describe('The settings that would have accepted a rejected envelope', () => {
     await using tunnel = await openTunnel({
       env: {
         SENTRY_DSN: 'https://key:hushhush@127.0.0.1/2',
-        SPOOL_URL: 'nats://user:hush@127.0.0.1:1', // nothing listens there: it is waited for
+        SPOOL_URL: 'nats://user:hush@127.0.0.1:1', // no server listens there
         SPOOL_HOURS: '5',
         FILTERS: 'localhost',
         MAX_ITEMS: '7',

@@ -1,4 +1,4 @@
-/** The last of many texts, kept as bytes and found by their numbers. */
+/** Ring buffer of the most recent texts, with sequence numbers. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

@@ -16,7 +16,7 @@ describe('Breaker', () => {
     for (let i = 0; i < times; i++) breaker.note(verdict)
   }
   const isOpen = () => breaker.isOpen()
-  /** Tells whether a request is sent now: any while the breaker is closed, a probe while it is open. */
+  /** Returns whether a request may be sent now: always while the breaker is closed, as a probe while it is open. */
   function ask(): boolean {
     if (!breaker.isOpen()) return true
     const probes = breaker.mayProbe()

@@ -1,4 +1,4 @@
-/** One POST to Sentry: what counts as its answer, what does not, and how it is reached. */
+/** Requests to Sentry: classification of responses, timeouts, connections and the circuit breaker. */
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -28,7 +28,7 @@ const SETTINGS: UpstreamSettings = {
   connections: 4,
   proxies: undefined,
 }
-const SHORT = { answerMs: 400 } // for an upstream that never answers
+const SHORT = { answerMs: 400 } // for an upstream that never responds
 const HTML = { 'content-type': 'text/html' }
 
 describe('UpstreamClient', () => {
@@ -111,7 +111,7 @@ describe('UpstreamClient', () => {
         (socket) => socket.once('data', () => socket.destroy()),
         16_000_000,
       ],
-      ['reads nothing of it', (socket) => socket.pause(), 2_000_000], // a second more is allowed for each MB
+      ['reads nothing of it', (socket) => socket.pause(), 2_000_000], // the timeout grows by 1 s for each MB
     ])('of many chunks, and returns undecided when Sentry %s', async (_, treat, bytes) => {
       const port = await serve(createTcpServer(treat))
       const { upstreams, project } = open(`http://${KEY}@127.0.0.1:${port}/456`, SHORT)
@@ -119,12 +119,12 @@ describe('UpstreamClient', () => {
       expect(await final).toMatchObject({ kind: 'undecided', status: undefined })
     })
 
-    /** More than sockets hold. */
+    /** Builds a body that exceeds the buffers of sockets. */
     const manyPieces = (bytes = 16_000_000) => parcelOf(...cut(randomBytes(bytes), 64 * 1024))
   })
 
   it('does not count a body that cannot be read to its end as a failure of Sentry', async () => {
-    sentry.allowUnexpected() // requests that end in the middle
+    sentry.allowUnexpected() // incomplete requests
     const place = open()
     const brokenOff = async function* () {
       yield Buffer.from('{}\n')
@@ -241,7 +241,7 @@ describe('UpstreamClient', () => {
     const server = createServer(answer).on('connection', () => void connections++)
     const place = open(`http://${KEY}@127.0.0.1:${await serve(server)}/456`)
     for (let i = 0; i < 20; i++) expect(await send(place).final).toMatchObject({ kind: 'answered' })
-    expect(connections).toBeLessThanOrEqual(2) // a connection is free a moment after its answer
+    expect(connections).toBeLessThanOrEqual(2) // a connection is free shortly after its response
   })
 
   it('opens at most the configured number of connections', async () => {

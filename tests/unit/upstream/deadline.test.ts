@@ -1,4 +1,4 @@
-/** Time limits of an attempt: its sender's patience counts from the post, the deadline from the first byte sent. */
+/** Time limits of an attempt: the late limit counts from the post, the deadline from the first sent byte. */
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { OutgoingBody } from '../../../tunnel/src/body/outgoing.ts'
@@ -43,7 +43,7 @@ describe('An attempt that waits for the only connection', () => {
     const { send } = open({ lateMs: 100, answerMs: 60_000 })
     const [first, second] = [send(), send()]
     expect(await Promise.all([first.soon, second.soon])).toEqual(['late', 'late'])
-    first.drop() // which does nothing: it is sent
+    first.drop() // has no effect: it was sent
     second.drop()
     expect(await second.final).toMatchObject(NOT_SENT)
     gate.resolve({})

@@ -41,7 +41,7 @@ describe('An envelope that Sentry fails to answer', () => {
 
   afterAll(() => started.disposeAsync())
 
-  /** Resolves when nothing is pending, with a clock that runs faster: a probe comes after seconds. */
+  /** Resolves when nothing is pending. Advances the clock, because probes are seconds apart. */
   const drained = () =>
     until(async () => {
       tunnel.advanceClock(1_000)
@@ -90,7 +90,7 @@ describe('An upstream failure', () => {
     expect(opened).toMatchObject({ level: 'warn', upstream: sentry.url, error })
     await sentry.back()
     await until(async () => {
-      tunnel.advanceClock(1_000) // a probe comes after seconds
+      tunnel.advanceClock(1_000) // probes are seconds apart
       return tunnel.logs.some(({ msg }) => msg === 'circuit breaker closed')
     })
     await send(6)

@@ -1,4 +1,4 @@
-/** Passes that the error lab asks for before it throws. */
+/** Passes that the error lab requires before it throws. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createPasses, type Passes } from '../../../../web/features/lab/passes.ts'

@@ -1,4 +1,4 @@
-/** Settings of web, and those that it refuses to start with. */
+/** Settings of web, and settings that it rejects at its start. */
 
 import { describe, expect, it } from 'vitest'
 import { readConfig } from '../../../../web/lib/config.ts'

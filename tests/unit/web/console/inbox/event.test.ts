@@ -1,4 +1,4 @@
-/** Events as real SDKs send them, read for a person: nothing of what is shown gets lost on the way. */
+/** Events of real SDKs, parsed for display without losses. */
 
 import { describe, expect, it } from 'vitest'
 import { readLogs, readMetrics, readSpans } from '../../../../../web/features/console/inbox/batch-items.ts'
@@ -6,7 +6,7 @@ import { parseEnvelope, parseJson } from '../../../../../web/features/console/in
 import { readEvent } from '../../../../../web/features/console/inbox/event.ts'
 import { captures } from '../../../../support/sdk-captures.ts'
 
-/** As SDKs write them. */
+/** Fields of an event as SDKs write them. */
 type Written = {
   exception?: { values: { type: string; value: string; stacktrace?: { frames: unknown[] } }[] }
   breadcrumbs?: unknown[]

@@ -1,4 +1,4 @@
-/** Filter of the live feed, as its address states it. */
+/** Filter of the live feed, and its form in the URL. */
 
 import { describe, expect, it } from 'vitest'
 import type { Receipt, SpoolOutcome } from '../../../../../tunnel/src/contract.ts'

@@ -1,4 +1,4 @@
-/** Totals and rates of the monitor while replicas start, stop and come back. */
+/** Totals and rates of the monitor while replicas start, stop and return. */
 
 import { describe, expect, it } from 'vitest'
 import type { OperatorAction, ReplicaFigures, ReplicaStatus } from '../../../../../tunnel/src/contract.ts'

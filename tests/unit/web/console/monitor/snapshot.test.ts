@@ -10,7 +10,7 @@ const KINDS = ['error', 'transaction', 'session']
 const OUTCOME_NAMES: Outcome[] = ['delivered', 'spooled', 'rate_limited', 'rejected']
 const MOST_BYTES = 20_000
 
-/** Three replicas of so many projects, each of which is sent and limited everything, at a Sentry of its own, which is not asked. */
+/** Builds three replicas with `count` projects each, every project with rate limits and an own Sentry with an open breaker. */
 async function summaryOf(projects: number) {
   const names = Array.from({ length: projects }, (_, n) => `o${n}.ingest.sentry.example/${n}`)
   const partitions = names.flatMap((project) => KINDS.map((category) => ({ project, category })))

@@ -81,6 +81,6 @@ describe('Rejected, filtered and lost envelopes', () => {
       { ...answered, outcome: 'rejected', reason: 'too-many-items', first: 10, last: 40 },
       { ...answered, outcome: 'rejected', reason: 'dsn-unknown', first: 1, last: 2 },
     ])
-    expect(settings['too-many-items']).toEqual([{ name: 'MAX_ITEMS', value: '40' }]) // as it is now
+    expect(settings['too-many-items']).toEqual([{ name: 'MAX_ITEMS', value: '40' }]) // the current value
   })
 })

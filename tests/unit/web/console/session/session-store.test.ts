@@ -61,7 +61,7 @@ describe('The delay of sign-in attempts', () => {
       const wait = tries.take('a')
       waits.push(wait)
       time += wait * SECOND - 1
-      expect(tries.take('a')).toBe(1) // a moment too early, and it does not count
+      expect(tries.take('a')).toBe(1) // a moment too early, and not counted
       time += 1
       expect(tries.take('a')).toBe(0)
     }
@@ -99,7 +99,7 @@ describe('createAttempts', () => {
   it('is applied to a device with too many failures, and not to other devices or its network', () => {
     const attempts = createAttempts(() => time)
     for (let n = 0; n < 5; n++) expect(attempts.begin('a', 'stolen').wait).toBe(0)
-    expect(failUntilDelayed(() => attempts.begin('a', 'stolen'))).toBeGreaterThan(0) // as its network
+    expect(failUntilDelayed(() => attempts.begin('a', 'stolen'))).toBeGreaterThan(0) // delayed as its network
     expect(attempts.begin('a', 'laptop').wait).toBe(0)
     expect(attempts.begin('b', undefined).wait).toBe(0)
   })
