@@ -82,8 +82,8 @@ describe('An error thrown in the browser is reported to the tunnel path', requir
   it.each([
     ['of a page', '/console', 200],
     ['of the not-found page', '/no-such-page', 404],
-    ['that Next writes after a server exception', '/?break', 500],
-    ['that Next falls back to', '/?break=next', 500],
+    ['of the error page that Next.js renders', '/?break', 500],
+    ['of the fallback error page of Next.js', '/?break=next', 500],
   ])('by the document %s', async (_, path, status) => {
     await using chromium = await startChromium()
     await using visitor = await chromium.visitor()

@@ -9,9 +9,9 @@ import { BREAKABLE, startWeb, type Web } from '../support/web/web.ts'
 const DOCUMENTS = [
   ['a page', '/', 200],
   ['the not-found page', '/no-such-page', 404],
-  ['the not-found page, by the name that Next has for a page of its own', '/_global-error', 404],
-  ['the one that Next writes after a server exception', '/?break', 500],
-  ['the one that Next falls back to', '/?break=next', 500],
+  ['the not-found page for an internal path of Next.js', '/_global-error', 404],
+  ['the error page that Next.js renders', '/?break', 500],
+  ['the fallback error page of Next.js', '/?break=next', 500],
 ] as const
 
 const started = new AsyncDisposableStack()

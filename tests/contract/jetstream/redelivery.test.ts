@@ -45,7 +45,7 @@ describe('An entry whose first attempt fails during the lease of its put', {
 }, () => {
   it.each([
     ['no replica has fetched it', async () => {}],
-    ['another replica has put it off', untilPutOff],
+    ['another replica has postponed it', untilPutOff],
   ])('is due when its backoff ends, on any replica, when %s', async (_, before) => {
     await using store = await openStore()
     const [spool, other] = [await store.spool(), await store.spool()]

@@ -297,7 +297,7 @@ describe('A NATS server that fails', { ...requires('nats'), timeout: 120_000 }, 
 describe('Opening the spool on NATS', { ...requires('nats'), timeout: 60_000 }, () => {
   it.each([
     [
-      'a stream that discards the oldest',
+      'a stream that discards the oldest entries',
       { discard: 'old' as const },
       /discard is not new\. Run "nats stream edit CULVERT_SPOOL_ERRORS --force --discard=new"$/,
     ],
@@ -307,7 +307,7 @@ describe('Opening the spool on NATS', { ...requires('nats'), timeout: 60_000 }, 
       /storage is not file\. Drain it, then run "nats stream rm CULVERT_SPOOL_ERRORS --force"/,
     ],
     [
-      'a stream that knows the same bytes for 2 minutes',
+      'a stream with a duplicate window of 2 min',
       { duplicate_window: nanos(120_000) },
       /duplicate_window is below 10m\. Run "nats stream edit CULVERT_SPOOL_ERRORS --force --dupe-window=10m"$/,
     ],

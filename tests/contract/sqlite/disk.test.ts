@@ -50,7 +50,7 @@ describe('The files of the SQLite spool', () => {
 
   it.each([
     ['tiny bodies', () => 50, 100],
-    ['ordinary ones', () => 3_300, 100],
+    ['bodies of 3.3 KB', () => 3_300, 100],
     ['bodies of all sizes', (n: number) => (n * 797) % 6_000, 300],
     ['tiny bodies with the largest headers', () => 50, 28_000],
     ['bodies in files', () => LARGE_BYTES, 100],

@@ -85,7 +85,7 @@ describe('recover', () => {
   it.each<[string, () => void]>([
     ['nothing', () => {}],
     ['the header', () => overwrite(1, 1, 100)],
-    ['the first page, with the schema', () => overwrite(1)],
+    ['the first page with the schema', () => overwrite(1)],
     ['the root of the table', () => overwrite(rootOf('envelopes'))],
     ['an index', () => overwrite(rootOf('envelopes_due'))],
     ['the totals', () => overwrite(rootOf('totals'))],
@@ -107,10 +107,7 @@ describe('recover', () => {
         for (let page = 10; page < statSync(damaged).size / PAGE; page += 17) overwrite(page)
       },
     ],
-    [
-      'the second half, which is cut off',
-      () => truncateSync(damaged, Math.floor(statSync(damaged).size / 2) + 1_000),
-    ],
+    ['its second half', () => truncateSync(damaged, Math.floor(statSync(damaged).size / 2) + 1_000)],
   ])('restores the remaining entries and counts the others when the file has lost %s', async (_, damage) => {
     damage()
     const { recovered = 0, unreadable } = (await recover(damaged)) ?? {}

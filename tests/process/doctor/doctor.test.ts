@@ -155,7 +155,7 @@ describe('npm run doctor', requires('nginx'), () => {
       { 'client-address': ['fail', /several addresses/] },
     ],
     [
-      'TRUSTED_PROXIES with all addresses',
+      'TRUSTED_PROXIES that contain all addresses',
       async () => ({ env: { TRUSTED_PROXIES: '0.0.0.0/0' } }),
       { 'client-address': ['fail', /believes 192\.0\.2\.77/] },
     ],
@@ -206,7 +206,7 @@ describe('npm run doctor', requires('nginx'), () => {
       { tunnel: ['fail', /\/monitoring responds with 200/] },
     ],
     [
-      'an open relay in the tunnel’s place',
+      'an open relay instead of the tunnel',
       async (on) => ({ tunnels: [on.use(await startOpenRelay()).address] }),
       {
         error: ['fail', /not from a tunnel/],

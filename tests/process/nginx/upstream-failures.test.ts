@@ -62,13 +62,13 @@ describe('Without upstreams, nginx', requires('nginx'), () => {
   it.each([
     ['headers that are too long', `POST /monitoring HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`],
     ['a request line that is too long', `POST /monitoring?${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
-    ['a length that is none', 'POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: 1x\r\n\r\n'],
-    ['an encoding nobody knows', 'POST /monitoring HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: x\r\n\r\n'],
-    ['a request without a host', 'POST /monitoring HTTP/1.1\r\n\r\n'],
-    ['an old request without a host', 'POST /monitoring HTTP/1.0\r\n\r\n'],
-    ['a host with a user name', 'POST /monitoring HTTP/1.1\r\nHost: a@b\r\nConnection: close\r\n\r\n'],
-    ['an HTTP that is yet to come', 'POST /monitoring HTTP/4.0\r\nHost: x\r\n\r\n'],
-    ['what is no HTTP', 'EHLO mail.example\r\n\r\n'],
+    ['an invalid Content-Length', 'POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: 1x\r\n\r\n'],
+    ['an unknown Transfer-Encoding', 'POST /monitoring HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: x\r\n\r\n'],
+    ['an HTTP/1.1 request without Host', 'POST /monitoring HTTP/1.1\r\n\r\n'],
+    ['an HTTP/1.0 request without Host', 'POST /monitoring HTTP/1.0\r\n\r\n'],
+    ['a Host with a user name', 'POST /monitoring HTTP/1.1\r\nHost: a@b\r\nConnection: close\r\n\r\n'],
+    ['HTTP/4.0', 'POST /monitoring HTTP/4.0\r\nHost: x\r\n\r\n'],
+    ['bytes that are not HTTP', 'EHLO mail.example\r\n\r\n'],
   ])('rejects %s', async (_, bytes) => {
     expectRejection(await sendRaw(nginx.port, bytes), 'request-malformed')
   })

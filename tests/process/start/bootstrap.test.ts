@@ -95,9 +95,9 @@ describe('bootstrap', () => {
 
   it.each([
     ['of another version', { 'node_modules/one': { integrity: 'sha512-0' } }],
-    ['missing', {}],
+    ['too few', {}],
     ['too many', { 'node_modules/one': { integrity: 'sha512-1' }, 'node_modules/two': {} }],
-  ])('installs the packages again when some are %s', async (_, record) => {
+  ])('installs the packages again when npm’s record has a package %s', async (_, record) => {
     writeRecord(record)
     expect(await run().exited).toBe(0)
     expect(installs()).toHaveLength(1)

@@ -29,7 +29,7 @@ describe('The recording Sentry', () => {
       { headers: { 'x-forwarded-for': '1.1.1.1, 2.2.2.2' } },
       'which is not one address',
     ],
-    ['what is no envelope', { body: 'hello' }, 'is not an envelope'],
+    ['a body that is no envelope', { body: 'hello' }, 'is not an envelope'],
   ])('fails the test at its end after %s', async (_, faulty, fault) => {
     const sentry = await startSentry()
     expect(await post(sentry, faulty)).toMatchObject({ status: 400 })

@@ -45,11 +45,11 @@ const methodsOf = ({ source, isPage }: (typeof routes)[number]) =>
 
 /** Headers of posts that another site may make a browser send, with its cookies. */
 const ELSEWHERE: [from: string, headers: Record<string, string>][] = [
-  ['another site', { origin: 'https://evil.example' }],
-  ['no site at all', { origin: '' }],
-  ['a sandbox', { origin: 'null' }],
-  ['a site beside it', { 'sec-fetch-site': 'same-site' }],
-  ['another site, by the browser’s own word', { 'sec-fetch-site': 'cross-site' }],
+  ['another origin', { origin: 'https://evil.example' }],
+  ['an empty origin', { origin: '' }],
+  ['the origin null', { origin: 'null' }],
+  ['another origin of the same site', { 'sec-fetch-site': 'same-site' }],
+  ['another site by Sec-Fetch-Site', { 'sec-fetch-site': 'cross-site' }],
 ]
 
 describe('Without a session', () => {
