@@ -67,7 +67,7 @@ export const FULL_DISK_DRILL: Drill = declareDrill({
       words: '`/status` `spool.problem` or `full_in_seconds`',
     },
   ],
-  remedy: 'make room; what is stored is delivered when Sentry answers',
+  remedy: 'free space; stored envelopes are delivered when Sentry answers',
   bounds: { lost: 0, duplicates: CUT },
 })
 

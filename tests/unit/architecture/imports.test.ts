@@ -79,7 +79,7 @@ describe('importsOf', () => {
     ["const { a } = await import('./a.ts')", 'a dynamic import'],
     ["let a: import('./a.ts').A", 'an imported type'],
     ["new Worker(new URL('./a.ts', import.meta.url))", 'the entry file of a worker thread'],
-  ])('returns for %j the imports %s', (text) => {
+  ])('finds the import in %j: %s', (text) => {
     expect(importsOf('folder/b.ts', text)).toEqual(['folder/a.ts'])
   })
 

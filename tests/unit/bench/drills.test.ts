@@ -105,7 +105,7 @@ describe('drawTable', () => {
   it('returns a row for each drill, with the signs that were not seen', () => {
     const result = judge(DRILL, ANSWERS, new Map(), new Set([LOG]))
     expect(drawTable([{ ...result, posted: 1500, p99: 2004.4 }]).split('\n')).toEqual([
-      '| drill | load | not accepted | lost | duplicates | p99 | how it was told | what to do |',
+      '| drill | load | not accepted | lost | duplicates | p99 | how it was reported | what to do |',
       '| --- | --- | --- | --- | --- | --- | --- | --- |',
       '| Example | 1,500 (100/s) | 2 | 3 | 0 | 2,004 ms | a log line; not seen: a notice | wait |',
     ])
