@@ -2,7 +2,16 @@
 
 import type { Result } from './drill.ts'
 
-const HEADER = ['drill', 'load', 'not accepted', 'lost', 'duplicates', 'p99', 'how it was reported', 'what to do']
+const HEADER = [
+  'drill',
+  'load',
+  'not accepted',
+  'lost',
+  'duplicates',
+  'p99',
+  'how it was reported',
+  'what to do',
+]
 
 export function drawTable(results: readonly Result[]): string {
   const rows = results.map((result) => [

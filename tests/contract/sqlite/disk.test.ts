@@ -158,7 +158,7 @@ describe('The files of the SQLite spool', () => {
     expect(await spool.totals()).toMatchObject({ envelopes: 0 })
   })
 
-  it('contain nothing after a start of what a killed process left behind', async () => {
+  it('contain no leftovers of a killed process after the next start', async () => {
     const kept = await store(spool, { bytes: LARGE_BYTES })
     const before = bodies()
     await spool.close()

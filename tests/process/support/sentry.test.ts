@@ -58,7 +58,7 @@ describe('The recording Sentry', () => {
     await cut
   })
 
-  it('fails when it is told to, and then recovers', async () => {
+  it('fails on request, and then recovers', async () => {
     await using sentry = await startSentry()
     for (const misbehaviour of ['hanging-up', 'hanging-up-early'] as const) {
       sentry.once(misbehaviour)

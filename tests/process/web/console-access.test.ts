@@ -59,7 +59,7 @@ describe('Without a session', () => {
     for (const route of routes) expect(methodsOf(route), route.path).not.toEqual([])
   })
 
-  it('no page and no route under /console responds with content, whatever the cookie', async () => {
+  it('no page and no route under /console returns content for any cookie', async () => {
     for (const route of routes.filter(({ path }) => path !== '/console/sign-in'))
       for (const method of methodsOf(route))
         for (const cookie of [undefined, 'culvert_console=forged', 'culvert_console='])

@@ -142,7 +142,7 @@ describe('The memory of decoders', () => {
     expect(await windowOf(PACK.gzip(TEXT), 'gzip')).toBe(0)
   })
 
-  it('is refused with tunnel-busy after 1 s without free memory, and nothing stays reserved', async () => {
+  it('is rejected with tunnel-busy after 1 s without free memory, and nothing stays reserved', async () => {
     vi.useFakeTimers()
     const memory = new MemoryBudget(MIB, 0)
     const giveBack = await memory.acquire(MIB, 1)

@@ -65,7 +65,7 @@ describe('A glob', () => {
     expect(compileGlobs([])).toBeUndefined()
   })
 
-  it('takes no longer for a text that was made to slow it down', { timeout: 2_000 }, () => {
+  it('matches adversarial texts without delay', { timeout: 2_000 }, () => {
     const glob = compileGlobs(['*Uncaught *: ChunkLoadError: Loading chunk *'])
     expect(glob?.('Uncaught '.repeat(100_000))).toBe(false)
   })

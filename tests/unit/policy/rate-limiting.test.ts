@@ -312,7 +312,7 @@ describe('A filtered envelope', () => {
     expect((await sentry.next()).body).toEqual(envelopeOf({ event_id: EVENT_ID, dsn: sentry.dsn() }, rest))
   })
 
-  it('is not one that only mentions the words of a filter', async () => {
+  it('excludes envelopes that only mention the words of a filter', async () => {
     for (const parts of [
       [part('event', { message: 'see http://localhost/ and NEXT_REDIRECT and chrome-extension://x' })],
       [part('transaction', { transaction: '/', tags: { from: '/404', to: '/healthz' } })],

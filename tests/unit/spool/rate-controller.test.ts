@@ -30,7 +30,7 @@ describe('RateController', () => {
     expect(rateController.perSecond()).toBe(20)
   })
 
-  it('doubles the rate for each second with successes, however many', () => {
+  it('doubles the rate once for each second with successes', () => {
     const rates: number[] = []
     for (let second = 0; second < 5; second++) {
       rates.push(rateController.perSecond())

@@ -20,7 +20,7 @@ async function seriesOf(tunnel: Tunnel): Promise<Map<string, number>> {
 }
 
 describe('Metrics', () => {
-  it('grow by at most 60 series, whatever names senders invent', async ({ sentry, tunnel }) => {
+  it('grow by at most 60 series for any names that senders invent', async ({ sentry, tunnel }) => {
     await post(tunnel.url, { body: errorOf(sentry.dsn()) })
     const before = await seriesOf(tunnel)
     const invent = (i: number) => {
