@@ -10,9 +10,7 @@ const SOON = { timeout: 40_000 }
 describe('The status banner', requires('chromium', 'nginx'), () => {
   const iconOf = (page: Page) => page.locator('link[rel~="icon"]').first().getAttribute('href')
 
-  it('says that nothing is lost and whether to act, also in the title and the icon of the tab', async ({
-    desk,
-  }) => {
+  it('shows losses and the next action, also in the title and the icon of the tab', async ({ desk }) => {
     await using visitor = await desk.operator()
     const { page } = visitor
     const banner = page.getByRole('region', { name: 'Status' })

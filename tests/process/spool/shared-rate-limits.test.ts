@@ -23,7 +23,7 @@ describe.each([
   ['SQLite file', {}],
   ['NATS server', requires('nats')],
 ] as const)('Two tunnels on one %s', (name, requirement) => {
-  it('spend one request to learn a limit, and go on with the other categories', {
+  it('learn a limit from one request, and forward the other categories', {
     ...requirement,
     timeout: 60_000,
   }, async () => {

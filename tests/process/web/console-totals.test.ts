@@ -311,7 +311,7 @@ describe('The counts of the console', () => {
       (overview) =>
         overview.openBreakers.total === 0 &&
         overview.spools[0]?.envelopes === 0 &&
-        overview.point.finalOutcomes.delivered === spooled && // which a replica counts after the spool is empty
+        overview.point.finalOutcomes.delivered === spooled && // counted by a replica shortly after the spool is empty
         hasAll(overview),
     )
     expect(changesOf(back)).toContain(`closed the circuit breaker of ${sentry.url}`)

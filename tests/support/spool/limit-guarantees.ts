@@ -36,7 +36,7 @@ export function limitPromises(current: () => { store: Store; spool: Spool }): vo
       expect(await (await another()).limits()).toEqual([limit])
     })
 
-    it('keeps the later of two ends, whichever comes first', async () => {
+    it('keeps the later of two ends, in either order', async () => {
       const other = await another()
       const [longer, shorter] = [limitOf({ until: Date.now() + 2 * MINUTE }), limitOf()]
       for (const limits of [[longer], [shorter]]) await other.addLimits(limits)
@@ -46,7 +46,7 @@ export function limitPromises(current: () => { store: Store; spool: Spool }): vo
       expect(await spool().limits()).toEqual([longest])
     })
 
-    it('keeps every limit that several replicas add at one moment', async () => {
+    it('keeps every limit that several replicas add at the same time', async () => {
       const replicas = await Promise.all([another(), another(), another()])
       const limits = Array.from({ length: 12 }, (_, n) => limitOf({ project: `${PROJECT}${n}` }))
       await Promise.all(limits.map((limit, n) => (replicas[n % 3] ?? spool()).addLimits([limit])))

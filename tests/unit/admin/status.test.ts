@@ -64,7 +64,7 @@ describe('The status', () => {
     for (let n = 0; n < 49; n++) await act('/spool/retry?all')
     await act(`/spool/pause?project=${project}`)
     await act(`/spool/resume?project=${project}`)
-    await tunnel.admin('/spool', { headers }) // a look changes nothing
+    await tunnel.admin('/spool', { headers }) // only changes are listed
     const { actions } = await status()
     expect(actions).toHaveLength(50)
     expect(actions.slice(0, 3)).toEqual([

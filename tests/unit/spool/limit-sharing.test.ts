@@ -100,7 +100,7 @@ describe('LimitSharing', () => {
     expect(late.held(['event'])).toEqual(['event'])
   })
 
-  it('writes a limit once, however many responses state it', async () => {
+  it('writes a limit once for several responses with it', async () => {
     const [first] = [startReplica(), startReplica()]
     await pass(1)
     for (let i = 0; i < 100; i++) first.learn('60:error:key')
@@ -198,7 +198,7 @@ describe('LimitSharing', () => {
     expect(slowReads).toBe(1)
   })
 
-  it('asks the spool nothing after it is stopped', async () => {
+  it('does not read the spool after it is stopped', async () => {
     const { sharing, learn } = startReplica()
     await pass(1)
     sharing.stop()

@@ -14,7 +14,7 @@ const SPOOL: SpoolStatus = {
 
 type Response = { figures?: Partial<ReplicaFigures>; spool?: Partial<SpoolStatus> }
 
-/** Returns the overview of one replica that responds like this, one response after the other. */
+/** Returns the overview of one replica after these responses. */
 async function overviewOf(...responses: Response[]): Promise<OverviewSnapshot> {
   const statusOf = ({ spool }: Response): ReplicaStatus => ({
     ...{ version: '0.0.0', replica: 'a', since: 0, settings: {}, dsns: [], projects: [], in_flight: 0 },
@@ -79,7 +79,7 @@ describe('Lost envelopes', () => {
 })
 
 describe('countResults', () => {
-  it('counts each envelope once, by what became of it in the end', async () => {
+  it('counts each envelope once, by its final result', async () => {
     const count = (outcome: OutcomeCount['outcome'], number: number): OutcomeCount => ({
       ...{ outcome, reason: '', project: 'p/1', category: 'error', count: number },
     })

@@ -36,7 +36,7 @@ const unreachable = (error?: { class: UpstreamErrorClass; status?: number; code?
 const SPOOLED = { envelopes: 90, oldest: SEVEN }
 
 describe('describeSituation', () => {
-  it('says since when there are no problems', () => {
+  it('names the time since which there are no problems', () => {
     expect(describeFor([])).toEqual({
       state: 'ok',
       text: 'No problems since 07:09. 0 spooled, 0 lost. No action needed.',
@@ -44,7 +44,7 @@ describe('describeSituation', () => {
     })
   })
 
-  it('counts losses of the past while all is well', () => {
+  it('shows past losses while there are no problems', () => {
     expect(describeFor([], {}, { ...NO_LOSSES, expired: 2, unavailable: 1_000, vanished: 1 }).text).toBe(
       'No problems since 07:09. 0 spooled, 1,003 lost. Rejections lists the reasons of the losses.',
     )
@@ -80,7 +80,7 @@ describe('describeSituation', () => {
       'Act: check the host in SENTRY_DSN, and the DNS of this machine.',
     ],
     [{ class: 'redirect', status: 302 }, '(HTTP 302)', 'Act: check the host in SENTRY_DSN.'],
-  ] as const)('names the error %j and what to do', (error, cause, action) => {
+  ] as const)('names the error %j and the next action', (error, cause, action) => {
     const { text } = describeFor([unreachable(error)], SPOOLED)
     expect(text).toContain(`Sentry unreachable since 07:09 ${cause}.`)
     expect(text.endsWith(` ${action}`)).toBe(true)
@@ -102,7 +102,7 @@ describe('describeSituation', () => {
     expect(describeFor([unreachable({ class: 'timeout' })], later).text).toMatch(/No action needed\.$/)
   })
 
-  it('calls the failure of one server or one replica degraded', () => {
+  it('reports the failure of one server or one replica as degraded', () => {
     const partial = { ...unreachable({ class: 'timeout' }), isTotal: false }
     expect(describeFor([{ ...partial, replicas: 1 } as Problem])).toMatchObject({
       state: 'degraded',
@@ -114,7 +114,7 @@ describe('describeSituation', () => {
     })
   })
 
-  it('calls a failing spool an outage only while Sentry is unreachable too', () => {
+  it('reports a failing spool as an outage only while Sentry is unreachable too', () => {
     const failing = { kind: 'spool-failing', since: SEVEN, reason: 'disk full' } as const
     expect(describeFor([{ ...failing, isLosing: false }])).toMatchObject({
       state: 'degraded',
@@ -128,7 +128,7 @@ describe('describeSituation', () => {
     })
   })
 
-  it('does not count what it cannot know', () => {
+  it('shows no number of envelopes that is unknown', () => {
     expect(describeFor([{ kind: 'no-replica', since: SEVEN }])).toMatchObject({
       state: 'outage',
       text: 'No tunnel responds since 07:09. New envelopes may be lost. Spooled envelopes stay on disk. Act now: check that the tunnels run, and their logs.',
@@ -137,7 +137,7 @@ describe('describeSituation', () => {
     expect(text).toContain('Number of spooled envelopes unknown, 0 lost.')
   })
 
-  it('tells when a pause lets envelopes expire', () => {
+  it('names the time at which the first paused envelope expires', () => {
     const paused: Problem = { kind: 'paused', project: 'p/1', others: 1, since: SEVEN }
     expect(describeFor([paused], SPOOLED)).toMatchObject({
       state: 'degraded',
@@ -167,7 +167,7 @@ describe('describeSituation', () => {
       { kind: 'rate-limited', categories: 3, until: NOW + HOUR },
       'Sentry rate-limits 3 categories until 10:30.',
     ],
-  ])('calls %j degraded', (problem, sentence) => {
+  ])('reports %j as degraded', (problem, sentence) => {
     const { state, text } = describeFor([problem])
     expect(state).toBe('degraded')
     expect(text.startsWith(sentence)).toBe(true)
@@ -192,7 +192,7 @@ describe('findProblems', () => {
     expect(findProblems({ ...none, replicas: [] })).toEqual([{ kind: 'no-replica' }])
   })
 
-  it('calls an outage total only when all breakers of all servers are open, and dates it from the first error', () => {
+  it('reports a total outage only when all breakers of all servers are open, with the time of the first error', () => {
     const error = { class: 'timeout', first: 3, last: 9, count: 2 } as const
     expect(findProblems({ ...none, upstreams: [{ ...open, error }] })).toMatchObject([
       { kind: 'upstream', isTotal: true, since: 3, origin: 'https://t' },

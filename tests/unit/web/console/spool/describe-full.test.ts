@@ -9,6 +9,6 @@ it.each([
   [undefined, 'not growing'],
   [7_200, '2 h'],
   [3_586 * 86_400, 'never: entries expire earlier'],
-])('says of a spool that is full in %s s, with a retention of a day: %s', (seconds, text) => {
+])('describes a spool that is full in %s s, with a retention of one day, as: %s', (seconds, text) => {
   expect(describeFull(seconds, DAY_MS)).toBe(text)
 })
