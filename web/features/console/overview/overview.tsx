@@ -7,7 +7,6 @@ import { useNow } from '../../../lib/use-now.ts'
 import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
-import { TimeZone } from '../../../ui/time-zone.tsx'
 import type { Listed } from '../bounds.ts'
 import { LiveIndicator } from '../live-indicator.tsx'
 import { hostOf } from '../monitor/figures.ts'
@@ -22,6 +21,7 @@ import { FlowDiagram } from './flow-diagram.tsx'
 import { ItemTypes } from './item-types.tsx'
 import { OutcomesTable } from './outcomes-table.tsx'
 import { StatusBanner } from './status-banner.tsx'
+import { TimeZone } from './time-zone.tsx'
 
 export function Overview({ first, history }: { first: OverviewSnapshot; history: Point[] }) {
   const { overview, points, state } = useLive(first, history)

@@ -1,7 +1,7 @@
 /** Time zone of the times that the console shows: the reader's. */
 'use client'
 
-import { useHydrated } from '../lib/use-hydrated.ts'
+import { useHydrated } from '../../../lib/use-hydrated.ts'
 
 /** Renders nothing on the server, which does not know the reader's time zone. */
 export function TimeZone() {
