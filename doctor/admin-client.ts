@@ -2,18 +2,9 @@
 
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import type { Receipt } from '../tunnel/src/contract.ts'
-import type { SpoolStatus } from '../tunnel/src/spool-contract.ts'
+import type { Receipt, ReplicaStatus } from '../tunnel/src/contract.ts'
 import { type AdminAccess, UsageError } from './options.ts'
 import { jsonOf, NoResponse, send } from './request.ts'
-
-/** The part of `/status` that the doctor reads. */
-export type ReplicaStatus = {
-  replica: string
-  warnings: string[]
-  upstreams: { origin: string; breaker: { open: boolean } }[]
-  spool?: Pick<SpoolStatus, 'writable' | 'problem' | 'paused' | 'damaged_files'>
-}
 
 export type AdminClient = {
   /** Returns the present status of every replica. */
