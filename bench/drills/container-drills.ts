@@ -1,11 +1,9 @@
 /** Drills in which containers die, are replaced or change in number. */
 
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Drill, declareDrill } from './drill.ts'
 import { CUT, deploy } from './sentry-drills.ts'
 import type { Site } from './site.ts'
 
-const SPOOLING_MS = 3_000 // until there is something in the spool to lose
 const SCALE = ['up', '--detach', '--no-deps', '--no-recreate', '--wait']
 const TUNNEL_AWAY = {
   source: 'response',
@@ -27,8 +25,7 @@ export const CONTAINER_DRILLS: readonly Drill[] = [
     name: 'all-tunnels-killed',
     title: 'All tunnels killed while Sentry is down',
     async fault(site) {
-      await site.takeSentryAway()
-      await sleep(SPOOLING_MS)
+      await site.fillSpool()
       await killTunnels(site, await site.stack.containers('tunnel'))
     },
     async repair(site) {
@@ -44,8 +41,7 @@ export const CONTAINER_DRILLS: readonly Drill[] = [
     title: 'Everything killed and started again while Sentry is down',
     seconds: 3,
     async fault(site) {
-      await site.takeSentryAway()
-      await sleep(SPOOLING_MS)
+      await site.fillSpool()
       await site.stack.compose('kill')
     },
     async repair(site) {

@@ -3,6 +3,7 @@
 import { writeFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Compose, PASSWORD, startCompose } from '../../tests/support/docker/compose.ts'
 import { ROOT } from '../../tests/support/node.ts'
 import type { Answer } from '../../tests/support/sentry/responses.ts'
@@ -23,6 +24,7 @@ const NAMES = { name: 'sentry.drill', tls: 'drill.ingest.sentry.io' } as const
 const KEY = '0123456789abcdef0123456789abcdef'
 const PROJECTS = { address: '456', name: '457', tls: '458' } as const
 const ANSWER_MS = 2_000
+const SPOOLING_MS = 3_000
 
 /** File with the certificate authority of the recording Sentry. */
 export const CA_FILE = join(ROOT, 'tests/fixtures/tls/cert.pem')
@@ -62,6 +64,12 @@ export class Site {
 
   async takeSentryAway(): Promise<void> {
     await Promise.all(this.#sentries.map((sentry) => sentry.away()))
+  }
+
+  /** Takes Sentry away until there is something in the spool to lose. */
+  async fillSpool(): Promise<void> {
+    await this.takeSentryAway()
+    await sleep(SPOOLING_MS)
   }
 
   async bringSentryBack(): Promise<void> {

@@ -1,10 +1,8 @@
 /** Drills in which the spool's disk, file or server fails, while Sentry is down. */
 
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Drill, declareDrill, type Sign } from './drill.ts'
 import { CUT } from './sentry-drills.ts'
 
-const SPOOLING_MS = 3_000
 const NOT_STORED: Sign = {
   source: 'response',
   shows: /^503 spool-(full|unwritable)/m,
@@ -27,8 +25,7 @@ export const DAMAGED_FILE_DRILL: Drill = declareDrill({
   title: 'Spool file damaged',
   seconds: 3,
   async fault(site) {
-    await site.takeSentryAway()
-    await sleep(SPOOLING_MS)
+    await site.fillSpool()
     await site.stack.compose('stop', 'tunnel')
     await site.runOnVolume('spool', DAMAGE)
     await site.stack.compose('start', 'tunnel')
@@ -77,8 +74,7 @@ export const NATS_DRILLS: readonly Drill[] = [
     title: 'NATS server killed',
     site: 'nats',
     async fault(site) {
-      await site.takeSentryAway()
-      await sleep(SPOOLING_MS)
+      await site.fillSpool()
       await site.stack.compose('kill', 'nats')
     },
     async repair(site) {
@@ -102,8 +98,7 @@ export const NATS_DRILLS: readonly Drill[] = [
     site: 'nats',
     seconds: 5,
     async fault(site) {
-      await site.takeSentryAway()
-      await sleep(SPOOLING_MS)
+      await site.fillSpool()
       await site.stack.compose('kill', 'nats')
       await site.runOnVolume('nats', FORGET)
       await site.stack.compose('start', 'nats')

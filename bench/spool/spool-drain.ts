@@ -24,18 +24,11 @@ const CONNECTIONS = 32
 const LOOK_MS = 100
 const AT_A_TIME = 256
 
-/** `place` is the spool for the workers, and `url` the same one for the tunnel. */
-export async function measureDrain({
-  url,
-  place,
-  many,
-  run,
-}: {
-  url: string
-  place: string
-  many: number
-  run: RunWorker
-}): Promise<Drain> {
+/** Spool to fill with `many` entries. */
+type Filling = { url: string; many: number; run: RunWorker }
+
+/** `place` is where workers find the spool that `url` names to the tunnel. */
+export async function measureDrain(place: string, { url, many, run }: Filling): Promise<Drain> {
   await using sink = await openSink()
   const dsn = `http://${KEY}@127.0.0.1:${sink.port}/456`
   await run(place, 'put', many, AT_A_TIME, dsn)
@@ -59,18 +52,11 @@ export async function measureDrain({
   return { live: LIVE, delivered: many, perSecond, p99 }
 }
 
-/** Measures how long a tunnel takes to deliver a full spool after its start, without live traffic. */
-export async function measureEmptying({
-  url,
-  what,
-  many,
-  run,
-}: {
-  url: string
-  what: Work
-  many: number
-  run: RunWorker
-}): Promise<{ seconds: number; perSecond: number }> {
+/** Time in which a tunnel that starts beside a full spool has delivered all of it, without live traffic. */
+export async function measureEmptying(
+  what: Work,
+  { url, many, run }: Filling,
+): Promise<{ seconds: number; perSecond: number }> {
   await using sink = await openSink()
   const dsn = `http://${KEY}@127.0.0.1:${sink.port}/456`
   await run(url, what, many, AT_A_TIME, dsn)

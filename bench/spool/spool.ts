@@ -96,13 +96,13 @@ async function measureServers(
 
 /** Time in seconds in which a tunnel delivers all entries from its start, and the rate in the middle. */
 async function empty(url: string, what: 'put' | 'put-mixed', many: number): Promise<string> {
-  const { seconds, perSecond } = await measureEmptying({ url, what, many, run })
+  const { seconds, perSecond } = await measureEmptying(what, { url, many, run })
   return `${seconds.toFixed(1)} (${count(Math.round(perSecond))}/s)`
 }
 
 /** Measures a delivery by a tunnel beside live traffic. */
 async function deliver(title: string, url: string, place: string): Promise<void> {
-  const { live, delivered, perSecond, p99 } = await measureDrain({ url, place, many: DELIVERED, run })
+  const { live, delivered, perSecond, p99 } = await measureDrain(place, { url, many: DELIVERED, run })
   note(`${title}: delivered beside ${live} live ones a second, once ramped`, count(Math.round(perSecond)))
   note(`${title}: p99 of the live ones meanwhile (${count(delivered)} waited), ms`, p99.toFixed(1))
 }

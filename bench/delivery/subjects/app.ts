@@ -21,11 +21,7 @@ export type App = {
 const START_TIMEOUT_MS = 120_000 // several start at once
 
 /** Starts a standalone server of Next.js. */
-export async function startNext({
-  server,
-  port,
-  reroute,
-}: AppOptions & { server: string }): Promise<Running> {
+export async function startNext(server: string, { port, reroute }: AppOptions): Promise<Running> {
   const { args, env } = rerouted(reroute)
   const program = startProgram('Next.js', NODE, [...args, server], {
     ...env,

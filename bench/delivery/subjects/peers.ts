@@ -39,8 +39,8 @@ export async function buildPeers(): Promise<App> {
   }
   return {
     pages: PAGES,
-    start: (options) => startNext({ ...options, server: serverOf('plain') }),
-    startRewritten: (options) => startNext({ ...options, server: serverOf('rewritten') }),
+    start: (options) => startNext(serverOf('plain'), options),
+    startRewritten: (options) => startNext(serverOf('rewritten'), options),
   }
 }
 
