@@ -27,7 +27,7 @@ const AT_A_TIME = 256
 /** Spool to fill with `many` entries. */
 type Filling = { url: string; many: number; run: RunWorker }
 
-/** `place` is where workers find the spool that `url` names to the tunnel. */
+/** Measures a drain beside live traffic. Workers find the spool at `place`, the tunnel at `url`. */
 export async function measureDrain(place: string, { url, many, run }: Filling): Promise<Drain> {
   await using sink = await openSink()
   const dsn = `http://${KEY}@127.0.0.1:${sink.port}/456`
@@ -52,7 +52,7 @@ export async function measureDrain(place: string, { url, many, run }: Filling): 
   return { live: LIVE, delivered: many, perSecond, p99 }
 }
 
-/** Time in which a tunnel that starts beside a full spool has delivered all of it, without live traffic. */
+/** Measures how long a tunnel takes to deliver a full spool after its start, without live traffic. */
 export async function measureEmptying(
   what: Work,
   { url, many, run }: Filling,
