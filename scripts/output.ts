@@ -66,14 +66,8 @@ function parseEntry(line: string): LogEntry | undefined {
 }
 
 /** Returns text like `delivered  event, attachment  2.1 KB in 34 ms`, with the reason where there is one. */
-function summarizeReceipt({
-  outcome,
-  reason,
-  status,
-  items,
-  bytes,
-  duration_ms: durationMs,
-}: Receipt): string {
+function summarizeReceipt(receipt: Receipt): string {
+  const { outcome, reason, status, items, bytes, duration_ms: durationMs } = receipt
   const types = items.map(({ type }) => type).join(', ') || 'no items'
   const reasonText = reason ? ` (${reason}, ${status})` : ''
   return `${outcome}${reasonText}  ${types}  ${(bytes / 1000).toFixed(1)} KB in ${Math.round(durationMs)} ms`

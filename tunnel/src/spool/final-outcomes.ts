@@ -28,13 +28,8 @@ export type OnFinalOutcome = (
   status: number | undefined,
 ) => void
 
-export function createFinalOutcomes({
-  projects,
-  receipts,
-  reports,
-  replica,
-  now,
-}: FinalOutcomesDeps): OnFinalOutcome {
+export function createFinalOutcomes(deps: FinalOutcomesDeps): OnFinalOutcome {
+  const { projects, receipts, reports, replica, now } = deps
   return function onFinalOutcome(entry, finalOutcome, status) {
     const { receipt, received, category } = entry
     const project = projects.byKey(entry.project)

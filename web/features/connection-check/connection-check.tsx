@@ -7,8 +7,8 @@ import { Card } from '../../ui/card.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { OutcomeBadge } from '../../ui/outcome-badge.tsx'
 import { StateMark } from '../../ui/status-badge.tsx'
-import { fetchReceipt, type Receipt } from '../receipt.ts'
-import { type Attempt, type Plan, probe } from './probe.ts'
+import { fetchReceipt } from '../receipt.ts'
+import { type Plan, probe } from './probe.ts'
 import { describeDirect, describeTunnel, type Findings, judge, summarise } from './results.ts'
 import { RoutesDiagram } from './routes-diagram.tsx'
 import { StatusRow } from './status-row.tsx'
@@ -48,7 +48,7 @@ export function ConnectionCheck({ plan, end, children }: Props) {
           state={receipt === undefined ? 'busy' : receipt === 'none' ? 'idle' : 'good'}
           title="Receipt"
         >
-          <ReceiptText attempt={findings.tunnel} receipt={receipt} />
+          <ReceiptText {...findings} />
         </StatusRow>
       </ul>
       <div className="mt-2 flex flex-wrap gap-3">
@@ -69,14 +69,8 @@ export function ConnectionCheck({ plan, end, children }: Props) {
   )
 }
 
-function ReceiptText({
-  attempt,
-  receipt,
-}: {
-  attempt: Attempt | undefined
-  receipt: Receipt | 'none' | undefined
-}) {
-  const token = attempt?.outcome === 'answered' ? attempt.token : undefined
+function ReceiptText({ tunnel, receipt }: Findings) {
+  const token = tunnel?.outcome === 'answered' ? tunnel.token : undefined
   return (
     <>
       <p className="flex min-h-14 flex-wrap content-start items-center gap-x-3 gap-y-1 wide:min-h-7">
