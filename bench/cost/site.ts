@@ -51,9 +51,7 @@ row(
     .join(', '),
 )
 
-await using cut = await startTunnel({
-  env: { ...env, SENTRY_DSN: dsnsOf(9, 1).join(' ') },
-})
+await using cut = await startTunnel({ env: { ...env, SENTRY_DSN: dsnsOf(9, 1).join(' ') } })
 const began = cpuSeconds(pidOf(cut))
 await postDistinct(cut, OUTAGE)
 row(

@@ -115,9 +115,7 @@ async function drain(from: Spool, count: number): Promise<void> {
 }
 
 function newError(bytes: number): Buffer {
-  const payload = JSON.stringify({
-    message: randomBytes((bytes - HEADER_BYTES) / 2).toString('hex'),
-  })
+  const payload = JSON.stringify({ message: randomBytes((bytes - HEADER_BYTES) / 2).toString('hex') })
   const header = { event_id: randomBytes(16).toString('hex'), sent_at: new Date().toISOString(), dsn }
   return envelopeOf(header, [{ header: { type: 'event', length: payload.length }, payload }])
 }

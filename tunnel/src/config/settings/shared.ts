@@ -60,9 +60,7 @@ export const SHARED = {
       is.onOff,
       true,
       'Opens the error lab at `/lab`, where any visitor can trigger test errors.',
-      {
-        defaultText: '`on` without `SENTRY_DSN`',
-      },
+      { defaultText: '`on` without `SENTRY_DSN`' },
     ),
     PRIVACY_SIGNAL: setting(
       is.oneOf('off', 'errors', 'mark'),

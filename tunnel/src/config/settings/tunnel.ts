@@ -141,9 +141,7 @@ export const TUNNEL = {
       is.proxy,
       undefined,
       'Proxy for `https` upstreams, like `http://proxy.example:3128`.',
-      {
-        isProxy: true,
-      },
+      { isProxy: true },
     ),
     HTTP_PROXY: setting(is.proxy, undefined, 'Proxy for `http` upstreams.', { isProxy: true }),
     NO_PROXY: setting(is.text, undefined, 'Hosts that are reached without a proxy.', { isProxy: true }),
