@@ -2,6 +2,7 @@
 
 import type { FilteredReason, OutcomeTime, RateLimitedReason } from 'tunnel/contract'
 import { REJECTIONS, type RejectionCode } from 'tunnel/rejections'
+import { MEANINGS } from './outcomes.ts'
 
 type Explanation = { sentence: string; fix: string }
 
@@ -63,12 +64,11 @@ const WITHOUT_REASON: { readonly [outcome in OutcomeTime['outcome']]?: Explanati
     fix: 'Open one in the live feed to see Sentry’s status: 400 means that Sentry cannot read the envelope, 401 or 403 that the key or the project is not active, 413 that the envelope is too large.',
   },
   aborted: {
-    sentence: 'The sender disconnected before the upload was complete.',
+    sentence: MEANINGS.aborted,
     fix: 'No action needed for a few: visitors leave pages. If there are many, check whether a proxy in front of Culvert aborts uploads.',
   },
   expired: {
-    sentence:
-      'It exceeded its age limit in the spool, or made room for more important envelopes. Sentry was notified.',
+    sentence: MEANINGS.expired,
     fix: 'Check on the overview why Sentry did not accept envelopes for so long. Raise SPOOL_HOURS or SPOOL_BYTES if outages can last longer.',
   },
   purged: {
