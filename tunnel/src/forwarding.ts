@@ -189,20 +189,16 @@ async function putIntoSpool(
   headers: string[],
   leaseMs: number,
 ): Promise<PutResult> {
-  const { project, envelope, body, receipt, client } = ctx
+  const { envelope, body } = ctx
   let outgoing: OutgoingBody
-  let wireBytes: number | undefined
   if (body.encoding === 'identity') outgoing = buildBody(body, envelope.bytes, removed)
   else {
     const plain = await decompressForSpool(bodies, body, envelope.bytes, removed)
     ctx.derivedBodies.push(plain)
     outgoing = buildBody(plain, plain.wireBytes, [])
-    wireBytes = body.wireBytes
   }
-  const { items } = ctx.remaining()
-  const entry = { project, items, outgoing, wireBytes, headers, address: client.address, receipt }
-  const { entry: waiting, body: spooledBody } = await createSpoolEntry(entry)
-  return sentry.spool.put(waiting, spooledBody, leaseMs)
+  const spooled = await createSpoolEntry(ctx, outgoing, headers)
+  return sentry.spool.put(spooled.entry, spooled.body, leaseMs)
 }
 
 /** Passes Sentry's response on, with three of its headers. */
