@@ -31,19 +31,14 @@ export async function readReceipts(adminUrl: string, token: string, replica: str
   return receiptsIn(await readUntilQuiet(body))
 }
 
-type FeedReader = {
-  /** Number of receipts received so far, or reported as missed. */
-  chunk(): number
-  close(): Promise<void>
-}
-
 /** Reads the receipts from now on. */
-export async function followFeed(adminUrl: string, token: string): Promise<FeedReader> {
+export async function followFeed(adminUrl: string, token: string) {
   const closed = new AbortController()
   const body = await openFeed(adminUrl, token, {}, closed.signal)
   let [chunk, rest] = [0, '']
   const reading = body.pipeThrough(new TextDecoderStream()).pipeTo(new WritableStream({ write: readUntil }))
   return {
+    /** Returns the number of receipts received so far, or reported as missed. */
     chunk: () => chunk,
     close: async () => {
       closed.abort()

@@ -3,13 +3,7 @@
 const NEWLINE = 0x0a
 const MARK = Buffer.from('"msg":"envelope"')
 
-type LogCount = {
-  take(chunk: Buffer): void
-  /** Number of lines so far. */
-  lines(): number
-}
-
-export function countLog(): LogCount {
+export function countLog() {
   let lines = 0
   let rest = Buffer.alloc(0) // the beginning of a line
   return { take, lines: () => lines }
