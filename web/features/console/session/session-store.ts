@@ -6,18 +6,13 @@ export const SESSION_MS = 12 * 60 * 60 * 1000 // 12 h
 
 const MAX_SESSIONS = 1_000
 
-export type Sessions = {
-  /** Opens a session and returns its ID. Beyond the bound, the oldest ends. */
-  open(): string
-  isOpen(id: string): boolean
-  close(id: string): void
-}
-
 /** `now` in milliseconds since 1970. */
-export function createSessions(now: () => number): Sessions {
+export function createSessions(now: () => number) {
   const ends = new Map<string, number>()
-  return { open, isOpen: (id) => (ends.get(id) ?? 0) > now(), close: (id) => void ends.delete(id) }
+  const isOpen = (id: string) => (ends.get(id) ?? 0) > now()
+  return { open, isOpen, close: (id: string) => void ends.delete(id) }
 
+  /** Opens a session and returns its ID. Beyond the bound, the oldest ends. */
   function open(): string {
     const id = randomBytes(32).toString('base64url')
     const [oldest] = ends.keys()

@@ -6,13 +6,13 @@ import { sealData, unsealData } from 'iron-session'
 import { cookies, headers } from 'next/headers'
 import type { Config } from '../../../lib/config.ts'
 import { processSingleton } from '../../../lib/process-singleton.ts'
-import { createDevices, DEVICE_MS, type Devices } from './device-cookie.ts'
-import { createSessions, SESSION_MS, type Sessions } from './session-store.ts'
+import { createDevices, DEVICE_MS } from './device-cookie.ts'
+import { createSessions, SESSION_MS } from './session-store.ts'
 
 const COOKIE = 'culvert_console'
 const DEVICE_COOKIE = 'culvert_device'
 
-const sessions = (): Sessions => processSingleton('sessions', () => createSessions(Date.now))
+const sessions = () => processSingleton('sessions', () => createSessions(Date.now))
 
 export function isSessionOpen(id: string): boolean {
   return sessions().isOpen(id)
@@ -54,7 +54,7 @@ export async function currentDevice(operatorPassword: string): Promise<string | 
   return devicesOf(operatorPassword).identify((await cookies()).get(DEVICE_COOKIE)?.value)
 }
 
-function devicesOf(operatorPassword: string): Devices {
+function devicesOf(operatorPassword: string) {
   return createDevices(deriveKey(operatorPassword, 'culvert device key'), Date.now)
 }
 

@@ -1,30 +1,15 @@
 /** Slows down password guessing: the wait doubles with each failure. */
 
-type SignInAttempts = {
-  /** Returns the seconds to wait before the next attempt. An allowed attempt counts as failed until `forgive`. */
-  take(network: string): number
-  /** Removes the failures. */
-  forgive(network: string): void
-}
-
-export type Attempt = {
-  /** Seconds to wait before the next attempt; 0 when this one may be made. */
-  wait: number
-  /** Reports that the password was right. */
-  succeed(): void
-}
-
-export type Attempts = {
-  /** `device` is the id of a browser that has signed in before. */
-  begin(network: string, device: string | undefined): Attempt
-}
-
 /** Counts a known device apart from its network, so that others at the same address do not delay it, until it has too many failures itself. */
-export function createAttempts(now: () => number): Attempts {
+export function createAttempts(now: () => number) {
   const [byNetwork, byDevice] = [createSignInAttempts(now), createSignInAttempts(now)]
   return { begin }
 
-  function begin(network: string, device: string | undefined): Attempt {
+  /**
+   * Returns the seconds to wait, 0 for an attempt that may be made, and a function to call when the password was right. `device` is the id of a
+   * browser that has signed in before.
+   */
+  function begin(network: string, device: string | undefined) {
     if (device !== undefined && byDevice.take(device) === 0)
       return { wait: 0, succeed: () => byDevice.forgive(device) }
     return { wait: byNetwork.take(network), succeed: () => byNetwork.forgive(network) }
@@ -38,10 +23,11 @@ const MAX_NETWORKS = 10_000 // networks; beyond, the one without attempts for lo
 type Record = { wrong: number; until: number }
 
 /** `now` in milliseconds. */
-export function createSignInAttempts(now: () => number): SignInAttempts {
+export function createSignInAttempts(now: () => number) {
   const records = new Map<string, Record>()
-  return { take, forgive: (network) => void records.delete(network) }
+  return { take, forgive: (network: string) => void records.delete(network) }
 
+  /** Returns the seconds to wait before the next attempt. An allowed attempt counts as failed until `forgive`. */
   function take(network: string): number {
     const { wrong, until } = records.get(network) ?? { wrong: 0, until: 0 }
     const rest = until - now()
