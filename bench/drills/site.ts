@@ -1,10 +1,9 @@
 /** Shipped compose file with a recording Sentry, which the tunnels can reach in three ways. */
 
 import { writeFile } from 'node:fs/promises'
-import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Compose, PASSWORD, startCompose } from '../../tests/support/docker/compose.ts'
+import { BRIDGE, type Compose, PASSWORD, startCompose } from '../../tests/support/docker/compose.ts'
 import { ROOT } from '../../tests/support/node.ts'
 import type { Answer } from '../../tests/support/sentry/responses.ts'
 import { readCertificate, type Sentry, startSentry } from '../../tests/support/sentry/sentry.ts'
@@ -17,8 +16,6 @@ export type SiteKind = 'file' | 'small-disk' | 'nats'
 /** Connection from the tunnels to Sentry: by its address, by a name, or by TLS with a self-signed certificate. */
 export type Route = 'address' | 'name' | 'tls'
 
-/** Address of the Docker bridge, by which every container can reach this machine. */
-const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
 /** Names that a container on the network of the tunnels answers to. The certificate names the second one. */
 const NAMES = { name: 'sentry.drill', tls: 'drill.ingest.sentry.io' } as const
 const KEY = '0123456789abcdef0123456789abcdef'

@@ -6,11 +6,11 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Compose, startCompose } from '../support/docker/compose.ts'
+import { BRIDGE, type Compose, startCompose } from '../support/docker/compose.ts'
 import { freePort } from '../support/ports.ts'
 import { requires } from '../support/requirements.ts'
 import { createCorpus, type Entry, findEntry, HELD, largeBody } from '../support/security/corpus.ts'
-import { BRIDGE, type CountingSentry, startCountingSentry } from '../support/security/counting-sentry.ts'
+import { type CountingSentry, startCountingSentry } from '../support/security/counting-sentry.ts'
 import { memoryCgroup, programOf } from '../support/security/peak-memory.ts'
 import {
   attackAlone,

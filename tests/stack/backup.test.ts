@@ -1,15 +1,13 @@
 /** Backup of the spool: entries survive the containers and move to another machine. */
 
-import { networkInterfaces } from 'node:os'
 import { describe, expect, it } from 'vitest'
-import { startCompose } from '../support/docker/compose.ts'
+import { BRIDGE, startCompose } from '../support/docker/compose.ts'
 import { errorOf } from '../support/envelopes.ts'
 import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 import { startSentry } from '../support/sentry/sentry.ts'
 import { makeFolder } from '../support/temporary-folder.ts'
 
-const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
 const IMAGE = process.env.NODE_IMAGE || 'node:24-slim'
 const SERVICES = ['nginx', 'tunnel']
 

@@ -2,13 +2,12 @@
 
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
-import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runDrill } from '../../bench/drills/runner.ts'
 import { Site } from '../../bench/drills/site.ts'
 import { NATS_DRILLS } from '../../bench/drills/storage-drills.ts'
-import { type Compose, startCompose } from '../support/docker/compose.ts'
+import { BRIDGE, type Compose, startCompose } from '../support/docker/compose.ts'
 import { errorOf } from '../support/envelopes.ts'
 import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
@@ -17,7 +16,6 @@ import { readCertificate, type Sentry, startSentry } from '../support/sentry/sen
 import { makeFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
-const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
 const HOST = 'cluster.ingest.sentry.io' // name in the certificate
 const DELIVERED_WITHIN = 60_000 // ms
 

@@ -2,12 +2,11 @@
 
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
-import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { deriveAdminToken } from '../../tunnel/src/config/admin-token.ts'
-import { type Compose, PASSWORD, startCompose } from '../support/docker/compose.ts'
+import { BRIDGE, type Compose, PASSWORD, startCompose } from '../support/docker/compose.ts'
 import { startTraffic, type Traffic } from '../support/docker/traffic.ts'
 import { NODE, ROOT } from '../support/node.ts'
 import { freePort } from '../support/ports.ts'
@@ -16,8 +15,6 @@ import { type Sentry, startSentry } from '../support/sentry/sentry.ts'
 import { makeFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
-/** Address of the Docker bridge, by which every container can reach this machine. */
-const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
 const SHARE_WITHIN = 10_000 // ms
 const DELIVERED_WITHIN = 60_000 // ms
 const SCALE = ['up', '--detach', '--no-deps', '--no-recreate', '--wait']

@@ -1,15 +1,13 @@
 /** Client addresses that the tunnels of the shipped compose file trust: from nginx, and from no other container. */
 
-import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Compose, startCompose } from '../support/docker/compose.ts'
+import { BRIDGE, type Compose, startCompose } from '../support/docker/compose.ts'
 import { connecting } from '../support/docker/external-network.ts'
 import { errorOf } from '../support/envelopes.ts'
 import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 import { type Sentry, startSentry } from '../support/sentry/sentry.ts'
 
-const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
 const IMAGE = process.env.NODE_IMAGE || 'node:24-slim'
 const PRIVATE = '10.0.0.0/8 172.16.0.0/12 192.168.0.0/16'
 const VISITOR = '8.8.4.4'

@@ -4,20 +4,16 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import { networkInterfaces } from 'node:os'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Compose, startCompose } from '../support/docker/compose.ts'
+import { BRIDGE, type Compose, startCompose } from '../support/docker/compose.ts'
 import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 import { until } from '../support/until.ts'
 
 const KEY = '0123456789abcdef0123456789abcdef'
 const DRAINED_MS = 240_000
-
-/** Address of the Docker bridge, by which every container can reach this machine. */
-const BRIDGE = networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
 
 const MIB = 1024 * 1024
 const payload = Buffer.alloc(50_000_000, 'culvert ')

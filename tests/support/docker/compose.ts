@@ -2,6 +2,7 @@
 
 import { execFile } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
+import { networkInterfaces } from 'node:os'
 import { promisify } from 'node:util'
 import { deriveAdminToken } from '../../../tunnel/src/config/admin-token.ts'
 import type { InboxEntry } from '../../../tunnel/src/contract.ts'
@@ -12,6 +13,9 @@ import { freePort } from '../ports.ts'
 const run = promisify(execFile)
 
 export const PASSWORD = 'password of the tests'
+/** Address of this machine on the Docker engine's bridge, which every container can reach. */
+export const BRIDGE =
+  networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
 const ADMIN = `http://tunnel-admin:9091`
 const OUTPUT_BYTES = 64 * 1024 * 1024 // 64 MiB
 

@@ -3,7 +3,6 @@
 import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { networkInterfaces } from 'node:os'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 
 const KEY = '0123456789abcdef0123456789abcdef'
@@ -11,10 +10,6 @@ const PARSED_BYTES = 4096 // valid envelopes are smaller
 const WAIT_MS = 10_000
 
 export type CountingSentry = Awaited<ReturnType<typeof startCountingSentry>>
-
-/** Address of the Docker bridge, by which every container can reach this machine. */
-export const BRIDGE =
-  networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
 
 /** Starts the server on a free port of `host`. `await using` stops it. */
 export async function startCountingSentry(host = '127.0.0.1') {
