@@ -1,29 +1,26 @@
-/** Worker thread with a Sentry and with large uploads: the test's thread is free for live traffic. */
+/** Worker thread that uploads large bodies. It posts the number of responses by status. */
 
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { parentPort } from 'node:worker_threads'
 import { Agent, request } from 'undici'
-import { startCountingSentry } from './counting-sentry.ts'
 
-export type Uploads = { url: string; count: number; bytes: number }
+export type Uploads = { url: string; dsn: string; count: number; bytes: number }
 
 const CHUNK = Buffer.alloc(64 * 1024, 'culvert ')
 
 if (!parentPort) throw new Error('this is for a worker thread')
-const sentry = await startCountingSentry()
-parentPort.postMessage(sentry.dsn)
 const [uploads]: Uploads[] = await once(parentPort, 'message')
 if (uploads) parentPort.postMessage(await uploadAll(uploads))
 
 /** Uploads in parallel, and returns the number of responses by status. */
-async function uploadAll({ url, count, bytes }: Uploads): Promise<Record<string, number>> {
+async function uploadAll({ url, dsn, count, bytes }: Uploads): Promise<Record<string, number>> {
   const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 })
   const statuses: Record<string, number> = {}
   const upload = async (_: unknown, n: number): Promise<void> => {
     const event_id = n.toString(16).padStart(32, '0')
     const head = Buffer.from(
-      `${JSON.stringify({ event_id, dsn: sentry.dsn })}\n{"type":"attachment","length":${bytes}}\n`,
+      `${JSON.stringify({ event_id, dsn })}\n{"type":"attachment","length":${bytes}}\n`,
     )
     const body = Readable.from(contentOf(head, bytes), { objectMode: false })
     const headers = { 'content-length': String(head.length + bytes) }
