@@ -1,7 +1,17 @@
 /** Turns of large bodies: four at a time, in order. */
 
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { MemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
+import { Bodies } from '../../../tunnel/src/body/receive.ts'
 import { Turns } from '../../../tunnel/src/body/turns.ts'
+
+const MIB = 1024 * 1024
+const UPLOADS = 12
+const SENT_BYTES = 900 * 1024 // of each, then its sender stops
+const FIRST_BYTES = 256 * 1024 // more than the chunk that arrives before a turn
 
 describe('Turns', () => {
   let begun: number[]
@@ -41,5 +51,35 @@ describe('Turns', () => {
   it('end after 1 s when the sender has stopped sending', () => {
     vi.advanceTimersByTime(1_000)
     expect(begun).toEqual([0, 1, 2, 3, 4, 5, 6])
+  })
+})
+
+describe('Bodies whose Content-Length is above 1 MiB', () => {
+  it('are received four at a time from their first bytes on', async () => {
+    await using scope = new AsyncDisposableStack()
+    const settings = { maxBytes: 4 * MIB, shareBytes: 4 * MIB, timeoutMs: 60_000, dir: '/nowhere' }
+    const bodies = new Bodies(settings, new MemoryBudget(100 * MIB, 0))
+    const received: number[] = []
+    const server = createServer((incoming) => {
+      const n = received.push(0) - 1
+      const count = (chunk: Buffer) => {
+        received[n] = (received[n] ?? 0) + chunk.length
+      }
+      bodies.receive(incoming, count).catch(() => {})
+    }).listen(0, '127.0.0.1')
+    scope.defer(() => server.closeAllConnections())
+    scope.defer(() => void server.close())
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const options = { port, method: 'POST', headers: { 'content-length': 2 * MIB }, agent: false }
+    for (let n = 0; n < UPLOADS; n++)
+      request(options)
+        .on('error', () => {})
+        .write(Buffer.alloc(SENT_BYTES))
+    await vi.waitFor(() => {
+      expect(received).toHaveLength(UPLOADS)
+      expect(received.filter((bytes) => bytes === SENT_BYTES)).toHaveLength(4)
+    })
+    expect(received.filter((bytes) => bytes > FIRST_BYTES)).toHaveLength(4)
   })
 })

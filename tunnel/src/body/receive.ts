@@ -43,7 +43,7 @@ export type BodySettings = {
 export class Aborted extends Error {}
 
 const HEAD_BYTES = 16 // contain the window size
-const TURN_BYTES = 1024 * 1024 // of a body, before it waits for others; smaller bodies do not wait
+const TURN_BYTES = 1024 * 1024 // of a body; smaller ones do not wait for others
 const WRITE_BYTES = 512 * 1024 // a socket yields 64 KiB at most, and a write for each would be mostly overhead
 
 /** Creates bodies from requests and from other bodies. */
@@ -73,7 +73,7 @@ export class Bodies {
         if (encoding === 'identity') onChunk(chunk)
         return body.add(chunk)
       }
-      readRequest({ incoming, body, add, timeoutMs, turns: this.#turns }, { resolve, reject })
+      readRequest({ incoming, announced, body, add, timeoutMs, turns: this.#turns }, { resolve, reject })
     })
   }
 
@@ -183,6 +183,8 @@ async function remove({ path, handle }: BodyFile): Promise<void> {
 
 type Reading = {
   incoming: IncomingMessage
+  /** Content-Length, or 0. */
+  announced: number
   body: StoredBody
   add: (chunk: Buffer) => Promise<void> | undefined
   timeoutMs: number
@@ -194,13 +196,13 @@ type Reading = {
  * throws, `Aborted` or `body-timeout`.
  */
 function readRequest(
-  { incoming, body, add, timeoutMs, turns }: Reading,
+  { incoming, announced, body, add, timeoutMs, turns }: Reading,
   { resolve, reject }: Pick<PromiseWithResolvers<Body>, 'resolve' | 'reject'>,
 ): void {
   let writing: Promise<void> | undefined
   let isComplete = false
   let isSettled = false
-  let turnBytes = TURN_BYTES
+  let turnBytes = announced > TURN_BYTES ? 0 : TURN_BYTES
   let endTurn: (() => void) | undefined
   const timer = setTimeout(() => fail(new Rejection('body-timeout')), timeoutMs)
   incoming.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose)
