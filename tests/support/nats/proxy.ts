@@ -1,4 +1,4 @@
-/** TCP proxy in front of a NATS server: counts the bytes from the server, and withholds them on request. */
+/** TCP proxy in front of a NATS server: counts the bytes from the server, and withholds them or disconnects on request. */
 
 import { once } from 'node:events'
 import { createServer, connect as dial, type Socket } from 'node:net'
@@ -8,6 +8,7 @@ export async function startNatsProxy(server: string) {
   const sockets = new Set<Socket>()
   let sentBytes = 0
   let trigger = ''
+  let deadlyText = ''
   let isWithholding = false
   const proxy = createServer((client) => {
     const upstream = dial({ host: '127.0.0.1', port: Number(server.split(':')[1]) })
@@ -16,6 +17,7 @@ export async function startNatsProxy(server: string) {
       socket.on('error', () => socket.destroy())
     }
     client.on('data', (data) => {
+      if (deadlyText && data.includes(deadlyText)) return die()
       if (trigger && data.includes(trigger)) isWithholding = true
       upstream.write(data)
     })
@@ -26,6 +28,11 @@ export async function startNatsProxy(server: string) {
     client.on('close', () => upstream.destroy())
     upstream.on('close', () => client.destroy())
   })
+  function die(): void {
+    proxy.close()
+    for (const socket of sockets) socket.destroy()
+  }
+
   proxy.listen(0, '127.0.0.1')
   await once(proxy, 'listening')
   const address = proxy.address()
@@ -37,14 +44,17 @@ export async function startNatsProxy(server: string) {
     withholdAfter(text: string): void {
       trigger = text
     },
+    /** Disconnects for good when a client sends `text`, as when the server dies. */
+    dieAfter(text: string): void {
+      deadlyText = text
+    },
     /** Forwards everything again. */
     restore(): void {
       trigger = ''
       isWithholding = false
     },
     async [Symbol.asyncDispose]() {
-      proxy.close()
-      for (const socket of sockets) socket.destroy()
+      die()
     },
   }
 }

@@ -22,7 +22,8 @@ const UNAVAILABLE = [undefined, NO_STREAM, NO_LEADER, NO_PEERS]
 const GONE = /EOF|no message found/i
 const NO_SEQ = Number.MAX_SAFE_INTEGER
 const ANSWER_MS = 2_000
-const PATIENCE_MS = 7_000 // a server restarts, or its leader changes
+const PATIENCE_MS = 7_000 // the leader of a stream changes
+const ABSENCE_MS = 2_500 // without a connection to any server; a server restarts, and the sender of an envelope waits
 const SLOW_MS = 400
 const PAUSE_MS = 100
 const PROBE_MS = 500
@@ -42,6 +43,9 @@ export class Server {
   readonly js: JetStreamClient
   readonly jsm: JetStreamManager
   readonly #settings: StreamSettings
+  /** Rejects the pending requests. */
+  readonly #pending = new Set<(error: Error) => void>()
+  #isAbsent = false
   #failure: Error | undefined
   #opening: Promise<void> | undefined
   #diagnosing: Promise<Error | undefined> | undefined
@@ -51,6 +55,7 @@ export class Server {
     this.jsm = jsm
     this.js = jetstream(nc, { timeout: ANSWER_MS })
     this.#settings = settings
+    void this.#watchConnection()
   }
 
   /** Rejects with `NatsAway` when no usable server answers, and with another error when it refuses the credentials, or would lose entries. */
@@ -102,8 +107,17 @@ export class Server {
     return this.#opening
   }
 
-  /** Tries for 7 s, or until the server answers, or says why it stores nothing. */
-  async insist<T>(priority: number, ask: () => Promise<T>): Promise<T> {
+  /** Tries for 7 s, of which no more than 2.5 s without a connection, or until the server answers, or says why it stores nothing. */
+  insist<T>(priority: number, ask: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#pending.add(reject)
+      this.#try(priority, ask)
+        .then(resolve, reject)
+        .finally(() => this.#pending.delete(reject))
+    })
+  }
+
+  async #try<T>(priority: number, ask: () => Promise<T>): Promise<T> {
     const end = performance.now() + PATIENCE_MS
     for (;;) {
       try {
@@ -112,7 +126,7 @@ export class Server {
         if (isAnswer(error)) throw error
         const isLost = codeOf(error) === NO_STREAM // of any stream, buckets included
         const failure = await (isLost ? this.openStreams() : this.#diagnose(priority)).catch(() => undefined)
-        if (!failure && performance.now() < end) {
+        if (!failure && !this.#isAbsent && performance.now() < end) {
           await wait(PAUSE_MS)
           continue
         }
@@ -125,6 +139,24 @@ export class Server {
   async close(): Promise<void> {
     await Promise.race([this.nc.flush().catch(() => undefined), wait(DRAIN_MS, undefined, { ref: false })])
     await this.nc.close()
+  }
+
+  /** Rejects what is pending when no server has been reached for 2.5 s. Ends with the connection. */
+  async #watchConnection(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    for await (const { type } of this.nc.status()) {
+      if (type !== 'disconnect' && type !== 'reconnect') continue
+      clearTimeout(timer)
+      this.#isAbsent = false
+      if (type === 'disconnect') timer = setTimeout(() => this.#reportAbsence(), ABSENCE_MS).unref()
+    }
+    clearTimeout(timer)
+  }
+
+  #reportAbsence(): void {
+    this.#isAbsent = true
+    const failure = this.#fail(0, new Error('NATS does not answer (no connection)'))
+    for (const reject of this.#pending) reject(failure)
   }
 
   /** Rejects early when the server is slow because it stores nothing: it does not say so itself. */

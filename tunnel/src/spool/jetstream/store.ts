@@ -29,10 +29,10 @@ import {
 } from './codec.ts'
 import { Consumers, type Held, type Retry } from './consumers.ts'
 import { Messages, type Walked } from './messages.ts'
-import type { NatsAddress } from './nats-url.ts'
+import { type NatsAddress, NatsAway } from './nats-url.ts'
 import { Server } from './server.ts'
 import { ALL, State } from './state.ts'
-import type { StreamSettings } from './streams.ts'
+import { messageOf, type StreamSettings } from './streams.ts'
 
 type Bounds = Omit<SpoolBounds, 'bytes'> & Omit<StreamSettings, 'replicas'>
 
@@ -56,7 +56,7 @@ export async function openJetStreamSpool(
   const spool = new JetStreamSpool(server, bounds, now)
   await spool.start().catch(async (error) => {
     await spool.close()
-    throw error
+    throw new NatsAway(`SPOOL_URL: the NATS servers are not ready: ${messageOf(error)}`)
   })
   return spool
 }

@@ -85,7 +85,9 @@ async function openStream(
     await create().catch((error) => {
       if (codeOf(error) !== NAME_TAKEN) throw describeError(error, wanted) // else another replica was first
     })
-    return find()
+    return find().catch((error) => {
+      throw describeError(error, wanted)
+    })
   })
   refuse(config, wanted)
   // An age is only raised: a replica of the last deployment may still run with a longer one.
