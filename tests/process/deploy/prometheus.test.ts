@@ -23,6 +23,12 @@ const RULES = read('deploy/prometheus/rules.yml')
 const DASHBOARD = read('deploy/grafana/culvert.json')
 const namesIn = (text: string, pattern: RegExp) =>
   [...new Set([...text.matchAll(pattern)].map(([, name = '']) => name))].sort()
+/** Metrics without a panel. */
+const NOT_SHOWN = [
+  'culvert_spool_project_bytes',
+  'culvert_spool_project_oldest_entry_age_seconds',
+  'culvert_upstream_request_duration_seconds',
+]
 const ALERTS = namesIn(RULES, /- alert: (\w+)/g)
 
 describe('The metrics in rules and dashboard', () => {
@@ -61,6 +67,12 @@ describe('The metrics in rules and dashboard', () => {
     const labels = namesIn(RULES + DASHBOARD, /by \(([a-z_, ]+)\)/g).flatMap((list) => list.split(', '))
     const labelled = new Set(namesIn(exposed, /[{,](\w+)="/g))
     expect(labels.filter((name) => !labelled.has(name))).toEqual([])
+  })
+
+  it('are all that a tunnel exposes about envelopes, upstreams and the spool', () => {
+    const types = namesIn(exposed, /^# TYPE (culvert_(?:envelope|item|upstream|spool|request)\w+)/gm)
+    const shown = namesIn(DASHBOARD, /\b(culvert_\w+)/g).map((name) => name.replace(/_bucket$/, ''))
+    expect(types.filter((name) => !shown.includes(name) && !NOT_SHOWN.includes(name))).toEqual([])
   })
 
   it('count the totals of a shared spool once', () => {
