@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
+import { buildSdk } from './build/sdk.ts'
 import { buildWeb, WEB_SERVER } from './build-web.ts'
 import type { Config } from './environment.ts'
 import { authorityOf, checkPort, close, isOk, isUp, listen, waitUntilHealthy } from './healthcheck.ts'
@@ -25,6 +26,7 @@ export async function runProcesses(config: Config, { output, stopped, onUp }: Se
   const program = await findNginx(config, stopped)
   const ports = await choosePorts(config.httpPort)
   const configFile = renderNginx(config, addressesOf(config, ports))
+  await buildSdk(config.root, stopped)
   await buildWeb(config.root, config.env, stopped)
   if (stopped.aborted) return
   const services = [

@@ -3,6 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CliOptions, Reporter, SerializedError, TestCase, TestModule, TestSuite } from 'vitest/node'
+import { buildSdk } from './build/sdk.ts'
 import { buildWeb } from './build-web.ts'
 import { ROOT, readEnvironment } from './environment.ts'
 import { CHROMIUM, canInstall, extractNatsServer, findProgram, install } from './programs.ts'
@@ -78,6 +79,7 @@ async function installRequirements(env: Environment): Promise<void> {
   await installProgram('strace', ['strace'], env)
   await installProgram('prometheus', ['promtool'], env)
   extractNatsServer(ROOT, env.PATH ?? '')
+  await buildSdk(ROOT).catch(printFailure)
   await buildWeb(ROOT, env).catch(printFailure)
 }
 

@@ -197,6 +197,7 @@ ${sections.join('\n')}
 | \`npm run test:unit\` | runs the tests that need no other process |
 | \`npm run test:stack\` | builds the images, tests the compose files, and measures what attacks cost |
 | \`npm run check\` | checks types and style |
+| \`npm run build:sdk\` | builds the SDK that the tunnel serves, and prints its sizes; \`npm start\`, \`npm test\` and the image build do it too |
 | \`npm run drills\` | breaks a stack on purpose and counts what arrives, see [operations](operations.md#failure-drills) |
 | \`npm run bench\` and the other benchmarks | measure cost and delivery, see [benchmarks](benchmarks.md) |
 

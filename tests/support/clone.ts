@@ -15,7 +15,7 @@ export function makeClone() {
   copyPackages(path)
   return {
     path,
-    /** Adds the existing build of web. */
+    /** Adds the existing builds of web and of the SDK. */
     lendBuild: () => copyBuild(path),
     remove: () => rmSync(path, { recursive: true, force: true }),
   }
@@ -40,4 +40,6 @@ function copyBuild(to: string): void {
   const build = join(ROOT, 'web/.next')
   const filter = (path: string) => path !== join(build, 'cache')
   cpSync(build, join(to, 'web/.next'), { recursive: true, verbatimSymlinks: true, filter })
+  const sdk = join(ROOT, 'tunnel/.sdk')
+  if (existsSync(sdk)) cpSync(sdk, join(to, 'tunnel/.sdk'), { recursive: true })
 }

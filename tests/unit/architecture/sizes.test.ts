@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { sourceFiles } from '../../support/architecture/imports.ts'
 import { ROOT } from '../../support/node.ts'
 
-const TREES = ['tunnel/src', 'web', 'doctor', 'scripts', 'bench']
+const TREES = ['tunnel/src', 'tunnel/sdk', 'web', 'doctor', 'scripts', 'bench']
 
 const FILES_PER_FOLDER = 15
 const LINES_PER_FILE = 300

@@ -1,0 +1,54 @@
+/** Types that the server, the loader and the bundles agree on. */
+
+/** File of a bundle below `<tunnel path>/sdk/`, and its integrity as in the attribute of a script. */
+export type BundleReference = readonly [file: string, integrity: string]
+
+/** Bundle that a page starts with. `tracing` contains `errors`. */
+export type FirstBundle = 'errors' | 'tracing'
+
+/** Bundle that is loaded after the page, if its integration is used. */
+export type AddOn = 'replay' | 'feedback'
+
+export type LoaderConfig = {
+  /** First tunnel path, for a loader that does not know its own URL. */
+  path: string
+  /** Query of the tunnel URL, with its question mark. */
+  query: string
+  bundles: Readonly<Record<FirstBundle, BundleReference>>
+  options: LoaderOptions
+  /** Shows a feedback button. */
+  feedback: boolean
+  /** Reports about visitors with `navigator.globalPrivacyControl`. */
+  privacy: 'off' | 'errors' | 'mark'
+}
+
+/** Options of `Sentry.init` that the operator has set. */
+export type LoaderOptions = {
+  dsn: string
+  environment: string
+  release?: string
+  sampleRate: number
+  tracesSampleRate?: number
+  replaysSessionSampleRate: number
+  replaysOnErrorSampleRate: number
+}
+
+/** Event that happened before the bundle was loaded: a call to `Sentry.*`, an error, or a rejection. */
+export type Queued =
+  | { call: string; args: unknown[] }
+  | { error: Pick<ErrorEvent, 'message' | 'filename' | 'lineno' | 'colno' | 'error'> }
+  | { rejection: PromiseRejectionEvent }
+
+/** Object that the loader gives to a bundle. */
+export type Handover = {
+  config: LoaderConfig
+  /** URL of the tunnel path, without a final slash. */
+  base: string
+  /** Attributes `data-*` of the loader's script element. */
+  attributes: Readonly<Record<string, string | undefined>>
+  nonce: string | undefined
+  queue: readonly Queued[]
+  callbacks: readonly (() => void)[]
+  /** Stops queueing. */
+  end(): void
+}

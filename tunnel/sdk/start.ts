@@ -1,0 +1,98 @@
+/** Start of a bundle: becomes `window.Sentry`, initialises the SDK, and replays the loader's queue. */
+
+import { type BrowserOptions, getClient, getCurrentScope, init as initSdk } from '@sentry/browser'
+import { type Integration, triggerHandlers } from '@sentry/core'
+import { lateIntegration } from './add-ons.ts'
+import type { Handover, Queued } from './handover.ts'
+import { optionsOf } from './options.ts'
+import { givenToBundle } from './script.ts'
+import { makeTransport } from './transport.ts'
+
+type Functions = Record<string, unknown>
+type Page = Window & { Sentry?: Functions; sentryOnLoad?: unknown }
+
+/** Data that no report contains unless the page asks for it. Version 11 collects all of it by default. */
+const DATA_COLLECTION = { userInfo: false, cookies: false, httpHeaders: false, httpBodies: [] }
+
+/** `api` are the functions of the bundle. `tracing` makes its integration for traces, if it has one. */
+export function start(api: Functions, tracing: (() => Integration) | undefined): void {
+  const page = window as unknown as Page
+  const handover = givenToBundle<Handover>()
+  if (!handover) {
+    console.warn('Culvert: load sdk.js, which loads this bundle')
+    return
+  }
+  handover.end()
+  page.Sentry ??= {}
+  const sdk = Object.assign(page.Sentry, api, functionsOf(handover, tracing))
+  const first = typeof page.sentryOnLoad === 'function' ? [page.sentryOnLoad as () => void] : []
+  for (const callback of [...first, ...handover.callbacks]) attempt(callback)
+  const isInit = (item: Queued) => 'call' in item && item.call === 'init'
+  for (const item of handover.queue.filter(isInit)) attempt(() => replay(sdk, item))
+  if (!getClient()) attempt(() => sdk.init())
+  for (const item of handover.queue) if (!isInit(item)) attempt(() => replay(sdk, item))
+  getClient()?.getTransport()?.flush() // sends what an earlier visit has stored
+}
+
+/** Functions that differ from the SDK's own. */
+function functionsOf(handover: Handover, tracing: (() => Integration) | undefined) {
+  const { base, nonce, config } = handover
+  const nonces = nonce ? { styleNonce: nonce, scriptNonce: nonce } : {}
+  const replayIntegration = (options = {}) => lateIntegration('replay', { base, nonce }, options)
+  const feedbackIntegration = (options = {}) =>
+    lateIntegration('feedback', { base, nonce }, { ...nonces, ...options })
+
+  function init(given: BrowserOptions = {}) {
+    const options: BrowserOptions = {
+      transport: makeTransport,
+      dataCollection: DATA_COLLECTION,
+      ...optionsOf(handover),
+      ...given,
+    }
+    return initSdk({ ...options, ...integrationsFor(options) })
+  }
+
+  /** Adds the integrations that the options need to those of the page. A function of the page decides alone. */
+  function integrationsFor(options: BrowserOptions): Pick<BrowserOptions, 'integrations'> {
+    const { integrations: own = [] } = options
+    if (!Array.isArray(own)) return {}
+    const { tracesSampleRate, tracesSampler, replaysSessionSampleRate, replaysOnErrorSampleRate } = options
+    const isTraced = tracesSampleRate !== undefined || tracesSampler !== undefined
+    const needed = [
+      ...(tracing && isTraced ? [tracing()] : []),
+      ...(replaysSessionSampleRate || replaysOnErrorSampleRate ? [replayIntegration()] : []),
+      ...(config.feedback ? [feedbackIntegration()] : []),
+    ]
+    return { integrations: [...own, ...needed.filter(({ name }) => !own.some((each) => each.name === name))] }
+  }
+
+  return {
+    init,
+    replayIntegration,
+    feedbackIntegration,
+    onLoad: (callback: () => void) => callback(),
+    forceLoad: () => {},
+    configureScope: (callback: (scope: unknown) => void) => callback(getCurrentScope()),
+  }
+}
+
+/** Passes errors and rejections to the handlers of the SDK, not to those of the page, which have had them. */
+function replay(sdk: Functions, item: Queued): void {
+  if ('error' in item) {
+    const { message: msg, filename: url, lineno: line, colno: column, error } = item.error
+    triggerHandlers('error', { msg, url, line, column, error })
+  } else if ('rejection' in item) triggerHandlers('unhandledrejection', item.rejection)
+  else {
+    const call = sdk[item.call]
+    if (typeof call === 'function') call(...item.args)
+  }
+}
+
+/** Calls code of the page, whose errors must not keep the rest from being replayed. */
+function attempt(act: () => unknown): void {
+  try {
+    act()
+  } catch (error) {
+    console.error(error)
+  }
+}

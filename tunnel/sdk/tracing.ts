@@ -1,0 +1,6 @@
+/** Bundle `tracing`: the SDK with browser tracing. */
+
+import { start } from './start.ts'
+import * as api from './tracing-api.ts'
+
+start(api, api.browserTracingIntegration)
