@@ -105,7 +105,8 @@ echo "OPERATOR_PASSWORD=$(cat .culvert/operator-password)" >> .env && chmod 600 
 const NOTES: { readonly [section: string]: string } = {
   'Spool and inbox': `In containers, the volume \`spool\`, mounted at \`/spool\`, replaces \`.culvert\`. Set \`INBOX_FILE\`, \`SPOOL_URL\` and \`BODY_DIR\` to paths below \`/spool\`.
 A tunnel does not start if it cannot write to one of them.`,
-  [REPORTS]: 'They apply to the pages and the server of `web`. They do not affect the SDK in your app.',
+  [REPORTS]:
+    'They apply to the pages and the server of `web`, and those that the tunnel reads to every page with `sdk.js`. They do not affect an SDK in your app.',
   Processes: `\`npm start\`, the images and Compose set these. Set them only if you start the processes without these tools.`,
 }
 

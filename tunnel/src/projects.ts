@@ -23,6 +23,8 @@ export type Projects = {
   byKey(key: string): Project | undefined
   /** Returns `host/project`, also for a project that is no longer configured. */
   nameOf(key: string): string
+  /** Returns the first project that the query does not contradict. */
+  find(query: PostedQuery): Project | undefined
   /** Returns the project of an envelope. Throws a `Rejection` when it is unknown, or the query contradicts it. */
   resolve(dsn: unknown, query: PostedQuery): Project
 }
@@ -32,11 +34,15 @@ export function createProjects(dsns: readonly Dsn[]): Projects {
   const all = [...byDsn.values()]
   // SDKs usually write exactly this text, which needs no parsing.
   const byText = new Map(all.map((project) => [project.key, project]))
-  return { all, byKey: (key) => byText.get(key), nameOf, resolve }
+  return { all, byKey: (key) => byText.get(key), nameOf, find, resolve }
 
   function nameOf(key: string): string {
     const dsn = parseDsn(key)
     return byText.get(key)?.name ?? (dsn ? describe(dsn).name : 'unknown')
+  }
+
+  function find(query: PostedQuery): Project | undefined {
+    return all.find((project) => disagreement(project, query) === undefined)
   }
 
   function resolve(dsn: unknown, query: PostedQuery): Project {

@@ -141,8 +141,23 @@ export const REJECTIONS = {
   },
   'method-unknown': {
     status: 405,
-    sentence: 'This path accepts only POST.',
-    fix: 'Use POST.',
+    sentence: 'This path does not accept the method of the request.',
+    fix: 'Use a method that the Allow header of the response lists: POST for envelopes, GET for the SDK.',
+  },
+  'project-unknown': {
+    status: 404,
+    sentence: 'The query of sdk.js names no project of this tunnel.',
+    fix: 'Write ?p= and the project ID of a DSN in SENTRY_DSN, or omit the query to use the first one.',
+  },
+  'sdk-file-unknown': {
+    status: 404,
+    sentence: 'The SDK of this tunnel has no file of this name.',
+    fix: 'Load sdk.js, which names the files of this release.',
+  },
+  'sdk-missing': {
+    status: 503,
+    sentence: 'This tunnel has no SDK to serve, because it was not built.',
+    fix: 'Run npm run build:sdk, or build the image from Dockerfile.tunnel, and restart the tunnel.',
   },
   'spool-full': {
     status: 503,

@@ -15,6 +15,7 @@ import { Filters } from './policy/filters.ts'
 import { Throttle } from './policy/throttle.ts'
 import { UpstreamLimits } from './policy/upstream-limits.ts'
 import { createProjects, type Projects } from './projects.ts'
+import { readSdk, type Sdk } from './sdk/sdk.ts'
 import type { SpoolHealth } from './spool/monitored.ts'
 import { describeSpool } from './spool/status.ts'
 import { Log, type LogOutput } from './telemetry/log.ts'
@@ -46,18 +47,22 @@ export type Services = {
   rejectionSamples: RejectionSamples
   sdkInventory: SdkInventory
   ingest: Ingest
+  /** Absent: it has not been built. */
+  sdk: Sdk | undefined
 }
 
 const SHARE_BYTES = 16 * 1024 * 1024 // memory of one body
 const SPARE_BYTES = 8 * 1024 * 1024 // for copies on their way into the spool
 
-/** Clocks and log output, which tests replace. */
-type Surroundings = Partial<Pick<Services, 'now' | 'clock'> & { logOutput: LogOutput }>
+/** Clocks, log output and the folder of the SDK, which tests replace. */
+type Surroundings = Partial<
+  Pick<Services, 'now' | 'clock'> & { logOutput: LogOutput; sdkFolder: string }
+>
 
 /** Opens all services. Exits with a message when a folder, file or server of a setting cannot be used. */
 export async function openServices(
   config: Config,
-  { now = Date.now, clock = () => performance.now(), logOutput }: Surroundings = {},
+  { now = Date.now, clock = () => performance.now(), logOutput, sdkFolder }: Surroundings = {},
 ): Promise<Services> {
   const replica = nameReplica()
   await openBodyDirOrExit(config, now())
@@ -109,7 +114,8 @@ export async function openServices(
     maxBytes: config.maxEnvelopeBytes,
     onBug: (err, requestId) => log.logger.error({ err, requestId }, 'a bug'),
   })
-  return { ...services, ingest }
+  const [path = ''] = config.tunnelPaths
+  return { ...services, ingest, sdk: readSdk(config.sdk, path, sdkFolder) }
 }
 
 function openBodyDirOrExit({ bodyDir }: Config, time: number): Promise<void> {

@@ -12,12 +12,14 @@ import { type LogLine, parseLine, readTunnel, TOKEN } from './running.ts'
 export type TunnelOptions = {
   /** Settings that add to the default ones of the tests (`HOST`, the ports, `ADMIN_TOKEN`, files in a temporary folder), or replace them. */
   env?: Record<string, string>
+  /** Folder of the SDK; by default that of the build. */
+  sdkFolder?: string
 }
 
 export type Tunnel = Awaited<ReturnType<typeof openTunnel>>
 
 /** Starts the tunnel. `await using` stops it. */
-export async function openTunnel({ env }: TunnelOptions = {}) {
+export async function openTunnel({ env, sdkFolder }: TunnelOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
   const config = readConfig({
@@ -49,6 +51,7 @@ export async function openTunnel({ env }: TunnelOptions = {}) {
     now: () => Date.now() + ahead.now,
     clock: () => performance.now() + ahead.clock,
     logOutput,
+    ...(sdkFolder !== undefined && { sdkFolder }),
   })
   const tunnel = createTunnel(services)
   let stopping: Promise<void> | undefined

@@ -38,13 +38,16 @@ function lines(env: Env, words: string): string[] {
     .filter((line) => line.includes(words))
 }
 
+/** End of the location of tunnel paths, and of the SDK below them. */
+const ENDS = '(/|/sdk\\.js|/sdk/[\\w.-]+)?\\z {'
+
 describe('TUNNEL_PATHS', () => {
   it.each([
     ['/monitoring by default', {}, '/monitoring'],
     ['alternatives', { TUNNEL_PATHS: '/a|/b/c_d-E9' }, '/a|/b/c_d-E9'],
     ['paths with whitespace around them', { TUNNEL_PATHS: ' \n/a|/b\t' }, '/a|/b'],
   ])('becomes one exact location: %s', (_, env, paths) => {
-    expect(lines(env, 'location ~ ^(')).toEqual([`location ~ ^(${paths})/?\\z {`])
+    expect(lines(env, 'location ~ ^(')).toEqual([`location ~ ^(${paths})${ENDS}`])
   })
 })
 
@@ -58,12 +61,12 @@ describe('DERIVED_PATHS', () => {
     'https://key_9:@[2001:DB8::1]:9000/pre~fix/7',
   ])('adds the path that SDKs derive from %s', (text) => {
     const dsn = parseDsn(text)
-    expect(location({ SENTRY_DSN: text })).toBe(`location ~ ^(/monitoring|${dsn && derivedPath(dsn)})/?\\z {`)
+    expect(location({ SENTRY_DSN: text })).toBe(`location ~ ^(/monitoring|${dsn && derivedPath(dsn)})${ENDS}`)
   })
 
   it('adds a path for each DSN', () => {
     const dsns = 'https://public@o1.ingest.us.sentry.io/2,\n https://examplePublicKey@o0.ingest.sentry.io/0'
-    expect(location({ SENTRY_DSN: dsns })).toBe('location ~ ^(/monitoring|/7y54ph|/r9bok1)/?\\z {')
+    expect(location({ SENTRY_DSN: dsns })).toBe(`location ~ ^(/monitoring|/7y54ph|/r9bok1)${ENDS}`)
   })
 
   it('adds the path of a DSN from SENTRY_DSN_FILE', async () => {

@@ -77,6 +77,9 @@ const PROVOCATIONS: Partial<Record<RejectionCode, (dsn: string) => Provocation>>
 /** Codes that the tests of the spool, the inbox and the limits provoke. */
 const ELSEWHERE: RejectionCode[] = ['inbox-full', 'spool-full', 'spool-unwritable', 'tunnel-busy']
 
+/** Codes that `sdk.test.ts` provokes. */
+const OF_SDK: RejectionCode[] = ['project-unknown', 'sdk-file-unknown', 'sdk-missing']
+
 /** Codes that nginx sends for the tunnel. */
 const OF_NGINX: RejectionCode[] = ['tunnel-away', 'tunnel-slow']
 
@@ -138,7 +141,7 @@ describe('A rejection', () => {
   )
 
   it('of each code is provoked by a test, or is sent only by nginx', () => {
-    const covered = [...Object.keys(PROVOCATIONS), ...ELSEWHERE, ...OF_NGINX]
+    const covered = [...Object.keys(PROVOCATIONS), ...ELSEWHERE, ...OF_SDK, ...OF_NGINX]
     expect(covered.sort()).toEqual(Object.keys(REJECTIONS).sort())
   })
 })

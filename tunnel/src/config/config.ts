@@ -6,6 +6,7 @@ import { DEFAULT_HEADER_LIMITS, type HeaderLimits } from '../envelope/headers.ts
 import type { FilterSettings } from '../policy/filter-list.ts'
 import { compileGlobs } from '../policy/glob.ts'
 import type { ThrottleSettings } from '../policy/throttle.ts'
+import type { SdkSettings } from '../sdk/sdk.ts'
 import { type NatsAddress, parseNatsCredentials } from '../spool/jetstream/nats-url.ts'
 import type { LogLevel } from '../telemetry/log.ts'
 import type { ProxySettings, UpstreamSettings } from '../upstream/client.ts'
@@ -40,6 +41,8 @@ export type Config = SharedSettings & {
   edge: string[]
   /** Other origins that may post. */
   allowedOrigins: Set<string>
+  /** Settings of the SDK that browsers get from the tunnel. */
+  sdk: SdkSettings
   filters: FilterSettings
   throttle: ThrottleSettings
   upstream: UpstreamSettings
@@ -103,6 +106,7 @@ export function readConfig(env: Environment): Config {
     spool: readSpool(settings),
     edge: settings.read('EDGE'),
     allowedOrigins: new Set(settings.read('ALLOWED_ORIGINS')),
+    sdk: readSdkSettings(settings),
     filters: readFilters(settings),
     throttle: {
       addressRate: settings.read('ADDRESS_RATE'),
@@ -193,6 +197,23 @@ function readSpoolCredentials(file: string | undefined, problems: string[]): Nat
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
       problems.push(`${problem} cannot be read; write the path of a file that this process may read`)
     return undefined
+  }
+}
+
+function readSdkSettings(settings: SettingsReader): SdkSettings {
+  const release = settings.read('SENTRY_RELEASE')
+  const tracesSampleRate = settings.read('SENTRY_TRACES_SAMPLE_RATE')
+  return {
+    options: {
+      environment: settings.read('SENTRY_ENVIRONMENT'),
+      ...(release && { release }),
+      sampleRate: settings.read('SENTRY_SAMPLE_RATE'),
+      ...(tracesSampleRate !== undefined && { tracesSampleRate }),
+      replaysSessionSampleRate: settings.read('SENTRY_REPLAYS_SESSION_SAMPLE_RATE'),
+      replaysOnErrorSampleRate: settings.read('SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE'),
+    },
+    feedback: settings.read('SENTRY_FEEDBACK'),
+    privacy: settings.read('PRIVACY_SIGNAL'),
   }
 }
 

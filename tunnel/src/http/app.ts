@@ -4,23 +4,22 @@ import { METHODS } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
 import { derivedPath } from '../envelope/dsn.ts'
-import type { Projects } from '../projects.ts'
-import { Rejection, type RejectionCode, rejectionBody } from '../rejections.ts'
+import { Rejection, rejectionBody } from '../rejections.ts'
 import type { ClientResolver } from './client-address.ts'
 import type { Ingest } from './ingest.ts'
 import { checkOrigin, corsHeaders, PREFLIGHT_HEADERS } from './origin.ts'
+import { respondWithBundle, respondWithLoader, type SdkDeps } from './sdk.ts'
 
-type AppDeps = {
+type AppDeps = SdkDeps & {
   ingest: Ingest
   resolveClient: ClientResolver
-  projects: Projects
   tunnelPaths: readonly string[]
   derivedPaths: boolean
-  allowedOrigins: ReadonlySet<string>
 }
 
-/** All methods of Node except POST and OPTIONS. With `all`, every POST would match two routes. */
+/** Methods of Node that tunnel paths and the SDK do not accept. With `all`, every POST would match two routes. */
 const OTHER_METHODS = METHODS.filter((method) => method !== 'POST' && method !== 'OPTIONS')
+const OTHER_SDK_METHODS = METHODS.filter((method) => method !== 'GET' && method !== 'HEAD')
 
 type Env = { Bindings: HttpBindings }
 type AppContext = Context<Env>
@@ -31,9 +30,18 @@ export function createApp(deps: AppDeps): App {
   for (const path of servedPaths(deps)) {
     app.post(path, (c) => deps.ingest.handle(c.env.incoming))
     app.options(path, preflight)
-    app.on(OTHER_METHODS, path, (c) => reject(c, 'method-unknown', { allow: 'POST, OPTIONS' }))
+    app.on(OTHER_METHODS, path, (c) => reject(c, new Rejection('method-unknown'), { allow: 'POST, OPTIONS' }))
   }
-  app.notFound((c) => reject(c, 'path-unknown', {}))
+  for (const path of tunnelPathsOf(deps)) {
+    app.get(`${path}/sdk.js`, (c) => respond(c, () => respondWithLoader(c.env.incoming, deps)))
+    app.get(`${path}/sdk/:file`, (c) =>
+      respond(c, () => respondWithBundle(c.env.incoming, c.req.param('file'), deps)),
+    )
+    app.on(OTHER_SDK_METHODS, [`${path}/sdk.js`, `${path}/sdk/:file`], (c) =>
+      reject(c, new Rejection('method-unknown'), { allow: 'GET, HEAD' }),
+    )
+  }
+  app.notFound((c) => reject(c, new Rejection('path-unknown'), {}))
   return app
 
   function preflight(c: AppContext): Response {
@@ -45,8 +53,16 @@ export function createApp(deps: AppDeps): App {
     }
   }
 
-  function reject(c: AppContext, code: RejectionCode, headers: Record<string, string>): Response {
-    const rejection = new Rejection(code)
+  function respond(c: AppContext, create: () => Response): Response {
+    try {
+      return create()
+    } catch (error) {
+      if (error instanceof Rejection) return reject(c, error, { 'cache-control': 'no-store' })
+      throw error
+    }
+  }
+
+  function reject(c: AppContext, rejection: Rejection, headers: Record<string, string>): Response {
     const { requestId } = deps.resolveClient(c.env.incoming)
     return c.body(rejectionBody(rejection, requestId), rejection.status, {
       'content-type': 'application/json',
@@ -57,7 +73,11 @@ export function createApp(deps: AppDeps): App {
 }
 
 /** Lists each path with and without a final slash. SDKs compare the whole URL, so that a redirect would not do. */
-function servedPaths({ tunnelPaths, derivedPaths, projects }: AppDeps): string[] {
+function servedPaths(deps: AppDeps): string[] {
+  return tunnelPathsOf(deps).flatMap((path) => [path, `${path}/`])
+}
+
+function tunnelPathsOf({ tunnelPaths, derivedPaths, projects }: AppDeps): string[] {
   const derived = derivedPaths ? projects.all.map(({ dsn }) => derivedPath(dsn)) : []
-  return [...new Set([...tunnelPaths, ...derived])].flatMap((path) => [path, `${path}/`])
+  return [...new Set([...tunnelPaths, ...derived])]
 }

@@ -62,6 +62,8 @@ export const SHARED = {
       'Opens the error lab at `/lab`, where any visitor can trigger test errors.',
       { defaultText: '`on` without `SENTRY_DSN`' },
     ),
+  }),
+  ...section(CONSOLE, ['tunnel', 'web'], {
     PRIVACY_SIGNAL: setting(
       is.oneOf('off', 'errors', 'mark'),
       'errors',

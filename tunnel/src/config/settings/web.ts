@@ -1,12 +1,12 @@
-/** Settings of the error reports of Culvert's own pages. */
+/** Settings of the error reports of browsers: Culvert's own pages, and pages with `sdk.js`. */
 
 import * as is from '../parsers.ts'
 import { section, setting } from './declarations.ts'
 
-export const REPORTS = "Error reports of Culvert's own pages"
+export const REPORTS = "Error reports of Culvert's own pages and of sdk.js"
 
 export const WEB = {
-  ...section(REPORTS, ['web'], {
+  ...section(REPORTS, ['tunnel', 'web'], {
     SENTRY_ENVIRONMENT: setting(
       // docs.sentry.io/concepts/key-terms/environments
       is.textWhere(
@@ -32,6 +32,8 @@ export const WEB = {
       'Share of visits with an error for which a replay is sent. It begins one minute before the error.',
     ),
     SENTRY_FEEDBACK: setting(is.onOff, false, 'Shows visitors a feedback button.'),
+  }),
+  ...section(REPORTS, ['web'], {
     SENTRY_LOGS: setting(is.onOff, false, "Sends the lines of the browser's console as logs."),
     SENTRY_METRICS: setting(is.onOff, false, 'Sends metrics.'),
     SENTRY_TRACEPARENT: setting(
@@ -40,7 +42,7 @@ export const WEB = {
       "Sends the W3C's `traceparent` beside Sentry's trace headers.",
     ),
   }),
-  ...section(REPORTS, ['web', 'build'], {
+  ...section(REPORTS, ['tunnel', 'web', 'build'], {
     SENTRY_RELEASE: setting(
       // docs.sentry.io/product/releases/naming-releases
       is.textWhere(

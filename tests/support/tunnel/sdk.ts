@@ -1,0 +1,31 @@
+/** SDK of a tunnel without a build: small files in place of the bundles. */
+
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { LOADER_FILE, MANIFEST_FILE, type SdkManifest } from '../../../tunnel/src/sdk/manifest.ts'
+
+/** Writes it into a folder, where the text of each bundle is its name. */
+export async function writeSdk(folder: string): Promise<SdkManifest> {
+  const bundle = async (name: string) => {
+    const file = `${name}-0123456789abcdef.js`
+    const [gzip, br] = [gzipSync(name), brotliCompressSync(name)]
+    await writeFile(join(folder, file), name)
+    await writeFile(join(folder, `${file}.gz`), gzip)
+    await writeFile(join(folder, `${file}.br`), br)
+    return { file, integrity: `sha384-${name}`, raw: name.length, gzip: gzip.length, br: br.length }
+  }
+  const manifest = {
+    version: '11.1.0',
+    sources: '',
+    bundles: {
+      errors: await bundle('errors'),
+      tracing: await bundle('tracing'),
+      replay: await bundle('replay'),
+      feedback: await bundle('feedback'),
+    },
+  }
+  await writeFile(join(folder, LOADER_FILE), 'start(CULVERT_CONFIG)')
+  await writeFile(join(folder, MANIFEST_FILE), JSON.stringify(manifest))
+  return manifest
+}

@@ -1,0 +1,51 @@
+/** Routes of the SDK below a tunnel path: `sdk.js` and the bundles that it loads. */
+
+import type { IncomingMessage } from 'node:http'
+import type { Projects } from '../projects.ts'
+import { Rejection } from '../rejections.ts'
+import { respondWith } from '../sdk/content.ts'
+import type { Sdk } from '../sdk/sdk.ts'
+import { readQuery } from './receive.ts'
+
+export type SdkDeps = {
+  /** Absent: it has not been built. */
+  sdk: Sdk | undefined
+  projects: Projects
+  allowedOrigins: ReadonlySet<string>
+}
+
+const YEAR = 'public, max-age=31536000, immutable'
+/** For names whose content changes with the settings and with each release. */
+const MINUTES = 'public, max-age=300, stale-while-revalidate=3600'
+
+/** Responds with the loader of the project that the query names, by default the first. Throws a `Rejection`. */
+export function respondWithLoader(incoming: IncomingMessage, { sdk, ...deps }: SdkDeps): Response {
+  if (!sdk) throw new Rejection('sdk-missing')
+  const project = deps.projects.find(readQuery(incoming.url ?? ''))
+  if (!project) throw new Rejection('project-unknown')
+  const response = respondWith(sdk.loader(project), incoming.headers, MINUTES)
+  return withOriginHeaders(response, incoming, deps.allowedOrigins)
+}
+
+/** Responds with a bundle. Throws a `Rejection`. */
+export function respondWithBundle(incoming: IncomingMessage, name: string, deps: SdkDeps): Response {
+  const { sdk, allowedOrigins } = deps
+  if (!sdk) throw new Rejection('sdk-missing')
+  const content = sdk.file(name)
+  if (!content) throw new Rejection('sdk-file-unknown')
+  const response = respondWith(content, incoming.headers, sdk.isImmutable(name) ? YEAR : MINUTES)
+  return withOriginHeaders(response, incoming, allowedOrigins)
+}
+
+/** Lets pages of this origin and of `ALLOWED_ORIGINS` load the script; the browser withholds it from others. */
+function withOriginHeaders(
+  response: Response,
+  { headers: { origin = '' } }: IncomingMessage,
+  allowed: ReadonlySet<string>,
+): Response {
+  const isAllowed = allowed.has(origin)
+  response.headers.set('cross-origin-resource-policy', isAllowed ? 'cross-origin' : 'same-origin')
+  if (allowed.size > 0) response.headers.append('vary', 'origin')
+  if (isAllowed) response.headers.set('access-control-allow-origin', origin)
+  return response
+}

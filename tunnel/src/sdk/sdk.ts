@@ -1,0 +1,86 @@
+/** SDK that browsers get from the tunnel: bundles in memory, and a loader for each project. */
+
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { LoaderConfig, LoaderOptions } from '../../sdk/handover.ts'
+import { type Dsn, formatDsn, tunnelUrl } from '../envelope/dsn.ts'
+import type { Project } from '../projects.ts'
+import { type Content, createContent } from './content.ts'
+import { CONFIG_NAME, LOADER_FILE, MANIFEST_FILE, SDK_FOLDER, type SdkManifest } from './manifest.ts'
+
+const FOLDER = join(import.meta.dirname, '../..', SDK_FOLDER)
+
+/** Settings of the operator that every loader contains. */
+export type SdkSettings = Pick<LoaderConfig, 'feedback' | 'privacy'> & {
+  options: Omit<LoaderOptions, 'dsn'>
+}
+
+export class Sdk {
+  readonly #settings: SdkSettings
+  readonly #path: string
+  readonly #template: string
+  readonly #manifest: SdkManifest
+  readonly #files = new Map<string, Content>()
+  readonly #loaders = new Map<string, Content>()
+
+  /** `path` is the first tunnel path. Throws when the folder has no complete build. */
+  constructor(settings: SdkSettings, path: string, folder: string) {
+    this.#settings = settings
+    this.#path = path
+    this.#manifest = JSON.parse(readFileSync(join(folder, MANIFEST_FILE), 'utf8'))
+    this.#template = readFileSync(join(folder, LOADER_FILE), 'utf8')
+    for (const [name, { file }] of Object.entries(this.#manifest.bundles)) {
+      const read = (end = '') => readFileSync(join(folder, file + end))
+      const content = createContent(read(), { gzip: read('.gz'), br: read('.br') })
+      this.#files.set(file, content)
+      this.#files.set(`${name}.js`, content)
+    }
+  }
+
+  /** Returns a bundle by its name with a hash, or by its plain name. */
+  file(name: string): Content | undefined {
+    return this.#files.get(name)
+  }
+
+  /** Reports whether the name of a file contains its hash, so that its content never changes. */
+  isImmutable(name: string): boolean {
+    return Object.values(this.#manifest.bundles).some(({ file }) => file === name)
+  }
+
+  /** Returns the loader of a project. */
+  loader({ key, dsn }: Pick<Project, 'key' | 'dsn'>): Content {
+    const known = this.#loaders.get(key)
+    if (known) return known
+    const text = renderLoader(this.#template, this.#configFor(dsn))
+    const content = createContent(Buffer.from(text))
+    this.#loaders.set(key, content)
+    return content
+  }
+
+  #configFor(dsn: Dsn): LoaderConfig {
+    const { options, feedback, privacy } = this.#settings
+    const { errors, tracing } = this.#manifest.bundles
+    return {
+      path: this.#path,
+      query: tunnelUrl('', dsn),
+      bundles: { errors: [errors.file, errors.integrity], tracing: [tracing.file, tracing.integrity] },
+      options: { dsn: formatDsn(dsn), ...options },
+      feedback,
+      privacy,
+    }
+  }
+}
+
+/** Reads the built SDK; `undefined` when it has not been built. */
+export function readSdk(settings: SdkSettings, path: string, folder = FOLDER): Sdk | undefined {
+  return existsSync(join(folder, MANIFEST_FILE)) ? new Sdk(settings, path, folder) : undefined
+}
+
+/** Writes a configuration into the template, so that no value ends the script or the string it is in, also in an inline script. */
+export function renderLoader(template: string, config: LoaderConfig): string {
+  const json = JSON.stringify(config).replace(
+    /[<>&\u2028\u2029]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+  return template.replace(CONFIG_NAME, () => json)
+}
