@@ -1,0 +1,262 @@
+/** Pages with the script element of sdk.js in Chromium. */
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Chromium, startChromium, type Visitor } from '../support/browser/chromium.ts'
+import { type SdkSite, startSdkSite } from '../support/browser/sdk-site.ts'
+import { requires } from '../support/requirements.ts'
+import { hasItem } from '../support/sentry/received-request.ts'
+
+const TAG = '<script src="/monitoring/sdk.js" crossorigin></script>'
+const BUNDLE = /\/monitoring\/sdk\/errors-\w{16}\.js$/
+const IMAGES = "img-src 'self'; connect-src 'self'; base-uri 'none'; default-src 'none'"
+
+/** Returns the script element with these attributes. */
+const tag = (attributes: string) => TAG.replace(' crossorigin', ` crossorigin ${attributes}`)
+const script = (code: string) => `<script>${code}</script>`
+
+describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
+  const started = new AsyncDisposableStack()
+  let site: SdkSite
+  let chromium: Chromium
+  let visitor: Visitor
+  let visit: AsyncDisposableStack
+
+  beforeAll(async () => {
+    site = started.use(await startSdkSite({ SENTRY_RELEASE: 'shop@1', SENTRY_ENVIRONMENT: 'test' }))
+    chromium = started.use(await startChromium())
+  })
+  afterAll(() => started.disposeAsync())
+
+  beforeEach(async () => {
+    visit = new AsyncDisposableStack()
+    visitor = visit.use(await chromium.visitor())
+    return () => visit.disposeAsync()
+  })
+
+  /** Returns the warnings in the console, which grow. */
+  function warnings(): string[] {
+    const found: string[] = []
+    visitor.page.on('console', (message) => {
+      if (message.type() === 'warning' && message.text().startsWith('Culvert')) found.push(message.text())
+    })
+    return found
+  }
+
+  it('reports an error of the first script, before the SDK is there', async () => {
+    visitor.expectTrouble(/uncaught Error: in the first script/)
+    await site.open(visitor.page, `${TAG}${script("throw new Error('in the first script')")}`)
+    expect(await site.event('in the first script')).toMatchObject({
+      release: 'shop@1',
+      environment: 'test',
+      exception: {
+        values: [
+          { mechanism: { handled: false, type: 'auto.browser.global_handlers.onerror' }, stacktrace: {} },
+        ],
+      },
+    })
+    expect(site.countEvents('in the first script')).toBe(1)
+  })
+
+  it('reports a rejection and calls to Sentry from before the SDK is there, in their order', async () => {
+    visitor.expectTrouble(/uncaught Error: rejected early/)
+    await site.open(
+      visitor.page,
+      `${TAG}${script(`
+        Sentry.setTag('step', 'first')
+        Promise.reject(new Error('rejected early'))
+        addEventListener('unhandledrejection', () => {
+          Sentry.setTag('step', 'second')
+          Sentry.captureMessage('queued message')
+        })`)}`,
+    )
+    expect(await site.event('rejected early')).toMatchObject({ tags: { step: 'first' } })
+    expect(await site.event('queued message')).toMatchObject({ tags: { step: 'second' } })
+  })
+
+  it('calls sentryOnLoad and onLoad before init, whose options extend those of the operator', async () => {
+    await site.open(
+      visitor.page,
+      `${script("window.sentryOnLoad = () => { window.steps = ['sentryOnLoad'] }")}${TAG}${script(`
+        Sentry.onLoad(() => {
+          steps.push('onLoad')
+          Sentry.init({ release: 'of the page', initialScope: { tags: { steps: steps.join() } } })
+        })
+        Sentry.captureMessage('with options')`)}`,
+    )
+    expect(await site.event('with options')).toMatchObject({
+      release: 'of the page',
+      environment: 'test',
+      tags: { steps: 'sentryOnLoad,onLoad' },
+    })
+  })
+
+  it('loads no SDK with data-lazy until forceLoad', async () => {
+    const { page } = visitor
+    const requests: string[] = []
+    page.on('request', (request) => requests.push(request.url()))
+    await site.open(page, `${tag('data-lazy="yes"')}${script('Sentry.onLoad(() => { loaded = true })')}`)
+    expect(requests.filter((url) => BUNDLE.test(url))).toEqual([])
+    await page.evaluate('Sentry.forceLoad()')
+    await page.waitForFunction('window.loaded && Sentry.getClient()')
+    expect(requests.filter((url) => BUNDLE.test(url))).toHaveLength(1)
+  })
+
+  it.each([
+    ["script-src 'self'", "script-src 'self'", TAG],
+    [
+      'a nonce and strict-dynamic',
+      "script-src 'nonce-of-the-page' 'strict-dynamic'",
+      tag('nonce="of-the-page"'),
+    ],
+  ])('works under a Content-Security-Policy with %s', async (_, policy, element) => {
+    const message = `under ${policy}`
+    await site.open(visitor.page, element, `${policy}; ${IMAGES}`)
+    await visitor.page.waitForFunction(() => 'getClient' in (window as unknown as { Sentry: object }).Sentry)
+    await visitor.page.evaluate((text) => {
+      ;(window as unknown as { Sentry: { captureMessage(text: string): void } }).Sentry.captureMessage(text)
+    }, message)
+    await site.event(message)
+    expect(await visitor.page.locator('script[integrity^="sha384-"]').count()).toBe(1)
+  })
+
+  it('overrides settings by data attributes, and names unknown ones once', async () => {
+    const said = warnings()
+    const attributes = 'data-release="of the tag" data-environment="tagged" data-sample-rat="1"'
+    await site.open(visitor.page, `${tag(attributes)}${script("Sentry.captureMessage('with attributes')")}`)
+    expect(await site.event('with attributes')).toMatchObject({
+      release: 'of the tag',
+      environment: 'tagged',
+    })
+    expect(said).toEqual(['Culvert: data-sample-rat="1" of the script element has no effect'])
+  })
+
+  it('traces the page with data-traces-sample-rate', async () => {
+    visitor.allowTrouble(/ERR_ABORTED/) // of the post when the page is left
+    await site.open(visitor.page, tag('data-traces-sample-rate="1"'))
+    await visitor.page.waitForFunction('window.Sentry.getClient')
+    const isTrace = ({ items }: Parameters<ReturnType<typeof hasItem>>[0]) =>
+      items.some(({ header }) => header.type === 'transaction' || header.type === 'span')
+    await visitor.page.goto('about:blank')
+    await site.sentry.next(isTrace)
+  })
+
+  it('loads the replay bundle after the page, and records', async () => {
+    const { page } = visitor
+    const loaded = page.waitForRequest(/\/sdk\/replay-\w{16}\.js$/)
+    await site.open(page, tag('data-replays-session-sample-rate="1"'))
+    expect(await (await loaded).response()).toMatchObject({})
+    await site.sentry.next(hasItem('replay_event'))
+  })
+
+  it('shows a feedback button that the page asks for', async () => {
+    await site.open(
+      visitor.page,
+      `${TAG}${script('Sentry.onLoad(() => Sentry.init({ integrations: [Sentry.feedbackIntegration()] }))')}`,
+    )
+    await visitor.page.getByRole('button', { name: 'Report a Bug' }).waitFor()
+  })
+
+  it('sends what was raised offline when the visitor is online again', async () => {
+    const { page } = visitor
+    visitor.allowTrouble(/ERR_INTERNET_DISCONNECTED/)
+    await site.open(page, TAG)
+    await page.waitForFunction('Sentry.getClient')
+    await page.context().setOffline(true)
+    const failed = page.waitForEvent('requestfailed', (request) => request.method() === 'POST')
+    await page.evaluate("Sentry.captureMessage('raised offline')")
+    await failed
+    expect(site.countEvents('raised offline')).toBe(0)
+    await page.context().setOffline(false)
+    await site.event('raised offline')
+  })
+
+  it('sends at the next visit what the tunnel answered with 503', async () => {
+    const { page } = visitor
+    visitor.expectTrouble(/503/)
+    visitor.allowTrouble(/ERR_ABORTED/) // of a post that is under way when the page is closed
+    await page.route(/\/monitoring\?/, (route) => route.fulfill({ status: 503 }))
+    await site.open(page, TAG)
+    await page.waitForFunction('Sentry.getClient')
+    await page.evaluate("Sentry.captureMessage('kept for the next visit')")
+    await expect.poll(() => countStored(page)).toBe(1)
+    await page.close()
+    const next = await page.context().newPage()
+    await site.open(next, TAG)
+    await site.event('kept for the next visit')
+  })
+
+  it('reports without storage, and the page keeps working', async () => {
+    await visitor.page.addInitScript(() => {
+      for (const name of ['indexedDB', 'localStorage', 'sessionStorage'])
+        Object.defineProperty(window, name, {
+          get() {
+            throw new DOMException('blocked', 'SecurityError')
+          },
+        })
+    })
+    await site.open(visitor.page, `${TAG}${script("Sentry.captureMessage('without storage')")}`)
+    await site.event('without storage')
+  })
+
+  it('reports with the loader of another release, whose bundle is gone', async () => {
+    const { page } = visitor
+    visitor.expectTrouble(/404/)
+    visitor.allowTrouble(/errors-0123456789abcdef\.js net::ERR_ABORTED/)
+    const loader = await site.loader()
+    const body = loader.replace(/errors-\w{16}/, 'errors-0123456789abcdef')
+    await page.route(/\/sdk\.js$/, (route) => route.fulfill({ contentType: 'text/javascript', body }))
+    await site.open(page, `${TAG}${script("Sentry.captureMessage('from an old loader')")}`)
+    await site.event('from an old loader')
+  })
+
+  it('says in one line that the SDK could not be loaded, and the page keeps working', async () => {
+    const { page } = visitor
+    visitor.allowTrouble(/ERR_FAILED/)
+    const said = warnings()
+    await page.route(/\/monitoring\/sdk\//, (route) => route.abort())
+    await site.open(page, `${TAG}${script("Sentry.captureMessage('never sent')")}`)
+    await expect
+      .poll(() => said)
+      .toEqual([
+        expect.stringMatching(/^Culvert: http:\S+\/monitoring\/sdk\/errors\.js could not be loaded$/),
+      ])
+    await page.evaluate("Sentry.captureMessage('never sent, too')")
+  })
+
+  it('marks errors of visitors with a privacy signal, and traces nothing', async () => {
+    await visitor.page.addInitScript(() =>
+      Object.defineProperty(navigator, 'globalPrivacyControl', { value: true }),
+    )
+    await site.open(
+      visitor.page,
+      `${tag('data-traces-sample-rate="1"')}${script("Sentry.captureMessage('private')")}`,
+    )
+    expect(await site.event('private')).toMatchObject({ tags: { gpc: true } })
+    expect(await visitor.page.evaluate('Sentry.getClient().getOptions().tracesSampleRate')).toBeUndefined()
+  })
+})
+
+function countStored(page: Visitor['page']): Promise<number> {
+  return page.evaluate(
+    () =>
+      new Promise<number>((resolve, reject) => {
+        const opening = indexedDB.open('sentry-offline')
+        opening.onerror = () => reject(opening.error)
+        opening.onsuccess = () => {
+          const database = opening.result
+          if (!database.objectStoreNames.contains('queue')) return resolve(0)
+          const counting = database.transaction('queue').objectStore('queue').getAll()
+          counting.onsuccess = () => {
+            database.close()
+            resolve(
+              counting.result.filter((bytes) =>
+                (typeof bytes === 'string' ? bytes : new TextDecoder().decode(bytes)).includes(
+                  'kept for the next visit',
+                ),
+              ).length,
+            )
+          }
+        }
+      }),
+  )
+}

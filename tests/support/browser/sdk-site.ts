@@ -1,0 +1,59 @@
+/** A site with pages of a test, on which the tunnel serves the SDK. */
+
+import type { Page } from 'playwright-core'
+import { buildSdk } from '../../../scripts/build/sdk.ts'
+import { startNginx } from '../nginx/nginx.ts'
+import { ROOT } from '../node.ts'
+import { startUpstream } from '../recording-server.ts'
+import { eventOf, type Received } from '../sentry/received-request.ts'
+import { startSentry } from '../sentry/sentry.ts'
+import { startTunnel } from '../tunnel/tunnel.ts'
+import { SITE_HOST } from './chromium.ts'
+
+export type SdkSite = Awaited<ReturnType<typeof startSdkSite>>
+
+/** Starts Sentry, a tunnel, nginx and a web server. `await using` stops them. */
+export async function startSdkSite(env: Record<string, string> = {}) {
+  await buildSdk(ROOT)
+  await using starting = new AsyncDisposableStack()
+  const pages = new Map<string, { html: string; policy: string | undefined }>()
+  const sentry = starting.use(await startSentry())
+  const tunnel = starting.use(await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), ...env } }))
+  const web = starting.use(
+    await startUpstream('web', ({ url }, response) => {
+      const { html, policy } = pages.get(url) ?? { html: '' }
+      if (policy) response.setHeader('content-security-policy', policy)
+      response.setHeader('content-type', 'text/html').end(`<!doctype html>${html}`)
+    }),
+  )
+  const tunnels = [`127.0.0.1:${tunnel.port}`]
+  const nginx = starting.use(await startNginx({ tunnels, web: web.address }))
+  const url = `http://${SITE_HOST}:${nginx.port}`
+  const started = starting.move()
+  return {
+    url,
+    sentry,
+    /** Opens a page of its own with this HTML, and waits until it has loaded. */
+    async open(page: Page, html: string, policy?: string): Promise<void> {
+      const path = `/page-${pages.size}`
+      pages.set(path, { html, policy })
+      await page.goto(url + path, { waitUntil: 'load' })
+    },
+    /** Returns the text of sdk.js. */
+    loader: async () => (await fetch(`${nginx.url}/monitoring/sdk.js`)).text(),
+    /** Resolves with the event of this message, or of an error with it. */
+    async event(message: string) {
+      const isWanted = (received: Received) => messageOf(received) === message
+      return eventOf(await sentry.next(isWanted))
+    },
+    /** Returns how many events of this message have arrived. */
+    countEvents: (message: string) =>
+      sentry.requests.filter((received) => messageOf(received) === message).length,
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  }
+}
+
+function messageOf(received: Received): string | undefined {
+  const event = eventOf(received)
+  return event?.message ?? event?.exception?.values[0]?.value
+}
