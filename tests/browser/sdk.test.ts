@@ -1,12 +1,16 @@
 /** Pages with the script element of sdk.js in Chromium. */
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Chromium, startChromium, type Visitor } from '../support/browser/chromium.ts'
 import { type SdkSite, startSdkSite } from '../support/browser/sdk-site.ts'
+import { ROOT } from '../support/node.ts'
 import { requires } from '../support/requirements.ts'
 import { hasItem } from '../support/sentry/received-request.ts'
 
-const TAG = '<script src="/monitoring/sdk.js" crossorigin></script>'
+const INSTALL = readFileSync(join(ROOT, 'docs/install.md'), 'utf8')
+const [, TAG = ''] = /```html\n(.+)\n```/.exec(INSTALL) ?? []
 const BUNDLE = /\/monitoring\/sdk\/errors-\w{16}\.js$/
 const IMAGES = "img-src 'self'; connect-src 'self'; base-uri 'none'; default-src 'none'"
 

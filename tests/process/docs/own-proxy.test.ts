@@ -64,6 +64,11 @@ describe('The location of the docs for another nginx', requires('nginx', 'proc')
     expect(await postFrom(VISITOR, port, errorOf(sentry.dsn()))).toBe(200)
     const { headers } = await sentry.next(() => true)
     expect(headers).toMatchObject({ 'x-forwarded-for': VISITOR })
-    expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe('the shop')
+    for (const path of ['/', '/monitoring-room', '/monitoring/room'])
+      expect(await (await fetch(`http://127.0.0.1:${port}${path}`)).text()).toBe('the shop')
+    const loader = await fetch(`http://127.0.0.1:${port}/monitoring/sdk.js?p=0`)
+    expect(await loader.json()).toMatchObject({
+      code: expect.stringMatching(/^(project-unknown|sdk-missing)$/),
+    })
   })
 })
