@@ -74,13 +74,22 @@ export async function openDeployment(options: Options): Promise<Deployment> {
   }
 }
 
-/** Reads the settings that web gives to browsers: from the document, or else from `/settings.json`. */
+async function sendIfUp(url: string, options?: RequestOptions): Promise<HttpResponse | undefined> {
+  try {
+    return await send(url, options)
+  } catch (error) {
+    if (error instanceof NoResponse) return undefined
+    throw error
+  }
+}
+
+/** Reads the settings that web gives to browsers: from the document, or else from `/console/public/settings.json`. */
 async function readSettings(site: string, page: HttpResponse | undefined): Promise<Record<string, unknown>> {
   if (page?.status !== 200) return {}
   const [, attribute] = /<html[^>]*\sdata-settings="([^"]*)"/.exec(page.text) ?? []
   if (attribute !== undefined)
     return jsonOf({ ...page, text: attribute.replaceAll('&quot;', '"').replaceAll('&amp;', '&') })
-  const response = await sendIfUp(`${site}/settings.json`)
+  const response = await sendIfUp(`${site}/console/public/settings.json`)
   return response?.status === 200 ? jsonOf(response) : {}
 }
 

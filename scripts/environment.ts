@@ -7,7 +7,7 @@ import { parseEnv } from 'node:util'
 import { BadSettings, readConfig as readTunnelConfig } from '../tunnel/src/config/config.ts'
 import { findMisspelt } from '../tunnel/src/config/misspelt-settings.ts'
 import { type Environment, rowOf, SETTING_NAMES, type SettingName } from '../tunnel/src/config/settings.ts'
-import { SettingsReader } from '../tunnel/src/config/settings-reader.ts'
+import { readPageSettings, SettingsReader } from '../tunnel/src/config/settings-reader.ts'
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
 
 /** Root of the work tree. */
@@ -24,8 +24,14 @@ export type Config = {
   stateFolder: string
   httpHost: string
   httpPort: number
+  /** Port for envelopes of servers on this machine. */
+  tunnelOriginPort: number
   /** Path that browsers post to. */
   tunnelPath: string
+  /** Address of the operator's app as `host:port`, if there is one. */
+  app: string | undefined
+  /** Path of the connection check, a page of web. */
+  checkPath: string
   env: Environment
 }
 
@@ -123,12 +129,15 @@ function isPasswordSet(env: Environment): boolean {
 export function readConfig(env: Environment): Config {
   rejectWrongSettings(env, 'cannot start')
   const settings = new SettingsReader(env, [])
+  const tunnelPaths = settings.read('TUNNEL_PATHS')
   return {
     root: ROOT,
     stateFolder: STATE_FOLDER,
     httpHost: settings.read('HTTP_HOST'),
     httpPort: settings.read('HTTP_PORT'),
-    tunnelPath: settings.read('TUNNEL_PATHS')[0] ?? '',
+    tunnelOriginPort: settings.read('TUNNEL_ORIGIN_PORT'),
+    tunnelPath: tunnelPaths[0] ?? '',
+    ...readPageSettings(settings, tunnelPaths),
     env,
   }
 }

@@ -3,6 +3,7 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { SettingName } from '../tunnel/src/config/settings.ts'
 import { type Config, UserError } from './environment.ts'
 
 const RESPONSE_TIMEOUT_MS = 5_000
@@ -21,7 +22,7 @@ export function siteUrl({ httpHost, httpPort }: Config): string {
 
 /** Returns whether web sends a page through nginx, and a tunnel accepts the SDK's connectivity probe (a `{}` body). */
 async function isHealthy(config: Config): Promise<boolean> {
-  const page = isOk(`${siteUrl(config)}/`)
+  const page = isOk(`${siteUrl(config)}${config.checkPath}`)
   const probe = isOk(`${siteUrl(config)}${config.tunnelPath}`, { method: 'POST', body: '{}' })
   return (await page) && (await probe)
 }
@@ -62,19 +63,31 @@ async function statusOf(url: string, init: RequestInit): Promise<number | undefi
   }
 }
 
-/** Throws a `UserError` when the site cannot listen on this address. */
-export async function checkPort(host: string, port: number): Promise<void> {
+export const LOOPBACK = '127.0.0.1'
+
+/** Throws a `UserError` when the site cannot listen on its addresses. */
+export async function checkPorts({ httpHost, httpPort, tunnelOriginPort }: Config): Promise<void> {
+  await checkPort(httpHost, httpPort, 'HTTP_PORT')
+  await checkPort(LOOPBACK, tunnelOriginPort, 'TUNNEL_ORIGIN_PORT')
+}
+
+async function checkPort(host: string, port: number, name: SettingName): Promise<void> {
   const server = await listen(host, port).catch((error: NodeJS.ErrnoException) => {
-    throw new UserError(describeListenError(error.code, host, port))
+    throw new UserError(describeListenError(error.code, host, port, name))
   })
   await close(server)
 }
 
-function describeListenError(code: string | undefined, host: string, port: number): string {
+function describeListenError(
+  code: string | undefined,
+  host: string,
+  port: number,
+  name: SettingName,
+): string {
   if (code === 'EADDRINUSE')
-    return `port ${port} of ${host} is taken by another program; stop it, or set HTTP_PORT to a free port.`
+    return `port ${port} of ${host} is taken by another program; stop it, or set ${name} to a free port.`
   if (code === 'EACCES')
-    return `port ${port} may not be opened by this user; set HTTP_PORT to one from 1024 up.`
+    return `port ${port} may not be opened by this user; set ${name} to one from 1024 up.`
   return `HTTP_HOST: "${host}" is not an address of this machine (${code}); write 127.0.0.1 or another of its addresses.`
 }
 

@@ -9,7 +9,7 @@ import { canInstall, findProgram, install } from './programs.ts'
 export type Addresses = {
   /** Address on which the site listens. */
   listen: string
-  /** Address on which nginx takes web's own reports. */
+  /** Address on which nginx accepts envelopes of web's server and of other servers of this machine. */
   innerListen: string
   tunnels: string[]
   web: string

@@ -7,24 +7,32 @@ import { join, resolve } from 'node:path'
 import { buildSdk } from './build/sdk.ts'
 import { buildWeb, WEB_SERVER } from './build-web.ts'
 import type { Config } from './environment.ts'
-import { authorityOf, checkPort, close, isOk, isUp, listen, waitUntilHealthy } from './healthcheck.ts'
+import {
+  authorityOf,
+  checkPorts,
+  close,
+  isOk,
+  isUp,
+  LOOPBACK,
+  listen,
+  waitUntilHealthy,
+} from './healthcheck.ts'
 import { type Addresses, findNginx, renderNginx } from './nginx.ts'
 import type { Session } from './output.ts'
 import { parentDeathPrefix, type Service, type Supervised, supervise, within } from './supervisor.ts'
 
-const LOOPBACK = '127.0.0.1'
 const HEALTHY_TIMEOUT_MS = 30_000
 const STOP_TIMEOUT_MS = 15_000 // for all services together
 const STOP_INTERVAL_MS = 3_000 // between stopping one service and the next
 
 /** Ports of one run; a process that is restarted keeps its port. */
-type Ports = { tunnels: { port: number; adminPort: number }[]; web: number; inner: number }
+type Ports = { tunnels: { port: number; adminPort: number }[]; web: number }
 
 /** Runs the site until `stopped`. Stops every process that it started, also after an error. */
 export async function runProcesses(config: Config, { output, stopped, onUp }: Session): Promise<void> {
-  await checkPort(config.httpHost, config.httpPort)
+  await checkPorts(config)
   const program = await findNginx(config, stopped)
-  const ports = await choosePorts(config.httpPort)
+  const ports = await choosePorts(config)
   const configFile = renderNginx(config, addressesOf(config, ports))
   await buildSdk(config.root, stopped)
   await buildWeb(config.root, config.env, stopped)
@@ -66,14 +74,15 @@ async function stopAll(running: Supervised[]): Promise<void> {
   await Promise.all(stops)
 }
 
-async function choosePorts(httpPort: number): Promise<Ports> {
-  const free = (await freePorts(7)).filter((port) => port !== httpPort) // nginx listens there later
-  const [first = 0, firstAdmin = 0, second = 0, secondAdmin = 0, web = 0, inner = 0] = free
+async function choosePorts({ httpPort, tunnelOriginPort }: Config): Promise<Ports> {
+  const ofNginx = [httpPort, tunnelOriginPort] // it listens there later
+  const free = (await freePorts(7)).filter((port) => !ofNginx.includes(port))
+  const [first = 0, firstAdmin = 0, second = 0, secondAdmin = 0, web = 0] = free
   const tunnels = [
     { port: first, adminPort: firstAdmin },
     { port: second, adminPort: secondAdmin },
   ]
-  return { tunnels, web, inner }
+  return { tunnels, web }
 }
 
 /** Returns `count` different free ports of the loopback address. */
@@ -84,10 +93,10 @@ async function freePorts(count: number): Promise<number[]> {
   return ports
 }
 
-function addressesOf({ httpHost, httpPort }: Config, ports: Ports): Addresses {
+function addressesOf({ httpHost, httpPort, tunnelOriginPort }: Config, ports: Ports): Addresses {
   return {
     listen: authorityOf(httpHost, httpPort),
-    innerListen: authorityOf(LOOPBACK, ports.inner),
+    innerListen: authorityOf(LOOPBACK, tunnelOriginPort),
     tunnels: ports.tunnels.map(({ port }) => authorityOf(LOOPBACK, port)),
     web: authorityOf(LOOPBACK, ports.web),
   }
@@ -112,7 +121,7 @@ function tunnelServices({ root, stateFolder, env }: Config, { tunnels }: Ports):
   }))
 }
 
-function webService({ root, env }: Config, { web, inner, tunnels }: Ports): Service {
+function webService({ root, env, tunnelOriginPort }: Config, { web, tunnels }: Ports): Service {
   return {
     name: 'web',
     command: nodeCommand(root, WEB_SERVER),
@@ -124,20 +133,20 @@ function webService({ root, env }: Config, { web, inner, tunnels }: Ports): Serv
       PORT: `${web}`,
       ...(env.CA_FILE && { CA_FILE: resolve(root, env.CA_FILE) }), // the server of Next.js changes its folder
       TUNNEL_ADMIN: tunnels.map(({ adminPort }) => authorityOf(LOOPBACK, adminPort)).join(),
-      TUNNEL_ORIGIN: `http://${authorityOf(LOOPBACK, inner)}`,
+      TUNNEL_ORIGIN: `http://${authorityOf(LOOPBACK, tunnelOriginPort)}`,
     },
     isReady: () => isOk(`http://${LOOPBACK}:${web}/healthz`),
     stopSignal: 'SIGTERM',
   }
 }
 
-function nginxService({ root, env, httpHost, httpPort }: Config, command: string[]): Service {
+function nginxService({ root, env, httpHost, httpPort, checkPath }: Config, command: string[]): Service {
   return {
     name: 'nginx',
     command: [...parentDeathPrefix(), ...command],
     cwd: root,
     env,
-    isReady: () => isUp(`http://${authorityOf(httpHost, httpPort)}/`),
+    isReady: () => isUp(`http://${authorityOf(httpHost, httpPort)}${checkPath}`),
     stopSignal: 'SIGQUIT', // nginx finishes pending requests; SIGTERM would cut them off
   }
 }

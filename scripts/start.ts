@@ -13,7 +13,7 @@ import {
   warnOfMisspelt,
   withKeptPassword,
 } from './environment.ts'
-import { siteUrl } from './healthcheck.ts'
+import { authorityOf, LOOPBACK, siteUrl } from './healthcheck.ts'
 import { Output } from './output.ts'
 import { runProcesses } from './processes.ts'
 
@@ -65,8 +65,16 @@ function rejectFlags(flags: Flags, env: Config['env']): void {
 }
 
 /** Chooses between containers and processes. Throws a `UserError` when containers were asked for and cannot run. */
-async function chooseMode({ env }: Config, flags: Flags) {
+async function chooseMode({ env, app }: Config, flags: Flags) {
   if (flags.has('plain')) return { run: runProcesses, sentence: 'Running as plain processes (--plain).' }
+  if (app && LOOPBACK_APP.test(app)) {
+    const problem = `APP_URL is http://${app}, which containers cannot reach`
+    if (flags.has('docker'))
+      throw new UserError(
+        `${problem}; leave out --docker, or name a service of a docker-compose.override.yml.`,
+      )
+    return { run: runProcesses, sentence: `Running as plain processes: ${problem}.` }
+  }
   const problem = engineProblem() ?? (await pullImages(env, stopped))
   if (problem === undefined)
     return {
@@ -77,6 +85,9 @@ async function chooseMode({ env }: Config, flags: Flags) {
   return { run: runProcesses, sentence: `Running as plain processes: ${problem}.` }
 }
 
+/** Matches an app on the loopback address: in a container that is the container itself. */
+const LOOPBACK_APP = /^(localhost|127\.[\d.]+|\[::1\]):/i
+
 function welcome(config: Config, generatedPassword: string | undefined): string {
   const lines = [
     `Culvert runs at ${siteUrl(config)}`,
@@ -86,6 +97,10 @@ function welcome(config: Config, generatedPassword: string | undefined): string 
     ...(generatedPassword
       ? [`  Operator's password: ${generatedPassword} (kept in .culvert/operator-password)`]
       : []),
+    ...(config.app
+      ? [`  It is in front of your app at http://${config.app}. The console is at /console, the lab at /lab.`]
+      : []),
+    `  For servers: TUNNEL_ORIGIN=http://${authorityOf(LOOPBACK, config.tunnelOriginPort)}`,
     '  Ctrl-C stops it.',
   ]
   return lines.join('\n')

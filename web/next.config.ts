@@ -9,12 +9,15 @@ import { sourceMapOptions } from './lib/sentry/source-maps.ts'
 /** Matches browsers that accept brotli. `compress-static.ts` makes the files, since nginx has gzip only. */
 const TAKES_BROTLI = { type: 'header', key: 'accept-encoding', value: '(?:|.*[ ,])br(?:[ ,;].*|)' } as const
 
-/** Paths whose responses vary by encoding. */
+/** Prefix of the files of the build. All that web serves lies below `/console` and `/lab`, so that an app beside it keeps every other path. */
+const ASSET_PREFIX = '/console'
+
+/** Paths whose responses vary by encoding. Rewrites come after Next.js has removed the prefix, headers before. */
 const COMPRESSED = '/_next/static/:path(.*\\.(?:js|css))'
 
 function brotliHeaders(type: string) {
   return {
-    source: `/_next/static/:path(.*\\.${type === 'css' ? 'css' : 'js'})`,
+    source: `${ASSET_PREFIX}/_next/static/:path(.*\\.${type === 'css' ? 'css' : 'js'})`,
     has: [TAKES_BROTLI],
     headers: [
       { key: 'Content-Encoding', value: 'br' },
@@ -31,6 +34,7 @@ const config: NextConfig = {
   outputFileTracingRoot: join(import.meta.dirname, '..'),
   outputFileTracingExcludes: { '**': ['../node_modules/{sharp,@img}/**'] }, // no image here is resized
   transpilePackages: ['tunnel'],
+  assetPrefix: ASSET_PREFIX,
   poweredByHeader: false,
   compress: false, // nginx does it
   experimental: {
@@ -39,7 +43,7 @@ const config: NextConfig = {
   },
   headers: async () => [
     { source: '/:path*', headers: SAFETY_HEADERS },
-    { source: COMPRESSED, headers: [{ key: 'Vary', value: 'Accept-Encoding' }] },
+    { source: ASSET_PREFIX + COMPRESSED, headers: [{ key: 'Vary', value: 'Accept-Encoding' }] },
     ...['javascript', 'css'].map(brotliHeaders),
   ],
   rewrites: async () => ({

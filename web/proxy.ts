@@ -9,10 +9,11 @@ export function proxy(request: NextRequest): NextResponse {
   const policy = contentSecurityPolicy(nonce, reachable(request.nextUrl.pathname))
   const headers = new Headers(request.headers)
   headers.set('content-security-policy', policy) // Next.js reads the nonce of its scripts from it
-  const response = isOfNext(request)
-    ? NextResponse.rewrite(new URL(NOWHERE, request.url), { request: { headers } })
-    : NextResponse.next({ request: { headers } })
   const { pathname } = request.nextUrl
+  const target = rewriteTarget(pathname)
+  const response = target
+    ? NextResponse.rewrite(new URL(target, request.url), { request: { headers } })
+    : NextResponse.next({ request: { headers } })
   response.headers.set('content-security-policy', isData(pathname) ? DATA_POLICY : policy)
   for (const [name, value] of transportSecurity(request.headers)) response.headers.set(name, value)
   return response
@@ -21,16 +22,17 @@ export function proxy(request: NextRequest): NextResponse {
 /** Path of the not-found page. */
 const NOWHERE = '/_not-found'
 
-/** Reports whether a request names an internal page of Next.js, on which the server would fail. */
-function isOfNext({ nextUrl }: NextRequest): boolean {
-  return nextUrl.pathname === '/_global-error'
+/** Returns the page to show instead of the one that a path names. */
+function rewriteTarget(path: string): string | undefined {
+  if (path === '/_global-error') return NOWHERE // internal page of Next.js, on which the server would fail
+  return path !== '/' && path === settings().checkPath ? '/' : undefined
 }
 
 /** Returns the origins that a page may reach: the connection check sends a request directly to Sentry, no other page does. */
 function reachable(path: string): string[] {
-  const { sentryOrigin } = settings()
-  return path === '/' && sentryOrigin ? [sentryOrigin] : []
+  const { checkPath, sentryOrigin } = settings()
+  return (path === '/' || path === checkPath) && sentryOrigin ? [sentryOrigin] : []
 }
 
 // Evaluated at build time. Static files get their headers from next.config.ts.
-export const config = { matcher: '/((?!_next/static/|healthz$).*)' }
+export const config = { matcher: '/((?!console/_next/static/|healthz$).*)' }

@@ -65,14 +65,14 @@ describe('The browser settings', () => {
   it('omit the trace sample rate for a visitor with Sec-GPC, as PRIVACY_SIGNAL says', async () => {
     const { url } = staging
     const asked = async (at: string) =>
-      (await fetch(`${at}/settings.json`, { headers: { 'sec-gpc': '1' } })).json()
+      (await fetch(`${at}/console/public/settings.json`, { headers: { 'sec-gpc': '1' } })).json()
     const { tracesSampleRate: _, ...untraced } = STAGING_SETTINGS
     expect(await asked(url)).toEqual({ ...untraced, asksForPrivacy: true })
   })
 
   it('are served as settings.json for a document without them', async () => {
     expect(await settingsOf(`${staging.url}/?break`)).toBeNull()
-    const response = await fetch(`${staging.url}/settings.json`)
+    const response = await fetch(`${staging.url}/console/public/settings.json`)
     expect(response.headers.get('cache-control')).toBe('no-store')
     expect(await response.json()).toEqual(STAGING_SETTINGS)
   })

@@ -173,7 +173,7 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
 
   it('returns a receipt only for its token, and limits the number of requests', async ({ site }) => {
     const ask = (token: string) =>
-      fetch(`${site.url.replace('shop.example', '127.0.0.1')}/receipt.json?token=${token}`)
+      fetch(`${site.url.replace('shop.example', '127.0.0.1')}/console/public/receipt.json?token=${token}`)
     expect((await ask('')).status).toBe(400)
     expect((await ask('..%2fstatus')).status).toBe(400)
     expect((await ask('0'.repeat(32))).status).toBe(404)

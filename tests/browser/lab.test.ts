@@ -206,7 +206,9 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     )
     await press(site, visitor, 'Send an unfinished trace', 'filtered by this site')
     const token = (await answer).headers()['x-culvert-receipt']
-    const receipt = await (await fetch(`http://127.0.0.1:${site.port}/receipt.json?token=${token}`)).json()
+    const receipt = await (
+      await fetch(`http://127.0.0.1:${site.port}/console/public/receipt.json?token=${token}`)
+    ).json()
     expect(receipt).toMatchObject({ outcome: 'filtered', items: [{ type: 'transaction' }] })
     expect(
       sentry.requests.slice(before).flatMap(({ items }) => items.map(({ header }) => header.type)),

@@ -1,4 +1,4 @@
-/** The snippet of README for a plain script, in an app in place of web. */
+/** The snippet of README for a plain script, in an app behind nginx. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -48,7 +48,11 @@ describe('An app with the script of README', requires('chromium', 'nginx'), () =
     await using sentry = await startSentry({ tls: readCertificate(), projects: { 2: publicKey } })
     const reroute = { [`${host}:443`]: `127.0.0.1:${sentry.port}` }
     await using tunnel = await startTunnel({ env: { SENTRY_DSN: DSN }, reroute })
-    await using nginx = await startNginx({ tunnels: [`127.0.0.1:${tunnel.port}`], web: app.address })
+    await using nginx = await startNginx({
+      tunnels: [`127.0.0.1:${tunnel.port}`],
+      web: '127.0.0.1:1',
+      env: { APP_URL: `http://${app.address}` },
+    })
     await using chromium = await startChromium()
     await using visitor = await chromium.visitor()
     visitor.expectTrouble(/uncaught Error: The basket is empty/)

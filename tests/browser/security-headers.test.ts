@@ -106,7 +106,9 @@ describe('nginx', requires('nginx'), () => {
 
   it('serves static files compressed, with brotli when the browser accepts it, and as immutable', async () => {
     const html = await (await fetch(nginx.url)).text()
-    const files = [...html.matchAll(/"(\/_next\/static\/[^"]+\.(?:js|css))"/g)].map(([, file]) => file)
+    const files = [...html.matchAll(/"(\/console\/_next\/static\/[^"]+\.(?:js|css))"/g)].map(
+      ([, file]) => file,
+    )
     expect(files.length).toBeGreaterThan(3)
     for (const file of files)
       for (const [taken, coding] of [

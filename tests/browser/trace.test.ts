@@ -168,7 +168,7 @@ describe('A trace', requires('chromium', 'nginx'), () => {
     const { page, posts } = visitor
     visitor.expectTrouble(/status of 404/)
     visitor.allowTrouble(/POST .*ERR_ABORTED/) // a request that is pending when the page closes
-    for (const path of ['/healthz', '/settings.json', '/console/live', '/console/inbox/1'])
+    for (const path of ['/healthz', '/console/public/settings.json', '/console/live', '/console/inbox/1'])
       await (await fetch(`http://127.0.0.1:${site.port}${path}`)).text()
     await page.goto(`${site.url}/console/sign-in`, { waitUntil: 'networkidle' })
     await hide(page)

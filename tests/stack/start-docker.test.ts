@@ -34,7 +34,12 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
 
   async function start(env: Record<string, string> = {}): Promise<Command> {
     port = await freePort()
-    return runCommand(clone.path, COMMAND, { ...project, HTTP_PORT: String(port), ...env })
+    return runCommand(clone.path, COMMAND, {
+      ...project,
+      HTTP_PORT: String(port),
+      TUNNEL_ORIGIN_PORT: String(await freePort()),
+      ...env,
+    })
   }
 
   function docker(...args: string[]): string {

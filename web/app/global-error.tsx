@@ -4,6 +4,7 @@
 import { captureException } from '@sentry/nextjs'
 import { useEffect, useSyncExternalStore } from 'react'
 import { ApplicationError } from '../ui/application-error.tsx'
+import icon from '../ui/icon.svg'
 import './global.css'
 
 export default function GlobalError({ error }: { error: unknown }) {
@@ -17,7 +18,7 @@ export default function GlobalError({ error }: { error: unknown }) {
     <html lang="en">
       <body>
         <title>Application error</title>
-        <link rel="icon" href="/icon.svg" />
+        <link rel="icon" href={icon.src} />
         <ApplicationError side={digest === undefined ? 'client' : 'server'} host={host} digest={digest} />
       </body>
     </html>

@@ -6,11 +6,13 @@ import type { ReactNode } from 'react'
 import { config } from '../lib/config.ts'
 import { settingsAttribute } from '../lib/sentry/browser-config.ts'
 import { settingsFor } from '../lib/sentry/privacy.ts'
+import icon from '../ui/icon.svg'
 import './global.css'
 
 export const metadata: Metadata = {
   title: { default: 'Culvert', template: '%s · Culvert' },
   description: 'This site sends its error reports through its own address.',
+  icons: { icon: { url: icon.src, type: 'image/svg+xml' } },
 }
 
 export default async function Layout({ children }: { children: ReactNode }) {

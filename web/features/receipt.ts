@@ -2,7 +2,7 @@
 
 import type { Receipt as TunnelReceipt } from 'tunnel/contract'
 
-/** Receipt as `/receipt.json` returns it. */
+/** Receipt as `/console/public/receipt.json` returns it. */
 export type Receipt = Pick<TunnelReceipt, 'outcome' | 'reason'>
 
 const TIMEOUT_MS = 10_000
@@ -10,7 +10,9 @@ const TIMEOUT_MS = 10_000
 /** Fetches a receipt; `undefined` when there is none. */
 export async function fetchReceipt(token: string): Promise<Receipt | undefined> {
   try {
-    const response = await fetch(`/receipt.json?token=${token}`, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    const response = await fetch(`/console/public/receipt.json?token=${token}`, {
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
     return response.ok ? await response.json() : undefined
   } catch {
     return undefined

@@ -4,7 +4,7 @@ import { readAdminToken } from 'tunnel/admin-token'
 import type { CertificateFile } from 'tunnel/certificates'
 import { envelopeUrl, formatDsn, INBOX, originOf, tunnelUrl } from 'tunnel/dsn'
 import type { Environment } from 'tunnel/settings'
-import { SettingsReader } from 'tunnel/settings-reader'
+import { readPageSettings, SettingsReader } from 'tunnel/settings-reader'
 import { passwordProblem } from './password.ts'
 import type { BrowserSettings } from './sentry/browser-config.ts'
 import type { PrivacySignal } from './sentry/privacy.ts'
@@ -17,6 +17,8 @@ export type Config = {
   serverTunnel?: string
   /** Path that browsers post reports to. */
   tunnelPath: string
+  /** Path of the connection check. */
+  checkPath: string
   /** Host and origin of Sentry; absent in inbox mode. */
   sentryHost?: string
   sentryOrigin?: string
@@ -44,7 +46,8 @@ export function readConfig(
   problems: string[],
   settings = new SettingsReader(env, problems),
 ): Config {
-  const [tunnelPath = ''] = settings.read('TUNNEL_PATHS')
+  const tunnelPaths = settings.read('TUNNEL_PATHS')
+  const [tunnelPath = ''] = tunnelPaths
   const [configured] = settings.read('SENTRY_DSN')
   const dsn = configured ?? INBOX
   // nginx and the tunnel read these; Next's standalone server reads PORT, and takes 3000 where it cannot. A bad value is reported by all.
@@ -77,6 +80,7 @@ export function readConfig(
     privacySignal: settings.read('PRIVACY_SIGNAL'),
     ...(tunnelOrigin && { serverTunnel: tunnelOrigin + tunnel }),
     tunnelPath,
+    checkPath: readPageSettings(settings, tunnelPaths).checkPath,
     ...(configured && {
       sentryHost: configured.host,
       sentryOrigin: originOf(configured),

@@ -2,13 +2,14 @@
 
 import Head from 'next/head'
 import { ApplicationError } from '../ui/application-error.tsx'
+import icon from '../ui/icon.svg'
 
 export default function Broken({ host }: { host: string }) {
   return (
     <>
       <Head>
         <title>Application error</title>
-        <link rel="icon" href="/icon.svg" />
+        <link rel="icon" href={icon.src} />
       </Head>
       <ApplicationError side="server" host={host} />
     </>

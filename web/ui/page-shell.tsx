@@ -1,28 +1,29 @@
 /** Layout of the public pages: header, navigation and footer. */
 
 import type { ReactNode } from 'react'
+import { config } from '../lib/config.ts'
 import { Mark } from './logo.tsx'
 
 type Place = 'check' | 'lab'
 
-const PLACES: { place: Place; href: string; name: string }[] = [
-  { place: 'check', href: '/', name: 'Connection check' },
-  { place: 'lab', href: '/lab', name: 'Error lab' },
-]
-
 export function Shell({ at, children }: { at?: Place; children: ReactNode }) {
+  const { checkPath } = config()
+  const places: { place: Place; href: string; name: string }[] = [
+    { place: 'check', href: checkPath, name: 'Connection check' },
+    { place: 'lab', href: '/lab', name: 'Error lab' },
+  ]
   return (
     <div className="mx-auto flex min-h-dvh max-w-5xl flex-col px-5 wide:px-8">
       <header className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2 py-5">
         <a
-          href="/"
+          href={checkPath}
           className="inline-flex min-h-11 items-center gap-2.5 font-semibold tracking-tight text-ink no-underline"
         >
           <Mark />
           Culvert
         </a>
         <nav aria-label="Pages" className="-mx-3 flex gap-1">
-          {PLACES.map(({ place, href, name }) => (
+          {places.map(({ place, href, name }) => (
             <a
               key={place}
               href={href}

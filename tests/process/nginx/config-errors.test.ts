@@ -114,6 +114,18 @@ describe('An invalid setting', () => {
     expect(inLines(web)).toEqual(problems)
   })
 
+  it.each<Environment>([
+    { APP_URL: 'https://shop.example', CHECK_PATH: '/console' },
+    { APP_URL: 'http://127.0.0.1:5173', CHECK_PATH: '/' },
+    { CHECK_PATH: '/monitoring' },
+  ])('of the app or the connection check is told by nginx and web in the same words: %j', (env) => {
+    const problems = nginxProblems(env)
+    expect(problems).not.toEqual([])
+    const web: string[] = []
+    readWebConfig(env, web)
+    expect(inLines(web)).toEqual(problems)
+  })
+
   it.each(BAD_LIMITS)('that is a limit is reported by nginx and tunnel in the same words: %j', (env) => {
     const problems = tunnelProblems(env)
     expect(problems).toHaveLength(Object.keys(env).length)

@@ -51,6 +51,7 @@ describe('The installed nginx', requires('nginx'), () => {
     ['lists, paths and derived paths', LISTS],
     ['no limits', { ADDRESS_RATE: '0' }],
     ['a certificate', TLS],
+    ['an app', { APP_URL: 'http://localhost:5173', CHECK_PATH: '/check' }],
   ])('accepts the rendered file with %s', (_, env) => {
     const file = render({ NGINX_TEMP: folder.path, ...env })
     const { stderr } = spawnSync(NGINX_PROGRAM ?? '', ['-t', '-e', 'stderr', '-c', file], {
@@ -66,6 +67,7 @@ describe('nginx in a read-only container with one volume', requires('docker'), (
   it.each([
     ['names and a resolver', { TUNNELS: 'tunnel:9090', WEB: 'web:3000', RESOLVER: '127.0.0.11' }],
     ['plain addresses', {}],
+    ['an app that is not there', { APP_URL: 'http://shop:3000', RESOLVER: '127.0.0.11' }],
     ['lists, paths and derived paths', LISTS],
     ['IPv6', { LISTEN: '8080 [::]:8080' }],
     ['a certificate and HTTP/2', { ...TLS, HTTP2: 'on', KEEPALIVE_MIN_TIMEOUT: '5s' }],

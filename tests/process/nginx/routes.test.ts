@@ -102,16 +102,16 @@ describe('nginx', requires('nginx'), () => {
   })
 
   it('caches static files of web, and serves them from its cache', async () => {
-    const file = { path: '/_next/static/chunks/a-1f.js?dpl=1', method: 'GET' } as const
+    const file = { path: '/console/_next/static/chunks/a-1f.js?dpl=1', method: 'GET' } as const
     const first = await post(nginx.url, file)
-    const again = await post(nginx.url, { ...file, path: '/_next/static/chunks/a-1f.js' })
+    const again = await post(nginx.url, { ...file, path: '/console/_next/static/chunks/a-1f.js' })
     expect([first.text, again.text]).toEqual(['web', 'web'])
     expect(again.headers['cache-control']).toBe('public, max-age=31536000, immutable')
     expect(web.asked).toHaveLength(1)
   })
 
   it('does not cache responses that are not immutable', async () => {
-    for (const path of ['/', '/', '/_next/static/gone.js', '/_next/static/gone.js'])
+    for (const path of ['/', '/', '/console/_next/static/gone.js', '/console/_next/static/gone.js'])
       await post(nginx.url, { path, method: 'GET' })
     expect(web.asked).toHaveLength(4)
   })
@@ -270,9 +270,9 @@ let more = () => {}
 function answerAsWeb({ url }: { url: string }, response: ServerResponse): void {
   if (url === '/next') more()
   if (url === '/large') return void response.setHeader('content-type', 'text/html').end('x'.repeat(10_000))
-  if (url.startsWith('/_next/static/gone'))
+  if (url.startsWith('/console/_next/static/gone'))
     return void response.writeHead(404, { 'cache-control': 'no-store' }).end()
-  if (url.startsWith('/_next/static/'))
+  if (url.startsWith('/console/_next/static/'))
     return void response.setHeader('cache-control', 'public, max-age=31536000, immutable').end('web')
   if (url !== '/events') return void response.end('web')
   response.writeHead(200, { 'content-type': 'text/event-stream' })

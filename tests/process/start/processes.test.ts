@@ -28,7 +28,11 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
 
   async function start(env: Record<string, string> = {}): Promise<Command> {
     port = await freePort()
-    return runCommand(clone.path, COMMAND, { HTTP_PORT: String(port), ...env })
+    return runCommand(clone.path, COMMAND, {
+      HTTP_PORT: String(port),
+      TUNNEL_ORIGIN_PORT: String(await freePort()),
+      ...env,
+    })
   }
 
   async function startedUp(env: Record<string, string> = {}): Promise<Command> {

@@ -42,7 +42,7 @@ describe('A receipt', () => {
 
   it('is returned for its token for ten minutes, and then deleted in web too', async () => {
     const token = receipts.record(SETTLED)
-    const ask = () => fetch(`${web.url}/receipt.json?token=${token}`)
+    const ask = () => fetch(`${web.url}/console/public/receipt.json?token=${token}`)
 
     now = 10 * MINUTE - 1
     const told = await ask()

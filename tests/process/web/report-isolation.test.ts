@@ -99,7 +99,7 @@ describe.each([
     const before = ticks()
     await until(async () => ticks() > before)
     const { cookie } = await signIn(web.url)
-    await (await fetch(`${web.url}/receipt.json?token=${TOKENS.early}`)).text()
+    await (await fetch(`${web.url}/console/public/receipt.json?token=${TOKENS.early}`)).text()
     for (const path of ['', '/rejections', '/projects', '/inbox'])
       await (await get(`${web.url}/console${path}`, cookie)).text()
     const feed = await get(`${web.url}/console/receipts`, cookie)
@@ -107,7 +107,7 @@ describe.each([
     await breakServer(1)
 
     const isPending = once(held, 'pending')
-    const pending = fetch(`${web.url}/receipt.json?token=${TOKENS.pending}`)
+    const pending = fetch(`${web.url}/console/public/receipt.json?token=${TOKENS.pending}`)
     await isPending
     await breakServer(2)
     held.emit('release')

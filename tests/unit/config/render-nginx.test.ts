@@ -163,6 +163,47 @@ describe('LISTEN_TLS', () => {
   })
 })
 
+describe('APP_URL', () => {
+  const env = { APP_URL: 'http://shop:3000/' }
+  const withName = { ...env, RESOLVER: '127.0.0.11' }
+
+  it('routes the console, the lab and the connection check to web, and all else to the app', () => {
+    expect(lines(env, 'location ~ ^/')).toEqual(['location ~ ^/(console|lab)(/|\\z) {'])
+    expect(lines({ ...env, CHECK_PATH: '/check' }, 'location = /check')).toEqual(['location = /check {'])
+    expect(lines(env, 'proxy_pass http://app')).toHaveLength(1)
+    expect(lines(env, 'location / {')).toHaveLength(1)
+  })
+
+  it('names the app as a server that is looked up every 2 s', () => {
+    expect(lines(withName, 'server shop')).toEqual(['server shop:3000 resolve max_fails=0;'])
+  })
+
+  it('leaves the app its metrics and its files whose names begin with a dot', () => {
+    expect(lines(env, 'return 404')).toEqual([])
+  })
+
+  it('is not needed: web gets all paths', () => {
+    expect(lines({}, 'http://app')).toEqual([])
+    expect(lines({}, 'upstream app')).toEqual([])
+    expect(lines({}, 'location / {')).toHaveLength(1)
+    expect(lines({}, 'return 404')).toHaveLength(1)
+  })
+
+  it.each([
+    [{ APP_URL: 'https://shop:3000' }, 'APP_URL: "https://shop:3000" is an HTTPS address'],
+    [{ APP_URL: 'shop:3000' }, 'APP_URL: "shop:3000" is not the address of an app'],
+    [{ APP_URL: 'http://shop:3000/basket' }, 'APP_URL: "http://shop:3000/basket" is not the address'],
+    [{ APP_URL: 'http://user:secret@shop' }, 'APP_URL: "http://…@shop" is not the address of an app'],
+    [{ APP_URL: 'http://shop:65536' }, 'APP_URL: "http://shop:65536" is not the address of an app'],
+    [{ CHECK_PATH: '/lab' }, 'CHECK_PATH: "/lab" is another page of the web app'],
+    [{ CHECK_PATH: 'check' }, 'CHECK_PATH: "check" is not a path'],
+    [{ CHECK_PATH: '/monitoring' }, 'CHECK_PATH: "/monitoring" is one of TUNNEL_PATHS'],
+    [{ ...env, CHECK_PATH: '/' }, 'CHECK_PATH: "/" is the start page of the app at APP_URL'],
+  ])('and CHECK_PATH are checked: %j', (wrong, problem) => {
+    expect(problemsOf(wrong)).toEqual([expect.stringContaining(problem)])
+  })
+})
+
 describe('RESOLVER', () => {
   const env = { TUNNELS: 'tunnel:9090', WEB: 'web:3000', RESOLVER: '127.0.0.11' }
 
@@ -252,6 +293,13 @@ describe('renderNginx', () => {
     expect(renderNginx(templateOf('access_log "@ACCESS_LOG@" json;'), { ...CONFIG, accessLog })).toBe(
       `access_log "${accessLog}" json;`,
     )
+  })
+
+  it('omits only a block whose first line contains a placeholder without value', () => {
+    const text = 'a {\n  b { # @NGINX_USER@\n    c {\n    }\n  }\n  d;\n}'
+    const render = (user: string | undefined) => renderNginx(templateOf(text), { ...CONFIG, user })
+    expect(render(undefined)).toBe('a {\n  d;\n}')
+    expect(render('nginx')).toBe(text.replace('@NGINX_USER@', 'nginx'))
   })
 
   it('throws for a placeholder without values', () => {

@@ -21,6 +21,8 @@ export type SpoolPlace = { file: string } | { nats: NatsAddress }
 
 const FORMAT_LIST = { format: (values: readonly string[]) => values.join(' ') }
 
+const PATH = /^\/[A-Za-z0-9_-]+(\/[A-Za-z0-9_-]+)*$/
+
 /** Paths that web serves. */
 const WEB_PATH = /^\/(_next|console|healthz|lab)(\/|$)/
 
@@ -137,12 +139,42 @@ export const dsns: Kind<Dsn[]> = {
   format: (value) => value.map(formatDsn).join(' '),
 }
 
+/** Address of an app, over plain HTTP. The value is `host:port`. */
+export const appUrl: Kind<string> = {
+  format: (authority) => `http://${authority}`,
+  parse(given, name, problems) {
+    const [, host, port = '80'] = /^http:\/\/([\w.-]+|\[[\da-f:.]+\])(?::(\d{1,5}))?\/?$/i.exec(given) ?? []
+    if (host && Number(port) > 0 && Number(port) < 65_536) return `${host}:${port}`
+    const problem = /^https:/i.test(given)
+      ? 'is an HTTPS address; nginx connects to the app over plain HTTP, so write its HTTP address'
+      : 'is not the address of an app; write its scheme, host and port without a path'
+    problems.push(`${name}: "${withoutLogin(given)}" ${problem}, like http://127.0.0.1:5173`)
+    return undefined
+  },
+}
+
+/** Path of the connection check with an app at the root. */
+export const CHECK_BESIDE_APP = '/console/check'
+
+export const checkPath: Kind<string> = {
+  parse(given, name, problems) {
+    const isPath = given === '/' || PATH.test(given)
+    if (isPath && (given === CHECK_BESIDE_APP || !WEB_PATH.test(given))) return given
+    problems.push(
+      isPath
+        ? `${name}: "${given}" is another page of the web app; choose a path outside /_next, /console, /healthz and /lab, or ${CHECK_BESIDE_APP}`
+        : `${name}: "${given}" is not a path; write / or one like /check (letters, digits, - and _ between slashes)`,
+    )
+    return undefined
+  },
+}
+
 export const tunnelPaths: Kind<string[]> = {
   format: (paths) => paths.join('|'),
   parse(given, name, problems) {
     const paths = given.split('|')
     for (const path of paths) {
-      if (!/^\/[A-Za-z0-9_-]+(\/[A-Za-z0-9_-]+)*$/.test(path))
+      if (!PATH.test(path))
         problems.push(
           `${name}: "${path}" is not a path; write one like /monitoring (letters, digits, - and _ between slashes), several separated by |`,
         )

@@ -10,8 +10,15 @@ import { CATEGORY_NAMES } from '../envelope/items.ts'
 import { formatRateLimits } from '../policy/rate-limits.ts'
 import { THROTTLE_SECONDS } from '../policy/throttle.ts'
 import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from '../rejections.ts'
+import { CHECK_BESIDE_APP } from './parsers.ts'
 import type { Environment } from './settings.ts'
-import { readSharedSettings, SettingsReader, type SharedSettings } from './settings-reader.ts'
+import {
+  type PageSettings,
+  readPageSettings,
+  readSharedSettings,
+  SettingsReader,
+  type SharedSettings,
+} from './settings-reader.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 
@@ -22,26 +29,27 @@ export type NginxTemplate = {
   unavailablePage: string
 }
 
-export type NginxConfig = Omit<SharedSettings, 'derivedPaths'> & {
-  addressRate: number
-  addressBurst: number
-  bodyTimeoutMs: number
-  listen: string[]
-  innerListen: string
-  listenTls: string[]
-  tlsCertificate: string | undefined
-  tlsKey: string | undefined
-  http2: boolean
-  keepaliveMinTimeout: string | undefined
-  tunnels: string[]
-  web: string[]
-  /** Name server that is asked again and again; without one, names are looked up once. */
-  resolver: string | undefined
-  /** User and group of nginx's workers, where nginx runs as root. */
-  user: string | undefined
-  tempFolder: string
-  accessLog: string
-}
+export type NginxConfig = Omit<SharedSettings, 'derivedPaths'> &
+  PageSettings & {
+    addressRate: number
+    addressBurst: number
+    bodyTimeoutMs: number
+    listen: string[]
+    innerListen: string
+    listenTls: string[]
+    tlsCertificate: string | undefined
+    tlsKey: string | undefined
+    http2: boolean
+    keepaliveMinTimeout: string | undefined
+    tunnels: string[]
+    web: string[]
+    /** Name server that is asked again and again; without one, names are looked up once. */
+    resolver: string | undefined
+    /** User and group of nginx's workers, where nginx runs as root. */
+    user: string | undefined
+    tempFolder: string
+    accessLog: string
+  }
 
 /** Cause of a 429 by nginx. */
 const TOO_MUCH =
@@ -62,6 +70,7 @@ export function readNginxConfig(env: Environment, problems: string[]): NginxConf
   const tempFolder = settings.read('NGINX_TEMP')
   const config: NginxConfig = {
     ...shared,
+    ...readPageSettings(settings, tunnelPaths),
     tunnelPaths: derivedPaths ? [...new Set([...tunnelPaths, ...derived])] : tunnelPaths,
     addressRate: settings.read('ADDRESS_RATE'),
     addressBurst: settings.read('ADDRESS_BURST'),
@@ -101,21 +110,45 @@ function workerUser(): string | undefined {
 
 const PLACEHOLDER = /@([A-Z0-9_]+)@/
 
-/** Fills a template. A line that holds `@NAME@` is written once for each value that NAME has: no value, no line. */
+/**
+ * Fills a template. A line that holds `@NAME@` is written once for each value that NAME has: no value, no line. A line that opens a block
+ * stands for the whole block.
+ */
 export function renderNginx({ text, unavailablePage }: NginxTemplate, config: NginxConfig): string {
   const values: Values = {
     ...valuesOf(config),
     ...RESPONSES,
     UNAVAILABLE_PAGE: [quote(unavailablePage)],
   }
-  const render = (line: string): string[] => {
+  return renderLines(text.split('\n'), values).join('\n')
+}
+
+function renderLines(lines: readonly string[], values: Values): string[] {
+  const rendered: string[] = []
+  for (let start = 0, end = 0; start < lines.length; start = end) {
+    const line = lines[start] ?? ''
+    end = start + 1
     const [placeholder = '', name] = PLACEHOLDER.exec(line) ?? []
-    if (name === undefined) return [line]
-    const known = values[name]
+    const known = name === undefined ? [''] : values[name]
     if (!known) throw new Error(`nginx.conf: ${placeholder} is no value`)
-    return known.map((value) => line.replace(placeholder, () => value))
+    if (name !== undefined && OPENING.test(line)) end = endOfBlock(lines, start)
+    const block = renderLines(lines.slice(start + 1, end), values)
+    for (const value of known)
+      rendered.push(
+        line.replace(placeholder, () => value),
+        ...block,
+      )
   }
-  return text.split('\n').flatMap(render).join('\n')
+  return rendered
+}
+
+/** Matches a line that opens a block. */
+const OPENING = /\{( #.*)?$/
+
+/** Returns the index after the closing brace, which is indented as the first line of the block. */
+function endOfBlock(lines: readonly string[], start: number): number {
+  const [indentation = ''] = /^ */.exec(lines[start] ?? '') ?? []
+  return lines.indexOf(`${indentation}}`, start) + 1
 }
 
 /** Values of each name in the template. */
@@ -141,11 +174,19 @@ function valuesOf(config: NginxConfig): Values {
     KEEPALIVE_MIN_TIMEOUT: listOf(config.keepaliveMinTimeout),
     TUNNELS: config.tunnels.map(server),
     WEB: config.web.map(server),
+    ...pageValues(config, server),
     RESOLVER: listOf(config.resolver),
     NGINX_USER: listOf(config.user),
     NGINX_TEMP: [config.tempFolder],
     ACCESS_LOG: [config.accessLog],
   }
+}
+
+/** Values that divide the paths between web and the app. Without an app, web gets all of them. */
+function pageValues({ app, checkPath }: NginxConfig, server: (authority: string) => string): Values {
+  if (!app) return { APP: [], NO_APP: ['no app'], WEB_PATHS: ['/'] }
+  const checkPaths = checkPath === CHECK_BESIDE_APP ? [] : [`= ${checkPath}`]
+  return { APP: [server(app)], NO_APP: [], WEB_PATHS: ['~ ^/(console|lab)(/|\\z)', ...checkPaths] }
 }
 
 /** Status and body of each rejection as arguments of nginx's `return`, named after its code: `TUNNEL_AWAY`. */

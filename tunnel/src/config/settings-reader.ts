@@ -1,6 +1,7 @@
 /** Reads settings from an environment by the table in `settings.ts`. */
 
 import { readFileSync } from 'node:fs'
+import { CHECK_BESIDE_APP } from './parsers.ts'
 import type { Setting } from './settings/declarations.ts'
 import { type Environment, rowOf, type SettingName, type SettingValue } from './settings.ts'
 
@@ -66,6 +67,26 @@ export function readSharedSettings(settings: SettingsReader): SharedSettings {
     trustedProxies: settings.read('TRUSTED_PROXIES'),
     maxEnvelopeBytes: settings.read('MAX_ENVELOPE_BYTES'),
   }
+}
+
+export type PageSettings = {
+  /** Address of the operator's app as `host:port`; absent: web serves all pages. */
+  app: string | undefined
+  /** Path of the connection check. */
+  checkPath: string
+}
+
+/** Reads the settings by which nginx and web divide the paths other than `tunnelPaths` between web and an app. */
+export function readPageSettings(settings: SettingsReader, tunnelPaths: readonly string[]): PageSettings {
+  const app = settings.read('APP_URL')
+  const checkPath = settings.read('CHECK_PATH', app ? CHECK_BESIDE_APP : undefined)
+  if (app && checkPath === '/')
+    settings.problems.push(
+      `CHECK_PATH: "/" is the start page of the app at APP_URL; choose another path, like ${CHECK_BESIDE_APP}`,
+    )
+  else if (checkPath !== '/' && tunnelPaths.includes(checkPath))
+    settings.problems.push(`CHECK_PATH: "${checkPath}" is one of TUNNEL_PATHS; choose another path`)
+  return { app, checkPath }
 }
 
 /** Reads a secret from its variable, or from the file that `NAME_FILE` names, as Docker hands over secrets. */

@@ -24,7 +24,7 @@ export type BrowserSettings = {
 }
 
 /** Source of the settings for documents without any. The dot keeps it apart from tunnel paths. */
-const SETTINGS_URL = '/settings.json'
+const SETTINGS_URL = '/console/public/settings.json'
 
 /** Returns the attribute of `<html>` that carries the settings. */
 export function settingsAttribute(settings: BrowserSettings | undefined): { 'data-settings': string } {
@@ -67,8 +67,7 @@ export function isLabPath(path: string): boolean {
   return /^\/lab(\/|$)/.test(path)
 }
 
-const OWN_PATHS =
-  /^\/(healthz|favicon\.ico|icon\.svg|settings\.json|receipt\.json|lab\/report\.json|console)$|^\/console\//
+const OWN_PATHS = /^\/(healthz|favicon\.ico|lab\/report\.json|console)$|^\/console\//
 
 /**
  * Reports whether a request is of Culvert's own pages and processes: health checks, settings, receipts, lookups of the lab, the

@@ -26,6 +26,7 @@ describe('The settings of web', () => {
       },
       privacySignal: 'errors',
       tunnelPath: '/monitoring',
+      checkPath: '/',
       lab: true,
       tunnelAdmins: [],
       problems: [],

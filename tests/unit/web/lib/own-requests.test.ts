@@ -6,12 +6,12 @@ import { createSampler } from '../../../../web/lib/sentry/sampling.ts'
 
 const OWN = [
   '/healthz',
-  '/settings.json',
-  '/receipt.json?token=0123',
+  '/console/public/settings.json',
+  '/console/public/receipt.json?token=0123',
   '/lab/report.json?reference=01234567',
   '/console',
   '/console/live?filter=x',
-  'https://site.example/receipt.json?token=0123',
+  'https://site.example/console/public/receipt.json?token=0123',
 ]
 const OTHERS = ['/', '/lab', '/lab?call', '/consoles', '/healthz/more', '/shop?next=/healthz', '']
 

@@ -16,6 +16,11 @@ export const DEPLOYMENT = {
       'Address at which the site is published. `npm start` reads it too.',
     ),
     HTTP_PORT: setting(port, 8080, 'Port at which the site is published. `npm start` reads it too.'),
+    TUNNEL_ORIGIN_PORT: setting(
+      port,
+      8081,
+      "Port on 127.0.0.1 that accepts envelopes of servers on this machine: with the default, your app's server sets `TUNNEL_ORIGIN=http://127.0.0.1:8081`. `npm start` reads it too.",
+    ),
     INGEST_SUBNET: setting(
       is.networks,
       ['10.203.113.0/24'],

@@ -41,6 +41,17 @@ export const SHARED = {
       'Maximum size of an envelope. It applies to the body as sent and to the decompressed body.',
     ),
   }),
+  ...section(PROJECTS, ['nginx', 'web'], {
+    APP_URL: setting(
+      is.appUrl,
+      undefined,
+      'Address of your app, like `http://127.0.0.1:5173` for `npm start -- --plain` or `http://shop:3000` for a service of Compose. nginx sends it every path except those of the tunnel, `/console`, `/lab` and `CHECK_PATH`.',
+      { defaultText: 'none: web serves all other paths' },
+    ),
+    CHECK_PATH: setting(is.checkPath, '/', 'Path of the connection check.', {
+      defaultText: `\`/\`; with \`APP_URL\`: \`${is.CHECK_BESIDE_APP}\``,
+    }),
+  }),
   ...section(CONSOLE, ['tunnel', 'web', 'compose'], {
     OPERATOR_PASSWORD: setting(
       is.text,

@@ -1,10 +1,10 @@
 /** Returns the outcome of an envelope to whoever has its receipt token. */
 
 import type { Receipt } from 'tunnel/contract'
-import { findReceipt } from '../../lib/admin-client.ts'
-import { networkOf } from '../../lib/client-address.ts'
-import { config } from '../../lib/config.ts'
-import { createAllowance } from '../../lib/rate-limiter.ts'
+import { findReceipt } from '../../../../lib/admin-client.ts'
+import { networkOf } from '../../../../lib/client-address.ts'
+import { config } from '../../../../lib/config.ts'
+import { createAllowance } from '../../../../lib/rate-limiter.ts'
 
 const TOKEN = /^[0-9a-f]{32}$/
 

@@ -1,7 +1,7 @@
 /** Browser settings, for documents that do not carry them. */
 
-import { config } from '../../lib/config.ts'
-import { settingsFor } from '../../lib/sentry/privacy.ts'
+import { config } from '../../../../lib/config.ts'
+import { settingsFor } from '../../../../lib/sentry/privacy.ts'
 
 export const dynamic = 'force-dynamic'
 

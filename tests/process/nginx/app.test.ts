@@ -1,0 +1,138 @@
+/** nginx in front of an operator's own app (APP_URL). */
+
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Nginx, startNginx } from '../../support/nginx/nginx.ts'
+import { freePort } from '../../support/ports.ts'
+import { post } from '../../support/post.ts'
+import { startUpstream, type Upstream } from '../../support/recording-server.ts'
+import { requires } from '../../support/requirements.ts'
+
+const CHECK_PATH = '/is-it-on'
+const LARGE = 2 * 1024 * 1024 // bytes; nginx's own default limit is 1 MiB
+
+describe('nginx in front of an app', requires('nginx'), () => {
+  const started = new AsyncDisposableStack()
+  let app: Upstream
+  let web: Upstream
+  let tunnel: Upstream
+  let nginx: Nginx
+
+  beforeAll(async () => {
+    app = started.use(await startUpstream('app'))
+    web = started.use(await startUpstream('web'))
+    tunnel = started.use(await startUpstream('tunnel'))
+    app.server.on('upgrade', ({ headers }, socket) => {
+      socket.write(
+        `HTTP/1.1 101 Switching Protocols\r\nUpgrade: ${headers.upgrade}\r\nConnection: Upgrade\r\n\r\n`,
+      )
+      socket.pipe(socket)
+    })
+    nginx = started.use(
+      await startNginx({
+        tunnels: [tunnel.address],
+        web: web.address,
+        env: { APP_URL: `http://${app.address}`, CHECK_PATH },
+      }),
+    )
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  beforeEach(() => {
+    for (const upstream of [app, web, tunnel]) upstream.asked.length = 0
+  })
+
+  it.each([
+    '/',
+    '/basket?page=2',
+    '/_next/static/chunks/main.js',
+    '/favicon.ico',
+    '/healthz',
+    '/consoles',
+    '/labs',
+    `${CHECK_PATH}/more`,
+    '/metrics',
+    '/node_modules/.vite/deps/react.js',
+  ])('sends %s to the app, unmodified', async (path) => {
+    const answer = await post(nginx.url, { path, method: 'GET' })
+    expect([answer.status, answer.text]).toEqual([200, 'app'])
+    expect(app.asked).toMatchObject([{ method: 'GET', url: path }])
+  })
+
+  it.each([
+    '/console',
+    '/console/inbox',
+    '/console/_next/static/chunks/main.js',
+    '/console/public/settings.json',
+    '/lab',
+    '/lab/report.json',
+    CHECK_PATH,
+  ])('sends %s to web, unmodified', async (path) => {
+    const answer = await post(nginx.url, { path, method: 'GET' })
+    expect([answer.status, answer.text]).toEqual([200, 'web'])
+    expect(web.asked).toMatchObject([{ method: 'GET', url: path }])
+  })
+
+  it('sends an envelope to the tunnel, without cookies', async () => {
+    expect((await post(nginx.url, { body: '{}', headers: { cookie: 'session=1' } })).text).toBe('tunnel')
+    expect(tunnel.asked[0]?.headers).not.toHaveProperty('cookie')
+  })
+
+  it('gives the app cookies, the authorization and the client address', async () => {
+    const headers = { cookie: 'session=1', authorization: 'Bearer 1', 'x-forwarded-for': '192.0.2.1' }
+    await post(nginx.url, { path: '/', method: 'GET', headers })
+    expect(app.asked[0]?.headers).toMatchObject({ ...headers, 'x-forwarded-for': '127.0.0.1' })
+  })
+
+  it('adds no policy and no other header of Culvert to a response of the app, except the request id', async () => {
+    const { headers } = await post(nginx.url, { path: '/', method: 'GET' })
+    const added = Object.keys(headers).filter((name) => /policy|frame|^x-|security/.test(name))
+    expect(added).toEqual(['x-request-id'])
+  })
+
+  it('leaves the limit of a body to the app', async () => {
+    const answer = await post(nginx.url, { path: '/upload', body: Buffer.alloc(LARGE) })
+    expect(answer.text).toBe('app')
+    expect(app.asked[0]?.body).toHaveLength(LARGE)
+  })
+
+  it('passes a WebSocket on to the app, in both directions', async () => {
+    const [socket, response] = await upgrade('/hmr', 'websocket')
+    expect(response).toMatch(/^HTTP\/1\.1 101 /)
+    socket.write('ping')
+    expect(String((await once(socket, 'data'))[0])).toBe('ping')
+    socket.destroy()
+  })
+
+  it('upgrades to no other protocol', async () => {
+    const [socket, response] = await upgrade('/', 'h2c')
+    expect(response).toMatch(/^HTTP\/1\.1 200 /)
+    socket.destroy()
+    expect(app.asked[0]?.headers).not.toHaveProperty('upgrade')
+  })
+
+  it('passes no WebSocket on to web', async () => {
+    const [socket, response] = await upgrade('/console', 'websocket')
+    expect(response).toMatch(/^HTTP\/1\.1 200 /)
+    socket.destroy()
+    expect(web.asked[0]?.headers).not.toHaveProperty('upgrade')
+  })
+
+  it('serves web and the tunnel while the app is away, and returns 502 in its place', async () => {
+    const env = { APP_URL: `http://127.0.0.1:${await freePort()}` }
+    await using other = await startNginx({ tunnels: [tunnel.address], web: web.address, env })
+    const page = await post(other.url, { path: '/', method: 'GET' })
+    expect([page.status, page.headers['content-type']]).toEqual([502, 'text/html; charset=utf-8'])
+    expect((await post(other.url, { path: '/console/check', method: 'GET' })).text).toBe('web')
+    expect((await post(other.url, { body: '{}' })).text).toBe('tunnel')
+  })
+
+  /** Asks for another protocol, and returns the connection with the first bytes of the response. */
+  async function upgrade(path: string, protocol: string) {
+    const socket = connect(nginx.port, '127.0.0.1')
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`)
+    return [socket, String((await once(socket, 'data'))[0])] as const
+  }
+})
