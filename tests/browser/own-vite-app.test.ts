@@ -1,23 +1,21 @@
-/** The snippets of README for React with Vite, on Vite's development server. */
+/** The snippet of README for React with Vite, on Vite's development server behind nginx (APP_URL). */
 
 import { readFileSync } from 'node:fs'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { describe, expect } from 'vitest'
+import { expect } from 'vitest'
 import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
 import { it } from '../support/browser/fixtures.ts'
-import { startNginx } from '../support/nginx/nginx.ts'
 import { NODE, ROOT } from '../support/node.ts'
 import { freePort } from '../support/ports.ts'
 import { startProgram } from '../support/program.ts'
 import { requires } from '../support/requirements.ts'
 import { eventOf, hasItem } from '../support/sentry/received-request.ts'
 import { readCertificate } from '../support/sentry/sentry.ts'
-import { startTunnel } from '../support/tunnel/tunnel.ts'
+import { startSite } from '../support/site.ts'
 
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
 const [, INSTRUMENT = ''] = /```ts\n(\/\/ src\/instrument\.ts[\s\S]*?)```/.exec(README) ?? []
-const [, PROXY = ''] = /```ts\n(server: \{ proxy: .*)\n```/.exec(README) ?? []
 const [, DSN = ''] = /dsn: '([^']+)'/.exec(INSTRUMENT) ?? []
 
 const { host = '', publicKey = '' } = parseDsn(DSN) ?? {}
@@ -25,22 +23,20 @@ it.override('sentryOptions', () => ({ tls: readCertificate(), projects: { 2: pub
 
 const FOLDER = join(ROOT, '.culvert/own-vite-app')
 
-async function writeApp(culvert: string): Promise<void> {
+const MAIN = join(FOLDER, 'src/main.tsx')
+
+async function writeApp(): Promise<void> {
   const files = {
     'index.html':
       '<link rel="icon" href="data:,"><div id="root"></div><script type="module" src="/src/main.tsx"></script>',
-    'vite.config.ts': `
-      import { defineConfig } from 'vite'
-      export default defineConfig({
-        ${PROXY.replace('http://127.0.0.1:8080', culvert)}
-      })`,
     'src/instrument.ts': INSTRUMENT,
     'src/main.tsx': `
       import './instrument'
       import { createElement } from 'react'
       import { createRoot } from 'react-dom/client'
       const onClick = () => { throw new Error('The basket is empty') }
-      createRoot(document.getElementById('root')!).render(createElement('button', { onClick }, 'Buy'))`,
+      createRoot(document.getElementById('root')!).render(createElement('button', { onClick }, 'Buy'))
+      import.meta.hot?.accept()`,
   }
   await rm(FOLDER, { recursive: true, force: true })
   for (const [file, text] of Object.entries(files)) {
@@ -57,21 +53,42 @@ async function startVite(port: number) {
   return { [Symbol.asyncDispose]: program.kill }
 }
 
-describe('A React app on Vite with the snippets of README.md', requires('chromium', 'nginx'), () => {
-  it('reports an error through Culvert', async ({ sentry, chromium }) => {
-    const reroute = { [`${host}:443`]: `127.0.0.1:${sentry.port}` }
-    await using tunnel = await startTunnel({ env: { SENTRY_DSN: DSN }, reroute })
-    await using nginx = await startNginx({ tunnels: [`127.0.0.1:${tunnel.port}`], web: '127.0.0.1:1' })
-    await writeApp(nginx.url)
-    const port = await freePort()
-    await using _vite = await startVite(port)
-    await using visitor = await chromium.visitor() // the visitor leaves before the servers stop: a page sends its session at its end
-    visitor.expectTrouble(/uncaught Error: The basket is empty/)
+it('a Vite app behind nginx reports an error, is updated over a WebSocket, and leaves the console to web', {
+  ...requires('chromium', 'nginx'),
+  timeout: 120_000,
+}, async ({ sentry, chromium }) => {
+  const port = await freePort()
+  const env = {
+    SENTRY_DSN: DSN,
+    APP_URL: `http://127.0.0.1:${port}`,
+    OPERATOR_PASSWORD: 'password of the tests',
+  }
+  await using site = await startSite({ env, reroute: { [`${host}:443`]: `127.0.0.1:${sentry.port}` } })
+  const url = `http://127.0.0.1:${site.port}`
+  await writeApp()
+  await using _vite = await startVite(port)
+  await using visitor = await chromium.visitor() // leaves before the servers stop: a page reports its session at its end
+  visitor.expectTrouble(/uncaught Error: The basket is empty/)
+  visitor.expectTrouble(/ERR_NAME_NOT_RESOLVED/) // the connection check tries Sentry directly
+  const { page } = visitor
 
-    await visitor.page.goto(`http://127.0.0.1:${port}`)
-    await visitor.page.getByRole('button', { name: 'Buy' }).click()
-    expect(eventOf(await sentry.next(hasItem('event')))).toMatchObject({
-      exception: { values: [{ value: 'The basket is empty' }] },
-    })
+  const connected = page.waitForEvent('console', (message) => message.text() === '[vite] connected.')
+  await page.goto(url)
+  await page.getByRole('button', { name: 'Buy' }).click()
+  expect(eventOf(await sentry.next(hasItem('event')))).toMatchObject({
+    exception: { values: [{ value: 'The basket is empty' }] },
   })
+  await connected
+  await writeFile(MAIN, (await readFile(MAIN, 'utf8')).replace("'Buy'", "'Order'"))
+  await page.getByRole('button', { name: 'Order' }).waitFor()
+
+  await page.goto(`${url}/console/check`)
+  await page.getByRole('heading', { name: 'Checking what' }).waitFor({ state: 'detached' })
+  expect(await page.getByRole('link', { name: 'Connection check' }).getAttribute('href')).toBe(
+    '/console/check',
+  )
+  await page.goto(`${url}/console`)
+  await page.getByLabel('Password').waitFor()
+  await page.goto(`${url}/lab`)
+  await page.getByRole('heading', { name: 'The error lab is off.' }).waitFor()
 })

@@ -1,4 +1,4 @@
-/** Operator's own image in place of web, with the file of `docs/operations.md`. */
+/** Operator's own app as a service of Compose (APP_URL), with the file of `docs/operations.md`. */
 
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
@@ -12,40 +12,52 @@ import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 import { capture } from '../support/sdk-captures.ts'
 import { makeFolder } from '../support/temporary-folder.ts'
+import { until } from '../support/until.ts'
 
 const PAGE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
 const [, OVERRIDE = ''] = /```yaml\n(# docker-compose\.override\.yml\n[\s\S]*?)```/.exec(PAGE) ?? []
 
-// Variables that the image of an app may set.
 const APP = `
     command:
       - node
       - -e
       - |
-        http.createServer((_, response) => response.end('my own ' + process.env.TUNNEL_ORIGIN)).listen(3000)`
+        http.createServer((_, response) => response.end('my own ' + Object.keys(process.env))).listen(3000)`
 
-describe('A deployment with an image of its own as web', requires('docker'), () => {
-  it('serves its pages, has its envelopes forwarded, and keeps it from reaching a tunnel directly', async () => {
+describe('With an app as a service of its own', requires('docker'), () => {
+  it('nginx serves its pages beside those of web, and it reaches nginx, but neither web nor a tunnel', async () => {
     await using folder = await makeFolder()
     const file = join(folder.path, 'override.yml')
     const image = process.env.NODE_IMAGE || 'node:24-slim'
     await writeFile(file, OVERRIDE.replace(/shop:1\.2\.3[^\n]*/, image + APP))
-    const env = { COMPOSE_FILE: `${join(ROOT, 'docker-compose.yml')}:${file}` }
-    await using stack = await startCompose({ env })
+    const COMPOSE_FILE = `${join(ROOT, 'docker-compose.yml')}:${file}`
+    await using stack = await startCompose({ env: { COMPOSE_FILE, APP_URL: 'http://shop:3000' } })
+    const run = (code: string) => stack.compose('exec', '-T', 'shop', 'node', '-e', code)
+    const get = (path: string) => post(stack.url, { path, method: 'GET' })
 
-    const page = await post(stack.url, { path: '/basket', method: 'GET' })
-    expect([page.status, page.text]).toEqual([200, 'my own http://nginx:8081'])
+    const page = await get('/basket')
+    expect([page.status, page.text]).toEqual([200, expect.stringContaining('my own ')])
+    expect(page.text).not.toMatch(/PASSWORD|SENTRY|ADMIN/)
+    expect((await get('/console/sign-in')).text).toContain('Password')
+    expect((await get('/console/check')).text).toContain('Connection check')
+
     const { body, dsn = '' } = capture('browser-11.12.0-error-unhandled')
     const sent = Buffer.from(body.toString('latin1').replaceAll(dsn, INBOX_DSN), 'latin1')
     expect((await post(stack.url, { path: '/monitoring?p=1', body: sent })).status).toBe(200)
     const inside = `fetch(process.env.TUNNEL_ORIGIN + '/monitoring?p=1', { method: 'POST', body: '{}' }).then((r) => console.log(r.status))`
-    expect(await stack.script(inside)).toBe('200')
-    const networks = ['ingest', 'out', 'admin']
-    for (const tunnel of await stack.containers('tunnel')) {
-      const reached = networks.map(async (network) =>
-        stack.script(connecting(await stack.address(tunnel, network), 9090)),
-      )
-      expect(await Promise.all(reached)).not.toContain('connected')
-    }
+    expect(await run(inside)).toBe('200')
+    const onThisMachine = `http://127.0.0.1:${stack.env.TUNNEL_ORIGIN_PORT}`
+    expect((await post(onThisMachine, { path: '/monitoring?p=1', body: '{}' })).status).toBe(200)
+
+    const [web = ''] = await stack.containers('web')
+    const [tunnel = ''] = await stack.containers('tunnel')
+    expect(await run(connecting(await stack.address(web, 'front'), 3000))).not.toBe('connected')
+    for (const network of ['ingest', 'out', 'admin'])
+      expect(await run(connecting(await stack.address(tunnel, network), 9090))).not.toBe('connected')
+
+    await stack.compose('stop', 'shop')
+    await stack.compose('restart', 'nginx')
+    await until(async () => (await get('/console/sign-in').catch(() => undefined))?.status === 200)
+    expect((await get('/basket')).status).toBe(502)
   })
 })

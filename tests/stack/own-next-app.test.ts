@@ -7,20 +7,20 @@ import { expect, it } from 'vitest'
 import { runStep } from '../../scripts/progress.mjs'
 import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
 import { startChromium } from '../support/browser/chromium.ts'
-import { startNginx } from '../support/nginx/nginx.ts'
 import { NODE, ROOT } from '../support/node.ts'
 import { freePort } from '../support/ports.ts'
 import { startProgram } from '../support/program.ts'
 import { requires } from '../support/requirements.ts'
 import { eventOf, hasItem } from '../support/sentry/received-request.ts'
 import { readCertificate, startSentry } from '../support/sentry/sentry.ts'
-import { startTunnel } from '../support/tunnel/tunnel.ts'
+import { startSite } from '../support/site.ts'
 
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
 const [, NEXT_SNIPPET = ''] = /```ts\n(\/\/ instrumentation-client\.ts[\s\S]*?)```/.exec(README) ?? []
 const [, DSN = ''] = /dsn: '([^']+)'/.exec(NEXT_SNIPPET) ?? []
 const [, IN_BROWSER = ''] = /^ {2}(tunnel: '.+',)$/m.exec(NEXT_SNIPPET) ?? []
-const [, ON_SERVER = ''] = /^ {2}(tunnel: `.+`,)$/m.exec(NEXT_SNIPPET) ?? []
+const [, ORIGIN = ''] = /(^const \{ TUNNEL_ORIGIN[\s\S]+?)^Sentry/m.exec(NEXT_SNIPPET) ?? []
+const [, ON_SERVER = ''] = /^ {2}(tunnel: TUNNEL_ORIGIN .+,)$/m.exec(NEXT_SNIPPET) ?? []
 
 const NEXT = join(ROOT, 'node_modules/next/dist/bin/next')
 const FOLDER = join(ROOT, '.culvert/own-next-app')
@@ -59,14 +59,17 @@ const APP: Record<string, string> = {
     export function GET() { throw new Error('The shelf is empty') }`,
 }
 
-/** Lines of the changes. */
+/** Lines that the changes add: one each, and at most the origin of the tunnel. */
 function change(app: Record<string, string>): Record<string, string> {
   const addTunnel = (file: string, line: string) => app[file]?.replace(/(dsn: .+,)/, `$1\n${line}`) ?? ''
   return {
     ...app,
     'next.config.mjs': app['next.config.mjs']?.replace(/^ *tunnelRoute.*$/m, '') ?? '',
     'instrumentation-client.js': addTunnel('instrumentation-client.js', IN_BROWSER),
-    'sentry.server.config.js': addTunnel('sentry.server.config.js', ON_SERVER),
+    'sentry.server.config.js': addTunnel('sentry.server.config.js', ON_SERVER).replace(
+      /^ *Sentry\.init/m,
+      `${ORIGIN}Sentry.init`,
+    ),
   }
 }
 
@@ -105,16 +108,18 @@ it('A Next.js app with the changes of README.md reports errors of browser and se
   const { host = '', publicKey = '' } = parseDsn(DSN) ?? {}
   await using sentry = await startSentry({ tls: readCertificate(), projects: { 2: publicKey } })
   const reroute = { [`${host}:443`]: `127.0.0.1:${sentry.port}` }
-  await using tunnel = await startTunnel({ env: { SENTRY_DSN: DSN }, reroute })
   const port = await freePort()
-  await using nginx = await startNginx({ tunnels: [`127.0.0.1:${tunnel.port}`], web: `127.0.0.1:${port}` })
-  await using _app = await startApp(port, nginx.innerUrl)
+  const env = { SENTRY_DSN: DSN, APP_URL: `http://127.0.0.1:${port}` }
+  await using site = await startSite({ env, reroute })
+  const url = `http://127.0.0.1:${site.port}`
+  await using _app = await startApp(port, site.innerUrl)
   await using chromium = await startChromium()
   await using visitor = await chromium.visitor()
   visitor.expectTrouble(/uncaught Error: The basket is empty/)
   visitor.expectTrouble(/500 \(Internal Server Error\)/)
+  visitor.expectTrouble(/ERR_NAME_NOT_RESOLVED/) // the connection check tries Sentry directly
 
-  await visitor.page.goto(nginx.url)
+  await visitor.page.goto(url)
   await visitor.page.evaluate(
     () =>
       void setTimeout(() => {
@@ -124,6 +129,9 @@ it('A Next.js app with the changes of README.md reports errors of browser and se
   expect(await reported('The basket is empty')).toMatchObject({ platform: 'javascript' })
   await visitor.page.evaluate(() => fetch('/shelf').then((response) => response.text()))
   expect(await reported('The shelf is empty')).toMatchObject({ platform: 'node' })
+  // The pages of web, an app of Next.js too, find their own scripts beside it.
+  await visitor.page.goto(`${url}/console/check`)
+  await visitor.page.getByRole('heading', { name: 'Checking what' }).waitFor({ state: 'detached' })
 
   async function reported(message: string) {
     const received = await sentry.next(

@@ -62,6 +62,8 @@ export async function startSite({ env = {}, reroute = {}, replicas = 2 }: SiteOp
     port: nginx.port,
     /** URL for Chromium. */
     url: `http://${SITE_HOST}:${nginx.port}`,
+    /** Origin for servers, TUNNEL_ORIGIN. */
+    innerUrl: `http://127.0.0.1:${innerPort}`,
     /** The first tunnel. */
     tunnel,
     other,

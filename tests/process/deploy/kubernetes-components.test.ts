@@ -11,9 +11,11 @@ import {
 } from 'kubernetes-models/networking.k8s.io/v1'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { readNginxConfig } from '../../../tunnel/src/config/render-nginx.ts'
 import { build, kustomize } from '../../support/kubernetes/kustomize.ts'
 import {
   configOf,
+  environmentOf,
   labelsOf,
   type Manifest,
   matches,
@@ -110,6 +112,19 @@ describe('The optional components', () => {
     expect(names).toEqual(['cpu', 'culvert_envelopes_in_flight'])
     const source = readFileSync(resolve(ROOT, 'tunnel/src/telemetry/metrics.ts'), 'utf8')
     expect(source).toContain("'culvert_envelopes_in_flight'")
+  })
+
+  it('put nginx in front of an app that may send reports to it', requires('kubectl'), () => {
+    const all = build({ secrets: SECRETS, components: ['app'] })
+    const policy = named(all, 'nginx-and-app') as INetworkPolicy & Manifest
+    expect(() => new NetworkPolicy(policy).validate()).not.toThrow()
+    const nginx = named(workloadsOf(all), 'nginx')
+    expect(matches(policy.spec?.podSelector?.matchLabels, labelsOf(nginx))).toBe(true)
+    const problems: string[] = []
+    const { app } = readNginxConfig(environmentOf(all, nginx, SECRETS), problems)
+    expect(problems).toEqual([])
+    expect(app).toBe(`shop.default.svc.cluster.local:${policy.spec?.egress?.[0]?.ports?.[0]?.port}`)
+    expect(policy.spec?.ingress?.[0]?.ports).toEqual([{ port: 'inner' }])
   })
 
   it('allow the tunnels one address and port of a private Sentry', requires('kubectl'), () => {

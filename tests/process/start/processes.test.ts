@@ -10,6 +10,7 @@ import { type Clone, makeClone } from '../../support/clone.ts'
 import { type Command, processesIn, runCommand, until } from '../../support/command.ts'
 import { ROOT } from '../../support/node.ts'
 import { freePort } from '../../support/ports.ts'
+import { startUpstream } from '../../support/recording-server.ts'
 import { requires } from '../../support/requirements.ts'
 
 const COMMAND = ['node', 'scripts/bootstrap.mjs', 'scripts/start.ts', '--plain']
@@ -113,6 +114,15 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       expect(await status('/')).toBe(200)
     })
 
+    it('reports a used port of TUNNEL_ORIGIN in one sentence', async () => {
+      await using second = runCommand(clone.path, COMMAND, {
+        HTTP_PORT: String(await freePort()),
+        TUNNEL_ORIGIN_PORT: String(port),
+      })
+      expect(await second.exited).toBe(1)
+      expect(second.output()).toContain('or set TUNNEL_ORIGIN_PORT to a free port.')
+    })
+
     it('runs beside another instance of the same work tree, and restarts its own nginx only', async () => {
       const [firstPort, firstNginx] = [port, pidOf(/^nginx: master/)]
       await using _second = await startedUp()
@@ -130,6 +140,20 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     it('does not print a password that was set', async () => {
       await using site = await startedUp({ OPERATOR_PASSWORD: 'one of their own' })
       expect(site.output()).not.toContain('assword')
+    })
+
+    it('puts nginx in front of the app at APP_URL, and prints the origin of the tunnel for servers', async () => {
+      await using app = await startUpstream('app')
+      const TUNNEL_ORIGIN_PORT = String(await freePort())
+      await using site = await startedUp({ APP_URL: `http://${app.address}`, TUNNEL_ORIGIN_PORT })
+      const read = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).text()
+      expect(await read('/')).toBe('app')
+      expect(await read('/console/sign-in')).toContain('Culvert')
+      expect(await read('/console/check')).toContain('Connection check')
+      expect(app.asked).toHaveLength(1) // the readiness checks send it no request
+      const [, origin] = /TUNNEL_ORIGIN=(\S+)/.exec(site.output()) ?? []
+      expect(origin).toBe(`http://127.0.0.1:${TUNNEL_ORIGIN_PORT}`)
+      expect((await fetch(`${origin}/monitoring`, { method: 'POST', body: '{}' })).status).toBe(200)
     })
 
     it('ends all processes on Ctrl-C, and exits with 0', async () => {
