@@ -7,7 +7,7 @@ export const page: Check = {
   name: 'page',
   after: ['proxy'],
   title: 'The start page loads',
-  verifies: 'The proxy (nginx, and everything in front of it) responds, and routes / to web.',
+  verifies: 'The proxy (nginx, and everything in front of it) responds, and routes / to web, or to your app.',
   remedy: 'Check that web runs (docker compose ps web), and what nginx logs for /.',
   run({ page, site }) {
     if (!page) return fail(`${site}/ does not respond.`)
