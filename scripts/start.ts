@@ -27,6 +27,9 @@ const USAGE = `npm start -- [flags]
   --verbose   print every log line
 Settings come from the environment and from the file .env; npm run config prints them.`
 
+/** Matches an app on the loopback address: in a container that is the container itself. */
+const LOOPBACK_APP = /^(localhost|127\.[\d.]+|\[::1\]):/i
+
 const stopped = stopSignal()
 
 await runCommand({ name: 'npm start', usage: USAGE, flags: FLAGS }, async (flags) => {
@@ -84,9 +87,6 @@ async function chooseMode({ env, app }: Config, flags: Flags) {
   if (flags.has('docker')) throw new UserError(`--docker is set, but ${problem}.`)
   return { run: runProcesses, sentence: `Running as plain processes: ${problem}.` }
 }
-
-/** Matches an app on the loopback address: in a container that is the container itself. */
-const LOOPBACK_APP = /^(localhost|127\.[\d.]+|\[::1\]):/i
 
 function welcome(config: Config, generatedPassword: string | undefined): string {
   const lines = [

@@ -38,7 +38,7 @@ describe('With an app as a service of its own', requires('docker'), () => {
     const page = await get('/basket')
     expect([page.status, page.text]).toEqual([200, expect.stringContaining('my own ')])
     expect(page.text).not.toMatch(/PASSWORD|SENTRY|ADMIN/)
-    expect((await get('/console/sign-in')).text).toContain('Password')
+    expect((await get('/console/sign-in')).text).toContain('Operator password')
     expect((await get('/console/check')).text).toContain('Connection check')
 
     const { body, dsn = '' } = capture('browser-11.12.0-error-unhandled')
