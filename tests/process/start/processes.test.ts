@@ -181,7 +181,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       await until(() => processesIn(clone.path).length === 0, 'every process has ended')
     })
 
-    it('says in one sentence that containers cannot reach an app at a loopback address', async () => {
+    it('reports in one sentence that containers cannot reach an app at a loopback address', async () => {
       const command = [...COMMAND.slice(0, -1), '--docker']
       await using site = runCommand(clone.path, command, { APP_URL: 'http://localhost:5173' })
       expect(await site.exited).toBe(1)
