@@ -150,6 +150,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       expect(await read('/')).toBe('app')
       expect(await read('/console/sign-in')).toContain('Culvert')
       expect(await read('/console/check')).toContain('Connection check')
+      expect(await read('/console/public/settings.json')).toContain('"/monitoring?p=1"') // for the doctor
       expect(app.asked).toHaveLength(1) // the readiness checks send it no request
       const [, origin] = /TUNNEL_ORIGIN=(\S+)/.exec(site.output()) ?? []
       expect(origin).toBe(`http://127.0.0.1:${TUNNEL_ORIGIN_PORT}`)

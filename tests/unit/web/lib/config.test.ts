@@ -72,6 +72,11 @@ describe('The settings of web', () => {
     expect(problems).toEqual([])
   })
 
+  it('move the connection check off the root when an app is there', () => {
+    expect(read({ APP_URL: 'http://shop:3000' })).toMatchObject({ checkPath: '/console/check' })
+    expect(read({ APP_URL: 'http://shop:3000', CHECK_PATH: '/check' })).toMatchObject({ checkPath: '/check' })
+  })
+
   it('give the server the same tunnel path as browsers, at the internal address', () => {
     expect(read({ SENTRY_DSN: CLOUD_DSN, TUNNEL_ORIGIN: 'http://nginx:8081' })).toMatchObject({
       serverTunnel: 'http://nginx:8081/monitoring?p=456&o=123&r=us',
