@@ -3,14 +3,12 @@
 import { join } from 'node:path'
 import { withSentryConfig } from '@sentry/nextjs/config'
 import type { NextConfig } from 'next'
+import { ASSET_PREFIX } from './lib/asset-prefix.ts'
 import { SAFETY_HEADERS } from './lib/security-headers.ts'
 import { sourceMapOptions } from './lib/sentry/source-maps.ts'
 
 /** Matches browsers that accept brotli. `compress-static.ts` makes the files, since nginx has gzip only. */
 const TAKES_BROTLI = { type: 'header', key: 'accept-encoding', value: '(?:|.*[ ,])br(?:[ ,;].*|)' } as const
-
-/** Prefix of the files of the build. All that web serves lies below `/console` and `/lab`, so that an app beside it keeps every other path. */
-const ASSET_PREFIX = '/console'
 
 /** Paths whose responses vary by encoding. Rewrites come after Next.js has removed the prefix, headers before. */
 const COMPRESSED = '/_next/static/:path(.*\\.(?:js|css))'

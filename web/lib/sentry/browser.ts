@@ -8,6 +8,7 @@ import {
   propagationContextFromHeaders,
 } from '@sentry/core'
 import * as Sentry from '@sentry/react'
+import { ASSET_PREFIX } from '../asset-prefix.ts'
 import { type BrowserSettings, isOwnRequest } from './browser-config.ts'
 import { addConsoleLogs, addFeedback, addReplay, addTracing } from './lazy-integrations.ts'
 import { PRIVACY_TAG } from './privacy.ts'
@@ -56,13 +57,16 @@ function makeTransport(options: Parameters<typeof Sentry.makeFetchTransport>[0])
   return Sentry.makeFetchTransport(options, observedFetch)
 }
 
-/** Removes the host from file names, since one build is served from many hosts. */
+/** Removes host and asset prefix from file names, since one build is served from many hosts. */
 const hostlessFiles = (): Integration => ({
   name: 'HostlessFiles',
   processEvent(event) {
     const frames = event.exception?.values?.flatMap(({ stacktrace }) => stacktrace?.frames ?? []) ?? []
     for (const frame of frames)
-      if (frame.filename) frame.filename = frame.filename.replace(location.origin, 'app://')
+      if (frame.filename)
+        frame.filename = frame.filename
+          .replace(location.origin, 'app://')
+          .replace(`app://${ASSET_PREFIX}/_next/`, 'app:///_next/') // as the SDK for Next.js names it
     return event
   },
 })
