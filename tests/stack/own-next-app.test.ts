@@ -118,6 +118,7 @@ it('A Next.js app with the changes of README.md reports errors of browser and se
   visitor.expectTrouble(/uncaught Error: The basket is empty/)
   visitor.expectTrouble(/500 \(Internal Server Error\)/)
   visitor.expectTrouble(/ERR_NAME_NOT_RESOLVED/) // the connection check tries Sentry directly
+  visitor.allowTrouble(/POST \S+\/monitoring\S* net::ERR_ABORTED/) // of a page that is left
 
   await visitor.page.goto(url)
   await visitor.page.evaluate(
