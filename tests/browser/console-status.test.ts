@@ -14,7 +14,9 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
     await using visitor = await desk.operator()
     const { page } = visitor
     const banner = page.getByRole('region', { name: 'Status' })
-    await banner.getByText(/^No problems since \d\d:\d\d\. 0 spooled, 0 lost\. No action needed\.$/).waitFor()
+    await banner
+      .getByText(/^No problems since \d\d:\d\d\. 0\sspooled, 0\slost\. No action needed\.$/)
+      .waitFor()
     await expect.poll(() => page.title(), SOON).toBe('OK · Overview · Console · Culvert')
     const okIcon = await iconOf(page)
     expect(okIcon).toMatch(/^data:image\/svg\+xml,/)
@@ -24,14 +26,16 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
     await banner.getByText('Outage').waitFor(SOON)
     await banner
       .getByText(
-        /^Sentry unreachable since \d\d:\d\d \(no connection: ECONNREFUSED\)\. 20 spooled, 0 lost\. First expiry tomorrow \d\d:\d\d\. No action needed\.$/,
+        /^Sentry unreachable since \d\d:\d\d \(no connection: ECONNREFUSED\)\. 20\sspooled, 0\slost\. First expiry tomorrow \d\d:\d\d\. No action needed\.$/,
       )
       .waitFor(SOON)
     await expect.poll(() => page.title(), SOON).toBe('Outage · Overview · Console · Culvert')
     expect(await iconOf(page)).not.toBe(okIcon)
 
     await desk.sentry.back()
-    await banner.getByText(/^No problems since \d\d:\d\d\. 0 spooled, 0 lost\./).waitFor({ timeout: 60_000 })
+    await banner
+      .getByText(/^No problems since \d\d:\d\d\. 0\sspooled, 0\slost\./)
+      .waitFor({ timeout: 60_000 })
     const results = page.getByRole('table', { name: 'Envelopes by result' })
     await results.getByRole('row', { name: 'delivered after spooling 20 100 %' }).waitFor(SOON)
     await expect.poll(() => page.title(), SOON).toBe('OK · Overview · Console · Culvert')

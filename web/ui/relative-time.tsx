@@ -28,6 +28,21 @@ export function Exactly({ time }: Props) {
   return <Time time={time} format={() => formatTimestamp(time)} className="text-quiet" />
 }
 
+/** Time zone of all times on the page. Empty on the server. */
+export function TimeZone() {
+  const now = useNow()
+  if (now === undefined) return null
+  return <span className="text-quiet">Times in {describeTimeZone(now)}</span>
+}
+
+/** Returns the reader's time zone and its difference from UTC: "Europe/Berlin (GMT+1)". */
+function describeTimeZone(time: number): string {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
+  const parts = new Intl.DateTimeFormat('en-GB', { timeZoneName: 'shortOffset' }).formatToParts(time)
+  const offset = parts.find(({ type }) => type === 'timeZoneName')?.value ?? ''
+  return `${timeZone} (${offset})`
+}
+
 type TimeProps = Props & {
   title?: (time: number) => string
   format: (now: number) => string

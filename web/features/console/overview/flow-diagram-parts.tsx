@@ -61,7 +61,7 @@ export function Slowest({ point }: { point: DurationPercentiles | undefined }) {
   if (p95 === undefined || p99 === undefined) return null
   return (
     <>
-      <span className="whitespace-nowrap">p95 {formatDuration(p95 * 1000)}</span> ·{' '}
+      <span className="whitespace-nowrap">p95 {formatDuration(p95 * 1000)}</span>{' '}
       <span className="whitespace-nowrap">p99 {formatDuration(p99 * 1000)}</span>
     </>
   )

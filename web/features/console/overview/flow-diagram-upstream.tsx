@@ -27,8 +27,7 @@ export function UpstreamBranch({ upstream: { name, hosts, open, limited, error }
         tone="text-good"
         above={<OutcomeRate outcome="delivered" rate={rate} format={format} />}
       >
-        {p50 !== undefined && <span className="whitespace-nowrap">p50 {formatDuration(p50 * 1000)}</span>}
-        {p50 !== undefined && ' · '}
+        {p50 !== undefined && <span className="whitespace-nowrap">p50 {formatDuration(p50 * 1000)}</span>}{' '}
         <Slowest point={timed} />
       </Edge>
       <Stop>

@@ -27,13 +27,13 @@ export function StatusBanner({ overview }: { overview: OverviewSnapshot }) {
   return (
     <section
       aria-label="Status"
-      className={`panel mt-0 flex flex-wrap-reverse items-center justify-between gap-x-8 gap-y-3 border-l-4 ${EDGES[state]}`}
+      className={`panel mt-0 flex flex-wrap items-center justify-between gap-x-8 gap-y-3 border-l-4 ${EDGES[state]}`}
     >
       <div className="grid min-w-0 flex-1 basis-80 justify-items-start gap-2">
         <span role="status">
           <Badge state={STATES[state]}>{STATE_WORDS[state]}</Badge>
         </span>
-        <p className="max-w-prose text-lead wrap-anywhere">{text}</p>
+        <p className="max-w-prose text-lead wrap-anywhere">{keepTogether(text)}</p>
         {others.length > 0 && (
           <ul aria-label="Further problems" className="grid gap-1 text-note text-quiet">
             {others.map((other) => (
@@ -46,7 +46,7 @@ export function StatusBanner({ overview }: { overview: OverviewSnapshot }) {
       </div>
       <a
         href="/console/rejections"
-        className="grid justify-items-center rounded-part px-2 text-ink no-underline hover:text-accent"
+        className="flex flex-wrap items-baseline gap-x-2 rounded-part text-ink no-underline hover:text-accent wide:grid wide:justify-items-center wide:px-2"
       >
         <span className="text-note text-quiet">Lost</span>
         <strong className={`text-hero font-semibold tabular-nums ${lost > 0 ? 'text-bad' : ''}`}>
@@ -60,6 +60,11 @@ export function StatusBanner({ overview }: { overview: OverviewSnapshot }) {
   )
 }
 
+/** Keeps a count and its word on one line. */
+function keepTogether(text: string): string {
+  return text.replace(/(?<=\d) (?=spooled|lost)/g, '\u00a0')
+}
+
 /** Returns the reader's clock. The server does not know their time zone, and uses UTC. */
 function useClock(time: number): Clock {
   const now = useNow()
@@ -67,23 +72,16 @@ function useClock(time: number): Clock {
   return { now: time, format: (each) => `${new Date(each).toISOString().slice(11, 16)} UTC` }
 }
 
-/** Shows the state in the title and the icon of the tab. */
+const STATED = new RegExp(`^(?:${Object.values(STATE_WORDS).join('|')}) · `)
+
+/** Shows the state in the title and the icon of the tab. Next.js sets both after the first render, so every render sets them again. */
 function useTab(state: VerdictState): void {
   useEffect(() => {
-    const title = document.title
-    document.title = `${STATE_WORDS[state]} · ${title}`
-    return () => {
-      document.title = title
-    }
-  }, [state])
-  useEffect(() => {
-    const icons = [...document.querySelectorAll<HTMLLinkElement>('link[rel~="icon"]')]
-    const before = icons.map(({ href }) => href)
-    for (const icon of icons) icon.href = ICONS[state]
-    return () => {
-      for (const [index, icon] of icons.entries()) icon.href = before[index] ?? icon.href
-    }
-  }, [state])
+    const title = `${STATE_WORDS[state]} · ${document.title.replace(STATED, '')}`
+    if (document.title !== title) document.title = title
+    for (const icon of document.querySelectorAll<HTMLLinkElement>('link[rel~="icon"]'))
+      if (icon.href !== ICONS[state]) icon.href = ICONS[state]
+  })
 }
 
 /** The mark of the site with a sign for each state, which differ in shape and colour. An icon follows no colour scheme. */
