@@ -63,6 +63,27 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.waitForURL('**/console/spool')
   })
 
+  it('keeps the theme that the operator chose, whatever the system prefers', async ({ desk }) => {
+    await using visitor = await desk.operator('', { colorScheme: 'light' })
+    const { page } = visitor
+    const ground = () => page.locator('body').evaluate((body) => getComputedStyle(body).backgroundColor)
+    const light = await ground()
+    const button = page.getByRole('button', { name: /^Theme: / })
+    await expect
+      .poll(async () => {
+        if ((await button.textContent()) !== 'Theme: dark') await button.click()
+        return button.textContent()
+      }, SOON)
+      .toBe('Theme: dark')
+    expect(await ground()).not.toBe(light)
+    await page.goto(`${desk.site.url}/console/spool`)
+    await page.getByRole('button', { name: 'Theme: dark' }).waitFor()
+    expect(await ground()).not.toBe(light)
+    await button.click()
+    await page.getByRole('button', { name: 'Theme: system' }).waitFor()
+    expect(await ground()).toBe(light)
+  })
+
   /** Creates one of each entry that can be opened: a receipt, an envelope in the inbox, and a spool entry that is pending until disposal. */
   async function openings(desk: ConsoleSite) {
     await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-error-unhandled'))

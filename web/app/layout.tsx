@@ -6,6 +6,7 @@ import type { ReactNode } from 'react'
 import { config } from '../lib/config.ts'
 import { settingsAttribute } from '../lib/sentry/browser-config.ts'
 import { settingsFor } from '../lib/sentry/privacy.ts'
+import { themeAttribute } from '../lib/theme.ts'
 import icon from '../ui/icon.svg'
 import './global.css'
 
@@ -18,7 +19,11 @@ export const metadata: Metadata = {
 export default async function Layout({ children }: { children: ReactNode }) {
   const asked = await headers() // makes every document at request time, with the settings of this process and this visitor
   return (
-    <html lang="en" {...settingsAttribute(settingsFor(config(), asked))}>
+    <html
+      lang="en"
+      {...themeAttribute(asked.get('cookie'))}
+      {...settingsAttribute(settingsFor(config(), asked))}
+    >
       <body>{children}</body>
     </html>
   )

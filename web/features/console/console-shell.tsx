@@ -2,8 +2,10 @@
 
 import type { ReactNode } from 'react'
 import { Mark } from '../../ui/logo.tsx'
+import { TimeZone } from '../../ui/relative-time.tsx'
 import { ConsoleNav } from './console-nav.tsx'
 import type { Place } from './routes.ts'
+import { ThemeToggle } from './theme-toggle.tsx'
 
 export function ConsoleShell({ at, title, children }: { at: Place; title: ReactNode; children: ReactNode }) {
   return (
@@ -36,6 +38,10 @@ export function ConsoleShell({ at, title, children }: { at: Place; title: ReactN
         <h1 className="mb-5 text-title font-semibold wrap-anywhere">{title}</h1>
         {children}
       </main>
+      <footer className="flex flex-wrap justify-end gap-x-6 border-t border-line py-3 text-note">
+        <TimeZone />
+        <ThemeToggle />
+      </footer>
     </div>
   )
 }

@@ -117,12 +117,15 @@ function usePlot({ unit, times, lines, formatTick }: Props) {
     draw()
     const scheme = matchMedia('(prefers-color-scheme: dark)')
     scheme.addEventListener('change', draw)
+    const themed = new MutationObserver(draw)
+    themed.observe(document.documentElement, { attributeFilter: ['data-theme'] })
     const resized = new ResizeObserver(() =>
       plot.current?.setSize({ width: element.clientWidth, height: PLOT_HEIGHT }),
     )
     resized.observe(element)
     return () => {
       scheme.removeEventListener('change', draw)
+      themed.disconnect()
       resized.disconnect()
       plot.current?.destroy()
       plot.current = undefined

@@ -5,7 +5,7 @@ import type { LimitInForce } from 'tunnel/contract'
 import { formatQuantity, formatTime } from '../../../lib/format.ts'
 import { useNow } from '../../../lib/use-now.ts'
 import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
-import { Ago, In, TimeZone } from '../../../ui/relative-time.tsx'
+import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
 import type { Listed } from '../bounds.ts'
 import { LiveIndicator } from '../live-indicator.tsx'
@@ -30,7 +30,6 @@ export function Overview({ first, history }: { first: OverviewSnapshot; history:
     <div className="grid grid-cols-1 gap-4">
       <StatusBanner overview={overview} />
       <Tools>
-        <TimeZone />
         <LiveIndicator state={state} />
       </Tools>
       <Notices {...overview} />
