@@ -23,7 +23,7 @@ const GONE = /EOF|no message found/i
 const NO_SEQ = Number.MAX_SAFE_INTEGER
 const ANSWER_MS = 2_000
 const PATIENCE_MS = 7_000 // the leader of a stream changes
-const ABSENCE_MS = 2_500 // without a connection to any server; a server restarts, and the sender of an envelope waits
+const ABSENCE_MS = 5_000 // without a connection to any server; a server restarts, and an envelope without a place is lost
 const SLOW_MS = 400
 const PAUSE_MS = 100
 const PROBE_MS = 500
@@ -107,7 +107,7 @@ export class Server {
     return this.#opening
   }
 
-  /** Tries for 7 s, of which no more than 2.5 s without a connection, or until the server answers, or says why it stores nothing. */
+  /** Tries for 7 s, of which no more than 5 s without a connection, or until the server answers, or says why it stores nothing. */
   insist<T>(priority: number, ask: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#pending.add(reject)
@@ -141,7 +141,7 @@ export class Server {
     await this.nc.close()
   }
 
-  /** Rejects what is pending when no server has been reached for 2.5 s. Ends with the connection. */
+  /** Rejects what is pending when no server has been reached for 5 s. Ends with the connection. */
   async #watchConnection(): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     for await (const { type } of this.nc.status()) {
