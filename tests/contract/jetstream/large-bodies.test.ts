@@ -3,9 +3,9 @@
 import { buffer } from 'node:stream/consumers'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { Lease, Spool } from '../../../tunnel/src/spool/spool.ts'
-import { startNats } from '../../support/nats/nats.ts'
+import { it } from '../../support/nats/fixtures.ts'
 import { startNatsProxy } from '../../support/nats/proxy.ts'
 import { requires } from '../../support/requirements.ts'
 import { openSpoolOn, openStore } from '../../support/spool/jetstream-spool.ts'
@@ -16,8 +16,7 @@ const MESSAGE = 'HPUB culvert.spool.0.'
 const CHUNKS = '$O.CULVERT_SPOOL_ERRORS.C.>'
 
 describe('A large body in the spool on NATS', { ...requires('nats'), timeout: 60_000 }, () => {
-  it('is read from the server completely, and only as fast as its reader', async () => {
-    await using nats = await startNats()
+  it('is read from the server completely, and only as fast as its reader', async ({ nats }) => {
     await using proxy = await startNatsProxy(nats.server)
     const spool = await openSpoolOn(proxy)
     const { body } = await putOne(spool, { bytes: 24 * MIB })
@@ -32,8 +31,7 @@ describe('A large body in the spool on NATS', { ...requires('nats'), timeout: 60
     await spool.close()
   })
 
-  it('is readable when its message was stored although the put failed', async () => {
-    await using nats = await startNats()
+  it('is readable when its message was stored although the put failed', async ({ nats }) => {
     await using proxy = await startNatsProxy(nats.server)
     const [spool, other] = await Promise.all([openSpoolOn(proxy), openSpoolOn(nats)])
     proxy.withholdAfter(MESSAGE)

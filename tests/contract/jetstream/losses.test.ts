@@ -2,9 +2,10 @@
 
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
-import { type Nats, startNats } from '../../support/nats/nats.ts'
+import { it } from '../../support/nats/fixtures.ts'
+import type { Nats } from '../../support/nats/nats.ts'
 import { requires } from '../../support/requirements.ts'
 import { PLENTY } from '../../support/spool/entries.ts'
 import { openSpoolOn } from '../../support/spool/jetstream-spool.ts'
@@ -14,8 +15,7 @@ const STREAM = 'CULVERT_SPOOL_ERRORS'
 const MINUTE_MS = 60_000
 
 describe('A tunnel that starts after an absence', { ...requires('nats'), timeout: 60_000 }, () => {
-  it('does not count delivered entries as lost when the last tunnel was stopped', async () => {
-    await using nats = await startNats()
+  it('does not count delivered entries as lost when the last tunnel was stopped', async ({ nats }) => {
     const spool = await openSpoolOn(nats)
     await storeThree(spool)
     for (const lease of await takeAll(spool, 3)) await spool.finish(lease)
@@ -23,8 +23,9 @@ describe('A tunnel that starts after an absence', { ...requires('nats'), timeout
     expect(await lostAfter(nats, 70 * MINUTE_MS)).toEqual([undefined])
   })
 
-  it('does not count delivered entries as lost when the last tunnel was killed minutes ago', async () => {
-    await using nats = await startNats()
+  it('does not count delivered entries as lost when the last tunnel was killed minutes ago', async ({
+    nats,
+  }) => {
     const spool = await openSpoolOn(nats)
     await storeThree(spool)
     for (const lease of await takeAll(spool, 3)) await spool.finish(lease)
@@ -32,8 +33,7 @@ describe('A tunnel that starts after an absence', { ...requires('nats'), timeout
     await spool.close()
   })
 
-  it('counts entries that the server deleted by age once', async () => {
-    await using nats = await startNats()
+  it('counts entries that the server deleted by age once', async ({ nats }) => {
     const spool = await openSpoolOn(nats)
     await storeThree(spool)
     await spool.close()
@@ -41,8 +41,7 @@ describe('A tunnel that starts after an absence', { ...requires('nats'), timeout
     expect(await lostAfter(nats, 70 * MINUTE_MS, 2)).toEqual([3, undefined])
   })
 
-  it('counts the entries of a deleted stream once', async () => {
-    await using nats = await startNats()
+  it('counts the entries of a deleted stream once', async ({ nats }) => {
     const spool = await openSpoolOn(nats)
     await storeThree(spool)
     await spool.close()

@@ -3,11 +3,12 @@
 import { spawn } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { jetstreamManager } from '@nats-io/jetstream'
+import { jetstreamManager, type StreamConfig } from '@nats-io/jetstream'
 import { connect, nanos } from '@nats-io/transport-node'
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
-import { type Nats, startNats } from '../../support/nats/nats.ts'
+import { it } from '../../support/nats/fixtures.ts'
+import type { Nats } from '../../support/nats/nats.ts'
 import { startOldNats } from '../../support/nats/old-server.ts'
 import { NODE } from '../../support/node.ts'
 import { requires } from '../../support/requirements.ts'
@@ -164,8 +165,7 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     await nc.close()
   })
 
-  it('creates the streams once when four replicas start at the same time', async () => {
-    await using nats = await startNats()
+  it('creates the streams once when four replicas start at the same time', async ({ nats }) => {
     const spools = await Promise.all(Array.from({ length: 4 }, () => openSpoolOn(nats)))
     expect(new Set(spools.map(({ id }) => id)).size).toBe(1)
     await Promise.all(spools.map((spool) => spool.close()))
@@ -295,15 +295,15 @@ describe('A NATS server that fails', { ...requires('nats'), timeout: 120_000 }, 
 })
 
 describe('Opening the spool on NATS', { ...requires('nats'), timeout: 60_000 }, () => {
-  it.each([
+  it.for<[name: string, weaker: Partial<StreamConfig>, words: RegExp]>([
     [
       'a stream that discards the oldest entries',
-      { discard: 'old' as const },
+      { discard: 'old' },
       /discard is not new\. Run "nats stream edit CULVERT_SPOOL_ERRORS --force --discard=new"$/,
     ],
     [
       'a stream in memory',
-      { storage: 'memory' as const },
+      { storage: 'memory' },
       /storage is not file\. Drain it, then run "nats stream rm CULVERT_SPOOL_ERRORS --force"/,
     ],
     [
@@ -311,8 +311,7 @@ describe('Opening the spool on NATS', { ...requires('nats'), timeout: 60_000 }, 
       { duplicate_window: nanos(120_000) },
       /duplicate_window is below 10m\. Run "nats stream edit CULVERT_SPOOL_ERRORS --force --dupe-window=10m"$/,
     ],
-  ])('rejects %s, with the command that repairs it', async (_, weaker, words) => {
-    await using nats = await startNats()
+  ])('rejects %s, with the command that repairs it', async ([, weaker, words], { nats }) => {
     const { nc, jsm } = await manage(nats)
     await jsm.streams.add({
       ...{ name: ERRORS, subjects: ['culvert.spool.0.>'], retention: 'limits', max_bytes: 10 * MIB },
@@ -322,8 +321,7 @@ describe('Opening the spool on NATS', { ...requires('nats'), timeout: 60_000 }, 
     await expect(openSpoolOn(nats)).rejects.toThrow(words)
   })
 
-  it('names the reason when the server does not create a stream', async () => {
-    await using nats = await startNats()
+  it('names the reason when the server does not create a stream', async ({ nats }) => {
     const { nc, jsm } = await manage(nats)
     await jsm.streams.add({ name: 'OTHER', subjects: ['culvert.spool.>'] })
     await nc.close()
@@ -332,8 +330,7 @@ describe('Opening the spool on NATS', { ...requires('nats'), timeout: 60_000 }, 
     )
   })
 
-  it('applies a changed SPOOL_BYTES', async () => {
-    await using nats = await startNats()
+  it('applies a changed SPOOL_BYTES', async ({ nats }) => {
     for (const bytes of [100 * MIB, 200 * MIB]) {
       const spool = await openSpoolOn(nats, { ...PLENTY, bytes })
       expect(spool.maxBytes).toBe(bytes)

@@ -2,8 +2,9 @@
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { errorOf } from '../../support/envelopes.ts'
+import { it } from '../../support/nats/fixtures.ts'
 import { type Nats, startNats } from '../../support/nats/nats.ts'
 import { freePort } from '../../support/ports.ts'
 import { post } from '../../support/post.ts'
@@ -15,8 +16,7 @@ import { startTunnel } from '../../support/tunnel/tunnel.ts'
 const MANY = 100
 
 describe('Two tunnels on one NATS server', { ...requires('nats'), timeout: 60_000 }, () => {
-  it('spool envelopes while Sentry is away, and deliver each once when it is back', async () => {
-    await using nats = await startNats()
+  it('spool envelopes while Sentry is away, and deliver each once when it is back', async ({ nats }) => {
     await using sentry = await startSentry()
     const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: nats.url }
     await using first = await startTunnel({ env })
@@ -38,8 +38,7 @@ describe('Two tunnels on one NATS server', { ...requires('nats'), timeout: 60_00
     expect(new Set(numbers).size).toBe(MANY)
   })
 
-  it('report in status that the server is away, and answer all other admin requests', async () => {
-    await using nats = await startNats()
+  it('report in status that the server is away, and answer all other admin requests', async ({ nats }) => {
     await using sentry = await startSentry()
     await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), SPOOL_URL: nats.url } })
     await nats.kill()
