@@ -3,15 +3,13 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { errorOf } from '../../support/envelopes.ts'
-import { runNginx, startNginx } from '../../support/nginx/nginx.ts'
+import { it } from '../../support/fixtures.ts'
+import { runNginx } from '../../support/nginx/nginx.ts'
 import { ROOT } from '../../support/node.ts'
 import { freePort } from '../../support/ports.ts'
 import { requires } from '../../support/requirements.ts'
-import { startSentry } from '../../support/sentry/sentry.ts'
-import { makeFolder } from '../../support/temporary-folder.ts'
-import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
 const PAGE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
 const [, LOCATION = ''] = /```nginx\n([\s\S]*?)```/.exec(PAGE) ?? []
@@ -47,17 +45,15 @@ function postFrom(localAddress: string, port: number, body: Buffer): Promise<num
   })
 }
 
+it.override('nginxOptions', ({ tunnel }) => {
+  return { tunnels: [`127.0.0.1:${tunnel.port}`], web: '127.0.0.1:1', env: { TRUSTED_PROXIES: '127.0.0.1' } }
+})
+
 describe('The location of the docs for another nginx', requires('nginx', 'proc'), () => {
-  it('forwards envelopes with the client address, and no other paths', async () => {
-    await using sentry = await startSentry()
-    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
-    const tunnels = [`127.0.0.1:${tunnel.port}`]
-    const env = { TRUSTED_PROXIES: '127.0.0.1' }
-    await using culvert = await startNginx({ tunnels, web: '127.0.0.1:1', env })
-    await using folder = await makeFolder()
+  it('forwards envelopes with the client address, and no other paths', async ({ sentry, nginx, folder }) => {
     const port = await freePort()
-    const file = join(folder.path, 'nginx.conf')
-    writeFileSync(file, configOf(folder.path, port, culvert.url))
+    const file = join(folder, 'nginx.conf')
+    writeFileSync(file, configOf(folder, port, nginx.url))
     const own = await runNginx(file, port)
     await using _ = { [Symbol.asyncDispose]: own.stop }
 

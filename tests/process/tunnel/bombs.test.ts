@@ -4,43 +4,35 @@ import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { constants, createZstdCompress, deflateRawSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Posting, post } from '../../support/post.ts'
+import { describe, expect } from 'vitest'
+import { it } from '../../support/fixtures.ts'
+import { post } from '../../support/post.ts'
 import { requires } from '../../support/requirements.ts'
-import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
-import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 
 const MIB = 1024 * 1024
 
+it.override('tunnelOptions', ({ sentry }) => {
+  return { env: { SENTRY_DSN: sentry.dsn(), MAX_ENVELOPE_BYTES: String(40 * MIB) } }
+})
+
 describe('A decompression bomb', requires('proc'), () => {
-  const started = new AsyncDisposableStack()
-  let sentry: Sentry
-  let tunnel: Tunnel
-
-  beforeAll(async () => {
-    sentry = started.use(await startSentry())
-    const env = { SENTRY_DSN: sentry.dsn(), MAX_ENVELOPE_BYTES: String(40 * MIB) }
-    tunnel = started.use(await startTunnel({ env }))
-  })
-
-  afterAll(() => started.disposeAsync())
-
-  const send = (posting: Posting) => post(tunnel.url, posting)
-
-  it.each([
+  it.for<[encoding: string, make: (dsn: string) => Buffer | Promise<Buffer>]>([
     ['gzip', gzipBomb],
     ['zstd', zstdBomb],
-  ])('in %s of 1 GB is rejected, and four of them need less than 100 MiB', async (encoding, make) => {
-    const bomb = await make(sentry.dsn())
-    const before = peakMemory(tunnel.pid)
-    const answers = await Promise.all(
-      [1, 2, 3, 4].map(() => send({ headers: { 'content-encoding': encoding }, body: bomb })),
-    )
-    for (const answer of answers)
-      expect(answer).toMatchObject({ status: 413, json: { code: 'envelope-too-large' } })
-    expect(peakMemory(tunnel.pid) - before).toBeLessThan(100 * MIB)
-    expect(sentry.requests.filter((received) => received.body.equals(bomb))).toEqual([])
-  })
+  ])(
+    'in %s of 1 GB is rejected, and four of them need less than 100 MiB',
+    async ([encoding, make], { sentry, tunnel }) => {
+      const bomb = await make(sentry.dsn())
+      const before = peakMemory(tunnel.pid)
+      const answers = await Promise.all(
+        [1, 2, 3, 4].map(() => post(tunnel.url, { headers: { 'content-encoding': encoding }, body: bomb })),
+      )
+      for (const answer of answers)
+        expect(answer).toMatchObject({ status: 413, json: { code: 'envelope-too-large' } })
+      expect(peakMemory(tunnel.pid) - before).toBeLessThan(100 * MIB)
+      expect(sentry.requests.filter((received) => received.body.equals(bomb))).toEqual([])
+    },
+  )
 })
 
 const startOfBomb = (dsn: string) => `{"dsn":"${dsn}"}\n{"type":"attachment"}\n`

@@ -2,10 +2,10 @@
 
 import { type IncomingMessage, request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
+import { it } from '../../support/fixtures.ts'
 import { type Capture, captures } from '../../support/sdk-captures.ts'
-import { readCertificate, type Sentry, startSentry } from '../../support/sentry/sentry.ts'
-import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { readCertificate } from '../../support/sentry/sentry.ts'
 
 const KEY = '0123456789abcdef0123456789abcdef'
 const PROJECT = '4505287138803712'
@@ -13,21 +13,14 @@ const HOST = 'o4504179120472064.ingest.us.sentry.io'
 
 const tunnelled = captures().filter(({ dsn }) => dsn !== undefined)
 
+it.override('sentryOptions', () => ({ projects: { [PROJECT]: KEY }, tls: readCertificate() }))
+it.override('tunnelOptions', ({ sentry }) => ({
+  env: { SENTRY_DSN: `https://${KEY}@${HOST}/${PROJECT}`, DERIVED_PATHS: 'on' },
+  reroute: { [`${HOST}:443`]: `127.0.0.1:${sentry.port}` },
+}))
+
 describe('The captured request', () => {
-  const started = new AsyncDisposableStack()
-  let sentry: Sentry
-  let tunnel: Tunnel
-
-  beforeAll(async () => {
-    sentry = started.use(await startSentry({ projects: { [PROJECT]: KEY }, tls: readCertificate() }))
-    const reroute = { [`${HOST}:443`]: `127.0.0.1:${sentry.port}` }
-    const env = { SENTRY_DSN: `https://${KEY}@${HOST}/${PROJECT}`, DERIVED_PATHS: 'on' }
-    tunnel = started.use(await startTunnel({ env, reroute }))
-  })
-
-  afterAll(() => started.disposeAsync())
-
-  it.each(tunnelled)('$name is forwarded to Sentry unmodified', async (capture) => {
+  it.for(tunnelled)('$name is forwarded to Sentry unmodified', async (capture, { sentry, tunnel }) => {
     const answer = await post(tunnel.port, capture)
     const received = await sentry.next()
 

@@ -2,12 +2,13 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
+import { it } from '../../support/fixtures.ts'
 import { ROOT } from '../../support/node.ts'
 import { requires } from '../../support/requirements.ts'
 import { hasItem } from '../../support/sentry/received-request.ts'
-import { readCertificate, type Sentry, startSentry } from '../../support/sentry/sentry.ts'
-import { cloud, type Site, startSite } from '../../support/site.ts'
+import { readCertificate } from '../../support/sentry/sentry.ts'
+import { cloud } from '../../support/site.ts'
 import { BREAKABLE } from '../../support/web/web.ts'
 
 const TEXT = { 'content-type': 'text/plain;charset=UTF-8' }
@@ -35,20 +36,11 @@ function unreadable(): RequestInit[] {
   ]
 }
 
+it.override('sentryOptions', () => ({ tls: readCertificate() }))
+it.override('siteOptions', ({ sentry }) => cloud(sentry, { NODE_OPTIONS: BREAKABLE }))
+
 describe('A request that Next.js cannot parse', requires('nginx'), () => {
-  const started = new AsyncDisposableStack()
-  let sentry: Sentry
-  let site: Site
-
-  beforeAll(async () => {
-    sentry = started.use(await startSentry({ tls: readCertificate() }))
-    const { env, reroute } = cloud(sentry)
-    site = started.use(await startSite({ env: { ...env, NODE_OPTIONS: BREAKABLE }, reroute }))
-  }, 180_000)
-
-  afterAll(() => started.disposeAsync())
-
-  it('is not reported for any page, and an error after it is', async () => {
+  it('is not reported for any page, and an error after it is', async ({ sentry, site }) => {
     const url = `http://127.0.0.1:${site.port}`
     for (const path of ['/', '/lab', '/lab/server-component', '/no-such-page'])
       for (const request of unreadable()) await (await fetch(url + path, request)).text()
