@@ -24,7 +24,13 @@ const waiting = {
 
 /** Build images and whole sites, and wait for containers half of their time. */
 const BUILDING_TIMEOUT = 300 * 1000 // 5 min
-const stack = { ...waiting, maxWorkers: 2, hookTimeout: BUILDING_TIMEOUT, sequence: { groupOrder: 2 } }
+const stack = {
+  ...waiting,
+  maxWorkers: 2,
+  testTimeout: BUILDING_TIMEOUT,
+  hookTimeout: BUILDING_TIMEOUT,
+  sequence: { groupOrder: 2 },
+}
 
 /** Measure memory and response times, or have a browser beside containers: other tests at the same time would change the result. */
 const ALONE = [

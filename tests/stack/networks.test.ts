@@ -1,34 +1,27 @@
 /** Client addresses that the tunnels of the shipped compose file trust: from nginx, and from no other container. */
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { BRIDGE, type Compose, startCompose } from '../support/docker/compose.ts'
+import { describe, expect } from 'vitest'
+import type { Compose } from '../support/docker/compose.ts'
 import { connecting } from '../support/docker/external-network.ts'
+import { it } from '../support/docker/fixtures.ts'
 import { errorOf } from '../support/envelopes.ts'
 import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
-import { type Sentry, startSentry } from '../support/sentry/sentry.ts'
 
 const IMAGE = process.env.NODE_IMAGE || 'node:24-slim'
 const PRIVATE = '10.0.0.0/8 172.16.0.0/12 192.168.0.0/16'
 const VISITOR = '8.8.4.4'
 
+it.override('composeOptions', ({ sentry }) => ({
+  services: ['nginx', 'web', 'tunnel'],
+  env: { SENTRY_DSN: sentry.dsn(), TRUSTED_PROXIES: PRIVATE }, // these tests act as the proxy
+}))
+
 describe('The networks of compose', requires('docker'), () => {
-  const started = new AsyncDisposableStack()
-  let sentry: Sentry
-  let stack: Compose
-
-  beforeAll(async () => {
-    sentry = started.use(await startSentry({ host: BRIDGE }))
-    const env = { SENTRY_DSN: sentry.dsn(), TRUSTED_PROXIES: PRIVATE } // these tests act as the proxy
-    stack = started.use(await startCompose({ services: ['nginx', 'web', 'tunnel'], env }))
-  })
-
-  afterAll(() => started.disposeAsync())
-
-  const addressesOn = async (service: string, network: string) =>
+  const addressesOn = async (stack: Compose, service: string, network: string) =>
     Promise.all((await stack.containers(service)).map((id) => stack.address(id, network)))
 
-  it('carry the client address from nginx through the tunnel to Sentry', async () => {
+  it('carry the client address from nginx through the tunnel to Sentry', async ({ stack, sentry }) => {
     const body = errorOf(sentry.dsn())
     const headers = { 'X-Forwarded-For': VISITOR }
     expect((await post(stack.url, { body, headers })).status).toBe(200)
@@ -36,7 +29,7 @@ describe('The networks of compose', requires('docker'), () => {
     expect(sent['x-forwarded-for']).toBe(VISITOR)
   })
 
-  it('have only nginx and the tunnels on the network that EDGE names', async () => {
+  it('have only nginx and the tunnels on the network that EDGE names', async ({ stack }) => {
     const network = await stack.docker(
       'network',
       'inspect',
@@ -53,8 +46,8 @@ describe('The networks of compose', requires('docker'), () => {
     expect(Object.keys(Containers).sort()).toEqual(members.sort())
   })
 
-  it('do not let a container on "front" reach a tunnel', async () => {
-    const [nginx = ''] = await addressesOn('nginx', 'front')
+  it('do not let a container on "front" reach a tunnel', async ({ stack }) => {
+    const [nginx = ''] = await addressesOn(stack, 'nginx', 'front')
     const reach = (host: string, port: number) =>
       stack.docker(
         'run',
@@ -67,13 +60,16 @@ describe('The networks of compose', requires('docker'), () => {
         connecting(host, port),
       )
     expect(await reach(nginx, 8081)).toBe('connected')
-    const hosts = ['tunnel', ...(await addressesOn('tunnel', 'ingest'))] // the name is unknown there too
+    const hosts = ['tunnel', ...(await addressesOn(stack, 'tunnel', 'ingest'))] // the name is unknown there too
     expect(await Promise.all(hosts.map((host) => reach(host, 9090)))).not.toContain('connected')
   })
 
-  it('make the tunnel use the address of web as the client address when web posts a forged one', async () => {
-    const [web] = await addressesOn('web', 'admin')
-    const [tunnel] = await addressesOn('tunnel', 'admin')
+  it('make the tunnel use the address of web as the client address when web posts a forged one', async ({
+    stack,
+    sentry,
+  }) => {
+    const [web] = await addressesOn(stack, 'web', 'admin')
+    const [tunnel] = await addressesOn(stack, 'tunnel', 'admin')
     const init = {
       method: 'POST',
       headers: { 'X-Forwarded-For': VISITOR },

@@ -2,63 +2,59 @@
 
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Compose, startCompose } from '../support/docker/compose.ts'
+import { describe, expect } from 'vitest'
+import type { Compose } from '../support/docker/compose.ts'
+import { it } from '../support/docker/fixtures.ts'
 import { ROOT } from '../support/node.ts'
 import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 import { until } from '../support/until.ts'
 
+it.override('composeOptions', { services: ['nginx'], env: { TUNNEL_PATHS: '/first' } })
+
 describe('nginx-config', requires('docker'), () => {
-  const started = new AsyncDisposableStack()
-  let stack: Compose
-
-  beforeAll(async () => {
-    stack = started.use(await startCompose({ services: ['nginx'], env: { TUNNEL_PATHS: '/first' } }))
-  })
-
-  afterAll(() => started.disposeAsync())
-
-  const composeWith = (TUNNEL_PATHS: string, ...args: string[]) =>
-    promisify(execFile)('docker', ['compose', ...args], { cwd: ROOT, env: { ...stack.env, TUNNEL_PATHS } })
+  const composeWith = ({ env }: Compose, TUNNEL_PATHS: string, ...args: string[]) =>
+    promisify(execFile)('docker', ['compose', ...args], { cwd: ROOT, env: { ...env, TUNNEL_PATHS } })
   /** There is no tunnel: nginx itself rejects a post to a tunnel path. */
-  const isTunnelPath = async (path: string) => {
-    const { text } = await post(stack.url, { path, body: '{}' }).catch(() => ({ text: '' })) // nginx starts again
+  const isTunnelPath = async ({ url }: Compose, path: string) => {
+    const { text } = await post(url, { path, body: '{}' }).catch(() => ({ text: '' })) // nginx starts again
     return text.includes('"code":"tunnel-away"')
   }
-  const startOf = async () =>
+  const startOf = async (stack: Compose) =>
     stack.docker('inspect', '--format', '{{.Id}} {{.State.StartedAt}}', ...(await stack.containers('nginx')))
 
-  it('renders the configuration before nginx starts, and exits', async () => {
-    expect(await isTunnelPath('/first')).toBe(true)
+  it('renders the configuration before nginx starts, and exits', async ({ stack }) => {
+    expect(await isTunnelPath(stack, '/first')).toBe(true)
     const state = await stack.compose('ps', '--all', '--format', '{{.State}} {{.ExitCode}}', 'nginx-config')
     expect(state).toBe('exited 0')
   })
 
-  it('renders a changed setting, which the running nginx applies on SIGHUP', async () => {
-    const before = await startOf()
-    await composeWith('/second', 'up', 'nginx-config')
+  it('renders a changed setting, which the running nginx applies on SIGHUP', async ({ stack }) => {
+    const before = await startOf(stack)
+    await composeWith(stack, '/second', 'up', 'nginx-config')
     await stack.compose('kill', '--signal', 'HUP', 'nginx')
-    await until(() => isTunnelPath('/second'))
-    expect(await startOf()).toBe(before)
+    await until(() => isTunnelPath(stack, '/second'))
+    expect(await startOf(stack)).toBe(before)
   })
 
-  it('names the problem with an invalid setting and leaves the configuration unchanged', async () => {
-    const { stderr } = await composeWith('wrong', 'up', 'nginx-config')
+  it('names the problem with an invalid setting and leaves the configuration unchanged', async ({
+    stack,
+  }) => {
+    const { stderr } = await composeWith(stack, 'wrong', 'up', 'nginx-config')
     expect(stderr).toMatch(/nginx-config-1 +\| culvert nginx: cannot start, 1 problem\(s\):$/m)
     expect(stderr).toMatch(/nginx-config-1 +\| TUNNEL_PATHS: "wrong" is not a path;/m)
     await stack.compose('kill', '--signal', 'HUP', 'nginx')
-    expect(await isTunnelPath('/second')).toBe(true)
+    expect(await isTunnelPath(stack, '/second')).toBe(true)
   })
 
-  it('makes docker compose up restart nginx with a changed setting', async () => {
-    await composeWith('/third', 'up', '--detach', '--wait', 'nginx')
-    await until(() => isTunnelPath('/third'))
+  it('makes docker compose up restart nginx with a changed setting', async ({ stack }) => {
+    await composeWith(stack, '/third', 'up', '--detach', '--wait', 'nginx')
+    await until(() => isTunnelPath(stack, '/third'))
   })
 
-  it('keeps nginx from starting with an invalid setting', async () => {
+  it('keeps nginx from starting with an invalid setting', async ({ stack }) => {
     await stack.compose('rm', '--stop', '--force', 'nginx')
-    await expect(composeWith('wrong', 'up', '--detach', 'nginx')).rejects.toThrow(
+    await expect(composeWith(stack, 'wrong', 'up', '--detach', 'nginx')).rejects.toThrow(
       /nginx-config.* didn't complete successfully: exit 1/,
     )
     expect(await stack.containers('nginx')).toEqual([])

@@ -3,12 +3,12 @@
 import { randomInt } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type Compose, startCompose } from '../support/docker/compose.ts'
+import { describe, expect, vi } from 'vitest'
+import type { Compose } from '../support/docker/compose.ts'
+import { it } from '../support/docker/fixtures.ts'
 import { ROOT } from '../support/node.ts'
 import { type Answered, post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
-import { makeFolder } from '../support/temporary-folder.ts'
 
 // The engine assigns a requested address only in a subnet that was chosen by the user.
 const SUBNET = `10.202.${randomInt(256)}.0/24`
@@ -29,23 +29,16 @@ const PARTS = [
   },
 ]
 
+it.override('composeOptions', async ({ folder }) => {
+  const file = join(folder, 'subnet.yml')
+  await writeFile(file, `networks: { front: { ipam: { config: [{ subnet: ${SUBNET} }] } } }`)
+  return { services: ['nginx'], env: { COMPOSE_FILE: `${join(ROOT, 'docker-compose.yml')}:${file}` } }
+})
+
 describe('nginx that starts first', requires('docker'), () => {
-  const started = new AsyncDisposableStack()
-  let stack: Compose
-
-  beforeAll(async () => {
-    const folder = started.use(await makeFolder())
-    const file = join(folder.path, 'subnet.yml')
-    await writeFile(file, `networks: { front: { ipam: { config: [{ subnet: ${SUBNET} }] } } }`)
-    const env = { COMPOSE_FILE: `${join(ROOT, 'docker-compose.yml')}:${file}` }
-    stack = started.use(await startCompose({ services: ['nginx'], env }))
-  })
-
-  afterAll(() => started.disposeAsync())
-
-  it.each(PARTS)(
+  it.for(PARTS)(
     'finds $service within seconds when it starts, stops, and starts at another address',
-    async ({ service, network, ask, away }) => {
+    async ({ service, network, ask, away }, { stack }) => {
       await answers(() => ask(stack.url), 502, away)
 
       await stack.up(service)
