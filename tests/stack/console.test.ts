@@ -1,31 +1,24 @@
 /** Console in containers: one name resolves to all tunnels. */
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { OverviewSnapshot } from '../../web/features/console/monitor/snapshot.ts'
-import { type Compose, PASSWORD, startCompose } from '../support/docker/compose.ts'
+import { PASSWORD } from '../support/docker/compose.ts'
+import { it } from '../support/docker/fixtures.ts'
 import { requires } from '../support/requirements.ts'
 import { lookUntil, signIn } from '../support/web/operator.ts'
 
 const SHOWN_WITHIN = 60_000 // ms: the machine may be busy
 const SCALE = ['up', '--detach', '--no-deps', '--no-recreate', '--wait', '--scale']
 
+it.override('composeOptions', { services: ['nginx', 'web', 'tunnel'] })
+
 describe('The console of compose', requires('docker'), () => {
-  const started = new AsyncDisposableStack()
-  let stack: Compose
-  let cookie: string | undefined
-
-  beforeAll(async () => {
-    stack = started.use(await startCompose({ services: ['nginx', 'web', 'tunnel'] }))
-    cookie = (await signIn(stack.url, { password: PASSWORD })).cookie
-  })
-
-  afterAll(() => started.disposeAsync())
-
   const answering = ({ replicas }: OverviewSnapshot) => replicas.filter(({ state }) => state === 'responding')
-  const shows = (many: number) =>
-    lookUntil(stack.url, cookie, (overview) => answering(overview).length === many, SHOWN_WITHIN)
 
-  it('shows tunnels that are added, and one that was killed', async () => {
+  it('shows tunnels that are added, and one that was killed', async ({ stack }) => {
+    const { cookie } = await signIn(stack.url, { password: PASSWORD })
+    const shows = (many: number) =>
+      lookUntil(stack.url, cookie, (overview) => answering(overview).length === many, SHOWN_WITHIN)
     const before = await shows(2)
     await stack.compose(...SCALE, 'tunnel=4', 'tunnel')
     const more = await shows(4)
