@@ -4,11 +4,12 @@ import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
 import { startChromium } from '../support/browser/chromium.ts'
 import { type Compose, PASSWORD, startCompose } from '../support/docker/compose.ts'
 import { connecting, startOutside } from '../support/docker/external-network.ts'
+import { it } from '../support/docker/fixtures.ts'
 import { askDoctor } from '../support/doctor/doctor.ts'
 import { startLoad } from '../support/load.ts'
 import { ROOT } from '../support/node.ts'
@@ -16,21 +17,11 @@ import { post } from '../support/post.ts'
 import { requires, unmet } from '../support/requirements.ts'
 import { capture } from '../support/sdk-captures.ts'
 import { parseEnvelope } from '../support/sentry/received-request.ts'
-import { makeFolder } from '../support/temporary-folder.ts'
 
 const NETWORK_NAMES = '{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}'
 
 describe('The containers of compose', requires('docker'), () => {
-  const started = new AsyncDisposableStack()
-  let stack: Compose
-
-  beforeAll(async () => {
-    stack = started.use(await startCompose())
-  })
-
-  afterAll(() => started.disposeAsync())
-
-  it('store the envelope of a real SDK in the inbox unmodified', async () => {
+  it('store the envelope of a real SDK in the inbox unmodified', async ({ stack }) => {
     const { body, dsn = '' } = capture('browser-11.12.0-error-unhandled')
     const sent = Buffer.from(body.toString('latin1').replaceAll(dsn, INBOX_DSN), 'latin1')
     const answer = await post(stack.url, { path: '/monitoring?p=1', body: sent })
@@ -38,7 +29,9 @@ describe('The containers of compose', requires('docker'), () => {
     expect(await keptOf(stack, answer.json)).toEqual(sent)
   })
 
-  it('store an error of a real browser in the inbox', { skip: unmet('chromium') !== undefined }, async () => {
+  it('store an error of a real browser in the inbox', { skip: unmet('chromium') !== undefined }, async ({
+    stack,
+  }) => {
     await using chromium = await startChromium()
     await using visitor = await chromium.visitor()
     visitor.expectTrouble(/uncaught Error: Thrown on purpose/)
@@ -53,7 +46,7 @@ describe('The containers of compose', requires('docker'), () => {
     ])
   })
 
-  it('trust the client address from nginx only', async () => {
+  it('trust the client address from nginx only', async ({ stack }) => {
     const refused = await post(stack.url, { body: 'no envelope' })
     expect(refused.json).toMatchObject({
       code: 'not-an-envelope',
@@ -61,7 +54,7 @@ describe('The containers of compose', requires('docker'), () => {
     })
   })
 
-  it('do not expose the admin port to nginx', async () => {
+  it('do not expose the admin port to nginx', async ({ stack }) => {
     const curl = ['exec', '-T', 'nginx', 'curl', '--silent', '--show-error', '--max-time', '3']
     const refused = async (tunnel: string, network: string, words: RegExp) => {
       const url = `http://${await stack.address(tunnel, network)}:9091/livez`
@@ -79,7 +72,7 @@ describe('The containers of compose', requires('docker'), () => {
     )
   })
 
-  it('allow a tunnel, and not web, to reach the internet', requires('netns'), async () => {
+  it('allow a tunnel, and not web, to reach the internet', requires('netns'), async ({ stack }) => {
     await using somewhere = await startOutside()
     const reach = (service: string) =>
       stack.compose('exec', '-T', service, 'node', '-e', connecting(somewhere.host, somewhere.port))
@@ -87,7 +80,7 @@ describe('The containers of compose', requires('docker'), () => {
     expect(await reach('web')).not.toBe('connected')
   })
 
-  it('allow only the tunnels to reach the internet, and only nginx to be reached', async () => {
+  it('allow only the tunnels to reach the internet, and only nginx to be reached', async ({ stack }) => {
     const outward = async (service: string) => {
       const [container = ''] = await stack.containers(service)
       const each = await stack.docker('inspect', '--format', NETWORK_NAMES, container)
@@ -107,7 +100,7 @@ describe('The containers of compose', requires('docker'), () => {
     expect(published.filter((line) => line.includes('127.0.0.1'))).toEqual([expect.stringMatching(/^nginx /)])
   })
 
-  it('run without privileges, and can write to their volumes only', async () => {
+  it('run without privileges, and can write to their volumes only', async ({ stack }) => {
     for (const service of ['nginx', 'tunnel', 'web']) {
       const status = await stack.compose('exec', '-T', service, 'cat', '/proc/1/status')
       expect(status).toMatch(/^CapBnd:\t0{16}$/m)
@@ -117,7 +110,7 @@ describe('The containers of compose', requires('docker'), () => {
     }
   })
 
-  it('have limits and a restart policy, and write to volumes on disk', async () => {
+  it('have limits and a restart policy, and write to volumes on disk', async ({ stack }) => {
     for (const service of ['nginx', 'tunnel', 'web']) {
       const [container = ''] = await stack.containers(service)
       const { HostConfig, Mounts, Config, State } = JSON.parse(
@@ -138,18 +131,17 @@ describe('The containers of compose', requires('docker'), () => {
     }
   })
 
-  it('pass the checks of the doctor, from outside and from inside', async () => {
+  it('pass the checks of the doctor, from outside and from inside', async ({ stack, folder }) => {
     const tunnels = await stack.containers('tunnel')
     const inside = await Promise.all(tunnels.map((tunnel) => stack.address(tunnel, 'admin')))
     const args = [stack.url, '--json', ...inside.flatMap((address) => ['--admin', `http://${address}:9091`])]
-    await using folder = await makeFolder()
-    const passwordFile = join(folder.path, 'password')
+    const passwordFile = join(folder, 'password')
     await writeFile(passwordFile, PASSWORD)
     const { checks } = await askDoctor(...args, '--password-file', passwordFile)
     expect(checks.filter(({ result }) => result !== 'pass')).toEqual([])
   })
 
-  it('accept every envelope while one of two tunnels is killed', async () => {
+  it('accept every envelope while one of two tunnels is killed', async ({ stack }) => {
     const [victim = ''] = await stack.containers('tunnel')
     const load = startLoad(stack.url)
     await load.more(300)
@@ -158,7 +150,7 @@ describe('The containers of compose', requires('docker'), () => {
     expect(await load.end()).toEqual([])
   })
 
-  it('exit with 0 when they are stopped', async () => {
+  it('exit with 0 when they are stopped', async ({ stack }) => {
     const running = (await stack.compose('ps', '--quiet')).split('\n')
     await stack.compose('stop')
     const codes = await stack.docker('inspect', '--format', '{{.State.ExitCode}}', ...running)
