@@ -5,17 +5,16 @@ import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { parse } from 'yaml'
 import { errorOf } from '../../support/envelopes.ts'
+import { it as base } from '../../support/fixtures.ts'
+import { perFile } from '../../support/lifetime.ts'
 import { ROOT } from '../../support/node.ts'
 import { freePort } from '../../support/ports.ts'
 import { post } from '../../support/post.ts'
 import { startProgram } from '../../support/program.ts'
 import { PROMETHEUS_PROGRAM, PROMTOOL_PROGRAM, requires } from '../../support/requirements.ts'
-import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
-import { makeFolder } from '../../support/temporary-folder.ts'
-import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 import { until } from '../../support/until.ts'
 
 const read = (file: string) => readFileSync(resolve(ROOT, file), 'utf8')
@@ -31,34 +30,24 @@ const NOT_SHOWN = [
 ]
 const ALERTS = namesIn(RULES, /- alert: (\w+)/g)
 
+/** Metrics of a tunnel that has delivered, spooled and rate limited envelopes. */
+const it = base.extend('exposed', perFile, async ({ sentry, tunnel }) => {
+  await post(tunnel.url, { body: errorOf(sentry.dsn()) })
+  sentry.once('hanging-up')
+  await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id: 'b'.repeat(32) }) }) // spooled, and delivered later
+  await sentry.next(({ header }) => header.event_id === 'b'.repeat(32))
+  await sentry.next(({ header }) => header.event_id === 'b'.repeat(32), { timeout: 30_000 })
+  sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '60:error:key' } })
+  await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id: 'a'.repeat(32) }) })
+  const look = async () => (await fetch(`${tunnel.adminUrl}/metrics`)).text()
+  await until(async () =>
+    /^culvert_spool_final_outcomes_total\{final_outcome="delivered".* 1$/m.test(await look()),
+  )
+  return look()
+})
+
 describe('The metrics in rules and dashboard', () => {
-  const started = new AsyncDisposableStack()
-  let sentry: Sentry
-  let tunnel: Tunnel
-  let exposed: string
-
-  beforeAll(async () => {
-    sentry = started.use(await startSentry())
-    tunnel = started.use(await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } }))
-    await post(tunnel.url, { body: errorOf(sentry.dsn()) })
-    sentry.once('hanging-up')
-    await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id: 'b'.repeat(32) }) }) // spooled, and delivered later
-    await sentry.next(({ header }) => header.event_id === 'b'.repeat(32))
-    await sentry.next(({ header }) => header.event_id === 'b'.repeat(32), { timeout: 30_000 })
-    sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '60:error:key' } })
-    await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id: 'a'.repeat(32) }) })
-    const look = async () => {
-      exposed = await (await fetch(`${tunnel.adminUrl}/metrics`)).text()
-      return exposed
-    }
-    await until(async () =>
-      /^culvert_spool_final_outcomes_total\{final_outcome="delivered".* 1$/m.test(await look()),
-    )
-  })
-
-  afterAll(() => started.disposeAsync())
-
-  it('exist in a tunnel, with the labels in use', () => {
+  it('exist in a tunnel, with the labels in use', ({ exposed }) => {
     const told = new Set(namesIn(exposed, /^(culvert_\w+)/gm))
     const types = new Set(namesIn(exposed, /^# TYPE (culvert_\w+)/gm))
     const wanted = namesIn(RULES + DASHBOARD, /\b(culvert_\w+)/g)
@@ -69,7 +58,7 @@ describe('The metrics in rules and dashboard', () => {
     expect(labels.filter((name) => !labelled.has(name))).toEqual([])
   })
 
-  it('are all that a tunnel exposes about envelopes, upstreams and the spool', () => {
+  it('are all that a tunnel exposes about envelopes, upstreams and the spool', ({ exposed }) => {
     const types = namesIn(exposed, /^# TYPE (culvert_(?:envelope|item|upstream|spool|request)\w+)/gm)
     const shown = namesIn(DASHBOARD, /\b(culvert_\w+)/g).map((name) => name.replace(/_bucket$/, ''))
     expect(types.filter((name) => !shown.includes(name) && !NOT_SHOWN.includes(name))).toEqual([])
@@ -88,7 +77,7 @@ describe('The metrics in rules and dashboard', () => {
     expect(used.filter((name) => !recorded.includes(name))).toEqual([])
   })
 
-  it('follow the naming conventions of Prometheus', requires('promtool'), () => {
+  it('follow the naming conventions of Prometheus', requires('promtool'), ({ exposed }) => {
     const { status, stdout, stderr } = spawnSync(PROMTOOL_PROGRAM ?? '', ['check', 'metrics'], {
       input: exposed,
       encoding: 'utf8',
@@ -99,10 +88,9 @@ describe('The metrics in rules and dashboard', () => {
   it('are scraped and evaluated by a real Prometheus with these rules', {
     ...requires('prometheus'),
     timeout: 60_000,
-  }, async () => {
-    await using folder = await makeFolder()
+  }, async ({ exposed: _, tunnel, folder }) => {
     const port = await freePort()
-    const config = join(folder.path, 'prometheus.yml')
+    const config = join(folder, 'prometheus.yml')
     // The shipped configuration, except for the address of the tunnel and a shorter interval.
     const ours = read('deploy/prometheus/prometheus.yml')
       .replace(
@@ -114,7 +102,7 @@ describe('The metrics in rules and dashboard', () => {
     await writeFile(config, ours)
     const args = [
       `--config.file=${config}`,
-      `--storage.tsdb.path=${folder.path}/data`,
+      `--storage.tsdb.path=${folder}/data`,
       `--web.listen-address=127.0.0.1:${port}`,
     ]
     const prometheus = startProgram('prometheus', PROMETHEUS_PROGRAM ?? '', args, {})
