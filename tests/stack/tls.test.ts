@@ -6,25 +6,19 @@ import { connect } from 'node:http2'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { connect as connectTls, type PeerCertificate } from 'node:tls'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type Compose, startCompose } from '../support/docker/compose.ts'
+import { describe, expect, vi } from 'vitest'
+import { it as base } from '../support/docker/fixtures.ts'
+import { perFile } from '../support/lifetime.ts'
 import { ROOT } from '../support/node.ts'
 import { freePort } from '../support/ports.ts'
 import { requires } from '../support/requirements.ts'
-import { makeFolder } from '../support/temporary-folder.ts'
 
 const FIXTURES = join(ROOT, 'tests/fixtures/tls')
 const trusted = ['cert.pem', 'renewed.pem'].map((name) => readFileSync(join(FIXTURES, name)))
 
-describe('nginx with deploy/tls.yml', requires('docker'), () => {
-  const started = new AsyncDisposableStack()
-  let stack: Compose
-  let port: number
-  let folder: string
-
-  beforeAll(async () => {
-    folder = started.use(await makeFolder()).path
-    port = await freePort()
+const it = base
+  .extend('port', perFile, () => freePort())
+  .override('composeOptions', ({ folder, port }) => {
     chmodSync(folder, 0o755) // for nginx, which runs as another user
     copyFileSync(join(FIXTURES, 'cert.pem'), join(folder, 'fullchain.pem'))
     copyFileSync(join(FIXTURES, 'key.pem'), join(folder, 'privkey.pem'))
@@ -33,12 +27,11 @@ describe('nginx with deploy/tls.yml', requires('docker'), () => {
       HTTPS_PORT: String(port),
       TLS_FOLDER: folder,
     }
-    stack = started.use(await startCompose({ services: ['nginx'], env }))
+    return { services: ['nginx'], env }
   })
 
-  afterAll(() => started.disposeAsync())
-
-  it('speaks HTTP/2', async () => {
+describe('nginx with deploy/tls.yml', requires('docker'), () => {
+  it('speaks HTTP/2', async ({ stack: _, port }) => {
     const session = connect(`https://localhost:${port}`, { ca: trusted })
     const post = session.request({ ':method': 'POST', ':path': '/monitoring' })
     post.end('{}')
@@ -49,7 +42,7 @@ describe('nginx with deploy/tls.yml', requires('docker'), () => {
     session.close()
   })
 
-  it('returns a rejection in JSON for HTTP on the port for HTTPS', async () => {
+  it('returns a rejection in JSON for HTTP on the port for HTTPS', async ({ stack: _, port }) => {
     const answer = await fetch(`http://localhost:${port}/monitoring`, { method: 'POST', body: '{}' })
     expect([answer.status, await answer.json()]).toEqual([
       400,
@@ -57,7 +50,7 @@ describe('nginx with deploy/tls.yml', requires('docker'), () => {
     ])
   })
 
-  it('serves a renewed certificate after a reload', async () => {
+  it('serves a renewed certificate after a reload', async ({ stack, port, folder }) => {
     expect((await certificateOf(port)).subject.CN).toBe('Culvert test Sentry')
     copyFileSync(join(FIXTURES, 'renewed.pem'), join(folder, 'fullchain.pem'))
     await stack.compose('kill', '--signal', 'HUP', 'nginx')
