@@ -1,28 +1,23 @@
 /** Error pages and the not-found page, as a visitor reads them. */
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { findingsInBothThemes } from '../support/browser/axe.ts'
-import { startChromium } from '../support/browser/chromium.ts'
+import { it } from '../support/browser/fixtures.ts'
 import { labUrl } from '../support/browser/lab.ts'
-import { startNginx } from '../support/nginx/nginx.ts'
 import { requires } from '../support/requirements.ts'
-import { BREAKABLE, startWeb, type Web } from '../support/web/web.ts'
+import { BREAKABLE } from '../support/web/web.ts'
 
 const NOBODY = '127.0.0.1:1'
 const SOON = { timeout: 10_000 } // the host appears with React: until then the text is “this site”
 
-let web: Web
-let chromium: Awaited<ReturnType<typeof startChromium>>
+it.override('webEnv', { NODE_OPTIONS: BREAKABLE })
+it.override('nginxOptions', { tunnels: [NOBODY], web: NOBODY })
 
 describe('An error page', requires('chromium', 'nginx'), () => {
-  beforeAll(async () => {
-    web = await startWeb({ NODE_OPTIONS: BREAKABLE })
-    chromium = await startChromium()
-  }, 180_000)
-  afterAll(() => Promise.all([web?.stop(), chromium?.close()]))
-
-  it('for an exception on the server shows the host, the digest of the server log and two links', async () => {
-    await using visitor = await chromium.visitor()
+  it('for an exception on the server shows the host, the digest of the server log and two links', async ({
+    web,
+    visitor,
+  }) => {
     const { page } = visitor
     visitor.expectTrouble(/status of 500/)
     visitor.expectTrouble(/Minified/)
@@ -41,8 +36,10 @@ describe('An error page', requires('chromium', 'nginx'), () => {
     await page.getByRole('heading', { name: 'Connection check' }).waitFor()
   })
 
-  it('for a failed server component shows the host, the digest of the server log and two links', async () => {
-    await using visitor = await chromium.visitor()
+  it('for a failed server component shows the host, the digest of the server log and two links', async ({
+    web,
+    visitor,
+  }) => {
     const { page } = visitor
     visitor.expectTrouble(/status of 500/)
     visitor.expectTrouble(/Minified/)
@@ -58,8 +55,7 @@ describe('An error page', requires('chromium', 'nginx'), () => {
     expect(await findingsInBothThemes(page)).toEqual([])
   })
 
-  it('for an exception before rendering shows the host and two links', async () => {
-    await using visitor = await chromium.visitor()
+  it('for an exception before rendering shows the host and two links', async ({ web, visitor }) => {
     const { page } = visitor
     visitor.expectTrouble(/status of 500/)
     visitor.allowTrouble(/status of 404/) // web has no tunnel here
@@ -75,8 +71,10 @@ describe('An error page', requires('chromium', 'nginx'), () => {
     await page.getByRole('heading', { name: 'Connection check' }).waitFor()
   })
 
-  it('for an exception in the browser shows the host, reports the error once, and offers a reload', async () => {
-    await using visitor = await chromium.visitor()
+  it('for an exception in the browser shows the host, reports the error once, and offers a reload', async ({
+    web,
+    visitor,
+  }) => {
     const { page, posts } = visitor
     visitor.expectTrouble(/broken while it renders/)
     await page.route('**/monitoring?**', (route) => route.fulfill({ json: {} }))
@@ -107,8 +105,7 @@ describe('An error page', requires('chromium', 'nginx'), () => {
     expect(bodies.filter((body) => /"value":"broken while it renders"/.test(body))).toHaveLength(1)
   })
 
-  it('for an unknown path shows 404 and a link', async () => {
-    await using visitor = await chromium.visitor()
+  it('for an unknown path shows 404 and a link', async ({ web, visitor }) => {
     const { page } = visitor
     visitor.expectTrouble(/status of 404/)
     expect((await page.goto(`${web.url}/no-such-page`))?.status()).toBe(404)
@@ -118,9 +115,7 @@ describe('An error page', requires('chromium', 'nginx'), () => {
     await page.getByRole('heading', { name: 'Connection check' }).waitFor()
   })
 
-  it('of nginx shows the request ID and two links while web is away', async () => {
-    await using nginx = await startNginx({ tunnels: [NOBODY], web: NOBODY })
-    await using visitor = await chromium.visitor()
+  it('of nginx shows the request ID and two links while web is away', async ({ nginx, visitor }) => {
     const { page } = visitor
     visitor.expectTrouble(/status of 502/)
     const answer = await page.goto(nginx.url)

@@ -3,12 +3,16 @@
 import { it as base } from '../fixtures.ts'
 import { endWith, perFile } from '../lifetime.ts'
 import { readCertificate, type SentryOptions } from '../sentry/sentry.ts'
+import { startWeb } from '../web/web.ts'
 import { type ChromiumOptions, startChromium } from './chromium.ts'
 import { startConsole } from './console.ts'
 
 /** The tests of a file share them, except for the visitor: every test has its own. A file changes the options by `it.override`. */
 export const it = base
   .extend('sentryOptions', perFile, (): SentryOptions => ({ tls: readCertificate() }))
+  .extend('webEnv', perFile, (): Record<string, string> => ({}))
+  /** Without tunnels. */
+  .extend('web', perFile, async ({ webEnv }, lifetime) => endWith(lifetime, await startWeb(webEnv)))
   .extend('chromiumOptions', perFile, (): ChromiumOptions => ({}))
   .extend('chromium', perFile, async ({ chromiumOptions }, lifetime) =>
     endWith(lifetime, await startChromium(chromiumOptions)),
