@@ -1,10 +1,10 @@
 /** Bytes of the first visit of the start page. */
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { scriptBytes } from '../../bench/web/first-load.ts'
-import { type Chromium, startChromium } from '../support/browser/chromium.ts'
+import type { Chromium } from '../support/browser/chromium.ts'
+import { it } from '../support/browser/fixtures.ts'
 import { requires } from '../support/requirements.ts'
-import { type Site, startSite } from '../support/site.ts'
 import { startWeb } from '../support/web/web.ts'
 
 const MOST = 150_000
@@ -17,26 +17,20 @@ const EVERYTHING = {
   SENTRY_LOGS: 'on',
 }
 
+it.override('siteOptions', {})
+
 describe('The first load of the start page', requires('chromium', 'nginx'), () => {
-  const started = new AsyncDisposableStack()
-  let site: Site
-  let chromium: Chromium
-
-  beforeAll(async () => {
-    site = started.use(await startSite())
-    chromium = started.use(await startChromium())
-  })
-
-  afterAll(() => started.disposeAsync())
-
-  it('is at most 150 KB of JavaScript, with the SDK', async () => {
+  it('is at most 150 KB of JavaScript, with the SDK', async ({ site, chromium }) => {
     const { bytes, files } = await scriptBytes(chromium, `http://127.0.0.1:${site.port}/`) // where Chromium takes brotli, as over https
     expect(files.length).toBeGreaterThan(3)
     expect(bytes).toBeGreaterThan(LEAST)
     expect(bytes).toBeLessThanOrEqual(MOST)
   })
 
-  it('loads the same scripts before the load event, whichever SDK features are enabled', async () => {
+  it('loads the same scripts before the load event, whichever SDK features are enabled', async ({
+    site,
+    chromium,
+  }) => {
     await using full = await startWeb(EVERYTHING)
     const ofPlain = await scriptsOf(chromium, site.web.url)
     const ofFull = await scriptsOf(chromium, full.url)
