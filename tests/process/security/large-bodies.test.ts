@@ -11,7 +11,7 @@ import { startSmallTunnel } from '../../support/security/small-tunnel.ts'
 import type { Uploads } from '../../support/security/uploads.ts'
 
 const UPLOADS = 200
-/** The full size: UPLOAD_MB=20. What small envelopes wait for depends on the number of uploads more than on their size. */
+/** The full size: UPLOAD_MB=20. Without `multi_accept` in nginx.conf, p99 is above the limit at that size only. */
 const MB = Number(process.env.UPLOAD_MB ?? 2)
 const P99_MS = 1_000
 const EVERY_MS = 25 // between two small envelopes
