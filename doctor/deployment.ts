@@ -74,15 +74,6 @@ export async function openDeployment(options: Options): Promise<Deployment> {
   }
 }
 
-async function sendIfUp(url: string, options?: RequestOptions): Promise<HttpResponse | undefined> {
-  try {
-    return await send(url, options)
-  } catch (error) {
-    if (error instanceof NoResponse) return undefined
-    throw error
-  }
-}
-
 /** Reads the settings that web gives to browsers: from the document, or else from `/console/public/settings.json`. */
 async function readSettings(site: string, page: HttpResponse | undefined): Promise<Record<string, unknown>> {
   if (page?.status !== 200) return {}

@@ -12,9 +12,9 @@ type Answer = { status: number } | 'none'
 /** Opens the lab, with a tunnel that gives `answer` to every report. */
 async function open(web: Web, { page }: Visitor, answer: Answer): Promise<void> {
   await page.route('**/monitoring?**', (route) =>
-    answer === 'none' ? route.abort() : route.fulfill(status: answer.status, json: ),
+    answer === 'none' ? route.abort() : route.fulfill({ status: answer.status, json: {} }),
   )
-  await page.goto(`$web.url/lab`)
+  await page.goto(`${web.url}/lab`)
 }
 
 describe('isMarked', () => {

@@ -55,9 +55,7 @@ const SHARE_BYTES = 16 * 1024 * 1024 // memory of one body
 const SPARE_BYTES = 8 * 1024 * 1024 // for copies on their way into the spool
 
 /** Clocks, log output and the folder of the SDK, which tests replace. */
-type Surroundings = Partial<
-  Pick<Services, 'now' | 'clock'> & { logOutput: LogOutput; sdkFolder: string }
->
+type Surroundings = Partial<Pick<Services, 'now' | 'clock'> & { logOutput: LogOutput; sdkFolder: string }>
 
 /** Opens all services. Exits with a message when a folder, file or server of a setting cannot be used. */
 export async function openServices(

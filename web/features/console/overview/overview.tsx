@@ -21,7 +21,6 @@ import { FlowDiagram } from './flow-diagram.tsx'
 import { ItemTypes } from './item-types.tsx'
 import { OutcomesTable } from './outcomes-table.tsx'
 import { StatusBanner } from './status-banner.tsx'
-import { TimeZone } from './time-zone.tsx'
 
 export function Overview({ first, history }: { first: OverviewSnapshot; history: Point[] }) {
   const { overview, points, state } = useLive(first, history)
