@@ -3,6 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isLocal } from '../tunnel/src/config/addresses.ts'
 import {
   CHOSEN_NAMES,
   type Environment,
@@ -10,6 +11,7 @@ import {
   SETTING_NAMES,
   type SettingName,
 } from '../tunnel/src/config/settings.ts'
+import { SettingsReader } from '../tunnel/src/config/settings-reader.ts'
 import { buildTag, chooseRollback, currentTag, type Deployed, expiredTags } from './deploy/images.ts'
 import { engineProblem } from './docker.ts'
 import {
@@ -54,6 +56,7 @@ class Deployment {
   async run(mode: Mode): Promise<void> {
     warnOfMisspelt(this.#env)
     rejectWrongSettings(this.#env, 'nothing was built or replaced')
+    rejectLocalApp(this.#env)
     const problem = engineProblem()
     if (problem !== undefined) throw new UserError(`nothing was built or replaced: ${problem}.`)
     const sayWait = () => console.log('Another deploy is under way …')
@@ -226,6 +229,15 @@ function settingOf(name: string): string {
 /** Returns whether Docker or the image may set a variable: the proxies, the revision of the image. */
 function isSetByEngine(name: SettingName): boolean {
   return rowOf(name).isProxy === true || name === 'REVISION'
+}
+
+/** Throws a `UserError` for an app that containers cannot reach. */
+function rejectLocalApp(env: Environment): void {
+  const app = new SettingsReader(env, []).read('APP_URL')
+  if (app && isLocal(app))
+    throw new UserError(
+      `nothing was built or replaced: APP_URL is http://${app}, which containers cannot reach; name a service of a docker-compose.override.yml.`,
+    )
 }
 
 /** Throws a `UserError` when npm took the flag for its own (`npm run deploy --rollback`): it would build instead. */

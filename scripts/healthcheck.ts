@@ -67,6 +67,10 @@ export const LOOPBACK = '127.0.0.1'
 
 /** Throws a `UserError` when the site cannot listen on its addresses. */
 export async function checkPorts({ httpHost, httpPort, tunnelOriginPort }: Config): Promise<void> {
+  if (httpPort === tunnelOriginPort)
+    throw new UserError(
+      `HTTP_PORT and TUNNEL_ORIGIN_PORT are both ${httpPort}; set one of them to another port.`,
+    )
   await checkPort(httpHost, httpPort, 'HTTP_PORT')
   await checkPort(LOOPBACK, tunnelOriginPort, 'TUNNEL_ORIGIN_PORT')
 }

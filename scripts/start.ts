@@ -1,5 +1,6 @@
 /** Starts the whole site with one command, in containers or as plain processes, and stops it again. */
 
+import { isLocal } from '../tunnel/src/config/addresses.ts'
 import { engineProblem, pullImages, runDocker } from './docker.ts'
 import {
   type Config,
@@ -26,9 +27,6 @@ const USAGE = `npm start -- [flags]
   --plain     run as plain processes (the default elsewhere)
   --verbose   print every log line
 Settings come from the environment and from the file .env; npm run config prints them.`
-
-/** Matches an app on the loopback address: in a container that is the container itself. */
-const LOOPBACK_APP = /^(localhost|127\.[\d.]+|\[::1\]):/i
 
 const stopped = stopSignal()
 
@@ -70,7 +68,7 @@ function rejectFlags(flags: Flags, env: Config['env']): void {
 /** Chooses between containers and processes. Throws a `UserError` when containers were asked for and cannot run. */
 async function chooseMode({ env, app }: Config, flags: Flags) {
   if (flags.has('plain')) return { run: runProcesses, sentence: 'Running as plain processes (--plain).' }
-  if (app && LOOPBACK_APP.test(app)) {
+  if (app && isLocal(app)) {
     const problem = `APP_URL is http://${app}, which containers cannot reach`
     if (flags.has('docker'))
       throw new UserError(

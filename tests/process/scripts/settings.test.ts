@@ -95,6 +95,16 @@ describe('With wrong settings', () => {
     expect(failed.stderr).toContain('culvert: nothing was built or replaced, 2 problem(s):\n')
     expect(failed.stderr).toContain('SENTRY_TRACES_SAMPLE_RATE: "2" is not a share;')
   })
+
+  it('npm run deploy rejects an app that containers cannot reach', async () => {
+    for (const host of ['localhost', '0.0.0.0', '127.0.0.1', '[::1]']) {
+      const failed = await command('scripts/deploy.ts', { APP_URL: `http://${host}:5173` })
+      expect(failed).toMatchObject({ code: 1, stdout: '' })
+      expect(failed.stderr).toBe(
+        `culvert: nothing was built or replaced: APP_URL is http://${host}:5173, which containers cannot reach; name a service of a docker-compose.override.yml.\n`,
+      )
+    }
+  })
 })
 
 describe('lostSettings', () => {

@@ -10,6 +10,7 @@ import { CATEGORY_NAMES } from '../envelope/items.ts'
 import { formatRateLimits } from '../policy/rate-limits.ts'
 import { THROTTLE_SECONDS } from '../policy/throttle.ts'
 import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from '../rejections.ts'
+import { hostOf, isLocal, portOf } from './addresses.ts'
 import { CHECK_BESIDE_APP } from './parsers.ts'
 import type { Environment } from './settings.ts'
 import {
@@ -91,7 +92,30 @@ export function readNginxConfig(env: Environment, problems: string[]): NginxConf
   }
   if (config.listenTls.length > 0 && !(config.tlsCertificate && config.tlsKey))
     problems.push('LISTEN_TLS: HTTPS needs a certificate; set TLS_CERTIFICATE and TLS_KEY, too')
+  problems.push(...addressProblems(config))
   return config
+}
+
+/** Returns the problems with addresses that exclude each other. */
+function addressProblems({ app, innerListen, listen, listenTls }: NginxConfig): string[] {
+  const problems: string[] = []
+  const innerPort = portOf(innerListen)
+  const published = [...listen, ...listenTls]
+  if (published.some((address) => portOf(address) === innerPort))
+    problems.push(
+      `INNER_LISTEN: port ${innerPort} is that of LISTEN or LISTEN_TLS; requests on it have no client address, so choose another`,
+    )
+  if (app && [...published, innerListen].some((address) => leadsTo(app, address)))
+    problems.push(
+      `APP_URL: nginx itself listens at http://${app}; write the address of your app, or choose another port for nginx`,
+    )
+  return problems
+}
+
+/** Returns whether connections to `authority` reach a listener at `address`. */
+function leadsTo(authority: string, address: string): boolean {
+  const isReached = isLocal(address) ? isLocal(authority) : hostOf(address) === hostOf(authority)
+  return isReached && portOf(address) === portOf(authority)
 }
 
 /** Returns the address of a name server as nginx writes it. */
@@ -166,7 +190,7 @@ function valuesOf(config: NginxConfig): Values {
     BODY_DEADLINE: [`${Math.max(1, config.bodyTimeoutMs - BODY_ROUNDS_MS)}ms`],
     LISTEN: config.listen,
     INNER_LISTEN: [config.innerListen],
-    INNER_PORT: [config.innerListen.replace(/.*:/, '')],
+    INNER_PORT: [String(portOf(config.innerListen))],
     LISTEN_TLS: config.listenTls,
     TLS_CERTIFICATE: listOf(config.tlsCertificate),
     TLS_KEY: listOf(config.tlsKey),

@@ -1,0 +1,18 @@
+/** Parts of addresses: `host:port`, or a port alone, as nginx listens on it. */
+
+/** Matches this machine, or this container: its loopback addresses, and those that stand for all its addresses. */
+const LOCAL_HOST = /^(|\*|localhost|0\.0\.0\.0|127\.[\d.]+|\[::1?\])$/i
+
+export function portOf(address: string): number {
+  return Number(address.replace(/.*:/, ''))
+}
+
+/** Returns the host; empty for a port alone. */
+export function hostOf(address: string): string {
+  return address.replace(/:?\d+$/, '').toLowerCase()
+}
+
+/** Returns whether the host stands for the machine that asks: in a container that is the container itself. */
+export function isLocal(address: string): boolean {
+  return LOCAL_HOST.test(hostOf(address))
+}
