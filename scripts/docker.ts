@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { stripVTControlCharacters } from 'node:util'
 import type { Environment } from '../tunnel/src/config/settings.ts'
 import { type Config, UserError } from './environment.ts'
-import { checkPorts, waitUntilHealthy } from './healthcheck.ts'
+import { checkHttpPort, waitUntilHealthy } from './healthcheck.ts'
 import type { Session, Stream } from './output.ts'
 import { runStep, type StepFailed, showProgress } from './progress.mjs'
 import { ProcessRun, parentDeathPrefix } from './supervisor.ts'
@@ -56,7 +56,7 @@ export async function pullImages(env: Environment, stopped: AbortSignal): Promis
 export async function runDocker(config: Config, session: Session): Promise<void> {
   const { stopped, onUp } = session
   rejectSecondStart(config)
-  await checkPorts(config)
+  await checkHttpPort(config)
   const compose = new ComposeUp(config, session)
   const over = new AbortController()
   let isServing = false

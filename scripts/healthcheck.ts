@@ -65,13 +65,19 @@ async function statusOf(url: string, init: RequestInit): Promise<number | undefi
 
 export const LOOPBACK = '127.0.0.1'
 
-/** Throws a `UserError` when the site cannot listen on its addresses. */
-export async function checkPorts({ httpHost, httpPort, tunnelOriginPort }: Config): Promise<void> {
+/** Throws a `UserError` when the site cannot listen on its address. */
+export async function checkHttpPort({ httpHost, httpPort }: Config): Promise<void> {
+  await checkPort(httpHost, httpPort, 'HTTP_PORT')
+}
+
+/** Throws a `UserError` when nginx of this machine cannot listen on its addresses. */
+export async function checkPorts(config: Config): Promise<void> {
+  const { httpPort, tunnelOriginPort } = config
   if (httpPort === tunnelOriginPort)
     throw new UserError(
       `HTTP_PORT and TUNNEL_ORIGIN_PORT are both ${httpPort}; set one of them to another port.`,
     )
-  await checkPort(httpHost, httpPort, 'HTTP_PORT')
+  await checkHttpPort(config)
   await checkPort(LOOPBACK, tunnelOriginPort, 'TUNNEL_ORIGIN_PORT')
 }
 

@@ -46,11 +46,12 @@ async function start(flags: Flags): Promise<void> {
   const config = { ...settings, env: withKeptPassword(given) }
   const output = new Output(flags.has('verbose') ? 'verbose' : 'summary', console.log)
   const { run, sentence } = await chooseMode(config, flags)
+  const originForServers = run === runProcesses || publishesOrigin(config) ? originOf(config) : undefined
   stopped.throwIfAborted() // the same Ctrl-C ends a pull, which is no reason for plain processes
   output.print(sentence)
 
   function onUp(): void {
-    output.print(welcome(config, keptPassword(given)))
+    output.print(welcome(config, keptPassword(given), originForServers))
     output.release()
   }
 
@@ -86,7 +87,16 @@ async function chooseMode({ env, app }: Config, flags: Flags) {
   return { run: runProcesses, sentence: `Running as plain processes: ${problem}.` }
 }
 
-function welcome(config: Config, generatedPassword: string | undefined): string {
+/** Returns whether the containers publish the origin for servers on this machine. */
+function publishesOrigin({ env }: Config): boolean {
+  return env.COMPOSE_FILE?.includes('deploy/tunnel-origin.yml') === true
+}
+
+function originOf({ tunnelOriginPort }: Config): string {
+  return `http://${authorityOf(LOOPBACK, tunnelOriginPort)}`
+}
+
+function welcome(config: Config, generatedPassword?: string, originForServers?: string): string {
   const lines = [
     `Culvert runs at ${siteUrl(config)}`,
     config.env.SENTRY_DSN?.trim() || config.env.SENTRY_DSN_FILE
@@ -98,7 +108,7 @@ function welcome(config: Config, generatedPassword: string | undefined): string 
     ...(config.app
       ? [`  It is in front of your app at http://${config.app}. The console is at /console, the lab at /lab.`]
       : []),
-    `  For servers: TUNNEL_ORIGIN=http://${authorityOf(LOOPBACK, config.tunnelOriginPort)}`,
+    ...(originForServers ? [`  For servers: TUNNEL_ORIGIN=${originForServers}`] : []),
     '  Ctrl-C stops it.',
   ]
   return lines.join('\n')

@@ -178,7 +178,7 @@ describe('A tunnel in a container', requires('docker'), () => {
 })
 
 describe('The compose files', requires('docker'), () => {
-  it.each([[], ['-f', 'deploy/tls.yml'], ['-f', 'deploy/two-nginx.yml']])(
+  it.each([[], ['-f', 'deploy/tls.yml'], ['-f', 'deploy/tunnel-origin.yml'], ['-f', 'deploy/two-nginx.yml']])(
     'start without warnings with %j',
     async (...more) => {
       const args = [

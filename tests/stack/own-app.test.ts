@@ -8,6 +8,7 @@ import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
 import { startCompose } from '../support/docker/compose.ts'
 import { connecting } from '../support/docker/external-network.ts'
 import { ROOT } from '../support/node.ts'
+import { freePort } from '../support/ports.ts'
 import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 import { capture } from '../support/sdk-captures.ts'
@@ -24,14 +25,18 @@ const APP = `
       - |
         http.createServer((_, response) => response.end('my own ' + Object.keys(process.env))).listen(3000)`
 
+const COMPOSE_FILES = ['docker-compose.yml', 'deploy/tunnel-origin.yml']
+
 describe('With an app as a service of its own', requires('docker'), () => {
   it('nginx serves its pages beside those of web, and it reaches nginx, but neither web nor a tunnel', async () => {
     await using folder = await makeFolder()
     const file = join(folder.path, 'override.yml')
     const image = process.env.NODE_IMAGE || 'node:24-slim'
     await writeFile(file, OVERRIDE.replace(/shop:1\.2\.3[^\n]*/, image + APP))
-    const COMPOSE_FILE = `${join(ROOT, 'docker-compose.yml')}:${file}`
-    await using stack = await startCompose({ env: { COMPOSE_FILE, APP_URL: 'http://shop:3000' } })
+    const COMPOSE_FILE = [...COMPOSE_FILES.map((path) => join(ROOT, path)), file].join(':')
+    const TUNNEL_ORIGIN_PORT = String(await freePort())
+    const env = { COMPOSE_FILE, TUNNEL_ORIGIN_PORT, APP_URL: 'http://shop:3000' }
+    await using stack = await startCompose({ env })
     const run = (code: string) => stack.compose('exec', '-T', 'shop', 'node', '-e', code)
     const get = (path: string) => post(stack.url, { path, method: 'GET' })
 
@@ -46,7 +51,7 @@ describe('With an app as a service of its own', requires('docker'), () => {
     expect((await post(stack.url, { path: '/monitoring?p=1', body: sent })).status).toBe(200)
     const inside = `fetch(process.env.TUNNEL_ORIGIN + '/monitoring?p=1', { method: 'POST', body: '{}' }).then((r) => console.log(r.status))`
     expect(await run(inside)).toBe('200')
-    const onThisMachine = `http://127.0.0.1:${stack.env.TUNNEL_ORIGIN_PORT}`
+    const onThisMachine = `http://127.0.0.1:${TUNNEL_ORIGIN_PORT}`
     expect((await post(onThisMachine, { path: '/monitoring?p=1', body: '{}' })).status).toBe(200)
 
     const [web = ''] = await stack.containers('web')

@@ -37,7 +37,6 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
     return runCommand(clone.path, COMMAND, {
       ...project,
       HTTP_PORT: String(port),
-      TUNNEL_ORIGIN_PORT: String(await freePort()),
       ...env,
     })
   }

@@ -38,7 +38,6 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
     HOME: process.env.HOME, // Compose itself may be installed there
     DOCKER_HOST: process.env.DOCKER_HOST,
     HTTP_PORT: String(port),
-    TUNNEL_ORIGIN_PORT: String(await freePort()),
     INGEST_SUBNET: `10.${randomInt(204, 250)}.${randomInt(256)}.0/24`, // a subnet of its own, different from the default of the file
     OPERATOR_PASSWORD: PASSWORD,
     COMPOSE_PROJECT_NAME: project,

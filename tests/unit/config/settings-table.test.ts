@@ -58,6 +58,13 @@ describe('The table of settings', () => {
   })
 })
 
+const COMPOSE_FILES = [
+  'docker-compose.yml',
+  'deploy/tls.yml',
+  'deploy/tunnel-origin.yml',
+  'deploy/two-nginx.yml',
+]
+
 describe('The compose files', () => {
   const { services, secrets } = parse(read('docker-compose.yml'), { merge: true })
 
@@ -83,8 +90,15 @@ describe('The compose files', () => {
     expect([...names].sort()).toEqual(namesFor('build').sort())
   })
 
+  it('publish only the site, unless deploy/tunnel-origin.yml is added', () => {
+    expect(services.nginx.ports).toEqual([expect.stringMatching(/:8080$/)])
+    expect(parse(read('deploy/tunnel-origin.yml')).services.nginx.ports).toEqual([
+      expect.stringMatching(/^127\.0\.0\.1:.*:8081$/),
+    ])
+  })
+
   it('use the settings of Compose with the defaults of the table', () => {
-    const text = ['docker-compose.yml', 'deploy/tls.yml', 'deploy/two-nginx.yml'].map(read).join('\n')
+    const text = COMPOSE_FILES.map(read).join('\n')
     const uses = [...text.matchAll(/(?<!\$)\$\{([A-Z0-9_]+)(?::-([^}]*))?/g)]
     const plain = uses.filter(([, name = '']) => !name.endsWith('_FILE') && name !== 'COMPOSE_PROJECT_NAME')
     const ofBuild = ['NODE_IMAGE', 'REVISION']

@@ -19,7 +19,7 @@ export const DEPLOYMENT = {
     TUNNEL_ORIGIN_PORT: setting(
       port,
       8081,
-      "Port on 127.0.0.1 that accepts envelopes of servers on this machine: with the default, your app's server sets `TUNNEL_ORIGIN=http://127.0.0.1:8081`. `npm start` reads it too.",
+      "Port on 127.0.0.1 that accepts envelopes of servers on this machine: with the default, your app's server sets `TUNNEL_ORIGIN=http://127.0.0.1:8081`. Used only with `deploy/tunnel-origin.yml` and by `npm start -- --plain`.",
     ),
     INGEST_SUBNET: setting(
       is.networks,
