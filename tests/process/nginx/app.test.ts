@@ -80,6 +80,23 @@ describe('nginx in front of an app', requires('nginx'), () => {
     expect(tunnel.asked[0]?.headers).not.toHaveProperty('cookie')
   })
 
+  it.each(['culvert_console', 'culvert_device'])(
+    'gives the app no cookies with %s among them',
+    async (name) => {
+      for (const cookie of [`${name}=1`, `session=1; ${name}=1`, `${name}=1; session=1`])
+        await post(nginx.url, { path: '/console/..%2fbasket', method: 'GET', headers: { cookie } })
+      expect(app.asked).toHaveLength(3)
+      for (const { headers } of app.asked) expect(headers).not.toHaveProperty('cookie')
+    },
+  )
+
+  it('serves neither the app nor web at the inner address, only envelopes', async () => {
+    for (const path of ['/', '/console/sign-in', '/console/_next/static/main.js', '/lab', CHECK_PATH])
+      expect((await post(nginx.innerUrl, { path, method: 'GET' })).status).toBe(404)
+    expect((await post(nginx.innerUrl, { body: '{}' })).text).toBe('tunnel')
+    expect([...app.asked, ...web.asked]).toEqual([])
+  })
+
   it('gives the app cookies, the authorization and the client address', async () => {
     const headers = { cookie: 'session=1', authorization: 'Bearer 1', 'x-forwarded-for': '192.0.2.1' }
     await post(nginx.url, { path: '/', method: 'GET', headers })

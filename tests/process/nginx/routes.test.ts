@@ -143,6 +143,12 @@ describe('nginx', requires('nginx'), () => {
     expect(JSON.stringify(tunnel.asked[0]?.headers)).not.toMatch(/forwarded-for|192\.0\.2/)
   })
 
+  it('serves no page at the internal port', async () => {
+    for (const path of ['/', '/console', '/console/_next/static/main.js'])
+      expect((await post(nginx.innerUrl, { path, method: 'GET' })).status).toBe(404)
+    expect(web.asked).toEqual([])
+  })
+
   it('sends web the client address, the host and the trace, and no forged values', async () => {
     const headers = {
       host: 'shop.example:8080',

@@ -179,14 +179,14 @@ describe('APP_URL', () => {
   })
 
   it('leaves the app its metrics and its files whose names begin with a dot', () => {
-    expect(lines(env, 'return 404')).toEqual([])
+    expect(lines(env, '/metrics')).toEqual([])
   })
 
   it('is not needed: web gets all paths', () => {
     expect(lines({}, 'http://app')).toEqual([])
     expect(lines({}, 'upstream app')).toEqual([])
     expect(lines({}, 'location / {')).toHaveLength(1)
-    expect(lines({}, 'return 404')).toHaveLength(1)
+    expect(lines({}, '/metrics')).toHaveLength(1)
   })
 
   it.each([

@@ -14,7 +14,7 @@ export const NGINX = {
   INNER_LISTEN: setting(
     is.textWhere(isListenAddress, NO_ADDRESS),
     '127.0.0.1:8081',
-    "Port or address on which nginx accepts the error reports of web's server, or of your app's server, inside the container network or on this machine. These requests have no client address and no limits, so never publish it to others.",
+    "Port or address on which nginx accepts the error reports of web's server, or of your app's server, inside the container network or on this machine. These requests have no client address and no limits, so never publish it to others. It answers 404 on the paths of web and the app.",
   ),
   LISTEN_TLS: setting(
     is.listOf(isListenAddress, `${NO_ADDRESS}, several separated by spaces or commas`),
