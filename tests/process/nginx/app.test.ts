@@ -123,6 +123,22 @@ describe('nginx in front of an app', requires('nginx'), () => {
     socket.destroy()
   })
 
+  it('keeps connections of envelopes open beside 150 WebSockets', async () => {
+    await using open = new AsyncDisposableStack()
+    for (let i = 0; i < 150; i++) {
+      const [socket] = await upgrade('/hmr', 'websocket')
+      open.defer(() => void socket.destroy())
+    }
+    expect((await post(nginx.url, { body: '{}' })).headers.connection).toBe('keep-alive')
+  })
+
+  it('upgrades no request of HTTP/1.0', async () => {
+    const [socket, response] = await upgrade('/', 'websocket', 'HTTP/1.0')
+    expect(response).toMatch(/^HTTP\/1\.1 200 /)
+    socket.destroy()
+    expect(app.asked[0]?.headers).not.toHaveProperty('upgrade')
+  })
+
   it('upgrades to no other protocol', async () => {
     const [socket, response] = await upgrade('/', 'h2c')
     expect(response).toMatch(/^HTTP\/1\.1 200 /)
@@ -147,9 +163,9 @@ describe('nginx in front of an app', requires('nginx'), () => {
   })
 
   /** Asks for another protocol, and returns the connection with the first bytes of the response. */
-  async function upgrade(path: string, protocol: string) {
+  async function upgrade(path: string, protocol: string, version = 'HTTP/1.1') {
     const socket = connect(nginx.port, '127.0.0.1')
-    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`)
+    socket.write(`GET ${path} ${version}\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`)
     return [socket, String((await once(socket, 'data'))[0])] as const
   }
 })
