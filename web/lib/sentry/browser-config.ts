@@ -23,7 +23,7 @@ export type BrowserSettings = {
   asksForPrivacy?: boolean
 }
 
-/** Source of the settings for documents without any. The dot keeps it apart from tunnel paths. */
+/** Source of the settings for documents without any. No tunnel path may lie below `/console`. */
 const SETTINGS_URL = '/console/public/settings.json'
 
 /** Returns the attribute of `<html>` that carries the settings. */
