@@ -302,6 +302,13 @@ describe('renderNginx', () => {
     expect(render('nginx')).toBe(text.replace('@NGINX_USER@', 'nginx'))
   })
 
+  it('throws for a block without a closing brace at its indentation', () => {
+    const text = 'a {\n  b { # @APP@\n    c;\n}'
+    expect(() => renderNginx(templateOf(text), CONFIG)).toThrow(
+      'nginx.conf: "b { # @APP@" opens a block without a closing brace',
+    )
+  })
+
   it('throws for a placeholder without values', () => {
     expect(() => renderNginx(templateOf('a\nb @NO_SUCH_NAME@;'), CONFIG)).toThrow('@NO_SUCH_NAME@')
   })

@@ -169,10 +169,13 @@ function renderLines(lines: readonly string[], values: Values): string[] {
 /** Matches a line that opens a block. */
 const OPENING = /\{( #.*)?$/
 
-/** Returns the index after the closing brace, which is indented as the first line of the block. */
+/** Returns the index after the closing brace, which is indented as the first line of the block. Throws without one. */
 function endOfBlock(lines: readonly string[], start: number): number {
-  const [indentation = ''] = /^ */.exec(lines[start] ?? '') ?? []
-  return lines.indexOf(`${indentation}}`, start) + 1
+  const line = lines[start] ?? ''
+  const [indentation = ''] = /^ */.exec(line) ?? []
+  const end = lines.indexOf(`${indentation}}`, start)
+  if (end === -1) throw new Error(`nginx.conf: "${line.trim()}" opens a block without a closing brace`)
+  return end + 1
 }
 
 /** Values of each name in the template. */
