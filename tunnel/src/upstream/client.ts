@@ -136,7 +136,8 @@ export class UpstreamClient {
     const { bytes } = outgoing
     const job = { bytes, start: dispatch }
     const release = () => connections.release(job)
-    const limits = { bytes, lateMs: this.#lateMs, maxMs: this.attemptMs(bytes) }
+    const maxMs = this.attemptMs(bytes)
+    const limits = { bytes, lateMs: this.#lateMs, maxMs, transferMs: maxMs - this.#answerMs }
     const request = new UpstreamRequest(limits, listeners, release)
     connections.add(job)
     return request

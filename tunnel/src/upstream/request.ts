@@ -45,6 +45,8 @@ export type RequestLimits = {
   lateMs: number
   /** Milliseconds from the first byte sent, for which it waits as long. */
   maxMs: number
+  /** Part of `maxMs` for sending the body. */
+  transferMs: number
 }
 
 /** Each listener is called at most once per request. */
@@ -158,11 +160,18 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
     this.#result = result
     clearTimeout(this.#timer)
     this.#listeners.learn(result) // before the breaker may open for it
-    if (result.kind === 'answered') this.#note('prompt')
-    else if (result.reason !== NOT_SENT) this.#note('failed')
+    if (result.kind === 'answered') {
+      if (this.#isInTime()) this.#note('prompt')
+    } else if (result.reason !== NOT_SENT) this.#note('failed')
     this.#onEnd()
     this.#resolveSoon(result)
     this.#final?.resolve(result)
+  }
+
+  /** A large body may take longer than others, by the time to send it. A later response says nothing about the upstream. */
+  #isInTime(): boolean {
+    const { lateMs, transferMs } = this.#limits
+    return !this.#isLate || performance.now() - (this.#startedAt ?? 0) <= lateMs + transferMs
   }
 
   #note(result: RequestResult): void {
