@@ -23,11 +23,14 @@ it.each(['CONNECT {', '$JS.API.INFO', 'STREAM.CREATE', STREAM_INFO])(
   },
 )
 
-it('a put during which the connection ends is rejected within seconds', OPTIONS, async () => {
+it.each<[string, 'dieAfter' | 'dropAfter']>([
+  ['ends', 'dieAfter'],
+  ['ends, and later ones are dropped,', 'dropAfter'],
+])('a put during which the connection %s is rejected within seconds', OPTIONS, async (_, way) => {
   await using nats = await startNats()
   await using proxy = await startNatsProxy(nats.server)
   const spool = await openSpoolOn(proxy)
-  proxy.dieAfter('HPUB culvert.spool')
+  proxy[way]('HPUB culvert.spool')
   const began = performance.now()
   await expect(putOne(spool)).rejects.toThrow('NATS does not answer (no connection)')
   expect(performance.now() - began).toBeLessThan(PUT_MS)

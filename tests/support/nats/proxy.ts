@@ -10,6 +10,8 @@ export async function startNatsProxy(server: string) {
   let trigger = ''
   let deadlyText = ''
   let isWithholding = false
+  let dropsAfter = ''
+  let isDropping = false
   const proxy = createServer((client) => {
     const upstream = dial({ host: '127.0.0.1', port: Number(server.split(':')[1]) })
     for (const socket of [client, upstream]) {
@@ -17,6 +19,7 @@ export async function startNatsProxy(server: string) {
       socket.on('error', () => socket.destroy())
     }
     client.on('data', (data) => {
+      if (isDropping || (dropsAfter && data.includes(dropsAfter))) return drop()
       if (deadlyText && data.includes(deadlyText)) return die()
       if (trigger && data.includes(trigger)) isWithholding = true
       upstream.write(data)
@@ -30,6 +33,11 @@ export async function startNatsProxy(server: string) {
   })
   function die(): void {
     proxy.close()
+    for (const socket of sockets) socket.destroy()
+  }
+
+  function drop(): void {
+    isDropping = true
     for (const socket of sockets) socket.destroy()
   }
 
@@ -47,6 +55,10 @@ export async function startNatsProxy(server: string) {
     /** Disconnects for good when a client sends `text`, as when the server dies. */
     dieAfter(text: string): void {
       deadlyText = text
+    },
+    /** Disconnects when a client sends `text`, and later ones when they send anything. */
+    dropAfter(text: string): void {
+      dropsAfter = text
     },
     /** Forwards everything again. */
     restore(): void {

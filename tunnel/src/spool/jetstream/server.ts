@@ -145,10 +145,11 @@ export class Server {
   async #watchConnection(): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     for await (const { type } of this.nc.status()) {
-      if (type !== 'disconnect' && type !== 'reconnect') continue
+      if (type === 'disconnect') timer ??= setTimeout(() => this.#reportAbsence(), ABSENCE_MS).unref()
+      if (type !== 'reconnect') continue
       clearTimeout(timer)
+      timer = undefined
       this.#isAbsent = false
-      if (type === 'disconnect') timer = setTimeout(() => this.#reportAbsence(), ABSENCE_MS).unref()
     }
     clearTimeout(timer)
   }
