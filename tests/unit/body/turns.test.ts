@@ -1,9 +1,9 @@
 /** Turns of large bodies: four at a time, in order. */
 
 import { once } from 'node:events'
-import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createServer, IncomingMessage, request } from 'node:http'
+import { type AddressInfo, Socket } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { MemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
 import { Bodies } from '../../../tunnel/src/body/receive.ts'
 import { Turns } from '../../../tunnel/src/body/turns.ts'
@@ -81,5 +81,28 @@ describe('Bodies whose Content-Length is above 1 MiB', () => {
       expect(received.filter((bytes) => bytes === SENT_BYTES)).toHaveLength(4)
     })
     expect(received.filter((bytes) => bytes > FIRST_BYTES)).toHaveLength(4)
+  })
+  it('do not wait for a turn when they are complete', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const settings = { maxBytes: 4 * MIB, shareBytes: 4 * MIB, timeoutMs: 60_000, dir: '/nowhere' }
+    const bodies = new Bodies(settings, new MemoryBudget(100 * MIB, 0))
+    const announced = MIB + 2 // the last chunk exceeds the first turn
+    const begin = () => {
+      const incoming = new IncomingMessage(new Socket())
+      incoming.headers['content-length'] = String(announced)
+      const body = bodies.receive(incoming, () => {})
+      incoming.push('1')
+      return { incoming, body }
+    }
+    const [first, ...others] = Array.from({ length: 5 }, begin)
+    await new Promise(setImmediate) // each has had its first byte
+    first?.incoming.push(Buffer.alloc(announced - 1))
+    first?.incoming.push(null)
+    expect((await first?.body)?.wireBytes).toBe(announced)
+    for (const { incoming, body } of others) {
+      incoming.destroy()
+      await expect(body).rejects.toThrow()
+    }
   })
 })

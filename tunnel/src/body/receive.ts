@@ -211,7 +211,9 @@ function readRequest(
     if (isSettled) return
     try {
       writing = add(chunk)
-      if (body.wireBytes > turnBytes) writing = Promise.all([writing, nextTurn()]).then(() => undefined)
+      const isWhole = announced > 0 && body.wireBytes >= announced
+      if (body.wireBytes > turnBytes && !isWhole)
+        writing = Promise.all([writing, nextTurn()]).then(() => undefined)
     } catch (error) {
       fail(error)
       return
