@@ -11,6 +11,7 @@ import { hasItem } from '../support/sentry/received-request.ts'
 
 const INSTALL = readFileSync(join(ROOT, 'docs/install.md'), 'utf8')
 const [, TAG = ''] = /```html\n(.+)\n```/.exec(INSTALL) ?? []
+const OTHER_PROJECT = '457'
 const BUNDLE = /\/monitoring\/sdk\/errors-\w{16}\.js$/
 const IMAGES = "img-src 'self'; connect-src 'self'; base-uri 'none'; default-src 'none'"
 
@@ -182,11 +183,57 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     await site.open(page, TAG)
     await page.waitForFunction('Sentry.getClient')
     await page.evaluate("Sentry.captureMessage('kept for the next visit')")
-    await expect.poll(() => countStored(page)).toBe(1)
+    await expect.poll(() => countStored(page, site.query)).toBe(1)
     await page.close()
     const next = await page.context().newPage()
     await site.open(next, TAG)
     await site.event('kept for the next visit')
+  })
+
+  it('keeps the envelopes of two projects apart', async () => {
+    const { page } = visitor
+    visitor.expectTrouble(/503/)
+    visitor.allowTrouble(/ERR_ABORTED/) // of a post that is under way when the page is left
+    const ofOther = (html: string) => html.replace('sdk.js', `sdk.js?p=${OTHER_PROJECT}`)
+    await page.route(/\/monitoring\?/, (route) => route.fulfill({ status: 503 }))
+    await site.open(page, TAG)
+    await page.waitForFunction('Sentry.getClient')
+    await page.evaluate("Sentry.captureMessage('kept for the next visit')")
+    await expect.poll(() => countStored(page, site.query)).toBe(1)
+    await page.unroute(/\/monitoring\?/)
+    await site.open(page, `${ofOther(TAG)}${script("Sentry.captureMessage('of the other project')")}`)
+    await site.event('of the other project')
+    expect(await countStored(page, site.query)).toBe(1)
+    await site.open(page, TAG)
+    await site.event('kept for the next visit')
+  })
+
+  it.each([
+    [
+      'is blocked',
+      () => {
+        Object.defineProperty(window, 'indexedDB', {
+          get() {
+            throw new DOMException('blocked', 'SecurityError')
+          },
+        })
+      },
+    ],
+    [
+      'cannot be opened',
+      () => {
+        const { open } = IDBFactory.prototype
+        IDBFactory.prototype.open = function (name) {
+          const request = open.call(this, name)
+          queueMicrotask(() => request.addEventListener('upgradeneeded', () => request.transaction?.abort()))
+          return request
+        }
+      },
+    ],
+  ])('sends replays when IndexedDB %s', async (_, block) => {
+    await visitor.page.addInitScript(block)
+    await site.open(visitor.page, tag('data-replays-session-sample-rate="1"'))
+    await site.sentry.next(hasItem('replay_event'))
   })
 
   it('reports without storage, and the page keeps working', async () => {
@@ -240,11 +287,12 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
   })
 })
 
-function countStored(page: Visitor['page']): Promise<number> {
+/** Returns how often the test's message is in the database of the project with this query. */
+function countStored(page: Visitor['page'], query: string): Promise<number> {
   return page.evaluate(
-    () =>
+    (name) =>
       new Promise<number>((resolve, reject) => {
-        const opening = indexedDB.open('sentry-offline')
+        const opening = indexedDB.open(name)
         opening.onerror = () => reject(opening.error)
         opening.onsuccess = () => {
           const database = opening.result
@@ -262,5 +310,6 @@ function countStored(page: Visitor['page']): Promise<number> {
           }
         }
       }),
+    `sentry-offline${query}`,
   )
 }

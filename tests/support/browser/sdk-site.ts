@@ -10,6 +10,8 @@ import { startSentry } from '../sentry/sentry.ts'
 import { startTunnel } from '../tunnel/tunnel.ts'
 import { SITE_HOST } from './chromium.ts'
 
+const KEY = '0123456789abcdef0123456789abcdef'
+
 export type SdkSite = Awaited<ReturnType<typeof startSdkSite>>
 
 /** Starts Sentry, a tunnel, nginx and a web server. `await using` stops them. */
@@ -17,8 +19,9 @@ export async function startSdkSite(env: Record<string, string> = {}) {
   await buildSdk(ROOT)
   await using starting = new AsyncDisposableStack()
   const pages = new Map<string, { html: string; policy: string | undefined }>()
-  const sentry = starting.use(await startSentry())
-  const tunnel = starting.use(await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), ...env } }))
+  const sentry = starting.use(await startSentry({ projects: { 456: KEY, 457: KEY } }))
+  const dsns = `${sentry.dsn('456')} ${sentry.dsn('457')}`
+  const tunnel = starting.use(await startTunnel({ env: { SENTRY_DSN: dsns, ...env } }))
   const web = starting.use(
     await startUpstream('web', ({ url }, response) => {
       const { html, policy } = pages.get(url) ?? { html: '' }
@@ -33,6 +36,8 @@ export async function startSdkSite(env: Record<string, string> = {}) {
   return {
     url,
     sentry,
+    /** Query of the first project's tunnel URL. */
+    query: '?p=456',
     /** Opens a page of its own with this HTML, and waits until it has loaded. */
     async open(page: Page, html: string, policy?: string): Promise<void> {
       const path = `/page-${pages.size}`
