@@ -95,6 +95,32 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     })
   })
 
+  it('keeps the options of a page that asks for tracing without the bundle for it', async () => {
+    const said = warnings()
+    await site.open(
+      visitor.page,
+      `${script(`window.sentryOnLoad = () => Sentry.init({
+        beforeSend: (event) => ({ ...event, message: 'scrubbed' }),
+        integrations: [Sentry.browserTracingIntegration()],
+      })`)}${TAG}${script("Sentry.onLoad(() => Sentry.startSpan({ name: 'span' }, () => Sentry.captureMessage('in a span')))")}`,
+    )
+    await site.event('scrubbed')
+    expect(said).toEqual([expect.stringMatching(/has no tracing\. Set data-traces-sample-rate/)])
+  })
+
+  it('reports nothing when sentryOnLoad throws before init, and says so', async () => {
+    const { page } = visitor
+    visitor.expectTrouble(/TypeError: Sentry\.missing is not a function/)
+    visitor.expectTrouble(/Culvert: nothing is reported/)
+    const told = page.waitForEvent('console', (message) => message.text().startsWith('Culvert'))
+    await site.open(
+      page,
+      `${script('window.sentryOnLoad = () => Sentry.init({ integrations: [Sentry.missing()] })')}${TAG}`,
+    )
+    await told
+    expect(await page.evaluate('Sentry.isInitialized()')).toBe(false)
+  })
+
   it('loads no SDK with data-lazy until forceLoad', async () => {
     const { page } = visitor
     const requests: string[] = []

@@ -2,5 +2,6 @@
 
 import * as api from './api.ts'
 import { start } from './start.ts'
+import * as shims from './tracing-shims.ts'
 
-start(api, undefined)
+start({ ...api, ...shims }, undefined)

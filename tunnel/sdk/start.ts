@@ -8,6 +8,7 @@ import { optionsOf } from './options.ts'
 import { givenToBundle } from './script.ts'
 import { makeTransport } from './transport.ts'
 
+type Result = 'done' | 'failed'
 type Functions = Record<string, unknown>
 type Page = Window & { Sentry?: Functions; sentryOnLoad?: unknown }
 
@@ -26,12 +27,20 @@ export function start(api: Functions, tracing: (() => Integration) | undefined):
   page.Sentry ??= {}
   const sdk = Object.assign(page.Sentry, api, functionsOf(handover, tracing))
   const first = typeof page.sentryOnLoad === 'function' ? [page.sentryOnLoad as () => void] : []
-  for (const callback of [...first, ...handover.callbacks]) attempt(callback)
   const isInit = (item: Queued) => 'call' in item && item.call === 'init'
-  for (const item of handover.queue.filter(isInit)) attempt(() => replay(sdk, item))
-  if (!getClient()) attempt(() => sdk.init())
+  const inits = handover.queue.filter(isInit).map((item) => () => replay(sdk, item))
+  const results = [...first, ...handover.callbacks, ...inits].map(attempt)
+  startUnlessStarted(sdk, results)
   for (const item of handover.queue) if (!isInit(item)) attempt(() => replay(sdk, item))
   getClient()?.getTransport()?.flush() // sends what an earlier visit has stored
+}
+
+/** Initialises the SDK with the operator's options, unless the page has tried: reports without the page's `beforeSend` may be private. */
+function startUnlessStarted(sdk: { init(): unknown }, results: Result[]): void {
+  if (getClient()) return
+  if (results.includes('failed'))
+    console.error('Culvert: nothing is reported, because the code of this page that starts Sentry has failed')
+  else attempt(() => sdk.init())
 }
 
 /** Functions that differ from the SDK's own. */
@@ -89,10 +98,12 @@ function replay(sdk: Functions, item: Queued): void {
 }
 
 /** Calls code of the page, whose errors must not keep the rest from being replayed. */
-function attempt(act: () => unknown): void {
+function attempt(act: () => unknown): Result {
   try {
     act()
+    return 'done'
   } catch (error) {
     console.error(error)
+    return 'failed'
   }
 }
