@@ -306,9 +306,11 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     )
     await site.open(
       visitor.page,
-      `${tag('data-traces-sample-rate="1"')}${script("Sentry.captureMessage('private')")}`,
+      `${tag('data-traces-sample-rate="1"')}${script(`
+        Sentry.init({ tracesSampleRate: 1, initialScope: { tags: { team: 'shop' } } })
+        Sentry.captureMessage('private')`)}`,
     )
-    expect(await site.event('private')).toMatchObject({ tags: { gpc: true } })
+    expect(await site.event('private')).toMatchObject({ tags: { gpc: true, team: 'shop' } })
     expect(await visitor.page.evaluate('Sentry.getClient().getOptions().tracesSampleRate')).toBeUndefined()
   })
 })

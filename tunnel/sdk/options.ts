@@ -1,6 +1,7 @@
 /** Options of `Sentry.init`: the operator's settings, the attributes of the page's script element, and the privacy signal. */
 
 import type { BrowserOptions } from '@sentry/browser'
+import type { Integration } from '@sentry/core'
 import type { Handover, LoaderOptions } from './handover.ts'
 
 const TEXTS = ['release', 'environment'] as const
@@ -10,6 +11,9 @@ const RATES = [
   'replaysSessionSampleRate',
   'replaysOnErrorSampleRate',
 ] as const
+
+/** Names of the integrations for traces and replays. */
+const RECORDING = ['BrowserTracing', 'Replay', 'Latereplay']
 
 /** Returns the options of this page, and names unknown and invalid attributes in the console. */
 export function optionsOf({ config, base, attributes }: Handover): BrowserOptions {
@@ -24,17 +28,34 @@ export function optionsOf({ config, base, attributes }: Handover): BrowserOption
     else problems.push(`data-${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}="${value}"`)
   }
   if (problems.length > 0) console.warn(`Culvert: ${problems.join(', ')} of the script element has no effect`)
-  return { ...withPrivacy(options, config.privacy), tunnel: base + config.query }
+  return { ...options, tunnel: base + config.query }
 }
 
 function isRate(value: string): boolean {
   return value.trim() !== '' && Number(value) >= 0 && Number(value) <= 1
 }
 
-function withPrivacy(options: LoaderOptions, privacy: Handover['config']['privacy']): BrowserOptions {
+/** Applies `PRIVACY_SIGNAL` to the options of this page and of its call to `Sentry.init`. */
+export function withPrivacy(options: BrowserOptions, privacy: Handover['config']['privacy']): BrowserOptions {
   if ((navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl !== true) return options
-  const marked = { ...options, initialScope: { tags: { gpc: true } } }
+  const { initialScope, integrations } = options
+  const marked: BrowserOptions = {
+    ...options,
+    initialScope: (scope) => scope.update(initialScope).setTag('gpc', true),
+  }
   if (privacy === 'mark') return marked
-  const { tracesSampleRate: _, ...untraced } = marked
-  return { ...untraced, replaysSessionSampleRate: 0, replaysOnErrorSampleRate: 0 }
+  const { tracesSampleRate: _, tracesSampler: __, ...untraced } = marked
+  return {
+    ...untraced,
+    ...(integrations && { integrations: withoutRecording(integrations) }),
+    replaysSessionSampleRate: 0,
+    replaysOnErrorSampleRate: 0,
+  }
+}
+
+function withoutRecording(
+  integrations: NonNullable<BrowserOptions['integrations']>,
+): NonNullable<BrowserOptions['integrations']> {
+  const filter = (all: Integration[]) => all.filter(({ name }) => !RECORDING.includes(name))
+  return Array.isArray(integrations) ? filter(integrations) : (defaults) => filter(integrations(defaults))
 }

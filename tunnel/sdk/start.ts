@@ -4,7 +4,7 @@ import { type BrowserOptions, getClient, getCurrentScope, init as initSdk } from
 import { type Integration, triggerHandlers } from '@sentry/core'
 import { lateIntegration } from './add-ons.ts'
 import type { Handover, Queued } from './handover.ts'
-import { optionsOf } from './options.ts'
+import { optionsOf, withPrivacy } from './options.ts'
 import { givenToBundle } from './script.ts'
 import { makeTransport } from './transport.ts'
 
@@ -52,12 +52,8 @@ function functionsOf(handover: Handover, tracing: (() => Integration) | undefine
     lateIntegration('feedback', { base, nonce }, { ...nonces, ...options })
 
   function init(given: BrowserOptions = {}) {
-    const options: BrowserOptions = {
-      transport: makeTransport,
-      dataCollection: DATA_COLLECTION,
-      ...optionsOf(handover),
-      ...given,
-    }
+    const defaults = { transport: makeTransport, dataCollection: DATA_COLLECTION }
+    const options = withPrivacy({ ...defaults, ...optionsOf(handover), ...given }, config.privacy)
     return initSdk({ ...options, ...integrationsFor(options) })
   }
 
