@@ -1,17 +1,34 @@
 /** Integrations that are loaded after the page, each from a bundle of its own. */
 
+import { SDK_VERSION } from '@sentry/browser'
 import type { Client, Integration } from '@sentry/core'
 import type { AddOn, BundleReference } from './handover.ts'
 import { givenToBundle, insertBundle, type Place } from './script.ts'
 
 type MakeIntegration = (options: object) => Integration
+type Provide = (make: MakeIntegration, version: string) => void
 
 /** References to the bundles, replaced by the build. */
 declare const CULVERT_ADD_ONS: Readonly<Record<AddOn, BundleReference>>
 
 /** Gives an integration to the bundle that has loaded this one. */
 export function provide(make: MakeIntegration): void {
-  givenToBundle<(make: MakeIntegration) => void>()?.(make)
+  givenToBundle<Provide>()?.(make, SDK_VERSION)
+}
+
+/** Loads the integration of a bundle. One of another version of the SDK has no access to the client of this one. */
+export function loadAddOn(
+  place: Place,
+  addOn: AddOn,
+  onLoaded: (make: MakeIntegration) => void,
+  onFailure?: () => void,
+): void {
+  const given: Provide = (make, version) => {
+    if (version === SDK_VERSION) return onLoaded(make)
+    console.warn(`Culvert: ${place.base}/sdk/${addOn}.js is of another release; reload the page`)
+    onFailure?.()
+  }
+  insertBundle(place, addOn, CULVERT_ADD_ONS[addOn], given, onFailure)
 }
 
 /** Makes an integration that loads the real one after the page, with the same options. */
@@ -19,8 +36,7 @@ export function lateIntegration(addOn: AddOn, place: Place, options: object): In
   return {
     name: `Late${addOn}`,
     setup(client: Client) {
-      const onProvided = (make: MakeIntegration) => client.addIntegration(make(options))
-      afterThePage(() => insertBundle(place, addOn, CULVERT_ADD_ONS[addOn], onProvided))
+      afterThePage(() => loadAddOn(place, addOn, (make) => client.addIntegration(make(options))))
     },
   }
 }
