@@ -187,6 +187,31 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     await visitor.page.getByRole('button', { name: 'Report a Bug' }).waitFor()
   })
 
+  it('opens a report dialog from the own origin, whose feedback names the last event', async () => {
+    const { page } = visitor
+    const origins = new Set<string>()
+    page.on('request', (request) => origins.add(new URL(request.url()).origin))
+    const policy = `script-src 'nonce-of-the-page' 'strict-dynamic'; style-src 'nonce-of-the-page'; ${IMAGES}`
+    await site.open(page, tag('nonce="of-the-page"'), policy)
+    await page.waitForFunction('Sentry.getClient')
+    await page.evaluate("Sentry.captureMessage('with a dialog')")
+    const event = await site.event('with a dialog')
+    await page.evaluate("Sentry.showReportDialog({ title: 'It broke', user: { name: 'Ada' } })")
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('heading', { name: 'It broke' }).waitFor()
+    expect(await dialog.getByLabel('Name').inputValue()).toBe('Ada')
+    await dialog.getByLabel('Description').fill('I clicked.')
+    await dialog.getByRole('button', { name: 'Send Bug Report' }).click()
+    const { items } = await site.sentry.next(hasItem('feedback'))
+    const feedback = items.find(({ header }) => header.type === 'feedback')
+    expect(JSON.parse(String(feedback?.payload)).contexts.feedback).toMatchObject({
+      message: 'I clicked.',
+      name: 'Ada',
+      associated_event_id: event.event_id,
+    })
+    expect([...origins]).toEqual([site.url])
+  })
+
   it('sends what was raised offline when the visitor is online again', async () => {
     const { page } = visitor
     visitor.allowTrouble(/ERR_INTERNET_DISCONNECTED/)

@@ -50,7 +50,6 @@ export {
   setTag,
   setTags,
   setUser,
-  showReportDialog,
   startSession,
   suppressTracing,
   withIsolationScope,

@@ -1,10 +1,17 @@
 /** Start of a bundle: becomes `window.Sentry`, initialises the SDK, and replays the loader's queue. */
 
-import { type BrowserOptions, getClient, getCurrentScope, init as initSdk } from '@sentry/browser'
+import {
+  type BrowserOptions,
+  getClient,
+  getCurrentScope,
+  init as initSdk,
+  type ReportDialogOptions,
+} from '@sentry/browser'
 import { type Integration, triggerHandlers } from '@sentry/core'
 import { lateIntegration } from './add-ons.ts'
 import type { Handover, Queued } from './handover.ts'
 import { optionsOf, withPrivacy } from './options.ts'
+import { showReportDialog } from './report-dialog.ts'
 import { givenToBundle } from './script.ts'
 import { makeTransport } from './transport.ts'
 
@@ -75,6 +82,7 @@ function functionsOf(handover: Handover, tracing: (() => Integration) | undefine
     init,
     replayIntegration,
     feedbackIntegration,
+    showReportDialog: (options?: ReportDialogOptions) => showReportDialog({ base, nonce }, nonces, options),
     onLoad: (callback: () => void) => callback(),
     forceLoad: () => {},
     configureScope: (callback: (scope: unknown) => void) => callback(getCurrentScope()),
