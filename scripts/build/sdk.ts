@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { MANIFEST_FILE, SDK_FOLDER, type SdkManifest } from '../../tunnel/src/sdk/manifest.ts'
+import { LOADER_FILE, MANIFEST_FILE, SDK_FOLDER, type SdkManifest } from '../../tunnel/src/sdk/manifest.ts'
 import { ROOT } from '../environment.ts'
 import { runStep, withLock } from '../progress.mjs'
 
@@ -23,7 +23,13 @@ async function build(root: string, signal: AbortSignal | undefined): Promise<voi
 }
 
 function isFresh(root: string): boolean {
-  return readManifest(root)?.sources === hashSources(root)
+  const manifest = readManifest(root)
+  return manifest?.sources === hashSources(root) && hasFiles(root, manifest)
+}
+
+function hasFiles(root: string, { bundles }: SdkManifest): boolean {
+  const files = Object.values(bundles).flatMap(({ file }) => [file, `${file}.br`, `${file}.gz`])
+  return [LOADER_FILE, ...files].every((file) => existsSync(join(root, 'tunnel', SDK_FOLDER, file)))
 }
 
 function readManifest(root: string): SdkManifest | undefined {

@@ -156,7 +156,7 @@ export const REJECTIONS = {
   },
   'sdk-missing': {
     status: 503,
-    sentence: 'This tunnel has no SDK to serve, because it was not built.',
+    sentence: 'This tunnel has no SDK to serve, because it was not built or its files are damaged.',
     fix: 'Run npm run build:sdk, or build the image from Dockerfile.tunnel, and restart the tunnel.',
   },
   'spool-full': {

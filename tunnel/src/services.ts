@@ -113,7 +113,17 @@ export async function openServices(
     onBug: (err, requestId) => log.logger.error({ err, requestId }, 'a bug'),
   })
   const [path = ''] = config.tunnelPaths
-  return { ...services, ingest, sdk: readSdk(config.sdk, path, sdkFolder) }
+  return { ...services, ingest, sdk: readSdkOrLog(log, () => readSdk(config.sdk, path, sdkFolder)) }
+}
+
+/** Damaged files of the SDK must not stop the tunnel. */
+function readSdkOrLog({ logger }: Log, read: () => Sdk | undefined): Sdk | undefined {
+  try {
+    return read()
+  } catch (err) {
+    logger.error({ err }, 'the SDK cannot be read, sdk.js responds with 503; run npm run build:sdk')
+    return undefined
+  }
 }
 
 function openBodyDirOrExit({ bodyDir }: Config, time: number): Promise<void> {

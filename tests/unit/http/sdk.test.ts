@@ -1,5 +1,7 @@
 /** Routes of the SDK below the tunnel paths. */
 
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Posting, post } from '../../support/post.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
@@ -100,8 +102,18 @@ describe('A tunnel with an SDK', () => {
 })
 
 describe('A tunnel without an SDK', () => {
-  it('responds with 503 and names the remedy', async () => {
+  it.each([
+    ['without a build', async () => {}],
+    [
+      'without a file of the manifest',
+      async (folder: string) => {
+        const { bundles } = await writeSdk(folder)
+        await rm(join(folder, bundles.replay.file))
+      },
+    ],
+  ])('responds with 503 %s, and names the remedy', async (_, prepare) => {
     await using folder = await makeFolder()
+    await prepare(folder.path)
     await using tunnel = await openTunnel({ sdkFolder: folder.path })
     for (const path of ['/monitoring/sdk.js', FILE])
       expect(await post(tunnel.url, { method: 'GET', path })).toMatchObject({
