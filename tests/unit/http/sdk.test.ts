@@ -82,6 +82,8 @@ describe('A tunnel with an SDK', () => {
 
   it.each([
     ['/monitoring/sdk.js?p=3', 404, 'project-unknown'],
+    ['/monitoring/sdk.js?o=1', 404, 'project-unknown'],
+    ['/monitoring/sdk.js?r=us', 404, 'project-unknown'],
     ['/monitoring/sdk.js?p=01', 400, 'query-malformed'],
     ['/monitoring/sdk/errors-0000000000000000.js', 404, 'sdk-file-unknown'],
     ['/monitoring/sdk/manifest.json', 404, 'sdk-file-unknown'],

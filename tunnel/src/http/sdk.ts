@@ -21,7 +21,9 @@ const MINUTES = 'public, max-age=300, stale-while-revalidate=3600'
 /** Responds with the loader of the project that the query names, by default the first. Throws a `Rejection`. */
 export function respondWithLoader(incoming: IncomingMessage, { sdk, ...deps }: SdkDeps): Response {
   if (!sdk) throw new Rejection('sdk-missing')
-  const project = deps.projects.find(readQuery(incoming.url ?? ''))
+  const query = readQuery(incoming.url ?? '')
+  const isGuess = query.p === undefined && (query.o !== undefined || query.r !== undefined)
+  const project = isGuess ? undefined : deps.projects.find(query)
   if (!project) throw new Rejection('project-unknown')
   const response = respondWith(sdk.loader(project), incoming.headers, MINUTES)
   return withOriginHeaders(response, incoming, deps.allowedOrigins)
