@@ -95,6 +95,21 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     })
   })
 
+  it('keeps the running SDK when the page loads sdk.js again, and calls sentryOnLoad once', async () => {
+    const { page } = visitor
+    const said = warnings()
+    await site.open(
+      page,
+      `${script('window.calls = 0; window.sentryOnLoad = () => { calls++; Sentry.init() }')}${TAG}`,
+    )
+    await page.waitForFunction('Sentry.getClient')
+    await page.addScriptTag({ url: `${site.url}/monitoring/sdk.js` })
+    await page.evaluate("Sentry.captureMessage('after the second script')")
+    await site.event('after the second script')
+    expect(said).toEqual(['Culvert: this page has sdk.js more than once'])
+    expect(await page.evaluate('[calls, typeof sentryOnLoad]')).toEqual([1, 'undefined'])
+  })
+
   it('keeps the options of a page that asks for tracing without the bundle for it', async () => {
     const said = warnings()
     await site.open(

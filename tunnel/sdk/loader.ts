@@ -8,12 +8,15 @@ declare const CULVERT_CONFIG: LoaderConfig
 
 /** Stub of the SDK, which becomes the SDK: a page may keep a reference to it. */
 type Stub = Record<string, unknown>
+type Page = Window & { Sentry?: Stub; hasCulvertLoader?: boolean }
 
+/** Bound of reports with calls to `init`, and that of other calls. */
 const MAX_QUEUED = 100
+const MAX_RETRIES = 5
 const METHODS =
   'init addBreadcrumb addEventProcessor addIntegration captureEvent captureException captureFeedback captureMessage captureSession configureScope setContext setExtra setExtras setTag setTags setUser showReportDialog withScope'
 
-const page = window as unknown as Window & { Sentry?: Stub }
+const page: Page = window
 const config = CULVERT_CONFIG
 const own = document.currentScript as HTMLScriptElement | null
 const attributes = { ...own?.dataset }
@@ -23,11 +26,14 @@ const isOff =
   config.privacy === 'off' && (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl === true
 const isLazy = attributes.lazy !== undefined && attributes.lazy !== 'no'
 const queue: Queued[] = []
+const free = { reports: MAX_QUEUED, others: MAX_QUEUED }
 const callbacks: (() => void)[] = []
 let isLoading = isOff
+let retries = 0
 
 function add(item: Queued): void {
-  if (queue.length < MAX_QUEUED) queue.push(item)
+  const kind = 'call' in item && !/^(init|capture|showR)/.test(item.call) ? 'others' : 'reports'
+  if (free[kind]-- > 0) queue.push(item)
 }
 
 function onError({ message, filename, lineno, colno, error }: ErrorEvent): void {
@@ -50,11 +56,12 @@ function request(): void {
   const rate = attributes.tracesSampleRate ?? config.options.tracesSampleRate
   const name = rate === undefined ? 'errors' : 'tracing'
   const handover: Handover = { config, base, attributes, nonce, queue, callbacks, end }
-  insertBundle(handover, name, config.bundles[name], handover, retryOnline)
+  insertBundle(handover, name, config.bundles[name], handover, retry)
 }
 
-function retryOnline(): void {
-  if (!navigator.onLine) addEventListener('online', request, { once: true })
+function retry(): void {
+  if (navigator.onLine && retries < MAX_RETRIES) setTimeout(request, 2000 * 2 ** retries++)
+  else addEventListener('online', request, { once: true })
 }
 
 function end(): void {
@@ -62,19 +69,25 @@ function end(): void {
   removeEventListener('unhandledrejection', onRejection)
 }
 
-page.Sentry ??= {}
-const stub = page.Sentry
-for (const call of METHODS.split(' '))
-  stub[call] = (...args: unknown[]) => {
-    add({ call, args })
-    if (/^(capture|showR)/.test(call)) load()
+function install(): void {
+  page.hasCulvertLoader = true
+  page.Sentry ??= {}
+  const stub = page.Sentry
+  for (const call of METHODS.split(' '))
+    stub[call] = (...args: unknown[]) => {
+      add({ call, args })
+      if (/^(capture|showR)/.test(call)) load()
+    }
+  stub.onLoad = (callback: () => void) => {
+    callbacks.push(callback)
   }
-stub.onLoad = (callback: () => void) => {
-  callbacks.push(callback)
+  stub.forceLoad = load
+  if (!isOff) {
+    addEventListener('error', onError)
+    addEventListener('unhandledrejection', onRejection)
+  }
+  if (!isLazy) load()
 }
-stub.forceLoad = load
-if (!isOff) {
-  addEventListener('error', onError)
-  addEventListener('unhandledrejection', onRejection)
-}
-if (!isLazy) load()
+
+if (page.hasCulvertLoader) console.warn('Culvert: this page has sdk.js more than once')
+else install()

@@ -8,6 +8,9 @@ export type Place = { base: string; nonce: string | undefined }
 /** Object that a bundle finds as the property `given` of its script element. */
 export type BundleScript<Given> = HTMLScriptElement & { given?: Given }
 
+/** Names of bundles whose failure the console has. */
+const told = new Set<string>()
+
 /**
  * Loads a bundle by the hash in its name. When that fails it loads the bundle of this name that the tunnel has now: during an upgrade,
  * and for a loader in a cache, that is one of another release.
@@ -21,7 +24,8 @@ export function insertBundle<Given>(
 ): void {
   insert(file, integrity, () =>
     insert(`${name}.js`, '', () => {
-      console.warn(`Culvert: ${base}/sdk/${name}.js could not be loaded`)
+      if (!told.has(name)) console.warn(`Culvert: ${base}/sdk/${name}.js could not be loaded`)
+      told.add(name)
       onFailure()
     }),
   )

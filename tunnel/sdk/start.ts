@@ -33,10 +33,12 @@ export function start(api: Functions, tracing: (() => Integration) | undefined):
   handover.end()
   page.Sentry ??= {}
   const sdk = Object.assign(page.Sentry, api, functionsOf(handover, tracing))
-  const first = typeof page.sentryOnLoad === 'function' ? [page.sentryOnLoad as () => void] : []
+  const { sentryOnLoad } = page
+  const first = typeof sentryOnLoad === 'function' ? [() => sentryOnLoad()] : []
   const isInit = (item: Queued) => 'call' in item && item.call === 'init'
   const inits = handover.queue.filter(isInit).map((item) => () => replay(sdk, item))
   const results = [...first, ...handover.callbacks, ...inits].map(attempt)
+  page.sentryOnLoad = undefined
   startUnlessStarted(sdk, results)
   for (const item of handover.queue) if (!isInit(item)) attempt(() => replay(sdk, item))
   getClient()?.getTransport()?.flush() // sends what an earlier visit has stored

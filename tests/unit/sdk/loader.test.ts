@@ -1,0 +1,117 @@
+/** Loader in a document without a network. */
+
+import { parseHTML } from 'linkedom'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Handover, LoaderConfig } from '../../../tunnel/sdk/handover.ts'
+import type { BundleScript } from '../../../tunnel/sdk/script.ts'
+
+const BASE = 'https://shop.example/monitoring'
+const CONFIG: LoaderConfig = {
+  path: '/monitoring',
+  query: '?p=2',
+  bundles: { errors: ['errors-1.js', 'sha384-errors'], tracing: ['tracing-1.js', 'sha384-tracing'] },
+  options: {
+    dsn: 'https://key@sentry.example/2',
+    environment: 'production',
+    sampleRate: 1,
+    replaysSessionSampleRate: 0,
+    replaysOnErrorSampleRate: 0,
+  },
+  feedback: false,
+  privacy: 'errors',
+}
+
+describe('The loader', () => {
+  const navigator = { onLine: true }
+  const page: { Sentry?: Record<string, (...args: unknown[]) => void> } = {}
+  let document: Document
+  let listeners: EventTarget
+  let warnings: unknown[]
+
+  beforeEach(async () => {
+    navigator.onLine = true
+    delete page.Sentry
+    Reflect.deleteProperty(page, 'hasCulvertLoader')
+    document = parseHTML('<html><head></head></html>').document
+    Object.defineProperty(document, 'currentScript', { value: { src: `${BASE}/sdk.js`, dataset: {} } })
+    listeners = new EventTarget()
+    warnings = []
+    vi.useFakeTimers()
+    vi.spyOn(console, 'warn').mockImplementation((text) => void warnings.push(text))
+    const { addEventListener, removeEventListener } = EventTarget.prototype
+    for (const [name, value] of Object.entries({
+      window: page,
+      document,
+      navigator,
+      CULVERT_CONFIG: CONFIG,
+      addEventListener: addEventListener.bind(listeners),
+      removeEventListener: removeEventListener.bind(listeners),
+    }))
+      vi.stubGlobal(name, value)
+    await runLoader()
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+    vi.restoreAllMocks()
+    vi.unstubAllGlobals()
+  })
+
+  async function runLoader(): Promise<void> {
+    vi.resetModules()
+    await import('../../../tunnel/sdk/loader.ts')
+  }
+
+  const scripts = () => [...document.querySelectorAll<BundleScript<Handover>>('script')]
+
+  /** Lets the bundle and the one of its plain name fail. */
+  function failToLoad(): void {
+    for (const _ of ['with a hash', 'by the plain name']) scripts().at(-1)?.onerror?.(new Event('error'))
+  }
+
+  it('tries again after 2, 4, 8, 16 and 32 s, and when the browser is online again', () => {
+    vi.runAllTimers()
+    for (const [tries, seconds] of [2, 4, 8, 16, 32].entries()) {
+      failToLoad()
+      vi.advanceTimersByTime(seconds * 1000 - 1)
+      expect(scripts()).toHaveLength(2 * (tries + 1))
+      vi.advanceTimersByTime(1)
+      expect(scripts()).toHaveLength(2 * (tries + 1) + 1)
+    }
+    failToLoad()
+    vi.runAllTimers()
+    expect(scripts()).toHaveLength(12)
+    listeners.dispatchEvent(new Event('online'))
+    expect(scripts()).toHaveLength(13)
+    expect(warnings).toEqual([`Culvert: ${BASE}/sdk/errors.js could not be loaded`])
+  })
+
+  it('waits for the event online while the browser is offline', () => {
+    vi.runAllTimers()
+    navigator.onLine = false
+    failToLoad()
+    vi.runAllTimers()
+    expect(scripts()).toHaveLength(2)
+    listeners.dispatchEvent(new Event('online'))
+    expect(scripts()).toHaveLength(3)
+  })
+
+  it('queues 100 reports beside 100 other calls', () => {
+    for (let i = 0; i < 150; i++) page.Sentry?.setTag?.('key', i)
+    for (let i = 0; i < 50; i++) page.Sentry?.captureMessage?.('text')
+    for (let i = 0; i < 100; i++) listeners.dispatchEvent(new Event('error'))
+    vi.runAllTimers()
+    const queue = scripts()[0]?.given?.queue ?? []
+    expect(queue.filter((item) => 'call' in item && item.call === 'setTag')).toHaveLength(100)
+    expect(queue.filter((item) => 'call' in item && item.call === 'captureMessage')).toHaveLength(50)
+    expect(queue.filter((item) => 'error' in item)).toHaveLength(50)
+  })
+
+  it('changes nothing when the page has sdk.js twice, and says so', async () => {
+    const { captureMessage } = page.Sentry ?? {}
+    await runLoader()
+    vi.runAllTimers()
+    expect(page.Sentry?.captureMessage).toBe(captureMessage)
+    expect(scripts()).toHaveLength(1)
+    expect(warnings).toEqual(['Culvert: this page has sdk.js more than once'])
+  })
+})
