@@ -106,6 +106,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByText('SDK configuration').click()
     await page.getByText(`dsn: '${desk.sentry.dsn()}'`).waitFor()
     await page.getByText("tunnel: '/monitoring?p=456'").waitFor()
+    await page.getByText('<script src="/monitoring/sdk.js?p=456" crossorigin></script>').waitFor()
   })
 
   it('renders an event of a real SDK, and a feedback with its screenshot', async ({ desk }) => {

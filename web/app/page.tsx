@@ -4,6 +4,7 @@ import type { ReactNode } from 'react'
 import { ConnectionCheck } from '../features/connection-check/connection-check.tsx'
 import { PrivacyNote } from '../features/privacy-note.tsx'
 import { config } from '../lib/config.ts'
+import { CodeBlock } from '../ui/code-block.tsx'
 import { Shell } from '../ui/page-shell.tsx'
 
 export default function Home() {
@@ -57,6 +58,15 @@ export default function Home() {
           )}
         </Fact>
       </div>
+      <details className="mt-10">
+        <summary className="min-h-11 content-center font-semibold">Report errors of another page</summary>
+        <p className="mt-2 mb-3 text-quiet">Put this line into the head of a page of this site:</p>
+        <CodeBlock
+          label="Script tag"
+          text={`<script src="${tunnelPath}/sdk.js" crossorigin></script>`}
+          copy="Copy the script tag"
+        />
+      </details>
     </Shell>
   )
 }

@@ -81,6 +81,12 @@ function Snippets({ project: { name, dsns }, tunnelPath }: Props) {
         text={snippet(dsn, tunnelPath)}
         copy="Copy Sentry.init"
       />
+      <p className="mt-4 mb-2 text-quiet">Without an SDK in your app, one line in the head of a page:</p>
+      <CodeBlock
+        label={`Script tag of ${name}`}
+        text={scriptTag(dsn, tunnelPath)}
+        copy="Copy the script tag"
+      />
     </div>
   ))
 }
@@ -180,7 +186,15 @@ function NameList({ names }: { names: LastSeen[] }) {
 }
 
 function snippet(dsn: string, tunnelPath: string): string {
+  return `Sentry.init({\n  dsn: '${dsn}',\n  tunnel: '${urlFor(dsn, tunnelPath)}',\n})`
+}
+
+function scriptTag(dsn: string, tunnelPath: string): string {
+  return `<script src="${urlFor(dsn, `${tunnelPath}/sdk.js`)}" crossorigin></script>`
+}
+
+/** Adds the query that names the project. */
+function urlFor(dsn: string, path: string): string {
   const parsed = parseDsn(dsn)
-  const tunnel = parsed ? tunnelUrl(tunnelPath, parsed) : tunnelPath
-  return `Sentry.init({\n  dsn: '${dsn}',\n  tunnel: '${tunnel}',\n})`
+  return parsed ? tunnelUrl(path, parsed) : path
 }
