@@ -32,3 +32,8 @@ export function countLosses(
     damagedFiles: spools.reduce((sum, { damaged_files = [] }) => sum + damaged_files.length, 0),
   }
 }
+
+/** Returns the number of lost envelopes, without those of damaged files. */
+export function sumLosses({ expired, unavailable, vanished }: Losses): number {
+  return expired + unavailable + vanished
+}

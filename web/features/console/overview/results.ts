@@ -1,7 +1,7 @@
 /** Results of envelopes: what became of them in the end, with the delivery from the spool taken into account. */
 
 import type { FinalOutcome, Outcome } from 'tunnel/contract'
-import type { Losses } from '../monitor/losses.ts'
+import { type Losses, sumLosses } from '../monitor/losses.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
 
 export type ResultName =
@@ -17,11 +17,6 @@ export type ResultName =
   | 'lost'
 
 export type Result = { name: ResultName; count: number }
-
-/** Returns the number of lost envelopes, without those of damaged files. */
-export function sumLosses({ expired, unavailable, vanished }: Losses): number {
-  return expired + unavailable + vanished
-}
 
 /** Counts each envelope once. Aborted uploads and purged envelopes are listed only if there are any. */
 export function countResults(

@@ -6,8 +6,8 @@ import { formatCount, formatWhen } from '../../../lib/format.ts'
 import { useNow } from '../../../lib/use-now.ts'
 import type { State } from '../../../ui/states.ts'
 import { Badge } from '../../../ui/status-badge.tsx'
+import { sumLosses } from '../monitor/losses.ts'
 import type { OverviewSnapshot } from '../monitor/snapshot.ts'
-import { sumLosses } from './results.ts'
 import { type Clock, describeSituation, STATE_WORDS, type VerdictState } from './verdict.ts'
 
 const STATES: Record<VerdictState, State> = { ok: 'good', degraded: 'hold', outage: 'bad' }

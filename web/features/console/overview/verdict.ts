@@ -2,10 +2,10 @@
 
 import { formatCount, formatQuantity } from '../../../lib/format.ts'
 import { hostOf } from '../monitor/figures.ts'
+import { sumLosses } from '../monitor/losses.ts'
 import type { Problem, UpstreamProblem } from '../monitor/problems.ts'
 import type { OverviewSnapshot } from '../monitor/snapshot.ts'
 import { nameUpstreamError } from '../upstream-errors.ts'
-import { sumLosses } from './results.ts'
 
 export type VerdictState = 'ok' | 'degraded' | 'outage'
 

@@ -3,9 +3,10 @@
 import { describe, expect, it } from 'vitest'
 import type { OutcomeCount, ReplicaFigures, ReplicaStatus } from '../../../../../tunnel/src/contract.ts'
 import type { SpoolStatus } from '../../../../../tunnel/src/spool-contract.ts'
+import { sumLosses } from '../../../../../web/features/console/monitor/losses.ts'
 import { Monitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
 import { type OverviewSnapshot, summarise } from '../../../../../web/features/console/monitor/snapshot.ts'
-import { countResults, sumLosses } from '../../../../../web/features/console/overview/results.ts'
+import { countResults } from '../../../../../web/features/console/overview/results.ts'
 
 const SPOOL: SpoolStatus = {
   ...{ id: 'shared', writable: true, since: 0, max_bytes: 1, project_max_bytes: 1, max_age_ms: 1 },
