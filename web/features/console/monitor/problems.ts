@@ -3,12 +3,15 @@
 import type { LimitInForce } from 'tunnel/contract'
 import type { SpoolStatus } from 'tunnel/spool-contract'
 import type { LastUpstreamError } from 'tunnel/upstream-contract'
+import { type LossCounts, sumLosses } from './losses.ts'
 import type { ReplicaView } from './replicas.ts'
 import type { UpstreamView } from './upstreams.ts'
 
 /** Times are in milliseconds since 1970. */
 export type Problem =
   | { kind: 'no-replica'; since?: number }
+  /** Losses of the last 2 minutes. */
+  | { kind: 'losing'; losses: LossCounts }
   /** `isLosing`: Sentry is unreachable as well, so that envelopes get 503. */
   | { kind: 'spool-failing'; since: number; reason?: string; isLosing: boolean }
   | UpstreamProblem
@@ -38,14 +41,17 @@ type ReplicaSet = {
   upstreams: readonly UpstreamView[]
   spools: readonly SpoolStatus[]
   limits: readonly LimitInForce[]
+  recentLosses: LossCounts
 }
 
 /** Returns the problems, the most severe first. */
-export function findProblems({ replicas, upstreams, spools, limits }: ReplicaSet): Problem[] {
+export function findProblems(set: ReplicaSet): Problem[] {
+  const { replicas, upstreams, spools, limits, recentLosses } = set
   if (!replicas.some(({ state }) => state === 'responding')) return [findAbsence(replicas)]
   const upstream = findUpstreamProblem(upstreams)
   const files = spools.reduce((sum, { damaged_files = [] }) => sum + damaged_files.length, 0)
   return [
+    ...(sumLosses(recentLosses) > 0 ? [{ kind: 'losing', losses: recentLosses } as const] : []),
     ...spools.flatMap((spool) => findSpoolProblem(spool, upstream) ?? []),
     ...(upstream ? [upstream] : []),
     ...(files > 0 ? [{ kind: 'damaged-file', files } as const] : []),

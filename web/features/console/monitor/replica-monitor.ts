@@ -128,7 +128,8 @@ export class Monitor {
     const upstreamGroups = groupUpstreams(upstreams)
     if (upstreams.length > 0) this.#groups = upstreamGroups
     const limits = limitsOf(responding)
-    const problems = findProblems({ replicas, upstreams, spools, limits })
+    const recentLosses = this.#replicas.recentLosses(time)
+    const problems = findProblems({ replicas, upstreams, spools, limits, recentLosses })
     this.#okSince = problems.length > 0 ? undefined : (this.#okSince ?? time)
     return {
       ...{ time, replicas, totals, spools, upstreams, upstreamGroups, limits, problems },

@@ -2,6 +2,13 @@
 
 import type { ProcessFigures, ReplicaFigures, ReplicaStatus } from 'tunnel/contract'
 import { addUp, type Figures, NO_FIGURES, sumCounts } from './figures.ts'
+import {
+  countLostEnvelopes,
+  type LossCounts,
+  type LossSample,
+  recentLosses,
+  recentSamples,
+} from './losses.ts'
 import { rateNow, SAMPLES_FOR_RATE } from './rates.ts'
 
 /** `stopped`: replaced by another process, or unresponsive for longer than `STOPPED_AFTER_MS`. */
@@ -34,6 +41,7 @@ type Known = ReplicaView & {
   figures: Figures
   /** Most recent totals, oldest first. */
   samples: { time: number; envelopes: number }[]
+  losses: LossSample[]
 }
 
 const STOPPED_AFTER_MS = 60_000
@@ -72,7 +80,7 @@ export class Replicas {
 
   views(): ReplicaView[] {
     return [
-      ...[...this.#known.values()].map(({ figures: _, samples: __, ...view }) => view),
+      ...[...this.#known.values()].map(({ figures: _, samples: __, losses: ___, ...view }) => view),
       ...[...this.#unanswered].map(([origin, unresponsiveSince]) => ({
         ...{ origin, state: 'unresponsive' as const, unresponsiveSince, rate: 0 },
       })),
@@ -82,6 +90,13 @@ export class Replicas {
   /** Adds up the counters of all replicas, also of those that stopped. */
   totals(): Figures {
     return addUp([this.#past, ...[...this.#known.values()].map(({ figures }) => figures)])
+  }
+
+  recentLosses(time: number): LossCounts {
+    return recentLosses(
+      [...this.#known.values()].map(({ losses }) => losses),
+      time,
+    )
   }
 
   #respond(origin: string, { status, figures: given }: ReplicaResponse, time: number): void {
@@ -100,9 +115,10 @@ export class Replicas {
     const figures = { ...counted, vanished }
     const envelopes = sumCounts(figures.outcomes)
     const samples = [...(before?.samples ?? []), { time, envelopes }].slice(-SAMPLES_FOR_RATE)
+    const losses = recentSamples([...(before?.losses ?? []), { time, ...countLostEnvelopes(figures) }], time)
     const cpu = cpuShare(before, process, time)
     this.#known.set(name, {
-      ...{ name, origin, state: 'responding', lastResponse: time, status, figures, samples },
+      ...{ name, origin, state: 'responding', lastResponse: time, status, figures, samples, losses },
       ...(process && { process, envelopes }),
       ...(cpu !== undefined && { cpu }),
       rate: rateNow(samples, (sample) => sample.envelopes),

@@ -2,7 +2,7 @@
 
 import { formatCount, formatQuantity } from '../../../lib/format.ts'
 import { hostOf } from '../monitor/figures.ts'
-import { sumLosses } from '../monitor/losses.ts'
+import { type LossCounts, sumLosses } from '../monitor/losses.ts'
 import type { Problem, UpstreamProblem } from '../monitor/problems.ts'
 import type { OverviewSnapshot } from '../monitor/snapshot.ts'
 import { nameUpstreamError } from '../upstream-errors.ts'
@@ -44,6 +44,7 @@ export function describeSituation(situation: Situation, clock: Clock): Verdict {
 function stateOf(problem: Problem): VerdictState {
   const isOutage =
     problem.kind === 'no-replica' ||
+    problem.kind === 'losing' ||
     (problem.kind === 'spool-failing' && problem.isLosing) ||
     (problem.kind === 'upstream' && problem.isTotal)
   return isOutage ? 'outage' : 'degraded'
@@ -87,6 +88,8 @@ function describeProblem(problem: Problem, { format }: Clock): string {
   switch (problem.kind) {
     case 'no-replica':
       return `No tunnel responds${problem.since === undefined ? '' : ` since ${format(problem.since)}`}. New envelopes may be lost.`
+    case 'losing':
+      return `${formatQuantity(sumLosses(problem.losses), 'envelope')} lost in the last 2 min.`
     case 'spool-failing': {
       const reason = problem.reason === undefined ? '' : ` (${problem.reason})`
       const loss = problem.isLosing ? ' Sentry is unreachable as well: new envelopes are lost.' : ''
@@ -138,6 +141,10 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
   switch (problem.kind) {
     case 'no-replica':
       return 'Act now: check that the tunnels run, and their logs.'
+    case 'losing': {
+      const cause = situation.problems.find(({ kind }) => kind === 'spool-failing')
+      return cause ? findAction(cause, situation, clock) : `Act now: ${remedyOf(problem.losses)}`
+    }
     case 'spool-failing':
       return 'Act now: check the disk or the NATS server of SPOOL_URL.'
     case 'upstream':
@@ -155,6 +162,15 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
     case 'rate-limited':
       return 'No action needed. Check the quota in Sentry if it lasts.'
   }
+}
+
+/** Returns what ends the most frequent kind of these losses. */
+function remedyOf({ expired, unavailable, vanished }: LossCounts): string {
+  const most = Math.max(expired, unavailable, vanished)
+  if (most === unavailable) return `see Rejections; if the spool is full, raise SPOOL_BYTES ${DEPLOY}.`
+  return most === expired
+    ? `raise SPOOL_HOURS or SPOOL_BYTES ${DEPLOY}.`
+    : 'see CulvertSpoolLost in the runbook.'
 }
 
 function findUpstreamAction({ error }: UpstreamProblem, situation: Situation, clock: Clock): string {

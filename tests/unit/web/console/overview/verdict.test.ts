@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import type { UpstreamErrorClass } from '../../../../../tunnel/src/upstream-contract.ts'
-import type { Losses } from '../../../../../web/features/console/monitor/losses.ts'
+import type { LossCounts, Losses } from '../../../../../web/features/console/monitor/losses.ts'
 import { findProblems, type Problem } from '../../../../../web/features/console/monitor/problems.ts'
 import {
   type Clock,
@@ -16,6 +16,10 @@ const NOW = new Date(2026, 10, 22, 9, 30).getTime()
 const SEVEN = new Date(2026, 10, 22, 7, 9).getTime()
 const CLOCK: Clock = { now: NOW, format: (time) => formatWhen(time, NOW) }
 const NO_LOSSES: Losses = { expired: 0, unavailable: 0, vanished: 0, damagedFiles: 0 }
+
+const losing = (losses: Partial<LossCounts>): Problem => ({
+  ...{ kind: 'losing', losses: { expired: 0, unavailable: 0, vanished: 0, ...losses } },
+})
 
 type Spool = Situation['spools'][number]
 
@@ -128,6 +132,29 @@ describe('describeSituation', () => {
     })
   })
 
+  it('reports recent losses as an outage, and asks for more SPOOL_BYTES if the spool is full', () => {
+    const situation = [losing({ unavailable: 12 }), unreachable({ class: 'timeout' })]
+    expect(describeFor(situation, SPOOLED, { ...NO_LOSSES, unavailable: 12 })).toEqual({
+      state: 'outage',
+      text: '12 envelopes lost in the last 2 min. 90 spooled, 12 lost. First expiry tomorrow 07:09. Act now: see Rejections; if the spool is full, raise SPOOL_BYTES in .env, and run npm run deploy.',
+      others: ['Sentry unreachable since 07:09 (timeout).'],
+    })
+  })
+
+  it.each([
+    [{ expired: 2, unavailable: 1 }, 'raise SPOOL_HOURS or SPOOL_BYTES in .env, and run npm run deploy.'],
+    [{ vanished: 1 }, 'see CulvertSpoolLost in the runbook.'],
+  ])('names the remedy of the recent losses %j', (losses, remedy) => {
+    expect(describeFor([losing(losses)]).text.endsWith(` Act now: ${remedy}`)).toBe(true)
+  })
+
+  it('asks for a check of the disk when envelopes are lost because the spool fails', () => {
+    const failing: Problem = { kind: 'spool-failing', since: SEVEN, isLosing: true }
+    expect(describeFor([losing({ unavailable: 1 }), failing]).text).toMatch(
+      /^1 envelope lost in the last 2 min\..* Act now: check the disk or the NATS server of SPOOL_URL\.$/,
+    )
+  })
+
   it('shows no number of envelopes that is unknown', () => {
     expect(describeFor([{ kind: 'no-replica', since: SEVEN }])).toMatchObject({
       state: 'outage',
@@ -176,7 +203,7 @@ describe('describeSituation', () => {
 
 describe('findProblems', () => {
   const replica = { name: 'a', origin: 'http://a', state: 'responding', rate: 0 } as const
-  const none = { replicas: [replica], upstreams: [], spools: [], limits: [] }
+  const none = { replicas: [replica], upstreams: [], spools: [], limits: [], recentLosses: NO_LOSSES }
   const closed = { origin: 'https://s', open: [], closed: ['a'] }
   const open = { origin: 'https://t', open: ['a'], closed: [], since: 5 }
 
@@ -190,6 +217,14 @@ describe('findProblems', () => {
       { kind: 'no-replica', since: 7 },
     ])
     expect(findProblems({ ...none, replicas: [] })).toEqual([{ kind: 'no-replica' }])
+  })
+
+  it('reports recent losses first', () => {
+    const recentLosses = { expired: 0, unavailable: 3, vanished: 0 }
+    expect(findProblems({ ...none, upstreams: [open], recentLosses })).toMatchObject([
+      { kind: 'losing', losses: recentLosses },
+      { kind: 'upstream' },
+    ])
   })
 
   it('reports a total outage only when all breakers of all servers are open, with the time of the first error', () => {
