@@ -32,6 +32,7 @@ const MAX_DISK_SECONDS = 60 * 60 // the free space of any disk varies
 const MAX_PUT_BYTES = 1024 * 1024 // of one body in a store: a whole small one, or chunks of a large one
 const BORROW_MS = 10_000
 const TOTALS_MS = 1_000 // the console waits 2 s for a replica
+const NO_RESPONSE = 'no response within 1 s'
 
 export class MonitoredSpool {
   /** Its put bypasses the memory budget and the health. */
@@ -92,14 +93,14 @@ export class MonitoredSpool {
 
   /** Rejects after 1 s. Then rejects at once, without asking the store, until its late responses have arrived. */
   async totals(): Promise<SpoolTotals> {
-    if (this.#lateResponses > 0) throw new Error('it does not answer')
+    if (this.#lateResponses > 0) throw new Error(NO_RESPONSE)
     const response = this.store.totals()
     const totals = await Promise.race([response, wait(TOTALS_MS, undefined, { ref: false })])
     if (totals) return totals
     this.#lateResponses++
     const onResponse = () => void this.#lateResponses--
     void response.then(onResponse, onResponse)
-    throw new Error('it does not answer')
+    throw new Error(NO_RESPONSE)
   }
 
   close(): Promise<void> {

@@ -34,7 +34,7 @@ export async function describeSpool(
     return {
       ...known,
       ...describeDisk(disk),
-      problem: error instanceof Error ? error.message : 'it does not answer',
+      problem: error instanceof Error ? error.message : 'unknown error',
     }
   }
 }

@@ -14,6 +14,8 @@ export type Problem =
   | { kind: 'losing'; losses: LossCounts }
   /** `isLosing`: Sentry is unreachable as well, so that envelopes get 503. */
   | { kind: 'spool-failing'; since: number; reason?: string; isLosing: boolean }
+  /** The store returns no totals: its disk or its server hangs. */
+  | { kind: 'spool-silent'; reason?: string }
   | UpstreamProblem
   | { kind: 'damaged-file'; files: number }
   | { kind: 'replicas-away'; name: string; others: number; since: number }
@@ -83,12 +85,10 @@ function findUpstreamProblem(upstreams: readonly UpstreamView[]): UpstreamProble
 }
 
 function findSpoolProblem(spool: SpoolStatus, upstream: UpstreamProblem | undefined): Problem | undefined {
-  const { writable, since, problem: reason } = spool
-  if (writable) return undefined
-  return {
-    ...{ kind: 'spool-failing', since, isLosing: upstream !== undefined },
-    ...(reason !== undefined && { reason }),
-  }
+  const { writable, since, envelopes, problem } = spool
+  const reason = problem === undefined ? {} : { reason: problem }
+  if (!writable) return { kind: 'spool-failing', since, isLosing: upstream !== undefined, ...reason }
+  return envelopes === undefined ? { kind: 'spool-silent', ...reason } : undefined
 }
 
 function findAwayReplicas(replicas: readonly ReplicaView[]): Problem[] {

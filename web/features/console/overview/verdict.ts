@@ -95,6 +95,8 @@ function describeProblem(problem: Problem, { format }: Clock): string {
       const loss = problem.isLosing ? ' Sentry is unreachable as well: new envelopes are lost.' : ''
       return `The spool accepts no envelopes since ${format(problem.since)}${reason}.${loss}`
     }
+    case 'spool-silent':
+      return `The spool does not respond${problem.reason === undefined ? '' : ` (${problem.reason})`}.`
     case 'upstream':
       return describeUpstream(problem, format)
     case 'damaged-file':
@@ -142,11 +144,13 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
     case 'no-replica':
       return 'Act now: check that the tunnels run, and their logs.'
     case 'losing': {
-      const cause = situation.problems.find(({ kind }) => kind === 'spool-failing')
+      const cause = situation.problems.find(({ kind }) => kind === 'spool-failing' || kind === 'spool-silent')
       return cause ? findAction(cause, situation, clock) : `Act now: ${remedyOf(problem.losses)}`
     }
     case 'spool-failing':
       return 'Act now: check the disk or the NATS server of SPOOL_URL.'
+    case 'spool-silent':
+      return 'Act: check the disk or the NATS server of SPOOL_URL.'
     case 'upstream':
       return findUpstreamAction(problem, situation, clock)
     case 'damaged-file':

@@ -1,6 +1,7 @@
 /** The sentence of the status banner for each state of the site. */
 
 import { describe, expect, it } from 'vitest'
+import type { SpoolStatus } from '../../../../../tunnel/src/spool-contract.ts'
 import type { UpstreamErrorClass } from '../../../../../tunnel/src/upstream-contract.ts'
 import type { LossCounts, Losses } from '../../../../../web/features/console/monitor/losses.ts'
 import { findProblems, type Problem } from '../../../../../web/features/console/monitor/problems.ts'
@@ -155,6 +156,16 @@ describe('describeSituation', () => {
     )
   })
 
+  it('reports a spool that does not respond as degraded, with its number of envelopes unknown', () => {
+    const silent: Problem = { kind: 'spool-silent', reason: 'no response within 1 s' }
+    const situation = { ...situationOf([silent]), spools: [{ max_age_ms: HOUR }] }
+    expect(describeSituation(situation, CLOCK)).toMatchObject({
+      state: 'degraded',
+      text: 'The spool does not respond (no response within 1 s). Number of spooled envelopes unknown, 0 lost. Act: check the disk or the NATS server of SPOOL_URL.',
+    })
+    expect(describeFor([{ kind: 'spool-silent' }]).text).toMatch(/^The spool does not respond\. /)
+  })
+
   it('shows no number of envelopes that is unknown', () => {
     expect(describeFor([{ kind: 'no-replica', since: SEVEN }])).toMatchObject({
       state: 'outage',
@@ -201,6 +212,11 @@ describe('describeSituation', () => {
   })
 })
 
+const SILENT_SPOOL: SpoolStatus = {
+  ...{ id: 'shared', writable: true, since: 0, max_bytes: 1, project_max_bytes: 1, max_age_ms: 1 },
+  attempts: [],
+}
+
 describe('findProblems', () => {
   const replica = { name: 'a', origin: 'http://a', state: 'responding', rate: 0 } as const
   const none = { replicas: [replica], upstreams: [], spools: [], limits: [], recentLosses: NO_LOSSES }
@@ -217,6 +233,18 @@ describe('findProblems', () => {
       { kind: 'no-replica', since: 7 },
     ])
     expect(findProblems({ ...none, replicas: [] })).toEqual([{ kind: 'no-replica' }])
+  })
+
+  it('reports a spool that returns no totals, although its last put succeeded', () => {
+    const silent = { ...SILENT_SPOOL, problem: 'no response within 1 s' }
+    expect(findProblems({ ...none, upstreams: [closed], spools: [silent] })).toEqual([
+      { kind: 'spool-silent', reason: 'no response within 1 s' },
+    ])
+    expect(findProblems({ ...none, spools: [SILENT_SPOOL] })).toEqual([{ kind: 'spool-silent' }])
+    expect(findProblems({ ...none, spools: [{ ...SILENT_SPOOL, writable: false }] })).toMatchObject([
+      { kind: 'spool-failing', isLosing: false },
+    ])
+    expect(findProblems({ ...none, spools: [{ ...SILENT_SPOOL, envelopes: 0 }] })).toEqual([])
   })
 
   it('reports recent losses first', () => {
