@@ -106,9 +106,9 @@ class SpoolAdmin {
     const found = await this.#find(c)
     if (found.leased) throw new RequestError(409, 'A replica is delivering it at the moment.')
     const retried = (await this.#spool.retry({ entry: found })) || Number(found.due === undefined) // another replica may know when it is due
-    this.#auditLog.recordChange(c, 'spool-retry', { ...this.#subjectOf(found), envelopes: retried })
     if (retried === 0)
       throw new RequestError(409, 'A replica has just taken it, or the spool is too full to move it.')
+    this.#auditLog.recordChange(c, 'spool-retry', { ...this.#subjectOf(found), envelopes: retried })
     return { retried }
   }
 
@@ -122,8 +122,8 @@ class SpoolAdmin {
   async purge(c: Context): Promise<SpoolPurged> {
     const found = await this.#find(c)
     const purged = await this.#purge({ entry: found })
-    this.#auditLog.recordChange(c, 'spool-purge', { ...this.#subjectOf(found), envelopes: purged })
     if (purged === 0) throw notPending()
+    this.#auditLog.recordChange(c, 'spool-purge', { ...this.#subjectOf(found), envelopes: purged })
     return { purged, left: 0 }
   }
 
