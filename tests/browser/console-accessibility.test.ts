@@ -84,6 +84,20 @@ describe('The console', requires('chromium', 'nginx'), () => {
     expect(await ground()).toBe(light)
   })
 
+  it('shows the chosen theme on a page that the server rendered without the cookie', async ({ desk }) => {
+    await using visitor = await desk.operator('', { colorScheme: 'light' })
+    const { page } = visitor
+    const ground = () => page.locator('body').evaluate((body) => getComputedStyle(body).backgroundColor)
+    const light = await ground()
+    await page.addInitScript(() => {
+      // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API needs HTTPS
+      document.cookie = 'culvert-theme=dark; path=/console'
+    })
+    await page.goto(`${desk.site.url}/console/spool`)
+    await page.getByRole('button', { name: 'Theme: dark' }).waitFor()
+    expect(await ground()).not.toBe(light)
+  })
+
   /** Creates one of each entry that can be opened: a receipt, an envelope in the inbox, and a spool entry that is pending until disposal. */
   async function openings(desk: ConsoleSite) {
     await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-error-unhandled'))

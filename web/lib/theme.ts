@@ -19,7 +19,7 @@ export function themeAttribute(cookies: string | null): { 'data-theme'?: Theme }
   return theme === 'system' ? {} : { 'data-theme': theme }
 }
 
-/** Returns the cookie that keeps a theme. Pages of visitors do not get it. */
+/** Returns the cookie that keeps a theme. Pages of visitors do not get it. With `strict`, a link from another site would open the wrong theme. */
 export function themeCookie(theme: Theme): string {
-  return `${COOKIE}=${theme}; path=/console; max-age=${A_YEAR}; samesite=strict`
+  return `${COOKIE}=${theme}; path=/console; max-age=${A_YEAR}; samesite=lax`
 }

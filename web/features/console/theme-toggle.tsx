@@ -8,7 +8,11 @@ const LABELS: Record<Theme, string> = { system: 'Theme: system', light: 'Theme: 
 
 export function ThemeToggle() {
   const [theme, setTheme] = useState<Theme>('system')
-  useEffect(() => setTheme(readTheme(document.cookie)), [])
+  useEffect(() => {
+    const chosen = readTheme(document.cookie)
+    document.documentElement.dataset.theme = chosen // the page may come from a cache, or without cookies
+    setTheme(chosen)
+  }, [])
 
   function change(): void {
     const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'system'
