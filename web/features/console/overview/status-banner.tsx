@@ -8,7 +8,7 @@ import type { State } from '../../../ui/states.ts'
 import { Badge } from '../../../ui/status-badge.tsx'
 import { sumLosses } from '../monitor/losses.ts'
 import type { OverviewSnapshot } from '../monitor/snapshot.ts'
-import { type Clock, describeSituation, STATE_WORDS, type VerdictState } from './verdict.ts'
+import { type Clock, describeSituation, linkTo, STATE_WORDS, type VerdictState } from './verdict.ts'
 
 const STATES: Record<VerdictState, State> = { ok: 'good', degraded: 'hold', outage: 'bad' }
 
@@ -45,7 +45,7 @@ export function StatusBanner({ overview }: { overview: OverviewSnapshot }) {
         )}
       </div>
       <a
-        href="/console/rejections"
+        href={linkTo(losses)}
         className="flex flex-wrap items-baseline gap-x-2 rounded-part text-ink no-underline hover:text-accent wide:grid wide:justify-items-center wide:px-2"
       >
         <span className="text-note text-quiet">Lost</span>

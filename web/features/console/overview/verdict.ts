@@ -53,8 +53,24 @@ function stateOf(problem: Problem): VerdictState {
 function describeCalm(situation: Situation, { format }: Clock): string {
   const { okSince, losses } = situation
   const since = okSince === undefined ? '' : ` since ${format(okSince)}`
-  const action = sumLosses(losses) > 0 ? 'Rejections lists the reasons of the losses.' : 'No action needed.'
+  const hints = hintsAt(losses)
+  const action = hints.length > 0 ? hints.join(' ') : 'No action needed.'
   return `No problems${since}. ${describeSafety(situation)} ${action}`
+}
+
+function hintsAt({ expired, unavailable, vanished }: LossCounts): string[] {
+  return [
+    ...(unavailable > 0 ? ['Rejections lists the reasons.'] : []),
+    ...(expired > 0 ? ['Envelopes expired in the spool: raise SPOOL_HOURS or SPOOL_BYTES.'] : []),
+    ...(vanished > 0 ? ['The store of the spool lost envelopes: see CulvertSpoolLost in the runbook.'] : []),
+  ]
+}
+
+/** Returns the page that shows most of these losses. */
+export function linkTo({ expired, unavailable, vanished }: LossCounts): string {
+  const most = Math.max(expired, unavailable, vanished)
+  if (most === unavailable) return '/console/rejections'
+  return most === expired ? '/console/live-feed?outcome=expired' : '/console/spool'
 }
 
 /** Counts pending and lost envelopes. In inbox mode there is no spool. */

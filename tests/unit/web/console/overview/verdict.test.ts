@@ -8,6 +8,7 @@ import { findProblems, type Problem } from '../../../../../web/features/console/
 import {
   type Clock,
   describeSituation,
+  linkTo,
   type Situation,
 } from '../../../../../web/features/console/overview/verdict.ts'
 import { formatWhen } from '../../../../../web/lib/format.ts'
@@ -49,10 +50,28 @@ describe('describeSituation', () => {
     })
   })
 
-  it('shows past losses while there are no problems', () => {
-    expect(describeFor([], {}, { ...NO_LOSSES, expired: 2, unavailable: 1_000, vanished: 1 }).text).toBe(
-      'No problems since 07:09. 0 spooled, 1,003 lost. Rejections lists the reasons of the losses.',
-    )
+  it.each([
+    [{ unavailable: 1_000 }, '1,000 lost. Rejections lists the reasons.', '/console/rejections'],
+    [
+      { expired: 2 },
+      '2 lost. Envelopes expired in the spool: raise SPOOL_HOURS or SPOOL_BYTES.',
+      '/console/live-feed?outcome=expired',
+    ],
+    [
+      { vanished: 1 },
+      '1 lost. The store of the spool lost envelopes: see CulvertSpoolLost in the runbook.',
+      '/console/spool',
+    ],
+    [
+      { unavailable: 1, expired: 3 },
+      '4 lost. Rejections lists the reasons. Envelopes expired in the spool: raise SPOOL_HOURS or SPOOL_BYTES.',
+      '/console/live-feed?outcome=expired',
+    ],
+    [{}, '0 lost. No action needed.', '/console/rejections'],
+  ])('explains the past losses %j, and links to the page that shows them', (given, text, link) => {
+    const losses = { ...NO_LOSSES, ...given }
+    expect(describeFor([], {}, losses).text).toBe(`No problems since 07:09. 0 spooled, ${text}`)
+    expect(linkTo(losses)).toBe(link)
   })
 
   it('names no spool in inbox mode', () => {
