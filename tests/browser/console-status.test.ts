@@ -41,6 +41,28 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
     await expect.poll(() => page.title(), SOON).toBe('OK · Overview · Console · Culvert')
   })
 
+  it('shows the state as unknown while the console is not reachable, also in the title and the icon', async ({
+    desk,
+  }) => {
+    await using visitor = await desk.operator()
+    const { page } = visitor
+    await expect.poll(() => page.title(), SOON).toBe('OK · Overview · Console · Culvert')
+    const okIcon = await iconOf(page)
+    visitor.allowTrouble(/console\/(live|session)|ERR_INTERNET_DISCONNECTED/)
+    await page.context().setOffline(true)
+    const banner = page.getByRole('region', { name: 'Status' })
+    await banner
+      .getByText(
+        /^No connection to the console since \d\d:\d\d\. Last known state: OK\. No problems since .* 0\slost\.$/,
+      )
+      .waitFor(SOON)
+    await expect.poll(() => page.title(), SOON).toBe('Unknown · Overview · Console · Culvert')
+    expect(await iconOf(page)).not.toBe(okIcon)
+    await page.context().setOffline(false)
+    await expect.poll(() => page.title(), SOON).toBe('OK · Overview · Console · Culvert')
+    expect(await iconOf(page)).toBe(okIcon)
+  })
+
   it('is the first element of the overview, and has its largest number', async ({ desk }) => {
     await using visitor = await desk.operator()
     const { page } = visitor

@@ -27,7 +27,7 @@ export function Overview({ first, history }: { first: OverviewSnapshot; history:
   const hasSpool = overview.spools.length > 0
   return (
     <div className="grid grid-cols-1 gap-4">
-      <StatusBanner overview={overview} />
+      <StatusBanner overview={overview} stream={state} />
       <Tools>
         <LiveIndicator state={state} />
       </Tools>

@@ -8,19 +8,34 @@ import type { State } from '../../../ui/states.ts'
 import { Badge } from '../../../ui/status-badge.tsx'
 import { sumLosses } from '../monitor/losses.ts'
 import type { OverviewSnapshot } from '../monitor/snapshot.ts'
-import { type Clock, describeSituation, linkTo, STATE_WORDS, type VerdictState } from './verdict.ts'
+import type { StreamState } from '../use-event-stream.ts'
+import {
+  type Clock,
+  describeDisconnection,
+  describeSituation,
+  linkTo,
+  STATE_WORDS,
+  type VerdictState,
+} from './verdict.ts'
 
-const STATES: Record<VerdictState, State> = { ok: 'good', degraded: 'hold', outage: 'bad' }
+const STATES: Record<VerdictState, State> = {
+  ...{ ok: 'good', degraded: 'hold', outage: 'bad', unknown: 'idle' },
+}
 
 /** Edge of the panel. */
 const EDGES: Record<VerdictState, string> = {
   ok: 'border-l-good',
   degraded: 'border-l-hold',
   outage: 'border-l-bad',
+  unknown: 'border-l-quiet',
 }
 
-export function StatusBanner({ overview }: { overview: OverviewSnapshot }) {
-  const { state, text, others } = describeSituation(overview, useClock(overview.time))
+export function StatusBanner({ overview, stream }: { overview: OverviewSnapshot; stream: StreamState }) {
+  const clock = useClock(overview.time)
+  const { state, text, others } =
+    stream === 'broken'
+      ? describeDisconnection(overview, clock, overview.time)
+      : describeSituation(overview, clock)
   const { losses } = overview
   const lost = sumLosses(losses)
   useTab(state)
@@ -89,6 +104,7 @@ const ICONS: Record<VerdictState, string> = {
   ok: iconWith('#0b6650', '<circle cx="16" cy="20.5" r="4.5"/>'),
   degraded: iconWith('#9a5f00', '<path d="M12 17v8m8-8v8"/>'),
   outage: iconWith('#b3261e', '<path d="m12 17 8 8m0-8-8 8"/>'),
+  unknown: iconWith('#5f6b67', '<path d="M12 21h8"/>'),
 }
 
 function iconWith(ground: string, sign: string): string {

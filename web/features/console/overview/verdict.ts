@@ -7,7 +7,8 @@ import type { Problem, UpstreamProblem } from '../monitor/problems.ts'
 import type { OverviewSnapshot } from '../monitor/snapshot.ts'
 import { nameUpstreamError } from '../upstream-errors.ts'
 
-export type VerdictState = 'ok' | 'degraded' | 'outage'
+/** `unknown`: the browser is not connected to the console. */
+export type VerdictState = 'ok' | 'degraded' | 'outage' | 'unknown'
 
 export type Verdict = {
   state: VerdictState
@@ -27,21 +28,39 @@ export type Situation = Pick<OverviewSnapshot, 'problems' | 'okSince' | 'losses'
 /** Times are in milliseconds since 1970. `format` says when, for a sentence: "07:09", "tomorrow 07:09". */
 export type Clock = { now: number; format: (time: number) => string }
 
-export const STATE_WORDS: Record<VerdictState, string> = { ok: 'OK', degraded: 'Degraded', outage: 'Outage' }
+export const STATE_WORDS: Record<VerdictState, string> = {
+  ...{ ok: 'OK', degraded: 'Degraded', outage: 'Outage', unknown: 'Unknown' },
+}
 
 export function describeSituation(situation: Situation, clock: Clock): Verdict {
   const [problem, ...others] = situation.problems
-  if (!problem) return { state: 'ok', text: describeCalm(situation, clock), others: [] }
-  const text = [
+  const action = problem ? findAction(problem, situation, clock) : findHint(situation)
+  return {
+    state: stateOf(problem),
+    text: `${describeFacts(situation, clock)} ${action}`,
+    others: others.map((each) => describeProblem(each, clock)),
+  }
+}
+
+/** Describes what was last known, without an action. `since` is the time of the last known situation. */
+export function describeDisconnection(situation: Situation, clock: Clock, since: number): Verdict {
+  const last = STATE_WORDS[stateOf(situation.problems[0])]
+  const text = `No connection to the console since ${clock.format(since)}. Last known state: ${last}. ${describeFacts(situation, clock)}`
+  return { state: 'unknown', text, others: [] }
+}
+
+function describeFacts(situation: Situation, clock: Clock): string {
+  const [problem] = situation.problems
+  if (!problem) return describeCalm(situation, clock)
+  return [
     describeProblem(problem, clock),
     problem.kind === 'no-replica' ? 'Spooled envelopes stay on disk.' : describeSafety(situation),
     ...describeExpiry(situation, clock),
-    findAction(problem, situation, clock),
   ].join(' ')
-  return { state: stateOf(problem), text, others: others.map((each) => describeProblem(each, clock)) }
 }
 
-function stateOf(problem: Problem): VerdictState {
+function stateOf(problem: Problem | undefined): VerdictState {
+  if (!problem) return 'ok'
   const isOutage =
     problem.kind === 'no-replica' ||
     problem.kind === 'losing' ||
@@ -51,19 +70,19 @@ function stateOf(problem: Problem): VerdictState {
 }
 
 function describeCalm(situation: Situation, { format }: Clock): string {
-  const { okSince, losses } = situation
+  const { okSince } = situation
   const since = okSince === undefined ? '' : ` since ${format(okSince)}`
-  const hints = hintsAt(losses)
-  const action = hints.length > 0 ? hints.join(' ') : 'No action needed.'
-  return `No problems${since}. ${describeSafety(situation)} ${action}`
+  return `No problems${since}. ${describeSafety(situation)}`
 }
 
-function hintsAt({ expired, unavailable, vanished }: LossCounts): string[] {
-  return [
+/** Explains past losses. */
+function findHint({ losses: { expired, unavailable, vanished } }: Situation): string {
+  const hints = [
     ...(unavailable > 0 ? ['Rejections lists the reasons.'] : []),
     ...(expired > 0 ? ['Envelopes expired in the spool: raise SPOOL_HOURS or SPOOL_BYTES.'] : []),
     ...(vanished > 0 ? ['The store of the spool lost envelopes: see CulvertSpoolLost in the runbook.'] : []),
   ]
+  return hints.length > 0 ? hints.join(' ') : 'No action needed.'
 }
 
 /** Returns the page that shows most of these losses. */

@@ -7,6 +7,7 @@ import type { LossCounts, Losses } from '../../../../../web/features/console/mon
 import { findProblems, type Problem } from '../../../../../web/features/console/monitor/problems.ts'
 import {
   type Clock,
+  describeDisconnection,
   describeSituation,
   linkTo,
   type Situation,
@@ -235,6 +236,21 @@ const SILENT_SPOOL: SpoolStatus = {
   ...{ id: 'shared', writable: true, since: 0, max_bytes: 1, project_max_bytes: 1, max_age_ms: 1 },
   attempts: [],
 }
+
+describe('describeDisconnection', () => {
+  it('names the last known state and asks for no action, since the state is unknown', () => {
+    expect(describeDisconnection(situationOf([]), CLOCK, SEVEN)).toEqual({
+      state: 'unknown',
+      text: 'No connection to the console since 07:09. Last known state: OK. No problems since 07:09. 0 spooled, 0 lost.',
+      others: [],
+    })
+    const outage = situationOf([unreachable({ class: 'timeout' })], SPOOLED)
+    expect(describeDisconnection(outage, CLOCK, NOW)).toMatchObject({
+      state: 'unknown',
+      text: 'No connection to the console since 09:30. Last known state: Outage. Sentry unreachable since 07:09 (timeout). 90 spooled, 0 lost. First expiry tomorrow 07:09.',
+    })
+  })
+})
 
 describe('findProblems', () => {
   const replica = { name: 'a', origin: 'http://a', state: 'responding', rate: 0 } as const
