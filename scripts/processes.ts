@@ -1,12 +1,14 @@
 /** Runs the site as processes of this machine: two tunnels, web and nginx. */
 
+import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
+import { hostOf } from '../tunnel/src/config/addresses.ts'
 import { buildSdk } from './build/sdk.ts'
 import { buildWeb, WEB_SERVER } from './build-web.ts'
-import type { Config } from './environment.ts'
+import { type Config, UserError } from './environment.ts'
 import {
   authorityOf,
   checkPorts,
@@ -31,6 +33,7 @@ type Ports = { tunnels: { port: number; adminPort: number }[]; web: number }
 /** Runs the site until `stopped`. Stops every process that it started, also after an error. */
 export async function runProcesses(config: Config, { output, stopped, onUp }: Session): Promise<void> {
   await checkPorts(config)
+  await checkAppHost(config)
   const program = await findNginx(config, stopped)
   const ports = await choosePorts(config)
   const configFile = renderNginx(config, addressesOf(config, ports))
@@ -56,6 +59,14 @@ export async function runProcesses(config: Config, { output, stopped, onUp }: Se
     rmSync(adminPortsFile, { force: true })
     await stopAll(running)
   }
+}
+
+/** Throws a `UserError` when the name of the app's host is unknown: nginx would not start. */
+async function checkAppHost({ app }: Config): Promise<void> {
+  if (!app) return
+  await lookup(hostOf(app).replace(/[[\]]/g, '')).catch(() => {
+    throw new UserError(`APP_URL: the host of http://${app} is unknown; correct it, or write its IP address.`)
+  })
 }
 
 function adminUrl(port: number): string {

@@ -7,6 +7,7 @@ import { lostSettings } from '../../../scripts/deploy.ts'
 import { findMisspelt } from '../../../tunnel/src/config/misspelt-settings.ts'
 import { SETTING_NAMES } from '../../../tunnel/src/config/settings.ts'
 import { NODE, ROOT } from '../../support/node.ts'
+import { freePort } from '../../support/ports.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
 const run = promisify(execFile)
@@ -81,6 +82,26 @@ describe('With wrong settings', () => {
       GRAFANA_PORT: 'x',
     })
     expect(failed.stderr).toContain('cannot start, 3 problem(s):\nINGEST_SUBNET: "mine" is not a network;')
+  })
+
+  it('npm start rejects one port for the site and for servers', async () => {
+    const HTTP_PORT = String(await freePort())
+    const settings = { HTTP_PORT, TUNNEL_ORIGIN_PORT: HTTP_PORT }
+    const failed = await command('scripts/start.ts', settings, '--plain')
+    expect(failed.code).toBe(1)
+    expect(failed.stderr).toBe(
+      `culvert: HTTP_PORT and TUNNEL_ORIGIN_PORT are both ${HTTP_PORT}; set one of them to another port.\n`,
+    )
+  })
+
+  it('npm start rejects an app whose host is unknown', async () => {
+    const ports = { HTTP_PORT: String(await freePort()), TUNNEL_ORIGIN_PORT: String(await freePort()) }
+    const settings = { ...ports, APP_URL: 'http://shop.invalid:3000' }
+    const failed = await command('scripts/start.ts', settings, '--plain')
+    expect(failed.code).toBe(1)
+    expect(failed.stderr).toBe(
+      'culvert: APP_URL: the host of http://shop.invalid:3000 is unknown; correct it, or write its IP address.\n',
+    )
   })
 
   it('npm run deploy goes on to look for a Docker Engine only when the settings are right', async () => {

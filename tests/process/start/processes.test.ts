@@ -195,15 +195,6 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       expect(site.output()).toBe('culvert: npm did not pass --plain on; write npm start -- --plain.\n')
     })
 
-    it('rejects one port for the site and for servers', async () => {
-      const same = String(await freePort())
-      await using site = await start({ HTTP_PORT: same, TUNNEL_ORIGIN_PORT: same })
-      expect(await site.exited).toBe(1)
-      expect(site.output()).toContain(
-        `culvert: HTTP_PORT and TUNNEL_ORIGIN_PORT are both ${same}; set one of them to another port.\n`,
-      )
-    })
-
     it('lists every invalid setting before it does anything else', async () => {
       await using site = await start({
         TUNNEL_PATHS: 'monitoring',
