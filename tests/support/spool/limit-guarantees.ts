@@ -66,6 +66,12 @@ export function limitPromises(current: () => { store: Store; spool: Spool }): vo
       expect(await spool().limits()).toEqual([limit])
     })
 
+    it('keeps 1,000 of them', async () => {
+      const limits = Array.from({ length: 1_200 }, (_, n) => limitOf({ project: `${PROJECT}${n}` }))
+      for (const part of [limits.slice(0, 600), limits.slice(600)]) await spool().addLimits(part)
+      expect(await spool().limits()).toHaveLength(1_000)
+    })
+
     it('counts no limit as an entry', async () => {
       await spool().addLimits([limitOf()])
       expect(await spool().totals()).toMatchObject({ envelopes: 0, partitions: [] })

@@ -211,8 +211,7 @@ function readRequest(
     if (isSettled) return
     try {
       writing = add(chunk)
-      const isWhole = announced > 0 && body.wireBytes >= announced
-      if (body.wireBytes > turnBytes && !isWhole)
+      if (body.wireBytes > turnBytes && body.wireBytes !== announced)
         writing = Promise.all([writing, nextTurn()]).then(() => undefined)
     } catch (error) {
       fail(error)

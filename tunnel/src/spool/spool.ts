@@ -113,6 +113,9 @@ export type PartitionTotals = {
 /** Rate limit of Sentry that replicas share, on one category or on `all`. `until` is in milliseconds since 1970. */
 export type SharedLimit = { project: string; category: string; until: number }
 
+/** Number of shared limits that a spool keeps: those that end last. */
+export const MAX_SHARED_LIMITS = 1_000
+
 /** State of the disk of a spool that is a file. */
 export type SpoolDisk = {
   freeBytes: number
@@ -162,7 +165,7 @@ export type Spool = {
   resume(project?: string): Promise<void>
   /** Returns the shared rate limits that end within 24 hours. Others have ended, or were learned by a wrong clock. */
   limits(): Promise<SharedLimit[]>
-  /** Shares rate limits with every replica. Of two limits on a category the later end applies. Removes those that `limits` does not return. */
+  /** Shares rate limits with every replica. Of two limits on a category the later end applies. Removes those that `limits` does not return, and keeps 1,000. */
   addLimits(limits: readonly SharedLimit[]): Promise<void>
   close(): Promise<void>
 }

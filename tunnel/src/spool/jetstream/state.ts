@@ -3,7 +3,15 @@
 import type { StreamInfo } from '@nats-io/jetstream'
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv'
 import { MAX_LIMIT_SECONDS } from '../../policy/rate-limits.ts'
-import type { ProjectDemand, PutResult, SharedLimit, SpoolBounds, SpoolEntry, SpoolTotals } from '../spool.ts'
+import {
+  MAX_SHARED_LIMITS,
+  type ProjectDemand,
+  type PutResult,
+  type SharedLimit,
+  type SpoolBounds,
+  type SpoolEntry,
+  type SpoolTotals,
+} from '../spool.ts'
 import { CLASSES, classOf, NAME, type Partition, parseSubject, storedBytes, subjectOf } from './codec.ts'
 import type { Messages } from './messages.ts'
 import type { Server } from './server.ts'
@@ -169,7 +177,8 @@ export class State {
     await changeValue<SharedLimit[]>(await this.#openBucket(), LIMITS, (shared = []) => {
       const all = [...shared, ...limits].filter((limit) => isInForce(limit, now))
       all.sort((a, b) => a.until - b.until) // of two on a category the later end replaces the other
-      return [...new Map(all.map((limit) => [`${limit.project} ${limit.category}`, limit])).values()]
+      const latest = new Map(all.map((limit) => [`${limit.project} ${limit.category}`, limit]))
+      return [...latest.values()].slice(-MAX_SHARED_LIMITS)
     })
   }
 

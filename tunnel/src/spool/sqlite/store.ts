@@ -3,14 +3,15 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { priorityOf } from '../../envelope/priorities.ts'
 import { MAX_LIMIT_SECONDS } from '../../policy/rate-limits.ts'
-import type {
-  Lease,
-  ProjectDemand,
-  PutResult,
-  SharedLimit,
-  SpoolBounds,
-  SpoolEntry,
-  SpoolTotals,
+import {
+  type Lease,
+  MAX_SHARED_LIMITS,
+  type ProjectDemand,
+  type PutResult,
+  type SharedLimit,
+  type SpoolBounds,
+  type SpoolEntry,
+  type SpoolTotals,
 } from '../spool.ts'
 import { EntryAdmin } from './admin.ts'
 import {
@@ -165,6 +166,7 @@ export class SqliteStore {
   addLimits(limits: readonly SharedLimit[]): void {
     this.#statements.removeOtherLimits.run(Date.now())
     for (const { project, category, until } of limits) this.#statements.addLimit.run(project, category, until)
+    this.#statements.removeExcessLimits.run(MAX_SHARED_LIMITS)
   }
 
   /** Returns the bytes of the file that new entries can use without making it longer. */
@@ -270,6 +272,10 @@ function prepare(db: DatabaseSync) {
     ofPartition: db.prepare(`${entries} WHERE project = ? AND category = ? ORDER BY due LIMIT 10000`),
     currentLimits: db.prepare(`SELECT project, category, until FROM rate_limits WHERE ${isInForce}`),
     removeOtherLimits: db.prepare(`DELETE FROM rate_limits WHERE NOT (${isInForce})`),
+    removeExcessLimits: db.prepare(
+      `DELETE FROM rate_limits WHERE (project, category) NOT IN
+       (SELECT project, category FROM rate_limits ORDER BY until DESC LIMIT ?)`,
+    ),
     addLimit: db.prepare(
       `INSERT INTO rate_limits (project, category, until) VALUES (?, ?, ?)
        ON CONFLICT DO UPDATE SET until = max(until, excluded.until)`,
