@@ -9,7 +9,8 @@ import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { writeSdk } from '../../support/tunnel/sdk.ts'
 
 const FRIEND = 'https://friend.example'
-const SENTRY_DSN = 'https://one@sentry.example/1 https://two@sentry.example/2'
+const CLOUD_DSN = 'https://nine@o1.ingest.us.sentry.io/9'
+const SENTRY_DSN = `https://one@sentry.example/1 https://two@sentry.example/2 ${CLOUD_DSN}`
 const FILE = '/monitoring/sdk/errors-0123456789abcdef.js'
 
 describe('A tunnel with an SDK', () => {
