@@ -44,13 +44,17 @@ type ReplicaSet = {
   spools: readonly SpoolStatus[]
   limits: readonly LimitInForce[]
   recentLosses: LossCounts
+  now: number
 }
+
+/** A replica with an envelope to send tries again within this after its time has come. */
+const PROBE_DELAY_MS = 15_000
 
 /** Returns the problems, the most severe first. */
 export function findProblems(set: ReplicaSet): Problem[] {
-  const { replicas, upstreams, spools, limits, recentLosses } = set
+  const { replicas, upstreams, spools, limits, recentLosses, now } = set
   if (!replicas.some(({ state }) => state === 'responding')) return [findAbsence(replicas)]
-  const upstream = findUpstreamProblem(upstreams)
+  const upstream = findUpstreamProblem(upstreams, now)
   const files = spools.reduce((sum, { damaged_files = [] }) => sum + damaged_files.length, 0)
   return [
     ...(sumLosses(recentLosses) > 0 ? [{ kind: 'losing', losses: recentLosses } as const] : []),
@@ -68,8 +72,8 @@ function findAbsence(replicas: readonly ReplicaView[]): Problem {
   return { kind: 'no-replica', ...(times.length > 0 && { since: Math.max(...times) }) }
 }
 
-function findUpstreamProblem(upstreams: readonly UpstreamView[]): UpstreamProblem | undefined {
-  const failing = upstreams.filter(({ open }) => open.length > 0)
+function findUpstreamProblem(upstreams: readonly UpstreamView[], now: number): UpstreamProblem | undefined {
+  const failing = upstreams.filter((upstream) => upstream.open.length > 0 && !isIdle(upstream, now))
   const [first] = failing
   if (!first) return undefined
   const { origin, open, closed, since, error } = first
@@ -82,6 +86,11 @@ function findUpstreamProblem(upstreams: readonly UpstreamView[]): UpstreamProble
     ...(starts.length > 0 && { since: Math.min(...starts) }),
     ...(error && { error }),
   }
+}
+
+/** Reports whether another replica reaches the server, and those with an open breaker have had nothing to send since. */
+function isIdle({ closed, lastProbe = Infinity }: UpstreamView, now: number): boolean {
+  return closed.length > 0 && lastProbe < now - PROBE_DELAY_MS
 }
 
 function findSpoolProblem(spool: SpoolStatus, upstream: UpstreamProblem | undefined): Problem | undefined {

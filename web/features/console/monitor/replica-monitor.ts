@@ -129,7 +129,7 @@ export class Monitor {
     if (upstreams.length > 0) this.#groups = upstreamGroups
     const limits = limitsOf(responding)
     const recentLosses = this.#replicas.recentLosses(time)
-    const problems = findProblems({ replicas, upstreams, spools, limits, recentLosses })
+    const problems = findProblems({ replicas, upstreams, spools, limits, recentLosses, now: time })
     this.#okSince = problems.length > 0 ? undefined : (this.#okSince ?? time)
     return {
       ...{ time, replicas, totals, spools, upstreams, upstreamGroups, limits, problems },

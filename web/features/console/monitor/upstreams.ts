@@ -12,6 +12,8 @@ export type UpstreamView = {
   /** When the first breaker opened, and when the next replica tries again. */
   since?: number
   nextProbe?: number
+  /** When the last of the replicas may try again. */
+  lastProbe?: number
   /** Newest error, with the equal ones of other replicas. */
   error?: LastUpstreamError
 }
@@ -36,6 +38,7 @@ export function upstreamsOf(replicas: readonly { name?: string; status?: Replica
       if (breaker.open) {
         view.since = Math.min(breaker.since, view.since ?? breaker.since)
         view.nextProbe = Math.min(breaker.next_probe, view.nextProbe ?? breaker.next_probe)
+        view.lastProbe = Math.max(breaker.next_probe, view.lastProbe ?? breaker.next_probe)
       }
       if (last_error) view.error = mergeErrors(last_error, view.error)
       byOrigin.set(origin, view)

@@ -254,9 +254,26 @@ describe('describeDisconnection', () => {
 
 describe('findProblems', () => {
   const replica = { name: 'a', origin: 'http://a', state: 'responding', rate: 0 } as const
-  const none = { replicas: [replica], upstreams: [], spools: [], limits: [], recentLosses: NO_LOSSES }
+  const none = {
+    replicas: [replica],
+    upstreams: [],
+    spools: [],
+    limits: [],
+    recentLosses: NO_LOSSES,
+    now: NOW,
+  }
   const closed = { origin: 'https://s', open: [], closed: ['a'] }
   const open = { origin: 'https://t', open: ['a'], closed: [], since: 5 }
+
+  it('reports no open breaker of a replica that has had nothing to send since another one reached the server', () => {
+    const after = { ...open, closed: ['b'], lastProbe: NOW - 16_000 }
+    expect(findProblems({ ...none, upstreams: [after] })).toEqual([])
+    for (const failing of [
+      { ...after, closed: [] },
+      { ...after, lastProbe: NOW - 1_000 },
+    ])
+      expect(findProblems({ ...none, upstreams: [failing] })).toMatchObject([{ kind: 'upstream' }])
+  })
 
   it('finds none on a site that works', () => {
     expect(findProblems({ ...none, upstreams: [closed] })).toEqual([])
