@@ -14,6 +14,7 @@ import { until } from '../support/until.ts'
 
 const KEY = '0123456789abcdef0123456789abcdef'
 const DRAINED_MS = 240_000
+const SILENCE_MS = 4_000 // less than client_body_timeout
 
 const MIB = 1024 * 1024
 const payload = Buffer.alloc(50_000_000, 'culvert ')
@@ -47,12 +48,14 @@ describe('nginx and the tunnels, with the memory limits of compose,', requires('
       const [nginx = ''] = await stack.containers('nginx')
       const host = await stack.address(nginx, 'edge') // the engine's proxy for published ports cannot handle this number
       const sockets = Array.from({ length: 3_000 }, () => connect(8080, host).on('error', () => {}))
-      await Promise.all(
-        sockets.map((socket) => {
-          socket.write(`POST ${path} HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 150000\r\n\r\n`)
-          return new Promise((resolve) => socket.write(payload.subarray(0, 140_000), resolve))
-        }),
+      const head = `POST ${path} HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 150000\r\n\r\n`
+      for (const socket of sockets) socket.write(head)
+      const sending = sockets.map(
+        (socket) => new Promise((resolve) => socket.write(payload.subarray(0, 140_000), resolve)),
       )
+      // On a busy machine the last ones begin after nginx would have ended the first, which send a byte now and then.
+      const timer = setInterval(() => sockets.forEach((socket) => void socket.write('c')), SILENCE_MS)
+      await Promise.all(sending).finally(() => clearInterval(timer))
       const waiting = sockets.filter(({ readyState }) => readyState === 'open') // nginx ends a silent connection after 10 s
       expect(waiting.length).toBeGreaterThan(2_500)
       const { status } = await post(stack.url, { body: Readable.from(upload(sink.dsn, 3_000, 0)) })
