@@ -83,6 +83,7 @@ describe('No request of a visitor fails', { ...requires('docker'), timeout: 300_
     await stack.compose(...SCALE, '--scale', 'tunnel=2', '--scale', 'web=2', 'tunnel', 'web')
     await until(async () => (await upstreamsOf(stack, 3000)).size === 2)
     const [, victim = ''] = await stack.containers('web')
+    traffic.allowCut()
     await stack.docker('kill', victim)
     await traffic.more(300)
     await stack.docker('rm', victim)

@@ -20,6 +20,9 @@ export type Answered = {
   json: unknown
 }
 
+/** A response whose head has arrived, but not all of its body. */
+export class ResponseCut extends Error {}
+
 /** Sends one request to `url` (scheme, host, port), and returns the whole response. Redirects are not followed. */
 export async function post(
   url: string,
@@ -27,7 +30,9 @@ export async function post(
 ): Promise<Answered> {
   const sent = method === 'GET' || method === 'HEAD' ? null : body
   const response = await request(`${url}${path}`, { method, headers, body: sent })
-  const text = await response.body.text()
+  const text = await response.body.text().catch((cause) => {
+    throw new ResponseCut(`The response of ${path} was cut off`, { cause })
+  })
   return { status: response.statusCode, headers: response.headers, text, json: parse(text) }
 }
 
