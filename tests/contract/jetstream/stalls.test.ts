@@ -9,6 +9,7 @@ import { openStore } from '../../support/spool/jetstream-spool.ts'
 import { store as putStored, takeAll } from '../../support/spool/operations.ts'
 
 const DELETIONS = '$JS.API.STREAM.MSG.DELETE.CULVERT_SPOOL_ERRORS'
+const DELETIONS_OF_SESSIONS = '$JS.API.STREAM.MSG.DELETE.CULVERT_SPOOL_SESSIONS'
 const MISSING = { id: 4, key: 'none' }
 
 describe('A NATS server that does not respond for a time', {
@@ -48,6 +49,28 @@ describe('A NATS server that does not respond for a time', {
       await nc.close()
       expect((await removed).map(({ key }) => key).sort()).toEqual(keys.sort())
       expect((await spool.totals()).envelopes).toBe(0)
+    },
+  )
+
+  it.each([
+    ['purged', (spool: Spool) => spool.purge({})],
+    ['expired', (spool: Spool) => spool.expire(Date.now())],
+  ])(
+    'gives a final outcome to the entries that it %s before a failure in another stream',
+    async (_, remove) => {
+      await using store = await openStore()
+      const spool = await store.spool()
+      const { key } = await putStored(spool)
+      await putStored(spool, { priority: 1, category: 'session' })
+      const nc = await connect({ servers: store.nats.server })
+      const deletions = nc.subscribe(DELETIONS_OF_SESSIONS, { max: 1 })
+      await nc.flush()
+      const removed = remove(spool)
+      for await (const _first of deletions) stop(store.nats)
+      await spool.close()
+      resume(store.nats)
+      await nc.close()
+      expect((await removed).map((entry) => entry.key)).toEqual([key])
     },
   )
 })

@@ -158,14 +158,11 @@ class JetStreamSpool implements Spool {
     this.#server.nc.publish(RETRIES, JSON.stringify(retry))
   }
 
-  async expire(before: number): Promise<SpoolEntry[]> {
-    const expired: SpoolEntry[] = []
-    for (const priority of CLASSES.keys()) {
+  expire(before: number): Promise<SpoolEntry[]> {
+    return removeByClass(async (priority) => {
       const oldest = await this.#messages.oldest(priority, subjectsOf(priority))
-      if (oldest !== undefined && oldest < before)
-        expired.push(...(await this.#removeWithin(priority, {}, REMOVED, before)))
-    }
-    return expired
+      return oldest !== undefined && oldest < before ? this.#removeWithin(priority, {}, REMOVED, before) : []
+    })
   }
 
   async totals(): Promise<SpoolTotals> {
@@ -209,10 +206,7 @@ class JetStreamSpool implements Spool {
       const isOurs = stored?.entry.key === key && (await this.#remove(id, stored.entry, this.#timeLimit()))
       return stored && isOurs ? [toSpoolEntry(stored.entry)] : []
     }
-    const purged: SpoolEntry[] = []
-    for (const priority of CLASSES.keys())
-      purged.push(...(await this.#removeWithin(priority, which, REMOVED - purged.length)))
-    return purged
+    return removeByClass((priority, removed) => this.#removeWithin(priority, which, REMOVED - removed))
   }
 
   pause(project = ALL): Promise<void> {
@@ -286,4 +280,19 @@ class JetStreamSpool implements Spool {
   #timeLimit(): AbortSignal {
     return AbortSignal.any([this.#closing.signal, AbortSignal.timeout(REMOVAL_MS)])
   }
+}
+
+/** Removes entries class by class. After a failure it returns those removed before: each has its final outcome only now. */
+async function removeByClass(
+  remove: (priority: number, removed: number) => Promise<SpoolEntry[]>,
+): Promise<SpoolEntry[]> {
+  const removed: SpoolEntry[] = []
+  for (const priority of CLASSES.keys())
+    try {
+      removed.push(...(await remove(priority, removed.length)))
+    } catch (error) {
+      if (removed.length === 0) throw error
+      break
+    }
+  return removed
 }
