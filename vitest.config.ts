@@ -7,7 +7,7 @@ const shared = {
   setupFiles: ['tests/setup/strict-console.ts'],
   testTimeout: 60 * 1000, // 1 min: the machine may be busy
   hookTimeout: 60 * 1000, // 1 min
-  expect: { poll: { timeout: 30 * 1000 } },
+  expect: { poll: { timeout: 60 * 1000 } },
 }
 
 /** Busy with the processor: as many at a time as two cores can do. Files share what they import, which saves a third of the time. */

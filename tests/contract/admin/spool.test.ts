@@ -304,11 +304,10 @@ function handInHand(
       await spool(sessionIn('1'))
       await sentry.back()
       await json('/spool/resume', 'POST')
-      const isLong = ({ due = 0 }: SpoolListEntry) => due > Date.now() + 60_000
+      const isLong = ({ due = 0, leased }: SpoolListEntry) => !leased && due > Date.now() + 60_000
       const long = async () => (await listAll()).filter(isLong)
       await until(async () => (await long()).length > 0, 30_000)
       const [row] = await long()
-      expect(row).toMatchObject({ leased: false })
       expect(row?.attempts).toBeGreaterThanOrEqual(1)
       expect(await json('/spool/retry?category=session', 'POST')).toEqual({ retried: 1 })
       // A replica that has not learned the limit yet may try the entry once, and postpone it again.

@@ -64,8 +64,11 @@ function resolverRules(leads: Record<string, string>): string {
 /** Allows aborted requests for the icon: Chromium sends them when idle, and aborts them when the page is left. */
 const ICON_LET_GO = /^failed: GET \S+\/favicon\.ico\S* net::ERR_ABORTED$/
 
+const PATIENCE = 90_000 // the machine may be busy
+
 async function enter(browser: Browser, options: BrowserContextOptions): Promise<Visitor> {
   const context = await browser.newContext(options)
+  context.setDefaultTimeout(PATIENCE)
   const page = await context.newPage()
   const posts: Request[] = []
   const troubles: string[] = []

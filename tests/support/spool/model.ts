@@ -49,7 +49,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 )
 
 export function modelPromise(open: OpenStore): void {
-  it('keeps the same entries as a simple model, for random sequences of calls', { timeout: 120_000 }, () =>
+  it('keeps the same entries as a simple model, for random sequences of calls', { timeout: 300_000 }, () =>
     fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 80, size: 'max' }), async (steps) => {
         await using store = await open(BOUNDS)
