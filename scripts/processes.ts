@@ -46,7 +46,7 @@ export async function runProcesses(config: Config, { output, stopped, onUp }: Se
     nginxService(config, [program, '-e', 'stderr', '-c', configFile]),
   ]
   const adminPortsFile = join(config.stateFolder, 'admin-ports') // for the doctor
-  const running = services.map((service) => supervise(service, output))
+  const running = services.map((service) => supervise(service, output, stopped))
   try {
     const aborted = once(stopped, 'abort')
     const ready = Promise.all(running.map((each) => each.ready))

@@ -124,13 +124,15 @@ export function nextBackoff(lastMs: number, ranMs: number): number {
   return lastMs === 0 || ranMs >= STEADY_MS ? FIRST_BACKOFF_MS : Math.min(lastMs * 2, MAX_BACKOFF_MS)
 }
 
-/** Starts a service, and once it has been ready restarts it whenever it ends, until it is stopped. */
+/** Starts a service, and once it has been ready restarts it whenever it ends, until it or the whole site is stopped. */
 export function supervise(
   service: Service,
   output: Pick<Output, 'print' | 'log'>,
+  stopped: AbortSignal,
   clock: Clock = wallClock,
 ): Supervised {
   const stopping = new AbortController()
+  const over = AbortSignal.any([stopping.signal, stopped])
   const start = () => new ProcessRun(service, (line, stream) => output.log(service.name, line, stream))
   let run = start()
   const ready = waitUntilReady(service, run)
@@ -139,11 +141,11 @@ export function supervise(
   async function restart(): Promise<void> {
     for (let backoff = 0, began = clock.now(); ; began = clock.now()) {
       const end = await run.ended
-      if (stopping.signal.aborted) return
+      if (over.aborted) return
       backoff = nextBackoff(backoff, clock.now() - began)
       output.print(`${service.name} ended (${end}) and is started again in ${backoff / 1000} s.`)
-      await clock.wait(backoff, stopping.signal)
-      if (stopping.signal.aborted) return
+      await clock.wait(backoff, over)
+      if (over.aborted) return
       run = start()
     }
   }
