@@ -113,10 +113,20 @@ describe('The inbox', () => {
     const inbox = open({})
     for (let n = 0; n < 6; n++)
       inbox.keep({ ...entry(`${n}`), types: n % 2 ? ['event', 'attachment'] : ['span'] }, '', Buffer.alloc(1))
-    const first = inbox.list(2, undefined, 'event')
-    const second = inbox.list(2, first.next, 'event')
+    const first = inbox.list(2, undefined, { type: 'event' })
+    const second = inbox.list(2, first.next, { type: 'event' })
     expect([first, second].map(({ entries }) => entries.map(({ id }) => id))).toEqual([['5', '3'], ['1']])
-    expect(inbox.list(2, undefined, 'attach').entries).toEqual([])
+    expect(inbox.list(2, undefined, { type: 'attach' }).entries).toEqual([])
+  })
+
+  it('leaves out envelopes that contain no item of another type than the hidden one', () => {
+    const inbox = open({})
+    const report = 'client_report'
+    const all = [[], [report], ['event'], [report, report], ['event', report], ['client_reports']]
+    for (const [n, types] of all.entries()) inbox.keep({ ...entry(`${n}`), types }, '', Buffer.alloc(1))
+    const first = inbox.list(2, undefined, { hidden: report })
+    const second = inbox.list(2, first.next, { hidden: report })
+    expect([first, second].map(({ entries }) => entries.map(({ id }) => id))).toEqual([['5', '4'], ['2']])
   })
 
   it('deletes one envelope, or all 239 that it has at that time', async () => {

@@ -11,7 +11,7 @@ const MAX_FIRST_BYTES = 16 * 1024 * 1024 // 16 MiB
 export function createInboxAdmin(inbox: Inbox, auditLog: AuditLog): Hono {
   const app = new Hono()
   addRoute(app, '/', {
-    GET: { query: ['limit', 'after', 'type'], run: list },
+    GET: { query: ['limit', 'after', 'type', 'hidden'], run: list },
     DELETE: { query: ['all'], run: deleteAll },
   })
   addRoute(app, '/:id', { GET: { query: ['first'], run: read }, DELETE: { run: deleteOne } })
@@ -19,12 +19,13 @@ export function createInboxAdmin(inbox: Inbox, auditLog: AuditLog): Hono {
 
   function list(c: Context): object {
     const limit = readNumber(c, 'limit', MAX_LISTED) ?? MAX_LISTED
-    const { after, type } = c.req.query()
+    const { after, type, hidden } = c.req.query()
     if (after !== undefined && !/^\d{1,15}$/.test(after))
       throw new RequestError(400, 'after is the "next" of the previous page.')
-    if (type !== undefined && !/^[a-z_]{1,64}$/.test(type))
-      throw new RequestError(400, 'type is a type of item, like event or feedback.')
-    const page = inbox.list(limit, after === undefined ? undefined : Number(after), type)
+    for (const [name, given] of Object.entries({ type, hidden }))
+      if (given !== undefined && !/^[a-z_]{1,64}$/.test(given))
+        throw new RequestError(400, `${name} is a type of item, like event or feedback.`)
+    const page = inbox.list(limit, after === undefined ? undefined : Number(after), { type, hidden })
     auditLog.recordRead(c, 'inbox-list', { envelopes: page.entries.length })
     return page
   }

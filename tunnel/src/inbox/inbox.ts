@@ -22,6 +22,9 @@ export const INBOX_BOUNDS: InboxBounds = {
   ageMs: 7 * 24 * 60 * 60 * 1000, // 7 days
 }
 
+/** `type` selects envelopes with such an item, `hidden` those with an item of another type. */
+export type InboxSelection = { type?: string | undefined; hidden?: string | undefined }
+
 type Row = Record<string, SQLOutputValue>
 
 const BUSY_MS = 5_000 // several replicas share the file
@@ -79,11 +82,16 @@ export class Inbox {
     }
   }
 
-  /** Lists the newest envelopes after the position `after`, the `next` of the previous page. `type` selects those with such an item. */
-  list(limit: number, after = Number.MAX_SAFE_INTEGER, type?: string): InboxPage {
-    const { newest, newestWithType } = this.#statements
+  /** Lists the newest envelopes after the position `after`, the `next` of the previous page. */
+  list(limit: number, after = Number.MAX_SAFE_INTEGER, selection: InboxSelection = {}): InboxPage {
+    const { newest, newestWithType, newestWithout } = this.#statements
+    const { type, hidden } = selection
     const rows =
-      type === undefined ? newest.all(after, limit) : newestWithType.all(after, JSON.stringify(type), limit)
+      type !== undefined
+        ? newestWithType.all(after, JSON.stringify(type), limit)
+        : hidden !== undefined
+          ? newestWithout.all(after, JSON.stringify(hidden), limit)
+          : newest.all(after, limit)
     const last = rows.length === limit ? rows.at(-1) : undefined
     return { entries: rows.map(readEntry), ...(last && { next: Number(last.seq) }) }
   }
@@ -155,6 +163,9 @@ function prepare(db: DatabaseSync) {
     ),
     newest: db.prepare(`${entries} ORDER BY seq DESC LIMIT ?`),
     newestWithType: db.prepare(`${entries} AND instr(types, ?) > 0 ORDER BY seq DESC LIMIT ?`),
+    newestWithout: db.prepare(
+      `${entries} AND EXISTS (SELECT 1 FROM json_each(types) WHERE json_quote(value) <> ?) ORDER BY seq DESC LIMIT ?`,
+    ),
     one: db.prepare('SELECT envelope FROM inbox WHERE id = ?'),
     beginning: db.prepare('SELECT substr(envelope, 1, ?) AS envelope FROM inbox WHERE id = ?'),
     size: db.prepare('SELECT length(envelope) AS bytes FROM inbox WHERE id = ?'),

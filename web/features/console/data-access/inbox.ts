@@ -23,7 +23,7 @@ export class InboxData {
 
   /**
    * Returns a page of the inbox, newest first; `undefined` when no replica has one. `after` is the `next` of the page before. With
-   * `type`, only envelopes with such an item.
+   * `type`, only envelopes with such an item; without, all but connectivity probes and client reports, which contain no event.
    */
   async list(after: string | undefined, type: string | undefined): Promise<InboxList | undefined> {
     const pages = await this.#pages(after && new URLSearchParams(after), type)
@@ -65,7 +65,7 @@ export class InboxData {
       const query = new URLSearchParams({
         limit: `${PAGE}`,
         ...(position && { after: position }),
-        ...(type && { type }),
+        ...(type ? { type } : { hidden: 'client_report' }),
       })
       return `/inbox?${query}`
     }

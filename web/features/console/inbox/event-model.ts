@@ -68,7 +68,7 @@ export function modelEvent(json: unknown, budget: Budget): EventModel | undefine
     exceptions: budget.rows(
       event.exception.toReversed(),
       ROWS.exceptions,
-      exceptionIn(budget),
+      exceptionIn(budget, originOf(event.request?.url)),
       totalOf('exception'),
     ),
     tags: budget.rows(tags, ROWS.facts, factIn(budget), tagCount(json, tags)),
@@ -135,7 +135,12 @@ function countOf(record: Record<string, unknown> | undefined): number {
   return record ? Object.keys(record).length : 0
 }
 
-function exceptionIn(budget: Budget) {
+/** Returns the start of addresses of the page's own site: its origin with a slash. */
+function originOf(page: string | undefined): string | undefined {
+  return page !== undefined && URL.canParse(page) ? `${new URL(page).origin}/` : undefined
+}
+
+function exceptionIn(budget: Budget, ownOrigin: string | undefined) {
   return ({ type, value, mechanism, stacktrace }: Exception): ShownException => ({
     type: budget.optional(type, TEXT.name),
     value: budget.optional(value, TEXT.message),
@@ -143,16 +148,19 @@ function exceptionIn(budget: Budget) {
     frames: budget.rows(
       stacktrace?.frames.toReversed() ?? [],
       ROWS.frames,
-      frameIn(budget),
+      frameIn(budget, ownOrigin),
       stacktrace?.frameCount ?? 0,
     ),
   })
 }
 
-function frameIn(budget: Budget) {
+/** Leaves the page's own origin out: every frame of the site's own scripts would repeat it. */
+function frameIn(budget: Budget, ownOrigin: string | undefined) {
   return (frame: Frame): ShownFrame => {
     const { filename, abs_path: path, function: name, lineno, colno, context_line: line } = frame
-    const place = budget.text(filename || path || 'unknown', TEXT.path)
+    const file = filename || path || 'unknown'
+    const isOwnFile = ownOrigin !== undefined && file.startsWith(ownOrigin)
+    const place = budget.text(isOwnFile ? file.slice(ownOrigin.length - 1) : file, TEXT.path)
     const code = (text: string) => budget.text(text, TEXT.codeLine)
     return {
       name: budget.text(name ?? '<anonymous>', TEXT.name),
@@ -179,15 +187,32 @@ function breadcrumbsIn(
   const { shown } = budget.rows(
     crumbs.toReversed(),
     ROWS.breadcrumbs,
-    ({ timestamp, category, level, message, data }) => ({
-      timestamp,
-      category: budget.optional(category, TEXT.name),
-      level: budget.optional(level, TEXT.name),
-      text: budget.text(message ?? (data ? formatJsonLine(data, TEXT.line) : ''), TEXT.line),
+    (crumb) => ({
+      timestamp: crumb.timestamp,
+      category: budget.optional(crumb.category, TEXT.name),
+      level: budget.optional(crumb.level, TEXT.name),
+      text: budget.text(describeBreadcrumb(crumb), TEXT.line),
     }),
     total,
   )
   return { shown: shown.reverse(), total }
+}
+
+function describeBreadcrumb({ category, message, data }: Breadcrumb): string {
+  const args = category === 'console' ? data?.arguments : undefined
+  if (Array.isArray(args) && typeof args[0] === 'string' && args[0].includes('%c')) return formatLog(args)
+  return message ?? (data ? formatJsonLine(data, TEXT.line) : '')
+}
+
+/** Formats the arguments of `console.log` as a browser does, without the styles of `%c` (Console Standard, formatter). */
+function formatLog([format, ...values]: unknown[]): string {
+  let used = 0
+  const text = String(format).replaceAll(/%[csdifoO]/g, (directive) => {
+    if (used >= values.length) return directive
+    const value = formatValue(values[used++])
+    return directive === '%c' ? '' : value
+  })
+  return [text.trim(), ...values.slice(used).map(formatValue)].join(' ')
 }
 
 /** Returns the transaction itself as a span. */

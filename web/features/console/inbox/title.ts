@@ -17,6 +17,7 @@ export const KINDS = [
   { type: 'transaction', name: 'Transactions' },
   { type: 'replay_event', name: 'Replays' },
   { type: 'log', name: 'Logs' },
+  { type: 'client_report', name: 'Client reports' },
 ] as const
 
 /** Item types whose payload gives a title, the most informative first. */

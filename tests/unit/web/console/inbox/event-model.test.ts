@@ -2,6 +2,34 @@ import { expect, it } from 'vitest'
 import { Budget, PAGE_CHARACTERS } from '../../../../../web/features/console/bounds.ts'
 import { modelEvent } from '../../../../../web/features/console/inbox/event-model.ts'
 
+const modelOf = (event: object) => modelEvent(event, new Budget(PAGE_CHARACTERS.readable))
+
+it('leaves the origin of the page out of the position of a frame, and no other origin', () => {
+  const frames = ['https://shop.example/a.js', 'https://shop.example.evil/b.js', 'https://cdn.example/c.js']
+  const model = modelOf({
+    request: { url: 'https://shop.example/basket?step=2' },
+    exception: { values: [{ stacktrace: { frames: frames.map((filename) => ({ filename, lineno: 1 })) } }] },
+  })
+  expect(model?.exceptions.shown[0]?.frames.shown.map(({ place }) => place)).toEqual([
+    'https://cdn.example/c.js:1',
+    'https://shop.example.evil/b.js:1',
+    '/a.js:1',
+  ])
+})
+
+it.each([
+  [['%c Server %cready', 'color: red', 'color: #fff'], 'Server ready'],
+  [
+    ['%c[vite]%c connected to %s', 'a', 'b', 'localhost', { ms: 3 }],
+    '[vite] connected to localhost {"ms":3}',
+  ],
+  [['%c%d of %s', 'a', 1], '1 of %s'],
+  [['100 %'], 'as the SDK joined it'],
+])('shows what console.log printed for %j', (args, text) => {
+  const crumb = { category: 'console', message: 'as the SDK joined it', data: { arguments: args } }
+  expect(modelOf({ breadcrumbs: [crumb] })?.breadcrumbs.shown[0]?.text).toBe(text)
+})
+
 it('shows the position of a frame whose file name is empty', () => {
   const frames = [
     { filename: '', function: 'eval', lineno: 370, colno: 30 },
