@@ -6,10 +6,11 @@ import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { formatTime } from '../../../lib/format.ts'
 import { ChartTable, type MinuteRow } from './chart-table.tsx'
-import { type Line, PLOT_HEIGHT, plotOptions, TONE_CLASSES } from './plot.ts'
+import { type Line, PLOT_HEIGHT, type PlotKind, plotOptions, TONE_CLASSES } from './plot.ts'
 
 type Props = {
   title: string
+  kind: PlotKind
   /** Unit of the values, in words. */
   unit: string
   /** Milliseconds since 1970. */
@@ -88,7 +89,7 @@ function Legend({ title, lines, index, format }: LegendProps) {
           </svg>
           <span className="text-quiet">{label}</span>{' '}
           <span className="tabular-nums">{formatOrDash(values[index], format)}</span>
-          {total !== undefined && <span className="text-quiet tabular-nums"> {total} in all</span>}
+          {total !== undefined && <span className="-ml-1.5 text-quiet tabular-nums">, {total} in all</span>}
         </li>
       ))}
     </ul>
@@ -96,7 +97,7 @@ function Legend({ title, lines, index, format }: LegendProps) {
 }
 
 /** Draws the plot into `holder`, and tracks the index under the pointer. */
-function usePlot({ unit, times, lines, formatTick }: Props) {
+function usePlot({ kind, unit, times, lines, formatTick }: Props) {
   const holder = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
   const [pointed, setPointed] = useState<number>()
@@ -111,7 +112,7 @@ function usePlot({ unit, times, lines, formatTick }: Props) {
     if (!element) return
     const draw = () => {
       plot.current?.destroy()
-      const options = plotOptions(element, { lines, formatTick, onPoint: setPointed })
+      const options = plotOptions(element, { kind, lines, formatTick, onPoint: setPointed })
       plot.current = new uPlot(options, newest.current, element)
     }
     draw()

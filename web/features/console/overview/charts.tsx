@@ -2,13 +2,12 @@
 'use client'
 
 import type { Outcome } from 'tunnel/contract'
-import { formatCount, formatDuration, formatNumber, rateUnit } from '../../../lib/format.ts'
+import { formatCount, formatDuration, formatNumber } from '../../../lib/format.ts'
 import { outcomeLabel } from '../../../ui/states.ts'
-import { ratesOf } from '../monitor/rates.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
 import { categoryLabel, OUTCOMES } from '../outcomes.ts'
 import { Chart } from './chart.tsx'
-import { growthOf, minutesOf } from './history.ts'
+import { bucketsOf, growthOf, minutesOf } from './history.ts'
 import type { Line } from './plot.ts'
 
 type Props = { points: Point[] }
@@ -25,13 +24,13 @@ const OUTCOME_STYLES: Record<Outcome, Style> = {
   aborted: { tone: 'bad', dash: [2, 3] },
 }
 
-/** Rates of the outcomes that occurred; always includes `delivered`. */
+/** Counts of the outcomes that occurred; always includes `delivered`. */
 export function OutcomeChart({ points }: Props) {
   const kinds = OUTCOMES.map((outcome) => ({
     ...{ outcome, label: outcomeLabel(outcome), ...OUTCOME_STYLES[outcome] },
     totalOf: ({ outcomes }: Point) => outcomes[outcome] ?? 0,
   })).filter(({ outcome, totalOf }) => outcome === 'delivered' || growthOf(points, totalOf) > 0)
-  return <RateChart title="Envelopes by outcome" points={points} kinds={kinds} />
+  return <CountChart title="Envelopes by outcome" points={points} kinds={kinds} />
 }
 
 /** Styles of lines that are no outcomes: colours stand for outcomes. */
@@ -43,7 +42,7 @@ const NEUTRAL_STYLES: Style[] = [
   { tone: 'ink', dash: [2, 3] },
 ]
 
-/** Rates of the busiest data categories, and of all others together. */
+/** Counts of the busiest data categories, and of all others together. */
 export function CategoryChart({ points }: Props) {
   const all = Object.keys(points.at(-1)?.categories ?? {})
     .map((name) => ({ name, count: growthOf(points, ({ categories }) => categories[name] ?? 0) }))
@@ -60,22 +59,21 @@ export function CategoryChart({ points }: Props) {
     ...(NEUTRAL_STYLES[index] ?? { tone: 'quiet' as const }),
     totalOf: ({ categories }: Point) => names.reduce((sum, name) => sum + (categories[name] ?? 0), 0),
   }))
-  return <RateChart title="Envelopes by category" points={points} kinds={kinds} />
+  return <CountChart title="Envelopes by category" points={points} kinds={kinds} />
 }
 
-type RateChartProps = Props & {
+type CountChartProps = Props & {
   title: string
   kinds: (Omit<Line, 'values'> & { totalOf: (point: Point) => number })[]
 }
 
-/** Rate of each kind of envelope in one unit, with the count of each minute. */
-function RateChart({ title, points, kinds }: RateChartProps) {
-  const rates = kinds.map(({ totalOf }) => ratesOf(points, totalOf))
-  const { unit, per, seconds } = rateUnit(Math.max(0, ...rates.flat()))
-  const lines = kinds.map(({ totalOf: _, ...line }, index) => ({
+/** Count of each kind of envelope in equal spans of time, and by minute. */
+function CountChart({ title, points, kinds }: CountChartProps) {
+  const { widthMs, times, countsOf } = bucketsOf(points)
+  const lines = kinds.map(({ totalOf, ...line }) => ({
     ...line,
-    values: rates[index]?.map((rate) => rate * seconds) ?? [],
-    total: formatCount(growthOf(points, kinds[index]?.totalOf ?? (() => 0))),
+    values: countsOf(totalOf),
+    total: formatCount(growthOf(points, totalOf)),
   }))
   const minutes = minutesOf(points).map(({ time, points: group }) => ({
     time,
@@ -84,11 +82,12 @@ function RateChart({ title, points, kinds }: RateChartProps) {
   return (
     <Chart
       title={title}
-      unit={`per ${unit}`}
-      times={timesOf(points)}
+      kind="counts"
+      unit={`per ${formatDuration(widthMs)}`}
+      times={times}
       lines={lines}
-      format={(value) => `${formatNumber(value)}${per}`}
-      formatTick={formatNumber}
+      format={formatCount}
+      formatTick={formatCount}
       emptyText="No envelopes in the last 15 minutes."
       minutes={minutes}
     />
@@ -120,6 +119,7 @@ export function DurationChart({ points }: Props) {
   return (
     <Chart
       title="Response time"
+      kind="values"
       unit={isLong ? 'in seconds' : 'in milliseconds'}
       times={timesOf(points)}
       lines={lines}
@@ -140,11 +140,12 @@ export function PendingChart({ points }: Props) {
   return (
     <Chart
       title="Pending in the spool"
+      kind="counts"
       unit="envelopes"
       times={timesOf(points)}
       lines={[{ label: 'pending', tone: 'wait', values }]}
       format={formatCount}
-      formatTick={(value) => (Number.isInteger(value) ? formatCount(value) : '')}
+      formatTick={formatCount}
       emptyText="Nothing pending in the last 15 minutes."
       minutes={minutes}
     />

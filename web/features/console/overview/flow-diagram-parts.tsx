@@ -2,7 +2,7 @@
 
 import type { ReactNode } from 'react'
 import type { Outcome } from 'tunnel/contract'
-import { formatDuration } from '../../../lib/format.ts'
+import { formatCount, formatDuration } from '../../../lib/format.ts'
 import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 import type { DurationPercentiles } from '../monitor/figures.ts'
 
@@ -67,18 +67,20 @@ export function Slowest({ point }: { point: DurationPercentiles | undefined }) {
   )
 }
 
-export function OutcomeRate({
-  outcome,
-  rate,
-  format,
-}: {
+type OutcomeRateProps = {
   outcome: Outcome
   rate: number
+  /** Number since the replicas started. */
+  count: number
   format: FormatRate
-}) {
+}
+
+/** Current rate of an outcome; without one, the number so far. */
+export function OutcomeRate({ outcome, rate, count, format }: OutcomeRateProps) {
+  const total = count > 0 ? `${formatCount(count)} in all` : 'none'
   return (
     <span className="inline-flex items-center gap-2 whitespace-nowrap">
-      <OutcomeLabel outcome={outcome} /> {rate > 0 ? format(rate) : 'none'}
+      <OutcomeLabel outcome={outcome} /> {rate > 0 ? format(rate) : total}
     </span>
   )
 }

@@ -15,7 +15,9 @@ import { Edge, type FormatRate, OutcomeRate, Slowest, Stop } from './flow-diagra
 type Props = { upstream: UpstreamSummary; points: Point[]; format: FormatRate }
 
 export function UpstreamBranch({ upstream: { name, hosts, open, limited, error }, points, format }: Props) {
-  const rate = rateNow(points, ({ upstreams }) => upstreams[name]?.delivered ?? 0)
+  const deliveredAt = ({ upstreams }: Point) => upstreams[name]?.delivered ?? 0
+  const rate = rateNow(points, deliveredAt)
+  const last = points.at(-1)
   const recent = points.slice(-8).map(({ upstreams }) => upstreams[name])
   const timed = recent.findLast((point) => point?.p50 !== undefined)
   const p50 = timed?.p50
@@ -25,7 +27,7 @@ export function UpstreamBranch({ upstream: { name, hosts, open, limited, error }
         isFork
         rate={rate}
         tone="text-good"
-        above={<OutcomeRate outcome="delivered" rate={rate} format={format} />}
+        above={<OutcomeRate outcome="delivered" {...{ rate, format }} count={last ? deliveredAt(last) : 0} />}
       >
         {p50 !== undefined && <span className="whitespace-nowrap">p50 {formatDuration(p50 * 1000)}</span>}{' '}
         <Slowest point={timed} />

@@ -83,7 +83,7 @@ function Branches({ overview, points, rates, format }: BranchesProps) {
   return (
     <>
       {isInbox && (
-        <OutcomeBranch outcome="delivered" tone="text-good" rates={rates} format={format}>
+        <OutcomeBranch outcome="delivered" tone="text-good" {...{ point, rates, format }}>
           <strong>Inbox</strong>
           <p className="text-note text-quiet">No SENTRY_DSN is set.</p>
         </OutcomeBranch>
@@ -92,7 +92,7 @@ function Branches({ overview, points, rates, format }: BranchesProps) {
         <UpstreamBranch key={upstream.name} upstream={upstream} points={points} format={format} />
       ))}
       {spools.length > 0 && (
-        <OutcomeBranch outcome="spooled" tone="text-wait" rates={rates} format={format}>
+        <OutcomeBranch outcome="spooled" tone="text-wait" {...{ point, rates, format }}>
           <Spools spools={spools} deliveredRate={rates.deliveredLater} format={format} />
         </OutcomeBranch>
       )}
@@ -100,7 +100,7 @@ function Branches({ overview, points, rates, format }: BranchesProps) {
         isFork
         rate={NOT_DELIVERED.reduce((sum, outcome) => sum + (rates.outcomes[outcome] ?? 0), 0)}
         tone="text-drop"
-        above={<NotDeliveredRates rates={rates} format={format} />}
+        above={<NotDeliveredRates {...{ point, rates, format }} />}
       />
       <Stop>
         <strong>Not delivered</strong>
@@ -121,12 +121,13 @@ function Branches({ overview, points, rates, format }: BranchesProps) {
 type OutcomeBranchProps = {
   outcome: Outcome
   tone: string
+  point: Point
   rates: Rates
   format: FormatRate
   children: ReactNode
 }
 
-function OutcomeBranch({ outcome, tone, rates, format, children }: OutcomeBranchProps) {
+function OutcomeBranch({ outcome, tone, point, rates, format, children }: OutcomeBranchProps) {
   const rate = rates.outcomes[outcome] ?? 0
   return (
     <>
@@ -134,20 +135,27 @@ function OutcomeBranch({ outcome, tone, rates, format, children }: OutcomeBranch
         isFork
         rate={rate}
         tone={tone}
-        above={<OutcomeRate outcome={outcome} rate={rate} format={format} />}
+        above={<OutcomeRate {...{ outcome, rate, format }} count={point.outcomes[outcome] ?? 0} />}
       />
       <Stop>{children}</Stop>
     </>
   )
 }
 
-function NotDeliveredRates({ rates: { outcomes }, format }: { rates: Rates; format: FormatRate }) {
+type NotDeliveredProps = { point: Point; rates: Rates; format: FormatRate }
+
+function NotDeliveredRates({ point, rates: { outcomes }, format }: NotDeliveredProps) {
   const occurring = NOT_DELIVERED.filter((outcome) => (outcomes[outcome] ?? 0) > 0)
-  if (occurring.length === 0) return <span className="text-quiet">none</span>
+  if (occurring.length === 0) return <span className="text-quiet">none now</span>
   return (
     <span className="inline-grid justify-items-start">
       {occurring.map((outcome) => (
-        <OutcomeRate key={outcome} outcome={outcome} rate={outcomes[outcome] ?? 0} format={format} />
+        <OutcomeRate
+          key={outcome}
+          {...{ outcome, format }}
+          rate={outcomes[outcome] ?? 0}
+          count={point.outcomes[outcome] ?? 0}
+        />
       ))}
     </span>
   )

@@ -29,3 +29,34 @@ export function minutesOf(points: readonly Point[]): { time: number; points: Poi
   }
   return [...minutes].map(([time, group]) => ({ time, points: group })).reverse()
 }
+
+const BUCKET_WIDTHS_MS = [10_000, 30_000, MINUTE_MS, 2 * MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS]
+const MAX_BUCKETS = 40
+
+/** Spans of time of equal width. The last one ends with the last point. */
+export type Buckets = {
+  widthMs: number
+  /** Ends, in milliseconds since 1970. */
+  times: number[]
+  /** Returns the growth of a total in each bucket. */
+  countsOf: (totalOf: (point: Point) => number) => number[]
+}
+
+/** Divides a chart into at most `MAX_BUCKETS` buckets. */
+export function bucketsOf(points: readonly Point[]): Buckets {
+  const [first, last] = [points[0]?.time ?? 0, points.at(-1)?.time ?? 0]
+  const isWideEnough = (width: number) => (last - first) / width <= MAX_BUCKETS
+  const widthMs = BUCKET_WIDTHS_MS.find(isWideEnough) ?? Math.ceil((last - first) / MAX_BUCKETS)
+  const groups = new Map<number, Point[]>()
+  for (const [index, point] of points.entries()) {
+    const before = points[index - 1]
+    if (!before) continue
+    const end = Math.ceil(point.time / widthMs) * widthMs
+    groups.set(end, [...(groups.get(end) ?? [before]), point])
+  }
+  return {
+    widthMs,
+    times: [...groups.keys()].map((end) => Math.min(end, last)),
+    countsOf: (totalOf) => [...groups.values()].map((group) => Math.max(0, growthOf(group, totalOf))),
+  }
+}

@@ -1,6 +1,6 @@
 /** Options of the plots that uPlot draws. */
 
-import type uPlot from 'uplot'
+import uPlot from 'uplot'
 import { formatMinute } from '../../../lib/format.ts'
 import { shownFrom } from './history.ts'
 
@@ -13,7 +13,7 @@ export type Line = {
   tone: Tone
   dash?: number[]
   values: (number | null)[]
-  /** Number over the whole chart, beside a rate. */
+  /** Number over the whole chart. */
   total?: string
 }
 
@@ -32,7 +32,11 @@ const TICK_STEPS = Array.from({ length: 12 }, (_, power) =>
   [1, 2, 5].map((step) => step * 10 ** (power - 1)),
 ).flat()
 
+/** `counts`: whole numbers, each of the time before it. `values`: measured at their time. */
+export type PlotKind = 'counts' | 'values'
+
 type PlotSettings = {
+  kind: PlotKind
   lines: Line[]
   /** Formats a value without its unit. */
   formatTick: (value: number) => string
@@ -42,9 +46,10 @@ type PlotSettings = {
 
 export function plotOptions(
   element: HTMLElement,
-  { lines, formatTick, onPoint }: PlotSettings,
+  { kind, lines, formatTick, onPoint }: PlotSettings,
 ): uPlot.Options {
   const colour = colourOf(element, 'text-quiet')
+  const paths = kind === 'counts' ? uPlot.paths.stepped?.({ align: -1 }) : undefined
   const axis = { stroke: colour, font: '12px system-ui, sans-serif', ticks: { show: false } }
   return {
     width: element.clientWidth,
@@ -70,7 +75,7 @@ export function plotOptions(
       {
         ...axis,
         size: 44,
-        incrs: TICK_STEPS,
+        incrs: kind === 'counts' ? TICK_STEPS.filter(Number.isInteger) : TICK_STEPS,
         values: (_, splits) => splits.map(formatTick),
         filter: justZero,
         grid: { stroke: colourOf(element, 'text-line'), width: 1, filter: justZero },
@@ -82,6 +87,7 @@ export function plotOptions(
         stroke: colourOf(element, TONE_CLASSES[tone]),
         width: 2,
         ...(dash && { dash }),
+        ...(paths && { paths }),
         points: { show: true, size: 5, fill: colourOf(element, TONE_CLASSES[tone]), filter: alone },
       })),
     ],
