@@ -2,8 +2,8 @@
 
 import type { FinalOutcome, Outcome } from 'tunnel/contract'
 
-/** `good`: succeeded. `wait`: pending. `hold`: held back. `drop`: discarded on purpose. `bad`: failed. */
-export type State = 'idle' | 'busy' | 'good' | 'wait' | 'hold' | 'drop' | 'bad'
+/** `live`: connected. `good`: succeeded. `wait`: pending. `hold`: held back. `drop`: discarded on purpose. `bad`: failed. */
+export type State = 'idle' | 'live' | 'busy' | 'good' | 'wait' | 'hold' | 'drop' | 'bad'
 
 export type OutcomeName = Outcome | FinalOutcome
 

@@ -5,6 +5,7 @@ import type { State } from './states.ts'
 
 export const STATE_TEXT: Record<State, string> = {
   idle: 'text-quiet',
+  live: 'text-quiet',
   busy: 'text-quiet',
   good: 'text-good',
   wait: 'text-wait',
@@ -15,6 +16,12 @@ export const STATE_TEXT: Record<State, string> = {
 
 const SHAPES: Record<State, ReactNode> = {
   idle: <circle cx="8" cy="8" r="5.5" strokeDasharray="2 2.6" />,
+  live: (
+    <>
+      <circle cx="8" cy="8" r="6" strokeWidth="1.5" />
+      <circle cx="8" cy="8" r="3" fill="currentColor" stroke="none" />
+    </>
+  ),
   busy: <path d="M8 2.5A5.5 5.5 0 1 1 2.5 8" />,
   good: <path d="m3 8.5 3.2 3.2L13 4.8" />,
   wait: <path d="M8 2.5a5.5 5.5 0 1 1 0 11 5.5 5.5 0 0 1 0-11Zm0 2.6V8l2 1.4" />,
@@ -42,6 +49,7 @@ export function StateMark({ state, className = 'size-4' }: { state: State; class
 
 const BADGES: Record<State, string> = {
   idle: 'border-quiet/40',
+  live: 'border-quiet/40',
   busy: 'border-quiet/40',
   good: 'border-good/40 bg-good/8',
   wait: 'border-wait/40 bg-wait/8',

@@ -41,6 +41,7 @@ export function RoutesDiagram({ road, pipe, end }: Props) {
 /** Dash lengths: a completed route is drawn in full, a failed one in part. */
 const LENGTHS: Record<State, string> = {
   idle: '0 100',
+  live: '100 0',
   busy: '3 7',
   good: '100 0',
   wait: '50 100',

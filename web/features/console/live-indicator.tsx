@@ -6,7 +6,7 @@ import type { StreamState } from './use-event-stream.ts'
 
 const SHOWN: Record<StreamState, { state: State; word: string }> = {
   opening: { state: 'busy', word: 'connecting' },
-  open: { state: 'idle', word: 'live' }, // no green: it says nothing about the envelopes
+  open: { state: 'live', word: 'live' }, // no green: it says nothing about the envelopes
   broken: { state: 'bad', word: 'connection lost, reconnecting' },
   paused: { state: 'hold', word: 'paused' },
 }
