@@ -1,8 +1,8 @@
 /** nginx for `npm start -- --plain`: finds or installs it, and renders its configuration. */
 
-import { mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, unwatchFile, watchFile } from 'node:fs'
 import { join } from 'node:path'
-import { writeNginxConfig } from '../tunnel/src/config/render-nginx.ts'
+import { appLogBeside, writeNginxConfig } from '../tunnel/src/config/render-nginx.ts'
 import { type Config, UserError } from './environment.ts'
 import { canInstall, findProgram, install } from './programs.ts'
 
@@ -27,12 +27,18 @@ export async function findNginx({ env }: Config, stopped: AbortSignal): Promise<
   return nginx
 }
 
-/** Renders `nginx.conf` and returns the path of the result. Throws a `UserError` that names every problem with the settings. */
-export function renderNginx(config: Config, { listen, innerListen, tunnels, web }: Addresses): string {
+/** Files of one run: the configuration, and the log of requests that the app did not answer. */
+export type NginxFiles = { config: string; appLog: string }
+
+/** Renders `nginx.conf`. Throws a `UserError` that names every problem with the settings. */
+export function renderNginx(config: Config, { listen, innerListen, tunnels, web }: Addresses): NginxFiles {
   const { stateFolder, httpPort, env } = config
   const folder = join(stateFolder, 'nginx', `${httpPort}`) // another site of this work tree may run on another port
   mkdirSync(folder, { recursive: true, mode: 0o700 }) // the access log holds client addresses
   const rendered = join(folder, 'nginx.conf')
+  const accessLog = join(folder, 'access.log')
+  const appLog = appLogBeside(accessLog)
+  for (const file of [accessLog, appLog]) rmSync(file, { force: true }) // they do not grow from run to run
   const own = {
     LISTEN: listen,
     INNER_LISTEN: innerListen,
@@ -40,16 +46,19 @@ export function renderNginx(config: Config, { listen, innerListen, tunnels, web 
     WEB: web,
     RESOLVER: '',
     NGINX_TEMP: folder,
-    ACCESS_LOG: freshLog(folder), // our own pipe to it is a socket, which nginx cannot open as /dev/stdout
+    ACCESS_LOG: accessLog, // our own pipe to it is a socket, which nginx cannot open as /dev/stdout
   }
   const problems = writeNginxConfig({ ...env, ...own }, rendered)
   if (problems.length > 0) throw new UserError('nginx.conf could not be rendered.', problems.join('\n'))
-  return rendered
+  return { config: rendered, appLog }
 }
 
-/** Of this run only, so that it does not grow from run to run. */
-function freshLog(folder: string): string {
-  const file = join(folder, 'access.log')
-  rmSync(file, { force: true })
-  return file
+const POLL_MS = 500
+
+/** Calls `onLine` with the last line of a log whenever it has grown. Returns a function that ends this. */
+export function followLog(file: string, onLine: (line: string) => void): () => void {
+  watchFile(file, { interval: POLL_MS }, ({ size }, { size: before }) => {
+    if (size > before) onLine(readFileSync(file, 'utf8').trimEnd().split('\n').at(-1) ?? '')
+  })
+  return () => unwatchFile(file)
 }

@@ -13,18 +13,23 @@ export type Session = {
   onUp: () => void
 }
 
-type LogEntry = { level?: string; msg?: string; receipt?: Receipt }
+type LogEntry = { level?: string; code?: string; msg?: string; receipt?: Receipt }
+
+const APP_AWAY_EVERY_MS = 60_000
 
 /** Output of one run. It holds log lines back until `release`; with `verbose` it prints every line at once. */
 export class Output {
   readonly #isVerbose: boolean
   readonly #write: (line: string) => void
+  readonly #now: () => number
   #held: string[] | undefined
+  #appAwayAt = -APP_AWAY_EVERY_MS
 
-  constructor(detail: 'summary' | 'verbose', write: (line: string) => void) {
+  constructor(detail: 'summary' | 'verbose', write: (line: string) => void, now = () => performance.now()) {
     this.#isVerbose = detail === 'verbose'
     this.#held = this.#isVerbose ? undefined : []
     this.#write = write
+    this.#now = now
   }
 
   print(sentence: string): void {
@@ -33,10 +38,19 @@ export class Output {
 
   /** Takes a line that a service wrote. */
   log(service: string, line: string, stream: Stream): void {
+    if (parseEntry(line)?.code === 'app-away' && this.#isAppAwayRecent()) return
     const text = this.#isVerbose ? `${service}  ${line}` : summarizeLine(service, line, stream)
     if (text === undefined) return
     if (this.#held) this.#held.push(text)
     else this.#write(text)
+  }
+
+  /** Reports whether nginx has said within a minute that the app does not respond: it says so for each request. */
+  #isAppAwayRecent(): boolean {
+    const now = this.#now()
+    if (now - this.#appAwayAt < APP_AWAY_EVERY_MS) return true
+    this.#appAwayAt = now
+    return false
   }
 
   /** Prints the lines held back, and from now on each line at once. */
@@ -49,6 +63,7 @@ export class Output {
 /** Returns the line to print: one for each envelope, warning and error; `undefined` for others. */
 export function summarizeLine(service: string, line: string, stream: Stream): string | undefined {
   const entry = parseEntry(line)
+  if (entry?.code === 'app-away') return entry.msg
   if (entry?.receipt) return `${service}  ${summarizeReceipt(entry.receipt)}`
   const isTrouble = entry
     ? /^(warn|error|fatal)$/.test(entry.level ?? '')

@@ -19,7 +19,7 @@ import {
   listen,
   waitUntilHealthy,
 } from './healthcheck.ts'
-import { type Addresses, findNginx, renderNginx } from './nginx.ts'
+import { type Addresses, findNginx, followLog, renderNginx } from './nginx.ts'
 import type { Session } from './output.ts'
 import { parentDeathPrefix, type Service, type Supervised, supervise, within } from './supervisor.ts'
 
@@ -36,17 +36,18 @@ export async function runProcesses(config: Config, { output, stopped, onUp }: Se
   await checkAppHost(config)
   const program = await findNginx(config, stopped)
   const ports = await choosePorts(config)
-  const configFile = renderNginx(config, addressesOf(config, ports))
+  const files = renderNginx(config, addressesOf(config, ports))
   await buildSdk(config.root, stopped)
   await buildWeb(config.root, config.env, stopped)
   if (stopped.aborted) return
   const services = [
     ...tunnelServices(config, ports),
     webService(config, ports),
-    nginxService(config, [program, '-e', 'stderr', '-c', configFile]),
+    nginxService(config, [program, '-e', 'stderr', '-c', files.config]),
   ]
   const adminPortsFile = join(config.stateFolder, 'admin-ports') // for the doctor
   const running = services.map((service) => supervise(service, output, stopped))
+  const stopFollowing = followLog(files.appLog, (line) => output.log('nginx', line, 'stdout'))
   try {
     const aborted = once(stopped, 'abort')
     const ready = Promise.all(running.map((each) => each.ready))
@@ -56,6 +57,7 @@ export async function runProcesses(config: Config, { output, stopped, onUp }: Se
     if (!stopped.aborted) onUp()
     await aborted
   } finally {
+    stopFollowing()
     rmSync(adminPortsFile, { force: true })
     await stopAll(running)
   }

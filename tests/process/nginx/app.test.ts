@@ -1,7 +1,9 @@
 /** nginx in front of an operator's own app (APP_URL). */
 
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Nginx, startNginx } from '../../support/nginx/nginx.ts'
 import { freePort } from '../../support/ports.ts'
@@ -160,6 +162,28 @@ describe('nginx in front of an app', requires('nginx'), () => {
     expect([page.status, page.headers['content-type']]).toEqual([502, 'text/html; charset=utf-8'])
     expect((await post(other.url, { path: '/console/check', method: 'GET' })).text).toBe('web')
     expect((await post(other.url, { body: '{}' })).text).toBe('tunnel')
+  })
+
+  it('logs a sentence for each request that the app does not answer, and for no other', async () => {
+    const APP_URL = `http://127.0.0.1:${await freePort()}`
+    await using other = await startNginx({ tunnels: [tunnel.address], web: '127.0.0.1:1', env: { APP_URL } })
+    for (const path of ['/basket?secret=1', '/console/check']) await post(other.url, { path, method: 'GET' })
+    await post(other.url, { body: '{}' })
+    const log = readFileSync(join(dirname(other.accessLog), 'app-away.log'), 'utf8')
+    expect(log.trim().split('\n')).toHaveLength(1)
+    expect(JSON.parse(log)).toMatchObject({ code: 'app-away', msg: expect.stringContaining(APP_URL) })
+    expect(log).not.toContain('secret')
+  })
+
+  it('logs nothing when the app itself answers 502', async () => {
+    await using broken = await startUpstream('app', (_, response) => {
+      response.statusCode = 502
+      response.end('broken')
+    })
+    const env = { APP_URL: `http://${broken.address}` }
+    await using other = await startNginx({ tunnels: [tunnel.address], web: web.address, env })
+    expect((await post(other.url, { path: '/', method: 'GET' })).text).toBe('broken')
+    expect(readFileSync(join(dirname(other.accessLog), 'app-away.log'), 'utf8')).toBe('')
   })
 
   /** Asks for another protocol, and returns the connection with the first bytes of the response. */

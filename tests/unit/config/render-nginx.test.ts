@@ -178,6 +178,30 @@ describe('APP_URL', () => {
     expect(lines(withName, 'server shop')).toEqual(['server shop:3000 resolve max_fails=0;'])
   })
 
+  it.each([
+    [
+      'http://127.0.0.1:5173',
+      'A dev server such as Vite may listen on [::1] only: then set APP_URL=http://[::1]:5173.',
+    ],
+    [
+      'http://[::1]:5173',
+      'A dev server such as Vite may listen on 127.0.0.1 only: then set APP_URL=http://127.0.0.1:5173.',
+    ],
+    ['http://shop:3000', 'In a container it has to listen on 0.0.0.0, not on 127.0.0.1.'],
+  ])('logs that the app at %s does not respond, with a hint', (url, hint) => {
+    const sentence = `Your app does not respond at ${url} (APP_URL). Start it there, or correct APP_URL in .env.`
+    expect(lines({ APP_URL: url }, 'log_format app_away')[0]).toContain(`"msg":"${sentence} ${hint}"}'`)
+  })
+
+  it.each([
+    ['/dev/stdout', '/dev/stdout'],
+    ['/var/log/access.log', '/var/log/app-away.log'],
+  ])('logs that beside the access log %s', (ACCESS_LOG, file) => {
+    const to = lines({ ...env, ACCESS_LOG }, 'access_log ').filter((line) => line.includes('app_away'))
+    expect(to).toEqual([`access_log "${file}" app_away if=$app_away;`])
+    expect(lines({ ACCESS_LOG }, 'app_away')).toEqual([])
+  })
+
   it('leaves the app its metrics and its files whose names begin with a dot', () => {
     expect(lines(env, '/metrics')).toEqual([])
   })

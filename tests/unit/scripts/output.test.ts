@@ -1,7 +1,7 @@
 /** Log lines that `npm start` prints. */
 
 import { expect, it } from 'vitest'
-import { summarizeLine } from '../../../scripts/output.ts'
+import { Output, summarizeLine } from '../../../scripts/output.ts'
 
 const RECEIPT = {
   id: '1',
@@ -43,4 +43,21 @@ it('keeps lines without a level when they are on stderr', () => {
   expect(summarizeLine('web', '✓ Ready in 50ms', 'stdout')).toBeUndefined()
   expect(summarizeLine('web', 'Error: broken', 'stderr')).toBe('web  Error: broken')
   expect(summarizeLine('nginx', '{"path":"/","status":200}', 'stdout')).toBeUndefined()
+})
+
+it('prints once a minute, in plain words, that the app does not respond', () => {
+  const printed: string[] = []
+  let now = 0
+  const output = new Output(
+    'summary',
+    (line) => printed.push(line),
+    () => now,
+  )
+  output.release()
+  const line = JSON.stringify({ level: 'error', code: 'app-away', msg: 'Your app does not respond.' })
+  for (now of [0, 1_000, 59_999]) output.log('nginx', line, 'stdout')
+  expect(printed).toEqual(['Your app does not respond.'])
+  now = 60_000
+  output.log('nginx', line, 'stdout')
+  expect(printed).toHaveLength(2)
 })

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { getServers } from 'node:dns'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { derivedPath, INBOX_DSN, readDsns } from '../envelope/dsn.ts'
 import { CATEGORY_NAMES } from '../envelope/items.ts'
 import { formatRateLimits } from '../policy/rate-limits.ts'
@@ -210,10 +210,31 @@ function valuesOf(config: NginxConfig): Values {
 }
 
 /** Values that divide the paths between web and the app. Without an app, web gets all of them. */
-function pageValues({ app, checkPath }: NginxConfig, server: (authority: string) => string): Values {
-  if (!app) return { APP: [], NO_APP: ['no app'], WEB_PATHS: ['/'] }
+function pageValues(config: NginxConfig, server: (authority: string) => string): Values {
+  const { app, checkPath, accessLog } = config
+  if (!app) return { APP: [], APP_AWAY: [], APP_LOG: [], NO_APP: ['no app'], WEB_PATHS: ['/'] }
   const checkPaths = checkPath === CHECK_BESIDE_APP ? [] : [`= ${checkPath}`]
-  return { APP: [server(app)], NO_APP: [], WEB_PATHS: ['~ ^/(console|lab)(/|\\z)', ...checkPaths] }
+  return {
+    APP: [server(app)],
+    APP_AWAY: [describeAppAway(app)],
+    APP_LOG: [appLogBeside(accessLog)],
+    NO_APP: [],
+    WEB_PATHS: ['~ ^/(console|lab)(/|\\z)', ...checkPaths],
+  }
+}
+
+/** Returns the file for requests that the app did not answer: one of its own, unless the access log is a stream. */
+export function appLogBeside(accessLog: string): string {
+  return accessLog.startsWith('/dev/') ? accessLog : join(dirname(accessLog), 'app-away.log')
+}
+
+/** Says that the app does not respond, and what to do. Without quotes, backslashes and $, which nginx would interpret. */
+export function describeAppAway(app: string): string {
+  const other = hostOf(app) === '[::1]' ? '127.0.0.1' : '[::1]'
+  const hint = isLocal(app)
+    ? `A dev server such as Vite may listen on ${other} only: then set APP_URL=http://${other}:${portOf(app)}.`
+    : 'In a container it has to listen on 0.0.0.0, not on 127.0.0.1.'
+  return `Your app does not respond at http://${app} (APP_URL). Start it there, or correct APP_URL in .env. ${hint}`
 }
 
 /** Status and body of each rejection as arguments of nginx's `return`, named after its code: `TUNNEL_AWAY`. */
