@@ -204,6 +204,10 @@ export type RejectionSample = {
   request: string
   /** Values only of headers without secrets. */
   headers: [name: string, value: string | null][]
+  /** DSN of the envelope, without a secret; absent when it has none, or was not read so far. */
+  dsn?: string
+  /** Address of the page (Referer), without query and fragment. */
+  page?: string
 }
 
 /** First and last time of an outcome and reason (`''` for none) on one replica, in milliseconds since 1970. */

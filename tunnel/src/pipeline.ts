@@ -59,6 +59,8 @@ export class Context {
   /** Bodies made of the received one, released with it. */
   readonly derivedBodies: Body[] = []
   parser: EnvelopeReader | undefined
+  /** DSN in the envelope header, unchecked. */
+  postedDsn: unknown
   #body: Body | undefined
   #envelope: Envelope | undefined
   #project: Project | undefined

@@ -16,17 +16,26 @@ describe('The last rejected request per code', () => {
       authorization: 'Bearer secret-2',
       'x-custom': 'secret-3',
       'user-agent': 'a browser',
+      referer: 'https://shop.example/basket?token=secret-6#secret-7',
     }
     const path = '/monitoring?p=9&sentry_key=secret-4'
-    await post(tunnel.url, { path: '/monitoring', headers, body: errorOf('https://abc@elsewhere.example/9') })
+    await post(tunnel.url, {
+      path: '/monitoring',
+      headers,
+      body: errorOf('https://abc:secret8@elsewhere.example/9'),
+    })
     await post(tunnel.url, { path, headers, body: 'no envelope, secret-5' })
     const text = await (await tunnel.admin('/rejections')).text()
-    expect(text).not.toMatch(/secret-\d/)
+    expect(text).not.toMatch(/secret-?\d/)
     const { rejections } = JSON.parse(text)
     expect(rejections.map(({ code }: { code: string }) => code)).toEqual(['dsn-unknown', 'not-an-envelope'])
     const unknown = rejections.find(({ code }: { code: string }) => code === 'dsn-unknown')
     expect(rejections[1].request).toBe('POST /monitoring?p=9&sentry_key=…')
-    expect(unknown).toMatchObject({ request: 'POST /monitoring', last: expect.any(Number) })
+    expect(unknown).toMatchObject({
+      ...{ request: 'POST /monitoring', last: expect.any(Number) },
+      ...{ dsn: 'https://abc@elsewhere.example/9', page: 'https://shop.example/basket' },
+    })
+    expect(rejections[1]).not.toHaveProperty('dsn')
     expect(Object.fromEntries(unknown.headers)).toMatchObject({
       'content-type': 'text/plain',
       'user-agent': 'a browser',

@@ -45,7 +45,7 @@ export function rejected(
   if (!isRejection) onBug(error, requestId)
   const rejection = isRejection ? error : new Rejection('tunnel-failed')
   const { code, status } = rejection
-  rejectionSamples.note(rejection, ctx.incoming)
+  rejectionSamples.note(rejection, ctx.incoming, ctx.postedDsn)
   return {
     outcome: 'rejected',
     reason: code,

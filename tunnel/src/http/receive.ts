@@ -33,6 +33,7 @@ export function receiveBodyStage({ bodies, memory, projects, reader }: ReceiveSe
       memory,
       onHeader(header) {
         describeHeader(ctx.receipt, header)
+        ctx.postedDsn = header.dsn
         ctx.project = projects.resolve(header.dsn, query)
         ctx.receipt.project = ctx.project.name
       },

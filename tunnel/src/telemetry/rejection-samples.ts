@@ -2,6 +2,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { RejectionSample } from '../contract.ts'
+import { formatDsn, parseDsn } from '../envelope/dsn.ts'
 import type { Rejection, RejectionCode } from '../rejections.ts'
 
 type RejectedRequest = Pick<IncomingMessage, 'method' | 'url' | 'headers'>
@@ -13,6 +14,7 @@ const PLAIN = new Set(
 )
 const MAX_HEADERS = 40
 const MAX_LENGTH = 200
+const MAX_DSN_LENGTH = 500
 const INTERVAL_MS = 1_000 // a flood of rejections costs one sample a second
 
 /** Bounded by the set of codes. */
@@ -25,10 +27,17 @@ export class RejectionSamples {
     this.#now = now
   }
 
-  note({ code, causes }: Rejection, { method = '', url = '', headers }: RejectedRequest): void {
+  /** `dsn` is that of the envelope, as its sender wrote it. */
+  note(
+    { code, causes }: Rejection,
+    { method = '', url = '', headers }: RejectedRequest,
+    dsn?: unknown,
+  ): void {
     const time = this.#now()
     const previous = this.#byCode.get(code)
     if (previous && time - previous.last < INTERVAL_MS) return
+    const known = typeof dsn === 'string' ? parseDsn(dsn) : undefined
+    const page = headers.referer === undefined ? undefined : URL.parse(headers.referer)
     this.#byCode.set(code, {
       ...{ code, last: time, causes },
       request: `${method} ${redactUrl(url)}`,
@@ -38,6 +47,8 @@ export class RejectionSamples {
           name.slice(0, MAX_LENGTH),
           PLAIN.has(name) ? String(value).slice(0, MAX_LENGTH) : null,
         ]),
+      ...(known && { dsn: formatDsn(known).slice(0, MAX_DSN_LENGTH) }),
+      ...(page && { page: `${page.protocol}//${page.host}${page.pathname}`.slice(0, MAX_LENGTH) }),
     })
   }
 

@@ -2,12 +2,16 @@
 
 import { Fragment } from 'react'
 import type { OutcomeTime, RejectionSample, Rejections, SettingInForce } from 'tunnel/contract'
+import { parseDsn } from 'tunnel/dsn'
 import { formatCount, formatQuantity } from '../../../lib/format.ts'
+import { CodeBlock } from '../../../ui/code-block.tsx'
+import { Fact, Facts } from '../../../ui/facts.tsx'
 import { OutcomeBadge } from '../../../ui/outcome-badge.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import { cutText, TEXT } from '../bounds.ts'
 import { MEANINGS } from '../outcomes.ts'
 import { explain } from '../reasons.ts'
+import { envLine, headerOf } from './env-line.ts'
 import { causeKey, type RejectionCount } from './rejections.ts'
 
 type Props = { rejection: RejectionCount; details: Rejections }
@@ -17,6 +21,8 @@ export function RejectionCard({ rejection, details }: Props) {
   const { stage, outcome, reason, count, projects } = rejection
   const explained = explain(outcome, reason)
   const sample = outcome === 'rejected' ? details.rejections.find(({ code }) => code === reason) : undefined
+  const settings = details.settings[reason || outcome] ?? []
+  const line = envLine({ reason, sample, settings })
   return (
     <li className="panel">
       <div className="flex flex-wrap items-center gap-3">
@@ -32,7 +38,16 @@ export function RejectionCard({ rejection, details }: Props) {
           <strong>What to do:</strong> {explained.fix}
         </p>
       )}
-      <Settings settings={details.settings[reason || outcome] ?? []} />
+      <Settings settings={settings} />
+      {line && (
+        <div className="mt-3 text-note">
+          <p className="mb-2">
+            To accept such envelopes, put this line into <code>.env</code> and start Culvert again
+            {NEEDS_TRUST[reason]}:
+          </p>
+          <CodeBlock label={`Line for .env: ${reason}`} text={line} copy="Copy the line" />
+        </div>
+      )}
       <Since time={details.times.find((time) => causeKey(time) === causeKey(rejection))} />
       {sample && <Sample sample={sample} />}
       {projects.length > 0 && (
@@ -46,6 +61,12 @@ export function RejectionCard({ rejection, details }: Props) {
       </a>
     </li>
   )
+}
+
+/** Conditions of settings that let others send envelopes, or choose a host that receives them. */
+const NEEDS_TRUST: Readonly<Record<string, string>> = {
+  'dsn-unknown': ', if this DSN is yours',
+  'origin-foreign': ', if this origin is yours',
 }
 
 /** First and last time; unknown for counts of a replica that stopped before it reported them. */
@@ -67,9 +88,20 @@ function formatProjects(projects: readonly string[]): string {
 }
 
 /** Last rejected request; the tunnel removed values that may be secret. */
-function Sample({ sample: { causes, request, headers } }: { sample: RejectionSample }) {
+function Sample({ sample }: { sample: RejectionSample }) {
+  const { causes, request, headers, dsn, page } = sample
+  const parsed = parseDsn(dsn ?? '')
+  const origin = headerOf('origin', sample)
   return (
     <>
+      <div className="mt-3">
+        <Facts>
+          {parsed && <Fact name="Host of the DSN">{parsed.host}</Fact>}
+          {parsed && <Fact name="Project of the DSN">{parsed.projectId}</Fact>}
+          {origin && <Fact name="Origin">{origin}</Fact>}
+          {page && <Fact name="Page">{page}</Fact>}
+        </Facts>
+      </div>
       {causes.length > 0 && (
         <p className="mt-1 text-note wrap-anywhere">Details: {cutText(causes.join(' '), TEXT.sample)}</p>
       )}

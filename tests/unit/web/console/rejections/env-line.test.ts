@@ -1,0 +1,45 @@
+/** Line for .env that accepts what was rejected. */
+
+import { expect, it } from 'vitest'
+import { findRemedies } from '../../../../../tunnel/src/admin/remedies.ts'
+import { readConfig } from '../../../../../tunnel/src/config/config.ts'
+import type { RejectionSample } from '../../../../../tunnel/src/contract.ts'
+import { envLine } from '../../../../../web/features/console/rejections/env-line.ts'
+
+const KNOWN = 'https://key@sentry.example/1'
+
+/** Returns the line for a reason under these settings. */
+function lineFor(reason: string, env: Record<string, string>, sample: Partial<RejectionSample> = {}) {
+  const settings = findRemedies(readConfig(env))[reason] ?? []
+  const given = { code: reason, last: 0, causes: [], request: 'POST /monitoring', headers: [], ...sample }
+  return envLine({ reason, settings, sample: given })
+}
+
+it.each<[string, Record<string, string>, Partial<RejectionSample>, string | undefined]>([
+  [
+    'dsn-unknown',
+    { SENTRY_DSN: KNOWN },
+    { dsn: 'https://b@c.example/2' },
+    `SENTRY_DSN=${KNOWN},https://b@c.example/2`,
+  ],
+  ['dsn-unknown', {}, { dsn: 'https://b@c.example/2' }, 'SENTRY_DSN=https://b@c.example/2'],
+  ['dsn-unknown', { SENTRY_DSN: KNOWN }, {}, undefined],
+  [
+    'origin-foreign',
+    { ALLOWED_ORIGINS: 'https://a.example' },
+    { headers: [['origin', 'https://b.example']] },
+    'ALLOWED_ORIGINS=https://a.example,https://b.example',
+  ],
+  ['origin-foreign', {}, { headers: [['origin', 'https://b.example']] }, 'ALLOWED_ORIGINS=https://b.example'],
+  ['origin-foreign', {}, { headers: [['origin', 'null']] }, undefined],
+  ['localhost', { FILTERS: 'localhost web-crawlers' }, {}, 'FILTERS=web-crawlers'],
+  ['filtered-transaction', { FILTERS: 'health-checks' }, {}, 'FILTERS='],
+  ['next-noise', {}, {}, 'DROP_NEXT_NOISE=off'],
+  ['too-many-items', { MAX_ITEMS: '7' }, {}, 'MAX_ITEMS=14'],
+  ['not-an-envelope', {}, {}, undefined],
+])('for %s with %j and %j is %s', (reason, env, sample, line) => {
+  expect(lineFor(reason, env, sample)).toBe(line)
+  if (line === undefined) return
+  const [name = '', value = ''] = line.split(/=(.*)/s)
+  expect(() => readConfig({ ...env, [name]: value })).not.toThrow()
+})

@@ -1,0 +1,62 @@
+/** Line for `.env` with which Culvert would have accepted a rejected or filtered envelope. */
+
+import type { RejectionSample, SettingInForce } from 'tunnel/contract'
+
+type Rejected = {
+  reason: string
+  sample: RejectionSample | undefined
+  /** Settings concerned, with their values. */
+  settings: readonly SettingInForce[]
+}
+
+/** Entries of FILTERS, by the reason that they cause. */
+const FILTERS: Readonly<Record<string, string>> = {
+  'browser-extensions': 'browser-extensions',
+  'web-crawlers': 'web-crawlers',
+  localhost: 'localhost',
+  'filtered-transaction': 'health-checks',
+}
+
+/** Limits that may be raised to accept larger envelopes or more of them. */
+const LIMITS = ['HEADER_BYTES', 'TOTAL_HEADER_BYTES', 'MAX_ITEMS', 'MAX_ENVELOPE_BYTES', 'BODY_TIMEOUT_MS']
+
+/** Returns `undefined` when no line can be named. */
+export function envLine({ reason, sample, settings }: Rejected): string | undefined {
+  const filter = FILTERS[reason]
+  if (reason === 'dsn-unknown')
+    return sample?.dsn && lineOf('SENTRY_DSN', [...valuesOf('SENTRY_DSN', settings), sample.dsn])
+  if (reason === 'origin-foreign') {
+    const origin = headerOf('origin', sample)
+    return origin?.startsWith('http')
+      ? lineOf('ALLOWED_ORIGINS', [...valuesOf('ALLOWED_ORIGINS', settings), origin])
+      : undefined
+  }
+  if (reason === 'next-noise') return 'DROP_NEXT_NOISE=off'
+  if (filter)
+    return lineOf(
+      'FILTERS',
+      valuesOf('FILTERS', settings).filter((name) => name !== filter),
+    )
+  return doubled(settings)
+}
+
+export function headerOf(name: string, sample: RejectionSample | undefined): string | undefined {
+  return sample?.headers.find(([header]) => header === name)?.[1] ?? undefined
+}
+
+function doubled(settings: readonly SettingInForce[]): string | undefined {
+  const limit = settings.find(({ name, value }) => LIMITS.includes(name) && /^\d+$/.test(value))
+  return limit && `${limit.name}=${2 * Number(limit.value)}`
+}
+
+/** Returns the words of a setting; none for a dash. */
+function valuesOf(name: string, settings: readonly SettingInForce[]): string[] {
+  const words = settings
+    .filter((setting) => setting.name === name)
+    .flatMap(({ value }) => value.split(/[\s,]+/))
+  return [...new Set(words.filter((word) => word !== '' && word !== '–'))]
+}
+
+function lineOf(name: string, values: readonly string[]): string {
+  return `${name}=${[...new Set(values)].join(',')}`
+}
