@@ -29,6 +29,8 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
     await verdict(visitor.page, 'Reports from this browser arrive on both routes.')
 
     const token = (await tunnelled).headers()['x-culvert-receipt'] ?? ''
+    expect(await visitor.page.getByText(token, { exact: true }).isVisible()).toBe(false)
+    await visitor.page.getByText('Receipt', { exact: true }).click()
     await visitor.page.getByText(token, { exact: true }).waitFor()
     await visitor.page.getByText('delivered', { exact: true }).waitFor()
     const received = sentry.requests.slice(before)
@@ -164,6 +166,22 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
     expect(visitor.posts).toEqual([])
   })
 
+  it('says what Culvert is in a sentence, and links to the console and the set-up', async ({
+    site,
+    visitor,
+  }) => {
+    await visitor.page.goto(site.url)
+    const lead = visitor.page.locator('header p').first()
+    expect(await lead.innerText()).toBe(
+      'Culvert delivers this site’s error reports to Sentry through the site’s own address, /monitoring, past ad blockers and through outages.',
+    )
+    const links = visitor.page
+      .getByRole('navigation', { name: 'For the people who run this site' })
+      .getByRole('link')
+    const addresses = await Promise.all((await links.all()).map((link) => link.getAttribute('href')))
+    expect(addresses).toEqual(['/console', '/console/setup'])
+  })
+
   it('has no axe finding in either theme', async ({ site, visitor }) => {
     await visitor.page.goto(site.url)
     await verdict(visitor.page, 'on both routes')
@@ -192,7 +210,7 @@ describe('Connection check with a Sentry host that does not resolve', requires('
     visitor.expectTrouble(/ERR_NAME_NOT_RESOLVED/)
     await visitor.page.goto(site.url)
     await verdict(visitor.page, 'Sentry is unreachable, both from this browser and from this site.')
-    await visitor.page.getByText('spooled', { exact: true }).waitFor()
+    await visitor.page.getByText('spooled', { exact: true }).waitFor({ state: 'attached' })
   })
 })
 
@@ -205,7 +223,7 @@ describe('Connection check without a configured Sentry', requires('chromium', 'n
       .getByRole('listitem')
       .filter({ hasText: 'Not tested: no Sentry is configured.' })
       .waitFor()
-    await visitor.page.getByText('delivered', { exact: true }).waitFor() // the site must not stop before the receipt is read
+    await visitor.page.getByText('delivered', { exact: true }).waitFor({ state: 'attached' }) // the site must not stop before the receipt is read
     expect(visitor.posts.map((post) => new URL(post.url()).pathname)).toEqual(['/monitoring'])
     const { entries } = await (await site.tunnel.admin('/inbox')).json()
     expect(entries.map(({ types }: { types: string[] }) => types)).toEqual([['client_report']])

@@ -24,10 +24,11 @@ describe('An error page', requires('chromium', 'nginx'), () => {
     await page.route('**/monitoring?**', (route) => route.fulfill({ json: {} }))
     await page.goto(`${web.url}/?break`)
     await expect
-      .poll(() => page.getByRole('heading').innerText(), SOON)
+      .poll(() => page.getByText('Application error: ').innerText(), SOON)
       .toBe(
         `Application error: a server-side exception has occurred while loading 127.0.0.1:${web.port} (see the server logs for more information).`,
       )
+    await page.getByRole('heading', { level: 1, name: 'This page did not work.' }).waitFor()
     const digest = await page.getByText(/^Digest: \d+$/).innerText()
     expect(web.said.stderr).toContain(`digest: '${digest.slice('Digest: '.length)}'`)
     expect(await findingsInBothThemes(page)).toEqual([])
@@ -47,7 +48,7 @@ describe('An error page', requires('chromium', 'nginx'), () => {
     visitor.allowTrouble(/failed: GET .* net::ERR_ABORTED/) // the page is left while its requests are pending
     await page.goto(await labUrl(page, web.url, 'Fail in a server component', '/lab/server-component'))
     await expect
-      .poll(() => page.getByRole('heading').innerText(), SOON)
+      .poll(() => page.getByText('Application error: ').innerText(), SOON)
       .toBe(
         `Application error: a server-side exception has occurred while loading 127.0.0.1:${web.port} (see the server logs for more information).`,
       )
@@ -61,7 +62,7 @@ describe('An error page', requires('chromium', 'nginx'), () => {
     visitor.allowTrouble(/status of 404/) // web has no tunnel here
     await page.goto(`${web.url}/?break=next`)
     await expect
-      .poll(() => page.getByRole('heading').innerText(), SOON)
+      .poll(() => page.getByText('Application error: ').innerText(), SOON)
       .toBe(
         `Application error: a server-side exception has occurred while loading 127.0.0.1:${web.port} (see the server logs for more information).`,
       )
@@ -92,16 +93,19 @@ describe('An error page', requires('chromium', 'nginx'), () => {
       }),
     )
     await page.getByRole('button', { name: 'Check again' }).click()
-    const heading = page.getByRole('heading', { name: 'Application error' })
-    expect(await heading.innerText()).toBe(
+    await page.getByRole('heading', { name: 'This page did not work.' }).waitFor()
+    expect(await page.getByText('Application error: ').innerText()).toBe(
       `Application error: a client-side exception has occurred while loading 127.0.0.1:${web.port} (see the browser console for more information).`,
     )
     expect(await page.getByText('Digest').count()).toBe(0)
     expect(await findingsInBothThemes(page)).toEqual([])
 
+    const eventId = await page.getByText(/^Event ID for support: [0-9a-f]{32}$/).innerText()
+    await page.getByRole('button', { name: 'Copy the event ID' }).waitFor()
     await page.getByRole('button', { name: 'Reload' }).click()
     await page.getByRole('heading', { name: 'Connection check' }).waitFor()
     const bodies = posts.map((post) => post.postData() ?? '')
+    expect(bodies.join()).toContain(eventId.slice('Event ID for support: '.length))
     expect(bodies.filter((body) => /"value":"broken while it renders"/.test(body))).toHaveLength(1)
   })
 

@@ -72,7 +72,7 @@ describe('The environment "lab"', requires('chromium', 'nginx'), () => {
     visitor.expectTrouble(/uncaught Error: after the page/)
     visitor.allowTrouble(/ERR_ABORTED/)
     await page.goto(await labUrl(page, site.url, 'Fail in a server component', '/lab/server-component'))
-    await page.getByRole('heading', { name: 'Application error: a server-side exception' }).waitFor()
+    await page.getByText('Application error: a server-side exception').waitFor()
     await page.waitForLoadState('networkidle') // the SDK of the error page has loaded
     await page.evaluate(
       () =>

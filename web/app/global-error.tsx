@@ -2,15 +2,14 @@
 'use client'
 
 import { captureException } from '@sentry/nextjs'
-import { useEffect, useSyncExternalStore } from 'react'
+import { useEffect, useState, useSyncExternalStore } from 'react'
 import { ApplicationError } from '../ui/application-error.tsx'
 import icon from '../ui/icon.svg'
 import './global.css'
 
 export default function GlobalError({ error }: { error: unknown }) {
-  useEffect(() => {
-    captureException(error)
-  }, [error])
+  const [eventId, setEventId] = useState<string>()
+  useEffect(() => setEventId(captureException(error)), [error])
   const host = useHost()
   const digest = digestOf(error)
 
@@ -19,7 +18,11 @@ export default function GlobalError({ error }: { error: unknown }) {
       <body>
         <title>Application error</title>
         <link rel="icon" href={icon.src} />
-        <ApplicationError side={digest === undefined ? 'client' : 'server'} host={host} digest={digest} />
+        {digest === undefined ? (
+          <ApplicationError side="client" host={host} eventId={eventId} />
+        ) : (
+          <ApplicationError side="server" host={host} digest={digest} />
+        )}
       </body>
     </html>
   )

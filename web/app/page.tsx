@@ -15,14 +15,22 @@ export default function Home() {
       <header className="max-w-3xl">
         <h1 className="text-hero">Connection check</h1>
         <p className="mt-5 text-lead text-quiet">
-          When a page fails, your browser sends an error report to the people who run this site. Ad blockers
-          and networks often block such reports. This site accepts them at its own address,{' '}
-          <code className="text-ink">{tunnelPath}</code>. This page checks whether they arrive from your
-          browser.
+          {sentryHost
+            ? 'Culvert delivers this site’s error reports to Sentry'
+            : 'Culvert receives this site’s error reports'}{' '}
+          through the site’s own address, <code className="text-ink">{tunnelPath}</code>, past ad blockers and
+          through outages.
         </p>
+        <nav aria-label="For the people who run this site" className="mt-3 flex flex-wrap gap-x-6">
+          <a href="/console" className="link-block">
+            Console
+          </a>
+          <a href="/console/setup" className="link-block">
+            Set up your site
+          </a>
+        </nav>
       </header>
-      <PrivacyNote />
-      <div className="mt-10">
+      <div className="mt-8">
         <noscript>
           <p className="mb-6 rounded-card border border-line bg-surface p-5">
             The check needs JavaScript, which is off in this browser. Without JavaScript, pages cannot report
@@ -35,10 +43,12 @@ export default function Home() {
           </ConnectionCheck>
         </div>
       </div>
+      <PrivacyNote />
       <div className="mt-14 grid gap-x-12 gap-y-10 desk:grid-cols-3">
         <Fact title="Data sent by the check">
-          One empty client report per route, when you open this page and when you press the button. It
-          contains no error and no data about you.
+          Ad blockers and networks often block error reports; this page checks whether they arrive from your
+          browser. It sends one empty client report per route, when you open this page and when you press the
+          button. It contains no error and no data about you.
         </Fact>
         <Fact title="Contents of an error report">
           The error and its place in the code, the address of the page, your browser, and your last clicks on

@@ -44,12 +44,6 @@ export function ConnectionCheck({ plan, end, children }: Props) {
         <StatusRow state={tunnel.state} title="Through this site" figure={tunnel.figure}>
           <p>{tunnel.text}</p>
         </StatusRow>
-        <StatusRow
-          state={receipt === undefined ? 'busy' : receipt === 'none' ? 'idle' : 'good'}
-          title="Receipt"
-        >
-          <ReceiptText {...findings} />
-        </StatusRow>
       </ul>
       <div className="mt-2 flex flex-wrap gap-3">
         <Button onClick={run} aria-disabled={!done}>
@@ -57,6 +51,12 @@ export function ConnectionCheck({ plan, end, children }: Props) {
         </Button>
       </div>
       <div className="mt-6 border-t border-line pt-3">
+        <details>
+          <summary className="min-h-11 content-center font-semibold">Receipt</summary>
+          <div className="mt-1 mb-4">
+            <ReceiptText {...findings} />
+          </div>
+        </details>
         <details>
           <summary className="min-h-11 content-center font-semibold">Result to copy for support</summary>
           <div className="mt-1 mb-4">
