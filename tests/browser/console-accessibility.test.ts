@@ -11,7 +11,7 @@ import { captureFor } from '../support/sdk-captures.ts'
 const SOON = { timeout: 40_000 }
 const DESKTOP = { width: 1280, height: 900 }
 const PHONE = { width: 390, height: 844 }
-const PAGES = ['', '/live-feed', '/rejections', '/projects', '/spool', '/inbox', '/replicas']
+const PAGES = ['', '/live-feed', '/rejections', '/projects', '/spool', '/inbox', '/replicas', '/setup']
 
 describe('The console', requires('chromium', 'nginx'), () => {
   it('has no axe finding on any page in either theme, and fits a phone screen', async ({ desk }) => {

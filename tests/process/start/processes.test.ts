@@ -67,6 +67,14 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       expect(site.output()).toContain('Running as plain processes (--plain).')
     })
 
+    it('prints where the inbox is, how an SDK sends to it, and the address of the set-up', () => {
+      const at = `http://127.0.0.1:${port}`
+      expect(site.output()).toContain(`SENTRY_DSN is not set: ${at}/console/inbox\n`)
+      expect(site.output()).toContain(`Sentry.init({ dsn: '${INBOX_DSN}', tunnel: '/monitoring?p=1' })\n`)
+      expect(site.output()).toContain('<script src="/monitoring/sdk.js" crossorigin></script>\n')
+      expect(site.output()).toContain(`Set-up, step by step: ${at}/console/setup\n`)
+    })
+
     it('prints one line for each envelope', async () => {
       expect(await status('/monitoring', { method: 'POST', body: ENVELOPE })).toBe(200)
       await site.says(/tunnel-\d {2}delivered.* {2}event {2}0\.1 KB in \d+ ms\n/)
@@ -151,10 +159,16 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       expect(await read('/console/sign-in')).toContain('Culvert')
       expect(await read('/console/check')).toContain('Connection check')
       expect(await read('/console/public/settings.json')).toContain('"/monitoring?p=1"') // for the doctor
-      expect(app.asked).toHaveLength(1) // the readiness checks send it no request
+      expect(app.asked.filter(({ method }) => method !== 'HEAD')).toHaveLength(1) // the start sends HEAD, the readiness checks nothing
       const [, origin] = /TUNNEL_ORIGIN=(\S+)/.exec(site.output()) ?? []
       expect(origin).toBe(`http://127.0.0.1:${TUNNEL_ORIGIN_PORT}`)
       expect((await fetch(`${origin}/monitoring`, { method: 'POST', body: '{}' })).status).toBe(200)
+    })
+
+    it('says at the start that the app at APP_URL does not respond', async () => {
+      const app = `127.0.0.1:${await freePort()}`
+      await using site = await startedUp({ APP_URL: `http://${app}` })
+      await site.says(`Your app does not respond at http://${app} (APP_URL). Start it there, or correct`)
     })
 
     it('ends all processes on Ctrl-C, and exits with 0', async () => {

@@ -44,7 +44,7 @@ const WEB: Order = [
 const CONSOLE: Order = [
   ['data-access'], // loads what each page shows
   ['shared-monitor'], // also keeps the history of rejections
-  ['overview'], // sums up the other pages
+  ['overview', 'setup'], // sum up the other pages
   ['live-feed', 'rejections', 'projects', 'spool', 'inbox', 'replicas'],
   ['.'], // what several pages show, and the session
 ]

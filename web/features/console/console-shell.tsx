@@ -5,6 +5,8 @@ import { Mark } from '../../ui/logo.tsx'
 import { TimeZone } from '../../ui/relative-time.tsx'
 import { ConsoleNav } from './console-nav.tsx'
 import type { Place } from './routes.ts'
+import { Shortcuts } from './shell/shortcuts.tsx'
+import { Toasts } from './shell/toasts.tsx'
 import { ThemeToggle } from './theme-toggle.tsx'
 
 export function ConsoleShell({ at, title, children }: { at: Place; title: ReactNode; children: ReactNode }) {
@@ -34,12 +36,14 @@ export function ConsoleShell({ at, title, children }: { at: Place; title: ReactN
           </button>
         </form>
       </header>
+      <Toasts />
       <main id="content" className="relative m-0 w-full max-w-none min-w-0 flex-1 px-0 pt-6 pb-16">
         <h1 className="mb-5 text-title font-semibold wrap-anywhere">{title}</h1>
         {children}
       </main>
-      <footer className="flex flex-wrap justify-end gap-x-6 border-t border-line py-3 text-note">
+      <footer className="flex flex-wrap items-baseline justify-end gap-x-6 border-t border-line py-3 text-note">
         <TimeZone />
+        <Shortcuts />
         <ThemeToggle />
       </footer>
     </div>

@@ -2,8 +2,9 @@
 
 export const CONSOLE = '/console'
 export const SIGN_IN = '/console/sign-in'
+export const SETUP = '/console/setup'
 
-export type Place = 'overview' | 'feed' | 'rejections' | 'projects' | 'spool' | 'inbox' | 'replicas'
+export type Place = 'overview' | 'feed' | 'rejections' | 'projects' | 'spool' | 'inbox' | 'replicas' | 'setup'
 
 export const PLACES: { place: Place; href: string; name: string }[] = [
   { place: 'overview', href: CONSOLE, name: 'Overview' },
@@ -13,6 +14,7 @@ export const PLACES: { place: Place; href: string; name: string }[] = [
   { place: 'spool', href: `${CONSOLE}/spool`, name: 'Spool' },
   { place: 'inbox', href: `${CONSOLE}/inbox`, name: 'Inbox' },
   { place: 'replicas', href: `${CONSOLE}/replicas`, name: 'Replicas' },
+  { place: 'setup', href: SETUP, name: 'Set-up' },
 ]
 
 /** Query parameters of a page, in the order of its address. */

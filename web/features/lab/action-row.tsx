@@ -78,9 +78,22 @@ function OutcomeText({ outcome }: { outcome: Outcome }) {
             Event <code>{eventId}</code>
           </span>
         )}
+        {hasArrived(outcome) && (
+          <a
+            href={eventId ? `/console/inbox/by-event/${eventId}` : '/console/live-feed'}
+            className="link inline-flex min-h-6 items-center text-note"
+          >
+            Open in the console
+          </a>
+        )}
       </span>
     </p>
   )
+}
+
+/** Returns whether this site has the report, as far as the page knows. */
+function hasArrived(outcome: Outcome): boolean {
+  return outcome.is === 'unreadable' || (outcome.is === 'answered' && outcome.response.status < 300)
 }
 
 export function newReference(): string {

@@ -5,6 +5,7 @@ import { requireConsoleData } from '../../../features/console/data-access/data-a
 import { INBOX, InboxList } from '../../../features/console/inbox/inbox-list.tsx'
 import { KINDS } from '../../../features/console/inbox/title.ts'
 import { type Query, withQuery } from '../../../features/console/routes.ts'
+import { ActionToast } from '../../../features/console/shell/toasts.tsx'
 import { Empty } from '../../../ui/panel.tsx'
 
 export const metadata = { title: 'Inbox · Console' }
@@ -19,6 +20,7 @@ export default async function InboxPage({ searchParams }: Props) {
   const list = await data.inbox.list(after, type)
   return (
     <ConsoleShell at="inbox" title="Inbox">
+      {query.did === 'delete' && <ActionToast text="The envelope was deleted." parameters={['did']} />}
       {list ? (
         <InboxList
           {...{ type, entries: list.entries, next: list.next }}

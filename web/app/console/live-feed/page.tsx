@@ -11,11 +11,13 @@ export const metadata = { title: 'Live feed · Console' }
 type Props = { searchParams: Promise<Query> }
 
 export default async function LiveFeedPage({ searchParams }: Props) {
-  await requireConsoleData(withQuery('/console/live-feed', await searchParams))
+  const data = await requireConsoleData(withQuery('/console/live-feed', await searchParams))
+  const { replicas } = await data.snapshot()
+  const hasInbox = replicas.some(({ status }) => status?.settings.INBOX === 'on')
   return (
     <ConsoleShell at="feed" title="Live feed">
       <Suspense>
-        <LiveFeed />
+        <LiveFeed hasInbox={hasInbox} />
       </Suspense>
     </ConsoleShell>
   )

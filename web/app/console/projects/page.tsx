@@ -14,6 +14,7 @@ type Props = { searchParams: Promise<Query> }
 
 const PROJECTS = '/console/projects'
 const PAGE = 50
+const MAX_UNFOLDED = 3 // projects: with more, the page shows their traffic first
 
 export default async function ProjectsPage({ searchParams }: Props) {
   const query = await searchParams
@@ -23,6 +24,7 @@ export default async function ProjectsPage({ searchParams }: Props) {
   const { projects: names } = snapshot
   const from = readOffset(query.from)
   const projects = describeProjects(snapshot, sdks, names.slice(from, from + PAGE))
+  const shows = projects.length <= MAX_UNFOLDED ? 'configuration' : 'traffic'
   const idle = projects.filter(isIdle)
   return (
     <ConsoleShell at="projects" title="Projects">
@@ -31,11 +33,11 @@ export default async function ProjectsPage({ searchParams }: Props) {
         {projects
           .filter((project) => !isIdle(project))
           .map((project) => (
-            <ProjectPanel key={project.name} project={project} tunnelPath={tunnelPath} />
+            <ProjectPanel key={project.name} {...{ project, tunnelPath, shows }} />
           ))}
         {idle.length > 0 && (
           <div className="min-w-0 desk:col-span-2">
-            <IdleProjects projects={idle} tunnelPath={tunnelPath} />
+            <IdleProjects projects={idle} {...{ tunnelPath, shows }} />
           </div>
         )}
       </div>

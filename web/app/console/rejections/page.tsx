@@ -32,7 +32,11 @@ export default async function RejectionsPage() {
         log.
       </p>
       {rejections.length === 0 &&
-        (isKnown ? <Empty>No rejections: every envelope was accepted.</Empty> : <NoReplica />)}
+        (isKnown ? (
+          <Empty>No rejections: every envelope was accepted. There is nothing to do.</Empty>
+        ) : (
+          <NoReplica />
+        ))}
       <ul className="grid grid-cols-1 gap-4 desk:grid-cols-2 desk:items-start">
         {rejections.map((rejection) => (
           <RejectionCard key={causeKey(rejection)} rejection={rejection} details={details} />

@@ -18,7 +18,7 @@ export default async function SignInPage({ searchParams }: Props) {
   return (
     <Shell>
       <div className="mx-auto max-w-md">
-        <h1 className="text-hero">Console</h1>
+        <h1 className="text-hero">Sign in to the console</h1>
         {config().operatorPassword ? (
           <SignInForm target={target} problem={describeProblem(wrong, wait)} />
         ) : (

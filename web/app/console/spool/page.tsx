@@ -3,9 +3,11 @@
 import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
+import { INBOX } from '../../../features/console/inbox/inbox-list.tsx'
+import type { Snapshot } from '../../../features/console/monitor/replica-monitor.ts'
 import { summarise } from '../../../features/console/monitor/snapshot.ts'
-import { Notices } from '../../../features/console/notices.tsx'
-import { type Query, withQuery } from '../../../features/console/routes.ts'
+import { NoReplica, Notices } from '../../../features/console/notices.tsx'
+import { type Query, SETUP, withQuery } from '../../../features/console/routes.ts'
 import { SpoolEntries } from '../../../features/console/spool/spool-entries.tsx'
 import { ActionResult, ProjectsPanel, SpoolPanel } from '../../../features/console/spool/spool-panel.tsx'
 import { listQuery, readSpoolQuery, SPOOL } from '../../../features/console/spool/spool-query.ts'
@@ -28,12 +30,7 @@ export default async function SpoolPage({ searchParams }: Props) {
       <div className="grid grid-cols-1 gap-4">
         <Notices {...summarise(snapshot)} />
         <ActionResult query={query} />
-        {spools.length === 0 && (
-          <Empty>
-            There is no spool. Without SENTRY_DSN, envelopes go to the inbox. If SENTRY_DSN is set, no replica
-            is responding.
-          </Empty>
-        )}
+        {spools.length === 0 && (hasResponse(snapshot) ? <NoSentry /> : <NoReplica />)}
         {spools.map((spool, index) => (
           <div key={spool.id} className="grid grid-cols-1 gap-4">
             <SpoolPanel spool={spool} />
@@ -43,5 +40,26 @@ export default async function SpoolPage({ searchParams }: Props) {
         ))}
       </div>
     </ConsoleShell>
+  )
+}
+
+function hasResponse({ replicas }: Snapshot): boolean {
+  return replicas.some(({ state }) => state === 'responding')
+}
+
+/** Empty state in inbox mode. */
+function NoSentry() {
+  return (
+    <Empty>
+      Nothing waits here: SENTRY_DSN is not set, so envelopes go to the{' '}
+      <a href={INBOX} className="link">
+        inbox
+      </a>{' '}
+      at once. Culvert spools envelopes while a Sentry is unreachable; to forward to one, see{' '}
+      <a href={SETUP} className="link">
+        Set-up
+      </a>
+      .
+    </Empty>
   )
 }

@@ -9,6 +9,7 @@ import { hasTitle, nameOf, nameOfTypes } from '../inbox/title.ts'
 import { type AdminRequests, jsonWithin, readWithin } from './admin-requests.ts'
 
 const PAGE = 50
+const MAX_SEARCHED = 200
 const NAMED_AT_ONCE = 5
 const DELETE_TIMEOUT_MS = 10_000
 
@@ -44,6 +45,16 @@ export class InboxData {
     const response = await this.#requests.first(`${pathOf(id)}?first=${READ_BYTES.envelope}`)
     if (!response?.body) return undefined
     return { start: response.body, bytes: Number(response.headers.get('x-envelope-bytes')) }
+  }
+
+  /** Returns the ID of the newest envelope with this event ID, among the newest ones. */
+  async findEvent(eventId: string): Promise<string | undefined> {
+    const pages = await this.#requests.each(
+      () => `/inbox?limit=${MAX_SEARCHED}`,
+      async (response) => (await jsonWithin(response, READ_BYTES.inboxPage)) as InboxPage,
+    )
+    const found = pages.flatMap(({ entries }) => entries.filter(({ event_id: id }) => id === eventId))
+    return found.sort((a, b) => b.time - a.time)[0]?.id
   }
 
   async download(id: string): Promise<ReadableStream<Uint8Array> | undefined> {

@@ -5,6 +5,8 @@ import { READ_BYTES } from '../bounds.ts'
 import type { SpoolActionName, SpoolActionResult } from '../spool/spool-action.tsx'
 import { type AdminRequests, type Duration, jsonWithin, TooLargeError } from './admin-requests.ts'
 
+const MAX_SEARCHED = 200 // entries
+
 /** Action on one entry, on those of a project or category, or on all. */
 export type SpoolAction = {
   action: SpoolActionName
@@ -26,6 +28,13 @@ export class SpoolData {
   async list(spool: string, query: URLSearchParams): Promise<SpoolPage | undefined> {
     const response = await this.#ask(spool, `?${query}`)
     return response && ((await response.json()) as SpoolPage)
+  }
+
+  /** Finds the entry of a receipt by the time of its arrival, in milliseconds since 1970. */
+  async findByReceipt(spool: string, receipt: string, time: number): Promise<string | undefined> {
+    const query = { order: 'oldest', after: `${time - 1}-0`, limit: `${MAX_SEARCHED}` }
+    const page = await this.list(spool, new URLSearchParams(query))
+    return page?.envelopes.find((entry) => entry.receipt === receipt)?.id
   }
 
   /** Returns `too large` when the headers exceed what a page can show. */

@@ -1,6 +1,7 @@
 /** Inbox envelope in readable form, with its items as they are. */
 
 import { formatBytes } from '../../../lib/format.ts'
+import { Copyable } from '../../../ui/code-block.tsx'
 import { ConfirmButton } from '../../../ui/confirm-button.tsx'
 import { Pages } from '../../../ui/pagination.tsx'
 import { ROWS } from '../bounds.ts'
@@ -38,7 +39,13 @@ function Actions({ id, bytes }: { id: string; bytes: number }) {
       <a href={INBOX} className="link-block">
         Back to the inbox
       </a>
+      <span className="text-quiet">
+        Envelope <Copyable text={id} name="envelope ID" />
+      </span>
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+        <a href={withQuery('/console/live-feed', { receipt: id })} className="link-block">
+          Receipt in the live feed
+        </a>
         <a href={`${INBOX}/${id}/envelope`} download className="link-block">
           Download the raw envelope ({formatBytes(bytes)})
         </a>

@@ -18,6 +18,9 @@ import {
 
 export type Fact = [name: string, value: string]
 
+/** Name of the fact that is copied. */
+export const EVENT_ID = 'Event ID'
+
 export type ShownFrame = {
   name: string
   /** File, line and column. */
@@ -234,7 +237,7 @@ function factsOf(event: SentryEvent): Fact[] {
     ['Release', release],
     ['Platform', platform],
     ['SDK', sdk && `${sdk.name ?? ''} ${sdk.version ?? ''}`],
-    ['Event ID', id],
+    [EVENT_ID, id],
   ]
   return facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
 }

@@ -2,11 +2,19 @@
 
 import type { ReactNode } from 'react'
 import { formatDuration, formatQuantity } from '../../../lib/format.ts'
+import { Copyable } from '../../../ui/code-block.tsx'
 import { Panel, Preformatted, Showing } from '../../../ui/panel.tsx'
 import { Moment } from '../../../ui/relative-time.tsx'
 import type { Listed } from '../bounds.ts'
 import type { Feedback } from './event.ts'
-import type { EventModel, Fact, ShownBreadcrumb, ShownException, ShownFrame } from './event-model.ts'
+import {
+  EVENT_ID,
+  type EventModel,
+  type Fact,
+  type ShownBreadcrumb,
+  type ShownException,
+  type ShownFrame,
+} from './event-model.ts'
 import { Waterfall } from './waterfall.tsx'
 
 type Props = {
@@ -82,7 +90,9 @@ function Facts({ facts, of }: { facts: Listed<Fact>; of: string }) {
           // biome-ignore lint/suspicious/noArrayIndexKey: names may be cut to the same text
           <div key={index} className="contents">
             <dt className="max-w-48 text-quiet wrap-anywhere">{name}</dt>
-            <dd className="min-w-0 wrap-anywhere">{value}</dd>
+            <dd className="min-w-0 wrap-anywhere">
+              {name === EVENT_ID ? <Copyable text={value} name="event ID" /> : value}
+            </dd>
           </div>
         ))}
       </dl>

@@ -6,7 +6,7 @@ import { Empty } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import { StateMark } from '../../../ui/status-badge.tsx'
 import { cutText, TEXT } from '../bounds.ts'
-import { withQuery } from '../routes.ts'
+import { SETUP, withQuery } from '../routes.ts'
 import { KINDS, type Name } from './title.ts'
 
 export type NamedEntry = InboxEntry & { name: Name }
@@ -28,7 +28,11 @@ export function InboxList({ entries, type, isFirstPage, next, isLabOn }: Props) 
       <Kinds chosen={type} />
       {entries.length === 0 ? (
         <Empty>
-          No envelopes {type && 'of this kind '}yet. <LabHint isLabOn={isLabOn} />
+          No envelopes {type && 'of this kind '}yet.{' '}
+          <a href={SETUP} className="link">
+            Set up your site
+          </a>
+          , or try it first. <LabHint isLabOn={isLabOn} />
         </Empty>
       ) : (
         <ul

@@ -8,6 +8,7 @@ import { formatCount, formatQuantity } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
 import { LiveIndicator } from '../live-indicator.tsx'
+import { SETUP } from '../routes.ts'
 import { type FeedFilter, matches, OPENED, readFilter, writeView } from './filter.ts'
 import { FeedFilterForm } from './filter-form.tsx'
 import { ReceiptDetails } from './receipt-details.tsx'
@@ -17,7 +18,8 @@ import { useFeed } from './use-feed.ts'
 
 const NO_QUERY = new URLSearchParams()
 
-export function LiveFeed() {
+/** `hasInbox`: a replica stores envelopes in an inbox. */
+export function LiveFeed({ hasInbox }: { hasInbox: boolean }) {
   const [isPaused, setPaused] = useState(false)
   const { rows, options, state } = useFeed({ isPaused })
   const query = useSearchParams() ?? NO_QUERY
@@ -53,15 +55,11 @@ export function LiveFeed() {
           rows={shown}
           opened={openedId}
           onOpen={open}
-          emptyText={
-            isFiltered
-              ? 'No envelope matches the filter.'
-              : 'No envelopes yet. Open the site’s start page: the connection check sends one.'
-          }
+          emptyText={isFiltered ? 'No envelope matches the filter. Choose “Show all”.' : <NoEnvelopes />}
         />
         {openedId && (
           <OpenedReceipt
-            {...{ id: openedId, rows, onOpen: open, onClose: close }}
+            {...{ id: openedId, rows, hasInbox, onOpen: open, onClose: close }}
             isComplete={state === 'open' && rows.length > 0}
           />
         )}
@@ -70,10 +68,23 @@ export function LiveFeed() {
   )
 }
 
+function NoEnvelopes() {
+  return (
+    <>
+      No envelopes yet.{' '}
+      <a href={SETUP} className="link">
+        Set up your site
+      </a>
+      , or open the site’s start page: the connection check sends one.
+    </>
+  )
+}
+
 const WITH_DETAILS = 'grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,3fr)_minmax(0,2fr)] desk:items-start'
 
 type OpenedProps = {
   id: string
+  hasInbox: boolean
   rows: readonly Row[]
   /** Set once all recent receipts have arrived. */
   isComplete: boolean
@@ -81,13 +92,14 @@ type OpenedProps = {
   onClose: () => void
 }
 
-function OpenedReceipt({ id, rows, isComplete, onOpen, onClose }: OpenedProps) {
+function OpenedReceipt({ id, rows, hasInbox, isComplete, onOpen, onClose }: OpenedProps) {
   const opened = useOpened(id, rows)
   if (opened)
     return (
       <ReceiptDetails
         key={id}
         {...opened}
+        hasInbox={hasInbox}
         related={relatedTo(opened.receipt, rows)}
         onOpen={onOpen}
         onClose={onClose}

@@ -4,12 +4,14 @@ import { useEffect, useRef } from 'react'
 import type { Receipt, RequestFlag, SpoolOutcome } from 'tunnel/contract'
 import { formatBytes, formatDateTime, formatDuration, formatTime } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
+import { Copyable } from '../../../ui/code-block.tsx'
 import { Fact, Facts } from '../../../ui/facts.tsx'
 import { OutcomeBadge } from '../../../ui/outcome-badge.tsx'
 import { Table } from '../../../ui/table.tsx'
 import { hostOf } from '../monitor/figures.ts'
 import { MEANINGS } from '../outcomes.ts'
 import { explain } from '../reasons.ts'
+import { withQuery } from '../routes.ts'
 import { describeReceiptError } from '../upstream-errors.ts'
 import { RequestTimeline } from './request-timeline.tsx'
 
@@ -18,6 +20,7 @@ type Props = {
   finalOutcome?: SpoolOutcome
   /** Other receipts with the same event ID. */
   related: Receipt[]
+  hasInbox: boolean
   onOpen: (receipt: Receipt) => void
   onClose: () => void
 }
@@ -25,7 +28,8 @@ type Props = {
 /** From this width on, the details are beside the list. */
 const WIDE = '(min-width: 64rem)'
 
-export function ReceiptDetails({ receipt, finalOutcome, related, onOpen, onClose }: Props) {
+export function ReceiptDetails(props: Props) {
+  const { receipt, finalOutcome, related, onOpen, onClose } = props
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     if (!matchMedia(WIDE).matches) heading.current?.focus()
@@ -47,6 +51,7 @@ export function ReceiptDetails({ receipt, finalOutcome, related, onOpen, onClose
       </div>
       <Meaning receipt={receipt} />
       {finalOutcome && <FinalOutcome finalOutcome={finalOutcome} />}
+      <Places {...props} />
       <RequestTimeline receipt={receipt} />
       {items.length > 0 && (
         <div className="mt-4">
@@ -57,7 +62,7 @@ export function ReceiptDetails({ receipt, finalOutcome, related, onOpen, onClose
         <Facts>
           {factsOf(receipt).map(([name, value]) => (
             <Fact key={name} name={name}>
-              {value}
+              {COPIED[name] ? <Copyable text={value} name={COPIED[name]} /> : value}
             </Fact>
           ))}
         </Facts>
@@ -89,6 +94,27 @@ function FinalOutcome({ finalOutcome }: { finalOutcome: SpoolOutcome }) {
   )
 }
 
+/** Links to the pages where the envelope can be read: the inbox, and the spool while it is pending. */
+function Places({ receipt: { id, time, outcome, reason }, finalOutcome, hasInbox }: Props) {
+  const isStored = hasInbox && reason === undefined && outcome !== 'aborted'
+  const isPending = outcome === 'spooled' && !finalOutcome
+  if (!isStored && !isPending) return null
+  return (
+    <p className="mt-1 flex flex-wrap gap-x-4 text-note">
+      {isStored && (
+        <a href={`/console/inbox/${id}`} className="link-block">
+          Open in the inbox
+        </a>
+      )}
+      {isPending && (
+        <a href={withQuery(`/console/spool/by-receipt/${id}`, { time: `${time}` })} className="link-block">
+          Open in the spool
+        </a>
+      )}
+    </p>
+  )
+}
+
 const ITEM_COLUMNS = [
   { name: 'Item' },
   { name: 'Count', className: 'text-right' },
@@ -114,6 +140,9 @@ const FLAGS: Record<RequestFlag, string> = {
   'peer-unknown': 'The request came from an address outside of EDGE, which was used as the client address.',
   retried: 'nginx sent the request again, because another replica was lost.',
 }
+
+/** Facts with a button that copies them, and what they are in a sentence. */
+const COPIED: Readonly<Record<string, string>> = { Receipt: 'receipt ID', 'Event ID': 'event ID' }
 
 function factsOf(receipt: Receipt): [string, string][] {
   const { project, sdk, status, bytes, replica, reason, flags, id, upstream_error: error } = receipt

@@ -2,7 +2,15 @@
 'use client'
 
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type KeyboardEvent, type RefObject, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react'
 import type { Receipt } from 'tunnel/contract'
 import { formatCount } from '../../../lib/format.ts'
 import { Empty } from '../../../ui/panel.tsx'
@@ -17,7 +25,7 @@ type Props = {
   /** ID of the opened receipt. */
   opened: string | undefined
   onOpen: (receipt: Receipt) => void
-  emptyText: string
+  emptyText: ReactNode
 }
 
 /** Keeps the position of a reader who has scrolled or has the focus in the list. */

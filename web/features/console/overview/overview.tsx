@@ -14,6 +14,7 @@ import type { Change, Point } from '../monitor/replica-monitor.ts'
 import type { OpenBreaker, OverviewSnapshot } from '../monitor/snapshot.ts'
 import { useLive } from '../monitor/use-snapshot.ts'
 import { Notices } from '../notices.tsx'
+import { SETUP } from '../routes.ts'
 import { SpoolSummary } from '../spool/spool-summary.tsx'
 import { describeUpstreamError } from '../upstream-errors.ts'
 import { CategoryChart, DurationChart, OutcomeChart, PendingChart } from './charts.tsx'
@@ -32,6 +33,7 @@ export function Overview({ first, history }: { first: OverviewSnapshot; history:
         <LiveIndicator state={state} />
       </Tools>
       <Notices {...overview} />
+      {isUnused(overview) && <FirstStep />}
       <FlowDiagram overview={overview} points={points} />
       <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] desk:items-start">
         <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
@@ -61,6 +63,25 @@ export function Overview({ first, history }: { first: OverviewSnapshot; history:
         </div>
       </div>
     </div>
+  )
+}
+
+/** Reports whether replicas respond, and none has received an envelope. */
+function isUnused({ point, replicas }: OverviewSnapshot): boolean {
+  const isResponding = replicas.some(({ state }) => state === 'responding')
+  return isResponding && Object.values(point.outcomes).every((count) => count === 0)
+}
+
+function FirstStep() {
+  return (
+    <Panel title="No envelope has arrived yet">
+      <p className="text-note">
+        <a href={SETUP} className="link">
+          Set up your site
+        </a>{' '}
+        in three steps: choose where reports go, copy the code, and watch the first envelope arrive.
+      </p>
+    </Panel>
   )
 }
 

@@ -2,28 +2,39 @@
 
 import type { ReactNode } from 'react'
 import type { LastSeen } from 'tunnel/contract'
-import { parseDsn, tunnelUrl } from 'tunnel/dsn'
 import { formatBytes, formatCount, formatPercent } from '../../../lib/format.ts'
-import { CodeBlock } from '../../../ui/code-block.tsx'
+import { CodeBlock, Copyable } from '../../../ui/code-block.tsx'
 import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
 import { Table } from '../../../ui/table.tsx'
 import { categoryLabel } from '../outcomes.ts'
-import { withQuery } from '../routes.ts'
+import { SETUP, withQuery } from '../routes.ts'
 import type { Amount, ProjectView, SpoolShare } from './projects.ts'
+import { initSnippet, scriptTag } from './snippets.ts'
 
-type Props = { project: ProjectView; tunnelPath: string }
+type Props = {
+  project: ProjectView
+  tunnelPath: string
+  /** Unfolds the SDK configuration. */
+  shows: 'configuration' | 'traffic'
+}
 
-export function ProjectPanel({ project, tunnelPath }: Props) {
+export function ProjectPanel({ project, tunnelPath, shows }: Props) {
   const { name, traffic, finalOutcomes, shares, limits, sdks, releases } = project
   return (
     <Panel title={name}>
       {traffic.length > 0 ? (
         <Traffic project={project} />
       ) : (
-        <Empty>No envelopes since the replicas started.</Empty>
+        <Empty>
+          No envelopes since the replicas started.{' '}
+          <a href={SETUP} className="link">
+            Set up your site
+          </a>
+          .
+        </Empty>
       )}
       <ul className="mt-3 grid gap-1 text-note">
         {finalOutcomes.length > 0 && (
@@ -45,9 +56,14 @@ export function ProjectPanel({ project, tunnelPath }: Props) {
       <Names
         title="Recent releases"
         names={releases}
-        none="None yet. SDKs send the release in the envelope header only if `release` is set and tracing is on."
+        none={
+          <>
+            None yet. SDKs send the release in the envelope header only if <code>release</code> is set and
+            tracing is on.
+          </>
+        }
       />
-      <details className="mt-3 text-note">
+      <details className="mt-3 text-note" open={shows === 'configuration'}>
         <summary className="min-h-8">SDK configuration</summary>
         <Snippets project={project} tunnelPath={tunnelPath} />
       </details>
@@ -55,14 +71,23 @@ export function ProjectPanel({ project, tunnelPath }: Props) {
   )
 }
 
+type IdleProps = Omit<Props, 'project'> & { projects: ProjectView[] }
+
 /** List of projects without traffic, each with its SDK configuration. */
-export function IdleProjects({ projects, tunnelPath }: { projects: ProjectView[]; tunnelPath: string }) {
+export function IdleProjects({ projects, tunnelPath, shows }: IdleProps) {
   return (
-    <Panel title="No envelopes yet" note="open a project to see its SDK configuration">
+    <Panel
+      title="No envelopes yet"
+      note={
+        <a href={SETUP} className="link inline-flex min-h-6 items-center">
+          Set-up, step by step
+        </a>
+      }
+    >
       <ul className="grid grid-cols-1 gap-x-8 text-note desk:grid-cols-2 desk:items-start">
         {projects.map((project) => (
           <li key={project.name} className="min-w-0">
-            <details className="border-t border-line py-1">
+            <details className="border-t border-line py-1" open={shows === 'configuration'}>
               <summary className="min-h-7 wrap-anywhere">{project.name}</summary>
               <Snippets project={project} tunnelPath={tunnelPath} />
             </details>
@@ -73,12 +98,15 @@ export function IdleProjects({ projects, tunnelPath }: { projects: ProjectView[]
   )
 }
 
-function Snippets({ project: { name, dsns }, tunnelPath }: Props) {
+function Snippets({ project: { name, dsns }, tunnelPath }: Omit<Props, 'shows'>) {
   return dsns.map((dsn) => (
     <div key={dsn} className="my-2">
+      <p className="mb-3">
+        DSN <Copyable text={dsn} name="DSN" />
+      </p>
       <CodeBlock
         label={`SDK configuration of ${name}`}
-        text={snippet(dsn, tunnelPath)}
+        text={initSnippet(dsn, tunnelPath)}
         copy="Copy Sentry.init"
       />
       <p className="mt-4 mb-2 text-quiet">Without an SDK in your app, one line in the head of a page:</p>
@@ -153,7 +181,7 @@ function Share({ share: { partitions, bytes, maxBytes } }: { share: SpoolShare }
 
 const SHOWN_AT_ONCE = 5
 
-function Names({ title, names, none }: { title: string; names: LastSeen[]; none: string }) {
+function Names({ title, names, none }: { title: string; names: LastSeen[]; none: ReactNode }) {
   const more = names.slice(SHOWN_AT_ONCE)
   return (
     <>
@@ -183,18 +211,4 @@ function NameList({ names }: { names: LastSeen[] }) {
       ))}
     </ul>
   )
-}
-
-function snippet(dsn: string, tunnelPath: string): string {
-  return `Sentry.init({\n  dsn: '${dsn}',\n  tunnel: '${urlFor(dsn, tunnelPath)}',\n})`
-}
-
-function scriptTag(dsn: string, tunnelPath: string): string {
-  return `<script src="${urlFor(dsn, `${tunnelPath}/sdk.js`)}" crossorigin></script>`
-}
-
-/** Adds the query that names the project. */
-function urlFor(dsn: string, path: string): string {
-  const parsed = parseDsn(dsn)
-  return parsed ? tunnelUrl(path, parsed) : path
 }

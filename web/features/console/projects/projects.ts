@@ -15,6 +15,7 @@ import { ROWS } from '../bounds.ts'
 import { countBy, type Figures } from '../monitor/figures.ts'
 import type { Snapshot } from '../monitor/replica-monitor.ts'
 import { FINAL_OUTCOMES, OUTCOMES } from '../outcomes.ts'
+import { projectName } from './snippets.ts'
 
 export type Amount = { envelopes: number; bytes: number }
 type Amounts = Partial<Record<Outcome, Amount>>
@@ -130,8 +131,7 @@ function dsnsOf({ replicas }: Snapshot): { dsn: string; project: string }[] {
   return [...all].flatMap((text) => {
     const parsed = parseDsn(text)
     if (!parsed) return []
-    const { host, port, projectId } = parsed
-    return [{ dsn: formatDsn(parsed), project: `${host}${port && `:${port}`}/${projectId}` }]
+    return [{ dsn: formatDsn(parsed), project: projectName(parsed) }]
   })
 }
 

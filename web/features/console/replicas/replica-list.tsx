@@ -2,6 +2,7 @@
 'use client'
 
 import { formatBytes, formatCount, formatDuration, formatPercent, formatRate } from '../../../lib/format.ts'
+import { Copyable } from '../../../ui/code-block.tsx'
 import { Fact, Facts } from '../../../ui/facts.tsx'
 import { Tools } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
@@ -59,7 +60,9 @@ function ReplicaCard({ replica }: { replica: ReplicaSummary }) {
         {version !== undefined && <Fact name="Version">{version}</Fact>}
         <TimeFact name="Started" time={since} />
         {isResponding && <Load replica={replica} />}
-        <Fact name="Admin port">{hostOf(origin)}</Fact>
+        <Fact name="Admin port">
+          <Copyable text={hostOf(origin)} name="address of the admin port" />
+        </Fact>
       </Facts>
     </li>
   )

@@ -30,7 +30,7 @@ export function SpoolEntries({ spool, list, query }: Props) {
         </p>
       )}
       {list === undefined && <Empty>The list is not available: no replica is responding.</Empty>}
-      {list?.envelopes.length === 0 && <Empty>No pending envelopes.</Empty>}
+      {list?.envelopes.length === 0 && <Empty>No pending envelopes: there is nothing to do.</Empty>}
       {list && list.envelopes.length > 0 && <Entries spool={spool} entries={list.envelopes} />}
       {list?.next && (
         <a href={nextPath(spool, list.next, query)} className="link-block mt-3 text-note">

@@ -4,10 +4,12 @@ import type { ReactNode } from 'react'
 import type { SpoolEntryDetails } from 'tunnel/spool-contract'
 import { formatBytes, formatCount, formatQuantity } from '../../../lib/format.ts'
 import { formatJson, formatJsonLine } from '../../../lib/format-json.ts'
+import { Copyable } from '../../../ui/code-block.tsx'
 import { Fact, Facts } from '../../../ui/facts.tsx'
 import { Panel, Preformatted, Showing } from '../../../ui/panel.tsx'
 import { Moment } from '../../../ui/relative-time.tsx'
 import { ROWS, TEXT } from '../bounds.ts'
+import { withQuery } from '../routes.ts'
 import { SpoolAction } from './spool-action.tsx'
 import { SPOOL } from './spool-query.ts'
 
@@ -23,10 +25,13 @@ export function SpoolEntry({ id, entry }: { id: string; entry: SpoolEntryDetails
           <Fact name="Arrived">
             <Moment time={received} />
           </Fact>
+          <Fact name="Entry">
+            <Copyable text={id} name="entry ID" />
+          </Fact>
           <Fact name="Size">{formatBytes(bytes)}</Fact>
           <Fact name="Attempts">{formatCount(attempts)}</Fact>
           <Fact name="Receipt">
-            <a href={`/console/live-feed?text=${receipt}`} className="link">
+            <a href={withQuery('/console/live-feed', { receipt })} className="link">
               {receipt}
             </a>
           </Fact>

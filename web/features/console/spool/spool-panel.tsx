@@ -9,6 +9,7 @@ import { Badge } from '../../../ui/status-badge.tsx'
 import { summariseSpool } from '../monitor/snapshot.ts'
 import { categoryLabel } from '../outcomes.ts'
 import { readOffset, withQuery } from '../routes.ts'
+import { ActionToast } from '../shell/toasts.tsx'
 import { SpoolAction } from './spool-action.tsx'
 import { listProjects, type SpoolProject } from './spool-projects.ts'
 import { SPOOL, type SpoolQuery } from './spool-query.ts'
@@ -149,9 +150,10 @@ export function ActionResult({ query: { did, count, left } }: { query: SpoolQuer
   if (!describe) return null
   const affected = readCount(count)
   return (
-    <p role="status" className="rounded-part border border-line bg-sunken px-4 py-3">
-      {describe(affected === undefined ? 'Some' : formatCount(affected), readCount(left) ?? 0)}
-    </p>
+    <ActionToast
+      text={describe(affected === undefined ? 'Some' : formatCount(affected), readCount(left) ?? 0)}
+      parameters={['did', 'count', 'left']}
+    />
   )
 }
 

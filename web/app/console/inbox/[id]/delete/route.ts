@@ -11,5 +11,5 @@ export async function POST(request: Request, { params }: Context): Promise<Respo
   if (!data) return notSignedIn()
   if (!isSameSite(request)) return notThisSite()
   await data.inbox.delete((await params).id)
-  return seeOther('/console/inbox')
+  return seeOther('/console/inbox?did=delete')
 }

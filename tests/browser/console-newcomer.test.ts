@@ -1,0 +1,189 @@
+/** Console of a site without a Sentry, as a newcomer meets it. */
+
+import { randomUUID } from 'node:crypto'
+import type { Page } from 'playwright-core'
+import { describe, expect } from 'vitest'
+import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
+import { type Chromium, SITE_HOST, type Visitor } from '../support/browser/chromium.ts'
+import { it } from '../support/browser/fixtures.ts'
+import { envelopeOf, errorOf } from '../support/envelopes.ts'
+import { post } from '../support/post.ts'
+import { requires } from '../support/requirements.ts'
+import type { Site } from '../support/site.ts'
+import { PASSWORD, signIn } from '../support/web/operator.ts'
+
+it.override('siteOptions', { env: { OPERATOR_PASSWORD: PASSWORD } })
+
+describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
+  it('leads from the empty overview to the set-up, which turns green with the first envelope', async ({
+    site,
+    chromium,
+  }) => {
+    await using visitor = await operator(site, chromium)
+    const { page } = visitor
+    await page.getByRole('main').getByRole('link', { name: 'Set up your site' }).click()
+    await page.waitForURL('**/console/setup')
+    const arrival = page.getByRole('region', { name: '3. Send the first envelope' }).getByRole('status')
+    await arrival.filter({ hasText: 'Waiting for the first envelope of inbox.invalid/1' }).waitFor()
+    await page.getByRole('figure', { name: 'Script tag' }).waitFor()
+    expect(await page.getByRole('figure', { name: 'Line for .env' }).count()).toBe(0)
+
+    const report = { header: { type: 'client_report' }, payload: '{"discarded_events":[]}' }
+    await send(site, envelopeOf({ dsn: INBOX_DSN }, [report]))
+    await send(site, errorOf(INBOX_DSN, { event_id: newEventId() }))
+    await arrival.filter({ hasText: 'It works: the first envelope (event) arrived at' }).waitFor()
+    await page.getByRole('link', { name: 'Open it in the inbox' }).click()
+    await page.waitForURL('**/console/inbox/*')
+    await page.getByRole('button', { name: 'Copy the envelope ID' }).waitFor()
+  })
+
+  it('shows the snippets and the line for .env of a DSN, and the problem with an invalid one', async ({
+    site,
+    chromium,
+  }) => {
+    await using visitor = await operator(site, chromium, '/setup')
+    const { page } = visitor
+    await page.getByLabel('To a project of Sentry').check()
+    const field = page.getByRole('textbox', { name: /^DSN/ })
+    await field.fill('sentry.io/2')
+    await page.getByText('SENTRY_DSN: "sentry.io/2" is not a DSN; write it as Sentry shows it').waitFor()
+    await field.fill('https://key@o1.ingest.us.sentry.io/2')
+    const env = page.getByRole('figure', { name: 'Line for .env' })
+    expect(await env.locator('pre').innerText()).toBe('SENTRY_DSN=https://key@o1.ingest.us.sentry.io/2')
+    await page.getByLabel('Next.js').check()
+    const browser = page.getByRole('figure', { name: 'instrumentation-client.ts' })
+    await browser.getByText("tunnel: '/monitoring?p=2&o=1&r=us'").waitFor()
+    const server = page.getByRole('figure', { name: 'sentry.server.config.ts' })
+    await server.getByText('TUNNEL_ORIGIN &&').waitFor()
+
+    await send(site, errorOf('https://key@o1.ingest.us.sentry.io/2', {}), 403)
+    await page.getByText('An envelope arrived, but was rejected (dsn-unknown).').waitFor()
+  })
+
+  it('hides client reports in the inbox until they are asked for', async ({ site, chromium }) => {
+    const report = { header: { type: 'client_report' }, payload: '{"discarded_events":[]}' }
+    await send(site, envelopeOf({ dsn: INBOX_DSN }, [report]))
+    await using visitor = await operator(site, chromium, '/inbox')
+    const { page } = visitor
+    const entries = page.getByRole('list', { name: 'Envelopes, newest first' }).getByRole('link')
+    await entries.first().waitFor()
+    expect(await entries.filter({ hasText: 'client_report' }).count()).toBe(0)
+    await page.getByRole('link', { name: 'Client reports' }).click()
+    await entries.filter({ hasText: 'client_report' }).first().waitFor()
+  })
+
+  it('links a receipt to its envelope in the inbox, and that to its receipt', async ({ site, chromium }) => {
+    const eventId = newEventId()
+    await send(site, errorOf(INBOX_DSN, { event_id: eventId }))
+    await using visitor = await operator(site, chromium, `/live-feed?text=${eventId}`)
+    const { page } = visitor
+    await page.getByRole('button', { name: /delivered/ }).click()
+    const receipt = page.getByRole('region', { name: 'Receipt' })
+    await receipt.getByRole('link', { name: 'Open in the inbox' }).click()
+    await page.waitForURL('**/console/inbox/*')
+    await page.getByRole('link', { name: 'Receipt in the live feed' }).click()
+    await receipt.getByText(eventId, { exact: true }).waitFor()
+  })
+
+  it('shows where a result of the error lab arrived', async ({ site, chromium }) => {
+    await using visitor = await operator(site, chromium)
+    const { page } = visitor
+    visitor.expectTrouble(/uncaught Error: Thrown/)
+    await page.goto(`${site.url}/lab`)
+    const row = page.getByRole('listitem', { name: 'Throw an error' })
+    await row.getByRole('button').click()
+    await row.getByRole('link', { name: 'Open in the console' }).click()
+    await page.waitForURL(/\/console\/inbox\/[^/]+$/)
+    await page.getByRole('heading', { level: 1, name: /Thrown/ }).waitFor()
+  })
+
+  it('counts delivered envelopes in the diagram as in the table', async ({ site, chromium }) => {
+    await using visitor = await operator(site, chromium)
+    const { page } = visitor
+    const row = page
+      .getByRole('table', { name: 'Envelopes by result' })
+      .getByRole('row', { name: /delivered directly/ })
+    const count = (await row.getByRole('cell').first().innerText()).trim()
+    expect(Number(count)).toBeGreaterThan(0)
+    const flow = page.getByRole('region', { name: 'Envelope flow' })
+    await flow.getByText(`${count} in all`).waitFor({ timeout: 40_000 }) // after the current rate has fallen to zero
+  })
+
+  it('says on the spool page that envelopes go to the inbox', async ({ site, chromium }) => {
+    await using visitor = await operator(site, chromium, '/spool')
+    await visitor.page.getByText('Nothing waits here: SENTRY_DSN is not set').waitFor()
+    expect(await visitor.page.getByText('no replica').count()).toBe(0)
+  })
+
+  it('lists shortcuts in a dialog that Escape closes, and follows them', async ({ site, chromium }) => {
+    await using visitor = await operator(site, chromium, '/replicas')
+    const { page } = visitor
+    const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+    await pressUntil(page, '?', async () => dialog.isVisible())
+    for (let presses = 0; presses < 5; presses++) {
+      await page.keyboard.press('Tab')
+      const isOutside = await page.evaluate(
+        () =>
+          document.activeElement !== document.body &&
+          !document.querySelector('dialog')?.contains(document.activeElement),
+      )
+      expect(isOutside).toBe(false)
+    }
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'hidden' })
+    await page.keyboard.press('g')
+    await page.keyboard.press('f')
+    await page.waitForURL('**/console/live-feed')
+    const filter = page.getByRole('searchbox')
+    await pressUntil(page, '/', async () => filter.evaluate((field) => field === document.activeElement))
+    await page.keyboard.type('g?') // no shortcut in a field
+    expect(await filter.inputValue()).toBe('g?')
+    expect(await dialog.isVisible()).toBe(false)
+  })
+
+  it('announces the result of an action, and does not repeat it after a reload', async ({
+    site,
+    chromium,
+  }) => {
+    await send(site, errorOf(INBOX_DSN, { event_id: newEventId() }))
+    await using visitor = await operator(site, chromium, '/inbox')
+    const { page } = visitor
+    await page.getByRole('list', { name: 'Envelopes, newest first' }).getByRole('link').first().click()
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('button', { name: 'Yes, delete' }).click()
+    const toast = page.getByRole('status', { name: 'Result of the last action' })
+    await toast.filter({ hasText: 'The envelope was deleted.' }).waitFor()
+    expect(page.url()).toMatch(/\/console\/inbox$/)
+    await page.reload()
+    await page.getByRole('list', { name: 'Envelopes, newest first' }).waitFor()
+    expect(await page.getByText('The envelope was deleted.').count()).toBe(0)
+  })
+})
+
+const newEventId = () => randomUUID().replaceAll('-', '')
+
+async function send(site: Site, body: Buffer, status = 200): Promise<void> {
+  expect((await post(`http://127.0.0.1:${site.port}`, { body })).status).toBe(status)
+}
+
+/** Signed-in operator at a page of the console. */
+async function operator(site: Site, chromium: Chromium, path = ''): Promise<Visitor> {
+  const visitor = await chromium.visitor()
+  const { page } = visitor
+  const { cookie = '' } = await signIn(`http://127.0.0.1:${site.port}`, { password: PASSWORD })
+  const [name = '', value = ''] = cookie.split('=')
+  await page.context().addCookies([{ name, value, domain: SITE_HOST, path: '/console' }])
+  await page.goto(`${site.url}/console${path}`)
+  visitor.allowTrouble(/^failed: GET .*ERR_ABORTED/) // leaving a page aborts its live feed
+  return visitor
+}
+
+/** Presses a key until it has its effect: a page takes no keys before it is hydrated. */
+async function pressUntil(page: Page, key: string, isDone: () => Promise<boolean>): Promise<void> {
+  await expect
+    .poll(async () => {
+      if (!(await isDone())) await page.keyboard.press(key)
+      return isDone()
+    })
+    .toBe(true)
+}

@@ -1,0 +1,71 @@
+/** Panel that turns green when the first envelope of a project arrives. */
+'use client'
+
+import { useState } from 'react'
+import type { Receipt } from 'tunnel/contract'
+import { formatTime } from '../../../lib/format.ts'
+import { Panel } from '../../../ui/panel.tsx'
+import { StateMark } from '../../../ui/status-badge.tsx'
+import type { FeedEvent } from '../live-feed/rows.ts'
+import { explain } from '../reasons.ts'
+import { withQuery } from '../routes.ts'
+import { useEventStream } from '../use-event-stream.ts'
+import { type Arrival, addReceipt } from './first-envelope.ts'
+
+/** `since`: time of the page in milliseconds since 1970. */
+type Props = { project: string; since: number; hasInbox: boolean }
+
+export function ArrivalPanel({ project, since, hasInbox }: Props) {
+  const [arrival, setArrival] = useState<Arrival>({ state: 'waiting' })
+  useEventStream<FeedEvent>('/console/receipts', ({ receipts }) =>
+    setArrival((known) => receipts.reduce((now, each) => addReceipt(now, each, project, since), known)),
+  )
+  const hasArrived = arrival.state === 'arrived'
+  return (
+    <div className={hasArrived ? 'rounded-card outline-2 outline-good' : ''}>
+      <Panel title="3. Send the first envelope">
+        <p role="status" className="flex items-start gap-2">
+          <StateMark state={MARKS[arrival.state]} className="mt-1 size-5" />
+          <span className={`min-w-0 wrap-anywhere ${hasArrived ? 'font-semibold text-good' : ''}`}>
+            {describe(arrival, project)}
+          </span>
+        </p>
+        {arrival.state === 'waiting' && (
+          <p className="mt-2 text-note text-quiet">
+            Open your site through Culvert and trigger an error, for example in the console of the browser:{' '}
+            <code>
+              setTimeout(() =&gt; {'{'} throw new Error('first') {'}'})
+            </code>
+          </p>
+        )}
+        {arrival.state !== 'waiting' && <Next receipt={arrival.receipt} hasInbox={hasInbox && hasArrived} />}
+      </Panel>
+    </div>
+  )
+}
+
+const MARKS = { waiting: 'busy', arrived: 'good', rejected: 'bad' } as const
+
+function describe(arrival: Arrival, project: string): string {
+  if (arrival.state === 'waiting') return `Waiting for the first envelope of ${project} …`
+  const { outcome, reason, time, items } = arrival.receipt
+  if (arrival.state === 'arrived')
+    return `It works: the first envelope (${items.map(({ type }) => type).join(', ')}) arrived at ${formatTime(time)}.`
+  const { sentence = '', fix = '' } = explain(outcome, reason) ?? {}
+  return `An envelope arrived, but was ${outcome === 'rate_limited' ? 'rate-limited' : outcome}${reason ? ` (${reason})` : ''}. ${sentence} ${fix}`
+}
+
+function Next({ receipt, hasInbox }: { receipt: Receipt; hasInbox: boolean }) {
+  return (
+    <p className="mt-2 flex flex-wrap gap-x-4 text-note">
+      {hasInbox && (
+        <a href={`/console/inbox/${receipt.id}`} className="link-block">
+          Open it in the inbox
+        </a>
+      )}
+      <a href={withQuery('/console/live-feed', { receipt: receipt.id })} className="link-block">
+        Show its receipt
+      </a>
+    </p>
+  )
+}

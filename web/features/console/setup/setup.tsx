@@ -1,0 +1,138 @@
+/** Set-up of a site in three steps. It writes nothing: it shows the lines to copy. */
+'use client'
+
+import { type ReactNode, useState } from 'react'
+import { CodeBlock } from '../../../ui/code-block.tsx'
+import { Empty, Panel } from '../../../ui/panel.tsx'
+import { ArrivalPanel } from './arrival-panel.tsx'
+import { type Destination, readDestination } from './destination.ts'
+import { FRAMEWORKS, type Target } from './frameworks.ts'
+
+type Props = {
+  /** DSNs of the projects that Culvert forwards to, or that of the inbox. */
+  configured: readonly string[]
+  tunnelPath: string
+  hasInbox: boolean
+  hasSentry: boolean
+  /** Time of the page, in milliseconds since 1970. */
+  since: number
+}
+
+type Kind = 'inbox' | 'sentry'
+
+export function Setup({ configured, tunnelPath, hasInbox, hasSentry, since }: Props) {
+  const [kind, setKind] = useState<Kind>(hasSentry ? 'sentry' : 'inbox')
+  const [text, setText] = useState(hasSentry ? (configured[0] ?? '') : '')
+  const { destination, problem } = readDestination(kind, text, configured)
+  return (
+    <div className="grid max-w-4xl grid-cols-1 gap-4">
+      <Panel title="1. Choose where reports go">
+        <fieldset className="grid gap-1">
+          <legend className="sr-only">Destination of reports</legend>
+          <Choice name="kind" isChosen={kind === 'inbox'} onChoose={() => setKind('inbox')}>
+            To the inbox of this console: no Sentry account is needed
+          </Choice>
+          <Choice name="kind" isChosen={kind === 'sentry'} onChoose={() => setKind('sentry')}>
+            To a project of Sentry
+          </Choice>
+        </fieldset>
+        {kind === 'sentry' && <DsnField {...{ text, problem }} onChange={setText} />}
+        {destination && <EnvLines destination={destination} />}
+      </Panel>
+      {destination ? (
+        <>
+          <Snippets target={{ dsn: destination.dsn, tunnelPath }} />
+          <ArrivalPanel key={destination.project} project={destination.project} {...{ since, hasInbox }} />
+        </>
+      ) : (
+        <Empty>Paste a DSN to see the code for your site.</Empty>
+      )}
+    </div>
+  )
+}
+
+type ChoiceProps = { name: string; isChosen: boolean; onChoose: () => void; children: ReactNode }
+
+function Choice({ name, isChosen, onChoose, children }: ChoiceProps) {
+  return (
+    <label className="flex min-h-8 cursor-pointer items-center gap-2">
+      <input
+        type="radio"
+        name={name}
+        checked={isChosen}
+        onChange={onChoose}
+        className="size-4 accent-accent"
+      />
+      <span>{children}</span>
+    </label>
+  )
+}
+
+type DsnFieldProps = { text: string; problem: string | undefined; onChange: (text: string) => void }
+
+function DsnField({ text, problem, onChange }: DsnFieldProps) {
+  return (
+    <div className="mt-3 grid gap-2">
+      <label className="grid gap-1 text-note text-quiet">
+        DSN, as Sentry shows it in the settings of the project under Client Keys
+        <input
+          type="url"
+          value={text}
+          onChange={(event) => onChange(event.target.value)}
+          placeholder="https://key@o1.ingest.us.sentry.io/2"
+          spellCheck={false}
+          autoComplete="off"
+          aria-invalid={problem ? true : undefined}
+          aria-describedby="dsn-problem"
+          className="min-h-11 w-full rounded-part border border-quiet bg-ground px-3 font-mono text-note text-ink"
+        />
+      </label>
+      <p id="dsn-problem" role="status" className="text-note text-bad wrap-anywhere empty:hidden">
+        {problem}
+      </p>
+    </div>
+  )
+}
+
+function EnvLines({ destination: { lines } }: { destination: Destination }) {
+  if (lines === '')
+    return (
+      <p className="mt-3 text-note text-quiet">Culvert is configured for this already: go on with step 2.</p>
+    )
+  return (
+    <div className="mt-4 text-note">
+      <p className="mb-2">
+        Put this line into <code>.env</code> in Culvert’s folder, in place of an older <code>SENTRY_DSN</code>
+        , and start Culvert again: <code>npm start</code> or <code>docker compose up --detach</code>.
+      </p>
+      <CodeBlock label="Line for .env" text={lines} copy="Copy the line" />
+    </div>
+  )
+}
+
+function Snippets({ target }: { target: Target }) {
+  const [id, setId] = useState(FRAMEWORKS[0]?.id)
+  const framework = FRAMEWORKS.find((each) => each.id === id)
+  return (
+    <Panel title="2. Add Culvert to your site">
+      <fieldset className="grid grid-cols-1 gap-x-4 wide:grid-cols-3">
+        <legend className="sr-only">Framework</legend>
+        {FRAMEWORKS.map((each) => (
+          <Choice key={each.id} name="framework" isChosen={each.id === id} onChoose={() => setId(each.id)}>
+            {each.name}
+          </Choice>
+        ))}
+      </fieldset>
+      <ol className="mt-4 grid grid-cols-1 gap-5 text-note">
+        {framework?.steps(target).map(({ text, label, code }) => (
+          <li key={label} className="min-w-0">
+            <p className="mb-2 wrap-anywhere">
+              <strong className="font-mono font-semibold">{label}</strong>: {text}
+            </p>
+            <CodeBlock label={label} text={code} copy={`Copy ${label}`} />
+          </li>
+        ))}
+      </ol>
+    </Panel>
+  )
+}
