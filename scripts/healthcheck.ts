@@ -48,8 +48,8 @@ export async function isOk(url: string, init: RequestInit = {}): Promise<boolean
 }
 
 /** Returns whether a URL responds with any status. */
-export async function isUp(url: string): Promise<boolean> {
-  return (await statusOf(url, {})) !== undefined
+export async function isUp(url: string, init: RequestInit = {}): Promise<boolean> {
+  return (await statusOf(url, init)) !== undefined
 }
 
 async function statusOf(url: string, init: RequestInit): Promise<number | undefined> {

@@ -1,6 +1,7 @@
 /** Starts the whole site with one command, in containers or as plain processes, and stops it again. */
 
 import { isLocal } from '../tunnel/src/config/addresses.ts'
+import { INBOX, INBOX_DSN, tunnelUrl } from '../tunnel/src/envelope/dsn.ts'
 import { engineProblem, pullImages, runDocker } from './docker.ts'
 import {
   type Config,
@@ -14,7 +15,7 @@ import {
   warnOfMisspelt,
   withKeptPassword,
 } from './environment.ts'
-import { authorityOf, LOOPBACK, siteUrl } from './healthcheck.ts'
+import { authorityOf, isUp, LOOPBACK, siteUrl } from './healthcheck.ts'
 import { Output } from './output.ts'
 import { runProcesses } from './processes.ts'
 
@@ -53,6 +54,7 @@ async function start(flags: Flags): Promise<void> {
   function onUp(): void {
     output.print(welcome(config, keptPassword(given), originForServers))
     output.release()
+    if (config.app) void isUp(`${siteUrl(config)}/`, { method: 'HEAD' }) // nginx logs it when the app does not respond
   }
 
   await run(config, { output, stopped, onUp })
@@ -96,12 +98,23 @@ function originOf({ tunnelOriginPort }: Config): string {
   return `http://${authorityOf(LOOPBACK, tunnelOriginPort)}`
 }
 
+/** Says where reports can be read without a Sentry, and how an SDK sends them. */
+function describeInbox(config: Config): string[] {
+  const { tunnelPath } = config
+  return [
+    `  Reports are stored in the inbox, because SENTRY_DSN is not set: ${siteUrl(config)}/console/inbox`,
+    `  In your app: Sentry.init({ dsn: '${INBOX_DSN}', tunnel: '${tunnelUrl(tunnelPath, INBOX)}' })`,
+    `  Or in the head of a page: <script src="${tunnelPath}/sdk.js" crossorigin></script>`,
+  ]
+}
+
 function welcome(config: Config, generatedPassword?: string, originForServers?: string): string {
   const lines = [
     `Culvert runs at ${siteUrl(config)}`,
-    config.env.SENTRY_DSN?.trim() || config.env.SENTRY_DSN_FILE
-      ? '  Reports are forwarded to Sentry.'
-      : '  Reports are stored in the inbox, because SENTRY_DSN is not set.',
+    ...(config.env.SENTRY_DSN?.trim() || config.env.SENTRY_DSN_FILE
+      ? ['  Reports are forwarded to Sentry.']
+      : describeInbox(config)),
+    `  Set-up, step by step: ${siteUrl(config)}/console/setup`,
     ...(generatedPassword
       ? [`  Operator's password: ${generatedPassword} (kept in .culvert/operator-password)`]
       : []),
