@@ -31,7 +31,7 @@ function CopyButton({ text, label }: { text: string; label: string }) {
 export function Copyable({ text, name }: { text: string; name: string }) {
   const { result, copy, reset } = useCopy(text)
   return (
-    <span className="inline-flex max-w-full flex-wrap items-center gap-x-1">
+    <span className="inline-flex max-w-full items-start gap-x-1 align-top">
       <span className="min-w-0 wrap-anywhere">{text}</span>
       <button
         type="button"
@@ -39,7 +39,7 @@ export function Copyable({ text, name }: { text: string; name: string }) {
         title={`Copy the ${name}`}
         onClick={copy}
         onBlur={reset}
-        className="inline-flex size-6 cursor-pointer items-center justify-center rounded-part text-quiet hover:text-accent"
+        className="-my-0.5 inline-flex size-6 shrink-0 cursor-pointer items-center justify-center rounded-part text-quiet hover:text-accent"
       >
         <svg
           viewBox="0 0 16 16"

@@ -33,7 +33,7 @@ export function minutesOf(points: readonly Point[]): { time: number; points: Poi
 const BUCKET_WIDTHS_MS = [10_000, 30_000, MINUTE_MS, 2 * MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS]
 const MAX_BUCKETS = 40
 
-/** Spans of time of equal width. The last one ends with the last point. */
+/** Spans of time of equal width, after an empty one that ends with the first point. The last one ends with the last point. */
 export type Buckets = {
   widthMs: number
   /** Ends, in milliseconds since 1970. */
@@ -54,9 +54,10 @@ export function bucketsOf(points: readonly Point[]): Buckets {
     const end = Math.ceil(point.time / widthMs) * widthMs
     groups.set(end, [...(groups.get(end) ?? [before]), point])
   }
+  if (points.length === 0) return { widthMs, times: [], countsOf: () => [] }
   return {
     widthMs,
-    times: [...groups.keys()].map((end) => Math.min(end, last)),
-    countsOf: (totalOf) => [...groups.values()].map((group) => Math.max(0, growthOf(group, totalOf))),
+    times: [first, ...[...groups.keys()].map((end) => Math.min(end, last))],
+    countsOf: (totalOf) => [0, ...[...groups.values()].map((group) => Math.max(0, growthOf(group, totalOf)))],
   }
 }

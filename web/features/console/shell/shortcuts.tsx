@@ -51,7 +51,7 @@ export function Shortcuts() {
       <dialog
         ref={dialog}
         aria-labelledby="shortcuts"
-        className="m-auto w-full max-w-md rounded-card border border-line bg-surface p-5 text-ink backdrop:bg-black/50"
+        className="m-auto w-[min(28rem,calc(100%-2rem))] rounded-card border border-line bg-surface p-5 text-ink backdrop:bg-black/50"
       >
         <h2 id="shortcuts" className="mb-3 text-body font-semibold">
           Keyboard shortcuts
