@@ -41,7 +41,11 @@ describe('For replicas that share a spool and an inbox, the console', () => {
     let open = 0
     const ids = Array.from({ length: LISTED }, (_, n) => `e${n}`)
     const page: InboxPage = {
-      entries: ids.map((id, n) => ({ id, time: n, event_id: null, bytes: 100, types: ['event'] })),
+      entries: ids.map((id, n) => ({
+        ...{ id, time: n, event_id: null, bytes: 100, types: ['event'], group: id, kind: 'event' },
+        ...{ title: id, is_error: false, release: '', environment: '', replay: '', segment: null },
+        raised: null,
+      })),
     }
     const titles = ids.map((id): [string, Answers[string]] => [
       `GET /inbox/${id}`,

@@ -5,7 +5,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { InboxEntry } from '../../../tunnel/src/contract.ts'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
-import { INBOX_BOUNDS, Inbox, type InboxBounds } from '../../../tunnel/src/inbox/inbox.ts'
+import { INBOX_BOUNDS, Inbox, type InboxBounds, type NewEntry } from '../../../tunnel/src/inbox/inbox.ts'
+import { summarise } from '../../../tunnel/src/inbox/summary.ts'
 import { attachmentOf, envelopeOf, errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
@@ -31,11 +32,14 @@ describe('The inbox', () => {
     return started.adopt(new Inbox(file, all, now), (inbox) => inbox.close())
   }
 
-  const entry = (id: string, time = 0, bytes = 10) => ({ id, time, event_id: null, bytes, types: ['event'] })
+  const entry = (id: string, time = 0, envelope = Buffer.alloc(10), types = ['event']): NewEntry => {
+    const summary = summarise({ id, event_id: null }, [], envelope)
+    return { id, time, eventId: null, types, summary, envelope }
+  }
 
   it('keeps the newest envelopes up to its maximum number', () => {
     const inbox = open({ envelopes: 2 })
-    for (const id of ['a', 'b', 'c']) inbox.keep(entry(id), '', Buffer.from(id))
+    for (const id of ['a', 'b', 'c']) inbox.keep(entry(id, 0, Buffer.from(id)), '')
     expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['c', 'b'])
     expect(inbox.read('a')).toBeUndefined()
     expect(inbox.read('c')?.toString()).toBe('c')
@@ -43,7 +47,7 @@ describe('The inbox', () => {
 
   it('returns the requested number of first bytes of an envelope', () => {
     const inbox = open({})
-    inbox.keep(entry('a'), '', Buffer.from('0123456789'))
+    inbox.keep(entry('a', 0, Buffer.from('0123456789')), '')
     expect([3, 10, 11].map((first) => inbox.read('a', first)?.toString())).toEqual([
       '012',
       '0123456789',
@@ -53,7 +57,7 @@ describe('The inbox', () => {
 
   it('keeps the newest envelopes up to its maximum size', () => {
     const inbox = open({ bytes: 25 })
-    for (const id of ['a', 'b', 'c']) inbox.keep(entry(id), '', Buffer.alloc(10))
+    for (const id of ['a', 'b', 'c']) inbox.keep(entry(id), '')
     expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['c', 'b'])
   })
 
@@ -71,39 +75,39 @@ describe('The inbox', () => {
   it('deletes envelopes that exceed the maximum age', () => {
     let now = 0
     const inbox = open({}, () => now)
-    inbox.keep(entry('old', 0), '', Buffer.alloc(1))
+    inbox.keep(entry('old', 0), '')
     now = 2 * DAY
-    inbox.keep(entry('new', now), '', Buffer.alloc(1))
+    inbox.keep(entry('new', now), '')
     expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['new'])
   })
 
   it('keeps only the newest envelopes of one address, up to its share, and those of other addresses', () => {
     const inbox = open({ envelopes: 20, addressShare: 0.1 })
-    inbox.keep(entry('first'), '198.51.100.9', Buffer.alloc(1))
-    inbox.keep(entry('unknown'), '', Buffer.alloc(1))
-    for (let n = 0; n < 50; n++) inbox.keep(entry(`flood-${n}`), '203.0.113.7', Buffer.alloc(1))
+    inbox.keep(entry('first'), '198.51.100.9')
+    inbox.keep(entry('unknown'), '')
+    for (let n = 0; n < 50; n++) inbox.keep(entry(`flood-${n}`), '203.0.113.7')
     expect(inbox.list(100).entries.map(({ id }) => id)).toEqual(['flood-49', 'flood-48', 'unknown', 'first'])
-    for (let n = 50; n < 54; n++) inbox.keep(entry(`flood-${n}`, 0, 500), '203.0.113.7', Buffer.alloc(1))
+    for (let n = 50; n < 54; n++) inbox.keep(entry(`flood-${n}`, 0, Buffer.alloc(500)), '203.0.113.7')
     expect(inbox.list(100).entries.map(({ id }) => id)).toEqual(['flood-53', 'flood-52', 'unknown', 'first'])
   })
 
   it('rejects an envelope larger than the share of one address, and deletes nothing for it', () => {
     const inbox = open({ addressShare: 0.1 })
-    inbox.keep(entry('small'), '203.0.113.7', Buffer.alloc(1))
-    expect(() => inbox.keep(entry('large', 0, 1_001), '203.0.113.7', Buffer.alloc(1))).toThrow(
+    inbox.keep(entry('small'), '203.0.113.7')
+    expect(() => inbox.keep(entry('large', 0, Buffer.alloc(1_001)), '203.0.113.7')).toThrow(
       'larger than the share',
     )
-    expect(() => inbox.keep(entry('huge', 0, 10_001), '', Buffer.alloc(1))).toThrow('larger than the share')
+    expect(() => inbox.keep(entry('huge', 0, Buffer.alloc(10_001)), '')).toThrow('larger than the share')
     expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['small'])
   })
 
   it('lists pages that stay correct when an envelope is deleted between them', () => {
     const inbox = open({})
-    for (let n = 0; n < 5; n++) inbox.keep(entry(`${n}`), '', Buffer.alloc(1))
+    for (let n = 0; n < 5; n++) inbox.keep(entry(`${n}`), '')
     const first = inbox.list(2)
     inbox.delete('3')
-    const second = inbox.list(2, first.next)
-    const third = inbox.list(2, second.next)
+    const second = inbox.list(2, { after: first.next })
+    const third = inbox.list(2, { after: second.next })
     const ids = [first, second, third].map(({ entries }) => entries.map(({ id }) => id))
     expect(ids).toEqual([['4', '3'], ['2', '1'], ['0']])
     expect(third).not.toHaveProperty('next')
@@ -112,32 +116,32 @@ describe('The inbox', () => {
   it('lists the envelopes that contain an item of the requested type', () => {
     const inbox = open({})
     for (let n = 0; n < 6; n++)
-      inbox.keep({ ...entry(`${n}`), types: n % 2 ? ['event', 'attachment'] : ['span'] }, '', Buffer.alloc(1))
-    const first = inbox.list(2, undefined, { type: 'event' })
-    const second = inbox.list(2, first.next, { type: 'event' })
+      inbox.keep({ ...entry(`${n}`), types: n % 2 ? ['event', 'attachment'] : ['span'] }, '')
+    const first = inbox.list(2, { type: 'event' })
+    const second = inbox.list(2, { after: first.next, type: 'event' })
     expect([first, second].map(({ entries }) => entries.map(({ id }) => id))).toEqual([['5', '3'], ['1']])
-    expect(inbox.list(2, undefined, { type: 'attach' }).entries).toEqual([])
+    expect(inbox.list(2, { type: 'attach' }).entries).toEqual([])
   })
 
   it('leaves out envelopes that contain no item of another type than the hidden one', () => {
     const inbox = open({})
     const report = 'client_report'
     const all = [[], [report], ['event'], [report, report], ['event', report], ['client_reports']]
-    for (const [n, types] of all.entries()) inbox.keep({ ...entry(`${n}`), types }, '', Buffer.alloc(1))
-    const first = inbox.list(2, undefined, { hidden: report })
-    const second = inbox.list(2, first.next, { hidden: report })
+    for (const [n, types] of all.entries()) inbox.keep({ ...entry(`${n}`), types }, '')
+    const first = inbox.list(2, { hidden: report })
+    const second = inbox.list(2, { after: first.next, hidden: report })
     expect([first, second].map(({ entries }) => entries.map(({ id }) => id))).toEqual([['5', '4'], ['2']])
   })
 
   it('deletes one envelope, or all 239 that it has at that time', async () => {
     const inbox = open({ envelopes: 1_000 })
-    for (let n = 0; n < 240; n++) inbox.keep(entry(`${n}`), '', Buffer.alloc(1))
+    for (let n = 0; n < 240; n++) inbox.keep(entry(`${n}`), '')
     expect(inbox.delete('7')).toBe(true)
     expect(inbox.delete('7')).toBe(false)
     expect(inbox.read('7')).toBeUndefined()
     expect(inbox.count()).toBe(239)
     const deleting = inbox.deleteAll()
-    inbox.keep(entry('meanwhile'), '', Buffer.alloc(1))
+    inbox.keep(entry('meanwhile'), '')
     expect(await deleting).toBe(239)
     expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['meanwhile'])
     expect(await inbox.deleteAll()).toBe(1)
@@ -189,7 +193,7 @@ describe('The inbox', () => {
       event_id TEXT, bytes INTEGER NOT NULL, types TEXT NOT NULL, envelope BLOB NOT NULL) STRICT;
       INSERT INTO inbox (id, time, bytes, types, envelope) VALUES ('before', 0, 1, '["event"]', x'61')`)
     const inbox = open({})
-    inbox.keep(entry('after'), '203.0.113.7', Buffer.alloc(1))
+    inbox.keep(entry('after'), '203.0.113.7')
     const insert =
       'INSERT INTO inbox (id, time, event_id, bytes, types, envelope) VALUES (?, 0, NULL, 1, ?, ?)'
     db.prepare(insert).run('beside', '["event"]', Buffer.from('b')) // as the previous version does on the same file

@@ -1,32 +1,34 @@
 /** Routes of the inbox: list, read and delete envelopes. */
 
 import { type Context, Hono } from 'hono'
-import type { Inbox } from '../inbox/inbox.ts'
+import type { Inbox, PageQuery } from '../inbox/inbox.ts'
 import type { AuditLog } from './audit-log.ts'
 import { addRoute, download, RequestError, readNumber } from './responses.ts'
 
 const MAX_LISTED = 200
+const MAX_QUERY_LENGTH = 200 // characters
+const PAGE_QUERY = ['limit', 'after', 'type', 'hidden', 'group', 'release', 'environment', 'replay', 'search']
 const MAX_FIRST_BYTES = 16 * 1024 * 1024 // 16 MiB
 
 export function createInboxAdmin(inbox: Inbox, auditLog: AuditLog): Hono {
   const app = new Hono()
   addRoute(app, '/', {
-    GET: { query: ['limit', 'after', 'type', 'hidden'], run: list },
+    GET: { query: PAGE_QUERY, run: list },
     DELETE: { query: ['all'], run: deleteAll },
   })
+  addRoute(app, '/groups', { GET: { query: PAGE_QUERY, run: listGroups } })
   addRoute(app, '/:id', { GET: { query: ['first'], run: read }, DELETE: { run: deleteOne } })
   return app
 
   function list(c: Context): object {
-    const limit = readNumber(c, 'limit', MAX_LISTED) ?? MAX_LISTED
-    const { after, type, hidden } = c.req.query()
-    if (after !== undefined && !/^\d{1,15}$/.test(after))
-      throw new RequestError(400, 'after is the "next" of the previous page.')
-    for (const [name, given] of Object.entries({ type, hidden }))
-      if (given !== undefined && !/^[a-z_]{1,64}$/.test(given))
-        throw new RequestError(400, `${name} is a type of item, like event or feedback.`)
-    const page = inbox.list(limit, after === undefined ? undefined : Number(after), { type, hidden })
+    const page = inbox.list(...readPageQuery(c))
     auditLog.recordRead(c, 'inbox-list', { envelopes: page.entries.length })
+    return page
+  }
+
+  function listGroups(c: Context): object {
+    const page = inbox.groups(...readPageQuery(c))
+    auditLog.recordRead(c, 'inbox-list', { envelopes: page.groups.length })
     return page
   }
 
@@ -58,4 +60,18 @@ export function createInboxAdmin(inbox: Inbox, auditLog: AuditLog): Hono {
 
 function notFound(): RequestError {
   return new RequestError(404, 'The inbox does not contain an envelope with this id.')
+}
+
+function readPageQuery(c: Context): [limit: number, query: PageQuery] {
+  const limit = readNumber(c, 'limit', MAX_LISTED) ?? MAX_LISTED
+  const { limit: _, after, type, hidden, ...query } = c.req.query()
+  if (after !== undefined && !/^\d{1,15}$/.test(after))
+    throw new RequestError(400, 'after is the "next" of the previous page.')
+  for (const [name, given] of Object.entries({ type, hidden }))
+    if (given !== undefined && !/^[a-z_]{1,64}$/.test(given))
+      throw new RequestError(400, `${name} is a type of item, like event or feedback.`)
+  for (const [name, value] of Object.entries(query))
+    if (value.length > MAX_QUERY_LENGTH)
+      throw new RequestError(400, `${name} has at most ${MAX_QUERY_LENGTH} characters.`)
+  return [limit, { ...query, type, hidden, ...(after !== undefined && { after: Number(after) }) }]
 }

@@ -2,11 +2,11 @@
 
 import type { MemoryBudget } from '../body/memory-budget.ts'
 import type { Body } from '../body/receive.ts'
-import type { InboxEntry } from '../contract.ts'
 import type { Context, Stage } from '../pipeline.ts'
 import { networkOf } from '../policy/throttle.ts'
 import { Rejection } from '../rejections.ts'
-import type { Inbox } from './inbox.ts'
+import type { Inbox, NewEntry } from './inbox.ts'
+import { summarise } from './summary.ts'
 
 const ENTRY_BYTES = 32 * 1024 * 1024 // an entry is one value of a row, and held in memory with SQLite's copy of it
 
@@ -45,34 +45,35 @@ class InboxQueue {
   }
 
   /** Rejects with a `Rejection` when the envelope cannot be stored. */
-  async add({ envelope, receipt, client, body }: Context): Promise<void> {
-    const { bytes } = envelope
+  async add(ctx: Context): Promise<void> {
+    const { bytes } = ctx.envelope
     if (bytes > ENTRY_BYTES)
       throw new Rejection(
         'envelope-too-large',
         `Decompressed, it is larger than the ${ENTRY_BYTES} bytes that the inbox accepts.`,
       )
-    const types = envelope.items.map(({ type }) => type)
-    const { id, time } = receipt
-    const entry = { id, time, event_id: envelope.eventId ?? null, types, bytes }
-    const stored = this.#last.then(() => this.#store(entry, client.address, body))
+    const stored = this.#last.then(() => this.#store(ctx, bytes))
     this.#last = stored.catch(() => undefined)
     return stored
   }
 
-  async #store(entry: InboxEntry, address: string | undefined, body: Body): Promise<void> {
-    this.#memory.reserve(2 * entry.bytes)
+  async #store({ envelope, receipt, client, body }: Context, bytes: number): Promise<void> {
+    this.#memory.reserve(2 * bytes)
     try {
-      const envelope = await wholeOf(body, entry.bytes)
-      this.#write(entry, networkOf(address), envelope)
+      const { items, eventId = null } = envelope
+      const { id, time } = receipt
+      const whole = await wholeOf(body, bytes)
+      const summary = summarise({ id, event_id: eventId }, items, whole)
+      const types = items.map(({ type }) => type)
+      this.#write({ id, time, eventId, types, summary, envelope: whole }, networkOf(client.address))
     } finally {
-      this.#memory.release(2 * entry.bytes)
+      this.#memory.release(2 * bytes)
     }
   }
 
-  #write(entry: InboxEntry, network: string, envelope: Buffer): void {
+  #write(entry: NewEntry, network: string): void {
     try {
-      this.#inbox.keep(entry, network, envelope)
+      this.#inbox.keep(entry, network)
     } catch (error) {
       throw new Rejection('inbox-full', error instanceof Error ? error.message : 'unknown')
     }

@@ -4,8 +4,24 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { InboxEntry, InboxPage } from '../contract.ts'
+import type { InboxGroups, InboxPage } from '../contract.ts'
 import { retryWhileBusy } from '../spool/sqlite/locks.ts'
+import { createSummaries, type InboxQuery, Summaries } from './search.ts'
+import type { Summary } from './summary.ts'
+
+/** Envelope to store, unpacked. */
+export type NewEntry = {
+  id: string
+  /** Time of arrival, in milliseconds since 1970. */
+  time: number
+  eventId: string | null
+  types: readonly string[]
+  summary: Summary
+  envelope: Buffer
+}
+
+/** Position in the list, and what to select. */
+export type PageQuery = InboxQuery & { after?: number | undefined }
 
 export type InboxBounds = {
   envelopes: number
@@ -21,9 +37,6 @@ export const INBOX_BOUNDS: InboxBounds = {
   addressShare: 0.05,
   ageMs: 7 * 24 * 60 * 60 * 1000, // 7 days
 }
-
-/** `type` selects envelopes with such an item, `hidden` those with an item of another type. */
-export type InboxSelection = { type?: string | undefined; hidden?: string | undefined }
 
 type Row = Record<string, SQLOutputValue>
 
@@ -47,6 +60,7 @@ const SCHEMA = `
 export class Inbox {
   readonly #db: DatabaseSync
   readonly #statements: ReturnType<typeof prepare>
+  readonly #summaries: Summaries
   readonly #bounds: InboxBounds
   readonly #now: () => number
 
@@ -58,22 +72,24 @@ export class Inbox {
     this.#db.exec('PRAGMA synchronous = FULL')
     migrate(this.#db)
     this.#statements = prepare(this.#db)
+    this.#summaries = new Summaries(this.#db)
     this.#bounds = bounds
     this.#now = now
   }
 
   /**
-   * Stores an unpacked envelope. `network` is its sender's, empty when unknown. Throws when the disk fails, or the envelope is larger than
-   * the share of one client address.
+   * Stores an envelope. `network` is its sender's, empty when unknown. Throws when the disk fails, or the envelope is larger than the
+   * share of one client address.
    */
-  keep(entry: InboxEntry, network: string, envelope: Buffer): void {
-    const { id, time, event_id: eventId, bytes, types } = entry
-    if (bytes > this.#bounds.bytes * this.#shareOf(network))
+  keep({ id, time, eventId, types, summary, envelope }: NewEntry, network: string): void {
+    if (envelope.length > this.#bounds.bytes * this.#shareOf(network))
       throw new Error('It is larger than the share of one client address in the inbox.')
+    const cut = JSON.stringify(types.slice(0, MAX_TYPES).map((type) => type.slice(0, MAX_TYPE_LENGTH)))
     this.#db.exec('BEGIN IMMEDIATE')
     try {
-      const cut = types.slice(0, MAX_TYPES).map((type) => type.slice(0, MAX_TYPE_LENGTH))
-      this.#statements.insert.run(id, time, eventId, bytes, JSON.stringify(cut), network, envelope)
+      const { insert } = this.#statements
+      const { lastInsertRowid } = insert.run(id, time, eventId, envelope.length, cut, network, envelope)
+      this.#summaries.add(lastInsertRowid, cut, summary)
       this.#trim(network)
       this.#db.exec('COMMIT')
     } catch (error) {
@@ -83,17 +99,13 @@ export class Inbox {
   }
 
   /** Lists the newest envelopes after the position `after`, the `next` of the previous page. */
-  list(limit: number, after = Number.MAX_SAFE_INTEGER, selection: InboxSelection = {}): InboxPage {
-    const { newest, newestWithType, newestWithout } = this.#statements
-    const { type, hidden } = selection
-    const rows =
-      type !== undefined
-        ? newestWithType.all(after, JSON.stringify(type), limit)
-        : hidden !== undefined
-          ? newestWithout.all(after, JSON.stringify(hidden), limit)
-          : newest.all(after, limit)
-    const last = rows.length === limit ? rows.at(-1) : undefined
-    return { entries: rows.map(readEntry), ...(last && { next: Number(last.seq) }) }
+  list(limit: number, { after = Number.MAX_SAFE_INTEGER, ...query }: PageQuery = {}): InboxPage {
+    return this.#summaries.entries(query, limit, after)
+  }
+
+  /** Lists groups of envelopes, the last updated one first. */
+  groups(limit: number, { after = Number.MAX_SAFE_INTEGER, ...query }: PageQuery = {}): InboxGroups {
+    return this.#summaries.groups(query, limit, after)
   }
 
   /** Returns an envelope, or its `first` bytes. */
@@ -155,16 +167,10 @@ export class Inbox {
 }
 
 function prepare(db: DatabaseSync) {
-  const entries = 'SELECT seq, id, time, event_id, bytes, types FROM inbox WHERE seq < ?'
   const usage = 'SELECT count(*) AS envelopes, coalesce(sum(bytes), 0) AS bytes FROM inbox'
   return {
     insert: db.prepare(
       'INSERT INTO inbox (id, time, event_id, bytes, types, network, envelope) VALUES (?, ?, ?, ?, ?, ?, ?)',
-    ),
-    newest: db.prepare(`${entries} ORDER BY seq DESC LIMIT ?`),
-    newestWithType: db.prepare(`${entries} AND instr(types, ?) > 0 ORDER BY seq DESC LIMIT ?`),
-    newestWithout: db.prepare(
-      `${entries} AND EXISTS (SELECT 1 FROM json_each(types) WHERE json_quote(value) <> ?) ORDER BY seq DESC LIMIT ?`,
     ),
     one: db.prepare('SELECT envelope FROM inbox WHERE id = ?'),
     beginning: db.prepare('SELECT substr(envelope, 1, ?) AS envelope FROM inbox WHERE id = ?'),
@@ -184,16 +190,6 @@ function prepare(db: DatabaseSync) {
   }
 }
 
-function readEntry({ id, time, event_id: eventId, bytes, types }: Row): InboxEntry {
-  return {
-    id: String(id),
-    time: Number(time),
-    event_id: eventId === null || eventId === undefined ? null : String(eventId),
-    bytes: Number(bytes),
-    types: JSON.parse(String(types)),
-  }
-}
-
 /** Creates the schema. Earlier releases have no column `network`. */
 function migrate(db: DatabaseSync): void {
   db.exec('BEGIN IMMEDIATE') // several replicas may open the file at once
@@ -201,5 +197,6 @@ function migrate(db: DatabaseSync): void {
   const has = db.prepare("SELECT 1 FROM pragma_table_info('inbox') WHERE name = 'network'").get()
   if (!has) db.exec("ALTER TABLE inbox ADD COLUMN network TEXT NOT NULL DEFAULT ''")
   db.exec('CREATE INDEX IF NOT EXISTS inbox_network ON inbox (network, bytes)')
+  createSummaries(db)
   db.exec('COMMIT')
 }

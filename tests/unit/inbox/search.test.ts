@@ -1,0 +1,114 @@
+/** Groups and search of the inbox, for envelopes that a tunnel has stored. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { InboxGroups, InboxPage } from '../../../tunnel/src/contract.ts'
+import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
+import { envelopeOf, type Part } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import { captureFor } from '../../support/sdk-captures.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
+
+const REPLAY = '5a5a43900a9048d3bf25f5ffd640548f' // of the captures
+
+const itemOf = (type: string, json: object): Part => ({ header: { type }, payload: JSON.stringify(json) })
+const errorOf = (value: string, more: object = {}): Part =>
+  itemOf('event', { exception: { values: [{ type: 'RangeError', value }] }, ...more })
+
+describe('The inbox of a tunnel', () => {
+  const started = new AsyncDisposableStack()
+  let tunnel: Tunnel
+
+  beforeAll(async () => {
+    tunnel = started.use(await openTunnel())
+    const bodies = [
+      ...[1, 2, 3].map((n) =>
+        envelopeOf({ dsn: INBOX_DSN, event_id: `${n}`.repeat(32) }, [
+          errorOf(`basket ${n}`, {
+            ...{ release: `shop@${n}`, environment: n === 3 ? 'test' : 'production', user: { id: n % 2 } },
+            request: { url: `https://shop.example/Käse/${n}` },
+          }),
+        ]),
+      ),
+      envelopeOf({ dsn: INBOX_DSN }, [{ header: { type: 'event' }, payload: 'no JSON' }]),
+      envelopeOf({ dsn: INBOX_DSN }, [errorOf('x'.repeat(300_000))]),
+      envelopeOf({ dsn: INBOX_DSN }, [itemOf('event', { tags: Array(50_000).fill(0), message: 'many' })]),
+      captureFor(INBOX_DSN, 'browser-11.12.0-replay-1'),
+      captureFor(INBOX_DSN, 'browser-11.12.0-replay-2'),
+    ]
+    for (const body of bodies) expect((await post(tunnel.url, { body })).status).toBe(200)
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  const list = async (query: string): Promise<InboxPage> => (await tunnel.admin(`/inbox?${query}`)).json()
+  const groups = async (query = ''): Promise<InboxGroups> =>
+    (await tunnel.admin(`/inbox/groups?${query}`)).json()
+
+  it('lists one group for reports of one error, with counts, users, first and last time', async () => {
+    const all = await list('search=basket')
+    const { groups: found } = await groups('search=basket')
+    expect(found).toEqual([
+      { envelopes: 3, users: 2, first: all.entries.at(-1)?.time, newest: all.entries[0] },
+    ])
+    expect(found[0]?.newest).toMatchObject({
+      ...{ kind: 'error', title: 'RangeError: basket 3', is_error: true },
+      ...{ release: 'shop@3', environment: 'test' },
+    })
+    const { entries } = await list(`group=${found[0]?.newest.group}`)
+    expect(entries).toEqual(all.entries)
+  })
+
+  it.each([
+    ['search=rangeerror%20BASKET', 3],
+    ['search=shop%402', 1],
+    ['search=production', 2],
+    ['search=K%C3%84SE/1', 1],
+    [`search=${'2'.repeat(32)}`, 1],
+    ['search=basket%20many', 0],
+    ['search=%25', 0],
+    ['release=shop%401', 1],
+    ['release=shop', 0],
+    ['environment=production', 2],
+    ['environment=test&search=shop%401', 0],
+    ['environment=test&type=event', 1],
+    ['environment=test&type=span', 0],
+    [`replay=${REPLAY}`, 2],
+  ])('selects the envelopes of %s', async (query, count) => {
+    expect((await list(query)).entries).toHaveLength(count)
+  })
+
+  it('lists the releases and environments that occur', async () => {
+    const { releases, environments } = await groups()
+    expect(releases.toSorted()).toEqual(['shop@1', 'shop@1.0.0', 'shop@2', 'shop@3'])
+    expect(environments.toSorted()).toEqual(['capture', 'production', 'test'])
+  })
+
+  it('lists the segments of a replay, and the time of the error during it', async () => {
+    const { entries } = await list(`replay=${REPLAY}`)
+    expect(entries.map(({ kind, segment, raised }) => ({ kind, segment, raised }))).toEqual([
+      { kind: 'replay', segment: 0, raised: 1795220567587 },
+      { kind: 'error', segment: null, raised: 1795220562553 },
+    ])
+  })
+
+  it('lists each group once when it is read page by page', async () => {
+    const { groups: all } = await groups()
+    const pages: InboxGroups[] = []
+    for (let next: number | undefined = 1e14; next !== undefined; next = pages.at(-1)?.next)
+      pages.push(await groups(`limit=2&after=${next}`))
+    expect(pages.flatMap((page) => page.groups)).toEqual(all)
+    expect(pages.length).toBeGreaterThan(2)
+  })
+
+  it('names envelopes by their types when their payload is no JSON, too large or has too many values', async () => {
+    const { entries } = await list('type=event')
+    const unread = entries.filter(({ title }) => title === 'event')
+    expect(unread.map(({ kind, is_error: isError }) => [kind, isError])).toEqual(
+      Array(3).fill(['event', false]),
+    )
+  })
+
+  it('returns 400 for a search of more than 200 characters', async () => {
+    expect((await tunnel.admin(`/inbox/groups?search=${'x'.repeat(201)}`)).status).toBe(400)
+  })
+})

@@ -1,0 +1,21 @@
+/** Reads untrusted JSON, of which each member may be missing or of any type. */
+
+export type Json = Readonly<Record<string, unknown>>
+
+export function object(value: unknown): Json {
+  return isObject(value) ? value : {}
+}
+
+export function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** Returns texts, numbers and booleans as a text; an empty one for anything else. */
+export function text(value: unknown): string {
+  if (typeof value === 'string') return value
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : ''
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
