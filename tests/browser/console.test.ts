@@ -139,7 +139,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await using visitor = await desk.operator('/inbox')
     const { page } = visitor
     const kinds = page.getByRole('navigation', { name: 'Kinds' })
-    const entries = page.getByRole('list', { name: 'Envelopes, newest first' }).getByRole('link')
+    const entries = page.getByRole('list', { name: 'Groups, last updated first' }).getByRole('link')
     await kinds.getByRole('link', { name: 'Spans' }).click()
     await page.waitForURL('**/inbox?type=span')
     expect(await entries.count()).toBe(1)

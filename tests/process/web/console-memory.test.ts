@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { InboxEntry, InboxGroup, InboxGroups } from '../../../tunnel/src/contract.ts'
 import { startFakeTunnel } from '../../support/tunnel/fake-admin-port.ts'
 import { get, PASSWORD, signIn } from '../../support/web/operator.ts'
 import { startWeb, type Web } from '../../support/web/web.ts'
@@ -52,13 +53,25 @@ describe('web', () => {
   let cookie: string | undefined
 
   beforeAll(async () => {
-    const names = Object.keys(HOSTILE)
-    const entries = Array.from({ length: 50 }, (_, n) => ({
-      ...{ id: names[n % names.length], time: n, event_id: null, bytes: ENVELOPE_BYTES },
-      types: ['event', ...Array(99).fill('"'.repeat(64))],
-    }))
+    const groups = Array.from({ length: 50 }, (_, n): InboxGroup => {
+      const newest: InboxEntry = {
+        ...{
+          id: `${n}`,
+          time: n,
+          event_id: null,
+          bytes: ENVELOPE_BYTES,
+          group: `${n}`,
+          kind: '<'.repeat(64),
+        },
+        ...{ title: '<'.repeat(300), is_error: true, release: '"'.repeat(200), environment: '&'.repeat(64) },
+        ...{ replay: '', segment: null, raised: null, types: ['event', ...Array(99).fill('"'.repeat(64))] },
+      }
+      return { envelopes: 2, users: 1, first: 0, newest }
+    })
+    const names = Array.from({ length: 50 }, (_, n) => '"'.repeat(190) + n)
+    const page: InboxGroups = { inbox: 'one', groups, releases: names, environments: names }
     const tunnel = await startFakeTunnel('one', {
-      'GET /inbox': (_, response) => response.end(JSON.stringify({ entries })),
+      'GET /inbox/groups': (_, response) => response.end(JSON.stringify(page)),
       ...Object.fromEntries(
         Object.entries(HOSTILE).map(([name, hostile]) => [
           `GET /inbox/${name}`,

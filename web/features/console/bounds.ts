@@ -11,15 +11,13 @@ export const READ_BYTES = {
   header: 128 * KIB,
   /** Beginning of an envelope that its page shows: an event of 1 MiB with its attachments. */
   envelope: 8 * KIB * KIB,
-  /** Beginning of an envelope that is read for its title in the list. */
-  name: 256 * KIB,
   /** All parsed items of an envelope: events, spans, logs, metrics. Sentry accepts events of 1 MiB. */
   parsed: 1 * KIB * KIB,
   /** Beginning of each raw item. */
   raw: 16 * KIB,
   /** Response with a spool entry. */
   spoolEntry: 1 * KIB * KIB,
-  /** Response with a list of inbox entries. */
+  /** Response with a list of inbox entries, or of their groups. */
   inboxPage: 4 * KIB * KIB,
 } as const
 

@@ -3,7 +3,7 @@
 import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
-import { INBOX } from '../../../features/console/inbox/inbox-list.tsx'
+import { INBOX } from '../../../features/console/inbox/list/query.ts'
 import type { Snapshot } from '../../../features/console/monitor/replica-monitor.ts'
 import { summarise } from '../../../features/console/monitor/snapshot.ts'
 import { NoReplica, Notices } from '../../../features/console/notices.tsx'

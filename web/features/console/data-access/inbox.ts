@@ -1,19 +1,16 @@
 /** Envelopes in the inboxes of all replicas. */
 
-import { Readable } from 'node:stream'
-import type { InboxEntry, InboxPage } from 'tunnel/contract'
+import type { InboxGroup, InboxGroups, InboxPage } from 'tunnel/contract'
 import { READ_BYTES } from '../bounds.ts'
-import { parseEnvelope } from '../inbox/envelope.ts'
-import type { NamedEntry } from '../inbox/inbox-list.tsx'
-import { hasTitle, nameOf, nameOfTypes } from '../inbox/title.ts'
-import { type AdminRequests, jsonWithin, readWithin } from './admin-requests.ts'
+import type { EntriesPage, GroupsPage } from '../inbox/inbox-list.tsx'
+import type { InboxQuery } from '../inbox/list/query.ts'
+import { type AdminRequests, jsonWithin } from './admin-requests.ts'
 
 const PAGE = 50
-const MAX_SEARCHED = 200
-const NAMED_AT_ONCE = 5
 const DELETE_TIMEOUT_MS = 10_000
 
-export type InboxList = { entries: NamedEntry[]; next?: string }
+/** Items of envelopes without an event, which are listed only on request. */
+const HIDDEN = 'client_report'
 
 export class InboxData {
   readonly #requests: AdminRequests
@@ -23,21 +20,35 @@ export class InboxData {
   }
 
   /**
-   * Returns a page of the inbox, newest first; `undefined` when no replica has one. `after` is the `next` of the page before. With
-   * `type`, only envelopes with such an item; without, all but connectivity probes and client reports, which contain no event.
+   * Returns a page of groups, last updated first; `undefined` when no replica has an inbox. `after` is the `next` of the page before.
+   * Replicas of one machine share an inbox; each other machine has its own, with a position of its own. The counts of a group in several
+   * inboxes are summed up.
    */
-  async list(after: string | undefined, type: string | undefined): Promise<InboxList | undefined> {
-    const pages = await this.#pages(after && new URLSearchParams(after), type)
+  async groups(query: InboxQuery, after?: string): Promise<GroupsPage | undefined> {
+    const pages = await this.#pages<InboxGroups>('/inbox/groups', query, after)
     if (pages.length === 0) return undefined
-    // Replicas of one machine share an inbox; each other machine has its own, with a position of its own.
+    const byInbox = new Map(pages.map(({ page }) => [page.inbox, page]))
+    const groups = new Map<string, InboxGroup>()
+    for (const group of [...byInbox.values()].flatMap((page) => page.groups)) {
+      const known = groups.get(group.newest.group)
+      groups.set(group.newest.group, known ? addGroups(known, group) : group)
+    }
+    const namesOf = (name: 'releases' | 'environments') => [
+      ...new Set([...byInbox.values()].flatMap((page) => page[name])),
+    ]
+    return {
+      groups: [...groups.values()].sort((a, b) => b.newest.time - a.newest.time),
+      ...nextOf(pages),
+      releases: namesOf('releases'),
+      environments: namesOf('environments'),
+    }
+  }
+
+  /** Returns a page of envelopes, newest first. */
+  async entries(query: InboxQuery, after?: string): Promise<EntriesPage> {
+    const pages = await this.#pages<InboxPage>('/inbox', query, after)
     const byId = new Map(pages.flatMap(({ page }) => page.entries).map((entry) => [entry.id, entry]))
-    const next = new URLSearchParams(
-      pages.flatMap(({ origin, page }) => (page.next === undefined ? [] : [[origin, `${page.next}`]])),
-    )
-    const entries = await Readable.from([...byId.values()].sort((a, b) => b.time - a.time))
-      .map((entry: InboxEntry) => this.#name(entry), { concurrency: NAMED_AT_ONCE })
-      .toArray()
-    return { entries, ...(next.size > 0 && { next: next.toString() }) }
+    return { entries: [...byId.values()].sort((a, b) => b.time - a.time), ...nextOf(pages) }
   }
 
   /** Returns the beginning of an envelope, as much as a page shows, and the size of all of it. */
@@ -47,14 +58,10 @@ export class InboxData {
     return { start: response.body, bytes: Number(response.headers.get('x-envelope-bytes')) }
   }
 
-  /** Returns the ID of the newest envelope with this event ID, among the newest ones. */
+  /** Returns the ID of the newest envelope with this event ID. */
   async findEvent(eventId: string): Promise<string | undefined> {
-    const pages = await this.#requests.each(
-      () => `/inbox?limit=${MAX_SEARCHED}`,
-      async (response) => (await jsonWithin(response, READ_BYTES.inboxPage)) as InboxPage,
-    )
-    const found = pages.flatMap(({ entries }) => entries.filter(({ event_id: id }) => id === eventId))
-    return found.sort((a, b) => b.time - a.time)[0]?.id
+    const { entries } = await this.entries({ search: eventId })
+    return entries.find((entry) => entry.event_id === eventId)?.id
   }
 
   async download(id: string): Promise<ReadableStream<Uint8Array> | undefined> {
@@ -69,32 +76,43 @@ export class InboxData {
     )
   }
 
-  async #pages(positions: URLSearchParams | '' | undefined, type: string | undefined) {
+  #pages<T>(path: string, query: InboxQuery, after: string | undefined): Promise<FromReplica<T>[]> {
+    const positions = after === undefined ? undefined : new URLSearchParams(after)
+    const isOpen = query.type === undefined && query.group === undefined && query.replay === undefined
     const pathFor = (origin: string) => {
-      const position = positions ? positions.get(origin) : undefined
+      const position = positions?.get(origin)
       if (positions && !position) return undefined
-      const query = new URLSearchParams({
+      const parameters = new URLSearchParams({
         limit: `${PAGE}`,
+        ...query,
         ...(position && { after: position }),
-        ...(type ? { type } : { hidden: 'client_report' }),
+        ...(isOpen && { hidden: HIDDEN }),
       })
-      return `/inbox?${query}`
+      return `${path}?${parameters}`
     }
     return this.#requests.each(pathFor, async (response, origin) => ({
       origin,
-      page: (await jsonWithin(response, READ_BYTES.inboxPage)) as InboxPage,
+      page: (await jsonWithin(response, READ_BYTES.inboxPage)) as T,
     }))
   }
+}
 
-  async #name(entry: InboxEntry): Promise<NamedEntry> {
-    const { id, types } = entry
-    const start = hasTitle(types) ? await this.#start(id) : undefined
-    return { ...entry, name: start ? nameOf(parseEnvelope(start).items, types) : nameOfTypes(types) }
-  }
+type FromReplica<T> = { origin: string; page: T }
 
-  async #start(id: string): Promise<Buffer | undefined> {
-    const response = await this.#requests.first(`${pathOf(id)}?first=${READ_BYTES.name}`)
-    return response && readWithin(response, READ_BYTES.name).catch(() => undefined)
+/** Returns the position of the next page in the inbox of each replica. */
+function nextOf(pages: readonly FromReplica<{ next?: number }>[]): { next?: string } {
+  const positions = pages.flatMap(({ origin, page }) =>
+    page.next === undefined ? [] : [[origin, `${page.next}`]],
+  )
+  return positions.length > 0 ? { next: new URLSearchParams(positions).toString() } : {}
+}
+
+function addGroups(one: InboxGroup, other: InboxGroup): InboxGroup {
+  return {
+    envelopes: one.envelopes + other.envelopes,
+    users: one.users + other.users,
+    first: Math.min(one.first, other.first),
+    newest: one.newest.time >= other.newest.time ? one.newest : other.newest,
   }
 }
 

@@ -93,7 +93,7 @@ function modelParsed(
   const raw = new Budget(PAGE_CHARACTERS.raw)
   const { items, itemCount, bytes: bytesRead } = envelope
   const jsonOf = createParser()
-  const title = nameOf(items, undefined, jsonOf).title
+  const title = nameOf(items, jsonOf).title
   const events = items
     .filter(({ type }) => EVENTS.includes(type))
     .slice(0, ROWS.events)

@@ -10,7 +10,7 @@ import { Logs, Metrics } from './batch-panels.tsx'
 import { Attachments, RawItems } from './envelope-items.tsx'
 import type { EnvelopeModel } from './envelope-model.ts'
 import { EventView } from './event-view.tsx'
-import { INBOX } from './inbox-list.tsx'
+import { INBOX } from './list/query.ts'
 import { Waterfall } from './waterfall.tsx'
 
 /** `from`: offset of the first item that is shown unmodified. */

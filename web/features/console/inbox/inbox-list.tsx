@@ -1,62 +1,91 @@
-/** List of stored envelopes, newest first, with filters by kind. */
+/** Pages of the inbox: groups of envelopes, or the envelopes of one group, with search and filters. */
 
-import type { InboxEntry } from 'tunnel/contract'
-import { formatBytes } from '../../../lib/format.ts'
+import type { InboxEntry, InboxGroup } from 'tunnel/contract'
 import { Empty } from '../../../ui/panel.tsx'
-import { Ago } from '../../../ui/relative-time.tsx'
-import { StateMark } from '../../../ui/status-badge.tsx'
-import { cutText, TEXT } from '../bounds.ts'
 import { SETUP, withQuery } from '../routes.ts'
-import { KINDS, type Name } from './title.ts'
+import { FilterForm } from './list/filter-form.tsx'
+import { INBOX, type InboxQuery } from './list/query.ts'
+import { EntryRows, GroupHead, GroupRows } from './list/rows.tsx'
+import { KINDS } from './title.ts'
 
-export type NamedEntry = InboxEntry & { name: Name }
+export type GroupsPage = {
+  groups: InboxGroup[]
+  next?: string
+  /** Most frequent values. */
+  releases: string[]
+  environments: string[]
+}
 
-export const INBOX = '/console/inbox'
+export type EntriesPage = { entries: InboxEntry[]; next?: string }
 
 type Props = {
-  entries: NamedEntry[]
-  /** Item type that the list is filtered by. */
-  type: string | undefined
+  query: InboxQuery
+  /** With `entries`, it has the group of these alone. */
+  groups: GroupsPage
+  entries?: EntriesPage | undefined
   isFirstPage: boolean
-  next: string | undefined
   isLabOn: boolean
 }
 
-export function InboxList({ entries, type, isFirstPage, next, isLabOn }: Props) {
+export function InboxList({ query, groups, entries, isFirstPage, isLabOn }: Props) {
+  const { group: _, ...ofAll } = query
+  const { releases, environments } = groups
+  const [head] = groups.groups
+  const isEmpty = (entries?.entries ?? groups.groups).length === 0
   return (
     <>
-      <Kinds chosen={type} />
-      {entries.length === 0 ? (
-        <Empty>
-          No envelopes {type && 'of this kind '}yet.{' '}
-          <a href={SETUP} className="link">
-            Set up your site
+      {entries ? (
+        <p className="mb-2 text-note">
+          <a href={withQuery(INBOX, ofAll)} className="link-block">
+            All groups
           </a>
-          , or try it first. <LabHint isLabOn={isLabOn} />
-        </Empty>
+        </p>
       ) : (
-        <ul
-          className="grid grid-cols-1 overflow-hidden rounded-card border border-line bg-surface"
-          aria-label="Envelopes, newest first"
-        >
-          {entries.map((entry) => (
-            <Entry key={entry.id} entry={entry} />
-          ))}
-        </ul>
+        <Kinds query={query} />
       )}
-      <nav aria-label="Pages of the inbox" className="mt-4 flex gap-4 text-note">
-        {!isFirstPage && (
-          <a href={withQuery(INBOX, { type })} className="link-block">
-            Newest
-          </a>
-        )}
-        {next && (
-          <a href={withQuery(INBOX, { type, after: next })} className="link-block">
-            Older
-          </a>
-        )}
-      </nav>
+      <FilterForm {...{ query, releases, environments }} />
+      {entries && head && <GroupHead group={head} />}
+      {isEmpty && <NoEnvelopes isFiltered={Object.keys(query).length > 0} isLabOn={isLabOn} />}
+      {!isEmpty &&
+        (entries ? (
+          <EntryRows entries={entries.entries} />
+        ) : (
+          <GroupRows groups={groups.groups} query={ofAll} />
+        ))}
+      <PageLinks query={query} next={entries ? entries.next : groups.next} isFirstPage={isFirstPage} />
     </>
+  )
+}
+
+type PageLinksProps = { query: InboxQuery; next: string | undefined; isFirstPage: boolean }
+
+function PageLinks({ query, next, isFirstPage }: PageLinksProps) {
+  return (
+    <nav aria-label="Pages of the inbox" className="mt-4 flex gap-4 text-note">
+      {!isFirstPage && (
+        <a href={withQuery(INBOX, query)} className="link-block">
+          Newest
+        </a>
+      )}
+      {next && (
+        <a href={withQuery(INBOX, { ...query, after: next })} className="link-block">
+          Older
+        </a>
+      )}
+    </nav>
+  )
+}
+
+function NoEnvelopes({ isFiltered, isLabOn }: { isFiltered: boolean; isLabOn: boolean }) {
+  if (isFiltered) return <Empty>No envelopes match the filters.</Empty>
+  return (
+    <Empty>
+      No envelopes yet.{' '}
+      <a href={SETUP} className="link">
+        Set up your site
+      </a>
+      , or try it first. <LabHint isLabOn={isLabOn} />
+    </Empty>
   )
 }
 
@@ -73,46 +102,19 @@ function LabHint({ isLabOn }: { isLabOn: boolean }) {
   )
 }
 
-function Kinds({ chosen }: { chosen: string | undefined }) {
+function Kinds({ query }: { query: InboxQuery }) {
   return (
     <nav aria-label="Kinds" className="-mx-3 mb-3 flex flex-wrap text-note">
       {[{ type: undefined, name: 'All' }, ...KINDS].map(({ type, name }) => (
         <a
           key={name}
-          href={withQuery(INBOX, { type })}
-          aria-current={type === chosen ? 'page' : undefined}
+          href={withQuery(INBOX, { ...query, type })}
+          aria-current={type === query.type ? 'page' : undefined}
           className="inline-flex min-h-11 items-center rounded-part px-3 text-quiet no-underline hover:text-accent aria-[current]:font-semibold aria-[current]:text-ink"
         >
           {name}
         </a>
       ))}
     </nav>
-  )
-}
-
-function Entry({ entry: { id, time, bytes, types, name } }: { entry: NamedEntry }) {
-  const { kind, title, isError } = name
-  return (
-    <li className="border-t border-line first:border-t-0">
-      <a
-        href={`${INBOX}/${id}`}
-        title={cutText(types.join(', '), TEXT.title)}
-        className="grid min-h-11 grid-cols-[1fr_auto] items-center gap-x-4 px-4 py-1.5 text-note text-ink no-underline -outline-offset-3 hover:bg-sunken wide:grid-cols-[6.5rem_1fr_5rem_6rem]"
-      >
-        <span className={`inline-flex items-center gap-1.5 ${isError ? 'text-bad' : 'text-quiet'}`}>
-          {isError && <StateMark state="bad" className="size-3.5" />}
-          {kind}
-        </span>
-        <span
-          className={`order-last col-span-2 min-w-0 truncate wide:order-none wide:col-span-1 ${isError ? 'font-semibold' : ''}`}
-        >
-          {title}
-        </span>
-        <span className="hidden text-right text-quiet tabular-nums wide:block">{formatBytes(bytes)}</span>
-        <span className="text-right text-quiet">
-          <Ago time={time} />
-        </span>
-      </a>
-    </li>
   )
 }

@@ -32,21 +32,15 @@ const TITLE_TYPES = [
   'session',
 ]
 
-export function hasTitle(types: readonly string[]): boolean {
-  return types.some((type) => TITLE_TYPES.includes(type))
-}
-
-/** `types` includes items that are not given. */
 export function nameOf(
   items: readonly ParsedItem[],
-  types = items.map(({ type }) => type),
   jsonOf: (item: ParsedItem) => unknown = ({ payload }) => parseJson(payload.toString('utf8')),
 ): Name {
   for (const type of TITLE_TYPES) {
     const item = items.find((each) => each.type === type && each.payload.length === each.bytes)
     if (item) return cutName(nameOfItem(type, jsonOf(item)))
   }
-  return nameOfTypes(types)
+  return nameOfTypes(items.map(({ type }) => type))
 }
 
 function cutName({ kind, title, isError }: Name): Name {
@@ -54,7 +48,7 @@ function cutName({ kind, title, isError }: Name): Name {
 }
 
 /** Names an envelope by its item types alone. */
-export function nameOfTypes(types: readonly string[]): Name {
+function nameOfTypes(types: readonly string[]): Name {
   const counts = Map.groupBy(types, (type) => type)
   const title = [...counts]
     .map(([type, all]) => (all.length > 1 ? `${type} ×${all.length}` : type))

@@ -1,7 +1,7 @@
 /** Redirects from an event ID to its envelope in the inbox, or else to its receipts. */
 
 import { requireConsoleData } from '../../../../../features/console/data-access/data-access.ts'
-import { INBOX } from '../../../../../features/console/inbox/inbox-list.tsx'
+import { INBOX } from '../../../../../features/console/inbox/list/query.ts'
 import { seeOther } from '../../../../../features/console/responses.ts'
 import { withQuery } from '../../../../../features/console/routes.ts'
 
