@@ -12,6 +12,7 @@ import { proxy } from './checks/proxy.ts'
 import { clientAddress, credentials, delivery, replicas, tunnelState } from './checks/replicas.ts'
 import { burst, headers, rateLimits, responseTime } from './checks/responses.ts'
 import { page, tunnel } from './checks/routes.ts'
+import { sdk, sdkBundles, sdkOrigin, sdkProject } from './checks/sdk.ts'
 
 export const CHECKS: readonly Check[] = [
   proxy,
@@ -26,6 +27,10 @@ export const CHECKS: readonly Check[] = [
   foreignDsn,
   otherQuery,
   foreignOrigin,
+  sdk,
+  sdkBundles,
+  sdkProject,
+  sdkOrigin,
   adblock,
   responseTime,
   adminPort,

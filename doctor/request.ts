@@ -14,6 +14,8 @@ export type RequestOptions = {
 export type HttpResponse = {
   status: number
   headers: IncomingHttpHeaders
+  /** Body in its content encoding. */
+  bytes: Buffer
   text: string
   /** Time until the response was complete. */
   durationMs: number
@@ -39,9 +41,10 @@ export async function send(url: string, options: RequestOptions = {}): Promise<H
   else outgoing.end(body)
   try {
     const response = await promise
-    const text = await readText(response)
+    const bytes = await readBody(response)
     const status = response.statusCode ?? 0
-    return { status, headers: response.headers, text, durationMs: performance.now() - began }
+    const durationMs = performance.now() - began
+    return { status, headers: response.headers, bytes, text: bytes.toString(), durationMs }
   } catch (error) {
     throw new NoResponse(describeError(url, error as NodeJS.ErrnoException, signal, timeoutMs))
   } finally {
@@ -60,7 +63,7 @@ export async function sendIfUp(url: string, options?: RequestOptions): Promise<H
 }
 
 /** Reads the body of a response up to the limit, or as far as it came before the connection broke. */
-async function readText(response: IncomingMessage): Promise<string> {
+async function readBody(response: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
   try {
@@ -70,7 +73,7 @@ async function readText(response: IncomingMessage): Promise<string> {
       if (bytes > MAX_BYTES) break
     }
   } catch {} // the status and the headers suffice for most checks
-  return Buffer.concat(chunks).toString()
+  return Buffer.concat(chunks)
 }
 
 function describeError(

@@ -20,13 +20,14 @@ export const adblock: Check = {
   verifies: 'Reports of visitors with an ad blocker arrive.',
   remedy:
     'Put a new path first in TUNNEL_PATHS, and keep the old one, because open tabs still use it: /new-path|/monitoring.',
-  run({ filterLists, site, target }) {
+  run({ filterLists, site, path, target }) {
     const hasLists = filterLists.length > 0
     const engine = FiltersEngine.parse((hasLists ? filterLists : KNOWN_FILTERS).join('\n'))
-    for (const type of ['fetch', 'xhr', 'beacon'] as const) {
-      const request = Request.fromRawDetails({ url: `${site}${target}`, type, sourceUrl: `${site}/` })
+    const posts = (['fetch', 'xhr', 'beacon'] as const).map((type) => [target, type] as const)
+    for (const [loaded, type] of [...posts, [`${path}/sdk.js`, 'script'] as const]) {
+      const request = Request.fromRawDetails({ url: `${site}${loaded}`, type, sourceUrl: `${site}/` })
       const { match, filter } = engine.match(request)
-      if (match) return fail(`${target} is blocked by ${filter?.rawLine ?? filter ?? 'a filter'}.`)
+      if (match) return fail(`${loaded} is blocked by ${filter?.rawLine ?? filter ?? 'a filter'}.`)
     }
     return hasLists
       ? pass(`${target} matches none of ${engine.getFilters().networkFilters.length} filters.`)

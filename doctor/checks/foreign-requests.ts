@@ -4,7 +4,8 @@ import { type Check, type Finding, fail, pass, warn, withDsn } from '../check.ts
 import { reportEnvelope } from '../envelopes.ts'
 import { type HttpResponse, jsonOf, summarize } from '../request.ts'
 
-const FOREIGN_ORIGIN = 'https://culvert-doctor.invalid'
+/** Origin that no deployment allows. */
+export const FOREIGN_ORIGIN = 'https://culvert-doctor.invalid'
 const FOREIGN_DSN = 'https://0123456789abcdef0123456789abcdef@culvert-doctor.invalid/1'
 
 export const foreignDsn: Check = {

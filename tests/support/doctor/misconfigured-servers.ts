@@ -27,9 +27,9 @@ export const startTextProxy = (url: string) =>
     } = request.headers
     const body = await text(request)
     const answer = await fetch(`${url}${request.url}`, {
-      method: 'POST',
+      method: request.method ?? 'GET',
       headers: headers as Record<string, string>,
-      body,
+      ...(request.method === 'POST' && { body }),
     })
     response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
   })

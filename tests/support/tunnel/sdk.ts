@@ -1,5 +1,6 @@
 /** SDK of a tunnel without a build: small files in place of the bundles. */
 
+import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
@@ -13,7 +14,8 @@ export async function writeSdk(folder: string): Promise<SdkManifest> {
     await writeFile(join(folder, file), name)
     await writeFile(join(folder, `${file}.gz`), gzip)
     await writeFile(join(folder, `${file}.br`), br)
-    return { file, integrity: `sha384-${name}`, raw: name.length, gzip: gzip.length, br: br.length }
+    const integrity = `sha384-${createHash('sha384').update(name).digest('base64')}`
+    return { file, integrity, raw: name.length, gzip: gzip.length, br: br.length }
   }
   const manifest = {
     version: '11.1.0',
