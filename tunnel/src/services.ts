@@ -1,5 +1,6 @@
 /** Composition root: creates every service of a tunnel from its settings. */
 
+import { dirname, join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
 import { MemoryBudget } from './body/memory-budget.ts'
 import { Bodies, prepareFolder } from './body/receive.ts'
@@ -16,6 +17,7 @@ import { Throttle } from './policy/throttle.ts'
 import { UpstreamLimits } from './policy/upstream-limits.ts'
 import { createProjects, type Projects } from './projects.ts'
 import { readSdk, type Sdk } from './sdk/sdk.ts'
+import { BundleFolder, SharedBundles } from './sdk/shared-bundles.ts'
 import type { SpoolHealth } from './spool/monitored.ts'
 import { describeSpool } from './spool/status.ts'
 import { Log, type LogOutput } from './telemetry/log.ts'
@@ -49,6 +51,7 @@ export type Services = {
   ingest: Ingest
   /** Absent: it has not been built. */
   sdk: Sdk | undefined
+  sharedBundles: SharedBundles | undefined
 }
 
 const SHARE_BYTES = 16 * 1024 * 1024 // memory of one body
@@ -113,7 +116,25 @@ export async function openServices(
     onBug: (err, requestId) => log.logger.error({ err, requestId }, 'a bug'),
   })
   const [path = ''] = config.tunnelPaths
-  return { ...services, ingest, sdk: readSdkOrLog(log, () => readSdk(config.sdk, path, sdkFolder)) }
+  const sdk = readSdkOrLog(log, () => readSdk(config.sdk, path, sdkFolder))
+  return { ...services, ingest, sdk, sharedBundles: sdk && shareBundles(sdk, services) }
+}
+
+const BUNDLE_FOLDER = 'sdk-bundles' // beside the file of the spool
+
+/** Without a shared store, pages get the bundles of this release only. */
+function shareBundles(
+  sdk: Sdk,
+  { config, now, log, sentry }: Pick<Services, 'config' | 'now' | 'log' | 'sentry'>,
+): SharedBundles {
+  const { place } = config.spool
+  const folder = 'file' in place ? new BundleFolder(join(dirname(place.file), BUNDLE_FOLDER), now) : undefined
+  return new SharedBundles({
+    own: sdk.bundles(),
+    store: () => folder ?? sentry?.spool.store.bundles,
+    onFailure: (err) =>
+      log.logger.warn({ err }, 'the bundles of the SDK cannot be shared with other releases'),
+  })
 }
 
 /** Damaged files of the SDK must not stop the tunnel. */

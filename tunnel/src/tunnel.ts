@@ -57,6 +57,7 @@ export function createTunnel(services: Services): Tunnel {
   async function start(): Promise<Ports> {
     const adminPort = await openAdminPort()
     sentry?.limitSharing.start()
+    await services.sharedBundles?.start()
     sentry?.deliverer.start({
       onFinalOutcome,
       onError: (err) => faults.fault(err),
@@ -92,6 +93,7 @@ export function createTunnel(services: Services): Tunnel {
     await sentry?.upstreams.close() // pending attempts are aborted; their entries stay in the spool
     await Promise.race([delivered, wait(LAST_MS)])
     sentry?.limitSharing.stop()
+    services.sharedBundles?.stop()
     await sentry?.spool.close()
     inbox?.close()
     await stopNow(adminServer)

@@ -1,21 +1,24 @@
 /** SDK of a tunnel without a build: small files in place of the bundles. */
 
 import { createHash } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { LOADER_FILE, MANIFEST_FILE, type SdkManifest } from '../../../tunnel/src/sdk/manifest.ts'
 
-/** Writes it into a folder, where the text of each bundle is its name. */
-export async function writeSdk(folder: string): Promise<SdkManifest> {
+/** Writes it into a folder, where the text of each bundle is its name, after that of the release. */
+export async function writeSdk(folder: string, release?: string): Promise<SdkManifest> {
+  await mkdir(folder, { recursive: true })
   const bundle = async (name: string) => {
-    const file = `${name}-0123456789abcdef.js`
-    const [gzip, br] = [gzipSync(name), brotliCompressSync(name)]
-    await writeFile(join(folder, file), name)
+    const text = release ? `${release} ${name}` : name
+    const hash = release ? createHash('sha256').update(text).digest('hex').slice(0, 16) : '0123456789abcdef'
+    const file = `${name}-${hash}.js`
+    const [gzip, br] = [gzipSync(text), brotliCompressSync(text)]
+    await writeFile(join(folder, file), text)
     await writeFile(join(folder, `${file}.gz`), gzip)
     await writeFile(join(folder, `${file}.br`), br)
-    const integrity = `sha384-${createHash('sha384').update(name).digest('base64')}`
-    return { file, integrity, raw: name.length, gzip: gzip.length, br: br.length }
+    const integrity = `sha384-${createHash('sha384').update(text).digest('base64')}`
+    return { file, integrity, raw: text.length, gzip: gzip.length, br: br.length }
   }
   const manifest = {
     version: '11.1.0',

@@ -2,6 +2,7 @@
 
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Posting, post } from '../../support/post.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
@@ -101,6 +102,30 @@ describe('A tunnel with an SDK', () => {
         headers: { allow: 'GET, HEAD' },
         json: { code: 'method-unknown' },
       })
+  })
+})
+
+describe('Tunnels of two releases that share a spool', () => {
+  it('serve the bundles of each other for a year', async () => {
+    await using folder = await makeFolder()
+    const files: string[] = []
+    const tunnels: Tunnel[] = []
+    await using started = new AsyncDisposableStack()
+    for (const release of ['first', 'second']) {
+      const sdkFolder = join(folder.path, release)
+      const { bundles } = await writeSdk(sdkFolder, release)
+      files.push(bundles.errors.file)
+      const env = { SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href, SENTRY_DSN }
+      tunnels.push(started.use(await openTunnel({ env, sdkFolder })))
+    }
+    expect(new Set(files).size).toBe(2)
+    for (const { url } of tunnels)
+      for (const [index, file] of files.entries())
+        expect(await post(url, { method: 'GET', path: `/monitoring/sdk/${file}` })).toMatchObject({
+          status: 200,
+          text: index === 0 ? 'first errors' : 'second errors',
+          headers: { 'cache-control': 'public, max-age=31536000, immutable', etag: expect.any(String) },
+        })
   })
 })
 

@@ -53,9 +53,9 @@ export function createApp(deps: AppDeps): App {
     }
   }
 
-  function respond(c: AppContext, create: () => Response): Response {
+  async function respond(c: AppContext, create: () => Response | Promise<Response>): Promise<Response> {
     try {
-      return create()
+      return await create()
     } catch (error) {
       if (error instanceof Rejection) return reject(c, error, { 'cache-control': 'no-store' })
       throw error

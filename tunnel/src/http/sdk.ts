@@ -4,12 +4,15 @@ import type { IncomingMessage } from 'node:http'
 import type { Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
 import { respondWith } from '../sdk/content.ts'
-import type { Sdk } from '../sdk/sdk.ts'
+import { isImmutable, type Sdk } from '../sdk/sdk.ts'
+import type { SharedBundles } from '../sdk/shared-bundles.ts'
 import { readQuery } from './receive.ts'
 
 export type SdkDeps = {
   /** Absent: it has not been built. */
   sdk: Sdk | undefined
+  /** Bundles of other releases. */
+  sharedBundles: Pick<SharedBundles, 'read'> | undefined
   projects: Projects
   allowedOrigins: ReadonlySet<string>
 }
@@ -29,13 +32,16 @@ export function respondWithLoader(incoming: IncomingMessage, { sdk, ...deps }: S
   return withOriginHeaders(response, incoming, deps.allowedOrigins)
 }
 
-/** Responds with a bundle. Throws a `Rejection`. */
-export function respondWithBundle(incoming: IncomingMessage, name: string, deps: SdkDeps): Response {
-  const { sdk, allowedOrigins } = deps
+/** Responds with a bundle of this release, or of another one. Throws a `Rejection`. */
+export async function respondWithBundle(
+  incoming: IncomingMessage,
+  name: string,
+  { sdk, sharedBundles, allowedOrigins }: SdkDeps,
+): Promise<Response> {
   if (!sdk) throw new Rejection('sdk-missing')
-  const content = sdk.file(name)
+  const content = sdk.file(name) ?? (await sharedBundles?.read(name))
   if (!content) throw new Rejection('sdk-file-unknown')
-  const response = respondWith(content, incoming.headers, sdk.isImmutable(name) ? YEAR : MINUTES)
+  const response = respondWith(content, incoming.headers, isImmutable(name) ? YEAR : MINUTES)
   return withOriginHeaders(response, incoming, allowedOrigins)
 }
 

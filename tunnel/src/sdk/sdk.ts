@@ -42,9 +42,9 @@ export class Sdk {
     return this.#files.get(name)
   }
 
-  /** Reports whether the name of a file contains its hash, so that its content never changes. */
-  isImmutable(name: string): boolean {
-    return Object.values(this.#manifest.bundles).some(({ file }) => file === name)
+  /** Returns the bundles by their names with a hash. */
+  bundles(): ReadonlyMap<string, Content> {
+    return new Map([...this.#files].filter(([name]) => isImmutable(name)))
   }
 
   /** Returns the loader of a project. */
@@ -69,6 +69,11 @@ export class Sdk {
       privacy,
     }
   }
+}
+
+/** Reports whether the name of a file contains its hash, so that its content never changes. */
+export function isImmutable(name: string): boolean {
+  return /-[0-9a-f]{16}\.js$/.test(name)
 }
 
 /** Reads the built SDK; `undefined` when it has not been built. */

@@ -125,6 +125,16 @@ export type SpoolDisk = {
   damagedFiles: string[]
 }
 
+/** Time for which a bundle of the SDK is kept after a replica last wrote it: a day, and the hour until it does so again. */
+export const BUNDLES_KEPT_MS = 25 * 60 * 60 * 1000
+
+/** Store of the bundles of the SDK, compressed with brotli, which replicas of several releases share. */
+export type BundleStore = {
+  read(file: string): Promise<Uint8Array<ArrayBuffer> | undefined>
+  /** Stores bundles by the names of their files, or keeps them for longer. */
+  write(bundles: ReadonlyMap<string, Uint8Array>): Promise<void>
+}
+
 export type Spool = {
   /** The same for every replica that shares the spool. */
   id: string
@@ -151,6 +161,8 @@ export type Spool = {
   totals(): Promise<SpoolTotals>
   /** Absent when a server stores the entries. */
   disk?(): Promise<SpoolDisk>
+  /** Absent where the replicas share a folder, and until a server responds. */
+  readonly bundles?: BundleStore | undefined
   /** Lists entries; fewer than the limit only on the last page. */
   list(query: PageQuery): Promise<ListedEntry[]>
   /** Returns `undefined` when the entry is gone. */

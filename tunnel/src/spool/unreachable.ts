@@ -28,6 +28,9 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
     get maxBytes() {
       return spool?.maxBytes ?? 0
     },
+    get bundles() {
+      return spool?.bundles
+    },
     put: async (...args) => opened().put(...args),
     probe: async () => opened().probe(),
     take: async (...args) => spool?.take(...args) ?? [],

@@ -18,6 +18,7 @@ import type {
   SpoolTotals,
   StoredBody,
 } from '../spool.ts'
+import { BundleBucket } from './bundles.ts'
 import {
   CLASSES,
   type Entry,
@@ -53,7 +54,8 @@ export async function openJetStreamSpool(
   now: () => number,
 ): Promise<Spool> {
   const server = await Server.open(address, { ...bounds, replicas: address.replicas })
-  const spool = new JetStreamSpool(server, bounds, now)
+  const bundles = new BundleBucket(server.js, address.replicas)
+  const spool = new JetStreamSpool(server, bounds, now, bundles)
   await spool.start().catch(async (error) => {
     await spool.close()
     throw new NatsAway(`SPOOL_URL: the NATS servers are not ready: ${messageOf(error)}`)
@@ -68,13 +70,15 @@ class JetStreamSpool implements Spool {
   readonly #state: State
   readonly #now: () => number
   readonly #closing = new AbortController()
+  readonly bundles: BundleBucket
 
-  constructor(server: Server, bounds: Bounds, now: () => number) {
+  constructor(server: Server, bounds: Bounds, now: () => number, bundles: BundleBucket) {
     this.#server = server
     this.#messages = new Messages(server)
     this.#consumers = new Consumers(server, now)
     this.#state = new State(server, this.#messages, bounds)
     this.#now = now
+    this.bundles = bundles
   }
 
   async start(): Promise<void> {
