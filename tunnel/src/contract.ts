@@ -7,6 +7,7 @@ import type { LastUpstreamError, ReceiptUpstreamError } from './upstream-contrac
 export const OUTCOMES = [
   'delivered',
   'spooled',
+  'deferred',
   'rate_limited',
   'filtered',
   'rejected',

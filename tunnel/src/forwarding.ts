@@ -171,7 +171,8 @@ async function spool(
   if (result instanceof Error || result.kind === 'full') {
     const final = await pending
     if (final?.kind === 'answered') return answered(ctx, final.reply)
-    reports.note(project, 'discarded_events', 'queue_overflow', ctx.remaining().items)
+    if (!ctx.isKeptBySender())
+      reports.note(project, 'discarded_events', 'queue_overflow', ctx.remaining().items)
     throw notSpooled(result)
   }
   attempt?.drop()

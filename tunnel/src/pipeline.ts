@@ -96,6 +96,11 @@ export class Context {
     this.#project = project
   }
 
+  /** Reports whether the sender keeps an envelope that is answered with 503, and sends it again: the transport of `sdk.js` says so. */
+  isKeptBySender(): boolean {
+    return /[?&]keep=1(&|$)/.test(this.incoming.url ?? '')
+  }
+
   hasProject(): boolean {
     return this.#project !== undefined
   }

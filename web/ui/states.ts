@@ -10,6 +10,7 @@ export type OutcomeName = Outcome | FinalOutcome
 export const OUTCOME_STATES: Record<OutcomeName, State> = {
   delivered: 'good',
   spooled: 'wait',
+  deferred: 'wait',
   rate_limited: 'hold',
   filtered: 'drop',
   rejected: 'bad',

@@ -47,7 +47,7 @@ export function rejected(
   const { code, status } = rejection
   rejectionSamples.note(rejection, ctx.incoming, ctx.postedDsn)
   return {
-    outcome: 'rejected',
+    outcome: status === 503 && ctx.isKeptBySender() ? 'deferred' : 'rejected',
     reason: code,
     status,
     body: rejectionBody(rejection, requestId),

@@ -17,6 +17,7 @@ type Style = Pick<Line, 'tone' | 'dash'>
 const OUTCOME_STYLES: Record<Outcome, Style> = {
   delivered: { tone: 'good' },
   spooled: { tone: 'wait', dash: [8, 4] },
+  deferred: { tone: 'wait', dash: [2, 3] },
   rate_limited: { tone: 'hold', dash: [4, 4] },
   filtered: { tone: 'drop', dash: [2, 3] },
   rejected: { tone: 'bad' },

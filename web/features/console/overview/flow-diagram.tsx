@@ -20,7 +20,9 @@ import { Edge, type FormatRate, OutcomeRate, Slowest, Stop } from './flow-diagra
 import { UpstreamBranch } from './flow-diagram-upstream.tsx'
 
 /** Outcomes without delivery. */
-const NOT_DELIVERED: readonly Outcome[] = ['rate_limited', 'filtered', 'rejected', 'declined', 'aborted']
+const NOT_DELIVERED: readonly Outcome[] = [
+  ...(['deferred', 'rate_limited', 'filtered', 'rejected', 'declined', 'aborted'] as const),
+]
 
 export function FlowDiagram({ overview, points }: { overview: OverviewSnapshot; points: Point[] }) {
   const rates = ratesNow(points)

@@ -28,6 +28,7 @@ const ROWS: Record<ResultName, Row> = {
     meaning: 'Stored in the spool first, and accepted by Sentry later.',
   },
   pending: { outcome: 'spooled', label: 'pending', href: '/console/spool' },
+  deferred: { outcome: 'deferred', label: 'deferred', href: `${FEED}deferred` },
   rejected: {
     ...{ outcome: 'rejected', label: 'rejected', href: '/console/rejections' },
     meaning: 'Rejected by Culvert, since the request was wrong.',
@@ -39,7 +40,8 @@ const ROWS: Record<ResultName, Row> = {
   purged: { outcome: 'purged', label: 'purged', href: `${FEED}purged` },
   lost: {
     ...{ outcome: 'expired', label: 'lost', href: '/console/rejections' },
-    meaning: 'Expired in the spool, answered with 503, or lost by the store of the spool.',
+    meaning:
+      'Expired in the spool, answered with 503 and not kept by the browser, or lost by the store of the spool.',
   },
 }
 

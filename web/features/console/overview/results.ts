@@ -8,6 +8,7 @@ export type ResultName =
   | 'direct'
   | 'later'
   | 'pending'
+  | 'deferred'
   | 'rejected'
   | 'filtered'
   | 'rate_limited'
@@ -18,7 +19,10 @@ export type ResultName =
 
 export type Result = { name: ResultName; count: number }
 
-/** Counts each envelope once. Aborted uploads and purged envelopes are listed only if there are any. */
+/** Results that are listed only if there are any. */
+const RARE: readonly ResultName[] = ['deferred', 'aborted', 'purged']
+
+/** Counts each envelope once, but deferred ones with each attempt of their sender. */
 export function countResults(
   { outcomes, finalOutcomes, pending }: Pick<Point, 'outcomes' | 'finalOutcomes' | 'pending'>,
   losses: Losses,
@@ -29,6 +33,7 @@ export function countResults(
     { name: 'direct', count: at('delivered') },
     { name: 'later', count: inTheEnd('delivered') },
     { name: 'pending', count: pending },
+    { name: 'deferred', count: at('deferred') },
     { name: 'rejected', count: at('rejected') - losses.unavailable },
     { name: 'filtered', count: at('filtered') },
     { name: 'rate_limited', count: at('rate_limited') },
@@ -37,5 +42,5 @@ export function countResults(
     { name: 'purged', count: inTheEnd('purged') },
     { name: 'lost', count: sumLosses(losses) },
   ]
-  return results.filter(({ name, count }) => count > 0 || (name !== 'aborted' && name !== 'purged'))
+  return results.filter(({ name, count }) => count > 0 || !RARE.includes(name))
 }

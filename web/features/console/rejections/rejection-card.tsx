@@ -20,7 +20,8 @@ type Props = { rejection: RejectionCount; details: Rejections }
 export function RejectionCard({ rejection, details }: Props) {
   const { stage, outcome, reason, count, projects } = rejection
   const explained = explain(outcome, reason)
-  const sample = outcome === 'rejected' ? details.rejections.find(({ code }) => code === reason) : undefined
+  const isRejected = outcome === 'rejected' || outcome === 'deferred'
+  const sample = isRejected ? details.rejections.find(({ code }) => code === reason) : undefined
   const settings = details.settings[reason || outcome] ?? []
   const line = envLine({ reason, sample, settings })
   return (

@@ -66,6 +66,19 @@ describe('Lost envelopes', () => {
     },
   )
 
+  it('are not those that got 503 and that their senders keep', async () => {
+    const deferred: OutcomeCount = { ...rejected('spool-full', 2), outcome: 'deferred' }
+    const { losses, point } = await overviewOf({ figures: { outcomes: [deferred] } })
+    expect(sumLosses(losses)).toBe(0)
+    expect(countResults(point, losses)).toEqual(
+      expect.arrayContaining([
+        { name: 'rejected', count: 0 },
+        { name: 'deferred', count: 2 },
+        { name: 'lost', count: 0 },
+      ]),
+    )
+  })
+
   it('are those of a lost stream, also while the spool does not respond', async () => {
     const { envelopes: _, bytes: __, ...away } = SPOOL
     const { losses } = await overviewOf({ spool: { lost: 4 } }, { spool: { ...away, problem: 'timeout' } })
