@@ -1,0 +1,54 @@
+/** Bundles of the SDK in a bucket on NATS. */
+
+import { jetstreamManager } from '@nats-io/jetstream'
+import { connect, nanos } from '@nats-io/transport-node'
+import { describe, expect, it } from 'vitest'
+import type { Nats } from '../../support/nats/nats.ts'
+import { requires } from '../../support/requirements.ts'
+import { openStore } from '../../support/spool/jetstream-spool.ts'
+
+const FILE = 'errors-0123456789abcdef.js'
+const HOUR_MS = 60 * 60 * 1000
+const text = (bytes: Uint8Array | undefined) => bytes && Buffer.from(bytes).toString()
+
+describe('Bundles on NATS', { ...requires('nats'), timeout: 60_000 }, () => {
+  it('can be read by every replica, and are kept for a day', async () => {
+    await using store = await openStore()
+    const [spool, other] = [await store.spool(), await store.spool()]
+    await spool.bundles?.write(new Map([[FILE, Buffer.from('bundle')]]))
+    expect(text(await other.bundles?.read(FILE))).toBe('bundle')
+    expect(await other.bundles?.read('errors-fedcba9876543210.js')).toBeUndefined()
+    expect(await readLimits(store.nats)).toEqual({
+      max_age: nanos(25 * HOUR_MS),
+      max_bytes: 4 * 1024 * 1024,
+      max_msgs_per_subject: 1,
+    })
+  })
+
+  it('are stored again after an operator deleted the bucket', async () => {
+    await using store = await openStore()
+    const spool = await store.spool()
+    await spool.bundles?.write(new Map([[FILE, Buffer.from('bundle')]]))
+    await onStreams(store.nats, (streams) => streams.delete('KV_CULVERT_SDK'))
+    await spool.bundles?.write(new Map([[FILE, Buffer.from('again')]]))
+    expect(text(await spool.bundles?.read(FILE))).toBe('again')
+  })
+})
+
+type Streams = Awaited<ReturnType<typeof jetstreamManager>>['streams']
+
+function readLimits(nats: Nats): Promise<object> {
+  return onStreams(nats, async (streams) => {
+    const { max_age, max_bytes, max_msgs_per_subject } = (await streams.info('KV_CULVERT_SDK')).config
+    return { max_age, max_bytes, max_msgs_per_subject }
+  })
+}
+
+async function onStreams<T>({ server }: Nats, work: (streams: Streams) => Promise<T>): Promise<T> {
+  const nc = await connect({ servers: server })
+  try {
+    return await work((await jetstreamManager(nc)).streams)
+  } finally {
+    await nc.close()
+  }
+}
