@@ -225,6 +225,7 @@ describe('npm run doctor', requires('nginx'), () => {
         replay: ['fail', /400 item-malformed/],
         compression: ['fail', /400 encoding-broken/],
         delivery: ['fail', /received \d+ bytes of the replay/],
+        sdk: ['fail', /modifies sdk\.js/],
       },
     ],
     [

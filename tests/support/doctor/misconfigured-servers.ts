@@ -34,7 +34,7 @@ export const startTextProxy = (url: string) =>
     response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
   })
 
-export type Answer = { status: number; headers: Record<string, string>; body: string }
+export type Answer = { status: number; headers: Record<string, string>; body: string | Buffer }
 
 /** Builds the response to a post, with or without that of the site. */
 export type Alter = (path: string, forward: () => Promise<Answer>) => Promise<Answer>
@@ -57,7 +57,11 @@ async function ask(site: string, request: IncomingMessage, body: Buffer, host?: 
   asked.end(body)
   const [answer] = (await once(asked, 'response')) as [IncomingMessage]
   const { 'transfer-encoding': _, ...kept } = answer.headers
-  return { status: answer.statusCode ?? 0, headers: kept as Record<string, string>, body: await text(answer) }
+  return {
+    status: answer.statusCode ?? 0,
+    headers: kept as Record<string, string>,
+    body: await buffer(answer),
+  }
 }
 
 async function start(listener: RequestListener) {
