@@ -38,7 +38,7 @@ function readManifest(root: string): SdkManifest | undefined {
 }
 
 function hashSources(root: string): string {
-  const sources = globSync('tunnel/sdk/*.ts', { cwd: root }).sort()
+  const sources = globSync('tunnel/sdk/**/*.ts', { cwd: root }).sort()
   const hash = createHash('sha256')
   for (const file of [...sources, PROGRAM, 'tunnel/src/sdk/manifest.ts', 'package-lock.json'])
     hash

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { findingsOn } from '../support/browser/axe.ts'
 import { type Chromium, startChromium, type Visitor } from '../support/browser/chromium.ts'
 import { type SdkSite, startSdkSite } from '../support/browser/sdk-site.ts'
 import { ROOT } from '../support/node.ts'
@@ -215,8 +216,8 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('heading', { name: 'It broke' }).waitFor()
     expect(await dialog.getByLabel('Name').inputValue()).toBe('Ada')
-    await dialog.getByLabel('Description').fill('I clicked.')
-    await dialog.getByRole('button', { name: 'Send Bug Report' }).click()
+    await dialog.getByLabel('What happened?').fill('I clicked.')
+    await dialog.getByRole('button', { name: 'Send report' }).click()
     const { items } = await site.sentry.next(hasItem('feedback'))
     const feedback = items.find(({ header }) => header.type === 'feedback')
     expect(JSON.parse(String(feedback?.payload)).contexts.feedback).toMatchObject({
@@ -225,6 +226,41 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
       associated_event_id: event.event_id,
     })
     expect([...origins]).toEqual([site.url])
+  })
+
+  it.each([
+    ['the option', '<html lang="de">', { lang: 'ja' }, 'ja', '何が起きましたか？'],
+    ['the page', '<html lang="de-AT">', {}, 'de', 'Was ist passiert?'],
+    ['the browser', '<html>', {}, 'fr', 'Que s’est-il passé ?'],
+  ])('shows the report dialog in the language of %s', async (_, html, options, language, label) => {
+    const { page } = visit.use(await chromium.visitor({ locale: 'fr-CA' }))
+    await site.open(page, `${html}${TAG}`)
+    await openDialog(page, options)
+    await page.getByRole('dialog').getByLabel(label).waitFor()
+    expect(await page.locator('#culvert-report-dialog').getAttribute('lang')).toBe(language)
+  })
+
+  it('shows an accessible report dialog from right to left, with the texts of the page, until Escape', async () => {
+    const { page } = visitor
+    await site.open(
+      page,
+      `<html lang="ar"><title>متجر</title>${TAG}<main><h1>متجر</h1><button>شراء</button></main>`,
+    )
+    await page.getByRole('button').focus()
+    await openDialog(page, { subtitle: 'نص الصفحة.', subtitle2: 'شكرًا.' })
+    const dialog = page.getByRole('dialog', { name: 'يبدو أننا نواجه مشكلة.' })
+    await dialog.getByText('نص الصفحة. شكرًا.').waitFor()
+    expect(await page.locator('#culvert-report-dialog').getAttribute('dir')).toBe('rtl')
+    expect(await findingsOn(page)).toEqual([])
+    const message = dialog.getByLabel('ماذا حدث؟')
+    await page.keyboard.type(' ')
+    expect(await message.evaluate((field: HTMLTextAreaElement) => field.validationMessage)).toBe(
+      'يُرجى إخبارنا بما حدث.',
+    )
+    await page.keyboard.press('Escape')
+    await page.waitForFunction('window.isClosed')
+    expect(await page.locator('#culvert-report-dialog').count()).toBe(0)
+    expect(await page.locator('button:focus').count()).toBe(1)
   })
 
   it('sends what was raised offline when the visitor is online again', async () => {
@@ -354,6 +390,16 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     expect(await visitor.page.evaluate('Sentry.getClient().getOptions().tracesSampleRate')).toBeUndefined()
   })
 })
+
+/** Reports a message, and opens the dialog about it. `window.isClosed` says later that it was closed. */
+async function openDialog(page: Visitor['page'], options: object): Promise<void> {
+  await page.waitForFunction('Sentry.getClient')
+  await page.evaluate(`new Promise((onLoad, onError) => {
+    const onClose = () => { window.isClosed = true }
+    Sentry.captureMessage('before the dialog')
+    Sentry.showReportDialog({ ...${JSON.stringify(options)}, onLoad, onClose, onError })
+  })`)
+}
 
 /** Returns how often the test's message is in the database of the project with this query. */
 function countStored(page: Visitor['page'], query: string): Promise<number> {

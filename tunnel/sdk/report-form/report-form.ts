@@ -1,0 +1,104 @@
+/** Report dialog: the form of the feedback integration, with the texts, the order and the behaviour of the dialog of Sentry's host. */
+
+import { type feedbackIntegration, getClient, type ReportDialogOptions, withScope } from '@sentry/browser'
+import { chooseLanguage, type Texts, textsFor } from './texts.ts'
+
+type Feedback = ReturnType<typeof feedbackIntegration>
+
+/** Integration of the bundle `feedback`. */
+export type FeedbackWithReportForm = Feedback & {
+  /** Opens the report dialog. Its feedback names the event. */
+  openReportForm(eventId: string, options: ReportDialogOptions): Promise<void>
+}
+
+export function withReportForm(feedback: Feedback): FeedbackWithReportForm {
+  return { ...feedback, openReportForm: (eventId, options) => openForm(feedback, eventId, options) }
+}
+
+const ID = 'culvert-report-dialog'
+const FORM = {
+  id: ID,
+  autoInject: false,
+  showBranding: false,
+  enableScreenshot: false,
+  useSentryUser: { email: 'email', name: 'name' },
+  namePlaceholder: '',
+  emailPlaceholder: '',
+  messagePlaceholder: '',
+}
+
+async function openForm(feedback: Feedback, eventId: string, options: ReportDialogOptions): Promise<void> {
+  if (document.getElementById(ID)) return // one at a time
+  const language = chooseLanguage([options.lang, document.documentElement.lang, ...navigator.languages])
+  const texts = textsFor(language, options)
+  const stopLinking = getClient()?.on('beforeSendFeedback', ({ contexts }) => {
+    contexts.feedback.associated_event_id = eventId
+  })
+  const focused = document.activeElement
+  const onEnd = () => {
+    stopLinking?.()
+    document.getElementById(ID)?.remove()
+    if (document.activeElement === document.body && focused instanceof HTMLElement) focused.focus()
+    options.onClose?.()
+  }
+  const form = await withScope((scope) => {
+    scope.setUser({ ...scope.getUser(), ...options.user })
+    return feedback.createForm({ ...FORM, ...labelsOf(texts), onFormClose: onEnd, onFormSubmitted: onEnd })
+  })
+  form.appendToDom()
+  form.open()
+  const host = document.getElementById(ID)
+  const content = host?.shadowRoot?.querySelector('div')
+  if (!host || !content) throw new Error('the form is not in the page')
+  host.lang = language
+  host.dir = language === 'ar' ? 'rtl' : 'ltr'
+  content.ariaLive = 'polite' // errors, and the message at the end
+  completeForm(content, texts)
+  showAsModal(content.querySelector('dialog'), texts, () => {
+    form.close()
+    onEnd()
+  })
+  options.onLoad?.()
+}
+
+/** Returns the texts under their names in the form. */
+function labelsOf(texts: Texts) {
+  return {
+    formTitle: texts.title,
+    nameLabel: texts.labelName,
+    emailLabel: texts.labelEmail,
+    messageLabel: texts.labelComments,
+    cancelButtonLabel: texts.labelClose,
+    submitButtonLabel: texts.labelSubmit,
+    isRequiredLabel: texts.required,
+    errorGenericText: texts.errorGeneric,
+    errorForbiddenText: texts.errorGeneric,
+    errorTimeoutText: texts.errorGeneric,
+    errorNoClientText: texts.errorGeneric,
+    errorEmptyMessageText: texts.errorFormEntry,
+    successMessageText: texts.successMessage,
+  }
+}
+
+/** Adds the subtitles, and the text for an empty message, which the form has in English only. */
+function completeForm(form: HTMLElement, { subtitle, subtitle2, errorFormEntry }: Texts): void {
+  const paragraph = document.createElement('p')
+  paragraph.textContent = `${subtitle} ${subtitle2}`
+  paragraph.style.margin = '0 0 16px'
+  form.querySelector('h2')?.after(paragraph)
+  const message = form.querySelector('textarea')
+  const validate = () => message?.setCustomValidity(message.value.trim() ? '' : errorFormEntry)
+  message?.addEventListener('input', validate)
+  validate()
+}
+
+/** Keeps the focus in the dialog, and closes it with the Escape key. */
+function showAsModal(dialog: HTMLDialogElement | null, { title }: Texts, onEscape: () => void): void {
+  if (!dialog) return
+  dialog.ariaLabel = title
+  dialog.style.maxWidth = dialog.style.maxHeight = 'none' // the browser's style sheet limits modal dialogs
+  dialog.addEventListener('cancel', onEscape)
+  dialog.open = false
+  dialog.showModal()
+  dialog.querySelector('textarea')?.focus()
+}
