@@ -9,6 +9,9 @@ import { runStep } from './progress.mjs'
 /** Names of Chromium's program, Debian's first. */
 export const CHROMIUM = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome']
 
+/** Names of Firefox's program, Debian's first. */
+export const FIREFOX = ['firefox-esr', 'firefox']
+
 // Debian installs servers there; often missing from the PATH of other users than root.
 const SERVER_FOLDERS = ['/usr/sbin', '/usr/local/sbin']
 

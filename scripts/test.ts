@@ -6,7 +6,7 @@ import type { CliOptions, Reporter, SerializedError, TestCase, TestModule, TestS
 import { buildSdk } from './build/sdk.ts'
 import { buildWeb } from './build-web.ts'
 import { ROOT, readEnvironment } from './environment.ts'
-import { CHROMIUM, canInstall, extractNatsServer, findProgram, install } from './programs.ts'
+import { CHROMIUM, canInstall, extractNatsServer, FIREFOX, findProgram, install } from './programs.ts'
 import type { StepFailed } from './progress.mjs'
 import '../tests/support/requirements.ts' // declares `skipReason` in the metadata of a test
 
@@ -76,6 +76,7 @@ function takeFlag(words: string[], flag: string): string | undefined {
 async function installRequirements(env: Environment): Promise<void> {
   await installProgram('nginx-light', ['nginx'], env)
   await installProgram('chromium', CHROMIUM, env)
+  await installProgram('firefox-esr', FIREFOX, env)
   await installProgram('strace', ['strace'], env)
   await installProgram('prometheus', ['promtool'], env)
   extractNatsServer(ROOT, env.PATH ?? '')

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { engineProblem, missingImages } from '../../scripts/docker.ts'
-import { CHROMIUM, findNatsServer, findProgram } from '../../scripts/programs.ts'
+import { CHROMIUM, FIREFOX, findNatsServer, findProgram } from '../../scripts/programs.ts'
 
 declare module 'vitest' {
   interface TaskMeta {
@@ -20,6 +20,7 @@ export const LISTS_FOLDER = process.env.ADBLOCK_LISTS ?? resolve(import.meta.dir
 
 /** Full paths of the programs that tests run; `undefined` when missing. */
 export const CHROMIUM_PROGRAM = findProgram(CHROMIUM, path)
+export const FIREFOX_PROGRAM = findProgram(FIREFOX, path)
 export const NGINX_PROGRAM = findProgram(['nginx'], path)
 export const PROMTOOL_PROGRAM = findProgram(['promtool'], path)
 export const PROMETHEUS_PROGRAM = findProgram(['prometheus'], path)
@@ -34,6 +35,7 @@ export const NATS_IMAGE = process.env.NATS_IMAGE || 'nats:2'
 export type Requirement =
   | 'docker'
   | 'chromium'
+  | 'firefox'
   | 'nginx'
   | 'lists'
   | 'proc'
@@ -50,6 +52,7 @@ export type Requirement =
 const UNMET: Record<Requirement, () => string | undefined> = {
   docker: once(() => engineProblem() ?? describeImages(missingImages(process.env))),
   chromium: () => (CHROMIUM_PROGRAM ? undefined : 'Chromium is not installed'),
+  firefox: () => (FIREFOX_PROGRAM ? undefined : 'Firefox is not installed'),
   nginx: () => (NGINX_PROGRAM ? undefined : 'nginx is not installed'),
   lists: () => (hasLists() ? undefined : 'no ad-block lists (ADBLOCK_LISTS names their folder)'),
   proc: () => (existsSync('/proc/self/cwd') ? undefined : 'no /proc to find processes in'),

@@ -32,17 +32,22 @@ export async function startSdkSite(env: Record<string, string> = {}) {
   const tunnels = [`127.0.0.1:${tunnel.port}`]
   const nginx = starting.use(await startNginx({ tunnels, web: web.address }))
   const url = `http://${SITE_HOST}:${nginx.port}`
+  const publish = (html: string, policy?: string): string => {
+    const path = `/page-${pages.size}`
+    pages.set(path, { html, policy })
+    return url + path
+  }
   const started = starting.move()
   return {
     url,
     sentry,
     /** Query of the first project's tunnel URL. */
     query: '?p=456',
+    /** Adds a page with this HTML, and returns its URL. */
+    publish,
     /** Opens a page of its own with this HTML, and waits until it has loaded. */
     async open(page: Page, html: string, policy?: string): Promise<void> {
-      const path = `/page-${pages.size}`
-      pages.set(path, { html, policy })
-      await page.goto(url + path, { waitUntil: 'load' })
+      await page.goto(publish(html, policy), { waitUntil: 'load' })
     },
     /** Returns the text of sdk.js. */
     loader: async () => (await fetch(`${nginx.url}/monitoring/sdk.js`)).text(),

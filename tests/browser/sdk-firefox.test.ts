@@ -1,0 +1,126 @@
+/** Pages with the script element of sdk.js in Firefox: the basic cases. */
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Firefox, type FirefoxVisitor, startFirefox, type Tab } from '../support/browser/firefox.ts'
+import { type SdkSite, startSdkSite } from '../support/browser/sdk-site.ts'
+import { requires } from '../support/requirements.ts'
+import { hasItem } from '../support/sentry/received-request.ts'
+
+const TAG = '<script src="/monitoring/sdk.js" crossorigin></script>'
+const FORM = "document.getElementById('culvert-report-dialog')?.shadowRoot.querySelector('form')"
+
+describe('A page with sdk.js in Firefox', requires('firefox', 'nginx'), () => {
+  const started = new AsyncDisposableStack()
+  let site: SdkSite
+  let firefox: Firefox
+  let visitor: FirefoxVisitor
+  let tab: Tab
+
+  beforeAll(async () => {
+    site = started.use(await startSdkSite())
+    firefox = started.use(await startFirefox())
+  })
+  afterAll(() => started.disposeAsync())
+
+  beforeEach(async () => {
+    visitor = await firefox.visitor()
+    tab = await visitor.newTab()
+  })
+
+  afterEach(() => {
+    const origins = new Set(visitor.requests.map((url) => new URL(url).origin))
+    expect([...origins]).toEqual([site.url])
+  })
+
+  /** Opens a page with the tag and this code, and waits until the SDK is there. */
+  async function open(code = ''): Promise<void> {
+    await tab.open(site.publish(`${TAG}<script>${code}</script><body>`))
+    await tab.waitFor('Boolean(Sentry.getClient)')
+  }
+
+  it('reports an error of the first script, before the SDK is there', async () => {
+    await open("throw new Error('first script in Firefox')")
+    expect(await site.event('first script in Firefox')).toMatchObject({
+      exception: {
+        values: [{ mechanism: { handled: false, type: 'auto.browser.global_handlers.onerror' } }],
+      },
+    })
+    expect(site.countEvents('first script in Firefox')).toBe(1)
+  })
+
+  it('reports an error and a rejection after it has loaded', async () => {
+    await open()
+    await tab.evaluate(`void setTimeout(() => { throw new Error('later in Firefox') })`)
+    await site.event('later in Firefox')
+    await tab.evaluate(`void setTimeout(() => { Promise.reject(new Error('rejected in Firefox')) })`)
+    await site.event('rejected in Firefox')
+  })
+
+  it('reports a rejection from before the SDK is there', async () => {
+    await open("Promise.reject(new Error('rejected early in Firefox'))")
+    await site.event('rejected early in Firefox')
+  })
+
+  it('sends what was raised offline when the visitor is online again', async () => {
+    await open()
+    await visitor.setOffline('offline')
+    await tab.evaluate("Sentry.captureMessage('offline in Firefox')")
+    await tab.waitFor(countStored('offline in Firefox'))
+    expect(site.countEvents('offline in Firefox')).toBe(0)
+    await visitor.setOffline('online')
+    await site.event('offline in Firefox')
+  })
+
+  it('sends at the next visit what was raised in a tab that was closed offline', async () => {
+    await open()
+    await visitor.setOffline('offline')
+    await tab.evaluate("Sentry.captureMessage('closed in Firefox')")
+    await tab.waitFor(countStored('closed in Firefox'))
+    await tab.close()
+    await visitor.setOffline('online')
+    tab = await visitor.newTab()
+    await open()
+    await site.event('closed in Firefox')
+  })
+
+  it('opens a report dialog, whose feedback names the event', async () => {
+    await open()
+    await tab.evaluate("Sentry.captureMessage('with a dialog in Firefox')")
+    const event = await site.event('with a dialog in Firefox')
+    await tab.evaluate(
+      `new Promise((onLoad, onError) => Sentry.showReportDialog({ lang: 'fr', onLoad, onError }))`,
+    )
+    expect(await tab.evaluate(`${FORM}.closest('dialog').ariaLabel`)).toBe(
+      'Il semble que nous rencontrions un problème.',
+    )
+    await tab.evaluate(`(() => {
+      const form = ${FORM}
+      const message = form.querySelector('textarea')
+      message.value = 'I clicked.'
+      message.dispatchEvent(new Event('input', { bubbles: true }))
+      form.requestSubmit()
+    })()`)
+    const { items } = await site.sentry.next(hasItem('feedback'))
+    const feedback = items.find(({ header }) => header.type === 'feedback')
+    expect(JSON.parse(String(feedback?.payload)).contexts.feedback).toMatchObject({
+      message: 'I clicked.',
+      associated_event_id: event.event_id,
+    })
+  })
+
+  /** Returns an expression for how many stored envelopes have this message. */
+  function countStored(message: string): string {
+    return `new Promise((resolve) => {
+      const opening = indexedDB.open('sentry-offline${site.query}')
+      opening.onsuccess = () => {
+        const database = opening.result
+        const reading = database.transaction('queue').objectStore('queue').getAll()
+        reading.onsuccess = () => {
+          database.close()
+          const texts = reading.result.map((bytes) => typeof bytes === 'string' ? bytes : new TextDecoder().decode(bytes))
+          resolve(texts.filter((text) => text.includes('${message}')).length)
+        }
+      }
+    })`
+  }
+})
