@@ -20,6 +20,7 @@ import { readSdk, type Sdk } from './sdk/sdk.ts'
 import { BundleFolder, SharedBundles } from './sdk/shared-bundles.ts'
 import type { SpoolHealth } from './spool/monitored.ts'
 import { describeSpool } from './spool/status.ts'
+import { HistoryRecorder } from './telemetry/history-recorder.ts'
 import { Log, type LogOutput } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { Receipts } from './telemetry/receipts.ts'
@@ -45,6 +46,8 @@ export type Services = {
   inbox: Inbox | undefined
   reports: ClientReports
   metrics: Metrics
+  /** Absent without a spool and without an inbox. */
+  history: HistoryRecorder | undefined
   receipts: Receipts
   rejectionSamples: RejectionSamples
   sdkInventory: SdkInventory
@@ -92,8 +95,12 @@ export async function openServices(
     projects,
     now,
   })
+  const store = (sentry?.spool.store ?? inbox)?.history
+  const recorded = { metrics, replica, now, projects: projects.all.map(({ name }) => name) }
   const records = {
     metrics,
+    history:
+      store && new HistoryRecorder({ ...recorded, store, spool: sentry && (() => sentry.spool.totals()) }),
     receipts: new Receipts(metrics, log, now),
     rejectionSamples: new RejectionSamples(now),
     sdkInventory: new SdkInventory(projects),

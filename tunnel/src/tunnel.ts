@@ -27,10 +27,11 @@ const IDLE_MS = 75_000 // longer than the minute for which proxies reuse an idle
 const REPORT_MS = 30_000
 const FINISH_MS = 9_000 // for pending requests; they end within 2 s, except bodies that never end
 const DELIVER_MS = 3_000 // for pending delivery attempts
+const HISTORY_MS = 500 // for the minute in progress
 const LAST_MS = 1_000 // for the last client report, and again for releasing leases
 
 export function createTunnel(services: Services): Tunnel {
-  const { config, replica, now, log, sentry, inbox, reports, ingest } = services
+  const { config, replica, now, log, sentry, inbox, history, reports, ingest } = services
   const since = now()
   const app = createApp({ ...config, ...services })
   const onFinalOutcome = createFinalOutcomes(services)
@@ -63,6 +64,7 @@ export function createTunnel(services: Services): Tunnel {
       onError: (err) => faults.fault(err),
       onSettled: () => faults.success(),
     })
+    history?.start()
     reporting = setInterval(() => void reports.flush(), REPORT_MS).unref()
     const port = await openPublicPort()
     log.logger.info({ replica, port, adminPort, forward: config.forward }, 'listening')
@@ -94,6 +96,7 @@ export function createTunnel(services: Services): Tunnel {
     await Promise.race([delivered, wait(LAST_MS)])
     sentry?.limitSharing.stop()
     services.sharedBundles?.stop()
+    await Promise.race([history?.stop(), wait(HISTORY_MS)])
     await sentry?.spool.close()
     inbox?.close()
     await stopNow(adminServer)

@@ -8,6 +8,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
 import { PLENTY } from '../../support/spool/entries.ts'
+import { historyRow } from '../../support/spool/history-guarantees.ts'
 import { limitOf } from '../../support/spool/limit-guarantees.ts'
 import { bytesOf, keysOf, putOne, takeAll } from '../../support/spool/operations.ts'
 import { PreviousRelease, writePreviousFile } from '../../support/spool/previous-release.ts'
@@ -57,6 +58,8 @@ describe('A file of the previous release', () => {
     const spool = await openThis()
     await spool.addLimits([limitOf()])
     expect(await spool.limits()).toHaveLength(1)
+    await spool.history.add([historyRow()])
+    expect(await spool.history.read(historyRow().step, 0)).toHaveLength(1)
     const previous = isRollback ? openPrevious() : deployed
     const { entry, body } = await putOne(spool, { network: NETWORK })
     const delivered = previous.deliverAll()

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Lease, Spool, SpoolBounds, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
 import { EVENT_ID, errorOf } from '../envelopes.ts'
 import { ALL, inOne, LONG_MS, OTHER_PROJECT, PROJECT, spoolEntryOf } from './entries.ts'
+import { historyPromises } from './history-guarantees.ts'
 import { limitPromises } from './limit-guarantees.ts'
 import { bytesOf, expectNothing, inPieces, keysOf, plain, putOne, store, takeAll } from './operations.ts'
 import { operatorPromises } from './operator-guarantees.ts'
@@ -307,6 +308,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
 
     operatorPromises(() => ({ store: opened, spool }))
     limitPromises(() => ({ store: opened, spool }))
+    historyPromises(() => ({ store: opened }))
   })
 }
 

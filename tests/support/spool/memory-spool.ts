@@ -85,6 +85,7 @@ export function createMemorySpool(now: () => number): MemorySpool {
     resume: notHere,
     limits: notHere,
     addLimits: notHere,
+    history: { add: notHere, read: notHere },
     async close() {},
   }
   return spool

@@ -17,6 +17,7 @@ const CLOSED = [
   '/spool/pause',
   '/status',
   '/figures',
+  '/history',
   '/projects',
   '/rejections',
   '/receipts',

@@ -3,12 +3,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { type Context, Hono, type Next } from 'hono'
 import type { Logger } from 'pino'
-import type { Rejections, ReplicaStatus } from '../contract.ts'
+import { HISTORY_RANGES, type Rejections, type ReplicaStatus } from '../contract.ts'
 import type { Forwarding } from '../forwarding.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import type { Projects } from '../projects.ts'
 import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
 import { Feed } from '../telemetry/feed.ts'
+import { type HistoryRecorder, MAX_PROJECTS } from '../telemetry/history-recorder.ts'
 import { LOG_LEVELS } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Receipts } from '../telemetry/receipts.ts'
@@ -21,6 +22,8 @@ import { createSpoolAdmin, type SpoolAdminDeps } from './spool.ts'
 
 type AdminDeps = {
   metrics: Metrics
+  /** Absent without a spool and without an inbox. */
+  history: HistoryRecorder | undefined
   inbox: Inbox | undefined
   /** Absent in inbox mode. */
   sentry: Forwarding | undefined
@@ -59,6 +62,7 @@ export function createAdmin(deps: AdminDeps): Hono {
     c.json({ ...(await deps.status()), actions: auditLog.actions() } satisfies ReplicaStatus),
   )
   app.get('/figures', async (c) => c.json(await deps.metrics.figures()))
+  app.get('/history', createHandler({ query: ['range', 'project'], run: (c) => readHistory(c, deps) }))
   app.get('/receipts', (c) => feed.stream(c))
   app.get('/receipts/:token', (c) => findReceipt(c, receipts))
   app.get('/rejections', (c) => c.json(describeRejections(deps)))
@@ -115,6 +119,25 @@ function findReceipt(c: Context, receipts: Receipts): Response {
 
 function describeRejections({ rejectionSamples, receipts, remedies }: AdminDeps): Rejections {
   return { rejections: rejectionSamples.all(), times: receipts.times(), settings: remedies }
+}
+
+async function readHistory(c: Context, { history, projects }: AdminDeps): Promise<object> {
+  const range = HISTORY_RANGES.find((known) => known === c.req.query('range'))
+  if (!range) throw new RequestError(400, `range is one of ${HISTORY_RANGES.join(', ')}.`)
+  const project = c.req.query('project')
+  if (!history) throw new RequestError(404, 'There is no history without a spool and without an inbox.')
+  if (project !== undefined && !history.knows(project))
+    throw new RequestError(404, describeUnknownProject(project, projects))
+  return history.read(range, project).catch((error: unknown) => {
+    const problem = error instanceof Error ? error.message : 'unknown error'
+    return c.json({ detail: `The history cannot be read now: ${problem}.` }, 503)
+  })
+}
+
+function describeUnknownProject(project: string, projects: Projects): string {
+  return projects.all.some(({ name }) => name === project)
+    ? `Single projects are counted for the first ${MAX_PROJECTS} of SENTRY_DSN only.`
+    : 'No project has this name. GET /status lists them.'
 }
 
 /** Sets the log level until the process ends; the next start reads LOG_LEVEL again. */

@@ -6,6 +6,8 @@ import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { InboxGroups, InboxPage } from '../contract.ts'
 import { retryWhileBusy } from '../spool/sqlite/locks.ts'
+import type { HistoryStore } from '../telemetry/history.ts'
+import { HISTORY_TABLE, HistoryTable } from '../telemetry/history-table.ts'
 import { createSummaries, type InboxQuery, Summaries } from './search.ts'
 import type { Summary } from './summary.ts'
 
@@ -58,9 +60,15 @@ const SCHEMA = `
   CREATE INDEX IF NOT EXISTS inbox_bytes ON inbox (bytes)`
 
 export class Inbox {
+  /** Stores the history in inbox mode, in which there is no spool. */
+  readonly history: HistoryStore = {
+    add: async (rows) => this.#commit(() => this.#history.add(rows)),
+    read: async (step, from) => this.#history.read(step, from),
+  }
   readonly #db: DatabaseSync
   readonly #statements: ReturnType<typeof prepare>
   readonly #summaries: Summaries
+  readonly #history: HistoryTable
   readonly #bounds: InboxBounds
   readonly #now: () => number
 
@@ -73,6 +81,7 @@ export class Inbox {
     migrate(this.#db)
     this.#statements = prepare(this.#db)
     this.#summaries = new Summaries(this.#db)
+    this.#history = new HistoryTable(this.#db)
     this.#bounds = bounds
     this.#now = now
   }
@@ -85,17 +94,12 @@ export class Inbox {
     if (envelope.length > this.#bounds.bytes * this.#shareOf(network))
       throw new Error('It is larger than the share of one client address in the inbox.')
     const cut = JSON.stringify(types.slice(0, MAX_TYPES).map((type) => type.slice(0, MAX_TYPE_LENGTH)))
-    this.#db.exec('BEGIN IMMEDIATE')
-    try {
+    this.#commit(() => {
       const { insert } = this.#statements
       const { lastInsertRowid } = insert.run(id, time, eventId, envelope.length, cut, network, envelope)
       this.#summaries.add(lastInsertRowid, cut, summary)
       this.#trim(network)
-      this.#db.exec('COMMIT')
-    } catch (error) {
-      this.#db.exec('ROLLBACK')
-      throw error
-    }
+    })
   }
 
   /** Lists the newest envelopes after the position `after`, the `next` of the previous page. */
@@ -143,6 +147,18 @@ export class Inbox {
 
   close(): void {
     this.#db.close()
+  }
+
+  /** Runs `work` in one transaction. */
+  #commit(work: () => void): void {
+    this.#db.exec('BEGIN IMMEDIATE')
+    try {
+      work()
+      this.#db.exec('COMMIT')
+    } catch (error) {
+      this.#db.exec('ROLLBACK')
+      throw error
+    }
   }
 
   #shareOf(network: string): number {
@@ -198,5 +214,6 @@ function migrate(db: DatabaseSync): void {
   if (!has) db.exec("ALTER TABLE inbox ADD COLUMN network TEXT NOT NULL DEFAULT ''")
   db.exec('CREATE INDEX IF NOT EXISTS inbox_network ON inbox (network, bytes)')
   createSummaries(db)
+  db.exec(HISTORY_TABLE)
   db.exec('COMMIT')
 }

@@ -1,6 +1,7 @@
 /** Interface of a spool: envelopes that Sentry has not accepted yet, on disk. */
 
 import type { Readable } from 'node:stream'
+import type { HistoryStore } from '../telemetry/history.ts'
 
 /** Envelope stored for later delivery, without its body. */
 export type SpoolEntry = {
@@ -179,6 +180,8 @@ export type Spool = {
   limits(): Promise<SharedLimit[]>
   /** Shares rate limits with every replica. Of two limits on a category the later end applies. Removes those that `limits` does not return, and keeps 1,000. */
   addLimits(limits: readonly SharedLimit[]): Promise<void>
+  /** History, stored beside the entries. A row is rejected while the disk has only the room that delivery needs. */
+  history: HistoryStore
   close(): Promise<void>
 }
 

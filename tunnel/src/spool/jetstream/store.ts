@@ -29,13 +29,14 @@ import {
   toSpoolEntry,
 } from './codec.ts'
 import { Consumers, type Held, type Retry } from './consumers.ts'
+import { HistoryBuckets } from './history.ts'
 import { Messages, type Walked } from './messages.ts'
 import { type NatsAddress, NatsAway } from './nats-url.ts'
 import { Server } from './server.ts'
 import { ALL, State } from './state.ts'
 import { messageOf, type StreamSettings } from './streams.ts'
 
-type Bounds = Omit<SpoolBounds, 'bytes'> & Omit<StreamSettings, 'replicas'>
+type Settings = Omit<SpoolBounds, 'bytes'> & StreamSettings
 
 const RETRIES = 'culvert.spool-retry'
 const LOOK_MS = 500
@@ -50,12 +51,12 @@ const REMOVAL_MS = 30_000 // an operator waits for a purge
 /** Rejects with `NatsAway` when no usable server answers, and with another error when its streams would lose entries. */
 export async function openJetStreamSpool(
   address: NatsAddress,
-  bounds: Bounds,
+  bounds: Omit<Settings, 'replicas'>,
   now: () => number,
 ): Promise<Spool> {
-  const server = await Server.open(address, { ...bounds, replicas: address.replicas })
-  const bundles = new BundleBucket(server.js, address.replicas)
-  const spool = new JetStreamSpool(server, bounds, now, bundles)
+  const settings = { ...bounds, replicas: address.replicas }
+  const server = await Server.open(address, settings)
+  const spool = new JetStreamSpool(server, settings, now)
   await spool.start().catch(async (error) => {
     await spool.close()
     throw new NatsAway(`SPOOL_URL: the NATS servers are not ready: ${messageOf(error)}`)
@@ -64,6 +65,7 @@ export async function openJetStreamSpool(
 }
 
 class JetStreamSpool implements Spool {
+  readonly history: HistoryBuckets
   readonly #server: Server
   readonly #messages: Messages
   readonly #consumers: Consumers
@@ -72,13 +74,14 @@ class JetStreamSpool implements Spool {
   readonly #closing = new AbortController()
   readonly bundles: BundleBucket
 
-  constructor(server: Server, bounds: Bounds, now: () => number, bundles: BundleBucket) {
+  constructor(server: Server, settings: Settings, now: () => number) {
     this.#server = server
     this.#messages = new Messages(server)
     this.#consumers = new Consumers(server, now)
-    this.#state = new State(server, this.#messages, bounds)
+    this.#state = new State(server, this.#messages, settings)
+    this.history = new HistoryBuckets(server, settings.replicas)
     this.#now = now
-    this.bundles = bundles
+    this.bundles = new BundleBucket(server.js, settings.replicas)
   }
 
   async start(): Promise<void> {

@@ -19,6 +19,8 @@ export type Calls = Pick<
   | 'totals'
   | 'limits'
   | 'addLimits'
+  | 'addHistory'
+  | 'readHistory'
   | 'probe'
 > &
   Omit<EntryAdmin, 'paused'>
@@ -26,7 +28,7 @@ export type Calls = Pick<
 export type Call = { number: number; name: keyof Calls; args: unknown[] }
 export type Result = { number: number; value?: unknown; error?: Error }
 
-const GROWING: readonly (keyof Calls)[] = ['put', 'addLimits', 'probe']
+const GROWING: readonly (keyof Calls)[] = ['put', 'addLimits', 'addHistory', 'probe']
 
 const SQLITE_IOERR = 10 // a full disk, when it stops the growth of the shared-memory file
 const SQLITE_CORRUPT = 11

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { closeSync, createReadStream, mkdirSync, openSync } from 'node:fs'
 import { link, open, stat, statfs, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { HistoryStore } from '../../telemetry/history.ts'
 import type {
   EntryFilter,
   EntryRef,
@@ -61,6 +62,10 @@ type SqliteSpoolParts = Pick<Spool, 'id' | 'maxBytes'> & {
 class SqliteSpool implements Spool {
   readonly id: string
   readonly maxBytes: number
+  readonly history: HistoryStore = {
+    add: (rows) => this.#worker.call('addHistory', rows),
+    read: (step, from) => this.#worker.call('readHistory', step, from),
+  }
   readonly #file: string
   readonly #folder: string
   readonly #worker: WorkerClient

@@ -1,6 +1,7 @@
 /** Schema of the spool's SQLite file. */
 
 import { DatabaseSync } from 'node:sqlite'
+import { HISTORY_TABLE } from '../../telemetry/history-table.ts'
 import { retryWhileBusy } from './locks.ts'
 
 // Additive only: two releases share the file during a deploy, and an older one opens it after a rollback.
@@ -69,6 +70,7 @@ function migrate(db: DatabaseSync, newId: string): void {
   for (const migration of MIGRATIONS.slice(version)) db.exec(migration)
   addColumns(db)
   db.exec(RATE_LIMITS)
+  db.exec(HISTORY_TABLE)
   if (version === 0) db.prepare('INSERT INTO spool (id) VALUES (?)').run(newId)
   if (version < SCHEMA_VERSION) db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`) // a write needs room on the disk
   db.exec('COMMIT')

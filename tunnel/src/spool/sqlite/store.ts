@@ -3,6 +3,8 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { priorityOf } from '../../envelope/priorities.ts'
 import { MAX_LIMIT_SECONDS } from '../../policy/rate-limits.ts'
+import type { HistoryRow } from '../../telemetry/history.ts'
+import { HistoryTable } from '../../telemetry/history-table.ts'
 import {
   type Lease,
   MAX_SHARED_LIMITS,
@@ -42,6 +44,7 @@ export class SqliteStore {
   readonly #db: DatabaseSync
   readonly #statements: ReturnType<typeof prepare>
   readonly #usage: Usage
+  readonly #history: HistoryTable
   readonly #bounds: StoreBounds
   #turns = 0
 
@@ -50,6 +53,7 @@ export class SqliteStore {
     this.id = String(this.#db.prepare('SELECT id FROM spool').get()?.id)
     this.#usage = new Usage(this.#db)
     this.admin = new EntryAdmin(this.#db, this.#usage, (id) => this.#remove(id))
+    this.#history = new HistoryTable(this.#db)
     this.#statements = prepare(this.#db)
     this.#bounds = bounds
     this.log = new WriteAheadLog(this.#db, file, bounds.walBytes)
@@ -167,6 +171,14 @@ export class SqliteStore {
     this.#statements.removeOtherLimits.run(Date.now())
     for (const { project, category, until } of limits) this.#statements.addLimit.run(project, category, until)
     this.#statements.removeExcessLimits.run(MAX_SHARED_LIMITS)
+  }
+
+  addHistory(rows: readonly HistoryRow[]): void {
+    this.#history.add(rows)
+  }
+
+  readHistory(step: number, from: number): HistoryRow[] {
+    return this.#history.read(step, from)
   }
 
   /** Returns the bytes of the file that new entries can use without making it longer. */

@@ -1,0 +1,67 @@
+/** Bounds of the history in the SQLite file of a spool. */
+
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Spool } from '../../../tunnel/src/spool/spool.ts'
+import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
+import { HISTORY_STEPS, type HistoryRow } from '../../../tunnel/src/telemetry/history.ts'
+import { MAX_HISTORY_ROWS } from '../../../tunnel/src/telemetry/history-table.ts'
+import { PLENTY } from '../../support/spool/entries.ts'
+import { historyRow } from '../../support/spool/history-guarantees.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+
+const HOUR = 60 * 60_000
+const WEEK = 7 * 24 * HOUR
+const START = Date.UTC(2026, 10, 1)
+const MAX_ROWS_OF_REPLICA = 413
+
+describe('The history in a SQLite file', () => {
+  let scope: AsyncDisposableStack
+  let file: string
+  let spool: Spool
+
+  beforeEach(async () => {
+    scope = new AsyncDisposableStack()
+    file = join(scope.use(await makeFolder()).path, 'spool.db')
+    spool = await openSqliteSpool(file, PLENTY)
+    scope.defer(() => spool.close())
+  })
+
+  afterEach(() => scope.disposeAsync())
+
+  const countRows = () => {
+    using db = new DatabaseSync(file, { timeout: 10_000 })
+    return Number(db.prepare('SELECT count(*) AS rows FROM history').get()?.rows)
+  }
+
+  it('keeps the rows of two replicas within their bound for three weeks', async () => {
+    const replicas = ['replica-1', 'replica-2']
+    for (let hour = START; hour < START + 3 * WEEK; hour += HOUR)
+      await spool.history.add(replicas.flatMap((replica) => rowsOfHour(hour, replica)))
+    expect(countRows()).toBeLessThanOrEqual(2 * MAX_ROWS_OF_REPLICA)
+    for (const { step, keepMs } of HISTORY_STEPS) {
+      const times = (await spool.history.read(step, 0)).map(({ time }) => time)
+      expect(Math.max(...times)).toBe(START + 3 * WEEK - step)
+      expect(Math.min(...times)).toBe(START + 3 * WEEK - step - keepMs)
+    }
+    expect(statSync(file).size + statSync(`${file}-wal`).size).toBeLessThan(8 * 1024 * 1024)
+  })
+
+  it('drops the oldest rows of too many replicas', async () => {
+    for (let n = 0; n < 6; n++)
+      await spool.history.add(
+        Array.from({ length: 2_000 }, (_, i) => historyRow({ time: START + n, replica: `replica-${i}` })),
+      )
+    expect(countRows()).toBe(MAX_HISTORY_ROWS)
+    expect(Math.min(...(await spool.history.read(HOUR, 0)).map(({ time }) => time))).toBe(START + 1)
+  })
+})
+
+function rowsOfHour(hour: number, replica: string): HistoryRow[] {
+  const data = JSON.stringify({ outcomes: { delivered: hour } }).padEnd(600)
+  return HISTORY_STEPS.flatMap(({ step }) =>
+    Array.from({ length: HOUR / step }, (_, i) => ({ step, time: hour + i * step, replica, data })),
+  )
+}

@@ -1,0 +1,70 @@
+/** History of real tunnels that share a store, over their restarts. */
+
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { HISTORY_RANGES, type History } from '../../../tunnel/src/contract.ts'
+import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
+import { errorOf } from '../../support/envelopes.ts'
+import { startNats } from '../../support/nats/nats.ts'
+import { post } from '../../support/post.ts'
+import { requires } from '../../support/requirements.ts'
+import { startSentry } from '../../support/sentry/sentry.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+
+const STORES = {
+  'SQLite file': async () => {
+    const folder = await makeFolder()
+    return Object.assign(folder, { url: pathToFileURL(join(folder.path, 'spool.db')).href })
+  },
+  'NATS server': startNats,
+}
+
+describe.each([
+  ['SQLite file', {}],
+  ['NATS server', requires('nats')],
+] as const)('Tunnels on one %s', (name, requirement) => {
+  it('return the envelopes of all of them after they were stopped, each once', {
+    ...requirement,
+    timeout: 60_000,
+  }, async () => {
+    await using store = await STORES[name]()
+    await using sentry = await startSentry()
+    const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: store.url }
+    await sumOverRestarts(env, sentry.dsn())
+  })
+})
+
+it('Tunnels on one inbox return the envelopes of all of them after they were stopped, each once', async () => {
+  await using folder = await makeFolder()
+  await sumOverRestarts({ INBOX_FILE: join(folder.path, 'inbox.db') }, INBOX_DSN)
+}, 60_000)
+
+async function sumOverRestarts(env: Record<string, string>, dsn: string): Promise<void> {
+  const [first, second] = await Promise.all([startTunnel({ env }), startTunnel({ env })])
+  await sendTo(first, dsn, 2)
+  await sendTo(second, dsn, 3)
+  await first.stop()
+  await expectDelivered(second, 2) // the minute in progress of the others is not stored yet
+  await second.stop()
+  const third = await startTunnel({ env })
+  await expectDelivered(third, 5)
+  await sendTo(third, dsn, 1)
+  await third.stop()
+  await using fourth = await startTunnel({ env })
+  await expectDelivered(fourth, 6)
+}
+
+async function sendTo(tunnel: Tunnel, dsn: string, count: number): Promise<void> {
+  for (let n = 0; n < count; n++)
+    expect(await post(tunnel.url, { body: errorOf(dsn) })).toMatchObject({ status: 200 })
+}
+
+async function expectDelivered(tunnel: Tunnel, count: number): Promise<void> {
+  for (const range of HISTORY_RANGES) {
+    const { points }: History = await (await tunnel.admin(`/history?range=${range}`)).json()
+    const delivered = points.reduce((sum, { outcomes }) => sum + (outcomes.delivered ?? 0), 0)
+    expect({ range, delivered }).toEqual({ range, delivered: count })
+  }
+}

@@ -1,0 +1,276 @@
+/** History of one replica, and of several that share a store. */
+
+import { describe, expect, it } from 'vitest'
+import type { Receipt } from '../../../tunnel/src/contract.ts'
+import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import { createProjects } from '../../../tunnel/src/projects.ts'
+import { type HistoryRow, type HistoryStore, sumRows } from '../../../tunnel/src/telemetry/history.ts'
+import { HistoryRecorder } from '../../../tunnel/src/telemetry/history-recorder.ts'
+import { Metrics } from '../../../tunnel/src/telemetry/metrics.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const START = Date.UTC(2026, 10, 22, 12, 0)
+const [PROJECT, OTHER_PROJECT] = ['o1.sentry.example/1', 'o1.sentry.example/2'] as const
+
+type Opened = {
+  count(parts?: Partial<Receipt>): void
+  expire(): void
+  recorder: HistoryRecorder
+  /** Totals of the spool; `undefined` when it does not respond. */
+  spool: { envelopes: number; lost?: number } | undefined
+  /** Number of readings of these totals. Each ends the counting of a minute. */
+  readings: number
+}
+
+class Clock {
+  time = START
+
+  /** Advances to `minutes` after the start. */
+  at(minutes: number): void {
+    this.time = START + minutes * MINUTE
+  }
+}
+
+class MemoryHistory implements HistoryStore {
+  readonly rows = new Map<string, HistoryRow>()
+  isFailing = false
+  /** Resolves when the disk responds. */
+  disk: Promise<void> = Promise.resolve()
+
+  async add(rows: readonly HistoryRow[]): Promise<void> {
+    await this.disk
+    if (this.isFailing) throw new Error('disk full')
+    for (const row of rows) this.rows.set(`${row.step} ${row.time} ${row.replica}`, row)
+  }
+
+  async read(step: number, from: number): Promise<HistoryRow[]> {
+    return [...this.rows.values()].filter((row) => row.step === step && row.time >= from)
+  }
+}
+
+function open(clock: Clock, store: HistoryStore, replica = 'r-1'): Opened {
+  const dsns = [PROJECT, OTHER_PROJECT].flatMap((name) => parseDsn(`https://abc@${name}`) ?? [])
+  const metrics = new Metrics({
+    ...{ inFlight: () => 0, bodyBytes: () => 0, limits: () => [], upstreams: () => [], spool: undefined },
+    ...{ projects: createProjects(dsns), now: () => 0, build: { version: '1.2.3', revision: 'abc' } },
+  })
+  const spool = async () => {
+    opened.readings++
+    return opened.spool ?? Promise.reject(new Error('no response'))
+  }
+  const deps = { store, metrics, spool, projects: [PROJECT, OTHER_PROJECT], replica, now: () => clock.time }
+  const opened: Opened = {
+    count: (parts = {}) => metrics.count({ ...RECEIPT, ...parts }),
+    expire: () =>
+      metrics.countFinalOutcome({
+        ...{ receipt: 'r-0', final_outcome: 'expired', time: 1, waited_ms: 1, project: PROJECT },
+        ...{ category: 'error', replica },
+      }),
+    recorder: new HistoryRecorder(deps),
+    spool: { envelopes: 0 },
+    readings: 0,
+  }
+  return opened
+}
+
+const RECEIPT: Receipt = {
+  ...{ id: 'r-1', time: 0, project: PROJECT, bytes: 700, outcome: 'delivered', status: 200, replica: 'r' },
+  ...{ items: [{ type: 'event', bytes: 600 }], duration_ms: 30 },
+}
+
+describe('HistoryRecorder', () => {
+  it('stores the counts of each minute, and of the ten minutes and the hour so far', async () => {
+    const [clock, store] = [new Clock(), new MemoryHistory()]
+    const { recorder, ...tunnel } = open(clock, store)
+    tunnel.count()
+    clock.at(1)
+    await recorder.record()
+    tunnel.count({ outcome: 'rejected', reason: 'spool-full', status: 503, duration_ms: 3_000 })
+    tunnel.expire()
+    clock.at(2)
+    await recorder.record()
+    const { points, ...range } = await recorder.read('1h')
+    expect(range).toEqual({ range: '1h', step_ms: MINUTE, from: START - 58 * MINUTE, to: START + 2 * MINUTE })
+    expect(points).toEqual([
+      {
+        ...{ time: START, replicas: 1, outcomes: { delivered: 1 }, categories: { error: 1 } },
+        ...{ items: { event: 1 }, final_outcomes: {}, bytes: 700, unavailable: 0, vanished: 0, pending: 0 },
+        durations: expect.objectContaining({ 0.05: 1, '+Inf': 1 }),
+      },
+      {
+        ...{ time: START + MINUTE, replicas: 1, outcomes: { rejected: 1 }, categories: { error: 1 } },
+        ...{ items: { event: 1 }, final_outcomes: { expired: 1 } },
+        ...{ bytes: 700, unavailable: 1, vanished: 0, pending: 0 },
+        durations: { 5: 1, 10: 1, '+Inf': 1 },
+      },
+    ])
+    for (const range of ['24h', '7d'] as const)
+      expect((await recorder.read(range)).points).toMatchObject([
+        { time: START, outcomes: { delivered: 1, rejected: 1 }, bytes: 1_400, durations: { '+Inf': 2 } },
+      ])
+  })
+
+  it('begins a row at each full step', async () => {
+    const [clock, store] = [new Clock(), new MemoryHistory()]
+    const { recorder, count } = open(clock, store)
+    for (let minute = 1; minute <= 65; minute++) {
+      count()
+      clock.at(minute)
+      await recorder.record()
+    }
+    const countsOf = async (range: '1h' | '24h' | '7d') =>
+      (await recorder.read(range)).points.map(({ outcomes }) => outcomes.delivered)
+    expect(await countsOf('1h')).toEqual(Array(60).fill(1))
+    expect(await countsOf('24h')).toEqual([10, 10, 10, 10, 10, 10, 5])
+    expect(await countsOf('7d')).toEqual([60, 5])
+  })
+
+  it('stores a minute without envelopes, and leaves out the minutes in which no replica ran', async () => {
+    const [clock, store] = [new Clock(), new MemoryHistory()]
+    const first = open(clock, store)
+    clock.at(1)
+    await first.recorder.record()
+    clock.at(5)
+    const { recorder } = open(clock, store, 'r-2')
+    clock.at(6)
+    await recorder.record()
+    const { points } = await recorder.read('15m')
+    expect(points.map(({ time, outcomes }) => [(time - START) / MINUTE, outcomes])).toEqual([
+      [0, {}],
+      [5, {}],
+    ])
+  })
+
+  it('sums up replicas, and counts the pending entries of their spool once', async () => {
+    const [clock, store] = [new Clock(), new MemoryHistory()]
+    const [first, second] = [open(clock, store), open(clock, store, 'r-2')]
+    first.count()
+    for (let n = 0; n < 3; n++) second.count()
+    first.spool = { envelopes: 7, lost: 2 }
+    second.spool = { envelopes: 6 }
+    clock.at(1)
+    await Promise.all([first.recorder.record(), second.recorder.record()])
+    for (const { recorder } of [first, second])
+      expect((await recorder.read('24h')).points).toMatchObject([
+        { replicas: 2, outcomes: { delivered: 4 }, durations: { '+Inf': 4 }, pending: 7, vanished: 2 },
+      ])
+  })
+
+  it('loses only the minute in progress when its replica is killed, and counts nothing twice after a restart', async () => {
+    const [clock, store] = [new Clock(), new MemoryHistory()]
+    const killed = open(clock, store)
+    killed.count()
+    clock.at(1)
+    await killed.recorder.record()
+    killed.count()
+    clock.at(1.5)
+    const { recorder, count } = open(clock, store, 'r-2')
+    count()
+    clock.at(2)
+    await recorder.record()
+    const { points } = await recorder.read('7d')
+    expect(points).toMatchObject([{ outcomes: { delivered: 2 }, replicas: 2 }])
+  })
+
+  it('stores the minute in progress when it stops', async () => {
+    const [clock, store] = [new Clock(), new MemoryHistory()]
+    const { recorder, count } = open(clock, store)
+    clock.at(0.5)
+    count()
+    await recorder.stop()
+    expect(sumRows(await store.read(MINUTE, 0))).toMatchObject([{ outcomes: { delivered: 1 } }])
+  })
+
+  it('stores the minutes of a failure when the store works again, the last half hour at least', async () => {
+    const [clock, store] = [new Clock(), new MemoryHistory()]
+    const { recorder, count } = open(clock, store)
+    store.isFailing = true
+    for (let minute = 1; minute <= 600; minute++) {
+      count()
+      clock.at(minute)
+      await recorder.record()
+    }
+    expect(store.rows.size).toBe(0)
+    store.isFailing = false
+    clock.at(601)
+    await recorder.record()
+    expect(store.rows.size).toBeLessThanOrEqual(100)
+    const { points } = await recorder.read('1h')
+    expect(points.length).toBeGreaterThan(30)
+    expect(points.at(-1)).toMatchObject({ time: START + 600 * MINUTE, outcomes: {} })
+  })
+
+  it('counts each minute while the store does not respond', async () => {
+    const [clock, store] = [new Clock(), new MemoryHistory()]
+    const opened = open(clock, store)
+    const disk = Promise.withResolvers<void>()
+    store.disk = disk.promise
+    const recorded: Promise<void>[] = []
+    for (const minute of [1, 2, 3]) {
+      opened.count()
+      clock.at(minute)
+      recorded.push(opened.recorder.record())
+      await expect.poll(() => opened.readings).toBe(minute)
+    }
+    disk.resolve()
+    await Promise.all(recorded)
+    const { points } = await opened.recorder.read('1h')
+    expect(points.map(({ outcomes }) => outcomes.delivered)).toEqual([1, 1, 1])
+  })
+
+  it('adds to the current row when the clock is set back', async () => {
+    const [clock, store] = [new Clock(), new MemoryHistory()]
+    const { recorder, count } = open(clock, store)
+    for (const minute of [30, 2, 3, 31]) {
+      count()
+      clock.at(minute)
+      await recorder.record()
+    }
+    const rows = sumRows(await store.read(HOUR, 0))
+    expect(rows).toMatchObject([{ outcomes: { delivered: 4 } }])
+    const minutes = sumRows(await store.read(MINUTE, 0))
+    expect(minutes.reduce((sum, { outcomes }) => sum + (outcomes.delivered ?? 0), 0)).toBe(4)
+  })
+
+  it('counts while the spool does not respond', async () => {
+    const [clock, store] = [new Clock(), new MemoryHistory()]
+    const opened = open(clock, store)
+    opened.spool = { envelopes: 1, lost: 5 }
+    clock.at(1)
+    await opened.recorder.record()
+    opened.spool = undefined
+    opened.count()
+    clock.at(2)
+    await opened.recorder.record()
+    const [, point] = (await opened.recorder.read('15m')).points
+    expect(point).toMatchObject({ outcomes: { delivered: 1 }, vanished: 0 })
+    expect(point).not.toHaveProperty('pending')
+  })
+
+  it('returns the counts of one project', async () => {
+    const [clock, store] = [new Clock(), new MemoryHistory()]
+    const { recorder, count } = open(clock, store)
+    count()
+    count({ project: OTHER_PROJECT, outcome: 'filtered' })
+    clock.at(1)
+    await recorder.record()
+    expect((await recorder.read('1h', OTHER_PROJECT)).points).toMatchObject([
+      { outcomes: { filtered: 1 }, categories: { error: 1 }, bytes: 700, durations: {} },
+    ])
+    expect(recorder.knows(PROJECT)).toBe(true)
+    expect(recorder.knows('elsewhere.example/1')).toBe(false)
+  })
+})
+
+describe('sumRows', () => {
+  it('skips rows that cannot be read, and accepts those of another release', () => {
+    const row = { step: HOUR, time: START, replica: 'r-1' }
+    const points = sumRows([
+      { ...row, data: '{"outcomes":' },
+      { ...row, data: 'null' },
+      { ...row, data: '{"outcomes":{"delivered":2},"new_field":{}}' },
+    ])
+    expect(points).toMatchObject([{ outcomes: { delivered: 2 }, items: {}, bytes: 0, replicas: 1 }])
+  })
+})

@@ -1,0 +1,68 @@
+/** Rows of the history in key-value buckets of NATS, one for each step. The server removes old rows. */
+
+import { StorageType } from '@nats-io/jetstream'
+import { type KV, Kvm } from '@nats-io/kv'
+import { HISTORY_STEPS, type HistoryRow, type HistoryStore } from '../../telemetry/history.ts'
+import type { Server } from './server.ts'
+import { codeOf, NAME_TAKEN } from './streams.ts'
+
+const BUCKET_BYTES = 16 * 1024 * 1024 // 16 MiB; a full bucket takes rows again when old ones are removed
+
+/** Asks the server once: a failure here says nothing about entries. Buckets are created when they are first used. */
+export class HistoryBuckets implements HistoryStore {
+  readonly #kvm: Kvm
+  readonly #replicas: number
+  readonly #buckets = new Map<number, Promise<KV>>()
+
+  /** `replicas` is the number of copies. */
+  constructor(server: Server, replicas: number) {
+    this.#kvm = new Kvm(server.js)
+    this.#replicas = replicas
+  }
+
+  async add(rows: readonly HistoryRow[]): Promise<void> {
+    const puts = rows.map(async ({ step, time, replica, data }) => {
+      const bucket = await this.#open(step)
+      const key = `${time}.${Buffer.from(replica).toString('base64url')}`
+      await bucket.put(key, JSON.stringify({ replica, data }))
+    })
+    const failed = (await Promise.allSettled(puts)).find(({ status }) => status === 'rejected')
+    if (failed?.status !== 'rejected') return
+    this.#buckets.clear() // one may have been deleted
+    throw failed.reason
+  }
+
+  async read(step: number, from: number): Promise<HistoryRow[]> {
+    const bucket = await this.#open(step)
+    const rows: HistoryRow[] = []
+    for await (const entry of await bucket.history()) {
+      const time = Number(entry.key.split('.', 1)[0])
+      if (entry.operation !== 'PUT' || !(time >= from)) continue
+      const { replica, data } = entry.json<Pick<HistoryRow, 'replica' | 'data'>>()
+      rows.push({ step, time, replica, data })
+    }
+    return rows
+  }
+
+  #open(step: number): Promise<KV> {
+    const known = this.#buckets.get(step)
+    if (known) return known
+    const opening = this.#create(step).catch((error) => {
+      this.#buckets.delete(step)
+      throw error
+    })
+    this.#buckets.set(step, opening)
+    return opening
+  }
+
+  async #create(step: number): Promise<KV> {
+    const name = `CULVERT_HISTORY_${step / 1000}S`
+    const ttl = HISTORY_STEPS.find((each) => each.step === step)?.keepMs ?? step
+    const storage = StorageType.File
+    const options = { history: 1, ttl, max_bytes: BUCKET_BYTES, storage, replicas: this.#replicas }
+    return this.#kvm.create(name, options).catch((error) => {
+      if (codeOf(error) === NAME_TAKEN) return this.#kvm.open(name) // another release created it
+      throw error
+    })
+  }
+}

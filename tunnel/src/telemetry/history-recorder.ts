@@ -1,0 +1,134 @@
+/** Writes the counts of this replica to the history once a minute. Reads counters that exist anyway: an envelope costs nothing more. */
+
+import type { History, HistoryRange } from '../contract.ts'
+import {
+  growthOf,
+  HISTORY_STEPS,
+  type HistoryRecord,
+  type HistoryRow,
+  type HistoryStore,
+  NO_RECORD,
+  RANGES,
+  recordOf,
+  sumRecords,
+  sumRows,
+} from './history.ts'
+import type { Metrics } from './metrics.ts'
+
+export type HistoryDeps = {
+  store: HistoryStore
+  metrics: Pick<Metrics, 'figures'>
+  /** Totals of the spool. Absent without a spool. */
+  spool: (() => Promise<{ envelopes: number; lost?: number }>) | undefined
+  /** Names of the projects. */
+  projects: readonly string[]
+  replica: string
+  /** Milliseconds since 1970. */
+  now: () => number
+}
+
+const MINUTE_MS = 60_000
+const AFTER_MS = 50 // timers may fire a little early
+const READ_MS = 1_000
+const MAX_UNSAVED = 100 // rows while the store fails: more than an hour
+export const MAX_PROJECTS = 20
+
+export class HistoryRecorder {
+  readonly #deps: HistoryDeps
+  readonly #projects: readonly string[]
+  /** Counts at the last reading, and its time. */
+  #counted = NO_RECORD
+  #countedAt: number
+  /** Current row of each step. */
+  readonly #current = new Map<number, { time: number; record: HistoryRecord }>()
+  #unsaved = new Map<string, HistoryRow>()
+  /** Counting does not wait for a slow store. */
+  #counting: Promise<void> = Promise.resolve()
+  #storing: Promise<void> = Promise.resolve()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(deps: HistoryDeps) {
+    this.#deps = deps
+    this.#projects = [...new Set(deps.projects)].slice(0, MAX_PROJECTS)
+    this.#countedAt = deps.now()
+  }
+
+  start(): void {
+    const waitMs = MINUTE_MS - (this.#deps.now() % MINUTE_MS) + AFTER_MS
+    this.#timer = setTimeout(() => {
+      this.start()
+      void this.record()
+    }, waitMs).unref()
+  }
+
+  /** Records the minute in progress. */
+  stop(): Promise<void> {
+    clearTimeout(this.#timer)
+    return this.record()
+  }
+
+  /** Records what was counted since the last call. Never rejects: rows that cannot be stored are tried again at the next call. */
+  async record(): Promise<void> {
+    this.#counting = this.#counting.then(() => this.#count()).catch(() => undefined)
+    await this.#counting
+    this.#storing = this.#storing.then(() => this.#store()).catch(() => undefined)
+    await this.#storing
+  }
+
+  /** Reports whether the history has counts of a single project. */
+  knows(project: string): boolean {
+    return this.#projects.includes(project)
+  }
+
+  /** Returns the counts of all replicas. Rejects when the store fails, or does not respond within 1 s. */
+  async read(range: HistoryRange, project?: string): Promise<History> {
+    const { rangeMs, step } = RANGES[range]
+    const to = this.#deps.now()
+    const from = Math.floor((to - rangeMs) / step) * step
+    const late = Promise.withResolvers<never>()
+    const timer = setTimeout(() => late.reject(new Error('no response within 1 s')), READ_MS)
+    try {
+      const rows = await Promise.race([this.#deps.store.read(step, from), late.promise])
+      return { range, step_ms: step, from, to, points: sumRows(rows, project) }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async #count(): Promise<void> {
+    const { metrics, now } = this.#deps
+    const figures = await metrics.figures()
+    const [from, to] = [this.#countedAt, now()]
+    const counted = recordOf(figures, this.#projects, await this.#readSpool())
+    this.#addGrowth(growthOf(this.#counted, counted), from)
+    this.#counted = counted
+    this.#countedAt = to
+  }
+
+  async #store(): Promise<void> {
+    const rows = [...this.#unsaved]
+    if (rows.length === 0) return
+    await this.#deps.store.add(rows.map(([, row]) => row))
+    for (const [key, row] of rows) if (this.#unsaved.get(key) === row) this.#unsaved.delete(key)
+  }
+
+  /** Adds the growth to the row of each step in which it began. A clock that is set back adds to the current one. */
+  #addGrowth(growth: HistoryRecord, from: number): void {
+    for (const { step } of HISTORY_STEPS) {
+      const current = this.#current.get(step)
+      const time = Math.max(Math.floor(from / step) * step, current?.time ?? 0)
+      const record = current?.time === time ? sumRecords(current.record, growth) : growth
+      this.#current.set(step, { time, record })
+      const row = { step, time, replica: this.#deps.replica, data: JSON.stringify(record) }
+      this.#unsaved.set(`${step} ${time}`, row)
+    }
+    this.#unsaved = new Map([...this.#unsaved].slice(-MAX_UNSAVED))
+  }
+
+  /** Keeps the last number of lost entries while the spool does not respond. */
+  async #readSpool(): Promise<{ vanished: number; pending?: number }> {
+    const totals = await this.#deps.spool?.().catch(() => undefined)
+    const vanished = totals?.lost ?? this.#counted.vanished
+    return { vanished, ...(totals && { pending: totals.envelopes }) }
+  }
+}

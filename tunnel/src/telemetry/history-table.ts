@@ -1,0 +1,59 @@
+/** Rows of the history in a SQLite file that replicas share. */
+
+import type { DatabaseSync } from 'node:sqlite'
+import { HISTORY_STEPS, type HistoryRow } from './history.ts'
+
+/** Additive: the previous release ignores the table. */
+export const HISTORY_TABLE = `CREATE TABLE IF NOT EXISTS history (
+  step INTEGER NOT NULL,
+  time INTEGER NOT NULL,
+  replica TEXT NOT NULL,
+  data TEXT NOT NULL,
+  PRIMARY KEY (step, time, replica)
+) STRICT, WITHOUT ROWID`
+
+/** Bound of the rows: those of 24 replicas. */
+export const MAX_HISTORY_ROWS = 10_000
+
+/** Runs in a transaction of its caller. */
+export class HistoryTable {
+  readonly #statements: ReturnType<typeof prepare>
+
+  constructor(db: DatabaseSync) {
+    this.#statements = prepare(db)
+  }
+
+  /** Stores the rows, and removes those that are too old beside them. */
+  add(rows: readonly HistoryRow[]): void {
+    const { put, removeOld, count, removeOldest } = this.#statements
+    for (const { step, time, replica, data } of rows) put.run(step, time, replica, data)
+    for (const { step, keepMs } of HISTORY_STEPS) {
+      const times = rows.filter((row) => row.step === step).map(({ time }) => time)
+      if (times.length > 0) removeOld.run(step, Math.max(...times) - keepMs)
+    }
+    const excess = Number(count.get()?.rows) - MAX_HISTORY_ROWS
+    if (excess > 0) removeOldest.run(excess)
+  }
+
+  read(step: number, from: number): HistoryRow[] {
+    return this.#statements.since.all(step, from).map(({ time, replica, data }) => ({
+      ...{ step, time: Number(time), replica: String(replica), data: String(data) },
+    }))
+  }
+}
+
+function prepare(db: DatabaseSync) {
+  return {
+    put: db.prepare(
+      `INSERT INTO history (step, time, replica, data) VALUES (?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET data = excluded.data`,
+    ),
+    removeOld: db.prepare('DELETE FROM history WHERE step = ? AND time < ?'),
+    count: db.prepare('SELECT count(*) AS rows FROM history'),
+    removeOldest: db.prepare(
+      `DELETE FROM history WHERE (step, time, replica) IN
+       (SELECT step, time, replica FROM history ORDER BY time LIMIT ?)`,
+    ),
+    since: db.prepare('SELECT time, replica, data FROM history WHERE step = ? AND time >= ?'),
+  }
+}
