@@ -4,15 +4,30 @@ import { ConsoleShell } from '../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../features/console/data-access/data-access.ts'
 import { summarise } from '../../features/console/monitor/snapshot.ts'
 import { Overview } from '../../features/console/overview/overview.tsx'
-import { CONSOLE } from '../../features/console/routes.ts'
+import { LIVE_RANGE, readRange } from '../../features/console/overview/range/range.ts'
+import { CONSOLE, type Query, withQuery } from '../../features/console/routes.ts'
 
 export const metadata = { title: 'Overview · Console' }
 
-export default async function OverviewPage() {
-  const data = await requireConsoleData(CONSOLE)
+type Props = { searchParams: Promise<Query> }
+
+export default async function OverviewPage({ searchParams }: Props) {
+  const query = await searchParams
+  const data = await requireConsoleData(withQuery(CONSOLE, query))
+  const range = readRange(query.range)
+  const [snapshot, history, stored] = await Promise.all([
+    data.snapshot(),
+    data.history(),
+    range === LIVE_RANGE ? undefined : data.storedHistory(range.key),
+  ])
   return (
     <ConsoleShell at="overview" title="Overview">
-      <Overview first={summarise(await data.snapshot())} history={data.history()} />
+      <Overview
+        first={summarise(snapshot)}
+        history={history}
+        rangeKey={range.key}
+        {...(stored && { stored })}
+      />
     </ConsoleShell>
   )
 }

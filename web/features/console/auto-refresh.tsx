@@ -1,4 +1,4 @@
-/** Refreshes a page every 5 s, except while it is hidden or a confirmation is open. */
+/** Refreshes a page, every 5 s by default, except while it is hidden or a confirmation is open. */
 'use client'
 
 import { useRouter } from 'next/navigation'
@@ -6,14 +6,14 @@ import { useEffect } from 'react'
 
 const EVERY_MS = 5_000
 
-export function AutoRefresh() {
+export function AutoRefresh({ everyMs = EVERY_MS }: { everyMs?: number }) {
   const router = useRouter()
   useEffect(() => {
     const timer = setInterval(() => {
       const isDeciding = document.querySelector('main form') !== null
       if (document.visibilityState === 'visible' && !isDeciding) router.refresh()
-    }, EVERY_MS)
+    }, everyMs)
     return () => clearInterval(timer)
-  }, [router])
+  }, [router, everyMs])
   return null
 }

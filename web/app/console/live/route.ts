@@ -26,7 +26,7 @@ function streamSnapshots(data: ConsoleData): ReadableStream<Uint8Array> {
         if (!data.isSignedIn()) return controller.close()
         const overview = summarise(await data.snapshot())
         if (closed.signal.aborted) return
-        const event: LiveEvent = { overview, ...(isFirst && { history: data.history() }) }
+        const event: LiveEvent = { overview, ...(isFirst && { history: await data.history() }) }
         isFirst = false
         controller.enqueue(text.encode(`data: ${JSON.stringify(event)}\n\n`))
       },

@@ -2,19 +2,23 @@
 
 import 'server-only'
 import { redirect } from 'next/navigation'
-import type { ProjectSdks, Rejections } from 'tunnel/contract'
+import type { HistoryRange, ProjectSdks, Rejections } from 'tunnel/contract'
 import { fetchAdmin, replicaOrigins } from '../../../lib/admin-client.ts'
 import { type Config, config } from '../../../lib/config.ts'
 import type { Cursor } from '../live-feed/cursor.ts'
 import { streamFeed } from '../live-feed/feed.ts'
 import type { Point, Snapshot } from '../monitor/replica-monitor.ts'
+import { continueWith, type StoredHistory } from '../monitor/stored-history.ts'
 import { mergeSdks } from '../projects/projects.ts'
 import { returnPath, SIGN_IN } from '../routes.ts'
 import { currentSession, isSessionOpen } from '../session/session.ts'
 import { readStatus, rejectionHistory, sharedMonitor } from '../shared-monitor.ts'
 import { AdminRequests } from './admin-requests.ts'
+import { readHistory } from './history.ts'
 import { InboxData } from './inbox.ts'
 import { SpoolData } from './spool.ts'
+
+const LIVE_MS = 14 * 60_000
 
 /** Returns `undefined` when nobody is signed in. */
 export async function getConsoleData(): Promise<ConsoleData | undefined> {
@@ -53,8 +57,18 @@ export class ConsoleData {
     return this.#requests.snapshot()
   }
 
-  history(): Point[] {
-    return sharedMonitor(this.settings).history()
+  /** Returns the points of the last 15 minutes: those of this process, and stored ones of the time before it started. */
+  async history(): Promise<Point[]> {
+    const live = sharedMonitor(this.settings).history()
+    const [first] = live
+    if (first && first.time < Date.now() - LIVE_MS) return live
+    const stored = await this.storedHistory('15m')
+    return stored ? continueWith(stored.points, live) : live
+  }
+
+  /** Returns `undefined` when no replica returns a history. */
+  storedHistory(range: HistoryRange): Promise<StoredHistory | undefined> {
+    return readHistory(this.#requests, range)
   }
 
   /** Streams the receipts of all replicas as server-sent events. */

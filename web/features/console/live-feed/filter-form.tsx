@@ -17,7 +17,8 @@ const CONTROL = 'min-h-10 w-full rounded-part border border-quiet/60 bg-surface 
 export const FeedFilterForm = memo(function FeedFilterForm({ filter, options, onChange }: Props) {
   const [isShown, setShown] = useState(false)
   const onSet = (name: FilterName, value: string) => onChange({ ...filter, [name]: value })
-  const set = Object.entries(filter).map(([name, value]) => (name === 'outcome' ? stateLabel(value) : value))
+  const { from: _, to: __, ...named } = filter
+  const set = Object.entries(named).map(([name, value]) => (name === 'outcome' ? stateLabel(value) : value))
   const common = { filter, onSet }
   return (
     <form

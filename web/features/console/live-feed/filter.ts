@@ -7,10 +7,12 @@ export const FILTERS = ['outcome', 'project', 'reason', 'type', 'sdk', 'text'] a
 
 export type FilterName = (typeof FILTERS)[number]
 
-export type FeedFilter = Partial<Record<FilterName, string>>
+/** `from` and `to` are times of receipts as in RFC 3339; `to` is excluded. */
+export type FeedFilter = Partial<Record<FilterName | 'from' | 'to', string>>
 
 export function readFilter(query: Pick<URLSearchParams, 'get'>): FeedFilter {
-  return Object.fromEntries(FILTERS.flatMap((name) => (query.get(name) ? [[name, query.get(name)]] : [])))
+  const names = [...FILTERS, 'from', 'to'] as const
+  return Object.fromEntries(names.flatMap((name) => (query.get(name) ? [[name, query.get(name)]] : [])))
 }
 
 /** Query parameter of the opened receipt. */
@@ -25,7 +27,7 @@ export function writeView(filter: FeedFilter, opened: string | undefined): strin
 /** Reports whether a receipt matches; `outcome` is compared with the outcome that its row shows, the final one if there is one. */
 export function matches(
   { receipt, finalOutcome }: { receipt: Receipt; finalOutcome?: SpoolOutcome },
-  { outcome, project, reason, type, sdk, text }: FeedFilter,
+  { outcome, project, reason, type, sdk, text, from, to }: FeedFilter,
 ): boolean {
   return (
     (!outcome || (finalOutcome?.final_outcome ?? receipt.outcome) === outcome) &&
@@ -33,8 +35,16 @@ export function matches(
     (!reason || receipt.reason === reason) &&
     (!type || receipt.items.some((item) => item.type === type)) &&
     (!sdk || receipt.sdk === sdk) &&
-    (!text || contains(receipt, text.toLowerCase()))
+    (!text || contains(receipt, text.toLowerCase())) &&
+    receipt.time >= (timeOf(from) ?? -Infinity) &&
+    receipt.time < (timeOf(to) ?? Infinity)
   )
+}
+
+/** Returns milliseconds since 1970; `undefined` for no time, or for a text that is none. */
+export function timeOf(text: string | undefined): number | undefined {
+  const time = Date.parse(text ?? '')
+  return Number.isNaN(time) ? undefined : time
 }
 
 function contains(receipt: Receipt, text: string): boolean {

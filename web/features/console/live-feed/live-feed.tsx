@@ -14,6 +14,7 @@ import { FeedFilterForm } from './filter-form.tsx'
 import { ReceiptDetails } from './receipt-details.tsx'
 import { focusReceipt, ReceiptList } from './receipt-list.tsx'
 import { MAX_ROWS, type Row } from './rows.ts'
+import { TimeFilter } from './time-filter.tsx'
 import { useFeed } from './use-feed.ts'
 
 const NO_QUERY = new URLSearchParams()
@@ -50,6 +51,7 @@ export function LiveFeed({ hasInbox }: { hasInbox: boolean }) {
         </Button>
       </Tools>
       <FeedFilterForm filter={filter} options={options} onChange={setFilter} />
+      <TimeFilter filter={filter} rows={rows} onChange={setFilter} />
       <div className={openedId ? WITH_DETAILS : ''}>
         <ReceiptList
           rows={shown}

@@ -46,6 +46,10 @@ function mergeDurations(all: readonly Figures['upstream_durations'][]): Figures[
   )
 }
 
+export function addRecords(a: Record<string, number>, b: Record<string, number>): Record<string, number> {
+  return sumRecords([a, b])
+}
+
 function sumRecords(records: readonly Record<string, number>[]): Record<string, number> {
   const sums: Record<string, number> = {}
   for (const record of records)

@@ -34,6 +34,8 @@ export type Point = {
   pending: number
   /** By the name of the group. */
   upstreams: Record<string, UpstreamPoint>
+  /** No replica responded: nothing is known of the time since the point before. */
+  isGap?: true
 } & DurationPercentiles
 
 /** Change of a replica, an upstream or the spool, or by an operator. */
@@ -136,7 +138,7 @@ export class Monitor {
       ...(this.#okSince !== undefined && { okSince: this.#okSince }),
       changes: this.#changesWith(replicas),
       projects: [...new Set(responding.flatMap(({ status }) => status?.projects ?? []))],
-      point: this.#addPoint(time, totals, spools),
+      point: this.#addPoint(time, totals, spools, responding.length === 0),
     }
   }
 
@@ -151,7 +153,7 @@ export class Monitor {
       .slice(0, MAX_CHANGES)
   }
 
-  #addPoint(time: number, totals: Figures, spools: readonly SpoolStatus[]): Point {
+  #addPoint(time: number, totals: Figures, spools: readonly SpoolStatus[], isGap: boolean): Point {
     const before = this.#points.length === 0 ? totals : this.#totalsBefore
     const point: Point = {
       time,
@@ -163,6 +165,7 @@ export class Monitor {
       pending: spools.reduce((sum, { envelopes = 0 }) => sum + envelopes, 0),
       ...percentilesOf(before.durations, totals.durations),
       upstreams: upstreamPoints(this.#groups, totals, before),
+      ...(isGap && { isGap }),
     }
     if (this.#replicas.isEmpty) return point // unknown totals are no zeros: the first known ones would look like growth
     this.#totalsBefore = totals

@@ -1,20 +1,25 @@
-/** Table of a chart's values by minute. */
+/** Table of a chart's values by minute, or by the span of its range. */
 
 import { type ReactNode, useState } from 'react'
-import { formatMinute } from '../../../lib/format.ts'
+import { formatDuration, formatMinute } from '../../../lib/format.ts'
 import { Table } from '../../../ui/table.tsx'
+import { feedOf, formatPosition, LIVE_RANGE, type Range } from './range/range.ts'
 
 /** `time` in milliseconds since 1970; a cell for each column. */
 export type MinuteRow = { time: number; cells: ReactNode[] }
 
-type Props = { title: string; columns: string[]; rows: MinuteRow[] }
+type Props = { title: string; columns: string[]; rows: MinuteRow[]; range: Range }
+
+const MINUTE_MS = 60_000
 
 /** Renders the table only while it is open: it changes with every refresh. */
-export function ChartTable({ title, columns, rows }: Props) {
+export function ChartTable({ title, columns, rows, range }: Props) {
+  const { stepMs } = range
+  const span = stepMs === MINUTE_MS ? 'minute' : formatDuration(stepMs)
   const [isOpen, setOpen] = useState(false)
   return (
     <details className="text-note" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary className="inline-block min-h-6 text-quiet hover:text-accent">Values by minute</summary>
+      <summary className="inline-block min-h-6 text-quiet hover:text-accent">Values by {span}</summary>
       {isOpen && (
         <div
           // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area has to be reachable by keyboard
@@ -22,9 +27,17 @@ export function ChartTable({ title, columns, rows }: Props) {
           className="max-h-64 overflow-auto"
         >
           <Table
-            label={`${title}, by minute`}
+            label={`${title}, by ${span}`}
             columns={[{ name: 'From' }, ...columns.map((name) => ({ name, className: 'text-right' }))]}
-            rows={rows.map(({ time, cells }) => ({ key: time, cells: [formatMinute(time), ...cells] }))}
+            rows={rows.map(({ time, cells }) => ({
+              key: time,
+              cells: [
+                <a key="from" href={feedOf(time, time + stepMs)} className="inline-flex min-h-6 items-center">
+                  {range.key === LIVE_RANGE.key ? formatMinute(time) : formatPosition(time, range)}
+                </a>,
+                ...cells,
+              ],
+            }))}
           />
         </div>
       )}

@@ -1,16 +1,20 @@
-/** Line chart of the last 15 minutes. The legend shows the values under the pointer, or at the position of the arrow keys. */
+/** Line chart over a range of time. The legend shows the values under the pointer, or at the position of the arrow keys. */
 'use client'
 
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { formatTime } from '../../../lib/format.ts'
+import { formatDuration } from '../../../lib/format.ts'
 import { ChartTable, type MinuteRow } from './chart-table.tsx'
 import { type Line, PLOT_HEIGHT, type PlotKind, plotOptions, TONE_CLASSES } from './plot.ts'
+import { feedOf, formatPosition, LIVE_RANGE, type Range } from './range/range.ts'
 
 type Props = {
   title: string
   kind: PlotKind
+  range: Range
+  /** Length of the span before each time. */
+  spanMs: number
   /** Unit of the values, in words. */
   unit: string
   /** Milliseconds since 1970. */
@@ -26,14 +30,20 @@ type Props = {
 }
 
 export function Chart(props: Props) {
-  const { title, unit, times, lines, format, emptyText, minutes } = props
+  const { title, range, spanMs, unit, times, lines, format, emptyText, minutes } = props
   const { holder, plot, pointed } = usePlot(props)
   const index = pointed !== undefined && pointed < times.length ? pointed : undefined
   const last = times.length - 1
   const shown = index ?? last
   const isEmpty = lines.every(({ values }) => values.every((value) => !value))
 
+  function openFeed(): void {
+    const end = times[shown]
+    if (end !== undefined) location.assign(feedOf(end - spanMs, end))
+  }
+
   function moveCursor(event: KeyboardEvent): void {
+    if (event.key === 'Enter') openFeed()
     const to = KEYS[event.key]?.(shown, last)
     if (to === undefined || last < 0) return
     event.preventDefault()
@@ -48,7 +58,7 @@ export function Chart(props: Props) {
           <strong className="font-semibold">{title}</strong> <span className="text-quiet">{unit}</span>
         </span>
         <span className="text-quiet tabular-nums">
-          {index === undefined ? 'now' : formatTime(times[index] ?? 0)}
+          {index === undefined ? describeLast(range) : formatPosition(times[index] ?? 0, range)}
         </span>
       </figcaption>
       <Legend title={title} lines={lines} index={shown} format={format} />
@@ -61,10 +71,12 @@ export function Chart(props: Props) {
           aria-valuemin={0}
           aria-valuemax={Math.max(0, last)}
           aria-valuenow={Math.max(0, shown)}
-          aria-valuetext={describePoint(times[shown], lines, shown, format)}
+          aria-valuetext={describePoint(times[shown], lines, shown, props)}
+          aria-keyshortcuts="Enter"
           onKeyDown={moveCursor}
+          onClick={() => matchMedia('(hover: hover)').matches && openFeed()} // a touch only shows the values
           onBlur={() => plot.current?.setCursor({ left: -1, top: -1 })}
-          className="min-h-42"
+          className="min-h-42 cursor-pointer"
         />
         {isEmpty && (
           <p className="pointer-events-none absolute inset-x-0 top-1/3 pl-10 text-center text-note text-quiet">
@@ -72,7 +84,7 @@ export function Chart(props: Props) {
           </p>
         )}
       </div>
-      <ChartTable title={title} columns={lines.map(({ label }) => label)} rows={minutes} />
+      <ChartTable title={title} columns={lines.map(({ label }) => label)} rows={minutes} range={range} />
     </figure>
   )
 }
@@ -97,14 +109,14 @@ function Legend({ title, lines, index, format }: LegendProps) {
 }
 
 /** Draws the plot into `holder`, and tracks the index under the pointer. */
-function usePlot({ kind, unit, times, lines, formatTick }: Props) {
+function usePlot({ kind, range, unit, times, lines, formatTick }: Props) {
   const holder = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
   const [pointed, setPointed] = useState<number>()
   const data: uPlot.AlignedData = [times.map((time) => time / 1000), ...lines.map(({ values }) => values)]
   const newest = useRef(data)
   newest.current = data
-  const shape = JSON.stringify([lines.map(({ label, tone, dash }) => [label, tone, dash]), unit])
+  const shape = JSON.stringify([lines.map(({ label, tone, dash }) => [label, tone, dash]), unit, range.key])
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: new values update the plot, new lines replace it
   useEffect(() => {
@@ -112,7 +124,10 @@ function usePlot({ kind, unit, times, lines, formatTick }: Props) {
     if (!element) return
     const draw = () => {
       plot.current?.destroy()
-      const options = plotOptions(element, { kind, lines, formatTick, onPoint: setPointed })
+      const options = plotOptions(element, {
+        ...{ kind, range, lines, formatTick, onPoint: setPointed },
+        onSelect: (from, to) => location.assign(feedOf(from, to)),
+      })
       plot.current = new uPlot(options, newest.current, element)
     }
     draw()
@@ -156,9 +171,13 @@ function describePoint(
   time: number | undefined,
   lines: Line[],
   index: number,
-  format: Props['format'],
+  { format, range }: Props,
 ): string {
   if (time === undefined) return 'no data yet'
   const words = lines.map(({ label, values }) => `${label} ${formatOrDash(values[index], format)}`)
-  return `${formatTime(time)}: ${words.join(', ')}`
+  return `${formatPosition(time, range)}: ${words.join(', ')}`
+}
+
+function describeLast({ key, stepMs }: Range): string {
+  return key === LIVE_RANGE.key ? 'now' : `last ${formatDuration(stepMs)}`
 }

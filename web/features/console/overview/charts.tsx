@@ -1,4 +1,4 @@
-/** Charts of the last 15 minutes: outcomes, categories, response times and pending envelopes. */
+/** Charts of a time range: outcomes, categories, response times and pending envelopes. */
 'use client'
 
 import type { Outcome } from 'tunnel/contract'
@@ -7,10 +7,11 @@ import { outcomeLabel } from '../../../ui/states.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
 import { categoryLabel, OUTCOMES } from '../outcomes.ts'
 import { Chart } from './chart.tsx'
-import { bucketsOf, growthOf, minutesOf } from './history.ts'
+import { bucketsOf, growthOf, spansOf } from './history.ts'
 import type { Line } from './plot.ts'
+import { LIVE_RANGE, type Range } from './range/range.ts'
 
-type Props = { points: Point[] }
+type Props = { points: Point[]; range: Range }
 
 type Style = Pick<Line, 'tone' | 'dash'>
 
@@ -26,12 +27,12 @@ const OUTCOME_STYLES: Record<Outcome, Style> = {
 }
 
 /** Counts of the outcomes that occurred; always includes `delivered`. */
-export function OutcomeChart({ points }: Props) {
+export function OutcomeChart({ points, range }: Props) {
   const kinds = OUTCOMES.map((outcome) => ({
     ...{ outcome, label: outcomeLabel(outcome), ...OUTCOME_STYLES[outcome] },
     totalOf: ({ outcomes }: Point) => outcomes[outcome] ?? 0,
   })).filter(({ outcome, totalOf }) => outcome === 'delivered' || growthOf(points, totalOf) > 0)
-  return <CountChart title="Envelopes by outcome" points={points} kinds={kinds} />
+  return <CountChart title="Envelopes by outcome" {...{ points, range, kinds }} />
 }
 
 /** Styles of lines that are no outcomes: colours stand for outcomes. */
@@ -44,8 +45,8 @@ const NEUTRAL_STYLES: Style[] = [
 ]
 
 /** Counts of the busiest data categories, and of all others together. */
-export function CategoryChart({ points }: Props) {
-  const all = Object.keys(points.at(-1)?.categories ?? {})
+export function CategoryChart({ points, range }: Props) {
+  const all = Object.keys({ ...points[0]?.categories, ...points.at(-1)?.categories })
     .map((name) => ({ name, count: growthOf(points, ({ categories }) => categories[name] ?? 0) }))
     .filter(({ count }) => count > 0)
     .sort((a, b) => b.count - a.count)
@@ -60,7 +61,7 @@ export function CategoryChart({ points }: Props) {
     ...(NEUTRAL_STYLES[index] ?? { tone: 'quiet' as const }),
     totalOf: ({ categories }: Point) => names.reduce((sum, name) => sum + (categories[name] ?? 0), 0),
   }))
-  return <CountChart title="Envelopes by category" points={points} kinds={kinds} />
+  return <CountChart title="Envelopes by category" {...{ points, range, kinds }} />
 }
 
 type CountChartProps = Props & {
@@ -69,14 +70,14 @@ type CountChartProps = Props & {
 }
 
 /** Count of each kind of envelope in equal spans of time, and by minute. */
-function CountChart({ title, points, kinds }: CountChartProps) {
-  const { widthMs, times, countsOf } = bucketsOf(points)
+function CountChart({ title, points, range, kinds }: CountChartProps) {
+  const { widthMs, times, countsOf } = bucketsOf(points, range === LIVE_RANGE ? undefined : range.stepMs)
   const lines = kinds.map(({ totalOf, ...line }) => ({
     ...line,
     values: countsOf(totalOf),
     total: formatCount(growthOf(points, totalOf)),
   }))
-  const minutes = minutesOf(points).map(({ time, points: group }) => ({
+  const minutes = spansOf(points, range.stepMs).map(({ time, points: group }) => ({
     time,
     cells: kinds.map(({ totalOf }) => formatCount(growthOf(group, totalOf))),
   }))
@@ -84,12 +85,14 @@ function CountChart({ title, points, kinds }: CountChartProps) {
     <Chart
       title={title}
       kind="counts"
+      range={range}
+      spanMs={widthMs}
       unit={`per ${formatDuration(widthMs)}`}
       times={times}
       lines={lines}
       format={formatCount}
       formatTick={formatCount}
-      emptyText="No envelopes in the last 15 minutes."
+      emptyText={`No envelopes in the last ${range.words}.`}
       minutes={minutes}
     />
   )
@@ -101,7 +104,7 @@ const TIMES: (Omit<Line, 'values'> & { secondsOf: (point: Point) => number | und
   { label: 'p99', tone: 'quiet', dash: [2, 3], secondsOf: ({ p99 }) => p99 },
 ]
 
-export function DurationChart({ points }: Props) {
+export function DurationChart({ points, range }: Props) {
   const isLong = points.some(({ p99 = 0 }) => p99 >= 1)
   const lines = TIMES.map(({ secondsOf, ...line }) => ({
     ...line,
@@ -110,7 +113,7 @@ export function DurationChart({ points }: Props) {
       return seconds === undefined ? null : isLong ? seconds : seconds * 1000
     }),
   }))
-  const minutes = minutesOf(points).map(({ time, points: group }) => ({
+  const minutes = spansOf(points, range.stepMs).map(({ time, points: group }) => ({
     time,
     cells: TIMES.map(({ secondsOf }) => {
       const values = group.slice(1).flatMap((point) => secondsOf(point) ?? [])
@@ -121,20 +124,22 @@ export function DurationChart({ points }: Props) {
     <Chart
       title="Response time"
       kind="values"
+      range={range}
+      spanMs={range.stepMs}
       unit={isLong ? 'in seconds' : 'in milliseconds'}
       times={timesOf(points)}
       lines={lines}
       format={(value) => formatDuration(isLong ? value * 1000 : value)}
       formatTick={formatNumber}
-      emptyText="No responses in the last 15 minutes."
+      emptyText={`No responses in the last ${range.words}.`}
       minutes={minutes}
     />
   )
 }
 
-export function PendingChart({ points }: Props) {
-  const values = points.slice(1).map(({ pending }) => pending)
-  const minutes = minutesOf(points).map(({ time, points: group }) => ({
+export function PendingChart({ points, range }: Props) {
+  const values = points.slice(1).map(({ pending, isGap }) => (isGap ? null : pending))
+  const minutes = spansOf(points, range.stepMs).map(({ time, points: group }) => ({
     time,
     cells: [formatCount(group.at(-1)?.pending ?? 0)],
   }))
@@ -142,12 +147,14 @@ export function PendingChart({ points }: Props) {
     <Chart
       title="Pending in the spool"
       kind="counts"
+      range={range}
+      spanMs={range.stepMs}
       unit="envelopes"
       times={timesOf(points)}
       lines={[{ label: 'pending', tone: 'wait', values }]}
       format={formatCount}
       formatTick={formatCount}
-      emptyText="Nothing pending in the last 15 minutes."
+      emptyText={`Nothing pending in the last ${range.words}.`}
       minutes={minutes}
     />
   )

@@ -6,6 +6,7 @@ import { Table } from '../../../ui/table.tsx'
 import { rateNow, ratesOf } from '../monitor/rates.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
 import { growthOf, shownFrom } from './history.ts'
+import type { Range } from './range/range.ts'
 
 const COLUMNS = [
   { name: 'Type' },
@@ -14,19 +15,26 @@ const COLUMNS = [
   { name: 'Total', className: 'text-right' },
 ]
 
-export function ItemTypes({ points }: { points: Point[] }) {
-  const types = Object.keys(points.at(-1)?.items ?? {})
+type Props = {
+  points: Point[]
+  /** Points of the last minutes. */
+  live: Point[]
+  range: Range
+}
+
+export function ItemTypes({ points, live, range }: Props) {
+  const types = Object.keys({ ...points[0]?.items, ...points.at(-1)?.items })
     .map((type) => {
       const totalOf = ({ items }: Point) => items[type] ?? 0
       return {
         ...{ type, count: growthOf(points, totalOf) },
-        ...{ rate: rateNow(points, totalOf), rates: ratesOf(points, totalOf) },
+        ...{ rate: rateNow(live, totalOf), rates: ratesOf(points, totalOf) },
       }
     })
     .filter(({ count }) => count > 0)
     .sort((a, b) => b.count - a.count)
   const { per, seconds } = rateUnit(Math.max(0, ...types.map(({ rate }) => rate)))
-  const times = points.slice(1).map(({ time }) => time)
+  const shown = points.slice(1)
   const rows = types.map(({ type, count, rate, rates }) => ({
     key: type,
     cells: [
@@ -37,15 +45,15 @@ export function ItemTypes({ points }: { points: Point[] }) {
       >
         {type}
       </a>,
-      <Sparkline key="rates" times={times} values={rates} />,
+      <Sparkline key="rates" points={shown} values={rates} range={range} />,
       formatNumber(rate * seconds) + per,
       formatCount(count),
     ],
   }))
   return (
-    <Panel title="Items by type" note="last 15 minutes">
+    <Panel title="Items by type" note={`last ${range.words}`}>
       {rows.length === 0 ? (
-        <Empty>No items in the last 15 minutes.</Empty>
+        <Empty>No items in the last {range.words}.</Empty>
       ) : (
         <Table label="Items by type" columns={COLUMNS} rows={rows} />
       )}
@@ -55,18 +63,21 @@ export function ItemTypes({ points }: { points: Point[] }) {
 
 const [WIDTH, HEIGHT] = [100, 20]
 
-/** Line over the last 15 minutes without axes. */
-function Sparkline({ times, values }: { times: number[]; values: number[] }) {
-  const last = times.at(-1) ?? 0
-  const from = shownFrom(times[0] ?? 0, last)
+type SparklineProps = { points: Point[]; values: number[]; range: Range }
+
+/** Line over the range without axes. */
+function Sparkline({ points, values, range }: SparklineProps) {
+  const last = points.at(-1)?.time ?? 0
+  const from = shownFrom(points[0]?.time ?? 0, last, range)
   const max = Math.max(...values, Number.MIN_VALUE)
-  const path = values
-    .map((value, index) => {
-      const x = (WIDTH * ((times[index] ?? last) - from)) / (last - from)
-      const y = HEIGHT - 1 - ((HEIGHT - 2) * value) / max
-      return `${x.toFixed(1)} ${y.toFixed(1)}`
-    })
-    .join('L')
+  const path = points.map(({ time, isGap }, index) => {
+    if (isGap) return ''
+    const x = (WIDTH * (time - from)) / (last - from)
+    const y = HEIGHT - 1 - ((HEIGHT - 2) * (values[index] ?? 0)) / max
+    const isFirst = index === 0 || points[index - 1]?.isGap
+    const position = `${x.toFixed(1)} ${y.toFixed(1)}`
+    return isFirst ? `M${position}h.1` : `L${position}`
+  })
   return (
     <svg
       viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
@@ -75,7 +86,7 @@ function Sparkline({ times, values }: { times: number[]; values: number[] }) {
       className="block h-5 w-full text-quiet"
     >
       <path
-        d={`M${path}h.1`}
+        d={`${path.join('')}h.1`}
         fill="none"
         stroke="currentColor"
         strokeWidth="1.5"

@@ -1,4 +1,4 @@
-/** Envelopes by result since the replicas started: each is counted once, by what became of it in the end. */
+/** Envelopes by result, since the replicas started or in a time range: each is counted once, by what became of it in the end. */
 
 import type { ReactNode } from 'react'
 import { formatCount, formatPercent } from '../../../lib/format.ts'
@@ -6,7 +6,8 @@ import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import type { OutcomeName } from '../../../ui/states.ts'
 import { Table } from '../../../ui/table.tsx'
-import type { OverviewSnapshot } from '../monitor/snapshot.ts'
+import type { Losses } from '../monitor/losses.ts'
+import type { Point } from '../monitor/replica-monitor.ts'
 import { MEANINGS } from '../outcomes.ts'
 import { countResults, type ResultName } from './results.ts'
 
@@ -45,7 +46,9 @@ const ROWS: Record<ResultName, Row> = {
   },
 }
 
-export function OutcomesTable({ overview: { point, losses } }: { overview: OverviewSnapshot }) {
+type Props = { point: Pick<Point, 'outcomes' | 'finalOutcomes' | 'pending'>; losses: Losses; note: string }
+
+export function OutcomesTable({ point, losses, note }: Props) {
   const results = countResults(point, losses)
   const total = results.reduce((sum, { count }) => sum + count, 0)
   const rows = results.map(({ name, count }) => {
@@ -60,7 +63,7 @@ export function OutcomesTable({ overview: { point, losses } }: { overview: Overv
     return { key: name, title: meaning, cells }
   })
   return (
-    <Panel title="Results" note="since the replicas started">
+    <Panel title="Results" note={note}>
       <Table
         hideHead
         label="Envelopes by result"

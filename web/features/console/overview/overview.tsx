@@ -1,4 +1,4 @@
-/** Overview: status, current flow, charts of the last 15 minutes, outcomes, rate limits, spool and recent changes. */
+/** Overview: status, current flow, charts of a time range, outcomes, rate limits, spool and recent changes. */
 'use client'
 
 import type { LimitInForce } from 'tunnel/contract'
@@ -7,56 +7,67 @@ import { useNow } from '../../../lib/use-now.ts'
 import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
+import { AutoRefresh } from '../auto-refresh.tsx'
 import type { Listed } from '../bounds.ts'
 import { LiveIndicator } from '../live-indicator.tsx'
 import { hostOf } from '../monitor/figures.ts'
 import type { Change, Point } from '../monitor/replica-monitor.ts'
 import type { OpenBreaker, OverviewSnapshot } from '../monitor/snapshot.ts'
+import type { StoredHistory } from '../monitor/stored-history.ts'
 import { useLive } from '../monitor/use-snapshot.ts'
 import { Notices } from '../notices.tsx'
 import { SETUP } from '../routes.ts'
 import { SpoolSummary } from '../spool/spool-summary.tsx'
 import { describeUpstreamError } from '../upstream-errors.ts'
-import { CategoryChart, DurationChart, OutcomeChart, PendingChart } from './charts.tsx'
 import { FlowDiagram } from './flow-diagram.tsx'
 import { ItemTypes } from './item-types.tsx'
 import { OutcomesTable } from './outcomes-table.tsx'
+import { LIVE_RANGE, readRange } from './range/range.ts'
+import { RangeCharts } from './range/range-charts.tsx'
 import { StatusBanner } from './status-banner.tsx'
 
-export function Overview({ first, history }: { first: OverviewSnapshot; history: Point[] }) {
-  const { overview, points, state } = useLive(first, history)
+type Props = {
+  first: OverviewSnapshot
+  /** Points of the last 15 minutes. */
+  history: Point[]
+  rangeKey: string
+  /** History of a longer range; absent when no replica returned it. */
+  stored?: StoredHistory
+}
+
+export function Overview({ first, history, rangeKey, stored }: Props) {
+  const { overview, points: live, state } = useLive(first, history)
+  const range = readRange(rangeKey)
+  const isLive = range === LIVE_RANGE
+  const points = isLive ? live : stored?.points
   const hasSpool = overview.spools.length > 0
   return (
     <div className="grid grid-cols-1 gap-4">
+      {!isLive && <AutoRefresh everyMs={60_000} />}
       <StatusBanner overview={overview} stream={state} />
       <Tools>
         <LiveIndicator state={state} />
       </Tools>
       <Notices {...overview} />
       {isUnused(overview) && <FirstStep />}
-      <FlowDiagram overview={overview} points={points} />
+      <FlowDiagram overview={overview} points={live} />
       <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] desk:items-start">
         <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
-          <Panel title="Last 15 minutes">
-            <div className="grid grid-cols-1 gap-x-8 gap-y-5 wide:grid-cols-2">
-              <div className="min-w-0 wide:col-span-2">
-                <OutcomeChart points={points} />
-              </div>
-              <div className="min-w-0 wide:col-span-2">
-                <CategoryChart points={points} />
-              </div>
-              <div className={hasSpool ? 'min-w-0' : 'min-w-0 wide:col-span-2'}>
-                <DurationChart points={points} />
-              </div>
-              {hasSpool && <PendingChart points={points} />}
-            </div>
-          </Panel>
+          <RangeCharts range={range} points={points} hasSpool={hasSpool} />
           <div className="order-last desk:order-none">
-            <ItemTypes points={points} />
+            <ItemTypes {...{ points: points ?? [], live, range }} />
           </div>
         </div>
         <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
-          <OutcomesTable overview={overview} />
+          {stored && !isLive ? (
+            <OutcomesTable
+              point={{ ...stored.totals, pending: overview.point.pending }}
+              losses={{ ...stored.losses, damagedFiles: overview.losses.damagedFiles }}
+              note={`last ${range.words}`}
+            />
+          ) : (
+            <OutcomesTable {...overview} note="since the replicas started" />
+          )}
           {overview.upstreams.length > 0 && <LimitsAndBreakers overview={overview} />}
           {hasSpool && <Spools spools={overview.spools} />}
           <Changes changes={overview.changes} />

@@ -1,8 +1,8 @@
 /** Options of the plots that uPlot draws. */
 
 import uPlot from 'uplot'
-import { formatMinute } from '../../../lib/format.ts'
 import { shownFrom } from './history.ts'
+import { formatTimeTick, type Range } from './range/range.ts'
 
 /** Colour of a line: that of an outcome, or a neutral one. */
 type Tone = 'good' | 'wait' | 'hold' | 'drop' | 'bad' | 'ink' | 'quiet'
@@ -28,6 +28,8 @@ export const TONE_CLASSES: Record<Tone, string> = {
 }
 
 export const PLOT_HEIGHT = 168
+/** Seconds between the ticks of the time axis. */
+const TIME_STEPS = [60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 172_800]
 const TICK_STEPS = Array.from({ length: 12 }, (_, power) =>
   [1, 2, 5].map((step) => step * 10 ** (power - 1)),
 ).flat()
@@ -37,16 +39,19 @@ export type PlotKind = 'counts' | 'values'
 
 type PlotSettings = {
   kind: PlotKind
+  range: Range
   lines: Line[]
   /** Formats a value without its unit. */
   formatTick: (value: number) => string
   /** Called with the index under the pointer; `undefined` when it leaves the plot. */
   onPoint: (index: number | undefined) => void
+  /** Called with a span of time that was dragged over, in milliseconds since 1970. */
+  onSelect: (from: number, to: number) => void
 }
 
 export function plotOptions(
   element: HTMLElement,
-  { kind, lines, formatTick, onPoint }: PlotSettings,
+  { kind, range, lines, formatTick, onPoint, onSelect }: PlotSettings,
 ): uPlot.Options {
   const colour = colourOf(element, 'text-quiet')
   const paths = kind === 'counts' ? uPlot.paths.stepped?.({ align: -1 }) : undefined
@@ -55,22 +60,29 @@ export function plotOptions(
     width: element.clientWidth,
     height: PLOT_HEIGHT,
     legend: { show: false },
-    cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
+    cursor: { y: false, points: { size: 6 }, drag: { x: true, y: false, setScale: false, dist: 5 } },
     hooks: {
       setCursor: [({ cursor: { idx, left = -1 } }) => onPoint(left < 0 ? undefined : (idx ?? undefined))],
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select
+          const timeAt = (x: number) => plot.posToVal(x, 'x') * 1000
+          if (width > 0) onSelect(timeAt(left), timeAt(left + width))
+        },
+      ],
     },
     scales: {
-      x: { range: rangeOf },
+      x: { range: (plot) => rangeOf(plot, range) },
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.12 : 1] },
     },
     axes: [
       {
         ...axis,
         grid: { show: false },
-        incrs: [60, 120, 300],
+        incrs: TIME_STEPS,
         space: 60,
         size: 28,
-        values: (_, splits) => splits.map((seconds) => formatMinute(seconds * 1000)),
+        values: (_, splits) => splits.map((seconds) => formatTimeTick(seconds * 1000)),
       },
       {
         ...axis,
@@ -102,9 +114,9 @@ function alone(plot: uPlot, series: number): number[] {
 }
 
 /** Returns the time range in seconds, with room for a dot at its end. For a single sample, uPlot would show a day. */
-function rangeOf({ data: [times] }: uPlot): [number, number] {
+function rangeOf({ data: [times] }: uPlot, range: Range): [number, number] {
   const [first = 0, last = 0] = [times[0], times.at(-1)]
-  const from = shownFrom(first * 1000, last * 1000) / 1000
+  const from = shownFrom(first * 1000, last * 1000, range) / 1000
   return [from, last + (last - from) / 100]
 }
 

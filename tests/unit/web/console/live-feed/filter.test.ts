@@ -20,7 +20,14 @@ const RECEIPTS: Receipt[] = [
     ...{ event_id: 'bbbb', items: [{ type: 'session', bytes: 1 }] },
   },
   {
-    ...{ ...common, id: 'r1-3', outcome: 'spooled', project: 'o1.sentry.example/3', sdk: 'php/4.0.0' },
+    ...{
+      ...common,
+      id: 'r1-3',
+      time: Date.UTC(2026, 10, 22, 23, 10),
+      outcome: 'spooled',
+      project: 'o1.sentry.example/3',
+      sdk: 'php/4.0.0',
+    },
     ...{ event_id: 'cccc', items: [{ type: 'log', bytes: 1 }] },
   },
   {
@@ -51,6 +58,9 @@ describe('The filter of the live feed', () => {
     [{ text: 'r2' }, ['r2-1']],
     [{ text: 'o1.sentry', type: 'event' }, ['r1-1']],
     [{ type: 'event', sdk: 'node/10.0.0' }, []],
+    [{ from: '2026-11-22T23:10:00Z', to: '2026-11-22T23:20:00Z' }, ['r1-3']],
+    [{ to: '2026-11-22T23:10:00Z', type: 'event' }, ['r1-1']],
+    [{ from: 'yesterday', type: 'event' }, ['r1-1']], // not a time
   ])('%o matches %o', (filter, ids) => {
     expect(idsBy(filter)).toEqual(ids)
     expect(readFilter(new URLSearchParams(writeView(filter, 'r1-1')))).toEqual(filter)

@@ -1,8 +1,8 @@
 /** Buckets of the charts. */
 
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Point } from '../../../../../web/features/console/monitor/replica-monitor.ts'
-import { bucketsOf } from '../../../../../web/features/console/overview/history.ts'
+import { bucketsOf, growthOf, spansOf } from '../../../../../web/features/console/overview/history.ts'
 
 /** Point with a total of bytes at a time in seconds. */
 const pointAt = (seconds: number, bytes: number): Point => ({
@@ -39,9 +39,36 @@ it.each([
   const buckets = bucketsOf(points)
   expect(buckets.widthMs).toBe(widthMs)
   expect(buckets.times.length).toBeLessThanOrEqual(42)
-  expect(buckets.countsOf(totalOf).reduce((sum, count) => sum + count, 0)).toBe(999)
+  expect(buckets.countsOf(totalOf).reduce<number>((sum, count) => sum + (count ?? 0), 0)).toBe(999)
 })
 
 it('draws no negative count when a replica has started again', () => {
   expect(bucketsOf([pointAt(0, 9), pointAt(10, 2)]).countsOf(totalOf)).toEqual([0, 0])
+})
+
+describe('a gap', () => {
+  const points = [
+    pointAt(0, 0),
+    pointAt(60, 5),
+    { ...pointAt(180, 5), isGap: true as const },
+    pointAt(240, 7),
+  ]
+
+  it('is no zero: it has no count', () => {
+    const { times, countsOf } = bucketsOf(points, 60_000)
+    expect(times).toEqual([0, 60_000, 180_000, 240_000])
+    expect(countsOf(totalOf)).toEqual([0, 5, null, 2])
+  })
+
+  it('has no row in the table', () => {
+    const rows = spansOf(points, 60_000).map(({ time, points: group }) => [time, growthOf(group, totalOf)])
+    expect(rows).toEqual([
+      [180_000, 2],
+      [0, 5],
+    ])
+  })
+
+  it('does not hide the counts of a bucket in which it ends', () => {
+    expect(bucketsOf(points, 240_000).countsOf(totalOf)).toEqual([0, 7])
+  })
 })

@@ -1,0 +1,112 @@
+/** Time ranges of the overview in Chromium, and the way from a chart to the live feed. */
+
+import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath } from 'node:url'
+import type { Page } from 'playwright-core'
+import { describe, expect } from 'vitest'
+import { HISTORY_TABLE, HistoryTable } from '../../tunnel/src/telemetry/history-table.ts'
+import { it } from '../support/browser/fixtures.ts'
+import { requires } from '../support/requirements.ts'
+
+const SOON = { timeout: 40_000 }
+const MINUTE = 60_000
+const STEP = 10 * MINUTE
+const BERLIN = { timezoneId: 'Europe/Berlin' }
+
+/** End of the last full ten minutes, and minutes before it at which a span of ten minutes was counted. */
+const END = Math.floor(Date.now() / STEP) * STEP
+const SPANS = [300, 290, 280, 120, 110]
+const DELIVERED = 1_000
+
+describe('The time ranges of the overview', requires('chromium', 'nginx'), () => {
+  it.beforeAll(async ({ desk }) => {
+    using db = new DatabaseSync(fileURLToPath(desk.env.SPOOL_URL), { timeout: 10_000 })
+    db.exec(HISTORY_TABLE)
+    const durations = { 0.1: 900, 0.5: 960, 1: DELIVERED, '+Inf': DELIVERED }
+    const data = JSON.stringify({
+      outcomes: { delivered: DELIVERED },
+      categories: { error: DELIVERED },
+      durations,
+    })
+    const row = { replica: 'stopped', data }
+    new HistoryTable(db).add([
+      ...SPANS.map((minutes) => ({ ...row, step: STEP, time: END - minutes * MINUTE })),
+      { ...row, step: MINUTE, time: Math.floor(Date.now() / MINUTE - 10) * MINUTE },
+    ])
+    await desk.sendMany(2, desk.newError, 200)
+  })
+
+  const chartOf = (page: Page, title: string) => page.getByRole('figure').filter({ hasText: title })
+
+  it('are chosen by keyboard, are kept in the URL, and name the time zone', async ({ desk }) => {
+    await using visitor = await desk.operator('', BERLIN)
+    const { page } = visitor
+    const ranges = page.getByRole('navigation', { name: 'Time range' })
+    await ranges.getByRole('link', { name: '24 h' }).focus()
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/console?range=24h')
+    await page.getByRole('heading', { name: 'Last 24 hours' }).waitFor()
+    expect(await ranges.locator('[aria-current]').allTextContents()).toEqual(['24 h'])
+    await page
+      .getByRole('region', { name: 'Last 24 hours' })
+      .getByText(/Europe\/Berlin \(GMT\+[12]\)/)
+      .waitFor()
+    await page.reload()
+    await page.getByRole('heading', { name: 'Last 24 hours' }).waitFor()
+  })
+
+  it('show counts and percentiles of a replica that has stopped, and no rows for gaps', async ({ desk }) => {
+    await using visitor = await desk.operator('?range=24h')
+    const { page } = visitor
+    const outcomes = chartOf(page, 'Envelopes by outcome')
+    await outcomes.getByRole('listitem').filter({ hasText: '5,000 in all' }).waitFor()
+    await chartOf(page, 'Response time').getByText('Values by 10 min').click()
+    const rows = chartOf(page, 'Response time').getByRole('row')
+    await expect.poll(() => rows.count(), SOON).toBe(1 + SPANS.length)
+    const cells = await rows.nth(1).locator('td').allTextContents()
+    expect(cells.slice(-3)).toEqual(['100 ms', '500 ms', '1 s'])
+    await page.getByRole('region', { name: 'Results' }).getByText('last 24 hours').waitFor()
+  })
+
+  it('open the live feed of the span that is dragged over, which says where it begins', async ({ desk }) => {
+    await using visitor = await desk.operator('?range=24h')
+    const { page } = visitor
+    const plot = chartOf(page, 'Envelopes by outcome').locator('.u-over')
+    await plot.scrollIntoViewIfNeeded()
+    const { x = 0, y = 0, width = 0, height = 0 } = (await plot.boundingBox()) ?? {}
+    await page.mouse.move(x + width / 2, y + height / 2)
+    await page.mouse.down()
+    await page.mouse.move(x + (width * 3) / 4, y + height / 2, { steps: 5 })
+    await page.mouse.up()
+    await page.waitForURL('**/live-feed?from=*')
+    const { searchParams } = new URL(page.url())
+    const [from, to] = ['from', 'to'].map((name) => Date.parse(searchParams.get(name) ?? ''))
+    expect(((to ?? 0) - (from ?? 0)) / (24 * 60 * MINUTE)).toBeCloseTo(1 / 4, 1)
+    await page.getByText('The feed holds recent envelopes only').waitFor()
+    await page.getByText('No envelope matches the filter.').waitFor()
+    await page.getByRole('button', { name: 'Show all times' }).click()
+    await page.getByText('2 envelopes', { exact: true }).waitFor()
+  })
+
+  it('open the live feed of one span by the Enter key, and by its row in the table', async ({ desk }) => {
+    await using visitor = await desk.operator('?range=24h')
+    const { page } = visitor
+    const chart = chartOf(page, 'Envelopes by outcome')
+    await chart.getByText('Values by 10 min').click()
+    const from = new Date(END - 110 * MINUTE).toISOString().replace('.000Z', 'Z')
+    const link = chart.getByRole('row').nth(1).getByRole('link')
+    expect(await link.getAttribute('href')).toContain(new URLSearchParams({ from }).toString())
+    await chart.getByRole('slider').focus()
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/live-feed?from=*')
+  })
+
+  it('include minutes before web started in the last 15 minutes', async ({ desk }) => {
+    await using visitor = await desk.operator()
+    const outcomes = chartOf(visitor.page, 'Envelopes by outcome')
+    await outcomes
+      .getByRole('listitem')
+      .filter({ hasText: `${DELIVERED / 1_000},002 in all` })
+      .waitFor()
+  })
+})

@@ -1,0 +1,57 @@
+/** Time ranges of the overview. */
+
+import type { HistoryRange } from 'tunnel/contract'
+import { formatMinute, formatTime } from '../../../../lib/format.ts'
+import type { Query } from '../../routes.ts'
+
+export type Range = {
+  key: HistoryRange
+  label: string
+  /** For a sentence, after "last". */
+  words: string
+  ms: number
+  /** Span of a row in tables. */
+  stepMs: number
+}
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+/** Range of the points that the console streams. The others are stored by the tunnels. */
+export const LIVE_RANGE: Range = {
+  ...{ key: '15m', label: '15 min', words: '15 minutes', ms: 15 * MINUTE_MS, stepMs: MINUTE_MS },
+}
+
+export const RANGES: readonly Range[] = [
+  LIVE_RANGE,
+  { key: '1h', label: '1 h', words: 'hour', ms: HOUR_MS, stepMs: MINUTE_MS },
+  { key: '24h', label: '24 h', words: '24 hours', ms: DAY_MS, stepMs: 10 * MINUTE_MS },
+  { key: '7d', label: '7 d', words: '7 days', ms: 7 * DAY_MS, stepMs: HOUR_MS },
+]
+
+export function readRange(given: Query[string]): Range {
+  return RANGES.find(({ key }) => key === given) ?? LIVE_RANGE
+}
+
+/** Formats a position on a chart in the reader's time zone. */
+export function formatPosition(time: number, { ms, stepMs }: Range): string {
+  if (ms === LIVE_RANGE.ms) return formatTime(time)
+  return stepMs === MINUTE_MS ? formatMinute(time) : `${formatDay(time)}, ${formatMinute(time)}`
+}
+
+/** Formats a tick of the time axis. Midnight is a day. */
+export function formatTimeTick(time: number): string {
+  const date = new Date(time)
+  return date.getHours() + date.getMinutes() === 0 ? formatDay(time) : formatMinute(time)
+}
+
+function formatDay(time: number): string {
+  return new Date(time).toLocaleDateString('en-GB', { weekday: 'short', day: 'numeric', month: 'short' })
+}
+
+/** Returns the address of the live feed with the envelopes of a span of time. */
+export function feedOf(from: number, to: number): string {
+  const iso = (time: number) => new Date(Math.round(time)).toISOString().replace('.000Z', 'Z')
+  return `/console/live-feed?${new URLSearchParams({ from: iso(from), to: iso(to) })}`
+}
