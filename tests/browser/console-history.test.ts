@@ -106,7 +106,7 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
     const outcomes = chartOf(visitor.page, 'Envelopes by outcome')
     await outcomes
       .getByRole('listitem')
-      .filter({ hasText: `${DELIVERED / 1_000},002 in all` })
+      .filter({ hasText: /1,00[0-2] in all/ })
       .waitFor()
   })
 })

@@ -2,6 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { type ConsoleData, getConsoleData } from '../../../features/console/data-access/data-access.ts'
+import type { Point } from '../../../features/console/monitor/replica-monitor.ts'
 import { summarise } from '../../../features/console/monitor/snapshot.ts'
 import type { LiveEvent } from '../../../features/console/monitor/use-snapshot.ts'
 import { events, notSignedIn } from '../../../features/console/responses.ts'
@@ -10,11 +11,11 @@ const EVERY_MS = 2_000
 
 export async function GET(): Promise<Response> {
   const data = await getConsoleData()
-  return data ? events(streamSnapshots(data)) : notSignedIn()
+  return data ? events(streamSnapshots(data, await data.history())) : notSignedIn()
 }
 
 /** Takes a snapshot only after the one before was read. */
-function streamSnapshots(data: ConsoleData): ReadableStream<Uint8Array> {
+function streamSnapshots(data: ConsoleData, history: Point[]): ReadableStream<Uint8Array> {
   const text = new TextEncoder()
   const closed = new AbortController()
   let isFirst = true
@@ -26,7 +27,7 @@ function streamSnapshots(data: ConsoleData): ReadableStream<Uint8Array> {
         if (!data.isSignedIn()) return controller.close()
         const overview = summarise(await data.snapshot())
         if (closed.signal.aborted) return
-        const event: LiveEvent = { overview, ...(isFirst && { history: await data.history() }) }
+        const event: LiveEvent = { overview, ...(isFirst && { history }) }
         isFirst = false
         controller.enqueue(text.encode(`data: ${JSON.stringify(event)}\n\n`))
       },

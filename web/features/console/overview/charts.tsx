@@ -71,7 +71,8 @@ type CountChartProps = Props & {
 
 /** Count of each kind of envelope in equal spans of time, and by minute. */
 function CountChart({ title, points, range, kinds }: CountChartProps) {
-  const { widthMs, times, countsOf } = bucketsOf(points, range === LIVE_RANGE ? undefined : range.stepMs)
+  const isLive = range === LIVE_RANGE && !points[0]?.isGap // stored points begin with a gap
+  const { widthMs, times, countsOf } = bucketsOf(points, isLive ? undefined : range.stepMs)
   const lines = kinds.map(({ totalOf, ...line }) => ({
     ...line,
     values: countsOf(totalOf),

@@ -28,6 +28,7 @@ export const TONE_CLASSES: Record<Tone, string> = {
 }
 
 export const PLOT_HEIGHT = 168
+const DAY_MS = 86_400_000
 /** Seconds between the ticks of the time axis. */
 const TIME_STEPS = [60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 172_800]
 const TICK_STEPS = Array.from({ length: 12 }, (_, power) =>
@@ -59,6 +60,7 @@ export function plotOptions(
   return {
     width: element.clientWidth,
     height: PLOT_HEIGHT,
+    padding: [null, range.ms >= DAY_MS ? 30 : null, null, null], // for a date at the end of the axis
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: true, y: false, setScale: false, dist: 5 } },
     hooks: {
