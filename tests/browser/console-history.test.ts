@@ -60,7 +60,7 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
     const { page } = visitor
     const outcomes = chartOf(page, 'Envelopes by outcome')
     await outcomes.getByRole('listitem').filter({ hasText: '5,000 in all' }).waitFor()
-    await chartOf(page, 'Response time').getByText('Values by 10 min').click()
+    await chartOf(page, 'Response time').getByText('Values by 10 minutes').click()
     const rows = chartOf(page, 'Response time').getByRole('row')
     await expect.poll(() => rows.count(), SOON).toBe(1 + SPANS.length)
     const cells = await rows.nth(1).locator('td').allTextContents()
@@ -92,7 +92,7 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
     await using visitor = await desk.operator('?range=24h')
     const { page } = visitor
     const chart = chartOf(page, 'Envelopes by outcome')
-    await chart.getByText('Values by 10 min').click()
+    await chart.getByText('Values by 10 minutes').click()
     const from = new Date(END - 110 * MINUTE).toISOString().replace('.000Z', 'Z')
     const link = chart.getByRole('row').nth(1).getByRole('link')
     expect(await link.getAttribute('href')).toContain(new URLSearchParams({ from }).toString())

@@ -1,7 +1,7 @@
 /** Table of a chart's values by minute, or by the span of its range. */
 
 import { type ReactNode, useState } from 'react'
-import { formatDuration, formatMinute } from '../../../lib/format.ts'
+import { formatMinute } from '../../../lib/format.ts'
 import { Table } from '../../../ui/table.tsx'
 import { feedOf, formatPosition, LIVE_RANGE, type Range } from './range/range.ts'
 
@@ -10,16 +10,13 @@ export type MinuteRow = { time: number; cells: ReactNode[] }
 
 type Props = { title: string; columns: string[]; rows: MinuteRow[]; range: Range }
 
-const MINUTE_MS = 60_000
-
 /** Renders the table only while it is open: it changes with every refresh. */
 export function ChartTable({ title, columns, rows, range }: Props) {
-  const { stepMs } = range
-  const span = stepMs === MINUTE_MS ? 'minute' : formatDuration(stepMs)
+  const { step, stepMs } = range
   const [isOpen, setOpen] = useState(false)
   return (
     <details className="text-note" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary className="inline-block min-h-6 text-quiet hover:text-accent">Values by {span}</summary>
+      <summary className="inline-block min-h-6 text-quiet hover:text-accent">Values by {step}</summary>
       {isOpen && (
         <div
           // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area has to be reachable by keyboard
@@ -27,7 +24,7 @@ export function ChartTable({ title, columns, rows, range }: Props) {
           className="max-h-64 overflow-auto"
         >
           <Table
-            label={`${title}, by ${span}`}
+            label={`${title}, by ${step}`}
             columns={[{ name: 'From' }, ...columns.map((name) => ({ name, className: 'text-right' }))]}
             rows={rows.map(({ time, cells }) => ({
               key: time,

@@ -4,7 +4,6 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { formatDuration } from '../../../lib/format.ts'
 import { ChartTable, type MinuteRow } from './chart-table.tsx'
 import { type Line, PLOT_HEIGHT, type PlotKind, plotOptions, TONE_CLASSES } from './plot.ts'
 import { feedOf, formatPosition, LIVE_RANGE, type Range } from './range/range.ts'
@@ -178,6 +177,6 @@ function describePoint(
   return `${formatPosition(time, range)}: ${words.join(', ')}`
 }
 
-function describeLast({ key, stepMs }: Range): string {
-  return key === LIVE_RANGE.key ? 'now' : `last ${formatDuration(stepMs)}`
+function describeLast({ key, step }: Range): string {
+  return key === LIVE_RANGE.key ? 'now' : `last ${step}`
 }

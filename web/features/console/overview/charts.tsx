@@ -88,7 +88,7 @@ function CountChart({ title, points, range, kinds }: CountChartProps) {
       kind="counts"
       range={range}
       spanMs={widthMs}
-      unit={`per ${formatDuration(widthMs)}`}
+      unit={`per ${isLive ? formatDuration(widthMs) : range.step}`}
       times={times}
       lines={lines}
       format={formatCount}

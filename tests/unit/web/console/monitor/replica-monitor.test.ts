@@ -79,6 +79,19 @@ describe('Monitor', () => {
     expect(history().map(({ outcomes }) => outcomes)).toEqual([{ delivered: 1_000 }, { delivered: 1_003 }])
   })
 
+  it('adds a gap to the history while no replica responds', async () => {
+    const { living, look, history } = startMonitor()
+    living.set('first', 1).set('second', 1)
+    await look()
+    living.set('first', 'dead')
+    await look()
+    living.set('second', 'dead')
+    await look()
+    living.set('first', 1)
+    await look()
+    expect(history().map(({ isGap }) => isGap)).toEqual([undefined, undefined, true, undefined])
+  })
+
   it('counts a replica once when it returns after many others have stopped', async () => {
     const { living, look } = startMonitor()
     living.set('first', 100)

@@ -10,8 +10,10 @@ export type Range = {
   /** For a sentence, after "last". */
   words: string
   ms: number
-  /** Span of a row in tables. */
+  /** Span of a row in tables, and of a point of stored history. */
   stepMs: number
+  /** Name of this span. */
+  step: string
 }
 
 const MINUTE_MS = 60_000
@@ -20,14 +22,15 @@ const DAY_MS = 24 * HOUR_MS
 
 /** Range of the points that the console streams. The others are stored by the tunnels. */
 export const LIVE_RANGE: Range = {
-  ...{ key: '15m', label: '15 min', words: '15 minutes', ms: 15 * MINUTE_MS, stepMs: MINUTE_MS },
+  ...{ key: '15m', label: '15 min', words: '15 minutes', ms: 15 * MINUTE_MS },
+  ...{ stepMs: MINUTE_MS, step: 'minute' },
 }
 
 export const RANGES: readonly Range[] = [
   LIVE_RANGE,
-  { key: '1h', label: '1 h', words: 'hour', ms: HOUR_MS, stepMs: MINUTE_MS },
-  { key: '24h', label: '24 h', words: '24 hours', ms: DAY_MS, stepMs: 10 * MINUTE_MS },
-  { key: '7d', label: '7 d', words: '7 days', ms: 7 * DAY_MS, stepMs: HOUR_MS },
+  { key: '1h', label: '1 h', words: 'hour', ms: HOUR_MS, stepMs: MINUTE_MS, step: 'minute' },
+  { key: '24h', label: '24 h', words: '24 hours', ms: DAY_MS, stepMs: 10 * MINUTE_MS, step: '10 minutes' },
+  { key: '7d', label: '7 d', words: '7 days', ms: 7 * DAY_MS, stepMs: HOUR_MS, step: 'hour' },
 ]
 
 export function readRange(given: Query[string]): Range {
