@@ -27,7 +27,7 @@ export type FilterReason =
   | 'release-version'
 
 /** Reason of the outcome `filtered`. */
-export type FilteredReason = FilterReason | 'empty' | 'duplicate'
+export type FilteredReason = FilterReason | 'empty' | 'duplicate' | 'report-type'
 
 /** Reason of the outcome `rate_limited`: Sentry's limits, or our own. */
 export type RateLimitedReason = 'limited' | 'throttled'

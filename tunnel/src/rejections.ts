@@ -82,7 +82,7 @@ export const REJECTIONS = {
   'encoding-unknown': {
     status: 415,
     sentence: 'Sentry does not support the Content-Encoding of the body.',
-    fix: 'Use gzip, deflate, br, zstd or no Content-Encoding.',
+    fix: 'Use gzip, deflate, br, zstd or no Content-Encoding; none for browser reports.',
   },
   'encoding-broken': {
     status: 400,
@@ -119,6 +119,31 @@ export const REJECTIONS = {
     sentence: 'The query and the DSN in the envelope name different projects.',
     fix: 'Send each envelope with the identifiers of its own DSN, or without a query.',
   },
+  'report-content-type': {
+    status: 415,
+    sentence: 'The Content-Type is not one that browsers use for reports.',
+    fix: 'Send application/csp-report, application/reports+json or application/json.',
+  },
+  'report-malformed': {
+    status: 400,
+    sentence: 'The body, or a report in it, is not a browser report.',
+    fix: 'Send the JSON of a browser: an object with the member csp-report, or a list of objects with type, url and body.',
+  },
+  'report-too-large': {
+    status: 413,
+    sentence: 'A browser report, or a post of reports, is too large.',
+    fix: 'Browsers send a few kilobytes for each report, and at most 40 characters of code. Send smaller reports.',
+  },
+  'reports-too-many': {
+    status: 413,
+    sentence: 'The batch has too many browser reports.',
+    fix: 'Send at most 100 reports at once, as browsers do.',
+  },
+  'report-foreign': {
+    status: 403,
+    sentence: 'A browser report is about a page of another origin.',
+    fix: "Add the page's origin to ALLOWED_ORIGINS if it may report here.",
+  },
   'origin-foreign': {
     status: 403,
     sentence: 'The request comes from a page of another origin.',
@@ -146,7 +171,7 @@ export const REJECTIONS = {
   },
   'project-unknown': {
     status: 404,
-    sentence: 'The query of sdk.js names no project of this tunnel.',
+    sentence: 'The query of sdk.js or of browser reports names no project of this tunnel.',
     fix: 'Write ?p= and the project ID of a DSN in SENTRY_DSN, or omit the query to use the first one.',
   },
   'sdk-file-unknown': {

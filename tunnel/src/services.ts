@@ -120,6 +120,7 @@ export async function openServices(
     allowedOrigins: config.allowedOrigins,
     reader: { ...config.headers, items: config.items, keep: policies.filters.reads },
     maxBytes: config.maxEnvelopeBytes,
+    browserReports: config.browserReports,
     onBug: (err, requestId) => log.logger.error({ err, requestId }, 'a bug'),
   })
   const [path = ''] = config.tunnelPaths

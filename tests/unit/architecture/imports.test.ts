@@ -26,6 +26,7 @@ const TUNNEL: Order = [
   ['policy'],
   ['pipeline'], // the context and the outcome that every stage has
   ['projects'],
+  ['reports'], // browser reports, which become envelopes
   ['envelope'],
   ['body'],
   ['contract', 'rejections'],

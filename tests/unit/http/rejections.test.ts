@@ -24,6 +24,9 @@ const STORE_EVENT = JSON.stringify({
   exception: { values: [{ type: 'ValueError', value: MARK }] },
 })
 
+const REPORTS = '/monitoring/reports'
+const JSON_REPORTS = { 'content-type': 'application/reports+json' }
+
 /** Request that provokes each code, with its preparation. */
 type Provocation = Posting & {
   first?: (place: Place) => Promise<unknown> | undefined
@@ -57,6 +60,19 @@ const PROVOCATIONS: Partial<Record<RejectionCode, (dsn: string) => Provocation>>
   'query-malformed': (dsn) => ({ path: '/monitoring?p=0456', body: errorOf(dsn) }),
   'query-mismatch': (dsn) => ({ path: '/monitoring?p=457', body: errorOf(dsn) }),
   'origin-foreign': (dsn) => ({ headers: { origin: 'https://evil.example' }, body: errorOf(dsn) }),
+  'report-content-type': () => ({ path: REPORTS, headers: { 'content-type': 'text/plain' }, body: MARK }),
+  'report-malformed': () => ({ path: REPORTS, headers: JSON_REPORTS, body: MARK }),
+  'report-too-large': () => ({ path: REPORTS, headers: JSON_REPORTS, body: MARK.repeat(60_000) }),
+  'reports-too-many': () => ({
+    path: REPORTS,
+    headers: JSON_REPORTS,
+    body: JSON.stringify(Array.from({ length: 101 }, () => MARK)),
+  }),
+  'report-foreign': () => ({
+    path: REPORTS,
+    headers: JSON_REPORTS,
+    body: JSON.stringify([{ type: 'crash', url: 'https://evil.example/', body: { reason: MARK } }]),
+  }),
   'request-malformed': (dsn) => ({ headers: { host: 'a@b' }, body: errorOf(dsn) }),
   'path-unknown': (dsn) => ({ path: '/elsewhere', body: errorOf(dsn) }),
   'method-unknown': (dsn) => ({ method: 'PUT', body: errorOf(dsn) }),

@@ -8,7 +8,12 @@ import type { RejectionCode } from '../rejections.ts'
 
 /** Settings by reason. No setting changes the other reasons. */
 const SETTINGS: {
-  readonly [reason in RejectionCode | FilterReason | 'throttled' | FinalOutcome]?: readonly SettingName[]
+  readonly [reason in
+    | RejectionCode
+    | FilterReason
+    | 'report-type'
+    | 'throttled'
+    | FinalOutcome]?: readonly SettingName[]
 } = {
   'header-too-large': ['HEADER_BYTES'],
   'headers-too-large': ['TOTAL_HEADER_BYTES'],
@@ -18,6 +23,8 @@ const SETTINGS: {
   'body-timeout': ['BODY_TIMEOUT_MS'],
   'dsn-unknown': ['SENTRY_DSN'],
   'origin-foreign': ['ALLOWED_ORIGINS'],
+  'report-foreign': ['ALLOWED_ORIGINS'],
+  'report-type': ['BROWSER_REPORT_TYPES'],
   'spool-full': ['SPOOL_BYTES'],
   'spool-unwritable': ['SPOOL_URL'],
   expired: ['SPOOL_HOURS', 'SPOOL_BYTES'],

@@ -6,6 +6,7 @@ import { DEFAULT_HEADER_LIMITS, type HeaderLimits } from '../envelope/headers.ts
 import type { FilterSettings } from '../policy/filter-list.ts'
 import { compileGlobs } from '../policy/glob.ts'
 import type { ThrottleSettings } from '../policy/throttle.ts'
+import type { ReportSettings } from '../reports/report-types.ts'
 import type { SdkSettings } from '../sdk/sdk.ts'
 import { type NatsAddress, parseNatsCredentials } from '../spool/jetstream/nats-url.ts'
 import type { LogLevel } from '../telemetry/log.ts'
@@ -43,6 +44,7 @@ export type Config = SharedSettings & {
   allowedOrigins: Set<string>
   /** Settings of the SDK that browsers get from the tunnel. */
   sdk: SdkSettings
+  browserReports: ReportSettings
   filters: FilterSettings
   throttle: ThrottleSettings
   upstream: UpstreamSettings
@@ -107,6 +109,7 @@ export function readConfig(env: Environment): Config {
     edge: settings.read('EDGE'),
     allowedOrigins: new Set(settings.read('ALLOWED_ORIGINS')),
     sdk: readSdkSettings(settings),
+    browserReports: readReportSettings(settings),
     filters: readFilters(settings),
     throttle: {
       addressRate: settings.read('ADDRESS_RATE'),
@@ -214,6 +217,14 @@ function readSdkSettings(settings: SettingsReader): SdkSettings {
     },
     feedback: settings.read('SENTRY_FEEDBACK'),
     privacy: settings.read('PRIVACY_SIGNAL'),
+  }
+}
+
+function readReportSettings(settings: SettingsReader): ReportSettings {
+  return {
+    types: new Set(settings.read('BROWSER_REPORT_TYPES')),
+    release: settings.read('SENTRY_RELEASE'),
+    environment: settings.read('SENTRY_ENVIRONMENT'),
   }
 }
 

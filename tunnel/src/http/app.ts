@@ -33,6 +33,12 @@ export function createApp(deps: AppDeps): App {
     app.on(OTHER_METHODS, path, (c) => reject(c, new Rejection('method-unknown'), { allow: 'POST, OPTIONS' }))
   }
   for (const path of tunnelPathsOf(deps)) {
+    const reports = `${path}/reports`
+    app.post(reports, (c) => deps.ingest.handleReports(c.env.incoming))
+    app.options(reports, preflight)
+    app.on(OTHER_METHODS, reports, (c) =>
+      reject(c, new Rejection('method-unknown'), { allow: 'POST, OPTIONS' }),
+    )
     app.get(`${path}/sdk.js`, (c) => respond(c, () => respondWithLoader(c.env.incoming, deps)))
     app.get(`${path}/sdk/:file`, (c) =>
       respond(c, () => respondWithBundle(c.env.incoming, c.req.param('file'), deps)),

@@ -6,7 +6,7 @@ import type { RequestFlag } from '../contract.ts'
 import type { Client } from '../pipeline.ts'
 import { randomHex } from '../telemetry/random-hex.ts'
 
-type ResolvedClient = Client & {
+export type ResolvedClient = Client & {
   /** Anomalies of the request; for most requests none. */
   flags: readonly RequestFlag[]
 }

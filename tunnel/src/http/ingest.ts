@@ -10,20 +10,25 @@ import { type Filters, filterStage } from '../policy/filters.ts'
 import { removedItemsStage } from '../policy/removed-items.ts'
 import { chargeAddressStage, throttleStage } from '../policy/throttle.ts'
 import { type UpstreamLimits, upstreamLimitsStage } from '../policy/upstream-limits.ts'
-import type { ClientResolver } from './client-address.ts'
+import type { ClientResolver, ResolvedClient } from './client-address.ts'
 import { checkOriginStage } from './origin.ts'
 import { type OutcomeServices, rejected, respond } from './outcome.ts'
 import {
   checkEnvelopeItems,
   decodeBodyStage,
   parseEnvelope,
-  type ReceiveServices,
   receiveBodyStage,
   resolveProjectStage,
 } from './receive.ts'
+import {
+  checkReportOriginStage,
+  type ReportServices,
+  receiveReportsStage,
+  runReportsStage,
+} from './reports.ts'
 
 type IngestServices = OutcomeServices &
-  ReceiveServices & {
+  ReportServices & {
     resolveClient: ClientResolver
     filters: Filters
     limits: UpstreamLimits
@@ -31,7 +36,6 @@ type IngestServices = OutcomeServices &
     /** Absent in inbox mode: nothing is forwarded. */
     sentry: ForwardServices['sentry'] | undefined
     inbox: Inbox | undefined
-    allowedOrigins: ReadonlySet<string>
     replica: string
     /** Milliseconds since 1970. */
     now: () => number
@@ -70,6 +74,8 @@ function acceptInInboxMode(ctx: Context): Outcome {
 export class Ingest {
   readonly #services: IngestServices
   readonly #stages: readonly Stage[]
+  /** Stages of a post of browser reports. Each report then passes the stages of envelopes, from the parsing on. */
+  readonly #reportStages: readonly Stage[]
   #requests = 0
   #inFlight = 0
   #onIdle: PromiseWithResolvers<void> | undefined
@@ -77,15 +83,46 @@ export class Ingest {
   constructor(services: IngestServices) {
     this.#services = services
     this.#stages = listStages(services)
+    const envelopeStages = this.#stages.slice(this.#stages.indexOf(parseEnvelope))
+    this.#reportStages = [
+      checkReportOriginStage(services.allowedOrigins),
+      receiveReportsStage(services),
+      chargeAddressStage(services.throttle),
+      runReportsStage(services, ({ incoming, client, receipt }, translate) =>
+        this.#run(this.#createContext(incoming, { ...client, flags: receipt.flags ?? [] }), [
+          translate,
+          ...envelopeStages,
+        ]),
+      ),
+    ]
   }
 
-  async handle(incoming: IncomingMessage): Promise<Response> {
-    const ctx = this.#createContext(incoming)
+  /** Handles a request with one envelope. */
+  handle(incoming: IncomingMessage): Promise<Response> {
+    return this.#track(incoming, this.#stages)
+  }
+
+  /** Handles a request with browser reports. */
+  handleReports(incoming: IncomingMessage): Promise<Response> {
+    return this.#track(incoming, this.#reportStages)
+  }
+
+  async #track(incoming: IncomingMessage, stages: readonly Stage[]): Promise<Response> {
+    const ctx = this.#createContext(incoming, this.#services.resolveClient(incoming))
     this.#inFlight++
+    try {
+      return await this.#run(ctx, stages)
+    } finally {
+      this.#inFlight--
+      if (this.#inFlight === 0) this.#onIdle?.resolve()
+    }
+  }
+
+  async #run(ctx: Context, stages: readonly Stage[]): Promise<Response> {
     try {
       try {
         let outcome: Outcome | undefined
-        for (const stage of this.#stages) {
+        for (const stage of stages) {
           const result = stage(ctx)
           outcome = result instanceof Promise ? await result : result
           if (outcome) break
@@ -102,15 +139,12 @@ export class Ingest {
       return respond(ctx, rejected(ctx, error, this.#services), this.#services)
     } finally {
       ctx.parser?.release()
-      this.#inFlight--
-      if (this.#inFlight === 0) this.#onIdle?.resolve()
     }
   }
 
-  #createContext(incoming: IncomingMessage): Context {
-    const { replica, resolveClient, now, clock } = this.#services
+  #createContext(incoming: IncomingMessage, client: ResolvedClient): Context {
+    const { replica, now, clock } = this.#services
     const id = `${replica}-${(++this.#requests).toString(36)}`
-    const client = resolveClient(incoming)
     const receipt: PendingReceipt = { id, time: now(), items: [], bytes: 0, replica }
     if (client.flags.length > 0) receipt.flags = client.flags
     return new Context(incoming, client, clock(), receipt)

@@ -23,6 +23,10 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
     sentence: 'The same bytes are already pending in the spool: a browser sent them twice.',
     fix: 'No action needed: the envelope is delivered once.',
   },
+  'report-type': {
+    sentence: 'A browser sent it by itself, as a report of a type that this tunnel does not forward.',
+    fix: 'Add the type to BROWSER_REPORT_TYPES, or stop sending the header that asks browsers for it.',
+  },
   'next-noise': {
     sentence: 'Next.js raised it internally: a redirect, a missing page or an unfinished page load.',
     fix: 'No action needed. To receive such events, set DROP_NEXT_NOISE=off.',

@@ -1,5 +1,6 @@
 /** Settings of the tunnel: filters, limits, storage and upstream. */
 
+import { REPORT_TYPES } from '../../reports/report-types.ts'
 import { certificateFile } from '../certificates.ts'
 import * as is from '../parsers.ts'
 import { section, setting } from './declarations.ts'
@@ -24,6 +25,11 @@ export const TUNNEL = {
       is.origins,
       [],
       'Other origins whose pages may post envelopes, like `https://shop.example`, separated by spaces or commas.',
+    ),
+    BROWSER_REPORT_TYPES: setting(
+      is.someOf(...REPORT_TYPES),
+      [...REPORT_TYPES],
+      'Types of [browser reports](browser-reports.md) that the tunnel forwards, separated by spaces or commas.',
     ),
     DROP_NEXT_NOISE: setting(
       is.onOff,

@@ -1,0 +1,373 @@
+/** Browser reports through the tunnel: formats, origins, bounds, outcomes, and what Sentry receives. */
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Posting, post } from '../../support/post.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
+
+const SHOP = 'https://shop.example'
+const HOST = { host: 'shop.example' }
+const FRIEND = 'https://friend.example'
+const CSP_REPORT = { ...HOST, 'content-type': 'application/csp-report' }
+const BATCH = { ...HOST, 'content-type': 'application/reports+json' }
+
+/** As Firefox 140 posts to `report-uri`. */
+const LEGACY = {
+  'csp-report': {
+    'blocked-uri': 'https://evil.example/a.js',
+    'column-number': 7,
+    disposition: 'enforce',
+    'document-uri': `${SHOP}/cart`,
+    'effective-directive': 'script-src-elem',
+    'line-number': 12,
+    'original-policy': "script-src 'self'; report-uri /monitoring/reports?p=456",
+    referrer: '',
+    'source-file': `${SHOP}/app.js`,
+    'status-code': 200,
+    'violated-directive': 'script-src-elem',
+  },
+}
+
+/** As Chromium 140 posts to an endpoint of `Reporting-Endpoints`. */
+function violation(members: object = {}) {
+  return {
+    age: 1500,
+    body: {
+      blockedURL: 'inline',
+      columnNumber: 39,
+      disposition: 'enforce',
+      documentURL: `${SHOP}/cart`,
+      effectiveDirective: 'script-src-elem',
+      lineNumber: 3,
+      originalPolicy: "script-src 'self'; report-to csp",
+      referrer: '',
+      sample: 'alert(1)',
+      sourceFile: `${SHOP}/cart`,
+      statusCode: 200,
+    },
+    type: 'csp-violation',
+    url: `${SHOP}/cart`,
+    user_agent: 'Mozilla/5.0',
+    ...members,
+  }
+}
+
+const networkError = {
+  age: 29,
+  body: {
+    elapsed_time: 18,
+    method: 'GET',
+    phase: 'application',
+    protocol: 'http/1.1',
+    referrer: `${SHOP}/`,
+    sampling_fraction: 0.5,
+    server_ip: '203.0.113.9',
+    status_code: 404,
+    type: 'http.error',
+  },
+  type: 'network-error',
+  url: `${SHOP}/missing`,
+  user_agent: 'Mozilla/5.0',
+}
+
+const reportOf = (type: string, body: object) => ({ age: 0, type, url: `${SHOP}/`, body })
+
+/** Returns outcome and reason of each receipt, sorted. */
+function outcomesOf({ receipts }: Tunnel): string[] {
+  return receipts.map(({ outcome, reason = '' }) => `${outcome} ${reason}`.trim()).sort()
+}
+
+describe('Browser reports', () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let tunnel: Tunnel
+  let seen = 0
+  let env: Record<string, string>
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry())
+    env = {
+      SENTRY_DSN: sentry.dsn(),
+      ALLOWED_ORIGINS: FRIEND,
+      BROWSER_REPORT_TYPES:
+        'csp-violation network-error crash integrity-violation permissions-policy-violation coop coep deprecation',
+      SENTRY_RELEASE: 'shop@1',
+      SENTRY_ENVIRONMENT: 'staging',
+    }
+    tunnel = started.use(await openTunnel({ env }))
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  beforeEach(() => {
+    sentry.answer({})
+    seen = sentry.requests.length
+  })
+
+  const send = (posting: Posting) => post(tunnel.url, { path: '/monitoring/reports?p=456', ...posting })
+  const sendBatch = (reports: unknown, headers = {}) =>
+    send({ headers: { ...BATCH, ...headers }, body: JSON.stringify(reports) })
+
+  /** Returns header, item header and payload of each envelope that Sentry has received in this test. */
+  const received = () =>
+    sentry.requests.slice(seen).map(({ decoded }) =>
+      decoded
+        .toString()
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    )
+
+  it('forwards a report of report-uri as an item raw_security, as Relay’s endpoint does', async () => {
+    const answered = await send({ headers: CSP_REPORT, body: JSON.stringify(LEGACY) })
+    expect(answered.status).toBe(200)
+    const [[header, item, payload] = []] = received()
+    expect(header).toMatchObject({ dsn: sentry.dsn(), event_id: expect.stringMatching(/^[0-9a-f]{32}$/) })
+    expect(item).toMatchObject({
+      type: 'raw_security',
+      sentry_release: 'shop@1',
+      sentry_environment: 'staging',
+    })
+    expect(payload).toEqual(LEGACY)
+    expect(answered.headers['x-culvert-receipt']).toBeDefined()
+  })
+
+  it('forwards a violation of the Reporting API in the form of report-uri', async () => {
+    await sendBatch([violation()])
+    const [[, item, payload] = []] = received()
+    expect(item).toMatchObject({ type: 'raw_security' })
+    expect(payload).toEqual({
+      'csp-report': {
+        'blocked-uri': 'inline',
+        'column-number': 39,
+        disposition: 'enforce',
+        'document-uri': `${SHOP}/cart`,
+        'effective-directive': 'script-src-elem',
+        'line-number': 3,
+        'original-policy': "script-src 'self'; report-to csp",
+        referrer: '',
+        'script-sample': 'alert(1)',
+        'source-file': `${SHOP}/cart`,
+        'status-code': 200,
+        'violated-directive': 'script-src-elem',
+      },
+    })
+  })
+
+  it('forwards a network error as a log with the attributes of Relay’s endpoint', async () => {
+    const before = Date.now()
+    await sendBatch([networkError])
+    const [[header, item, payload] = []] = received()
+    expect(header).not.toHaveProperty('event_id')
+    expect(item).toMatchObject({
+      type: 'log',
+      item_count: 1,
+      content_type: 'application/vnd.sentry.items.log+json',
+    })
+    const [log] = payload.items
+    expect(log).toMatchObject({
+      body: 'The response has the status 404',
+      level: 'info',
+      trace_id: '0'.repeat(32),
+      attributes: {
+        'sentry.origin': { type: 'string', value: 'auto.http.browser_reports.nel' },
+        'sentry.release': { type: 'string', value: 'shop@1' },
+        'url.full': { type: 'string', value: `${SHOP}/missing` },
+        'url.domain': { type: 'string', value: 'shop.example' },
+        'http.response.status_code': { type: 'integer', value: 404 },
+        'nel.sampling_fraction': { type: 'double', value: 0.5 },
+        'nel.type': { type: 'string', value: 'http.error' },
+      },
+    })
+    expect(log.timestamp * 1000).toBeGreaterThanOrEqual(before - 29 - 1)
+    expect(log.timestamp * 1000).toBeLessThanOrEqual(Date.now() - 29 + 1)
+  })
+
+  it.each<[type: string, body: object, title: string]>([
+    ['crash', { reason: 'oom' }, 'The page crashed: oom'],
+    ['crash', {}, 'The page crashed'],
+    [
+      'deprecation',
+      { id: 'UnloadHandler', message: 'Unload event listeners are deprecated.', anticipatedRemoval: null },
+      'Used a deprecated feature: UnloadHandler. Unload event listeners are deprecated.',
+    ],
+    [
+      'permissions-policy-violation',
+      { policyId: 'geolocation', disposition: 'enforce', lineNumber: 3 },
+      'Blocked by the permissions policy: geolocation, enforce',
+    ],
+    [
+      'coep',
+      { type: 'corp', blockedURL: 'https://cdn.example/a.js', disposition: 'reporting' },
+      'Blocked by the embedder policy: corp, https://cdn.example/a.js, reporting',
+    ],
+    [
+      'coop',
+      { type: 'navigation-from-response', effectivePolicy: 'same-origin' },
+      'Violated the opener policy: navigation-from-response, same-origin',
+    ],
+    [
+      'integrity-violation',
+      { blockedURL: 'https://cdn.example/a.js', destination: 'script' },
+      'Blocked by the integrity policy: https://cdn.example/a.js, script',
+    ],
+  ])('forwards a report of type %s with the body %j as an event', async (type, body, title) => {
+    await sendBatch([reportOf(type, body), reportOf(type, body)], { 'user-agent': 'Browser/1' })
+    const [[, item, event] = [], [, , second] = []] = received()
+    expect(item).toMatchObject({ type: 'event' })
+    expect(event).toMatchObject({
+      level: type === 'crash' ? 'fatal' : 'warning',
+      logentry: { formatted: title },
+      tags: { report_type: type },
+      request: { url: `${SHOP}/`, headers: { 'User-Agent': 'Browser/1' } },
+      release: 'shop@1',
+      environment: 'staging',
+    })
+    expect(second.fingerprint).toEqual(event.fingerprint)
+    expect(second.event_id).not.toBe(event.event_id)
+  })
+
+  it('groups events by their cause', async () => {
+    await sendBatch([reportOf('deprecation', { id: 'A' }), reportOf('deprecation', { id: 'B' })])
+    const [[, , first] = [], [, , second] = []] = received()
+    expect(first.fingerprint).not.toEqual(second.fingerprint)
+  })
+
+  it('records one outcome for each report of a batch, and none for the post', async () => {
+    const reports = [
+      violation(),
+      networkError,
+      reportOf('intervention', { id: 'HeavyAd' }),
+      reportOf('future-type', { id: 'x' }),
+      { type: 'crash' },
+    ]
+    await using own = await openTunnel({ env })
+    await post(own.url, { path: '/monitoring/reports', headers: BATCH, body: JSON.stringify(reports) })
+    await own.receipt(() => own.receipts.length >= 5)
+    expect(outcomesOf(own)).toEqual([
+      'delivered',
+      'delivered',
+      'filtered report-type',
+      'filtered report-type',
+      'rejected report-malformed',
+    ])
+    expect(received()).toHaveLength(2)
+  })
+
+  it('responds as to the most successful report of a batch', async () => {
+    const foreign = violation({ url: 'https://evil.example/' })
+    expect((await sendBatch([foreign, foreign])).status).toBe(403)
+    expect((await sendBatch([foreign, violation()])).status).toBe(200)
+  })
+
+  it('are spooled with 202 while Sentry is away, and delivered later', async () => {
+    await using own = await openTunnel({ env })
+    sentry.once({ status: 503 })
+    const body = JSON.stringify([violation()])
+    const answered = await post(own.url, { path: '/monitoring/reports', headers: BATCH, body })
+    expect(answered).toMatchObject({ status: 202, json: { id: expect.any(String) } })
+    const { event_id: eventId } = await own.receipt(({ outcome }) => outcome === 'spooled')
+    await own.log(({ final_outcome: final }) => final !== undefined)
+    expect(received().map(([header]) => header.event_id)).toEqual([eventId, eventId])
+  })
+
+  describe('of an origin', () => {
+    it.each<[about: string, headers: Record<string, string>, url: string]>([
+      ['without Origin', {}, SHOP],
+      ['with the Origin null', { origin: 'null', 'sec-fetch-site': 'cross-site' }, SHOP],
+      ['of the same origin', { origin: SHOP, 'sec-fetch-site': 'same-origin' }, SHOP],
+      ['of an allowed origin', { origin: FRIEND, 'sec-fetch-site': 'cross-site' }, FRIEND],
+      ['about a document without a host, with an Origin', { origin: SHOP }, 'about'],
+    ])('are accepted %s', async (_, headers, url) => {
+      expect((await sendBatch([violation({ url })], headers)).status).toBe(200)
+    })
+
+    it.each<[about: string, headers: Record<string, string>, url: string, reason: string]>([
+      ['about another one, without Origin', {}, 'https://evil.example/', 'report-foreign'],
+      ['about another one, with Origin', { origin: SHOP }, 'https://evil.example/', 'report-foreign'],
+      ['about another port', {}, `${SHOP}:8443/`, 'report-foreign'],
+      ['about a document without a host, without Origin', {}, 'about', 'report-foreign'],
+      ['without a URL', {}, '', 'report-foreign'],
+      ['from another one', { origin: 'https://evil.example' }, SHOP, 'origin-foreign'],
+    ])('are rejected %s', async (_, headers, url, code) => {
+      const body = { ...violation().body, documentURL: url }
+      const { status, json } = await sendBatch([violation({ url, body })], headers)
+      expect([status, json]).toMatchObject([403, { code }])
+      expect(received()).toEqual([])
+    })
+
+    it('that is allowed get CORS headers, and a preflight response', async () => {
+      const { status, headers } = await send({ method: 'OPTIONS', headers: { ...HOST, origin: FRIEND } })
+      expect(status).toBe(204)
+      expect(headers).toMatchObject({
+        'access-control-allow-origin': FRIEND,
+        'access-control-allow-methods': 'POST',
+        'access-control-allow-headers': expect.stringContaining('content-type'),
+      })
+      const answered = await sendBatch([violation({ url: FRIEND })], { origin: FRIEND })
+      expect(answered.headers).toMatchObject({ 'access-control-allow-origin': FRIEND })
+    })
+  })
+
+  describe('that no browser sends', () => {
+    const sampled = violation({ body: { ...violation().body, sample: 'x'.repeat(1_000_000) } })
+    const long = reportOf('crash', { reason: 'x'.repeat(65_536) })
+    const zipped = { ...BATCH, 'content-encoding': 'gzip' }
+    const list = (reports: number) => `[${'{},'.repeat(reports - 1)}{}]`
+    it.each<[about: string, posting: Posting, status: number, code: string]>([
+      ['without a content type', { headers: HOST, body: '{}' }, 415, 'report-content-type'],
+      [
+        'of an unknown type',
+        { headers: { 'content-type': 'text/plain' }, body: '{}' },
+        415,
+        'report-content-type',
+      ],
+      ['that are compressed', { headers: zipped, body: 'x' }, 415, 'encoding-unknown'],
+      ['that are empty', { headers: BATCH, body: '' }, 400, 'empty-body'],
+      ['that are no JSON', { headers: BATCH, body: '[{' }, 400, 'report-malformed'],
+      ['that are not UTF-8', { headers: BATCH, body: Buffer.from([0x5b, 0xff]) }, 400, 'report-malformed'],
+      ['in an empty batch', { headers: BATCH, body: '[]' }, 400, 'report-malformed'],
+      ['that are no objects', { headers: BATCH, body: '[null, 1, "x", []]' }, 400, 'report-malformed'],
+      ['in a batch of 101', { headers: BATCH, body: list(101) }, 413, 'reports-too-many'],
+      ['in a batch of 10,000', { headers: BATCH, body: list(10_000) }, 413, 'reports-too-many'],
+      ['with very many values', { headers: BATCH, body: '['.repeat(50_000) }, 400, 'report-malformed'],
+      ['with a sample of 1 MB', { headers: BATCH, body: JSON.stringify([sampled]) }, 413, 'report-too-large'],
+      ['of more than 64 KiB', { headers: BATCH, body: JSON.stringify([long]) }, 413, 'report-too-large'],
+      ['of 1 MiB together', { headers: BATCH, body: ' '.repeat(1024 * 1024 + 1) }, 413, 'report-too-large'],
+      [
+        'for no project',
+        { path: '/monitoring/reports?p=7', headers: BATCH, body: '[]' },
+        404,
+        'project-unknown',
+      ],
+    ])('are rejected %s', async (_, posting, status, code) => {
+      const answered = await send(posting)
+      expect([answered.status, answered.json]).toMatchObject([status, { code }])
+      expect(received()).toEqual([])
+    })
+
+    it('lose nested values, so that nothing unbounded is forwarded', async () => {
+      await sendBatch([reportOf('crash', { reason: 'oom', stack: [[['deep']]], more: { a: 1 } })])
+      const [[, , event] = []] = received()
+      expect(event.contexts.browser_report).toEqual({
+        type: 'browser_report',
+        report_type: 'crash',
+        reason: 'oom',
+      })
+    })
+
+    it('get the allowed methods for another one', async () => {
+      const { status, headers } = await send({ method: 'PUT', headers: BATCH, body: '[]' })
+      expect([status, headers.allow]).toEqual([405, 'POST, OPTIONS'])
+    })
+  })
+
+  it('are each charged to the client address', async () => {
+    await using limited = await openTunnel({ env: { ...env, ADDRESS_RATE: '1', ADDRESS_BURST: '2' } })
+    const headers = { ...BATCH, 'x-forwarded-for': '203.0.113.7' }
+    const body = JSON.stringify([violation(), violation(), violation()])
+    await post(limited.url, { path: '/monitoring/reports', headers, body })
+    await limited.receipt(() => limited.receipts.length >= 3)
+    expect(outcomesOf(limited)).toEqual(['delivered', 'delivered', 'rate_limited throttled'])
+  })
+})

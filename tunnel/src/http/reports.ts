@@ -1,0 +1,170 @@
+/** Stages of a post of browser reports. Each report becomes an envelope, which then passes the stages of `http/ingest.ts`. */
+
+import type { IncomingHttpHeaders } from 'node:http'
+import { createBody } from '../body/own-body.ts'
+import type { FilteredReason } from '../contract.ts'
+import { EnvelopeReader } from '../envelope/reader.ts'
+import { type Context, jsonHeaders, type Outcome, type Stage } from '../pipeline.ts'
+import { addressLimited } from '../policy/throttle.ts'
+import type { Projects } from '../projects.ts'
+import { Rejection } from '../rejections.ts'
+import { checkContentType, MAX_POST_BYTES, readReports } from '../reports/formats.ts'
+import {
+  type BrowserReport,
+  REPORT_TYPES,
+  type ReportSettings,
+  type ReportType,
+} from '../reports/report-types.ts'
+import { translate } from '../reports/translation.ts'
+import { randomHex } from '../telemetry/random-hex.ts'
+import { checkOrigin } from './origin.ts'
+import { type ReceiveServices, readQuery } from './receive.ts'
+
+export type ReportServices = ReceiveServices & {
+  allowedOrigins: ReadonlySet<string>
+  browserReports: ReportSettings
+}
+
+/** Runs the stages of one report, and returns its response. */
+type Run = (post: Context, stage: Stage) => Promise<Response>
+
+/**
+ * Rejects posts of pages of other sites. Browsers post reports without an Origin or with `null` (docs/browser-reports.md): then the URL of
+ * each report decides.
+ */
+export function checkReportOriginStage(allowed: ReadonlySet<string>): Stage {
+  return function checkReportOrigin(ctx) {
+    if (hasOrigin(ctx.incoming.headers)) ctx.foreignOrigin = checkOrigin(ctx.incoming.headers, allowed)
+    return undefined
+  }
+}
+
+/** Receives the body, up to `MAX_POST_BYTES`, after the project and the content type are known. */
+export function receiveReportsStage({ bodies, projects }: ReportServices): Stage {
+  return async function receiveReportPost(ctx) {
+    const { incoming } = ctx
+    ctx.project = findProject(incoming.url ?? '', projects)
+    ctx.receipt.project = ctx.project.name
+    checkContentType(incoming.headers['content-type'])
+    if ((incoming.headers['content-encoding'] ?? 'identity') !== 'identity')
+      throw new Rejection('encoding-unknown', 'Browser reports are not compressed.')
+    checkSize(Number(incoming.headers['content-length'] ?? 0))
+    let bytes = 0
+    ctx.body = await bodies.receive(incoming, (chunk) => {
+      bytes += chunk.length
+      checkSize(bytes)
+    })
+    return undefined
+  }
+}
+
+function checkSize(bytes: number): void {
+  if (bytes > MAX_POST_BYTES)
+    throw new Rejection('report-too-large', `The post is larger than ${MAX_POST_BYTES} bytes.`)
+}
+
+function findProject(target: string, projects: Projects) {
+  const query = readQuery(target)
+  const isGuess = query.p === undefined && (query.o !== undefined || query.r !== undefined)
+  const project = isGuess ? undefined : projects.find(query)
+  if (!project) throw new Rejection('project-unknown')
+  return project
+}
+
+/**
+ * Runs each report of the post as an envelope with an outcome of its own; the post itself has none. Responds as to the most successful
+ * report: after any other response than 2xx, Chromium would send all of them again.
+ */
+export function runReportsStage(services: ReportServices, run: Run): Stage {
+  return async function runReports(post) {
+    const { headers } = post.incoming
+    const reports = readReports(checkContentType(headers['content-type']), await wholeOf(post))
+    const responses = await Promise.all(
+      reports.map((report, index) => run(post, reportStage(report, index, post, services))),
+    )
+    const best = responses.reduce((first, second) => (second.status < first.status ? second : first))
+    return { status: best.status, body: await best.text(), headers: Object.fromEntries(best.headers) }
+  }
+}
+
+async function wholeOf({ body }: Context): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of body.decompressed()) chunks.push(chunk)
+  return Buffer.concat(chunks, body.wireBytes)
+}
+
+/** Turns a report into an envelope, which the next stage parses. */
+function reportStage(
+  report: BrowserReport | Rejection,
+  index: number,
+  post: Context,
+  services: ReportServices,
+): Stage {
+  return function translateReport(ctx) {
+    ctx.foreignOrigin = post.foreignOrigin
+    ctx.project = post.project
+    ctx.receipt.project = post.project.name
+    const isFirst = index === 0 // the post was charged once
+    ctx.addressBudget = isFirst ? post.addressBudget : chargeAddress(ctx, services)
+    if (ctx.addressBudget < 0) return addressLimited(ctx)
+    if (report instanceof Rejection) throw report
+    ctx.receipt.bytes = report.bytes
+    checkReportedOrigin(report, ctx.incoming.headers, services.allowedOrigins)
+    if (!isForwarded(report, services.browserReports.types)) return filteredByType()
+    hold(ctx, translate(report, translationOf(ctx, services.browserReports)), services)
+    return undefined
+  }
+}
+
+function chargeAddress({ client, incoming }: Context, { throttle }: ReportServices): number {
+  return throttle.charge(client.address, 0, incoming.headers.host)
+}
+
+function isForwarded(
+  report: BrowserReport,
+  types: ReadonlySet<ReportType>,
+): report is BrowserReport & { type: ReportType } {
+  return REPORT_TYPES.some((type) => type === report.type && types.has(type))
+}
+
+function filteredByType(): Outcome {
+  const reason: FilteredReason = 'report-type'
+  return { outcome: 'filtered', reason, status: 200, body: '{}', headers: jsonHeaders() }
+}
+
+function translationOf(ctx: Context, { release, environment }: ReportSettings) {
+  const eventId = randomHex()
+  ctx.receipt.event_id = eventId
+  const userAgent = ctx.incoming.headers['user-agent']
+  return { dsn: ctx.project.key, eventId, time: ctx.receipt.time, userAgent, release, environment }
+}
+
+function hold(ctx: Context, envelope: Buffer, { memory, reader }: ReportServices): void {
+  const parser = new EnvelopeReader(reader, { memory })
+  ctx.parser = parser
+  ctx.body = createBody(envelope, memory)
+  parser.push(envelope)
+}
+
+/**
+ * Throws a `Rejection` for a report about a page of another origin, which any server can post. Documents without a host, such as
+ * `about:srcdoc`, pass when the browser has named the origin of the page.
+ */
+function checkReportedOrigin(
+  { url }: BrowserReport,
+  headers: IncomingHttpHeaders,
+  allowed: ReadonlySet<string>,
+): void {
+  const parsed = URL.parse(url)
+  const isWeb = parsed?.protocol === 'https:' || parsed?.protocol === 'http:'
+  if (!parsed || !isWeb) {
+    if (hasOrigin(headers)) return
+    throw new Rejection('report-foreign', 'The report and the request name no origin.')
+  }
+  if (parsed.host === headers.host?.toLowerCase() || allowed.has(parsed.origin)) return
+  throw new Rejection('report-foreign', `It is about ${parsed.origin.slice(0, 200)}.`)
+}
+
+function hasOrigin({ origin }: IncomingHttpHeaders): boolean {
+  return origin !== undefined && origin !== 'null'
+}
