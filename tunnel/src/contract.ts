@@ -16,8 +16,13 @@ export const OUTCOMES = [
 ] as const
 export type Outcome = (typeof OUTCOMES)[number]
 
-/** Relay's filter keys (relay-filter/src/common.rs `FilterStatKey`), and ours for Next.js. */
+/** Filters for CSP reports. */
+export const CSP_FILTERS = ['extensions', 'about', 'blob', 'injected-scripts', 'localhost'] as const
+export type CspFilterName = (typeof CSP_FILTERS)[number]
+
+/** Relay's filter keys (relay-filter/src/common.rs `FilterStatKey`), ours for Next.js, and one for each filter of what Relay calls `invalid-csp`. */
 export type FilterReason =
+  | `csp-${CspFilterName}`
   | 'next-noise'
   | 'browser-extensions'
   | 'web-crawlers'

@@ -40,7 +40,7 @@ function createIngest() {
   const recorded: Receipt[] = []
   const bugs: unknown[] = []
   const off = { nextNoise: true, browserExtensions: false, webCrawlers: false, localhost: false }
-  const filters = new Filters({ ...off, healthChecks: false, errorMessages: [], releases: [] })
+  const filters = new Filters({ ...off, healthChecks: false, csp: [], errorMessages: [], releases: [] })
   const noRates = { addressRate: 0, projectRate: 1e-9, addressBurst: 1, projectBurst: 1, addressBytes: 0 }
   const limits = { maxBytes: 1024 * 1024, shareBytes: 1024 * 1024, dir: '/nonexistent', timeoutMs: 10_000 }
   const ingest = new Ingest({

@@ -1,7 +1,7 @@
 /** Filters of the operator, which read the fields of an item and not the text that it mentions. */
 
 import { describe, expect, it } from 'vitest'
-import type { FilterReason } from '../../../tunnel/src/contract.ts'
+import { CSP_FILTERS, type FilterReason } from '../../../tunnel/src/contract.ts'
 import { ITEM_TYPES } from '../../../tunnel/src/envelope/items.ts'
 import type { FilterSettings } from '../../../tunnel/src/policy/filter-list.ts'
 import { Filters } from '../../../tunnel/src/policy/filters.ts'
@@ -14,6 +14,7 @@ const OFF: FilterSettings = {
   webCrawlers: false,
   localhost: false,
   healthChecks: false,
+  csp: [],
   errorMessages: [],
   releases: [],
 }
@@ -23,6 +24,7 @@ const ON: FilterSettings = {
   webCrawlers: true,
   localhost: true,
   healthChecks: true,
+  csp: CSP_FILTERS,
   errorMessages: ['*'],
   releases: ['*'],
 }
@@ -466,5 +468,53 @@ describe('A payload', () => {
     const strange = { note: 'conduitPage localhost ::1', release: 1, ...payload }
     const settings = { ...ON, webCrawlers: false, errorMessages: ['x'], releases: ['x'] }
     expect(reasonOf(settings, event(strange))).toBeUndefined()
+  })
+})
+
+describe('CSP_FILTERS', () => {
+  const cspReport = (blocked: string, source = ''): Part => ({
+    header: { type: 'raw_security' },
+    payload: JSON.stringify({ 'csp-report': { 'blocked-uri': blocked, 'source-file': source } }),
+  })
+
+  it.each<[reason: FilterReason, blocked: string, source?: string]>([
+    ['csp-extensions', 'chrome-extension'],
+    ['csp-extensions', 'moz-extension://0d0c/inject.js'],
+    ['csp-extensions', 'https://cdn.example/a.js', 'safari-web-extension://A/content.js'],
+    ['csp-extensions', 'inline', 'moz-extension'],
+    ['csp-about', 'about'],
+    ['csp-about', 'about:blank'],
+    ['csp-about', 'data:text/html,chromewebdata'],
+    ['csp-blob', 'blob'],
+    ['csp-blob', 'blob:https://shop.example/0d0c'],
+    ['csp-injected-scripts', 'https://injections.adguard.com/a.js'],
+    ['csp-injected-scripts', 'https://www.superfish.com/ws/sf_main.jsp'],
+    ['csp-injected-scripts', 'https://superfish.com/'],
+    ['csp-injected-scripts', 'inline', 'https://static.image2play.com/a.js'],
+    ['csp-localhost', 'http://localhost:35729/livereload.js'],
+  ])('filters as %s what was blocked: %s, by %s', (reason, blocked, source) => {
+    const name = CSP_FILTERS.filter((each) => `csp-${each}` === reason)
+    expect(reasonOf({ csp: CSP_FILTERS }, cspReport(blocked, source))).toBe(reason)
+    expect(reasonOf({ csp: name }, cspReport(blocked, source))).toBe(reason)
+    const others = CSP_FILTERS.filter((each) => `csp-${each}` !== reason)
+    expect(reasonOf({ csp: others }, cspReport(blocked, source))).toBeUndefined()
+  })
+
+  it.each([
+    ['inline', 'https://shop.example/'],
+    ['eval', ''],
+    ['data', ''],
+    ['https://evil.example/chrome-extension', ''],
+    ['https://notsuperfish.com/', ''],
+    ['https://about.example/', 'https://shop.example/blob.js'],
+  ])('keeps a report of what was blocked: %s, by %s', (blocked, source) => {
+    expect(reasonOf({ csp: CSP_FILTERS }, cspReport(blocked, source))).toBeUndefined()
+  })
+
+  it('reads the form of the Reporting API too', () => {
+    const payload = JSON.stringify({ type: 'csp-violation', body: { blockedURL: 'chrome-extension' } })
+    expect(reasonOf({ csp: CSP_FILTERS }, { header: { type: 'raw_security' }, payload })).toBe(
+      'csp-extensions',
+    )
   })
 })

@@ -18,6 +18,7 @@ const OFF = {
   webCrawlers: false,
   localhost: false,
   healthChecks: false,
+  csp: [],
   errorMessages: [],
   releases: [],
 }

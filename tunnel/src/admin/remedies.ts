@@ -35,6 +35,11 @@ const SETTINGS: {
   localhost: ['FILTERS'],
   'filtered-transaction': ['FILTERS'],
   'error-message': ['FILTER_ERROR_MESSAGES'],
+  'csp-extensions': ['CSP_FILTERS'],
+  'csp-about': ['CSP_FILTERS'],
+  'csp-blob': ['CSP_FILTERS'],
+  'csp-injected-scripts': ['CSP_FILTERS'],
+  'csp-localhost': ['CSP_FILTERS'],
   'release-version': ['FILTER_RELEASES'],
 }
 

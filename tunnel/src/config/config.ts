@@ -236,6 +236,7 @@ function readFilters(settings: SettingsReader): FilterSettings {
     webCrawlers: on.includes('web-crawlers'),
     localhost: on.includes('localhost'),
     healthChecks: on.includes('health-checks'),
+    csp: settings.read('CSP_FILTERS'),
     errorMessages: readGlobs(settings, 'FILTER_ERROR_MESSAGES'),
     releases: readGlobs(settings, 'FILTER_RELEASES'),
   }

@@ -89,6 +89,16 @@ export function someOf<Word extends string>(...known: Word[]): Kind<Word[]> {
   }
 }
 
+/** Some of a closed set of words, or the word `none`. */
+export function someOrNone<Word extends string>(...known: Word[]): Kind<Word[]> {
+  const some = someOf(...known)
+  return {
+    ...some,
+    values: `${some.values}; or \`none\``,
+    parse: (given, name, problems) => (given === 'none' ? [] : some.parse(given, name, problems)),
+  }
+}
+
 /** Text that passes a check. `remedy` says what is wrong and what to write. */
 export function textWhere(isValid: (given: string) => boolean, remedy: string): Kind<string> {
   return {

@@ -1,7 +1,8 @@
 /** Filters that can be switched on: what each reads, and what it matches. `docs/filters.md` compares them with Relay's. */
 
-import type { FilterReason } from '../contract.ts'
+import type { CspFilterName, FilterReason } from '../contract.ts'
 import type { EnvelopeHeader } from '../envelope/headers.ts'
+import { isCspNoise } from './csp-noise.ts'
 import {
   BROWSER_EXTENSION_FRAME,
   BROWSER_EXTENSION_VALUE,
@@ -20,6 +21,7 @@ export type FilterSettings = {
   webCrawlers: boolean
   localhost: boolean
   healthChecks: boolean
+  csp: readonly CspFilterName[]
   /** Globs, matched against an error's message and its `type: value`. */
   errorMessages: readonly string[]
   /** Globs, matched against the whole release. */
@@ -64,6 +66,7 @@ export function chosenFilters(settings: FilterSettings): Filter[] {
     ...(settings.browserExtensions ? [EXTENSIONS] : []),
     ...(settings.webCrawlers ? [CRAWLERS] : []),
     ...(settings.healthChecks ? [HEALTH] : []),
+    ...settings.csp.map(cspFilter),
   ]
 }
 
@@ -167,6 +170,16 @@ function releaseFilter(globs: Matcher): Filter {
     types: FILTERABLE_TYPES,
     hint: /release"/,
     matches: ({ release }) => release !== '' && globs(release),
+  }
+}
+
+// relay-filter/src/csp.rs
+function cspFilter(name: CspFilterName): Filter {
+  return {
+    reason: `csp-${name}`,
+    types: ['raw_security'],
+    hint: /csp/,
+    matches: ({ cspSources }) => cspSources.some((source) => isCspNoise(name, source)),
   }
 }
 

@@ -16,6 +16,8 @@ export type Filterable = {
   hosts: readonly string[]
   userAgent: string
   exceptions: readonly Exception[]
+  /** Blocked URL and source file of a CSP report. */
+  cspSources: readonly string[]
   span?: SpanIds
   /** Number of spans in a transaction, without its own. */
   spans?: number
@@ -43,6 +45,7 @@ const EMPTY: Filterable = {
   hosts: [],
   userAgent: '',
   exceptions: [],
+  cspSources: [],
 }
 
 /** Reads parsed JSON, of which each field may be missing or of any type. */
@@ -57,6 +60,7 @@ export const READERS: ReadonlyMap<string, Read> = new Map([
   ['session', readSession],
   ['sessions', readSession],
   ['span', readSpan],
+  ['raw_security', readCspReport],
   ['profile_chunk', (payload) => ({ ...EMPTY, release: text(object(payload).release) })],
 ])
 
@@ -117,6 +121,20 @@ function headersOf(headers: unknown): Map<string, string> {
 function readSession(payload: unknown): Filterable {
   const { release, user_agent, ip_address } = object(object(payload).attrs)
   return { ...EMPTY, release: text(release), userAgent: text(user_agent), address: text(ip_address) }
+}
+
+/** Reads a CSP report in the form of `report-uri`, which the tunnel writes, or of the Reporting API. */
+function readCspReport(payload: unknown): Filterable {
+  const report = object(payload)
+  const legacy = object(report['csp-report'])
+  const body = object(report.body)
+  return {
+    ...EMPTY,
+    cspSources: [
+      text(legacy['blocked-uri']) || text(body.blockedURL),
+      text(legacy['source-file']) || text(body.sourceFile),
+    ],
+  }
 }
 
 /** Reads a span of the first version, which has an item of its own. */

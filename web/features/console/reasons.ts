@@ -27,6 +27,26 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
     sentence: 'A browser sent it by itself, as a report of a type that this tunnel does not forward.',
     fix: 'Add the type to BROWSER_REPORT_TYPES, or stop sending the header that asks browsers for it.',
   },
+  'csp-extensions': {
+    sentence: 'The content security policy blocked an extension of the visitor’s browser.',
+    fix: 'Remove extensions from CSP_FILTERS to receive such reports.',
+  },
+  'csp-about': {
+    sentence: 'The content security policy blocked a page of the browser itself.',
+    fix: 'Remove about from CSP_FILTERS to receive such reports.',
+  },
+  'csp-blob': {
+    sentence: 'The content security policy blocked a blob, which is mostly that of an extension.',
+    fix: 'Remove blob from CSP_FILTERS if the site creates blobs, for example for workers.',
+  },
+  'csp-injected-scripts': {
+    sentence: 'The content security policy blocked a host known for scripts that are injected into pages.',
+    fix: 'Remove injected-scripts from CSP_FILTERS to receive such reports.',
+  },
+  'csp-localhost': {
+    sentence: 'The content security policy blocked something of localhost.',
+    fix: 'Remove localhost from CSP_FILTERS to receive such reports.',
+  },
   'next-noise': {
     sentence: 'Next.js raised it internally: a redirect, a missing page or an unfinished page load.',
     fix: 'No action needed. To receive such events, set DROP_NEXT_NOISE=off.',

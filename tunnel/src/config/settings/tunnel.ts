@@ -1,5 +1,6 @@
 /** Settings of the tunnel: filters, limits, storage and upstream. */
 
+import { CSP_FILTERS } from '../../contract.ts'
 import { REPORT_TYPES } from '../../reports/report-types.ts'
 import { certificateFile } from '../certificates.ts'
 import * as is from '../parsers.ts'
@@ -27,9 +28,14 @@ export const TUNNEL = {
       'Other origins whose pages may post envelopes, like `https://shop.example`, separated by spaces or commas.',
     ),
     BROWSER_REPORT_TYPES: setting(
-      is.someOf(...REPORT_TYPES),
+      is.someOrNone(...REPORT_TYPES),
       [...REPORT_TYPES],
       'Types of [browser reports](browser-reports.md) that the tunnel forwards, separated by spaces or commas.',
+    ),
+    CSP_FILTERS: setting(
+      is.someOrNone(...CSP_FILTERS),
+      CSP_FILTERS.filter((name) => name !== 'localhost'),
+      'CSP reports that the tunnel drops, by what was blocked or wanted to load it, separated by spaces or commas.',
     ),
     DROP_NEXT_NOISE: setting(
       is.onOff,
