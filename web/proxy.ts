@@ -6,7 +6,10 @@ import { contentSecurityPolicy, DATA_POLICY, isData, transportSecurity } from '.
 
 export function proxy(request: NextRequest): NextResponse {
   const nonce = crypto.randomUUID()
-  const policy = contentSecurityPolicy(nonce, reachable(request.nextUrl.pathname))
+  const policy = contentSecurityPolicy(nonce, {
+    reachable: reachable(request.nextUrl.pathname),
+    reportsUrl: settings().reportsUrl,
+  })
   const headers = new Headers(request.headers)
   headers.set('content-security-policy', policy) // Next.js reads the nonce of its scripts from it
   const { pathname } = request.nextUrl

@@ -2,7 +2,7 @@
 
 import { readAdminToken } from 'tunnel/admin-token'
 import type { CertificateFile } from 'tunnel/certificates'
-import { envelopeUrl, formatDsn, INBOX, originOf, tunnelUrl } from 'tunnel/dsn'
+import { envelopeUrl, formatDsn, INBOX, originOf, reportsUrl, tunnelUrl } from 'tunnel/dsn'
 import type { Environment } from 'tunnel/settings'
 import { readPageSettings, SettingsReader } from 'tunnel/settings-reader'
 import { passwordProblem } from './password.ts'
@@ -17,6 +17,8 @@ export type Config = {
   serverTunnel?: string
   /** Path that browsers post reports to. */
   tunnelPath: string
+  /** URL that browsers post reports about these pages to; absent: they are not asked to. */
+  reportsUrl?: string
   /** Path of the connection check. */
   checkPath: string
   /** Host and origin of Sentry; absent in inbox mode. */
@@ -80,6 +82,9 @@ export function readConfig(
     privacySignal: settings.read('PRIVACY_SIGNAL'),
     ...(tunnelOrigin && { serverTunnel: tunnelOrigin + tunnel }),
     tunnelPath,
+    ...(settings.read('BROWSER_REPORTS', configured === undefined) && {
+      reportsUrl: reportsUrl(tunnelPath, dsn),
+    }),
     checkPath: readPageSettings(settings, tunnelPaths).checkPath,
     ...(configured && {
       sentryHost: configured.host,

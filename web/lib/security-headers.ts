@@ -11,12 +11,23 @@ export const SAFETY_HEADERS = [
   { key: 'X-Frame-Options', value: 'DENY' },
 ]
 
-/** Allows scripts by nonce and what these load; `reachable` are origins that the page may connect to. */
-export function contentSecurityPolicy(nonce: string, reachable: string[]): string {
+type PolicyOptions = {
+  /** Origins that the page may connect to. */
+  reachable: readonly string[]
+  /** URL that browsers post violations to. */
+  reportsUrl: string | undefined
+}
+
+/**
+ * Allows scripts by nonce and what these load. Violations go to `report-uri`: every browser has it, and sends them at once and over HTTP
+ * too. With `report-to`, Chromium ignores it, waits for up to a minute and needs HTTPS.
+ */
+export function contentSecurityPolicy(nonce: string, { reachable, reportsUrl }: PolicyOptions): string {
+  const sample = reportsUrl ? " 'report-sample'" : ''
   return [
     "default-src 'self'",
-    `script-src 'nonce-${nonce}' 'strict-dynamic'`,
-    `style-src 'self' 'nonce-${nonce}'`,
+    `script-src 'nonce-${nonce}' 'strict-dynamic'${sample}`,
+    `style-src 'self' 'nonce-${nonce}'${sample}`,
     "img-src 'self' blob: data:",
     "worker-src 'self' blob:", // the SDK compresses replays in a worker
     ["connect-src 'self'", ...reachable].join(' '),
@@ -24,6 +35,7 @@ export function contentSecurityPolicy(nonce: string, reachable: string[]): strin
     "base-uri 'none'",
     "form-action 'self'",
     "frame-ancestors 'none'",
+    ...(reportsUrl ? [`report-uri ${reportsUrl}`] : []),
   ].join('; ')
 }
 

@@ -39,7 +39,7 @@ function lines(env: Env, words: string): string[] {
 }
 
 /** End of the location of tunnel paths, and of the SDK below them. */
-const ENDS = '(/|/sdk\\.js|/sdk/[\\w.-]+)?\\z {'
+const ENDS = '(/|/sdk\\.js|/sdk/[\\w.-]+|/reports)?\\z {'
 
 describe('TUNNEL_PATHS', () => {
   it.each([
@@ -48,6 +48,25 @@ describe('TUNNEL_PATHS', () => {
     ['paths with whitespace around them', { TUNNEL_PATHS: ' \n/a|/b\t' }, '/a|/b'],
   ])('becomes one exact location: %s', (_, env, paths) => {
     expect(lines(env, 'location ~ ^(')).toEqual([`location ~ ^(${paths})${ENDS}`])
+  })
+})
+
+describe('BROWSER_REPORTS', () => {
+  const DSN = 'https://abc@o123.ingest.us.sentry.io/456'
+
+  it('adds headers with the URL of the first path and project', () => {
+    const env = { SENTRY_DSN: `${DSN} https://def@sentry.example/7`, BROWSER_REPORTS: 'on' }
+    expect(lines(env, '/reports?p=')).toEqual([
+      'map $reported $reporting_endpoints { default ""; 1 \'default="/monitoring/reports?p=456&o=123&r=us"\'; }',
+      expect.stringContaining('"endpoints":[{"url":"/monitoring/reports?p=456&o=123&r=us"}]'),
+    ])
+    expect(lines(env, 'add_header NEL')).toEqual(['add_header NEL $network_errors always;'])
+  })
+
+  it('is on without SENTRY_DSN, and off with it', () => {
+    expect(lines({}, '/reports?p=1"')).toHaveLength(2)
+    expect(lines({ SENTRY_DSN: DSN }, 'report')).toEqual([expect.stringContaining('location')])
+    expect(lines({ BROWSER_REPORTS: 'off' }, 'reported')).toEqual([])
   })
 })
 

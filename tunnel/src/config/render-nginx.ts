@@ -5,7 +5,7 @@ import { getServers } from 'node:dns'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import { dirname, join } from 'node:path'
-import { derivedPath, INBOX_DSN, readDsns } from '../envelope/dsn.ts'
+import { derivedPath, INBOX, reportsUrl } from '../envelope/dsn.ts'
 import { CATEGORY_NAMES } from '../envelope/items.ts'
 import { formatRateLimits } from '../policy/rate-limits.ts'
 import { THROTTLE_SECONDS } from '../policy/throttle.ts'
@@ -32,6 +32,8 @@ export type NginxTemplate = {
 
 export type NginxConfig = Omit<SharedSettings, 'derivedPaths'> &
   PageSettings & {
+    /** URL of the reports that browsers are asked for; absent: they are not. */
+    reportsUrl: string | undefined
     addressRate: number
     addressBurst: number
     bodyTimeoutMs: number
@@ -67,12 +69,16 @@ export function readNginxConfig(env: Environment, problems: string[]): NginxConf
   const settings = new SettingsReader(env, problems)
   const dsns = settings.read('SENTRY_DSN')
   const { derivedPaths, tunnelPaths, ...shared } = readSharedSettings(settings)
-  const derived = (dsns.length > 0 ? dsns : readDsns(INBOX_DSN, [])).map(derivedPath)
+  const [ownDsn = INBOX] = dsns
+  const derived = (dsns.length > 0 ? dsns : [INBOX]).map(derivedPath)
   const tempFolder = settings.read('NGINX_TEMP')
   const config: NginxConfig = {
     ...shared,
     ...readPageSettings(settings, tunnelPaths),
     tunnelPaths: derivedPaths ? [...new Set([...tunnelPaths, ...derived])] : tunnelPaths,
+    reportsUrl: settings.read('BROWSER_REPORTS', dsns.length === 0)
+      ? reportsUrl(tunnelPaths[0] ?? '', ownDsn)
+      : undefined,
     addressRate: settings.read('ADDRESS_RATE'),
     addressBurst: settings.read('ADDRESS_BURST'),
     bodyTimeoutMs: settings.read('BODY_TIMEOUT_MS'),
@@ -202,6 +208,8 @@ function valuesOf(config: NginxConfig): Values {
     TUNNELS: config.tunnels.map(server),
     WEB: config.web.map(server),
     ...pageValues(config, server),
+    BROWSER_REPORTS: config.reportsUrl ? ['on'] : [],
+    REPORTS_URL: listOf(config.reportsUrl),
     RESOLVER: listOf(config.resolver),
     NGINX_USER: listOf(config.user),
     NGINX_TEMP: [config.tempFolder],

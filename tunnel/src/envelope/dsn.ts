@@ -67,6 +67,11 @@ export function tunnelUrl(path: string, dsn: Dsn): string {
   return `${path}?p=${p}${o ? `&o=${o}` : ''}${r ? `&r=${r}` : ''}`
 }
 
+/** Returns the URL that browsers post reports of their own to. */
+export function reportsUrl(path: string, dsn: Dsn): string {
+  return tunnelUrl(`${path}/reports`, dsn)
+}
+
 /** Returns the path that v11 SDKs derive with `tunnel: true`: `/` and FNV-1a-32 of the DSN, base 36 (@sentry/core `getTunnelPath`). */
 export function derivedPath(dsn: Dsn): string {
   let hash = 0x811c9dc5

@@ -13,7 +13,7 @@ export const metadata: Metadata = { title: 'Error lab' }
 
 export default async function LabPage() {
   await connection()
-  const { lab, sentryHost } = config()
+  const { lab, sentryHost, reportsUrl } = config()
   if (!lab) notFound()
   return (
     <Shell at="lab">
@@ -32,7 +32,7 @@ export default async function LabPage() {
           reported.
         </p>
       </noscript>
-      <Lab pass={issuePass()} />
+      <Lab pass={issuePass()} hasBrowserReports={reportsUrl !== undefined} />
     </Shell>
   )
 }

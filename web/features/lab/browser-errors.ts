@@ -11,6 +11,7 @@ import {
 import * as Sentry from '@sentry/nextjs'
 import { LAB_ENVIRONMENT } from '../../lib/sentry/browser-config.ts'
 import { addReplay, addTracing } from '../../lib/sentry/lazy-integrations.ts'
+import type { Outcome } from './outcome.ts'
 
 export const thrown = (how: string, reference: string) => new Error(`${how} on purpose (lab ${reference})`)
 
@@ -108,6 +109,17 @@ export async function replay(): Promise<void> {
   await new Promise((done) => setTimeout(done, REPLAY_MS))
   await recorder?.flush()
   await recorder?.stop()
+}
+
+/** Adds a script that the policy of the page blocks. Its beginning is the sample in the report. */
+export function violation(reference: string): Promise<Outcome> {
+  const blocked = new Promise<Outcome>((done) => {
+    addEventListener('securitypolicyviolation', () => done({ is: 'browser-report' }), { once: true })
+  })
+  const script = Object.assign(document.createElement('script'), { text: `'lab ${reference}, on purpose'` })
+  document.body.append(script)
+  script.remove()
+  return blocked
 }
 
 const STORAGE_KEY = 'lab'

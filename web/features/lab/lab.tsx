@@ -15,7 +15,13 @@ import { type Asked, ask, askWithoutReport, callAction } from './server-errors.t
 const NOT_FOUND = 'a missing page is not an error'
 const REDIRECT = 'Next.js throws an error to redirect, which is not a failure'
 
-export function Lab({ pass }: { pass: string }) {
+type Props = {
+  pass: string
+  /** The browser reports violations of the page's policy by itself. */
+  hasBrowserReports: boolean
+}
+
+export function Lab({ pass, hasBrowserReports }: Props) {
   useLabClient()
   const server = usePass(pass)
   return (
@@ -23,6 +29,7 @@ export function Lab({ pass }: { pass: string }) {
       <BrowserErrors />
       <ServerErrors server={server} />
       <OtherReports />
+      {hasBrowserReports && <BrowserReports />}
       <DiscardedReports server={server} />
     </div>
   )
@@ -92,6 +99,17 @@ function OtherReports() {
       </LabRow>
       <LabRow name="Record a replay" onPress={raise.replay} mark='"type":"replay_event"'>
         A replay of five seconds of this page, all text masked.
+      </LabRow>
+    </Group>
+  )
+}
+
+function BrowserReports() {
+  return (
+    <Group title="By the browser itself">
+      <LabRow name="Violate the security policy" onServer={raise.violation}>
+        The page adds a script that its content security policy does not allow. The browser blocks and reports
+        it.
       </LabRow>
     </Group>
   )

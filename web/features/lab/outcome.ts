@@ -11,6 +11,8 @@ export type Outcome =
   | { is: 'unanswered' }
   /** Posted while the page closed, so that the page could not read the response. */
   | { is: 'unreadable'; eventId: string }
+  /** Posted by the browser, whose reports a page cannot follow. */
+  | { is: 'browser-report' }
   /** Nothing was to be reported, and nothing was. */
   | { is: 'not-reported'; why: string }
   | { is: 'rejected'; why: string }
@@ -23,6 +25,8 @@ export function describeOutcome(outcome: Outcome): { state: State; text: string 
     return { state: 'bad', text: 'not delivered: no response, or this browser is rate-limited' }
   if (outcome.is === 'unreadable')
     return { state: 'idle', text: 'sent while the page closed: the response could not be read' }
+  if (outcome.is === 'browser-report')
+    return { state: 'idle', text: 'reported by the browser: a page cannot read the response' }
   if (outcome.is === 'not-reported')
     return { state: 'drop', text: `not reported, on purpose: ${outcome.why}` }
   if (outcome.is === 'rejected') return { state: 'hold', text: REJECTED[outcome.why] ?? 'no error triggered' }

@@ -26,6 +26,7 @@ describe('The settings of web', () => {
       },
       privacySignal: 'errors',
       tunnelPath: '/monitoring',
+      reportsUrl: '/monitoring/reports?p=1',
       checkPath: '/',
       lab: true,
       tunnelAdmins: [],
@@ -40,6 +41,13 @@ describe('The settings of web', () => {
     })
     expect(browser).toMatchObject({ dsn: CLOUD_DSN, tunnel: '/reports?p=456&o=123&r=us' })
     expect(sentryHost).toBe('o123.ingest.us.sentry.io')
+  })
+
+  it('ask browsers for reports without a Sentry, or with BROWSER_REPORTS=on', () => {
+    expect(read({ SENTRY_DSN: CLOUD_DSN })).not.toHaveProperty('reportsUrl')
+    expect(read({ BROWSER_REPORTS: 'off' })).not.toHaveProperty('reportsUrl')
+    const { reportsUrl } = read({ SENTRY_DSN: CLOUD_DSN, BROWSER_REPORTS: 'on' })
+    expect(reportsUrl).toBe('/monitoring/reports?p=456&o=123&r=us')
   })
 
   it('close the error lab when a Sentry is configured, unless LAB=on', () => {

@@ -66,6 +66,14 @@ export const SHARED = {
       defaultText: 'derived from `OPERATOR_PASSWORD`',
     }),
   }),
+  ...section(CONSOLE, ['nginx', 'web'], {
+    BROWSER_REPORTS: setting(
+      is.onOff,
+      true,
+      "Asks browsers for [reports](browser-reports.md) about Culvert's own pages: violations of their content security policy, and with HTTPS network errors, crashes and others.",
+      { defaultText: '`on` without `SENTRY_DSN`' },
+    ),
+  }),
   ...section(CONSOLE, ['web'], {
     LAB: setting(
       is.onOff,

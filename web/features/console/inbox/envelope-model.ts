@@ -4,6 +4,7 @@ import { formatBytes } from '../../../lib/format.ts'
 import { formatJson } from '../../../lib/format-json.ts'
 import { Budget, type Listed, PAGE_CHARACTERS, READ_BYTES, ROWS, TEXT } from '../bounds.ts'
 import { type LogLine, type Metric, readLogs, readMetrics, readSpans } from './batch-items.ts'
+import { type CspReport, cutCspReport, readCspReport } from './csp-report.ts'
 import { type ParsedEnvelope, type ParsedItem, parseEnvelopeStream, parseJson } from './envelope.ts'
 import { type Span, sizeOf } from './event.ts'
 import { type EventModel, modelEvent, shownSpans } from './event-model.ts'
@@ -30,6 +31,7 @@ export type EnvelopeModel = {
   bytesRead: number
   /** Outermost first. */
   events: EventModel[]
+  violations: CspReport[]
   spans: Listed<Span>
   logs: Listed<LogLine>
   metrics: Listed<Metric>
@@ -45,7 +47,8 @@ export type EnvelopeModel = {
 
 const EVENTS = ['event', 'transaction', 'feedback']
 const BATCHES = ['span', 'log', 'trace_metric']
-const READABLE = [...EVENTS, ...BATCHES]
+const VIOLATION = 'raw_security'
+const READABLE = [...EVENTS, ...BATCHES, VIOLATION]
 /** Types that are parsed for the title only. */
 const NAMING = ['replay_event', 'session']
 
@@ -98,10 +101,15 @@ function modelParsed(
     .filter(({ type }) => EVENTS.includes(type))
     .slice(0, ROWS.events)
     .flatMap((item) => modelEvent(jsonOf(item), budget) ?? [])
+  const violations = items
+    .filter(({ type }) => type === VIOLATION)
+    .slice(0, ROWS.events)
+    .flatMap((item) => readCspReport(jsonOf(item)) ?? [])
+    .map((report) => cutCspReport(report, budget))
   const header = raw.text(formatJson(envelope.header, TEXT.json), TEXT.json)
   const onPage = items.filter(({ number }) => number >= from && number < from + ROWS.items)
   const model = {
-    ...{ title, bytes, bytesRead, events, header, unread },
+    ...{ title, bytes, bytesRead, events, violations, header, unread },
     spans: batchOf(items, 'span', jsonOf, readSpans, (spans, total) => shownSpans(spans, total, budget)),
     logs: batchOf(items, 'log', jsonOf, readLogs, (lines, total) =>
       budget.rows(lines, ROWS.batch, (line) => logLineIn(line, budget), total),

@@ -9,7 +9,7 @@ import { withQuery } from '../routes.ts'
 import { Logs, Metrics } from './batch-panels.tsx'
 import { Attachments, RawItems } from './envelope-items.tsx'
 import type { EnvelopeModel } from './envelope-model.ts'
-import { EventView } from './event-view.tsx'
+import { EventView, ViolationPanel } from './event-view.tsx'
 import { INBOX } from './list/query.ts'
 import { Waterfall } from './waterfall.tsx'
 
@@ -62,12 +62,16 @@ function Actions({ id, bytes }: { id: string; bytes: number }) {
 
 /** Everything except the first event. */
 function Items({ id, model, from }: Props) {
-  const { events, spans, logs, metrics, attachments, header, items } = model
+  const { events, violations, spans, logs, metrics, attachments, header, items } = model
   return (
     <>
       {events.slice(1).map((event, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: events do not move
         <EventView key={index} event={event} />
+      ))}
+      {violations.map((violation, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: items do not move
+        <ViolationPanel key={index} violation={violation} />
       ))}
       <Waterfall spans={spans} />
       <Logs lines={logs} />

@@ -6,6 +6,7 @@ import { Copyable } from '../../../ui/code-block.tsx'
 import { Panel, Preformatted, Showing } from '../../../ui/panel.tsx'
 import { Moment } from '../../../ui/relative-time.tsx'
 import type { Listed } from '../bounds.ts'
+import type { CspReport } from './csp-report.ts'
 import type { Feedback } from './event.ts'
 import {
   EVENT_ID,
@@ -98,6 +99,18 @@ function Facts({ facts, of }: { facts: Listed<Fact>; of: string }) {
       </dl>
       <Showing {...facts} of={of} />
     </>
+  )
+}
+
+/** Violation of the content security policy. */
+export function ViolationPanel({ violation: { sample, facts } }: { violation: CspReport }) {
+  return (
+    <Panel title="Violation of the content security policy">
+      <Facts facts={{ shown: facts, total: facts.length }} of="facts" />
+      {sample && (
+        <Preformatted className="mt-3 rounded-part bg-sunken p-2 whitespace-pre-wrap">{sample}</Preformatted>
+      )}
+    </Panel>
   )
 }
 

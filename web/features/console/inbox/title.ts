@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { formatQuantity } from '../../../lib/format.ts'
 import { cutText, TEXT } from '../bounds.ts'
 import { readLogs, readMetrics, readSpans } from './batch-items.ts'
+import { readCspReport } from './csp-report.ts'
 import { type ParsedItem, parseJson } from './envelope.ts'
 import { formatReadCount, readEvent, titleOf } from './event.ts'
 
@@ -18,6 +19,7 @@ export const KINDS = [
   { type: 'replay_event', name: 'Replays' },
   { type: 'log', name: 'Logs' },
   { type: 'client_report', name: 'Client reports' },
+  { type: 'raw_security', name: 'CSP violations' },
 ] as const
 
 /** Item types whose payload gives a title, the most informative first. */
@@ -30,6 +32,7 @@ const TITLE_TYPES = [
   'log',
   'trace_metric',
   'session',
+  'raw_security',
 ]
 
 export function nameOf(
@@ -75,6 +78,8 @@ function nameOfItem(type: string, payload: unknown): Name {
     }
     case 'log':
       return calm('log', readLogs(payload)[0]?.body)
+    case 'raw_security':
+      return calm('violation', readCspReport(payload)?.title)
     case 'trace_metric':
       return calm('metrics', readMetrics(payload)[0]?.name)
     case 'replay_event': {
