@@ -6,6 +6,7 @@
 import type { Check } from './check.ts'
 import { adblock } from './checks/adblock.ts'
 import { bodyTooLarge, compression, error, keepalive, largeBody, replay } from './checks/bodies.ts'
+import { browserReports } from './checks/browser-reports.ts'
 import { foreignDsn, foreignOrigin, otherQuery } from './checks/foreign-requests.ts'
 import { adminPort } from './checks/ports.ts'
 import { proxy } from './checks/proxy.ts'
@@ -31,6 +32,7 @@ export const CHECKS: readonly Check[] = [
   sdkBundles,
   sdkProject,
   sdkOrigin,
+  browserReports,
   adblock,
   responseTime,
   adminPort,

@@ -3,12 +3,13 @@
 import { type NextRequest, NextResponse } from 'next/server'
 import { config as settings } from './lib/config.ts'
 import { contentSecurityPolicy, DATA_POLICY, isData, transportSecurity } from './lib/security-headers.ts'
+import { asksForPrivacy } from './lib/sentry/privacy.ts'
 
 export function proxy(request: NextRequest): NextResponse {
   const nonce = crypto.randomUUID()
   const policy = contentSecurityPolicy(nonce, {
     reachable: reachable(request.nextUrl.pathname),
-    reportsUrl: settings().reportsUrl,
+    reportsUrl: reportsUrl(request.headers),
   })
   const headers = new Headers(request.headers)
   headers.set('content-security-policy', policy) // Next.js reads the nonce of its scripts from it
@@ -20,6 +21,12 @@ export function proxy(request: NextRequest): NextResponse {
   response.headers.set('content-security-policy', isData(pathname) ? DATA_POLICY : policy)
   for (const [name, value] of transportSecurity(request.headers)) response.headers.set(name, value)
   return response
+}
+
+/** Returns the URL for violations of the policy; `undefined` for visitors about whom nothing is reported. */
+function reportsUrl(headers: Headers): string | undefined {
+  const { privacySignal, reportsUrl: url } = settings()
+  return privacySignal === 'off' && asksForPrivacy(headers.get('sec-gpc')) ? undefined : url
 }
 
 /** Path of the not-found page. */

@@ -67,6 +67,7 @@ describe('nginx', requires('nginx'), () => {
   it.each([
     ['over HTTP', '/', {}],
     ['of a script', '/script.js', HTTPS],
+    ['to a visitor with Sec-GPC', '/', { ...HTTPS, 'sec-gpc': '1' }],
     ['of a tunnel path', '/monitoring', HTTPS],
   ])('does not ask browsers for reports in a response %s', async (_, path, given) => {
     const { headers } = await get(path, given)
