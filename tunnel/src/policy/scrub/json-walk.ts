@@ -1,0 +1,299 @@
+/** Walk over a JSON text that applies rules to its values. */
+
+import { Edits } from './edits.ts'
+import { CHARACTERS, JsonScanner, MAX_DEPTH, NotJson, type StringToken } from './json-scanner.ts'
+import { type Note, type Shape, writeMeta } from './meta.ts'
+import { redactableFrom } from './protected.ts'
+import {
+  countCharacters,
+  isNeutral,
+  type Redaction,
+  type Rule,
+  redactText,
+  redactWhole,
+  remarksOf,
+} from './redaction.ts'
+import type { RuleIndex } from './rule-index.ts'
+import type { Path, ValueKind } from './selector.ts'
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const MAX_PAIR_NAME = 64
+const MAX_META_BYTES = 256 * 1024
+const MAX_EVENT_BYTES = 1024 * 1024 // Relay rejects larger ones: remarks are left out before they make one too large
+
+/** Name of a value, and the rule that redacts it because of its name. */
+type Member = { name: string; rule: Rule | undefined }
+
+const UNNAMED: Member = { name: '', rule: undefined }
+
+export class Walk {
+  readonly edits = new Edits()
+  readonly hits = new Map<string, number>()
+  readonly #rules: RuleIndex
+  readonly #payload: Buffer
+  readonly #itemType: string
+  readonly #shape: Shape
+  readonly #scanner: JsonScanner
+  #path: (string | number)[] = []
+  #depth = 0
+  #hostDepth = 0
+  #muted = 0
+  #notes: Note[] = []
+  #isInMeta = false
+  #metaBytes: number
+
+  constructor(rules: RuleIndex, payload: Buffer, itemType: string, shape: Shape) {
+    this.#rules = rules
+    this.#payload = payload
+    this.#itemType = itemType
+    this.#shape = shape
+    this.#scanner = new JsonScanner(payload.toString('latin1'))
+    this.#metaBytes = Math.min(
+      MAX_META_BYTES,
+      shape === 'container' ? Infinity : MAX_EVENT_BYTES - payload.length,
+    )
+  }
+
+  run(): void {
+    const scanner = this.#scanner
+    this.#value(UNNAMED)
+    if (scanner.next() !== -1) throw new NotJson(`something follows the value at ${scanner.at}`)
+  }
+
+  #value(member: Member): void {
+    const scanner = this.#scanner
+    const code = scanner.next()
+    if (code === QUOTE) this.#string(scanner.string(), member)
+    else if (code === OPEN_BRACE) this.#container('object', member)
+    else if (code === OPEN_BRACKET) this.#container('array', member)
+    else this.#scalar(member)
+  }
+
+  #container(kind: 'object' | 'array', member: Member): void {
+    if (++this.#depth > MAX_DEPTH) throw new NotJson(`it has more than ${MAX_DEPTH} levels`)
+    const start = this.#scanner.at
+    const isAttribute = kind === 'object' && this.#shape === 'container' && isAttributePath(this.#path)
+    const whole = this.#wholeRule(kind, isAttribute ? UNNAMED : member)
+    if (whole) this.#muted++
+    if (kind === 'array') this.#array()
+    else if (this.#isHost()) this.#host()
+    else this.#object(isAttribute ? member.rule : undefined)
+    if (whole) {
+      this.#muted--
+      this.#remove(start, this.#scanner.at, whole)
+    }
+    this.#depth--
+  }
+
+  /** Tells if remarks about the values of the object that begins here stand in it. */
+  #isHost(): boolean {
+    if (this.#shape === 'event') return this.#depth === 1
+    return this.#shape === 'container' && this.#depth === 3 && this.#path[0] === 'items'
+  }
+
+  /** Walks over an object and adds the remarks about its values. Paths begin at the object. */
+  #host(): void {
+    const outer = this.#path
+    this.#path = []
+    this.#hostDepth = this.#depth
+    const firstEdit = this.edits.count
+    const meta = this.#object(undefined)
+    const end = this.#scanner.at - 1
+    if (this.#notes.length > 0) this.#writeMeta(firstEdit, end, meta)
+    this.#notes = []
+    this.#path = outer
+    this.#hostDepth = 0
+  }
+
+  /** `known` is the place of the `_meta` that the object has. */
+  #writeMeta(firstEdit: number, end: number, known: readonly [start: number, end: number] | undefined): void {
+    const existing = known && this.edits.read(this.#payload, known[0], known[1], firstEdit)
+    const text = writeMeta(this.#notes, existing)
+    this.#metaBytes -= Buffer.byteLength(text) + 10 - (existing?.length ?? 0)
+    if (this.#metaBytes < 0) return
+    if (known) this.edits.replace(known[0], known[1], text)
+    else this.edits.add(end, end + 1, `,"_meta":${text}}`)
+  }
+
+  /** Walks over an object. `attributeRule` redacts the value of an attribute. Returns the place of `_meta`, the last if there are several. */
+  #object(attributeRule: Rule | undefined): readonly [start: number, end: number] | undefined {
+    const scanner = this.#scanner
+    let meta: readonly [number, number] | undefined
+    scanner.at++
+    if (scanner.next() === CLOSE_BRACE) {
+      scanner.at++
+      return undefined
+    }
+    for (;;) {
+      scanner.next()
+      const name = this.#memberName(scanner.string())
+      scanner.expect(COLON)
+      const isMeta = name === '_meta' && this.#depth === this.#hostDepth
+      if (isMeta) this.#isInMeta = true
+      const isOfAttribute = attributeRule && name !== 'type' && name !== 'unit'
+      const member = isOfAttribute ? { name, rule: attributeRule } : this.#member(name)
+      this.#path.push(name)
+      scanner.next()
+      const start = scanner.at
+      this.#value(member)
+      this.#path.pop()
+      if (isMeta) {
+        meta = [start, scanner.at]
+        this.#isInMeta = false
+      }
+      if (this.#endsList(CLOSE_BRACE)) return meta
+    }
+  }
+
+  /** Below `_meta`, names are those of other values, whose originals are in `val`. */
+  #member(name: string): Member {
+    if (this.#muted > 0) return UNNAMED
+    if (!this.#isInMeta) return { name, rule: this.#rules.ruleForName(name) }
+    const original = this.#path.at(-2)
+    const isOriginal = name === 'val' && this.#path.at(-1) === '' && typeof original === 'string'
+    return { name, rule: isOriginal ? this.#rules.ruleForName(original) : undefined }
+  }
+
+  /** Walks over an array. One that begins with a short text may be a pair of a name and a value, such as a header. */
+  #array(): void {
+    const scanner = this.#scanner
+    scanner.at++
+    if (scanner.next() === CLOSE_BRACKET) {
+      scanner.at++
+      return
+    }
+    let member = UNNAMED
+    for (let index = 0; ; index++) {
+      const isText = scanner.next() === QUOTE
+      const start = scanner.at
+      const firstEdit = this.edits.count
+      this.#path.push(index)
+      this.#value(index === 1 ? member : UNNAMED)
+      this.#path.pop()
+      if (index === 0 && isText) member = this.#pairMember(start, firstEdit)
+      if (this.#endsList(CLOSE_BRACKET)) return
+    }
+  }
+
+  /** Returns the member that the first element of an array names, a text as it is after redaction. */
+  #pairMember(start: number, firstEdit: number): Member {
+    if (this.#muted > 0) return UNNAMED
+    const end = this.#scanner.at
+    const name: unknown =
+      this.edits.count === firstEdit
+        ? this.#decode(start, end)
+        : JSON.parse(this.edits.read(this.#payload, start, end, firstEdit))
+    return typeof name === 'string' && name.length <= MAX_PAIR_NAME ? this.#member(name) : UNNAMED
+  }
+
+  #endsList(close: number): boolean {
+    const code = this.#scanner.next()
+    this.#scanner.at++
+    if (code === close) return true
+    if (code !== COMMA) throw new NotJson(`a comma is missing at ${this.#scanner.at - 1}`)
+    return false
+  }
+
+  #scalar({ rule }: Member): void {
+    const scanner = this.#scanner
+    const start = scanner.at
+    const first = scanner.scalar()
+    if (this.#muted > 0 || first > 0x39) return // `true`, `false` or `null`
+    const whole = this.#wholeRule('number', { name: '', rule }) ?? this.#numberRule(start, scanner.at)
+    if (whole) this.#remove(start, scanner.at, whole)
+  }
+
+  #numberRule(start: number, end: number): Rule | undefined {
+    if (end - start < 13) return undefined
+    const text = this.#scanner.text.slice(start, end)
+    if (!/^\d+$/.test(text) || redactableFrom(this.#path, text) > 0) return undefined
+    return this.#rules.numberRules.find(({ find }) => find?.(text).length)
+  }
+
+  /** Returns the rule that redacts a value as a whole, whatever it contains. */
+  #wholeRule(kind: ValueKind, { name, rule }: Member): Rule | undefined {
+    if (this.#muted > 0) return undefined
+    if (rule && redactableFrom(this.#path, '') === 0) return rule
+    return this.#selectedRules(kind).find((each) => each.isWhole || each.matchesName?.(name))
+  }
+
+  #selectedRules(kind: ValueKind): Rule[] {
+    const { selected } = this.#rules
+    if (selected.length === 0 || this.#isInMeta) return []
+    const isProtected = redactableFrom(this.#path, '') > 0
+    const value = { path: this.#path, kind, itemType: this.#itemType, isProtected }
+    return selected.flatMap(({ selector, rules }) => (selector(value) ? rules : []))
+  }
+
+  #remove(start: number, end: number, rule: Rule): void {
+    this.edits.add(start, end, 'null')
+    this.#note([{ rule }], [[rule.id, 'x']])
+  }
+
+  #string({ start, end, mask, digits }: StringToken, member: Member): void {
+    if (this.#muted > 0 || this.#isRemark()) return
+    const whole = this.#wholeRule('string', member)
+    if (!whole && this.#rules.selected.length === 0 && !this.#rules.mayMatch(mask, end - start - 2, digits))
+      return
+    const text = this.#decode(start, end, mask)
+    if (isNeutral(text)) return
+    if (whole?.method.kind === 'remove') {
+      this.#remove(start, end, whole)
+      return
+    }
+    const redaction = whole && redactWhole(text, whole)
+    const redactions = whole ? (redaction ? [redaction] : []) : this.#redactParts(text, member.name)
+    if (redactions.length === 0) return
+    this.edits.addRedactions(start + 1, this.#scanner.text.slice(start + 1, end - 1), redactions)
+    this.#note(redactions, remarksOf(text, redactions), text)
+  }
+
+  /** Names of rules look like secrets, as `@password:filter` does. */
+  #isRemark(): boolean {
+    return this.#isInMeta && this.#path.at(-1) === 0 && this.#path.at(-3) === 'rem'
+  }
+
+  #redactParts(text: string, name: string): Redaction[] {
+    const rules = this.#rules.rulesForText(text).filter(({ exempt }) => !exempt?.test(name))
+    const from = rules.length > 0 ? redactableFrom(this.#path, text) : 0
+    return redactText(text, rules, from, this.#selectedRules('string'))
+  }
+
+  /** Returns the name of a member. What rules find in it is redacted, without a remark. */
+  #memberName({ start, end, mask, digits }: StringToken): string {
+    const name = this.#decode(start, end, mask)
+    if (this.#muted > 0 || !this.#rules.mayMatch(mask, end - start - 2, digits)) return name
+    const redactions = redactText(name, this.#rules.rulesForText(name), 0)
+    if (redactions.length === 0) return name
+    this.edits.addRedactions(start + 1, this.#scanner.text.slice(start + 1, end - 1), redactions)
+    this.#count(redactions)
+    return JSON.parse(this.edits.read(this.#payload, start, end, this.edits.count - redactions.length))
+  }
+
+  #decode(start: number, end: number, mask: number = CHARACTERS.OTHER): string {
+    if ((mask & (CHARACTERS.OTHER | CHARACTERS.ESCAPE)) === 0)
+      return this.#scanner.text.slice(start + 1, end - 1)
+    return JSON.parse(this.#payload.toString('utf8', start, end))
+  }
+
+  #note(redactions: readonly { rule: Rule }[], remarks: Note['remarks'], text?: string): void {
+    this.#count(redactions)
+    if (this.#shape === 'plain' || this.#isInMeta) return
+    const note = { path: [...this.#path], remarks }
+    this.#notes.push(text === undefined ? note : { ...note, length: countCharacters(text) })
+  }
+
+  #count(redactions: readonly { rule: Rule }[]): void {
+    for (const { rule } of redactions) this.hits.set(rule.id, (this.hits.get(rule.id) ?? 0) + 1)
+  }
+}
+
+function isAttributePath(path: Path): boolean {
+  return path.length === 2 && path[0] === 'attributes'
+}

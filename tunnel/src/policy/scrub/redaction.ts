@@ -1,0 +1,134 @@
+/** Rules, and what they make of a text: the redacted parts, and a remark for each of them as Relay writes it. */
+
+import { createHmac } from 'node:crypto'
+import type { Span } from './text-spans.ts'
+
+export type Method =
+  | { kind: 'remove' }
+  | { kind: 'replace'; text: string }
+  | { kind: 'mask' }
+  | { kind: 'hash'; key: string }
+
+/** A rule that is ready to be applied. It finds parts of texts, or members by their name, or both. */
+export type Rule = {
+  /** Name in remarks and metrics, like `@email:replace`. */
+  id: string
+  method: Method
+  /** Finds the parts of a text to redact. */
+  find?: (text: string) => Span[]
+  /** `find` finds nothing in a text with none of these classes of characters, or with fewer units or digits. */
+  needs: number
+  minLength: number
+  minDigits: number
+  /** Tells by its name if a member is redacted as a whole. */
+  matchesName?: (name: string) => boolean
+  /** Redacts every value that the selector matches, also objects and arrays. */
+  isWhole?: true
+  /** Redacts a whole number of 13 digits or more if `find` finds it. */
+  findsNumbers?: true
+  /** Members that the rule does not apply to. */
+  exempt?: RegExp
+}
+
+/** Redacted part of a text. Ranges count UTF-16 units of the text before. */
+export type Redaction = { start: number; end: number; text: string; rule: Rule }
+
+/** Remark of Relay: the rule, `x` removed, `s` substituted, `m` masked or `p` pseudonymized, and a range in bytes of the new text. */
+export type Remark = [rule: string, type: 'x' | 's' | 'm' | 'p', start?: number, end?: number]
+
+const REMARK_TYPES = { remove: 'x', replace: 's', mask: 'm', hash: 'p' } as const
+const UNMATCHABLE = '\0' // stands for a redacted part, so that no later rule finds something in it
+const MAX_MATCHES = 1000 // of one rule in one text; with more, the text is redacted from the first match to the last
+
+/** Values that are never personal data (`process_string` in relay-pii/src/processor.rs). */
+const NEUTRAL = new Set(['', 'true', 'false', 'null', 'undefined'])
+
+export function isNeutral(text: string): boolean {
+  return NEUTRAL.has(text)
+}
+
+/** Applies rules in order to the part of a text from `from` on, and `named` rules to all of it. */
+export function redactText(
+  text: string,
+  rules: readonly Rule[],
+  from: number,
+  named: readonly Rule[] = [],
+): Redaction[] {
+  let redactions: Redaction[] = []
+  let searched = text
+  const apply = (rule: Rule, first: number) => {
+    const found = rule.find?.(searched) ?? []
+    const spans = boundSpans(found.filter(([start, end]) => start >= first && end > start))
+    for (const span of spans) redactions = addRedaction(redactions, text, span, rule)
+    if (spans.length > 0) searched = cover(searched, spans)
+  }
+  if (from < text.length) for (const rule of rules) apply(rule, from)
+  for (const rule of named) apply(rule, 0)
+  return redactions.sort((a, b) => a.start - b.start)
+}
+
+/** Adds a redaction. One that overlaps others takes their place. */
+function addRedaction(redactions: Redaction[], text: string, span: Span, rule: Rule): Redaction[] {
+  const overlapping = redactions.filter((other) => other.start < span[1] && other.end > span[0])
+  const start = Math.min(span[0], ...overlapping.map((other) => other.start))
+  const end = Math.max(span[1], ...overlapping.map((other) => other.end))
+  const redacted = replacementFor(rule.method, text.slice(start, end))
+  if (redacted === text.slice(start, end)) return redactions
+  const others =
+    overlapping.length > 0 ? redactions.filter((other) => !overlapping.includes(other)) : redactions
+  others.push({ start, end, text: redacted, rule })
+  return others
+}
+
+function boundSpans(spans: Span[]): Span[] {
+  const [first] = spans
+  const last = spans.at(-1)
+  return first && last && spans.length > MAX_MATCHES ? [[first[0], last[1]]] : spans
+}
+
+function cover(text: string, spans: readonly Span[]): string {
+  const parts: string[] = []
+  let at = 0
+  for (const [start, end] of spans.toSorted((a, b) => a[0] - b[0])) {
+    if (start < at) continue
+    parts.push(text.slice(at, start), UNMATCHABLE.repeat(end - start))
+    at = end
+  }
+  return parts.join('') + text.slice(at)
+}
+
+/** Redacts a text as a whole; `undefined` if that would not change it. */
+export function redactWhole(text: string, rule: Rule): Redaction | undefined {
+  const redacted = replacementFor(rule.method, text)
+  return redacted === text ? undefined : { start: 0, end: text.length, text: redacted, rule }
+}
+
+function replacementFor(method: Method, text: string): string {
+  if (method.kind === 'remove') return ''
+  if (method.kind === 'replace') return method.text
+  if (method.kind === 'mask') return '*'.repeat(Array.from(text).length)
+  return createHmac('sha1', method.key).update(text).digest('hex').toUpperCase() // `hash_value` in relay-pii/src/utils.rs
+}
+
+/** Returns the remarks of a redacted text. */
+export function remarksOf(text: string, redactions: readonly Redaction[]): Remark[] {
+  let at = 0
+  let bytes = 0
+  return redactions.map(({ start, end, text: redacted, rule }) => {
+    bytes += Buffer.byteLength(text.slice(at, start))
+    const from = bytes
+    bytes += Buffer.byteLength(redacted)
+    at = end
+    return [rule.id, REMARK_TYPES[rule.method.kind], from, bytes]
+  })
+}
+
+/** Returns the remark of a value that was removed as a whole. */
+export function removedRemark(rule: Rule): Remark {
+  return [rule.id, 'x']
+}
+
+/** Counts Unicode characters, as Relay does. */
+export function countCharacters(text: string): number {
+  return text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0)
+}

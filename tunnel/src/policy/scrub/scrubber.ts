@@ -1,0 +1,31 @@
+/** Scrubs the JSON payload of an item: finds what its rules redact, as edits of the bytes. */
+
+import { isUtf8 } from 'node:buffer'
+import type { Range } from '../../body/ranges.ts'
+import { NotJson } from './json-scanner.ts'
+import { Walk } from './json-walk.ts'
+import type { Shape } from './meta.ts'
+import { RuleIndex, type RuleSet } from './rule-index.ts'
+
+export type Scrubbed = {
+  /** Changes of the payload, sorted and apart from each other. */
+  edits: readonly Range[]
+  /** Redacted values by rule. */
+  hits: ReadonlyMap<string, number>
+}
+
+export class Scrubber {
+  readonly #rules: RuleIndex
+
+  constructor(rules: RuleSet) {
+    this.#rules = new RuleIndex(rules)
+  }
+
+  /** Throws `NotJson` for a payload that Sentry's JSON parser would not accept either. */
+  scrub(payload: Buffer, itemType: string, shape: Shape): Scrubbed {
+    if (!isUtf8(payload)) throw new NotJson('it is not UTF-8')
+    const walk = new Walk(this.#rules, payload, itemType, shape)
+    walk.run()
+    return { edits: walk.edits.ranges, hits: walk.hits }
+  }
+}
