@@ -1,0 +1,166 @@
+/** Files of rules, in the format of Relay's PII configuration (relay-pii/src/config.rs). */
+
+import { FileProblem, type Located, type LocatedMembers, parseLocated } from './located-json.ts'
+import { compileNamePattern, compilePattern } from './patterns.ts'
+import type { Method, Rule } from './redaction.ts'
+import type { RuleSet } from './rule-index.ts'
+import { builtInRules, createRules, isRuleType } from './rules.ts'
+import { parseSelector, type Selector, SelectorError } from './selector.ts'
+
+/** Reads the rules of a file. Throws `FileProblem`. */
+export function readRulesFile(file: Buffer): RuleSet['selected'] {
+  return new RulesFile(file).read()
+}
+
+const MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  pattern: ['pattern', 'replaceGroups'],
+  redact_pair: ['keyPattern'],
+  multiple: ['rules', 'hideInner'],
+  alias: ['rule', 'hideInner'],
+}
+const MAX_ALIASES = 20
+
+class RulesFile {
+  readonly #file: Buffer
+  #rules: LocatedMembers = new Map()
+  #hashKey = ''
+
+  constructor(file: Buffer) {
+    this.#file = file
+  }
+
+  read(): RuleSet['selected'] {
+    const root = this.#members(parseLocated(this.#file), ['rules', 'vars', 'applications'])
+    const vars = root.get('vars')
+    const hashKey = vars && this.#members(vars.member, ['hashKey']).get('hashKey')
+    if (hashKey) this.#hashKey = this.#text(hashKey.member)
+    const rules = root.get('rules')
+    if (rules) this.#rules = this.#members(rules.member)
+    for (const [name, { nameOffset }] of this.#rules) this.#resolve(name, nameOffset, 0)
+    const applications = root.get('applications')
+    if (!applications) return []
+    return Array.from(this.#members(applications.member), ([text, { nameOffset, member }]) => ({
+      selector: this.#selector(text, nameOffset),
+      rules: this.#list(member).flatMap((name) => this.#resolve(this.#text(name), name.offset, 0)),
+    }))
+  }
+
+  #fail(offset: number, message: string): never {
+    throw new FileProblem(this.#file, offset, message)
+  }
+
+  #selector(text: string, nameOffset: number): Selector {
+    try {
+      return parseSelector(text)
+    } catch (error) {
+      if (!(error instanceof SelectorError)) throw error
+      return this.#fail(nameOffset + 1 + error.offset, `in the selector, ${error.message}`)
+    }
+  }
+
+  /** Returns the rules of a name: one of the file, or a built-in one. */
+  #resolve(name: string, offset: number, aliases: number): Rule[] {
+    const own = this.#rules.get(name)
+    const rules = own ? this.#ownRules(name, own.member, aliases) : builtInRules(name, this.#hashKey)
+    return rules ?? this.#fail(offset, `there is no rule "${name}"`)
+  }
+
+  #ownRules(id: string, spec: Located, aliases: number): Rule[] {
+    if (aliases > MAX_ALIASES) this.#fail(spec.offset, `the rule "${id}" refers to itself`)
+    const members = this.#members(spec)
+    const typeMember = members.get('type')
+    if (!typeMember) this.#fail(spec.offset, `the rule "${id}" has no type`)
+    const type = this.#text(typeMember.member).replace('redactPair', 'redact_pair')
+    this.#members(spec, ['type', 'redaction', ...(MEMBERS[type] ?? [])])
+    const method = this.#method(members)
+    if (type === 'alias' || type === 'multiple') return this.#references(id, spec, members, method, aliases)
+    const used: Method = method ?? { kind: 'remove' }
+    if (type === 'pattern') return [this.#patternRule(id, spec, members, used)]
+    if (type === 'redact_pair') {
+      const matchesName = this.#compile(this.#required(spec, members, 'keyPattern'), compileNamePattern)
+      return [{ id, method: used, needs: 0, minLength: 0, minDigits: 0, matchesName }]
+    }
+    if (!isRuleType(type)) this.#fail(typeMember.member.offset, `there is no rule type "${type}"`)
+    return createRules(type, id, used)
+  }
+
+  /** The redaction of the outer rule takes precedence; with `hideInner`, its name does too. */
+  #references(
+    id: string,
+    spec: Located,
+    members: LocatedMembers,
+    method: Method | undefined,
+    aliases: number,
+  ): Rule[] {
+    const target = members.get('rule')?.member
+    const targets = target ? [target] : this.#list(this.#required(spec, members, 'rules'))
+    const isHidden = members.get('hideInner')?.member.value === true
+    return targets
+      .flatMap((each) => this.#resolve(this.#text(each), each.offset, aliases + 1))
+      .map((rule) => ({ ...rule, id: isHidden ? id : rule.id, method: method ?? rule.method }))
+  }
+
+  #patternRule(id: string, spec: Located, members: LocatedMembers, method: Method): Rule {
+    const groups = members.get('replaceGroups')
+    const numbers =
+      groups && groups.member.value !== null
+        ? this.#list(groups.member).map((each) => this.#group(each))
+        : [0]
+    const pattern = this.#required(spec, members, 'pattern')
+    const find = this.#compile(pattern, (text) => compilePattern(text, numbers))
+    return { id, method, needs: -1, minLength: 1, minDigits: 0, find }
+  }
+
+  #group({ offset, value }: Located): number {
+    if (typeof value === 'number' && Number.isInteger(value) && value >= 0) return value
+    return this.#fail(offset, 'write the number of a group')
+  }
+
+  #compile<T>(pattern: Located, compile: (text: string) => T): T {
+    try {
+      return compile(this.#text(pattern))
+    } catch (error) {
+      if (error instanceof FileProblem) throw error
+      return this.#fail(
+        pattern.offset,
+        `the pattern is not valid: ${error instanceof Error ? error.message : ''}`,
+      )
+    }
+  }
+
+  /** `undefined` stands for the default method. */
+  #method(members: LocatedMembers): Method | undefined {
+    const redaction = members.get('redaction')?.member
+    if (!redaction) return undefined
+    const parts = this.#members(redaction, ['method', 'text'])
+    const method = parts.get('method')?.member
+    const kind = method ? this.#text(method) : 'default'
+    const text = parts.get('text')?.member
+    if (kind === 'default') return undefined
+    if (kind === 'replace') return { kind, text: text ? this.#text(text) : '[Filtered]' }
+    if (kind === 'hash') return { kind, key: this.#hashKey }
+    if (kind === 'remove' || kind === 'mask') return { kind }
+    return this.#fail(method?.offset ?? 0, `the method "${kind}" is not supported`)
+  }
+
+  #required(spec: Located, members: LocatedMembers, name: string): Located {
+    return members.get(name)?.member ?? this.#fail(spec.offset, `"${name}" is missing`)
+  }
+
+  /** Returns the members of an object, which may have only the `known` ones. */
+  #members({ offset, value }: Located, known?: readonly string[]): LocatedMembers {
+    if (!(value instanceof Map)) this.#fail(offset, 'write an object')
+    for (const [name, { nameOffset }] of known ? value : [])
+      if (!known?.includes(name))
+        this.#fail(nameOffset, `"${name}" is not known here; write one of ${known?.join(', ')}`)
+    return value
+  }
+
+  #list({ offset, value }: Located): Located[] {
+    return Array.isArray(value) ? value : this.#fail(offset, 'write a list')
+  }
+
+  #text({ offset, value }: Located): string {
+    return typeof value === 'string' ? value : this.#fail(offset, 'write a text')
+  }
+}
