@@ -1,7 +1,7 @@
 /** Rules, and what they make of a text: the redacted parts, and a remark for each of them as Relay writes it. */
 
 import { createHmac } from 'node:crypto'
-import type { Span } from './text-spans.ts'
+import type { Span } from './detectors/text-spans.ts'
 
 export type Method =
   | { kind: 'remove' }

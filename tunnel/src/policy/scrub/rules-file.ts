@@ -1,7 +1,7 @@
 /** Files of rules, in the format of Relay's PII configuration (relay-pii/src/config.rs). */
 
+import { compileNamePattern, compilePattern } from './detectors/patterns.ts'
 import { FileProblem, type Located, type LocatedMembers, parseLocated } from './located-json.ts'
-import { compileNamePattern, compilePattern } from './patterns.ts'
 import type { Method, Rule } from './redaction.ts'
 import type { RuleSet } from './rule-index.ts'
 import { builtInRules, createRules, isRuleType } from './rules.ts'

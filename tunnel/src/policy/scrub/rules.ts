@@ -1,9 +1,9 @@
 /** Built-in rules: those of `SCRUB=default` and `SCRUB=strict`, and those that a file of rules may name (relay-pii/src/builtin.rs). */
 
-import { DETECTORS, type DetectedType } from './detectors.ts'
+import { DETECTORS, type DetectedType } from './detectors/detectors.ts'
+import { isCookieName, isSecretName } from './detectors/secret-names.ts'
 import type { Method, Rule } from './redaction.ts'
 import type { RuleSet } from './rule-index.ts'
-import { isCookieName, isSecretName } from './secret-names.ts'
 
 /** `password` is Relay's type: secrets by name, and what a text names as one. */
 const PASSWORD_PARTS = ['secretname', 'pairs', 'bearer'] as const
