@@ -14,17 +14,17 @@ export type Item = {
   bytes: number
   /** Chunks of the payload, if the reader kept it. */
   payload: readonly Buffer[]
-  /** Set for a container whose payload the reader kept. */
-  container?: Container
+  /** Set if the reader kept the payload. */
+  layout?: Layout
   /** Spans in a transaction that a filter has read and removed, without its own. */
   spans?: number
 }
 
-/** Positions in the body of what changes when elements of a container are removed. */
-export type Container = {
+/** Positions in the body of the payload, and of what changes with it. */
+export type Layout = {
   payloadStart: number
-  /** Value of `item_count` in the header. */
-  count: Range
+  /** Value of `item_count` in the header, if it has one. */
+  count: Range | undefined
   /** Value of `length` in the header, if it has one. */
   length: Range | undefined
 }
@@ -116,15 +116,15 @@ export function limitNameOf(item: Item): string {
 /** Types with an `item_count`. A span without one is a single span of the first version. */
 const CONTAINERS = new Set(['span', 'log', 'trace_metric'])
 
-/** Locates the parts of a container by its header, which begins at `lineStart` of the body. */
-export function locateContainer(line: HeaderLine, lineStart: number): Container {
+/** Locates the parts of an item by its header, which begins at `lineStart` of the body. */
+export function locateItem(line: HeaderLine, lineStart: number): Layout {
   const locate = (key: string): Range | undefined => {
     const range = valueRange(line, key)
     return range && [lineStart + range[0], lineStart + range[1]]
   }
   return {
     payloadStart: lineStart + line.text.length + 1,
-    count: locate('item_count') ?? [0, 0],
+    count: locate('item_count'),
     length: line.value.length === null ? undefined : locate('length'),
   }
 }

@@ -15,7 +15,7 @@ import {
   readItemHeader,
   readLength,
 } from './headers.ts'
-import { ITEM_TYPES, type Item, isContainer, locateContainer } from './items.ts'
+import { ITEM_TYPES, type Item, locateItem } from './items.ts'
 
 export type Envelope = {
   header: EnvelopeHeader
@@ -229,7 +229,7 @@ export class EnvelopeReader {
   #keep(payload: Buffer[], item: Item, line: HeaderLine): void {
     this.#keptPayloads.push(payload)
     this.#keptBytes += KEPT_ITEM_BYTES
-    if (isContainer(item)) item.container = locateContainer(line, this.#lineStart)
+    item.layout = locateItem(line, this.#lineStart)
   }
 
   #removeKeys(line: HeaderLine, keys: ReadonlySet<string>): void {

@@ -3,7 +3,7 @@
 import { mergeRanges, type Range, sizeOfRanges } from '../body/ranges.ts'
 import type { FilterReason } from '../contract.ts'
 import { cutParts, markElements, maxValues, parseHeaderLine, valueRange } from '../envelope/header-parser.ts'
-import { addDependants, type Container, type Item, isContainer } from '../envelope/items.ts'
+import { addDependants, type Item, isContainer, type Layout } from '../envelope/items.ts'
 import type { Envelope } from '../envelope/reader.ts'
 import type { Stage } from '../pipeline.ts'
 import { DroppedSegments } from './dropped-segments.ts'
@@ -169,8 +169,8 @@ function removeElements(
   places: readonly Range[],
   reasons: readonly (FilterReason | undefined)[],
 ): FilteredElements | undefined {
-  const { container, type } = item
-  if (!container) return undefined
+  const { layout, type } = item
+  if (!layout) return undefined
   const parts = new Map<Item, FilterReason>()
   for (const [reason, removed] of Map.groupBy(places.keys(), (index) => reasons[index])) {
     if (!reason) continue
@@ -180,17 +180,18 @@ function removeElements(
   }
   const cuts = mergeRanges(cutParts(places, (index) => reasons[index] !== undefined))
   const left = reasons.filter((reason) => reason === undefined).length
-  return { item, parts, ranges: changesOf(container, cuts, left, item.bytes - sizeOfRanges(cuts)) }
+  return { item, parts, ranges: changesOf(layout, cuts, left, item.bytes - sizeOfRanges(cuts)) }
 }
 
 /** Returns the cuts as ranges of the body, and the changes of the item's header that follow from them. */
 function changesOf(
-  { payloadStart, count, length }: Container,
+  { payloadStart, count, length }: Layout,
   cuts: readonly Range[],
   elements: number,
   bytes: number,
 ): Range[] {
-  const changes: Range[] = [[count[0], count[1], Buffer.from(String(elements))]]
+  const changes: Range[] = []
+  if (count) changes.push([count[0], count[1], Buffer.from(String(elements))])
   if (length) changes.push([length[0], length[1], Buffer.from(String(bytes))])
   for (const [start, end] of cuts) changes.push([payloadStart + start, payloadStart + end])
   return changes
