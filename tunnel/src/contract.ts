@@ -87,43 +87,6 @@ export type Receipt = {
   flags?: readonly RequestFlag[]
 }
 
-/** Envelope in the inbox, as listed. */
-export type InboxEntry = {
-  id: string
-  /** Time of arrival, in milliseconds since 1970. */
-  time: number
-  event_id: string | null
-  bytes: number
-  /** Types of the first 100 items, in order, cut to 64 characters. */
-  types: string[]
-} & InboxSummary
-
-/** What the inbox reads of an envelope when it stores it. Texts are cut; absent ones are empty. */
-export type InboxSummary = {
-  /** Envelopes with the same one belong together, such as reports of one error. */
-  group: string
-  kind: string
-  title: string
-  is_error: boolean
-  release: string
-  environment: string
-  /** ID of the replay that it is a segment of, or during which its error was raised. */
-  replay: string
-  /** Number of the segment, for segments of a replay. */
-  segment: number | null
-  /** Time of the event itself, in milliseconds since 1970. */
-  raised: number | null
-}
-
-/** Group of envelopes in the inbox. Times are those of arrival, in milliseconds since 1970. */
-export type InboxGroup = {
-  envelopes: number
-  /** Number of different users, as far as the envelopes name them. */
-  users: number
-  first: number
-  newest: InboxEntry
-}
-
 /** Final outcomes of spooled envelopes. */
 export const FINAL_OUTCOMES = ['delivered', 'declined', 'expired', 'purged'] as const
 export type FinalOutcome = (typeof FINAL_OUTCOMES)[number]
@@ -141,19 +104,6 @@ export type SpoolOutcome = {
   category: string
   upstream_status?: number
   replica: string
-}
-
-/** Page of the inbox; `next` is the value of `after` for the next one. */
-export type InboxPage = { entries: InboxEntry[]; next?: number }
-
-/** Page of groups, the last updated one first. Replicas that share an inbox report the same `inbox`. */
-export type InboxGroups = {
-  inbox: string
-  groups: InboxGroup[]
-  next?: number
-  /** Most frequent releases and environments in the inbox, at most 50 of each. */
-  releases: string[]
-  environments: string[]
 }
 
 /** Rate limit of Sentry; `until` in milliseconds since 1970. */

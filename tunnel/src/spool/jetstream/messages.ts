@@ -5,8 +5,9 @@ import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeliverPolicy, type NextMsgRequest, type SeqMsgRequest, type StoredMsg } from '@nats-io/jetstream'
 import { type ObjectStore, Objm } from '@nats-io/obj'
-import type { PageQuery, SpoolBody, StoredBody } from '../spool.ts'
+import type { PageQuery, SpoolBody, SpoolEntry, StoredBody } from '../spool.ts'
 import {
+  CLASSES,
   classOf,
   decodeEntry,
   decodeId,
@@ -254,4 +255,19 @@ export class Messages {
   #objects({ priority }: Pick<Partition, 'priority'>): Promise<ObjectStore> {
     return this.#objm.open(classOf({ priority }).stream, false)
   }
+}
+
+/** Removes entries class by class. After a failure it returns those removed before: each has its final outcome only now. */
+export async function removeByClass(
+  remove: (priority: number, removed: number) => Promise<SpoolEntry[]>,
+): Promise<SpoolEntry[]> {
+  const removed: SpoolEntry[] = []
+  for (const priority of CLASSES.keys())
+    try {
+      removed.push(...(await remove(priority, removed.length)))
+    } catch (error) {
+      if (removed.length === 0) throw error
+      break
+    }
+  return removed
 }

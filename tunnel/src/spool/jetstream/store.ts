@@ -30,7 +30,7 @@ import {
 } from './codec.ts'
 import { Consumers, type Held, type Retry } from './consumers.ts'
 import { HistoryBuckets } from './history.ts'
-import { Messages, type Walked } from './messages.ts'
+import { Messages, removeByClass, type Walked } from './messages.ts'
 import { type NatsAddress, NatsAway } from './nats-url.ts'
 import { Server } from './server.ts'
 import { ALL, State } from './state.ts'
@@ -287,19 +287,4 @@ class JetStreamSpool implements Spool {
   #timeLimit(): AbortSignal {
     return AbortSignal.any([this.#closing.signal, AbortSignal.timeout(REMOVAL_MS)])
   }
-}
-
-/** Removes entries class by class. After a failure it returns those removed before: each has its final outcome only now. */
-async function removeByClass(
-  remove: (priority: number, removed: number) => Promise<SpoolEntry[]>,
-): Promise<SpoolEntry[]> {
-  const removed: SpoolEntry[] = []
-  for (const priority of CLASSES.keys())
-    try {
-      removed.push(...(await remove(priority, removed.length)))
-    } catch (error) {
-      if (removed.length === 0) throw error
-      break
-    }
-  return removed
 }
