@@ -12,6 +12,7 @@ import { hasItem } from '../support/sentry/received-request.ts'
 
 const INSTALL = readFileSync(join(ROOT, 'docs/install.md'), 'utf8')
 const [, TAG = ''] = /```html\n(.+)\n```/.exec(INSTALL) ?? []
+const [STUB = ''] = /<script>\n {2}window\.Sentry = \{\}[\s\S]+?<\/script>/.exec(INSTALL) ?? []
 const OTHER_PROJECT = '457'
 const BUNDLE = /\/monitoring\/sdk\/errors-\w{16}\.js$/
 const IMAGES = "img-src 'self'; connect-src 'self'; base-uri 'none'; default-src 'none'"
@@ -77,6 +78,32 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     )
     expect(await site.event('rejected early')).toMatchObject({ tags: { step: 'first' } })
     expect(await site.event('queued message')).toMatchObject({ tags: { step: 'second' } })
+  })
+
+  it('sends logs and metrics from before the SDK is there, also through functions that the page has kept', async () => {
+    const { page } = visitor
+    await site.open(
+      page,
+      `${TAG}${script(`
+        const { logger, metrics } = Sentry
+        logger.info(logger.fmt\`queued log of ${'$'}{1}\`)
+        metrics.count('queued', 2)
+        window.later = () => { logger.warn('later log'); metrics.gauge('later', 3); return Sentry.flush() }`)}`,
+    )
+    await page.waitForFunction('Sentry.getClient')
+    await page.evaluate('later()')
+    const logs = (await site.sentry.next(hasItem('log'))).items.find(({ header }) => header.type === 'log')
+    expect(JSON.parse(String(logs?.payload)).items).toMatchObject([
+      { level: 'info', body: 'queued log of 1' },
+      { level: 'warn', body: 'later log' },
+    ])
+    const metrics = (await site.sentry.next(hasItem('trace_metric'))).items.find(
+      ({ header }) => header.type === 'trace_metric',
+    )
+    expect(JSON.parse(String(metrics?.payload)).items).toMatchObject([
+      { name: 'queued', type: 'counter', value: 2 },
+      { name: 'later', type: 'gauge', value: 3 },
+    ])
   })
 
   it('calls sentryOnLoad and onLoad before init, whose options extend those of the operator', async () => {
@@ -374,6 +401,18 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
         expect.stringMatching(/^Culvert: http:\S+\/monitoring\/sdk\/errors\.js could not be loaded$/),
       ])
     await page.evaluate("Sentry.captureMessage('never sent, too')")
+  })
+
+  it('runs the code of a page with the stub of the docs when sdk.js is blocked, and reports when it is not', async () => {
+    const { page } = visitor
+    visitor.expectTrouble(/ERR_FAILED/)
+    const calls = "Sentry.setTag('step', 'stub'); Sentry.captureMessage('with the stub'); done = true"
+    await page.route(/\/sdk\.js$/, (route) => route.abort())
+    await site.open(page, `${STUB}${TAG}${script(calls)}`)
+    expect(await page.evaluate('done')).toBe(true)
+    await page.unroute(/\/sdk\.js$/)
+    await site.open(page, `${STUB}${TAG}${script(calls)}`)
+    expect(await site.event('with the stub')).toMatchObject({ tags: { step: 'stub' } })
   })
 
   it('marks errors of visitors with a privacy signal, and traces nothing', async () => {

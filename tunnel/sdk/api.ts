@@ -1,4 +1,4 @@
-/** Functions of `window.Sentry` in every bundle, as in the smallest bundle of Sentry's CDN. */
+/** Functions of `window.Sentry` in every bundle, as in `bundle.logs.metrics.min.js` of Sentry's CDN. */
 
 export {
   addBreadcrumb,
@@ -15,6 +15,7 @@ export {
   captureSession,
   close,
   consoleIntegration,
+  consoleLoggingIntegration,
   continueTrace,
   createTransport,
   createUserFeedbackEnvelope,
@@ -36,8 +37,10 @@ export {
   isInitialized,
   lastEventId,
   linkedErrorsIntegration,
+  logger,
   makeBrowserOfflineTransport,
   makeFetchTransport,
+  metrics,
   parameterize,
   Scope,
   SDK_VERSION,

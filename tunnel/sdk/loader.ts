@@ -1,5 +1,6 @@
 /** Loader: queues errors and calls to `Sentry.*` from the first moment, and loads a bundle, which replays them. */
 
+import { parameterize } from '@sentry/core'
 import type { Handover, LoaderConfig, Queued } from './handover.ts'
 import { insertBundle } from './script.ts'
 
@@ -14,7 +15,7 @@ type Page = Window & { Sentry?: Stub; hasCulvertLoader?: boolean }
 const MAX_QUEUED = 100
 const MAX_RETRIES = 5
 const METHODS =
-  'init addBreadcrumb addEventProcessor addIntegration captureEvent captureException captureFeedback captureMessage captureSession configureScope setContext setExtra setExtras setTag setTags setUser showReportDialog withScope'
+  'init addBreadcrumb addEventProcessor addIntegration captureEvent captureException captureFeedback captureMessage captureSession configureScope setContext setExtra setExtras setTag setTags setUser showReportDialog withScope logger.trace logger.debug logger.info logger.warn logger.error logger.fatal metrics.count metrics.gauge metrics.distribution'
 
 const page: Page = window
 const config = CULVERT_CONFIG
@@ -73,11 +74,15 @@ function install(): void {
   page.hasCulvertLoader = true
   page.Sentry ??= {}
   const stub = page.Sentry
-  for (const call of METHODS.split(' '))
-    stub[call] = (...args: unknown[]) => {
+  for (const call of METHODS.split(' ')) {
+    const [name = '', method] = call.split('.')
+    const queueCall = (...args: unknown[]) => {
       add({ call, args })
       if (/^(capture|showR)/.test(call)) load()
     }
+    stub[name] = method ? { ...(stub[name] ?? {}), [method]: queueCall } : queueCall
+  }
+  stub.logger = { ...(stub.logger ?? {}), fmt: parameterize }
   stub.onLoad = (callback: () => void) => {
     callbacks.push(callback)
   }

@@ -48,6 +48,8 @@ export function withPrivacy(options: BrowserOptions, privacy: Handover['config']
   return {
     ...untraced,
     ...(integrations && { integrations: withoutRecording(integrations) }),
+    beforeSendLog: () => null,
+    beforeSendMetric: () => null,
     replaysSessionSampleRate: 0,
     replaysOnErrorSampleRate: 0,
   }

@@ -32,7 +32,12 @@ export function start(api: Functions, tracing: (() => Integration) | undefined):
   }
   handover.end()
   page.Sentry ??= {}
-  const sdk = Object.assign(page.Sentry, api, functionsOf(handover, tracing))
+  const { logger, metrics } = page.Sentry
+  const groups = {
+    logger: Object.assign(logger ?? {}, api.logger),
+    metrics: Object.assign(metrics ?? {}, api.metrics),
+  }
+  const sdk = Object.assign(page.Sentry, api, groups, functionsOf(handover, tracing))
   const { sentryOnLoad } = page
   const first = typeof sentryOnLoad === 'function' ? [() => sentryOnLoad()] : []
   const isInit = (item: Queued) => 'call' in item && item.call === 'init'
@@ -98,7 +103,9 @@ function replay(sdk: Functions, item: Queued): void {
     triggerHandlers('error', { msg, url, line, column, error })
   } else if ('rejection' in item) triggerHandlers('unhandledrejection', item.rejection)
   else {
-    const call = sdk[item.call]
+    const [name = '', method] = item.call.split('.')
+    const group = method === undefined ? sdk : (sdk[name] as Functions) // `logger` or `metrics`
+    const call = group[method ?? name]
     if (typeof call === 'function') call(...item.args)
   }
 }

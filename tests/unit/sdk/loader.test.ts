@@ -106,6 +106,25 @@ describe('The loader', () => {
     expect(queue.filter((item) => 'error' in item)).toHaveLength(50)
   })
 
+  it('queues logs and metrics beside other calls, and formats messages', () => {
+    const { logger, metrics } = page.Sentry as unknown as typeof import('@sentry/browser')
+    logger.info(logger.fmt`user ${7}`, { plan: 'free' })
+    metrics.count('orders', 2)
+    page.Sentry?.setTag?.('key', 1)
+    page.Sentry?.captureMessage?.('text')
+    vi.runAllTimers()
+    const message = Object.assign(new String('user 7'), {
+      __sentry_template_string__: 'user %s',
+      __sentry_template_values__: [7],
+    })
+    expect(scripts()[0]?.given?.queue).toEqual([
+      { call: 'logger.info', args: [message, { plan: 'free' }] },
+      { call: 'metrics.count', args: ['orders', 2] },
+      { call: 'setTag', args: ['key', 1] },
+      { call: 'captureMessage', args: ['text'] },
+    ])
+  })
+
   it('changes nothing when the page has sdk.js twice, and says so', async () => {
     const { captureMessage } = page.Sentry ?? {}
     await runLoader()

@@ -22,9 +22,12 @@ describe('withPrivacy', () => {
     expect(withPrivacy(options, 'errors')).toBe(options)
   })
 
-  it('removes traces and replays with the signal', () => {
+  it('removes traces, replays, logs and metrics with the signal', () => {
     vi.stubGlobal('navigator', { globalPrivacyControl: true })
-    expect(withPrivacy(options, 'errors')).toEqual({
+    const { beforeSendLog, beforeSendMetric, ...rest } = withPrivacy(options, 'errors')
+    expect(beforeSendLog?.({ level: 'info', message: 'text' })).toBeNull()
+    expect(beforeSendMetric?.({ name: 'orders', value: 1, type: 'counter' })).toBeNull()
+    expect(rest).toEqual({
       initialScope: expect.any(Function),
       integrations: [{ name: 'Other' }],
       replaysSessionSampleRate: 0,
