@@ -41,6 +41,7 @@ export async function startSdkSite(env: Record<string, string> = {}) {
   return {
     url,
     sentry,
+    tunnel,
     /** Query of the first project's tunnel URL. */
     query: '?p=456',
     /** Adds a page with this HTML, and returns its URL. */
