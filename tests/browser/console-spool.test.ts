@@ -54,6 +54,13 @@ describe('The console', requires('chromium', 'nginx'), () => {
 
     await rows.nth(1).getByRole('link').click()
     await page.getByText('"type":"event"').waitFor()
+    const entry = page.url()
+    await page.getByRole('main').locator('a[href*="live-feed?receipt="]').click()
+    await page.getByRole('link', { name: 'Open in the spool' }).click()
+    await page.waitForURL(entry)
+    await page.getByRole('link', { name: 'Open in the inbox' }).click()
+    await page.waitForURL('**/console/inbox/*')
+    await page.goto(entry)
     await page.getByRole('button', { name: 'Purge' }).click()
     await page.getByRole('button', { name: 'No', exact: true }).click()
     await page.getByRole('button', { name: 'Purge' }).click()

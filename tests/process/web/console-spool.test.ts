@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { SpoolPage } from '../../../tunnel/src/spool-contract.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
@@ -68,5 +69,19 @@ describe('The spool page of the console for two spools', () => {
     const [spool = ''] = newest.rows.keys()
     const rest = (await read(newest.links[0]?.href ?? '')).rows.get(spool)
     expect(oldest.rows.get(spool)?.slice(0, 3)).toEqual(rest?.toReversed())
+  })
+
+  it('redirects from a receipt to its entry, and to the list when it is not pending', async () => {
+    const listed = await Promise.all(
+      tunnels.map(async (tunnel): Promise<SpoolPage> => (await tunnel.admin('/spool?limit=200')).json()),
+    )
+    for (const { spool, envelopes } of listed)
+      for (const { id, receipt, received } of [envelopes[0], envelopes[PAGE]].flatMap((each) => each ?? [])) {
+        const path = `/console/spool/by-receipt/${receipt}?time=${received}`
+        const { status, headers } = await get(web.url + path, cookie)
+        expect([status, headers.get('location')]).toEqual([303, `/console/spool/${id}?spool=${spool}`])
+      }
+    const gone = await get(`${web.url}/console/spool/by-receipt/gone-1?time=1`, cookie)
+    expect(gone.headers.get('location')).toBe('/console/spool')
   })
 })

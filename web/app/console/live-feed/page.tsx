@@ -4,6 +4,7 @@ import { Suspense } from 'react'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
 import { LiveFeed } from '../../../features/console/live-feed/live-feed.tsx'
+import { hasInbox } from '../../../features/console/monitor/snapshot.ts'
 import { type Query, withQuery } from '../../../features/console/routes.ts'
 
 export const metadata = { title: 'Live feed · Console' }
@@ -12,12 +13,11 @@ type Props = { searchParams: Promise<Query> }
 
 export default async function LiveFeedPage({ searchParams }: Props) {
   const data = await requireConsoleData(withQuery('/console/live-feed', await searchParams))
-  const { replicas } = await data.snapshot()
-  const hasInbox = replicas.some(({ status }) => status?.settings.INBOX === 'on')
+  const snapshot = await data.snapshot()
   return (
     <ConsoleShell at="feed" title="Live feed">
       <Suspense>
-        <LiveFeed hasInbox={hasInbox} />
+        <LiveFeed hasInbox={hasInbox(snapshot)} />
       </Suspense>
     </ConsoleShell>
   )

@@ -2,6 +2,7 @@
 
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
+import { hasInbox } from '../../../features/console/monitor/snapshot.ts'
 import { SETUP } from '../../../features/console/routes.ts'
 import { Setup } from '../../../features/console/setup/setup.tsx'
 
@@ -9,14 +10,15 @@ export const metadata = { title: 'Set-up · Console' }
 
 export default async function SetupPage() {
   const data = await requireConsoleData(SETUP)
-  const { replicas } = await data.snapshot()
+  const snapshot = await data.snapshot()
+  const { replicas } = snapshot
   const { browser, sentryHost, tunnelPath } = data.settings
   const configured = [...new Set([browser.dsn, ...replicas.flatMap(({ status }) => status?.dsns ?? [])])]
-  const hasInbox = replicas.some(({ status }) => status?.settings.INBOX === 'on')
   return (
     <ConsoleShell at="setup" title="Set-up">
       <Setup
-        {...{ configured, tunnelPath, hasInbox }}
+        {...{ configured, tunnelPath }}
+        hasInbox={hasInbox(snapshot)}
         hasSentry={sentryHost !== undefined}
         since={Date.now()}
       />

@@ -75,6 +75,11 @@ export function summarise(snapshot: Snapshot): OverviewSnapshot {
   }
 }
 
+/** Reports whether a replica stores envelopes in an inbox. */
+export function hasInbox({ replicas }: Pick<Snapshot, 'replicas'>): boolean {
+  return replicas.some(({ status }) => status?.settings.INBOX === 'on')
+}
+
 export function summariseSpool(spool: SpoolStatus): SpoolOverview {
   const { partitions: _, project_max_bytes: __, attempts: ___, paused = [], ...rest } = spool
   return { ...rest, paused: firstOf(paused) }

@@ -15,7 +15,9 @@ import { SPOOL } from './spool-query.ts'
 
 type Identity = { id: string; spool: string }
 
-export function SpoolEntry({ id, entry }: { id: string; entry: SpoolEntryDetails }) {
+type Props = { id: string; entry: SpoolEntryDetails; hasInbox: boolean }
+
+export function SpoolEntry({ id, entry, hasInbox }: Props) {
   const { spool, bytes, received, attempts, receipt, header, items, item_count: total } = entry
   const shown = items.slice(0, ROWS.spoolItems)
   return (
@@ -35,6 +37,13 @@ export function SpoolEntry({ id, entry }: { id: string; entry: SpoolEntryDetails
               {receipt}
             </a>
           </Fact>
+          {hasInbox && (
+            <Fact name="Inbox">
+              <a href={`/console/inbox/${receipt}`} className="link">
+                Open in the inbox
+              </a>
+            </Fact>
+          )}
         </Facts>
       </Panel>
       <Panel title="Header">
