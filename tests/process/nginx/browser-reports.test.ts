@@ -1,7 +1,10 @@
 /** Browser reports through nginx: their route, and the headers that ask browsers for them. */
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Nginx, startNginx } from '../../support/nginx/nginx.ts'
+import { ROOT } from '../../support/node.ts'
 import { post } from '../../support/post.ts'
 import { startUpstream, type Upstream } from '../../support/recording-server.ts'
 import { requires } from '../../support/requirements.ts'
@@ -74,5 +77,22 @@ describe('nginx', requires('nginx'), () => {
     expect(headers).not.toHaveProperty('reporting-endpoints')
     expect(headers).not.toHaveProperty('report-to')
     expect(headers).not.toHaveProperty('nel')
+  })
+
+  it('adds the headers of the documentation for another server', async () => {
+    const page = readFileSync(join(ROOT, 'docs/browser-reports.md'), 'utf8')
+    const [, snippet = ''] = /^```nginx\n(.*?)^```$/ms.exec(page) ?? []
+    await using web = await startUpstream('web')
+    await using other = await startNginx({
+      tunnels: [tunnel.address],
+      web: web.address,
+      env: { BROWSER_REPORTS: 'off' },
+      change: (config) => config.replace('server_tokens off;', () => `server_tokens off;\n${snippet}`),
+    })
+    const { headers } = await post(other.url, { method: 'GET', path: '/' })
+    expect(headers['content-security-policy-report-only']).toMatch(/report-uri \/monitoring\/reports\?p=456$/)
+    expect(headers['reporting-endpoints']).toBe('default="/monitoring/reports?p=456"')
+    expect(JSON.parse(String(headers['report-to']))).toMatchObject({ group: 'default' })
+    expect(JSON.parse(String(headers.nel))).toMatchObject({ report_to: 'default' })
   })
 })

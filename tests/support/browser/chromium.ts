@@ -1,5 +1,6 @@
 /** Real Chromium, whose visitors fail the test on unexpected trouble. */
 
+import { createHash, X509Certificate } from 'node:crypto'
 import { type Browser, type BrowserContextOptions, chromium, type Page, type Request } from 'playwright-core'
 import { CHROMIUM_PROGRAM } from '../requirements.ts'
 
@@ -20,6 +21,8 @@ const FLAGS = [
 export type ChromiumOptions = {
   /** Addresses for the names of other sites, `{ 'o1.ingest.us.sentry.io': '127.0.0.1:41234' }`; certificates are not checked. */
   leads?: Record<string, string>
+  /** Certificate in PEM that Chromium trusts: it sends reports only where the certificate has no error. It then sends them at once. */
+  trusted?: string
 }
 
 export type Visitor = {
@@ -38,13 +41,14 @@ export type Visitor = {
 export type Chromium = Awaited<ReturnType<typeof startChromium>>
 
 /** Starts Chromium; each visitor has cookies, cache and storage of their own. `await using` stops it. */
-export async function startChromium({ leads = {} }: ChromiumOptions = {}) {
+export async function startChromium({ leads = {}, trusted }: ChromiumOptions = {}) {
   const browser = await chromium.launch({
     ...(CHROMIUM_PROGRAM && { executablePath: CHROMIUM_PROGRAM }),
     args: [
       ...FLAGS,
       resolverRules({ [SITE_HOST]: '127.0.0.1', ...leads }),
       ...(Object.keys(leads).length > 0 ? ['--ignore-certificate-errors'] : []),
+      ...(trusted ? [trustFlag(trusted), '--short-reporting-delay'] : []),
     ],
   })
   return {
@@ -53,6 +57,11 @@ export async function startChromium({ leads = {} }: ChromiumOptions = {}) {
     close: () => browser.close(),
     [Symbol.asyncDispose]: () => browser.close(),
   }
+}
+
+function trustFlag(certificate: string): string {
+  const key = new X509Certificate(certificate).publicKey.export({ type: 'spki', format: 'der' })
+  return `--ignore-certificate-errors-spki-list=${createHash('sha256').update(key).digest('base64')}`
 }
 
 /** Keeps all requests of the page on this machine. */
