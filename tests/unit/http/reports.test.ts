@@ -227,6 +227,17 @@ describe('Browser reports', () => {
     expect(second.event_id).not.toBe(event.event_id)
   })
 
+  it('keeps the body of a report as a context, in which type has another name', async () => {
+    await sendBatch([reportOf('coep', { type: 'corp', destination: 'image' })])
+    const [[, , event] = []] = received()
+    expect(event.contexts.browser_report).toEqual({
+      type: 'browser_report',
+      report_type: 'coep',
+      violation_type: 'corp',
+      destination: 'image',
+    })
+  })
+
   it('groups events by their cause', async () => {
     await sendBatch([reportOf('deprecation', { id: 'A' }), reportOf('deprecation', { id: 'B' })])
     const [[, , first] = [], [, , second] = []] = received()
@@ -333,6 +344,15 @@ describe('Browser reports', () => {
       ['with very many values', { headers: BATCH, body: '['.repeat(50_000) }, 400, 'report-malformed'],
       ['with a sample of 1 MB', { headers: BATCH, body: JSON.stringify([sampled]) }, 413, 'report-too-large'],
       ['of more than 64 KiB', { headers: BATCH, body: JSON.stringify([long]) }, 413, 'report-too-large'],
+      [
+        'with a URL of more than 64 KiB',
+        {
+          headers: BATCH,
+          body: JSON.stringify([{ ...long, url: `${SHOP}/${'x'.repeat(65_536)}`, body: {} }]),
+        },
+        413,
+        'report-too-large',
+      ],
       ['of 1 MiB together', { headers: BATCH, body: ' '.repeat(1024 * 1024 + 1) }, 413, 'report-too-large'],
       [
         'for no project',

@@ -83,7 +83,7 @@ function readReport(json: unknown): BrowserReport {
   if (!isObject(members)) throw new Rejection('report-malformed', 'A report has no body.')
   const body = readBody(members)
   const read = legacy === undefined ? readReportingApi(json, body) : readReportUri(body)
-  const bytes = Buffer.byteLength(JSON.stringify(body))
+  const bytes = Buffer.byteLength(JSON.stringify([read.url, body]))
   if (bytes > MAX_REPORT_BYTES)
     throw new Rejection('report-too-large', `A report is larger than ${MAX_REPORT_BYTES} bytes.`)
   return { ...read, body, bytes }

@@ -117,7 +117,18 @@ function eventOf(
       ...(typeof body.disposition === 'string' && { disposition: body.disposition }),
     },
     request: { url, ...(userAgent && { headers: { 'User-Agent': userAgent } }) },
-    contexts: { browser_report: { ...body, type: 'browser_report', report_type: type } },
+    contexts: { browser_report: contextOf(type, body) },
+  }
+}
+
+/** Returns the body as a context of Sentry, in which `type` has another meaning. */
+function contextOf(type: string, body: ReportBody): ReportBody {
+  const { type: violation, ...members } = body
+  return {
+    ...members,
+    ...(violation !== undefined && { violation_type: violation }),
+    type: 'browser_report',
+    report_type: type,
   }
 }
 
