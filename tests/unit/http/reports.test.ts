@@ -11,24 +11,25 @@ const FRIEND = 'https://friend.example'
 const CSP_REPORT = { ...HOST, 'content-type': 'application/csp-report' }
 const BATCH = { ...HOST, 'content-type': 'application/reports+json' }
 
-/** As Firefox 140 posts to `report-uri`. */
+/** As Firefox 153 posts to `report-uri`. */
 const LEGACY = {
   'csp-report': {
-    'blocked-uri': 'https://evil.example/a.js',
-    'column-number': 7,
+    'blocked-uri': 'inline',
+    'column-number': 46,
     disposition: 'enforce',
     'document-uri': `${SHOP}/cart`,
     'effective-directive': 'script-src-elem',
-    'line-number': 12,
-    'original-policy': "script-src 'self'; report-uri /monitoring/reports?p=456",
+    'line-number': 1,
+    'original-policy': `script-src 'nonce-a' 'report-sample'; report-uri ${SHOP}/monitoring/reports?p=456`,
     referrer: '',
-    'source-file': `${SHOP}/app.js`,
+    'script-sample': 'alert(1)',
+    'source-file': `${SHOP}/cart`,
     'status-code': 200,
     'violated-directive': 'script-src-elem',
   },
 }
 
-/** As Chromium 140 posts to an endpoint of `Reporting-Endpoints`. */
+/** As Chromium 156 posts to an endpoint of `Reporting-Endpoints`. Firefox 153 does too, indented and with `null` for no referrer. */
 function violation(members: object = {}) {
   return {
     age: 1500,
@@ -152,6 +153,14 @@ describe('Browser reports', () => {
         'violated-directive': 'script-src-elem',
       },
     })
+  })
+
+  it('forwards a violation as Firefox writes it', async () => {
+    const body = { ...violation().body, referrer: null }
+    await send({ headers: BATCH, body: JSON.stringify([violation({ body })], undefined, 1) })
+    const [[, , payload] = []] = received()
+    expect(payload['csp-report']).toMatchObject({ 'blocked-uri': 'inline', 'script-sample': 'alert(1)' })
+    expect(payload['csp-report']).not.toHaveProperty('referrer')
   })
 
   it('forwards a network error as a log with the attributes of Relay’s endpoint', async () => {
