@@ -79,7 +79,7 @@ describe('The spool page of the console for two spools', () => {
       for (const { id, receipt, received } of [envelopes[0], envelopes[PAGE]].flatMap((each) => each ?? [])) {
         const path = `/console/spool/by-receipt/${receipt}?time=${received}`
         const { status, headers } = await get(web.url + path, cookie)
-        expect([status, headers.get('location')]).toEqual([303, `/console/spool/${id}?spool=${spool}`])
+        expect([status, headers.get('location')]).toEqual([307, `/console/spool/${id}?spool=${spool}`])
       }
     const gone = await get(`${web.url}/console/spool/by-receipt/gone-1?time=1`, cookie)
     expect(gone.headers.get('location')).toBe('/console/spool')
