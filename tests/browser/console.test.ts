@@ -99,9 +99,16 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await unknown.getByText('SENTRY_DSN', { exact: true }).waitFor()
     await unknown.getByText('Last rejected request').click()
     await unknown.getByText(/^POST \/monitoring.*\ncontent-length: \d+/s).waitFor()
-    const settings = unknown.locator('dl')
+    const settings = unknown.locator('dl').first()
     expect(await settings.getByRole('term').allTextContents()).toEqual(['SENTRY_DSN'])
     expect(await settings.getByRole('definition').allTextContents()).toEqual([desk.sentry.dsn()])
+    const example = unknown.locator('dl').last()
+    expect(await example.getByRole('term').allTextContents()).toEqual([
+      'Host of the DSN',
+      'Project of the DSN',
+    ])
+    expect(await example.getByRole('definition').allTextContents()).toEqual(['elsewhere.example', '9'])
+    await unknown.getByText(`SENTRY_DSN=${desk.sentry.dsn()},https://abc@elsewhere.example/9`).waitFor()
     await page.getByRole('link', { name: 'Projects' }).click()
     await page.getByText(`dsn: '${desk.sentry.dsn()}'`).waitFor()
     await page.getByText("tunnel: '/monitoring?p=456'").waitFor()
