@@ -71,7 +71,7 @@ type CountChartProps = Props & {
 
 /** Count of each kind of envelope in equal spans of time, and by minute. */
 function CountChart({ title, points, range, kinds }: CountChartProps) {
-  const isLive = range === LIVE_RANGE && !points[0]?.isGap // stored points begin with a gap
+  const isLive = range === LIVE_RANGE && !points.some(({ isGap }) => isGap) // a gap follows stored points
   const { widthMs, times, countsOf } = bucketsOf(points, isLive ? undefined : range.stepMs)
   const lines = kinds.map(({ totalOf, ...line }) => ({
     ...line,
