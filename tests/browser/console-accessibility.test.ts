@@ -102,7 +102,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
   async function openings(desk: ConsoleSite) {
     await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-error-unhandled'))
     await desk.sentry.away()
-    await desk.sendMany(1, desk.newError, 202)
+    await desk.sendMany(2, desk.newError, 202)
     await using visitor = await desk.operator('/inbox')
     const { page } = visitor
     const firstLink = async (path: string, link: RegExp) => {
@@ -111,6 +111,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       return (await links.first().getAttribute('href')) ?? ''
     }
     const envelope = await firstLink('/console/inbox', /^error/)
+    const ofGroup = await firstLink('/console/inbox?search=hello', /hello world/)
     const waiting = await firstLink('/console/spool', /ago|now/)
     await page.goto(`${desk.site.url}/console/live-feed?outcome=spooled`)
     await page
@@ -121,6 +122,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const { pathname, search } = new URL(page.url())
     const paths: [path: string, title: RegExp][] = [
       [envelope, /./],
+      [ofGroup, /hello world/],
       [waiting, /^Spool entry: error of /],
       [pathname + search, /spooled/],
     ]

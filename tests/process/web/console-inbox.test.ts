@@ -78,7 +78,7 @@ describe('The inbox of the console', () => {
       'scheduled in lib.js:7',
       'Breadcrumbs',
       '1 breadcrumb',
-      '−2.5 s ui.click button#pay',
+      '−2.5 s Click button#pay',
       'Release shop@2.0.0',
       'Tags shop Bern',
       'User id u-7',

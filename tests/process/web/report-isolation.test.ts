@@ -61,7 +61,8 @@ describe.each([
       await startFakeTunnel('one', {
         'GET /rejections': (_request, response) => response.end('{"rejections":[],"times":[],"settings":{}}'),
         'GET /projects': (_request, response) => response.end('{"projects":[]}'),
-        'GET /inbox': (_request, response) => response.end('{"entries":[]}'),
+        'GET /inbox/groups': (_request, response) =>
+          response.end('{"inbox":"i","groups":[],"releases":[],"environments":[]}'),
         'GET /receipts': (_request, response) => {
           response.writeHead(200, { 'content-type': 'text/event-stream' })
           response.write(': welcome\n\n')

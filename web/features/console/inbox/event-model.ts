@@ -1,7 +1,8 @@
 /** View model of an event, with every list and text bounded. */
 
-import { firstEntries, formatJson, formatJsonLine } from '../../../lib/format-json.ts'
+import { firstEntries, formatJson } from '../../../lib/format-json.ts'
 import { type Budget, type Listed, ROWS, TEXT } from '../bounds.ts'
+import { breadcrumbIn, type ShownBreadcrumb } from './breadcrumbs/breadcrumb.ts'
 import {
   type Breadcrumb,
   type Exception,
@@ -36,8 +37,6 @@ export type ShownException = {
   /** Most recent call first. */
   frames: Listed<ShownFrame>
 }
-
-export type ShownBreadcrumb = Pick<Breadcrumb, 'timestamp' | 'category' | 'level'> & { text: string }
 
 export type EventModel = {
   id: string | undefined
@@ -187,35 +186,8 @@ function breadcrumbsIn(
   total: number,
   budget: Budget,
 ): Listed<ShownBreadcrumb> {
-  const { shown } = budget.rows(
-    crumbs.toReversed(),
-    ROWS.breadcrumbs,
-    (crumb) => ({
-      timestamp: crumb.timestamp,
-      category: budget.optional(crumb.category, TEXT.name),
-      level: budget.optional(crumb.level, TEXT.name),
-      text: budget.text(describeBreadcrumb(crumb), TEXT.line),
-    }),
-    total,
-  )
+  const { shown } = budget.rows(crumbs.toReversed(), ROWS.breadcrumbs, breadcrumbIn(budget), total)
   return { shown: shown.reverse(), total }
-}
-
-function describeBreadcrumb({ category, message, data }: Breadcrumb): string {
-  const args = category === 'console' ? data?.arguments : undefined
-  if (Array.isArray(args) && typeof args[0] === 'string' && args[0].includes('%c')) return formatLog(args)
-  return message ?? (data ? formatJsonLine(data, TEXT.line) : '')
-}
-
-/** Formats the arguments of `console.log` as a browser does, without the styles of `%c` (Console Standard, formatter). */
-function formatLog([format, ...values]: unknown[]): string {
-  let used = 0
-  const text = String(format).replaceAll(/%[csdifoO]/g, (directive) => {
-    if (used >= values.length) return directive
-    const value = formatValue(values[used++])
-    return directive === '%c' ? '' : value
-  })
-  return [text.trim(), ...values.slice(used).map(formatValue)].join(' ')
 }
 
 /** Returns the transaction itself as a span. */

@@ -1,21 +1,15 @@
 /** Readable view of an event: exceptions, breadcrumbs, details, tags and contexts. */
 
 import type { ReactNode } from 'react'
-import { formatDuration, formatQuantity } from '../../../lib/format.ts'
+import { formatQuantity } from '../../../lib/format.ts'
 import { Copyable } from '../../../ui/code-block.tsx'
 import { Panel, Preformatted, Showing } from '../../../ui/panel.tsx'
 import { Moment } from '../../../ui/relative-time.tsx'
 import type { Listed } from '../bounds.ts'
+import { Breadcrumbs } from './breadcrumbs/breadcrumb-list.tsx'
 import type { CspReport } from './csp-report.ts'
 import type { Feedback } from './event.ts'
-import {
-  EVENT_ID,
-  type EventModel,
-  type Fact,
-  type ShownBreadcrumb,
-  type ShownException,
-  type ShownFrame,
-} from './event-model.ts'
+import { EVENT_ID, type EventModel, type Fact, type ShownException, type ShownFrame } from './event-model.ts'
 import { Waterfall } from './waterfall.tsx'
 
 type Props = {
@@ -172,48 +166,4 @@ function FrameLine({ frame: { name, place, code } }: { frame: ShownFrame }) {
       )}
     </li>
   )
-}
-
-type BreadcrumbsProps = { crumbs: Listed<ShownBreadcrumb>; end: number | undefined }
-
-/** Timeline of breadcrumbs, each with its time before the event. */
-function Breadcrumbs({ crumbs, end }: BreadcrumbsProps) {
-  return (
-    <Panel title="Breadcrumbs" note={formatQuantity(crumbs.total, 'breadcrumb')}>
-      <ol
-        className="grid grid-cols-[auto_auto_minmax(0,1fr)] text-note"
-        aria-label="Breadcrumbs, oldest first"
-      >
-        {crumbs.shown.map(({ timestamp, category, level, text }, index) => (
-          <li
-            // biome-ignore lint/suspicious/noArrayIndexKey: they have no name, and never move
-            key={index}
-            className="relative col-span-3 ml-1.5 grid grid-cols-subgrid gap-x-4 border-l-2 border-line py-1.5 pl-4"
-          >
-            <span
-              aria-hidden="true"
-              className={`absolute top-3 -left-[0.3125rem] size-2 rounded-full ${isError(level) ? 'bg-bad' : 'bg-quiet'}`}
-            />
-            <span className="text-right text-quiet tabular-nums">
-              {timestamp !== undefined &&
-                end !== undefined &&
-                `−${formatDuration(Math.max(0, end - timestamp))}`}
-            </span>
-            <span className={`max-w-48 wrap-anywhere ${isError(level) ? 'text-bad' : 'text-quiet'}`}>
-              {category ?? 'default'}
-            </span>
-            <span className="col-span-3 min-w-0 wrap-anywhere wide:col-span-1">
-              {isError(level) && <strong className="font-semibold text-bad">{level} </strong>}
-              {text}
-            </span>
-          </li>
-        ))}
-      </ol>
-      <Showing {...crumbs} of="breadcrumbs, the most recent" />
-    </Panel>
-  )
-}
-
-function isError(level: string | undefined): boolean {
-  return level === 'error' || level === 'fatal'
 }
