@@ -111,14 +111,16 @@ export async function replay(): Promise<void> {
   await recorder?.stop()
 }
 
-/** Adds a script that the policy of the page blocks. Its beginning is the sample in the report. */
+/** Writes code into an attribute, which the policy of the page blocks. Its beginning is the sample in the report. */
 export function violation(reference: string): Promise<Outcome> {
   const blocked = new Promise<Outcome>((done) => {
     addEventListener('securitypolicyviolation', () => done({ is: 'browser-report' }), { once: true })
   })
-  const script = Object.assign(document.createElement('script'), { text: `'lab ${reference}, on purpose'` })
-  document.body.append(script)
-  script.remove()
+  const button = document.createElement('button')
+  button.setAttribute('onclick', `'lab ${reference}, on purpose'`)
+  document.body.append(button) // the event bubbles to the window
+  button.click()
+  button.remove()
   return blocked
 }
 
