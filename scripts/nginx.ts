@@ -1,6 +1,6 @@
 /** nginx for `npm start -- --plain`: finds or installs it, and renders its configuration. */
 
-import { mkdirSync, readFileSync, rmSync, unwatchFile, watchFile } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readSync, rmSync, unwatchFile, watchFile } from 'node:fs'
 import { join } from 'node:path'
 import { appLogBeside, writeNginxConfig } from '../tunnel/src/config/render-nginx.ts'
 import { type Config, UserError } from './environment.ts'
@@ -54,11 +54,20 @@ export function renderNginx(config: Config, { listen, innerListen, tunnels, web 
 }
 
 const POLL_MS = 500
+const LINE_BYTES = 2_000
 
-/** Calls `onLine` with the last line of a log whenever it has grown. Returns a function that ends this. */
-export function followLog(file: string, onLine: (line: string) => void): () => void {
+/** Calls `onGrowth` with the first line of a log whenever it has grown; its lines are alike. Returns a function that ends this. */
+export function followLog(file: string, onGrowth: (line: string) => void): () => void {
   watchFile(file, { interval: POLL_MS }, ({ size }, { size: before }) => {
-    if (size > before) onLine(readFileSync(file, 'utf8').trimEnd().split('\n').at(-1) ?? '')
+    if (size > before) onGrowth(readFirstLine(file))
   })
   return () => unwatchFile(file)
+}
+
+function readFirstLine(file: string): string {
+  const start = Buffer.alloc(LINE_BYTES)
+  const opened = openSync(file, 'r')
+  const bytes = readSync(opened, start)
+  closeSync(opened)
+  return start.toString('utf8', 0, bytes).split('\n', 1)[0] ?? ''
 }
