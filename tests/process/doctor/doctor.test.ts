@@ -215,6 +215,7 @@ describe('npm run doctor', requires('nginx'), () => {
         error: ['fail', /not from a tunnel/],
         'foreign-dsn': ['fail', /accepts it: 200/],
         origin: ['fail', /allows \* to read it/],
+        'browser-reports': ['fail', /unlike a tunnel/],
         headers: ['fail', /All sites can read/],
         'browser-reports': ['fail', /unlike a tunnel/],
       },
