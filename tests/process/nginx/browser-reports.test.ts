@@ -2,7 +2,9 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Request } from '@ghostery/adblocker'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { listFiles, readLists, readRules } from '../../support/browser/adblock.ts'
 import { type Nginx, startNginx } from '../../support/nginx/nginx.ts'
 import { ROOT } from '../../support/node.ts'
 import { post } from '../../support/post.ts'
@@ -94,5 +96,20 @@ describe('nginx', requires('nginx'), () => {
     expect(headers['reporting-endpoints']).toBe('default="/monitoring/reports?p=456"')
     expect(JSON.parse(String(headers['report-to']))).toMatchObject({ group: 'default' })
     expect(JSON.parse(String(headers.nel))).toMatchObject({ report_to: 'default' })
+  })
+})
+
+describe('The URL of browser reports', () => {
+  it.each([
+    { rules: 'the rules of the tests', read: readRules },
+    ...(listFiles().length > 0 ? [{ rules: 'the real lists', read: readLists }] : []),
+  ])('is not blocked by $rules', ({ read }) => {
+    const engine = read()
+    for (const type of ['cspReport', 'ping', 'other'] as const)
+      for (const query of ['', '?p=456', '?p=456&o=123&r=us']) {
+        const url = `https://shop.example/monitoring/reports${query}`
+        const request = Request.fromRawDetails({ url, type, sourceUrl: 'https://shop.example/' })
+        expect(engine.match(request).match, `${type} ${url}`).toBe(false)
+      }
   })
 })
