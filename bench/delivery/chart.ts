@@ -13,6 +13,7 @@ const TITLE = 'Of the reports that browsers sent, how many arrived at Sentry'
 
 const NAMES: Record<SubjectName, string> = {
   direct: 'straight to Sentry',
+  loaderScript: 'Loader Script',
   tunnelRoute: 'tunnelRoute',
   handler: 'handleTunnelRequest',
   culvert: 'Culvert',

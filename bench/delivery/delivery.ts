@@ -1,7 +1,8 @@
 /**
  * Counts how many errors of real browsers arrive, by Culvert and by its alternatives:
- * `npm run bench:delivery -- [--out FOLDER] [--quick] [--publish] [--only WORDS]`. Writes `delivery.md`, `delivery.json` and `delivery.svg` into the
- * folder, and its tables into `docs/benchmarks.md` with --publish.
+ * `npm run bench:delivery -- [--out FOLDER] [--quick] [--publish] [--only WORDS]`. Writes `delivery.md`, `delivery.json` and `delivery.svg`
+ * (reports that an SDK has sent) and `loading.md` and `loading.json` (errors raised in the page) into the folder, and the tables into
+ * `docs/benchmarks.md` with --publish.
  */
 
 import { unmet } from '../../tests/support/requirements.ts'
@@ -11,43 +12,80 @@ import { putIntoPage } from '../report/publish.ts'
 import { logSteps, runInWords, writeFound } from '../report/run.ts'
 import { drawChart } from './chart.ts'
 import { check } from './check.ts'
-import { FULL, QUICK, readArguments } from './plan.ts'
+import { runLoading } from './loading/loading.ts'
+import { SITUATIONS } from './loading/situations.ts'
+import { checkLoading, drawLoading } from './loading/table.ts'
+import { type Arguments, FULL, QUICK, readArguments } from './plan.ts'
 import { type RunOptions, runAll } from './results.ts'
 import { ALL_PHASES, FEW_PHASES } from './scenarios.ts'
 import { bundleApp } from './subjects/files-app.ts'
 import { buildPeers } from './subjects/peers.ts'
+import type { SubjectName } from './subjects/subjects.ts'
 import { drawTables } from './table.ts'
+
+type Run = {
+  options: RunOptions
+  /** Subjects of the situations in which the SDK or the connection is missing. */
+  loaded: readonly SubjectName[]
+  arguments: Arguments
+  isWanted(of: { title: string }): boolean
+  about: string
+}
 
 await runInWords(run)
 
 async function run(): Promise<void> {
-  const { quick, folder, publish, only } = readArguments(process.argv.slice(2))
+  const given = readArguments(process.argv.slice(2))
   const missing = unmet('chromium', 'nginx')
   if (missing) throw new Error(`this cannot be measured here: ${missing}`)
   await using pages = await makeFolder()
-  const options = quick ? await quickRun(pages.path) : await fullRun()
+  const prepared = given.quick ? await quickRun(pages.path) : await fullRun()
+  const isWanted = ({ title }: { title: string }) => given.only.some((words) => title.includes(words))
   const about = [describeMachine(), describeLoad()].join(', ')
-  const results = await runAll(options, ({ title }) => only.some((words) => title.includes(words)))
-  check(results, options.plan)
+  const run = { ...prepared, arguments: given, isWanted, about }
+  if (run.options.phases.flat(2).some(isWanted)) await measureReports(run)
+  if (SITUATIONS.some(isWanted)) await measureErrors(run)
+}
 
+/** Measures the share of the reports that the SDK has sent. */
+async function measureReports({ options, arguments: given, isWanted, about }: Run): Promise<void> {
+  const results = await runAll(options, isWanted)
+  check(results, options.plan)
   const tables = `${about}; rounds: ${options.plan.rounds}; SDKs: ${results.sdks.join(', ')}.\n\n${drawTables(results)}`
-  await writeFound(folder, 'delivery', {
+  await writeFound(given.folder, 'delivery', {
     tables,
     figures: { about, plan: options.plan, ...results },
     picture: drawChart(results, about),
   })
-  if (publish) await putIntoPage('delivery', tables)
+  if (given.publish) await putIntoPage('delivery', tables)
 }
 
-async function fullRun(): Promise<RunOptions> {
+/** Measures the share of the errors that were raised in the page, with or without an SDK. */
+async function measureErrors({ options, loaded, arguments: given, isWanted, about }: Run): Promise<void> {
+  const results = await runLoading({ ...options, subjects: loaded }, isWanted)
+  checkLoading(results, options.plan)
+  const tables = `${about}; visitors of each column: ${options.plan.visitors}.\n\n${drawLoading(results)}`
+  await writeFound(given.folder, 'loading', { tables, figures: { about, plan: options.plan, ...results } })
+  if (given.publish) await putIntoPage('loading', tables)
+}
+
+async function fullRun() {
   const app = await buildPeers()
   const subjects = ['direct', 'tunnelRoute', 'handler', 'culvert'] as const
-  return { app, subjects, phases: ALL_PHASES, plan: FULL, onStep: logSteps(performance.now()) }
+  const options: RunOptions = {
+    ...{ app, subjects, phases: ALL_PHASES, plan: FULL },
+    onStep: logSteps(performance.now()),
+  }
+  return { options, loaded: ['loaderScript', 'tunnelRoute', 'culvert'] as const }
 }
 
 /** Scenarios and subjects that need no installation. */
-async function quickRun(folder: string): Promise<RunOptions> {
+async function quickRun(folder: string) {
   const app = await bundleApp(folder)
   const subjects = ['direct', 'handler', 'culvert'] as const
-  return { app, subjects, phases: FEW_PHASES, plan: QUICK, onStep: logSteps(performance.now()) }
+  const options: RunOptions = {
+    ...{ app, subjects, phases: FEW_PHASES, plan: QUICK },
+    onStep: logSteps(performance.now()),
+  }
+  return { options, loaded: ['loaderScript', 'handler', 'culvert'] as const }
 }

@@ -23,6 +23,9 @@ export type Plan = {
   /** Tabs of each visitor in a storm, and errors in each tab. */
   tabs: number
   stormErrors: number
+  /** Visitors of each subject, and report dialogs of each visitor, where the SDK or the connection is missing. */
+  visitors: number
+  dialogs: number
   /** Minimum of errors for a sample to be valid. */
   leastErrors: number
 }
@@ -40,6 +43,8 @@ export const FULL: Plan = {
   goneMs: 1_000,
   tabs: 17,
   stormErrors: 100,
+  visitors: 3,
+  dialogs: 5,
   leastErrors: 200,
 }
 
@@ -54,6 +59,8 @@ export const QUICK: Plan = {
   slowMs: 3_000,
   goneMs: 200,
   tabs: 2,
+  visitors: 1,
+  dialogs: 2,
   leastErrors: 6,
 }
 

@@ -25,8 +25,11 @@ const CORS = {
   'access-control-expose-headers': 'x-sentry-error,x-sentry-rate-limits,retry-after',
 }
 
-/** Starts a recorder as Sentry's cloud, organisation `org` in the US, with a project for each subject. */
-export async function startRecorder(org: number, projects: readonly string[]) {
+/**
+ * Starts a recorder as Sentry's cloud, organisation `org` in the US, with a project for each subject. `identify` returns the id of a
+ * report, and `undefined` for an envelope that does not count.
+ */
+export async function startRecorder(org: number, projects: readonly string[], identify = idOf) {
   const key = String(org).padStart(32, '0')
   const sentry = await startSentry({
     port: await freePort(),
@@ -43,7 +46,7 @@ export async function startRecorder(org: number, projects: readonly string[]) {
   sentry.answer(async (received) => {
     const counter = counterOf(received)
     const { status, delayMs } = rule(++counter.asked)
-    const id = reportIdOf(received.decoded.toString('latin1'))
+    const id = identify(received)
     if (id !== undefined && status === 200) counter.accepted.push(id)
     lastArrival = performance.now()
     counter.pending++
@@ -83,4 +86,8 @@ export async function startRecorder(org: number, projects: readonly string[]) {
     back: sentry.back,
     [Symbol.asyncDispose]: sentry[Symbol.asyncDispose],
   }
+}
+
+function idOf({ decoded }: Received): string | undefined {
+  return reportIdOf(decoded.toString('latin1'))
 }

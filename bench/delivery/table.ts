@@ -3,14 +3,8 @@
 import { renderTable } from '../report/table.ts'
 import type { Results, ScenarioResult } from './results.ts'
 import type { SubjectName } from './subjects/subjects.ts'
+import { TITLES } from './titles.ts'
 import { type Totals, totalsOf } from './totals.ts'
-
-const TITLES: Record<SubjectName, string> = {
-  direct: 'straight to Sentry',
-  tunnelRoute: '`tunnelRoute`',
-  handler: '`handleTunnelRequest` on Hono',
-  culvert: 'Culvert',
-}
 
 export function drawTables({ subjects, scenarios }: Results): string {
   const shown = scenarios.filter(({ skipped }) => skipped === undefined)

@@ -39,16 +39,16 @@ export function logSteps(began: number): (step: string) => void {
     process.stderr.write(`${((performance.now() - began) / 1000).toFixed(0).padStart(4)} s  ${step} …\n`)
 }
 
-/** Writes `name.md`, `name.json` and `name.svg`, and prints the tables. */
+/** Writes `name.md`, `name.json` and, with a picture, `name.svg`, and prints the tables. */
 export async function writeFound(
   folder: string,
   name: string,
-  { tables, figures, picture }: { tables: string; figures: object; picture: string },
+  { tables, figures, picture }: { tables: string; figures: object; picture?: string },
 ): Promise<void> {
   await mkdir(folder, { recursive: true })
   await writeFile(join(folder, `${name}.md`), `${tables}\n`)
   await writeFile(join(folder, `${name}.json`), `${JSON.stringify(figures, null, 2)}\n`)
-  await writeFile(join(folder, `${name}.svg`), picture)
-  const files = `${name}.md, ${name}.json and ${name}.svg in ${folder}`
-  console.log(`${tables}\n\nTables, figures and picture: ${files}`)
+  if (picture !== undefined) await writeFile(join(folder, `${name}.svg`), picture)
+  const files = [`${name}.md`, `${name}.json`, ...(picture === undefined ? [] : [`${name}.svg`])]
+  console.log(`${tables}\n\nWritten into ${folder}: ${files.join(', ')}`)
 }

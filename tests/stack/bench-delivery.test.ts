@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseHTML } from 'linkedom'
 import { describe, expect, it } from 'vitest'
+import type { LoadingResults } from '../../bench/delivery/loading/loading.ts'
 import type { Results } from '../../bench/delivery/results.ts'
 import { totalsOf } from '../../bench/delivery/totals.ts'
 import { NODE } from '../support/node.ts'
@@ -34,6 +35,21 @@ describe('The benchmark of delivery', requires('chromium', 'nginx'), () => {
         if (title === NOTHING_WRONG) expect(other.arrived, subject).toBe(other.sent)
       }
     }
+
+    const { situations }: LoadingResults = JSON.parse(
+      await readFile(join(folder.path, 'loading.json'), 'utf8'),
+    )
+    expect(situations).toHaveLength(6)
+    for (const { title, samples } of situations)
+      for (const { subject, raised, arrived } of samples)
+        if (subject === 'culvert' || title === 'nothing blocked, visitor online')
+          expect({ title, subject, arrived }).toEqual({ title, subject, arrived: raised })
+    const firstScript = situations.find(({ title }) => title.includes('first script'))
+    expect(firstScript?.samples).toMatchObject([{}, { subject: 'handler', arrived: 0 }, {}])
+    const offline = situations.filter(({ title }) => title.includes('offline'))
+    expect(offline).toHaveLength(2)
+    for (const { samples } of offline)
+      expect(samples).toMatchObject([{ arrived: 0 }, { arrived: 0 }, { subject: 'culvert' }])
 
     const tables = await readFile(join(folder.path, 'delivery.md'), 'utf8')
     expect(bench.stdout.join('\n')).toContain(tables.trim())

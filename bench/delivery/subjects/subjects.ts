@@ -16,7 +16,7 @@ import type { PageKind } from './pages.ts'
 import { startPeerNginx } from './peer-nginx.ts'
 import { asDockerStops, type Replica, rerouted, startReplica } from './replica.ts'
 
-export type SubjectName = 'direct' | 'tunnelRoute' | 'handler' | 'culvert'
+export type SubjectName = 'direct' | 'loaderScript' | 'tunnelRoute' | 'handler' | 'culvert'
 
 /** Project of each subject, by which Sentry tells them apart. */
 export const PROJECTS: Record<SubjectName, string> = {
@@ -24,6 +24,7 @@ export const PROJECTS: Record<SubjectName, string> = {
   tunnelRoute: '2',
   handler: '3',
   culvert: '4',
+  loaderScript: '5',
 }
 
 export type Subject = {
@@ -45,13 +46,16 @@ type Parts = {
   app: App
   /** Port of the app that serves the pages of all subjects but tunnelRoute. */
   appPort: number
+  /** Port that serves the pages of tunnelRoute in place of its app. */
+  pagesPort?: number
   recorder: Recorder
 }
 
 const START_TIMEOUT_MS = 120_000 // several start at once
 
 const START: Record<SubjectName, (parts: Parts) => Promise<Subject>> = {
-  direct: startDirect,
+  direct: (parts) => startDirect('direct', parts),
+  loaderScript: (parts) => startDirect('loaderScript', parts),
   tunnelRoute: startTunnelRoute,
   handler: startHandler,
   culvert: startCulvert,
@@ -62,10 +66,10 @@ export function startSubject(name: SubjectName, parts: Parts): Promise<Subject> 
 }
 
 /** Starts the direct path to the ingest host. */
-async function startDirect({ appPort }: Parts): Promise<Subject> {
+async function startDirect(name: SubjectName, { appPort }: Parts): Promise<Subject> {
   const nginx = await startPeerNginx({ apps: [appPort] })
   return {
-    ...describe('direct', nginx.port),
+    ...describe(name, nginx.port),
     tunnel: () => undefined,
     replicas: [],
     pendingEnvelopes: async () => 0,
@@ -74,13 +78,14 @@ async function startDirect({ appPort }: Parts): Promise<Subject> {
 }
 
 /** Starts the app server with the rewrite of Next.js that `withSentryConfig` adds. */
-async function startTunnelRoute({ app, recorder: { reroute } }: Parts): Promise<Subject> {
+async function startTunnelRoute({ app, pagesPort, recorder: { reroute } }: Parts): Promise<Subject> {
   await using starting = new AsyncDisposableStack()
   const { startRewritten } = app
   if (!startRewritten) throw new Error('this app was not built with a rewrite')
   const ports = [await freePort(), await freePort()]
   const replicas = await startReplicas(starting, ports, (port) => startRewritten({ port, reroute }))
-  const nginx = starting.use(await startPeerNginx({ apps: ports }))
+  const apart = pagesPort !== undefined && { apps: [pagesPort], tunnels: ports }
+  const nginx = starting.use(await startPeerNginx(apart || { apps: ports }))
   const started = starting.move()
   return {
     ...describe('tunnelRoute', nginx.port),

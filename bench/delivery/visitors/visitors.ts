@@ -104,6 +104,6 @@ export async function failuresOf(visitors: readonly Visitor[]): Promise<string[]
 }
 
 /** Returns whether a network interface of the machine changed: Chromium then drops its pending requests. */
-export function networkChanged(visitors: readonly Visitor[]): boolean {
+export function networkChanged(visitors: readonly Pick<Visitor, 'troubles'>[]): boolean {
   return visitors.some(({ troubles }) => troubles.some((trouble) => trouble.includes('ERR_NETWORK_CHANGED')))
 }
