@@ -31,8 +31,11 @@ export type FilterReason =
   | 'error-message'
   | 'release-version'
 
+/** Items that scrubbing removes: those that it cannot scrub, and with `SCRUB_ATTACHMENTS=drop` those that are not JSON. */
+export type ScrubReason = 'unscrubbable' | 'attachments-dropped'
+
 /** Reason of the outcome `filtered`. */
-export type FilteredReason = FilterReason | 'empty' | 'duplicate' | 'report-type'
+export type FilteredReason = FilterReason | ScrubReason | 'empty' | 'duplicate' | 'report-type'
 
 /** Reason of the outcome `rate_limited`: Sentry's limits, or our own. */
 export type RateLimitedReason = 'limited' | 'throttled'

@@ -5,7 +5,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type MemoryBudget, OutOfMemoryBudget } from './body/memory-budget.ts'
 import { buildBody, decompressForSpool, type OutgoingBody, recompressWithoutRanges } from './body/outgoing.ts'
-import { mergeRanges, type Range } from './body/ranges.ts'
+import type { Range } from './body/ranges.ts'
 import type { Bodies } from './body/receive.ts'
 import type { Config, SpoolSettings } from './config/config.ts'
 import { accepted, type Context, type Outcome, type Stage, toMicroseconds } from './pipeline.ts'
@@ -111,12 +111,8 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
   const { receipt, envelope, client } = ctx
   const sentAt = clock()
   receipt.admitted_after_ms = toMicroseconds(sentAt - ctx.startedAt)
-  const removed = mergeRanges([
-    ...envelope.removedRanges,
-    ...ctx.changedRanges,
-    ...Array.from(ctx.removed.keys(), ({ range }) => range),
-  ])
-  const headers = senderHeaders(ctx.incoming.headers, client.address)
+  const removed = ctx.outgoingRanges()
+  const headers = senderHeaders(ctx.incoming.headers, client.address, ctx.scrubPage)
   const isRecompressed = removed.length > 0 && ctx.body.encoding !== 'identity'
   const outgoing = isRecompressed
     ? await recompress(ctx, removed, bodies)

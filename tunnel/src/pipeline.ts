@@ -1,7 +1,7 @@
 /** Types of the ingest pipeline: the context of one request, its outcome, and a stage. `http/ingest.ts` lists the stages. */
 
 import type { IncomingMessage } from 'node:http'
-import type { Range } from './body/ranges.ts'
+import { mergeRanges, type Range } from './body/ranges.ts'
 import type { Body } from './body/receive.ts'
 import type { Receipt } from './contract.ts'
 import type { Item } from './envelope/items.ts'
@@ -38,7 +38,8 @@ export type Client = {
 /** State of one request. Reading a part before its stage has set it throws. */
 export class Context {
   readonly incoming: IncomingMessage
-  readonly client: Client
+  /** Later stages see only what `CLIENT_ADDRESS` leaves of its address. */
+  client: Client
   /** Start of the request, in milliseconds of the monotonic clock. */
   readonly startedAt: number
   readonly receipt: PendingReceipt
@@ -50,8 +51,10 @@ export class Context {
   readonly removed = new Map<Item, string>()
   /** Elements that policies have removed from containers, as items, with the reason. */
   readonly removedElements = new Map<Item, string>()
-  /** Changes of the body that follow from removed elements. */
-  readonly changedRanges: Range[] = []
+  /** Changes of the body that follow from removed elements and scrubbed payloads. */
+  changedRanges: Range[] = []
+  /** Scrubs the URL of the page in a request header. Set if the envelope is scrubbed. */
+  scrubPage: ((url: string) => string) | undefined
   /** Runs after the outcome is recorded and before the response is sent, unless the envelope was rejected. */
   afterOutcome: (() => Promise<void>) | undefined
   /** Attempts that may still read the body after the response. */
@@ -127,6 +130,15 @@ export class Context {
     const { envelope, removed } = this
     if (removed.size === 0) return envelope
     return { ...envelope, items: envelope.items.filter((item) => !removed.has(item)) }
+  }
+
+  /** Returns the ranges of the body that are not forwarded, or replaced. */
+  outgoingRanges(): Range[] {
+    return mergeRanges([
+      ...this.envelope.removedRanges,
+      ...this.changedRanges,
+      ...Array.from(this.removed.keys(), ({ range }) => range),
+    ])
   }
 
   /** Releases the bodies, or lets the pending attempts do so when they end. */

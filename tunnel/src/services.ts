@@ -13,6 +13,7 @@ import { nameReplica } from './http/server.ts'
 import { INBOX_BOUNDS, Inbox } from './inbox/inbox.ts'
 import { ClientReports } from './policy/client-reports.ts'
 import { Filters } from './policy/filters.ts'
+import { Scrubbing } from './policy/scrub.ts'
 import { Throttle } from './policy/throttle.ts'
 import { UpstreamLimits } from './policy/upstream-limits.ts'
 import { createProjects, type Projects } from './projects.ts'
@@ -112,13 +113,16 @@ export async function openServices(
     filters: new Filters(config.filters),
     limits,
     throttle: new Throttle(config.throttle, clock),
+    scrubbing: config.scrub && new Scrubbing(config.scrub, (...found) => metrics.countScrubbed(...found)),
   }
   const services = { config, replica, now, clock, log, bodies, sentry, inbox, ...records, ...policies }
+  const keep = (type: string) => policies.filters.reads(type) || policies.scrubbing?.reads(type) === true
   const ingest = new Ingest({
     ...services,
     memory,
     allowedOrigins: config.allowedOrigins,
-    reader: { ...config.headers, items: config.items, keep: policies.filters.reads },
+    clientAddress: config.clientAddress,
+    reader: { ...config.headers, items: config.items, keep },
     maxBytes: config.maxEnvelopeBytes,
     browserReports: config.browserReports,
     onBug: (err, requestId) => log.logger.error({ err, requestId }, 'a bug'),

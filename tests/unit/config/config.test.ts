@@ -1,5 +1,6 @@
 /** Configuration of the tunnel from its environment. */
 
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { deriveAdminToken } from '../../../tunnel/src/config/admin-token.ts'
 import { BadSettings, readConfig } from '../../../tunnel/src/config/config.ts'
@@ -88,10 +89,29 @@ describe('The configuration', () => {
     ['ALLOWED_ORIGINS', 'https://*.example', 'ALLOWED_ORIGINS: "https://*.example" is not an origin'],
     ['ALLOWED_ORIGINS', 'https://A.example', 'ALLOWED_ORIGINS: "https://A.example" is not an origin'],
     ['SENTRY_DSN', 'hello', 'SENTRY_DSN: "hello" is not a DSN'],
+    ['SCRUB', 'on', 'SCRUB: "on" is not known; write one of off, default, strict'],
   ])('rejects %s=%s and says what to write', (name, value, words) => {
     const problems = problemsOf({ [name]: value })
     expect(problems).toHaveLength(1)
     expect(problems[0]?.startsWith(words)).toBe(true)
+  })
+
+  it('rejects a file of scrubbing rules with line and column, and one that has no effect', () => {
+    const readme = fileURLToPath(new URL('../../../README.md', import.meta.url))
+    const rules = fileURLToPath(new URL('../../fixtures/scrub-rules.json', import.meta.url))
+    expect(problemsOf({ SCRUB: 'strict', SCRUB_RULES: readme })).toEqual([
+      `SCRUB_RULES: "${readme}" line 1, column 1: this is not JSON; docs/privacy.md describes the format`,
+    ])
+    expect(problemsOf({ SCRUB: 'strict', SCRUB_RULES: '/nonexistent' })).toEqual([
+      'SCRUB_RULES: "/nonexistent" cannot be read; write the path of a file that this process may read',
+    ])
+    expect(problemsOf({ SCRUB_RULES: rules })).toEqual([
+      `SCRUB_RULES: "${rules}" needs scrubbing; set SCRUB to default or strict`,
+    ])
+    expect(readConfig({ SCRUB: 'strict', SCRUB_RULES: rules }).scrub).toMatchObject({
+      level: 'strict',
+      mode: 'enforce',
+    })
   })
 
   it('reports all problems at once, without secrets', () => {

@@ -100,7 +100,8 @@ describe('The compose files', () => {
   it('use the settings of Compose with the defaults of the table', () => {
     const text = COMPOSE_FILES.map(read).join('\n')
     const uses = [...text.matchAll(/(?<!\$)\$\{([A-Z0-9_]+)(?::-([^}]*))?/g)]
-    const plain = uses.filter(([, name = '']) => !name.endsWith('_FILE') && name !== 'COMPOSE_PROJECT_NAME')
+    const isPlain = (name: string) => !/_FILE$|^(SCRUB_RULES|COMPOSE_PROJECT_NAME)$/.test(name) // others are mounted
+    const plain = uses.filter(([, name = '']) => isPlain(name))
     const ofBuild = ['NODE_IMAGE', 'REVISION']
     const ofCompose = namesFor('compose').filter((name) => !name.endsWith('_FILE'))
     expect([...new Set(plain.map(([, name]) => name))].sort()).toEqual([...ofCompose, ...ofBuild].sort())

@@ -52,6 +52,8 @@ function createIngest() {
     limits: new UpstreamLimits(Date.now),
     throttle: new Throttle(noRates, () => performance.now()),
     reports: new ClientReports(async () => true, Date.now),
+    scrubbing: undefined,
+    clientAddress: 'forward',
     sentry: undefined,
     inbox: undefined,
     sdkInventory: new SdkInventory(projects),

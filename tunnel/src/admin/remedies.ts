@@ -3,7 +3,7 @@
 import type { Config } from '../config/config.ts'
 import type { SettingName } from '../config/settings.ts'
 import { NONE } from '../config/settings-reader.ts'
-import type { FilterReason, FinalOutcome, SettingInForce } from '../contract.ts'
+import type { FilterReason, FinalOutcome, ScrubReason, SettingInForce } from '../contract.ts'
 import type { RejectionCode } from '../rejections.ts'
 
 /** Settings by reason. No setting changes the other reasons. */
@@ -12,6 +12,7 @@ const SETTINGS: {
     | RejectionCode
     | FilterReason
     | 'report-type'
+    | ScrubReason
     | 'throttled'
     | FinalOutcome]?: readonly SettingName[]
 } = {
@@ -41,6 +42,8 @@ const SETTINGS: {
   'csp-injected-scripts': ['CSP_FILTERS'],
   'csp-localhost': ['CSP_FILTERS'],
   'release-version': ['FILTER_RELEASES'],
+  unscrubbable: ['SCRUB'],
+  'attachments-dropped': ['SCRUB_ATTACHMENTS'],
 }
 
 export function findRemedies({ shown }: Pick<Config, 'shown'>): Record<string, SettingInForce[]> {

@@ -62,9 +62,10 @@ export async function recompressWithoutRanges(
   removedRanges: readonly Range[],
 ): Promise<Body> {
   const { wireBytes } = body
+  const addedBytes = Math.max(0, -sizeOfRanges(removedRanges)) // remarks about what was scrubbed
   const rewriting = { removedRanges, decompressedBytes, waitMs: BROWSER_WAIT_MS }
   const smaller = await compress(bodies, encodedOf(body), rewriting, wireBytes)
-  if (smaller.wireBytes <= maxBytes(wireBytes)) return smaller
+  if (smaller.wireBytes <= maxBytes(wireBytes) + addedBytes) return smaller
   await smaller.release()
   throw new Rejection(
     'envelope-too-large',

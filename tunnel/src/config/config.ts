@@ -3,8 +3,10 @@
 import { readFileSync } from 'node:fs'
 import { type Dsn, INBOX } from '../envelope/dsn.ts'
 import { DEFAULT_HEADER_LIMITS, type HeaderLimits } from '../envelope/headers.ts'
+import type { AddressMode } from '../policy/client-address.ts'
 import type { FilterSettings } from '../policy/filter-list.ts'
 import { compileGlobs } from '../policy/glob.ts'
+import type { ScrubSettings } from '../policy/scrub.ts'
 import type { ThrottleSettings } from '../policy/throttle.ts'
 import type { ReportSettings } from '../reports/report-types.ts'
 import type { SdkSettings } from '../sdk/sdk.ts'
@@ -14,6 +16,7 @@ import type { ProxySettings, UpstreamSettings } from '../upstream/client.ts'
 import { readAdminToken } from './admin-token.ts'
 import type { CertificateFile } from './certificates.ts'
 import type { SpoolPlace } from './parsers.ts'
+import { readScrubRules } from './scrub-rules.ts'
 import type { Environment } from './settings.ts'
 import {
   NONE,
@@ -46,6 +49,9 @@ export type Config = SharedSettings & {
   sdk: SdkSettings
   browserReports: ReportSettings
   filters: FilterSettings
+  /** Absent: payloads are forwarded unmodified. */
+  scrub: ScrubSettings | undefined
+  clientAddress: AddressMode
   throttle: ThrottleSettings
   upstream: UpstreamSettings
   /** Additional certificate authorities. */
@@ -111,6 +117,8 @@ export function readConfig(env: Environment): Config {
     sdk: readSdkSettings(settings),
     browserReports: readReportSettings(settings),
     filters: readFilters(settings),
+    scrub: readScrub(settings),
+    clientAddress: settings.read('CLIENT_ADDRESS'),
     throttle: {
       addressRate: settings.read('ADDRESS_RATE'),
       addressBurst: settings.read('ADDRESS_BURST'),
@@ -240,6 +248,17 @@ function readFilters(settings: SettingsReader): FilterSettings {
     errorMessages: readGlobs(settings, 'FILTER_ERROR_MESSAGES'),
     releases: readGlobs(settings, 'FILTER_RELEASES'),
   }
+}
+
+function readScrub(settings: SettingsReader): ScrubSettings | undefined {
+  const level = settings.read('SCRUB')
+  const mode = settings.read('SCRUB_MODE')
+  const attachments = settings.read('SCRUB_ATTACHMENTS')
+  const rules = settings.read('SCRUB_RULES')
+  const selected = rules ? readScrubRules(rules, settings.problems) : []
+  if (level !== 'off') return { level, mode, attachments, selected }
+  if (rules) settings.problems.push(`SCRUB_RULES: "${rules}" needs scrubbing; set SCRUB to default or strict`)
+  return undefined
 }
 
 function readGlobs(settings: SettingsReader, name: 'FILTER_ERROR_MESSAGES' | 'FILTER_RELEASES'): string[] {

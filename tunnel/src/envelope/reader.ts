@@ -3,7 +3,7 @@
 import type { MemoryBudget } from '../body/memory-budget.ts'
 import type { Range } from '../body/ranges.ts'
 import { Rejection } from '../rejections.ts'
-import { cutMembers, type HeaderLine, maxValues, parseHeaderLine } from './header-parser.ts'
+import { cutMembers, type HeaderLine, maxValues, parseHeaderLine, valueRange } from './header-parser.ts'
 import {
   checkComplexity,
   type EnvelopeHeader,
@@ -25,6 +25,8 @@ export type Envelope = {
   mayBeEvent: boolean
   eventId: string | undefined
   items: Item[]
+  /** Value of `trace` in the header, and its position in the body. */
+  trace: { bytes: Buffer; start: number } | undefined
   /** Ranges of header keys that only Relay may write. They must not be forwarded. */
   removedRanges: Range[]
   /** Decompressed bytes. */
@@ -33,7 +35,7 @@ export type Envelope = {
 
 export type ReaderLimits = HeaderLimits & {
   items: number
-  /** The payloads of items of such a type are kept for the filters, up to 2 MiB of an envelope. */
+  /** The payloads of items of such a type are kept for filters and scrubbing, up to 2 MiB of an envelope. */
   keep: (type: string) => boolean
 }
 
@@ -69,6 +71,7 @@ export class EnvelopeReader {
   #blanks = 0
   #missing = 0 // payload bytes still to come
   #header: EnvelopeHeader | undefined
+  #trace: Envelope['trace']
   #isHeaderEmpty = false
   #mayBeEvent = false
   #headerBytes = 0
@@ -119,15 +122,16 @@ export class EnvelopeReader {
     if (!header) throw new Rejection('not-an-envelope')
     const eventId = typeof header.event_id === 'string' ? header.event_id : undefined
     const [isHeaderEmpty, mayBeEvent, bytes] = [this.#isHeaderEmpty, this.#mayBeEvent, this.#offset]
-    return { header, isHeaderEmpty, mayBeEvent, eventId, items, removedRanges: this.#removedRanges, bytes }
+    const [trace, removedRanges] = [this.#trace, this.#removedRanges]
+    return { header, isHeaderEmpty, mayBeEvent, eventId, items, trace, removedRanges, bytes }
   }
 
-  /** Drops the payloads that were kept for the filters. */
-  dropPayload(): void {
+  /** Drops the payloads that were kept. `heldBytes` of others, made of them, are in memory until `release`. */
+  dropPayload(heldBytes = 0): void {
     for (const payload of this.#keptPayloads) payload.length = 0
     this.#keptPayloads = []
     this.#keptBytes = 0
-    this.#reserve(this.#parsedBytes())
+    this.#reserve(this.#parsedBytes() + heldBytes)
   }
 
   /** Releases all reserved memory. */
@@ -186,6 +190,8 @@ export class EnvelopeReader {
     if (!line) throw new Rejection('not-an-envelope')
     checkComplexity(line, this.#limits)
     this.#header = readEnvelopeHeader(line)
+    const trace = valueRange(line, 'trace')
+    if (trace) this.#trace = { bytes: bytes.subarray(trace[0], trace[1]), start: this.#lineStart + trace[0] }
     this.#removeKeys(line, RELAY_ENVELOPE_KEYS)
     this.#isHeaderEmpty = line.marks.length === 0
     this.#mayBeEvent = hasOtherKeys(line)
@@ -261,12 +267,8 @@ export class EnvelopeReader {
     if (!this.#payload) return
     this.#payload.push(chunk.subarray(start, end))
     this.#keptBytes += end - start
-    if (this.#keptBytes > MAX_KEPT_BYTES) this.#dropCurrentPayload(item)
-  }
-
-  /** A part of a payload is of no use to the filters. */
-  #dropCurrentPayload(item: Item): void {
-    if (this.#payload) this.#payload.length = 0
+    if (this.#keptBytes <= MAX_KEPT_BYTES) return
+    this.#payload.length = 0 // a part of a payload is of no use
     this.#payload = undefined
     this.#keptBytes -= item.bytes
   }

@@ -5,9 +5,11 @@ import { type ForwardServices, forwardStage } from '../forwarding.ts'
 import { copyToInboxStage, storeInInboxStage } from '../inbox/enqueue.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import { accepted, Context, type Outcome, type PendingReceipt, type Stage } from '../pipeline.ts'
+import { type AddressMode, reduceAddressStage } from '../policy/client-address.ts'
 import type { ClientReports } from '../policy/client-reports.ts'
 import { type Filters, filterStage } from '../policy/filters.ts'
 import { removedItemsStage } from '../policy/removed-items.ts'
+import { type Scrubbing, scrubStage } from '../policy/scrub.ts'
 import { chargeAddressStage, throttleStage } from '../policy/throttle.ts'
 import { type UpstreamLimits, upstreamLimitsStage } from '../policy/upstream-limits.ts'
 import type { ClientResolver, ResolvedClient } from './client-address.ts'
@@ -16,6 +18,7 @@ import { type OutcomeServices, rejected, respond } from './outcome.ts'
 import {
   checkEnvelopeItems,
   decodeBodyStage,
+  dropPayloads,
   parseEnvelope,
   receiveBodyStage,
   resolveProjectStage,
@@ -32,6 +35,9 @@ type IngestServices = OutcomeServices &
     resolveClient: ClientResolver
     filters: Filters
     limits: UpstreamLimits
+    /** Absent: payloads are forwarded unmodified. */
+    scrubbing: Scrubbing | undefined
+    clientAddress: AddressMode
     reports: ClientReports
     /** Absent in inbox mode: nothing is forwarded. */
     sentry: ForwardServices['sentry'] | undefined
@@ -43,7 +49,7 @@ type IngestServices = OutcomeServices &
 
 /** Lists the stages in order. Stages that remove items stand before `removedItemsStage`. */
 function listStages(services: IngestServices): Stage[] {
-  const { allowedOrigins, filters, limits, throttle, sentry } = services
+  const { allowedOrigins, filters, limits, throttle, scrubbing, sentry } = services
   return [
     checkOriginStage(allowedOrigins),
     receiveBodyStage(services),
@@ -55,6 +61,9 @@ function listStages(services: IngestServices): Stage[] {
     filterStage(filters),
     upstreamLimitsStage(limits),
     throttleStage(throttle),
+    reduceAddressStage(services.clientAddress),
+    scrubStage(scrubbing),
+    dropPayloads,
     removedItemsStage(limits, sentry && services.reports),
     ...listInboxStages(services),
     sentry ? forwardStage({ ...services, sentry }) : acceptInInboxMode,

@@ -107,6 +107,11 @@ export function parseEnvelope(ctx: Context): Outcome | undefined {
   return undefined
 }
 
+/** Drops the payloads that filters and scrubbing have read, which no later stage needs. */
+export function dropPayloads(ctx: Context): undefined {
+  ctx.parser?.dropPayload(ctx.changedRanges.reduce((bytes, [, , held]) => bytes + (held?.length ?? 0), 0))
+}
+
 /** Resolves the project unless `receiveBodyStage` has. */
 export function resolveProjectStage({ projects, sdkInventory }: ReceiveServices): Stage {
   return function resolveProject(ctx) {

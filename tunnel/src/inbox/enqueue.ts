@@ -1,7 +1,8 @@
-/** Stages that store envelopes in the inbox, unmodified and one at a time: each is in memory as a whole meanwhile. */
+/** Stages that store envelopes in the inbox, unmodified unless they are scrubbed, and one at a time: each is in memory as a whole meanwhile. */
 
 import type { MemoryBudget } from '../body/memory-budget.ts'
-import type { Body } from '../body/receive.ts'
+import { type Range, removeRanges, sizeOfRanges } from '../body/ranges.ts'
+import type { Item } from '../envelope/items.ts'
 import type { Context, Stage } from '../pipeline.ts'
 import { networkOf } from '../policy/throttle.ts'
 import { Rejection } from '../rejections.ts'
@@ -46,24 +47,28 @@ class InboxQueue {
 
   /** Rejects with a `Rejection` when the envelope cannot be stored. */
   async add(ctx: Context): Promise<void> {
-    const { bytes } = ctx.envelope
+    const ranges = ctx.scrubPage ? ctx.outgoingRanges() : []
+    const bytes = ctx.envelope.bytes - sizeOfRanges(ranges)
     if (bytes > ENTRY_BYTES)
       throw new Rejection(
         'envelope-too-large',
         `Decompressed, it is larger than the ${ENTRY_BYTES} bytes that the inbox accepts.`,
       )
-    const stored = this.#last.then(() => this.#store(ctx, bytes))
+    const stored = this.#last.then(() => this.#store(ctx, ranges, bytes))
     this.#last = stored.catch(() => undefined)
     return stored
   }
 
-  async #store({ envelope, receipt, client, body }: Context, bytes: number): Promise<void> {
+  async #store(ctx: Context, ranges: readonly Range[], bytes: number): Promise<void> {
+    const { envelope, receipt, client, body } = ctx
     this.#memory.reserve(2 * bytes)
     try {
-      const { items, eventId = null } = envelope
+      const { items } = ctx.scrubPage ? ctx.remaining() : envelope
+      const { eventId = null } = envelope
       const { id, time } = receipt
-      const whole = await wholeOf(body, bytes)
-      const summary = summarise({ id, event_id: eventId }, items, whole)
+      const whole = await wholeOf(removeRanges(body.decompressed(), ranges), bytes)
+      const stored = items.map((item) => itemWithout(item, ranges))
+      const summary = summarise({ id, event_id: eventId }, stored, whole)
       const types = items.map(({ type }) => type)
       this.#write({ id, time, eventId, types, summary, envelope: whole }, networkOf(client.address))
     } finally {
@@ -80,9 +85,19 @@ class InboxQueue {
   }
 }
 
-async function wholeOf(body: Body, bytes: number): Promise<Buffer> {
+async function wholeOf(body: AsyncIterable<Buffer>, bytes: number): Promise<Buffer> {
   const whole = Buffer.allocUnsafe(bytes)
   let at = 0
-  for await (const chunk of body.decompressed()) at += chunk.copy(whole, at)
+  for await (const chunk of body) at += chunk.copy(whole, at)
   return whole.subarray(0, at)
+}
+
+/** Returns an item with its positions in the body without the ranges. */
+function itemWithout(item: Item, ranges: readonly Range[]): Item {
+  if (ranges.length === 0) return item
+  const [start, end] = item.range
+  const before = (offset: number) => offset - sizeOfRanges(ranges.filter((range) => range[1] <= offset))
+  const payloadStart = item.layout?.payloadStart ?? end
+  const removed = end - payloadStart - (before(end) - before(payloadStart))
+  return { ...item, range: [before(start), before(end)], bytes: item.bytes - removed }
 }

@@ -11,7 +11,7 @@ import { chosenFilters, FILTERABLE_TYPES, type Filter, type FilterSettings } fro
 import { isWebCrawler } from './filter-rules.ts'
 import { type Filterable, READERS, type Read, readElement } from './filterable.ts'
 
-/** Removes the items, and the elements of containers, that a filter matches. Drops the payloads, which no later stage needs. */
+/** Removes the items, and the elements of containers, that a filter matches. */
 export function filterStage(filters: Filters): Stage {
   return function filter(ctx) {
     const { items, elements } = filters.filter(
@@ -19,7 +19,6 @@ export function filterStage(filters: Filters): Stage {
       ctx.incoming.headers['user-agent'],
       ctx.project.key,
     )
-    ctx.parser?.dropPayload()
     for (const [item, reason] of items) ctx.remove([item], reason)
     for (const { item, parts, ranges } of elements) ctx.removeElements(item, parts, ranges)
     return undefined

@@ -194,7 +194,7 @@ export function networkOf(address: string | undefined): string {
   return isIPv4(address) ? address : expandIPv6(address).slice(0, 4).join(':')
 }
 
-function expandIPv6(address: string): string[] {
+export function expandIPv6(address: string): string[] {
   const [head = '', tail] = address.split('::')
   const before = head.split(':').filter(Boolean)
   if (tail === undefined) return before

@@ -77,6 +77,11 @@ export class Metrics {
     'Spooled envelopes by final outcome.',
     ['final_outcome', 'project'],
   )
+  readonly #scrubbed = this.#counter(
+    'culvert_scrubbed_values_total',
+    'Values that a scrubbing rule redacted, or would redact with `SCRUB_MODE=enforce`, and items removed as a whole.',
+    ['rule', 'mode'],
+  )
   readonly #spool: SpoolMetrics | undefined
   /** Origin of the upstream, by project. */
   readonly #origins: ReadonlyMap<string, string>
@@ -143,6 +148,11 @@ export class Metrics {
   /** Counts the final outcome of one spooled envelope. `Receipts` calls it. */
   countFinalOutcome({ final_outcome, project }: SpoolOutcome): void {
     this.#finalOutcomes.inc({ final_outcome, project })
+  }
+
+  /** Counts what a scrubbing rule has found. */
+  countScrubbed(rule: string, mode: 'enforce' | 'observe', count: number): void {
+    this.#scrubbed.inc({ rule, mode }, count)
   }
 
   /** Returns all metrics in the text format of Prometheus. */

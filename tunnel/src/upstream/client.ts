@@ -257,12 +257,18 @@ const PASSED_ON = [
 ]
 const MAX_HEADER_LENGTH = 2048 // they are stored in the spool
 
-/** Builds the request headers that describe the sender, as alternating names and values. */
-export function senderHeaders(headers: IncomingHttpHeaders, address: string | undefined): string[] {
+/** Builds the request headers that describe the sender, as alternating names and values. `scrubPage` scrubs the URL of the page. */
+export function senderHeaders(
+  headers: IncomingHttpHeaders,
+  address: string | undefined,
+  scrubPage: (url: string) => string = (url) => url,
+): string[] {
   const list = address ? ['x-forwarded-for', address, 'x-sentry-forwarded-for', address] : []
   for (const name of PASSED_ON) {
     const value = headers[name]
-    if (typeof value === 'string' && value !== '') list.push(name, value.slice(0, MAX_HEADER_LENGTH))
+    if (typeof value !== 'string' || value === '') continue
+    const shown = name === 'referer' ? scrubPage(value) : value
+    list.push(name, shown.slice(0, MAX_HEADER_LENGTH))
   }
   return list
 }

@@ -75,6 +75,14 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
     sentence: 'Its release matches a pattern in FILTER_RELEASES.',
     fix: 'Narrow the patterns if they match too much.',
   },
+  unscrubbable: {
+    sentence: 'Its payload cannot be scrubbed: it is not JSON in UTF-8, or larger than 2 MiB.',
+    fix: 'Send smaller items. SCRUB=off lets them pass, unscrubbed.',
+  },
+  'attachments-dropped': {
+    sentence: 'It is not JSON, and SCRUB_ATTACHMENTS is drop.',
+    fix: 'Set SCRUB_ATTACHMENTS to pass to forward attachments, recordings and profiles unscrubbed.',
+  },
 }
 
 /** Explanations of the outcomes that have no reason. */

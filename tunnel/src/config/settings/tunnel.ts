@@ -16,6 +16,7 @@ const burst = is.integer('number of envelopes', 1, MILLION)
 const bytes = (min: number, max: number) => is.integer('number of bytes', min, max)
 
 const FILTERS = 'Origins and filters'
+const PRIVACY = 'Privacy'
 const LIMITS = 'Limits'
 const STORAGE = 'Spool and inbox'
 const UPSTREAM = 'Connections to Sentry'
@@ -53,6 +54,33 @@ export const TUNNEL = {
       'Globs of error messages to drop, separated by `|` or newlines.',
     ),
     FILTER_RELEASES: setting(is.lines, [], 'Globs of releases to drop, separated by `|` or newlines.'),
+  }),
+  ...section(PRIVACY, ['tunnel'], {
+    SCRUB: setting(
+      is.oneOf('off', 'default', 'strict'),
+      'off',
+      'Removes personal data and secrets from payloads before they are stored or forwarded, see [privacy](privacy.md#scrubbing). `strict` also removes IP and MAC addresses, UUIDs and user names in paths.',
+    ),
+    SCRUB_MODE: setting(
+      is.oneOf('enforce', 'observe'),
+      'enforce',
+      '`observe` changes nothing, and counts in `culvert_scrubbed_values_total` what would have been removed.',
+    ),
+    SCRUB_RULES: setting(
+      is.text,
+      undefined,
+      "File of rules in addition to those of `SCRUB`, in JSON and in the format of Relay's PII configuration. Compose mounts it; make it readable for all.",
+    ),
+    SCRUB_ATTACHMENTS: setting(
+      is.oneOf('pass', 'drop'),
+      'pass',
+      'Items that scrubbing cannot read: attachments, replay recordings, profiles, and types that Culvert does not know.',
+    ),
+    CLIENT_ADDRESS: setting(
+      is.oneOf('forward', 'truncate', 'omit'),
+      'forward',
+      'Client address that Sentry, the spool and the inbox get: all of it, its network (/24 of IPv4, /48 of IPv6), or none.',
+    ),
   }),
   ...section(LIMITS, ['nginx', 'tunnel'], {
     ADDRESS_RATE: setting(

@@ -5,6 +5,7 @@ import type { Range } from '../../body/ranges.ts'
 import { NotJson } from './json-scanner.ts'
 import { Walk } from './json-walk.ts'
 import type { Shape } from './meta.ts'
+import { redactText } from './redaction.ts'
 import { RuleIndex, type RuleSet } from './rule-index.ts'
 
 export type Scrubbed = {
@@ -27,5 +28,16 @@ export class Scrubber {
     const walk = new Walk(this.#rules, payload, itemType, shape)
     walk.run()
     return { edits: walk.edits.ranges, hits: walk.hits }
+  }
+
+  /** Scrubs a text that is no JSON, such as the value of a header. */
+  scrubText(text: string): string {
+    let scrubbed = ''
+    let at = 0
+    for (const { start, end, text: redacted } of redactText(text, this.#rules.rulesForText(text), 0)) {
+      scrubbed += text.slice(at, start) + redacted
+      at = end
+    }
+    return scrubbed + text.slice(at)
   }
 }

@@ -1,0 +1,241 @@
+/** Scrubbing as a stage of the pipeline: what Sentry, the spool, the inbox and the log get. */
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { truncate } from '../../../../tunnel/src/policy/client-address.ts'
+import { envelopeOf, type Part } from '../../../support/envelopes.ts'
+import { type Posting, post } from '../../../support/post.ts'
+import { startSentry } from '../../../support/sentry/sentry.ts'
+import { makeFolder } from '../../../support/temporary-folder.ts'
+import { openTunnel } from '../../../support/tunnel/in-process.ts'
+
+const SECRET = 'jane.doe@mail.example'
+const EVENT = JSON.stringify({ message: `to ${SECRET}`, extra: { big: '§' } }).replace(
+  '"§"',
+  '12345678901234567890',
+)
+const event = (payload = EVENT, more: object = { length: Buffer.byteLength(payload) }): Part => ({
+  header: { type: 'event', ...more },
+  payload,
+})
+const attachment: Part = {
+  header: { type: 'attachment', length: 3, filename: 'a.bin' },
+  payload: Buffer.from('\0\n\xff', 'latin1'),
+}
+const recording: Part = { header: { type: 'replay_recording', length: 4 }, payload: '{}\n1' }
+const PACK = { gzip: gzipSync, br: brotliCompressSync, identity: (bytes: Buffer) => bytes }
+
+describe('Scrubbing', () => {
+  let started: AsyncDisposableStack
+  let folder: string
+
+  beforeEach(async () => {
+    started = new AsyncDisposableStack()
+    folder = started.use(await makeFolder()).path
+  })
+
+  afterEach(() => started.disposeAsync())
+
+  async function open(env: Record<string, string> = {}) {
+    const sentry = started.use(await startSentry())
+    const tunnel = started.use(
+      await openTunnel({
+        env: {
+          SENTRY_DSN: sentry.dsn(),
+          SCRUB: 'default',
+          SPOOL_URL: pathToFileURL(join(folder, 'spool.db')).href,
+          INBOX_FILE: join(folder, 'inbox.db'),
+          EDGE: '127.0.0.1',
+          ...env,
+        },
+      }),
+    )
+    const send = (parts: Part[], header: object = {}, posting: Posting = {}) =>
+      post(tunnel.url, { body: envelopeOf({ dsn: sentry.dsn(), ...header }, parts), ...posting })
+    const arrived = (index = 0) => {
+      const request = sentry.requests[index]
+      if (!request) throw new Error('nothing has arrived')
+      return request
+    }
+    return { sentry, tunnel, send, arrived }
+  }
+
+  it('changes nothing unless it is switched on', async () => {
+    const { send, arrived, sentry } = await open({ SCRUB: 'off' })
+    await send([event(), attachment])
+    expect(arrived().body).toEqual(envelopeOf({ dsn: sentry.dsn() }, [event(), attachment]))
+  })
+
+  it.each(Object.keys(PACK) as (keyof typeof PACK)[])(
+    'replaces what it finds in a body with the encoding %s, and keeps all other bytes',
+    async (encoding) => {
+      const { send, arrived, sentry } = await open()
+      const body = PACK[encoding](envelopeOf({ dsn: sentry.dsn() }, [event(), attachment]))
+      const headers = encoding === 'identity' ? {} : { 'content-encoding': encoding }
+      expect((await send([], {}, { body, headers })).status).toBe(200)
+      const expected =
+        '{"message":"to [email]","extra":{"big":12345678901234567890},"_meta":{"message":{"":{"rem":[["@email:replace","s",3,10]],"len":24}}}}'
+      expect(arrived().decoded).toEqual(envelopeOf({ dsn: sentry.dsn() }, [event(expected), attachment]))
+    },
+  )
+
+  it('scrubs an item without a length in its header', async () => {
+    const { send, arrived } = await open()
+    await send([event(EVENT, {}), event('{"type":"x"}', { type: 'user_report' })])
+    expect(String(arrived().items[0]?.payload)).toContain('"to [email]"')
+    expect(arrived().items[1]?.header.type).toBe('user_report')
+  })
+
+  it('scrubs the payloads of all types that are JSON', async () => {
+    const { send, sentry } = await open()
+    const types = ['event', 'transaction', 'feedback', 'replay_event', 'span', 'user_report', 'security']
+    for (const type of types) await send([{ header: { type }, payload: EVENT }])
+    expect(sentry.requests).toHaveLength(types.length)
+    for (const { decoded } of sentry.requests) expect(decoded.toString()).toContain('to [email]')
+  })
+
+  it('scrubs what a filter has left of a container', async () => {
+    const { send, arrived } = await open({ FILTER_RELEASES: 'old' })
+    const log = (release: string) => ({
+      body: SECRET,
+      attributes: { 'sentry.release': { value: release, type: 'string' } },
+    })
+    const payload = JSON.stringify({ items: [log('old'), log('new'), log('old')] })
+    const header = {
+      type: 'log',
+      item_count: 3,
+      length: payload.length,
+      content_type: 'application/vnd.sentry.items.log+json',
+    }
+    await send([{ header, payload }])
+    const [item] = arrived().items
+    expect(item?.header).toMatchObject({ item_count: 1, length: item?.payload.length })
+    expect(JSON.parse(String(item?.payload)).items).toEqual([
+      { ...log('new'), body: '[email]', _meta: expect.anything() },
+    ])
+  })
+
+  it('scrubs the user and the page in the trace, and the page in Referer', async () => {
+    const { send, arrived } = await open()
+    const trace = { trace_id: 'a'.repeat(32), public_key: 'b', transaction: `/user/${SECRET}` }
+    await send([event()], { trace }, { headers: { referer: `https://shop.example/?token=abc&to=${SECRET}` } })
+    expect(arrived().header.trace).toEqual({ ...trace, transaction: expect.stringContaining('[email]') })
+    expect(arrived().headers.referer).toBe('https://shop.example/?token=[Filtered]&to=[email]')
+    expect(arrived().decoded.toString()).not.toContain(SECRET)
+  })
+
+  it.each([
+    ['is not JSON', '{"message":'],
+    ['is not UTF-8', Buffer.from('{"message":"\xff"}', 'latin1')],
+    ['has too many levels', `{"a":${'['.repeat(200)}${']'.repeat(200)}}`],
+    ['is too large', JSON.stringify({ items: [{ body: 'x'.repeat(2.1 * 1024 * 1024) }] })],
+  ])('removes an item that %s, with its attachments, and tells Sentry', async (_, payload) => {
+    const { send, arrived, tunnel } = await open()
+    const type = payload.length > 1024 * 1024 ? 'feedback' : 'event'
+    const header = type === 'event' ? { type } : { type: 'span', item_count: 1, length: payload.length }
+    const { status } = await send([{ header, payload }, recording])
+    expect(status).toBe(200)
+    expect(arrived().items.map((item) => item.header.type)).toEqual(['replay_recording'])
+    expect(await (await tunnel.admin('/metrics')).text()).toContain(
+      'culvert_scrubbed_values_total{rule="unscrubbable",mode="enforce"} 1',
+    )
+  })
+
+  it('answers 200 for an envelope of which nothing is left', async () => {
+    const { send, sentry } = await open()
+    const answer = await send([{ header: { type: 'event' }, payload: '[' }, attachment])
+    expect(answer.status).toBe(200)
+    await sentry.idle()
+    expect(
+      sentry.requests.filter(({ items }) => items.some(({ header }) => header.type === 'event')),
+    ).toEqual([])
+  })
+
+  it('drops items that are not JSON with SCRUB_ATTACHMENTS=drop', async () => {
+    const { send, arrived } = await open({ SCRUB_ATTACHMENTS: 'drop' })
+    await send([
+      event(),
+      attachment,
+      recording,
+      { header: { type: 'new_type' }, payload: SECRET },
+      { header: { type: 'session' }, payload: '{}' },
+    ])
+    expect(arrived().items.map(({ header }) => header.type)).toEqual(['event', 'session'])
+  })
+
+  it('applies the rules of SCRUB_RULES that docs/privacy.md shows', async () => {
+    const file = new URL('../../../fixtures/scrub-rules.json', import.meta.url)
+    const page = readFileSync(new URL('../../../../docs/privacy.md', import.meta.url), 'utf8')
+    expect(page).toContain(readFileSync(file, 'utf8'))
+    const { send, arrived } = await open({ SCRUB_RULES: file.pathname })
+    await send([
+      event(JSON.stringify({ message: 'order A-123456 of Jane', user: { ip_address: '10.1.1.1' } })),
+    ])
+    expect(JSON.parse(String(arrived().items[0]?.payload))).toMatchObject({
+      message: 'order A-****** of Jane',
+      user: { ip_address: null },
+    })
+  })
+
+  it('stores only scrubbed data in the spool and the inbox, and logs none', async () => {
+    const { sentry, tunnel, send } = await open({ INBOX: 'on', LOG_LEVEL: 'debug', CLIENT_ADDRESS: 'omit' })
+    sentry.answer({ status: 503 })
+    const headers = { referer: `https://shop.example/${SECRET}`, 'x-forwarded-for': '203.0.113.77' }
+    const { status } = await send(
+      [event(), { header: { type: 'user_report' }, payload: `[${SECRET}` }],
+      { trace: { user_id: SECRET } },
+      { headers },
+    )
+    expect(status).toBe(202)
+    await tunnel.stop()
+    const files = readdirSync(folder).filter((name) => name.includes('.db'))
+    const stored = Buffer.concat(files.map((name) => readFileSync(join(folder, name))))
+    expect(stored.includes('to [email]')).toBe(true)
+    for (const text of [stored, JSON.stringify(tunnel.logs)])
+      for (const secret of [SECRET, '203.0.113.77']) expect(text.includes(secret)).toBe(false)
+  })
+
+  it('recognises a repeated envelope in the spool by its scrubbed bytes', async () => {
+    const { sentry, send, tunnel } = await open({ LOG_LEVEL: 'debug' })
+    sentry.answer({ status: 503 })
+    for (const name of ['a', 'b']) await send([event(JSON.stringify({ message: `${name}@b.example` }))])
+    expect(await tunnel.receipt(({ reason }) => reason === 'duplicate')).toMatchObject({ status: 202 })
+  })
+
+  it('changes nothing and counts with SCRUB_MODE=observe', async () => {
+    const { send, arrived, sentry, tunnel } = await open({ SCRUB_MODE: 'observe', SCRUB_ATTACHMENTS: 'drop' })
+    const parts = [event(), { header: { type: 'user_report' }, payload: '[' }, attachment]
+    await send(parts, {}, { headers: { referer: `https://shop.example/${SECRET}` } })
+    expect(arrived().body).toEqual(envelopeOf({ dsn: sentry.dsn() }, parts))
+    expect(arrived().headers.referer).toContain(SECRET)
+    const metrics = await (await tunnel.admin('/metrics')).text()
+    for (const rule of ['@email:replace', 'unscrubbable', 'attachments-dropped'])
+      expect(metrics).toContain(`culvert_scrubbed_values_total{rule="${rule}",mode="observe"} 1`)
+  })
+
+  it.each([
+    ['forward', '203.0.113.77'],
+    ['truncate', '203.0.113.0'],
+    ['omit', undefined],
+  ])('sends the client address as CLIENT_ADDRESS=%s says', async (mode, expected) => {
+    const { send, arrived } = await open({ SCRUB: 'off', CLIENT_ADDRESS: mode })
+    await send([event()], {}, { headers: { 'x-forwarded-for': '203.0.113.77' } })
+    expect(arrived().headers['x-forwarded-for']).toBe(expected)
+    expect(arrived().headers['x-sentry-forwarded-for']).toBe(expected)
+  })
+})
+
+describe('truncate', () => {
+  it.each([
+    ['203.0.113.77', '203.0.113.0'],
+    ['::ffff:203.0.113.77', '203.0.113.0'],
+    ['2001:db8:1:2:3::4', '2001:db8:1::'],
+    ['2001:db8::4', '2001:db8:0::'],
+    [undefined, undefined],
+  ])('makes of %s %s', (address, expected) => {
+    expect(truncate(address)).toBe(expected)
+  })
+})

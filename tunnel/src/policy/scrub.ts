@@ -1,0 +1,140 @@
+/** Scrubbing: removes personal data and secrets from payloads before anything stores or forwards them. `docs/privacy.md` describes it. */
+
+import { createRangeRemover, mergeRanges, type Range, sizeOfRanges } from '../body/ranges.ts'
+import type { ScrubReason } from '../contract.ts'
+import { addDependants, type Item, isContainer, type Layout } from '../envelope/items.ts'
+import type { Context, Stage } from '../pipeline.ts'
+import { NotJson } from './scrub/json-scanner.ts'
+import type { Shape } from './scrub/meta.ts'
+import type { RuleSet } from './scrub/rule-index.ts'
+import { builtInRuleSet } from './scrub/rules.ts'
+import { type Scrubbed, Scrubber } from './scrub/scrubber.ts'
+
+export type ScrubSettings = {
+  level: 'default' | 'strict'
+  /** Finds without changing anything. */
+  mode: 'enforce' | 'observe'
+  attachments: 'pass' | 'drop'
+  /** Rules of the operator. */
+  selected: RuleSet['selected']
+}
+
+/** Types whose payload is JSON. In `plain` ones Sentry reads no `_meta`. */
+const SHAPES: ReadonlyMap<string, Shape> = new Map([
+  ...(['event', 'transaction', 'feedback', 'replay_event', 'span'] as const).map(
+    (type) => [type, 'event'] as const,
+  ),
+  ...(['user_report', 'security', 'raw_security', 'nel', 'log', 'trace_metric'] as const).map(
+    (type) => [type, 'plain'] as const,
+  ),
+])
+
+/** Types without texts of visitors. */
+const EXEMPT = new Set(['client_report', 'session', 'sessions', 'check_in', 'statsd', 'metric_buckets'])
+
+/** Counts what a rule has found, or items that were removed for a reason. */
+export type OnScrubbed = (rule: string, mode: ScrubSettings['mode'], count: number) => void
+
+export class Scrubbing {
+  readonly mode: ScrubSettings['mode']
+  readonly #dropsAttachments: boolean
+  readonly #scrubber: Scrubber
+  readonly #onScrubbed: OnScrubbed
+
+  constructor({ level, mode, attachments, selected }: ScrubSettings, onScrubbed: OnScrubbed) {
+    this.mode = mode
+    this.#dropsAttachments = attachments === 'drop'
+    this.#scrubber = new Scrubber({ ...builtInRuleSet(level), selected })
+    this.#onScrubbed = onScrubbed
+  }
+
+  /** Tells if items of a type are scrubbed. */
+  reads(type: string): boolean {
+    return SHAPES.has(type)
+  }
+
+  /** Returns why an item must not pass, or what changes in its payload. */
+  scrub(item: Item): Scrubbed | ScrubReason | undefined {
+    const shape = SHAPES.get(item.type)
+    if (!shape) {
+      const isDropped = this.#dropsAttachments && !EXEMPT.has(item.type)
+      return isDropped ? this.#counted('attachments-dropped') : undefined
+    }
+    const payload = Buffer.concat(item.payload)
+    if (payload.length < item.bytes) return this.#counted('unscrubbable')
+    const scrubbed = this.#tryScrub(payload, item.type, isContainer(item) ? 'container' : shape)
+    if (!scrubbed) return this.#counted('unscrubbable')
+    for (const [rule, count] of scrubbed.hits) this.#onScrubbed(rule, this.mode, count)
+    return scrubbed
+  }
+
+  /** Returns the changes of the dynamic sampling context, which names a user and a page. */
+  scrubTrace(trace: Buffer): readonly Range[] {
+    return this.#tryScrub(trace, 'trace', 'plain')?.edits ?? []
+  }
+
+  /** Scrubs the URL of the page in a request header. */
+  scrubPage(url: string): string {
+    return this.#scrubber.scrubText(url)
+  }
+
+  #tryScrub(payload: Buffer, type: string, shape: Shape): Scrubbed | undefined {
+    try {
+      return this.#scrubber.scrub(payload, type, shape)
+    } catch (error) {
+      if (error instanceof NotJson) return undefined
+      throw error
+    }
+  }
+
+  #counted(reason: ScrubReason): ScrubReason {
+    this.#onScrubbed(reason, this.mode, 1)
+    return reason
+  }
+}
+
+/** Replaces what the rules find, and removes items that cannot be scrubbed. In the mode `observe` it only counts. */
+export function scrubStage(scrubbing: Scrubbing | undefined): Stage {
+  const isEnforced = scrubbing?.mode === 'enforce'
+  return function scrub(ctx) {
+    if (!scrubbing) return undefined
+    if (isEnforced) ctx.scrubPage = (url) => scrubbing.scrubPage(url)
+    const { trace, items } = ctx.remaining()
+    const edits = trace ? scrubbing.scrubTrace(trace.bytes) : []
+    if (isEnforced) ctx.changedRanges.push(...edits.map((edit) => moveRange(edit, trace?.start ?? 0)))
+    for (const item of items) {
+      const found = scrubbing.scrub(item)
+      if (!isEnforced || !found) continue
+      if (typeof found === 'string') removeWithDependants(ctx, item, found)
+      else if (found.edits.length > 0 && item.layout) replacePayload(ctx, item, item.layout, found.edits)
+    }
+    return undefined
+  }
+}
+
+function removeWithDependants(ctx: Context, item: Item, reason: ScrubReason): void {
+  const removed = new Set([item])
+  addDependants(ctx.remaining().items, removed)
+  ctx.remove(removed, reason)
+}
+
+function moveRange([start, end, replacement]: Range, by: number): Range {
+  return replacement ? [start + by, end + by, replacement] : [start + by, end + by]
+}
+
+/** Replaces a payload as a whole, and its length in the header. What a filter has cut from it stays away. */
+function replacePayload(ctx: Context, item: Item, layout: Layout, edits: readonly Range[]): void {
+  const { payloadStart: start, length } = layout
+  const payload = Buffer.concat(item.payload)
+  const end = start + payload.length
+  const isWithin = ([from, to]: Range) => from >= start && to <= end
+  const cuts = ctx.changedRanges.filter(isWithin).map((range) => moveRange(range, -start))
+  const ranges = mergeRanges([...cuts, ...edits])
+  const scrubbed = Buffer.concat(createRangeRemover(ranges)(payload))
+  ctx.changedRanges = ctx.changedRanges.filter(
+    (range) => !isWithin(range) && !(length && range[0] === length[0]),
+  )
+  ctx.changedRanges.push([start, end, scrubbed])
+  const bytes = payload.length - sizeOfRanges(ranges)
+  if (length) ctx.changedRanges.push([length[0], length[1], Buffer.from(String(bytes))])
+}
