@@ -4,7 +4,7 @@ import { createRangeRemover, mergeRanges, type Range, sizeOfRanges } from '../bo
 import type { ScrubReason } from '../contract.ts'
 import { addDependants, type Item, isContainer, type Layout } from '../envelope/items.ts'
 import type { Context, Stage } from '../pipeline.ts'
-import { NotJson } from './scrub/json-scanner.ts'
+import { Unscrubbable } from './scrub/json-scanner.ts'
 import type { Shape } from './scrub/meta.ts'
 import type { RuleSet } from './scrub/rule-index.ts'
 import { builtInRuleSet } from './scrub/rules.ts'
@@ -82,7 +82,7 @@ export class Scrubbing {
     try {
       return this.#scrubber.scrub(payload, type, shape)
     } catch (error) {
-      if (error instanceof NotJson) return undefined
+      if (error instanceof Unscrubbable) return undefined
       throw error
     }
   }

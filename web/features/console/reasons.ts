@@ -76,7 +76,8 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
     fix: 'Narrow the patterns if they match too much.',
   },
   unscrubbable: {
-    sentence: 'Its payload cannot be scrubbed: it is not JSON in UTF-8, or larger than 2 MiB.',
+    sentence:
+      'Its payload cannot be scrubbed: it is not JSON in UTF-8, larger than 2 MiB, or full of secrets.',
     fix: 'Send smaller items. SCRUB=off lets them pass, unscrubbed.',
   },
   'attachments-dropped': {

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { NotJson } from '../../../../tunnel/src/policy/scrub/json-scanner.ts'
+import { Unscrubbable } from '../../../../tunnel/src/policy/scrub/json-scanner.ts'
 import { DEFAULT, STRICT, scrubBytes, scrubText } from './scrub-json.ts'
 
 const SECRETS = [
@@ -182,13 +182,13 @@ describe('Scrubbing', () => {
     )
   })
 
-  it('throws only NotJson for any bytes', () => {
+  it('throws only Unscrubbable for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
         try {
           scrubBytes(STRICT, Buffer.from(bytes))
         } catch (error) {
-          expect(error).toBeInstanceOf(NotJson)
+          expect(error).toBeInstanceOf(Unscrubbable)
         }
       }),
     )

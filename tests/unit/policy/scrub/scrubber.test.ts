@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { NotJson } from '../../../../tunnel/src/policy/scrub/json-scanner.ts'
+import { Unscrubbable } from '../../../../tunnel/src/policy/scrub/json-scanner.ts'
 import { captures } from '../../../support/sdk-captures.ts'
 import { DEFAULT, metaOf, STRICT, scrubText, scrubValue } from './scrub-json.ts'
 
@@ -224,15 +224,16 @@ describe('_meta', () => {
   })
 })
 
-describe('A payload that Sentry would not parse', () => {
+describe('A payload that Sentry would not parse, or with too many secrets', () => {
   it.each([
     ['invalid UTF-8', Buffer.from('{"a":"\xff"}', 'latin1')],
     ['128 levels', Buffer.from('['.repeat(128) + ']'.repeat(128))],
     ['a part of an event', Buffer.from('{"a":"jane@example.com"')],
     ['two values', Buffer.from('{} {}')],
     ['nothing', Buffer.from('')],
+    ['20,001 secrets', Buffer.from(JSON.stringify(Array(20_001).fill('a@b.example')))],
   ])('is not scrubbed: %s', (_, payload) => {
-    expect(() => DEFAULT.scrub(payload, 'event', 'event')).toThrow(NotJson)
+    expect(() => DEFAULT.scrub(payload, 'event', 'event')).toThrow(Unscrubbable)
   })
 
   it('has at most 127 levels', () => {

@@ -1,7 +1,10 @@
 /** Edits of a payload: byte ranges and what stands in their place. */
 
 import type { Range } from '../../body/ranges.ts'
+import { Unscrubbable } from './json-scanner.ts'
 import type { Redaction } from './redaction.ts'
+
+const MAX_EDITS = 20_000 // more take longer than 50 ms
 
 /** Collects the edits of a payload, in the order of their positions. */
 export class Edits {
@@ -15,8 +18,10 @@ export class Edits {
     return this.#ranges.length
   }
 
-  /** Adds an edit behind all others. */
+  /** Adds an edit behind all others. Throws `Unscrubbable` when there are too many. */
   add(start: number, end: number, replacement: string): void {
+    if (this.#ranges.length === MAX_EDITS)
+      throw new Unscrubbable(`more than ${MAX_EDITS} values are to be redacted`)
     this.#ranges.push([start, end, Buffer.from(replacement)])
   }
 

@@ -16,8 +16,8 @@ export const CHARACTERS = {
 
 const CONTROL = 1024 // not allowed in a JSON string
 
-/** The payload is not JSON as Sentry accepts it. */
-export class NotJson extends Error {}
+/** The payload is not JSON as Sentry accepts it, or would take too long to scrub. */
+export class Unscrubbable extends Error {}
 
 /** Levels of nesting that Relay's JSON parser accepts (`serde_json`). */
 export const MAX_DEPTH = 127
@@ -55,7 +55,7 @@ export function classify(text: string): Pick<StringToken, 'mask' | 'digits'> {
   return { mask, digits }
 }
 
-/** Reads tokens from a text with one character per byte. Throws `NotJson`. */
+/** Reads tokens from a text with one character per byte. Throws `Unscrubbable`. */
 export class JsonScanner {
   readonly text: string
   at = 0
@@ -78,7 +78,7 @@ export class JsonScanner {
 
   /** Skips blank space and one character. */
   expect(code: number): void {
-    if (this.next() !== code) throw new NotJson(`unexpected character at ${this.at}`)
+    if (this.next() !== code) throw new Unscrubbable(`unexpected character at ${this.at}`)
     this.at++
   }
 
@@ -88,12 +88,12 @@ export class JsonScanner {
     let mask = 0
     let digits = 0
     let at = this.at
-    if (text.charCodeAt(at) !== QUOTE) throw new NotJson(`a string is missing at ${at}`)
+    if (text.charCodeAt(at) !== QUOTE) throw new Unscrubbable(`a string is missing at ${at}`)
     for (;;) {
       const code = text.charCodeAt(++at)
       if (code === QUOTE) break
       const kind = CLASSES[code]
-      if (kind === undefined || kind === CONTROL) throw new NotJson(`a string does not end at ${at}`)
+      if (kind === undefined || kind === CONTROL) throw new Unscrubbable(`a string does not end at ${at}`)
       mask |= kind
       if (kind === CHARACTERS.DIGIT) digits++
       if (code === BACKSLASH) {
@@ -114,11 +114,11 @@ export class JsonScanner {
     const code = text.charCodeAt(at + 1)
     if (code !== 0x75) {
       if (Number.isNaN(code) || !'"\\/bfnrt'.includes(text.charAt(at + 1)))
-        throw new NotJson(`unknown escape at ${at}`)
+        throw new Unscrubbable(`unknown escape at ${at}`)
       return at + 1
     }
     for (let i = 2; i < 6; i++)
-      if (!isHexDigit(text.charCodeAt(at + i))) throw new NotJson(`incomplete escape at ${at}`)
+      if (!isHexDigit(text.charCodeAt(at + i))) throw new Unscrubbable(`incomplete escape at ${at}`)
     return at + 5
   }
 
@@ -128,7 +128,7 @@ export class JsonScanner {
     const first = text.charCodeAt(this.at)
     const pattern = first === 0x2d || isDigit(first) ? NUMBER : LITERAL
     pattern.lastIndex = this.at
-    if (!pattern.test(text)) throw new NotJson(`unexpected character at ${this.at}`)
+    if (!pattern.test(text)) throw new Unscrubbable(`unexpected character at ${this.at}`)
     this.at = pattern.lastIndex
     return first
   }

@@ -1,7 +1,7 @@
 /** Walk over a JSON text that applies rules to its values. */
 
 import { Edits } from './edits.ts'
-import { CHARACTERS, JsonScanner, MAX_DEPTH, NotJson, type StringToken } from './json-scanner.ts'
+import { CHARACTERS, JsonScanner, MAX_DEPTH, type StringToken, Unscrubbable } from './json-scanner.ts'
 import { type Note, type Shape, writeMeta } from './meta.ts'
 import { redactableFrom } from './protected.ts'
 import {
@@ -63,7 +63,7 @@ export class Walk {
   run(): void {
     const scanner = this.#scanner
     this.#value(UNNAMED)
-    if (scanner.next() !== -1) throw new NotJson(`something follows the value at ${scanner.at}`)
+    if (scanner.next() !== -1) throw new Unscrubbable(`something follows the value at ${scanner.at}`)
   }
 
   #value(member: Member): void {
@@ -76,7 +76,7 @@ export class Walk {
   }
 
   #container(kind: 'object' | 'array', member: Member): void {
-    if (++this.#depth > MAX_DEPTH) throw new NotJson(`it has more than ${MAX_DEPTH} levels`)
+    if (++this.#depth > MAX_DEPTH) throw new Unscrubbable(`it has more than ${MAX_DEPTH} levels`)
     const start = this.#scanner.at
     const isAttribute = kind === 'object' && this.#shape === 'container' && isAttributePath(this.#path)
     const whole = this.#wholeRule(kind, isAttribute ? UNNAMED : member)
@@ -196,7 +196,7 @@ export class Walk {
     const code = this.#scanner.next()
     this.#scanner.at++
     if (code === close) return true
-    if (code !== COMMA) throw new NotJson(`a comma is missing at ${this.#scanner.at - 1}`)
+    if (code !== COMMA) throw new Unscrubbable(`a comma is missing at ${this.#scanner.at - 1}`)
     return false
   }
 

@@ -1,6 +1,6 @@
 /** JSON values with their place in a file, for messages that name it. */
 
-import { JsonScanner, MAX_DEPTH, NotJson } from './json-scanner.ts'
+import { JsonScanner, MAX_DEPTH, Unscrubbable } from './json-scanner.ts'
 
 export type Located = { offset: number; value: string | number | boolean | null | Located[] | LocatedMembers }
 /** Members by name, with the offset of the name. */
@@ -25,16 +25,16 @@ export function parseLocated(file: Buffer): Located {
   const scanner = new JsonScanner(file.toString('latin1'))
   try {
     const value = readValue(scanner, file, 0)
-    if (scanner.next() !== -1) throw new NotJson('something follows the value')
+    if (scanner.next() !== -1) throw new Unscrubbable('something follows the value')
     return value
   } catch (error) {
-    if (!(error instanceof NotJson)) throw error
+    if (!(error instanceof Unscrubbable)) throw error
     throw new FileProblem(file, scanner.at, 'this is not JSON')
   }
 }
 
 function readValue(scanner: JsonScanner, file: Buffer, depth: number): Located {
-  if (depth > MAX_DEPTH) throw new NotJson('too many levels')
+  if (depth > MAX_DEPTH) throw new Unscrubbable('too many levels')
   const code = scanner.next()
   const offset = scanner.at
   if (code === 0x22) return { offset, value: readString(scanner, file) }

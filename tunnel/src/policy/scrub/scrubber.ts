@@ -2,7 +2,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import type { Range } from '../../body/ranges.ts'
-import { NotJson } from './json-scanner.ts'
+import { Unscrubbable } from './json-scanner.ts'
 import { Walk } from './json-walk.ts'
 import type { Shape } from './meta.ts'
 import { redactText } from './redaction.ts'
@@ -22,9 +22,9 @@ export class Scrubber {
     this.#rules = new RuleIndex(rules)
   }
 
-  /** Throws `NotJson` for a payload that Sentry's JSON parser would not accept either. */
+  /** Throws `Unscrubbable` for a payload that Sentry's JSON parser would not accept either, and for one with 20,000 values to redact. */
   scrub(payload: Buffer, itemType: string, shape: Shape): Scrubbed {
-    if (!isUtf8(payload)) throw new NotJson('it is not UTF-8')
+    if (!isUtf8(payload)) throw new Unscrubbable('it is not UTF-8')
     const walk = new Walk(this.#rules, payload, itemType, shape)
     walk.run()
     return { edits: walk.edits.ranges, hits: walk.hits }
