@@ -1,0 +1,81 @@
+import { spawnSync } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { describeChanges } from '../../../scripts/policy.ts'
+import type { ScrubSettings } from '../../../tunnel/src/policy/scrub.ts'
+import { envelopeOf } from '../../support/envelopes.ts'
+import { ROOT } from '../../support/node.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+
+const SETTINGS: ScrubSettings = { level: 'default', mode: 'observe', attachments: 'drop', selected: [] }
+const ENVELOPE = envelopeOf({}, [
+  {
+    header: { type: 'event' },
+    payload: '{"message":"hi","user":{"email":"a@b.example"},"extra":{"token":{"a":1}}}',
+  },
+  { header: { type: 'user_report' }, payload: '{"comments":"hi"}' },
+  { header: { type: 'attachment', length: 1 }, payload: 'x' },
+  { header: { type: 'session' }, payload: '{}' },
+  { header: { type: 'feedback' }, payload: '{' },
+])
+
+describe('describeChanges', () => {
+  it('returns the changed lines, the items that are removed, and what each rule finds', () => {
+    expect(describeChanges(ENVELOPE, SETTINGS).split('\n')).toEqual([
+      'event:',
+      '-     "email": "a@b.example"',
+      '+     "email": "[email]"',
+      '-     "token": {',
+      '-       "a": 1',
+      '-     }',
+      '+     "token": null',
+      'user_report: unchanged',
+      'attachment: removed (attachments-dropped)',
+      'session: passes without scrubbing',
+      'feedback: removed (unscrubbable)',
+      'Found by rule:',
+      '  @email:replace: 1',
+      '  @password:filter: 1',
+      '  attachments-dropped: 1',
+      '  unscrubbable: 1',
+    ])
+  })
+})
+
+describe('npm run policy', () => {
+  function run(args: string[], env: Record<string, string> = {}) {
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/policy.ts', ...args], {
+      cwd: ROOT,
+      env: { PATH: process.env.PATH ?? '', ...env },
+      encoding: 'utf8',
+    })
+    return { status, text: stdout + stderr }
+  }
+
+  it('reads a file and the settings of the tunnel', async () => {
+    await using folder = await makeFolder()
+    const file = join(folder.path, 'a.envelope')
+    await writeFile(file, envelopeOf({}, [{ header: { type: 'event' }, payload: '{"message":"10.0.0.1"}' }]))
+    expect(run(['try', file], { SCRUB: 'strict' })).toEqual({
+      status: 0,
+      text: 'event:\n-   "message": "10.0.0.1"\n+   "message": "[ip]"\nFound by rule:\n  @ip:replace: 1\n',
+    })
+    expect(run(['try', file], { SCRUB: 'loud' })).toMatchObject({
+      status: 1,
+      text: expect.stringContaining('SCRUB: "loud"'),
+    })
+    await writeFile(file, 'x')
+    expect(run(['try', file])).toEqual({
+      status: 1,
+      text: `culvert: ${file} is not an envelope: not-an-envelope\n`,
+    })
+  })
+
+  it.each([[[]], [['try']], [['look', 'a']], [['try', 'a', 'b']]])('explains itself for %j', (args) => {
+    expect(run(args)).toMatchObject({
+      status: 1,
+      text: expect.stringContaining('npm run policy -- try FILE'),
+    })
+  })
+})
