@@ -173,7 +173,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   doctor: 'doctor/main.ts',
   config: 'scripts/config.ts',
   'hash-password': 'scripts/hash-password.ts',
-  policy: 'scripts/policy.ts',
+  policy: 'tunnel/src/policy-command.ts',
   spool: 'tunnel/src/spool-command.ts',
 }
 

@@ -11,7 +11,7 @@ import {
 
 /** Top to bottom. A module imports from its own subject and from lines below; subjects of one line do not import each other. */
 const TUNNEL: Order = [
-  ['main', 'nginx', 'spool-command'],
+  ['main', 'nginx', 'policy-command', 'spool-command'],
   ['run'],
   ['tunnel'],
   ['services'],

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { describeChanges } from '../../../scripts/policy.ts'
 import type { ScrubSettings } from '../../../tunnel/src/policy/scrub.ts'
+import { describeChanges } from '../../../tunnel/src/policy-command.ts'
 import { envelopeOf } from '../../support/envelopes.ts'
 import { ROOT } from '../../support/node.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
@@ -45,11 +45,15 @@ describe('describeChanges', () => {
 
 describe('npm run policy', () => {
   function run(args: string[], env: Record<string, string> = {}) {
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/policy.ts', ...args], {
-      cwd: ROOT,
-      env: { PATH: process.env.PATH ?? '', ...env },
-      encoding: 'utf8',
-    })
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      ['tunnel/src/policy-command.ts', ...args],
+      {
+        cwd: ROOT,
+        env: { PATH: process.env.PATH ?? '', ...env },
+        encoding: 'utf8',
+      },
+    )
     return { status, text: stdout + stderr }
   }
 
@@ -68,7 +72,7 @@ describe('npm run policy', () => {
     await writeFile(file, 'x')
     expect(run(['try', file])).toEqual({
       status: 1,
-      text: `culvert: ${file} is not an envelope: not-an-envelope\n`,
+      text: `culvert: ${file} is not an envelope (not-an-envelope)\n`,
     })
   })
 

@@ -1,20 +1,20 @@
-/** Shows what scrubbing would change in an envelope, with the settings of the tunnel. */
+/** Command that shows what scrubbing would change in an envelope: `node tunnel/src/policy-command.ts try FILE`. */
 
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { diff } from 'node:util'
 import { gunzipSync } from 'node:zlib'
-import { createRangeRemover } from '../tunnel/src/body/ranges.ts'
-import { BadSettings, readConfig } from '../tunnel/src/config/config.ts'
-import { DEFAULT_HEADER_LIMITS } from '../tunnel/src/envelope/headers.ts'
-import type { Item } from '../tunnel/src/envelope/items.ts'
-import { EnvelopeReader } from '../tunnel/src/envelope/reader.ts'
-import { Scrubbing, type ScrubSettings } from '../tunnel/src/policy/scrub.ts'
-import { Rejection } from '../tunnel/src/rejections.ts'
-import { readEnvironment, runCommand, UserError } from './environment.ts'
+import { createRangeRemover } from './body/ranges.ts'
+import { readConfigOrExit } from './config/startup-errors.ts'
+import { DEFAULT_HEADER_LIMITS } from './envelope/headers.ts'
+import type { Item } from './envelope/items.ts'
+import { EnvelopeReader } from './envelope/reader.ts'
+import { Scrubbing, type ScrubSettings } from './policy/scrub.ts'
+import { Rejection } from './rejections.ts'
 
 const USAGE = `npm run policy -- try FILE
   prints what scrubbing would change in an envelope, as a diff without _meta, and what each rule finds. FILE is an envelope as the inbox
-  has it. SCRUB, SCRUB_RULES and SCRUB_ATTACHMENTS apply; with SCRUB=off the command uses SCRUB=default.`
+  has it. SCRUB, SCRUB_RULES and SCRUB_ATTACHMENTS apply; with SCRUB=off the command uses SCRUB=default.
+  In a container: docker compose exec tunnel node tunnel/src/policy-command.ts try FILE`
 
 const DEFAULT: ScrubSettings = { level: 'default', mode: 'observe', attachments: 'pass', selected: [] }
 
@@ -52,34 +52,27 @@ function changedLines(before: readonly string[], after: readonly string[]): stri
     .map(([operation, line]) => `${operation === 1 ? '-' : '+'} ${line}`)
 }
 
-function readSettings(): ScrubSettings {
+function readEnvelope(file: string): Buffer {
+  const bytes = readFileSync(file)
+  return bytes[0] === 0x1f ? gunzipSync(bytes) : bytes
+}
+
+function describeFile(file: string): string {
   try {
-    return readConfig(readEnvironment()).scrub ?? DEFAULT
+    const envelope = readEnvelope(file)
+    if (existsSync('.env')) process.loadEnvFile('.env')
+    return describeChanges(envelope, readConfigOrExit(process.env).scrub ?? DEFAULT)
   } catch (error) {
-    if (error instanceof BadSettings) throw new UserError(error.message)
+    process.exitCode = 1
+    if (error instanceof Rejection) return `culvert: ${file} is not an envelope (${error.code})`
+    if (error instanceof Error && 'code' in error) return `culvert: ${file} cannot be read (${error.message})`
     throw error
   }
 }
 
-function readEnvelope(file: string): Buffer {
-  try {
-    const bytes = readFileSync(file)
-    return bytes[0] === 0x1f ? gunzipSync(bytes) : bytes
-  } catch (error) {
-    throw new UserError(`${file} cannot be read: ${error instanceof Error ? error.message : error}`)
-  }
-}
-
 if (import.meta.main) {
-  const [command, file, ...rest] = process.argv.splice(2)
-  if (command === '--help') process.argv.push(command)
-  await runCommand({ name: 'npm run policy', usage: USAGE, flags: [] }, () => {
-    if (command !== 'try' || file === undefined || rest.length > 0) throw new UserError(USAGE)
-    try {
-      console.log(describeChanges(readEnvelope(file), readSettings()))
-    } catch (error) {
-      if (error instanceof Rejection) throw new UserError(`${file} is not an envelope: ${error.code}`)
-      throw error
-    }
-  })
+  const [command, file, ...rest] = process.argv.slice(2)
+  const isWrong = command !== 'try' || file === undefined || rest.length > 0
+  if (isWrong && command !== '--help') process.exitCode = 1
+  process.stdout.write(`${isWrong ? USAGE : describeFile(file)}\n`)
 }
