@@ -260,9 +260,10 @@ export class Walk {
   }
 
   #redactParts(text: string, name: string): Redaction[] {
-    const rules = this.#rules.rulesForText(text).filter(({ exempt }) => !exempt?.test(name))
-    const from = rules.length > 0 ? redactableFrom(this.#path, text) : 0
-    return redactText(text, rules, from, this.#selectedRules('string'))
+    const from = redactableFrom(this.#path, text)
+    const rules = from < text.length ? this.#rules.rulesForText(text) : []
+    const applied = rules.filter(({ exempt }) => !exempt?.test(name))
+    return redactText(text, applied, from, this.#selectedRules('string'))
   }
 
   /** Returns the name of a member. What rules find in it is redacted, without a remark. */

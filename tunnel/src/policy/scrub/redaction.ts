@@ -44,7 +44,7 @@ const MAX_MATCHES = 1000 // of one rule in one text; with more, the text is reda
 const NEUTRAL = new Set(['', 'true', 'false', 'null', 'undefined'])
 
 export function isNeutral(text: string): boolean {
-  return NEUTRAL.has(text)
+  return text.length < 10 && NEUTRAL.has(text)
 }
 
 /** Applies rules in order to the part of a text from `from` on, and `named` rules to all of it. */

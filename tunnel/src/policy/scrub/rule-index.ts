@@ -20,10 +20,14 @@ export class RuleIndex {
   readonly numberRules: readonly Rule[]
   readonly #textRules: readonly Rule[]
   readonly #nameRules: readonly Rule[]
-  readonly #names = new Map<string, Rule | undefined>()
+  /** By name; `null` for none. */
+  readonly #names = new Map<string, Rule | null>()
+  /** Classes of characters of which a text has one if a rule finds something in it. */
+  readonly #needs: number
 
   constructor({ everywhere, selected }: RuleSet) {
     this.selected = selected
+    this.#needs = everywhere.reduce<number>((needs, rule) => needs | rule.needs, CHARACTERS.ESCAPE)
     this.#textRules = everywhere.filter(({ find }) => find)
     this.numberRules = everywhere.filter(({ findsNumbers }) => findsNumbers)
     this.#nameRules = everywhere.filter(({ matchesName }) => matchesName)
@@ -31,8 +35,10 @@ export class RuleIndex {
 
   /** Tells if a rule may find something in a string with these characters. */
   mayMatch(mask: number, length: number, digits: number): boolean {
+    if ((mask & this.#needs) === 0) return false
     if (mask & CHARACTERS.ESCAPE) return true
-    return this.#textRules.some((rule) => isCandidate(rule, mask, length, digits))
+    for (const rule of this.#textRules) if (isCandidate(rule, mask, length, digits)) return true
+    return false
   }
 
   /** Returns the rules that may find something in a text. */
@@ -43,17 +49,13 @@ export class RuleIndex {
 
   /** Returns the rule that redacts members of a name as a whole. */
   ruleForName(name: string): Rule | undefined {
-    if (this.#nameRules.length === 0) return undefined
-    if (name.length > MAX_NAME_LENGTH) return this.#findNameRule(name)
-    if (this.#names.has(name)) return this.#names.get(name)
-    const rule = this.#findNameRule(name)
+    const known = this.#names.get(name)
+    if (known !== undefined) return known === null ? undefined : known
+    const rule = this.#nameRules.find(({ matchesName }) => matchesName?.(name))
+    if (name.length > MAX_NAME_LENGTH) return rule
     if (this.#names.size >= MAX_NAMES) this.#names.clear()
-    this.#names.set(Buffer.from(name).toString(), rule) // V8's substrings keep the whole payload in memory
+    this.#names.set(Buffer.from(name).toString(), rule ?? null) // V8's substrings keep the whole payload in memory
     return rule
-  }
-
-  #findNameRule(name: string): Rule | undefined {
-    return this.#nameRules.find(({ matchesName }) => matchesName?.(name))
   }
 }
 

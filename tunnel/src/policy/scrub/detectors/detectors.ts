@@ -43,7 +43,7 @@ export const DETECTORS = {
   ),
   uuid: detector(
     matches(/(?<!\w)[\da-z]{8}-?[\da-z]{4}-?[\da-z]{4}-?[\da-z]{4}-?[\da-z]{12}(?!\w)/gi),
-    ANY,
+    DIGIT,
     32,
   ),
 } satisfies Record<string, Detector>
