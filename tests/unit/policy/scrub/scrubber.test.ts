@@ -103,6 +103,23 @@ describe('SCRUB=default', () => {
     )
   })
 
+  it('redacts texts in fields for identifiers, and fields of other objects with the names of protected ones', () => {
+    const event = {
+      contexts: { trace: { trace_id: 'jane@example.com' } },
+      extra: { release: 'jane@example.com' },
+    }
+    expect(scrubValue(DEFAULT, event)).toEqual({
+      contexts: { trace: { trace_id: '[email]' } },
+      extra: { release: '[email]' },
+    })
+  })
+
+  it('reads names with escapes', () => {
+    expect(scrubText(DEFAULT, '{"extra":{"pass\\u0077ord":"abc"}}')).toContain(
+      '"pass\\u0077ord":"[Filtered]"',
+    )
+  })
+
   it('sees through escapes, and keeps the bytes around them', () => {
     const before = '{"a":"\\u00e9 jane\\u0040example.com \\ud83d\\ude00 é 😀 \\/"'
     expect(scrubText(DEFAULT, `${before}}`)).toMatch(/^\{"a":"\\u00e9 \[email\] \\ud83d\\ude00 é 😀 \\\/",/)

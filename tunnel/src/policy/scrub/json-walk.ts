@@ -237,12 +237,12 @@ export class Walk {
   }
 
   #string({ start, end, mask, digits }: StringToken, member: Member): void {
-    if (this.#muted > 0 || this.#isRemark()) return
+    if (this.#muted > 0) return
     const whole = this.#wholeRule('string', member)
     if (!whole && this.#rules.selected.length === 0 && !this.#rules.mayMatch(mask, end - start - 2, digits))
       return
     const text = this.#decode(start, end, mask)
-    if (isNeutral(text)) return
+    if (isNeutral(text) || this.#isRuleName(text)) return
     if (whole?.method.kind === 'remove') {
       this.#remove(start, end, whole)
       return
@@ -255,8 +255,8 @@ export class Walk {
   }
 
   /** Names of rules look like secrets, as `@password:filter` does. */
-  #isRemark(): boolean {
-    return this.#isInMeta && this.#path.at(-1) === 0 && this.#path.at(-3) === 'rem'
+  #isRuleName(text: string): boolean {
+    return this.#isInMeta && this.#path.at(-3) === 'rem' && /^@[a-z]+:[a-z]+$/.test(text)
   }
 
   #redactParts(text: string, name: string): Redaction[] {

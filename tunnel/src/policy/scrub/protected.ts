@@ -4,14 +4,17 @@ import type { Path } from './selector.ts'
 
 const ROOTS = new Set(['debug_meta', 'sdk', 'modules', 'measurements'])
 
-const FIELDS = new Set(
+const IDENTIFIERS = new Set(
   [
     'event_id check_in_id trace_id span_id parent_span_id segment_id replay_id replayId replay_ids trace_ids error_ids profile_id profiler_id',
     'debug_id code_id build_id linked_event_id associated_event_id',
-    'release dist environment',
-    'sentry.release sentry.environment sentry.replay_id sentry.replayId sentry.trace.parent_span_id sentry.sdk.version sentry.sdk.name',
+    'sentry.replay_id sentry.replayId sentry.trace.parent_span_id sentry.segment.id',
   ].flatMap((line) => line.split(' ')),
 )
+const IDENTIFIER = /^[\w:-]{0,80}$/
+
+/** Fields of the root, and of attributes with the prefix `sentry.`. */
+const VERSIONS = new Set(['release', 'dist', 'environment'])
 
 const FRAME_FIELDS = new Set(['filename', 'abs_path', 'function', 'raw_function', 'module', 'package'])
 
@@ -21,7 +24,11 @@ const FRAME_FIELDS = new Set(['filename', 'abs_path', 'function', 'raw_function'
  */
 export function redactableFrom(path: Path, text: string): number {
   const [root] = path
-  if ((typeof root === 'string' && ROOTS.has(root)) || FIELDS.has(nameOf(path))) return Infinity
+  if (typeof root === 'string' && (ROOTS.has(root) || (path.length === 1 && VERSIONS.has(root))))
+    return Infinity
+  const name = nameOf(path)
+  if (IDENTIFIERS.has(name) && IDENTIFIER.test(text)) return Infinity
+  if (name.startsWith('sentry.') && VERSIONS.has(name.slice(7))) return Infinity
   const last = path.at(-1)
   if (path.at(-3) !== 'frames' || typeof last !== 'string' || !FRAME_FIELDS.has(last)) return 0
   const query = text.search(/[?#]/)
