@@ -180,23 +180,28 @@ describe('Scrubbing', () => {
     })
   })
 
-  it('stores only scrubbed data in the spool and the inbox, and logs none', async () => {
-    const { sentry, tunnel, send } = await open({ INBOX: 'on', LOG_LEVEL: 'debug', CLIENT_ADDRESS: 'omit' })
-    sentry.answer({ status: 503 })
-    const headers = { referer: `https://shop.example/${SECRET}`, 'x-forwarded-for': '203.0.113.77' }
-    const { status } = await send(
-      [event(), { header: { type: 'user_report' }, payload: `[${SECRET}` }],
-      { trace: { user_id: SECRET } },
-      { headers },
-    )
-    expect(status).toBe(202)
-    await tunnel.stop()
-    const files = readdirSync(folder).filter((name) => name.includes('.db'))
-    const stored = Buffer.concat(files.map((name) => readFileSync(join(folder, name))))
-    expect(stored.includes('to [email]')).toBe(true)
-    for (const text of [stored, JSON.stringify(tunnel.logs)])
-      for (const secret of [SECRET, '203.0.113.77']) expect(text.includes(secret)).toBe(false)
-  })
+  it.each(['identity', 'gzip'] as const)(
+    'stores only scrubbed data of a body with the encoding %s in the spool and the inbox, and logs none',
+    async (encoding) => {
+      const { sentry, tunnel, send } = await open({ INBOX: 'on', LOG_LEVEL: 'debug', CLIENT_ADDRESS: 'omit' })
+      sentry.answer({ status: 503 })
+      const parts = [event(), { header: { type: 'user_report' }, payload: `[${SECRET}` }]
+      const body = PACK[encoding](envelopeOf({ dsn: sentry.dsn(), trace: { user_id: SECRET } }, parts))
+      const headers = {
+        referer: `https://shop.example/${SECRET}`,
+        'x-forwarded-for': '203.0.113.77',
+        ...(encoding === 'gzip' && { 'content-encoding': encoding }),
+      }
+      expect((await send([], {}, { body, headers })).status).toBe(202)
+      await tunnel.stop()
+      const files = readdirSync(folder).filter((name) => name.includes('.db'))
+      const stored = Buffer.concat(files.map((name) => readFileSync(join(folder, name))))
+      for (const name of ['spool.db', 'inbox.db'])
+        expect(readFileSync(join(folder, name)).includes('to [email]'), name).toBe(true)
+      for (const text of [stored, JSON.stringify(tunnel.logs)])
+        for (const secret of [SECRET, '203.0.113.77']) expect(text.includes(secret)).toBe(false)
+    },
+  )
 
   it('recognises a repeated envelope in the spool by its scrubbed bytes', async () => {
     const { sentry, send, tunnel } = await open({ LOG_LEVEL: 'debug' })
