@@ -217,7 +217,6 @@ describe('npm run doctor', requires('nginx'), () => {
         origin: ['fail', /allows \* to read it/],
         'browser-reports': ['fail', /unlike a tunnel/],
         headers: ['fail', /All sites can read/],
-        'browser-reports': ['fail', /unlike a tunnel/],
       },
     ],
     [

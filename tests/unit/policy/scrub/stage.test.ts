@@ -193,6 +193,8 @@ describe('Scrubbing', () => {
         ...(encoding === 'gzip' && { 'content-encoding': encoding }),
       }
       expect((await send([], {}, { body, headers })).status).toBe(202)
+      const { entries } = await (await tunnel.admin('/inbox')).json()
+      expect(entries).toMatchObject([{ title: 'to [email]', types: ['event'] }])
       await tunnel.stop()
       const files = readdirSync(folder).filter((name) => name.includes('.db'))
       const stored = Buffer.concat(files.map((name) => readFileSync(join(folder, name))))
