@@ -32,7 +32,7 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
     expect(await visitor.page.getByText(token, { exact: true }).isVisible()).toBe(false)
     await visitor.page.getByText('Receipt', { exact: true }).click()
     await visitor.page.getByText(token, { exact: true }).waitFor()
-    await visitor.page.getByText('delivered', { exact: true }).waitFor()
+    await visitor.page.getByText('delivered', { exact: true }).waitFor({ state: 'attached' })
     const received = sentry.requests.slice(before)
     expect(received.map(isDirect).sort()).toEqual([false, true])
     expect(received.map(({ items }) => items.map(({ header }) => header.type))).toEqual([

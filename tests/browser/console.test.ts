@@ -251,7 +251,10 @@ describe('The console', requires('chromium', 'nginx'), () => {
       await expect.poll(async () => (await told()).text, SOON).toMatch(/\d/)
       const { text, time: at } = await told()
       expect(text).toBe(at.toLocaleTimeString('en-GB', { hour12: false, timeZone }))
-      await visitor.page.getByText(/^Times in \S+ \(GMT[+-]\d/).waitFor()
+      await visitor.page
+        .getByRole('contentinfo')
+        .getByText(/^Times in \S+ \(GMT[+-]\d/)
+        .waitFor()
     },
   )
 

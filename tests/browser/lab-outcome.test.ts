@@ -57,7 +57,7 @@ describe('The error lab', requires('chromium'), () => {
     for (const name of ['Throw an error', 'Reject a promise'])
       outcomes.push(await outcomeOf(name).innerText())
     const ids = posts.map((post) => JSON.parse(post.postData()?.split('\n')[0] ?? '').event_id)
-    expect(outcomes).toEqual(ids.map((id) => `accepted by this site (200)\nEvent ${id}`))
+    expect(outcomes).toEqual(ids.map((id) => `accepted by this site (200)\nEvent ${id}\nOpen in the console`))
   })
 
   it.for<[outcome: string, answer: Answer]>([

@@ -44,6 +44,22 @@ describe('The inbox of a tunnel', () => {
   const groups = async (query = ''): Promise<InboxGroups> =>
     (await tunnel.admin(`/inbox/groups?${query}`)).json()
 
+  it.each([
+    [
+      'report-uri',
+      { 'csp-report': { 'effective-directive': 'img-src', 'blocked-uri': 'https://x.example' } },
+    ],
+    ['the Reporting API', { body: { effectiveDirective: 'img-src', blockedURL: 'https://x.example' } }],
+  ])('names a CSP report in the form of %s by its directive', async (_, report) => {
+    const body = envelopeOf({ dsn: INBOX_DSN }, [itemOf('raw_security', report)])
+    expect((await post(tunnel.url, { body })).status).toBe(200)
+    const { groups: found } = await groups('type=raw_security')
+    expect(found[0]?.newest).toMatchObject({
+      kind: 'violation',
+      title: 'Blocked by img-src: https://x.example',
+    })
+  })
+
   it('lists one group for reports of one error, with counts, users, first and last time', async () => {
     const all = await list('search=basket')
     const { groups: found } = await groups('search=basket')

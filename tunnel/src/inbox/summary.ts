@@ -44,6 +44,7 @@ const TITLE_TYPES = [
   'log',
   'trace_metric',
   'session',
+  'raw_security',
 ]
 
 const MAX_TYPES = 100
@@ -113,6 +114,8 @@ function nameOf(type: string, json: Json): Name {
     }
     case 'session':
       return nameBy(type, `${text(json.status) || 'unknown status'}, ${countOf(json.errors, 'error')}`)
+    case 'raw_security':
+      return nameOfCspReport(object(json['csp-report']), object(json.body))
     case 'span':
       return nameOfSpans(list(json.items).slice(0, 1_000).map(object), list(json.items).length)
     case 'log':
@@ -129,6 +132,15 @@ function nameOfEvent(event: Json): Name {
     ? [text(raised.type), text(raised.value)].filter(Boolean).join(': ') || 'an exception without a name'
     : messageOf(event) || text(event.transaction) || text(event.event_id)
   return { kind: isError ? 'error' : 'message', title, isError, group: groupOfEvent(event) }
+}
+
+/** Names a report in the form of `report-uri` (`legacy`), or in that of the Reporting API (`body`). */
+function nameOfCspReport(legacy: Json, body: Json): Name {
+  const effect = [legacy.disposition, body.disposition].includes('report') ? 'Reported' : 'Blocked'
+  const directives = [legacy['effective-directive'], legacy['violated-directive'], body.effectiveDirective]
+  const directive = directives.map(text).find(Boolean) ?? 'a directive'
+  const blocked = text(legacy['blocked-uri']) || text(body.blockedURL) || 'unknown'
+  return nameBy('violation', `${effect} by ${directive}: ${blocked}`)
 }
 
 function nameOfSpans(spans: readonly Json[], count: number): Name {
