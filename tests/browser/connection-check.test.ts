@@ -146,7 +146,7 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
       })
       await visitor.page.goto(site.url)
       await verdict(visitor.page, 'on both routes')
-      await visitor.page.getByText('delivered', { exact: true }).waitFor()
+      await visitor.page.getByText('delivered', { exact: true }).waitFor({ state: 'attached' })
       const shifts = await visitor.page.evaluate(() => (globalThis as unknown as { shifts: number[] }).shifts)
       expect(shifts.reduce((sum, shift) => sum + shift, 0)).toBeLessThan(0.02)
     }
