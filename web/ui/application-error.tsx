@@ -1,7 +1,7 @@
 /** Error page, with buttons to reload and to go to the start page. */
 
 import { Button, ButtonLink } from './button.tsx'
-import { Copyable } from './code-block.tsx'
+import { CopyButton } from './code-block.tsx'
 import { Mark } from './logo.tsx'
 
 type Props = {
@@ -25,8 +25,9 @@ export function ApplicationError({ side, host, digest, eventId }: Props) {
       </p>
       {digest && <p className="mt-3 font-mono text-note text-quiet">Digest: {digest}</p>}
       {eventId && (
-        <p className="mt-3 text-note text-quiet">
-          Event ID for support: <Copyable text={eventId} name="event ID" />
+        <p className="mt-3 flex flex-wrap items-center gap-3 text-note text-quiet">
+          <span>Event ID for support: {eventId}</span>
+          <CopyButton text={eventId} label="Copy the event ID" />
         </p>
       )}
       <form

@@ -1,9 +1,9 @@
 /** Inbox envelope in readable form, with its items as they are. */
 
 import { formatBytes } from '../../../lib/format.ts'
-import { Copyable } from '../../../ui/code-block.tsx'
 import { ConfirmButton } from '../../../ui/confirm-button.tsx'
 import { Pages } from '../../../ui/pagination.tsx'
+import { Copyable } from '../../copyable.tsx'
 import { ROWS } from '../bounds.ts'
 import { withQuery } from '../routes.ts'
 import { Logs, Metrics } from './batch-panels.tsx'

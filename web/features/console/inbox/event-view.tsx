@@ -2,9 +2,9 @@
 
 import type { ReactNode } from 'react'
 import { formatQuantity } from '../../../lib/format.ts'
-import { Copyable } from '../../../ui/code-block.tsx'
 import { Panel, Preformatted, Showing } from '../../../ui/panel.tsx'
 import { Moment } from '../../../ui/relative-time.tsx'
+import { Copyable } from '../../copyable.tsx'
 import type { Listed } from '../bounds.ts'
 import { Breadcrumbs } from './breadcrumbs/breadcrumb-list.tsx'
 import type { CspReport } from './csp-report.ts'

@@ -2,12 +2,12 @@
 'use client'
 
 import { formatBytes, formatCount, formatDuration, formatPercent, formatRate } from '../../../lib/format.ts'
-import { Copyable } from '../../../ui/code-block.tsx'
 import { Fact, Facts } from '../../../ui/facts.tsx'
 import { Tools } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import type { State } from '../../../ui/states.ts'
 import { Badge } from '../../../ui/status-badge.tsx'
+import { Copyable } from '../../copyable.tsx'
 import { LiveIndicator } from '../live-indicator.tsx'
 import { hostOf } from '../monitor/figures.ts'
 import type { OverviewSnapshot, ReplicaSummary } from '../monitor/snapshot.ts'

@@ -1,0 +1,42 @@
+/** ID or address with a small button that copies it; `name` says what it is. */
+'use client'
+
+import { useState } from 'react'
+import { writeClipboard } from '../ui/code-block.tsx'
+
+export function Copyable({ text, name }: { text: string; name: string }) {
+  const [result, setResult] = useState<string>()
+  const copy = () =>
+    writeClipboard(text).then(
+      () => setResult('Copied'),
+      () => setResult('Could not copy: select the text instead'),
+    )
+  return (
+    <span className="inline-flex max-w-full items-start gap-x-1 align-top">
+      <span className="min-w-0 wrap-anywhere">{text}</span>
+      <button
+        type="button"
+        aria-label={`Copy the ${name}`}
+        title={`Copy the ${name}`}
+        onClick={copy}
+        onBlur={() => setResult(undefined)}
+        className="-my-0.5 inline-flex size-6 shrink-0 cursor-pointer items-center justify-center rounded-part text-quiet hover:text-accent"
+      >
+        <svg
+          viewBox="0 0 16 16"
+          aria-hidden="true"
+          className="size-4"
+          fill="none"
+          stroke="currentColor"
+          strokeWidth="1.5"
+          strokeLinejoin="round"
+        >
+          <path d={result === 'Copied' ? 'm3 8.5 3.2 3.2L13 4.8' : 'M6 6h7v8H6zM3 10V2h7'} />
+        </svg>
+      </button>
+      <span role="status" className="sr-only">
+        {result}
+      </span>
+    </span>
+  )
+}
