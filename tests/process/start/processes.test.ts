@@ -168,7 +168,9 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     it('says at the start that the app at APP_URL does not respond', async () => {
       const app = `127.0.0.1:${await freePort()}`
       await using site = await startedUp({ APP_URL: `http://${app}` })
-      await site.says(`Your app does not respond at http://${app} (APP_URL). Start it there, or correct`)
+      await site.says('Your app does not respond at .* in .env. A dev server')
+      const sentence = `Your app does not respond at http://${app} (APP_URL). Start it there, or correct APP_URL in .env.`
+      expect(site.output().split(sentence)).toHaveLength(2)
     })
 
     it('ends all processes on Ctrl-C, and exits with 0', async () => {
