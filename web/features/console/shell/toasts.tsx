@@ -11,6 +11,9 @@ export function showToast(text: string): void {
   document.dispatchEvent(new CustomEvent(EVENT, { detail: text }))
 }
 
+const BOX =
+  'fixed inset-x-4 bottom-4 z-20 mx-auto flex max-w-xl items-center justify-between gap-4 rounded-card border border-line bg-surface px-4 py-3 text-note shadow-lg'
+
 /** Live region of the page: a screen reader announces text that is added later. */
 export function Toasts() {
   const [text, setText] = useState('')
@@ -28,18 +31,14 @@ export function Toasts() {
     }
   }, [])
   return (
-    <div
-      role="status"
-      aria-label="Result of the last action"
-      className="fixed inset-x-4 bottom-4 z-20 mx-auto flex max-w-xl items-center justify-between gap-4 rounded-card border border-line bg-surface px-4 py-3 text-note shadow-lg empty:hidden"
-    >
+    <div className={text ? BOX : 'sr-only'}>
+      <span role="status" aria-label="Result of the last action" className="min-w-0 wrap-anywhere">
+        {text}
+      </span>
       {text && (
-        <>
-          <span className="min-w-0 wrap-anywhere">{text}</span>
-          <button type="button" onClick={() => setText('')} className="link min-h-8 shrink-0 cursor-pointer">
-            Close
-          </button>
-        </>
+        <button type="button" onClick={() => setText('')} className="link min-h-8 shrink-0 cursor-pointer">
+          Close
+        </button>
       )}
     </div>
   )
