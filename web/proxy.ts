@@ -2,7 +2,14 @@
 
 import { type NextRequest, NextResponse } from 'next/server'
 import { config as settings } from './lib/config.ts'
-import { contentSecurityPolicy, DATA_POLICY, isData, transportSecurity } from './lib/security-headers.ts'
+import {
+  contentSecurityPolicy,
+  DATA_POLICY,
+  isData,
+  REPLAY_FRAME,
+  replayFramePolicy,
+  transportSecurity,
+} from './lib/security-headers.ts'
 import { asksForPrivacy } from './lib/sentry/privacy.ts'
 
 export function proxy(request: NextRequest): NextResponse {
@@ -18,9 +25,14 @@ export function proxy(request: NextRequest): NextResponse {
   const response = target
     ? NextResponse.rewrite(new URL(target, request.url), { request: { headers } })
     : NextResponse.next({ request: { headers } })
-  response.headers.set('content-security-policy', isData(pathname) ? DATA_POLICY : policy)
+  response.headers.set('content-security-policy', policyFor(pathname, nonce, policy))
   for (const [name, value] of transportSecurity(request.headers)) response.headers.set(name, value)
   return response
+}
+
+function policyFor(path: string, nonce: string, policy: string): string {
+  if (path === REPLAY_FRAME) return replayFramePolicy(nonce)
+  return isData(path) ? DATA_POLICY : policy
 }
 
 /** Returns the URL for violations of the policy; `undefined` for visitors about whom nothing is reported. */

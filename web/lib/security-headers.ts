@@ -39,12 +39,29 @@ export function contentSecurityPolicy(nonce: string, { reachable, reportsUrl }: 
   ].join('; ')
 }
 
+/** Frame that plays replays. It shows untrusted pages. */
+export const REPLAY_FRAME = '/console/inbox/replay-frame'
+
+/** Allows the script of the frame, and styles and images that the replay contains. Nothing is loaded, and the origin is unique. */
+export function replayFramePolicy(nonce: string): string {
+  return [
+    "default-src 'none'",
+    `script-src 'nonce-${nonce}'`,
+    "style-src 'unsafe-inline'",
+    'img-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'self'", // browsers then ignore X-Frame-Options
+    'sandbox allow-scripts',
+  ].join('; ')
+}
+
 /** Policy for untrusted files: they run nothing. */
 export const DATA_POLICY = "default-src 'none'; sandbox"
 
 /** Reports whether a path returns an untrusted file. */
 export function isData(path: string): boolean {
-  return /^\/console\/(inbox\/[^/]+\/items\/|(inbox|spool)\/[^/]+\/envelope$)/.test(path)
+  return /^\/console\/(inbox\/[^/]+\/(items\/|recording$)|(inbox|spool)\/[^/]+\/envelope$)/.test(path)
 }
 
 /** Returns the nonce of a request's policy, which `proxy.ts` has set. */

@@ -34,7 +34,16 @@ const TUNNEL: Order = [
 ]
 
 const WEB: Order = [
-  ['instrumentation', 'instrumentation-client', 'next.config', 'proxy', 'compress-static', 'app', 'pages'],
+  [
+    'instrumentation',
+    'instrumentation-client',
+    'next.config',
+    'proxy',
+    'compress-static',
+    'build-replay-frame',
+    'app',
+    'pages',
+  ],
   ['startup'],
   ['features/console', 'features/lab', 'features/connection-check'],
   ['features'], // parts that several features show

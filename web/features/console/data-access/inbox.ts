@@ -4,9 +4,11 @@ import type { InboxGroup, InboxGroups, InboxPage } from 'tunnel/inbox-contract'
 import { READ_BYTES } from '../bounds.ts'
 import type { EntriesPage, GroupsPage } from '../inbox/inbox-list.tsx'
 import type { InboxQuery } from '../inbox/list/query.ts'
+import { modelReplay, type Replay } from '../inbox/replay/replay.ts'
 import { type AdminRequests, jsonWithin } from './admin-requests.ts'
 
 const PAGE = 50
+const REPLAY_ENTRIES = 200 // 16 min of segments, which the admin port returns at once
 const DELETE_TIMEOUT_MS = 10_000
 
 /** Items of envelopes without an event, which are listed only on request. */
@@ -45,10 +47,16 @@ export class InboxData {
   }
 
   /** Returns a page of envelopes, newest first. */
-  async entries(query: InboxQuery, after?: string): Promise<EntriesPage> {
-    const pages = await this.#pages<InboxPage>('/inbox', query, after)
+  async entries(query: InboxQuery, after?: string, limit = PAGE): Promise<EntriesPage> {
+    const pages = await this.#pages<InboxPage>('/inbox', query, after, limit)
     const byId = new Map(pages.flatMap(({ page }) => page.entries).map((entry) => [entry.id, entry]))
     return { entries: [...byId.values()].sort((a, b) => b.time - a.time), ...nextOf(pages) }
+  }
+
+  /** Returns the newest segments and errors of a replay. */
+  async replay(id: string): Promise<Replay> {
+    const { entries } = await this.entries({ replay: id }, undefined, REPLAY_ENTRIES)
+    return modelReplay(entries)
   }
 
   /** Returns the beginning of an envelope, as much as a page shows, and the size of all of it. */
@@ -76,14 +84,19 @@ export class InboxData {
     )
   }
 
-  #pages<T>(path: string, query: InboxQuery, after: string | undefined): Promise<FromReplica<T>[]> {
+  #pages<T>(
+    path: string,
+    query: InboxQuery,
+    after: string | undefined,
+    limit = PAGE,
+  ): Promise<FromReplica<T>[]> {
     const positions = after === undefined ? undefined : new URLSearchParams(after)
     const isOpen = query.type === undefined && query.group === undefined && query.replay === undefined
     const pathFor = (origin: string) => {
       const position = positions?.get(origin)
       if (positions && !position) return undefined
       const parameters = new URLSearchParams({
-        limit: `${PAGE}`,
+        limit: `${limit}`,
         ...query,
         ...(position && { after: position }),
         ...(isOpen && { hidden: HIDDEN }),

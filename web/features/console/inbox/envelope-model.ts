@@ -9,6 +9,7 @@ import { type ParsedEnvelope, type ParsedItem, parseEnvelopeStream, parseJson } 
 import { type Span, sizeOf } from './event.ts'
 import { type EventModel, modelEvent, shownSpans } from './event-model.ts'
 import { imageType } from './image.ts'
+import { replayIdIn } from './replay/replay.ts'
 import { nameOf } from './title.ts'
 
 export type ShownItem = {
@@ -26,6 +27,8 @@ export type ShownItem = {
 
 export type EnvelopeModel = {
   title: string
+  /** ID of the replay that it is a segment of, or during which its error was raised. */
+  replay: string | undefined
   /** Size of the envelope, and of its beginning that was read. */
   bytes: number
   bytesRead: number
@@ -97,6 +100,10 @@ function modelParsed(
   const { items, itemCount, bytes: bytesRead } = envelope
   const jsonOf = createParser()
   const title = nameOf(items, jsonOf).title
+  const replay = items
+    .filter(({ type }) => [...EVENTS, ...NAMING].includes(type))
+    .map((item) => replayIdIn(jsonOf(item)))
+    .find((id) => id !== undefined)
   const events = items
     .filter(({ type }) => EVENTS.includes(type))
     .slice(0, ROWS.events)
@@ -109,7 +116,7 @@ function modelParsed(
   const header = raw.text(formatJson(envelope.header, TEXT.json), TEXT.json)
   const onPage = items.filter(({ number }) => number >= from && number < from + ROWS.items)
   const model = {
-    ...{ title, bytes, bytesRead, events, violations, header, unread },
+    ...{ title, replay, bytes, bytesRead, events, violations, header, unread },
     spans: batchOf(items, 'span', jsonOf, readSpans, (spans, total) => shownSpans(spans, total, budget)),
     logs: batchOf(items, 'log', jsonOf, readLogs, (lines, total) =>
       budget.rows(lines, ROWS.batch, (line) => logLineIn(line, budget), total),

@@ -11,17 +11,23 @@ import { Attachments, RawItems } from './envelope-items.tsx'
 import type { EnvelopeModel } from './envelope-model.ts'
 import { EventView, ViolationPanel } from './event-view.tsx'
 import { INBOX } from './list/query.ts'
+import type { Replay } from './replay/replay.ts'
+import { ReplayPanel } from './replay/replay-panel.tsx'
 import { Waterfall } from './waterfall.tsx'
 
 /** `from`: offset of the first item that is shown unmodified. */
 type Props = { id: string; model: EnvelopeModel; from: number }
 
-export function EnvelopeView({ id, model, from }: Props) {
+/** `replay` is the one that the envelope names. */
+type ViewProps = Props & { replay: Replay | undefined }
+
+export function EnvelopeView({ id, model, from, replay }: ViewProps) {
   const [event] = model.events
   return (
     <div className="grid grid-cols-1 gap-4">
       <Actions id={id} bytes={model.bytes} />
       {model.isShort && <LeftOut model={model} />}
+      {replay && <ReplayPanel id={id} replay={replay} event={event} />}
       {event ? (
         <EventView event={event}>
           <Items id={id} model={model} from={from} />

@@ -74,14 +74,14 @@ export async function parseEnvelopeStream(
   return collector.envelope(bytes)
 }
 
-/** Finds one item in a stream. The caller has to read its payload to the end or cancel it. */
+/** Finds the first item that matches in a stream. The caller has to read its payload to the end or cancel it. */
 export async function findItem(
   stream: AsyncIterable<Uint8Array>,
-  number: number,
+  matches: (item: ItemStart) => boolean,
 ): Promise<{ item: ItemStart; payload: AsyncGenerator<Buffer> } | undefined> {
   const pieces = piecesOf(stream)
   for (let next = await pieces.next(); !next.done; next = await pieces.next())
-    if ('item' in next.value && next.value.item.number === number)
+    if ('item' in next.value && matches(next.value.item))
       return { item: next.value.item, payload: payloadOf(pieces) }
   return undefined
 }

@@ -17,10 +17,10 @@ export async function generateMetadata(props: Props): Promise<Metadata> {
 }
 
 export default async function EnvelopePage(props: Props) {
-  const { id, model, from } = await readPage(props)
+  const { id, model, from, replay } = await readPage(props)
   return (
     <ConsoleShell at="inbox" title={model.title}>
-      <EnvelopeView id={id} model={model} from={from} />
+      <EnvelopeView id={id} model={model} from={from} replay={replay} />
     </ConsoleShell>
   )
 }
@@ -28,7 +28,7 @@ export default async function EnvelopePage(props: Props) {
 async function readPage({ params, searchParams }: Props) {
   const [{ id }, query] = [await params, await searchParams]
   const from = readOffset(query.from)
-  return { id, from, model: await readEnvelope(id, from, withQuery(`/console/inbox/${id}`, query)) }
+  return { id, from, ...(await readEnvelope(id, from, withQuery(`/console/inbox/${id}`, query))) }
 }
 
 /** Reads an envelope once per request, for the title and the page. */
@@ -36,5 +36,6 @@ const readEnvelope = cache(async (id: string, from: number, path: string) => {
   const data = await requireConsoleData(path)
   const envelope = await data.inbox.envelope(id)
   if (!envelope) notFound()
-  return modelEnvelope(envelope.start, envelope.bytes, from)
+  const model = await modelEnvelope(envelope.start, envelope.bytes, from)
+  return { model, replay: model.replay === undefined ? undefined : await data.inbox.replay(model.replay) }
 })

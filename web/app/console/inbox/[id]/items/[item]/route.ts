@@ -13,7 +13,7 @@ export async function GET(request: Request, { params }: Context): Promise<Respon
   if (!data) return notSignedIn()
   const { id, item } = await params
   const envelope = /^\d{1,6}$/.test(item) ? await data.inbox.download(id) : undefined
-  const found = envelope && (await findItem(envelope, Number(item)))
+  const found = envelope && (await findItem(envelope, ({ number }) => number === Number(item)))
   if (!found) return problem(404, 'The envelope has no such item, or is no longer in the inbox.')
   const first = await found.payload.next()
   const isShown = new URL(request.url).searchParams.has('show') && !first.done

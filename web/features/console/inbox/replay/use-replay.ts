@@ -1,0 +1,59 @@
+/** Connection to the frame that plays a replay. */
+'use client'
+
+import { type RefObject, useEffect, useReducer, useRef } from 'react'
+import { loadRecording } from './load-recording.ts'
+import { type Command, readReport } from './messages.ts'
+import { INITIAL, type PlayerAction, type PlayerState, reducePlayer } from './player-state.ts'
+import type { Replay } from './replay.ts'
+
+type Player = {
+  state: PlayerState
+  act: (action: PlayerAction) => void
+  /** Called when the document of the frame is there. */
+  connect: () => void
+}
+
+/** Plays the segments in the document of `frame`. */
+export function useReplay(segments: Replay['segments'], frame: RefObject<HTMLIFrameElement | null>): Player {
+  const [state, dispatch] = useReducer(reducePlayer, INITIAL)
+  const port = useRef<MessagePort>(undefined)
+  const leaving = useRef<AbortController>(undefined)
+
+  useEffect(() => {
+    const controller = new AbortController()
+    leaving.current = controller
+    return () => {
+      controller.abort()
+      port.current?.close()
+    }
+  }, [])
+
+  const send = (command: Command) => port.current?.postMessage(command)
+
+  async function connect(): Promise<void> {
+    const { signal } = leaving.current ?? {}
+    const target = frame.current?.contentWindow
+    if (!target || !signal || port.current) return // the frame loads its document once
+    const channel = new MessageChannel()
+    port.current = channel.port1
+    channel.port1.onmessage = ({ data }) => {
+      const report = readReport(data)
+      if (report) dispatch(report)
+    }
+    target.postMessage('connect', '*', [channel.port2]) // its origin is unique: it has no name
+    const loaded = await loadRecording(segments, signal)
+    if (signal.aborted) return
+    if (typeof loaded === 'string') dispatch({ type: 'failed', problem: loaded })
+    else send({ type: 'load', segments: loaded })
+  }
+
+  function act(action: PlayerAction): void {
+    const next = reducePlayer(state, action)
+    dispatch(action)
+    if (action.type === 'speed') send(action)
+    else send({ type: next.isPlaying ? 'play' : 'pause', at: next.at })
+  }
+
+  return { state, act, connect: () => void connect() }
+}
