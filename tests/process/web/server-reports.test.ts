@@ -33,7 +33,9 @@ describe('An error of the server of web', requires('nginx'), () => {
 
   /** Makes the server fail on one page, with a number that identifies the error. */
   async function breakServer(number: number): Promise<void> {
-    const response = await fetch(`${url}/?break&number=${number}`, { headers: { cookie: 'session=secret' } })
+    const response = await fetch(`${url}/?break&number=${number}`, {
+      headers: { cookie: 'session=of-the-visitor' },
+    })
     expect(response.status).toBe(500)
     await response.text()
   }
@@ -49,7 +51,20 @@ describe('An error of the server of web', requires('nginx'), () => {
     })
     expect(received.headers['user-agent']).toMatch(/^sentry\.javascript\.nextjs\//)
     expect(Object.keys(received.headers).filter((name) => name.includes('forwarded'))).toEqual([])
-    expect(String(received.decoded)).not.toContain('secret')
+    expect(String(received.decoded)).not.toContain('of-the-visitor')
+  })
+
+  it('has frames with the lines of the source code', async () => {
+    const page = await (await fetch(`${url}/lab`)).text()
+    const [pass = ''] = /\d{13}\.[\da-f]{24}\.[\da-f]{64}/.exec(page) ?? []
+    const query = new URLSearchParams({ pass, reference: '0123abcd' })
+    expect((await fetch(`${url}/lab/route-handler?${query}`, { method: 'POST' })).status).toBe(500)
+    const isOfLab = ({ decoded }: Received) => String(decoded).includes('Thrown on purpose')
+    const { exception } = eventOf(await sentry.next((each) => hasItem('event')(each) && isOfLab(each)))
+    expect(exception.values[0].stacktrace.frames.at(-1)).toMatchObject({
+      ...{ filename: 'app:///web/features/lab/access.ts', lineno: expect.any(Number), in_app: true },
+      context_line: expect.stringContaining('new Error(`Thrown on purpose'),
+    })
   })
 
   it('is not lost when one of two tunnels is killed, also in large numbers', async () => {
@@ -60,7 +75,7 @@ describe('An error of the server of web', requires('nginx'), () => {
       await Promise.all(numbers.slice(first, first + 12).map(breakServer))
     await killed
     const arrived = () => sentry.requests.filter(hasItem('event')).map(numberOf)
-    await until(async () => new Set(arrived()).size >= numbers.length + 2)
+    await until(async () => new Set(arrived()).size >= numbers.length + 3) // with those of the tests before, and 999
     expect(arrived()).toEqual(expect.arrayContaining(numbers))
   })
 

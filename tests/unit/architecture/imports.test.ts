@@ -41,6 +41,7 @@ const WEB: Order = [
     'proxy',
     'compress-static',
     'build-replay-frame',
+    'copy-source-maps',
     'app',
     'pages',
   ],

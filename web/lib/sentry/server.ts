@@ -1,12 +1,17 @@
 /** Server's Sentry SDK, whose reports go through the tunnel. */
 
+import { join } from 'node:path'
 import { getDefaultIsolationScope } from '@sentry/core'
 import * as Sentry from '@sentry/nextjs'
 import type { Config } from '../config.ts'
+import { mapFrames } from '../source-maps/source-frames.ts'
 import { followLab } from './lab-reports.ts'
 import { asksForPrivacy, PRIVACY_TAG, type PrivacySignal } from './privacy.ts'
 import { createSampler } from './sampling.ts'
 import { DATA_COLLECTION, signalOptions } from './shared-options.ts'
+
+/** Folder of the build; the server runs beside it. */
+const BUILD_FOLDER = join(/* turbopackIgnore: true */ process.cwd(), '.next')
 
 /** Reports in the send queue; the SDK's default of 64 is less than a burst of errors. */
 const WAITING = 1024
@@ -23,7 +28,7 @@ export function startServerSdk({ browser, lab, privacySignal, serverTunnel }: Co
     ...(tracesSampleRate !== undefined && {
       tracesSampler: createSampler(tracesSampleRate, privacySignal, () => performance.now()),
     }),
-    beforeSend: (event) => honour(event, privacySignal),
+    beforeSend: (event) => honour(mapFrames(event, BUILD_FOLDER), privacySignal),
     beforeBreadcrumb: (breadcrumb) => (isInRequest() ? breadcrumb : null),
     ...signalOptions(browser),
     traceLifecycle: 'static', // streamed spans are sent before a page is known to be not found
