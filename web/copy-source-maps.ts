@@ -1,13 +1,17 @@
-/** Copies the source maps of web's own server code beside the files of the standalone server. Browsers cannot request that folder. */
+/**
+ * Copies the source maps of web's own server code beside the files of the standalone server. Browsers cannot request that folder. A build
+ * with a token uploads them to Sentry, which then maps the frames.
+ */
 
 import { copyFileSync, existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { MAX_MAP_BYTES } from './lib/source-maps/source-frames.ts'
 
 const [from = '', to = ''] = process.argv.slice(2)
-for (const file of globSync('server/{app,chunks}/**/*.js.map', { cwd: from })) {
+const files = process.env.SENTRY_AUTH_TOKEN ? [] : globSync('server/{app,chunks}/**/*.js.map', { cwd: from })
+for (const file of files) {
   const map = join(from, file)
-  const isWanted =
-    statSync(map).size <= MAX_MAP_BYTES && /"(?:\.\.\/)+(?:web|tunnel)\//.test(readFileSync(map, 'utf8'))
-  if (isWanted && existsSync(join(to, file.slice(0, -'.map'.length)))) copyFileSync(map, join(to, file))
+  const isSmall = statSync(map).size <= MAX_MAP_BYTES
+  const isOwn = isSmall && /"(?:\.\.\/)+(?:web|tunnel)\//.test(readFileSync(map, 'utf8'))
+  if (isOwn && existsSync(join(to, file.slice(0, -'.map'.length)))) copyFileSync(map, join(to, file))
 }
