@@ -38,8 +38,9 @@ export function reducePlayer(state: PlayerState, event: PlayerAction | Report): 
     case 'play':
       return { ...state, isPlaying: true, at: state.at >= state.duration ? 0 : state.at }
     case 'pause':
-    case 'ended':
-      return { ...state, isPlaying: false, ...(event.type === 'ended' && { at: state.duration }) }
+      return { ...state, isPlaying: false }
+    case 'ended': // the player says so later, also of an end that the operator has left meanwhile
+      return state.isPlaying ? { ...state, isPlaying: false, at: state.duration } : state
     case 'time':
     case 'seek':
       return { ...state, at: Math.min(state.duration, Math.max(0, event.at)) }

@@ -124,6 +124,7 @@ describe('reducePlayer', () => {
     expect(reducePlayer(ready, { type: 'seek', at: -1 }).at).toBe(0)
     const ended = reducePlayer(reducePlayer(ready, { type: 'play' }), { type: 'ended' })
     expect(ended).toMatchObject({ isPlaying: false, at: 1_000 })
+    expect(reducePlayer(ready, { type: 'ended' })).toBe(ready)
     expect(reducePlayer(ended, { type: 'play' })).toMatchObject({ isPlaying: true, at: 0 })
   })
 })
