@@ -42,9 +42,9 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     await page.getByRole('button', { name: 'Jump to the error' }).focus()
     await page.keyboard.press('Enter')
     await expect.poll(async () => Number(await slider.inputValue()), SOON).toBeGreaterThan(0)
-    await page.getByRole('button', { name: 'Play' }).press('Enter')
+    await page.getByRole('button', { name: 'Play', exact: true }).press('Enter')
     await expect.poll(async () => Number(await slider.inputValue()), SOON).toBeGreaterThan(end - 3)
-    await page.getByRole('button', { name: 'Play' }).waitFor() // at its end
+    await page.getByRole('button', { name: 'Play', exact: true }).waitFor() // at its end
   })
 
   it('says which segments are missing, and why a replay without its first page cannot be played', async ({
@@ -90,9 +90,9 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     await page.getByRole('slider').press('End')
     await frame.getByText('second').waitFor()
     await page.getByLabel('Speed').selectOption('2')
-    await page.getByRole('button', { name: 'Play' }).press('Enter') // from the start
+    await page.getByRole('button', { name: 'Play', exact: true }).press('Enter') // from the start
     await page.getByRole('button', { name: 'Pause' }).press('Enter')
-    await page.getByRole('button', { name: 'Play' }).waitFor()
+    await page.getByRole('button', { name: 'Play', exact: true }).waitFor()
     await frame.getByText('first').waitFor()
     expect(await findingsInBothThemes(page)).toEqual([])
     await page.setViewportSize(PHONE)
