@@ -11,9 +11,9 @@ export class Connections {
   readonly #max: number
   readonly #maxLarge: number
   readonly #maxSpooled: number
-  readonly #active = new Set<Job>()
   readonly #small = new Set<Job>()
   readonly #large = new Set<Job>()
+  #active = 0 // a set that changes with each request keeps what it held until a full garbage collection
   #activeLarge = 0
 
   constructor(max: number) {
@@ -30,10 +30,8 @@ export class Connections {
 
   /** Ends a job, also one that has not started. */
   release(job: Job): void {
-    if (!this.#active.delete(job)) {
-      this.#queueOf(job).delete(job)
-      return
-    }
+    if (this.#queueOf(job).delete(job)) return
+    this.#active--
     if (isLarge(job)) this.#activeLarge--
     const next = this.#next()
     if (!next) return
@@ -43,11 +41,11 @@ export class Connections {
 
   /** Returns how many more deliveries may begin from the spool, of which `active` are under way. */
   spare(active: number): number {
-    return Math.max(0, Math.min(this.#max - this.#active.size, this.#maxSpooled - active))
+    return Math.max(0, Math.min(this.#max - this.#active, this.#maxSpooled - active))
   }
 
   #start(job: Job): void {
-    this.#active.add(job)
+    this.#active++
     if (isLarge(job)) this.#activeLarge++
     job.start()
   }
@@ -60,7 +58,7 @@ export class Connections {
   }
 
   #hasRoomFor(job: Job): boolean {
-    return this.#active.size < this.#max && !(isLarge(job) && this.#activeLarge >= this.#maxLarge)
+    return this.#active < this.#max && !(isLarge(job) && this.#activeLarge >= this.#maxLarge)
   }
 
   #queueOf(job: Job): Set<Job> {
