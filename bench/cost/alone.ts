@@ -1,4 +1,4 @@
-/** Measures Culvert alone: latency at a fixed rate, memory growth and start-up time. */
+/** Measures Culvert: latency at a fixed rate, also behind nginx, memory growth and start-up time. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,16 +13,23 @@ import { dsnsOf } from '../load/projects.ts'
 import { buildRequests } from '../load/requests.ts'
 import type { Sink } from '../load/sink.ts'
 import { spreadOf } from '../report/statistics.ts'
-import { startCulvert, TUNNEL } from './culvert.ts'
+import { TUNNEL } from './culvert.ts'
 import { CONNECTIONS, measure, type Target } from './measure.ts'
 import type { Plan } from './plan.ts'
 import { warmUp } from './rounds.ts'
+import { SUBJECTS } from './subjects.ts'
 
 export const FIXED_RATE = 2_000 // envelopes per second
 
+/** Subjects whose latency is measured at the fixed rate. */
+export const STEADY_SUBJECTS = ['culvert', 'behindNginx', 'chain'] as const
+
+type SteadySubject = (typeof STEADY_SUBJECTS)[number]
+type Latency = { p50: number; p99: number }
+
 export type Alone = {
   /** Latency in ms at the fixed rate. */
-  steady: { p50: number; p99: number }[]
+  steady: Record<SteadySubject, Latency[]>
   /** Growth of memory in bytes. */
   growth: number
   /** Time in ms from the start of a process until /readyz responds with 200. */
@@ -35,8 +42,11 @@ export async function measureAlone(
   sink: Sink,
   onStep: (step: string) => void,
 ): Promise<Alone> {
-  onStep(`Culvert at ${FIXED_RATE} envelopes a second`)
-  const steady = await measureSteady(plan, cores, sink)
+  const steady: Alone['steady'] = { culvert: [], behindNginx: [], chain: [] }
+  for (const subject of STEADY_SUBJECTS) {
+    onStep(`${SUBJECTS[subject].title} at ${FIXED_RATE} envelopes a second`)
+    steady[subject] = await measureSteady(subject, plan, cores, sink)
+  }
   onStep(`Culvert's memory until envelope ${plan.growth.to}`)
   const growth = await measureGrowth(plan, cores, sink)
   onStep("Culvert's start")
@@ -45,11 +55,16 @@ export async function measureAlone(
   return { steady, growth, starts }
 }
 
-async function measureSteady(plan: Plan, cores: Cores, sink: Sink): Promise<Alone['steady']> {
-  await using target = await start(cores, sink)
+async function measureSteady(
+  subject: SteadySubject,
+  plan: Plan,
+  cores: Cores,
+  sink: Sink,
+): Promise<Latency[]> {
+  await using target = await start(subject, cores, sink)
   await warmUp(target, plan, sink)
   const { posts, times } = plan.steady
-  const steady: Alone['steady'] = []
+  const steady: Latency[] = []
   for (let time = 0; time < times; time++) {
     const { p50, p99 } = await measure(target, sink, posts, (options) => postSteadily(options, FIXED_RATE))
     steady.push({ p50, p99 })
@@ -58,7 +73,7 @@ async function measureSteady(plan: Plan, cores: Cores, sink: Sink): Promise<Alon
 }
 
 async function measureGrowth({ growth }: Plan, cores: Cores, sink: Sink): Promise<number> {
-  await using target = await start(cores, sink)
+  await using target = await start('culvert', cores, sink)
   const before = await residentAt(target, sink, growth.from, growth.looks)
   return (await residentAt(target, sink, growth.to, growth.looks)) - before
 }
@@ -73,11 +88,11 @@ async function residentAt(target: Target, sink: Sink, envelope: number, looks: n
   return spreadOf(seen).median
 }
 
-async function start(cores: Cores, sink: Sink) {
+async function start(subject: SteadySubject, cores: Cores, sink: Sink) {
   const dsns = dsnsOf(sink.port, 1)
-  const server = await startCulvert(cores, dsns)
+  const server = await SUBJECTS[subject].start(cores, dsns)
   return {
-    ...{ name: 'culvert', server, posted: 0, connections: CONNECTIONS },
+    ...{ name: subject, server, posted: 0, connections: CONNECTIONS },
     requests: buildRequests('3.3 KB error', dsns),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }

@@ -4,11 +4,15 @@ import type { Cores } from '../load/cores.ts'
 import { dsnsOf } from '../load/projects.ts'
 import { type BodyKind, buildRequests } from '../load/requests.ts'
 import type { Sink } from '../load/sink.ts'
+import { spreadOf } from '../report/statistics.ts'
 import type { Plan } from './plan.ts'
 import { type Participant, type Round, runRounds } from './rounds.ts'
 import { SUBJECT_NAMES, SUBJECTS, type Subject } from './subjects.ts'
 
 export type Comparison = { kind: BodyKind; rounds: Round<Subject>[] }[]
+
+/** Largest difference between rounds of a lower bound, as a share, with which a run is published. */
+export const MAX_DRIFT = 0.15
 
 const FEWER_CONNECTIONS = 4 // visitors who upload 10 MB at the same time
 
@@ -27,6 +31,13 @@ export async function compareSideBySide(
     })
   }
   return results
+}
+
+/** Returns by how much the rounds of bare Node.js differ, as a share: other processes were busy meanwhile. */
+export function driftOf(sideBySide: Comparison): number {
+  const rounds = sideBySide.find(({ kind }) => kind === '3.3 KB error')?.rounds ?? []
+  const { min, max } = spreadOf(rounds.map(({ bare }) => bare.cpu))
+  return max / min - 1
 }
 
 /** Starts new servers for each kind of body, so that none is affected by the one before. */

@@ -27,15 +27,15 @@ export type Plan = {
 
 const DEFAULT: Plan = {
   bodies: BODY_KINDS,
-  rounds: 5,
-  warmUp: { seconds: 4 }, // until then V8 still optimizes
-  measured: { cpuSeconds: 0.6, seconds: 2, least: 4 },
+  rounds: 8,
+  warmUp: { seconds: 1.5 }, // until then V8 still optimizes
+  measured: { cpuSeconds: 0.2, seconds: 1, least: 4 },
   projects: [1, 100, 1_000],
-  replicas: [1, 2, 3, 4],
+  replicas: [1, 2, 4],
   fewerRounds: 3,
-  spooled: 6_000,
-  steady: { posts: 10_000, times: 5 },
-  growth: { from: 100_000, to: 200_000, looks: 5 },
+  spooled: 3_000,
+  steady: { posts: 4_000, times: 3 },
+  growth: { from: 50_000, to: 100_000, looks: 5 },
   starts: 5,
 }
 
@@ -61,7 +61,8 @@ export type Arguments = {
   publish: boolean
 }
 
-const FOLDER = '.culvert/bench'
+/** Default folder of the results, and of those of a busy machine. */
+export const FOLDER = '.culvert/bench'
 
 /** Reads `--quick` (verifies the counts; its figures mean nothing), `--long`, `--out FOLDER` and `--publish`. Throws on other arguments. */
 export function readArguments(args: string[]): Arguments {

@@ -6,13 +6,14 @@ import { runNginx } from '../../tests/support/nginx/nginx.ts'
 import { NODE, ROOT } from '../../tests/support/node.ts'
 import { freePort } from '../../tests/support/ports.ts'
 import { makeFolder } from '../../tests/support/temporary-folder.ts'
+import type { Cores } from '../load/cores.ts'
 import { envelopeUrl } from '../load/projects.ts'
 import { type PathOf, plainPath } from '../load/requests.ts'
 import { noCounts, type ServerStart, startProcess } from '../load/server.ts'
 import { startBehindNginx, startCulvert, withWorkers } from './culvert.ts'
 import { NEXT, PEERS } from './peers.ts'
 
-export type Subject = 'culvert' | 'behindNginx' | 'handler' | 'next' | 'nginx' | 'bare'
+export type Subject = 'culvert' | 'behindNginx' | 'handler' | 'next' | 'nginx' | 'bare' | 'chain'
 
 type WayKind = 'ours' | 'others' | 'floors'
 
@@ -41,12 +42,22 @@ export const SUBJECTS: Record<Subject, { title: string; kind: WayKind; start: Se
     bare: {
       title: 'bare node:http + undici',
       kind: 'floors',
-      start: startPeer('bare.ts'),
+      start: startBare,
+      pathOf: plainPath,
+    },
+    chain: {
+      title: 'bare node:http behind bare nginx',
+      kind: 'floors',
+      start: startChain,
       pathOf: plainPath,
     },
   }
 
 export const SUBJECT_NAMES = Object.keys(SUBJECTS) as Subject[]
+
+function startBare(...[cores, dsns]: Parameters<ServerStart>) {
+  return startPeer('bare.ts')(cores, dsns)
+}
 
 /** Starts a program around another handler, with its port and projects as arguments. */
 function startPeer(file: string): ServerStart {
@@ -75,11 +86,31 @@ async function startNext(...[cores, dsns]: Parameters<ServerStart>) {
 }
 
 async function startFloorNginx(...[cores, dsns]: Parameters<ServerStart>) {
+  return startPlainNginx(cores, envelopeUrl(dsns[0] ?? ''))
+}
+
+/** Starts what every path through nginx and Node.js costs at least, when both share a core. */
+export async function startChain(...[cores, dsns]: Parameters<ServerStart>) {
+  await using starting = new AsyncDisposableStack()
+  const bare = starting.use(await startBare(cores, dsns))
+  const upstream = { origin: `http://127.0.0.1:${bare.port}`, path: '/monitoring' }
+  const nginx = starting.use(await startPlainNginx(cores, upstream))
+  const started = starting.move()
+  return {
+    ...nginx,
+    pids: () => [...bare.pids(), ...nginx.pids()],
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  }
+}
+
+type UpstreamUrl = { origin: string; path: string }
+
+async function startPlainNginx(cores: Cores, upstream: UpstreamUrl) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
   const port = await freePort()
   const file = join(folder.path, 'nginx.conf')
-  await writeFile(file, floorConfig(folder.path, port, dsns[0] ?? ''))
+  await writeFile(file, floorConfig(folder.path, port, upstream))
   const nginx = await runNginx(file, port, cores.server)
   starting.defer(nginx.stop)
   const started = starting.move()
@@ -92,8 +123,7 @@ async function startFloorNginx(...[cores, dsns]: Parameters<ServerStart>) {
 }
 
 /** Returns a minimal configuration of nginx, with the same memory for bodies as Culvert's. */
-function floorConfig(folder: string, port: number, dsn: string): string {
-  const { origin, path } = envelopeUrl(dsn)
+function floorConfig(folder: string, port: number, { origin, path }: UpstreamUrl): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
   return `
     daemon off;

@@ -2,7 +2,7 @@
 
 import { spreadOf } from '../report/statistics.ts'
 import { renderTable } from '../report/table.ts'
-import { type Alone, FIXED_RATE } from './alone.ts'
+import { type Alone, FIXED_RATE, STEADY_SUBJECTS } from './alone.ts'
 import type { Comparison } from './comparison.ts'
 import type { Sample } from './measure.ts'
 import { LIVE_RATE, type Outage } from './outage.ts'
@@ -56,11 +56,23 @@ function ratioTable(sideBySide: Comparison): string {
   return renderTable([
     ['CPU compared', ...kindsOf(sideBySide)],
     row('Culvert ÷ handleTunnelRequest', ({ culvert, handler }) => culvert.cpu / handler.cpu),
+    row(
+      'Culvert behind its nginx ÷ handleTunnelRequest',
+      ({ behindNginx, handler }) => behindNginx.cpu / handler.cpu,
+    ),
     row('Culvert ÷ Next.js rewrite', ({ culvert, next }) => culvert.cpu / next.cpu),
     row('Culvert ÷ bare node:http + undici', ({ culvert, bare }) => culvert.cpu / bare.cpu),
     row(
       'Culvert behind its nginx ÷ (nginx alone + bare node:http)',
       ({ behindNginx, nginx, bare }) => behindNginx.cpu / (nginx.cpu + bare.cpu),
+    ),
+    row(
+      'Culvert behind its nginx ÷ bare node:http behind bare nginx',
+      ({ behindNginx, chain }) => behindNginx.cpu / chain.cpu,
+    ),
+    row(
+      'bare node:http behind bare nginx ÷ (nginx alone + bare node:http)',
+      ({ chain, nginx, bare }) => chain.cpu / (nginx.cpu + bare.cpu),
     ),
   ])
 }
@@ -100,12 +112,30 @@ function situationTable({ projects, replicas, console }: Scenarios, outages: rea
 function aloneTable({ steady, growth, starts }: Alone, outages: readonly Outage[], plan: Plan): string {
   const { from, to } = plan.growth
   const count = (figure: number) => figure.toLocaleString('en')
-  const [p50, p99] = [steady.map((time) => time.p50), steady.map((time) => time.p99)]
   const drained = outages.map(({ drainedSeconds }) => drainedSeconds)
   return renderTable([
-    ['Culvert alone', ''],
-    [`p50 at ${count(FIXED_RATE)} envelopes a second, ms`, show(p50, 2)],
-    [`p99 at ${count(FIXED_RATE)} envelopes a second, ms`, show(p99, 2)],
+    ['Latency, memory and start', ''],
+    ...STEADY_SUBJECTS.flatMap((subject) => {
+      const { title } = SUBJECTS[subject]
+      const times = steady[subject]
+      const label = `at ${count(FIXED_RATE)} envelopes a second, ms: ${title}`
+      return [
+        [
+          `p50 ${label}`,
+          show(
+            times.map(({ p50 }) => p50),
+            2,
+          ),
+        ],
+        [
+          `p99 ${label}`,
+          show(
+            times.map(({ p99 }) => p99),
+            2,
+          ),
+        ],
+      ]
+    }),
     [`memory grows from envelope ${count(from)} to ${count(to)} by, MB`, show([growth / MB], 1)],
     ['ready after, ms', show(starts)],
     [`${count(plan.spooled)} that waited are delivered within, s`, show(drained, 1)],

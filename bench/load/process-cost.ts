@@ -1,12 +1,10 @@
 /** Reads the CPU time and memory of processes from /proc. */
 
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 
-const TICKS = 100 // per second: USER_HZ of every Linux
-
-/** Returns the CPU time of processes with all threads, in seconds. */
+/** Returns the CPU time of processes with all running threads, in seconds. The kernel counts it in nanoseconds, unlike `stat`. */
 export function cpuSeconds(...pids: readonly number[]): number {
-  return pids.reduce((sum, pid) => sum + cpuTicks(pid), 0) / TICKS
+  return pids.reduce((sum, pid) => sum + cpuNanoseconds(pid), 0) / 1e9
 }
 
 /** Returns the resident memory of processes in bytes; shared pages count for each. */
@@ -20,11 +18,12 @@ export function childrenOf(pid: number): number[] {
   return text === '' ? [] : text.split(' ').map(Number)
 }
 
-function cpuTicks(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ') // the name of a program may contain spaces
-  const [user, system] = [fields[11], fields[12]].map(Number)
-  return (user ?? NaN) + (system ?? NaN)
+function cpuNanoseconds(pid: number): number {
+  const threads = readdirSync(`/proc/${pid}/task`)
+  return threads.reduce((sum, thread) => {
+    const [time] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ')
+    return sum + Number(time)
+  }, 0)
 }
 
 function residentKilobytes(pid: number): number {

@@ -17,6 +17,7 @@ const SUBJECTS = [
   'Next.js rewrite',
   'nginx proxy_pass alone',
   'bare node:http + undici',
+  'bare node:http behind bare nginx',
 ]
 const SCENARIOS = ['100 project', '2 replica', 'console open', 'while spooling', 'while draining']
 
