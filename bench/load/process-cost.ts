@@ -20,10 +20,16 @@ export function childrenOf(pid: number): number[] {
 
 function cpuNanoseconds(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`)
-  return threads.reduce((sum, thread) => {
-    const [time] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ')
-    return sum + Number(time)
-  }, 0)
+  return threads.reduce((sum, thread) => sum + threadNanoseconds(`/proc/${pid}/task/${thread}`), 0)
+}
+
+function threadNanoseconds(folder: string): number {
+  try {
+    const [time] = readFileSync(`${folder}/schedstat`, 'latin1').split(' ')
+    return Number(time)
+  } catch {
+    return 0 // it has ended meanwhile
+  }
 }
 
 function residentKilobytes(pid: number): number {
