@@ -145,10 +145,10 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     site,
     chromium,
   }) => {
-    await send(site, errorOf(INBOX_DSN, { event_id: newEventId() }))
-    await using visitor = await operator(site, chromium, '/inbox')
+    const id = newEventId()
+    await send(site, errorOf(INBOX_DSN, { event_id: id }))
+    await using visitor = await operator(site, chromium, `/inbox/by-event/${id}`)
     const { page } = visitor
-    await page.getByRole('list', { name: 'Groups, last updated first' }).getByRole('link').first().click()
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('button', { name: 'Yes, delete' }).click()
     const toast = page.getByRole('status', { name: 'Result of the last action' })

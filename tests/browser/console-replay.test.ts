@@ -77,7 +77,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
   it('joins segments of one replay, and shows errors at their time', async ({ desk }) => {
     const replay = newId()
     const changed = { source: 0, adds: [], removes: [], attributes: [], texts: [{ id: 6, value: 'second' }] }
-    await sendSegment(desk, replay, 1, [{ type: 3, timestamp: START + 4_000, data: changed }])
+    await sendSegment(desk, replay, 1, [{ type: 3, timestamp: START + 60_000, data: changed }])
     await sendSegment(desk, replay, 0, pageWith([textNode(6, 'first')]))
     await sendError(desk, replay, 'boom', START + 2_000)
     await using visitor = await desk.operator(`/inbox?replay=${replay}`)
