@@ -9,6 +9,7 @@ declare const CULVERT_CONFIG: LoaderConfig
 
 /** Stub of the SDK, which becomes the SDK: a page may keep a reference to it. */
 type Stub = Record<string, unknown>
+type Functions = Record<string, (...args: unknown[]) => unknown>
 type Page = Window & { Sentry?: Stub; hasCulvertLoader?: boolean }
 
 /** Bound of reports with calls to `init`, and that of other calls. */
@@ -31,6 +32,7 @@ const free = { reports: MAX_QUEUED, others: MAX_QUEUED }
 const callbacks: (() => void)[] = []
 let isLoading = isOff
 let retries = 0
+let hasEnded = false
 
 function add(item: Queued): void {
   const kind = 'call' in item && !/^(init|capture|showR)/.test(item.call) ? 'others' : 'reports'
@@ -66,6 +68,7 @@ function retry(): void {
 }
 
 function end(): void {
+  hasEnded = true
   removeEventListener('error', onError)
   removeEventListener('unhandledrejection', onRejection)
 }
@@ -76,7 +79,9 @@ function install(): void {
   const stub = page.Sentry
   for (const call of METHODS.split(' ')) {
     const [name = '', method] = call.split('.')
-    const queueCall = (...args: unknown[]) => {
+    const queueCall = (...args: unknown[]): unknown => {
+      // The stub is the SDK now: the page has kept this function.
+      if (hasEnded) return ((method ? stub[name] : stub) as Functions)[method ?? name]?.(...args)
       add({ call, args })
       if (/^(capture|showR)/.test(call)) load()
     }

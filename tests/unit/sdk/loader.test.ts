@@ -125,6 +125,21 @@ describe('The loader', () => {
     ])
   })
 
+  it('passes the calls of functions that the page has kept on to the SDK', () => {
+    const { captureMessage, logger } = page.Sentry as unknown as typeof import('@sentry/browser')
+    const { info } = logger
+    vi.runAllTimers()
+    const handover = scripts()[0]?.given
+    const calls: unknown[] = []
+    handover?.end()
+    Object.assign(page.Sentry ?? {}, { captureMessage: (text: string) => calls.push(text) })
+    Object.assign(logger, { info: (text: string) => calls.push(text) })
+    expect(captureMessage('message')).toBe(1)
+    info('log')
+    expect(calls).toEqual(['message', 'log'])
+    expect(handover?.queue).toEqual([])
+  })
+
   it('changes nothing when the page has sdk.js twice, and says so', async () => {
     const { captureMessage } = page.Sentry ?? {}
     await runLoader()
