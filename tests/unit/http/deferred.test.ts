@@ -1,10 +1,13 @@
 /** Envelopes that get 503, and that their sender keeps. */
 
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { attachmentOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { hasItem } from '../../support/sentry/received-request.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 
 const MIB = 1024 * 1024
@@ -66,6 +69,21 @@ describe('An envelope that neither Sentry nor the spool has taken', () => {
     const { status, headers } = await post(tunnel.url, { path: '/monitoring?keep=1', body: 'no envelope' })
     expect(status).toBe(400)
     expect(tunnel.services.receipts.find(String(headers['x-culvert-receipt']))?.outcome).toBe('rejected')
+  })
+
+  it('is rejected for a cause that does not pass, even if its sender keeps it', async () => {
+    await using folder = await makeFolder()
+    const bodies = join(folder.path, 'bodies')
+    await using broken = await openTunnel({
+      env: { SENTRY_DSN: sentry.dsn(), BODY_DIR: bodies, MAX_ENVELOPE_BYTES: String(20 * MIB) },
+    })
+    await rm(bodies, { recursive: true })
+    const { json, headers } = await post(broken.url, {
+      path: '/monitoring?keep=1',
+      body: attachmentOf(sentry.dsn(), Buffer.alloc(17 * MIB)),
+    })
+    expect(json).toMatchObject({ code: 'tunnel-failed' })
+    expect(broken.services.receipts.find(String(headers['x-culvert-receipt']))?.outcome).toBe('rejected')
   })
 
   it('has one outcome for each post', async () => {

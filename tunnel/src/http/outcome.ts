@@ -3,7 +3,7 @@
 import { Aborted } from '../body/receive.ts'
 import type { Receipt } from '../contract.ts'
 import { type Context, jsonHeaders, type Outcome, toMicroseconds } from '../pipeline.ts'
-import { Rejection, rejectionBody } from '../rejections.ts'
+import { Rejection, type RejectionCode, rejectionBody } from '../rejections.ts'
 import type { Receipts } from '../telemetry/receipts.ts'
 import type { RejectionSamples } from '../telemetry/rejection-samples.ts'
 import { corsHeaders } from './origin.ts'
@@ -18,6 +18,9 @@ export type OutcomeServices = {
 }
 
 const BODILESS = new Set([204, 205])
+
+/** Codes with 503 that another attempt would get too. The transport of `sdk.js` drops the envelope after them. */
+const FINAL_CODES: ReadonlySet<RejectionCode> = new Set(['tunnel-failed', 'inbox-full'])
 
 /** Records an outcome, from which log, metrics, live feed and the sender's receipt derive. Called once per request. */
 export function respond(ctx: Context, outcome: Outcome, { receipts, clock }: OutcomeServices): Response {
@@ -47,7 +50,7 @@ export function rejected(
   const { code, status } = rejection
   rejectionSamples.note(rejection, ctx.incoming, ctx.postedDsn)
   return {
-    outcome: status === 503 && ctx.isKeptBySender() ? 'deferred' : 'rejected',
+    outcome: status === 503 && !FINAL_CODES.has(code) && ctx.isKeptBySender() ? 'deferred' : 'rejected',
     reason: code,
     status,
     body: rejectionBody(rejection, requestId),
