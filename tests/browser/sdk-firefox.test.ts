@@ -111,13 +111,13 @@ describe('A page with sdk.js in Firefox', requires('firefox', 'nginx'), () => {
   /** Returns an expression for how many stored envelopes have this message. */
   function countStored(message: string): string {
     return `new Promise((resolve) => {
-      const opening = indexedDB.open('sentry-offline${site.query}')
+      const opening = indexedDB.open('culvert-offline${site.query}')
       opening.onsuccess = () => {
         const database = opening.result
         const reading = database.transaction('queue').objectStore('queue').getAll()
         reading.onsuccess = () => {
           database.close()
-          const texts = reading.result.map((bytes) => typeof bytes === 'string' ? bytes : new TextDecoder().decode(bytes))
+          const texts = reading.result.map(({ body }) => new TextDecoder().decode(body))
           resolve(texts.filter((text) => text.includes('${message}')).length)
         }
       }

@@ -8,7 +8,7 @@ import { type Chromium, startChromium, type Visitor } from '../support/browser/c
 import { type SdkSite, startSdkSite } from '../support/browser/sdk-site.ts'
 import { ROOT } from '../support/node.ts'
 import { requires } from '../support/requirements.ts'
-import { hasItem } from '../support/sentry/received-request.ts'
+import { hasItem, type Received } from '../support/sentry/received-request.ts'
 
 const INSTALL = readFileSync(join(ROOT, 'docs/install.md'), 'utf8')
 const [, TAG = ''] = /```html\n(.+)\n```/.exec(INSTALL) ?? []
@@ -255,6 +255,25 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     expect([...origins]).toEqual([site.url])
   })
 
+  it('thanks an offline visitor for a report, and sends it once when the visitor is online again', async () => {
+    const { page } = visitor
+    visitor.allowTrouble(/ERR_INTERNET_DISCONNECTED/)
+    await site.open(page, TAG)
+    await openDialog(page, { lang: 'en' })
+    await site.event('before the dialog')
+    await page.context().setOffline(true)
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('What happened?').fill('I was offline.')
+    await dialog.getByRole('button', { name: 'Send report' }).click()
+    await page.getByText('Your report has been sent. Thank you!').waitFor()
+    await page.context().setOffline(false)
+    const isReport = ({ items }: Received) => items.some(({ payload }) => payload.includes('I was offline.'))
+    await site.sentry.next(isReport)
+    await page.evaluate("Sentry.captureMessage('after the report')")
+    await site.event('after the report')
+    expect(site.sentry.requests.filter(isReport)).toHaveLength(1)
+  })
+
   it.each([
     ['the option', '<html lang="de">', { lang: 'ja' }, 'ja', '何が起きましたか？'],
     ['the page', '<html lang="de-AT">', {}, 'de', 'Was ist passiert?'],
@@ -454,15 +473,13 @@ function countStored(page: Visitor['page'], query: string): Promise<number> {
           counting.onsuccess = () => {
             database.close()
             resolve(
-              counting.result.filter((bytes) =>
-                (typeof bytes === 'string' ? bytes : new TextDecoder().decode(bytes)).includes(
-                  'kept for the next visit',
-                ),
+              counting.result.filter(({ body }) =>
+                new TextDecoder().decode(body).includes('kept for the next visit'),
               ).length,
             )
           }
         }
       }),
-    `sentry-offline${query}`,
+    `culvert-offline${query}`,
   )
 }

@@ -13,7 +13,7 @@ import type { Handover, Queued } from './handover.ts'
 import { optionsOf, withPrivacy } from './options.ts'
 import { showReportDialog } from './report-dialog.ts'
 import { givenToBundle } from './script.ts'
-import { makeTransport } from './transport.ts'
+import { MAX_BUFFERED, makeTransport } from './transport.ts'
 
 type Result = 'done' | 'failed'
 type Functions = Record<string, unknown>
@@ -46,7 +46,6 @@ export function start(api: Functions, tracing: (() => Integration) | undefined):
   page.sentryOnLoad = undefined
   startUnlessStarted(sdk, results)
   for (const item of handover.queue) if (!isInit(item)) attempt(() => replay(sdk, item))
-  getClient()?.getTransport()?.flush() // sends what an earlier visit has stored
 }
 
 /** Initialises the SDK with the operator's options, unless the page has tried: reports without the page's `beforeSend` may be private. */
@@ -68,7 +67,8 @@ function functionsOf(handover: Handover, tracing: (() => Integration) | undefine
   function init(given: BrowserOptions = {}) {
     const defaults = { transport: makeTransport, dataCollection: DATA_COLLECTION }
     const options = withPrivacy({ ...defaults, ...optionsOf(handover), ...given }, config.privacy)
-    return initSdk({ ...options, ...integrationsFor(options) })
+    const transportOptions = { bufferSize: MAX_BUFFERED, ...options.transportOptions }
+    return initSdk({ ...options, transportOptions, ...integrationsFor(options) })
   }
 
   /** Adds the integrations that the options need to those of the page. A function of the page decides alone. */

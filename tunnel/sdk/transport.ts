@@ -1,115 +1,180 @@
 /** Transport that keeps envelopes in IndexedDB until the tunnel has accepted them. */
 
-import { type BrowserOptions, makeBrowserOfflineTransport, makeFetchTransport } from '@sentry/browser'
-import { type Envelope, envelopeContainsItemType, type Transport } from '@sentry/core'
+import type { BrowserOptions } from '@sentry/browser'
+import {
+  createTransport,
+  type Envelope,
+  envelopeContainsItemType,
+  parseEnvelope,
+  type Transport,
+  type TransportMakeRequestResponse,
+} from '@sentry/core'
+import { NotAccepted, type PostOptions, Posts } from './offline/posts.ts'
+import { EnvelopeStore, type Key } from './offline/store.ts'
 
 type MakeTransport = NonNullable<BrowserOptions['transport']>
-type OfflineOptions = Parameters<ReturnType<typeof makeBrowserOfflineTransport>>[0]
-type Fetch = NonNullable<Parameters<typeof makeFetchTransport>[1]>
 
-/** Responses of nginx and the tunnel when neither Sentry nor the spool has the envelope. */
-const NOT_ACCEPTED = [502, 503, 504]
-/** Tells the tunnel that the envelope is not lost when it answers with 503. */
-const KEEP = 'keep=1'
-const MAX_STORED = 30
+/** Bound of envelopes that wait for their response; the loader queues 100 reports beside 100 other calls. */
+export const MAX_BUFFERED = 256
 
-// The original function: posts of the SDK must not leave breadcrumbs and spans.
-const send = globalThis.fetch
+const RETRY_SPACING_MS = 100
+const FIRST_DELAY_MS = 5_000
+const MAX_DELAY_MS = 3_600_000
 
-/** Rejects for responses after which the envelope has to be sent again: the offline transport stores it then. */
-const fetchOrReject: Fetch = async (url, init) => {
-  const response = await send.call(globalThis, url, init)
-  if (NOT_ACCEPTED.includes(response.status)) throw new Error(`The tunnel responded with ${response.status}.`)
-  return response
+/** Stores envelopes in a database per project, since the projects of one origin have different tunnel URLs. */
+export const makeTransport: MakeTransport = (options) =>
+  new StoringTransport({ bufferSize: MAX_BUFFERED, ...options } as PostOptions)
+
+/** Envelope that is being sent. */
+type Sending = {
+  envelope: Envelope
+  /** Key of an envelope from the store. */
+  key?: Key
+  isRequested?: true
 }
 
-/**
- * Stores envelopes in a database per project, since the projects of one origin have different tunnel URLs. The offline transport ignores
- * errors of the database and drops what exceeds its size, so the tunnel is told which envelopes are kept. Replays, which that transport
- * stores before it sends them, are only sent while the database has no room or is not open.
- */
-export const makeTransport: MakeTransport = (given) => {
-  const { dbName, storeName = 'queue', maxQueueSize = MAX_STORED }: OfflineOptions = given
-  const options = {
-    ...given,
-    dbName: dbName ?? `sentry-offline${new URL(given.url, location.href).search}`,
-    storeName,
-    maxQueueSize,
-  }
-  const database = new StoredCount(options)
-  const online = makeFetchTransport(options, fetchOrReject)
-  const offline = makeBrowserOfflineTransport((its) =>
-    makeFetchTransport(its, async (url, init) => {
-      const isKept = await database.hasRoom(pending)
-      return fetchOrReject(isKept ? `${url}${String(url).includes('?') ? '&' : '?'}${KEEP}` : url, init)
-    }),
-  )(options)
-  let pending = 0
-  const isSentOnly = async (envelope: Envelope) =>
-    envelopeContainsItemType(envelope, ['client_report']) ||
-    (envelopeContainsItemType(envelope, ['replay_event', 'replay_recording']) &&
-      !(await database.hasRoom(pending + 1)))
-  const transport: Transport = {
-    async send(envelope) {
-      if (await isSentOnly(envelope)) return online.send(envelope)
-      pending++
-      try {
-        return await offline.send(envelope)
-      } finally {
-        void database.refresh().then(() => pending--)
-      }
-    },
-    async flush(timeout) {
-      const flushed = await Promise.all([online.flush(timeout), offline.flush(timeout)])
-      return flushed.every(Boolean)
-    },
-  }
-  return transport
-}
+/** Stores each envelope before it posts it, so that it is not lost when the page is closed. A final response removes it. */
+class StoringTransport implements Transport {
+  readonly #store: EnvelopeStore
+  readonly #posts: Posts
+  readonly #base: Transport
+  /** Argument of the call to `#base`. */
+  #sending: Sending | undefined
+  readonly #sendingKeys = new Set<string>()
+  #isLeaving = false
+  #isRetrying = false
+  /** Failed posts in a row, without a response. */
+  #failures = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #nextAt = Infinity
 
-type DatabaseOptions = { dbName: string; storeName: string; maxQueueSize: number }
-
-/** Number of envelopes in the database; infinite while it is not open, and where storage is blocked. */
-class StoredCount {
-  readonly #options: DatabaseOptions
-  #database: IDBDatabase | undefined
-  #count = Infinity
-
-  /** Creates the database as the offline transport does. `indexedDB` is absent or throws where storage is blocked. */
-  constructor(options: DatabaseOptions) {
-    this.#options = options
-    try {
-      const request = indexedDB.open(options.dbName)
-      request.onupgradeneeded = () => request.result.createObjectStore(options.storeName)
-      request.onsuccess = () => {
-        this.#database = request.result
-        void this.refresh()
-      }
-    } catch {}
-  }
-
-  /** Reports whether the database has room for all pending envelopes. Counts only if it seems to have none, since a page may be closing. */
-  async hasRoom(pending: number): Promise<boolean> {
-    const { maxQueueSize } = this.#options
-    if (this.#count + pending > maxQueueSize) await this.refresh()
-    return this.#count + pending <= maxQueueSize
-  }
-
-  refresh(): Promise<void> {
-    return new Promise((resolve) => {
-      const end = (count: number) => {
-        this.#count = count
-        resolve()
-      }
-      try {
-        const { storeName } = this.#options
-        const request = this.#database?.transaction(storeName).objectStore(storeName).count()
-        if (!request) return end(Infinity)
-        request.onsuccess = () => end(request.result)
-        request.onerror = () => end(Infinity)
-      } catch {
-        end(Infinity)
-      }
+  constructor(options: PostOptions) {
+    this.#store = new EnvelopeStore(`culvert-offline${new URL(options.url, location.href).search}`)
+    this.#posts = new Posts(options)
+    this.#base = createTransport(options, ({ body }) => {
+      const sending = this.#sending as Sending // set by `#send`, which calls this at once
+      sending.isRequested = true
+      return this.#request(body, sending)
     })
+    addEventListener('pagehide', () => {
+      this.#isLeaving = true
+    })
+    addEventListener('pageshow', () => {
+      this.#isLeaving = false
+    })
+    addEventListener('online', () => {
+      this.#failures = 0
+      this.#retryIn(0)
+    })
+    this.#retryIn(RETRY_SPACING_MS)
+  }
+
+  send(envelope: Envelope): PromiseLike<TransportMakeRequestResponse> {
+    return this.#send({ envelope })
+  }
+
+  flush(timeout?: number): PromiseLike<boolean> {
+    if (timeout === undefined) this.#retryIn(0)
+    return this.#base.flush(timeout)
+  }
+
+  #send(sending: Sending): PromiseLike<TransportMakeRequestResponse> {
+    this.#sending = sending
+    return this.#base.send(sending.envelope)
+  }
+
+  async #request(
+    body: string | Uint8Array,
+    { envelope, key }: Sending,
+  ): Promise<TransportMakeRequestResponse> {
+    const isReport = envelopeContainsItemType(envelope, ['event', 'feedback', 'user_report'])
+    const isStorable = !envelopeContainsItemType(envelope, ['client_report'])
+    let stored = key ?? (isStorable ? await this.#storeUnlessLeaving(body, isReport) : undefined)
+    const isKept = stored !== undefined
+    const id = String(stored)
+    this.#sendingKeys.add(id)
+    try {
+      const response = await this.#posts.post(body, isKept)
+      if (stored) await this.#store.remove(stored)
+      if (this.#failures > 0) this.#retryIn(RETRY_SPACING_MS)
+      this.#failures = 0
+      return response
+    } catch (error) {
+      const status = error instanceof NotAccepted ? error.status : undefined
+      if (status === undefined) this.#failures = key ? this.#failures + 1 : Math.max(this.#failures, 1)
+      if (isStorable) stored ??= await this.#store.add(body, isReport)
+      if (stored && (await this.#store.postpone(stored, status !== undefined))) {
+        this.#retryIn(this.#delay())
+        return { statusCode: 202 }
+      }
+      if (isStorable && !stored) this.#store.warn('the storage is full')
+      if (status === 503 && !isKept) return { statusCode: status } // the tunnel reports this loss
+      throw error // the SDK reports it
+    } finally {
+      this.#sendingKeys.delete(id)
+    }
+  }
+
+  /** Stores an envelope before its post. A page that is being closed may not wait for its database. */
+  #storeUnlessLeaving(body: string | Uint8Array, isReport: boolean): Promise<Key | undefined> | undefined {
+    if (this.#isLeaving) return undefined
+    const adding = this.#store.add(body, isReport)
+    return new Promise((resolve) => {
+      const leave = () => {
+        resolve(undefined)
+        void adding.then((key) => key && this.#store.remove(key))
+      }
+      addEventListener('pagehide', leave, { once: true })
+      void adding.then((key) => {
+        removeEventListener('pagehide', leave)
+        resolve(key)
+      })
+    })
+  }
+
+  /** Schedules the next retry, unless an earlier one is. */
+  #retryIn(delayMs: number): void {
+    const at = Date.now() + delayMs
+    if (at >= this.#nextAt) return
+    clearTimeout(this.#timer)
+    this.#nextAt = at
+    this.#timer = setTimeout(() => {
+      this.#nextAt = Infinity
+      void this.#retry()
+    }, delayMs)
+  }
+
+  async #retry(): Promise<void> {
+    if (this.#isRetrying) return
+    this.#isRetrying = true
+    const delayMs = await this.#sendStored()
+    this.#isRetrying = false
+    if (delayMs < Infinity) this.#retryIn(delayMs)
+  }
+
+  /** Sends one stored envelope that is due, and returns the time until the next. */
+  async #sendStored(): Promise<number> {
+    const taken = await this.#store.take((key) => this.#sendingKeys.has(String(key)))
+    if (!taken) return Infinity
+    if ('nextAt' in taken) return Math.min(Math.max(taken.nextAt - Date.now(), 0), MAX_DELAY_MS)
+    if (!(await this.#resend(taken))) await this.#store.remove(taken.key)
+    return this.#delay()
+  }
+
+  /** Sends a stored envelope, and reports whether there was a post: none of a category whose rate Sentry limits, and none of an envelope that cannot be parsed. */
+  async #resend({ key, body }: { key: Key; body: Uint8Array }): Promise<boolean> {
+    let sending: Sending | undefined
+    try {
+      sending = { envelope: parseEnvelope(body), key }
+      sending.envelope[0].sent_at = new Date().toISOString() // Sentry corrects times by it
+      await this.#send(sending)
+    } catch {} // the SDK has reported the loss
+    return sending?.isRequested === true
+  }
+
+  /** Returns the time until the next retry, which doubles while there is no connection. */
+  #delay(): number {
+    if (this.#failures === 0) return RETRY_SPACING_MS
+    return Math.min(FIRST_DELAY_MS * 2 ** (this.#failures - 1), MAX_DELAY_MS)
   }
 }

@@ -1,0 +1,324 @@
+/** Transport of the SDK with the real client, an IndexedDB in memory, and a server in place of the tunnel. */
+
+import { setMaxListeners } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { BrowserClient, defaultStackParser } from '@sentry/browser'
+import type { Envelope } from '@sentry/core'
+import { IDBFactory, IDBKeyRange } from 'fake-indexeddb'
+import { afterEach, beforeEach, describe, expect, it, type Mock, vi } from 'vitest'
+import { MAX_BUFFERED, makeTransport } from '../../../tunnel/sdk/transport.ts'
+import { type Asked, startUpstream, type Upstream } from '../../support/recording-server.ts'
+
+const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
+const MAX_STORED = 30
+const KEPT = '/monitoring?p=2&keep=1'
+
+type Answer = (asked: Asked, response: ServerResponse) => void
+
+const accept: Answer = (_, response) => void response.end('{}')
+const disconnect: Answer = (_, response) => void response.destroy()
+const respond =
+  (status: number, code = ''): Answer =>
+  (_, response) =>
+    void response.writeHead(status).end(JSON.stringify({ code }))
+
+describe('The transport', () => {
+  const navigator = { onLine: true }
+  let tunnel: Upstream
+  let answer: Answer
+  let page: EventTarget
+  let warnings: string[]
+  let recordDropped: Mock
+  let inFlight: number
+  let mostInFlight: number
+
+  beforeEach(async () => {
+    answer = accept
+    navigator.onLine = true
+    inFlight = mostInFlight = 0
+    tunnel = await startUpstream('tunnel', (asked, response) => {
+      mostInFlight = Math.max(mostInFlight, ++inFlight)
+      response.once('close', () => inFlight--)
+      answer(asked, response)
+    })
+    page = new EventTarget()
+    setMaxListeners(0, page)
+    warnings = []
+    recordDropped = vi.spyOn(BrowserClient.prototype, 'recordDroppedEvent')
+    vi.spyOn(console, 'warn').mockImplementation((text) => void warnings.push(text))
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const { addEventListener, removeEventListener } = EventTarget.prototype
+    for (const [name, value] of Object.entries({
+      navigator,
+      location: new URL('https://shop.example/'),
+      indexedDB: new IDBFactory(),
+      IDBKeyRange,
+      addEventListener: addEventListener.bind(page),
+      removeEventListener: removeEventListener.bind(page),
+    }))
+      vi.stubGlobal(name, value)
+  })
+  afterEach(async () => {
+    await tunnel[Symbol.asyncDispose]()
+    vi.useRealTimers()
+    vi.restoreAllMocks()
+    vi.unstubAllGlobals()
+  })
+
+  /** Opens a tab with a client of its own. */
+  function openTab(): BrowserClient {
+    const client = new BrowserClient({
+      dsn: 'https://key@sentry.example/2',
+      tunnel: `http://${tunnel.address}/monitoring?p=2`,
+      transport: makeTransport,
+      transportOptions: { bufferSize: MAX_BUFFERED },
+      stackParser: defaultStackParser,
+      integrations: [],
+    })
+    client.init()
+    return client
+  }
+
+  const envelopeOf = (type: string, text = type) =>
+    [{}, [[{ type }, { message: text }]]] as unknown as Envelope
+  const send = (client: BrowserClient, envelope: Envelope) => client.sendEnvelope(envelope)
+  const online = () => page.dispatchEvent(new Event('online'))
+  const advance = (ms: number) => vi.setSystemTime(Date.now() + ms)
+  const postsOf = (text: string) => tunnel.asked.filter(({ body }) => body.includes(`"${text}"`))
+  const urlsOf = (text: string) => postsOf(text).map(({ url }) => url)
+
+  /** Resolves to the messages in the database. */
+  async function stored(): Promise<string[]> {
+    const database = await ended(indexedDB.open('culvert-offline?p=2'))
+    const values = await ended(database.transaction('queue').objectStore('queue').getAll())
+    database.close()
+    return values.map(({ body }) => /"message":"([^"]+)"/.exec(new TextDecoder().decode(body))?.[1] ?? '')
+  }
+
+  it('sends 100 errors at once, fewer than 20 at a time', async () => {
+    const client = openTab()
+    for (let i = 0; i < 100; i++) client.captureMessage(`error ${i}`)
+    await client.flush(MINUTE_MS)
+    const sent = new Set(tunnel.asked.map(({ body }) => /"error \d+"/.exec(String(body))?.[0]))
+    expect(sent.size).toBe(100)
+    expect(tunnel.asked).toHaveLength(100)
+    expect(mostInFlight).toBeLessThan(20)
+    expect(await stored()).toEqual([])
+  })
+
+  it('promises to keep only what is stored, from the first envelope on', async () => {
+    answer = (_, response) =>
+      void stored().then((messages) => {
+        expect(messages).toEqual(['first'])
+        response.writeHead(503).end()
+      })
+    const client = openTab()
+    expect(await send(client, envelopeOf('event', 'first'))).toEqual({ statusCode: 202 })
+    expect(urlsOf('first')).toEqual([KEPT])
+    expect(await stored()).toEqual(['first'])
+  })
+
+  it.each([
+    ['without a connection', disconnect],
+    ['after 502', respond(502)],
+    ['after 503', respond(503, 'spool-full')],
+    ['after 504', respond(504)],
+  ])('keeps an envelope %s, resolves to 202 and reports no loss', async (_, refuse) => {
+    answer = refuse
+    const client = openTab()
+    expect(await send(client, envelopeOf('event', 'kept'))).toEqual({ statusCode: 202 })
+    expect(recordDropped).not.toHaveBeenCalled()
+    answer = accept
+    advance(MINUTE_MS)
+    online()
+    await vi.waitFor(async () => expect(await stored()).toEqual([]))
+    expect(urlsOf('kept')).toEqual([KEPT, KEPT])
+  })
+
+  it.each([200, 202, 400, 413, 429])('removes an envelope after %i', async (status) => {
+    answer = respond(status)
+    expect(await send(openTab(), envelopeOf('event', 'final'))).toMatchObject({ statusCode: status })
+    expect(await stored()).toEqual([])
+  })
+
+  it.each(['tunnel-failed', 'inbox-full'])('removes an envelope after 503 with %s', async (code) => {
+    answer = respond(503, code)
+    expect(await send(openTab(), envelopeOf('event', 'final'))).toMatchObject({ statusCode: 503 })
+    expect(await stored()).toEqual([])
+  })
+
+  it('keeps the envelope of a retry while new ones fill the store', async () => {
+    answer = respond(503)
+    const client = openTab()
+    await send(client, envelopeOf('event', 'retried'))
+    const retry = Promise.withResolvers<ServerResponse>()
+    answer = (asked, response) =>
+      asked.body.includes('retried') ? retry.resolve(response) : response.writeHead(503).end()
+    advance(MINUTE_MS)
+    online()
+    const held = await retry.promise
+    for (let i = 0; i < MAX_STORED; i++) await send(client, envelopeOf('event', `new ${i}`))
+    held.writeHead(503).end()
+    await client.flush(MINUTE_MS)
+    expect(await stored()).toContain('retried')
+    expect(await stored()).toHaveLength(MAX_STORED)
+    expect(urlsOf('new 28')).toEqual([KEPT])
+    expect(urlsOf('new 29')).toEqual(['/monitoring?p=2'])
+  })
+
+  it('bounds the store of two tabs together, and promises no more', async () => {
+    answer = respond(503)
+    const tabs = [openTab(), openTab()]
+    await Promise.all(
+      Array.from({ length: 2 * MAX_STORED }, (_, i) =>
+        send(tabs[i % 2] as BrowserClient, envelopeOf('event', `error ${i}`)),
+      ),
+    )
+    expect(tunnel.asked.filter(({ url }) => url === KEPT)).toHaveLength(MAX_STORED)
+    expect(await stored()).toHaveLength(MAX_STORED)
+  })
+
+  it('sends an envelope from one of two tabs', async () => {
+    answer = respond(503)
+    const tabs = [openTab(), openTab()]
+    await send(tabs[0] as BrowserClient, envelopeOf('event', 'shared'))
+    answer = accept
+    advance(MINUTE_MS)
+    online()
+    await vi.waitFor(async () => expect(await stored()).toEqual([]))
+    for (const tab of tabs) await tab.flush(MINUTE_MS)
+    expect(postsOf('shared')).toHaveLength(2)
+  })
+
+  it('sends others before an envelope that the tunnel never accepts, which it drops after 30 posts', async () => {
+    answer = (asked, response) => void response.writeHead(asked.body.includes('bad') ? 503 : 200).end()
+    const client = openTab()
+    await send(client, envelopeOf('event', 'bad'))
+    answer = respond(503)
+    await send(client, envelopeOf('event', 'good'))
+    answer = (asked, response) => void response.writeHead(asked.body.includes('bad') ? 503 : 200).end()
+    for (let posts = 2; posts <= 30; posts++) {
+      advance(60 * MINUTE_MS)
+      online()
+      await vi.waitFor(() => expect(postsOf('bad')).toHaveLength(posts))
+      await client.flush(MINUTE_MS)
+    }
+    expect(postsOf('good')).toHaveLength(2)
+    expect(await stored()).toEqual([])
+    expect(recordDropped.mock.calls).toEqual([['network_error', 'error']])
+  })
+
+  it('keeps at most 10 envelopes without errors and feedback', async () => {
+    answer = respond(503)
+    const client = openTab()
+    for (let i = 0; i < 8; i++)
+      for (const type of ['replay_event', 'log', 'transaction']) await send(client, envelopeOf(type))
+    expect(await stored()).toHaveLength(10)
+    for (let i = 0; i < 20; i++) await send(client, envelopeOf(i % 2 ? 'event' : 'feedback', 'report'))
+    expect((await stored()).filter((message) => message === 'report')).toHaveLength(20)
+  })
+
+  it('keeps at most 1 MB of an envelope, and 5 MB in total', async () => {
+    answer = respond(503)
+    const client = openTab()
+    await send(client, envelopeOf('event', 'x'.repeat(1_000_000)))
+    expect(await stored()).toEqual([])
+    for (let i = 0; i < 6; i++) await send(client, envelopeOf('event', 'x'.repeat(900_000)))
+    expect(await stored()).toHaveLength(5)
+  })
+
+  it('drops what is older than 30 days', async () => {
+    answer = respond(503)
+    await send(openTab(), envelopeOf('event', 'old'))
+    advance(31 * DAY_MS)
+    await send(openTab(), envelopeOf('event', 'new'))
+    expect(await stored()).toEqual(['new'])
+  })
+
+  it('leaves an envelope in flight alone for 15 s, after which another visit sends it', async () => {
+    const posted = Promise.withResolvers<void>()
+    answer = () => posted.resolve()
+    void send(openTab(), envelopeOf('event', 'in flight'))
+    await posted.promise
+    answer = accept
+    await send(openTab(), envelopeOf('event', 'of the next visit'))
+    online()
+    await send(openTab(), envelopeOf('event', 'of another visit'))
+    expect(postsOf('in flight')).toHaveLength(1)
+    advance(15_000)
+    online()
+    await vi.waitFor(() => expect(postsOf('in flight')).toHaveLength(2))
+    await vi.waitFor(async () => expect(await stored()).toEqual([]))
+  })
+
+  it('does not send an envelope again while its post is in flight, however long that takes', async () => {
+    answer = respond(503)
+    const client = openTab()
+    await send(client, envelopeOf('event', 'tried'))
+    const posted = Promise.withResolvers<ServerResponse>()
+    answer = (_, response) => posted.resolve(response)
+    const sent = send(client, envelopeOf('event', 'slow'))
+    const response = await posted.promise
+    answer = accept
+    advance(MINUTE_MS)
+    online()
+    await vi.waitFor(async () => expect(await stored()).toEqual(['slow'])) // the one with fewer attempts comes first
+    response.end('{}')
+    expect(await sent).toMatchObject({ statusCode: 200 })
+    expect(postsOf('slow')).toHaveLength(1)
+  })
+
+  it('sends at once what a closing page reports, and does not promise to keep it', async () => {
+    const client = openTab()
+    const sent = send(client, envelopeOf('event', 'before'))
+    page.dispatchEvent(new Event('pagehide'))
+    await send(client, envelopeOf('event', 'after'))
+    await sent
+    for (const text of ['before', 'after']) expect(urlsOf(text)).toEqual(['/monitoring?p=2'])
+    await vi.waitFor(async () => expect(await stored()).toEqual([]))
+  })
+
+  it('reports the loss of an envelope that is neither accepted nor stored, and says so once', async () => {
+    vi.stubGlobal('indexedDB', undefined)
+    answer = disconnect
+    const client = openTab()
+    for (let i = 0; i < 2; i++) expect(await send(client, envelopeOf('event', 'lost'))).toEqual({})
+    expect(recordDropped.mock.calls).toEqual([
+      ['network_error', 'error'],
+      ['network_error', 'error'],
+    ])
+    answer = accept
+    expect(await send(client, envelopeOf('event', 'accepted'))).toMatchObject({ statusCode: 200 })
+    expect(warnings).toEqual([expect.stringMatching(/^Culvert: reports that cannot be sent now are lost/)])
+  })
+
+  it('sends a new time with a stored envelope', async () => {
+    answer = respond(503)
+    const client = openTab()
+    client.captureMessage('kept')
+    await client.flush(MINUTE_MS)
+    answer = accept
+    advance(DAY_MS)
+    online()
+    await vi.waitFor(() => expect(postsOf('kept')).toHaveLength(2))
+    const sentAt = postsOf('kept').map(({ body }) =>
+      Date.parse(/"sent_at":"([^"]+)"/.exec(String(body))?.[1] ?? ''),
+    )
+    expect((sentAt[1] ?? 0) - (sentAt[0] ?? 0)).toBeGreaterThanOrEqual(DAY_MS)
+  })
+
+  it('never stores client reports', async () => {
+    answer = respond(503)
+    await send(openTab(), envelopeOf('client_report'))
+    expect(urlsOf('client_report')).toEqual(['/monitoring?p=2'])
+    expect(await stored()).toEqual([])
+  })
+})
+
+function ended<T>(request: IDBRequest<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result)
+    request.onerror = () => reject(request.error)
+  })
+}

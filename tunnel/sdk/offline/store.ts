@@ -1,0 +1,160 @@
+/** Store of envelopes in IndexedDB, which all tabs of an origin share. */
+
+const MAX_ENTRIES = 30
+/** Bound of entries other than errors and feedback, such as replays and logs. */
+const MAX_OTHERS = 10
+const MAX_ENTRY_BYTES = 1_000_000
+const MAX_BYTES = 5_000_000
+const MAX_AGE_MS = 30 * 24 * 3_600_000
+/** Responses with 502, 503 or 504 after which an entry is dropped: one that the tunnel never accepts must not stay. */
+const MAX_ATTEMPTS = 30
+/** Time for a post, in which no other tab and no next page sends the entry again. */
+const CLAIM_MS = 15_000
+const FIRST_DELAY_MS = 5_000
+const MAX_DELAY_MS = 3_600_000
+const OPENING_MS = 500
+const QUEUE = 'queue'
+
+/** Bounds are checked with the keys alone, without reading envelopes. The last part makes a key unique. */
+export type Key = [time: number, bytes: number, isReport: number, unique: number]
+
+type Value = {
+  body: Uint8Array
+  /** Number of responses with 502, 503 or 504. */
+  attempts: number
+  /** Earliest time of the next post. */
+  notBefore: number
+}
+
+/** Entry that is due, or the time at which the next one is. */
+export type Taken = { key: Key; body: Uint8Array } | { nextAt: number }
+
+export class EnvelopeStore {
+  readonly #name: string
+  #opening: Promise<IDBDatabase> | undefined
+  #hasWarned = false
+
+  constructor(name: string) {
+    this.#name = name
+    this.#open().catch(() => {}) // `#run` has the error
+  }
+
+  /** Stores an envelope, and claims it for a post of this tab. Resolves to `undefined` without room, and while the database is not open. */
+  add(body: string | Uint8Array, isReport: boolean): Promise<Key | undefined> {
+    const soon = new Promise<undefined>((resolve) => setTimeout(resolve, OPENING_MS))
+    return this.#run(
+      async (queue) => {
+        const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body
+        const now = Date.now()
+        queue.delete(expired(now))
+        const keys = (await result(queue.getAllKeys())) as Key[]
+        const others = keys.filter(([, , ofReport]) => !ofReport)
+        const total = keys.reduce((sum, [, size]) => sum + size, bytes.length)
+        if (bytes.length > MAX_ENTRY_BYTES || total > MAX_BYTES || keys.length >= MAX_ENTRIES)
+          return undefined
+        if (!isReport && others.length >= MAX_OTHERS) return undefined
+        const key: Key = [now, bytes.length, Number(isReport), Math.random()]
+        const notBefore = navigator.onLine ? now + CLAIM_MS : 0 // a post of an offline browser fails at once
+        await result(queue.add({ body: bytes, attempts: 0, notBefore } satisfies Value, key))
+        return key
+      },
+      Promise.race([this.#open(), soon]),
+    )
+  }
+
+  remove(key: Key): Promise<unknown> {
+    return this.#run((queue) => result(queue.delete(key)))
+  }
+
+  /** Claims the entry that is due and has the fewest attempts, the oldest of these. Skips those that this tab is sending. */
+  take(isSending: (key: Key) => boolean): Promise<Taken | undefined> {
+    return this.#run(async (queue) => {
+      const now = Date.now()
+      queue.delete(expired(now))
+      const [keys, values] = await Promise.all([result(queue.getAllKeys()), result<Value[]>(queue.getAll())])
+      const all = values.map((value, index) => ({ ...value, key: keys[index] as Key }))
+      const entries = all.filter(({ key }) => !isSending(key))
+      entries.sort((one, other) => one.attempts - other.attempts)
+      // A time too far away was set by a clock that was wrong.
+      const due = entries.find(({ notBefore }) => notBefore <= now || notBefore > now + MAX_DELAY_MS)
+      if (!due) return { nextAt: Math.min(...entries.map(({ notBefore }) => notBefore)) }
+      const { key, ...value } = due
+      await result(queue.put({ ...value, notBefore: now + CLAIM_MS }, key))
+      return { key, body: value.body }
+    })
+  }
+
+  /**
+   * Ends the claim on an entry that was not accepted, and delays its next post after a response. Resolves to `false` if the entry was
+   * dropped after its last attempt, or is not known to be stored.
+   */
+  async postpone(key: Key, wasAnswered: boolean): Promise<boolean> {
+    const isKept = await this.#run(async (queue) => {
+      const value = await result<Value | undefined>(queue.get(key))
+      if (!value) return true // another tab has sent it
+      const attempts = value.attempts + Number(wasAnswered)
+      if (attempts >= MAX_ATTEMPTS) {
+        await result(queue.delete(key))
+        return false
+      }
+      const delayMs = Math.min(FIRST_DELAY_MS * 2 ** (attempts - 1), MAX_DELAY_MS)
+      const notBefore = wasAnswered ? Date.now() + delayMs : 0
+      await result(queue.put({ ...value, attempts, notBefore } satisfies Value, key))
+      return true
+    })
+    return isKept ?? false
+  }
+
+  /** Says once that envelopes cannot be stored. */
+  warn(reason: unknown): void {
+    if (!this.#hasWarned)
+      console.warn(`Culvert: reports that cannot be sent now are lost, since none can be stored (${reason})`)
+    this.#hasWarned = true
+  }
+
+  /** Runs a transaction, and resolves after its commit, or to `undefined` if it failed or the database is not open. */
+  async #run<T>(act: (queue: IDBObjectStore) => Promise<T>, opening?: Promise<IDBDatabase | undefined>) {
+    try {
+      const database = await (opening ?? this.#open())
+      const transaction = database?.transaction(QUEUE, 'readwrite')
+      if (!transaction) return undefined
+      const committed = new Promise<void>((resolve, reject) => {
+        transaction.oncomplete = () => resolve()
+        transaction.onabort = () => reject(transaction.error)
+      })
+      const [value] = await Promise.all([act(transaction.objectStore(QUEUE)), committed])
+      return value
+    } catch (error) {
+      this.warn(error)
+      return undefined
+    }
+  }
+
+  /** Opens the database. `indexedDB` is absent or throws where storage is blocked. */
+  #open(): Promise<IDBDatabase> {
+    this.#opening ??= new Promise((resolve, reject) => {
+      const request = indexedDB.open(this.#name)
+      request.onupgradeneeded = () => request.result.createObjectStore(QUEUE)
+      request.onerror = () => reject(request.error)
+      request.onsuccess = () => {
+        request.result.onclose = () => {
+          this.#opening = undefined // the browser has closed it: the next transaction opens it again
+        }
+        resolve(request.result)
+      }
+    })
+    return this.#opening
+  }
+}
+
+function result<T>(request: IDBRequest<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result)
+    request.onerror = () => reject(request.error)
+  })
+}
+
+/** Returns the range of entries that are too old. */
+function expired(now: number): IDBKeyRange {
+  return IDBKeyRange.upperBound([now - MAX_AGE_MS])
+}
