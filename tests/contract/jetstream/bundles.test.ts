@@ -1,8 +1,9 @@
 /** Bundles of the SDK in a bucket on NATS. */
 
-import { jetstreamManager } from '@nats-io/jetstream'
+import { DiscardPolicy, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect, nanos } from '@nats-io/transport-node'
 import { describe, expect, it } from 'vitest'
+import { BundleBucket } from '../../../tunnel/src/spool/jetstream/bundles.ts'
 import type { Nats } from '../../support/nats/nats.ts'
 import { requires } from '../../support/requirements.ts'
 import { openStore } from '../../support/spool/jetstream-spool.ts'
@@ -32,6 +33,40 @@ describe('Bundles on NATS', { ...requires('nats'), timeout: 60_000 }, () => {
     await onStreams(store.nats, (streams) => streams.delete('KV_CULVERT_SDK'))
     await spool.bundles?.write(new Map([[FILE, Buffer.from('again')]]))
     expect(text(await spool.bundles?.read(FILE))).toBe('again')
+  })
+
+  it('drop the oldest ones from a full bucket, also from one that refused new ones', async () => {
+    await using store = await openStore()
+    const spool = await store.spool()
+    await spool.bundles?.write(new Map())
+    await onStreams(store.nats, (streams) =>
+      streams.update('KV_CULVERT_SDK', { discard: DiscardPolicy.New, max_bytes: 200_000 }),
+    )
+    const files = Array.from({ length: 6 }, (_, index) => `errors-000000000000000${index}.js`)
+    for (const file of files) await spool.bundles?.write(new Map([[file, Buffer.alloc(50_000)]]))
+    const found = await Promise.all(files.map((file) => spool.bundles?.read(file)))
+    expect(found.map((bytes) => bytes?.length)).toEqual([
+      ...[undefined, undefined, undefined],
+      ...[50_000, 50_000, 50_000],
+    ])
+  })
+
+  it('are unknown, without an error, before the bucket exists', async () => {
+    await using store = await openStore()
+    const spool = await store.spool()
+    expect(await spool.bundles?.read(FILE)).toBeUndefined()
+  })
+
+  it('ask the server for more copies when the setting is raised', async () => {
+    await using store = await openStore()
+    const nc = await connect({ servers: store.nats.server })
+    try {
+      await new BundleBucket(jetstream(nc), 1).write(new Map())
+      const raised = new BundleBucket(jetstream(nc), 3).write(new Map())
+      await expect(raised).rejects.toThrow(/replicas/) // one server cannot have them
+    } finally {
+      await nc.close()
+    }
   })
 })
 
