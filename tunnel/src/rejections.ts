@@ -184,6 +184,11 @@ export const REJECTIONS = {
     sentence: 'This tunnel has no SDK to serve, because it was not built or its files are damaged.',
     fix: 'Run npm run build:sdk, or build the image from Dockerfile.tunnel, and restart the tunnel.',
   },
+  'sdk-store-away': {
+    status: 503,
+    sentence: 'The bundles of other releases of the SDK cannot be read.',
+    fix: 'Check the folder sdk-bundles beside the file of the spool, or the NATS server that SPOOL_URL names. The log has the error.',
+  },
   'spool-full': {
     status: 503,
     sentence: 'Sentry could not be reached, and the spool is full.',

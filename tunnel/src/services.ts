@@ -133,19 +133,24 @@ export async function openServices(
 }
 
 const BUNDLE_FOLDER = 'sdk-bundles' // beside the file of the spool
+const BUNDLE_FAILURES = {
+  read: 'the bundles of other releases of the SDK cannot be read',
+  write: 'the bundles of the SDK cannot be shared with other releases',
+}
 
 /** Without a shared store, pages get the bundles of this release only. */
 function shareBundles(
   sdk: Sdk,
   { config, now, log, sentry }: Pick<Services, 'config' | 'now' | 'log' | 'sentry'>,
-): SharedBundles {
+): SharedBundles | undefined {
   const { place } = config.spool
+  if ('nats' in place && !sentry) return undefined
   const folder = 'file' in place ? new BundleFolder(join(dirname(place.file), BUNDLE_FOLDER), now) : undefined
   return new SharedBundles({
     own: sdk.bundles(),
     store: () => folder ?? sentry?.spool.store.bundles,
-    onFailure: (err) =>
-      log.logger.warn({ err }, 'the bundles of the SDK cannot be shared with other releases'),
+    now,
+    onFailure: (err, operation) => log.logger.warn({ err }, BUNDLE_FAILURES[operation]),
   })
 }
 

@@ -94,7 +94,7 @@ const PROVOCATIONS: Partial<Record<RejectionCode, (dsn: string) => Provocation>>
 const ELSEWHERE: RejectionCode[] = ['inbox-full', 'spool-full', 'spool-unwritable', 'tunnel-busy']
 
 /** Codes that `sdk.test.ts` provokes. */
-const OF_SDK: RejectionCode[] = ['project-unknown', 'sdk-file-unknown', 'sdk-missing']
+const OF_SDK: RejectionCode[] = ['project-unknown', 'sdk-file-unknown', 'sdk-missing', 'sdk-store-away']
 
 /** Codes that nginx sends for the tunnel. */
 const OF_NGINX: RejectionCode[] = ['tunnel-away', 'tunnel-slow']

@@ -1,6 +1,6 @@
 /** Routes of the SDK below the tunnel paths. */
 
-import { rm } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -126,6 +126,23 @@ describe('Tunnels of two releases that share a spool', () => {
           text: index === 0 ? 'first errors' : 'second errors',
           headers: { 'cache-control': 'public, max-age=31536000, immutable', etag: expect.any(String) },
         })
+  })
+})
+
+describe('A tunnel whose folder of shared bundles cannot be read', () => {
+  it('responds with 503 to a bundle of another release, and serves its own', async () => {
+    await using folder = await makeFolder()
+    await writeSdk(join(folder.path, 'sdk'))
+    await writeFile(join(folder.path, 'sdk-bundles'), '')
+    const env = { SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href, SENTRY_DSN }
+    await using tunnel = await openTunnel({ env, sdkFolder: join(folder.path, 'sdk') })
+    const path = '/monitoring/sdk/errors-fedcba9876543210.js'
+    expect(await post(tunnel.url, { method: 'GET', path })).toMatchObject({
+      status: 503,
+      json: { code: 'sdk-store-away', detail: expect.stringContaining('sdk-bundles') },
+      headers: { 'cache-control': 'no-store' },
+    })
+    expect(await post(tunnel.url, { method: 'GET', path: FILE })).toMatchObject({ status: 200 })
   })
 })
 

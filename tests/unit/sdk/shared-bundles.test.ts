@@ -1,10 +1,10 @@
 /** Bundles that replicas of several releases share. */
 
 import { createHash } from 'node:crypto'
-import { readdir, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliCompressSync } from 'node:zlib'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { createContent } from '../../../tunnel/src/sdk/content.ts'
 import { BundleFolder, SharedBundles } from '../../../tunnel/src/sdk/shared-bundles.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
@@ -22,6 +22,7 @@ async function startReplica(folder: string, texts: string[], now = Date.now()) {
   const replica = new SharedBundles({
     own: new Map(texts.map(bundle)),
     store: () => new BundleFolder(folder, () => now),
+    now: () => now,
     onFailure: (error) => failures.push(error),
   })
   await replica.start()
@@ -91,6 +92,109 @@ describe('SharedBundles', () => {
     await writeFile(file, '')
     using replica = await startReplica(file, ['text'])
     expect(replica.failures).toEqual([expect.objectContaining({ code: 'EEXIST' })])
-    expect(await replica.read(fileOf('text'))).toBeUndefined()
+    await expect(replica.read(fileOf('text'))).rejects.toMatchObject({ code: 'ENOTDIR' })
+  })
+
+  it('removes the partial file of a failed write', async () => {
+    await using folder = await makeFolder()
+    const [file, { bodies }] = bundle('text')
+    await mkdir(join(folder.path, file, 'in the way'), { recursive: true })
+    const store = new BundleFolder(folder.path, Date.now)
+    await expect(store.write(new Map([[file, bodies.br]]))).rejects.toMatchObject({ code: 'EISDIR' })
+    expect(await readdir(folder.path)).toEqual([file])
+  })
+
+  it('keeps the bundles of an earlier release beside many partial and other files', async () => {
+    await using folder = await makeFolder()
+    using _first = await startReplica(folder.path, ['first'])
+    const hourAgo = new Date(Date.now() - HOUR_MS)
+    const hourLater = new Date(Date.now() + HOUR_MS)
+    for (let i = 0; i < 50; i++) {
+      await writeFile(join(folder.path, `${i}.new`), '')
+      await utimes(join(folder.path, `${i}.new`), hourAgo, hourAgo)
+      await writeFile(join(folder.path, `${i}.txt`), '')
+      await utimes(join(folder.path, `${i}.txt`), hourLater, hourLater)
+    }
+    await writeFile(join(folder.path, 'current.new'), '')
+    using second = await startReplica(folder.path, ['second'])
+    expect(await textOf(second, fileOf('first'))).toBe('first')
+    const names = await readdir(folder.path)
+    expect(names.filter((name) => name.endsWith('.new'))).toEqual(['current.new'])
+    expect(names.filter((name) => name.endsWith('.txt'))).toHaveLength(50)
+  })
+
+  it('removes the write permission of other users from the folder', async () => {
+    await using folder = await makeFolder()
+    await chmod(folder.path, 0o777)
+    using replica = await startReplica(folder.path, ['text'])
+    expect(replica.failures).toEqual([])
+    expect((await stat(folder.path)).mode & 0o777).toBe(0o700)
+  })
+
+  it('neither reads nor writes a folder of another user', async () => {
+    await using folder = await makeFolder()
+    const [file, { bodies }] = bundle('text')
+    await writeFile(join(folder.path, file), bodies.br)
+    const { uid } = await stat(folder.path)
+    using _ = vi.spyOn(process, 'getuid').mockReturnValue(uid + 1)
+    using replica = await startReplica(folder.path, ['other'])
+    const message = expect.stringContaining(`belongs to the user ${uid}, not to ${uid + 1}`)
+    expect(replica.failures).toEqual([expect.objectContaining({ message })])
+    await expect(replica.read(file)).rejects.toMatchObject({ message })
+    expect(await readdir(folder.path)).toEqual([file])
+  })
+})
+
+describe('SharedBundles.read', () => {
+  /** Opens bundles of a store that answers as `answer` says. `reads` counts its calls. */
+  function open(answer: () => Promise<Uint8Array<ArrayBuffer> | undefined>) {
+    const state = { reads: 0, now: 0, failures: [] as unknown[] }
+    const read = () => {
+      state.reads++
+      return answer()
+    }
+    const bundles = new SharedBundles({
+      own: new Map(),
+      store: () => ({ read, write: async () => {} }),
+      now: () => state.now,
+      onFailure: (error, operation) => state.failures.push([operation, error]),
+    })
+    return { bundles, state }
+  }
+
+  it('reads a bundle once for concurrent requests, and decompresses it once', async () => {
+    const [file, { bodies }] = bundle('text')
+    const { bundles, state } = open(async () => bodies.br)
+    const [first, ...others] = await Promise.all(Array.from({ length: 20 }, () => bundles.read(file)))
+    expect(first).toBeDefined()
+    for (const content of others) expect(content).toBe(first)
+    expect(await bundles.read(file)).toBe(first)
+    expect(state.reads).toBe(1)
+  })
+
+  it('remembers for 5 s that a bundle is missing', async () => {
+    const { bundles, state } = open(async () => undefined)
+    for (const now of [0, 4_999]) {
+      state.now = now
+      expect(await bundles.read(fileOf('text'))).toBeUndefined()
+    }
+    expect(state.reads).toBe(1)
+    state.now = 5_000
+    await bundles.read(fileOf('text'))
+    expect(state.reads).toBe(2)
+  })
+
+  it('rejects when the store fails, reports the first failure, and tries again', async () => {
+    const [file, { bodies }] = bundle('text')
+    const error = new Error('disk')
+    const answers = [error, error, bodies.br]
+    const { bundles, state } = open(async () => {
+      const answer = answers.shift()
+      if (answer instanceof Error) throw answer
+      return answer
+    })
+    for (const _ of ['first', 'second']) await expect(bundles.read(file)).rejects.toBe(error)
+    expect(await bundles.read(file)).toBeDefined()
+    expect(state.failures).toEqual([['read', error]])
   })
 })

@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
-import { respondWith } from '../sdk/content.ts'
+import { type Content, respondWith } from '../sdk/content.ts'
 import { isImmutable, type Sdk } from '../sdk/sdk.ts'
 import type { SharedBundles } from '../sdk/shared-bundles.ts'
 import { readQuery } from './receive.ts'
@@ -39,10 +39,18 @@ export async function respondWithBundle(
   { sdk, sharedBundles, allowedOrigins }: SdkDeps,
 ): Promise<Response> {
   if (!sdk) throw new Rejection('sdk-missing')
-  const content = sdk.file(name) ?? (await sharedBundles?.read(name))
+  const content = sdk.file(name) ?? (await readShared(name, sharedBundles))
   if (!content) throw new Rejection('sdk-file-unknown')
   const response = respondWith(content, incoming.headers, isImmutable(name) ? YEAR : MINUTES)
   return withOriginHeaders(response, incoming, allowedOrigins)
+}
+
+async function readShared(name: string, bundles: SdkDeps['sharedBundles']): Promise<Content | undefined> {
+  try {
+    return await bundles?.read(name)
+  } catch {
+    throw new Rejection('sdk-store-away')
+  }
 }
 
 /** Lets pages of this origin and of `ALLOWED_ORIGINS` load the script; the browser withholds it from others. */
