@@ -24,14 +24,14 @@ const span: Span = {
   recordException: () => {},
 }
 
-let isTold = false
+let hasWarned = false
 
 export function browserTracingIntegration(): Integration {
-  if (!isTold)
+  if (!hasWarned)
     console.warn(
       'Culvert: this page has no tracing. Set data-traces-sample-rate on the script element of sdk.js, or SENTRY_TRACES_SAMPLE_RATE.',
     )
-  isTold = true
+  hasWarned = true
   return { name: 'BrowserTracing' }
 }
 

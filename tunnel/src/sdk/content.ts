@@ -60,6 +60,6 @@ export function chooseEncoding(acceptEncoding: string | string[] | undefined): E
 
 /** Compares weakly, as RFC 9110 (13.1.2) says. */
 function matches(ifNoneMatch: string | undefined, etag: string): boolean {
-  const given = (ifNoneMatch ?? '').split(',').map((text) => text.trim().replace(/^W\//, ''))
-  return given.includes(etag) || given.includes('*')
+  const tags = (ifNoneMatch ?? '').split(',').map((text) => text.trim().replace(/^W\//, ''))
+  return tags.includes(etag) || tags.includes('*')
 }

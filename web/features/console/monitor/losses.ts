@@ -8,7 +8,7 @@ import { type Figures, sumCounts } from './figures.ts'
 export type LossCounts = {
   /** Expired in the spool, or made room for more important envelopes. */
   expired: number
-  /** Answered with 503, by which SDKs lose them. Those that their senders keep are `deferred`. */
+  /** Rejected with 503: SDKs do not send these again. Envelopes that their senders keep are `deferred`. */
   unavailable: number
   /** Acknowledged entries that the store lost. */
   vanished: number
