@@ -408,6 +408,24 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     await site.event('from an old loader')
   })
 
+  it('runs no bundle that was changed on its way, and says so', async () => {
+    const { page } = visitor
+    visitor.expectTrouble(/integrity/)
+    visitor.allowTrouble(/errors-\w{16}\.js net::ERR_/)
+    const found = warnings()
+    const urls: string[] = []
+    page.on('request', (request) => urls.push(new URL(request.url()).pathname))
+    await page.route(/\/sdk\/errors/, (route) =>
+      route.fulfill({ contentType: 'text/javascript', body: 'window.isChanged = true' }),
+    )
+    await site.open(page, TAG)
+    await expect
+      .poll(() => found)
+      .toEqual([expect.stringMatching(/errors-\w{16}\.js could not be loaded: its content was changed/)])
+    expect(await page.evaluate('window.isChanged')).toBeUndefined()
+    expect(urls).not.toContain('/monitoring/sdk/errors.js')
+  })
+
   it('says in one line that the SDK could not be loaded, and the page keeps working', async () => {
     const { page } = visitor
     visitor.allowTrouble(/ERR_FAILED/)
@@ -417,7 +435,7 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     await expect
       .poll(() => said)
       .toEqual([
-        expect.stringMatching(/^Culvert: http:\S+\/monitoring\/sdk\/errors\.js could not be loaded$/),
+        expect.stringMatching(/^Culvert: http:\S+\/monitoring\/sdk\/errors-\w{16}\.js could not be loaded$/),
       ])
     await page.evaluate("Sentry.captureMessage('never sent, too')")
   })

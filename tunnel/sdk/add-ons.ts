@@ -3,7 +3,7 @@
 import { SDK_VERSION } from '@sentry/browser'
 import type { Client, Integration } from '@sentry/core'
 import type { AddOn, BundleReference } from './handover.ts'
-import { givenToBundle, insertBundle, type Place } from './script.ts'
+import { bundlePayload, insertBundle, type Place } from './script.ts'
 
 type MakeIntegration = (options: object) => Integration
 type Provide = (make: MakeIntegration, version: string) => void
@@ -13,7 +13,7 @@ declare const CULVERT_ADD_ONS: Readonly<Record<AddOn, BundleReference>>
 
 /** Gives an integration to the bundle that has loaded this one. */
 export function provide(make: MakeIntegration): void {
-  givenToBundle<Provide>()?.(make, SDK_VERSION)
+  bundlePayload<Provide>()?.(make, SDK_VERSION)
 }
 
 /** Loads the integration of a bundle. One of another version of the SDK has no access to the client of this one. */
@@ -23,12 +23,12 @@ export function loadAddOn(
   onLoaded: (make: MakeIntegration) => void,
   onFailure?: () => void,
 ): void {
-  const given: Provide = (make, version) => {
+  const receive: Provide = (make, version) => {
     if (version === SDK_VERSION) return onLoaded(make)
     console.warn(`Culvert: ${place.base}/sdk/${addOn}.js is of another release; reload the page`)
     onFailure?.()
   }
-  insertBundle(place, addOn, CULVERT_ADD_ONS[addOn], given, onFailure)
+  insertBundle(place, addOn, CULVERT_ADD_ONS[addOn], receive, onFailure)
 }
 
 /** Makes an integration that loads the real one after the page, with the same options. */
@@ -41,7 +41,7 @@ export function lateIntegration(addOn: AddOn, place: Place, options: object): In
   }
 }
 
-function afterThePage(act: () => void): void {
-  if (document.readyState === 'complete') act()
-  else addEventListener('load', act, { once: true })
+function afterThePage(callback: () => void): void {
+  if (document.readyState === 'complete') callback()
+  else addEventListener('load', callback, { once: true })
 }

@@ -12,7 +12,7 @@ import { lateIntegration } from './add-ons.ts'
 import type { Handover, Queued } from './handover.ts'
 import { optionsOf, withPrivacy } from './options.ts'
 import { showReportDialog } from './report-dialog.ts'
-import { givenToBundle } from './script.ts'
+import { bundlePayload } from './script.ts'
 import { MAX_BUFFERED, makeTransport } from './transport.ts'
 
 type Result = 'done' | 'failed'
@@ -25,7 +25,7 @@ const DATA_COLLECTION = { userInfo: false, cookies: false, httpHeaders: false, h
 /** `api` are the functions of the bundle. `tracing` makes its integration for traces, if it has one. */
 export function start(api: Functions, tracing: (() => Integration) | undefined): void {
   const page = window as unknown as Page
-  const handover = givenToBundle<Handover>()
+  const handover = bundlePayload<Handover>()
   if (!handover) {
     console.warn('Culvert: load sdk.js, which loads this bundle')
     return
@@ -64,9 +64,9 @@ function functionsOf(handover: Handover, tracing: (() => Integration) | undefine
   const feedbackIntegration = (options = {}) =>
     lateIntegration('feedback', { base, nonce }, { ...nonces, ...options })
 
-  function init(given: BrowserOptions = {}) {
+  function init(pageOptions: BrowserOptions = {}) {
     const defaults = { transport: makeTransport, dataCollection: DATA_COLLECTION }
-    const options = withPrivacy({ ...defaults, ...optionsOf(handover), ...given }, config.privacy)
+    const options = withPrivacy({ ...defaults, ...optionsOf(handover), ...pageOptions }, config.privacy)
     const transportOptions = { bufferSize: MAX_BUFFERED, ...options.transportOptions }
     return initSdk({ ...options, transportOptions, ...integrationsFor(options) })
   }
@@ -111,9 +111,9 @@ function replay(sdk: Functions, item: Queued): void {
 }
 
 /** Calls code of the page, whose errors must not keep the rest from being replayed. */
-function attempt(act: () => unknown): Result {
+function attempt(callback: () => unknown): Result {
   try {
-    act()
+    callback()
     return 'done'
   } catch (error) {
     console.error(error)

@@ -82,6 +82,14 @@ describe('A tunnel with an SDK', () => {
     expect(headers['cross-origin-resource-policy']).toBe('same-origin')
   })
 
+  it('lets pages of ALLOWED_ORIGINS read that a bundle is unknown', async () => {
+    const path = '/monitoring/sdk/errors-0000000000000000.js'
+    expect(await get(path, { method: 'HEAD', headers: { origin: FRIEND } })).toMatchObject({
+      status: 404,
+      headers: { 'access-control-allow-origin': FRIEND },
+    })
+  })
+
   it.each([
     ['/monitoring/sdk.js?p=3', 404, 'project-unknown'],
     ['/monitoring/sdk.js?o=1', 404, 'project-unknown'],

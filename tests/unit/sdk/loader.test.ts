@@ -1,11 +1,12 @@
 /** Loader in a document without a network. */
 
+import { setImmediate } from 'node:timers/promises'
 import { parseHTML } from 'linkedom'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Handover, LoaderConfig } from '../../../tunnel/sdk/handover.ts'
 import type { BundleScript } from '../../../tunnel/sdk/script.ts'
+import { startUpstream, type Upstream } from '../../support/recording-server.ts'
 
-const BASE = 'https://shop.example/monitoring'
 const CONFIG: LoaderConfig = {
   path: '/monitoring',
   query: '?p=2',
@@ -22,21 +23,37 @@ const CONFIG: LoaderConfig = {
 }
 
 describe('The loader', () => {
+  const started = new AsyncDisposableStack()
+  let tunnel: Upstream
+  let base: string
+  /** Status of the tunnel's response to HEAD. */
+  let status: number
+
+  beforeAll(async () => {
+    tunnel = started.use(await startUpstream('tunnel', (_, response) => response.writeHead(status).end()))
+    base = `http://${tunnel.address}/monitoring`
+  })
+  afterAll(() => started.disposeAsync())
+
   const navigator = { onLine: true }
   const page: { Sentry?: Record<string, (...args: unknown[]) => void> } = {}
   let document: Document
   let listeners: EventTarget
+  let requests: Promise<Response>[]
   let warnings: unknown[]
 
   beforeEach(async () => {
     navigator.onLine = true
+    status = 503
     delete page.Sentry
     Reflect.deleteProperty(page, 'hasCulvertLoader')
     document = parseHTML('<html><head></head></html>').document
-    Object.defineProperty(document, 'currentScript', { value: { src: `${BASE}/sdk.js`, dataset: {} } })
+    Object.defineProperty(document, 'currentScript', { value: { src: `${base}/sdk.js`, dataset: {} } })
     listeners = new EventTarget()
+    requests = []
+    const send = fetch
     warnings = []
-    vi.useFakeTimers()
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
     vi.spyOn(console, 'warn').mockImplementation((text) => void warnings.push(text))
     const { addEventListener, removeEventListener } = EventTarget.prototype
     for (const [name, value] of Object.entries({
@@ -44,6 +61,11 @@ describe('The loader', () => {
       document,
       navigator,
       CULVERT_CONFIG: CONFIG,
+      fetch: (url: string, init: RequestInit) => {
+        const response = send(url, init)
+        requests.push(response)
+        return response
+      },
       addEventListener: addEventListener.bind(listeners),
       removeEventListener: removeEventListener.bind(listeners),
     }))
@@ -63,36 +85,60 @@ describe('The loader', () => {
 
   const scripts = () => [...document.querySelectorAll<BundleScript<Handover>>('script')]
 
-  /** Lets the bundle and the one of its plain name fail. */
-  function failToLoad(): void {
-    for (const _ of ['with a hash', 'by the plain name']) scripts().at(-1)?.onerror?.(new Event('error'))
+  /** Lets the last script fail, and waits for the result of that. */
+  async function failToLoad(): Promise<void> {
+    scripts().at(-1)?.onerror?.(new Event('error'))
+    await Promise.allSettled(requests)
+    await setImmediate()
   }
 
-  it('tries again after 2, 4, 8, 16 and 32 s, and when the browser is online again', () => {
+  it('tries again after 2, 4, 8, 16 and 32 s, and when the browser is online again', async () => {
     vi.runAllTimers()
     for (const [tries, seconds] of [2, 4, 8, 16, 32].entries()) {
-      failToLoad()
+      await failToLoad()
       vi.advanceTimersByTime(seconds * 1000 - 1)
-      expect(scripts()).toHaveLength(2 * (tries + 1))
+      expect(scripts()).toHaveLength(tries + 1)
       vi.advanceTimersByTime(1)
-      expect(scripts()).toHaveLength(2 * (tries + 1) + 1)
+      expect(scripts()).toHaveLength(tries + 2)
     }
-    failToLoad()
+    await failToLoad()
     vi.runAllTimers()
-    expect(scripts()).toHaveLength(12)
+    expect(scripts()).toHaveLength(6)
     listeners.dispatchEvent(new Event('online'))
-    expect(scripts()).toHaveLength(13)
-    expect(warnings).toEqual([`Culvert: ${BASE}/sdk/errors.js could not be loaded`])
+    expect(scripts()).toHaveLength(7)
+    expect(scripts().map(({ integrity }) => integrity)).toEqual(Array(7).fill('sha384-errors'))
+    expect(warnings).toEqual([`Culvert: ${base}/sdk/errors-1.js could not be loaded`])
   })
 
-  it('waits for the event online while the browser is offline', () => {
+  it('waits for the event online while the browser is offline', async () => {
     vi.runAllTimers()
     navigator.onLine = false
-    failToLoad()
+    await failToLoad()
     vi.runAllTimers()
-    expect(scripts()).toHaveLength(2)
+    expect(scripts()).toHaveLength(1)
     listeners.dispatchEvent(new Event('online'))
-    expect(scripts()).toHaveLength(3)
+    expect(scripts()).toHaveLength(2)
+  })
+
+  it('loads the bundle of the plain name when the tunnel has none of the name with the hash', async () => {
+    vi.runAllTimers()
+    status = 404
+    await failToLoad()
+    expect(scripts().map(({ src }) => src)).toEqual([`${base}/sdk/errors-1.js`, `${base}/sdk/errors.js`])
+    expect(warnings).toEqual([])
+  })
+
+  it('never loads the bundle of the plain name in place of one that fails its integrity', async () => {
+    vi.runAllTimers()
+    status = 200
+    await failToLoad()
+    vi.runAllTimers()
+    expect(scripts().map(({ src, integrity }) => [src, integrity])).toEqual(
+      Array(2).fill([`${base}/sdk/errors-1.js`, 'sha384-errors']),
+    )
+    expect(warnings).toEqual([
+      `Culvert: ${base}/sdk/errors-1.js could not be loaded: its content was changed, or a policy of the page blocks it`,
+    ])
   })
 
   it('queues 100 reports beside 100 other calls', () => {
@@ -100,7 +146,7 @@ describe('The loader', () => {
     for (let i = 0; i < 50; i++) page.Sentry?.captureMessage?.('text')
     for (let i = 0; i < 100; i++) listeners.dispatchEvent(new Event('error'))
     vi.runAllTimers()
-    const queue = scripts()[0]?.given?.queue ?? []
+    const queue = scripts()[0]?.payload?.queue ?? []
     expect(queue.filter((item) => 'call' in item && item.call === 'setTag')).toHaveLength(100)
     expect(queue.filter((item) => 'call' in item && item.call === 'captureMessage')).toHaveLength(50)
     expect(queue.filter((item) => 'error' in item)).toHaveLength(50)
@@ -117,7 +163,7 @@ describe('The loader', () => {
       __sentry_template_string__: 'user %s',
       __sentry_template_values__: [7],
     })
-    expect(scripts()[0]?.given?.queue).toEqual([
+    expect(scripts()[0]?.payload?.queue).toEqual([
       { call: 'logger.info', args: [message, { plan: 'free' }] },
       { call: 'metrics.count', args: ['orders', 2] },
       { call: 'setTag', args: ['key', 1] },

@@ -8,7 +8,7 @@ import { Rejection, rejectionBody } from '../rejections.ts'
 import type { ClientResolver } from './client-address.ts'
 import type { Ingest } from './ingest.ts'
 import { checkOrigin, corsHeaders, PREFLIGHT_HEADERS } from './origin.ts'
-import { respondWithBundle, respondWithLoader, type SdkDeps } from './sdk.ts'
+import { respondWithBundle, respondWithLoader, type SdkDeps, withOriginHeaders } from './sdk.ts'
 
 type AppDeps = SdkDeps & {
   ingest: Ingest
@@ -63,8 +63,9 @@ export function createApp(deps: AppDeps): App {
     try {
       return await create()
     } catch (error) {
-      if (error instanceof Rejection) return reject(c, error, { 'cache-control': 'no-store' })
-      throw error
+      if (!(error instanceof Rejection)) throw error
+      const rejected = reject(c, error, { 'cache-control': 'no-store' })
+      return withOriginHeaders(rejected, c.env.incoming, deps.allowedOrigins)
     }
   }
 

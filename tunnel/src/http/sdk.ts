@@ -53,8 +53,8 @@ async function readShared(name: string, bundles: SdkDeps['sharedBundles']): Prom
   }
 }
 
-/** Lets pages of this origin and of `ALLOWED_ORIGINS` load the script; the browser withholds it from others. */
-function withOriginHeaders(
+/** Lets pages of this origin and of `ALLOWED_ORIGINS` load the script and read its status; the browser withholds it from others. */
+export function withOriginHeaders(
   response: Response,
   { headers: { origin = '' } }: IncomingMessage,
   allowed: ReadonlySet<string>,
