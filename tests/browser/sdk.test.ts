@@ -193,6 +193,15 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     expect(await visitor.page.locator('script[integrity^="sha384-"]').count()).toBe(1)
   })
 
+  /** Resolves with the feedback of this message. */
+  async function feedbackOf(message: string): Promise<object> {
+    const contextOf = ({ items }: Parameters<ReturnType<typeof hasItem>>[0]) => {
+      const item = items.find(({ header }) => header.type === 'feedback')
+      return item && JSON.parse(String(item.payload)).contexts.feedback
+    }
+    return contextOf(await site.sentry.next((received) => contextOf(received)?.message === message))
+  }
+
   it('overrides settings by data attributes, and names unknown ones once', async () => {
     const said = warnings()
     const attributes = 'data-release="of the tag" data-environment="tagged" data-sample-rat="1"'
@@ -273,6 +282,56 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     await site.event('after the report')
     expect(site.sentry.requests.filter(isReport)).toHaveLength(1)
   })
+
+  it('names the event in the feedback of the dialog only', async () => {
+    const { page } = visitor
+    await site.open(page, TAG)
+    await openDialog(page, {})
+    await page.evaluate("Sentry.captureFeedback({ message: 'of a button' })")
+    expect(await feedbackOf('of a button')).not.toHaveProperty('associated_event_id')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('What happened?').fill('of the dialog')
+    await dialog.getByRole('button', { name: 'Send report' }).click()
+    const associated_event_id = await page.evaluate('window.eventId')
+    expect(await feedbackOf('of the dialog')).toMatchObject({ associated_event_id })
+    await page.evaluate("Sentry.captureFeedback({ message: 'of a button, later' })")
+    expect(await feedbackOf('of a button, later')).not.toHaveProperty('associated_event_id')
+  })
+
+  it('opens one report dialog at a time, and says so', async () => {
+    const { page } = visitor
+    const found = warnings()
+    await site.open(page, TAG)
+    await openDialog(page, {})
+    await expect(openDialog(page, {})).rejects.toThrow('another one is open')
+    expect(found).toEqual(['Culvert: there is no report dialog, because another one is open'])
+    expect(await page.getByRole('dialog').count()).toBe(1)
+  })
+
+  it.each([
+    ['light', 'light', '', 'rgb(255, 255, 255)'],
+    ['dark', 'dark', '', 'rgb(41, 35, 47)'],
+    [
+      'of the feedback button',
+      'light',
+      "{ colorScheme: 'dark', themeDark: { background: '#123456' } }",
+      'rgb(18, 52, 86)',
+    ],
+  ] as const)(
+    'shows an accessible report dialog with colours that are %s',
+    async (_, colorScheme, theme, colour) => {
+      const { page } = visitor
+      await page.emulateMedia({ colorScheme })
+      const init =
+        theme && `Sentry.onLoad(() => Sentry.init({ integrations: [Sentry.feedbackIntegration(${theme})] }))`
+      const html = `<html lang="en"><title>Shop</title>${TAG}${script(init)}<main><h1>Shop</h1></main>`
+      await site.open(page, html)
+      await openDialog(page, {})
+      const content = page.getByRole('dialog').locator('.dialog__content')
+      expect(await content.evaluate((element) => getComputedStyle(element).backgroundColor)).toBe(colour)
+      if (!theme) expect(await findingsOn(page)).toEqual([])
+    },
+  )
 
   it.each([
     ['the option', '<html lang="de">', { lang: 'ja' }, 'ja', '何が起きましたか？'],
@@ -472,7 +531,7 @@ async function openDialog(page: Visitor['page'], options: object): Promise<void>
   await page.waitForFunction('Sentry.getClient')
   await page.evaluate(`new Promise((onLoad, onError) => {
     const onClose = () => { window.isClosed = true }
-    Sentry.captureMessage('before the dialog')
+    window.eventId = Sentry.captureMessage('before the dialog')
     Sentry.showReportDialog({ ...${JSON.stringify(options)}, onLoad, onClose, onError })
   })`)
 }

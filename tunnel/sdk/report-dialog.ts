@@ -5,8 +5,8 @@ import { loadAddOn } from './add-ons.ts'
 import type { FeedbackWithReportForm } from './report-form/report-form.ts'
 import type { Place } from './script.ts'
 
-/** Opens the form. Its feedback names the event of the options, by default the last one. */
-export function showReportDialog(place: Place, nonces: object, options: ReportDialogOptions = {}): void {
+/** Opens the form with the nonces and the theme of `settings`. Its feedback names the event of the options, by default the last one. */
+export function showReportDialog(place: Place, settings: object, options: ReportDialogOptions = {}): void {
   const eventId = options.eventId ?? lastEventId()
   const fail = (reason: string): void => {
     console.warn(`Culvert: there is no report dialog, because ${reason}`)
@@ -20,8 +20,8 @@ export function showReportDialog(place: Place, nonces: object, options: ReportDi
     place,
     'feedback',
     (make) => {
-      const feedback = make(nonces) as FeedbackWithReportForm
-      feedback.openReportForm(eventId, options).catch(() => fail('it could not be opened'))
+      const feedback = make(settings) as FeedbackWithReportForm
+      feedback.openReportForm(eventId, options).catch((error: Error) => fail(error.message))
     },
     () => fail('it could not be loaded'),
   )

@@ -17,6 +17,8 @@ import { MAX_BUFFERED, makeTransport } from './transport.ts'
 
 type Result = 'done' | 'failed'
 type Functions = Record<string, unknown>
+/** Colours of the feedback button, which the report dialog has, too. */
+type FeedbackTheme = { colorScheme?: string; themeLight?: object; themeDark?: object }
 type Page = Window & { Sentry?: Functions; sentryOnLoad?: unknown }
 
 /** Data that no report contains unless the page asks for it. Version 11 collects all of it by default. */
@@ -61,8 +63,12 @@ function functionsOf(handover: Handover, tracing: (() => Integration) | undefine
   const { base, nonce, config } = handover
   const nonces = nonce ? { styleNonce: nonce, scriptNonce: nonce } : {}
   const replayIntegration = (options = {}) => lateIntegration('replay', { base, nonce }, options)
-  const feedbackIntegration = (options = {}) =>
-    lateIntegration('feedback', { base, nonce }, { ...nonces, ...options })
+  let theme: FeedbackTheme = {}
+  const feedbackIntegration = (options: FeedbackTheme = {}) => {
+    const { colorScheme = 'system', themeLight = {}, themeDark = {} } = options
+    theme = { colorScheme, themeLight, themeDark }
+    return lateIntegration('feedback', { base, nonce }, { ...nonces, ...options })
+  }
 
   function init(pageOptions: BrowserOptions = {}) {
     const defaults = { transport: makeTransport, dataCollection: DATA_COLLECTION }
@@ -89,7 +95,8 @@ function functionsOf(handover: Handover, tracing: (() => Integration) | undefine
     init,
     replayIntegration,
     feedbackIntegration,
-    showReportDialog: (options?: ReportDialogOptions) => showReportDialog({ base, nonce }, nonces, options),
+    showReportDialog: (options?: ReportDialogOptions) =>
+      showReportDialog({ base, nonce }, { ...nonces, ...theme }, options),
     onLoad: (callback: () => void) => callback(),
     forceLoad: () => {},
     configureScope: (callback: (scope: unknown) => void) => callback(getCurrentScope()),

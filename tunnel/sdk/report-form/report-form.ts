@@ -27,16 +27,23 @@ const FORM = {
   messagePlaceholder: '',
 }
 
+/** Rejects with an error that says why there is no dialog. */
 async function openForm(feedback: Feedback, eventId: string, options: ReportDialogOptions): Promise<void> {
-  if (document.getElementById(ID)) return // one at a time
+  if (document.getElementById(ID)) throw new Error('another one is open')
+  try {
+    await showForm(feedback, eventId, options)
+  } catch (error) {
+    document.getElementById(ID)?.remove()
+    throw new Error('it could not be opened', { cause: error })
+  }
+  options.onLoad?.()
+}
+
+async function showForm(feedback: Feedback, eventId: string, options: ReportDialogOptions): Promise<void> {
   const language = chooseLanguage([options.lang, document.documentElement.lang, ...navigator.languages])
   const texts = textsFor(language, options)
-  const stopLinking = getClient()?.on('beforeSendFeedback', ({ contexts }) => {
-    contexts.feedback.associated_event_id = eventId
-  })
   const focused = document.activeElement
   const onEnd = () => {
-    stopLinking?.()
     document.getElementById(ID)?.remove()
     if (document.activeElement === document.body && focused instanceof HTMLElement) focused.focus()
     options.onClose?.()
@@ -54,11 +61,22 @@ async function openForm(feedback: Feedback, eventId: string, options: ReportDial
   host.dir = language === 'ar' ? 'rtl' : 'ltr'
   content.ariaLive = 'polite' // errors, and the message at the end
   completeForm(content, texts)
+  linkSubmissions(content, eventId)
   showAsModal(content.querySelector('dialog'), texts, () => {
     form.close()
     onEnd()
   })
-  options.onLoad?.()
+}
+
+/** Adds the ID of the event to the feedback of this form, but not to that of a feedback button. The form sends it in a microtask. */
+function linkSubmissions(form: HTMLElement, eventId: string): void {
+  const link = () => {
+    const stopLinking = getClient()?.on('beforeSendFeedback', ({ contexts }) => {
+      contexts.feedback.associated_event_id = eventId
+    })
+    setTimeout(() => stopLinking?.())
+  }
+  form.addEventListener('submit', link, { capture: true }) // before the listener of the form
 }
 
 /** Returns the texts under their names in the form. */
