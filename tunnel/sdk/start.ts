@@ -70,9 +70,10 @@ function functionsOf(handover: Handover, tracing: (() => Integration) | undefine
     return lateIntegration('feedback', { base, nonce }, { ...nonces, ...options })
   }
 
+  const defaults = { transport: makeTransport, dataCollection: DATA_COLLECTION, ...optionsOf(handover) }
+
   function init(pageOptions: BrowserOptions = {}) {
-    const defaults = { transport: makeTransport, dataCollection: DATA_COLLECTION }
-    const options = withPrivacy({ ...defaults, ...optionsOf(handover), ...pageOptions }, config.privacy)
+    const options = withPrivacy({ ...defaults, ...pageOptions }, config.privacy)
     const transportOptions = { bufferSize: MAX_BUFFERED, ...options.transportOptions }
     return initSdk({ ...options, transportOptions, ...integrationsFor(options) })
   }

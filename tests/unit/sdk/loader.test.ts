@@ -175,7 +175,7 @@ describe('The loader', () => {
     const { captureMessage, logger } = page.Sentry as unknown as typeof import('@sentry/browser')
     const { info } = logger
     vi.runAllTimers()
-    const handover = scripts()[0]?.given
+    const handover = scripts()[0]?.payload
     const calls: unknown[] = []
     handover?.end()
     Object.assign(page.Sentry ?? {}, { captureMessage: (text: string) => calls.push(text) })
