@@ -12,7 +12,7 @@ import { hasItem, type Received } from '../support/sentry/received-request.ts'
 
 const INSTALL = readFileSync(join(ROOT, 'docs/install.md'), 'utf8')
 const [, TAG = ''] = /```html\n(.+)\n```/.exec(INSTALL) ?? []
-const [STUB = ''] = /<script>\n {2}window\.Sentry = \{\}[\s\S]+?<\/script>/.exec(INSTALL) ?? []
+const [STUB = ''] = /<script>\n {2}\{\n[\s\S]+?<\/script>/.exec(INSTALL) ?? []
 const OTHER_PROJECT = '457'
 const BUNDLE = /\/monitoring\/sdk\/errors-\w{16}\.js$/
 const IMAGES = "img-src 'self'; connect-src 'self'; base-uri 'none'; default-src 'none'"
@@ -205,7 +205,8 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
   it('overrides settings by data attributes, and names unknown ones once', async () => {
     const said = warnings()
     const attributes = 'data-release="of the tag" data-environment="tagged" data-sample-rat="1"'
-    await site.open(visitor.page, `${tag(attributes)}${script("Sentry.captureMessage('with attributes')")}`)
+    const calls = "Sentry.init(); Sentry.init(); Sentry.captureMessage('with attributes')"
+    await site.open(visitor.page, `${tag(attributes)}${script(calls)}`)
     expect(await site.event('with attributes')).toMatchObject({
       release: 'of the tag',
       environment: 'tagged',
@@ -502,13 +503,18 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
   it('runs the code of a page with the stub of the docs when sdk.js is blocked, and reports when it is not', async () => {
     const { page } = visitor
     visitor.expectTrouble(/ERR_FAILED/)
-    const calls = "Sentry.setTag('step', 'stub'); Sentry.captureMessage('with the stub'); done = true"
+    const calls = `Sentry.setTag('step', 'stub'); Sentry.metrics.count('orders'); Sentry.getCurrentScope().setTag('key', 1)
+      done = Sentry.startSpan({ name: 'step' }, () => true); Sentry.captureMessage('with the stub')`
     await page.route(/\/sdk\.js$/, (route) => route.abort())
     await site.open(page, `${STUB}${TAG}${script(calls)}`)
     expect(await page.evaluate('done')).toBe(true)
     await page.unroute(/\/sdk\.js$/)
     await site.open(page, `${STUB}${TAG}${script(calls)}`)
     expect(await site.event('with the stub')).toMatchObject({ tags: { step: 'stub' } })
+    expect(await page.evaluate('[Sentry.missing, typeof Sentry.getClient().on]')).toEqual([
+      undefined,
+      'function',
+    ])
   })
 
   it('marks errors of visitors with a privacy signal, and traces nothing', async () => {
