@@ -13,7 +13,7 @@ import { proxy } from './checks/proxy.ts'
 import { clientAddress, credentials, delivery, replicas, tunnelState } from './checks/replicas.ts'
 import { burst, headers, rateLimits, responseTime } from './checks/responses.ts'
 import { page, tunnel } from './checks/routes.ts'
-import { sdk, sdkBundles, sdkOrigin, sdkProject } from './checks/sdk.ts'
+import { sdk, sdkBundles, sdkOrigin, sdkPaths, sdkProject } from './checks/sdk.ts'
 
 export const CHECKS: readonly Check[] = [
   proxy,
@@ -30,6 +30,7 @@ export const CHECKS: readonly Check[] = [
   foreignOrigin,
   sdk,
   sdkBundles,
+  sdkPaths,
   sdkProject,
   sdkOrigin,
   browserReports,

@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto'
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
 import { REJECTIONS } from '../../tunnel/src/rejections.ts'
-import { type Check, type Finding, failWith, pass } from '../check.ts'
+import { type Check, type Finding, failWith, pass, withAdmin } from '../check.ts'
 import type { Deployment } from '../deployment.ts'
-import { type HttpResponse, jsonOf, type RequestOptions, send, summarize } from '../request.ts'
+import { type HttpResponse, jsonOf, type RequestOptions, send, sendIfUp, summarize } from '../request.ts'
 import { FOREIGN_ORIGIN } from './foreign-requests.ts'
 
 const COMPRESSED = { 'accept-encoding': 'gzip, deflate, br, zstd' }
@@ -16,8 +16,8 @@ const LOADER_SECONDS = 300
 const LOADER_STALE_SECONDS = 3600
 const BUNDLE_SECONDS = 24 * 3600
 
-/** File of a bundle and its integrity, as the loader names them. */
-const REFERENCE = /\["([a-z]+-[0-9a-f]{16}\.js)","(sha384-[\w+/=]+)"\]/g
+/** File of a bundle and its integrity, as the loader and the bundles name them. */
+const REFERENCE = /\[["`]([a-z]+-[0-9a-f]{16}\.js)["`],["`](sha384-[\w+/=]+)["`]\]/g
 
 const ROUTE =
   'Let the proxy route sdk.js and everything below sdk/ as it routes the tunnel path: see docs/operations.md.'
@@ -47,12 +47,13 @@ export const sdkBundles: Check = {
   name: 'sdk-bundles',
   after: ['sdk'],
   title: 'Browsers get the bundles of the SDK',
-  verifies: 'The files that sdk.js names have the content that it announces, with and without compression.',
+  verifies:
+    'The files that sdk.js and its bundles name have the content that is announced, with and without compression.',
   remedy: ROUTE,
   async run(deployment) {
-    const loader = decode(await load(deployment, 'sdk.js'))?.toString() ?? ''
-    const references = [...loader.matchAll(REFERENCE)]
-    for (const [, file = '', integrity = ''] of references)
+    const references = referencesIn(await load(deployment, 'sdk.js'))
+    // The loop adds the bundles that are loaded after the page.
+    for (const [file, integrity] of references)
       for (const encodings of [COMPRESSED, PLAIN]) {
         const response = await load(deployment, `sdk/${file}`, encodings)
         const problem =
@@ -60,9 +61,53 @@ export const sdkBundles: Check = {
           describeEncoding(file, response, encodings) ??
           describeBundle(file, integrity, response)
         if (problem) return problem
+        for (const [addOn, hash] of referencesIn(response)) references.set(addOn, hash)
       }
-    return pass(`${references.map(([, file]) => file).join(' and ')} have the content that sdk.js announces.`)
+    return pass(`${[...references.keys()].join(', ')} have the content that is announced.`)
   },
+}
+
+export const sdkPaths: Check = {
+  name: 'sdk-paths',
+  after: ['sdk', 'sdk-bundles'],
+  title: 'Every tunnel path serves the SDK',
+  verifies: 'sdk.js and its bundles are below the other paths in TUNNEL_PATHS, too.',
+  remedy: ROUTE,
+  run: withAdmin(async (admin, deployment) => {
+    const [status] = await admin.statuses()
+    const all = status?.settings.TUNNEL_PATHS?.match(/\/[\w./-]+/g) ?? []
+    const paths = all.filter((path) => path !== deployment.path)
+    for (const path of paths) {
+      const loader = await load({ ...deployment, path }, 'sdk.js')
+      const problem = describeTransfer(`${path}/sdk.js`, loader) ?? describeLoader(loader)
+      if (problem) return problem
+      for (const [file, integrity] of referencesIn(loader)) {
+        const bundle = await load({ ...deployment, path }, `sdk/${file}`)
+        const name = `${path}/sdk/${file}`
+        const problem = describeTransfer(name, bundle) ?? describeBundle(name, integrity, bundle)
+        if (problem) return problem
+      }
+    }
+    return pass(`${[deployment.path, ...paths].join(', ')}: all serve it.`)
+  }),
+}
+
+/** Returns the URLs below the tunnel path from which browsers load the SDK, with the names of this release where it can be loaded. */
+export async function sdkFiles(deployment: Deployment): Promise<string[]> {
+  const loader = await sendIfUp(`${deployment.site}${deployment.path}/sdk.js`)
+  const files = loader?.status === 200 ? referencesIn(loader) : new Map<string, string>()
+  for (const [file] of files) {
+    const bundle = await sendIfUp(`${deployment.site}${deployment.path}/sdk/${file}`)
+    for (const [addOn, integrity] of bundle ? referencesIn(bundle) : []) files.set(addOn, integrity)
+  }
+  const plain = ['errors', 'tracing', 'replay', 'feedback'].map((name) => `${name}.js`)
+  return ['sdk.js', ...[...plain, ...files.keys()].map((file) => `sdk/${file}`)]
+}
+
+/** Returns the integrity of each bundle that a script names. */
+function referencesIn(response: HttpResponse): Map<string, string> {
+  const script = decode(response)?.toString() ?? ''
+  return new Map(Array.from(script.matchAll(REFERENCE), ([, file = '', integrity = '']) => [file, integrity]))
 }
 
 export const sdkProject: Check = {

@@ -6,7 +6,8 @@ import { brotliCompressSync } from 'node:zlib'
 import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runChecks } from '../../../doctor/check.ts'
-import { sdk, sdkBundles, sdkOrigin, sdkProject } from '../../../doctor/checks/sdk.ts'
+import { adblock } from '../../../doctor/checks/adblock.ts'
+import { sdk, sdkBundles, sdkOrigin, sdkPaths, sdkProject } from '../../../doctor/checks/sdk.ts'
 import { openDeployment } from '../../../doctor/deployment.ts'
 import { type Asked, startUpstream } from '../../support/recording-server.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
@@ -14,6 +15,8 @@ import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { writeSdk } from '../../support/tunnel/sdk.ts'
 
 const FRIEND = 'https://friend.example'
+const ADD_ONS = ['replay', 'feedback'] as const
+const SDK_CHECKS = [sdk, sdkBundles, sdkPaths, sdkProject, sdkOrigin]
 
 type Headers = Record<string, string | string[] | undefined>
 type Answer = { status: number; headers: Headers; body: Buffer }
@@ -27,15 +30,19 @@ describe('The checks of the SDK', () => {
 
   beforeAll(async () => {
     const folder = started.use(await makeFolder())
-    await writeSdk(folder.path)
-    const env = { SENTRY_DSN: 'https://key@sentry.example/1', ALLOWED_ORIGINS: FRIEND }
+    await writeSdk(folder.path, undefined, ADD_ONS)
+    const env = {
+      SENTRY_DSN: 'https://key@sentry.example/1',
+      ALLOWED_ORIGINS: FRIEND,
+      TUNNEL_PATHS: '/monitoring|/other/path',
+    }
     tunnel = started.use(await openTunnel({ env, sdkFolder: folder.path }))
   })
 
   afterAll(() => started.disposeAsync())
 
   /** Runs the checks through a proxy, and returns the results that did not pass by name. */
-  async function problems(alter: Alter, of = tunnel) {
+  async function problems(alter: Alter, of = tunnel, checks = SDK_CHECKS, filterLists: string[] = []) {
     await using proxy = await startUpstream('proxy', async (asked, response) => {
       const { status, headers, body } = alter(await forward(of.url, asked), asked)
       response.writeHead(status, headers as Record<string, string>).end(body)
@@ -44,12 +51,12 @@ describe('The checks of the SDK', () => {
       site: `http://${proxy.address}`,
       path: '/monitoring',
       dsn: undefined,
-      filterLists: [],
+      filterLists,
       closedPorts: [],
       admin: { urls: [of.adminUrl], token: of.token },
       json: false,
     })
-    const diagnosis = await runChecks([sdk, sdkBundles, sdkProject, sdkOrigin], deployment)
+    const diagnosis = await runChecks(checks, deployment)
     return diagnosis
       .filter(({ result, blocked_by: cause }) => result !== 'pass' && cause === undefined)
       .map(({ name, result, message, remedy }) => [name, result, message, remedy])
@@ -83,7 +90,8 @@ describe('The checks of the SDK', () => {
     ])
   })
 
-  const isBundle = ({ url }: Asked) => url.startsWith('/monitoring/sdk/')
+  const isOnMainPath = ({ url }: Asked) => url.startsWith('/monitoring/sdk/')
+  const isBundle = ({ url }: Asked) => url.includes('/sdk/')
   const without = (header: string): Alter => {
     return ({ headers: { [header]: _, ...headers }, ...answer }) => ({ ...answer, headers })
   }
@@ -188,7 +196,8 @@ describe('The checks of the SDK', () => {
           ? {
               ...answer,
               headers: { ...answer.headers, 'content-encoding': 'br' },
-              body: brotliCompressSync(nameIn(asked.url)),
+              body:
+                answer.headers['content-encoding'] === 'br' ? answer.body : brotliCompressSync(answer.body),
             }
           : answer,
       'sdk-bundles',
@@ -200,7 +209,7 @@ describe('The checks of the SDK', () => {
       (() => {
         let first: Answer | undefined
         return (answer, { url }) => {
-          if (!url.startsWith('/monitoring/sdk.js')) return answer
+          if (!url.includes('/sdk.js')) return answer
           first ??= answer
           return first
         }
@@ -235,8 +244,51 @@ describe('The checks of the SDK', () => {
     expect(await problems(alter)).toEqual([expected])
   })
 
+  it('name an add-on that a proxy has changed', async () => {
+    const alter: Alter = (answer, { url }) => {
+      if (!/sdk\/replay-/.test(url)) return answer
+      return {
+        ...answer,
+        headers: { ...answer.headers, 'content-encoding': 'br' },
+        body: brotliCompressSync('x()'),
+      }
+    }
+    expect(await problems(alter)).toEqual([
+      [
+        'sdk-bundles',
+        'fail',
+        expect.stringMatching(/content of replay-\w+\.js is not the one/),
+        expect.any(String),
+      ],
+    ])
+  })
+
+  it.each(['sdk.js', 'sdk/errors-'])('name the path below which a proxy does not route %s', async (file) => {
+    const alter: Alter = (answer, { url }) =>
+      url.startsWith(`/other/path/${file}`)
+        ? { status: 404, headers: { 'content-type': 'text/html' }, body: Buffer.from('<p>Not found') }
+        : answer
+    expect(await problems(alter)).toEqual([
+      [
+        'sdk-paths',
+        'fail',
+        expect.stringMatching(/^\/other\/path\/sdk\S+ responds with 404/),
+        expect.any(String),
+      ],
+    ])
+  })
+
+  it.each(['/sdk.js$script', '/sdk/errors.js', '/sdk/feedback-0'])(
+    'name a bundle that the ad-block filter %s blocks',
+    async (filter) => {
+      expect(await problems((answer) => answer, tunnel, [adblock], [filter])).toEqual([
+        ['adblock', 'fail', expect.stringContaining(`is blocked by ${filter}`), expect.any(String)],
+      ])
+    },
+  )
+
   it('warn of a proxy that keeps browsers from storing bundles', async () => {
-    expect(await problems(withHeader('cache-control', 'no-store', isBundle))).toEqual([
+    expect(await problems(withHeader('cache-control', 'no-store', isOnMainPath))).toEqual([
       [
         'sdk-bundles',
         'warn',
@@ -246,11 +298,6 @@ describe('The checks of the SDK', () => {
     ])
   })
 })
-
-/** Returns the text of a bundle, which is its name. */
-function nameIn(url: string): string {
-  return /sdk\/([a-z]+)-/.exec(url)?.[1] ?? ''
-}
 
 async function forward(url: string, { method, url: path, headers }: Asked): Promise<Answer> {
   const {
