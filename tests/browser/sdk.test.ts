@@ -125,7 +125,7 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
 
   it('keeps the running SDK when the page loads sdk.js again, and calls sentryOnLoad once', async () => {
     const { page } = visitor
-    const said = warnings()
+    const found = warnings()
     await site.open(
       page,
       `${script('window.calls = 0; window.sentryOnLoad = () => { calls++; Sentry.init() }')}${TAG}`,
@@ -134,12 +134,12 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     await page.addScriptTag({ url: `${site.url}/monitoring/sdk.js` })
     await page.evaluate("Sentry.captureMessage('after the second script')")
     await site.event('after the second script')
-    expect(said).toEqual(['Culvert: this page has sdk.js more than once'])
+    expect(found).toEqual(['Culvert: this page has sdk.js more than once'])
     expect(await page.evaluate('[calls, typeof sentryOnLoad]')).toEqual([1, 'undefined'])
   })
 
   it('keeps the options of a page that asks for tracing without the bundle for it', async () => {
-    const said = warnings()
+    const found = warnings()
     await site.open(
       visitor.page,
       `${script(`window.sentryOnLoad = () => Sentry.init({
@@ -148,19 +148,19 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
       })`)}${TAG}${script("Sentry.onLoad(() => Sentry.startSpan({ name: 'span' }, () => Sentry.captureMessage('in a span')))")}`,
     )
     await site.event('scrubbed')
-    expect(said).toEqual([expect.stringMatching(/has no tracing\. Set data-traces-sample-rate/)])
+    expect(found).toEqual([expect.stringMatching(/has no tracing\. Set data-traces-sample-rate/)])
   })
 
   it('reports nothing when sentryOnLoad throws before init, and says so', async () => {
     const { page } = visitor
     visitor.expectTrouble(/TypeError: Sentry\.missing is not a function/)
     visitor.expectTrouble(/Culvert: nothing is reported/)
-    const told = page.waitForEvent('console', (message) => message.text().startsWith('Culvert'))
+    const warning = page.waitForEvent('console', (message) => message.text().startsWith('Culvert'))
     await site.open(
       page,
       `${script('window.sentryOnLoad = () => Sentry.init({ integrations: [Sentry.missing()] })')}${TAG}`,
     )
-    await told
+    await warning
     expect(await page.evaluate('Sentry.isInitialized()')).toBe(false)
   })
 
@@ -203,7 +203,7 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
   }
 
   it('overrides settings by data attributes, and names unknown ones once', async () => {
-    const said = warnings()
+    const found = warnings()
     const attributes = 'data-release="of the tag" data-environment="tagged" data-sample-rat="1"'
     const calls = "Sentry.init(); Sentry.init(); Sentry.captureMessage('with attributes')"
     await site.open(visitor.page, `${tag(attributes)}${script(calls)}`)
@@ -211,7 +211,7 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
       release: 'of the tag',
       environment: 'tagged',
     })
-    expect(said).toEqual(['Culvert: data-sample-rat="1" of the script element has no effect'])
+    expect(found).toEqual(['Culvert: data-sample-rat="1" of the script element has no effect'])
   })
 
   it('traces the page with data-traces-sample-rate', async () => {
@@ -489,11 +489,11 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
   it('says in one line that the SDK could not be loaded, and the page keeps working', async () => {
     const { page } = visitor
     visitor.allowTrouble(/ERR_FAILED/)
-    const said = warnings()
+    const found = warnings()
     await page.route(/\/monitoring\/sdk\//, (route) => route.abort())
     await site.open(page, `${TAG}${script("Sentry.captureMessage('never sent')")}`)
     await expect
-      .poll(() => said)
+      .poll(() => found)
       .toEqual([
         expect.stringMatching(/^Culvert: http:\S+\/monitoring\/sdk\/errors-\w{16}\.js could not be loaded$/),
       ])
