@@ -80,6 +80,12 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     expect(await site.event('queued message')).toMatchObject({ tags: { step: 'second' } })
   })
 
+  it('sends 100 errors from before the SDK is there', async () => {
+    const code = "for (let i = 0; i < 100; i++) Sentry.captureException(new Error('early ' + i))"
+    await site.open(visitor.page, `${TAG}${script(code)}`)
+    for (let i = 0; i < 100; i++) await site.event(`early ${i}`)
+  })
+
   it('sends logs and metrics from before the SDK is there, also through functions that the page has kept', async () => {
     const { page } = visitor
     await site.open(

@@ -22,8 +22,7 @@ const FIRST_DELAY_MS = 5_000
 const MAX_DELAY_MS = 3_600_000
 
 /** Stores envelopes in a database per project, since the projects of one origin have different tunnel URLs. */
-export const makeTransport: MakeTransport = (options) =>
-  new StoringTransport({ bufferSize: MAX_BUFFERED, ...options } as PostOptions)
+export const makeTransport: MakeTransport = (options) => new StoringTransport(options as PostOptions)
 
 /** Envelope that is being sent. */
 type Sending = {

@@ -97,8 +97,14 @@ describe('The transport', () => {
   }
 
   it('sends 100 errors at once, fewer than 20 at a time', async () => {
+    const held: ServerResponse[] = []
+    answer = (_, response) => held.push(response)
     const client = openTab()
     for (let i = 0; i < 100; i++) client.captureMessage(`error ${i}`)
+    await vi.waitFor(async () => expect(await stored()).toHaveLength(MAX_STORED))
+    await vi.waitFor(() => expect(inFlight).toBeGreaterThanOrEqual(15))
+    answer = accept
+    for (const response of held) response.end('{}')
     await client.flush(MINUTE_MS)
     const sent = new Set(tunnel.asked.map(({ body }) => /"error \d+"/.exec(String(body))?.[0]))
     expect(sent.size).toBe(100)

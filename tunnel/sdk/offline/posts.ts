@@ -83,6 +83,6 @@ function withKeep(url: string): string {
 
 /** Reads the rejection code in the body. The one of nginx is no JSON. */
 async function isFinal(response: Response): Promise<boolean> {
-  const { code } = await response.json().catch(() => ({}))
-  return FINAL_CODES.includes(code)
+  const rejection = await response.json().catch(() => undefined)
+  return FINAL_CODES.includes(rejection?.code)
 }
