@@ -81,7 +81,7 @@ function withKeep(url: string): string {
   return `${url}${url.includes('?') ? '&' : '?'}${KEEP}`
 }
 
-/** Reads the rejection code in the body. The one of nginx is no JSON. */
+/** Reads the rejection code in the body. A proxy before Culvert may send another body. */
 async function isFinal(response: Response): Promise<boolean> {
   const rejection = await response.json().catch(() => undefined)
   return FINAL_CODES.includes(rejection?.code)
