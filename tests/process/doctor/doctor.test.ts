@@ -29,6 +29,7 @@ import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 import { startWeb } from '../../support/web/web.ts'
 
 const PATHS = '/monitoring|/api/sentry/tunnel'
+const ROUTES = { TUNNEL_PATHS: PATHS }
 const PASSWORD = 'password of the tests'
 
 describe('npm run doctor', requires('nginx'), () => {
@@ -75,7 +76,11 @@ describe('npm run doctor', requires('nginx'), () => {
 
     beforeAll(async () => {
       const web = started.use(await startWeb({ SENTRY_DSN: sentry.dsn() }))
-      const nginx = await startNginx({ tunnels: addresses(tunnels), web: `127.0.0.1:${web.port}` })
+      const nginx = await startNginx({
+        tunnels: addresses(tunnels),
+        web: `127.0.0.1:${web.port}`,
+        env: ROUTES,
+      })
       url = started.use(nginx).url
     })
 
@@ -111,7 +116,7 @@ describe('npm run doctor', requires('nginx'), () => {
       const { code, text } = await doctor(url)
       expect(text).toMatch(/^ {2}– {3}Clients cannot forge their address: Not checkable from outside: /m)
       expect(text).toMatch(/pass {2}The start page loads: 200 after \d+ ms\.\n {6}Checks: The proxy \(nginx/)
-      expect(text).toMatch(/23 passed, 0 warned, 0 failed, 5 not checkable from here\n$/)
+      expect(text).toMatch(/23 passed, 0 warned, 0 failed, 6 not checkable from here\n$/)
       expect(code).toBe(0)
     })
 
@@ -215,7 +220,6 @@ describe('npm run doctor', requires('nginx'), () => {
         error: ['fail', /not from a tunnel/],
         'foreign-dsn': ['fail', /accepts it: 200/],
         origin: ['fail', /allows \* to read it/],
-        'browser-reports': ['fail', /unlike a tunnel/],
         headers: ['fail', /All sites can read/],
       },
     ],
@@ -260,7 +264,7 @@ describe('npm run doctor', requires('nginx'), () => {
     ],
     [
       'a path on ad-block lists',
-      async () => ({ env: { TUNNEL_PATHS: '/api/sentry/tunnel' }, flags: ['--path', '/api/sentry/tunnel'] }),
+      async () => ({ env: ROUTES, flags: ['--path', '/api/sentry/tunnel'] }),
       { adblock: ['fail', /blocked by \/api\/sentry\/tunnel/] },
     ],
     [
@@ -341,7 +345,12 @@ describe('npm run doctor', requires('nginx'), () => {
       ...wrong
     } = await make(on)
     const nginx = on.use(
-      await startNginx({ tunnels: wrong.tunnels ?? addresses(tunnels), web, env, ...(change && { change }) }),
+      await startNginx({
+        tunnels: wrong.tunnels ?? addresses(tunnels),
+        web,
+        env: { ...ROUTES, ...env },
+        ...(change && { change }),
+      }),
     )
     const { code, checks } = await doctor(
       nginx.url,
@@ -393,7 +402,7 @@ describe('npm run doctor', requires('nginx'), () => {
   ]
 
   it.each(FRONTS)('names only the cause for a proxy that %s', async (_, alter, message, remedy) => {
-    await using nginx = await startNginx({ tunnels: addresses(tunnels), web: page.address })
+    await using nginx = await startNginx({ tunnels: addresses(tunnels), web: page.address, env: ROUTES })
     await using front = await startFront(nginx.url, alter)
     const { code, checks } = await doctor(front.url, '--json', ...insideOf(tunnels))
     const problems = checks.filter(({ result }) => /fail|warn/.test(result))
@@ -410,7 +419,7 @@ describe('npm run doctor', requires('nginx'), () => {
   })
 
   it('prints the consequences of a failed check in one line under it', async () => {
-    await using nginx = await startNginx({ tunnels: addresses(tunnels), web: page.address })
+    await using nginx = await startNginx({ tunnels: addresses(tunnels), web: page.address, env: ROUTES })
     await using front = await startFront(nginx.url, cached())
     const { text } = await doctor(front.url)
     expect(text.match(/^FAIL/gm)).toHaveLength(1)
@@ -422,7 +431,7 @@ describe('npm run doctor', requires('nginx'), () => {
   it('finds a proxy that is missing in TRUSTED_PROXIES by its own requests, on a fresh stack', async () => {
     await using on = new AsyncDisposableStack()
     const fresh = [on.use(await startOurTunnel()), on.use(await startOurTunnel())]
-    const nginx = on.use(await startNginx({ tunnels: addresses(fresh), web: page.address }))
+    const nginx = on.use(await startNginx({ tunnels: addresses(fresh), web: page.address, env: ROUTES }))
     const front = on.use(await startFront(nginx.url, (_, forward) => forward(), 'shop.example'))
     const { checks } = await doctor(front.url, '--json', ...insideOf(fresh))
     expect(checks.filter(({ result }) => /fail|warn/.test(result))).toMatchObject([
@@ -437,7 +446,7 @@ describe('npm run doctor', requires('nginx'), () => {
 
   it('finds no problem when it does not know all replicas, and names what it cannot check', async () => {
     await using asked = await startOurTunnel()
-    await using nginx = await startNginx({ tunnels: addresses(tunnels), web: page.address })
+    await using nginx = await startNginx({ tunnels: addresses(tunnels), web: page.address, env: ROUTES })
     const { code, checks } = await doctor(nginx.url, '--json', ...insideOf([asked]))
     const unknown = checks.filter(({ result }) => result !== 'pass')
     expect(unknown.map(({ name, result }) => [name, result])).toEqual(
@@ -455,7 +464,7 @@ describe('npm run doctor', requires('nginx'), () => {
       response.setHeader('content-type', 'text/html; charset=utf-8')
       response.end('<!doctype html><title>Shop</title>')
     })
-    await using nginx = await startNginx({ tunnels: addresses(tunnels), web: web.address })
+    await using nginx = await startNginx({ tunnels: addresses(tunnels), web: web.address, env: ROUTES })
     const { checks } = await doctor(nginx.url, '--json', '--dsn', sentry.dsn(), ...insideOf(tunnels))
     expect(checks.filter(({ result }) => result !== 'pass')).toEqual([])
     const { text } = await doctor(nginx.url)
