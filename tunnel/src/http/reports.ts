@@ -71,10 +71,7 @@ function findProject(target: string, projects: Projects) {
   return project
 }
 
-/**
- * Runs each report of the post as an envelope with an outcome of its own; the post itself has none. Responds as to the most successful
- * report: after any other response than 2xx, Chromium would send all of them again.
- */
+/** Runs each report of the post as an envelope with an outcome of its own; the post itself has none. */
 export function runReportsStage(services: ReportServices, run: Run): Stage {
   return async function runReports(post) {
     const { headers } = post.incoming
@@ -82,9 +79,32 @@ export function runReportsStage(services: ReportServices, run: Run): Stage {
     const responses = await Promise.all(
       reports.map((report, index) => run(post, reportStage(report, index, post, services))),
     )
-    const best = responses.reduce((first, second) => (second.status < first.status ? second : first))
-    return { status: best.status, body: await best.text(), headers: Object.fromEntries(best.headers) }
+    return summarizeResponses(responses)
   }
+}
+
+/**
+ * Builds the response to the post. After any other response than 2xx, Chromium sends the whole batch again: it has to when the tunnel has
+ * lost a report, and must not when no report would be accepted the next time either. Receipts have the status of each report.
+ */
+async function summarizeResponses(responses: readonly Response[]): Promise<Outcome> {
+  const [first, ...others] = responses
+  if (!first) throw new Error('the post has no reports')
+  const decisive = others.reduce((most, next) => (ranked(next) < ranked(most) ? next : most), first)
+  const status = isPermanent(decisive) ? 200 : decisive.status
+  return { status, body: await decisive.text(), headers: Object.fromEntries(decisive.headers) }
+}
+
+/** Returns the rank of a response among those of its batch. The lowest decides. */
+function ranked(response: Response): number {
+  if (response.status >= 500) return 0
+  if (response.ok) return 1
+  return isPermanent(response) ? 3 : 2
+}
+
+/** Tells if the same report would be rejected again. Only a rate limit ends. */
+function isPermanent({ status }: Response): boolean {
+  return status >= 400 && status < 500 && status !== 429
 }
 
 async function wholeOf({ body }: Context): Promise<Buffer> {
