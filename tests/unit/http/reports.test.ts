@@ -167,7 +167,7 @@ describe('Browser reports', () => {
     const before = Date.now()
     await sendBatch([networkError])
     const [[header, item, payload] = []] = received()
-    expect(header).not.toHaveProperty('event_id')
+    expect(header).toMatchObject({ event_id: expect.stringMatching(/^[0-9a-f]{32}$/) })
     expect(item).toMatchObject({
       type: 'log',
       item_count: 1,
@@ -300,6 +300,27 @@ describe('Browser reports', () => {
     expect(answered).toMatchObject({ status: 503, json: { code: 'spool-full' } })
     await own.receipt(() => own.receipts.length >= 2)
     expect(outcomesOf(own)).toEqual(['filtered report-type', 'rejected spool-full'])
+  })
+
+  it('have the same event IDs when nginx sends the post again, and others in another post', async () => {
+    const send = (headers: object) => sendBatch([violation(), networkError], headers)
+    const requestId = 'a'.repeat(32)
+    await send({ 'x-request-id': requestId })
+    await send({ 'x-request-id': requestId, 'x-culvert-retry': '1' })
+    await send({ 'x-request-id': 'b'.repeat(32) })
+    const ids = received().map(([header]) => header.event_id)
+    expect(ids).toHaveLength(6)
+    expect(ids.slice(2, 4).sort()).toEqual(ids.slice(0, 2).sort())
+    expect(new Set(ids).size).toBe(4)
+  })
+
+  it('are each spooled although they are equal', async () => {
+    await using own = await openTunnel({ env })
+    sentry.answer({ status: 503 })
+    const body = JSON.stringify(Array.from({ length: 20 }, () => networkError))
+    await post(own.url, { path: '/monitoring/reports', headers: BATCH, body })
+    await own.receipt(() => own.receipts.length >= 20)
+    expect(outcomesOf(own)).toEqual(Array.from({ length: 20 }, () => 'spooled'))
   })
 
   it('are spooled with 202 while Sentry is away, and delivered later', async () => {

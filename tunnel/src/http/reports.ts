@@ -1,5 +1,6 @@
 /** Stages of a post of browser reports. Each report becomes an envelope, which then passes the stages of `http/ingest.ts`. */
 
+import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { createBody } from '../body/own-body.ts'
 import type { FilteredReason } from '../contract.ts'
@@ -16,7 +17,6 @@ import {
   type ReportType,
 } from '../reports/report-types.ts'
 import { translate } from '../reports/translation.ts'
-import { randomHex } from '../telemetry/random-hex.ts'
 import { checkOrigin } from './origin.ts'
 import { type ReceiveServices, readQuery } from './receive.ts'
 
@@ -131,7 +131,7 @@ function reportStage(
     ctx.receipt.bytes = report.bytes
     checkReportedOrigin(report, ctx.incoming.headers, services.allowedOrigins)
     if (!isForwarded(report, services.browserReports.types)) return filteredByType()
-    hold(ctx, translate(report, translationOf(ctx, services.browserReports)), services)
+    parse(ctx, translate(report, translationOf(ctx, index, services.browserReports)), services)
     return undefined
   }
 }
@@ -152,14 +152,19 @@ function filteredByType(): Outcome {
   return { outcome: 'filtered', reason, status: 200, body: '{}', headers: jsonHeaders() }
 }
 
-function translationOf(ctx: Context, { release, environment }: ReportSettings) {
-  const eventId = randomHex()
+function translationOf(ctx: Context, index: number, { release, environment }: ReportSettings) {
+  const eventId = eventIdOf(ctx.client.requestId, index)
   ctx.receipt.event_id = eventId
   const userAgent = ctx.incoming.headers['user-agent']
   return { dsn: ctx.project.key, eventId, time: ctx.receipt.time, userAgent, release, environment }
 }
 
-function hold(ctx: Context, envelope: Buffer, { memory, reader }: ReportServices): void {
+/** Returns an event ID that stays the same when nginx sends the post again, so that Sentry counts each report once. */
+function eventIdOf(requestId: string, index: number): string {
+  return createHash('sha256').update(`${requestId} ${index}`).digest('hex').slice(0, 32)
+}
+
+function parse(ctx: Context, envelope: Buffer, { memory, reader }: ReportServices): void {
   const parser = new EnvelopeReader(reader, { memory })
   ctx.parser = parser
   ctx.body = createBody(envelope, memory)

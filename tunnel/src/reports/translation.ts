@@ -26,12 +26,12 @@ export type Translation = {
 /** Builds the envelope of a report whose type is one of `REPORT_TYPES`. */
 export function translate(report: BrowserReport & { type: ReportType }, context: Translation): Buffer {
   const { dsn, eventId, time } = context
-  const sentAt = new Date(time).toISOString()
+  // The ID also tells equal network errors apart, of which the spool would keep one.
+  const header = { event_id: eventId, dsn, sent_at: new Date(time).toISOString() }
   if (report.type === 'network-error') {
     const log = networkLogOf(report, context)
-    return envelopeOf({ dsn, sent_at: sentAt }, log.header, log.payload)
+    return envelopeOf(header, log.header, log.payload)
   }
-  const header = { event_id: eventId, dsn, sent_at: sentAt }
   if (report.type === 'csp-violation')
     return envelopeOf(header, securityHeader(context), { 'csp-report': cspReportOf(report) })
   return envelopeOf(header, { type: 'event' }, eventOf(report, report.type, context))
