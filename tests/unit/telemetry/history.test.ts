@@ -1,7 +1,7 @@
 /** History of one replica, and of several that share a store. */
 
 import { describe, expect, it } from 'vitest'
-import type { Receipt } from '../../../tunnel/src/contract.ts'
+import type { HistoryRange, Receipt } from '../../../tunnel/src/contract.ts'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import { type HistoryRow, type HistoryStore, sumRows } from '../../../tunnel/src/telemetry/history.ts'
@@ -182,23 +182,35 @@ describe('HistoryRecorder', () => {
     expect(sumRows(await store.read(MINUTE, 0))).toMatchObject([{ outcomes: { delivered: 1 } }])
   })
 
-  it('stores the minutes of a failure when the store works again, the last half hour at least', async () => {
+  it('stores the losses of a failure of six hours in the rows of each step when the store works again', async () => {
     const [clock, store] = [new Clock(), new MemoryHistory()]
     const { recorder, count } = open(clock, store)
     store.isFailing = true
-    for (let minute = 1; minute <= 600; minute++) {
-      count()
+    for (let minute = 1; minute <= 360; minute++) {
+      count({ outcome: 'rejected', reason: 'spool-unwritable', status: 503 })
       clock.at(minute)
       await recorder.record()
     }
-    expect(store.rows.size).toBe(0)
     store.isFailing = false
-    clock.at(601)
+    clock.at(361)
     await recorder.record()
-    expect(store.rows.size).toBeLessThanOrEqual(100)
-    const { points } = await recorder.read('1h')
-    expect(points.length).toBeGreaterThan(30)
-    expect(points.at(-1)).toMatchObject({ time: START + 600 * MINUTE, outcomes: {} })
+    const lostIn = async (range: HistoryRange) =>
+      (await recorder.read(range)).points.reduce((sum, { unavailable }) => sum + unavailable, 0)
+    expect([await lostIn('1h'), await lostIn('24h'), await lostIn('7d')]).toEqual([59, 360, 360])
+  })
+
+  it('keeps as many unsaved rows of each step as the store does', async () => {
+    const [clock, store] = [new Clock(), new MemoryHistory()]
+    const { recorder } = open(clock, store)
+    store.isFailing = true
+    for (let hour = 1; hour <= 200; hour++) {
+      clock.at(60 * hour)
+      await recorder.record()
+    }
+    store.isFailing = false
+    await recorder.stop()
+    const rowsOf = async (step: number) => (await store.read(step, 0)).length
+    expect([await rowsOf(MINUTE), await rowsOf(10 * MINUTE), await rowsOf(HOUR)]).toEqual([90, 150, 170])
   })
 
   it('counts each minute while the store does not respond', async () => {

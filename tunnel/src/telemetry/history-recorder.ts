@@ -30,7 +30,6 @@ export type HistoryDeps = {
 const MINUTE_MS = 60_000
 const AFTER_MS = 50 // timers may fire a little early
 const READ_MS = 1_000
-const MAX_UNSAVED = 100 // rows while the store fails: more than an hour
 export const MAX_PROJECTS = 20
 
 export class HistoryRecorder {
@@ -122,7 +121,12 @@ export class HistoryRecorder {
       const row = { step, time, replica: this.#deps.replica, data: JSON.stringify(record) }
       this.#unsaved.set(`${step} ${time}`, row)
     }
-    this.#unsaved = new Map([...this.#unsaved].slice(-MAX_UNSAVED))
+    this.#unsaved = new Map(HISTORY_STEPS.flatMap((each) => this.#newestUnsaved(each)))
+  }
+
+  /** Returns as many rows of a step as the store keeps, so that rows of minutes do not displace those of hours. */
+  #newestUnsaved({ step, keepMs }: { step: number; keepMs: number }): [string, HistoryRow][] {
+    return [...this.#unsaved].filter(([, row]) => row.step === step).slice(-keepMs / step)
   }
 
   /** Keeps the last number of lost entries while the spool does not respond. */
