@@ -25,15 +25,12 @@ export function storedHistoryOf(histories: readonly History[]): StoredHistory | 
   const [history] = histories
   if (!history) return undefined
   const { step_ms: stepMs, to } = history
-  const spans = Map.groupBy(
-    histories.flatMap(({ points }) => points),
-    ({ time }) => time,
-  )
-  const end = Math.floor(to / MINUTE_MS) * MINUTE_MS // the minute in progress is not stored yet
+  const end = Math.floor(to / MINUTE_MS) * MINUTE_MS // the minute in progress is incomplete
+  const used = histories.flatMap(({ points }) => points.filter(({ time }) => time < end))
+  const spans = Map.groupBy(used, ({ time }) => time)
   const points: Point[] = []
   let totals = NO_TOTALS
   for (const [time, its] of [...spans].sort(([a], [b]) => a - b)) {
-    if (time >= end) continue
     if (points.at(-1)?.time !== time) points.push({ ...pointOf(time, totals), isGap: true })
     totals = its.reduce(addSpan, totals)
     points.push({
@@ -43,11 +40,10 @@ export function storedHistoryOf(histories: readonly History[]): StoredHistory | 
     })
   }
   if (points.at(-1)?.time !== end) points.push({ ...pointOf(end, totals), isGap: true })
-  const all = [...spans.values()].flat()
   const losses = {
     expired: totals.finalOutcomes.expired ?? 0,
-    unavailable: sumOf(all.map(({ unavailable }) => unavailable)),
-    vanished: sumOf(all.map(({ vanished }) => vanished)),
+    unavailable: sumOf(used.map(({ unavailable }) => unavailable)),
+    vanished: sumOf(used.map(({ vanished }) => vanished)),
   }
   return { stepMs, points, totals, losses }
 }

@@ -61,6 +61,21 @@ describe('storedHistoryOf', () => {
     expect(stored?.losses).toEqual({ expired: 5, unavailable: 1, vanished: 2 })
   })
 
+  it('counts neither rejections nor losses of the minute in progress', () => {
+    const lost = { outcomes: { rejected: 5 }, unavailable: 5, vanished: 3, final_outcomes: { expired: 2 } }
+    const stored = storedHistoryOf([historyOf([spanAt(9, 0, { unavailable: 0 }), spanAt(10, 0, lost)])])
+    expect(stored?.totals.outcomes).not.toHaveProperty('rejected')
+    expect(stored?.losses).toEqual({ expired: 0, unavailable: 0, vanished: 0 })
+  })
+
+  it('counts the losses of all spans of the range, also of a longer one that has begun', () => {
+    const lost = { outcomes: { rejected: 5 }, unavailable: 5, vanished: 3 }
+    const hour = { ...historyOf([spanAt(-60, 0, lost), spanAt(0, 0, lost)]), step_ms: 60 * MINUTE }
+    const stored = storedHistoryOf([hour])
+    expect(stored?.totals.outcomes).toMatchObject({ rejected: 10 })
+    expect(stored?.losses).toEqual({ expired: 0, unavailable: 10, vanished: 6 })
+  })
+
   it('is one gap without spans, and absent without a history', () => {
     expect(shown(storedHistoryOf([historyOf([])])?.points ?? [])).toEqual([[10, 0, 'gap']])
     expect(storedHistoryOf([])).toBeUndefined()
