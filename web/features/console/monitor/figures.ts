@@ -69,7 +69,10 @@ export function sumCounts(counts: readonly { count: number }[]): number {
   return counts.reduce((sum, { count }) => sum + count, 0)
 }
 
-/** Percentiles in seconds; absent when there was no response. */
+/** Last bound of the tunnel's histograms. */
+const LONGEST_SECONDS = 10
+
+/** Percentiles in seconds; absent when there was no response. A response that took longer than the last bound counts as that bound. */
 export type DurationPercentiles = { p50?: number; p95?: number; p99?: number }
 
 /** Returns the percentiles of the responses between two readings. */
@@ -84,7 +87,9 @@ function quantile(share: number, before: DurationCounts, after: DurationCounts):
   const total = counts.at(-1) ?? 0
   if (total <= 0) return undefined
   const bound = toSeconds(bounds[counts.findIndex((count) => count >= total * share)] ?? '')
-  return Number.isFinite(bound) ? bound : toSeconds(bounds.at(-2) ?? '')
+  if (Number.isFinite(bound)) return bound
+  const longest = bounds.at(-2) // stored histories leave out empty buckets
+  return longest === undefined ? LONGEST_SECONDS : toSeconds(longest)
 }
 
 function toSeconds(bound: string): number {

@@ -76,6 +76,11 @@ describe('storedHistoryOf', () => {
     expect(stored?.losses).toEqual({ expired: 0, unavailable: 10, vanished: 6 })
   })
 
+  it('returns percentiles of 10 s when every response took longer', () => {
+    const stored = storedHistoryOf([historyOf([spanAt(9, 4, { durations: { '+Inf': 4 } })])])
+    expect(stored?.points.at(-1)).toMatchObject({ p50: 10, p95: 10, p99: 10 })
+  })
+
   it('is one gap without spans, and absent without a history', () => {
     expect(shown(storedHistoryOf([historyOf([])])?.points ?? [])).toEqual([[10, 0, 'gap']])
     expect(storedHistoryOf([])).toBeUndefined()
