@@ -198,7 +198,7 @@ export type HistoryCounts = {
   unavailable: number
   /** Acknowledged entries that the store of the spool lost. */
   vanished: number
-  /** Most envelopes that were pending at the end of a minute; absent without a spool, or when it did not respond. */
+  /** Envelopes that were pending at the end of the span; absent without a spool, or when it did not respond. */
   pending?: number
 }
 

@@ -157,6 +157,19 @@ describe('HistoryRecorder', () => {
       ])
   })
 
+  it('returns the pending entries at the end of a span, and the last known ones while the spool does not respond', async () => {
+    const [clock, store] = [new Clock(), new MemoryHistory()]
+    const opened = open(clock, store)
+    const spools = [{ envelopes: 900 }, { envelopes: 20 }, undefined]
+    for (const [index, spool] of spools.entries()) {
+      opened.spool = spool
+      clock.at(index + 1)
+      await opened.recorder.record()
+    }
+    for (const range of ['24h', '7d'] as const)
+      expect((await opened.recorder.read(range)).points).toMatchObject([{ pending: 20 }])
+  })
+
   it('loses only the minute in progress when its replica is killed, and counts nothing twice after a restart', async () => {
     const [clock, store] = [new Clock(), new MemoryHistory()]
     const killed = open(clock, store)

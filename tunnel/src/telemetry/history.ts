@@ -97,11 +97,12 @@ export function growthOf(before: HistoryRecord, after: HistoryRecord): HistoryRe
   }
 }
 
+/** Returns the counts of a span and of the one that follows. Pending envelopes are those at the end. */
 export function sumRecords(a: HistoryRecord, b: HistoryRecord): HistoryRecord {
   const projects = { ...a.projects }
   for (const [project, counts] of Object.entries(b.projects))
     projects[project] = combine(counts, projects[project] ?? NO_COUNTS, 1)
-  return { ...combine(a, b, 1), projects }
+  return { ...combine(a, b, 1), projects, ...(b.pending !== undefined && { pending: b.pending }) }
 }
 
 /** Sums up the rows of all replicas by time, oldest first: of all projects, or of one. Skips rows that cannot be read. */
