@@ -201,6 +201,16 @@ describe('The inbox', () => {
     expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['beside', 'after', 'before'])
   })
 
+  it('opens a file to which a later release has added a column', () => {
+    open({}).keep(entry('before'), '')
+    const db = new DatabaseSync(file)
+    db.exec('ALTER TABLE inbox ADD COLUMN extra TEXT; ALTER TABLE summary ADD COLUMN extra TEXT')
+    db.close()
+    const inbox = open({})
+    inbox.keep(entry('after'), '')
+    expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['after', 'before'])
+  })
+
   it('keeps all errors of one address while another address floods it', { timeout: 60_000 }, async () => {
     await using tunnel = await openTunnel({ env: { INBOX_FILE: file, ADDRESS_BYTES: '0' } })
     const from = (address: string, body: Buffer) =>

@@ -113,8 +113,10 @@ function prepare(db: DatabaseSync) {
      ORDER BY count(*) DESC, ${column} LIMIT ${MAX_NAMES}`
   return {
     insert: db.prepare(
-      `INSERT OR REPLACE INTO summary VALUES (:seq, :group, :kind, :title, :isError, :release, :environment, :replay,
-         :segment, :raised, :user, :types, :search)`,
+      `INSERT OR REPLACE INTO summary (seq, group_id, kind, title, is_error, release, environment, replay, segment, raised,
+         user, types, search)
+       VALUES (:seq, :group, :kind, :title, :isError, :release, :environment, :replay, :segment, :raised,
+         :user, :types, :search)`,
     ),
     entries: db.prepare(
       `SELECT ${entry} summary s JOIN inbox i USING (seq) WHERE s.seq < :before AND ${matches}

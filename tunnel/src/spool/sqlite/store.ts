@@ -97,7 +97,7 @@ export class SqliteStore {
   /** Puts back an entry of a damaged file. Returns `false` when it is known, or was put back before. */
   restore(entry: SpoolEntry, body: Uint8Array | undefined): boolean {
     this.#db.exec('CREATE TABLE IF NOT EXISTS restored (key TEXT PRIMARY KEY) STRICT, WITHOUT ROWID')
-    const { changes } = this.#db.prepare('INSERT OR IGNORE INTO restored VALUES (?)').run(entry.key)
+    const { changes } = this.#db.prepare('INSERT OR IGNORE INTO restored (key) VALUES (?)').run(entry.key)
     return changes > 0 && this.put(entry, body, 0).kind === 'stored'
   }
 
