@@ -38,6 +38,16 @@ const config: NextConfig = {
   experimental: {
     // One file for the scripts of every page compresses better than twelve.
     turbopackChunking: { minChunkSize: LARGE, maxMergeChunkSize: LARGE },
+    turbopackCrossModuleConstants: true, // drops the code behind DEBUG_BUILD
+    turbopackCjsTreeShaking: true,
+  },
+  turbopack: {
+    rules: {
+      '**/@sentry/*/build/**/debug-build.js': {
+        condition: 'browser',
+        loaders: [join(import.meta.dirname, 'sentry-debug-loader.cjs')],
+      },
+    },
   },
   headers: async () => [
     { source: '/:path*', headers: SAFETY_HEADERS },
