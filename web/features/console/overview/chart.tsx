@@ -2,7 +2,7 @@
 'use client'
 
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
-import uPlot from 'uplot'
+import type uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { ChartTable, type MinuteRow } from './chart-table.tsx'
 import { type Line, PLOT_HEIGHT, type PlotKind, plotOptions, TONE_CLASSES } from './plot.ts'
@@ -107,27 +107,30 @@ function Legend({ title, lines, index, format }: LegendProps) {
   )
 }
 
-/** Draws the plot into `holder`, and tracks the index under the pointer. */
+/** Draws the plot into `holder` once uPlot is loaded, and tracks the index under the pointer. */
 function usePlot({ kind, range, unit, times, lines, formatTick }: Props) {
   const holder = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
+  const [library, setLibrary] = useState<typeof uPlot>()
   const [pointed, setPointed] = useState<number>()
   const data: uPlot.AlignedData = [times.map((time) => time / 1000), ...lines.map(({ values }) => values)]
   const newest = useRef(data)
   newest.current = data
   const shape = JSON.stringify([lines.map(({ label, tone, dash }) => [label, tone, dash]), unit, range.key])
 
+  useEffect(() => void import('uplot').then((loaded) => setLibrary(() => loaded.default)), [])
+
   // biome-ignore lint/correctness/useExhaustiveDependencies: new values update the plot, new lines replace it
   useEffect(() => {
     const element = holder.current
-    if (!element) return
+    if (!element || !library) return
     const draw = () => {
       plot.current?.destroy()
-      const options = plotOptions(element, {
+      const options = plotOptions(library, element, {
         ...{ kind, range, lines, formatTick, onPoint: setPointed },
         onSelect: (from, to) => location.assign(feedOf(from, to)),
       })
-      plot.current = new uPlot(options, newest.current, element)
+      plot.current = new library(options, newest.current, element)
     }
     draw()
     const scheme = matchMedia('(prefers-color-scheme: dark)')
@@ -145,7 +148,7 @@ function usePlot({ kind, range, unit, times, lines, formatTick }: Props) {
       plot.current?.destroy()
       plot.current = undefined
     }
-  }, [shape])
+  }, [shape, library])
 
   useEffect(() => {
     plot.current?.setData(newest.current)

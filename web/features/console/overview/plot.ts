@@ -1,6 +1,6 @@
 /** Options of the plots that uPlot draws. */
 
-import uPlot from 'uplot'
+import type uPlot from 'uplot'
 import { shownFrom } from './history.ts'
 import { formatTimeTick, type Range } from './range/range.ts'
 
@@ -51,11 +51,12 @@ type PlotSettings = {
 }
 
 export function plotOptions(
+  { paths: drawings }: typeof uPlot,
   element: HTMLElement,
   { kind, range, lines, formatTick, onPoint, onSelect }: PlotSettings,
 ): uPlot.Options {
   const colour = colourOf(element, 'text-quiet')
-  const paths = kind === 'counts' ? uPlot.paths.stepped?.({ align: -1 }) : undefined
+  const paths = kind === 'counts' ? drawings.stepped?.({ align: -1 }) : undefined
   const axis = { stroke: colour, font: '12px system-ui, sans-serif', ticks: { show: false } }
   return {
     width: element.clientWidth,
