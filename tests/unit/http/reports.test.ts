@@ -247,6 +247,14 @@ describe('Browser reports', () => {
     })
   })
 
+  it('forwards members with names of Object.prototype unmodified', async () => {
+    await sendBatch([violation({ body: { ...violation().body, constructor: 'x' } })])
+    await sendBatch([{ ...networkError, body: { ...networkError.body, type: 'constructor' } }])
+    const [[, , csp] = [], [, , logs] = []] = received()
+    expect(csp['csp-report']).toMatchObject({ constructor: 'x' })
+    expect(logs.items[0].body).toBe('constructor')
+  })
+
   it('groups events by their cause', async () => {
     await sendBatch([reportOf('deprecation', { id: 'A' }), reportOf('deprecation', { id: 'B' })])
     const [[, , first] = [], [, , second] = []] = received()
@@ -357,6 +365,20 @@ describe('Browser reports', () => {
       const { json } = await sendBatch([violation({ url, body })], headers)
       expect(json).toMatchObject({ code })
       expect(received()).toEqual([])
+    })
+
+    it.each(['documentURL', 'document-uri'])('forward the URL that was checked, not %s', async (name) => {
+      await sendBatch([violation({ body: { ...violation().body, [name]: 'https://evil.example/' } })])
+      const [[, , payload] = []] = received()
+      expect(payload['csp-report']).toMatchObject({ 'document-uri': `${SHOP}/cart` })
+      expect(JSON.stringify(payload)).not.toContain('evil.example')
+    })
+
+    it('forward the URL of report-uri that was checked, not a second one', async () => {
+      const report = { ...LEGACY['csp-report'], documentURL: 'https://evil.example/' }
+      await send({ headers: CSP_REPORT, body: JSON.stringify({ 'csp-report': report }) })
+      const [[, , payload] = []] = received()
+      expect(payload).toEqual(LEGACY)
     })
 
     it('that is allowed get CORS headers, and a preflight response', async () => {

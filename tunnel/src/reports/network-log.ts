@@ -52,24 +52,41 @@ function attributesOf(values: Readonly<Record<string, unknown>>): Record<string,
   return attributes
 }
 
-/** Sentences for the predefined types (w3.org/TR/network-error-logging §6) that a site can act on; Relay has one for each. */
-const SENTENCES: Readonly<Record<string, string>> = {
-  'dns.unreachable': 'The DNS server is unreachable',
-  'dns.name_not_resolved': 'The DNS server cannot resolve the name',
-  'tcp.timed_out': 'The TCP connection timed out',
-  'tcp.closed': 'The server closed the TCP connection',
-  'tcp.reset': 'The TCP connection was reset',
-  'tcp.refused': 'The server refused the TCP connection',
-  'tcp.address_unreachable': 'The IP address is unreachable',
-  'tls.version_or_cipher_mismatch': 'The TLS versions or ciphers do not match',
-  'tls.cert.name_invalid': 'The certificate is for another name',
-  'tls.cert.date_invalid': 'The certificate has expired, or is not valid yet',
-  'tls.cert.authority_invalid': 'The certificate is of an unknown authority',
-  'http.response.redirect_loop': 'The responses redirect in a loop',
-  abandoned: 'The visitor left before the response was complete',
-}
+/**
+ * Sentences for the types of w3.org/TR/network-error-logging §6, in our words. As in Relay, other types are their own sentence.
+ */
+const SENTENCES: ReadonlyMap<string, string> = new Map([
+  ['dns.unreachable', 'The DNS server is unreachable'],
+  ['dns.name_not_resolved', 'The DNS server cannot resolve the name'],
+  ['dns.failed', 'The name could not be resolved'],
+  ['dns.address_changed', 'The IP address is another than when the policy was received'],
+  ['tcp.timed_out', 'The TCP connection timed out'],
+  ['tcp.closed', 'The server closed the TCP connection'],
+  ['tcp.reset', 'The TCP connection was reset'],
+  ['tcp.refused', 'The server refused the TCP connection'],
+  ['tcp.aborted', 'The TCP connection was ended by the browser'],
+  ['tcp.address_invalid', 'The IP address cannot be used'],
+  ['tcp.address_unreachable', 'There is no route to the IP address'],
+  ['tcp.failed', 'The TCP connection could not be opened'],
+  ['tls.version_or_cipher_mismatch', 'Browser and server share no TLS version or cipher'],
+  ['tls.bad_client_auth_cert', 'The server rejected the certificate of the browser'],
+  ['tls.cert.name_invalid', 'The certificate is for another name'],
+  ['tls.cert.date_invalid', 'The certificate has expired, or is not valid yet'],
+  ['tls.cert.authority_invalid', 'The certificate is of an unknown authority'],
+  ['tls.cert.invalid', 'The certificate is not valid'],
+  ['tls.cert.revoked', 'The certificate was revoked'],
+  ['tls.cert.pinned_key_not_in_cert_chain', 'The certificate has none of the pinned keys'],
+  ['tls.protocol.error', 'Browser or server violated the TLS protocol'],
+  ['tls.failed', 'The TLS connection could not be opened'],
+  ['http.protocol.error', 'The server violated the HTTP protocol'],
+  ['http.response.invalid', 'The response cannot be read'],
+  ['http.response.redirect_loop', 'The responses redirect in a loop'],
+  ['http.failed', 'The HTTP request failed'],
+  ['abandoned', 'The visitor left before the response was complete'],
+  ['unknown', 'The cause is unknown'],
+])
 
 function messageOf(type: string, status: unknown): string {
   if (type === 'http.error') return `The response has the status ${String(status ?? 'unknown')}`
-  return SENTENCES[type] ?? type
+  return SENTENCES.get(type) ?? type
 }

@@ -54,22 +54,23 @@ function securityHeader({ release, environment }: Translation): object {
 }
 
 /** Names of the Reporting API, and those of `report-uri`, which every version of Relay reads (`CspRaw`). */
-const CSP_NAMES: Readonly<Record<string, string>> = {
-  documentURL: 'document-uri',
-  blockedURL: 'blocked-uri',
-  effectiveDirective: 'effective-directive',
-  violatedDirective: 'violated-directive',
-  originalPolicy: 'original-policy',
-  sourceFile: 'source-file',
-  lineNumber: 'line-number',
-  columnNumber: 'column-number',
-  statusCode: 'status-code',
-  sample: 'script-sample',
-}
+const CSP_NAMES: ReadonlyMap<string, string> = new Map([
+  ['documentURL', 'document-uri'],
+  ['blockedURL', 'blocked-uri'],
+  ['effectiveDirective', 'effective-directive'],
+  ['violatedDirective', 'violated-directive'],
+  ['originalPolicy', 'original-policy'],
+  ['sourceFile', 'source-file'],
+  ['lineNumber', 'line-number'],
+  ['columnNumber', 'column-number'],
+  ['statusCode', 'status-code'],
+  ['sample', 'script-sample'],
+])
 
 function cspReportOf({ body, url }: BrowserReport): ReportBody {
-  const report: Record<string, string | number | boolean> = { 'document-uri': url }
-  for (const [name, value] of Object.entries(body)) report[CSP_NAMES[name] ?? name] = value
+  const members = Object.entries(body).map(([name, value]) => [CSP_NAMES.get(name) ?? name, value])
+  const report: Record<string, string | number | boolean> = Object.fromEntries(members)
+  report['document-uri'] = url // whose origin was checked, unlike that of the members
   report['violated-directive'] ??= report['effective-directive'] ?? ''
   return report
 }
