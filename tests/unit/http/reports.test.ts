@@ -1,6 +1,7 @@
 /** Browser reports through the tunnel: formats, origins, bounds, outcomes, and what Sentry receives. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { errorOf } from '../../support/envelopes.ts'
 import { type Posting, post } from '../../support/post.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
@@ -457,11 +458,25 @@ describe('Browser reports', () => {
   })
 
   it('are each charged to the client address', async () => {
-    await using limited = await openTunnel({ env: { ...env, ADDRESS_RATE: '1', ADDRESS_BURST: '2' } })
+    await using limited = await openTunnel({ env: { ...env, ADDRESS_RATE: '1', ADDRESS_BURST: '3' } })
     const headers = { ...BATCH, 'x-forwarded-for': '203.0.113.7' }
     const body = JSON.stringify([violation(), violation(), violation()])
     await post(limited.url, { path: '/monitoring/reports', headers, body })
     await limited.receipt(() => limited.receipts.length >= 3)
     expect(outcomesOf(limited)).toEqual(['delivered', 'delivered', 'rate_limited throttled'])
+  })
+
+  it.each([
+    ['violations', violation()],
+    ['deprecations', reportOf('deprecation', { id: 'UnloadHandler' })],
+  ])('leave a share of the limit to errors of the same address, after 100 %s', async (_, report) => {
+    await using limited = await openTunnel({ env: { ...env, ADDRESS_RATE: '1', ADDRESS_BURST: '20' } })
+    const from = { 'x-forwarded-for': '203.0.113.7' }
+    const body = JSON.stringify(Array.from({ length: 50 }, () => report))
+    for (let i = 0; i < 2; i++)
+      await post(limited.url, { path: '/monitoring/reports', headers: { ...BATCH, ...from }, body })
+    await limited.receipt(() => limited.receipts.some(({ outcome }) => outcome === 'rate_limited'))
+    const error = await post(limited.url, { headers: from, body: errorOf(sentry.dsn()) })
+    expect(error.status).toBe(200)
   })
 })

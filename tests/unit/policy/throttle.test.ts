@@ -19,9 +19,9 @@ const ORDER = [
   ['replay_event', 'replay_recording', 'replay_video'],
   ['profile', 'profile_chunk'],
   ['transaction', 'span'],
-  ['log', 'trace_metric', 'statsd'],
+  ['log', 'trace_metric', 'statsd', 'raw_security'],
   ['session', 'sessions'],
-  ['event', 'feedback', 'user_report', 'check_in', 'raw_security'],
+  ['event', 'feedback', 'user_report', 'check_in'],
 ]
 
 describe('Throttle', () => {

@@ -5,10 +5,10 @@ const PRIORITIES: Readonly<Record<string, number>> = {
   error: 0,
   feedback: 0,
   monitor: 0,
-  security: 0,
   session: 1,
   attachment: 1,
   '': 1, // client reports and unknown types
+  security: 2, // browsers report violations by themselves, and often hundreds
   log_item: 2,
   trace_metric: 2,
   metric_bucket: 2,

@@ -10,7 +10,7 @@ import type { ClientReports } from '../policy/client-reports.ts'
 import { type Filters, filterStage } from '../policy/filters.ts'
 import { removedItemsStage } from '../policy/removed-items.ts'
 import { type Scrubbing, scrubStage } from '../policy/scrub.ts'
-import { chargeAddressStage, throttleStage } from '../policy/throttle.ts'
+import { chargeAddressStage, RESERVED_FROM_REPORTS, throttleStage } from '../policy/throttle.ts'
 import { type UpstreamLimits, upstreamLimitsStage } from '../policy/upstream-limits.ts'
 import type { ClientResolver, ResolvedClient } from './client-address.ts'
 import { checkOriginStage } from './origin.ts'
@@ -96,7 +96,7 @@ export class Ingest {
     this.#reportStages = [
       checkReportOriginStage(services.allowedOrigins),
       receiveReportsStage(services),
-      chargeAddressStage(services.throttle),
+      chargeAddressStage(services.throttle, RESERVED_FROM_REPORTS),
       runReportsStage(services, ({ incoming, client, receipt }, translate) =>
         this.#run(this.#createContext(incoming, { ...client, flags: receipt.flags ?? [] }), [
           translate,

@@ -6,7 +6,7 @@ import { createBody } from '../body/own-body.ts'
 import type { FilteredReason } from '../contract.ts'
 import { EnvelopeReader } from '../envelope/reader.ts'
 import { type Context, jsonHeaders, type Outcome, type Stage } from '../pipeline.ts'
-import { addressLimited } from '../policy/throttle.ts'
+import { addressLimited, RESERVED_FROM_REPORTS } from '../policy/throttle.ts'
 import type { Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
 import { checkContentType, MAX_POST_BYTES, readReports } from '../reports/formats.ts'
@@ -137,7 +137,7 @@ function reportStage(
 }
 
 function chargeAddress({ client, incoming }: Context, { throttle }: ReportServices): number {
-  return throttle.charge(client.address, 0, incoming.headers.host)
+  return throttle.charge(client.address, 0, incoming.headers.host, RESERVED_FROM_REPORTS)
 }
 
 function isForwarded(

@@ -22,12 +22,15 @@ export type ThrottleSettings = {
 /** Seconds for which the sender holds back: few, since a bucket refills quickly. */
 export const THROTTLE_SECONDS = 10
 
+/** Share of an address's limit that browser reports leave to errors of the same visitor. A policy may cause hundreds of reports. */
+export const RESERVED_FROM_REPORTS = 0.2
+
 /** Charges the bytes on the wire to the client address. Ends the pipeline when its limit was used up. */
-export function chargeAddressStage(throttle: Throttle): Stage {
+export function chargeAddressStage(throttle: Throttle, reserved = 0): Stage {
   return function chargeAddress(ctx) {
     const { body, client, incoming } = ctx
     ctx.receipt.bytes = body.wireBytes
-    ctx.addressBudget = throttle.charge(client.address, body.wireBytes, incoming.headers.host)
+    ctx.addressBudget = throttle.charge(client.address, body.wireBytes, incoming.headers.host, reserved)
     return ctx.addressBudget < 0 ? addressLimited(ctx) : undefined
   }
 }
@@ -58,6 +61,7 @@ const RESERVED: Readonly<Record<string, number>> = {
   profile_chunk_ui: 0.4,
   transaction: 0.3,
   span: 0.3,
+  security: RESERVED_FROM_REPORTS,
   log_item: 0.2,
   trace_metric: 0.2,
   metric_bucket: 0.2,
@@ -84,8 +88,11 @@ export class Throttle {
     this.#byteBurst = settings.addressBytes * 10
   }
 
-  /** Charges a body to the client address, whatever its outcome, and returns the share of the limit that is left. */
-  charge(address: string | undefined, wireBytes: number, host?: string): number {
+  /**
+   * Charges a body to the client address, whatever its outcome, and returns the share of the limit that is left. A body that would use the
+   * `reserved` share is not charged: the limit counts as used up for it.
+   */
+  charge(address: string | undefined, wireBytes: number, host?: string, reserved = 0): number {
     const { addressRate, addressBurst, addressBytes } = this.#settings
     if (address === undefined || addressRate + addressBytes === 0) return 1
     const network = networkOf(address)
@@ -96,8 +103,8 @@ export class Throttle {
     this.#proxyDetection.noteVisitor()
     const bucket = this.#bucketOf(network)
     this.#refill(bucket, addressRate, addressBurst)
-    const left = addressRate === 0 ? 1 : spend(bucket, addressBurst)
-    return Math.min(left, this.#spendBytes(bucket, wireBytes))
+    const left = addressRate === 0 ? 1 : spend(bucket, addressBurst, reserved)
+    return Math.min(left, this.#spendBytes(bucket, wireBytes, reserved))
   }
 
   /**
@@ -168,16 +175,16 @@ export class Throttle {
     bucket.time = time
   }
 
-  #spendBytes(bucket: Bucket, bytes: number): number {
+  #spendBytes(bucket: Bucket, bytes: number, reserved: number): number {
     if (this.#byteBurst === 0) return 1
-    if (bucket.byteLevel <= 0) return -1
+    if (bucket.byteLevel <= this.#byteBurst * reserved) return -1
     bucket.byteLevel -= bytes // one large envelope may overdraw, since it has arrived
     return Math.max(0, bucket.byteLevel / this.#byteBurst)
   }
 }
 
-function spend(bucket: Bucket, burst: number): number {
-  if (bucket.level < 1) return -1
+function spend(bucket: Bucket, burst: number, reserved = 0): number {
+  if (bucket.level < 1 + burst * reserved) return -1
   bucket.level -= 1
   return bucket.level / burst
 }

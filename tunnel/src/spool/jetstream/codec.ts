@@ -20,9 +20,9 @@ export type PriorityClass = { stream: string; share: number; objectShare: number
 
 export const NAME = 'CULVERT_SPOOL'
 export const CLASSES: readonly PriorityClass[] = [
-  { stream: `${NAME}_ERRORS`, share: 0.3, objectShare: 0.1 }, // feedback, monitors and security reports too
+  { stream: `${NAME}_ERRORS`, share: 0.3, objectShare: 0.1 }, // feedback and monitors too
   { stream: `${NAME}_SESSIONS`, share: 0.1, objectShare: 0.1 }, // attachments too
-  { stream: `${NAME}_TRANSACTIONS`, share: 0.15, objectShare: 0.05 }, // spans, logs and metrics too
+  { stream: `${NAME}_TRANSACTIONS`, share: 0.15, objectShare: 0.05 }, // spans, logs, metrics and security reports too
   { stream: `${NAME}_REPLAYS`, share: 0.1, objectShare: 0.1 }, // profiles too
 ]
 /** Larger bodies are objects, so that a batch of messages is small enough for memory. */
