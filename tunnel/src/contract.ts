@@ -35,7 +35,13 @@ export type FilterReason =
 export type ScrubReason = 'unscrubbable' | 'attachments-dropped'
 
 /** Reason of the outcome `filtered`. */
-export type FilteredReason = FilterReason | ScrubReason | 'empty' | 'duplicate' | 'report-type'
+export type FilteredReason =
+  | FilterReason
+  | ScrubReason
+  | 'empty'
+  | 'duplicate'
+  | 'report-type'
+  | 'report-own-path'
 
 /** Reason of the outcome `rate_limited`: Sentry's limits, or our own. */
 export type RateLimitedReason = 'limited' | 'throttled'

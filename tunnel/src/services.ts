@@ -7,6 +7,7 @@ import { Bodies, prepareFolder } from './body/receive.ts'
 import type { Config } from './config/config.ts'
 import { orExit } from './config/startup-errors.ts'
 import { type Forwarding, type ForwardingDeps, openForwarding } from './forwarding.ts'
+import { tunnelPathsOf } from './http/app.ts'
 import { type ClientResolver, createClientResolver } from './http/client-address.ts'
 import { Ingest } from './http/ingest.ts'
 import { nameReplica } from './http/server.ts'
@@ -125,6 +126,7 @@ export async function openServices(
     reader: { ...config.headers, items: config.items, keep },
     maxBytes: config.maxEnvelopeBytes,
     browserReports: config.browserReports,
+    tunnelPaths: tunnelPathsOf({ ...config, projects }),
     onBug: (err, requestId) => log.logger.error({ err, requestId }, 'a bug'),
   })
   const [path = ''] = config.tunnelPaths

@@ -73,6 +73,8 @@ describe('nginx', requires('nginx'), () => {
     ['over HTTP', '/', {}],
     ['of a script', '/script.js', HTTPS],
     ['to a visitor with Sec-GPC', '/', { ...HTTPS, 'sec-gpc': '1' }],
+    ['of the console', '/console', HTTPS],
+    ['below the console', '/console/live', HTTPS],
     ['of a tunnel path', '/monitoring', HTTPS],
   ])('does not ask browsers for reports in a response %s', async (_, path, given) => {
     const { headers } = await get(path, given)

@@ -61,6 +61,7 @@ function createIngest() {
     reader: { ...DEFAULT_HEADER_LIMITS, items: 100, keep: filters.reads },
     maxBytes: limits.maxBytes,
     browserReports: { types: new Set(), release: undefined, environment: 'test' },
+    tunnelPaths: [],
     replica: 'tunnel-1',
     receipts: { record: (receipt) => `token-${recorded.push(receipt)}` },
     rejectionSamples: new RejectionSamples(Date.now),

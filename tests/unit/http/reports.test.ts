@@ -311,6 +311,25 @@ describe('Browser reports', () => {
     expect(outcomesOf(own)).toEqual(['filtered report-type', 'rejected spool-full'])
   })
 
+  it.each(['/monitoring', '/monitoring/reports?p=456', '/console', '/console/live', '/healthz'])(
+    'are filtered when they are about Culvert’s own path %s',
+    async (path) => {
+      const counted = () => tunnel.receipts.filter(({ reason }) => reason === 'report-own-path').length
+      const before = counted()
+      await sendBatch([{ ...networkError, url: SHOP + path }])
+      await tunnel.receipt(() => counted() > before)
+      expect(received()).toEqual([])
+    },
+  )
+
+  it.each([`${SHOP}/consoles`, `${SHOP}/monitoring-plans`, `${FRIEND}/console`])(
+    'are forwarded when they are about %s, which is not Culvert’s',
+    async (url) => {
+      await sendBatch([{ ...networkError, url }])
+      expect(received()).toHaveLength(1)
+    },
+  )
+
   it('have the same event IDs when nginx sends the post again, and others in another post', async () => {
     const send = (headers: object) => sendBatch([violation(), networkError], headers)
     const requestId = 'a'.repeat(32)

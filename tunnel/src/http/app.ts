@@ -84,7 +84,12 @@ function servedPaths(deps: AppDeps): string[] {
   return tunnelPathsOf(deps).flatMap((path) => [path, `${path}/`])
 }
 
-function tunnelPathsOf({ tunnelPaths, derivedPaths, projects }: AppDeps): string[] {
+/** Lists the configured tunnel paths, and with `DERIVED_PATHS` those of the projects. */
+export function tunnelPathsOf({
+  tunnelPaths,
+  derivedPaths,
+  projects,
+}: Pick<AppDeps, 'tunnelPaths' | 'derivedPaths' | 'projects'>): string[] {
   const derived = derivedPaths ? projects.all.map(({ dsn }) => derivedPath(dsn)) : []
   return [...new Set([...tunnelPaths, ...derived])]
 }

@@ -23,6 +23,8 @@ import { type ReceiveServices, readQuery } from './receive.ts'
 export type ReportServices = ReceiveServices & {
   allowedOrigins: ReadonlySet<string>
   browserReports: ReportSettings
+  /** Tunnel paths, without final slashes. */
+  tunnelPaths: readonly string[]
 }
 
 /** Runs the stages of one report, and returns its response. */
@@ -130,7 +132,8 @@ function reportStage(
     if (report instanceof Rejection) throw report
     ctx.receipt.bytes = report.bytes
     checkReportedOrigin(report, ctx.incoming.headers, services.allowedOrigins)
-    if (!isForwarded(report, services.browserReports.types)) return filteredByType()
+    if (!isForwarded(report, services.browserReports.types)) return filtered('report-type')
+    if (isOwnPath(report, ctx.incoming.headers, services.tunnelPaths)) return filtered('report-own-path')
     parse(ctx, translate(report, translationOf(ctx, index, services.browserReports)), services)
     return undefined
   }
@@ -147,8 +150,20 @@ function isForwarded(
   return REPORT_TYPES.some((type) => type === report.type && types.has(type))
 }
 
-function filteredByType(): Outcome {
-  const reason: FilteredReason = 'report-type'
+/** Tells if a report is about a request to Culvert. A request that fails while Sentry is away would cause a report each time. */
+function isOwnPath(
+  { url }: BrowserReport,
+  { host }: IncomingHttpHeaders,
+  tunnelPaths: readonly string[],
+): boolean {
+  const parsed = URL.parse(url)
+  if (parsed?.host !== host?.toLowerCase()) return false
+  return [...tunnelPaths, ...OWN_PATHS].some((path) => `${parsed?.pathname}/`.startsWith(`${path}/`))
+}
+
+const OWN_PATHS = ['/console', '/healthz']
+
+function filtered(reason: FilteredReason): Outcome {
   return { outcome: 'filtered', reason, status: 200, body: '{}', headers: jsonHeaders() }
 }
 

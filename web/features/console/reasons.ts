@@ -27,6 +27,11 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
     sentence: 'A browser sent it by itself, as a report of a type that this tunnel does not forward.',
     fix: 'Add the type to BROWSER_REPORT_TYPES, or stop sending the header that asks browsers for it.',
   },
+  'report-own-path': {
+    sentence:
+      'A browser reported about a page or a request of Culvert: a tunnel path, the console or the health check.',
+    fix: 'Nothing of your pages is lost. The console and the metrics show why requests to the tunnel fail.',
+  },
   'csp-extensions': {
     sentence: 'The content security policy blocked an extension of the visitor’s browser.',
     fix: 'Remove extensions from CSP_FILTERS to receive such reports.',
