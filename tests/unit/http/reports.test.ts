@@ -72,6 +72,27 @@ const networkError = {
   user_agent: 'Mozilla/5.0',
 }
 
+/** Attributes that Relay 013558660a5f writes for `networkError` (tests/integration/test_nel.py), and those of its envelope. */
+const RELAY_ATTRIBUTES = {
+  'sentry.origin': { type: 'string', value: 'auto.http.browser_report.nel' },
+  'sentry.environment': { type: 'string', value: 'staging' },
+  'sentry.release': { type: 'string', value: 'shop@1' },
+  'browser.report.type': { type: 'string', value: 'network-error' },
+  'url.domain': { type: 'string', value: 'shop.example' },
+  'url.full': { type: 'string', value: `${SHOP}/missing` },
+  'http.request.duration': { type: 'integer', value: 18 },
+  'http.request.method': { type: 'string', value: 'GET' },
+  'http.request.header.referer': { type: 'string', value: `${SHOP}/` },
+  'http.response.status_code': { type: 'integer', value: 404 },
+  'network.protocol.name': { type: 'string', value: 'http' },
+  'network.protocol.version': { type: 'string', value: '1.1' },
+  'server.address': { type: 'string', value: '203.0.113.9' },
+  'nel.referrer': { type: 'string', value: `${SHOP}/` },
+  'nel.phase': { type: 'string', value: 'application' },
+  'nel.sampling_fraction': { type: 'double', value: 0.5 },
+  'nel.type': { type: 'string', value: 'http.error' },
+}
+
 const reportOf = (type: string, body: object) => ({ age: 0, type, url: `${SHOP}/`, body })
 
 /** Returns outcome and reason of each receipt, sorted. */
@@ -175,22 +196,29 @@ describe('Browser reports', () => {
       content_type: 'application/vnd.sentry.items.log+json',
     })
     const [log] = payload.items
-    expect(log).toMatchObject({
+    expect(log).toEqual({
       body: 'The response has the status 404',
-      level: 'info',
+      level: 'warn',
       trace_id: '0'.repeat(32),
-      attributes: {
-        'sentry.origin': { type: 'string', value: 'auto.http.browser_reports.nel' },
-        'sentry.release': { type: 'string', value: 'shop@1' },
-        'url.full': { type: 'string', value: `${SHOP}/missing` },
-        'url.domain': { type: 'string', value: 'shop.example' },
-        'http.response.status_code': { type: 'integer', value: 404 },
-        'nel.sampling_fraction': { type: 'double', value: 0.5 },
-        'nel.type': { type: 'string', value: 'http.error' },
-      },
+      timestamp: expect.any(Number),
+      attributes: RELAY_ATTRIBUTES,
     })
     expect(log.timestamp * 1000).toBeGreaterThanOrEqual(before - 29 - 1)
     expect(log.timestamp * 1000).toBeLessThanOrEqual(Date.now() - 29 + 1)
+  })
+
+  it('forwards a successful request that was sampled as a log of the level info, with doubles for whole fractions', async () => {
+    const body = { ...networkError.body, type: 'ok', protocol: 'h2', sampling_fraction: 1 }
+    await sendBatch([{ ...networkError, body }])
+    const [[, , payload] = []] = received()
+    expect(payload.items[0]).toMatchObject({
+      level: 'info',
+      attributes: {
+        'network.protocol.name': { value: 'h2' },
+        'nel.sampling_fraction': { type: 'double', value: 1 },
+      },
+    })
+    expect(payload.items[0].attributes).not.toHaveProperty('network.protocol.version')
   })
 
   it.each<[type: string, body: object, title: string]>([

@@ -1,9 +1,15 @@
-/** Log of a network error, with the attributes that Relay's `/nel/` endpoint writes (relay-event-normalization, `create_log`). */
+/**
+ * Log of a network error, with the attributes and the level that Relay's `/nel/` endpoint writes (relay-event-normalization/src/normalize/
+ * nel.rs `create_log` at 013558660a5f).
+ */
 
 import type { BrowserReport } from './report-types.ts'
 
 type Item = { header: object; payload: object }
 type Attribute = { type: 'string' | 'double' | 'integer'; value: string | number }
+
+/** Attributes with fractions. JSON does not tell 1 from 1.0. */
+const DOUBLES: ReadonlySet<string> = new Set(['nel.sampling_fraction'])
 
 /** Builds an item `log` with one log. Its trace ID is nil, as in Relay: no trace belongs to the report. */
 export function networkLogOf(
@@ -12,19 +18,22 @@ export function networkLogOf(
 ): Item {
   const { phase, type, method, protocol, referrer, status_code, server_ip, elapsed_time, sampling_fraction } =
     body
+  const [protocolName, protocolVersion] = typeof protocol === 'string' ? protocol.split('/') : []
   const attributes = attributesOf({
-    'sentry.origin': 'auto.http.browser_reports.nel',
+    'sentry.origin': 'auto.http.browser_report.nel',
     'sentry.environment': context.environment,
     'sentry.release': context.release,
-    report_type: 'network-error',
-    'url.domain': URL.parse(url)?.hostname,
+    'browser.report.type': 'network-error',
+    'url.domain': URL.parse(url)?.hostname ?? url,
     'url.full': url,
     'http.request.duration': elapsed_time,
     'http.request.method': method,
     'http.request.header.referer': referrer,
     'http.response.status_code': status_code,
-    'network.protocol': protocol,
+    'network.protocol.name': protocolName,
+    'network.protocol.version': protocolVersion,
     'server.address': server_ip,
+    'nel.referrer': referrer,
     'nel.phase': phase,
     'nel.sampling_fraction': sampling_fraction,
     'nel.type': type,
@@ -32,7 +41,7 @@ export function networkLogOf(
   const log = {
     timestamp: (context.time - ageMs) / 1000,
     trace_id: '0'.repeat(32),
-    level: 'info',
+    level: type === 'ok' ? 'info' : 'warn',
     body: messageOf(String(type ?? 'unknown'), status_code),
     attributes,
   }
@@ -47,7 +56,10 @@ function attributesOf(values: Readonly<Record<string, unknown>>): Record<string,
   for (const [name, value] of Object.entries(values)) {
     if (typeof value === 'string') attributes[name] = { type: 'string', value }
     else if (typeof value === 'number')
-      attributes[name] = { type: Number.isSafeInteger(value) ? 'integer' : 'double', value }
+      attributes[name] = {
+        type: Number.isSafeInteger(value) && !DOUBLES.has(name) ? 'integer' : 'double',
+        value,
+      }
   }
   return attributes
 }

@@ -4,7 +4,8 @@
  * Relay's endpoints do the same: `/security/` makes an envelope with one item `raw_security` (relay-server/src/endpoints/security_report.rs),
  * and that item is accepted from outside with the same result. `/nel/` makes an item `integration`, which is not accepted from outside, and
  * expands it into logs (relay-server/src/processing/logs/integrations/nel.rs); here the item `log` with the same attributes takes its place.
- * Relay has no endpoint for the other types: they become events.
+ * Relay's endpoints for `coop` and `integrity-violation` make items that are not accepted from outside either, and it has none for the other
+ * types. All of these become events, which Sentry groups.
  */
 
 import { createHash } from 'node:crypto'
