@@ -1,5 +1,6 @@
 /** Browser reports through the tunnel: formats, origins, bounds, outcomes, and what Sentry receives. */
 
+import { Readable } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { errorOf } from '../../support/envelopes.ts'
 import { type Posting, post } from '../../support/post.ts'
@@ -444,6 +445,9 @@ describe('Browser reports', () => {
 
   describe('that no browser sends', () => {
     const sampled = violation({ body: { ...violation().body, sample: 'x'.repeat(1_000_000) } })
+    const longer = violation({ body: { ...violation().body, sample: 'x'.repeat(2048) } })
+    const valuesOf = (count: number) =>
+      JSON.stringify([reportOf('crash', { reason: 'oom', more: Array(count).fill(0) })])
     const long = reportOf('crash', { reason: 'x'.repeat(65_536) })
     const zipped = { ...BATCH, 'content-encoding': 'gzip' }
     const list = (reports: number) => `[${'{},'.repeat(reports - 1)}{}]`
@@ -462,8 +466,15 @@ describe('Browser reports', () => {
       ['in an empty batch', { headers: BATCH, body: '[]' }, 400, 'report-malformed'],
       ['that are no objects', { headers: BATCH, body: '[null, 1, "x", []]' }, 200, 'report-malformed'],
       ['in a batch of 101', { headers: BATCH, body: list(101) }, 413, 'reports-too-many'],
-      ['in a batch of 10,000', { headers: BATCH, body: list(10_000) }, 413, 'reports-too-many'],
-      ['with very many values', { headers: BATCH, body: '['.repeat(50_000) }, 400, 'report-malformed'],
+      ['in a batch of 10,000', { headers: BATCH, body: list(10_000) }, 413, 'report-too-large'],
+      ['with very many values', { headers: BATCH, body: valuesOf(5_000) }, 413, 'report-too-large'],
+      ['with a sample of 2 KiB', { headers: BATCH, body: JSON.stringify([longer]) }, 200, 'report-too-large'],
+      [
+        'of 1 MiB together, without Content-Length',
+        { headers: BATCH, body: Readable.from([' '.repeat(1024 * 1024), ' ']) },
+        413,
+        'report-too-large',
+      ],
       ['with a sample of 1 MB', { headers: BATCH, body: JSON.stringify([sampled]) }, 200, 'report-too-large'],
       ['of more than 64 KiB', { headers: BATCH, body: JSON.stringify([long]) }, 200, 'report-too-large'],
       [
@@ -486,6 +497,13 @@ describe('Browser reports', () => {
       const answered = await send(posting)
       expect([answered.status, answered.json]).toMatchObject([status, { code }])
       expect(received()).toEqual([])
+    })
+
+    it('are accepted with many values, and as the largest batch', async () => {
+      const { status } = await send({ headers: BATCH, body: valuesOf(4_900) })
+      const batch = await sendBatch(Array.from({ length: 100 }, () => violation()))
+      expect([status, batch.status]).toEqual([200, 200])
+      expect(received()).toHaveLength(101)
     })
 
     it('lose nested values, so that nothing unbounded is forwarded', async () => {

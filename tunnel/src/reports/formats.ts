@@ -13,8 +13,8 @@ export const MAX_REPORTS = 100
 const MAX_REPORT_BYTES = 64 * KIB
 /** Characters of a sample. Browsers cut it to 40 (w3.org/TR/CSP3 §5.3), besides the name of the sink. */
 const MAX_SAMPLE_LENGTH = 1024
-/** Values of a whole post. Parsing more may take longer than 50 ms; 100 reports have some 2,000. */
-const MAX_VALUES = 50_000
+/** Values of a whole post, members and commas in texts included. 100 reports of a browser have some 2,000. */
+const MAX_VALUES = 5_000
 /** Members of a body. The largest type has 13. */
 const MAX_MEMBERS = 32
 const MAX_TYPE_LENGTH = 64
@@ -44,7 +44,7 @@ export function checkContentType(header: string | undefined): string {
 export function readReports(contentType: string, post: Buffer): (BrowserReport | Rejection)[] {
   if (post.length === 0) throw new Rejection('empty-body')
   if (maxValues(post) > MAX_VALUES)
-    throw new Rejection('report-malformed', `The post has more than ${MAX_VALUES} values.`)
+    throw new Rejection('report-too-large', `The post has more than ${MAX_VALUES} values.`)
   const members = READERS.get(contentType)?.(parseJson(post)) ?? []
   if (members.length === 0) throw new Rejection('report-malformed', 'The batch is empty.')
   if (members.length > MAX_REPORTS)
@@ -89,16 +89,16 @@ function readReport(json: unknown): BrowserReport {
   return { ...read, body, bytes }
 }
 
-type Envelope = Omit<BrowserReport, 'body' | 'bytes'>
+type Metadata = Omit<BrowserReport, 'body' | 'bytes'>
 
-function readReportingApi({ type, url, age }: Json, body: ReportBody): Envelope {
+function readReportingApi({ type, url, age }: Json, body: ReportBody): Metadata {
   if (typeof type !== 'string' || !/^[\w-]+$/.test(type) || type.length > MAX_TYPE_LENGTH)
     throw new Rejection('report-malformed', 'A report has no type.')
   const ageMs = typeof age === 'number' && age > 0 ? Math.min(age, MAX_AGE_MS) : 0
   return { type, url: typeof url === 'string' && url !== '' ? url : text(body.documentURL), ageMs }
 }
 
-function readReportUri(body: ReportBody): Envelope {
+function readReportUri(body: ReportBody): Metadata {
   return { type: 'csp-violation', url: text(body['document-uri']), ageMs: 0 }
 }
 
