@@ -49,6 +49,17 @@ describe('The history in a SQLite file', () => {
     expect(statSync(file).size + statSync(`${file}-wal`).size).toBeLessThan(8 * 1024 * 1024)
   })
 
+  it('keeps its rows when a clock is ahead for a while, and then drops old ones again', async () => {
+    const add = (hour: number) => spool.history.add([historyRow({ time: START + hour * HOUR })])
+    for (let hour = 0; hour < 10; hour++) await add(hour)
+    await add(1_000)
+    const hours = async () =>
+      (await spool.history.read(HOUR, 0)).map(({ time }) => (time - START) / HOUR).toSorted((a, b) => a - b)
+    expect(await hours()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1_000])
+    for (let hour = 10; hour < 200; hour++) await add(hour)
+    expect(await hours()).toEqual([...Array.from({ length: 171 }, (_, i) => 29 + i), 1_000])
+  })
+
   it('drops the oldest rows of too many replicas', async () => {
     for (let n = 0; n < 6; n++)
       await spool.history.add(

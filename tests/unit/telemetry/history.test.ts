@@ -1,10 +1,15 @@
 /** History of one replica, and of several that share a store. */
 
 import { describe, expect, it } from 'vitest'
-import type { HistoryRange, Receipt } from '../../../tunnel/src/contract.ts'
+import type { HistoryPoint, HistoryRange, Receipt } from '../../../tunnel/src/contract.ts'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
-import { type HistoryRow, type HistoryStore, sumRows } from '../../../tunnel/src/telemetry/history.ts'
+import {
+  HISTORY_STEPS,
+  type HistoryRow,
+  type HistoryStore,
+  sumRows,
+} from '../../../tunnel/src/telemetry/history.ts'
 import { HistoryRecorder } from '../../../tunnel/src/telemetry/history-recorder.ts'
 import { Metrics } from '../../../tunnel/src/telemetry/metrics.ts'
 
@@ -258,6 +263,41 @@ describe('HistoryRecorder', () => {
     expect(minutes.reduce((sum, { outcomes }) => sum + (outcomes.delivered ?? 0), 0)).toBe(4)
   })
 
+  it('counts at the present time again after the clock was ahead for a minute', async () => {
+    const [clock, store] = [new Clock(), new MemoryHistory()]
+    const { recorder, count } = open(clock, store)
+    const ahead = 9 * 24 * 60
+    for (const minute of [1, 2, ahead, ahead + 1, 3, 4, 5]) {
+      count()
+      clock.at(minute)
+      await recorder.record()
+    }
+    const { points } = await recorder.read('1h')
+    expect(points.map(({ time, outcomes }) => [(time - START) / MINUTE, outcomes.delivered])).toEqual([
+      [0, 1],
+      [1, 1],
+      [2, 1],
+      [3, 2],
+      [4, 1],
+    ])
+    for (const range of ['24h', '7d'] as const) expect(sumOf((await recorder.read(range)).points)).toBe(6)
+  })
+
+  it('loses no counts when the clock is set back over hours that it has counted', async () => {
+    const [clock, store] = [new Clock(), new MemoryHistory()]
+    const { recorder, count } = open(clock, store)
+    const pass = async (from: number, to: number) => {
+      for (let minute = from; minute <= to; minute++) {
+        count()
+        clock.at(minute)
+        await recorder.record()
+      }
+    }
+    await pass(1, 180)
+    await pass(10, 180)
+    for (const { step } of HISTORY_STEPS) expect(sumOf(sumRows(await store.read(step, 0)))).toBe(351)
+  })
+
   it('counts while the spool does not respond', async () => {
     const [clock, store] = [new Clock(), new MemoryHistory()]
     const opened = open(clock, store)
@@ -287,6 +327,10 @@ describe('HistoryRecorder', () => {
     expect(recorder.knows('elsewhere.example/1')).toBe(false)
   })
 })
+
+function sumOf(points: readonly HistoryPoint[]): number {
+  return points.reduce((sum, { outcomes }) => sum + (outcomes.delivered ?? 0), 0)
+}
 
 describe('sumRows', () => {
   it('skips rows that cannot be read, and accepts those of another release', () => {

@@ -39,7 +39,8 @@ export class HistoryRecorder {
   #counted = NO_RECORD
   #countedAt: number
   /** Current row of each step. */
-  readonly #current = new Map<number, { time: number; record: HistoryRecord }>()
+  readonly #current = new Map<number, { time: number; replica: string; record: HistoryRecord }>()
+  #setBacks = 0
   #unsaved = new Map<string, HistoryRow>()
   /** Counting does not wait for a slow store. */
   #counting: Promise<void> = Promise.resolve()
@@ -88,7 +89,8 @@ export class HistoryRecorder {
     const timer = setTimeout(() => late.reject(new Error('no response within 1 s')), READ_MS)
     try {
       const rows = await Promise.race([this.#deps.store.read(step, from), late.promise])
-      return { range, step_ms: step, from, to, points: sumRows(rows, project) }
+      const points = sumRows(rows, project).filter(({ time }) => time <= to) // a clock may have been ahead
+      return { range, step_ms: step, from, to, points }
     } finally {
       clearTimeout(timer)
     }
@@ -97,7 +99,8 @@ export class HistoryRecorder {
   async #count(): Promise<void> {
     const { metrics, now } = this.#deps
     const figures = await metrics.figures()
-    const [from, to] = [this.#countedAt, now()]
+    const to = now()
+    const from = Math.min(this.#countedAt, to)
     const counted = recordOf(figures, this.#projects, await this.#readSpool())
     this.#addGrowth(growthOf(this.#counted, counted), from)
     this.#counted = counted
@@ -111,17 +114,27 @@ export class HistoryRecorder {
     for (const [key, row] of rows) if (this.#unsaved.get(key) === row) this.#unsaved.delete(key)
   }
 
-  /** Adds the growth to the row of each step in which it began. A clock that is set back adds to the current one. */
+  /** Adds the growth to the row of each step in which it began. */
   #addGrowth(growth: HistoryRecord, from: number): void {
     for (const { step } of HISTORY_STEPS) {
-      const current = this.#current.get(step)
-      const time = Math.max(Math.floor(from / step) * step, current?.time ?? 0)
-      const record = current?.time === time ? sumRecords(current.record, growth) : growth
-      this.#current.set(step, { time, record })
-      const row = { step, time, replica: this.#deps.replica, data: JSON.stringify(record) }
-      this.#unsaved.set(`${step} ${time}`, row)
+      const { record, ...row } = this.#rowAt(step, Math.floor(from / step) * step)
+      const sum = record ? sumRecords(record, growth) : growth
+      this.#current.set(step, { ...row, record: sum })
+      this.#unsaved.set(`${step} ${row.time} ${row.replica}`, { step, ...row, data: JSON.stringify(sum) })
     }
     this.#unsaved = new Map(HISTORY_STEPS.flatMap((each) => this.#newestUnsaved(each)))
+  }
+
+  /**
+   * Returns the current row of a step, or a new one. A clock that is set back by up to a step continues the current one. One that is set
+   * back further begins rows of another name, since those of its time may exist.
+   */
+  #rowAt(step: number, time: number): { time: number; replica: string; record?: HistoryRecord } {
+    const { replica } = this.#deps
+    const current = this.#current.get(step)
+    if (!current) return { time, replica }
+    if (current.time >= time && current.time - time <= step) return current
+    return { time, replica: current.time > time ? `${replica} ${++this.#setBacks}` : current.replica }
   }
 
   /** Returns as many rows of a step as the store keeps, so that rows of minutes do not displace those of hours. */

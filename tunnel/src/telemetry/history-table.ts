@@ -23,13 +23,16 @@ export class HistoryTable {
     this.#statements = prepare(db)
   }
 
-  /** Stores the rows, and removes those that are too old beside them. */
+  /**
+   * Stores the rows, and removes old ones: by the number of later times, up to the newest of these rows. A clock that was ahead for a while
+   * removes no others.
+   */
   add(rows: readonly HistoryRow[]): void {
     const { put, removeOld, count, removeOldest } = this.#statements
     for (const { step, time, replica, data } of rows) put.run(step, time, replica, data)
     for (const { step, keepMs } of HISTORY_STEPS) {
       const times = rows.filter((row) => row.step === step).map(({ time }) => time)
-      if (times.length > 0) removeOld.run(step, Math.max(...times) - keepMs)
+      if (times.length > 0) removeOld.run(step, step, Math.max(...times), keepMs / step)
     }
     const excess = Number(count.get()?.rows) - MAX_HISTORY_ROWS
     if (excess > 0) removeOldest.run(excess)
@@ -48,7 +51,10 @@ function prepare(db: DatabaseSync) {
       `INSERT INTO history (step, time, replica, data) VALUES (?, ?, ?, ?)
        ON CONFLICT DO UPDATE SET data = excluded.data`,
     ),
-    removeOld: db.prepare('DELETE FROM history WHERE step = ? AND time < ?'),
+    removeOld: db.prepare(
+      `DELETE FROM history WHERE step = ? AND time < (
+         SELECT DISTINCT time FROM history WHERE step = ? AND time <= ? ORDER BY time DESC LIMIT 1 OFFSET ?)`,
+    ),
     count: db.prepare('SELECT count(*) AS rows FROM history'),
     removeOldest: db.prepare(
       `DELETE FROM history WHERE (step, time, replica) IN
