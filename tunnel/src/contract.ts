@@ -161,6 +161,8 @@ export type ReplicaStatus = {
   upstreams: UpstreamState[]
   /** Absent in inbox mode. */
   spool?: SpoolStatus
+  /** ID of the spool or inbox that stores the history. Replicas that share it report the same. */
+  history_store?: string
   addresses: number
   warnings: string[]
   /** Last changes by operators on this replica, newest first. */

@@ -97,12 +97,12 @@ export async function openServices(
     projects,
     now,
   })
-  const store = (sentry?.spool.store ?? inbox)?.history
-  const recorded = { metrics, replica, now, projects: projects.all.map(({ name }) => name) }
+  const store = sentry?.spool.store ?? inbox
+  const spool = sentry && (() => sentry.spool.totals())
+  const recorded = { metrics, spool, replica, now, projects: projects.all.map(({ name }) => name) }
   const records = {
     metrics,
-    history:
-      store && new HistoryRecorder({ ...recorded, store, spool: sentry && (() => sentry.spool.totals()) }),
+    history: store && new HistoryRecorder({ ...recorded, store }),
     receipts: new Receipts(metrics, log, now),
     rejectionSamples: new RejectionSamples(now),
     sdkInventory: new SdkInventory(projects),

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { HISTORY_RANGES, type History } from '../../../tunnel/src/contract.ts'
+import { HISTORY_RANGES, type History, type ReplicaStatus } from '../../../tunnel/src/contract.ts'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { startNats } from '../../support/nats/nats.ts'
@@ -41,8 +41,16 @@ it('Tunnels on one inbox return the envelopes of all of them after they were sto
   await sumOverRestarts({ INBOX_FILE: join(folder.path, 'inbox.db') }, INBOX_DSN)
 }, 60_000)
 
+it('Tunnels with inboxes of their own report different stores of the history', async () => {
+  await using one = await startTunnel()
+  await using other = await startTunnel()
+  expect(await storeOf(one)).toMatch(/^[0-9a-f-]{36}$/)
+  expect(await storeOf(one)).not.toBe(await storeOf(other))
+})
+
 async function sumOverRestarts(env: Record<string, string>, dsn: string): Promise<void> {
   const [first, second] = await Promise.all([startTunnel({ env }), startTunnel({ env })])
+  expect(await storeOf(first)).toBe(await storeOf(second))
   await sendTo(first, dsn, 2)
   await sendTo(second, dsn, 3)
   await first.stop()
@@ -54,6 +62,11 @@ async function sumOverRestarts(env: Record<string, string>, dsn: string): Promis
   await third.stop()
   await using fourth = await startTunnel({ env })
   await expectDelivered(fourth, 6)
+}
+
+async function storeOf(tunnel: Tunnel): Promise<string | undefined> {
+  const { history_store: id }: ReplicaStatus = await (await tunnel.admin('/status')).json()
+  return id
 }
 
 async function sendTo(tunnel: Tunnel, dsn: string, count: number): Promise<void> {

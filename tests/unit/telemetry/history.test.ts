@@ -64,7 +64,10 @@ function open(clock: Clock, store: HistoryStore, replica = 'r-1'): Opened {
     opened.readings++
     return opened.spool ?? Promise.reject(new Error('no response'))
   }
-  const deps = { store, metrics, spool, projects: [PROJECT, OTHER_PROJECT], replica, now: () => clock.time }
+  const deps = {
+    ...{ store: { id: 's-1', history: store }, metrics, spool, projects: [PROJECT, OTHER_PROJECT], replica },
+    now: () => clock.time,
+  }
   const opened: Opened = {
     count: (parts = {}) => metrics.count({ ...RECEIPT, ...parts }),
     expire: () =>

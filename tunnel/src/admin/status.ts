@@ -9,6 +9,7 @@ import type { Throttle } from '../policy/throttle.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Projects } from '../projects.ts'
 import { describeSpool } from '../spool/status.ts'
+import type { HistoryRecorder } from '../telemetry/history-recorder.ts'
 import type { Upstreams } from '../upstream/client.ts'
 
 type StatusDeps = {
@@ -22,13 +23,15 @@ type StatusDeps = {
   projects: Projects
   throttle: Throttle
   sentry: Forwarding | undefined
+  history: Pick<HistoryRecorder, 'storeId'> | undefined
   /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
   now: () => number
   clock: () => number
 }
 
 export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStatus, 'actions'>> {
-  const { config, version, replica, since, ingest, limits, projects, throttle, sentry, now, clock } = deps
+  const { config, version, replica, since, ingest, limits, projects, throttle, sentry, history, now, clock } =
+    deps
   return {
     version,
     replica,
@@ -40,6 +43,7 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
     limits: limits.inForce(),
     upstreams: sentry ? describeUpstreams(sentry.upstreams, now() - clock()) : [],
     ...(sentry && { spool: await describeSpool(sentry, projects, config.spool.ageMs) }),
+    ...(history && { history_store: history.storeId }),
     addresses: throttle.addresses(),
     warnings: listWarnings(throttle),
   }

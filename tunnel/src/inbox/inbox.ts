@@ -60,6 +60,8 @@ const SCHEMA = `
   CREATE INDEX IF NOT EXISTS inbox_bytes ON inbox (bytes)`
 
 export class Inbox {
+  /** Equal for all replicas that share the file. */
+  readonly id: string
   /** Stores the history in inbox mode, in which there is no spool. */
   readonly history: HistoryStore = {
     add: async (rows) => this.#commit(() => this.#history.add(rows)),
@@ -81,6 +83,7 @@ export class Inbox {
     migrate(this.#db)
     this.#statements = prepare(this.#db)
     this.#summaries = new Summaries(this.#db)
+    this.id = this.#summaries.inbox
     this.#history = new HistoryTable(this.#db)
     this.#bounds = bounds
     this.#now = now

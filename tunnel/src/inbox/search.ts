@@ -63,12 +63,13 @@ export function createSummaries(db: DatabaseSync): void {
 }
 
 export class Summaries {
+  /** ID of the inbox, which is in its file. */
+  readonly inbox: string
   readonly #statements: ReturnType<typeof prepare>
-  readonly #inbox: string
 
   constructor(db: DatabaseSync) {
     this.#statements = prepare(db)
-    this.#inbox = String(db.prepare('SELECT id FROM identity').get()?.id)
+    this.inbox = String(db.prepare('SELECT id FROM identity').get()?.id)
   }
 
   /** Adds the summary of the envelope that was stored at `seq`. `types` is JSON. */
@@ -90,7 +91,7 @@ export class Summaries {
     const { groups, releases, environments } = this.#statements
     const rows = groups.all({ ...parametersOf(query), limit, before })
     return {
-      inbox: this.#inbox,
+      inbox: this.inbox,
       groups: rows.map(readGroup),
       ...nextOf(rows, limit),
       releases: releases.all().map(({ name }) => String(name)),

@@ -16,7 +16,8 @@ import {
 import type { Metrics } from './metrics.ts'
 
 export type HistoryDeps = {
-  store: HistoryStore
+  /** Spool or inbox. The ID of a spool can change when it is reached. */
+  store: { readonly id: string; history: HistoryStore }
   metrics: Pick<Metrics, 'figures'>
   /** Totals of the spool. Absent without a spool. */
   spool: (() => Promise<{ envelopes: number; lost?: number }>) | undefined
@@ -75,6 +76,11 @@ export class HistoryRecorder {
     await this.#storing
   }
 
+  /** ID of the store. Replicas that share it have the same. */
+  get storeId(): string {
+    return this.#deps.store.id
+  }
+
   /** Reports whether the history has counts of a single project. */
   knows(project: string): boolean {
     return this.#projects.includes(project)
@@ -88,7 +94,7 @@ export class HistoryRecorder {
     const late = Promise.withResolvers<never>()
     const timer = setTimeout(() => late.reject(new Error('no response within 1 s')), READ_MS)
     try {
-      const rows = await Promise.race([this.#deps.store.read(step, from), late.promise])
+      const rows = await Promise.race([this.#deps.store.history.read(step, from), late.promise])
       const points = sumRows(rows, project).filter(({ time }) => time <= to) // a clock may have been ahead
       return { range, step_ms: step, from, to, points }
     } finally {
@@ -110,7 +116,7 @@ export class HistoryRecorder {
   async #store(): Promise<void> {
     const rows = [...this.#unsaved]
     if (rows.length === 0) return
-    await this.#deps.store.add(rows.map(([, row]) => row))
+    await this.#deps.store.history.add(rows.map(([, row]) => row))
     for (const [key, row] of rows) if (this.#unsaved.get(key) === row) this.#unsaved.delete(key)
   }
 

@@ -18,7 +18,7 @@ export async function readHistory(
 ): Promise<StoredHistory | undefined> {
   const { replicas } = await requests.snapshot()
   const responding = replicas.filter(({ state }) => state === 'responding')
-  const sharing = Map.groupBy(responding, ({ status }) => status?.spool?.id)
+  const sharing = Map.groupBy(responding, ({ status }) => status?.history_store ?? status?.spool?.id)
   const asked = Array.from(sharing.values(), (its) =>
     askInTurn(
       requests,
