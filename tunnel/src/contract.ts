@@ -258,7 +258,14 @@ export type OutcomeTime = {
 }
 
 /** Setting and its value, as an operator writes them; a dash for none. */
-export type SettingInForce = { name: string; value: string }
+export type SettingInForce = {
+  name: string
+  value: string
+  /** Largest value that has an effect. */
+  max?: number
+  /** Variable that names the file from which the value was read. */
+  fileVariable?: string
+}
 
 /** Response of `GET /rejections`. */
 export type Rejections = {

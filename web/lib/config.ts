@@ -9,6 +9,8 @@ import { passwordProblem } from './password.ts'
 import type { BrowserSettings } from './sentry/browser-config.ts'
 import type { PrivacySignal } from './sentry/privacy.ts'
 
+export type DsnPlace = '.env' | 'SENTRY_DSN_FILE'
+
 export type Config = {
   /** Settings for browsers of visitors without a privacy signal. */
   browser: BrowserSettings
@@ -21,6 +23,8 @@ export type Config = {
   reportsUrl?: string
   /** Path of the connection check. */
   checkPath: string
+  /** Place of SENTRY_DSN: `.env`, or the file that SENTRY_DSN_FILE names. */
+  dsnPlace: DsnPlace
   /** Host and origin of Sentry; absent in inbox mode. */
   sentryHost?: string
   sentryOrigin?: string
@@ -86,6 +90,7 @@ export function readConfig(
       reportsUrl: reportsUrl(tunnelPath, dsn),
     }),
     checkPath: readPageSettings(settings, tunnelPaths).checkPath,
+    dsnPlace: settings.fromFile.includes('SENTRY_DSN') ? 'SENTRY_DSN_FILE' : '.env',
     ...(configured && {
       sentryHost: configured.host,
       sentryOrigin: originOf(configured),

@@ -1,9 +1,10 @@
 /** Settings that would have accepted a rejected, filtered or expired envelope, with their values. */
 
 import type { Config } from '../config/config.ts'
-import type { SettingName } from '../config/settings.ts'
+import { rowOf, type SettingName } from '../config/settings.ts'
 import { NONE } from '../config/settings-reader.ts'
 import type { FilterReason, FinalOutcome, ScrubReason, SettingInForce } from '../contract.ts'
+import { ENTRY_BYTES } from '../inbox/enqueue.ts'
 import type { RejectionCode } from '../rejections.ts'
 
 /** Settings by reason. No setting changes the other reasons. */
@@ -46,10 +47,21 @@ const SETTINGS: {
   'attachments-dropped': ['SCRUB_ATTACHMENTS'],
 }
 
-export function findRemedies({ shown }: Pick<Config, 'shown'>): Record<string, SettingInForce[]> {
+type RemedyConfig = Pick<Config, 'shown' | 'fromFile' | 'forward'>
+
+export function findRemedies(config: RemedyConfig): Record<string, SettingInForce[]> {
   const remedies = Object.entries(SETTINGS).map(([reason, names]) => [
     reason,
-    names.map((name) => ({ name, value: shown[name] ?? NONE })),
+    names.map((name) => describeSetting(name, config)),
   ])
   return Object.fromEntries(remedies)
+}
+
+function describeSetting(name: SettingName, { shown, fromFile, forward }: RemedyConfig): SettingInForce {
+  const max = name === 'MAX_ENVELOPE_BYTES' && !forward ? ENTRY_BYTES : rowOf(name).max
+  return {
+    ...{ name, value: shown[name] ?? NONE },
+    ...(max !== undefined && { max }),
+    ...(fromFile.includes(name) && { fileVariable: `${name}_FILE` }),
+  }
 }

@@ -17,7 +17,7 @@ import { readAdminToken } from './admin-token.ts'
 import type { CertificateFile } from './certificates.ts'
 import type { SpoolPlace } from './parsers.ts'
 import { readScrubRules } from './scrub-rules.ts'
-import type { Environment } from './settings.ts'
+import type { Environment, SettingName } from './settings.ts'
 import {
   NONE,
   readSharedSettings,
@@ -69,6 +69,8 @@ export type Config = SharedSettings & {
   revision: string
   /** Settings in force, without secrets. */
   shown: ShownSettings
+  /** Settings that were read from the file that `NAME_FILE` names. */
+  fromFile: readonly SettingName[]
 }
 
 export type SpoolSettings = {
@@ -146,6 +148,7 @@ export function readConfig(env: Environment): Config {
     logLevel: settings.read('LOG_LEVEL'),
     revision: settings.read('REVISION') ?? 'unknown',
     shown: settings.shown,
+    fromFile: settings.fromFile,
   }
   const { problems } = settings
   if (clashes(config))

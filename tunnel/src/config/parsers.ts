@@ -13,6 +13,8 @@ export type Kind<T> = {
   /** Formats a value as an operator writes it, without secrets. */
   format?(value: T): string
   unit?: string
+  /** Largest accepted number. */
+  max?: number
   /** Accepted values, in Markdown. */
   values?: string
 }
@@ -43,6 +45,7 @@ export function integer(kind: string, min: number, max: number): Kind<number> {
   return {
     values: `${min} to ${max}`,
     unit: kind.replace(/^number of /, ''),
+    max,
     parse(given, name, problems) {
       const value = Number(given)
       if (/^(0|[1-9]\d{0,15})$/.test(given) && value >= min && value <= max) return value

@@ -18,6 +18,8 @@ export const NONE = '–'
 export class SettingsReader {
   readonly problems: string[]
   readonly shown: { [name in SettingName]?: string } = {}
+  /** Settings that were read from the file that `NAME_FILE` names. */
+  readonly fromFile: SettingName[] = []
   readonly #env: Environment
 
   constructor(env: Environment, problems: string[]) {
@@ -36,6 +38,7 @@ export class SettingsReader {
   }
 
   #text(name: SettingName, { hasFile, isProxy }: Setting): string | undefined {
+    if (hasFile && !this.#env[name] && this.#env[`${name}_FILE`]) this.fromFile.push(name)
     if (hasFile) return readSecret(this.#env, name, this.problems)
     return (isProxy ? (this.#env[name.toLowerCase()] ?? this.#env[name]) : this.#env[name])?.trim()
   }

@@ -9,7 +9,8 @@ import { Rejection } from '../rejections.ts'
 import type { Inbox, NewEntry } from './inbox.ts'
 import { summarise } from './summary.ts'
 
-const ENTRY_BYTES = 32 * 1024 * 1024 // an entry is one value of a row, and held in memory with SQLite's copy of it
+/** Size of the largest envelope that the inbox stores. */
+export const ENTRY_BYTES = 32 * 1024 * 1024 // an entry is one value of a row, and held in memory with SQLite's copy of it
 
 /** Stores the envelope in the inbox. Rejects it when the inbox cannot store it. */
 export function storeInInboxStage(inbox: Inbox, memory: MemoryBudget): Stage {

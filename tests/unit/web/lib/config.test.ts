@@ -26,6 +26,7 @@ describe('The settings of web', () => {
       },
       privacySignal: 'errors',
       tunnelPath: '/monitoring',
+      dsnPlace: '.env',
       reportsUrl: '/monitoring/reports?p=1',
       checkPath: '/',
       lab: true,

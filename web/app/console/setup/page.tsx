@@ -12,12 +12,12 @@ export default async function SetupPage() {
   const data = await requireConsoleData(SETUP)
   const snapshot = await data.snapshot()
   const { replicas } = snapshot
-  const { browser, sentryHost, tunnelPath } = data.settings
+  const { browser, dsnPlace, sentryHost, tunnelPath } = data.settings
   const configured = [...new Set([browser.dsn, ...replicas.flatMap(({ status }) => status?.dsns ?? [])])]
   return (
     <ConsoleShell at="setup" title="Set-up">
       <Setup
-        {...{ configured, tunnelPath }}
+        {...{ configured, tunnelPath, dsnPlace }}
         hasInbox={hasInbox(snapshot)}
         hasSentry={sentryHost !== undefined}
         since={Date.now()}

@@ -1,4 +1,4 @@
-/** Line for `.env` with which Culvert would have accepted a rejected or filtered envelope. */
+/** Line for `.env`, or text for the file of a secret, with which Culvert would have accepted a rejected or filtered envelope. */
 
 import type { RejectionSample, SettingInForce } from 'tunnel/contract'
 
@@ -20,15 +20,18 @@ const FILTERS: Readonly<Record<string, string>> = {
 /** Limits that may be raised to accept larger envelopes or more of them. */
 const LIMITS = ['HEADER_BYTES', 'TOTAL_HEADER_BYTES', 'MAX_ITEMS', 'MAX_ENVELOPE_BYTES', 'BODY_TIMEOUT_MS']
 
+/** Origins that ALLOWED_ORIGINS accepts. */
+const ORIGIN = /^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/
+
 /** Returns `undefined` when no line can be named. */
 export function envLine({ reason, sample, settings }: Rejected): string | undefined {
   const filter = FILTERS[reason]
   if (reason === 'dsn-unknown')
-    return sample?.dsn && lineOf('SENTRY_DSN', [...valuesOf('SENTRY_DSN', settings), sample.dsn])
+    return sample?.dsn && lineOf('SENTRY_DSN', [...valuesOf('SENTRY_DSN', settings), sample.dsn], settings)
   if (reason === 'origin-foreign') {
-    const origin = headerOf('origin', sample)
-    return origin?.startsWith('http')
-      ? lineOf('ALLOWED_ORIGINS', [...valuesOf('ALLOWED_ORIGINS', settings), origin])
+    const origin = headerOf('origin', sample) ?? ''
+    return ORIGIN.test(origin) && URL.parse(origin)?.origin === origin
+      ? lineOf('ALLOWED_ORIGINS', [...valuesOf('ALLOWED_ORIGINS', settings), origin], settings)
       : undefined
   }
   if (reason === 'next-noise') return 'DROP_NEXT_NOISE=off'
@@ -36,6 +39,7 @@ export function envLine({ reason, sample, settings }: Rejected): string | undefi
     return lineOf(
       'FILTERS',
       valuesOf('FILTERS', settings).filter((name) => name !== filter),
+      settings,
     )
   return doubled(settings)
 }
@@ -46,7 +50,9 @@ export function headerOf(name: string, sample: RejectionSample | undefined): str
 
 function doubled(settings: readonly SettingInForce[]): string | undefined {
   const limit = settings.find(({ name, value }) => LIMITS.includes(name) && /^\d+$/.test(value))
-  return limit && `${limit.name}=${2 * Number(limit.value)}`
+  if (!limit) return undefined
+  const { name, value, max = Number.POSITIVE_INFINITY } = limit
+  return Number(value) < max ? `${name}=${Math.min(2 * Number(value), max)}` : undefined
 }
 
 /** Returns the words of a setting; none for a dash. */
@@ -57,6 +63,9 @@ function valuesOf(name: string, settings: readonly SettingInForce[]): string[] {
   return [...new Set(words.filter((word) => word !== '' && word !== '–'))]
 }
 
-function lineOf(name: string, values: readonly string[]): string {
-  return `${name}=${[...new Set(values)].join(',')}`
+/** Returns the line of a setting; for one that was read from a file, the content of the file. */
+function lineOf(name: string, values: readonly string[], settings: readonly SettingInForce[]): string {
+  const text = [...new Set(values)].join(',')
+  const isInFile = settings.some((setting) => setting.name === name && setting.fileVariable)
+  return isInFile ? text : `${name}=${text}`
 }

@@ -24,6 +24,7 @@ export function RejectionCard({ rejection, details }: Props) {
   const sample = isRejected ? details.rejections.find(({ code }) => code === reason) : undefined
   const settings = details.settings[reason || outcome] ?? []
   const line = envLine({ reason, sample, settings })
+  const file = settings.find(({ fileVariable }) => fileVariable)?.fileVariable
   return (
     <li className="panel">
       <div className="flex flex-wrap items-center gap-3">
@@ -43,10 +44,19 @@ export function RejectionCard({ rejection, details }: Props) {
       {line && (
         <div className="mt-3 text-note">
           <p className="mb-2">
-            To accept such envelopes, put this line into <code>.env</code> and start Culvert again
-            {NEEDS_TRUST[reason]}:
+            To accept such envelopes, put this{' '}
+            {file ? (
+              <>
+                into the file that <code>{file}</code> names
+              </>
+            ) : (
+              <>
+                line into <code>.env</code>
+              </>
+            )}{' '}
+            and start Culvert again{NEEDS_TRUST[reason]}:
           </p>
-          <CodeBlock label={`Line for .env: ${reason}`} text={line} copy="Copy the line" />
+          <CodeBlock label={`Line for ${file ?? '.env'}: ${reason}`} text={line} copy="Copy the line" />
         </div>
       )}
       <Since time={details.times.find((time) => causeKey(time) === causeKey(rejection))} />

@@ -1,6 +1,7 @@
 /** Destination of the reports: the inbox, or the project of a DSN. */
 
 import { INBOX, INBOX_DSN, parseDsn, readDsns } from 'tunnel/dsn'
+import type { DsnPlace } from '../../../lib/config.ts'
 import { projectName, publicDsn } from '../projects/snippets.ts'
 
 export type Destination = {
@@ -8,22 +9,26 @@ export type Destination = {
   dsn: string
   /** `host/project`, as receipts name it. */
   project: string
-  /** Lines to add to `.env`; empty when Culvert has this destination already. */
+  /** Line for `.env`, or DSNs for the file that SENTRY_DSN_FILE names; empty when Culvert has this destination already. */
   lines: string
 }
+
+const PREFIX = { '.env': 'SENTRY_DSN=', SENTRY_DSN_FILE: '' } as const
+
+type Configured = { configured: readonly string[]; dsnPlace: DsnPlace }
 
 /** Returns the destination, or the problem with the DSN in a sentence. Both are absent while no DSN is given. */
 export function readDestination(
   kind: 'inbox' | 'sentry',
   text: string,
-  configured: readonly string[],
+  { configured, dsnPlace }: Configured,
 ): { destination?: Destination; problem?: string } {
   const forwarded = configured.filter((dsn) => dsn !== INBOX_DSN)
   if (kind === 'inbox')
     return {
       destination: {
         ...{ dsn: INBOX_DSN, project: projectName(INBOX) },
-        lines: forwarded.length > 0 ? 'SENTRY_DSN=' : '',
+        lines: forwarded.length > 0 ? PREFIX[dsnPlace] || 'SENTRY_DSN_FILE=' : '',
       },
     }
   const given = text.trim()
@@ -37,7 +42,7 @@ export function readDestination(
   return {
     destination: {
       ...{ dsn, project: projectName(parsed) },
-      lines: forwarded.includes(dsn) ? '' : `SENTRY_DSN=${[...forwarded, dsn].join(',')}`,
+      lines: forwarded.includes(dsn) ? '' : `${PREFIX[dsnPlace]}${[...forwarded, dsn].join(',')}`,
     },
   }
 }

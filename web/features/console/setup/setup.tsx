@@ -2,6 +2,7 @@
 'use client'
 
 import { type ReactNode, useState } from 'react'
+import type { DsnPlace } from '../../../lib/config.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { ArrivalPanel } from './arrival-panel.tsx'
@@ -11,6 +12,7 @@ import { FRAMEWORKS, type Target } from './frameworks.ts'
 type Props = {
   /** DSNs of the projects that Culvert forwards to, or that of the inbox. */
   configured: readonly string[]
+  dsnPlace: DsnPlace
   tunnelPath: string
   hasInbox: boolean
   hasSentry: boolean
@@ -20,10 +22,10 @@ type Props = {
 
 type Kind = 'inbox' | 'sentry'
 
-export function Setup({ configured, tunnelPath, hasInbox, hasSentry, since }: Props) {
+export function Setup({ configured, dsnPlace, tunnelPath, hasInbox, hasSentry, since }: Props) {
   const [kind, setKind] = useState<Kind>(hasSentry ? 'sentry' : 'inbox')
   const [text, setText] = useState(hasSentry ? (configured[0] ?? '') : '')
-  const { destination, problem } = readDestination(kind, text, configured)
+  const { destination, problem } = readDestination(kind, text, { configured, dsnPlace })
   return (
     <div className="grid max-w-4xl grid-cols-1 gap-4">
       <Panel title="1. Choose where reports go">
@@ -37,7 +39,7 @@ export function Setup({ configured, tunnelPath, hasInbox, hasSentry, since }: Pr
           </Choice>
         </fieldset>
         {kind === 'sentry' && <DsnField {...{ text, problem }} onChange={setText} />}
-        {destination && <EnvLines destination={destination} />}
+        {destination && <EnvLines {...{ destination, dsnPlace }} />}
       </Panel>
       {destination ? (
         <>
@@ -94,7 +96,9 @@ function DsnField({ text, problem, onChange }: DsnFieldProps) {
   )
 }
 
-function EnvLines({ destination: { lines } }: { destination: Destination }) {
+function EnvLines({ destination, dsnPlace }: { destination: Destination; dsnPlace: DsnPlace }) {
+  const { lines } = destination
+  const isForFile = dsnPlace !== '.env' && !lines.includes('=')
   if (lines === '')
     return (
       <p className="mt-3 text-note text-quiet">Culvert is configured for this already: go on with step 2.</p>
@@ -102,10 +106,23 @@ function EnvLines({ destination: { lines } }: { destination: Destination }) {
   return (
     <div className="mt-4 text-note">
       <p className="mb-2">
-        Put this line into <code>.env</code> in Culvert’s folder, in place of an older <code>SENTRY_DSN</code>
+        {isForFile ? (
+          <>
+            Put this in place of the content of the file that <code>{dsnPlace}</code> names
+          </>
+        ) : (
+          <>
+            Put this line into <code>.env</code> in Culvert’s folder, in place of an older{' '}
+            <code>{dsnPlace === '.env' ? 'SENTRY_DSN' : dsnPlace}</code>
+          </>
+        )}
         , and start Culvert again: <code>npm start</code> or <code>docker compose up --detach</code>.
       </p>
-      <CodeBlock label="Line for .env" text={lines} copy="Copy the line" />
+      <CodeBlock
+        label={isForFile ? `Line for ${dsnPlace}` : 'Line for .env'}
+        text={lines}
+        copy="Copy the line"
+      />
     </div>
   )
 }

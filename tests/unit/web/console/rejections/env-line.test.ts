@@ -1,10 +1,13 @@
 /** Line for .env that accepts what was rejected. */
 
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { findRemedies } from '../../../../../tunnel/src/admin/remedies.ts'
 import { readConfig } from '../../../../../tunnel/src/config/config.ts'
 import type { RejectionSample } from '../../../../../tunnel/src/contract.ts'
 import { envLine } from '../../../../../web/features/console/rejections/env-line.ts'
+import { makeFolder } from '../../../../support/temporary-folder.ts'
 
 const KNOWN = 'https://key@sentry.example/1'
 
@@ -32,6 +35,15 @@ it.each<[string, Record<string, string>, Partial<RejectionSample>, string | unde
   ],
   ['origin-foreign', {}, { headers: [['origin', 'https://b.example']] }, 'ALLOWED_ORIGINS=https://b.example'],
   ['origin-foreign', {}, { headers: [['origin', 'null']] }, undefined],
+  ['origin-foreign', {}, { headers: [['origin', 'https://a.example https://b.example']] }, undefined],
+  ['origin-foreign', {}, { headers: [['origin', 'https://a.example,https://b.example']] }, undefined],
+  ['origin-foreign', {}, { headers: [['origin', 'https://a_b.example']] }, undefined],
+  ['origin-foreign', {}, { headers: [['origin', 'https://a.example:443']] }, undefined],
+  ['header-too-large', { HEADER_BYTES: '700000' }, {}, 'HEADER_BYTES=1048576'],
+  ['header-too-large', { HEADER_BYTES: '1048576' }, {}, undefined],
+  ['envelope-too-large', { SENTRY_DSN: KNOWN }, {}, 'MAX_ENVELOPE_BYTES=209715200'],
+  ['envelope-too-large', {}, {}, undefined],
+  ['envelope-too-large', { MAX_ENVELOPE_BYTES: '20000000' }, {}, 'MAX_ENVELOPE_BYTES=33554432'],
   ['localhost', { FILTERS: 'localhost web-crawlers' }, {}, 'FILTERS=web-crawlers'],
   ['filtered-transaction', { FILTERS: 'health-checks' }, {}, 'FILTERS='],
   ['next-noise', {}, {}, 'DROP_NEXT_NOISE=off'],
@@ -42,4 +54,14 @@ it.each<[string, Record<string, string>, Partial<RejectionSample>, string | unde
   if (line === undefined) return
   const [name = '', value = ''] = line.split(/=(.*)/s)
   expect(() => readConfig({ ...env, [name]: value })).not.toThrow()
+})
+
+it('is the content of the file from which SENTRY_DSN was read', async () => {
+  await using folder = await makeFolder()
+  const file = join(folder.path, 'dsn')
+  await writeFile(file, KNOWN)
+  const line = lineFor('dsn-unknown', { SENTRY_DSN_FILE: file }, { dsn: 'https://b@c.example/2' })
+  expect(line).toBe(`${KNOWN},https://b@c.example/2`)
+  await writeFile(file, `${line}`)
+  expect(readConfig({ SENTRY_DSN_FILE: file }).dsns).toHaveLength(2)
 })

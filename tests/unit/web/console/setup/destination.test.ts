@@ -5,6 +5,7 @@ import { INBOX_DSN } from '../../../../../tunnel/src/envelope/dsn.ts'
 import { readDestination } from '../../../../../web/features/console/setup/destination.ts'
 
 const DSN = 'https://key@o1.ingest.us.sentry.io/2'
+const NONE = { configured: [], dsnPlace: '.env' } as const
 
 it.each([
   ['the inbox of a site without a DSN', 'inbox', '', [INBOX_DSN], ''],
@@ -20,20 +21,28 @@ it.each([
     'SENTRY_DSN=https://key@c.example/3',
   ],
 ] as const)('shows the lines for %s', (_, kind, text, configured, lines) => {
-  expect(readDestination(kind, text, configured).destination?.lines).toBe(lines)
+  expect(readDestination(kind, text, { configured, dsnPlace: '.env' }).destination?.lines).toBe(lines)
+})
+
+it.each([
+  ['a new project', 'sentry', 'https://b@c.example/3', `${DSN},https://b@c.example/3`],
+  ['the inbox', 'inbox', '', 'SENTRY_DSN_FILE='],
+] as const)('shows %s in a form that works beside SENTRY_DSN_FILE', (_, kind, text, lines) => {
+  const given = { configured: [DSN], dsnPlace: 'SENTRY_DSN_FILE' } as const
+  expect(readDestination(kind, text, given).destination?.lines).toBe(lines)
 })
 
 it('names the project as receipts do', () => {
-  expect(readDestination('sentry', DSN, []).destination?.project).toBe('o1.ingest.us.sentry.io/2')
+  expect(readDestination('sentry', DSN, NONE).destination?.project).toBe('o1.ingest.us.sentry.io/2')
 })
 
 it('shows nothing without a DSN', () => {
-  expect(readDestination('sentry', '  ', [])).toEqual({})
+  expect(readDestination('sentry', '  ', NONE)).toEqual({})
 })
 
 it('states the problem with an invalid DSN, as the start does', () => {
-  expect(readDestination('sentry', 'https://sentry.io/2', []).problem).toMatch(
+  expect(readDestination('sentry', 'https://sentry.io/2', NONE).problem).toMatch(
     /^SENTRY_DSN: "https:\/\/sentry\.io\/2" is not a DSN; write it as Sentry shows it, like https:/,
   )
-  expect(readDestination('sentry', `${DSN},${DSN}`, []).problem).toMatch(/^Paste one DSN here/)
+  expect(readDestination('sentry', `${DSN},${DSN}`, NONE).problem).toMatch(/^Paste one DSN here/)
 })
