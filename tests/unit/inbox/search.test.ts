@@ -116,11 +116,17 @@ describe('The inbox of a tunnel', () => {
     expect(pages.length).toBeGreaterThan(2)
   })
 
-  it('names envelopes by their types when their payload is no JSON, too large or has too many values', async () => {
-    const { entries } = await list('type=event')
-    const unread = entries.filter(({ title }) => title === 'event')
-    expect(unread.map(({ kind, is_error: isError }) => [kind, isError])).toEqual(
-      Array(3).fill(['event', false]),
+  it('names envelopes by their types when their payload is no JSON', async () => {
+    const { entries } = await list('search=event')
+    expect(entries.filter(({ title }) => title === 'event')).toMatchObject([
+      { kind: 'event', is_error: false },
+    ])
+  })
+
+  it('lists each event that is too large or has too many values as an error of its own', async () => {
+    const { groups: found } = await groups('search=too%20large')
+    expect(found.map(({ envelopes, newest }) => [envelopes, newest.title, newest.is_error])).toEqual(
+      Array(2).fill([1, 'event, too large to read', true]),
     )
   })
 

@@ -59,11 +59,18 @@ type Ids = { id: string; event_id: string | null }
 export function summarise(ids: Ids, items: readonly Item[], envelope: Buffer): Summary {
   for (const type of TITLE_TYPES) {
     const item = items.find((each) => each.type === type)
-    const json = item && readPayload(item, envelope)
-    if (json) return summaryOf(ids, nameOf(type, json), json)
+    const payload = item && readPayload(item, envelope)
+    if (payload === 'too large') return summaryOf(ids, nameOfUnread(type), {})
+    if (payload) return summaryOf(ids, nameOf(type, payload), payload)
   }
   const types = items.map((item) => item.type)
   return summaryOf(ids, nameOfTypes(types), {})
+}
+
+/** Names an envelope whose payload is not parsed. An event is most likely an error. */
+function nameOfUnread(type: string): Name {
+  const isError = type === 'event'
+  return { kind: isError ? 'error' : type, title: `${type}, too large to read`, isError }
 }
 
 /** Names an envelope by its item types alone. */
@@ -178,10 +185,11 @@ function timeOf(given: unknown): number | null {
   return time >= 0 && time <= MAX_TIME ? Math.floor(time) : null
 }
 
-function readPayload({ range: [start, end], bytes }: Item, envelope: Buffer): Json | undefined {
-  if (bytes > MAX_BYTES) return undefined
+/** Returns `undefined` for a payload that is no JSON. */
+function readPayload({ range: [start, end], bytes }: Item, envelope: Buffer): Json | 'too large' | undefined {
+  if (bytes > MAX_BYTES) return 'too large'
   const payload = payloadOf(envelope.subarray(start, end), bytes)
-  if (maxValues(payload) > MAX_VALUES) return undefined
+  if (maxValues(payload) > MAX_VALUES) return 'too large'
   try {
     return object(JSON.parse(payload.toString('utf8')))
   } catch {
