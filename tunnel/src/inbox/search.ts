@@ -46,6 +46,8 @@ const SCHEMA = `
     types TEXT NOT NULL,
     search TEXT NOT NULL
   ) STRICT;
+  CREATE INDEX IF NOT EXISTS summary_release ON summary (release);
+  CREATE INDEX IF NOT EXISTS summary_environment ON summary (environment);
   CREATE TRIGGER IF NOT EXISTS inbox_inserted AFTER INSERT ON inbox BEGIN
     INSERT INTO summary (seq, group_id, kind, title, types, search) SELECT ${defaultsOf('new')};
   END;
@@ -100,14 +102,21 @@ export class Summaries {
   }
 }
 
-const OTHERS = 'EXISTS (SELECT 1 FROM json_each(s.types) WHERE value <> :hidden)'
+/** Condition that the types, a JSON list, contain another one than the hidden one. It is faster than `json_each` for each row. */
+const OTHERS = `replace(replace(s.types, :hidden, ''), ',', '') <> '[]'`
+
+/** Condition that a text contains each of the words. */
+const WORDS = Array.from(
+  { length: MAX_WORDS },
+  (_, n) => `(:word${n} IS NULL OR instr(s.search, :word${n}) > 0)`,
+)
 
 function prepare(db: DatabaseSync) {
   const equal = ['group_id', 'release', 'environment', 'replay'].map(
     (column) => `(:${column} IS NULL OR s.${column} = :${column})`,
   )
-  const matches = `(:type IS NULL OR instr(s.types, :type) > 0) AND (:hidden IS NULL OR ${OTHERS}) AND ${equal.join(' AND ')}
-    AND NOT EXISTS (SELECT 1 FROM json_each(:words) WHERE instr(s.search, value) = 0)`
+  const types = ['(:type IS NULL OR instr(s.types, :type) > 0)', `(:hidden IS NULL OR ${OTHERS})`]
+  const matches = [...equal, ...WORDS, ...types].join(' AND ')
   const entry = `s.*, i.id, i.time, i.event_id, i.bytes FROM`
   const namesIn = (column: string) =>
     `SELECT ${column} AS name FROM summary WHERE ${column} <> '' GROUP BY ${column}
@@ -141,12 +150,12 @@ function parametersOf({ type, hidden, group, release, environment, replay, searc
   const words = search.toLowerCase().split(/\s+/).filter(Boolean).slice(0, MAX_WORDS)
   return {
     type: type === undefined ? null : JSON.stringify(type),
-    hidden: type === undefined ? (hidden ?? null) : null,
+    hidden: type === undefined && hidden !== undefined ? JSON.stringify(hidden) : null,
     group_id: group ?? null,
     release: release ?? null,
     environment: environment ?? null,
     replay: replay ?? null,
-    words: JSON.stringify(words),
+    ...Object.fromEntries(WORDS.map((_, n) => [`word${n}`, words[n] ?? null])),
   }
 }
 
