@@ -86,7 +86,7 @@ export async function openServices(
   const sentry = config.forward
     ? await openForwardingOrExit({ config, projects, limits, memory, bodies, clock, now, log })
     : undefined
-  const inbox = await openInboxOrExit(config, now)
+  const inbox = await openInboxOrExit(config, log, now)
   const metrics = new Metrics({
     build: { version: manifest.version, revision: config.revision },
     inFlight: () => ingest.inFlight(),
@@ -201,8 +201,15 @@ function logHealthChange({ logger }: Log, { writable, problem }: SpoolHealth): v
   else logger.error({ problem }, 'the spool accepts no envelopes')
 }
 
-function openInboxOrExit({ inboxFile }: Config, now: () => number): Promise<Inbox | undefined> {
-  return orExit(`INBOX_FILE: "${inboxFile}" cannot be opened; write the path of a file on a disk`, () =>
-    inboxFile ? new Inbox(inboxFile, INBOX_BOUNDS, now) : undefined,
-  )
+async function openInboxOrExit(
+  { inboxFile }: Config,
+  { logger }: Log,
+  now: () => number,
+): Promise<Inbox | undefined> {
+  const problem = `INBOX_FILE: "${inboxFile}" cannot be opened; write the path of a file on a disk`
+  const inbox = await orExit(problem, () => (inboxFile ? new Inbox(inboxFile, INBOX_BOUNDS, now) : undefined))
+  inbox
+    ?.summariseOld()
+    .catch((err) => logger.warn({ err }, 'older envelopes in the inbox are not summarised'))
+  return inbox
 }

@@ -201,6 +201,38 @@ describe('The inbox', () => {
     expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['beside', 'after', 'before'])
   })
 
+  it('groups the errors of an earlier release by their cause', async () => {
+    open({})
+    const db = new DatabaseSync(file)
+    const insert = db.prepare(
+      'INSERT INTO inbox (id, time, bytes, types, envelope) VALUES (?, 0, 1, \'["event"]\', ?)',
+    )
+    const exception = { values: [{ type: 'RangeError', value: 'basket' }] }
+    const payload = JSON.stringify({ exception })
+    for (let n = 0; n < 120; n++)
+      insert.run(`${n}`, envelopeOf({ dsn: INBOX_DSN }, [{ header: { type: 'event' }, payload }]))
+    insert.run('unreadable', Buffer.from('no envelope'))
+    db.close()
+    const inbox = open({ envelopes: 1_000 })
+    const summarising = inbox.summariseOld()
+    inbox.delete('7')
+    await summarising
+    expect(inbox.groups(10, {}).groups).toMatchObject([
+      { envelopes: 1, newest: { title: '["event"]' } },
+      { envelopes: 119, newest: { title: 'RangeError: basket', is_error: true } },
+    ])
+  })
+
+  it('stops summarising when it is closed', async () => {
+    const inbox = new Inbox(file, INBOX_BOUNDS, () => 0)
+    const db = new DatabaseSync(file)
+    db.exec(`INSERT INTO inbox (id, time, bytes, types, envelope) VALUES ('a', 0, 1, '["event"]', x'61')`)
+    db.close()
+    const summarising = inbox.summariseOld()
+    inbox.close()
+    await expect(summarising).resolves.toBeUndefined()
+  })
+
   it('opens a file to which a later release has added a column', () => {
     open({}).keep(entry('before'), '')
     const db = new DatabaseSync(file)

@@ -9,6 +9,7 @@ import { retryWhileBusy } from '../spool/sqlite/locks.ts'
 import type { HistoryStore } from '../telemetry/history.ts'
 import { HISTORY_TABLE, HistoryTable } from '../telemetry/history-table.ts'
 import { createSummaries, type InboxQuery, Summaries } from './search.ts'
+import { summariseStored } from './stored.ts'
 import type { Summary } from './summary.ts'
 
 /** Envelope to store, unpacked. */
@@ -46,6 +47,9 @@ const BUSY_MS = 5_000 // several replicas share the file
 const MAX_TYPES = 100 // a sender may name a thousand types of 64 KiB
 const MAX_TYPE_LENGTH = 64
 const DELETE_BATCH = 50 // envelopes in one turn of the event loop
+
+const SUMMARY_BATCH = 50 // summaries in one transaction
+const MAX_READ_BYTES = 4 * 1024 * 1024 // larger envelopes of earlier releases keep their default summaries
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS inbox (
@@ -148,6 +152,31 @@ export class Inbox {
     }
   }
 
+  /** Summarises envelopes of earlier releases, one in each turn of the event loop, until all are read or the inbox is closed. */
+  async summariseOld(): Promise<void> {
+    const writes: (() => void)[] = []
+    const writeAll = () => {
+      for (const write of writes.splice(0)) write()
+    }
+    for (const seq of this.#summaries.withDefaults()) {
+      await nextTurn()
+      if (!this.#db.isOpen) return
+      const write = this.#summariseAt(seq)
+      if (write) writes.push(write)
+      if (writes.length === SUMMARY_BATCH) this.#commit(writeAll)
+    }
+    this.#commit(writeAll)
+  }
+
+  /** Returns a function that stores the summary. */
+  #summariseAt(seq: number): (() => void) | undefined {
+    const row = this.#statements.stored.get(seq, MAX_READ_BYTES)
+    if (!(row?.envelope instanceof Uint8Array)) return undefined
+    const eventId = typeof row.event_id === 'string' ? row.event_id : null
+    const summary = summariseStored({ id: String(row.id), event_id: eventId }, Buffer.from(row.envelope))
+    return summary && (() => this.#summaries.add(seq, String(row.types), summary))
+  }
+
   close(): void {
     this.#db.close()
   }
@@ -193,6 +222,7 @@ function prepare(db: DatabaseSync) {
     ),
     one: db.prepare('SELECT envelope FROM inbox WHERE id = ?'),
     beginning: db.prepare('SELECT substr(envelope, 1, ?) AS envelope FROM inbox WHERE id = ?'),
+    stored: db.prepare('SELECT id, event_id, types, envelope FROM inbox WHERE seq = ? AND bytes <= ?'),
     size: db.prepare('SELECT length(envelope) AS bytes FROM inbox WHERE id = ?'),
     total: db.prepare(usage),
     ofNetwork: db.prepare(`${usage} WHERE network = ?`),

@@ -74,7 +74,12 @@ export class Summaries {
     this.inbox = String(db.prepare('SELECT id FROM identity').get()?.id)
   }
 
-  /** Adds the summary of the envelope that was stored at `seq`. `types` is JSON. */
+  /** Returns the positions of the envelopes without a summary of their own, the newest first. */
+  withDefaults(): number[] {
+    return this.#statements.withDefaults.all().map(({ seq }) => Number(seq))
+  }
+
+  /** Adds the summary of the envelope at `seq`, unless it has been deleted. `types` is JSON. */
   add(seq: number | bigint, types: string, summary: Summary): void {
     const { group, kind, title, isError, release, environment, replay, segment, raised, user, search } =
       summary
@@ -125,9 +130,11 @@ function prepare(db: DatabaseSync) {
     insert: db.prepare(
       `INSERT OR REPLACE INTO summary (seq, group_id, kind, title, is_error, release, environment, replay, segment, raised,
          user, types, search)
-       VALUES (:seq, :group, :kind, :title, :isError, :release, :environment, :replay, :segment, :raised,
-         :user, :types, :search)`,
+       SELECT :seq, :group, :kind, :title, :isError, :release, :environment, :replay, :segment, :raised,
+         :user, :types, :search WHERE EXISTS (SELECT 1 FROM inbox WHERE seq = :seq)`,
     ),
+    // other values of `search` have several lines
+    withDefaults: db.prepare('SELECT seq FROM summary WHERE instr(search, char(10)) = 0 ORDER BY seq DESC'),
     entries: db.prepare(
       `SELECT ${entry} summary s JOIN inbox i USING (seq) WHERE s.seq < :before AND ${matches}
        ORDER BY s.seq DESC LIMIT :limit`,
