@@ -1,7 +1,7 @@
 /** Rejection codes, with the status, a sentence and the remedy of each. */
 
 type RejectionDefinition = {
-  status: 400 | 403 | 404 | 405 | 408 | 413 | 415 | 429 | 502 | 503 | 504
+  status: 400 | 403 | 404 | 405 | 408 | 410 | 413 | 415 | 429 | 502 | 503 | 504
   sentence: string
   fix: string
 }
@@ -144,6 +144,16 @@ export const REJECTIONS = {
     sentence: 'A browser report is about a page of another origin.',
     fix: "Add the page's origin to ALLOWED_ORIGINS if it may report here.",
   },
+  'report-origin-missing': {
+    status: 403,
+    sentence: 'Neither a browser report nor its request names an origin.',
+    fix: 'Ignore it: it is about a document without an address, such as about:srcdoc, or no browser has sent it.',
+  },
+  'report-project-unknown': {
+    status: 410, // browsers then forget the endpoint (w3.org/TR/reporting-1)
+    sentence: 'The query of browser reports names no project of this tunnel.',
+    fix: 'Write ?p= and the project ID of a DSN in SENTRY_DSN into the headers, or omit the query to use the first one.',
+  },
   'origin-foreign': {
     status: 403,
     sentence: 'The request comes from a page of another origin.',
@@ -171,7 +181,7 @@ export const REJECTIONS = {
   },
   'project-unknown': {
     status: 404,
-    sentence: 'The query of sdk.js or of browser reports names no project of this tunnel.',
+    sentence: 'The query of sdk.js names no project of this tunnel.',
     fix: 'Write ?p= and the project ID of a DSN in SENTRY_DSN, or omit the query to use the first one.',
   },
   'sdk-file-unknown': {

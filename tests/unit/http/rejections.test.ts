@@ -76,6 +76,13 @@ const PROVOCATIONS: Partial<Record<RejectionCode, (dsn: string) => Provocation>>
     headers: JSON_REPORTS,
     body: JSON.stringify([{ type: 'crash', url: 'https://evil.example/', body: { reason: MARK } }]),
   }),
+  'report-origin-missing': () => ({
+    path: REPORTS,
+    answered: 200,
+    headers: JSON_REPORTS,
+    body: JSON.stringify([{ type: 'crash', url: 'about:srcdoc', body: { reason: MARK } }]),
+  }),
+  'report-project-unknown': () => ({ path: `${REPORTS}?p=7`, headers: JSON_REPORTS, body: MARK }),
   'request-malformed': (dsn) => ({ headers: { host: 'a@b' }, body: errorOf(dsn) }),
   'path-unknown': (dsn) => ({ path: '/elsewhere', body: errorOf(dsn) }),
   'method-unknown': (dsn) => ({ method: 'PUT', body: errorOf(dsn) }),

@@ -406,8 +406,8 @@ describe('Browser reports', () => {
       ['about another one, without Origin', {}, 'https://evil.example/', 'report-foreign'],
       ['about another one, with Origin', { origin: SHOP }, 'https://evil.example/', 'report-foreign'],
       ['about another port', {}, `${SHOP}:8443/`, 'report-foreign'],
-      ['about a document without a host, without Origin', {}, 'about', 'report-foreign'],
-      ['without a URL', {}, '', 'report-foreign'],
+      ['about a document without a host, without Origin', {}, 'about', 'report-origin-missing'],
+      ['without a URL', {}, '', 'report-origin-missing'],
       ['from another one', { origin: 'https://evil.example' }, SHOP, 'origin-foreign'],
     ])('are rejected %s', async (_, headers, url, code) => {
       const body = { ...violation().body, documentURL: url }
@@ -490,8 +490,8 @@ describe('Browser reports', () => {
       [
         'for no project',
         { path: '/monitoring/reports?p=7', headers: BATCH, body: '[]' },
-        404,
-        'project-unknown',
+        410,
+        'report-project-unknown',
       ],
     ])('are rejected %s', async (_, posting, status, code) => {
       const answered = await send(posting)

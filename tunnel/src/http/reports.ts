@@ -69,7 +69,7 @@ function findProject(target: string, projects: Projects) {
   const query = readQuery(target)
   const isGuess = query.p === undefined && (query.o !== undefined || query.r !== undefined)
   const project = isGuess ? undefined : projects.find(query)
-  if (!project) throw new Rejection('project-unknown')
+  if (!project) throw new Rejection('report-project-unknown')
   return project
 }
 
@@ -199,7 +199,7 @@ function checkReportedOrigin(
   const isWeb = parsed?.protocol === 'https:' || parsed?.protocol === 'http:'
   if (!parsed || !isWeb) {
     if (hasOrigin(headers)) return
-    throw new Rejection('report-foreign', 'The report and the request name no origin.')
+    throw new Rejection('report-origin-missing')
   }
   if (parsed.host === headers.host?.toLowerCase() || allowed.has(parsed.origin)) return
   throw new Rejection('report-foreign', `It is about ${parsed.origin.slice(0, 200)}.`)
