@@ -22,7 +22,7 @@ export default async function LabPage() {
         <p className="mt-5 text-lead text-quiet">
           Each button triggers one kind of real error or report. The outcome appears beside the button.{' '}
           {sentryHost ? 'Reports arrive in Sentry' : 'Reports arrive in this site’s inbox'} with{' '}
-          <code className="text-ink">environment: lab</code>.
+          <code className="text-ink">environment: lab</code>, except those of the browser itself.
         </p>
       </header>
       <PrivacyNote />

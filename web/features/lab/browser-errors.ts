@@ -114,7 +114,11 @@ export async function replay(): Promise<void> {
 /** Writes code into an attribute, which the policy of the page blocks. Its beginning is the sample in the report. */
 export function violation(reference: string): Promise<Outcome> {
   const blocked = new Promise<Outcome>((done) => {
-    addEventListener('securitypolicyviolation', () => done({ is: 'browser-report' }), { once: true })
+    addEventListener(
+      'securitypolicyviolation',
+      ({ originalPolicy }) => done(describeViolation(originalPolicy)),
+      { once: true },
+    )
   })
   const button = document.createElement('button')
   button.setAttribute('onclick', `'lab ${reference}, on purpose'`)
@@ -122,6 +126,12 @@ export function violation(reference: string): Promise<Outcome> {
   button.click()
   button.remove()
   return blocked
+}
+
+/** Returns the outcome under a policy. Without `report-uri`, which visitors who object do not get, the browser reports nothing. */
+function describeViolation(policy: string): Outcome {
+  if (/(^|;)\s*report-uri /.test(policy)) return { is: 'browser-report' }
+  return { is: 'not-reported', why: 'the policy of this page asks for no reports' }
 }
 
 const STORAGE_KEY = 'lab'

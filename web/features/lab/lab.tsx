@@ -109,7 +109,7 @@ function BrowserReports() {
     <Group title="By the browser itself">
       <LabRow name="Violate the security policy" onServer={raise.violation}>
         The page adds a script that its content security policy does not allow. The browser blocks and reports
-        it.
+        it, with the environment of the site.
       </LabRow>
     </Group>
   )
