@@ -22,12 +22,7 @@ export default async function OverviewPage({ searchParams }: Props) {
   ])
   return (
     <ConsoleShell at="overview" title="Overview">
-      <Overview
-        first={summarise(snapshot)}
-        history={history}
-        rangeKey={range.key}
-        {...(stored && { stored })}
-      />
+      <Overview first={summarise(snapshot)} history={history} rangeKey={range.key} {...stored} />
     </ConsoleShell>
   )
 }

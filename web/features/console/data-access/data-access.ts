@@ -8,13 +8,13 @@ import { type Config, config } from '../../../lib/config.ts'
 import type { Cursor } from '../live-feed/cursor.ts'
 import { streamFeed } from '../live-feed/feed.ts'
 import type { Point, Snapshot } from '../monitor/replica-monitor.ts'
-import { continueWith, type StoredHistory } from '../monitor/stored-history.ts'
+import { continueWith } from '../monitor/stored-history.ts'
 import { mergeSdks } from '../projects/projects.ts'
 import { returnPath, SIGN_IN } from '../routes.ts'
 import { currentSession, isSessionOpen } from '../session/session.ts'
 import { readStatus, rejectionHistory, sharedMonitor } from '../shared-monitor.ts'
 import { AdminRequests } from './admin-requests.ts'
-import { readHistory } from './history.ts'
+import { type HistoryOfRange, readHistory } from './history.ts'
 import { InboxData } from './inbox.ts'
 import { SpoolData } from './spool.ts'
 
@@ -62,12 +62,11 @@ export class ConsoleData {
     const live = sharedMonitor(this.settings).history()
     const [first] = live
     if (first && first.time < Date.now() - LIVE_MS) return live
-    const stored = await this.storedHistory('15m')
+    const { stored } = await this.storedHistory('15m')
     return stored ? continueWith(stored.points, live) : live
   }
 
-  /** Returns `undefined` when no replica returns a history. */
-  storedHistory(range: HistoryRange): Promise<StoredHistory | undefined> {
+  storedHistory(range: HistoryRange): Promise<HistoryOfRange> {
     return readHistory(this.#requests, range)
   }
 

@@ -1,38 +1,32 @@
 /** History that the tunnels store. */
 
 import 'server-only'
-import { setTimeout as wait } from 'node:timers/promises'
-import type { History, HistoryRange } from 'tunnel/contract'
+import type { HistoryRange } from 'tunnel/contract'
+import { describeMissing, readStores } from '../monitor/read-stores.ts'
 import { type StoredHistory, storedHistoryOf } from '../monitor/stored-history.ts'
 import type { AdminRequests } from './admin-requests.ts'
 
 const MAX_WAIT_MS = 2_000 // a tunnel answers within 1 s
 
-/**
- * Returns the counts of all replicas; `undefined` when none returns them within 2 s. Replicas that share a spool return the same: one is
- * asked.
- */
-export async function readHistory(
-  requests: AdminRequests,
-  range: HistoryRange,
-): Promise<StoredHistory | undefined> {
+/** `missing` describes what is not included, and why. */
+export type HistoryOfRange = { stored?: StoredHistory; missing?: string }
+
+/** Returns the counts of all replicas. Replicas that share a store return the same: one is asked. */
+export async function readHistory(requests: AdminRequests, range: HistoryRange): Promise<HistoryOfRange> {
   const { replicas } = await requests.snapshot()
-  const responding = replicas.filter(({ state }) => state === 'responding')
-  const sharing = Map.groupBy(responding, ({ status }) => status?.history_store ?? status?.spool?.id)
-  const asked = Array.from(sharing.values(), (its) =>
-    askInTurn(
-      requests,
-      its.map(({ origin }) => `${origin}/history?range=${range}`),
-    ),
-  )
-  const histories = await Promise.race([Promise.all(asked), wait(MAX_WAIT_MS, [], { ref: false })])
-  return storedHistoryOf(histories.flat())
+  const ask = async (origin: string): Promise<unknown> => {
+    const response = await requests.send(`${origin}/history?range=${range}`)
+    if (!response) throw new Error('no response')
+    const body: unknown = await response.json()
+    if (!response.ok) throw new Error(detailOf(body) ?? `status ${response.status}`)
+    return body
+  }
+  const read = await readStores(replicas, ask, MAX_WAIT_MS)
+  const [stored, missing] = [storedHistoryOf(read.histories), describeMissing(read)]
+  return { ...(stored && { stored }), ...(missing !== undefined && { missing }) }
 }
 
-async function askInTurn(requests: AdminRequests, urls: readonly string[]): Promise<History[]> {
-  for (const url of urls) {
-    const response = await requests.send(url)
-    if (response?.ok) return [(await response.json()) as History]
-  }
-  return []
+function detailOf(body: unknown): string | undefined {
+  if (typeof body !== 'object' || body === null || !('detail' in body)) return undefined
+  return String(body.detail)
 }

@@ -33,9 +33,11 @@ type Props = {
   rangeKey: string
   /** History of a longer range; absent when no replica returned it. */
   stored?: StoredHistory
+  /** Description of what the stored history lacks. */
+  missing?: string
 }
 
-export function Overview({ first, history, rangeKey, stored }: Props) {
+export function Overview({ first, history, rangeKey, stored, missing }: Props) {
   const { overview, points: live, state } = useLive(first, history)
   const range = readRange(rangeKey)
   const isLive = range === LIVE_RANGE
@@ -53,7 +55,7 @@ export function Overview({ first, history, rangeKey, stored }: Props) {
       <FlowDiagram overview={overview} points={live} />
       <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] desk:items-start">
         <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
-          <RangeCharts range={range} points={points} hasSpool={hasSpool} />
+          <RangeCharts {...{ range, points, missing, hasSpool }} />
           <div className="order-last desk:order-none">
             <ItemTypes {...{ points: points ?? [], live, range }} />
           </div>
@@ -63,7 +65,7 @@ export function Overview({ first, history, rangeKey, stored }: Props) {
             <OutcomesTable
               point={{ ...stored.totals, pending: overview.point.pending }}
               losses={{ ...stored.losses, damagedFiles: overview.losses.damagedFiles }}
-              note={`last ${range.words}`}
+              note={missing === undefined ? `last ${range.words}` : `last ${range.words}, incomplete`}
             />
           ) : (
             <OutcomesTable {...overview} note="since the replicas started" />

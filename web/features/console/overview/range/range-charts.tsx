@@ -1,7 +1,7 @@
 /** Charts of the chosen time range. */
 'use client'
 
-import { Empty, Panel } from '../../../../ui/panel.tsx'
+import { Panel } from '../../../../ui/panel.tsx'
 import { TimeZone } from '../../../../ui/relative-time.tsx'
 import type { Point } from '../../monitor/replica-monitor.ts'
 import { CategoryChart, DurationChart, OutcomeChart, PendingChart } from '../charts.tsx'
@@ -10,12 +10,14 @@ import { RangePicker } from './range-picker.tsx'
 
 type Props = {
   range: Range
-  /** Absent when no replica returned the history. */
+  /** Absent when no replica returned the history; `missing` says why. */
   points: Point[] | undefined
+  /** Description of what the history lacks. */
+  missing: string | undefined
   hasSpool: boolean
 }
 
-export function RangeCharts({ range, points, hasSpool }: Props) {
+export function RangeCharts({ range, points, missing, hasSpool }: Props) {
   return (
     <Panel title={`Last ${range.words}`} note={<TimeZone />}>
       <div className="mb-4 flex flex-wrap items-center gap-x-4 gap-y-2">
@@ -26,7 +28,12 @@ export function RangeCharts({ range, points, hasSpool }: Props) {
           </p>
         )}
       </div>
-      {points ? (
+      {missing !== undefined && (
+        <p role="status" className="mb-4 max-w-prose text-note wrap-anywhere">
+          {missing}
+        </p>
+      )}
+      {points && (
         <div className="grid grid-cols-1 gap-x-8 gap-y-5 wide:grid-cols-2">
           <div className="min-w-0 wide:col-span-2">
             <OutcomeChart {...{ points, range }} />
@@ -39,8 +46,6 @@ export function RangeCharts({ range, points, hasSpool }: Props) {
           </div>
           {hasSpool && <PendingChart {...{ points, range }} />}
         </div>
-      ) : (
-        <Empty>No replica returns the history now.</Empty>
       )}
     </Panel>
   )
