@@ -99,7 +99,8 @@ export async function openServices(
   })
   const store = sentry?.spool.store ?? inbox
   const spool = sentry && (() => sentry.spool.totals())
-  const recorded = { metrics, spool, replica, now, projects: projects.all.map(({ name }) => name) }
+  const names = projects.all.map(({ name }) => name)
+  const recorded = { metrics, spool, replica, now, logger: log.logger, projects: names }
   const records = {
     metrics,
     history: store && new HistoryRecorder({ ...recorded, store }),

@@ -24,6 +24,7 @@ type Opened = {
   recorder: HistoryRecorder
   /** Totals of the spool; `undefined` when it does not respond. */
   spool: { envelopes: number; lost?: number } | undefined
+  log: string[]
   /** Number of readings of these totals. Each ends the counting of a minute. */
   readings: number
 }
@@ -60,12 +61,17 @@ function open(clock: Clock, store: HistoryStore, replica = 'r-1'): Opened {
     ...{ inFlight: () => 0, bodyBytes: () => 0, limits: () => [], upstreams: () => [], spool: undefined },
     ...{ projects: createProjects(dsns), now: () => 0, build: { version: '1.2.3', revision: 'abc' } },
   })
+  const log: string[] = []
   const spool = async () => {
     opened.readings++
     return opened.spool ?? Promise.reject(new Error('no response'))
   }
   const deps = {
     ...{ store: { id: 's-1', history: store }, metrics, spool, projects: [PROJECT, OTHER_PROJECT], replica },
+    logger: {
+      info: (line: unknown) => void log.push(String(line)),
+      warn: (_: unknown, line?: string) => void log.push(String(line)),
+    },
     now: () => clock.time,
   }
   const opened: Opened = {
@@ -77,6 +83,7 @@ function open(clock: Clock, store: HistoryStore, replica = 'r-1'): Opened {
       }),
     recorder: new HistoryRecorder(deps),
     spool: { envelopes: 0 },
+    log,
     readings: 0,
   }
   return opened
@@ -218,6 +225,23 @@ describe('HistoryRecorder', () => {
     const lostIn = async (range: HistoryRange) =>
       (await recorder.read(range)).points.reduce((sum, { unavailable }) => sum + unavailable, 0)
     expect([await lostIn('1h'), await lostIn('24h'), await lostIn('7d')]).toEqual([59, 360, 360])
+  })
+
+  it('logs once that rows are not stored, has a warning with the reason, and logs when they are stored again', async () => {
+    const [clock, store] = [new Clock(), new MemoryHistory()]
+    const { recorder, log } = open(clock, store)
+    for (const [minute, isFailing] of [false, true, true, false, false, true].entries()) {
+      store.isFailing = isFailing
+      clock.at(minute + 1)
+      await recorder.record()
+      if (isFailing) expect(recorder.warning).toContain('not stored now: disk full.')
+      else expect(recorder.warning).toBeUndefined()
+    }
+    expect(log).toEqual([
+      'the history is not stored',
+      'the history is stored again',
+      'the history is not stored',
+    ])
   })
 
   it('keeps as many unsaved rows of each step as the store does', async () => {

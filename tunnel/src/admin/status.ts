@@ -23,7 +23,7 @@ type StatusDeps = {
   projects: Projects
   throttle: Throttle
   sentry: Forwarding | undefined
-  history: Pick<HistoryRecorder, 'storeId'> | undefined
+  history: Pick<HistoryRecorder, 'storeId' | 'warning'> | undefined
   /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
   now: () => number
   clock: () => number
@@ -45,7 +45,7 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
     ...(sentry && { spool: await describeSpool(sentry, projects, config.spool.ageMs) }),
     ...(history && { history_store: history.storeId }),
     addresses: throttle.addresses(),
-    warnings: listWarnings(throttle),
+    warnings: [...listWarnings(throttle), ...(history?.warning === undefined ? [] : [history.warning])],
   }
 }
 

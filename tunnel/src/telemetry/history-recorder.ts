@@ -1,5 +1,6 @@
 /** Writes the counts of this replica to the history once a minute. Reads counters that exist anyway: an envelope costs nothing more. */
 
+import type { Logger } from 'pino'
 import type { History, HistoryRange } from '../contract.ts'
 import {
   growthOf,
@@ -24,6 +25,7 @@ export type HistoryDeps = {
   /** Names of the projects. */
   projects: readonly string[]
   replica: string
+  logger: Pick<Logger, 'warn' | 'info'>
   /** Milliseconds since 1970. */
   now: () => number
 }
@@ -31,6 +33,7 @@ export type HistoryDeps = {
 const MINUTE_MS = 60_000
 const AFTER_MS = 50 // timers may fire a little early
 const READ_MS = 1_000
+const STORE_MS = 10_000
 export const MAX_PROJECTS = 20
 
 export class HistoryRecorder {
@@ -47,6 +50,8 @@ export class HistoryRecorder {
   #counting: Promise<void> = Promise.resolve()
   #storing: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
+  /** Reason why rows are not stored now. */
+  #problem: string | undefined
 
   constructor(deps: HistoryDeps) {
     this.#deps = deps
@@ -74,6 +79,13 @@ export class HistoryRecorder {
     await this.#counting
     this.#storing = this.#storing.then(() => this.#store()).catch(() => undefined)
     await this.#storing
+  }
+
+  /** Warning for the operator while rows cannot be stored. */
+  get warning(): string | undefined {
+    return this.#problem === undefined
+      ? undefined
+      : `The history for the longer time ranges is not stored now: ${this.#problem}.`
   }
 
   /** ID of the store. Replicas that share it have the same. */
@@ -116,8 +128,22 @@ export class HistoryRecorder {
   async #store(): Promise<void> {
     const rows = [...this.#unsaved]
     if (rows.length === 0) return
-    await this.#deps.store.history.add(rows.map(([, row]) => row))
+    const late = setTimeout(() => this.#fail(new Error('no response within 10 s')), STORE_MS).unref()
+    try {
+      await this.#deps.store.history.add(rows.map(([, row]) => row))
+    } catch (error) {
+      return this.#fail(error)
+    } finally {
+      clearTimeout(late)
+    }
+    if (this.#problem !== undefined) this.#deps.logger.info('the history is stored again')
+    this.#problem = undefined
     for (const [key, row] of rows) if (this.#unsaved.get(key) === row) this.#unsaved.delete(key)
+  }
+
+  #fail(err: unknown): void {
+    if (this.#problem === undefined) this.#deps.logger.warn({ err }, 'the history is not stored')
+    this.#problem = err instanceof Error ? err.message : 'unknown error'
   }
 
   /** Adds the growth to the row of each step in which it began. */
