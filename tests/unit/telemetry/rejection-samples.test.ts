@@ -3,11 +3,26 @@
 import { describe, expect, it } from 'vitest'
 import { SETTING_NAMES } from '../../../tunnel/src/config/settings.ts'
 import type { Rejections } from '../../../tunnel/src/contract.ts'
+import { Rejection } from '../../../tunnel/src/rejections.ts'
+import { RejectionSamples } from '../../../tunnel/src/telemetry/rejection-samples.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { openTunnel } from '../../support/tunnel/in-process.ts'
 
 describe('The last rejected request per code', () => {
+  it.each([
+    ['/reset/kJ8fQ2mZ', '/reset/…'],
+    ['/verify/abcdefghijklmnopqrstuvwxyz', '/verify/…'],
+    ['/users/jane@shop.example/edit', '/users/…/edit'],
+    ['/users/jane%40shop.example', '/users/…'],
+    ['/orders/42/My-Basket.html', '/orders/42/My-Basket.html'],
+    ['/orders/1234567890', '/orders/…'],
+  ])('names the page %s as %s', (path, shown) => {
+    const samples = new RejectionSamples(() => 0)
+    samples.note(new Rejection('dsn-unknown'), { headers: { referer: `https://shop.example${path}?a=b` } })
+    expect(samples.all()).toMatchObject([{ page: `https://shop.example${shown}` }])
+  })
+
   it('is shown to operators with its headers, and without values that may be secret', async () => {
     await using tunnel = await openTunnel()
     const headers = {

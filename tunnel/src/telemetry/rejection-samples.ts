@@ -14,6 +14,7 @@ const PLAIN = new Set(
 )
 const MAX_HEADERS = 40
 const MAX_LENGTH = 200
+const MAX_SEGMENT_LENGTH = 24 // of the path of a page
 const MAX_DSN_LENGTH = 500
 const INTERVAL_MS = 1_000 // a flood of rejections costs one sample a second
 
@@ -48,7 +49,9 @@ export class RejectionSamples {
           PLAIN.has(name) ? String(value).slice(0, MAX_LENGTH) : null,
         ]),
       ...(known && { dsn: formatDsn(known).slice(0, MAX_DSN_LENGTH) }),
-      ...(page && { page: `${page.protocol}//${page.host}${page.pathname}`.slice(0, MAX_LENGTH) }),
+      ...(page && {
+        page: `${page.protocol}//${page.host}${redactPath(page.pathname)}`.slice(0, MAX_LENGTH),
+      }),
     })
   }
 
@@ -56,6 +59,16 @@ export class RejectionSamples {
   all(): RejectionSample[] {
     return [...this.#byCode.values()]
   }
+}
+
+/** Replaces segments that may be a token or an address: long ones, those with a digit among letters, and those with an @. */
+function redactPath(path: string): string {
+  const isPlain = (segment: string) =>
+    segment.length <= MAX_SEGMENT_LENGTH && /^(\d{0,9}|[a-z._~-]*)$/i.test(segment)
+  return path
+    .split('/')
+    .map((segment) => (isPlain(segment) ? segment : '…'))
+    .join('/')
 }
 
 /** Keeps the path, the names of query parameters, and the values of the project's identifiers. */
