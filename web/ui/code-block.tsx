@@ -38,10 +38,12 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
 /** Falls back to `execCommand` without HTTPS, where browsers have no clipboard API. */
 export async function writeClipboard(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text)
+  const focused = document.activeElement
   const area = document.body.appendChild(document.createElement('textarea'))
   area.value = text
   area.select()
   const copied = document.execCommand('copy')
   area.remove()
+  if (focused instanceof HTMLElement) focused.focus({ preventScroll: true })
   if (!copied) throw new Error('the browser does not let a page copy')
 }

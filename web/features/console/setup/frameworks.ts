@@ -42,7 +42,7 @@ export const FRAMEWORKS: readonly Framework[] = [
     steps: ({ dsn, tunnelPath }) => [
       { text: 'Install the SDK.', label: 'Shell', code: 'npm install @sentry/react' },
       {
-        text: 'Add this file, and make import ‘./instrument’ the first line of src/main.tsx.',
+        text: "Add this file, and make import './instrument' the first line of src/main.tsx.",
         label: 'src/instrument.ts',
         code: importOf('@sentry/react') + initSnippet(dsn, tunnelPath),
       },
