@@ -13,7 +13,7 @@ export function Notices({ replicas, spools }: Pick<OverviewSnapshot, 'replicas' 
   const warnings = new Set(replicas.flatMap((replica) => replica.warnings ?? []))
   const damaged = spools.flatMap((spool) => spool.damaged_files ?? [])
   return (
-    <div role="status" className="grid grid-cols-1 gap-2 empty:hidden">
+    <div role="status" className="grid grid-cols-1 gap-2">
       {replicas.length === 0 && (
         <Notice state="bad">
           No replica found. Set TUNNEL_ADMIN of web to the admin ports of the tunnels, for example

@@ -89,7 +89,7 @@ function DsnField({ text, problem, onChange }: DsnFieldProps) {
           className="min-h-11 w-full rounded-part border border-quiet bg-ground px-3 font-mono text-note text-ink"
         />
       </label>
-      <p id="dsn-problem" role="status" className="text-note text-bad wrap-anywhere empty:hidden">
+      <p id="dsn-problem" role="status" className="text-note text-bad wrap-anywhere">
         {problem}
       </p>
     </div>

@@ -59,5 +59,9 @@ export function ActionToast({ text, parameters }: ResultProps) {
     for (const name of names.split(',')) url.searchParams.delete(name)
     history.replaceState(null, '', url)
   }, [text, names])
-  return null
+  return (
+    <noscript>
+      <p className="mb-4 text-note font-semibold wrap-anywhere">{text}</p>
+    </noscript>
+  )
 }

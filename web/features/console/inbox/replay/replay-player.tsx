@@ -43,7 +43,7 @@ export function ReplayPlayer({ segments, marks }: PlayerProps) {
   return (
     <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
       <div className="min-w-0">
-        <p role="status" className="text-note empty:hidden">
+        <p role="status" className="text-note">
           {phase === 'loading' && 'Loading the replay …'}
           {problem && PROBLEMS[problem]}
         </p>
