@@ -522,6 +522,40 @@ describe('Browser reports', () => {
     })
   })
 
+  it('are held back after a rate limit of Sentry for the category security', async () => {
+    await using own = await openTunnel({ env })
+    sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '60:security:key:quota' } })
+    const body = JSON.stringify([violation()])
+    const sendOwn = () => post(own.url, { path: '/monitoring/reports', headers: BATCH, body })
+    expect((await sendOwn()).status).toBe(429)
+    await sendOwn()
+    await own.receipt(({ outcome, reason }) => outcome === 'rate_limited' && reason === 'limited')
+    expect(received()).toHaveLength(1)
+  })
+
+  it('are scrubbed with SCRUB=default', async () => {
+    await using own = await openTunnel({ env: { ...env, SCRUB: 'default' } })
+    const body = JSON.stringify([violation({ url: `${SHOP}/cart?mail=jane@mail.example` })])
+    await post(own.url, { path: '/monitoring/reports', headers: BATCH, body })
+    const [[, item, payload] = []] = received()
+    expect(item).toMatchObject({ type: 'raw_security' })
+    expect(payload['csp-report']['document-uri']).toMatch(/^https:\/\/shop\.example\/cart/)
+    expect(JSON.stringify(payload)).not.toContain('jane@mail.example')
+  })
+
+  it('are filtered as CSP_FILTERS says', async () => {
+    const body = { ...violation().body, blockedURL: 'chrome-extension://abc/a.js' }
+    await using own = await openTunnel({ env: { ...env, CSP_FILTERS: 'extensions' } })
+    const posting = {
+      path: '/monitoring/reports',
+      headers: BATCH,
+      body: JSON.stringify([violation({ body })]),
+    }
+    expect((await post(own.url, posting)).status).toBe(200)
+    await own.receipt(({ outcome, reason }) => outcome === 'filtered' && reason === 'csp-extensions')
+    expect(received()).toEqual([])
+  })
+
   it('are each charged to the client address', async () => {
     await using limited = await openTunnel({ env: { ...env, ADDRESS_RATE: '1', ADDRESS_BURST: '3' } })
     const headers = { ...BATCH, 'x-forwarded-for': '203.0.113.7' }
