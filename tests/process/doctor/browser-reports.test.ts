@@ -48,7 +48,7 @@ describe('The check of browser reports', requires('nginx'), () => {
   it('passes when a tunnel answers at each URL that the headers name', async () => {
     const headers = {
       'content-security-policy': "default-src 'self'; report-uri /monitoring/reports?p=1",
-      'reporting-endpoints': 'default="/monitoring/reports?p=1", other="https://elsewhere.example/"',
+      'reporting-endpoints': 'default="/monitoring/reports?p=1"',
       'report-to': '{"group":"default","max_age":1,"endpoints":[{"url":"/monitoring/reports"}]}',
     }
     expect(await check(headers)).toEqual({
@@ -67,6 +67,27 @@ describe('The check of browser reports', requires('nginx'), () => {
       result: 'fail',
       message: expect.stringMatching(/^\/csp responds with 200 /),
     })
+  })
+
+  it.each([
+    [
+      'another host',
+      { 'reporting-endpoints': 'a="https://o1.sentry.example/x"' },
+      /to o1\.sentry\.example, another/,
+    ],
+    [
+      'a group without Report-To',
+      { nel: '{"report_to":"default","max_age":1}' },
+      /nel names the group default/,
+    ],
+    ['JSON that is not valid', { nel: '{"report_to":default}' }, /nel is not JSON/],
+    [
+      'an endpoint that is not defined',
+      { 'content-security-policy': 'report-to csp' },
+      /names the endpoint csp/,
+    ],
+  ])('warns of %s in the headers', async (_, headers, message) => {
+    expect(await check(headers)).toEqual({ result: 'warn', message: expect.stringMatching(message) })
   })
 
   it('fails when the proxy does not route the path to a tunnel', async () => {
