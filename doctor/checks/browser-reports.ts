@@ -27,7 +27,7 @@ export const browserReports: Check = {
     return pass(
       named.length > 0
         ? `The page asks browsers to report to ${named.join(' and ')}.`
-        : 'They are accepted. The page does not ask browsers for any.',
+        : 'A tunnel accepts reports. The page does not ask browsers for any.',
     )
   },
 }

@@ -41,7 +41,7 @@ describe('The check of browser reports', requires('nginx'), () => {
   it('passes when a tunnel answers below its path, without headers', async () => {
     expect(await check({})).toEqual({
       result: 'pass',
-      message: 'They are accepted. The page does not ask browsers for any.',
+      message: 'A tunnel accepts reports. The page does not ask browsers for any.',
     })
   })
 
