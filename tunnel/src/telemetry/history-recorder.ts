@@ -107,8 +107,8 @@ export class HistoryRecorder {
     const timer = setTimeout(() => late.reject(new Error('no response within 1 s')), READ_MS)
     try {
       const rows = await Promise.race([this.#deps.store.history.read(step, from), late.promise])
-      const points = sumRows(rows, project).filter(({ time }) => time <= to) // a clock may have been ahead
-      return { range, step_ms: step, from, to, points }
+      const past = rows.filter(({ time }) => time <= to) // a clock may have been ahead
+      return { range, step_ms: step, from, to, points: await sumRows(past, project) }
     } finally {
       clearTimeout(timer)
     }
