@@ -141,6 +141,27 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     expect(await dialog.isVisible()).toBe(false)
   })
 
+  it('turns the shortcuts off in this browser, and on again', async ({ site, chromium }) => {
+    await using visitor = await operator(site, chromium, '/replicas')
+    const { page } = visitor
+    const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+    const open = page.getByRole('button', { name: 'Keyboard shortcuts' })
+    await pressUntil(page, '?', async () => dialog.isVisible())
+    await dialog.getByLabel('Use these shortcuts').uncheck()
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await page.reload()
+    await page.keyboard.press('?')
+    await open.click()
+    expect(await dialog.getByLabel('Use these shortcuts').isChecked()).toBe(false)
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await page.keyboard.press('?')
+    expect(await dialog.isVisible()).toBe(false)
+    await open.click()
+    await dialog.getByLabel('Use these shortcuts').check()
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await pressUntil(page, '?', async () => dialog.isVisible())
+  })
+
   it('announces the result of an action, and does not repeat it after a reload', async ({
     site,
     chromium,

@@ -1,9 +1,10 @@
 /** Keyboard shortcuts of the console, and the dialog that lists them. */
 'use client'
 
-import { useEffect, useEffectEvent, useRef } from 'react'
+import { useEffect, useEffectEvent, useRef, useSyncExternalStore } from 'react'
 import { Button } from '../../../ui/button.tsx'
 import { PLACES, type Place } from '../routes.ts'
+import { areShortcutsOn, storeShortcuts, subscribe } from './shortcut-setting.ts'
 
 /** Second key of each page, after g. */
 const KEYS: Record<Place, string> = {
@@ -24,7 +25,7 @@ export function Shortcuts() {
   const goneAt = useRef(Number.NEGATIVE_INFINITY)
 
   const onKey = useEffectEvent((event: KeyboardEvent) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+    if (!areShortcutsOn() || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
     if (dialog.current?.open) return
     const isSecond = event.timeStamp - goneAt.current < SEQUENCE_MS
     goneAt.current = event.key === 'g' ? event.timeStamp : Number.NEGATIVE_INFINITY
@@ -64,6 +65,7 @@ export function Shortcuts() {
           <Shortcut keys={['?']} text="Show this list" />
           <Shortcut keys={['Esc']} text="Close the list or the details" />
         </dl>
+        <ShortcutSwitch />
         <form method="dialog" className="mt-5">
           <Button type="submit" weight="quiet">
             Close
@@ -71,6 +73,22 @@ export function Shortcuts() {
         </form>
       </dialog>
     </>
+  )
+}
+
+/** Turns the shortcuts off and on: those of one key get in the way of speech input. */
+function ShortcutSwitch() {
+  const isOn = useSyncExternalStore(subscribe, areShortcutsOn, () => true)
+  return (
+    <label className="mt-5 flex min-h-8 cursor-pointer items-center gap-2 text-note">
+      <input
+        type="checkbox"
+        checked={isOn}
+        onChange={({ target }) => storeShortcuts(target.checked ? 'on' : 'off')}
+        className="size-4 accent-accent"
+      />
+      Use these shortcuts in this browser
+    </label>
   )
 }
 
