@@ -31,7 +31,9 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     const report = { header: { type: 'client_report' }, payload: '{"discarded_events":[]}' }
     await send(site, envelopeOf({ dsn: INBOX_DSN }, [report]))
     await send(site, errorOf(INBOX_DSN, { event_id: newEventId() }))
-    await arrival.filter({ hasText: 'It works: the first envelope (event) arrived at' }).waitFor()
+    await arrival
+      .filter({ hasText: 'It works: the first envelope of inbox.invalid/1 (event) arrived at' })
+      .waitFor()
     await page.getByRole('link', { name: 'Open it in the inbox' }).click()
     await page.waitForURL('**/console/inbox/*')
     await page.getByRole('button', { name: 'Copy the envelope ID' }).waitFor()

@@ -50,7 +50,7 @@ function describe(arrival: Arrival, project: string): string {
   if (arrival.state === 'waiting') return `Waiting for the first envelope of ${project} …`
   const { outcome, reason, time, items } = arrival.receipt
   if (arrival.state === 'arrived')
-    return `It works: the first envelope (${items.map(({ type }) => type).join(', ')}) arrived at ${formatTime(time)}.`
+    return `It works: the first envelope of ${project} (${items.map(({ type }) => type).join(', ')}) arrived at ${formatTime(time)}.`
   const { sentence = '', fix = '' } = explain(outcome, reason) ?? {}
   return `An envelope arrived, but was ${outcome === 'rate_limited' ? 'rate-limited' : outcome}${reason ? ` (${reason})` : ''}. ${sentence} ${fix}`
 }
