@@ -72,6 +72,20 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     expect(outcomes).not.toContain('rejected')
   })
 
+  it('sends what it reports just before and while it is left', async () => {
+    const { page } = visitor
+    visitor.allowTrouble(/ERR_ABORTED/)
+    await open()
+    await page.evaluate(() => {
+      const { Sentry } = window as unknown as { Sentry: { captureMessage(text: string): void } }
+      addEventListener('pagehide', () => Sentry.captureMessage('while leaving'))
+      Sentry.captureMessage('before leaving')
+      setTimeout(() => location.reload())
+    })
+    await site.event('before leaving')
+    await site.event('while leaving')
+  })
+
   it('reports while the storage is full, and the page keeps working', async () => {
     visitor.allowTrouble(/ERR_ABORTED/) // of a post that is under way when the page is closed
     await visitor.page.addInitScript(() => {
