@@ -2,6 +2,8 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { getConsoleData } from '../../../../features/console/data-access/data-access.ts'
+import { notSignedIn } from '../../../../features/console/responses.ts'
 import { nonceOf } from '../../../../lib/security-headers.ts'
 
 /** Written by the build beside the server, in whose folder the server runs. */
@@ -9,7 +11,8 @@ const SCRIPT = 'replay-frame.js'
 
 let script: string | undefined
 
-export function GET(request: Request): Response {
+export async function GET(request: Request): Promise<Response> {
+  if (!(await getConsoleData())) return notSignedIn()
   script ??= readFileSync(join(/* turbopackIgnore: true */ process.cwd(), SCRIPT), 'utf8')
   const html = `<!doctype html>
 <html lang="en">
