@@ -27,6 +27,9 @@ export const INITIAL: PlayerState = {
   size: { width: 1_280, height: 720 },
 }
 
+/** The player rounds times, so the end may be reported as slightly earlier. */
+const END_MS = 100
+
 export function reducePlayer(state: PlayerState, event: PlayerAction | Report): PlayerState {
   switch (event.type) {
     case 'failed':
@@ -36,7 +39,7 @@ export function reducePlayer(state: PlayerState, event: PlayerAction | Report): 
     case 'size':
       return { ...state, size: { width: event.width, height: event.height } }
     case 'play':
-      return { ...state, isPlaying: true, at: state.at >= state.duration ? 0 : state.at }
+      return { ...state, isPlaying: true, at: state.at >= state.duration - END_MS ? 0 : state.at }
     case 'pause':
       return { ...state, isPlaying: false }
     case 'ended': // the player says so later, also of an end that the operator has left meanwhile
