@@ -264,7 +264,7 @@ export type SettingInForce = {
   /** Largest value that has an effect. */
   max?: number
   /** Variable that names the file from which the value was read. */
-  fileVariable?: string
+  file_variable?: string
 }
 
 /** Response of `GET /rejections`. */

@@ -62,6 +62,6 @@ function describeSetting(name: SettingName, { shown, fromFile, forward }: Remedy
   return {
     ...{ name, value: shown[name] ?? NONE },
     ...(max !== undefined && { max }),
-    ...(fromFile.includes(name) && { fileVariable: `${name}_FILE` }),
+    ...(fromFile.includes(name) && { file_variable: `${name}_FILE` }),
   }
 }

@@ -66,6 +66,6 @@ function valuesOf(name: string, settings: readonly SettingInForce[]): string[] {
 /** Returns the line of a setting; for one that was read from a file, the content of the file. */
 function lineOf(name: string, values: readonly string[], settings: readonly SettingInForce[]): string {
   const text = [...new Set(values)].join(',')
-  const isInFile = settings.some((setting) => setting.name === name && setting.fileVariable)
+  const isInFile = settings.some((setting) => setting.name === name && setting.file_variable)
   return isInFile ? text : `${name}=${text}`
 }

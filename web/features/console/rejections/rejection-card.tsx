@@ -24,7 +24,7 @@ export function RejectionCard({ rejection, details }: Props) {
   const sample = isRejected ? details.rejections.find(({ code }) => code === reason) : undefined
   const settings = details.settings[reason || outcome] ?? []
   const line = envLine({ reason, sample, settings })
-  const file = settings.find(({ fileVariable }) => fileVariable)?.fileVariable
+  const file = settings.find((setting) => setting.file_variable)?.file_variable
   return (
     <li className="panel">
       <div className="flex flex-wrap items-center gap-3">
