@@ -221,6 +221,7 @@ describe('npm run doctor', requires('nginx'), () => {
         'foreign-dsn': ['fail', /accepts it: 200/],
         origin: ['fail', /allows \* to read it/],
         headers: ['fail', /All sites can read/],
+        'browser-reports': ['fail', /unlike a tunnel/],
       },
     ],
     [
