@@ -16,7 +16,7 @@ const inProcess = { ...shared, maxWorkers: 2, isolate: false, sequence: { groupO
 /** Wait for other processes most of their time. */
 const waiting = {
   ...shared,
-  maxWorkers: 6,
+  maxWorkers: 4,
   testTimeout: 180 * 1000, // 3 min: the first test of a file starts its fixtures
   hookTimeout: 180 * 1000, // 3 min
   sequence: { groupOrder: 1 },
@@ -26,7 +26,7 @@ const waiting = {
 const BUILDING_TIMEOUT = 300 * 1000 // 5 min
 const stack = {
   ...waiting,
-  maxWorkers: 3,
+  maxWorkers: 2,
   testTimeout: BUILDING_TIMEOUT,
   hookTimeout: BUILDING_TIMEOUT,
   sequence: { groupOrder: 2 },
