@@ -1,4 +1,4 @@
-/** Reports that Firefox sends by itself, through nginx and a tunnel to Sentry. */
+/** Reports that Firefox sends without an SDK, through nginx and a tunnel to Sentry. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SITE_HOST } from '../support/browser/chromium.ts'

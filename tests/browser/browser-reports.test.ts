@@ -1,4 +1,4 @@
-/** Reports that Chromium sends by itself: through nginx and a tunnel to Sentry, and from the error lab to the inbox. */
+/** Reports that Chromium sends without an SDK: through nginx and a tunnel to Sentry, and from the error lab to the inbox. */
 
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -11,7 +11,7 @@ export type InboxEntry = {
   types: string[]
 } & InboxSummary
 
-/** What the inbox reads of an envelope when it stores it. Texts are cut; absent ones are empty. */
+/** Fields that the inbox reads from an envelope and stores beside it. Texts are cut; absent ones are empty. */
 export type InboxSummary = {
   /** Envelopes with the same one belong together, such as reports of one error. */
   group: string

@@ -22,7 +22,7 @@ export type Summary = {
   raised: number | null
   /** Distinguishes users, for their number. */
   user: string
-  /** What a search looks through, in lower case. */
+  /** Text that a search looks through, in lower case. */
   search: string
 }
 

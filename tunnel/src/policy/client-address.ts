@@ -1,4 +1,4 @@
-/** What Sentry, the spool and the inbox get of the client address. */
+/** Reduces the client address before Sentry, the spool and the inbox get it. */
 
 import { isIPv4 } from 'node:net'
 import type { Stage } from '../pipeline.ts'

@@ -24,7 +24,7 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
     fix: 'No action needed: the envelope is delivered once.',
   },
   'report-type': {
-    sentence: 'A browser sent it by itself, as a report of a type that this tunnel does not forward.',
+    sentence: 'A browser sent this report without an SDK. This tunnel does not forward its type.',
     fix: 'Add the type to BROWSER_REPORT_TYPES, or stop sending the header that asks browsers for it.',
   },
   'report-own-path': {

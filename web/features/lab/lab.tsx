@@ -17,7 +17,7 @@ const REDIRECT = 'Next.js throws an error to redirect, which is not a failure'
 
 type Props = {
   pass: string
-  /** The browser reports violations of the page's policy by itself. */
+  /** The browser reports violations of the page's policy, without the SDK. */
   hasBrowserReports: boolean
 }
 

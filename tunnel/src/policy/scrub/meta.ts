@@ -3,7 +3,7 @@
 import type { Remark } from './redaction.ts'
 
 /**
- * Where remarks stand: in the root object (`event`), in each element of `items` (`container`), or nowhere (`plain`), where Sentry would
+ * Place of the remarks: in the root object (`event`), in each element of `items` (`container`), or nowhere (`plain`), where Sentry would
  * not read them.
  */
 export type Shape = 'event' | 'container' | 'plain'

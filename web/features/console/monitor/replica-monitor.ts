@@ -174,7 +174,7 @@ export class Monitor {
   }
 }
 
-/** Returns each spool once. Each replica learns by itself whether a shared one accepts envelopes: the latest counts. */
+/** Returns each spool once. Each replica learns separately whether a shared one accepts envelopes: the latest counts. */
 function spoolsOf(replicas: readonly ReplicaView[]): SpoolStatus[] {
   const byId = new Map<string, SpoolStatus>()
   for (const { status } of replicas) {

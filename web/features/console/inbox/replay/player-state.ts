@@ -15,7 +15,7 @@ export type PlayerState = {
   size: { width: number; height: number }
 }
 
-/** What the operator did. */
+/** Actions of the operator. */
 export type PlayerAction =
   | { type: 'play' }
   | { type: 'pause' }

@@ -1,4 +1,4 @@
-/** Events of a recorded page, from untrusted JSON, without what could load something or act by itself. */
+/** Events of a recorded page, from untrusted JSON, without elements that load, navigate or run scripts. */
 
 import { MAX_EVENTS, type Problem } from './messages.ts'
 
